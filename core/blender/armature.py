@@ -1,0 +1,169 @@
+"""Reading an armature: joints in bind pose, which bones deform, what the rig itself says of its limits."""
+
+import math
+
+import bpy
+import numpy as np
+
+from ..errors import RagdollError
+
+UNIFORM_TOLERANCE = 1e-3  # relative difference of an object's scale axes that still counts as uniform
+
+
+def rigid(matrices: np.ndarray) -> np.ndarray:
+    """Matrices [.., 4, 4] without their scale; mirrored ones are turned inside out, as Blender's decompose does."""
+    result = np.array(matrices, dtype=float)
+    axes = result[..., :3, :3]
+    axes /= np.maximum(np.linalg.norm(axes, axis=-2, keepdims=True), 1e-12)
+    mirrored = np.linalg.det(axes) < 0.0
+    axes[mirrored] *= -1.0
+    return result
+
+
+class BindPose:
+    """Joints of an armature in bind pose, in Blender's bone order.
+
+    Attributes:
+        names [n], parents [n] (-1 at roots), heads and tails [n, 3] and matrices [n, 4, 4] (rigid) in the world.
+        row: index by name.
+    """
+
+    def __init__(self, armature: bpy.types.Armature, world: np.ndarray) -> None:
+        bones = armature.bones
+        count = len(bones)
+        self.names = [bone.name for bone in bones]
+        self.row = {name: i for i, name in enumerate(self.names)}
+        self.parents = np.array([self.row[b.parent.name] if b.parent else -1 for b in bones], dtype=int)
+        local = np.empty(count * 16, dtype=np.float32)
+        bones.foreach_get("matrix_local", local)
+        tails = np.empty(count * 3, dtype=np.float32)
+        bones.foreach_get("tail_local", tails)
+        matrices = world @ local.reshape(count, 4, 4).transpose(0, 2, 1).astype(float)
+        self.matrices = rigid(matrices)
+        self.heads = matrices[:, :3, 3].copy()
+        self.tails = tails.reshape(count, 3).astype(float) @ world[:3, :3].T + world[:3, 3]
+        # A child always comes after its parent in Blender's order; everything that walks the tree relies on it.
+        assert np.all(self.parents < np.arange(count))
+
+
+def check_armature(obj) -> None:
+    """Raise RagdollError, naming the trouble, when an object cannot carry a ragdoll."""
+    if obj is None:
+        raise RagdollError("No active object: select the character's armature")
+    if obj.type != "ARMATURE":
+        raise RagdollError(f"'{obj.name}' is a {obj.type.lower()}, not an armature")
+    if obj.library is not None:
+        raise RagdollError(
+            f"'{obj.name}' is linked from {bpy.path.basename(obj.library.filepath)}: make a library override first"
+        )
+    if len(obj.data.bones) == 0:
+        raise RagdollError(f"'{obj.name}' has no bones")
+    settings = obj.active_ragdoll
+    if settings.is_ragdoll is False and obj.name.startswith(".") and settings.scene is not None:
+        raise RagdollError(f"'{obj.name}' is a helper of a ragdoll")
+
+
+def check_scale(obj, world: np.ndarray) -> None:
+    """Refuse scales that Blender's rigid bodies cannot carry; mirrored ones are fine."""
+    size = np.linalg.norm(world[:3, :3], axis=0)
+    if not np.all(np.isfinite(world)):
+        raise RagdollError(f"'{obj.name}' has a transform that is not a number")
+    if size.min() < 1e-9:
+        raise RagdollError(f"'{obj.name}' has a scale of zero")
+    axes = world[:3, :3] / size
+    sheared = np.max(np.abs(axes.T @ axes - np.eye(3))) > UNIFORM_TOLERANCE
+    if (size.max() - size.min()) / size.max() > UNIFORM_TOLERANCE or sheared:
+        text = " x ".join(f"{s:.4g}" for s in size)
+        raise RagdollError(f"'{obj.name}' has the non-uniform scale {text}: apply the scale first")
+
+
+def skinned_meshes(obj) -> list:
+    """Mesh objects that the armature deforms."""
+    found = []
+    for other in bpy.data.objects:
+        if other.type != "MESH":
+            continue
+        by_modifier = any(m.type == "ARMATURE" and m.object == obj for m in other.modifiers)
+        if by_modifier or (other.parent == obj and other.parent_type == "ARMATURE"):
+            found.append(other)
+    return found
+
+
+def dominated_vertices(obj, pose: BindPose, world: np.ndarray) -> list | None:
+    """For each bone the vertices [k, 3] (world, bind pose) that it dominates; None when nothing is skinned."""
+    meshes = [mesh for mesh in skinned_meshes(obj) if mesh.vertex_groups]
+    if not meshes:
+        return None
+    result = [[] for _name in pose.names]
+    inverse_world = np.linalg.inv(np.array(obj.matrix_world))
+    for mesh in meshes:
+        groups = [pose.row.get(group.name, -1) for group in mesh.vertex_groups]
+        count = len(mesh.data.vertices)
+        points = np.empty(count * 3, dtype=np.float32)
+        mesh.data.vertices.foreach_get("co", points)
+        to_world = world @ inverse_world @ np.array(mesh.matrix_world)
+        points = points.reshape(count, 3) @ to_world[:3, :3].T + to_world[:3, 3]
+        owner = np.full(count, -1)
+        for vertex in mesh.data.vertices:
+            best = 0.0
+            for element in vertex.groups:
+                if element.weight > best and element.group < len(groups) and groups[element.group] >= 0:
+                    best = element.weight
+                    owner[vertex.index] = groups[element.group]
+        for bone in np.unique(owner[owner >= 0]):
+            result[bone].append(points[owner == bone])
+    return [np.concatenate(found) if found else None for found in result]
+
+
+def deforming(obj, pose: BindPose, vertices: list | None) -> np.ndarray:
+    """Which bones [n] deform: those that dominate vertices; without a skinned mesh, those marked so."""
+    flags = np.array([bone.use_deform for bone in obj.data.bones], dtype=bool)
+    if vertices is None:
+        return flags if flags.any() else np.ones(len(flags), dtype=bool)
+    weighted = np.array([found is not None for found in vertices])
+    return weighted if weighted.any() else flags
+
+
+def selected(obj) -> np.ndarray:
+    """Which bones [n] are selected; the flag moved from bones to pose bones in Blender 5.0."""
+    on_pose = "select" in bpy.types.PoseBone.bl_rna.properties
+    bones = obj.pose.bones if on_pose else obj.data.bones
+    return np.array([bone.select for bone in bones], dtype=bool)
+
+
+def rig_limits(pose_bone) -> tuple[str, list, list] | None:
+    """Joint type and limits (min [3], max [3], radians) that the rig states for a bone, or None.
+
+    Limit Rotation constraints come first, then IK limits and locks, then locked rotation axes.
+    """
+    full = math.pi
+    low, high = [-full] * 3, [full] * 3
+    stated = False
+    for constraint in pose_bone.constraints:
+        if constraint.type == "LIMIT_ROTATION" and not constraint.mute and constraint.owner_space == "LOCAL":
+            for axis, name in enumerate("xyz"):
+                if getattr(constraint, f"use_limit_{name}"):
+                    low[axis] = getattr(constraint, f"min_{name}")
+                    high[axis] = getattr(constraint, f"max_{name}")
+                    stated = True
+    for axis, name in enumerate("xyz"):
+        if getattr(pose_bone, f"lock_ik_{name}"):
+            low[axis] = high[axis] = 0.0
+            stated = True
+        elif getattr(pose_bone, f"use_ik_limit_{name}"):
+            low[axis] = max(low[axis], getattr(pose_bone, f"ik_min_{name}"))
+            high[axis] = min(high[axis], getattr(pose_bone, f"ik_max_{name}"))
+            stated = True
+    # Locks keep an animator's hand off an axis; only two of three say that the joint is a hinge.
+    locked = [axis for axis in range(3) if pose_bone.lock_rotation[axis]]
+    if len(locked) == 2:
+        for axis in locked:
+            low[axis] = high[axis] = 0.0
+        stated = True
+    if not stated:
+        return None
+    low, high = [min(a, b) for a, b in zip(low, high, strict=True)], [max(a, b) for a, b in zip(low, high, strict=True)]
+    free = [axis for axis in range(3) if high[axis] - low[axis] > 1e-6]
+    if not free:
+        return "FIXED", low, high
+    return ("HINGE" if len(free) == 1 else "CONE"), low, high

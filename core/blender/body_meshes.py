@@ -1,0 +1,43 @@
+"""Meshes of the bodies: what Blender sizes a primitive collision shape by, and what is drawn as a wire."""
+
+import bpy
+import numpy as np
+
+from ..ragdoll.shapes import BOX, CAPSULE
+
+SIDES = 8
+
+_BOX_FACES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+
+
+def _rings(rings: list) -> tuple[list, list]:
+    """Vertices and faces of a surface of revolution about z; rings are (radius, height), ends closed."""
+    angles = np.arange(SIDES) * (2.0 * np.pi / SIDES)
+    vertices = [(r * np.cos(a), r * np.sin(a), z) for r, z in rings for a in angles]
+    faces = [tuple(range(SIDES))[::-1]]
+    for ring in range(len(rings) - 1):
+        for i in range(SIDES):
+            j = (i + 1) % SIDES
+            low, high = ring * SIDES, (ring + 1) * SIDES
+            faces.append((low + i, low + j, high + j, high + i))
+    faces.append(tuple((len(rings) - 1) * SIDES + i for i in range(SIDES)))
+    return vertices, faces
+
+
+def make(name: str, kind: str, half) -> bpy.types.Mesh:
+    """A mesh whose bounding box is exactly the shape's: half extents [3] in the body's frame."""
+    x, y, z = (float(h) for h in half)
+    if kind == BOX:
+        signs = [(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]
+        vertices, faces = [(a * x, b * y, c * z) for a, b, c in signs], _BOX_FACES
+    else:
+        straight = max(z - x, 0.0) if kind == CAPSULE else 0.0
+        tip = 0.02 * x  # the poles are small rings: every face stays a proper polygon
+        bend = [(x * np.sin(t), x * np.cos(t)) for t in np.radians((30, 60, 90))]
+        upper = [(r, straight + h) for r, h in bend]
+        rings = [(tip, straight + x), *upper]
+        rings += [(r, -h) for r, h in reversed(rings)] if straight > 0.0 else [(r, -h) for r, h in reversed(rings[:-1])]
+        vertices, faces = _rings(rings[::-1])
+    mesh = bpy.data.meshes.new(name)
+    mesh.from_pydata(vertices, [], faces)
+    return mesh

@@ -1,0 +1,414 @@
+"""Building a ragdoll: bodies, target bodies, anchors, joints and the physics armature, through the data API."""
+
+from dataclasses import dataclass, field
+
+import bpy
+import numpy as np
+from mathutils import Matrix, Quaternion
+
+from .. import quaternion
+from ..errors import RagdollError
+from ..ragdoll import drives, joints, shapes
+from . import body_meshes, remove, source, world
+from .armature import (
+    BindPose,
+    check_armature,
+    check_scale,
+    deforming,
+    dominated_vertices,
+    rig_limits,
+    rigid,
+    selected,
+)
+from .runtime import STATE
+
+BONE_CHOICES = ("DEFORM", "SELECTED", "ALL")
+LIMIT_MARGIN = np.radians(5.0)  # what a default range keeps beyond what the animation needs
+GIANT = 3.0  # [m] automatic masses stop growing here: props in Blender weigh 1 kg by default at any scale
+AUTOMATIC_DENSITY = 1000.0
+LIGHTEST_SHARE = 0.002  # of the total mass: lighter bodies make the solver's mass ratios bad
+SELF_COLLISION_LAYERS = range(1, 20)
+TARGET_SIZE = 0.01  # of the character's height
+
+
+@dataclass
+class Built:
+    """What a build made, for reports and messages."""
+
+    bodies: int = 0
+    joints: int = 0
+    constraints: int = 0
+    mass: float = 0.0
+    notes: list = field(default_factory=list)
+
+
+def build(obj, scene, bones: str | np.ndarray = "DEFORM") -> Built:
+    """Make the ragdoll of an armature object; an existing one is replaced, settings are kept.
+
+    Args:
+        obj: armature object; any mode, hidden or not, animated, parented, turned, scaled, mirrored.
+        scene: scene whose rigid body world it joins.
+        bones: DEFORM, SELECTED or ALL; or a mask of the bones to simulate [n].
+    Raises:
+        RagdollError: with the name of what is in the way; nothing is left behind then.
+    """
+    check_armature(obj)
+    if isinstance(bones, str) and bones not in BONE_CHOICES:
+        raise RagdollError(f"Unknown choice of bones '{bones}': use one of {', '.join(BONE_CHOICES)}")
+    if obj.name not in scene.objects:
+        raise RagdollError(f"'{obj.name}' is not in the scene '{scene.name}'")
+    if obj.mode == "EDIT":
+        obj.update_from_editmode()
+    if obj.active_ragdoll.muted:
+        raise RagdollError(f"'{obj.name}' is baked: revert the bake before building anew")
+    world.refuse_user_bake(scene)
+    STATE.building = True
+    try:
+        if obj.active_ragdoll.is_ragdoll:
+            remove.remove(obj)
+        world_notes = []
+        try:
+            return _build(obj, scene, bones, world_notes)
+        except Exception:
+            remove.remove(obj, scene)
+            raise
+    finally:
+        STATE.building = False
+
+
+def rebuild(obj, scene) -> Built:
+    """Build again with the same bones, so that edited shapes, masses, limits and chosen bones take effect."""
+    chosen = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
+    if not chosen.any():
+        raise RagdollError(f"No bone of '{obj.name}' is simulated")
+    return build(obj, scene, chosen)
+
+
+def _build(obj, scene, bones, notes) -> Built:
+    settings = obj.active_ragdoll
+    frame = scene.frame_current
+    copy = source.copy_of(obj, f".{obj.name} Source")
+    settings.source, settings.scene = copy, scene
+    first, last = world.shot_range(scene)
+    to_world, poses = source.poses_over(copy, first, last, frame)
+    check_scale(obj, to_world)
+    pose = BindPose(obj.data, to_world)
+    vertices = dominated_vertices(obj, pose, to_world)
+    chosen = _choose(obj, pose, vertices, bones)
+    kinds = [bone.active_ragdoll.shape for bone in obj.pose.bones]
+    plan = shapes.plan_bodies(
+        pose.heads, pose.tails, pose.matrices[:, :3, :3], pose.parents, chosen, kinds, vertices
+    )
+    settings.height = shapes.extent(np.concatenate([pose.heads[chosen], pose.tails[chosen]]))
+    settings.built_scale = float(np.mean(np.linalg.norm(to_world[:3, :3], axis=0)))
+    for index, bone in enumerate(obj.pose.bones):
+        bone.active_ragdoll.simulate = bool(chosen[index])
+
+    notes += world.ensure(scene)
+    world.set_range(scene)
+    hidden = source.source_scene(scene)
+    hidden.collection.objects.link(copy)
+    collection = bpy.data.collections.new(f"{obj.name} Ragdoll")
+    scene.collection.children.link(collection)
+    settings.collection = collection
+    for name in ("bodies", "targets"):
+        inner = bpy.data.collections.new(f"{obj.name} {name.capitalize()}")
+        collection.children.link(inner)
+        setattr(settings, name, inner)
+    settings.is_ragdoll = True
+
+    masses = _masses(obj, pose, plan, settings.height)
+    _bodies(obj, scene, pose, plan, masses)
+    _set_limits(obj, pose, plan, poses, notes)
+    made = _joints(obj, scene, collection, pose, plan)
+    _physics_armature(obj, collection, pose, plan, to_world)
+    if not settings.self_collision:
+        world_layers(scene)
+    settings.layout_changed = False
+    layer = scene.view_layers[0]
+    layer.update()
+    return Built(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), made, float(masses.sum()), notes)
+
+
+def _choose(obj, pose, vertices, bones):
+    if isinstance(bones, np.ndarray):
+        candidates = bones
+    elif bones == "SELECTED":
+        candidates = selected(obj)
+        if not candidates.any():
+            raise RagdollError(f"No bone of '{obj.name}' is selected")
+    elif bones == "ALL":
+        candidates = np.ones(len(pose.names), dtype=bool)
+    else:
+        candidates = deforming(obj, pose, vertices)
+    if not np.isfinite(pose.heads).all():
+        bad = pose.names[int(np.flatnonzero(~np.isfinite(pose.heads).all(axis=1))[0])]
+        raise RagdollError(f"Bone '{bad}' of '{obj.name}' has a position that is not a number")
+    if shapes.extent(np.concatenate([pose.heads[candidates], pose.tails[candidates]])) < 1e-6:
+        raise RagdollError(f"The bones of '{obj.name}' have no length")
+    if isinstance(bones, np.ndarray) or bones == "SELECTED":
+        return candidates
+    return shapes.choose_bones(pose.heads, pose.tails, pose.parents, candidates)
+
+
+def _masses(obj, pose, plan, height):
+    """Mass [kg] of every body: the bone's own, else volume times density."""
+    density = obj.active_ragdoll.density
+    if density == AUTOMATIC_DENSITY and height > GIANT:
+        density *= (GIANT / height) ** 3
+    masses = plan.volumes() * density
+    masses = np.maximum(masses, LIGHTEST_SHARE * masses.sum())
+    for i, bone in enumerate(plan.bones):
+        own = obj.pose.bones[bone].active_ragdoll.mass
+        if own > 0.0:
+            masses[i] = own
+    return masses
+
+
+def _matrix(position, rotation) -> np.ndarray:
+    result = np.eye(4)
+    result[:3, :3], result[:3, 3] = rotation, position
+    return result
+
+
+def _link_rigid_body(scene, obj):
+    scene.rigidbody_world.collection.objects.link(obj)
+    return obj.rigid_body
+
+
+def _helper(name, data, collection):
+    helper = bpy.data.objects.new(name, data)
+    helper.hide_render = True
+    helper.hide_select = True
+    helper.rotation_mode = "QUATERNION"
+    collection.objects.link(helper)
+    return helper
+
+
+def _bodies(obj, scene, pose, plan, masses):
+    settings = obj.active_ragdoll
+    count = len(plan.bones)
+    box = 2.0 * plan.half
+    # Blender's inertia of a capsule is that of its box (blender-facts 20a), so the box serves for all.
+    squares = box**2
+    own = masses / 12.0 * (squares.sum(axis=1) * 2.0 / 3.0)
+    heads = pose.heads[plan.bones]
+    pivots = np.where((plan.parents >= 0)[:, None], heads, plan.centers)
+    inertia = drives.carried_inertia(masses, plan.centers, pivots, plan.parents, own)
+    small = body_meshes.make(f"{obj.name} Target", shapes.BOX, np.full(3, TARGET_SIZE * settings.height))
+    parts = settings.parts
+    parts.clear()
+    for i in range(count):
+        bone = int(plan.bones[i])
+        name = pose.names[bone]
+        tuning = obj.pose.bones[bone].active_ragdoll
+        bind = pose.matrices[bone]
+        body_bind = _matrix(plan.centers[i], plan.axes[i])
+        offset = np.linalg.inv(bind) @ body_bind
+
+        mesh = body_meshes.make(f"{obj.name} {name}", plan.kinds[i], plan.half[i])
+        body = _helper(f"{obj.name} {name} Body", mesh, settings.bodies)
+        body.matrix_basis = Matrix(body_bind.tolist())
+        body.display_type = "WIRE"
+        rigid_body = _link_rigid_body(scene, body)
+        rigid_body.type = "ACTIVE"
+        rigid_body.collision_shape = plan.kinds[i]
+        rigid_body.mass = masses[i]
+        rigid_body.friction = tuning.friction
+        rigid_body.restitution = tuning.bounciness
+        rigid_body.linear_damping = tuning.linear_damping
+        rigid_body.angular_damping = tuning.angular_damping
+        rigid_body.use_deactivation = False
+        if not settings.self_collision:
+            own_layer = 1 + i % len(SELF_COLLISION_LAYERS)
+            rigid_body.collision_collections = [layer == own_layer for layer in range(20)]
+
+        target = _helper(f"{obj.name} {name} Target", small, settings.targets)
+        target.matrix_basis = Matrix(body_bind.tolist())
+        target.hide_viewport = False
+        target.display_type = "BOUNDS"
+        kinematic = _link_rigid_body(scene, target)
+        kinematic.type = "PASSIVE"
+        kinematic.kinematic = True
+        kinematic.collision_shape = "BOX"
+        kinematic.collision_collections = [False] * 20
+        _drive(scene, target, body)
+
+        part = parts.add()
+        part.bone = name
+        part.body, part.target = body, target
+        part.offset = offset.ravel()
+        part.bind = body_bind.ravel()
+        part.inertia = inertia[i]
+        part.depth = int(plan.depth[i])
+        parent = int(plan.parents[i])
+        part.parent = pose.names[int(plan.bones[parent])] if parent >= 0 else ""
+
+
+def _drive(scene, target, body):
+    """The servo between a body and its target: one six-axis constraint on the target body itself.
+
+    Its stiffness stands at zero; the pipeline sets it on the evaluated constraint.
+    """
+    scene.rigidbody_world.constraints.objects.link(target)
+    constraint = target.rigid_body_constraint
+    constraint.type = "GENERIC_SPRING"
+    constraint.spring_type = "SPRING1"
+    constraint.object1, constraint.object2 = body, target
+    constraint.disable_collisions = True
+    for axis in "xyz":
+        for kind in ("", "ang_"):
+            setattr(constraint, f"use_spring_{kind}{axis}", True)
+            setattr(constraint, f"spring_stiffness_{kind}{axis}", 0.0)
+            setattr(constraint, f"spring_damping_{kind}{axis}", 1.0)
+
+
+def _relative_rotations(pose_matrices, bone, parent, bind, to_joint):
+    """Rotations [f, 4] of a bone against its parent body, from bind pose, in the joint's frame."""
+    def turned(index):
+        now = quaternion.from_matrix(rigid(pose_matrices[:, index])[:, :3, :3])
+        rest = quaternion.from_matrix(bind[index, :3, :3])
+        return quaternion.multiply(now, quaternion.conjugate(rest))
+
+    relative = quaternion.multiply(quaternion.conjugate(turned(parent)), turned(bone))
+    frame = quaternion.multiply(quaternion.from_matrix(bind[bone, :3, :3]), to_joint)
+    return quaternion.multiply(quaternion.conjugate(frame), quaternion.multiply(relative, frame))
+
+
+def _set_limits(obj, pose, plan, poses, notes):
+    """Limits of every joint: the user's, else the rig's, else a generic range wide enough for the animation."""
+    count = len(pose.names)
+    local = np.empty(count * 16, dtype=np.float32)
+    obj.data.bones.foreach_get("matrix_local", local)
+    bind = rigid(local.reshape(count, 4, 4).transpose(0, 2, 1))
+    widened = []
+    for i, bone in enumerate(plan.bones):
+        settings = obj.pose.bones[bone].active_ragdoll
+        if settings.limits_from == "USER":
+            continue
+        stated = rig_limits(obj.pose.bones[bone])
+        if stated is not None:
+            settings.joint, settings.limit_min, settings.limit_max = stated
+            settings.limits_from = "RIG"
+            continue
+        for name in ("joint", "limit_min", "limit_max"):
+            settings.property_unset(name)
+        settings.limits_from = "DEFAULT"
+        if plan.parents[i] < 0:
+            continue
+        parent = int(plan.bones[plan.parents[i]])
+        to_joint = np.array(settings.joint_rotation, dtype=float)
+        relative = _relative_rotations(poses, int(bone), parent, bind, to_joint)
+        low, high = np.array(settings.limit_min, dtype=float), np.array(settings.limit_max, dtype=float)
+        if np.max(joints.limit_excess(settings.joint, low, high, relative)) > 0.0:
+            low, high = joints.widen_limits(settings.joint, low, high, relative, LIMIT_MARGIN)
+            settings.limit_min, settings.limit_max = np.maximum(low, -np.pi), np.minimum(high, np.pi)
+            widened.append(pose.names[bone])
+    if widened:
+        listed = ", ".join(widened[:3]) + (f" and {len(widened) - 3} more" if len(widened) > 3 else "")
+        notes.append(f"widened the default limits of {listed} to the animation")
+
+
+def _joints(obj, scene, collection, pose, plan) -> int:
+    made = 0
+    bodies = [part.body for part in obj.active_ragdoll.parts]
+    size = 0.03 * obj.active_ragdoll.height
+    for i, bone in enumerate(plan.bones):
+        parent = int(plan.parents[i])
+        if parent < 0:
+            continue
+        name = pose.names[bone]
+        settings = obj.pose.bones[bone].active_ragdoll
+        frame = pose.matrices[bone] @ _matrix((0.0, 0.0, 0.0), _rotation(settings.joint_rotation))
+        try:
+            specs = joints.plan_constraints(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max))
+        except ValueError as error:
+            raise RagdollError(f"Bone '{name}': {error}") from error
+        for spec in specs:
+            empty = _helper(f"{obj.name} {name} Joint", None, collection)
+            empty.empty_display_size = size
+            empty.matrix_basis = Matrix((frame @ _matrix((0.0, 0.0, 0.0), _rotation(spec.rotation))).tolist())
+            pair = (bodies[i], bodies[parent])
+            _constraint(scene, empty, spec, pair if spec.object1 == "child" else pair[::-1])
+            made += 1
+    for i, k in plan.no_collide:
+        empty = _helper(f"{obj.name} Overlap", None, collection)
+        empty.empty_display_size = size
+        empty.matrix_basis = Matrix.Translation(plan.centers[i])
+        free = joints.ConstraintSpec(type="GENERIC", rotation=(1.0, 0.0, 0.0, 0.0))
+        _constraint(scene, empty, free, (bodies[i], bodies[k]))
+        made += 1
+    return made
+
+
+def _rotation(wxyz) -> np.ndarray:
+    return np.array(Quaternion(wxyz).normalized().to_matrix())
+
+
+def _constraint(scene, empty, spec, pair):
+    scene.rigidbody_world.constraints.objects.link(empty)
+    constraint = empty.rigid_body_constraint
+    constraint.type = spec.type
+    constraint.object1, constraint.object2 = pair
+    constraint.disable_collisions = True
+    for axis, limits in zip("xyz", spec.angular_limits, strict=True):
+        if spec.type == "GENERIC":
+            setattr(constraint, f"use_limit_lin_{axis}", spec.lock_linear)
+            setattr(constraint, f"limit_lin_{axis}_lower", 0.0)
+            setattr(constraint, f"limit_lin_{axis}_upper", 0.0)
+        if spec.type == "GENERIC" or (spec.type == "HINGE" and axis == "z"):
+            setattr(constraint, f"use_limit_ang_{axis}", limits is not None)
+            if limits is not None:
+                setattr(constraint, f"limit_ang_{axis}_lower", limits[0])
+                setattr(constraint, f"limit_ang_{axis}_upper", limits[1])
+
+
+def _physics_armature(obj, collection, pose, plan, to_world):
+    """The copy whose simulated bones take their bodies' places, and the character's constraints that copy it."""
+    settings = obj.active_ragdoll
+    physics = source.copy_of(obj, f"{obj.name} Physics")
+    physics.hide_render = physics.hide_select = True
+    physics.hide_viewport = True
+    collection.objects.link(physics)
+    settings.physics_armature = physics
+    _location, _rotation_unused, scale = Matrix(to_world.tolist()).decompose()
+    ancestors = shapes.nearest_ancestors(pose.parents, np.isin(np.arange(len(pose.names)), plan.bones))
+    for i, bone in enumerate(plan.bones):
+        part = settings.parts[i]
+        name = pose.names[bone]
+        anchor = _helper(f"{obj.name} {name} Anchor", None, collection)
+        anchor.empty_display_size = 0.02 * settings.height
+        anchor.parent = part.body
+        offset = np.array(part.offset).reshape(4, 4)
+        anchor.matrix_basis = Matrix(np.linalg.inv(offset).tolist()) @ Matrix.Diagonal((*scale, 1.0))
+        part.anchor = anchor
+        whole = ancestors[bone] < 0 or settings.stretch
+        copy = physics.pose.bones[name].constraints.new("COPY_TRANSFORMS" if whole else "COPY_ROTATION")
+        copy.name = source.CONSTRAINT_NAME
+        copy.target = anchor
+        # Where nothing is simulated the physics armature plays the animation; a run lets it take the bodies' places,
+        # on the evaluated copy. The dependency graph forgets the targets of muted constraints, hence the link.
+        copy.mute = True
+        link = physics.pose.bones[name].constraints.new("COPY_LOCATION")
+        link.name = source.LINK_NAME
+        link.target = anchor
+        link.use_x = link.use_y = link.use_z = False
+        mine = obj.pose.bones[name].constraints.new("COPY_TRANSFORMS")
+        mine.name = source.CONSTRAINT_NAME
+        mine.target, mine.subtarget = physics, name
+        mine.owner_space = mine.target_space = "LOCAL"
+        mine.influence = settings.physics_blend
+
+
+def world_layers(scene) -> None:
+    """Let the scene's own rigid bodies touch bodies on any layer, for characters without self-collision."""
+    ours = {part.body for o in scene.objects if o.type == "ARMATURE" for part in o.active_ragdoll.parts}
+    ours |= {part.target for o in scene.objects if o.type == "ARMATURE" for part in o.active_ragdoll.parts}
+    for other in scene.rigidbody_world.collection.objects:
+        if other in ours or other.rigid_body is None:
+            continue
+        layers = list(other.rigid_body.collision_collections)
+        if layers[0] and not all(layers[1:]):
+            if "active_ragdoll_layers" not in other:
+                other["active_ragdoll_layers"] = [int(flag) for flag in layers]
+            other.rigid_body.collision_collections = [True] * 20

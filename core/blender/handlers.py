@@ -1,0 +1,155 @@
+"""Frame, undo, load and render handlers. They decide what kind of frame comes; the pipeline does the work."""
+
+import time
+
+import bpy
+from bpy.app.handlers import persistent
+
+from ..errors import RagdollError
+from . import pipeline, world
+from .runtime import STATE
+
+
+class Clock:
+    """Adds up the time of one frame: all of our own Python, and the source scene's evaluation apart."""
+
+    def __init__(self) -> None:
+        self.began = time.perf_counter()
+        self.apart = {}
+
+    def __call__(self, name, function, *args):
+        began = time.perf_counter()
+        result = function(*args)
+        self.apart[name] = self.apart.get(name, 0.0) + time.perf_counter() - began
+        return result
+
+    def note(self, run) -> None:
+        """Append this frame's seconds to the run's."""
+        total = time.perf_counter() - self.began
+        run.seconds["source"].append(self.apart.get("source", 0.0))
+        run.seconds["own"].append(total - sum(self.apart.values()))
+
+
+def _concerns(scene) -> bool:
+    if STATE.busy or scene.active_ragdoll.is_source or scene.active_ragdoll.source is None:
+        return False
+    return True
+
+
+@persistent
+def before_frame(scene, _graph=None) -> None:
+    """frame_change_pre"""
+    if not _concerns(scene):
+        return
+    run = STATE.runs.get(scene.name)
+    cache_baked = scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked
+    if cache_baked or STATE.rendering or not pipeline.active_ragdolls(scene):
+        return
+    first, last = world.shot_range(scene)
+    frame = scene.frame_current
+    if scene.frame_subframe != 0.0:
+        return
+    clock = Clock()
+    try:
+        if frame == first:
+            STATE.broken.discard(scene.name)
+            run = STATE.runs[scene.name] = pipeline.start(scene, clock)
+        elif run is not None and run.frame is not None and frame == run.frame + 1 and frame <= last:
+            pipeline.step(run, scene, clock)
+        elif run is not None and frame == run.frame:
+            return
+        else:
+            pipeline.show_other(run, scene)
+    except (RagdollError, ReferenceError) as error:
+        _stop(scene, run, str(error))
+        return
+    if run is not None:
+        clock.note(run)
+
+
+def _stop(scene, run, text) -> None:
+    """End a run for good; its last good frames stay in the cache."""
+    STATE.runs.pop(scene.name, None)
+    for obj in pipeline.active_ragdolls(scene):
+        STATE.messages[obj.name] = text
+    STATE.messages[scene.name] = text
+    print(f"Active Ragdoll: {text}")
+
+
+@persistent
+def after_frame(scene, _graph=None) -> None:
+    """frame_change_post"""
+    if not _concerns(scene):
+        return
+    run = STATE.runs.get(scene.name)
+    if run is not None and run.frame == run.first == scene.frame_current:
+        pipeline.release(run, scene)
+
+
+@persistent
+def after_undo(_scene=None, _graph=None) -> None:
+    """undo_post, redo_post: the world was rebuilt from the current pose, so the run cannot go on."""
+    break_runs()
+
+
+def break_runs() -> None:
+    """Mark every run in mid-shot as broken; the shot starts again from its first frame."""
+    for name, run in list(STATE.runs.items()):
+        if run.reached > run.first:
+            STATE.broken.add(name)
+    STATE.runs.clear()
+
+
+@persistent
+def after_load(_file=None) -> None:
+    """load_post"""
+    STATE.clear()
+    pipeline.forget()
+
+
+@persistent
+def before_render(scene, _graph=None) -> None:
+    """render_init: a final render has its own dependency graph, so it needs a baked cache."""
+    if not isinstance(scene, bpy.types.Scene) or scene.active_ragdoll.is_source:
+        return
+    if scene.rigidbody_world is not None and pipeline.active_ragdolls(scene):
+        if not scene.rigidbody_world.point_cache.is_baked:
+            from . import simulate
+
+            for _frame in simulate.frames(scene):
+                pass
+    STATE.rendering = True
+
+
+@persistent
+def after_render(_scene=None, _graph=None) -> None:
+    """render_complete, render_cancel"""
+    STATE.rendering = False
+
+
+_HANDLERS = (
+    ("frame_change_pre", before_frame),
+    ("frame_change_post", after_frame),
+    ("undo_post", after_undo),
+    ("redo_post", after_undo),
+    ("load_post", after_load),
+    ("render_init", before_render),
+    ("render_complete", after_render),
+    ("render_cancel", after_render),
+)
+
+
+def add() -> None:
+    """Install the handlers, once each."""
+    remove()
+    for name, function in _HANDLERS:
+        getattr(bpy.app.handlers, name).append(function)
+
+
+def remove() -> None:
+    """Take our handlers out again, also copies left by an earlier load of this module."""
+    for name, function in _HANDLERS:
+        installed = getattr(bpy.app.handlers, name)
+        for other in [f for f in installed if getattr(f, "__module__", None) == __name__ and f.__name__ == function.__name__]:
+            installed.remove(other)
+    STATE.clear()

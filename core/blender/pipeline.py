@@ -1,0 +1,523 @@
+"""One frame: the source's pose, the targets, the drives. `simulate`, `bake` and playback all walk this.
+
+A run belongs to a scene and covers all its characters at once; every array has one row per body, character after
+character. It writes evaluated data only: an original joint, drive or body that is written while the world is alive
+makes Blender copy it anew and crash (blender-facts 2 and 5).
+"""
+
+from dataclasses import dataclass, field
+
+import bpy
+import numpy as np
+
+from .. import quaternion
+from ..errors import RagdollError
+from ..ragdoll import drives
+from . import source, world
+from .armature import check_scale, rigid
+from .remove import ragdolls
+from .runtime import STATE
+
+FLOAT_STEP = 2.0**-24  # spacing of single precision below 1: see `_damping`
+FASTEST = 2000.0  # [m/s per metre of height]: beyond it something has come apart
+
+
+@dataclass
+class Character:
+    """One ragdoll of a run.
+
+    Attributes:
+        name: of the character object.
+        rows: slice of its bodies in the run's arrays.
+        bones: index of each body's bone in the pose [m].
+        offsets: bone frame to body frame [m, 4, 4].
+        keyed: its settings are animated and must be read on every frame.
+    """
+
+    name: str
+    rows: slice
+    bone_names: list
+    bones: np.ndarray
+    offsets: np.ndarray
+    signature: tuple
+    buffer: np.ndarray
+    height: float
+    keyed: bool = False
+    blend: float = 1.0
+
+
+@dataclass
+class Run:
+    """The simulation of a scene's shot, from its first frame on.
+
+    Attributes:
+        first, frame: first frame and the last one stepped.
+        reached: last frame whose result stands in the cache.
+        settings_dirty: a setting was edited; read them again on the next step.
+        seconds: time spent per frame in our own Python and in evaluating the source scene, for reports.
+    """
+
+    scene_name: str
+    first: int
+    frame: int
+    reached: int
+    characters: list
+    settings_dirty: bool = True
+    held: list = field(default_factory=list)
+    seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
+
+    def shows(self, frame: int) -> bool:
+        """Whether the frame is simulated."""
+        return self.first <= frame <= self.reached
+
+
+def depsgraph_of(scene):
+    """The dependency graph that steps the scene: of the view layer shown in a window, else of the first one."""
+    manager = bpy.context.window_manager
+    for window in manager.windows if manager else ():
+        if window.scene == scene and window.view_layer.depsgraph is not None:
+            return window.view_layer.depsgraph
+    return scene.view_layers[0].depsgraph
+
+
+def active_ragdolls(scene) -> list:
+    """Characters whose ragdoll is to be simulated."""
+    return [obj for obj in ragdolls(scene) if not obj.active_ragdoll.muted]
+
+
+def start(scene, clock) -> Run:
+    """Warm up and stand at the shot's first frame; called while the scene is about to show that frame.
+
+    Three frames before: the world is emptied. Two before: bodies in bind pose, where Blender makes the joints, so
+    that their limits count from there. One before and the first: bodies ride the animation and keep its velocity,
+    that of the first step to come. All other moving bodies of the scene are held meanwhile.
+
+    Raises:
+        RagdollError: a ragdoll cannot be run; the message names it.
+    """
+    first, _last = world.shot_range(scene)
+    if scene.rigidbody_world is None:
+        raise RagdollError(f"The rigid body world of scene '{scene.name}' has been removed: build the ragdoll anew")
+    world.set_range(scene)
+    hidden = source.source_scene(scene)
+    run = Run(scene.name, first, first, first - 1, [])
+    _gather(run, scene)
+    count = run.characters[-1].rows.stop
+    matrices = np.empty((count, 4, 4))
+    for character in run.characters:
+        parts = bpy.data.objects[character.name].active_ragdoll.parts
+        matrices[character.rows] = np.array([part.bind for part in parts]).reshape(-1, 4, 4)
+    bind = matrices[:, :3, 3], quaternion.from_matrix(matrices[:, :3, :3])
+
+    was_busy, STATE.busy = STATE.busy, True
+    try:
+        clock("source", hidden.frame_set, first - 1)
+        scene.frame_set(first - 3)
+        _check_evaluated(run, scene)
+        _hold_others(run, scene)
+        _set_kinematic(run, scene, True)
+        _place(run, scene, "bodies", bind)
+        _place(run, scene, "targets", bind)
+        scene.frame_set(first - 2)
+        clock("source", hidden.frame_set, first + 1)
+        coming = _wanted(run)
+        clock("source", hidden.frame_set, first)
+        position, rotation = _wanted(run)
+        # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
+        for pose in (drives.extrapolated((position, rotation), coming), (position, rotation)):
+            _place(run, scene, "bodies", pose)
+            _place(run, scene, "targets", pose)
+            if pose[0] is not position:
+                scene.frame_set(first - 1)
+        scene.frame_current = first
+    finally:
+        STATE.busy = was_busy
+    run.command = (position, rotation)
+    run.wanted = (position, rotation)
+    run.written = None
+    run.body = (position, rotation)
+    _show_physics(run, scene, True)
+    _read_settings(run, scene)
+    run.reached = first
+    return run
+
+
+def release(run: Run, scene) -> None:
+    """After the first frame is shown: bodies become dynamic, and the scene's other bodies too."""
+    _set_kinematic(run, scene, False)
+    graph = depsgraph_of(scene)
+    for name in run.held:
+        other = bpy.data.objects.get(name)
+        if other is not None:
+            other.evaluated_get(graph).rigid_body.kinematic = False
+    run.held = []
+
+
+def step(run: Run, scene, clock) -> None:
+    """Prepare the next frame: pose of the source, place of the targets, gains of the drives.
+
+    Raises:
+        RagdollError: a body was deleted or has left all bounds.
+    """
+    frame = scene.frame_current
+    hidden = source.source_scene(scene)
+    clock("source", hidden.frame_set, frame)
+    _show_physics(run, scene, True)
+    _read_settings(run, scene)
+    run.wanted = position, rotation = _wanted(run)
+    fps = scene.render.fps / scene.render.fps_base
+    substeps = scene.rigidbody_world.substeps_per_frame
+    seconds = scene.rigidbody_world.time_scale / fps
+    _read_bodies(run)
+    reachable = drives.within_reach(run.body[1], rotation, seconds)
+    run.command = drives.lag_compensated(run.command, (position, reachable), substeps)
+    _place(run, scene, "targets", run.command)
+    if np.any(run.kinematic):
+        _place(run, scene, "bodies", (position, rotation), run.kinematic)
+    _write_gains(run, scene, substeps / max(seconds, 1e-9))
+    run.frame = run.reached = frame
+
+
+def show_other(run: Run | None, scene) -> None:
+    """A jump: the cached pose where the frame is simulated, else the animation."""
+    if run is not None:
+        if run.shows(scene.frame_current):
+            # A cache that settings have outdated loses what comes after, on a jump back (blender-facts 18).
+            run.reached = min(run.reached, max(scene.frame_current, run.first))
+            _show_physics(run, scene, True)
+        else:
+            _show_physics(run, scene, False)
+        run.frame = None
+
+
+def keep_showing(scene) -> None:
+    """After a run became a baked cache: the physics armatures take their bodies' places for good.
+
+    They are no physics objects, so their originals may be written; the file then plays without the extension.
+    """
+    for obj in active_ragdolls(scene):
+        settings = obj.active_ragdoll
+        for part in settings.parts:
+            settings.physics_armature.pose.bones[part.bone].constraints[source.CONSTRAINT_NAME].mute = False
+
+
+def stop_showing(scene) -> None:
+    """The reverse of `keep_showing`, when the baked cache is freed."""
+    for obj in active_ragdolls(scene):
+        settings = obj.active_ragdoll
+        for part in settings.parts if settings.physics_armature else ():
+            bone = settings.physics_armature.pose.bones.get(part.bone)
+            if bone is not None:
+                bone.constraints[source.CONSTRAINT_NAME].mute = True
+
+
+# ---- gathering ----------------------------------------------------------------------------------------------------
+
+
+def _gather(run: Run, scene) -> None:
+    begin = 0
+    for obj in active_ragdolls(scene):
+        settings = obj.active_ragdoll
+        _check_parts(obj)
+        signature = source.signature(obj)
+        known = _known_signatures.get(obj.name)
+        if settings.source is None or (known is not None and known != signature):
+            source.refresh(obj)
+        _known_signatures[obj.name] = signature
+        names = [part.bone for part in settings.parts]
+        index = {bone.name: i for i, bone in enumerate(obj.data.bones)}
+        missing = [name for name in names if name not in index]
+        if missing:
+            raise RagdollError(f"Bone '{missing[0]}' of '{obj.name}' is gone or renamed: build the ragdoll anew")
+        run.characters.append(
+            Character(
+                name=obj.name,
+                rows=slice(begin, begin + len(names)),
+                bone_names=names,
+                bones=np.array([index[name] for name in names]),
+                offsets=np.array([part.offset for part in settings.parts]).reshape(-1, 4, 4),
+                signature=signature,
+                buffer=np.empty(len(obj.pose.bones) * 16, dtype=np.float32),
+                height=settings.height,
+                keyed=_is_keyed(obj),
+            )
+        )
+        begin += len(names)
+    if not run.characters:
+        raise RagdollError(f"Scene '{scene.name}' has no ragdoll to simulate")
+    parts = [p for c in run.characters for p in bpy.data.objects[c.name].active_ragdoll.parts]
+    run.masses = np.array([part.body.rigid_body.mass for part in parts])
+    run.inertia = np.array([part.inertia for part in parts])
+    run.kinematic = np.zeros(begin, dtype=bool)
+    run.gains = np.zeros((begin, 4))
+    for name in ("rotation_weight", "translation_weight", "max_torque", "max_force"):
+        setattr(run, name, np.zeros(begin))
+    run.limp = np.zeros(begin, dtype=bool)
+
+
+_known_signatures: dict = {}
+
+
+def forget() -> None:
+    """Forget what was known of the characters, as after loading a file."""
+    _known_signatures.clear()
+
+
+def _check_parts(obj) -> None:
+    settings = obj.active_ragdoll
+    for part in settings.parts:
+        for kind in ("body", "target", "anchor"):
+            helper = getattr(part, kind)
+            if helper is None or helper.name not in settings.scene.objects:
+                raise RagdollError(f"The {kind} of bone '{part.bone}' of '{obj.name}' was deleted: build the ragdoll anew")
+        if part.body.rigid_body is None or part.target.rigid_body is None:
+            raise RagdollError(f"The body of bone '{part.bone}' of '{obj.name}' is no rigid body: build the ragdoll anew")
+    if settings.physics_armature is None:
+        raise RagdollError(f"The physics armature of '{obj.name}' was deleted: build the ragdoll anew")
+    inside = {len(settings.parts), len(settings.bodies.objects), len(settings.targets.objects)}
+    if len(inside) != 1:
+        raise RagdollError(f"Helpers of '{obj.name}' were moved out of their collections: build the ragdoll anew")
+
+
+def _check_evaluated(run: Run, scene) -> None:
+    graph = depsgraph_of(scene)
+    for character in run.characters:
+        settings = bpy.data.objects[character.name].active_ragdoll
+        body = settings.parts[0].body
+        if not body.evaluated_get(graph).is_evaluated:
+            raise RagdollError(
+                f"The collection '{settings.collection.name}' is excluded from the view layer: include it "
+                "(it may be hidden)"
+            )
+        evaluated = source.evaluated(settings.source)
+        check_scale(settings.source, np.array(evaluated.matrix_world, dtype=float))
+
+
+def _is_keyed(obj) -> bool:
+    """Whether any of a character's settings is animated or driven."""
+    data = obj.animation_data
+    if data is None:
+        return False
+    if any("active_ragdoll" in driver.data_path for driver in data.drivers):
+        return True
+    actions = {data.action} | {strip.action for track in data.nla_tracks for strip in track.strips}
+    for action in actions - {None}:
+        for curve in _all_curves(action):
+            if "active_ragdoll" in curve.data_path:
+                return True
+    return False
+
+
+def _all_curves(action):
+    if hasattr(action, "layers") and action.layers:
+        for layer in action.layers:
+            for strip in layer.strips:
+                for bag in strip.channelbags:
+                    yield from bag.fcurves
+    elif hasattr(action, "fcurves"):
+        yield from action.fcurves
+
+
+# ---- reading ------------------------------------------------------------------------------------------------------
+
+
+def _wanted(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Where the animation has the bodies: positions [m, 3], rotations [m, 4], world."""
+    matrices = np.empty((run.characters[-1].rows.stop, 4, 4))
+    for character in run.characters:
+        evaluated = source.evaluated(bpy.data.objects[character.name].active_ragdoll.source)
+        evaluated.pose.bones.foreach_get("matrix", character.buffer)
+        pose = character.buffer.reshape(-1, 4, 4)[character.bones].transpose(0, 2, 1)
+        to_world = np.array(evaluated.matrix_world, dtype=float)
+        matrices[character.rows] = rigid(to_world @ pose) @ character.offsets
+    if not np.isfinite(matrices).all():
+        row = int(np.flatnonzero(~np.isfinite(matrices).all(axis=(1, 2)))[0])
+        raise RagdollError(f"The animation of {_name_of(run, row)} is not a number")
+    return matrices[:, :3, 3].copy(), quaternion.from_matrix(matrices[:, :3, :3])
+
+
+def _read_bodies(run: Run) -> None:
+    """Where the bodies stood after the last frame."""
+    flat = np.empty((run.characters[-1].rows.stop, 4, 4), dtype=np.float32)
+    for character in run.characters:
+        bodies = bpy.data.objects[character.name].active_ragdoll.bodies.objects
+        rows = flat[character.rows].reshape(-1)
+        bodies.foreach_get("matrix_world", rows)
+        flat[character.rows] = rows.reshape(-1, 4, 4)
+    matrices = flat.transpose(0, 2, 1).astype(float)
+    position = matrices[:, :3, 3].copy()
+    moved = np.linalg.norm(position - run.body[0], axis=1)
+    heights = np.concatenate([np.full(c.rows.stop - c.rows.start, c.height) for c in run.characters])
+    bad = ~np.isfinite(matrices).all(axis=(1, 2)) | (moved > FASTEST * heights / 24.0)
+    if np.any(bad):
+        row = int(np.flatnonzero(bad)[0])
+        raise RagdollError(f"The body of {_name_of(run, row)} has left all bounds at frame {run.frame}")
+    run.body = position, quaternion.from_matrix(rigid(matrices)[:, :3, :3])
+
+
+def _name_of(run: Run, row: int) -> str:
+    for character in run.characters:
+        if character.rows.start <= row < character.rows.stop:
+            return f"bone '{character.bone_names[row - character.rows.start]}' of '{character.name}'"
+    return "?"
+
+
+def _read_settings(run: Run, scene) -> None:
+    """Weights of all bodies; keyed ones from the source, which already stands at the frame to come."""
+    dirty, run.settings_dirty = run.settings_dirty, False
+    for character in run.characters:
+        if not (dirty or character.keyed):
+            continue
+        obj = bpy.data.objects[character.name]
+        owner = source.evaluated(obj.active_ragdoll.source) if character.keyed else obj
+        settings, bones = owner.active_ragdoll, owner.pose.bones
+        own = [bones[i].active_ragdoll for i in character.bones]
+        rows = character.rows
+        run.rotation_weight[rows] = [bone.rotation_weight for bone in own]
+        run.rotation_weight[rows] *= settings.rotation_weight
+        run.translation_weight[rows] = [bone.translation_weight for bone in own]
+        run.translation_weight[rows] *= settings.translation_weight
+        run.max_torque[rows] = [bone.max_torque for bone in own]
+        run.max_force[rows] = [bone.max_force for bone in own]
+        modes = [bone.body_mode for bone in own]
+        run.limp[rows] = [mode == "LIMP" for mode in modes]
+        kinematic = np.array([mode == "KINEMATIC" for mode in modes])
+        changed = np.flatnonzero(kinematic != run.kinematic[rows])
+        run.kinematic[rows] = kinematic
+        if len(changed) and scene.frame_current > run.first:
+            graph = depsgraph_of(scene)
+            bodies = obj.active_ragdoll.bodies.objects
+            for i in changed:
+                bodies[int(i)].evaluated_get(graph).rigid_body.kinematic = bool(kinematic[i])
+        if character.keyed:
+            _write_blend(obj, character, settings.physics_blend, scene)
+
+
+def _write_blend(obj, character, blend, scene) -> None:
+    if abs(blend - character.blend) < 1e-9:
+        return
+    evaluated = obj.evaluated_get(depsgraph_of(scene))
+    for name in character.bone_names:
+        evaluated.pose.bones[name].constraints[source.CONSTRAINT_NAME].influence = blend
+    character.blend = blend
+
+
+# ---- writing, on evaluated data only ------------------------------------------------------------------------------
+
+
+def _place(run: Run, scene, kind: str, pose: tuple, only: np.ndarray | None = None) -> None:
+    """Put evaluated bodies or targets somewhere: pose is (positions [m, 3], rotations [m, 4]).
+
+    Location and rotation are what Blender evaluates a transform from, the world matrix is what the step may read
+    before that; the matrix is Blender's own of the same location and rotation, so that both agree to the last bit.
+    """
+    graph = depsgraph_of(scene)
+    for character in run.characters:
+        position = pose[0][character.rows].astype(np.float32)
+        rotation = pose[1][character.rows].astype(np.float32)
+        objects = getattr(bpy.data.objects[character.name].active_ragdoll, kind).evaluated_get(graph).objects
+        if only is not None:
+            if not only[character.rows].any():
+                continue
+            keep = ~only[character.rows]
+            now = np.empty_like(position), np.empty_like(rotation)
+            objects.foreach_get("location", now[0].ravel())
+            objects.foreach_get("rotation_quaternion", now[1].ravel())
+            position[keep], rotation[keep] = now[0][keep], now[1][keep]
+        world_now = np.empty((len(position), 16), dtype=np.float32)
+        if only is not None:
+            objects.foreach_get("matrix_world", world_now.ravel())
+        objects.foreach_set("location", position.ravel())
+        objects.foreach_set("rotation_quaternion", rotation.ravel())
+        matrices = np.empty((len(position), 16), dtype=np.float32)
+        objects.foreach_get("matrix_basis", matrices.ravel())
+        if only is not None:
+            matrices[keep] = world_now[keep]
+        objects.foreach_set("matrix_world", matrices.ravel())
+
+
+def _set_kinematic(run: Run, scene, on: bool) -> None:
+    graph = depsgraph_of(scene)
+    for character in run.characters:
+        bodies = bpy.data.objects[character.name].active_ragdoll.bodies.evaluated_get(graph).objects
+        for i, body in enumerate(bodies):
+            body.rigid_body.kinematic = on or bool(run.kinematic[character.rows.start + i])
+
+
+def _hold_others(run: Run, scene) -> None:
+    """Hold the scene's other active bodies until the first frame, so that they begin to move when they always do."""
+    graph = depsgraph_of(scene)
+    ours = set()
+    for character in run.characters:
+        ours.update(body.name for body in bpy.data.objects[character.name].active_ragdoll.bodies.objects)
+    for other in scene.rigidbody_world.collection.all_objects:
+        body = other.rigid_body
+        if other.name in ours or body is None or body.type != "ACTIVE" or body.kinematic:
+            continue
+        evaluated = other.evaluated_get(graph)
+        if evaluated.is_evaluated:
+            evaluated.rigid_body.kinematic = True
+            run.held.append(other.name)
+
+
+def _show_physics(run: Run, scene, on: bool) -> None:
+    """Let the physics armatures take their bodies' places, or play the animation."""
+    graph = depsgraph_of(scene)
+    for character in run.characters:
+        settings = bpy.data.objects[character.name].active_ragdoll
+        if settings.physics_armature is None:
+            continue
+        bones = settings.physics_armature.evaluated_get(graph).pose.bones
+        if bones[character.bone_names[-1]].constraints[source.CONSTRAINT_NAME].mute is not on:
+            continue
+        for name in character.bone_names:
+            bones[name].constraints[source.CONSTRAINT_NAME].mute = not on
+
+
+def _damping(gain, stiffness, scale):
+    """Stiffness and Blender's damping value that give Bullet's spring motor a rate [1/s].
+
+    The motor's velocity is ``steps * (1 - damping) / iterations * stiffness * error``; 1 - damping is a whole
+    number of single-precision steps, so the stiffness is moved to where the rate comes out right.
+
+    Args:
+        gain [1/s], stiffness [N/m or N m/rad], scale: iterations / steps per second [s].
+    """
+    wanted = np.where(stiffness > 0.0, gain * scale / np.maximum(stiffness, 1e-30), 1.0)
+    whole = np.clip(np.round(wanted / FLOAT_STEP), 1.0, 1.0 / FLOAT_STEP)
+    exact = np.where(wanted < 1.0, gain * scale / (whole * FLOAT_STEP), stiffness)
+    return np.where(stiffness > 0.0, exact, 0.0), 1.0 - whole * FLOAT_STEP
+
+
+def _write_gains(run: Run, scene, steps_per_second: float) -> None:
+    rotation = np.where(run.limp | run.kinematic, 0.0, run.rotation_weight)
+    translation = np.where(run.limp | run.kinematic, 0.0, run.translation_weight)
+    stiffness_l, rate_l = drives.servo(translation, run.masses, steps_per_second)
+    stiffness_a, rate_a = drives.servo(rotation, run.inertia, steps_per_second)
+    if np.any(run.max_force > 0.0):
+        distance = np.linalg.norm(run.command[0] - run.body[0], axis=1)
+        stiffness_l = drives.capped(stiffness_l, run.max_force, distance)
+    if np.any(run.max_torque > 0.0):
+        angle = quaternion.angle_between(run.body[1], run.command[1])
+        stiffness_a = drives.capped(stiffness_a, run.max_torque, angle)
+    scale = scene.rigidbody_world.solver_iterations / steps_per_second
+    gains = np.stack([*_damping(rate_l, stiffness_l, scale), *_damping(rate_a, stiffness_a, scale)], axis=1)
+    changed = np.any(gains != run.gains, axis=1) if run.written else np.ones(len(gains), dtype=bool)
+    if not changed.any():
+        return
+    graph = depsgraph_of(scene)
+    for character in run.characters:
+        rows = np.flatnonzero(changed[character.rows])
+        if not len(rows):
+            continue
+        targets = bpy.data.objects[character.name].active_ragdoll.targets.objects
+        for i in rows:
+            constraint = targets[int(i)].evaluated_get(graph).rigid_body_constraint
+            linear, linear_damping, angular, angular_damping = gains[character.rows.start + i].tolist()
+            constraint.enabled = linear > 0.0 or angular > 0.0
+            for axis in "xyz":
+                setattr(constraint, f"spring_stiffness_{axis}", linear)
+                setattr(constraint, f"spring_damping_{axis}", linear_damping)
+                setattr(constraint, f"spring_stiffness_ang_{axis}", angular)
+                setattr(constraint, f"spring_damping_ang_{axis}", angular_damping)
+    run.gains, run.written = gains, True

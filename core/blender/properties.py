@@ -1,0 +1,349 @@
+"""The settings stored in the file: on scenes, objects and pose bones.
+
+Property groups hold data only. Angles are in radians; what can be keyed is marked by `ANIMATABLE`.
+"""
+
+import math
+
+import bpy
+from bpy.props import (
+    BoolProperty,
+    CollectionProperty,
+    EnumProperty,
+    FloatProperty,
+    FloatVectorProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+)
+
+from . import runtime, source
+
+ANIMATABLE = {"ANIMATABLE"}
+FIXED = set()  # a shot's set-up: not animatable
+PERCENT = {"subtype": "FACTOR", "min": 0.0, "max": 1.0}
+
+JOINT_TYPES = (
+    ("FIXED", "Fixed", "Does not turn against its parent"),
+    ("HINGE", "Hinge", "Turns about one axis, the one whose range is not zero"),
+    ("CONE", "Cone", "Two swings and a twist, each with its own range"),
+    ("FREE", "Free", "Turns freely about its joint"),
+)
+SHAPES = (
+    ("AUTO", "Automatic", "Chosen from the place of the bone in the skeleton"),
+    ("CAPSULE", "Capsule", "A capsule along the limb"),
+    ("BOX", "Box", "A box along the limb"),
+    ("SPHERE", "Sphere", "A sphere around the middle of the limb"),
+)
+BODY_MODES = (
+    ("ACTIVE", "Active", "Follows its animation as strongly as its weights say"),
+    ("LIMP", "Limp", "Ignores its animation"),
+    ("KINEMATIC", "Kinematic", "Rides its animation and pushes others"),
+)
+STATES = (
+    ("NONE", "None", "No ragdoll"),
+    ("READY", "Ready", "Built; nothing is simulated at this frame"),
+    ("LIVE", "Live", "The frame shown is simulated"),
+    ("CACHED", "Cached", "The simulated range is kept in a baked cache"),
+    ("BAKED", "Baked", "The result is in keyframes; the ragdoll is muted"),
+    ("BROKEN", "Broken", "Interrupted in mid-shot; starts again from the shot's first frame"),
+)
+
+
+def _changed(self, _context) -> None:
+    runtime.settings_changed(self.id_data)
+
+
+def _blend_changed(self, _context) -> None:
+    """The one setting that originals carry: the influence of the character's own constraints."""
+    runtime.settings_changed(self.id_data)
+    for bone in self.id_data.pose.bones if self.id_data.type == "ARMATURE" and self.is_ragdoll else ():
+        for constraint in bone.constraints:
+            if constraint.name == source.CONSTRAINT_NAME:
+                constraint.influence = self.physics_blend
+
+
+def _layout_changed(self, _context) -> None:
+    """For settings that only a new build can bring into the rigid bodies and joints."""
+    runtime.settings_changed(self.id_data, layout=True)
+
+
+def _limits_edited(self, context) -> None:
+    if not runtime.STATE.building:
+        self.limits_from = "USER"
+    _layout_changed(self, context)
+
+
+class ActiveRagdollPart(bpy.types.PropertyGroup):
+    """The helpers of one simulated bone."""
+
+    bone: StringProperty(options=FIXED)
+    parent: StringProperty(name="Parent", description="Bone that the joint leads to", options=FIXED)
+    body: PointerProperty(type=bpy.types.Object, options=FIXED)
+    target: PointerProperty(type=bpy.types.Object, options=FIXED)
+    anchor: PointerProperty(type=bpy.types.Object, options=FIXED)
+    offset: FloatVectorProperty(
+        size=16, description="Bone frame to body frame, world units, row-major", options=FIXED
+    )
+    bind: FloatVectorProperty(
+        size=16,
+        description="Bone in bind pose in the armature's space at world scale, row-major",
+        options=FIXED,
+    )
+    inertia: FloatProperty(description="Inertia of all that the joint carries [kg m^2]", options=FIXED)
+    depth: IntProperty(options=FIXED)
+
+
+class ActiveRagdollObject(bpy.types.PropertyGroup):
+    """Settings of a character."""
+
+    rotation_weight: FloatProperty(
+        name="Rotation",
+        description="How strongly the bodies' orientations follow the animation: 1 exactly, 0 limp",
+        default=1.0,
+        options=ANIMATABLE,
+        update=_changed,
+        **PERCENT,
+    )
+    translation_weight: FloatProperty(
+        name="Translation",
+        description="How strongly the bodies' positions follow the animation: 1 exactly, 0 not at all",
+        default=1.0,
+        options=ANIMATABLE,
+        update=_changed,
+        **PERCENT,
+    )
+    physics_blend: FloatProperty(
+        name="Physics Blend",
+        description="Share of the simulated pose in what is shown",
+        default=1.0,
+        options=ANIMATABLE,
+        update=_blend_changed,
+        **PERCENT,
+    )
+    drive: EnumProperty(
+        name="Drive",
+        items=(("VELOCITY", "Velocity", "Match the animation's velocities and positions"),),
+        default="VELOCITY",
+        options=FIXED,
+        update=_changed,
+    )
+    drive_space: EnumProperty(
+        name="Space",
+        items=(("WORLD", "World", "Each body is led to its place in the world"),),
+        default="WORLD",
+        options=FIXED,
+        update=_changed,
+    )
+    self_collision: BoolProperty(
+        name="Self Collision",
+        description="Bodies of this character that are not joined touch each other",
+        default=True,
+        options=FIXED,
+        update=_layout_changed,
+    )
+    stretch: BoolProperty(
+        name="Follow Positions",
+        description="Bones take the whole transform of their bodies, so that joints may separate a little "
+        "as the bodies do, instead of the rotation alone",
+        default=False,
+        options=FIXED,
+        update=_layout_changed,
+    )
+    density: FloatProperty(
+        name="Density",
+        description="Mass of a body for its volume [kg/m^3]",
+        default=1000.0,
+        min=1.0,
+        max=30000.0,
+        options=FIXED,
+        update=_layout_changed,
+    )
+    key_tolerance: FloatProperty(
+        name="Key Tolerance",
+        description="Largest deviation that the removal of keys may cause when baking, in degrees and in "
+        "thousandths of the character's height; 0 keeps every frame",
+        default=0.0,
+        min=0.0,
+        max=10.0,
+        options=FIXED,
+    )
+
+    is_ragdoll: BoolProperty(options=FIXED)
+    muted: BoolProperty(options=FIXED, description="The result is baked to keyframes")
+    layout_changed: BoolProperty(options=FIXED, description="Settings changed that need a new build")
+    cache_outdated: BoolProperty(options=FIXED, description="Settings changed since the cache was made")
+    parts: CollectionProperty(type=ActiveRagdollPart, options=FIXED)
+    collection: PointerProperty(type=bpy.types.Collection, options=FIXED)
+    bodies: PointerProperty(type=bpy.types.Collection, options=FIXED)
+    targets: PointerProperty(type=bpy.types.Collection, options=FIXED)
+    scene: PointerProperty(type=bpy.types.Scene, options=FIXED)
+    physics_armature: PointerProperty(type=bpy.types.Object, options=FIXED)
+    source: PointerProperty(type=bpy.types.Object, options=FIXED)
+    height: FloatProperty(options=FIXED, description="Largest extent of the bind pose [m]")
+    built_scale: FloatProperty(options=FIXED)
+
+    baked_action: PointerProperty(type=bpy.types.Action, options=FIXED)
+    old_action: PointerProperty(type=bpy.types.Action, options=FIXED)
+    bake_record: StringProperty(options=FIXED, description="What revert_bake restores, as JSON")
+
+    def _get_state(self) -> int:
+        return [s[0] for s in STATES].index(runtime.state_of(self.id_data))
+
+    state: EnumProperty(
+        name="State", items=STATES, get=_get_state, options=FIXED, description="What the ragdoll is doing"
+    )
+
+
+class ActiveRagdollBone(bpy.types.PropertyGroup):
+    """Settings of a bone."""
+
+    simulate: BoolProperty(
+        name="Simulated",
+        description="This bone has a body of its own",
+        default=False,
+        options=FIXED,
+        update=_layout_changed,
+    )
+    shape: EnumProperty(
+        name="Shape", items=SHAPES, default="AUTO", options=FIXED, update=_layout_changed
+    )
+    mass: FloatProperty(
+        name="Mass",
+        description="0 takes the volume times the density",
+        default=0.0,
+        min=0.0,
+        max=1.0e7,
+        unit="MASS",
+        options=FIXED,
+        update=_layout_changed,
+    )
+    friction: FloatProperty(
+        name="Friction", default=0.5, min=0.0, soft_max=1.0, options=FIXED, update=_layout_changed
+    )
+    bounciness: FloatProperty(name="Bounciness", default=0.0, options=FIXED, update=_layout_changed, **PERCENT)
+    linear_damping: FloatProperty(
+        name="Linear Damping", default=0.04, options=FIXED, update=_layout_changed, **PERCENT
+    )
+    angular_damping: FloatProperty(
+        name="Angular Damping", default=0.1, options=FIXED, update=_layout_changed, **PERCENT
+    )
+    joint: EnumProperty(name="Joint", items=JOINT_TYPES, default="CONE", options=FIXED, update=_limits_edited)
+    limit_min: FloatVectorProperty(
+        name="Min",
+        description="Lowest swing X, twist Y and swing Z from bind pose",
+        size=3,
+        subtype="EULER",
+        default=(-math.pi / 4, -math.pi / 6, -math.pi / 4),
+        min=-math.pi,
+        max=math.pi,
+        options=FIXED,
+        update=_limits_edited,
+    )
+    limit_max: FloatVectorProperty(
+        name="Max",
+        description="Highest swing X, twist Y and swing Z from bind pose",
+        size=3,
+        subtype="EULER",
+        default=(math.pi / 4, math.pi / 6, math.pi / 4),
+        min=-math.pi,
+        max=math.pi,
+        options=FIXED,
+        update=_limits_edited,
+    )
+    joint_rotation: FloatVectorProperty(
+        name="Joint Frame",
+        description="Rotation from the bone's to the joint's frame",
+        size=4,
+        subtype="QUATERNION",
+        default=(1.0, 0.0, 0.0, 0.0),
+        options=FIXED,
+        update=_limits_edited,
+    )
+    limits_from: EnumProperty(
+        name="Limits From",
+        items=(
+            ("DEFAULT", "Default", "A generic range, widened to what the shot's animation needs"),
+            ("RIG", "Rig", "Locked axes, IK limits or Limit Rotation constraints of the rig"),
+            ("USER", "User", "Set by hand; a new build keeps them"),
+        ),
+        default="DEFAULT",
+        options=FIXED,
+    )
+    rotation_weight: FloatProperty(
+        name="Rotation",
+        description="Multiplies the character's rotation weight",
+        default=1.0,
+        options=ANIMATABLE,
+        update=_changed,
+        **PERCENT,
+    )
+    translation_weight: FloatProperty(
+        name="Translation",
+        description="Multiplies the character's translation weight",
+        default=1.0,
+        options=ANIMATABLE,
+        update=_changed,
+        **PERCENT,
+    )
+    body_mode: EnumProperty(
+        name="Mode", items=BODY_MODES, default="ACTIVE", options=ANIMATABLE, update=_changed
+    )
+    max_torque: FloatProperty(
+        name="Max Torque",
+        description="Largest torque of the drive [N m]; 0 is no limit",
+        default=0.0,
+        min=0.0,
+        options=ANIMATABLE,
+        update=_changed,
+    )
+    max_force: FloatProperty(
+        name="Max Force",
+        description="Largest force of the drive [N]; 0 is no limit",
+        default=0.0,
+        min=0.0,
+        options=ANIMATABLE,
+        update=_changed,
+    )
+
+
+class ActiveRagdollScene(bpy.types.PropertyGroup):
+    """What a run changes in the scene's rigid body world, so that it can be put back."""
+
+    use_range: BoolProperty(
+        name="Own Range", description="Simulate another range than the scene's", options=FIXED
+    )
+    frame_start: IntProperty(name="Start", default=1, options=FIXED)
+    frame_end: IntProperty(name="End", default=250, options=FIXED)
+    world_created: BoolProperty(options=FIXED)
+    collections_created: StringProperty(options=FIXED)
+    collections_linked: StringProperty(options=FIXED)
+    cache_start: IntProperty(options=FIXED)
+    cache_end: IntProperty(options=FIXED)
+    cache_saved: BoolProperty(options=FIXED)
+    cache_is_ours: BoolProperty(options=FIXED, description="The baked cache was made by a run")
+    source: PointerProperty(type=bpy.types.Scene, options=FIXED)
+    is_source: BoolProperty(options=FIXED)
+
+
+CLASSES = (ActiveRagdollPart, ActiveRagdollObject, ActiveRagdollBone, ActiveRagdollScene)
+
+_OWNERS = (
+    (bpy.types.Object, ActiveRagdollObject),
+    (bpy.types.PoseBone, ActiveRagdollBone),
+    (bpy.types.Scene, ActiveRagdollScene),
+)
+
+
+def add_settings() -> None:
+    """Attach the property groups as `active_ragdoll`."""
+    for owner, group in _OWNERS:
+        owner.active_ragdoll = PointerProperty(
+            type=group, name="Active Ragdoll", override={"LIBRARY_OVERRIDABLE"}
+        )
+
+
+def remove_settings() -> None:
+    """Detach the property groups; values stay in the file for the next time."""
+    for owner, _group in _OWNERS:
+        del owner.active_ragdoll

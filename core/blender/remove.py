@@ -1,0 +1,83 @@
+"""Taking a ragdoll away: the character and the scene are as they were before."""
+
+import bpy
+
+from . import source, world
+from .runtime import STATE
+
+
+def remove(obj, scene=None) -> None:
+    """Remove the ragdoll of a character, whole or half-built; its settings on bones stay for the next build."""
+    settings = obj.active_ragdoll
+    scene = settings.scene or scene
+    was_building, STATE.building = STATE.building, True
+    try:
+        for bone in obj.pose.bones:
+            for constraint in [c for c in bone.constraints if c.name.startswith(source.CONSTRAINT_NAME)]:
+                bone.constraints.remove(constraint)
+            bone.active_ragdoll.simulate = False
+        if scene is not None and scene.rigidbody_world is not None:
+            cache = scene.rigidbody_world.point_cache
+            if cache.is_baked and scene.active_ragdoll.cache_is_ours:
+                world.free_cache(scene)
+        _remove_objects(settings)
+        for name in _STORED:
+            settings.property_unset(name)
+        settings.parts.clear()
+        STATE.messages.pop(obj.name, None)
+        if scene is not None:
+            STATE.runs.pop(scene.name, None)
+            STATE.broken.discard(scene.name)
+            if not ragdolls(scene):
+                _restore_layers(scene)
+                world.restore(scene)
+                hidden = scene.active_ragdoll.source
+                if hidden is not None:
+                    bpy.data.scenes.remove(hidden)
+                scene.active_ragdoll.property_unset("source")
+    finally:
+        STATE.building = was_building
+
+
+_STORED = (
+    "is_ragdoll",
+    "muted",
+    "layout_changed",
+    "cache_outdated",
+    "collection",
+    "bodies",
+    "targets",
+    "scene",
+    "physics_armature",
+    "source",
+    "height",
+    "built_scale",
+    "baked_action",
+    "old_action",
+    "bake_record",
+)
+
+
+def ragdolls(scene) -> list:
+    """The characters of a scene that have a ragdoll."""
+    return [o for o in scene.objects if o.type == "ARMATURE" and o.active_ragdoll.is_ragdoll]
+
+
+def _remove_objects(settings):
+    collections = [c for c in (settings.bodies, settings.targets, settings.collection) if c is not None]
+    objects = {o for collection in collections for o in collection.objects}
+    objects |= {o for part in settings.parts for o in (part.body, part.target, part.anchor) if o is not None}
+    objects |= {o for o in (settings.physics_armature, settings.source) if o is not None}
+    meshes = {o.data for o in objects if o.type == "MESH"}
+    bpy.data.batch_remove(list(objects) + [mesh for mesh in meshes if mesh.users <= len(objects)])
+    for collection in collections:
+        bpy.data.collections.remove(collection)
+
+
+def _restore_layers(scene):
+    for other in scene.objects:
+        saved = other.get("active_ragdoll_layers")
+        if saved is not None:
+            if other.rigid_body is not None:
+                other.rigid_body.collision_collections = [bool(flag) for flag in saved]
+            del other["active_ragdoll_layers"]

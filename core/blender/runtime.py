@@ -1,0 +1,66 @@
+"""What a session knows about its runs. Nothing of it is in the file; `STATE.clear()` forgets it all."""
+
+from dataclasses import dataclass, field
+
+import bpy
+
+
+@dataclass
+class State:
+    """Run-time state of all scenes.
+
+    Attributes:
+        runs: the run of each scene by the scene's name.
+        busy: set while a handler itself moves a scene through frames.
+        building: set while operators write settings, so that update callbacks do not take them for edits.
+        rendering: set between render_init and render_complete or render_cancel.
+        broken: scenes whose run was interrupted in mid-shot (undo, redo, load).
+        messages: last trouble by object name, shown in the sidebar.
+    """
+
+    runs: dict = field(default_factory=dict)
+    busy: bool = False
+    building: bool = False
+    rendering: bool = False
+    broken: set = field(default_factory=set)
+    messages: dict = field(default_factory=dict)
+
+    def clear(self) -> None:
+        """Forget everything, as after loading a file."""
+        self.__init__()
+
+
+STATE = State()
+
+
+def settings_changed(owner, layout: bool = False) -> None:
+    """Called by the settings' update callbacks: the run reads them again, the cache is out of date."""
+    if STATE.building or not isinstance(owner, bpy.types.Object) or not owner.active_ragdoll.is_ragdoll:
+        return
+    for run in STATE.runs.values():
+        run.settings_dirty = True
+    settings = owner.active_ragdoll
+    if layout and not settings.layout_changed:
+        settings.layout_changed = True
+    scene = settings.scene
+    world = scene.rigidbody_world if scene else None
+    if world and world.point_cache.is_baked and not settings.cache_outdated:
+        settings.cache_outdated = True
+
+
+def state_of(obj) -> str:
+    """The value of `Object.active_ragdoll.state`."""
+    settings = obj.active_ragdoll
+    if not settings.is_ragdoll:
+        return "NONE"
+    if settings.muted:
+        return "BAKED"
+    scene = settings.scene
+    if scene is None or scene.rigidbody_world is None:
+        return "READY"
+    if scene.rigidbody_world.point_cache.is_baked:
+        return "CACHED"
+    if scene.name in STATE.broken:
+        return "BROKEN"
+    run = STATE.runs.get(scene.name)
+    return "LIVE" if run is not None and run.shows(scene.frame_current) else "READY"

@@ -1,0 +1,66 @@
+"""Running a shot from its first to its last frame, with a baked cache at the end."""
+
+from collections.abc import Iterator
+
+from ..errors import RagdollError
+from . import build, pipeline, source, world
+from .runtime import STATE
+
+
+def prepare(scene) -> None:
+    """Bring everything up to date before a run: edited settings, animations, the cache.
+
+    Raises:
+        RagdollError: there is nothing to simulate, or the user's own baked cache is in the way.
+    """
+    characters = pipeline.active_ragdolls(scene)
+    if not characters:
+        raise RagdollError(f"Scene '{scene.name}' has no ragdoll to simulate: build one first")
+    first, last = world.shot_range(scene)
+    if last <= first:
+        raise RagdollError(f"The frame range {first} to {last} has no frame to simulate")
+    world.refuse_user_bake(scene)
+    world.free_cache(scene)
+    pipeline.stop_showing(scene)
+    for obj in characters:
+        if obj.active_ragdoll.layout_changed:
+            build.rebuild(obj, scene)
+        source.refresh(obj)
+        STATE.messages.pop(obj.name, None)
+    STATE.messages.pop(scene.name, None)
+    if any(not obj.active_ragdoll.self_collision for obj in characters):
+        build.world_layers(scene)
+    STATE.runs.pop(scene.name, None)
+
+
+def frames(scene) -> Iterator[int]:
+    """Simulate the shot, yielding each frame while the scene stands at it.
+
+    When it ends, or the caller stops it, what is done is kept as a baked cache.
+
+    Raises:
+        RagdollError: something went wrong on the way; the frames before it are kept.
+    """
+    prepare(scene)
+    first, last = world.shot_range(scene)
+    done = first
+    try:
+        for frame in range(first, last + 1):
+            scene.frame_set(frame)
+            if scene.name in STATE.messages:
+                raise RagdollError(STATE.messages[scene.name])
+            done = frame
+            yield frame
+    finally:
+        if done > first:
+            world.bake_cache(scene)
+            for obj in pipeline.active_ragdolls(scene):
+                obj.active_ragdoll.cache_outdated = False
+            pipeline.keep_showing(scene)
+
+
+def use_range(scene, frame_start: int, frame_end: int) -> None:
+    """Simulate this range from now on; the scene's own range means no range of our own."""
+    own = scene.active_ragdoll
+    own.use_range = (frame_start, frame_end) != (scene.frame_start, scene.frame_end)
+    own.frame_start, own.frame_end = frame_start, frame_end

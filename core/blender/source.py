@@ -1,0 +1,130 @@
+"""The source: a copy of the character in a hidden scene, where Blender evaluates its own animation.
+
+Evaluating that scene inside a frame handler gives the animated pose of the frame that the main scene is only about
+to show, without touching the main scene.
+"""
+
+import bpy
+import numpy as np
+
+CONSTRAINT_NAME = "Active Ragdoll"  # our one constraint on each simulated bone of the character
+LINK_NAME = "Active Ragdoll Link"  # on the physics armature: keeps anchors and bones in evaluation order
+RANGE_SAMPLES = 48  # poses looked at when limits are widened to an animation
+
+
+_OWN = (
+    "is_ragdoll",
+    "muted",
+    "collection",
+    "bodies",
+    "targets",
+    "scene",
+    "physics_armature",
+    "source",
+    "old_action",
+    "baked_action",
+    "bake_record",
+)
+
+
+def source_scene(scene):
+    """The hidden scene that belongs to a scene; made on first use and kept in step with its timing."""
+    own = scene.active_ragdoll
+    if own.source is None:
+        own.source = bpy.data.scenes.new(f".{scene.name} Ragdoll Source")
+        own.source.active_ragdoll.is_source = True
+    hidden = own.source
+    for name in ("fps", "fps_base", "frame_map_old", "frame_map_new"):
+        if getattr(hidden.render, name) != getattr(scene.render, name):
+            setattr(hidden.render, name, getattr(scene.render, name))
+    for name in ("frame_start", "frame_end"):
+        if getattr(hidden, name) != getattr(scene, name):
+            setattr(hidden, name, getattr(scene, name))
+    return hidden
+
+
+def copy_of(obj, name: str):
+    """A copy of the character object on the same data and action, without our constraints and settings."""
+    copy = obj.copy()
+    if copy.override_library is not None:
+        copy.make_local(clear_liboverride=True)
+    copy.name = name
+    settings = copy.active_ragdoll
+    settings.parts.clear()
+    for pointer in _OWN:
+        settings.property_unset(pointer)
+    for bone in copy.pose.bones:
+        for constraint in [c for c in bone.constraints if c.name.startswith(CONSTRAINT_NAME)]:
+            bone.constraints.remove(constraint)
+    return copy
+
+
+def refresh(obj) -> None:
+    """Make the source anew from the character as it is now; called when a run starts from an operator."""
+    settings = obj.active_ragdoll
+    hidden = source_scene(settings.scene)
+    old = settings.source
+    settings.source = copy_of(obj, f".{obj.name} Source")
+    hidden.collection.objects.link(settings.source)
+    if old is not None:
+        bpy.data.objects.remove(old)
+    settings.source.active_ragdoll.muted = False
+
+
+def signature(obj) -> tuple:
+    """What of a character's animation set-up a source must share; when it differs the source is stale."""
+    data = obj.animation_data
+    parts = [obj.parent.name if obj.parent else "", obj.parent_type, obj.parent_bone, obj.rotation_mode]
+    if data is not None:
+        slot = getattr(data, "action_slot", None)
+        parts += [
+            data.action.name if data.action else "",
+            slot.identifier if slot else "",
+            data.action_blend_type,
+            round(data.action_influence, 6),
+            data.use_nla,
+            len(data.drivers),
+        ]
+        for track in data.nla_tracks:
+            parts.append((track.name, track.mute, track.is_solo))
+            for strip in track.strips:
+                name = strip.action.name if strip.action else ""
+                parts.append((name, strip.frame_start, strip.frame_end, strip.scale, strip.mute, strip.blend_type))
+    for constraint in obj.constraints:
+        parts.append((constraint.name, constraint.type, constraint.mute, constraint.influence))
+    for bone in obj.pose.bones:
+        for constraint in bone.constraints:
+            if not constraint.name.startswith(CONSTRAINT_NAME):
+                parts.append((bone.name, constraint.name, constraint.type, constraint.mute))
+    return tuple(parts)
+
+
+def evaluated(copy):
+    """The source as last evaluated in its scene."""
+    hidden = copy.users_scene[0]
+    return copy.evaluated_get(hidden.view_layers[0].depsgraph)
+
+
+def poses_over(copy, first: int, last: int, current: int) -> tuple[np.ndarray, np.ndarray]:
+    """World matrix [4, 4] at `current` and pose matrices [f, n, 4, 4] sampled over a frame range.
+
+    Evaluated in a scene of its own, so that the cost does not grow with the other characters.
+    """
+    scene = bpy.data.scenes.new(".Ragdoll Sampling")
+    try:
+        scene.active_ragdoll.is_source = True
+        scene.collection.objects.link(copy)
+        count = len(copy.pose.bones)
+        frames = np.unique(np.linspace(first, last, min(RANGE_SAMPLES, max(last - first + 1, 1))).round())
+        poses = np.empty((len(frames), count, 4, 4))
+        buffer = np.empty(count * 16, dtype=np.float32)
+        for i, frame in enumerate(frames):
+            scene.frame_set(int(frame))
+            copy.evaluated_get(scene.view_layers[0].depsgraph).pose.bones.foreach_get("matrix", buffer)
+            poses[i] = buffer.reshape(count, 4, 4).transpose(0, 2, 1)
+        scene.frame_set(current)
+        world = np.array(copy.evaluated_get(scene.view_layers[0].depsgraph).matrix_world, dtype=float)
+        scene.collection.objects.unlink(copy)
+    finally:
+        bpy.data.scenes.remove(scene)
+    return world, poses

@@ -1,0 +1,122 @@
+"""The scene's rigid body world and its point cache."""
+
+import bpy
+
+from ..errors import RagdollError
+
+WARM_UP = 3  # frames before the shot: two in bind pose, one in the animation
+
+
+def shot_range(scene) -> tuple[int, int]:
+    """First and last frame of the shot that runs simulate."""
+    own = scene.active_ragdoll
+    if own.use_range:
+        return own.frame_start, own.frame_end
+    return scene.frame_start, scene.frame_end
+
+
+def ensure(scene) -> list[str]:
+    """Give the scene a rigid body world with collections; returns what had to be made, in words.
+
+    Raises:
+        RagdollError: the world holds a cache that the user has baked.
+    """
+    made = []
+    own = scene.active_ragdoll
+    if scene.rigidbody_world is None:
+        with bpy.context.temp_override(scene=scene):
+            bpy.ops.rigidbody.world_add()
+        own.world_created = True
+        fps = scene.render.fps / scene.render.fps_base
+        world = scene.rigidbody_world
+        world.substeps_per_frame = max(10, round(240.0 / fps))
+        made.append("a rigid body world")
+    world = scene.rigidbody_world
+    refuse_user_bake(scene)
+    created = []
+    for attribute, name in (("collection", "RigidBodyWorld"), ("constraints", "RigidBodyConstraints")):
+        if getattr(world, attribute) is None:
+            setattr(world, attribute, bpy.data.collections.new(name))
+            created.append(attribute)
+    if created:
+        own.collections_created = ",".join(created)
+    # Only collections of the scene are copied for evaluation; with others Bullet reads the originals, which a run
+    # must not write.
+    linked = []
+    for attribute in ("collection", "constraints"):
+        if getattr(world, attribute) not in set(scene.collection.children_recursive):
+            scene.collection.children.link(getattr(world, attribute))
+            linked.append(attribute)
+    if linked:
+        own.collections_linked = ",".join(linked)
+    if not own.cache_saved:
+        own.cache_start, own.cache_end = world.point_cache.frame_start, world.point_cache.frame_end
+        own.cache_saved = True
+    return made
+
+
+def refuse_user_bake(scene) -> None:
+    """A rigid body cache that the user has baked is never dropped without asking."""
+    world = scene.rigidbody_world
+    if world is not None and world.point_cache.is_baked and not scene.active_ragdoll.cache_is_ours:
+        raise RagdollError(
+            f"The rigid body cache of scene '{scene.name}' is baked: delete the bake first "
+            "(Scene properties > Rigid Body World > Cache)"
+        )
+
+
+def set_range(scene) -> None:
+    """Let the cache cover the warm-up and the shot; called before the world comes alive."""
+    first, last = shot_range(scene)
+    cache = scene.rigidbody_world.point_cache
+    if cache.frame_start != first - WARM_UP:
+        cache.frame_start = first - WARM_UP
+    if cache.frame_end != last:
+        cache.frame_end = last
+
+
+def bake_cache(scene) -> None:
+    """Keep what is in the cache as a bake: every jump reads right, also without the extension."""
+    cache = scene.rigidbody_world.point_cache
+    with bpy.context.temp_override(scene=scene, point_cache=cache):
+        bpy.ops.ptcache.bake_from_cache()
+    scene.active_ragdoll.cache_is_ours = True
+
+
+def free_cache(scene) -> None:
+    """Drop a bake that a run has made."""
+    world = scene.rigidbody_world
+    if world is not None and world.point_cache.is_baked:
+        refuse_user_bake(scene)
+        with bpy.context.temp_override(scene=scene, point_cache=world.point_cache):
+            bpy.ops.ptcache.free_bake()
+    scene.active_ragdoll.cache_is_ours = False
+
+
+def restore(scene) -> None:
+    """Put the world back as it was before the first ragdoll of the scene."""
+    own = scene.active_ragdoll
+    world = scene.rigidbody_world
+    if world is None:
+        own.cache_saved = own.world_created = False
+        return
+    if own.cache_saved:
+        world.point_cache.frame_start, world.point_cache.frame_end = own.cache_start, own.cache_end
+    for attribute in filter(None, own.collections_linked.split(",")):
+        collection = getattr(world, attribute)
+        if collection is not None and collection.name in scene.collection.children:
+            scene.collection.children.unlink(collection)
+    for attribute in filter(None, own.collections_created.split(",")):
+        collection = getattr(world, attribute)
+        if collection is not None and not collection.objects and not own.world_created:
+            setattr(world, attribute, None)
+            bpy.data.collections.remove(collection)
+    if own.world_created:
+        collections = [c for c in (world.collection, world.constraints) if c is not None]
+        if not any(c.objects for c in collections):
+            with bpy.context.temp_override(scene=scene):
+                bpy.ops.rigidbody.world_remove()
+            for collection in collections:
+                bpy.data.collections.remove(collection)
+    for name in ("world_created", "collections_created", "collections_linked", "cache_saved", "cache_start", "cache_end", "cache_is_ours"):
+        own.property_unset(name)

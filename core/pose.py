@@ -1,0 +1,335 @@
+"""Poses as arrays in a skeleton's level order, and the way between local and model space.
+
+Local space (`_ls`) is relative to the parent bone, for a root to the armature; model space (`_ms`) is the
+armature's. Leading axes (`...`) are characters, frames or both; they are broadcast against each other, so
+that, say, one set of positions serves many frames of rotations. All work is done level by level for all bones
+of a level and the whole batch at once. float32 inputs give float32 results, anything else is computed in
+float64.
+
+Scale. Transforms as position, rotation and scale cannot express the shear that a non-uniform scale followed
+by a rotation makes. As in game engines the model scale is the componentwise product along the chain:
+
+    position_ms = parent.position_ms + parent.rotation_ms * (parent.scale_ms . position_ls)
+    rotation_ms = parent.rotation_ms * rotation_ls
+    scale_ms    = parent.scale_ms . scale_ls
+
+Rotations never depend on scales here. This equals the product of the 4x4 matrices exactly wherever every
+scale that has rotations below it is uniform (negative too), or commutes with these rotations (such as a turn
+about the only axis whose scale differs). Otherwise use the `_matrices` functions, which are exact for every
+affine transform.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import quaternion
+from .errors import RagdollError
+from .skeleton import Skeleton
+
+
+class PoseError(RagdollError, ValueError):
+    """A pose does not fit its skeleton or cannot be converted; the message names the array or the bone."""
+
+
+# q_ms = p * q is linear in the parent's p: entry [i, j] of the matrix that is applied to p is
+# sign[i, j] * q[component[i, j]].
+_RIGHT_FACTOR_COMPONENT = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]])
+_RIGHT_FACTOR_SIGN = np.array([[1, -1, -1, -1], [1, 1, 1, -1], [1, -1, 1, 1], [1, 1, -1, 1]], np.float32)
+
+# Values per component in an average level up to which the product written as a matrix (three numpy calls a
+# level, sixteen times the memory) beats the one written out (thirty calls); measured.
+_NARROW_LEVEL = 1000
+
+
+def accumulate_positions(skeleton: Skeleton, offsets: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+    """Sum of each bone's offset with those of all its ancestors: positions where no bone turns.
+
+    Fastest with float32 rows of 4, that is [n, 4] with an unused last component, and `out` given: a row is
+    then 16 bytes and moves as one machine word, which makes up for the quarter of the additions that nobody
+    needs.
+
+    Args:
+        offsets: [..., n, c] in level order, any number of components c.
+        out: where to write the result, of the shape and type of `offsets`; may be `offsets` itself.
+
+    Raises:
+        PoseError: the shape does not fit the skeleton, or `out` does not fit `offsets`.
+    """
+    offsets = _checked("offsets", offsets, skeleton, None)
+    if out is None:
+        out = np.empty_like(offsets, order="C")
+    elif out.shape != offsets.shape or out.dtype != offsets.dtype:
+        raise PoseError(
+            f"out must have the shape {list(offsets.shape)} and type {offsets.dtype}, "
+            f"got {list(out.shape)} and {out.dtype}"
+        )
+    roots = slice(0, skeleton.root_count)
+    if offsets.ndim == 2 and out.flags.c_contiguous and not np.may_share_memory(offsets, out):
+        out[roots] = offsets[roots]
+        for above, level, parents in skeleton.level_steps:
+            own = out[level]
+            # The parents' values go straight to their place. All indices are valid; "wrap" only keeps numpy
+            # from taking the detour by a buffer that its default "raise" needs.
+            out[above].take(parents, 0, own, "wrap")
+            np.add(own, offsets[level], own)
+        return out
+    out[..., roots, :] = offsets[..., roots, :]
+    for above, level, parents in skeleton.level_steps:
+        from_parents = out[..., above, :].take(parents, -2)
+        np.add(from_parents, offsets[..., level, :], out[..., level, :])
+    return out
+
+
+def local_to_model(
+    skeleton: Skeleton, positions_ls: ArrayLike, rotations_ls: ArrayLike, scales_ls: ArrayLike | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Model-space positions, rotations and scales of whole poses; see the module's text on scale.
+
+    Args:
+        positions_ls: [..., n, 3], level order.
+        rotations_ls: [..., n, 4], unit quaternions (w, x, y, z).
+        scales_ls: [..., n, 3], or None for no scale at all.
+
+    Returns:
+        (positions_ms, rotations_ms, scales_ms), all with the common leading axes; scales_ms is None without
+        scales.
+
+    Raises:
+        PoseError: a shape does not fit the skeleton.
+    """
+    arrays, lead = _common([("positions_ls", positions_ls, 3), ("rotations_ls", rotations_ls, 4),
+                            ("scales_ls", scales_ls, 3)], skeleton)  # fmt: skip
+    positions, rotations, scales = (None if a is None else _component_first(a, lead) for a in arrays)
+    rotations = _accumulate_rotations(skeleton, rotations)
+    roots = skeleton.root_count
+    parents = skeleton.parents[roots:].astype(np.intp)
+    below = positions[:, roots:]
+    if scales is not None:
+        for above, level, level_parents in skeleton.level_steps:
+            scales[:, level] *= scales[:, above].take(level_parents, 1)
+        below *= scales.take(parents, 1)
+    # With all model rotations known, every bone's offset from its parent is turned at once; only sums are
+    # left.
+    below[...] = quaternion.rotate_components(rotations.take(parents, 1), below)
+    for above, level, level_parents in skeleton.level_steps:
+        positions[:, level] += positions[:, above].take(level_parents, 1)
+    return (
+        _component_last(positions, lead),
+        _component_last(rotations, lead),
+        None if scales is None else _component_last(scales, lead),
+    )
+
+
+def model_to_local(
+    skeleton: Skeleton, positions_ms: ArrayLike, rotations_ms: ArrayLike, scales_ms: ArrayLike | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Local positions, rotations and scales of whole poses: the exact inverse of `local_to_model`.
+
+    Shapes as there.
+
+    Raises:
+        PoseError: a shape does not fit the skeleton, or a bone with children has a scale of 0.
+    """
+    arrays, lead = _common([("positions_ms", positions_ms, 3), ("rotations_ms", rotations_ms, 4),
+                            ("scales_ms", scales_ms, 3)], skeleton)  # fmt: skip
+    positions, rotations, scales = (None if a is None else _component_first(a, lead) for a in arrays)
+    roots = skeleton.root_count
+    parents = skeleton.parents[roots:].astype(np.intp)
+    inverses = rotations.take(parents, 1)
+    inverses[1:] *= -1
+    positions[:, roots:] -= positions.take(parents, 1)
+    positions[:, roots:] = quaternion.rotate_components(inverses, positions[:, roots:])
+    rotations[:, roots:] = quaternion.multiply_components(inverses, rotations[:, roots:])
+    if scales is not None:
+        parent_scales = scales.take(parents, 1)
+        singular = (parent_scales == 0).any(axis=(0, 2))
+        if singular.any():
+            name = skeleton.names[parents[np.argmax(singular)]]
+            raise PoseError(f'Bone "{name}" has a scale of 0: its children have no local transform')
+        positions[:, roots:] /= parent_scales
+        scales[:, roots:] /= parent_scales
+    return (
+        _component_last(positions, lead),
+        _component_last(rotations, lead),
+        None if scales is None else _component_last(scales, lead),
+    )
+
+
+def local_to_model_rotations(skeleton: Skeleton, rotations_ls: ArrayLike) -> np.ndarray:
+    """Model-space rotations [..., n, 4] of local ones. Raises PoseError if the shape does not fit."""
+    rotations = _checked("rotations_ls", rotations_ls, skeleton, (4,))
+    lead = rotations.shape[:-2]
+    return _component_last(_accumulate_rotations(skeleton, _component_first(rotations, lead)), lead)
+
+
+def model_to_local_rotations(skeleton: Skeleton, rotations_ms: ArrayLike) -> np.ndarray:
+    """Local rotations [..., n, 4] of model-space ones. Raises PoseError if the shape does not fit."""
+    rotations = _checked("rotations_ms", rotations_ms, skeleton, (4,))
+    roots = skeleton.root_count
+    rotations_ls = rotations.copy()
+    parents = rotations[..., skeleton.parents[roots:], :]
+    rotations_ls[..., roots:, :] = quaternion.multiply(
+        quaternion.conjugate(parents), rotations[..., roots:, :]
+    )
+    return rotations_ls
+
+
+def local_to_model_matrices(skeleton: Skeleton, matrices_ls: ArrayLike) -> np.ndarray:
+    """Model-space matrices [..., n, 4, 4] of local ones (column vectors, translation in the last column).
+
+    Exact for every transform, sheared ones too. Raises PoseError if the shape does not fit the skeleton.
+    """
+    matrices_ls = _checked("matrices_ls", matrices_ls, skeleton, (4, 4))
+    matrices_ms = np.empty_like(matrices_ls, order="C")
+    roots = slice(0, skeleton.root_count)
+    matrices_ms[..., roots, :, :] = matrices_ls[..., roots, :, :]
+    for above, level, parents in skeleton.level_steps:
+        above_ms = matrices_ms[..., above, :, :].take(parents, -3)
+        np.matmul(above_ms, matrices_ls[..., level, :, :], out=matrices_ms[..., level, :, :])
+    return matrices_ms
+
+
+def model_to_local_matrices(skeleton: Skeleton, matrices_ms: ArrayLike) -> np.ndarray:
+    """Local matrices [..., n, 4, 4] of model-space ones: the inverse of `local_to_model_matrices`.
+
+    Raises:
+        PoseError: the shape does not fit the skeleton, or the matrix of a bone with children has no inverse.
+    """
+    matrices_ms = _checked("matrices_ms", matrices_ms, skeleton, (4, 4))
+    matrices_ls = matrices_ms.copy()
+    with_children = np.flatnonzero(skeleton.children_start >= 0)
+    if not len(with_children):
+        return matrices_ls
+    to_invert = matrices_ms[..., with_children, :, :]
+    try:
+        inverses = np.linalg.inv(to_invert)
+    except np.linalg.LinAlgError:
+        ranks = np.linalg.matrix_rank(to_invert).reshape(-1, len(with_children))
+        name = skeleton.names[with_children[np.argmin(ranks.min(axis=0))]]
+        message = f'The matrix of bone "{name}" has no inverse: its children have no local transform'
+        raise PoseError(message) from None
+    roots = skeleton.root_count
+    inverse_of_parent = inverses[..., np.searchsorted(with_children, skeleton.parents[roots:]), :, :]
+    np.matmul(inverse_of_parent, matrices_ms[..., roots:, :, :], out=matrices_ls[..., roots:, :, :])
+    return matrices_ls
+
+
+def compose_matrices(
+    positions: ArrayLike, rotations: ArrayLike, scales: ArrayLike | None = None
+) -> np.ndarray:
+    """Matrices [..., 4, 4] = translation * rotation * scale from [..., 3], [..., 4] and [..., 3] or None."""
+    positions = np.asarray(positions)
+    linear = quaternion.to_matrix(rotations)
+    if scales is not None:
+        linear = linear * np.asarray(scales)[..., None, :]
+    lead = np.broadcast_shapes(positions.shape[:-1], linear.shape[:-2])
+    dtype = np.float32 if positions.dtype == linear.dtype == np.float32 else np.float64
+    matrices = np.zeros((*lead, 4, 4), dtype)
+    matrices[..., :3, :3] = linear
+    matrices[..., :3, 3] = positions
+    matrices[..., 3, 3] = 1
+    return matrices
+
+
+def decompose_matrices(matrices: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions [..., 3], rotations [..., 4] and scales [..., 3] of affine matrices [..., 4, 4].
+
+    A mirrored matrix gets three negative scales, as `mathutils.Matrix.decompose` does. The columns of the
+    linear part must be perpendicular, since shear has no place in the result; the rotation is that of the
+    first two columns otherwise. A column of length 0 is replaced by the perpendicular of the two others.
+    """
+    matrices = np.asarray(matrices)
+    if matrices.dtype != np.float32:
+        matrices = matrices.astype(np.float64)
+    columns = np.swapaxes(matrices[..., :3, :3], -1, -2)  # [..., column, component]
+    lengths = np.sqrt(np.sum(columns * columns, axis=-1))
+    mirrored = np.linalg.det(columns) < 0
+    signs = np.where(mirrored, -1, 1).astype(matrices.dtype)[..., None]
+    scales = lengths * signs
+    x, y, z = (_unit_or_zero(columns[..., i, :] * signs) for i in range(3))
+    x = np.where((lengths[..., 0] == 0)[..., None], np.cross(y, z), x)
+    y = _unit_or_zero(y - x * np.sum(x * y, axis=-1, keepdims=True))
+    y = np.where((lengths[..., 1] == 0)[..., None], np.cross(z, x), y)
+    rotations = quaternion.from_matrix(np.stack([x, y, np.cross(x, y)], axis=-1))
+    return matrices[..., :3, 3].copy(), rotations, scales
+
+
+def _unit_or_zero(vectors: np.ndarray) -> np.ndarray:
+    length = np.sqrt(np.sum(vectors * vectors, axis=-1, keepdims=True))
+    return vectors / np.where(length == 0, 1, length)
+
+
+def _checked(
+    name: str, values: ArrayLike, skeleton: Skeleton, trailing: tuple[int, ...] | None
+) -> np.ndarray:
+    """As float32 or float64 array of shape [..., n, *trailing]; None: one axis of any length."""
+    array = np.asarray(values)
+    if array.dtype != np.float32 and array.dtype != np.float64:
+        array = array.astype(np.float64)
+    count = len(skeleton.names)
+    axes = 1 if trailing is None else len(trailing)
+    shape = array.shape
+    if (
+        len(shape) <= axes
+        or shape[-axes - 1] != count
+        or (trailing is not None and shape[-axes:] != trailing)
+    ):
+        expected = ", ".join(["...", str(count), *("c" if trailing is None else map(str, trailing))])
+        raise PoseError(f"{name} must have the shape [{expected}] for {count} bones, got {list(shape)}")
+    return array
+
+
+def _common(
+    named: list[tuple[str, ArrayLike | None, int]], skeleton: Skeleton
+) -> tuple[list[np.ndarray | None], tuple[int, ...]]:
+    """Check the arrays and give them one type; also returns their common leading axes."""
+    arrays = [
+        None if values is None else _checked(name, values, skeleton, (size,)) for name, values, size in named
+    ]
+    given = [array for array in arrays if array is not None]
+    try:
+        lead = np.broadcast_shapes(*(array.shape[:-2] for array in given))
+    except ValueError:
+        shapes = ", ".join(
+            f"{name} {list(array.shape)}"
+            for (name, _, _), array in zip(named, arrays, strict=True)
+            if array is not None
+        )
+        raise PoseError(f"The leading axes do not go together: {shapes}") from None
+    dtype = np.result_type(*given)
+    return [None if array is None else array.astype(dtype, copy=False) for array in arrays], lead
+
+
+def _component_first(values: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
+    """[..., n, c] -> a copy as [c, n, batch].
+
+    Numpy is fast along long contiguous axes: so each component is on its own and the batch innermost, which
+    makes one such axis of a level's bones times the batch.
+    """
+    count, size = values.shape[-2:]
+    values = np.broadcast_to(values, (*lead, count, size)).reshape(math.prod(lead), count, size)
+    return np.array(values.transpose(2, 1, 0), order="C")
+
+
+def _component_last(values: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
+    size, count, _ = values.shape
+    return np.ascontiguousarray(values.transpose(2, 1, 0)).reshape(*lead, count, size)
+
+
+def _accumulate_rotations(skeleton: Skeleton, rotations: np.ndarray) -> np.ndarray:
+    """Local to model rotations, both [4, n, batch]."""
+    model = rotations.copy()
+    if rotations[0].size > _NARROW_LEVEL * len(skeleton.levels):
+        for above, level, parents in skeleton.level_steps:
+            from_parents = model[:, above].take(parents, 1)
+            model[:, level] = quaternion.multiply_components(from_parents, model[:, level])
+        return model
+    factors = rotations[_RIGHT_FACTOR_COMPONENT] * _RIGHT_FACTOR_SIGN[:, :, None, None]
+    for above, level, parents in skeleton.level_steps:
+        terms = factors[:, :, level] * model[:, above].take(parents, 1)
+        np.add.reduce(terms, axis=1, out=model[:, level])
+    return model

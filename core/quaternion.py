@@ -1,0 +1,269 @@
+"""Batched rotations as quaternions.
+
+Every quaternion array has the shape [..., 4] with the components (w, x, y, z), as in `mathutils`; leading
+axes are broadcast. float32 input gives float32 results, anything else is computed in float64. Products apply
+their right factor first: `rotate(multiply(a, b), v) == rotate(a, rotate(b, v))`.
+
+Inputs are taken to be of unit length unless a function says otherwise. A zero quaternion is no rotation:
+`normalize` returns the identity for it, `multiply` keeps it zero, `rotate` returns the vector unchanged,
+`to_matrix` and `to_rotation_vector` give the identity matrix and the zero vector, and `angle_between` gives
+0. NaN is passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+# Below this the first terms of a power series are exact to the last bit of float64 (the next term is of the
+# sixth order), while a quotient of two vanishing numbers would not be.
+_SERIES_ANGLE = 1e-3
+
+
+def _as_float(values: ArrayLike) -> np.ndarray:
+    array = np.asarray(values)
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+
+
+def _components(array: np.ndarray) -> tuple[np.ndarray, ...]:
+    return tuple(array[..., i] for i in range(array.shape[-1]))
+
+
+def _length(vectors: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.sum(vectors * vectors, axis=-1))
+
+
+def _unit(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Unit vectors and whether each vector had a length; vectors without one stay as they are."""
+    length = _length(vectors)
+    usable = ~(length < np.finfo(length.dtype).tiny)  # written so that NaN counts as usable and is passed on
+    return vectors / np.where(usable, length, 1)[..., None], usable
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    ax, ay, az = _components(a)
+    bx, by, bz = _components(b)
+    return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
+
+
+def _identity_like(q: np.ndarray) -> np.ndarray:
+    identity = np.zeros_like(q)
+    identity[..., 0] = 1
+    return identity
+
+
+def identity(shape: tuple[int, ...] = (), dtype: type = np.float64) -> np.ndarray:
+    """Identity rotations of shape [*shape, 4]."""
+    return _identity_like(np.empty((*shape, 4), dtype))
+
+
+def multiply(a: ArrayLike, b: ArrayLike) -> np.ndarray:
+    """Hamilton product a * b: the rotation b followed by the rotation a. Shapes [..., 4], broadcast."""
+    return np.stack(multiply_components(_components(_as_float(a)), _components(_as_float(b))), axis=-1)
+
+
+def multiply_components(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """`multiply` for data kept as one array per component (w, x, y, z)."""
+    aw, ax, ay, az = a
+    bw, bx, by, bz = b
+    return (
+        aw * bw - ax * bx - ay * by - az * bz,
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
+    )
+
+
+def conjugate(q: ArrayLike) -> np.ndarray:
+    """The inverse of unit quaternions [..., 4]."""
+    q = _as_float(q)
+    return q * np.array([1, -1, -1, -1], q.dtype)
+
+
+def normalize(q: ArrayLike) -> np.ndarray:
+    """Quaternions [..., 4] of any length, scaled to unit length; those of zero length become the identity."""
+    unit, usable = _unit(_as_float(q))
+    return np.where(usable[..., None], unit, _identity_like(unit))
+
+
+def rotate(q: ArrayLike, v: ArrayLike) -> np.ndarray:
+    """Vectors v [..., 3] turned by unit quaternions q [..., 4]; leading axes are broadcast."""
+    return np.stack(rotate_components(_components(_as_float(q)), _components(_as_float(v))), axis=-1)
+
+
+def rotate_components(q: Sequence[np.ndarray], v: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """`rotate` for data kept as one array per component: (w, x, y, z) and (x, y, z) -> (x, y, z)."""
+    w, x, y, z = q
+    vx, vy, vz = v
+    # v + 2 w (u x v) + 2 u x (u x v), u being the vector part: q v q* multiplied out for unit q.
+    tx, ty, tz = 2 * (y * vz - z * vy), 2 * (z * vx - x * vz), 2 * (x * vy - y * vx)
+    return (
+        vx + w * tx + (y * tz - z * ty),
+        vy + w * ty + (z * tx - x * tz),
+        vz + w * tz + (x * ty - y * tx),
+    )
+
+
+def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> np.ndarray:
+    """Rotations [..., 4] by angle [...] in radians about axis [..., 3] of any length; a zero axis: the
+    identity."""
+    axis, usable = _unit(_as_float(axis))
+    half = np.where(usable, 0.5 * _as_float(angle), axis.dtype.type(0))
+    return np.concatenate([np.cos(half)[..., None], np.sin(half)[..., None] * axis], axis=-1)
+
+
+def from_matrix(matrix: ArrayLike) -> np.ndarray:
+    """Rotations [..., 4] with w >= 0 from rotation matrices [..., 3, 3] (orthonormal, determinant 1).
+
+    Of the four ways to write q out of a matrix the one that divides by the largest component is taken for
+    each element (S. W. Shepperd, Quaternion from rotation matrix, 1978), so no angle is ill-conditioned.
+    Scale and shear have to be removed before.
+    """
+    m = _as_float(matrix)
+    m00, m01, m02 = _components(m[..., 0, :])
+    m10, m11, m12 = _components(m[..., 1, :])
+    m20, m21, m22 = _components(m[..., 2, :])
+    wx, wy, wz = m21 - m12, m02 - m20, m10 - m01
+    xy, xz, yz = m01 + m10, m02 + m20, m12 + m21
+    ww, xx = 1 + m00 + m11 + m22, 1 + m00 - m11 - m22
+    yy, zz = 1 - m00 + m11 - m22, 1 - m00 - m11 + m22
+    # The rows of 4 q q^T: each is q times one of its own components.
+    rows = np.stack([ww, wx, wy, wz, wx, xx, xy, xz, wy, xy, yy, yz, wz, xz, yz, zz], axis=-1)
+    rows = rows.reshape(*m.shape[:-2], 4, 4)
+    best = np.argmax(np.stack([ww, xx, yy, zz], axis=-1), axis=-1)
+    q = normalize(np.take_along_axis(rows, best[..., None, None], axis=-2)[..., 0, :])
+    return np.where(q[..., :1] < 0, -q, q)
+
+
+def to_matrix(q: ArrayLike) -> np.ndarray:
+    """Rotation matrices [..., 3, 3] of unit quaternions [..., 4]."""
+    q = _as_float(q)
+    w, x, y, z = _components(q)
+    x2, y2, z2 = 2 * x, 2 * y, 2 * z
+    xx, yy, zz = x * x2, y * y2, z * z2
+    xy, xz, yz = x * y2, x * z2, y * z2
+    wx, wy, wz = w * x2, w * y2, w * z2
+    entries = [
+        1 - (yy + zz),
+        xy - wz,
+        xz + wy,
+        xy + wz,
+        1 - (xx + zz),
+        yz - wx,
+        xz - wy,
+        yz + wx,
+        1 - (xx + yy),
+    ]
+    return np.stack(entries, axis=-1).reshape(*q.shape[:-1], 3, 3)
+
+
+def from_rotation_vector(rotation_vector: ArrayLike) -> np.ndarray:
+    """Rotations [..., 4] from rotation vectors [..., 3] in radians (axis times angle): the exponential
+    map."""
+    r = _as_float(rotation_vector)
+    angle = _length(r)
+    small = angle < _SERIES_ANGLE
+    square = angle * angle
+    series = 0.5 - square / 48 + square * square / 3840
+    factor = np.where(small, series, np.sin(0.5 * angle) / np.where(small, 1, angle))
+    return np.concatenate([np.cos(0.5 * angle)[..., None], factor[..., None] * r], axis=-1)
+
+
+def to_rotation_vector(q: ArrayLike) -> np.ndarray:
+    """Rotation vectors [..., 3] in radians, the short way round (length <= pi), of unit quaternions [..., 4].
+
+    q and -q are the same rotation and give the same vector, but for half turns (w = 0), whose axis may point
+    either way.
+    """
+    q = _as_float(q)
+    q = np.where(q[..., :1] < 0, -q, q)
+    w, vector = q[..., 0], q[..., 1:]
+    sine = _length(vector)
+    small = sine < _SERIES_ANGLE * w
+    tangent = sine / np.where(small, w, 1)
+    square = tangent * tangent
+    series = 2 * (1 - square / 3 + square * square / 5) / np.where(small, w, 1)
+    factor = np.where(small, series, 2 * np.arctan2(sine, w) / np.where(sine == 0, 1, sine))
+    return factor[..., None] * vector
+
+
+def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> np.ndarray:
+    """Rotations [..., 4] at the fraction t [...] on the shortest arc from a to b: a at t = 0, b (or -b) at t
+    = 1.
+
+    With a and b half a turn apart both arcs are equally long; the one through +b is taken.
+    """
+    a, b = _as_float(a), _as_float(b)
+    t = np.asarray(t, dtype=np.result_type(a, b))[..., None]
+    b = np.where(np.sum(a * b, axis=-1, keepdims=True) < 0, -b, b)
+    # arccos of the dot product would lose half of the digits where a and b are close.
+    angle = 2 * np.arctan2(_length(b - a), _length(b + a))[..., None]
+    sine = np.sin(angle)
+    linear = sine * sine < np.finfo(sine.dtype).eps
+    safe = np.where(linear, 1, sine)
+    # The chord and the arc differ by angle**2 / 6 there, which is below the rounding error.
+    weight_a = np.where(linear, 1 - t, np.sin((1 - t) * angle) / safe)
+    weight_b = np.where(linear, t, np.sin(t * angle) / safe)
+    return weight_a * a + weight_b * b
+
+
+def shortest_arc(u: ArrayLike, v: ArrayLike) -> np.ndarray:
+    """Rotations [..., 4] by the smallest angle that turn the direction u [..., 3] into v [..., 3].
+
+    Lengths do not matter. Exact to rounding for parallel and for antiparallel directions too; for the latter
+    the axis is some vector perpendicular to u. If u or v has no length: the identity.
+    """
+    u, v = np.broadcast_arrays(_as_float(u), _as_float(v))
+    (u, u_usable), (v, v_usable) = _unit(u), _unit(v)
+    difference, total = v - u, v + u
+    # u x v, but from the small one of v - u and v + u, which is exact, so that the direction survives.
+    opposed = np.sum(u * v, axis=-1, keepdims=True) < 0
+    axis, has_axis = _unit(_cross(u, np.where(opposed, total, difference)))
+    least = np.argmin(np.abs(u), axis=-1)
+    some_perpendicular, _ = _unit(_cross(u, np.eye(3, dtype=u.dtype)[least]))
+    axis = np.where(has_axis[..., None], axis, some_perpendicular)
+    axis, _ = _unit(axis - u * np.sum(u * axis, axis=-1, keepdims=True))
+    # Half the angle has the cosine |u + v| / 2 and the sine |u - v| / 2.
+    q = np.concatenate(
+        [0.5 * _length(total)[..., None], 0.5 * _length(difference)[..., None] * axis], axis=-1
+    )
+    return np.where((u_usable & v_usable)[..., None], q, _identity_like(q))
+
+
+def angle_between(a: ArrayLike, b: ArrayLike) -> np.ndarray:
+    """Angle [...] in radians, 0..pi, of the rotation from a to b; accurate for tiny angles, unlike an
+    arccos."""
+    difference = multiply(conjugate(a), b)
+    return 2 * np.arctan2(_length(difference[..., 1:]), np.abs(difference[..., 0]))
+
+
+def swing_twist(q: ArrayLike, axis: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Split rotations [..., 4] into (swing, twist): q = swing * twist, the twist, about axis [..., 3], coming
+    first.
+
+    The swing's axis is perpendicular to `axis`, which may have any length but zero. Both come with w >= 0
+    (the short way round), so their product is q or -q. A swing by half a turn leaves the twist undefined; it
+    is the identity then.
+    """
+    q = _as_float(q)
+    axis, _ = _unit(_as_float(axis))
+    q = np.where(q[..., :1] < 0, -q, q)
+    along = np.sum(q[..., 1:] * axis, axis=-1, keepdims=True)
+    w = np.broadcast_to(q[..., :1], along.shape)
+    twist = normalize(np.concatenate([w, along * axis], axis=-1))
+    return multiply(q, conjugate(twist)), twist
+
+
+def ensure_continuity(q: ArrayLike) -> np.ndarray:
+    """Quaternions [frames, ..., 4] with signs chosen so that each is on the near side of the frame before.
+
+    The rotations stay the same, the first frame's signs too. Do this before interpolating or writing keys.
+    """
+    q = _as_float(q)
+    if len(q) < 2:
+        return q.copy()
+    flips = np.where(np.sum(q[1:] * q[:-1], axis=-1) < 0, -1, 1)
+    signs = np.concatenate([np.ones_like(flips[:1]), np.cumprod(flips, axis=0)])
+    return q * signs[..., None].astype(q.dtype)

@@ -1,0 +1,1 @@
+"""What a ragdoll is made of and how it is driven, as arrays: numpy only, never bpy."""

@@ -1,0 +1,114 @@
+"""From weights to what a drive does: gains, force caps, and where the target bodies stand.
+
+A drive is one six-axis servo between a body and its kinematic target body. On every axis Bullet moves the body
+towards the target at the velocity ``rate * error`` relative to the target's own motion, with at most the force
+``stiffness * error``. The error is measured anew in every substep. So two numbers per body say all:
+
+* the frequency w of the spring that the force cap amounts to (stiffness = mass w^2, or inertia w^2), 0 at weight 0
+  and beyond what any load can bend at weight 1: a load F displaces the body by F / (m w^2), a blow of velocity v
+  by about v / w, an acceleration a of the target by a / w^2. All three rise monotonically as the weight falls.
+* the rate, the share of the error closed per second. It stays below w: with force to spare, the approach is an
+  exponential without overshoot.
+
+Both are per second, so that another frame rate gives the same motion.
+"""
+
+import numpy as np
+
+from .. import quaternion
+
+REFERENCE_FREQUENCY = 2.0 * np.pi * 2.0  # [rad/s] at weight 1/2: the 2 Hz default of Jolt's motors
+FULL_FREQUENCY = 1000.0  # [rad/s] at weight 1: gravity displaces a body by 0.01 mm
+FULL_RATE = 120.0  # [1/s] at weight 1; measured best for the usual 240 steps a second
+MAX_ERROR_PER_SECOND = np.radians(60.0) * 24.0  # [rad/s] farthest a target runs ahead of its body
+MAX_ERROR = np.radians(60.0)  # [rad] well inside the 90 degrees where the servo's three axes degenerate
+
+
+def frequency(weight):
+    """Frequency [rad/s] of the force cap for weights in [0, 1]; strictly monotonic, 0 at 0."""
+    weight = np.clip(np.asarray(weight, dtype=float), 0.0, 1.0)
+    slack = REFERENCE_FREQUENCY / FULL_FREQUENCY
+    return REFERENCE_FREQUENCY * weight / (1.0 - weight + slack)
+
+
+def rate(weight):
+    """Share of the error closed per second [1/s]; below the frequency, at most `FULL_RATE`."""
+    omega = frequency(weight)
+    limit = FULL_RATE / (1.0 - FULL_RATE / FULL_FREQUENCY)
+    return omega / (1.0 + omega / limit)
+
+
+def servo(weight, inertia, steps_per_second):
+    """Stiffness and rate of one servo axis.
+
+    Args:
+        weight: [..] in [0, 1].
+        inertia: mass [kg] or moment of inertia [kg m^2] that the axis moves [..].
+        steps_per_second: substeps of the rigid body world per second; the rate stays at half of it or less.
+    Returns:
+        stiffness [N/m or N m/rad], rate [1/s], both [..].
+    """
+    stiffness = np.asarray(inertia, dtype=float) * frequency(weight) ** 2
+    return stiffness, np.minimum(rate(weight), 0.5 * steps_per_second)
+
+
+def lag_compensated(previous, target, substeps):
+    """Where to put the kinematic targets so that the bodies *end* the frame on `target`.
+
+    Bullet measures the error of a substep against the target's place at the end of that substep but the body's at
+    its beginning, so a body that follows exactly ends one substep ahead: at g + (g - g') / n. Solved for g.
+
+    Args:
+        previous, target: (positions [m, 3], rotations [m, 4]) of the last command and of the wanted pose.
+        substeps: n, steps per frame.
+    """
+    share = substeps / (substeps + 1.0)
+    position = previous[0] + (target[0] - previous[0]) * share
+    return position, quaternion.slerp(previous[1], target[1], share)
+
+
+def extrapolated(pose, coming):
+    """The pose one step before `pose` for the velocity from `pose` to `coming`: (positions, rotations)."""
+    turn = quaternion.multiply(coming[1], quaternion.conjugate(pose[1]))
+    return 2.0 * pose[0] - coming[0], quaternion.multiply(quaternion.conjugate(turn), pose[1])
+
+
+def within_reach(body_rotation, target_rotation, seconds):
+    """Target rotations [m, 4] drawn towards the bodies' so that none is farther than a servo can see.
+
+    The way from the body is the shortest arc; the limit is per second, so that the frame rate does not matter.
+    """
+    limit = min(MAX_ERROR, MAX_ERROR_PER_SECOND * seconds)
+    angle = quaternion.angle_between(body_rotation, target_rotation)
+    far = angle > limit
+    if not np.any(far):
+        return target_rotation
+    share = np.where(far, limit / np.maximum(angle, 1e-9), 1.0)
+    return quaternion.slerp(body_rotation, target_rotation, share)
+
+
+def carried_inertia(masses, centers, joints, parents, own):
+    """Inertia [kg m^2] of everything that each joint carries, about the joint [m].
+
+    Gains scaled by it let one weight serve the whole body (Zordan and Hodgins 2002, Motion capture-driven
+    simulations that hit and react). Taken in bind pose, once per build.
+
+    Args:
+        masses [m] [kg], centers [m, 3], joints [m, 3] [m], parents [m] (before their children, -1 at roots).
+        own: each body's own mean inertia about its centre [m].
+    """
+    count = len(masses)
+    carried = np.zeros(count)
+    for i in range(count):
+        ancestor = i
+        while ancestor >= 0:
+            arm = centers[i] - joints[ancestor]
+            carried[ancestor] += own[i] + masses[i] * float(arm @ arm)
+            ancestor = parents[ancestor]
+    return carried
+
+
+def capped(stiffness, largest, error):
+    """Stiffness [m] of which ``stiffness * error`` stays within `largest` [m]; 0 in `largest` is no limit."""
+    limit = np.where(largest > 0.0, largest / np.maximum(error, 1e-9), np.inf)
+    return np.minimum(stiffness, limit)

@@ -1,0 +1,553 @@
+"""Joints: what a bone may do relative to its parent, and which Blender constraints make it so.
+
+Conventions
+-----------
+A joint is described in its own frame: Y lies along the bone, X and Z are the swing axes. The rotation that
+counts is that of the child relative to the parent, expressed in the joint's frame: `r_rel`, the identity in
+bind pose. It is split as ``r_rel = swing * twist`` (the twist about Y happens first, then the swing about an
+axis in the XZ plane). `limit_min` and `limit_max` hold three angles [rad]: swing about X, twist about Y,
+swing about Z; (swing X, swing Z) are the components of the swing's rotation vector. Positive means a positive
+(right-hand) rotation of the child about that axis of the joint's frame.
+
+- CONE: the swing stays in an ellipse whose four half axes are limit_max[0], -limit_min[0], limit_max[2] and
+  -limit_min[2]; the twist stays in [limit_min[1], limit_max[1]]. The ellipse always contains the bind pose:
+  a swing range that lies on one side of zero is extended to zero. The twist range need not contain zero.
+- HINGE: one axis turns, the others are locked. It is the axis with the widest range (X when all are zero). The
+  range need not contain the bind pose.
+- FIXED: nothing turns. FREE: everything does.
+
+How Bullet measures a GENERIC constraint (btGeneric6DofConstraint)
+------------------------------------------------------------------
+With object1 = child and object2 = parent the child's rotation relative to the parent, in the frame of the
+constraint's Empty, is ``Rx(a) Ry(b) Rz(c)``: a positive limit is a positive rotation of the child, the X axis
+belongs to the parent, the Z axis to the child, and b is singular at +-90 degrees. So the Empty is turned to have
+its Z axis along the bone. Then c is the twist and may go to +-180 degrees, and the bone's direction depends on
+(a, b) alone, as on a longitude and a latitude: ::
+
+    a = atan2(sin s cos(phi - turn), cos s)      a great circle: a straight line in the gnomonic picture
+    sin b = -sin s sin(phi - turn)               a small circle: a straight line in the orthographic picture
+
+for a swing by the angle s about (cos phi, 0, sin phi), `turn` being the Empty's rotation about the bone. Each
+GENERIC is thus four straight cuts at right angles, free of the twist. An elliptic cone is the intersection of two
+to five of them, turned differently. All of them act by torques alone, which Bullet applies in equal and opposite
+pairs. (A linear limit on a point along the bone would give a circular cone at once, but Bullet does not give the
+parent the reaction torque then.)
+
+The price: Bullet's c differs from the swing-twist angle by ``2 atan(tan(a / 2) tan(b / 2))``, nothing for swings
+about X or Z alone, up to 10 degrees at a swing of 45 degrees between them; see `twist_offset`. It shifts the
+range and never narrows it.
+
+Half of the error lies inside the asked ellipse, half outside: within 5 % up to 60 degrees, also as measured in
+Blender (tests/blender/joint_limits.py).
+
+Swings beyond 90 degrees: a latitude ends at 90 degrees. A wide side is limited by a longitude, provided that the
+sides across it stay below `LATITUDE_MAX`; where neither pair of sides stays below it (beyond about 93 degrees on
+all four, say), the wide sides are left without limit, and the twist too. No side is drawn in by more than about 7 %.
+
+HINGE turns about the Z axis of its Empty, with the same sign (object1 = child).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from .. import quaternion
+
+JOINT_TYPES = ("FIXED", "HINGE", "CONE", "FREE")
+
+# Largest relative error of the swing limit for which no further constraint is spent. Bullet adds a few tenths of a
+# per cent; the promise is 5 %.
+CONE_TOLERANCE = 0.043
+# Errors below this are not worth a constraint whatever their relative size [rad]: Bullet does not hold limits better.
+CONE_TOLERANCE_ABSOLUTE = math.radians(0.25)
+MAX_CONSTRAINTS = 5
+# A further constraint must reduce the error ratio by this much.
+WORTHWHILE = 0.01
+# By this share Bullet lets a loaded bone go past a limit; measured in corners, and made up for.
+BULLET_SLACK = 0.005
+# The limit is nowhere drawn in by more than this.
+INSIDE_MAX = 0.05
+# Beyond this latitude the Euler angles are too close to their singularity to be relied on [rad].
+LATITUDE_MAX = math.radians(88.0)
+# A range this close to a full turn is no limit, and Bullet folds angles beyond half a turn [rad].
+HALF_TURN = math.pi - 1e-3
+# Half axes are at least this wide while the cuts are being chosen, to keep directions defined [rad].
+_HALF_AXIS_MIN = 1e-4
+
+Limits = tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class ConstraintSpec:
+    """One Blender rigid body constraint of a joint.
+
+    Attributes:
+        type: Blender's constraint type: GENERIC, HINGE, POINT or FIXED.
+        rotation: rotation of the constraint's Empty relative to the joint's frame, (w, x, y, z). The Empty stands
+            at the joint in bind pose.
+        object1: "child" or "parent", the body to put into `object1`; the other one is `object2`.
+        lock_linear: the three linear axes are limited to [0, 0]. GENERIC only; the other types hold the position
+            by themselves. Exactly the first constraint of a joint holds the position.
+        angular_limits: (lower, upper) [rad] about the Empty's X, Y and Z axes, None where there is no limit.
+    """
+
+    type: str
+    rotation: tuple[float, float, float, float]
+    object1: str = "child"
+    lock_linear: bool = False
+    angular_limits: tuple[Limits, Limits, Limits] = (None, None, None)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Limits
+
+
+def _checked_limits(joint_type: str, limit_min, limit_max) -> tuple[np.ndarray, np.ndarray]:
+    if joint_type not in JOINT_TYPES:
+        raise ValueError(f"joint type must be one of {', '.join(JOINT_TYPES)}, got {joint_type!r}")
+    lower = np.asarray(limit_min, dtype=float)
+    upper = np.asarray(limit_max, dtype=float)
+    if lower.shape != (3,) or upper.shape != (3,):
+        raise ValueError(f"limits must be three angles each, got {limit_min!r} and {limit_max!r}")
+    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+        raise ValueError(f"limits must be finite, got {lower.tolist()} and {upper.tolist()}")
+    if (lower > upper).any():
+        i = int(np.argmax(lower > upper))
+        raise ValueError(f"limit_min must not exceed limit_max, got {lower[i]:g} > {upper[i]:g} rad for {'XYZ'[i]}")
+    return lower, upper
+
+
+def hinge_axis(limit_min, limit_max) -> int:
+    """Axis (0, 1, 2) about which a HINGE with these limits [rad], shape [3], turns.
+
+    The widest range; among equal ones that which reaches farther from bind pose; then X, Y, Z.
+    """
+    lower, upper = np.asarray(limit_min, dtype=float), np.asarray(limit_max, dtype=float)
+    keys = [(upper[i] - lower[i], max(abs(upper[i]), abs(lower[i])), -i) for i in range(3)]
+    return max(range(3), key=lambda i: keys[i])
+
+
+def _half_axes(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Half axes (+x, -x, +z, -z) of the swing ellipse [rad], none negative."""
+    axes = np.array((upper[0], -lower[0], upper[2], -lower[2]))
+    return np.clip(axes, 0.0, math.pi)
+
+
+def swing_limit(limit_min, limit_max, direction) -> np.ndarray:
+    """Largest swing of a CONE about the axis (cos direction, 0, sin direction) of the joint's frame.
+
+    Args:
+        limit_min, limit_max: angles [rad], shape [3].
+        direction: angle of the swing's axis in the joint's XZ plane, from X towards Z [rad], any shape.
+
+    Returns:
+        Angle on the asymmetric ellipse [rad], shape of `direction`.
+    """
+    lower, upper = _checked_limits("CONE", limit_min, limit_max)
+    return _ellipse_radius(_half_axes(lower, upper), np.asarray(direction, dtype=float))
+
+
+def _ellipse_radius(half_axes: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    axes = np.maximum(half_axes, 1e-12)
+    x, z = np.cos(direction), np.sin(direction)
+    return 1.0 / np.hypot(x / np.where(x >= 0, axes[0], axes[1]), z / np.where(z >= 0, axes[2], axes[3]))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Planning
+
+
+def plan_constraints(
+    joint_type: str,
+    limit_min,
+    limit_max,
+    *,
+    tolerance: float = CONE_TOLERANCE,
+    max_constraints: int = MAX_CONSTRAINTS,
+) -> list[ConstraintSpec]:
+    """Blender constraints that make a joint.
+
+    Args:
+        joint_type: FIXED, HINGE, CONE or FREE.
+        limit_min, limit_max: swing X, twist Y, swing Z [rad], shape [3], positive about the joint's axes, from
+            bind pose. Ignored (but checked) for FIXED and FREE.
+        tolerance: relative error of a cone's swing limit at which no further constraint is added.
+        max_constraints: most constraints for one cone.
+
+    Returns:
+        Constraints, the first of which holds the position. The same limits give the same (cached) plan.
+
+    Raises:
+        ValueError: unknown type, limits that are not three finite numbers, or limit_min > limit_max.
+    """
+    lower, upper = _checked_limits(joint_type, limit_min, limit_max)
+    if joint_type == "FREE":
+        return [ConstraintSpec("POINT", (1.0, 0.0, 0.0, 0.0))]
+    if joint_type == "FIXED":
+        return [ConstraintSpec("FIXED", (1.0, 0.0, 0.0, 0.0))]
+    if joint_type == "HINGE":
+        return [_plan_hinge(lower, upper)]
+    if not lower.any() and not upper.any():
+        return [ConstraintSpec("FIXED", (1.0, 0.0, 0.0, 0.0))]
+    key = tuple(np.round(np.concatenate((lower, upper)), 6).tolist())
+    return list(_plan_cone(key, float(tolerance), int(max_constraints)))
+
+
+def _range_or_free(lower: float, upper: float) -> Limits:
+    if upper - lower >= 2.0 * HALF_TURN:
+        return None
+    # Bullet folds angles into one turn: a bound beyond half a turn would swap the two.
+    return (max(lower, -HALF_TURN), min(upper, HALF_TURN))
+
+
+def _plan_hinge(lower: np.ndarray, upper: np.ndarray) -> ConstraintSpec:
+    axis = hinge_axis(lower, upper)
+    half = math.sqrt(0.5)
+    # Rotations that carry the Empty's Z axis to the joint's X, Y, Z.
+    rotation = ((half, 0.0, half, 0.0), (half, -half, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))[axis]
+    limits = _range_or_free(float(lower[axis]), float(upper[axis]))
+    return ConstraintSpec("HINGE", rotation, angular_limits=(None, None, limits))
+
+
+def _turned_rotation(turn: float) -> tuple[float, float, float, float]:
+    """Rotation of an Empty whose Z lies along the joint's Y and whose X is (cos turn, 0, sin turn)."""
+    # A turn from X towards Z is negative about Y: Ry(-turn) * Rx(-90 degrees).
+    cos, sin = math.cos(turn / 2.0), math.sin(turn / 2.0)
+    half = math.sqrt(0.5)
+    return (half * cos, -half * cos, -half * sin, -half * sin)
+
+
+_STEPS = 144
+_DIRECTIONS = np.arange(_STEPS) * (2.0 * math.pi / _STEPS)
+_QUARTER = _STEPS // 4
+_CUT_VECTORS = np.stack((np.cos(_DIRECTIONS), np.sin(_DIRECTIONS)), axis=1)
+# The four cuts of an Empty turned by step i: a upper, a lower (longitudes), b upper, b lower (latitudes).
+_CUT_DIRECTIONS = (0, 2 * _QUARTER, 3 * _QUARTER, _QUARTER)
+
+
+def _cut_bounds(swing: np.ndarray, cosines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Tightest longitude and latitude bounds [rad] that keep the region inside, one for each row of `cosines`."""
+    sin, cos = np.sin(swing), np.cos(swing)
+    longitude = np.arctan2(sin * cosines, cos).max(axis=1)
+    # Along a radius the latitude is largest at 90 degrees, which a wider swing passes.
+    sin_widest = np.where(swing > math.pi / 2.0, 1.0, sin)
+    latitude = np.arcsin(np.clip((sin_widest * cosines).max(axis=1), -1.0, 1.0))
+    return longitude, latitude
+
+
+def _cut_radii(longitude, latitude, cosines) -> tuple[np.ndarray, np.ndarray]:
+    """Swing at which each cut stops each direction [rad], half a turn where it does not; longitude and latitude."""
+    longitude, latitude = longitude[:, None], latitude[:, None]
+    facing = cosines > 0.0
+    by_longitude = np.where(facing, np.arctan2(np.sin(longitude), np.cos(longitude) * cosines), math.pi)
+    sine = np.divide(np.sin(latitude), cosines, out=np.full_like(cosines, 2.0), where=facing)
+    by_latitude = np.where(sine < 1.0, np.arcsin(np.clip(sine, -1.0, 1.0)), math.pi)
+    return by_longitude, by_latitude
+
+
+def _excess(radius: np.ndarray, target: np.ndarray, thickness: np.ndarray) -> np.ndarray:
+    """Ratio radius / target, counting as exact what lies within the absolute tolerance's band.
+
+    `thickness` is the distance [rad] across the ellipse's edge of a ratio's unit, so that a flat ellipse is not
+    measured along its length.
+    """
+    ratio = radius / target
+    return np.where((ratio - 1.0) * thickness <= 2.0 * CONE_TOLERANCE_ABSOLUTE, 1.0, ratio)
+
+
+@lru_cache(maxsize=1024)
+def _plan_cone(key: tuple[float, ...], tolerance: float, max_constraints: int) -> tuple[ConstraintSpec, ...]:
+    lower, upper = np.array(key[:3]), np.array(key[3:])
+    half_axes = np.maximum(_half_axes(lower, upper), _HALF_AXIS_MIN)
+    # Evenly spread on the ellipse, not in angle, so that an elongated one's tips are not missed.
+    x, z = np.cos(_DIRECTIONS), np.sin(_DIRECTIONS)
+    axis_x = np.where(x >= 0.0, half_axes[0], half_axes[1])
+    axis_z = np.where(z >= 0.0, half_axes[2], half_axes[3])
+    thickness = 1.0 / np.hypot(x / axis_x, z / axis_z)
+    x, z = x * axis_x, z * axis_z
+    asked = np.hypot(x, z)
+    # Cosine of the angle between a cut's direction (row) and a swing's (column).
+    cosines = _CUT_VECTORS @ (np.stack((x, z)) / asked)
+    cosines[np.abs(cosines) < 1e-12] = 0.0
+    # Sides just beyond the last usable latitude are drawn in to it, as far as that is allowed.
+    target = np.where((asked > LATITUDE_MAX) & (asked * (1.0 - INSIDE_MAX) <= LATITUDE_MAX), LATITUDE_MAX, asked)
+    if half_axes.max() > math.pi / 2.0:
+        # Wide cones are held roughly whatever is spent on them.
+        max_constraints = min(max_constraints, 3)
+    # A ratio of outer to inner limit of 1 + 2 tolerance gives +-tolerance around the middle.
+    ratio_wanted = (1.0 + tolerance) / (1.0 - tolerance)
+    inner = target * (1.0 - tolerance)
+
+    longitude, latitude = _cut_bounds(inner, cosines)
+    by_longitude, by_latitude = _cut_radii(longitude, latitude, cosines)
+    turns = np.arange(_STEPS // 2)
+    usable = _longitude_usable(latitude, turns)
+    a_upper, a_lower, b_upper, b_lower = ((turns + step) % _STEPS for step in _CUT_DIRECTIONS)
+    longitudes = np.minimum(by_longitude[a_upper], by_longitude[a_lower])
+    latitudes = np.minimum(by_latitude[b_upper], by_latitude[b_lower])
+    radius = np.minimum(latitudes, np.where(usable[:, None], longitudes, math.pi))
+    ratio = _excess(radius, inner, thickness)
+    # Where a side is too wide for any cut, no Empty is to blame.
+    ratio /= ratio.min(axis=0)
+    chosen = _choose_turns(ratio, usable, half_axes, ratio_wanted, max_constraints)
+    return _specs(chosen, asked, target, thickness, cosines, lower[1], upper[1])
+
+
+def _longitude_usable(latitude: np.ndarray, turns: np.ndarray) -> np.ndarray:
+    """Whether the singular directions +-X of an Empty stay outside the region, for each turn."""
+    limit = LATITUDE_MAX + 1e-6
+    return (latitude[(turns + _CUT_DIRECTIONS[2]) % _STEPS] <= limit) & (
+        latitude[(turns + _CUT_DIRECTIONS[3]) % _STEPS] <= limit
+    )
+
+
+def _choose_turns(ratio, usable, half_axes, ratio_wanted: float, max_constraints: int) -> list[int]:
+    """Steps by which the Empties are turned, the first being the one that also limits the twist."""
+    # Along the ellipse's axes the twist is exact, so the first Empty prefers them, the wider swing as longitude.
+    wide_z = max(half_axes[2:]) > max(half_axes[:2])
+    aligned = [_QUARTER, 0] if wide_z else [0, _QUARTER]
+    firsts = [i for i in aligned if usable[i]][:1]
+    if not firsts:
+        firsts = [int(i) for i in np.flatnonzero(usable)[:: _QUARTER // 4]] or aligned[:1]
+    best: list[int] = []
+    best_ratio = math.inf
+    for count in range(1, max_constraints + 1):
+        for first in firsts:
+            for start in _starts(ratio, first, count):
+                turns, worst = _descend(ratio, start)
+                if worst < best_ratio - (WORTHWHILE if count > len(best) else 1e-6):
+                    best, best_ratio = turns, worst
+        if best_ratio <= ratio_wanted:
+            break
+    return best
+
+
+def _starts(ratio: np.ndarray, first: int, count: int) -> list[list[int]]:
+    if count == 1:
+        return [[first]]
+    if count == 2:
+        return [[first, -1]]
+    if count == 3:
+        # Every pair, exactly: [turns, turns, directions] is small enough with every second turn and direction.
+        with_first = np.minimum(ratio, ratio[first])[::2, ::2]
+        worst = np.minimum(with_first[:, None, :], with_first[None, :, :]).max(axis=2)
+        i, j = np.unravel_index(int(np.argmin(worst)), worst.shape)
+        return [[first, int(i) * 2, int(j) * 2]]
+    spread = [(first + k * 2 * _QUARTER // (2 * count)) % (2 * _QUARTER) for k in range(count)]
+    return [_starts(ratio, first, count - 1)[0] + [-1], spread]
+
+
+def _descend(ratio: np.ndarray, start: list[int]) -> tuple[list[int], float]:
+    """Improves all turns but the first, one at a time, until none gets better; -1 means not chosen yet."""
+    turns = list(start)
+    worst = math.inf
+    for _ in range(6):
+        before = worst
+        for k in range(1, len(turns)):
+            others = [ratio[t] for i, t in enumerate(turns) if i != k and t >= 0]
+            rows = np.minimum(ratio, np.minimum.reduce(others)).max(axis=1)
+            best = int(np.argmin(rows))
+            if turns[k] < 0 or rows[best] < rows[turns[k]] - 1e-9:
+                turns[k] = best
+            worst = float(rows[turns[k]])
+        if len(turns) == 1:
+            return turns, float(ratio[turns[0]].max())
+        if worst >= before - 1e-9:
+            break
+    return turns, worst
+
+
+def _specs(
+    turns: list[int], asked, target, thickness, cosines, twist_min: float, twist_max: float
+) -> tuple[ConstraintSpec, ...]:
+    steps = np.array([[(t + d) % _STEPS for d in _CUT_DIRECTIONS] for t in turns])
+    cosines = cosines[steps.ravel()]
+    # The inner limit lies as far inside the target as the outer one outside it.
+    scale = 1.0
+    for _ in range(3):
+        inner = np.maximum(target * scale, np.minimum(asked * (1.0 - INSIDE_MAX), LATITUDE_MAX))
+        longitude, latitude = _cut_bounds(inner, cosines)
+        usable = (latitude.reshape(-1, 4)[:, 2:] <= LATITUDE_MAX + 1e-6).all(axis=1)
+        by_longitude, by_latitude = _cut_radii(longitude, latitude, cosines)
+        radii = np.where((np.arange(len(cosines)) % 4 < 2)[:, None], by_longitude, by_latitude)
+        radii = radii.reshape(-1, 4, _STEPS)
+        radii[~usable, :2] = math.pi
+        outer = radii.min(axis=(0, 1))
+        narrow = target < LATITUDE_MAX + 1e-6
+        ratio = float((outer / inner)[narrow].max(initial=1.0))
+        if ratio > 1.0 + 3.0 * CONE_TOLERANCE:
+            # A flat ellipse, held to the absolute tolerance: its tips must not draw in the whole of it.
+            ratio = float(_excess(outer, inner, thickness)[narrow].max())
+        scale = max(2.0 / (1.0 + ratio) - BULLET_SLACK, 1.0 - INSIDE_MAX)
+    specs = []
+    for k in range(len(turns)):
+        bound = np.where(np.arange(4) < 2, longitude[4 * k : 4 * k + 4], latitude[4 * k : 4 * k + 4])
+        others = np.delete(radii.reshape(-1, 4, _STEPS), k, axis=0).min(axis=(0, 1), initial=math.pi)
+        axes: list[Limits] = []
+        for pair in (slice(0, 2), slice(2, 4)):
+            rest = np.minimum(others, radii[k, 2:].min(axis=0) if pair.start == 0 else radii[k, :2].min(axis=0))
+            binding = (radii[k, pair].min(axis=0) < rest - 1e-5).any() or (k == 0 and pair.start == 0)
+            free = (pair.start == 0 and not usable[k]) or not binding
+            if pair.start == 2:
+                # A latitude never exceeds 90 degrees: a bound beyond it leaves that side free.
+                bound[2:] = np.where(bound[2:] > LATITUDE_MAX + 1e-6, math.radians(100.0), bound[2:])
+            axes.append(None if free else (-float(bound[pair][1]), float(bound[pair][0])))
+        twist = _range_or_free(float(twist_min), float(twist_max)) if k == 0 and usable[0] else None
+        turn = turns[k] * (2.0 * math.pi / _STEPS)
+        specs.append(ConstraintSpec("GENERIC", _turned_rotation(turn), "child", k == 0, (axes[0], axes[1], twist)))
+    return tuple(s for i, s in enumerate(specs) if i == 0 or any(s.angular_limits))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Measuring
+
+
+def swing_twist_angles(r_rel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Splits rotations of the child relative to the parent into swing and twist.
+
+    Args:
+        r_rel: unit quaternions (w, x, y, z) in the joint's frame, shape [..., 4].
+
+    Returns:
+        (swing X, twist, swing Z) [rad], shape [...] each: the swing's rotation vector and the twist in (-pi, pi].
+        At a swing of exactly half a turn the split is not unique.
+    """
+    q = np.asarray(r_rel, dtype=float)
+    swing, twist = quaternion.swing_twist(q, (0.0, 1.0, 0.0))
+    vector = quaternion.to_rotation_vector(swing)
+    return vector[..., 0], _twist_angle(twist, 1), vector[..., 2]
+
+
+def _twist_angle(twist: np.ndarray, axis: int) -> np.ndarray:
+    """Signed angle in (-pi, pi] of quaternions that turn about a coordinate axis."""
+    sign = np.where(twist[..., 0] < 0.0, -1.0, 1.0)
+    return 2.0 * np.arctan2(sign * twist[..., 1 + axis], sign * twist[..., 0])
+
+
+def twist_offset(swing_x, swing_z) -> np.ndarray:
+    """Twist [rad] at which a cone's planned constraint reads zero for this swing [rad] (arrays that broadcast).
+
+    What the planned range of the twist is shifted by. Exact for a first Empty turned by 0 (X the wider swing); turned
+    by 90 degrees the sign is the other one.
+    """
+    swing_x, swing_z = np.asarray(swing_x, dtype=float), np.asarray(swing_z, dtype=float)
+    angle, direction = np.hypot(swing_x, swing_z), np.arctan2(swing_z, swing_x)
+    a = np.arctan2(np.sin(angle) * np.cos(direction), np.cos(angle))
+    b = np.arcsin(np.clip(-np.sin(angle) * np.sin(direction), -1.0, 1.0))
+    return 2.0 * np.arctan(np.tan(a / 2.0) * np.tan(b / 2.0))
+
+
+def _range_excess(angle: np.ndarray, lower: float, upper: float) -> np.ndarray:
+    """Distance [rad] of angles from a range, on the circle."""
+    past = np.mod(angle - upper, 2.0 * math.pi)
+    short = np.mod(lower - angle, 2.0 * math.pi)
+    inside = np.mod(angle - lower, 2.0 * math.pi) <= upper - lower + 1e-12
+    return np.where(inside, 0.0, np.minimum(past, short))
+
+
+def limit_excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
+    """How far rotations are outside a joint's limits.
+
+    Args:
+        joint_type: FIXED, HINGE, CONE or FREE.
+        limit_min, limit_max: angles [rad], shape [3].
+        r_rel: unit quaternions (w, x, y, z) of the child relative to the parent in the joint's frame, shape [..., 4].
+
+    Returns:
+        The larger of the swing's and the twist's excess [rad], 0 inside, shape [...]. The swing's is taken along its
+        own direction; a hinge's is the larger of its angle's and of the rotation about other axes.
+
+    Raises:
+        ValueError: as `plan_constraints`.
+    """
+    lower, upper = _checked_limits(joint_type, limit_min, limit_max)
+    q = np.asarray(r_rel, dtype=float)
+    if joint_type == "FREE":
+        return np.zeros(q.shape[:-1])
+    if joint_type == "FIXED":
+        return np.linalg.norm(quaternion.to_rotation_vector(q), axis=-1)
+    if joint_type == "HINGE":
+        axis = hinge_axis(lower, upper)
+        swing, twist = quaternion.swing_twist(q, np.eye(3)[axis])
+        aside = np.linalg.norm(quaternion.to_rotation_vector(swing), axis=-1)
+        return np.maximum(aside, _range_excess(_twist_angle(twist, axis), lower[axis], upper[axis]))
+    swing_x, twist, swing_z = swing_twist_angles(q)
+    angle = np.hypot(swing_x, swing_z)
+    allowed = _ellipse_radius(_half_axes(lower, upper), np.arctan2(swing_z, swing_x))
+    return np.maximum(np.maximum(angle - allowed, 0.0), _range_excess(twist, lower[1], upper[1]))
+
+
+def widen_limits(joint_type: str, limit_min, limit_max, r_rel, margin: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Limits just wide enough for observed rotations.
+
+    Args:
+        joint_type: FIXED, HINGE, CONE or FREE.
+        limit_min, limit_max: angles [rad], shape [3]; never made narrower. FIXED and FREE are returned as they are.
+        r_rel: observed unit quaternions (w, x, y, z) in the joint's frame, shape [..., 4].
+        margin: what an observed rotation that needs wider limits keeps to them [rad].
+
+    Returns:
+        (limit_min, limit_max) [rad], shape [3] each. Each quarter of a cone's ellipse gets the smallest area that
+        contains the old quarter's half axes and what was seen in it.
+
+    Raises:
+        ValueError: as `plan_constraints`, or for a negative margin.
+    """
+    lower, upper = _checked_limits(joint_type, limit_min, limit_max)
+    if not margin >= 0.0:
+        raise ValueError(f"margin must not be negative, got {margin:g}")
+    q = np.asarray(r_rel, dtype=float).reshape(-1, 4)
+    lower, upper = lower.copy(), upper.copy()
+    if joint_type in ("FIXED", "FREE") or not len(q):
+        return lower, upper
+    if joint_type == "HINGE":
+        axis = hinge_axis(lower, upper)
+        twist = _twist_angle(quaternion.swing_twist(q, np.eye(3)[axis])[1], axis)
+        _widen_range(lower, upper, axis, twist, margin)
+        return lower, upper
+    swing_x, twist, swing_z = swing_twist_angles(q)
+    _widen_range(lower, upper, 1, twist, margin)
+    angle, direction = np.hypot(swing_x, swing_z), np.arctan2(swing_z, swing_x)
+    old = _half_axes(lower, upper)
+    outside = angle > _ellipse_radius(old, direction)
+    angle = np.minimum(angle + margin, math.pi)[outside]
+    x, z = angle * np.cos(direction[outside]), angle * np.sin(direction[outside])
+    new = old.copy()
+    for ix, in_x in ((0, x >= 0.0), (1, x < 0.0)):
+        for iz, in_z in ((2, z >= 0.0), (3, z < 0.0)):
+            inside = in_x & in_z
+            if inside.any():
+                axis_x, axis_z = _enclosing_quarter(np.abs(x[inside]), np.abs(z[inside]), old[ix], old[iz])
+                new[ix], new[iz] = max(new[ix], axis_x), max(new[iz], axis_z)
+    # A range that does not reach the bind pose counts as reaching it; only what was widened is written.
+    for i, (side, sign) in enumerate(((0, 1), (0, -1), (2, 1), (2, -1))):
+        if new[i] > old[i]:
+            (upper if sign > 0 else lower)[side] = sign * new[i]
+    return lower, upper
+
+
+def _widen_range(lower: np.ndarray, upper: np.ndarray, axis: int, angle: np.ndarray, margin: float) -> None:
+    middle = 0.5 * (lower[axis] + upper[axis])
+    # Angles are taken on the turn around the middle of the range, so that a range beyond half a turn keeps its sense.
+    angle = middle + np.mod(angle - middle + math.pi, 2.0 * math.pi) - math.pi
+    outside_low, outside_high = angle[angle < lower[axis]], angle[angle > upper[axis]]
+    if outside_low.size:
+        lower[axis] = outside_low.min() - margin
+    if outside_high.size:
+        upper[axis] = outside_high.max() + margin
+
+
+def _enclosing_quarter(x: np.ndarray, z: np.ndarray, least_x: float, least_z: float) -> tuple[float, float]:
+    """Half axes of the smallest quarter ellipse around points [n] with half axes no less than given."""
+    # Points on an axis must not divide by zero; half axes grow by no more than this.
+    slack = 1e-9
+    box_x, box_z = max(least_x, float(x.max()), slack), max(least_z, float(z.max()), slack)
+    axis_x = box_x * np.concatenate((np.geomspace(1.0 + slack, 1.01, 8), np.geomspace(1.01, 20.0, 192)))
+    rest = 1.0 - (x[None, :] / axis_x[:, None]) ** 2
+    axis_z = np.maximum((z[None, :] / np.sqrt(rest)).max(axis=1), box_z) * (1.0 + slack)
+    best = int(np.argmin(axis_x * axis_z))
+    return float(axis_x[best]), float(axis_z[best])

@@ -1,0 +1,258 @@
+"""A skeleton as a structure of arrays in level order (breadth-first).
+
+All roots come first, then all their children, then all of theirs: a *level* is one contiguous slice, and so
+are the children of one bone. What has to be done parents first is then done for a whole level at once. Within
+a level bones are sorted by their parent, and siblings keep the order of the input, so the same input always
+gives the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .errors import RagdollError
+
+
+class SkeletonError(RagdollError, ValueError):
+    """The bones given do not make a skeleton; the message names the bone."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Skeleton:
+    """Bones in level order; make one with `Skeleton.from_parents`. Its arrays are not to be written.
+
+    "Input order" is the order of the bones given to `from_parents`: Blender's own order for an armature.
+    """
+
+    names: tuple[str, ...]
+    """Names in level order, [n]."""
+    parents: np.ndarray
+    """Level index of each bone's parent, -1 for roots; int32 [n]. Never decreases along the array."""
+    children_start: np.ndarray
+    """Level index of the first child, -1 for childless bones; int32 [n]."""
+    children_end: np.ndarray
+    """Level index of the last child (inclusive), -1 for childless bones; int32 [n]."""
+    levels: tuple[tuple[int, int], ...]
+    """(start, stop) of each level; level 0 holds the roots."""
+    depths: np.ndarray
+    """Level each bone is in, 0 for roots; int32 [n]."""
+    to_level: np.ndarray
+    """Permutation into level order: `values_level = values_input[to_level]`; intp [n]."""
+    from_level: np.ndarray
+    """Permutation back to input order: `values_input = values_level[from_level]`; intp [n]."""
+    level_steps: tuple[tuple[slice, slice, np.ndarray], ...]
+    """How to go down, one step for each level but the first: the slice of the level above, the slice of the
+    level, and for each of its bones the parent, counted from the start of the level above (intp). Thus
+    `values[level] = f(values[above][parents], local[level])` for each step in turn."""
+    _index: dict[str, int] = field(repr=False)
+
+    @staticmethod
+    def from_parents(names: Sequence[str], parents: Sequence[int | str | None] | np.ndarray) -> Skeleton:
+        """Build a skeleton from bones in any order.
+
+        Args:
+            names: the bones' names, each once.
+            parents: for each bone its parent, by index into `names` (-1: none) or by name (None: none).
+
+        Raises:
+            SkeletonError: no bones, a name twice, a parent that is not among the bones, or a cycle.
+        """
+        names = tuple(names)
+        count = len(names)
+        if count == 0:
+            raise SkeletonError("A skeleton needs at least one bone, got none")
+        index_of = {name: i for i, name in enumerate(names)}
+        if len(index_of) != count:
+            duplicate = next(name for i, name in enumerate(names) if index_of[name] != i)
+            raise SkeletonError(f'Bone name "{duplicate}" occurs more than once')
+        if len(parents) != count:
+            raise SkeletonError(f"Got {count} bone names but {len(parents)} parents")
+        parents_input = _parent_indices(names, parents, index_of)
+
+        order, levels = _level_order(parents_input)
+        if len(order) != count:
+            raise SkeletonError(_describe_cycle(names, parents_input, order))
+
+        from_level = np.empty(count, np.intp)
+        from_level[order] = np.arange(count)
+        parents_level = parents_input[order]
+        has_parent = parents_level >= 0
+        parents_level[has_parent] = from_level[parents_level[has_parent]]
+
+        children_start = np.full(count, -1, np.int32)
+        children_end = np.full(count, -1, np.int32)
+        first_child = levels[0][1]  # the roots end there, and every later bone is somebody's child
+        if first_child < count:
+            # Parents never decrease, so each run of equal parents is one bone's children.
+            run_starts = np.flatnonzero(np.diff(parents_level[first_child:], prepend=-1)) + first_child
+            run_parents = parents_level[run_starts]
+            children_start[run_parents] = run_starts
+            children_end[run_parents] = np.append(run_starts[1:], count) - 1
+
+        starts = np.array([start for start, _ in levels])
+        depths = np.repeat(np.arange(len(levels), dtype=np.int32), np.diff(starts, append=count))
+        level_steps = tuple(
+            # Left writable: numpy's `take` copies read-only indices first, which costs a quarter of a pass.
+            (slice(*above), slice(*level), parents_level[slice(*level)] - above[0])
+            for above, level in pairwise(levels)
+        )
+        names_level = tuple(names[i] for i in order.tolist())
+        return Skeleton(
+            names=names_level,
+            parents=_read_only(parents_level.astype(np.int32)),
+            children_start=_read_only(children_start),
+            children_end=_read_only(children_end),
+            levels=levels,
+            depths=_read_only(depths),
+            to_level=_read_only(order),
+            from_level=_read_only(from_level),
+            level_steps=level_steps,
+            _index={name: i for i, name in enumerate(names_level)},
+        )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def root_count(self) -> int:
+        """Number of roots; they are the bones 0 .. root_count - 1."""
+        return self.levels[0][1]
+
+    def index(self, name: str) -> int:
+        """Level index of the bone called `name`. Raises SkeletonError if there is none."""
+        try:
+            return self._index[name]
+        except KeyError:
+            raise SkeletonError(f'There is no bone "{name}" in the skeleton') from None
+
+    def children(self, bone: int) -> range:
+        """Level indices of the children of the bone with the level index `bone`."""
+        start = int(self.children_start[bone])
+        return range(start, int(self.children_end[bone]) + 1) if start >= 0 else range(0)
+
+    def children_counts(self) -> np.ndarray:
+        """Number of children of each bone; int32 [n]."""
+        return np.where(self.children_start < 0, 0, self.children_end - self.children_start + 1).astype(
+            np.int32
+        )
+
+    def nearest_selected_ancestor(self, selected: ArrayLike) -> np.ndarray:
+        """For each bone the level index of its nearest ancestor (not itself) in the mask `selected` [n].
+
+        Returns int32 [n], -1 where no ancestor is selected. Bones themselves may be selected or not.
+        """
+        selected = self._mask(selected)
+        # What a bone hands down to its children: itself if it is selected, else what it got itself.
+        handed_down = np.where(selected, np.arange(len(self), dtype=np.int32), np.int32(-1))
+        nearest = np.full(len(self), -1, np.int32)
+        for above, level, parents in self.level_steps:
+            nearest[level] = handed_down[above][parents]
+            handed_down[level] = np.where(selected[level], handed_down[level], nearest[level])
+        return nearest
+
+    def descendants_mask(self, selected: ArrayLike) -> np.ndarray:
+        """Mask bool [n] of the bones that have an ancestor (not themselves) in the mask `selected` [n]."""
+        return self.nearest_selected_ancestor(selected) >= 0
+
+    def subtree_sums(self, values: ArrayLike) -> np.ndarray:
+        """Sum of `values` [n, ...] over each bone and all its descendants; same shape (masks are counted)."""
+        sums = np.array(values)
+        if sums.ndim == 0 or len(sums) != len(self):
+            raise SkeletonError(f"Expected values of shape [{len(self)}, ...], got {list(sums.shape)}")
+        if sums.dtype == bool:
+            sums = sums.astype(np.int64)
+        for above, level, _ in reversed(self.level_steps):
+            first_children = self.children_start[above]
+            with_children = first_children >= 0
+            # The children of the bones that have some cover their level in order and without gaps.
+            child_sums = np.add.reduceat(sums[level], first_children[with_children] - level.start, axis=0)
+            sums[above][with_children] += child_sums
+        return sums
+
+    def _mask(self, selected: ArrayLike) -> np.ndarray:
+        mask = np.asarray(selected)
+        if mask.dtype != bool or mask.shape != (len(self),):
+            raise SkeletonError(
+                f"Expected a bool mask of shape [{len(self)}], got {mask.dtype} {list(mask.shape)}"
+            )
+        return mask
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
+def _parent_indices(
+    names: tuple[str, ...], parents: Sequence[int | str | None] | np.ndarray, index_of: dict[str, int]
+) -> np.ndarray:
+    count = len(names)
+    if isinstance(parents, np.ndarray) and np.issubdtype(parents.dtype, np.integer):
+        indices = parents.astype(np.intp)
+    else:
+        indices = np.empty(count, np.intp)
+        for i, parent in enumerate(parents):
+            if parent is None:
+                indices[i] = -1
+            elif isinstance(parent, str):
+                if parent not in index_of:
+                    raise SkeletonError(f'Bone "{names[i]}" has the unknown parent "{parent}"')
+                indices[i] = index_of[parent]
+            elif isinstance(parent, (int, np.integer)) and not isinstance(parent, bool):
+                indices[i] = parent if -1 <= parent < count else -2
+            else:
+                raise SkeletonError(
+                    f'Parent of bone "{names[i]}" must be an index, a name or None, got {parent!r}'
+                )
+    wrong = (indices < -1) | (indices >= count)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise SkeletonError(
+            f'Bone "{names[first]}" has the unknown parent {parents[first]}; '
+            f"indices go from -1 (none) to {count - 1}"
+        )
+    return indices
+
+
+def _level_order(parents: np.ndarray) -> tuple[np.ndarray, tuple[tuple[int, int], ...]]:
+    """Bones reachable from the roots, level by level, and the levels' slices; parents are in input order."""
+    count = len(parents)
+    by_parent = np.argsort(
+        parents, kind="stable"
+    )  # roots, then the children of bone 0, 1, ... each in input order
+    child_counts = np.bincount(parents[parents >= 0], minlength=count)
+    root_count = count - int(child_counts.sum())
+    first_child = root_count + np.cumsum(child_counts) - child_counts  # position in by_parent
+
+    order = [by_parent[:root_count]]
+    levels = [(0, root_count)]
+    while True:
+        above = order[-1]
+        counts = child_counts[above]
+        total = int(counts.sum())
+        if total == 0:
+            break
+        # Ranges first_child .. first_child + counts of all bones above, one after the other.
+        offset = first_child[above] - (np.cumsum(counts) - counts)
+        order.append(by_parent[np.repeat(offset, counts) + np.arange(total)])
+        levels.append((levels[-1][1], levels[-1][1] + total))
+    return np.concatenate(order), tuple(levels)
+
+
+def _describe_cycle(names: tuple[str, ...], parents: np.ndarray, reached: np.ndarray) -> str:
+    unreached = np.ones(len(names), bool)
+    unreached[reached] = False
+    # An unreached bone is in a cycle or below one: going up long enough ends in it.
+    bone = int(np.argmax(unreached))
+    seen: dict[int, int] = {}
+    while bone not in seen:
+        seen[bone] = len(seen)
+        bone = int(parents[bone])
+    cycle = list(seen)[seen[bone] :]
+    shown = [f'"{names[i]}"' for i in cycle[:8]] + (["..."] if len(cycle) > 8 else [])
+    return f'Bone "{names[bone]}" is its own ancestor: ' + " > ".join([*shown, f'"{names[bone]}"'])

@@ -1,0 +1,449 @@
+"""Everything a developer needs, on a machine with only Python 3.11 and git.
+
+    python3.11 dev.py demo [--out DIR] [--input FILE] ...   the main job, from character to baked keyframes
+    python3.11 dev.py test [--bpy 4.2 4.5 5.0 | all] ...    all tests
+    python3.11 dev.py bench NAME ...                        a benchmark of tests/benchmarks
+    python3.11 dev.py build | lint | format
+
+Virtual environments are made in .venv/ on first use. BLENDER=/path/to/blender (or a command that starts one)
+adds the tests in a real Blender and runs the demo there. BLENDER_SETUP is a command that makes that Blender
+available: `test` runs it beside the other stages, and goes on without a real Blender where it fails.
+"""
+
+import argparse
+import hashlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+TESTS = ROOT / "tests"
+ENVIRONMENTS = ROOT / ".venv"
+RESULTS = ROOT / ".test-results"
+DIST = ROOT / "dist"
+sys.path.insert(0, str(TESTS))
+
+from run_blender import Result, kill_group, print_skips, run_pytest  # noqa: E402
+
+BPY_VERSIONS = ("4.2", "4.5", "5.0")
+DEFAULT_BPY = "4.5"
+PYTEST = "pytest>=8,<10"
+# The formatter's style changes between versions: exactly one.
+TOOLS = (PYTEST, "hypothesis>=6,<7", "numpy>=1.26,<3", "ruff==0.17.6")
+# Blender 4.2 comes with this numpy; its wheel would take any.
+BPY_EXTRA = {"4.2": ("numpy==1.24.*",)}
+STAGES = ("lint", "core", "blender", "build", "real")
+SETUP_TIMEOUT = 900.0
+
+
+class DevError(Exception):
+    """What stops a command, worded for whoever typed it."""
+
+
+# Environments
+
+
+def python_311() -> str:
+    """A Python 3.11, which the bpy wheels are made for: this one or one on the PATH."""
+    for candidate in (sys.executable, shutil.which("python3.11"), shutil.which("python3")):
+        probe = [candidate, "-c", "import sys; sys.exit(sys.version_info[:2] != (3, 11))"]
+        if candidate and subprocess.run(probe, capture_output=True).returncode == 0:
+            return candidate
+    raise DevError("Python 3.11 is needed (the bpy packages are made for it) and was not found")
+
+
+def python_of(folder: Path) -> Path:
+    """The interpreter of a virtual environment."""
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def fault_of(command: list[str | Path]) -> str:
+    """Run a command: its output if it fails, or nothing."""
+    merged = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL}
+    done = subprocess.run(command, cwd=ROOT, text=True, errors="replace", **merged)
+    return "" if done.returncode == 0 else f"{done.stdout}exit code {done.returncode}"
+
+
+def quietly(command: list[str | Path], what: str) -> None:
+    """Run a command and show its output only if it fails.
+
+    Raises:
+        DevError: it failed.
+    """
+    if fault := fault_of(command):
+        raise DevError(f"{what} failed:\n{fault}")
+
+
+def requirements_of(name: str) -> tuple[str, ...]:
+    """What stands in the environment of that name: "tools" or a bpy version."""
+    return TOOLS if name == "tools" else (f"bpy=={name}.*", PYTEST, *BPY_EXTRA.get(name, ()))
+
+
+def environment(name: str) -> Path:
+    """The interpreter of an environment, made when it is missing or its requirements have changed."""
+    folder = ENVIRONMENTS / name
+    requirements = requirements_of(name)
+    stamp = folder / "requirements.sha256"
+    digest = hashlib.sha256("\n".join(requirements).encode()).hexdigest()
+    if stamp.is_file() and stamp.read_text() == digest and python_of(folder).exists():
+        return python_of(folder)
+    start = time.monotonic()
+    say(f"making {folder.relative_to(ROOT)} with {', '.join(requirements)} ...")
+    shutil.rmtree(folder, ignore_errors=True)
+    quietly([python_311(), "-m", "venv", folder], "making a virtual environment")
+    install = [python_of(folder), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    quietly([*install, *requirements], f"installing {', '.join(requirements)}")
+    if name != "tools":
+        probe = "import bpy, os, sys; sys.stdout.flush(); os._exit(0)"
+        quietly([python_of(folder), "-c", probe], f"importing bpy {name} (does a system library lack?)")
+    stamp.write_text(digest)
+    say(f"made {folder.relative_to(ROOT)} in {time.monotonic() - start:.0f} s")
+    return python_of(folder)
+
+
+def pytest_folder() -> Path:
+    """A folder with pytest alone, for a Blender whose Python has none."""
+    folder = ENVIRONMENTS / "pytest"
+    if not (folder / "pytest").is_dir():
+        install = [environment("tools"), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+        quietly([*install, "--target", folder, PYTEST], f"installing {PYTEST}")
+    return folder
+
+
+class Background:
+    """A job beside the others, whose result or error is fetched by `wait`."""
+
+    def __init__(self, job: Callable[[], object]) -> None:
+        self._value, self._error = None, None
+        self._job = job
+        # A daemon: an interrupted run does not wait for a download.
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._value = self._job()
+        except Exception as error:
+            self._error = error
+
+    def wait(self) -> object:
+        """The job's value; raises what the job raised."""
+        self._thread.join()
+        if self._error:
+            raise self._error
+        return self._value
+
+
+def say(text: str) -> None:
+    """Print at once, so that a log shows where a run stands."""
+    print(text, flush=True)
+
+
+def shout(text: str) -> None:
+    """Print what must not be overlooked."""
+    say(f"\n{'!' * 100}\n!!! {text}\n{'!' * 100}\n")
+
+
+# Steps: each is one check that passes or fails
+
+
+def step(title: str, command: list[str | Path]) -> Result:
+    """Run a command as one test; its output is shown when it fails."""
+    return outcome(title, fault_of(command))
+
+
+def outcome(title: str, fault: str) -> Result:
+    """One test with a message that is empty when it passed."""
+    say(f"  {'FAIL' if fault else 'ok':<4}  {title}" + (f"\n{fault.rstrip()}" if fault else ""))
+    return Result(failed=1) if fault else Result(passed=1)
+
+
+def lint() -> Result:
+    """Ruff's rules, its formatting, and who may import what."""
+    python = environment("tools")
+    total = Result()
+    total.add(step("ruff check", [python, "-m", "ruff", "check", "--quiet", "."]))
+    total.add(step("ruff format --check", [python, "-m", "ruff", "format", "--check", "--quiet", "."]))
+    total.add(step("architecture", [python, TESTS / "check_architecture.py"]))
+    return total
+
+
+def reformat() -> Result:
+    """Ruff's safe fixes and its formatting, applied."""
+    python = environment("tools")
+    total = step("ruff check --fix", [python, "-m", "ruff", "check", "--fix", "--quiet", "."])
+    total.add(step("ruff format", [python, "-m", "ruff", "format", "--quiet", "."]))
+    return total
+
+
+def core(pattern: str | None) -> Result:
+    """The tests that need no Blender."""
+    select = ["-k", pattern] if pattern else []
+    command = [str(environment("tools")), "-m", "pytest", str(TESTS / "core"), *select]
+    result = run_pytest(command, RESULTS / "core.xml", timeout=900.0)
+    say(f"  {result.counts()}" + (f"\n{result.output}" if result.failed else ""))
+    print_skips(result)
+    return result
+
+
+def blender(version: str, python: Path, pattern: str | None) -> Result:
+    """The tests inside a bpy wheel."""
+    return run_files("--python", str(python), "--results", str(RESULTS / version), pattern=pattern)
+
+
+def run_files(*arguments: str, pattern: str | None, env: dict[str, str] | None = None) -> Result:
+    """Run tests/run_blender.py and read the counts from its closing line."""
+    command = [str(environment("tools")), str(TESTS / "run_blender.py"), *arguments]
+    command += ["-k", pattern] if pattern else []
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace", env=os.environ | (env or {})
+    )
+    last = ""
+    try:
+        for line in process.stdout:
+            if last:
+                say(last)
+            last = line.rstrip("\n")
+        process.wait()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    words = last.replace(",", "").split()
+    if words[1::2] == ["passed", "failed", "skipped"] and (process.returncode == 0 or int(words[2])):
+        say(f"  {last}")
+        return Result(*map(int, words[::2]))
+    say(last)
+    return outcome("tests/run_blender.py", f"exit code {process.returncode} without a closing line")
+
+
+def extension_tool(python: Path) -> list[str | Path]:
+    """Blender's own program that validates and builds extensions, as it stands in a bpy wheel."""
+    found = sorted(python.parent.parent.rglob("bl_pkg/cli/blender_ext.py"))
+    if not found:
+        raise DevError(f"the bpy package of {python} has no bl_pkg/cli/blender_ext.py")
+    return [python, found[0]]
+
+
+def build(python: Path) -> Result:
+    """Validate the manifest, build dist/*.zip, validate that, and look what is in it."""
+    tool = extension_tool(python)
+    shutil.rmtree(DIST, ignore_errors=True)
+    DIST.mkdir()
+    total = step("validate the source", [*tool, "validate", ROOT])
+    total.add(step("build the zip", [*tool, "build", "--source-dir", ROOT, "--output-dir", DIST]))
+    archives = sorted(DIST.glob("*.zip"))
+    if len(archives) == 1:
+        total.add(step("validate the zip", [*tool, "validate", archives[0]]))
+        total.add(outcome("contents of the zip", "\n".join(zip_faults(archives[0]))))
+        say(f"  {archives[0].relative_to(ROOT)}: {archives[0].stat().st_size / 1024:.0f} KiB")
+    else:
+        total.add(outcome("one zip in dist/", f"found {[p.name for p in archives]}"))
+    return total
+
+
+def zip_faults(archive: Path) -> list[str]:
+    """What is in the zip and should not be, or is missing."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    known = set(listed.stdout.split("\0"))
+    names = {name for name in zipfile.ZipFile(archive).namelist() if not name.endswith("/")}
+    development = ("tests/", "demo/", "docs/", ".ci/", "dev.py", "pyproject.toml")
+    faults = [f"{name}: is ignored by git" for name in sorted(names - known)]
+    faults += [f"{name}: is for developers" for name in sorted(names) if name.startswith(development)]
+    source = {n for n in known if n.endswith(".py") and n.startswith(("core/", "operators/", "panels/"))}
+    wanted = {"blender_manifest.toml", "__init__.py", "LICENSE"} | {n for n in source if (ROOT / n).is_file()}
+    return faults + [f"{name}: is missing" for name in sorted(wanted - names)]
+
+
+def real(command: str, pattern: str | None) -> Result:
+    """Install the zip into a profile of its own in a real Blender, and test it there."""
+    program = shlex.split(command)[0]
+    if not shutil.which(program):
+        return outcome("BLENDER", f"{program} is not a program")
+    python = str(environment("tools"))
+    archives = sorted(DIST.glob("*.zip"))
+    if len(archives) != 1:
+        return outcome("the zip to install", f"dist/ has {[p.name for p in archives]}")
+    profile = RESULTS / "real-profile"
+    shutil.rmtree(profile, ignore_errors=True)
+    profile.mkdir(parents=True)
+    env = {
+        "BLENDER": command,
+        "BLENDER_USER_RESOURCES": str(profile),
+        "ACTIVE_RAGDOLL_ZIP": str(archives[0]),
+        "ACTIVE_RAGDOLL_PYTEST": str(pytest_folder()),
+    }
+    # Installing is itself one of these tests, so -k would leave nothing to test.
+    installed = run_pytest([python, "-m", "pytest", str(TESTS / "real")], RESULTS / "real.xml", 900.0, env)
+    say(f"  {installed.counts()} (installing)" + (f"\n{installed.output}" if installed.failed else ""))
+    total = Result()
+    total.add(installed)
+    arguments = ("--blender", command, "--installed", "--results", str(RESULTS / "real"))
+    total.add(run_files(*arguments, pattern=pattern, env=env))
+    return total
+
+
+# Commands
+
+
+def test(options: argparse.Namespace) -> int:
+    """All stages, a table of them, and the closing line."""
+    versions = BPY_VERSIONS if "all" in options.bpy else tuple(dict.fromkeys(options.bpy))
+    chosen = options.only or STAGES
+    shutil.rmtree(RESULTS, ignore_errors=True)
+    setup_command = os.environ.get("BLENDER_SETUP", "") if "real" in chosen else ""
+    setup = Background(lambda: prepare_blender(setup_command)) if setup_command else None
+    builder = DEFAULT_BPY if DEFAULT_BPY in versions else versions[0]
+    needed = set(versions) if "blender" in chosen else {builder} if {"build", "real"} & set(chosen) else set()
+    # All at once, beside the stages that need no Blender: installing waits for disks and networks.
+    wheels = {version: Background(lambda v=version: environment(v)) for version in needed}
+    rows = []
+
+    def stage(title: str, job: Callable[[], Result]) -> None:
+        say(f"\n== {title}")
+        start = time.monotonic()
+        try:
+            result = job()
+        except DevError as error:
+            result = outcome(title, str(error))
+        result.seconds = time.monotonic() - start
+        rows.append((title, result))
+
+    if "lint" in chosen:
+        stage("lint", lint)
+    if "core" in chosen:
+        stage("core", lambda: core(options.k))
+    if "blender" in chosen:
+        for version in versions:
+            stage(f"bpy {version}", lambda v=version: blender(v, wheels[v].wait(), options.k))
+    if "build" in chosen or "real" in chosen:
+        stage("build", lambda: build(wheels[builder].wait()))
+    if "real" in chosen:
+        stage("real Blender", lambda: real_or_skip(setup, options.k))
+    return summary(rows)
+
+
+def prepare_blender(command: str) -> str:
+    """Run BLENDER_SETUP; the message of its failure, or nothing."""
+    RESULTS.mkdir(exist_ok=True)
+    log = RESULTS / "blender_setup.log"
+    with log.open("wb") as stream:
+        try:
+            outputs = {"stdout": stream, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL}
+            process = subprocess.Popen(shlex.split(command), cwd=ROOT, start_new_session=True, **outputs)
+            code = process.wait(SETUP_TIMEOUT)
+        except OSError as error:
+            return str(error)
+        except subprocess.TimeoutExpired:
+            kill_group(process)
+            return f"not ready after {SETUP_TIMEOUT:.0f} s"
+    return "" if code == 0 else f"exit code {code}\n{log.read_text(errors='replace')}"
+
+
+def real_or_skip(setup: Background | None, pattern: str | None) -> Result:
+    """The tests in a real Blender, where there is one."""
+    command = os.environ.get("BLENDER", "")
+    fault = str(setup.wait()) if setup else ""
+    if fault:
+        shout(f"The real Blender could not be set up, its tests are skipped: {fault}")
+    elif not command:
+        shout("BLENDER is not set: the tests in a real Blender are skipped.")
+    else:
+        return real(command, pattern)
+    return Result(skipped=1)
+
+
+def summary(rows: list[tuple[str, Result]]) -> int:
+    """Print the table and the closing line; 1 if anything failed."""
+    total = Result()
+    say(f"\n{'stage':<14}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}")
+    for title, result in rows:
+        total.add(result)
+        say(f"{title:<14}{result.passed:>8}{result.failed:>8}{result.skipped:>9}{result.seconds:>9.1f}")
+    say(f"{'all':<49}{sum(result.seconds for _, result in rows):>8.1f}\n")
+    say(total.counts())
+    return 1 if total.failed else 0
+
+
+def demo(options: argparse.Namespace, rest: list[str]) -> int:
+    """The main job on the bundled human, or on the user's own file."""
+    arguments = ["--out", str(Path(options.out).resolve())]
+    if options.input:
+        arguments += ["--input", str(Path(options.input).resolve())]
+    arguments += rest
+    script = ROOT / "demo" / "run.py"
+    if command := os.environ.get("BLENDER"):
+        program = [*shlex.split(command), "--background", "--factory-startup", "--python-exit-code", "1"]
+        return subprocess.run([*program, "--python", script, "--", *arguments], cwd=ROOT).returncode
+    return subprocess.run([environment(options.bpy), script, *arguments], cwd=ROOT).returncode
+
+
+def bench(options: argparse.Namespace, rest: list[str]) -> int:
+    """One benchmark; without a name, the list of them."""
+    folder = TESTS / "benchmarks"
+    script = folder / f"{options.name}.py"
+    if not options.name or not script.is_file():
+        names = sorted(p.stem for p in folder.glob("*.py") if not p.name.startswith("_"))
+        raise DevError(f"which benchmark? {', '.join(names) or 'there are none'}")
+    return subprocess.run([environment(options.bpy), script, *rest], cwd=ROOT).returncode
+
+
+def main() -> int:
+    """Read the command line and run one command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    sub = commands.add_parser("test", help="run all tests")
+    sub.add_argument("--bpy", nargs="+", default=[DEFAULT_BPY], choices=[*BPY_VERSIONS, "all"])
+    sub.add_argument("--only", nargs="+", choices=STAGES, help="these stages; real builds first")
+    sub.add_argument("-k", metavar="PATTERN", help="pytest's -k for core, blender and real")
+    sub = commands.add_parser("demo", help="run the main job; further options go to demo/run.py")
+    sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
+    sub.add_argument("--out", default="demo-out", metavar="DIR", help="folder of the results (demo-out)")
+    sub.add_argument("--input", metavar="FILE", help="a character with an action: blend, glb, gltf, fbx, bvh")
+    sub = commands.add_parser("bench", help="run a benchmark; further options go to it")
+    sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
+    sub.add_argument("name", nargs="?", default="", metavar="NAME")
+    commands.add_parser("build", help="validate and build dist/*.zip")
+    commands.add_parser("lint", help="check rules, formatting and imports")
+    commands.add_parser("format", help="apply ruff's fixes and formatting")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    options, rest = parser.parse_known_args()
+    if rest and options.command not in {"demo", "bench"}:
+        parser.error(f"unknown options: {' '.join(rest)}")
+    try:
+        match options.command:
+            case "test":
+                return test(options)
+            case "demo":
+                return demo(options, rest)
+            case "bench":
+                return bench(options, rest)
+            case "build":
+                return 1 if build(environment(DEFAULT_BPY)).failed else 0
+            case "lint":
+                return 1 if lint().failed else 0
+            case _:
+                return 1 if reformat().failed else 0
+    except DevError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

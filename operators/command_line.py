@@ -1,0 +1,1 @@
+def run(argv): return 1

@@ -1,0 +1,311 @@
+"""The demo's material: character, walk, stage, contact sheet, importer."""
+
+import math
+from pathlib import Path
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Vector
+
+from demo import DemoError, contact_sheet, importing, stage
+from demo.character import generate_rigify, make_rigify_human
+from demo.walk_cycle import make_walk_cycle
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+FPS = 24.0
+
+
+@pytest.fixture
+def walker(fresh_scene):
+    armature, mesh = make_rigify_human(fresh_scene)
+    action = make_walk_cycle(armature, fresh_scene)
+    return fresh_scene, armature, mesh, action
+
+
+def _skin(mesh: bpy.types.Object) -> np.ndarray:
+    """Deformed vertices in world space [m], shape [n, 3]."""
+    evaluated = mesh.evaluated_get(bpy.context.view_layer.depsgraph)
+    data = evaluated.to_mesh()
+    points = np.empty(3 * len(data.vertices), dtype=np.float32)
+    data.vertices.foreach_get("co", points)
+    evaluated.to_mesh_clear()
+    matrix = np.array(evaluated.matrix_world)
+    return points.reshape(-1, 3) @ matrix[:3, :3].T + matrix[:3, 3]
+
+
+def test_character_stands_on_the_floor_at_human_size(fresh_scene):
+    armature, mesh = make_rigify_human(fresh_scene)
+    assert len(armature.data.bones) == 159
+    assert bpy.context.object == armature and bpy.context.mode == "OBJECT"
+    low, high = _skin(mesh).min(axis=0), _skin(mesh).max(axis=0)
+    assert abs(low[2]) < 1e-4
+    assert 1.9 < high[2] < 2.05
+    np.testing.assert_allclose(low[0], -high[0], atol=2e-3)  # as wide to the left as to the right
+
+
+def test_every_vertex_is_bound_with_weights_that_sum_to_one(fresh_scene):
+    armature, mesh = make_rigify_human(fresh_scene)
+    names = [group.name for group in mesh.vertex_groups]
+    assert set(names) <= {bone.name for bone in armature.data.bones}
+    sums = np.array([sum(g.weight for g in vertex.groups) for vertex in mesh.data.vertices])
+    np.testing.assert_allclose(sums, 1.0, atol=1e-5)
+
+
+def test_generated_control_rig_has_deform_bones(fresh_scene):
+    armature, _ = make_rigify_human(fresh_scene)
+    rig = generate_rigify(armature)
+    deform = [bone.name for bone in rig.data.bones if bone.name.startswith("DEF-")]
+    assert len(deform) > 100 and "DEF-upper_arm.L" in deform
+    assert len(armature.data.bones) == 159
+
+
+def test_walk_sets_range_and_travels_forward_at_its_speed(walker):
+    scene, armature, _, action = walker
+    assert (scene.frame_start, scene.frame_end, scene.render.fps) == (1, 120, 24)
+    assert tuple(action.frame_range) == (-1.0, 120.0)
+    places = []
+    for frame in (1, 97):  # four whole cycles
+        scene.frame_set(frame)
+        places.append(armature.pose.bones["spine"].head.copy())
+    travelled = places[1] - places[0]
+    np.testing.assert_allclose(travelled, (0.0, -1.2 * 96 / FPS, 0.0), atol=1e-4)
+
+
+def test_walk_never_sinks_into_the_floor(walker):
+    scene, _, mesh, _ = walker
+    lowest = []
+    for frame in range(1, 26):
+        scene.frame_set(frame)
+        lowest.append(_skin(mesh)[:, 2].min())
+    assert min(lowest) > -0.001
+    assert max(lowest) < 0.002  # a walker always has a foot on the floor
+
+
+@pytest.mark.parametrize(("side", "offset"), [("L", 0.0), ("R", 0.5)])
+def test_a_foot_flat_on_the_floor_does_not_slide(walker, side, offset):
+    """From foot flat (0.09 of the foot's cycle) to toe off (0.62) the ball of the foot is a fixed point."""
+    scene, armature, _, _ = walker
+    balls = []
+    for frame in range(25, 61):
+        phase = ((frame - 1) / 24.0 - offset) % 1.0
+        if 24 <= frame - 1 - 24 * offset < 48 and 0.09 <= phase <= 0.62:
+            scene.frame_set(frame)
+            balls.append(armature.pose.bones[f"toe.{side}"].head.copy())
+    assert len(balls) >= 12
+    np.testing.assert_allclose(balls, np.broadcast_to(balls[0], (len(balls), 3)), atol=5e-4)
+
+
+def test_walk_repeats_exactly_and_keys_do_not_flip(walker):
+    scene, armature, _, _ = walker
+    poses = []
+    for frame in (5, 29):
+        scene.frame_set(frame)
+        root = armature.pose.bones["spine"].head
+        poses.append([bone.head - root for bone in armature.pose.bones])
+    np.testing.assert_allclose(poses[0], poses[1], atol=1e-5)
+    previous = None
+    for frame in range(1, 49):
+        scene.frame_set(frame)
+        now = np.array([bone.rotation_quaternion for bone in armature.pose.bones])
+        if previous is not None:
+            # no bone turns more than 30 deg a frame, so neighbouring quaternions are near
+            assert np.einsum("ij,ij->i", now, previous).min() > math.cos(math.radians(15.0))
+        previous = now
+
+
+def test_walk_refuses_another_rig_by_naming_the_bone(fresh_scene):
+    armature = bpy.data.objects.new("Bare", bpy.data.armatures.new("Bare"))
+    fresh_scene.collection.objects.link(armature)
+    with pytest.raises(DemoError, match="no bone 'spine'"):
+        make_walk_cycle(armature, fresh_scene)
+
+
+def test_pendulum_plan_agrees_with_its_equation_of_motion():
+    """theta'' = -g / l sin(theta), integrated by leapfrog from the release to the planned moment."""
+    plan = stage.plan_swing(Vector((0.1, -0.2, 1.5)), 2.5)
+    side = (plan.contact_ws - plan.start_ws).to_2d()
+    theta = math.asin((plan.hook_ws - plan.start_ws).to_2d().length / plan.length)
+    speed, step = 0.0, 1e-5
+    for _ in range(round(plan.seconds / step)):
+        speed -= 0.5 * step * 9.81 / plan.length * math.sin(theta)
+        theta += step * speed
+        speed -= 0.5 * step * 9.81 / plan.length * math.sin(theta)
+    height = plan.hook_ws.z - plan.length * math.cos(theta)
+    assert plan.seconds == pytest.approx(2.5, abs=1e-4)
+    assert height == pytest.approx(plan.contact_ws.z, abs=1e-3)
+    assert abs(speed) * plan.length == pytest.approx(plan.speed, abs=1e-3)
+    assert (plan.hook_ws - plan.contact_ws).length == pytest.approx(plan.length, abs=1e-5)
+    assert side.length > 0.1 and speed > 0.0  # back on the side of the release, moving outwards
+
+
+def test_impossible_swings_are_refused():
+    with pytest.raises(DemoError, match="choose a hit between"):
+        stage.plan_swing(Vector((0.0, 0.0, 1.5)), 0.2)
+    with pytest.raises(DemoError, match="points down"):
+        stage.plan_swing(Vector((0.0, 0.0, 1.5)), 2.5, gravity=0.0)
+
+
+def test_simulated_ball_reaches_the_chest_at_the_hit_frame(walker):
+    scene, armature, _, _ = walker
+    made = stage.make_stage(scene, armature)
+    assert made.hit_frame == 60
+    assert scene.rigidbody_world.point_cache.frame_start == 1
+    graph = bpy.context.view_layer.depsgraph
+    ball, path = made.ball.evaluated_get(graph), {}
+    for frame in range(1, 121):
+        scene.frame_set(frame)
+        path[frame] = ball.matrix_world.translation.copy()
+    # within a third of a frame of the plan, and on the rod all the time
+    assert (path[60] - made.pendulum.contact_ws).length < made.pendulum.speed / FPS / 3.0
+    rods = [(place - made.hook.location).length for place in path.values()]
+    np.testing.assert_allclose(rods, made.pendulum.length, atol=0.012)
+    # the chest is where the ball aims, and the ball has not touched the walker before
+    for frame in range(1, 58):
+        scene.frame_set(frame)
+        heads = [armature.matrix_world @ bone.head for bone in armature.pose.bones]
+        assert min((head - path[frame]).length for head in heads) > 0.35, frame
+
+
+def test_floor_top_is_at_zero_and_is_a_box_around_its_origin(fresh_scene):
+    stage.ensure_rigid_body_world(fresh_scene)
+    floor = stage.make_floor(fresh_scene)
+    bpy.context.view_layer.update()
+    corners = np.array(floor.bound_box)
+    np.testing.assert_allclose(corners.min(axis=0), -corners.max(axis=0), atol=1e-6)
+    assert max((floor.matrix_world @ Vector(corner)).z for corner in floor.bound_box) == pytest.approx(0.0)
+    assert floor.rigid_body.type == "PASSIVE"
+
+
+def test_text_is_drawn_in_its_place():
+    pixels = np.zeros((20, 20, 4), dtype=np.float32)
+    contact_sheet.draw_text(pixels, "1", 2, 3, scale=1, plate=False)
+    lit = pixels[3:8, 2:5, 0] > 0.5
+    assert lit.astype(int).tolist() == [[0, 1, 0], [1, 1, 0], [0, 1, 0], [0, 1, 0], [1, 1, 1]]
+    assert (pixels[..., 0] > 0.5).sum() == lit.sum()
+
+
+def test_tiles_are_composed_in_reading_order():
+    tiles = [np.full((16, 16, 4), value, dtype=np.float32) for value in (0.2, 0.4, 0.6)]
+    sheet = contact_sheet.compose(tiles, columns=2)
+    assert sheet.shape == (4 + 2 * 20, 4 + 2 * 20, 4)
+    assert [sheet[y, x, 0] for y, x in ((10, 10), (10, 30), (30, 10))] == pytest.approx([0.2, 0.4, 0.6])
+
+
+def test_frames_are_evenly_spaced_and_contain_what_must_be_seen():
+    assert contact_sheet.evenly_spaced_frames(1, 121, 5) == [1, 31, 61, 91, 121]
+    assert contact_sheet.evenly_spaced_frames(1, 121, 5, include=[57]) == [1, 31, 57, 91, 121]
+
+
+@pytest.mark.parametrize("engine", [None, "CYCLES"])
+def test_contact_sheet_shows_the_frames_and_leaves_no_trace(walker, tmp_path, engine):
+    scene, armature, _, _ = walker
+    stage.make_camera(scene, armature)
+    stage.make_light(scene)
+    stage.set_render_look(scene)
+    scene.frame_set(17)
+    scene.render.resolution_x, scene.render.filepath = 333, "//kept"
+    before = (scene.render.engine, scene.render.image_settings.file_format, scene.render.resolution_y)
+    images = {image.name for image in bpy.data.images} | {"Render Result"}
+    path = contact_sheet.render_contact_sheet(
+        scene,
+        [1, 7, 60],
+        tmp_path / "new" / "sheet.png",
+        columns=2,
+        tile=(96, 72),
+        caption="Walk",
+        engine=engine,
+    )
+    assert scene.frame_current == 17
+    assert (scene.render.resolution_x, scene.render.filepath) == (333, "//kept")
+    assert (scene.render.engine, scene.render.image_settings.file_format, scene.render.resolution_y) == before
+    assert {image.name for image in bpy.data.images} <= images
+    image = bpy.data.images.load(str(path))
+    width, height = image.size
+    pixels = np.array(image.pixels[:]).reshape(height, width, 4)[::-1]
+    assert (width, height) == (4 + 2 * 100, 4 + 5 + 16 + 2 * 76)
+    top = height - 2 * 76
+    first, second = pixels[top : top + 72, 4:100, :3], pixels[top : top + 72, 104:200, :3]
+    assert first.std() > 0.03 and not np.allclose(first, second, atol=0.05)
+
+
+def test_contact_sheet_refuses_a_live_simulation(walker, tmp_path):
+    scene, armature, _, _ = walker
+    stage.make_stage(scene, armature)
+    with pytest.raises(DemoError, match="bake the rigid body cache"):
+        contact_sheet.render_contact_sheet(scene, [1], tmp_path / "sheet.png")
+
+
+def test_contact_sheet_needs_a_camera(fresh_scene, tmp_path):
+    with pytest.raises(DemoError, match="no camera"):
+        contact_sheet.render_contact_sheet(fresh_scene, [1], tmp_path / "sheet.png")
+
+
+# file, bones, frames of the action (None: the file has none)
+CHARACTERS = [
+    ("01_01.bvh", 31, 551),
+    ("jumping_jacks.bvh", 31, 100),
+    ("zombie.bvh", 27, 623),
+    ("dab.bvh", 27, 271),
+    ("Knight.glb", 41, 27),
+    ("Fox.glb", 24, 83),
+    ("cesium_man.gltf", 19, 49),
+    ("animals_pack_Horse.glb", 50, 25),
+    ("modular_men_Worker.glb", 49, None),
+    ("single_knight_pack_KnightCharacter.glb", 31, 35),
+    ("run.fbx", 66, 21),
+    ("walk.fbx", 66, 41),
+    ("arnaud.fbx", 53, None),
+    ("mh_game_engine.blend", 53, None),
+    ("mh_mixamo.blend", 52, None),
+]
+
+
+@pytest.mark.parametrize(("name", "bones", "frames"), CHARACTERS, ids=[entry[0] for entry in CHARACTERS])
+def test_characters_of_others_are_imported(fresh_scene, name, bones, frames):
+    if not (DATA / name).exists():
+        pytest.skip(f"{DATA / name} is missing")
+    found = importing.import_character(DATA / name)
+    assert found.armature == bpy.context.object
+    assert len(found.armature.data.bones) == bones
+    assert (found.action is None) == (frames is None)
+    if frames is not None:
+        assert found.armature.animation_data.action == found.action
+        assert found.frame_end - found.frame_start + 1 == frames
+        scene = bpy.context.scene
+        assert (scene.frame_start, scene.frame_end) == (found.frame_start, found.frame_end)
+        poses = []
+        for frame in (found.frame_start, (found.frame_start + found.frame_end) // 2):
+            scene.frame_set(frame)
+            poses.append([list(bone.head) for bone in found.armature.pose.bones])
+        assert not np.allclose(poses[0], poses[1], rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["01_01.bvh", "zombie.bvh"])
+def test_motion_capture_comes_out_upright_and_human_sized(fresh_scene, name):
+    if not (DATA / name).exists():
+        pytest.skip(f"{DATA / name} is missing")
+    armature = importing.import_character(DATA / name).armature
+    ends = np.array(
+        [armature.matrix_world @ end for b in armature.data.bones for end in (b.head_local, b.tail_local)]
+    )
+    _, y, z = np.ptp(ends, axis=0)
+    assert 1.2 < z < 2.6 and z > 2.0 * y
+
+
+def test_unusable_files_are_refused_in_one_line(fresh_scene, tmp_path):
+    empty = tmp_path / "empty.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(empty))
+    (tmp_path / "broken.bvh").write_text("nothing\n")
+    (tmp_path / "broken.glb").write_bytes(b"glTF nonsense")
+    (tmp_path / "text.txt").write_text("hello\n")
+    for name, message in (
+        ("none.fbx", "no such file"),
+        ("text.txt", "unknown kind"),
+        ("empty.blend", "no armature"),
+        ("broken.bvh", "not a BVH skeleton"),
+        ("broken.glb", "could not read"),
+    ):
+        with pytest.raises(DemoError, match=message) as caught:
+            importing.import_character(tmp_path / name)
+        assert "\n" not in str(caught.value)

@@ -1,0 +1,130 @@
+"""Key reduction: straight lines between kept keys stay within the tolerance of every sample."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from core.key_reduction import distance, keys_to_keep, quaternion_angle
+
+hypothesis = pytest.importorskip("hypothesis", reason="hypothesis is not installed")
+given, settings, st = hypothesis.given, hypothesis.settings, hypothesis.strategies
+
+
+def interpolate(frames, values, kept):
+    """Lines between the kept keys, one group, shape [f, channels]."""
+    columns = [np.interp(frames, frames[kept], values[kept, i]) for i in range(values.shape[1])]
+    return np.stack(columns, axis=1)
+
+
+def smooth_quaternions(seed, frame_count, group_count, speed):
+    rng = np.random.default_rng(seed)
+    time = np.arange(frame_count)[:, None, None]
+    phase = rng.uniform(0, 2 * np.pi, (1, group_count, 4))
+    rate = rng.uniform(-speed, speed, (1, group_count, 4))
+    values = np.cos(phase + rate * time) + np.array([2.5, 0, 0, 0])
+    return values / np.linalg.norm(values, axis=-1, keepdims=True)
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    frame_count=st.integers(1, 60),
+    group_count=st.integers(1, 5),
+    channel_count=st.integers(1, 4),
+    tolerance=st.sampled_from([0.0, 1e-6, 1e-3, 0.1, 1.0]),
+    walk=st.booleans(),
+)
+def test_every_sample_is_within_the_tolerance(seed, frame_count, group_count, channel_count, tolerance, walk):
+    rng = np.random.default_rng(seed)
+    frames = np.cumsum(rng.uniform(0.1, 3.0, frame_count)) - 20.0
+    values = rng.normal(size=(frame_count, group_count, channel_count))
+    if walk:
+        values = np.cumsum(values * 0.05, axis=0)
+    keep = keys_to_keep(frames, values, tolerance)
+    assert keep.shape == (frame_count, group_count)
+    assert keep[0].all() and keep[-1].all()
+    for group in range(group_count):
+        line = interpolate(frames, values[:, group], keep[:, group])
+        # np.interp rounds otherwise than the reduction does: an allowance of some units in the last place.
+        assert distance(line, values[:, group]).max() <= tolerance + 1e-12
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    frame_count=st.integers(2, 80),
+    tolerance=st.sampled_from([1e-5, 1e-3, 0.02, 0.2]),
+    speed=st.sampled_from([0.01, 0.1, 1.0]),
+)
+def test_rotations_are_within_the_tolerance_as_an_angle(seed, frame_count, tolerance, speed):
+    frames = np.arange(frame_count, dtype=float)
+    values = smooth_quaternions(seed, frame_count, 3, speed)
+    keep = keys_to_keep(frames, values, tolerance, quaternion_angle)
+    for group in range(3):
+        line = interpolate(frames, values[:, group], keep[:, group])
+        line /= np.linalg.norm(line, axis=1, keepdims=True)
+        cosine = np.abs(np.sum(line * values[:, group], axis=1)).clip(0, 1)
+        # The arc cosine is an independent formula, good to 3e-8.
+        assert (2 * np.arccos(cosine)).max() <= tolerance + 1e-7
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 2**32 - 1), group_count=st.integers(2, 6))
+def test_groups_do_not_influence_each_other(seed, group_count):
+    frames = np.arange(40.0)
+    values = smooth_quaternions(seed, 40, group_count, 0.3)
+    together = keys_to_keep(frames, values, 0.01, quaternion_angle)
+    for group in range(group_count):
+        alone = keys_to_keep(frames, values[:, group : group + 1], 0.01, quaternion_angle)
+        np.testing.assert_array_equal(together[:, group], alone[:, 0])
+
+
+def test_straight_lines_need_two_keys_and_corners_one_more():
+    frames = np.arange(1.0, 102.0)
+    line = np.stack([frames * 0.25, -frames], axis=1)[:, None]
+    assert keys_to_keep(frames, line, 1e-9).sum() == 2
+    corner = np.abs(frames - 41.0)[:, None, None]
+    np.testing.assert_array_equal(frames[keys_to_keep(frames, corner, 1e-9)[:, 0]], [1, 41, 101])
+
+
+def test_unevenly_spaced_frames_are_interpolated_by_time():
+    frames = np.array([0.0, 1.0, 1.5, 8.0, 10.0])
+    assert keys_to_keep(frames, 3.0 * frames[:, None, None], 1e-9).sum() == 2
+
+
+def test_a_larger_tolerance_keeps_fewer_keys_of_a_sine():
+    frames = np.arange(250.0)
+    sine = np.sin(frames * 0.1)[:, None, None]
+    counts = [keys_to_keep(frames, sine, tolerance).sum() for tolerance in (0.0, 1e-4, 1e-3, 1e-2, 1e-1)]
+    assert counts[0] == 250
+    assert all(more > fewer for more, fewer in itertools.pairwise(counts))
+    # A chord of a unit sine with sag e spans about sqrt(8 e) radians; Douglas and Peucker need at most twice
+    # as many keys as that.
+    assert counts[3] <= 2 * 24.9 / np.sqrt(8e-2) + 2
+
+
+def test_quaternion_angle_is_right_for_small_and_large_angles_and_either_sign():
+    axis = np.array([0.6, 0.0, 0.8])
+    angles = np.array([0.0, 1e-9, 1e-4, 0.5, 3.0, np.pi])
+    turned = np.column_stack([np.cos(angles / 2), np.sin(angles / 2)[:, None] * axis])
+    identity = np.tile([2.0, 0, 0, 0], (len(angles), 1))
+    np.testing.assert_allclose(quaternion_angle(identity, turned), angles, rtol=1e-6, atol=1e-15)
+    np.testing.assert_allclose(quaternion_angle(identity, -turned), angles, rtol=1e-6, atol=1e-15)
+
+
+@pytest.mark.parametrize("frame_count", [0, 1, 2])
+def test_short_ranges_keep_everything(frame_count):
+    assert keys_to_keep(np.arange(float(frame_count)), np.zeros((frame_count, 3, 2)), 1.0).all()
+
+
+def test_bad_input_is_refused_by_value():
+    frames, values = np.arange(3.0), np.zeros((3, 1, 1))
+    with pytest.raises(ValueError, match="-1"):
+        keys_to_keep(frames, values, -1.0)
+    with pytest.raises(ValueError, match="negative"):
+        keys_to_keep(frames, values, float("nan"))
+    with pytest.raises(ValueError, match=r"\(2,\)"):
+        keys_to_keep(frames[:2], values, 0.1)
+    with pytest.raises(ValueError, match="increase"):
+        keys_to_keep(frames[::-1], values, 0.1)

@@ -1,0 +1,215 @@
+"""Runs every tests/blender/test_*.py in a process of its own.
+
+    python tests/run_blender.py --python .venv/4.5/bin/python
+    python tests/run_blender.py --blender "/path/to/blender" --installed
+
+Processes of their own, because a bpy wheel does not exit cleanly after a simulation, because a crash of
+Blender then fails one file only, and because the files run in parallel.
+"""
+
+import argparse
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from run_in_blender import NO_PYTEST
+
+TESTS = Path(__file__).resolve().parent
+REPO = TESTS.parent
+NO_TESTS_COLLECTED = 5
+
+# Those that an interrupted run has to take with it: they are in sessions of their own.
+_running: set[subprocess.Popen] = set()
+
+
+@dataclass
+class Result:
+    """What one test file, or several together, came to."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    seconds: float = 0.0
+    output: str = ""
+    skips: Counter = field(default_factory=Counter)
+
+    def add(self, other: "Result") -> None:
+        """Add the counts of another result."""
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.skips += other.skips
+
+    def counts(self) -> str:
+        """The counts as pytest words them."""
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def read_junit(path: Path) -> Result:
+    """The counts and the reasons of skips in pytest's junit file.
+
+    Raises:
+        OSError, ElementTree.ParseError: there is no complete report.
+    """
+    result = Result()
+    for case in ElementTree.parse(path).iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None:
+            result.failed += 1
+        elif (skip := case.find("skipped")) is not None:
+            result.skipped += 1
+            result.skips[skip.get("message", "")] += 1
+        else:
+            result.passed += 1
+    return result
+
+
+def run_pytest(command: list[str], junit: Path, timeout: float, env: dict[str, str] | None = None) -> Result:
+    """Run a command that writes a junit file, and count.
+
+    Args:
+        command: the whole command but the junit option, which is added at the end.
+        junit: where the report is to be written.
+        timeout: seconds after which the command and its children are killed, which counts as a failure.
+        env: variables added to the environment.
+    """
+    junit.parent.mkdir(parents=True, exist_ok=True)
+    junit.unlink(missing_ok=True)
+    start = time.monotonic()
+    log = junit.with_suffix(".log")
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            [*command, f"--junitxml={junit}"],
+            cwd=REPO,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env=os.environ | (env or {}),
+            start_new_session=True,
+        )
+        _running.add(process)
+        try:
+            code = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            kill_group(process)
+            code = None
+        except BaseException:
+            kill_group(process)
+            raise
+        finally:
+            _running.discard(process)
+    output = log.read_text(errors="replace")
+    if code == NO_PYTEST:
+        result = Result(skipped=1, skips=Counter({output.strip().splitlines()[-1]: 1}))
+    elif code == NO_TESTS_COLLECTED:
+        result = Result()
+    else:
+        try:
+            result = read_junit(junit)
+        except (OSError, ElementTree.ParseError):
+            result = Result()
+        if code != 0 and result.failed == 0:
+            # A crash, a time-out, or an error before the first test.
+            result.failed += 1
+            reason = f"killed after {timeout:.0f} s" if code is None else f"exit code {code}"
+            output += f"\n{reason}; the report says: {result.counts()}\n"
+        elif code == 0 and not junit.exists():
+            result.failed += 1
+            output += "\nexit code 0, but no report was written\n"
+    result.seconds = time.monotonic() - start
+    result.output = output
+    return result
+
+
+def kill_group(process: subprocess.Popen) -> None:
+    """Kill the process, and the children a wrapper script has started."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.wait()
+
+
+def file_command(options: argparse.Namespace, path: Path) -> list[str]:
+    """The command that tests one file."""
+    pytest_arguments = [str(path), *(["-k", options.k] if options.k else [])]
+    if options.blender:
+        # Factory settings would leave out the installed extension.
+        factory = [] if options.installed else ["--factory-startup"]
+        script = ["--python-exit-code", "1", "--python", str(TESTS / "run_in_blender.py"), "--"]
+        return [*shlex.split(options.blender), "--background", *factory, *script, *pytest_arguments]
+    return [options.python, "-m", "pytest", *pytest_arguments]
+
+
+def run_files(options: argparse.Namespace) -> Result:
+    """Run the files in parallel, print one line for each and the whole output of those that failed."""
+    files = [Path(f).resolve() for f in options.files] or sorted((TESTS / "blender").glob("test_*.py"))
+    env = {"ACTIVE_RAGDOLL_INSTALLED": "1"} if options.installed else {}
+    results = Path(options.results).resolve()
+
+    def run(path: Path) -> Result:
+        result = run_pytest(file_command(options, path), results / f"{path.stem}.xml", options.timeout, env)
+        state = "FAIL" if result.failed else "ok" if result.passed else "skip" if result.skipped else "none"
+        line = f"  {state:<4}  {path.name:<34} {result.counts()}  {result.seconds:.1f} s"
+        print(line + ("\n" + indent(result.output) if result.failed else ""), flush=True)
+        return result
+
+    total = Result()
+    if not files:
+        print("  there are no test files")
+    # Long files first would be better, but a file's size says little about its time.
+    with ThreadPoolExecutor(max(1, min(options.jobs, len(files) or 1))) as pool:
+        try:
+            for result in pool.map(run, files):
+                total.add(result)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in tuple(_running):
+                kill_group(process)
+            raise
+    print_skips(total)
+    return total
+
+
+def print_skips(result: Result) -> None:
+    """Say what was skipped and why."""
+    for reason, count in result.skips.items():
+        print(f"  skipped {count}: {reason}")
+
+
+def indent(text: str) -> str:
+    """The text set off from the lines around it."""
+    return "".join(f"      | {line}\n" for line in text.splitlines())
+
+
+def main() -> int:
+    """Run, print the closing line; 1 if anything failed."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    program = parser.add_mutually_exclusive_group(required=True)
+    program.add_argument("--python", help="the Python of a bpy wheel that has pytest")
+    program.add_argument("--blender", help="a Blender program, or a command with arguments that starts one")
+    parser.add_argument("--installed", action="store_true", help="demand the installed extension")
+    parser.add_argument("--results", default=REPO / ".test-results" / "blender", help="folder of the reports")
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for one file")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="files at the same time")
+    parser.add_argument("-k", help="pytest's -k")
+    parser.add_argument("files", nargs="*", help="default: tests/blender/test_*.py")
+    total = run_files(parser.parse_args())
+    print(total.counts())
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
