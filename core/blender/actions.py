@@ -541,6 +541,14 @@ class KeyWriter:
                 curve.mute = False
                 if curve.group is not None and curve.group.mute:
                     curve.group = self._group(group)
+            if curve.extrapolation == "LINEAR":
+                # Sides without an old animation are held; extrapolation holds for both sides of a curve.
+                if before is None and after is None:
+                    curve.extrapolation = "CONSTANT"
+                elif before is None:
+                    before = _plain_keys([keys[0] - (1.0, 0.0)])
+                elif after is None:
+                    after = _plain_keys([keys[-1] + (1.0, 0.0)])
             if before is None and after is None and not hold_last and interpolation == LINEAR:
                 self._set_linear(curve, keys)
             else:
@@ -599,8 +607,8 @@ def _set_keys(curve: bpy.types.FCurve, parts: list[dict[str, NDArray]]) -> None:
     curve.update()
 
 
-def _select(keys: dict[str, NDArray], chosen: NDArray) -> dict[str, NDArray]:
-    return {name: values[chosen] for name, values in keys.items()}
+def _select(keys: dict[str, NDArray], chosen: slice) -> dict[str, NDArray]:
+    return {name: values[chosen].copy() for name, values in keys.items()}
 
 
 def _kept_keys(
@@ -613,47 +621,68 @@ def _kept_keys(
     if len(curve.modifiers) or len(curve.sampled_points):
         before = np.arange(min(np.floor(outside.first), edges[0]), edges[0] + 0.5)
         after = np.arange(edges[1], max(np.ceil(outside.last), edges[1]) + 0.5)
-        sampled = [_plain_keys([(f, curve.evaluate(f)) for f in frames]) for frames in (before, after)]
-        return (sampled[0] if outside.before else None), (sampled[1] if outside.after else None)
+        return (
+            _samples(curve, before) if outside.before else None,
+            _samples(curve, after) if outside.after else None,
+        )
 
     keys = _get_keys(curve)
-    frames = keys["co"][:, 0]
     # Automatic handles depend on neighbours that are about to be replaced.
     keys["handle_left_type"][:] = keys["handle_right_type"][:] = FREE_HANDLE
-    before = after = None
-    slope = curve.extrapolation == "LINEAR"
-    if outside.before:
-        kept = frames <= edges[0]
-        count = int(kept.sum())
-        before = _select(keys, kept)
-        if count == 0:
-            seam = [edges[0] - 1.0, edges[0]] if slope else [edges[0]]
-        elif frames[count - 1] == edges[0]:
-            seam = []
-        else:
-            curved = count < len(frames) and keys["interpolation"][count - 1] > LINEAR
-            seam = np.arange(np.floor(frames[count - 1]) + 1.0, edges[0] + 0.5) if curved else [edges[0]]
-        if count and (len(seam) or keys["interpolation"][count - 1] > LINEAR):
-            held = keys["interpolation"][count - 1] == CONSTANT
-            before["interpolation"][-1] = CONSTANT if held and len(seam) else LINEAR
-        before = _join([before, _plain_keys([(f, curve.evaluate(f)) for f in seam])])
-        if len(before["interpolation"]):
-            before["interpolation"][-1] = LINEAR
-    if outside.after:
-        kept = frames >= edges[1]
-        count = int(kept.sum())
-        after = _select(keys, kept)
-        if count == 0:
-            seam, kind = ([edges[1], edges[1] + 1.0] if slope else [edges[1]]), LINEAR
-        elif frames[-count] == edges[1]:
-            seam, kind = [], LINEAR
-        else:
-            kind = keys["interpolation"][-count - 1] if count < len(frames) else LINEAR
-            curved = kind > LINEAR
-            seam = np.arange(edges[1], np.ceil(frames[-count]) - 0.5) if curved else [edges[1]]
-            kind = LINEAR if curved else kind
-        after = _join([_plain_keys([(f, curve.evaluate(f)) for f in seam], kind), after])
+    before = _keys_before(curve, keys, edges[0]) if outside.before else None
+    after = _keys_after(curve, keys, edges[1]) if outside.after else None
     return before, after
+
+
+def _samples(
+    curve: bpy.types.FCurve, frames: Sequence[float], interpolation: int = LINEAR
+) -> dict[str, NDArray]:
+    return _plain_keys([(frame, curve.evaluate(frame)) for frame in frames], interpolation)
+
+
+def _keys_before(curve: bpy.types.FCurve, keys: dict[str, NDArray], edge: float) -> dict[str, NDArray]:
+    """Keys that play a curve as before up to the frame `edge`."""
+    frames = keys["co"][:, 0]
+    count = int((frames <= edge).sum())
+    sloped = curve.extrapolation == "LINEAR"
+    if count == 0:
+        return _samples(curve, [edge - 1.0, edge] if sloped else [edge])
+    kept = _select(keys, slice(0, count))
+    # The last kept key rules the segment that the range cuts.
+    kind = int(kept["interpolation"][-1])
+    if frames[count - 1] == edge:
+        seam = []
+    elif kind > LINEAR and count < len(frames):
+        seam = np.arange(np.floor(frames[count - 1]) + 1.0, edge + 0.5)
+    else:
+        seam = [edge]
+    kept["interpolation"][-1] = CONSTANT if kind == CONSTANT and len(seam) else LINEAR
+    # The first key's slope goes on before it, and a single one has lost what gave it.
+    outer = [frames[0] - 1.0] if sloped and count == 1 else []
+    return _join([_samples(curve, outer), kept, _samples(curve, seam)])
+
+
+def _keys_after(curve: bpy.types.FCurve, keys: dict[str, NDArray], edge: float) -> dict[str, NDArray]:
+    """Keys that play a curve as before from the frame `edge` on."""
+    frames = keys["co"][:, 0]
+    first = int((frames < edge).sum())
+    sloped = curve.extrapolation == "LINEAR"
+    if first == len(frames):
+        return _samples(curve, [edge, edge + 1.0] if sloped else [edge])
+    kept = _select(keys, slice(first, None))
+    # The last key before those kept rules the segment that the range cuts.
+    kind = int(keys["interpolation"][first - 1]) if first else LINEAR
+    if frames[first] == edge:
+        seam = []
+    elif kind > LINEAR:
+        seam, kind = np.arange(edge, np.ceil(frames[first]) - 0.5), LINEAR
+    else:
+        seam = [edge]
+    outer = []
+    if sloped and first == len(frames) - 1:
+        outer = [frames[-1] + 1.0]
+        kept["interpolation"][-1] = LINEAR
+    return _join([_samples(curve, seam, kind), kept, _samples(curve, outer)])
 
 
 def _join(parts: list[dict[str, NDArray]]) -> dict[str, NDArray]:
@@ -1007,8 +1036,9 @@ def _push_down(animation: bpy.types.AnimData, existing: _Existing, state: Animat
     strip.extrapolation = state.extrapolation
     strip.blend_type = state.blend_type
     if state.influence != 1.0:
+        # A strip's influence is 1 unless it is animated.
         strip.use_animated_influence = True
-        strip.influence = state.influence
+        strip.fcurves.find("influence").keyframe_points.insert(first, state.influence)
     return track.name
 
 

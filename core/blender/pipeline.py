@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 import bpy
 import numpy as np
 
-from .. import quaternion
 from ..errors import RagdollError
 from ..ragdoll import drives
 from . import source, world
@@ -107,7 +106,6 @@ def start(scene, clock) -> Run:
     for character in run.characters:
         parts = bpy.data.objects[character.name].active_ragdoll.parts
         matrices[character.rows] = np.array([part.bind for part in parts]).reshape(-1, 4, 4)
-    bind = matrices[:, :3, 3], quaternion.from_matrix(matrices[:, :3, :3])
 
     was_busy, STATE.busy = STATE.busy, True
     try:
@@ -116,26 +114,23 @@ def start(scene, clock) -> Run:
         _check_evaluated(run, scene)
         _hold_others(run, scene)
         _set_kinematic(run, scene, True)
-        _place(run, scene, "bodies", bind)
-        _place(run, scene, "targets", bind)
+        _place(run, scene, "bodies", matrices)
+        _place(run, scene, "targets", matrices)
         scene.frame_set(first - 2)
         clock("source", hidden.frame_set, first + 1)
         coming = _wanted(run)
         clock("source", hidden.frame_set, first)
-        position, rotation = _wanted(run)
+        wanted = _wanted(run)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
-        for pose in (drives.extrapolated((position, rotation), coming), (position, rotation)):
+        for pose in (drives.extrapolated(wanted, coming), wanted):
             _place(run, scene, "bodies", pose)
             _place(run, scene, "targets", pose)
-            if pose[0] is not position:
+            if pose is not wanted:
                 scene.frame_set(first - 1)
         scene.frame_current = first
     finally:
         STATE.busy = was_busy
-    run.command = (position, rotation)
-    run.wanted = (position, rotation)
-    run.written = None
-    run.body = (position, rotation)
+    run.command = run.wanted = run.body = wanted
     _show_physics(run, scene, True)
     _read_settings(run, scene)
     run.reached = first
@@ -164,16 +159,16 @@ def step(run: Run, scene, clock) -> None:
     clock("source", hidden.frame_set, frame)
     _show_physics(run, scene, True)
     _read_settings(run, scene)
-    run.wanted = position, rotation = _wanted(run)
+    run.wanted = _wanted(run)
     fps = scene.render.fps / scene.render.fps_base
     substeps = scene.rigidbody_world.substeps_per_frame
     seconds = scene.rigidbody_world.time_scale / fps
     _read_bodies(run)
-    reachable = drives.within_reach(run.body[1], rotation, seconds)
-    run.command = drives.lag_compensated(run.command, (position, reachable), substeps)
+    reachable = drives.within_reach(run.body, run.wanted, seconds)
+    run.command = drives.lag_compensated(run.command, reachable, substeps)
     _place(run, scene, "targets", run.command)
-    if np.any(run.kinematic):
-        _place(run, scene, "bodies", (position, rotation), run.kinematic)
+    if run.any_kinematic:
+        _place(run, scene, "bodies", run.wanted, run.kinematic)
     _write_gains(run, scene, substeps / max(seconds, 1e-9))
     run.frame = run.reached = frame
 
@@ -249,7 +244,11 @@ def _gather(run: Run, scene) -> None:
     run.masses = np.array([part.body.rigid_body.mass for part in parts])
     run.inertia = np.array([part.inertia for part in parts])
     run.kinematic = np.zeros(begin, dtype=bool)
-    run.gains = np.zeros((begin, 4))
+    run.gains = np.full((begin, 4), np.nan)  # unlike anything: the first step writes them all
+    run.gains_dirty = True
+    run.limited = run.any_kinematic = False
+    run.offsets = np.concatenate([c.offsets for c in run.characters])
+    run.farthest = np.concatenate([np.full(len(c.bones), FASTEST * c.height / 24.0) for c in run.characters])
     for name in ("rotation_weight", "translation_weight", "max_torque", "max_force"):
         setattr(run, name, np.zeros(begin))
     run.limp = np.zeros(begin, dtype=bool)
@@ -321,38 +320,33 @@ def _all_curves(action):
 # ---- reading ------------------------------------------------------------------------------------------------------
 
 
-def _wanted(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """Where the animation has the bodies: positions [m, 3], rotations [m, 4], world."""
+def _wanted(run: Run) -> np.ndarray:
+    """Where the animation has the bodies: rigid matrices [m, 4, 4], world."""
     matrices = np.empty((run.characters[-1].rows.stop, 4, 4))
     for character in run.characters:
         evaluated = source.evaluated(bpy.data.objects[character.name].active_ragdoll.source)
         evaluated.pose.bones.foreach_get("matrix", character.buffer)
         pose = character.buffer.reshape(-1, 4, 4)[character.bones].transpose(0, 2, 1)
-        to_world = np.array(evaluated.matrix_world, dtype=float)
-        matrices[character.rows] = rigid(to_world @ pose) @ character.offsets
-    if not np.isfinite(matrices).all():
-        row = int(np.flatnonzero(~np.isfinite(matrices).all(axis=(1, 2)))[0])
-        raise RagdollError(f"The animation of {_name_of(run, row)} is not a number")
-    return matrices[:, :3, 3].copy(), quaternion.from_matrix(matrices[:, :3, :3])
+        np.matmul(np.array(evaluated.matrix_world, dtype=float), pose, out=matrices[character.rows])
+    result = rigid(matrices) @ run.offsets
+    if not np.isfinite(result).all():
+        row = int(np.flatnonzero(~np.isfinite(result).all(axis=(1, 2)))[0])
+        raise RagdollError(f"The animation of {_name_of(run, row)} is not a number at frame {run.frame + 1}")
+    return result
 
 
 def _read_bodies(run: Run) -> None:
     """Where the bodies stood after the last frame."""
-    flat = np.empty((run.characters[-1].rows.stop, 4, 4), dtype=np.float32)
+    flat = np.empty((run.characters[-1].rows.stop, 16), dtype=np.float32)
     for character in run.characters:
         bodies = bpy.data.objects[character.name].active_ragdoll.bodies.objects
-        rows = flat[character.rows].reshape(-1)
-        bodies.foreach_get("matrix_world", rows)
-        flat[character.rows] = rows.reshape(-1, 4, 4)
-    matrices = flat.transpose(0, 2, 1).astype(float)
-    position = matrices[:, :3, 3].copy()
-    moved = np.linalg.norm(position - run.body[0], axis=1)
-    heights = np.concatenate([np.full(c.rows.stop - c.rows.start, c.height) for c in run.characters])
-    bad = ~np.isfinite(matrices).all(axis=(1, 2)) | (moved > FASTEST * heights / 24.0)
-    if np.any(bad):
-        row = int(np.flatnonzero(bad)[0])
+        bodies.foreach_get("matrix_world", flat[character.rows].reshape(-1))
+    body = flat.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
+    moved = np.abs(body[:, :3, 3] - run.body[:, :3, 3]).max(axis=1)
+    if not np.all(moved <= run.farthest):  # also when it is not a number
+        row = int(np.flatnonzero(~(moved <= run.farthest))[0])
         raise RagdollError(f"The body of {_name_of(run, row)} has left all bounds at frame {run.frame}")
-    run.body = position, quaternion.from_matrix(rigid(matrices)[:, :3, :3])
+    run.body = body
 
 
 def _name_of(run: Run, row: int) -> str:
@@ -365,6 +359,9 @@ def _name_of(run: Run, row: int) -> str:
 def _read_settings(run: Run, scene) -> None:
     """Weights of all bodies; keyed ones from the source, which already stands at the frame to come."""
     dirty, run.settings_dirty = run.settings_dirty, False
+    if not dirty and not any(character.keyed for character in run.characters):
+        return
+    run.gains_dirty = True
     for character in run.characters:
         if not (dirty or character.keyed):
             continue
@@ -391,6 +388,8 @@ def _read_settings(run: Run, scene) -> None:
                 bodies[int(i)].evaluated_get(graph).rigid_body.kinematic = bool(kinematic[i])
         if character.keyed:
             _write_blend(obj, character, settings.physics_blend, scene)
+    run.limited = bool(np.any(run.max_torque > 0.0) or np.any(run.max_force > 0.0))
+    run.any_kinematic = bool(np.any(run.kinematic))
 
 
 def _write_blend(obj, character, blend, scene) -> None:
@@ -405,35 +404,31 @@ def _write_blend(obj, character, blend, scene) -> None:
 # ---- writing, on evaluated data only ------------------------------------------------------------------------------
 
 
-def _place(run: Run, scene, kind: str, pose: tuple, only: np.ndarray | None = None) -> None:
-    """Put evaluated bodies or targets somewhere: pose is (positions [m, 3], rotations [m, 4]).
+def _place(run: Run, scene, kind: str, matrices: np.ndarray, only: np.ndarray | None = None) -> None:
+    """Put evaluated bodies or targets somewhere: rigid matrices [m, 4, 4], of all or of a mask [m].
 
     Location and rotation are what Blender evaluates a transform from, the world matrix is what the step may read
     before that; the matrix is Blender's own of the same location and rotation, so that both agree to the last bit.
     """
     graph = depsgraph_of(scene)
+    columns = np.ascontiguousarray(matrices.transpose(0, 2, 1), dtype=np.float32).reshape(-1, 16)
     for character in run.characters:
-        position = pose[0][character.rows].astype(np.float32)
-        rotation = pose[1][character.rows].astype(np.float32)
+        rows = character.rows
+        if only is not None and not only[rows].any():
+            continue
         objects = getattr(bpy.data.objects[character.name].active_ragdoll, kind).evaluated_get(graph).objects
+        mine = columns[rows]
         if only is not None:
-            if not only[character.rows].any():
-                continue
-            keep = ~only[character.rows]
-            now = np.empty_like(position), np.empty_like(rotation)
-            objects.foreach_get("location", now[0].ravel())
-            objects.foreach_get("rotation_quaternion", now[1].ravel())
-            position[keep], rotation[keep] = now[0][keep], now[1][keep]
-        world_now = np.empty((len(position), 16), dtype=np.float32)
-        if only is not None:
-            objects.foreach_get("matrix_world", world_now.ravel())
-        objects.foreach_set("location", position.ravel())
-        objects.foreach_set("rotation_quaternion", rotation.ravel())
-        matrices = np.empty((len(position), 16), dtype=np.float32)
-        objects.foreach_get("matrix_basis", matrices.ravel())
-        if only is not None:
-            matrices[keep] = world_now[keep]
-        objects.foreach_set("matrix_world", matrices.ravel())
+            for name in ("matrix_basis", "matrix_world"):
+                now = np.empty_like(mine)
+                objects.foreach_get(name, now.ravel())
+                now[only[rows]] = mine[only[rows]]
+                objects.foreach_set(name, now.ravel())
+            continue
+        objects.foreach_set("matrix_basis", mine.ravel())
+        exact = np.empty_like(mine)
+        objects.foreach_get("matrix_basis", exact.ravel())
+        objects.foreach_set("matrix_world", exact.ravel())
 
 
 def _set_kinematic(run: Run, scene, on: bool) -> None:
@@ -490,19 +485,22 @@ def _damping(gain, stiffness, scale):
 
 
 def _write_gains(run: Run, scene, steps_per_second: float) -> None:
-    rotation = np.where(run.limp | run.kinematic, 0.0, run.rotation_weight)
-    translation = np.where(run.limp | run.kinematic, 0.0, run.translation_weight)
+    if not run.gains_dirty and not run.limited:
+        return
+    run.gains_dirty = False
+    idle = run.limp | run.kinematic
+    rotation = np.where(idle, 0.0, run.rotation_weight)
+    translation = np.where(idle, 0.0, run.translation_weight)
     stiffness_l, rate_l = drives.servo(translation, run.masses, steps_per_second)
     stiffness_a, rate_a = drives.servo(rotation, run.inertia, steps_per_second)
-    if np.any(run.max_force > 0.0):
-        distance = np.linalg.norm(run.command[0] - run.body[0], axis=1)
+    if run.limited:
+        distance = np.linalg.norm(run.command[:, :3, 3] - run.body[:, :3, 3], axis=1)
         stiffness_l = drives.capped(stiffness_l, run.max_force, distance)
-    if np.any(run.max_torque > 0.0):
-        angle = quaternion.angle_between(run.body[1], run.command[1])
-        stiffness_a = drives.capped(stiffness_a, run.max_torque, angle)
+        cosine = 0.5 * (np.einsum("mij,mij->m", run.body[:, :3, :3], run.command[:, :3, :3]) - 1.0)
+        stiffness_a = drives.capped(stiffness_a, run.max_torque, np.arccos(np.clip(cosine, -1.0, 1.0)))
     scale = scene.rigidbody_world.solver_iterations / steps_per_second
     gains = np.stack([*_damping(rate_l, stiffness_l, scale), *_damping(rate_a, stiffness_a, scale)], axis=1)
-    changed = np.any(gains != run.gains, axis=1) if run.written else np.ones(len(gains), dtype=bool)
+    changed = np.any(gains != run.gains, axis=1)
     if not changed.any():
         return
     graph = depsgraph_of(scene)
@@ -520,4 +518,4 @@ def _write_gains(run: Run, scene, steps_per_second: float) -> None:
                 setattr(constraint, f"spring_damping_{axis}", linear_damping)
                 setattr(constraint, f"spring_stiffness_ang_{axis}", angular)
                 setattr(constraint, f"spring_damping_ang_{axis}", angular_damping)
-    run.gains, run.written = gains, True
+    run.gains = gains

@@ -12,37 +12,39 @@ swing about Z; (swing X, swing Z) are the components of the swing's rotation vec
 - CONE: the swing stays in an ellipse whose four half axes are limit_max[0], -limit_min[0], limit_max[2] and
   -limit_min[2]; the twist stays in [limit_min[1], limit_max[1]]. The ellipse always contains the bind pose:
   a swing range that lies on one side of zero is extended to zero. The twist range need not contain zero.
-- HINGE: one axis turns, the others are locked. It is the axis with the widest range (X when all are zero). The
-  range need not contain the bind pose.
+- HINGE: one axis turns, the others are locked. It is the axis with the widest range (X when all are zero).
+  The range need not contain the bind pose.
 - FIXED: nothing turns. FREE: everything does.
 
 How Bullet measures a GENERIC constraint (btGeneric6DofConstraint)
 ------------------------------------------------------------------
 With object1 = child and object2 = parent the child's rotation relative to the parent, in the frame of the
 constraint's Empty, is ``Rx(a) Ry(b) Rz(c)``: a positive limit is a positive rotation of the child, the X axis
-belongs to the parent, the Z axis to the child, and b is singular at +-90 degrees. So the Empty is turned to have
-its Z axis along the bone. Then c is the twist and may go to +-180 degrees, and the bone's direction depends on
-(a, b) alone, as on a longitude and a latitude: ::
+belongs to the parent, the Z axis to the child, and b is singular at +-90 degrees. So the Empty is turned to
+have its Z axis along the bone. Then c is the twist and may go to +-180 degrees, and the bone's direction
+depends on (a, b) alone, as on a longitude and a latitude: ::
 
     a = atan2(sin s cos(phi - turn), cos s)      a great circle: a straight line in the gnomonic picture
     sin b = -sin s sin(phi - turn)               a small circle: a straight line in the orthographic picture
 
 for a swing by the angle s about (cos phi, 0, sin phi), `turn` being the Empty's rotation about the bone. Each
-GENERIC is thus four straight cuts at right angles, free of the twist. An elliptic cone is the intersection of two
-to five of them, turned differently. All of them act by torques alone, which Bullet applies in equal and opposite
-pairs. (A linear limit on a point along the bone would give a circular cone at once, but Bullet does not give the
-parent the reaction torque then.)
+GENERIC is thus four straight cuts at right angles, free of the twist. An elliptic cone is the intersection
+of one to five of them, turned differently (two for a circular one, three for most others). All of them act by
+torques alone, which Bullet applies in equal and opposite pairs. (A linear limit on a point along the bone
+would give a circular cone at once, but Bullet takes each body's lever arm from that body's own point, so that
+the parent would get no torque in return: expected, not measured.)
 
-The price: Bullet's c differs from the swing-twist angle by ``2 atan(tan(a / 2) tan(b / 2))``, nothing for swings
-about X or Z alone, up to 10 degrees at a swing of 45 degrees between them; see `twist_offset`. It shifts the
-range and never narrows it.
+The price: Bullet's c differs from the swing-twist angle by ``2 atan(tan(a / 2) tan(b / 2))``, nothing for
+swings about X or Z alone, up to 10 degrees at a swing of 45 degrees between them; see `twist_offset`. It
+shifts the range and never narrows it.
 
-Half of the error lies inside the asked ellipse, half outside: within 5 % up to 60 degrees, also as measured in
-Blender (tests/blender/joint_limits.py).
+Half of the error lies inside the asked ellipse, half outside: within 5 % up to 60 degrees, also as measured
+in Blender (tests/blender/joint_limits.py).
 
-Swings beyond 90 degrees: a latitude ends at 90 degrees. A wide side is limited by a longitude, provided that the
-sides across it stay below `LATITUDE_MAX`; where neither pair of sides stays below it (beyond about 93 degrees on
-all four, say), the wide sides are left without limit, and the twist too. No side is drawn in by more than about 7 %.
+Swings beyond 90 degrees: a latitude ends at 90 degrees. A wide side is limited by a longitude, provided that
+the sides across it stay below `LATITUDE_MAX`; where neither pair of sides stays below it (beyond about 93
+degrees on all four, say), the wide sides are left without limit, and the twist too. No side is drawn in by
+more than about 7 %.
 
 HINGE turns about the Z axis of its Empty, with the same sign (object1 = child).
 """
@@ -59,10 +61,11 @@ from .. import quaternion
 
 JOINT_TYPES = ("FIXED", "HINGE", "CONE", "FREE")
 
-# Largest relative error of the swing limit for which no further constraint is spent. Bullet adds a few tenths of a
-# per cent; the promise is 5 %.
+# Largest relative error of the swing limit for which no further constraint is spent. Bullet adds a few
+# tenths of a per cent; the promise is 5 %.
 CONE_TOLERANCE = 0.043
-# Errors below this are not worth a constraint whatever their relative size [rad]: Bullet does not hold limits better.
+# Errors below this are not worth a constraint whatever their relative size [rad]: Bullet does not hold
+# limits better.
 CONE_TOLERANCE_ABSOLUTE = math.radians(0.25)
 MAX_CONSTRAINTS = 5
 # A further constraint must reduce the error ratio by this much.
@@ -87,11 +90,11 @@ class ConstraintSpec:
 
     Attributes:
         type: Blender's constraint type: GENERIC, HINGE, POINT or FIXED.
-        rotation: rotation of the constraint's Empty relative to the joint's frame, (w, x, y, z). The Empty stands
-            at the joint in bind pose.
+        rotation: rotation of the constraint's Empty relative to the joint's frame, (w, x, y, z). The Empty
+            stands at the joint in bind pose.
         object1: "child" or "parent", the body to put into `object1`; the other one is `object2`.
-        lock_linear: the three linear axes are limited to [0, 0]. GENERIC only; the other types hold the position
-            by themselves. Exactly the first constraint of a joint holds the position.
+        lock_linear: the three linear axes are limited to [0, 0]. GENERIC only; the other types hold the
+            position by themselves. Exactly the first constraint of a joint holds the position.
         angular_limits: (lower, upper) [rad] about the Empty's X, Y and Z axes, None where there is no limit.
     """
 
@@ -102,7 +105,7 @@ class ConstraintSpec:
     angular_limits: tuple[Limits, Limits, Limits] = (None, None, None)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------
 # Limits
 
 
@@ -117,7 +120,8 @@ def _checked_limits(joint_type: str, limit_min, limit_max) -> tuple[np.ndarray, 
         raise ValueError(f"limits must be finite, got {lower.tolist()} and {upper.tolist()}")
     if (lower > upper).any():
         i = int(np.argmax(lower > upper))
-        raise ValueError(f"limit_min must not exceed limit_max, got {lower[i]:g} > {upper[i]:g} rad for {'XYZ'[i]}")
+        values = f"{lower[i]:g} > {upper[i]:g} rad for {'XYZ'[i]}"
+        raise ValueError(f"limit_min must not exceed limit_max, got {values}")
     return lower, upper
 
 
@@ -157,7 +161,7 @@ def _ellipse_radius(half_axes: np.ndarray, direction: np.ndarray) -> np.ndarray:
     return 1.0 / np.hypot(x / np.where(x >= 0, axes[0], axes[1]), z / np.where(z >= 0, axes[2], axes[3]))
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------
 # Planning
 
 
@@ -173,7 +177,8 @@ def plan_constraints(
 
     Args:
         joint_type: FIXED, HINGE, CONE or FREE.
-        limit_min, limit_max: swing X, twist Y, swing Z [rad], shape [3], positive about the joint's axes, from
+        limit_min, limit_max: swing X, twist Y, swing Z [rad], shape [3], positive about the joint's axes,
+        from
             bind pose. Ignored (but checked) for FIXED and FREE.
         tolerance: relative error of a cone's swing limit at which no further constraint is added.
         max_constraints: most constraints for one cone.
@@ -230,7 +235,7 @@ _CUT_DIRECTIONS = (0, 2 * _QUARTER, 3 * _QUARTER, _QUARTER)
 
 
 def _cut_bounds(swing: np.ndarray, cosines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Tightest longitude and latitude bounds [rad] that keep the region inside, one for each row of `cosines`."""
+    """Tightest longitude and latitude bounds [rad] that keep the region inside, one per row of `cosines`."""
     sin, cos = np.sin(swing), np.cos(swing)
     longitude = np.arctan2(sin * cosines, cos).max(axis=1)
     # Along a radius the latitude is largest at 90 degrees, which a wider swing passes.
@@ -240,7 +245,7 @@ def _cut_bounds(swing: np.ndarray, cosines: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _cut_radii(longitude, latitude, cosines) -> tuple[np.ndarray, np.ndarray]:
-    """Swing at which each cut stops each direction [rad], half a turn where it does not; longitude and latitude."""
+    """Swing [rad] at which longitudes and latitudes stop each direction, half a turn where they do not."""
     longitude, latitude = longitude[:, None], latitude[:, None]
     facing = cosines > 0.0
     by_longitude = np.where(facing, np.arctan2(np.sin(longitude), np.cos(longitude) * cosines), math.pi)
@@ -252,8 +257,8 @@ def _cut_radii(longitude, latitude, cosines) -> tuple[np.ndarray, np.ndarray]:
 def _excess(radius: np.ndarray, target: np.ndarray, thickness: np.ndarray) -> np.ndarray:
     """Ratio radius / target, counting as exact what lies within the absolute tolerance's band.
 
-    `thickness` is the distance [rad] across the ellipse's edge of a ratio's unit, so that a flat ellipse is not
-    measured along its length.
+    `thickness` is the distance [rad] across the ellipse's edge of a ratio's unit, so that a flat ellipse is
+    not measured along its length.
     """
     ratio = radius / target
     return np.where((ratio - 1.0) * thickness <= 2.0 * CONE_TOLERANCE_ABSOLUTE, 1.0, ratio)
@@ -274,7 +279,8 @@ def _plan_cone(key: tuple[float, ...], tolerance: float, max_constraints: int) -
     cosines = _CUT_VECTORS @ (np.stack((x, z)) / asked)
     cosines[np.abs(cosines) < 1e-12] = 0.0
     # Sides just beyond the last usable latitude are drawn in to it, as far as that is allowed.
-    target = np.where((asked > LATITUDE_MAX) & (asked * (1.0 - INSIDE_MAX) <= LATITUDE_MAX), LATITUDE_MAX, asked)
+    just_beyond = (asked > LATITUDE_MAX) & (asked * (1.0 - INSIDE_MAX) <= LATITUDE_MAX)
+    target = np.where(just_beyond, LATITUDE_MAX, asked)
     if half_axes.max() > math.pi / 2.0:
         # Wide cones are held roughly whatever is spent on them.
         max_constraints = min(max_constraints, 3)
@@ -307,7 +313,8 @@ def _longitude_usable(latitude: np.ndarray, turns: np.ndarray) -> np.ndarray:
 
 def _choose_turns(ratio, usable, half_axes, ratio_wanted: float, max_constraints: int) -> list[int]:
     """Steps by which the Empties are turned, the first being the one that also limits the twist."""
-    # Along the ellipse's axes the twist is exact, so the first Empty prefers them, the wider swing as longitude.
+    # Along the ellipse's axes the twist is exact, so the first Empty prefers them, the wider swing as
+    # longitude.
     wide_z = max(half_axes[2:]) > max(half_axes[:2])
     aligned = [_QUARTER, 0] if wide_z else [0, _QUARTER]
     firsts = [i for i in aligned if usable[i]][:1]
@@ -332,7 +339,8 @@ def _starts(ratio: np.ndarray, first: int, count: int) -> list[list[int]]:
     if count == 2:
         return [[first, -1]]
     if count == 3:
-        # Every pair, exactly: [turns, turns, directions] is small enough with every second turn and direction.
+        # Every pair, exactly: [turns, turns, directions] is small enough with every second turn and
+        # direction.
         with_first = np.minimum(ratio, ratio[first])[::2, ::2]
         worst = np.minimum(with_first[:, None, :], with_first[None, :, :]).max(axis=2)
         i, j = np.unravel_index(int(np.argmin(worst)), worst.shape)
@@ -389,7 +397,8 @@ def _specs(
         others = np.delete(radii.reshape(-1, 4, _STEPS), k, axis=0).min(axis=(0, 1), initial=math.pi)
         axes: list[Limits] = []
         for pair in (slice(0, 2), slice(2, 4)):
-            rest = np.minimum(others, radii[k, 2:].min(axis=0) if pair.start == 0 else radii[k, :2].min(axis=0))
+            other_pair = slice(2, 4) if pair.start == 0 else slice(0, 2)
+            rest = np.minimum(others, radii[k, other_pair].min(axis=0))
             binding = (radii[k, pair].min(axis=0) < rest - 1e-5).any() or (k == 0 and pair.start == 0)
             free = (pair.start == 0 and not usable[k]) or not binding
             if pair.start == 2:
@@ -398,11 +407,12 @@ def _specs(
             axes.append(None if free else (-float(bound[pair][1]), float(bound[pair][0])))
         twist = _range_or_free(float(twist_min), float(twist_max)) if k == 0 and usable[0] else None
         turn = turns[k] * (2.0 * math.pi / _STEPS)
-        specs.append(ConstraintSpec("GENERIC", _turned_rotation(turn), "child", k == 0, (axes[0], axes[1], twist)))
+        limits = (axes[0], axes[1], twist)
+        specs.append(ConstraintSpec("GENERIC", _turned_rotation(turn), "child", k == 0, limits))
     return tuple(s for i, s in enumerate(specs) if i == 0 or any(s.angular_limits))
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------
 # Measuring
 
 
@@ -413,8 +423,8 @@ def swing_twist_angles(r_rel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         r_rel: unit quaternions (w, x, y, z) in the joint's frame, shape [..., 4].
 
     Returns:
-        (swing X, twist, swing Z) [rad], shape [...] each: the swing's rotation vector and the twist in (-pi, pi].
-        At a swing of exactly half a turn the split is not unique.
+        (swing X, twist, swing Z) [rad], shape [...] each: the swing's rotation vector and the twist in (-pi,
+        pi]. At a swing of exactly half a turn the split is not unique.
     """
     q = np.asarray(r_rel, dtype=float)
     swing, twist = quaternion.swing_twist(q, (0.0, 1.0, 0.0))
@@ -429,10 +439,11 @@ def _twist_angle(twist: np.ndarray, axis: int) -> np.ndarray:
 
 
 def twist_offset(swing_x, swing_z) -> np.ndarray:
-    """Twist [rad] at which a cone's planned constraint reads zero for this swing [rad] (arrays that broadcast).
+    """Twist [rad] at which a cone's planned constraint reads zero for this swing [rad] (arrays that
+    broadcast).
 
-    What the planned range of the twist is shifted by. Exact for a first Empty turned by 0 (X the wider swing); turned
-    by 90 degrees the sign is the other one.
+    What the planned range of the twist is shifted by. Exact for a first Empty turned by 0 (X the wider
+    swing); turned by 90 degrees the sign is the other one.
     """
     swing_x, swing_z = np.asarray(swing_x, dtype=float), np.asarray(swing_z, dtype=float)
     angle, direction = np.hypot(swing_x, swing_z), np.arctan2(swing_z, swing_x)
@@ -455,11 +466,12 @@ def limit_excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
     Args:
         joint_type: FIXED, HINGE, CONE or FREE.
         limit_min, limit_max: angles [rad], shape [3].
-        r_rel: unit quaternions (w, x, y, z) of the child relative to the parent in the joint's frame, shape [..., 4].
+        r_rel: unit quaternions (w, x, y, z) of the child relative to the parent in the joint's frame, shape
+        [..., 4].
 
     Returns:
-        The larger of the swing's and the twist's excess [rad], 0 inside, shape [...]. The swing's is taken along its
-        own direction; a hinge's is the larger of its angle's and of the rotation about other axes.
+        The larger of the swing's and the twist's excess [rad], 0 inside, shape [...]. The swing's is taken
+        along its own direction; a hinge's is the larger of its angle's and of the rotation about other axes.
 
     Raises:
         ValueError: as `plan_constraints`.
@@ -481,18 +493,21 @@ def limit_excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
     return np.maximum(np.maximum(angle - allowed, 0.0), _range_excess(twist, lower[1], upper[1]))
 
 
-def widen_limits(joint_type: str, limit_min, limit_max, r_rel, margin: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+def widen_limits(
+    joint_type: str, limit_min, limit_max, r_rel, margin: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Limits just wide enough for observed rotations.
 
     Args:
         joint_type: FIXED, HINGE, CONE or FREE.
-        limit_min, limit_max: angles [rad], shape [3]; never made narrower. FIXED and FREE are returned as they are.
+        limit_min, limit_max: angles [rad], shape [3]; never made narrower. FIXED and FREE are returned as
+        they are.
         r_rel: observed unit quaternions (w, x, y, z) in the joint's frame, shape [..., 4].
         margin: what an observed rotation that needs wider limits keeps to them [rad].
 
     Returns:
-        (limit_min, limit_max) [rad], shape [3] each. Each quarter of a cone's ellipse gets the smallest area that
-        contains the old quarter's half axes and what was seen in it.
+        (limit_min, limit_max) [rad], shape [3] each. Each quarter of a cone's ellipse gets the smallest area
+        that contains the old quarter's half axes and what was seen in it.
 
     Raises:
         ValueError: as `plan_constraints`, or for a negative margin.
@@ -532,7 +547,8 @@ def widen_limits(joint_type: str, limit_min, limit_max, r_rel, margin: float = 0
 
 def _widen_range(lower: np.ndarray, upper: np.ndarray, axis: int, angle: np.ndarray, margin: float) -> None:
     middle = 0.5 * (lower[axis] + upper[axis])
-    # Angles are taken on the turn around the middle of the range, so that a range beyond half a turn keeps its sense.
+    # Angles are taken on the turn around the middle of the range, so that a range beyond half a turn keeps
+    # its sense.
     angle = middle + np.mod(angle - middle + math.pi, 2.0 * math.pi) - math.pi
     outside_low, outside_high = angle[angle < lower[axis]], angle[angle > upper[axis]]
     if outside_low.size:

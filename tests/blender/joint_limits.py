@@ -1,8 +1,8 @@
 """Joints in Blender's physics: do bones stop where the plan of `core.ragdoll.joints` says?
 
-Run with the Python of a bpy wheel: ``python tests/blender/joint_limits.py [case ...]``; ends with 1 when a figure is
-out of tolerance. All pairs of bodies of a case stand in one scene, each turned differently in the world, so that
-gravity pulls each one its own way.
+Run with the Python of a bpy wheel: ``python tests/blender/joint_limits.py [case ...]``; ends with 1 when a
+figure is out of tolerance. All pairs of bodies of a case stand in one scene, each turned differently in the
+world, so that gravity pulls each one its own way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mathutils import Euler, Matrix, Quaternion, Vector
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from core.ragdoll import joints  # noqa: E402
+from core.ragdoll import joints
 
 FRAMES = 90
 DIRECTIONS = 24
@@ -225,7 +225,8 @@ def main(names: list[str]) -> int:
     for name, case in SINGLE.items():
         if (not names or name in names) and not single_case(name, *case):
             bad.append(name)
-    print(f"{bpy.app.version_string}:", "all within tolerance" if not bad else "out of tolerance: " + "; ".join(bad))
+    verdict = f"out of tolerance: {'; '.join(bad)}" if bad else "all within tolerance"
+    print(f"{bpy.app.version_string}: {verdict}")
     return 1 if bad else 0
 
 

@@ -181,19 +181,22 @@ def animation_settings(obj):
     if actions.has_slots():
         names += ["action_slot", "last_slot_identifier"]
     settings = {name: getattr(animation, name) for name in names}
-    strip_names = (
-        "name",
-        "mute",
-        "influence",
-        "blend_type",
-        "extrapolation",
-        "frame_start",
-        "frame_end",
-        "action",
-    )
+
+    def strip_settings(strip):
+        names = (
+            "name",
+            "mute",
+            "influence",
+            "blend_type",
+            "extrapolation",
+            "frame_start",
+            "frame_end",
+            "action",
+        )
+        return tuple(getattr(strip, name) for name in names)
+
     settings["tracks"] = [
-        (track.name, track.mute, track.is_solo, track.lock, track.select)
-        + tuple(tuple(getattr(strip, name) for name in strip_names) for strip in track.strips)
+        (track.name, track.mute, track.is_solo, track.lock, track.select, *map(strip_settings, track.strips))
         for track in animation.nla_tracks
     ]
     settings["drivers"] = [(d.data_path, d.array_index, d.mute) for d in animation.drivers]
@@ -396,7 +399,7 @@ def test_reduced_keys_play_within_the_tolerance(mode):
     assert np.linalg.norm(location - poses.location, axis=-1).max() <= tolerance.location + 1e-6
     assert np.linalg.norm(scale - poses.scale, axis=-1).max() <= tolerance.scale + 1e-6
     keys = [len(curve.keyframe_points) for curve in actions.fcurves_of(action, obj)]
-    assert np.mean(keys) < 60
+    assert np.mean(keys) < 0.9 * len(frames)
 
 
 def test_single_frame_bakes():
@@ -537,7 +540,7 @@ def test_old_animation_plays_on_every_whole_frame_outside(interpolation, keys):
     else:
         assert np.abs(after[:30, 0] - inside[0]).max() < 1e-6
     if max(keys) > 40:
-        assert np.abs(after[30:] - before[30:]).max() < SAME * 10  # linear extrapolation reaches values of 10
+        assert np.abs(after[30:] - before[30:]).max() < SAME * 10  # values up to about 30
     else:
         assert np.abs(after[30:, 0] - inside[-1]).max() < 1e-6
     actions.restore(obj, state, old)
@@ -596,13 +599,15 @@ def test_bones_whose_rotation_mode_is_animated():
         path = actions.bone_path("a", "rotation_quaternion")
         key_curve(old, obj, path, index, [(1, 1.0), (60, 0.3 * index)])
     key_curve(old, obj, actions.bone_path("a", "rotation_mode"), 0, [(1, 0), (30, 1), (50, 0)], "CONSTANT")
-    outside = [*range(1, 20), *range(41, 61)]
+    # On the frame of a change Blender converts the rotation, so what it shows depends on the frame before.
+    outside = [*range(-5, 20), *range(41, 50), *range(50, 61)]
+    settled = np.array([frame not in (-5, 41, 50) for frame in outside])
     before = played(obj, outside)
     bpy.context.scene.frame_set(35)
     poses = random_poses(obj, ["a"], np.arange(20, 41), scaled=False)
     actions.bake(obj, poses, "Baked")
     assert np.abs(played(obj, range(20, 41)) - matrices(poses)).max() < SAME
-    assert np.abs(played(obj, outside) - before).max() < SAME
+    assert np.abs(played(obj, outside) - before)[settled].max() < SAME
 
 
 # ------------------------------------------------------------------------------------------------------------
