@@ -8,7 +8,7 @@ from mathutils import Matrix, Quaternion
 
 from .. import quaternion
 from ..errors import RagdollError
-from ..ragdoll import drives, joints, shapes
+from ..ragdoll import drives, fitting, joints, shapes
 from . import body_meshes, remove, source, world
 from .armature import (
     BindPose,
@@ -119,8 +119,8 @@ def _build(obj, scene, bones, notes) -> Built:
 
     masses = _masses(obj, pose, plan, settings.height)
     _bodies(obj, scene, pose, plan, masses)
-    _set_limits(obj, pose, plan, poses, notes)
-    made = _joints(obj, scene, collection, pose, plan)
+    relative = _set_limits(obj, pose, plan, poses, notes)
+    made = _joints(obj, scene, collection, pose, plan, relative)
     _physics_armature(obj, collection, pose, plan, to_world)
     if not settings.self_collision:
         world_layers(scene)
@@ -275,13 +275,16 @@ def _relative_rotations(pose_matrices, bone, parent, bind, to_joint):
     return quaternion.multiply(quaternion.conjugate(frame), quaternion.multiply(relative, frame))
 
 
-def _set_limits(obj, pose, plan, poses, notes):
-    """Limits of every joint: the user's, else the rig's, else a generic range wide enough for the animation."""
+def _set_limits(obj, pose, plan, poses, notes) -> dict:
+    """Limits of every joint: the user's, else the rig's, else a generic range wide enough for the animation.
+
+    Returns the joint rotations [f, 4] of the sampled animation, by body, of those with a generic range.
+    """
     count = len(pose.names)
     local = np.empty(count * 16, dtype=np.float32)
     obj.data.bones.foreach_get("matrix_local", local)
     bind = rigid(local.reshape(count, 4, 4).transpose(0, 2, 1))
-    widened = []
+    widened, animated = [], {}
     for i, bone in enumerate(plan.bones):
         settings = obj.pose.bones[bone].active_ragdoll
         if settings.limits_from == "USER":
@@ -298,7 +301,7 @@ def _set_limits(obj, pose, plan, poses, notes):
             continue
         parent = int(plan.bones[plan.parents[i]])
         to_joint = np.array(settings.joint_rotation, dtype=float)
-        relative = _relative_rotations(poses, int(bone), parent, bind, to_joint)
+        relative = animated[i] = _relative_rotations(poses, int(bone), parent, bind, to_joint)
         low, high = np.array(settings.limit_min, dtype=float), np.array(settings.limit_max, dtype=float)
         if np.max(joints.limit_excess(settings.joint, low, high, relative)) > 0.0:
             low, high = joints.widen_limits(settings.joint, low, high, relative, LIMIT_MARGIN)
@@ -307,9 +310,10 @@ def _set_limits(obj, pose, plan, poses, notes):
     if widened:
         listed = ", ".join(widened[:3]) + (f" and {len(widened) - 3} more" if len(widened) > 3 else "")
         notes.append(f"widened the default limits of {listed} to the animation")
+    return animated
 
 
-def _joints(obj, scene, collection, pose, plan) -> int:
+def _joints(obj, scene, collection, pose, plan, animated) -> int:
     made = 0
     bodies = [part.body for part in obj.active_ragdoll.parts]
     size = 0.03 * obj.active_ragdoll.height
@@ -324,6 +328,8 @@ def _joints(obj, scene, collection, pose, plan) -> int:
             specs = joints.plan_constraints(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max))
         except ValueError as error:
             raise RagdollError(f"Bone '{name}': {error}") from error
+        if i in animated:
+            specs = fitting.opened(specs, animated[i], LIMIT_MARGIN)
         for spec in specs:
             empty = _helper(f"{obj.name} {name} Joint", None, collection)
             empty.empty_display_size = size

@@ -43,7 +43,7 @@ def before_frame(scene, _graph=None) -> None:
         return
     run = STATE.runs.get(scene.name)
     cache_baked = scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked
-    if cache_baked or STATE.rendering or not pipeline.active_ragdolls(scene):
+    if cache_baked or STATE.rendering or not pipeline.ragdolls(scene):
         return
     first, last = world.shot_range(scene)
     frame = scene.frame_current

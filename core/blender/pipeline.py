@@ -211,7 +211,7 @@ def stop_showing(scene) -> None:
 
 def _gather(run: Run, scene) -> None:
     begin = 0
-    for obj in active_ragdolls(scene):
+    for obj in ragdolls(scene):  # a baked character takes part as a kinematic one: props still meet it
         settings = obj.active_ragdoll
         _check_parts(obj)
         signature = source.signature(obj)
@@ -234,7 +234,7 @@ def _gather(run: Run, scene) -> None:
                 signature=signature,
                 buffer=np.empty(len(obj.pose.bones) * 16, dtype=np.float32),
                 height=settings.height,
-                keyed=_is_keyed(obj),
+                keyed=_is_keyed(obj) and not settings.muted,
             )
         )
         begin += len(names)
@@ -378,7 +378,7 @@ def _read_settings(run: Run, scene) -> None:
         run.max_force[rows] = [bone.max_force for bone in own]
         modes = [bone.body_mode for bone in own]
         run.limp[rows] = [mode == "LIMP" for mode in modes]
-        kinematic = np.array([mode == "KINEMATIC" for mode in modes])
+        kinematic = np.array([mode == "KINEMATIC" or obj.active_ragdoll.muted for mode in modes])
         changed = np.flatnonzero(kinematic != run.kinematic[rows])
         run.kinematic[rows] = kinematic
         if len(changed) and scene.frame_current > run.first:
@@ -395,9 +395,9 @@ def _read_settings(run: Run, scene) -> None:
 def _write_blend(obj, character, blend, scene) -> None:
     if abs(blend - character.blend) < 1e-9:
         return
-    evaluated = obj.evaluated_get(depsgraph_of(scene))
+    bones = obj.evaluated_get(depsgraph_of(scene)).pose.bones
     for name in character.bone_names:
-        evaluated.pose.bones[name].constraints[source.CONSTRAINT_NAME].influence = blend
+        _write_own(bones[name].constraints, "influence", blend)
     character.blend = blend
 
 
@@ -466,7 +466,18 @@ def _show_physics(run: Run, scene, on: bool) -> None:
         if bones[character.bone_names[-1]].constraints[source.CONSTRAINT_NAME].mute is not on:
             continue
         for name in character.bone_names:
-            bones[name].constraints[source.CONSTRAINT_NAME].mute = not on
+            _write_own(bones[name].constraints, "mute", not on)
+
+
+def _write_own(constraints, name: str, value) -> None:
+    """Set a property of our constraint in an evaluated bone's list.
+
+    By foreach_set, which calls no update function: Blender's would look for the evaluated target among the originals,
+    not find it and disable the constraint.
+    """
+    values = [getattr(constraint, name) for constraint in constraints]
+    values[constraints.find(source.CONSTRAINT_NAME)] = value
+    constraints.foreach_set(name, values)
 
 
 def _damping(gain, stiffness, scale):

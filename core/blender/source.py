@@ -9,7 +9,7 @@ import numpy as np
 
 CONSTRAINT_NAME = "Active Ragdoll"  # our one constraint on each simulated bone of the character
 LINK_NAME = "Active Ragdoll Link"  # on the physics armature: keeps anchors and bones in evaluation order
-RANGE_SAMPLES = 48  # poses looked at when limits are widened to an animation
+RANGE_SAMPLES = 100  # poses looked at when limits are widened to an animation
 
 
 _OWN = (

@@ -1,0 +1,199 @@
+"""The result as ordinary keyframes on a new action, with one way back."""
+
+import json
+from collections.abc import Iterator
+
+
+import numpy as np
+
+from ..errors import RagdollError
+from . import actions, pipeline, simulate, source, world
+from .runtime import STATE
+
+
+def frames(obj, scene, first: int | None = None, last: int | None = None) -> Iterator[int]:
+    """Bake a character, yielding each frame while the scene stands at it.
+
+    Frames come from the baked cache when it is up to date, else from a new simulation of the shot. When all are
+    done the new action is assigned, the old one kept, and the ragdoll muted. Stopping early changes nothing.
+
+    Args:
+        obj: the character.
+        scene: its scene.
+        first, last: frames to write; the whole shot when not given.
+    Raises:
+        RagdollError: nothing to bake, a range outside the shot, or trouble in the simulation.
+    """
+    settings = obj.active_ragdoll
+    if not settings.is_ragdoll:
+        raise RagdollError(f"'{obj.name}' has no ragdoll: build one first")
+    if settings.muted:
+        raise RagdollError(f"'{obj.name}' is baked already: revert the bake first")
+    shot = world.shot_range(scene)
+    first = shot[0] if first is None else first
+    last = shot[1] if last is None else last
+    if not shot[0] <= first < last <= shot[1]:
+        raise RagdollError(f"Frames {first} to {last} are not within the shot, {shot[0]} to {shot[1]}")
+    current = scene.frame_current
+    recorder = _Recorder(obj, scene)
+    for frame in _shown_frames(scene, first, last):
+        if first <= frame <= last:
+            recorder.record(frame)
+        yield frame
+    _write(obj, scene, recorder)
+    scene.frame_set(current)
+
+
+def revert(obj) -> None:
+    """Back to the action from before the bake, and the live ragdoll; the baked action stays in the file.
+
+    Raises:
+        RagdollError: the character is not baked.
+    """
+    settings = obj.active_ragdoll
+    if not settings.muted:
+        raise RagdollError(f"'{obj.name}' is not baked")
+    record = json.loads(settings.bake_record)
+    was_building, STATE.building = STATE.building, True
+    try:
+        actions.restore(obj, actions.AnimationState(**record["animation"]), settings.old_action)
+        for bone_name, constraint_name in record["muted"]:
+            bone = obj.pose.bones.get(bone_name)
+            constraint = bone.constraints.get(constraint_name) if bone else None
+            if constraint is not None:
+                constraint.mute = False
+        _mute_own(obj, False)
+        settings.muted = False
+        for name in ("bake_record", "old_action", "baked_action"):
+            settings.property_unset(name)
+    finally:
+        STATE.building = was_building
+    source.refresh(obj)
+
+
+class _Recorder:
+    """Pose matrices of a character's bones, frame by frame."""
+
+    def __init__(self, obj, scene) -> None:
+        self.obj, self.scene = obj, scene
+        self.numbers, self.poses = [], []
+
+    def record(self, frame: int) -> None:
+        bones = self.obj.evaluated_get(pipeline.depsgraph_of(self.scene)).pose.bones
+        buffer = np.empty((len(bones), 4, 4), dtype=np.float32)
+        bones.foreach_get("matrix", buffer.ravel())
+        self.numbers.append(frame)
+        self.poses.append(buffer)
+
+    def basis(self, names: list) -> np.ndarray:
+        """Matrices [f, bones, 4, 4] that give the recorded poses when nothing else acts on the bones."""
+        poses = np.array(self.poses).transpose(0, 1, 3, 2).astype(float)
+        bones = self.obj.data.bones
+        rows = [bones.find(name) for name in names]
+        parents = [bones.find(bones[row].parent.name) if bones[row].parent else -1 for row in rows]
+        result = np.empty((len(poses), len(rows), 4, 4))
+        for i, (row, parent) in enumerate(zip(rows, parents, strict=True)):
+            bone = bones[row]
+            plain = bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location
+            rest = np.array(bone.matrix_local, dtype=float)
+            if parent < 0:
+                if plain:
+                    result[:, i] = np.linalg.inv(rest) @ poses[:, row]
+                else:
+                    result[:, i] = self._converted(bone, poses[:, row], None)
+            elif plain:
+                rest = np.linalg.inv(np.array(bones[parent].matrix_local, dtype=float)) @ rest
+                result[:, i] = np.linalg.inv(poses[:, parent] @ rest) @ poses[:, row]
+            else:
+                result[:, i] = self._converted(bone, poses[:, row], poses[:, parent])
+        return result
+
+    @staticmethod
+    def _converted(bone, poses, parents) -> np.ndarray:
+        """Blender's own conversion, for bones that do not inherit everything."""
+        from mathutils import Matrix
+
+        result = []
+        for i, pose in enumerate(poses):
+            extra = {}
+            if parents is not None:
+                extra = {
+                    "parent_matrix": Matrix(parents[i].tolist()),
+                    "parent_matrix_local": bone.parent.matrix_local,
+                }
+            local = bone.convert_local_to_pose(Matrix(pose.tolist()), bone.matrix_local, invert=True, **extra)
+            result.append(np.array(local))
+        return np.array(result)
+
+
+def _shown_frames(scene, first, last) -> Iterator[int]:
+    cached = scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked
+    stale = any(o.active_ragdoll.cache_outdated or o.active_ragdoll.layout_changed for o in pipeline.active_ragdolls(scene))
+    if not (cached and scene.active_ragdoll.cache_is_ours and not stale):
+        yield from simulate.frames(scene)
+        return
+    for frame in range(first, last + 1):
+        scene.frame_set(frame)
+        yield frame
+
+
+def _write(obj, scene, recorder) -> None:
+    settings = obj.active_ragdoll
+    names = [part.bone for part in settings.parts]
+    poses = actions.Poses.from_matrix_basis(names, recorder.numbers, recorder.basis(names))
+    tolerance = None
+    if settings.key_tolerance > 0.0:
+        tolerance = actions.Tolerance(
+            rotation=float(np.radians(settings.key_tolerance)),
+            location=settings.key_tolerance * 1e-3 * settings.height / max(settings.built_scale, 1e-12),
+        )
+    was_building, STATE.building = STATE.building, True
+    try:
+        old, _slot = actions.current(obj)
+        muted = _mute_rig(obj, names)
+        action, state = actions.bake(obj, poses, f"{obj.name} Ragdoll Bake", tolerance=tolerance)
+        settings.old_action, settings.baked_action = old, action
+        settings.bake_record = json.dumps({"animation": json.loads(state.to_json()), "muted": muted})
+        _mute_own(obj, True)
+        settings.muted = True
+    finally:
+        STATE.building = was_building
+    source.refresh(obj)
+
+
+def _mute_rig(obj, names) -> list:
+    """Mute the rig's own constraints on baked bones, whose result is in the keys already."""
+    muted = []
+    for name in names:
+        for constraint in obj.pose.bones[name].constraints:
+            if constraint.name != source.CONSTRAINT_NAME and not constraint.mute:
+                constraint.mute = True
+                muted.append((name, constraint.name))
+    return muted
+
+
+def _mute_own(obj, on: bool) -> None:
+    for bone in obj.pose.bones:
+        constraint = bone.constraints.get(source.CONSTRAINT_NAME)
+        if constraint is not None:
+            constraint.mute = on
+
+
+def deviation(obj, scene, recorded: dict) -> float:
+    """Largest distance between bones played now and recorded before, as a share of the character's height.
+
+    Args:
+        recorded: pose matrices [n, 4, 4] (as `foreach_get` gives them) by frame.
+    """
+    worst = 0.0
+    for frame, before in recorded.items():
+        scene.frame_set(frame)
+        bones = obj.evaluated_get(pipeline.depsgraph_of(scene)).pose.bones
+        now = np.empty((len(bones), 4, 4), dtype=np.float32)
+        bones.foreach_get("matrix", now.ravel())
+        worst = max(worst, float(np.abs(now[:, 3, :3] - before[:, 3, :3]).max()))
+    height = obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12)
+    return worst / height
+
+
+
