@@ -42,13 +42,26 @@ class Built:
     notes: list = field(default_factory=list)
 
 
-def build(obj, scene, bones: str | np.ndarray = "DEFORM") -> Built:
+def build_all(objects, scene, bones: str = "DEFORM") -> list[Built]:
+    """`build` for several characters with one evaluation at the end, so that the time grows with their number only.
+
+    Raises:
+        RagdollError: as `build`; the characters before the one it names are built.
+    """
+    try:
+        return [build(obj, scene, bones, update=False) for obj in objects]
+    finally:
+        scene.view_layers[0].update()
+
+
+def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True) -> Built:
     """Make the ragdoll of an armature object; an existing one is replaced, settings are kept.
 
     Args:
         obj: armature object; any mode, hidden or not, animated, parented, turned, scaled, mirrored.
         scene: scene whose rigid body world it joins.
         bones: DEFORM, SELECTED or ALL; or a mask of the bones to simulate [n].
+        update: evaluate the scene afterwards, which costs as much as all ragdolls in it.
     Raises:
         RagdollError: with the name of what is in the way; nothing is left behind then.
     """
@@ -68,7 +81,10 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM") -> Built:
             remove.remove(obj)
         world_notes = []
         try:
-            return _build(obj, scene, bones, world_notes)
+            built = _build(obj, scene, bones, world_notes)
+            if update:
+                scene.view_layers[0].update()
+            return built
         except Exception:
             remove.remove(obj, scene)
             raise
@@ -125,8 +141,6 @@ def _build(obj, scene, bones, notes) -> Built:
     if not settings.self_collision:
         world_layers(scene)
     settings.layout_changed = False
-    layer = scene.view_layers[0]
-    layer.update()
     return Built(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), made, float(masses.sum()), notes)
 
 
@@ -263,15 +277,13 @@ def _drive(scene, target, body):
             setattr(constraint, f"spring_damping_{kind}{axis}", 1.0)
 
 
-def _relative_rotations(pose_matrices, bone, parent, bind, to_joint):
-    """Rotations [f, 4] of a bone against its parent body, from bind pose, in the joint's frame."""
-    def turned(index):
-        now = quaternion.from_matrix(rigid(pose_matrices[:, index])[:, :3, :3])
-        rest = quaternion.from_matrix(bind[index, :3, :3])
-        return quaternion.multiply(now, quaternion.conjugate(rest))
-
-    relative = quaternion.multiply(quaternion.conjugate(turned(parent)), turned(bone))
-    frame = quaternion.multiply(quaternion.from_matrix(bind[bone, :3, :3]), to_joint)
+def _relative_rotations(poses, plan, bind, to_joint):
+    """Rotations [f, m, 4] of every body's bone against its parent's, from bind pose, in the joints' frames [m, 4]."""
+    rest = quaternion.from_matrix(bind[plan.bones, :3, :3])
+    now = quaternion.from_matrix(rigid(poses[:, plan.bones])[..., :3, :3])
+    turned = quaternion.multiply(now, quaternion.conjugate(rest))
+    relative = quaternion.multiply(quaternion.conjugate(turned[:, plan.parents]), turned)
+    frame = quaternion.multiply(rest, to_joint)
     return quaternion.multiply(quaternion.conjugate(frame), quaternion.multiply(relative, frame))
 
 
@@ -285,6 +297,8 @@ def _set_limits(obj, pose, plan, poses, notes) -> dict:
     obj.data.bones.foreach_get("matrix_local", local)
     bind = rigid(local.reshape(count, 4, 4).transpose(0, 2, 1))
     widened, animated = [], {}
+    to_joint = np.array([obj.pose.bones[bone].active_ragdoll.joint_rotation for bone in plan.bones], dtype=float)
+    relatives = _relative_rotations(poses, plan, bind, to_joint)
     for i, bone in enumerate(plan.bones):
         settings = obj.pose.bones[bone].active_ragdoll
         if settings.limits_from == "USER":
@@ -299,9 +313,7 @@ def _set_limits(obj, pose, plan, poses, notes) -> dict:
         settings.limits_from = "DEFAULT"
         if plan.parents[i] < 0:
             continue
-        parent = int(plan.bones[plan.parents[i]])
-        to_joint = np.array(settings.joint_rotation, dtype=float)
-        relative = animated[i] = _relative_rotations(poses, int(bone), parent, bind, to_joint)
+        relative = animated[i] = relatives[:, i]
         low, high = np.array(settings.limit_min, dtype=float), np.array(settings.limit_max, dtype=float)
         if np.max(joints.limit_excess(settings.joint, low, high, relative)) > 0.0:
             low, high = joints.widen_limits(settings.joint, low, high, relative, LIMIT_MARGIN)
@@ -391,19 +403,19 @@ def _physics_armature(obj, collection, pose, plan, to_world):
         whole = ancestors[bone] < 0 or settings.stretch
         copy = physics.pose.bones[name].constraints.new("COPY_TRANSFORMS" if whole else "COPY_ROTATION")
         copy.name = source.CONSTRAINT_NAME
-        copy.target = anchor
         # Where nothing is simulated the physics armature plays the animation; a run lets it take the bodies' places,
         # on the evaluated copy. The dependency graph forgets the targets of muted constraints, hence the link.
         copy.mute = True
+        copy.target = anchor  # targets last: with one, every other property looks for it among all objects
         link = physics.pose.bones[name].constraints.new("COPY_LOCATION")
         link.name = source.LINK_NAME
-        link.target = anchor
         link.use_x = link.use_y = link.use_z = False
+        link.target = anchor
         mine = obj.pose.bones[name].constraints.new("COPY_TRANSFORMS")
         mine.name = source.CONSTRAINT_NAME
-        mine.target, mine.subtarget = physics, name
         mine.owner_space = mine.target_space = "LOCAL"
         mine.influence = settings.physics_blend
+        mine.target, mine.subtarget = physics, name
 
 
 def world_layers(scene) -> None:

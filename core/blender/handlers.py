@@ -43,7 +43,7 @@ def before_frame(scene, _graph=None) -> None:
         return
     run = STATE.runs.get(scene.name)
     cache_baked = scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked
-    if cache_baked or STATE.rendering or not pipeline.ragdolls(scene):
+    if cache_baked or STATE.rendering:
         return
     first, last = world.shot_range(scene)
     frame = scene.frame_current
@@ -51,7 +51,7 @@ def before_frame(scene, _graph=None) -> None:
         return
     clock = Clock()
     try:
-        if frame == first:
+        if frame == first and pipeline.ragdolls(scene):
             STATE.broken.discard(scene.name)
             run = STATE.runs[scene.name] = pipeline.start(scene, clock)
         elif run is not None and run.frame is not None and frame == run.frame + 1 and frame <= last:
@@ -98,6 +98,11 @@ def break_runs() -> None:
         if run.reached > run.first:
             STATE.broken.add(name)
     STATE.runs.clear()
+    for scene in bpy.data.scenes:
+        for obj in pipeline.active_ragdolls(scene) if scene.active_ragdoll.source else ():
+            physics = obj.active_ragdoll.physics_armature
+            if physics is not None:
+                physics.update_tag()  # evaluated anew from the original, which plays the animation
 
 
 @persistent

@@ -25,6 +25,9 @@ FASTEST = 2000.0  # [m/s per metre of height]: beyond it something has come apar
 class Character:
     """One ragdoll of a run.
 
+    It holds data-blocks, because finding one by name takes Blender longer the more there are. A run ends with any undo,
+    redo or load; one that is deleted meanwhile raises ReferenceError, which ends the run too.
+
     Attributes:
         name: of the character object.
         rows: slice of its bodies in the run's arrays.
@@ -34,11 +37,15 @@ class Character:
     """
 
     name: str
+    obj: bpy.types.Object
+    source: bpy.types.Object
+    physics: bpy.types.Object
+    bodies: bpy.types.Collection
+    targets: bpy.types.Collection
     rows: slice
     bone_names: list
     bones: np.ndarray
     offsets: np.ndarray
-    signature: tuple
     buffer: np.ndarray
     height: float
     keyed: bool = False
@@ -98,18 +105,21 @@ def start(scene, clock) -> Run:
     if scene.rigidbody_world is None:
         raise RagdollError(f"The rigid body world of scene '{scene.name}' has been removed: build the ragdoll anew")
     world.set_range(scene)
-    hidden = source.source_scene(scene)
+    source.source_scene(scene)
     run = Run(scene.name, first, first, first - 1, [])
     _gather(run, scene)
     count = run.characters[-1].rows.stop
     matrices = np.empty((count, 4, 4))
     for character in run.characters:
-        parts = bpy.data.objects[character.name].active_ragdoll.parts
+        parts = character.obj.active_ragdoll.parts
         matrices[character.rows] = np.array([part.bind for part in parts]).reshape(-1, 4, 4)
 
     was_busy, STATE.busy = STATE.busy, True
     try:
-        clock("source", hidden.frame_set, first - 1)
+        clock("source", _evaluate_source, run, scene, first + 1)
+        coming = _wanted(run)
+        clock("source", _evaluate_source, run, scene, first)
+        wanted = _wanted(run)
         scene.frame_set(first - 3)
         _check_evaluated(run, scene)
         _hold_others(run, scene)
@@ -117,10 +127,6 @@ def start(scene, clock) -> Run:
         _place(run, scene, "bodies", matrices)
         _place(run, scene, "targets", matrices)
         scene.frame_set(first - 2)
-        clock("source", hidden.frame_set, first + 1)
-        coming = _wanted(run)
-        clock("source", hidden.frame_set, first)
-        wanted = _wanted(run)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
         for pose in (drives.extrapolated(wanted, coming), wanted):
             _place(run, scene, "bodies", pose)
@@ -148,6 +154,12 @@ def release(run: Run, scene) -> None:
     run.held = []
 
 
+def _evaluate_source(run: Run, scene, frame: int) -> None:
+    hidden = scene.active_ragdoll.source
+    hidden.frame_set(frame)
+    run.source_graph = hidden.view_layers[0].depsgraph
+
+
 def step(run: Run, scene, clock) -> None:
     """Prepare the next frame: pose of the source, place of the targets, gains of the drives.
 
@@ -155,8 +167,7 @@ def step(run: Run, scene, clock) -> None:
         RagdollError: a body was deleted or has left all bounds.
     """
     frame = scene.frame_current
-    hidden = source.source_scene(scene)
-    clock("source", hidden.frame_set, frame)
+    clock("source", _evaluate_source, run, scene, frame)
     _show_physics(run, scene, True)
     _read_settings(run, scene)
     run.wanted = _wanted(run)
@@ -227,11 +238,15 @@ def _gather(run: Run, scene) -> None:
         run.characters.append(
             Character(
                 name=obj.name,
+                obj=obj,
+                source=settings.source,
+                physics=settings.physics_armature,
+                bodies=settings.bodies,
+                targets=settings.targets,
                 rows=slice(begin, begin + len(names)),
                 bone_names=names,
                 bones=np.array([index[name] for name in names]),
                 offsets=np.array([part.offset for part in settings.parts]).reshape(-1, 4, 4),
-                signature=signature,
                 buffer=np.empty(len(obj.pose.bones) * 16, dtype=np.float32),
                 height=settings.height,
                 keyed=_is_keyed(obj) and not settings.muted,
@@ -240,7 +255,7 @@ def _gather(run: Run, scene) -> None:
         begin += len(names)
     if not run.characters:
         raise RagdollError(f"Scene '{scene.name}' has no ragdoll to simulate")
-    parts = [p for c in run.characters for p in bpy.data.objects[c.name].active_ragdoll.parts]
+    parts = [p for c in run.characters for p in c.obj.active_ragdoll.parts]
     run.masses = np.array([part.body.rigid_body.mass for part in parts])
     run.inertia = np.array([part.inertia for part in parts])
     run.kinematic = np.zeros(begin, dtype=bool)
@@ -281,14 +296,14 @@ def _check_parts(obj) -> None:
 def _check_evaluated(run: Run, scene) -> None:
     graph = depsgraph_of(scene)
     for character in run.characters:
-        settings = bpy.data.objects[character.name].active_ragdoll
+        settings = character.obj.active_ragdoll
         body = settings.parts[0].body
         if not body.evaluated_get(graph).is_evaluated:
             raise RagdollError(
                 f"The collection '{settings.collection.name}' is excluded from the view layer: include it "
                 "(it may be hidden)"
             )
-        evaluated = source.evaluated(settings.source)
+        evaluated = character.source.evaluated_get(run.source_graph)
         check_scale(settings.source, np.array(evaluated.matrix_world, dtype=float))
 
 
@@ -324,7 +339,7 @@ def _wanted(run: Run) -> np.ndarray:
     """Where the animation has the bodies: rigid matrices [m, 4, 4], world."""
     matrices = np.empty((run.characters[-1].rows.stop, 4, 4))
     for character in run.characters:
-        evaluated = source.evaluated(bpy.data.objects[character.name].active_ragdoll.source)
+        evaluated = character.source.evaluated_get(run.source_graph)
         evaluated.pose.bones.foreach_get("matrix", character.buffer)
         pose = character.buffer.reshape(-1, 4, 4)[character.bones].transpose(0, 2, 1)
         np.matmul(np.array(evaluated.matrix_world, dtype=float), pose, out=matrices[character.rows])
@@ -339,8 +354,7 @@ def _read_bodies(run: Run) -> None:
     """Where the bodies stood after the last frame."""
     flat = np.empty((run.characters[-1].rows.stop, 16), dtype=np.float32)
     for character in run.characters:
-        bodies = bpy.data.objects[character.name].active_ragdoll.bodies.objects
-        bodies.foreach_get("matrix_world", flat[character.rows].reshape(-1))
+        character.bodies.objects.foreach_get("matrix_world", flat[character.rows].reshape(-1))
     body = flat.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
     moved = np.abs(body[:, :3, 3] - run.body[:, :3, 3]).max(axis=1)
     if not np.all(moved <= run.farthest):  # also when it is not a number
@@ -365,8 +379,8 @@ def _read_settings(run: Run, scene) -> None:
     for character in run.characters:
         if not (dirty or character.keyed):
             continue
-        obj = bpy.data.objects[character.name]
-        owner = source.evaluated(obj.active_ragdoll.source) if character.keyed else obj
+        obj = character.obj
+        owner = character.source.evaluated_get(run.source_graph) if character.keyed else obj
         settings, bones = owner.active_ragdoll, owner.pose.bones
         own = [bones[i].active_ragdoll for i in character.bones]
         rows = character.rows
@@ -383,9 +397,8 @@ def _read_settings(run: Run, scene) -> None:
         run.kinematic[rows] = kinematic
         if len(changed) and scene.frame_current > run.first:
             graph = depsgraph_of(scene)
-            bodies = obj.active_ragdoll.bodies.objects
             for i in changed:
-                bodies[int(i)].evaluated_get(graph).rigid_body.kinematic = bool(kinematic[i])
+                character.bodies.objects[int(i)].evaluated_get(graph).rigid_body.kinematic = bool(kinematic[i])
         if character.keyed:
             _write_blend(obj, character, settings.physics_blend, scene)
     run.limited = bool(np.any(run.max_torque > 0.0) or np.any(run.max_force > 0.0))
@@ -416,7 +429,7 @@ def _place(run: Run, scene, kind: str, matrices: np.ndarray, only: np.ndarray | 
         rows = character.rows
         if only is not None and not only[rows].any():
             continue
-        objects = getattr(bpy.data.objects[character.name].active_ragdoll, kind).evaluated_get(graph).objects
+        objects = getattr(character, kind).evaluated_get(graph).objects
         mine = columns[rows]
         if only is not None:
             for name in ("matrix_basis", "matrix_world"):
@@ -434,7 +447,7 @@ def _place(run: Run, scene, kind: str, matrices: np.ndarray, only: np.ndarray | 
 def _set_kinematic(run: Run, scene, on: bool) -> None:
     graph = depsgraph_of(scene)
     for character in run.characters:
-        bodies = bpy.data.objects[character.name].active_ragdoll.bodies.evaluated_get(graph).objects
+        bodies = character.bodies.evaluated_get(graph).objects
         for i, body in enumerate(bodies):
             body.rigid_body.kinematic = on or bool(run.kinematic[character.rows.start + i])
 
@@ -444,7 +457,7 @@ def _hold_others(run: Run, scene) -> None:
     graph = depsgraph_of(scene)
     ours = set()
     for character in run.characters:
-        ours.update(body.name for body in bpy.data.objects[character.name].active_ragdoll.bodies.objects)
+        ours.update(body.name for body in character.bodies.objects)
     for other in scene.rigidbody_world.collection.all_objects:
         body = other.rigid_body
         if other.name in ours or body is None or body.type != "ACTIVE" or body.kinematic:
@@ -459,10 +472,7 @@ def _show_physics(run: Run, scene, on: bool) -> None:
     """Let the physics armatures take their bodies' places, or play the animation."""
     graph = depsgraph_of(scene)
     for character in run.characters:
-        settings = bpy.data.objects[character.name].active_ragdoll
-        if settings.physics_armature is None:
-            continue
-        bones = settings.physics_armature.evaluated_get(graph).pose.bones
+        bones = character.physics.evaluated_get(graph).pose.bones
         if bones[character.bone_names[-1]].constraints[source.CONSTRAINT_NAME].mute is not on:
             continue
         for name in character.bone_names:
@@ -519,7 +529,7 @@ def _write_gains(run: Run, scene, steps_per_second: float) -> None:
         rows = np.flatnonzero(changed[character.rows])
         if not len(rows):
             continue
-        targets = bpy.data.objects[character.name].active_ragdoll.targets.objects
+        targets = character.targets.objects
         for i in rows:
             constraint = targets[int(i)].evaluated_get(graph).rigid_body_constraint
             linear, linear_damping, angular, angular_damping = gains[character.rows.start + i].tolist()

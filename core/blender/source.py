@@ -99,10 +99,11 @@ def signature(obj) -> tuple:
     return tuple(parts)
 
 
-def evaluated(copy):
-    """The source as last evaluated in its scene."""
-    hidden = copy.users_scene[0]
-    return copy.evaluated_get(hidden.view_layers[0].depsgraph)
+def evaluated(obj):
+    """The source of a character as last evaluated in its scene."""
+    settings = obj.active_ragdoll
+    hidden = settings.scene.active_ragdoll.source
+    return settings.source.evaluated_get(hidden.view_layers[0].depsgraph)
 
 
 def poses_over(copy, first: int, last: int, current: int) -> tuple[np.ndarray, np.ndarray]:

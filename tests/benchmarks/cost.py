@@ -1,0 +1,160 @@
+"""What a frame costs: active ragdolls against the same ragdolls limp in plain Blender.
+
+    python dev.py bench cost [--counts 1 5 20] [--rounds N] [--frames N] [--json FILE]
+
+Everything is measured in one process, the cases taking turns, medians over all frames of all rounds after a
+warm-up. The characters are walking humans (Rigify's Basic Human with the bodies between its main joints), above a
+floor. Cases:
+
+    plain    the same bodies and joints, limp, in plain Blender without the extension: built by the extension, then
+             stripped of targets, drives, anchors, physics armatures, constraints on the characters and handlers;
+             the characters' own armatures play their animation
+    w1/1 ..  the extension at rotation/translation weights 1/1, 0.5/0.5, 1/0 and 0/0 (limp)
+
+"own" is the extension's own Python, "source" the evaluation of the hidden scene in which the animation is read
+before physics; both are medians. The ratio is (frame - source) / plain, the full one frame / plain.
+Aims: ratio at most 2.5 and own Python at most 15 % of the frame without the source's evaluation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+import _characters
+import bpy
+import numpy as np
+
+AIM_RATIO, AIM_SHARE = 2.5, 0.15
+WARM_UP = 12
+CASES = (("plain", None), ("w 1/1", (1, 1)), ("w 0.5/0.5", (0.5, 0.5)), ("w 1/0", (1, 0)), ("w 0/0", (0, 0)))
+# The 20 bodies of a simple human: neck in one piece, no breasts, pelvis sides or heels.
+LEFT_OUT = ("breast", "pelvis", "heel", "spine.005")
+
+
+def make(count: int, weights: tuple | None, change: Callable | None = None) -> bpy.types.Scene:
+    """A scene with some walking ragdolls; weights None strips them to plain Blender.
+
+    Args:
+        change: called with the scene and the characters after the build, for experiments.
+    """
+    from active_ragdoll.core.blender import build
+
+    scene = bpy.data.scenes.new("Cost")
+    bpy.context.window.scene = scene
+    scene.render.fps = _characters.FPS
+    humans = _characters.walking_humans(scene, count)
+    _characters.ensure_world(scene)
+    scene.rigidbody_world.substeps_per_frame = 10
+    _characters.add_floor(scene, -0.02, 200.0)
+    for human in humans:
+        wanted = np.array([not bone.name.startswith(LEFT_OUT) for bone in human.data.bones])
+        build.build(human, scene, wanted, update=False)
+        if weights is not None:
+            human.active_ragdoll.rotation_weight, human.active_ragdoll.translation_weight = weights
+    if weights is None:
+        for human in humans:
+            strip(human)
+    if change is not None:
+        change(scene, humans)
+    scene.view_layers[0].update()
+    return scene
+
+
+def strip(human: bpy.types.Object) -> None:
+    """Leave the bodies and joints of a ragdoll, as if made by hand in plain Blender."""
+    from active_ragdoll.core.blender import source
+
+    settings = human.active_ragdoll
+    helpers = [helper for part in settings.parts for helper in (part.target, part.anchor)]
+    helpers += [settings.physics_armature, settings.source]
+    for part in settings.parts:
+        bone = human.pose.bones[part.bone]
+        bone.constraints.remove(bone.constraints[source.CONSTRAINT_NAME])
+    bpy.data.batch_remove(helpers)
+    settings.is_ragdoll = False
+
+
+def seconds_of(scene: bpy.types.Scene, frames: int) -> tuple[np.ndarray, dict]:
+    """Seconds of each frame of a run from the scene's first frame, without the warm-up, and of parts of it."""
+    from active_ragdoll.core.blender.runtime import STATE
+
+    bpy.context.window.scene = scene
+    first = scene.frame_start
+    times = []
+    for frame in range(first, first + WARM_UP + frames + 1):
+        began = time.perf_counter()
+        scene.frame_set(frame)
+        times.append(time.perf_counter() - began)
+    run = STATE.runs.get(scene.name)
+    parts = {name: values[-frames:] for name, values in run.seconds.items()} if run else {}
+    return np.array(times[-frames:]), parts
+
+
+def measure(cases: list, frames: int, rounds: int) -> list[dict]:
+    """Medians [ms] of every case (name, scene), in turns."""
+    gathered = [([], {"own": [], "source": []}) for _case in cases]
+    for _round in range(rounds):
+        for (_name, scene), (times, parts) in zip(cases, gathered):
+            seconds, shares = seconds_of(scene, frames)
+            times.extend(seconds)
+            for name, values in shares.items():
+                parts[name].extend(values)
+    rows = []
+    for (name, scene), (times, parts) in zip(cases, gathered):
+        row = {"case": name, "ms": 1e3 * float(np.median(times)), "objects": len(scene.objects)}
+        for part, values in parts.items():
+            row[part] = 1e3 * float(np.median(values)) if values else 0.0
+        rows.append(row)
+    plain = rows[0]["ms"]
+    for row in rows:
+        rest = row["ms"] - row["source"]
+        row |= {"ratio": rest / plain, "full_ratio": row["ms"] / plain, "own_share": row["own"] / rest}
+    return rows
+
+
+def clear() -> None:
+    """Drop all scenes of the last count."""
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+
+
+def main() -> int:
+    """Print the tables; 1 when an aim is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--counts", type=int, nargs="+", default=[1, 5, 20])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--frames", type=int, default=60)
+    options = _characters.arguments(parser)
+    _characters.start()
+    report = {"bpy": bpy.app.version_string, "counts": []}
+    met = True
+    for count in options.counts:
+        clear()
+        scenes = [(name, make(count, weights)) for name, weights in CASES]
+        bodies = sum(o.rigid_body is not None and o.rigid_body.type == "ACTIVE" for o in scenes[0][1].objects)
+        rows = measure(scenes, options.frames, options.rounds)
+        report["counts"].append({"count": count, "bodies": bodies // count, "cases": rows})
+        lines = []
+        for row in rows:
+            verdict = "-"
+            if row["case"] != "plain":
+                good = row["ratio"] <= AIM_RATIO and row["own_share"] <= AIM_SHARE
+                verdict = "PASS" if good else "MISS"
+                met &= good
+            numbers = [f"{row[key]:.3f}" for key in ("ms", "source", "own")]
+            numbers += [f"{100 * row['own_share']:.1f} %", f"{row['full_ratio']:.2f}", f"{row['ratio']:.2f}"]
+            lines.append([row["case"], str(row["objects"]), *numbers, verdict])
+        _characters.print_table(
+            f"{count} characters of {bodies // count} bodies, bpy {bpy.app.version_string} (aim: ratio {AIM_RATIO},"
+            f" own {100 * AIM_SHARE:.0f} %)",
+            ("case", "objects", "ms a frame", "source", "own", "own share", "full ratio", "ratio", "aim"),
+            lines,
+        )
+    report["met"] = bool(met)
+    _characters.write_json(options.json, report)
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    _characters.leave(main())

@@ -1,0 +1,196 @@
+"""Undo and redo around everything a ragdoll can be told, in a real Blender window; ends with exit code 0 when all held.
+
+blender --factory-startup --python tests/real/undo_in_window.py [-- CYCLES]
+
+Each cycle plays to mid-shot or stands at the first frame, edits something, plays on, undoes, plays on, starts again,
+redoes, starts again. After an undo the shot, started again, must be what it was before, to the last bit; between the undo
+and the new start the character shows its animation.
+"""
+
+import os
+import sys
+import traceback
+from pathlib import Path
+
+import bpy
+import numpy as np
+
+REPO = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(REPO), str(REPO / "tests" / "blender")]
+
+import harness  # noqa: E402
+
+harness.load_extension()
+
+from active_ragdoll.core.blender import pipeline, source  # noqa: E402
+
+from demo import character, walk_cycle  # noqa: E402
+
+CYCLES = int(sys.argv[sys.argv.index("--") + 1]) if "--" in sys.argv else 30
+FIRST, MIDDLE, LAST = 5, 22, 34
+KINDS = ("weight", "bone weight", "limit", "selection", "blend", "remove", "simulate", "bake")
+
+
+class Session:
+    """What the timer keeps between its calls; no data-block references, since undo replaces them."""
+
+    step = 0
+    bone = ""
+    name = ""
+    reference: dict = {}
+    changed = None
+
+
+def scene():
+    return bpy.data.scenes["Scene"]
+
+
+def armature():
+    return bpy.data.objects[Session.name]
+
+
+def override():
+    window = bpy.context.window_manager.windows[0]
+    area = next(area for area in window.screen.areas if area.type == "VIEW_3D")
+    region = next(region for region in area.regions if region.type == "WINDOW")
+    return bpy.context.temp_override(window=window, area=area, region=region)
+
+
+def pose():
+    bones = armature().evaluated_get(pipeline.depsgraph_of(scene())).pose.bones
+    result = np.empty((len(bones), 4, 4), dtype=np.float32)
+    bones.foreach_get("matrix", result.ravel())
+    return result
+
+
+def animation(frame):
+    hidden = scene().active_ragdoll.source
+    hidden.frame_set(frame)
+    bones = source.evaluated(armature()).pose.bones
+    result = np.empty((len(bones), 4, 4), dtype=np.float32)
+    bones.foreach_get("matrix", result.ravel())
+    return result
+
+
+def play(first, last):
+    """The poses of a range, played frame by frame."""
+    result = {}
+    for frame in range(first, last + 1):
+        scene().frame_set(frame)
+        result[frame] = pose()
+    return result
+
+
+def push(message):
+    bpy.ops.ed.undo_push(message=message)
+
+
+def edit(kind, cycle):
+    """One edit as a user makes it: a property of the sidebar, or an operator."""
+    obj = armature()
+    if kind == "weight":
+        obj.active_ragdoll.rotation_weight = 0.3 + 0.01 * cycle
+    elif kind == "bone weight":
+        obj.pose.bones[Session.bone].active_ragdoll.rotation_weight = 0.5 + 0.01 * cycle
+    elif kind == "limit":
+        obj.pose.bones[Session.bone].active_ragdoll.limit_max[0] = 0.4 + 0.01 * cycle
+    elif kind == "selection":
+        bpy.context.view_layer.objects.active = obj
+        bpy.ops.object.mode_set(mode="POSE")
+        bpy.ops.pose.select_all(action="INVERT")
+    elif kind == "blend":
+        obj.active_ragdoll.physics_blend = 0.5
+    elif kind == "remove":
+        activate()
+        bpy.ops.active_ragdoll.remove()
+    elif kind == "simulate":
+        activate()
+        bpy.ops.active_ragdoll.simulate(frame_start=FIRST, frame_end=LAST)
+    elif kind == "bake":
+        activate()
+        bpy.ops.active_ragdoll.bake(frame_start=FIRST, frame_end=LAST)
+    push(kind)
+
+
+def activate():
+    bpy.context.view_layer.objects.active = armature()
+    armature().select_set(True)
+
+
+def compare(got, wanted, what):
+    worst = max(float(np.abs(got[frame] - wanted[frame]).max()) for frame in got)
+    assert worst == 0.0, f"{what}: deviates by {worst}"
+
+
+def set_up():
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True, load_ui=False)
+    obj, _mesh = character.make_rigify_human(bpy.context.scene)
+    walk_cycle.make_walk_cycle(obj, bpy.context.scene)
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = FIRST, LAST
+    bpy.context.scene.name = "Scene"
+    Session.name = obj.name
+    activate()
+    push("character")
+    assert bpy.ops.active_ragdoll.build() == {"FINISHED"}
+    obj = armature()
+    obj.active_ragdoll.rotation_weight, obj.active_ragdoll.translation_weight = 0.4, 0.5
+    Session.bone = obj.active_ragdoll.parts[3].bone
+    push("build")
+    Session.reference = play(FIRST, LAST)
+    compare(play(FIRST, LAST), Session.reference, "played twice")
+    push("played")
+
+
+def cycle(number):
+    kind = KINDS[number % len(KINDS)]
+    stop = MIDDLE if (number // len(KINDS)) % 2 == 0 else FIRST
+    play(FIRST, stop)
+    push("before")
+    edit(kind, number)
+    if kind not in ("remove", "simulate", "bake"):
+        play(stop + 1, stop + 6)
+    bpy.ops.ed.undo()
+    assert armature().active_ragdoll.is_ragdoll
+    frame = scene().frame_current
+    if armature().active_ragdoll.state not in ("CACHED", "BAKED"):
+        going_on = play(frame + 1, frame + 3)
+        for number_of, shown in going_on.items():
+            off = float(np.abs(shown - animation(number_of)).max())
+            assert off < 1e-4, f"{kind}: {off} off the animation after undo, frame {number_of}"
+    compare(play(FIRST, LAST), Session.reference, f"{kind}, undone, from the first frame")
+    bpy.ops.ed.redo()
+    if kind == "remove":
+        assert not armature().active_ragdoll.is_ragdoll
+    else:
+        play(FIRST, LAST)
+    bpy.ops.ed.undo()
+    play(FIRST, FIRST + 3)
+    compare(play(FIRST, LAST), Session.reference, f"{kind}, redone and undone, from the first frame")
+    print(f"cycle {number}: {kind} at {'mid-shot' if stop == MIDDLE else 'the first frame'}: held", flush=True)
+
+
+def tick():
+    try:
+        with override():
+            if Session.step == 0:
+                set_up()
+            elif Session.step <= CYCLES:
+                cycle(Session.step - 1)
+            else:
+                print(f"{CYCLES} passed, 0 failed", flush=True)
+                finish(0)
+        Session.step += 1
+        return 0.05
+    except Exception:
+        traceback.print_exc()
+        finish(1)
+
+
+def finish(code):
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+bpy.context.preferences.view.show_splash = False
+bpy.app.timers.register(tick, first_interval=1.0, persistent=True)
