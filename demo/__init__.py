@@ -1,6 +1,6 @@
 """Material of the main-job demo: a character, a walk, a stage, a contact sheet and an importer.
 
-Not part of the extension; it uses bpy freely and nothing of the extension's own.
+Not part of the extension; it uses bpy freely, and of the extension only its importer.
 """
 
 

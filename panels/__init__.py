@@ -1,1 +1,5 @@
-CLASSES = ()
+"""What is drawn in the sidebar; panels change nothing."""
+
+from . import ragdoll
+
+CLASSES = ragdoll.CLASSES

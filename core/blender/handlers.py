@@ -43,7 +43,11 @@ def before_frame(scene, _graph=None) -> None:
         return
     run = STATE.runs.get(scene.name)
     cache_baked = scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked
-    if cache_baked or STATE.rendering:
+    if cache_baked:
+        if scene.active_ragdoll.cache_is_ours:
+            pipeline.show_cached(scene)
+        return
+    if STATE.rendering:
         return
     first, last = world.shot_range(scene)
     frame = scene.frame_current

@@ -196,25 +196,35 @@ def show_other(run: Run | None, scene) -> None:
         run.frame = None
 
 
-def keep_showing(scene) -> None:
-    """After a run became a baked cache: the physics armatures take their bodies' places for good.
+def show_cached(scene) -> None:
+    """With a baked cache: bodies within the shot, the animation outside it.
 
-    They are no physics objects, so their originals may be written; the file then plays without the extension.
+    Blender takes frame 0 of a point cache for "not found" and cannot read it. As the first frame of a shot it is the
+    animation anyway; a shot that begins before it shows its animation there.
+
+    The physics armatures are no physics objects, so their originals may be written, and a final render sees it too.
     """
-    for obj in active_ragdolls(scene):
-        settings = obj.active_ragdoll
-        for part in settings.parts:
-            settings.physics_armature.pose.bones[part.bone].constraints[source.CONSTRAINT_NAME].mute = False
+    first, last = world.shot_range(scene)
+    frame = scene.frame_current
+    _mute_originals(scene, not (first <= frame <= last and frame != 0))
 
 
 def stop_showing(scene) -> None:
-    """The reverse of `keep_showing`, when the baked cache is freed."""
+    """When the baked cache is freed: physics armatures play the animation until a run shows otherwise."""
+    _mute_originals(scene, True)
+
+
+def _mute_originals(scene, mute: bool) -> None:
     for obj in active_ragdolls(scene):
         settings = obj.active_ragdoll
         for part in settings.parts if settings.physics_armature else ():
             bone = settings.physics_armature.pose.bones.get(part.bone)
-            if bone is not None:
-                bone.constraints[source.CONSTRAINT_NAME].mute = True
+            constraint = bone.constraints.get(source.CONSTRAINT_NAME) if bone else None
+            if constraint is None:
+                continue
+            if constraint.mute == mute:
+                break  # all of a character are alike
+            constraint.mute = mute
 
 
 # ---- gathering ----------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def frames(scene) -> Iterator[int]:
             world.bake_cache(scene)
             for obj in pipeline.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = False
-            pipeline.keep_showing(scene)
+            pipeline.show_cached(scene)
 
 
 def use_range(scene, frame_start: int, frame_end: int) -> None:

@@ -56,6 +56,7 @@ def make(count: int, weights: tuple | None, change: Callable | None = None) -> b
     if weights is None:
         for human in humans:
             strip(human)
+        scene.rigidbody_world.point_cache.frame_start = scene.frame_start
     if change is not None:
         change(scene, humans)
     scene.view_layers[0].update()
@@ -82,12 +83,19 @@ def seconds_of(scene: bpy.types.Scene, frames: int) -> tuple[np.ndarray, dict]:
 
     bpy.context.window.scene = scene
     first = scene.frame_start
+    for other in scene.rigidbody_world.collection.objects:
+        if other.name.startswith("Floor"):
+            other.rigid_body.friction = other.rigid_body.friction  # else plain Blender plays its cache of last time
     times = []
     for frame in range(first, first + WARM_UP + frames + 1):
         began = time.perf_counter()
         scene.frame_set(frame)
         times.append(time.perf_counter() - began)
     run = STATE.runs.get(scene.name)
+    if run is None:
+        heights = [o.matrix_world.translation.z for o in scene.objects if o.name.endswith("spine Body")]
+        if min(heights) > 0.5:
+            raise RuntimeError(f"the limp ragdolls in plain Blender did not fall: hips at {min(heights):.2f} m")
     parts = {name: values[-frames:] for name, values in run.seconds.items()} if run else {}
     return np.array(times[-frames:]), parts
 

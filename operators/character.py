@@ -1,0 +1,36 @@
+"""What the operators act on, and why one of them cannot act now."""
+
+
+def active_armature(context):
+    """The active object when it is an armature, else None."""
+    obj = getattr(context, "object", None)
+    return obj if obj is not None and obj.type == "ARMATURE" else None
+
+
+def active_ragdoll(context):
+    """The active armature when it has a ragdoll, else None."""
+    obj = active_armature(context)
+    return obj if obj is not None and obj.active_ragdoll.is_ragdoll else None
+
+
+def scene_of(obj, context):
+    """The scene that the ragdoll of a character belongs to; the current one while it has none."""
+    return obj.active_ragdoll.scene or context.scene
+
+
+def refuse(cls, text: str) -> bool:
+    """For `poll`: say what to do instead, and do not run."""
+    cls.poll_message_set(text)
+    return False
+
+
+def needs_armature(cls, context) -> bool:
+    """For `poll`: an armature is active."""
+    return active_armature(context) is not None or refuse(cls, "Select the character's armature")
+
+
+def needs_ragdoll(cls, context) -> bool:
+    """For `poll`: an armature with a ragdoll is active."""
+    if not needs_armature(cls, context):
+        return False
+    return active_ragdoll(context) is not None or refuse(cls, "Build the ragdoll first")

@@ -1,0 +1,302 @@
+"""Characters, props and measuring for the tests: in code where that is enough, else from ../shared/data."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import bpy
+import numpy as np
+from mathutils import Matrix, Quaternion, Vector
+
+FPS = 24
+FILES = (
+    "01_01.bvh",
+    "jumping_jacks.bvh",
+    "zombie.bvh",
+    "dab.bvh",
+    "Knight.glb",
+    "Fox.glb",
+    "animals_pack_Horse.glb",
+    "single_knight_pack_KnightCharacter.glb",
+    "modular_men_Worker.glb",
+    "cesium_man.gltf",
+    "arnaud.fbx",
+    "run.fbx",
+    "walk.fbx",
+    "mh_game_engine.blend",
+    "mh_mixamo.blend",
+)
+
+
+@dataclass
+class Rig:
+    """A character in a scene, and the whole frames of its clip."""
+
+    obj: bpy.types.Object
+    scene: bpy.types.Scene
+    first: int
+    last: int
+
+
+# ---- characters ---------------------------------------------------------------------------------------------------
+
+
+def load(path: Path) -> Rig:
+    """The largest armature of a file in a file of its own, at 24 frames per second, standing at its first frame."""
+    from demo import importing
+
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    bpy.context.scene.render.fps, bpy.context.scene.render.fps_base = FPS, 1.0
+    found = importing.import_character(path)
+    scene = bpy.context.scene
+    scene.render.fps, scene.render.fps_base = FPS, 1.0
+    # The importer looks for a bind pose far below the clip; a T-pose in its first frame is no part of the motion.
+    first = found.frame_start + (1 if path.name == "01_01.bvh" else 0)
+    return Rig(found.armature, scene, first, found.frame_end)
+
+
+def armature(scene, bones: dict, name: str = "Rig") -> bpy.types.Object:
+    """An armature object from ``{bone: (head, tail, parent or None)}``, in object mode, active and selected."""
+    obj = bpy.data.objects.new(name, bpy.data.armatures.new(name))
+    scene.collection.objects.link(obj)
+    layer = bpy.context.view_layer
+    layer.objects.active = obj
+    obj.select_set(True)
+    bpy.ops.object.mode_set(mode="EDIT")
+    for bone_name, (head, tail, parent) in bones.items():
+        bone = obj.data.edit_bones.new(bone_name)
+        bone.head, bone.tail = head, tail
+        if parent is not None:
+            bone.parent = obj.data.edit_bones[parent]
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for bone in obj.pose.bones:
+        bone.rotation_mode = "QUATERNION"
+    return obj
+
+
+def chain(scene, count: int = 3, length: float = 0.4, direction=(1.0, 0.0, 0.0), head=(0.0, 0.0, 2.0)):
+    """Bones "A", "B", ... one after the other from `head` along `direction`."""
+    step = Vector(direction).normalized() * length
+    names = [chr(ord("A") + i) for i in range(count)]
+    places = [Vector(head) + step * i for i in range(count + 1)]
+    table = {
+        name: (places[i], places[i + 1], names[i - 1] if i else None) for i, name in enumerate(names)
+    }
+    return armature(scene, table, "Chain")
+
+
+HUMAN = {
+    "hips": ((0, 0, 1.0), (0, 0, 1.15), None),
+    "spine": ((0, 0, 1.15), (0, 0, 1.45), "hips"),
+    "head": ((0, 0, 1.5), (0, 0, 1.75), "spine"),
+    "arm.L": ((0.18, 0, 1.42), (0.47, 0, 1.42), "spine"),
+    "forearm.L": ((0.47, 0, 1.42), (0.75, 0, 1.42), "arm.L"),
+    "finger.L": ((0.75, 0, 1.42), (0.77, 0, 1.42), "forearm.L"),
+    "arm.R": ((-0.18, 0, 1.42), (-0.47, 0, 1.42), "spine"),
+    "forearm.R": ((-0.47, 0, 1.42), (-0.75, 0, 1.42), "arm.R"),
+    "finger.R": ((-0.75, 0, 1.42), (-0.77, 0, 1.42), "forearm.R"),
+    "thigh.L": ((0.1, 0, 0.95), (0.1, -0.01, 0.5), "hips"),
+    "shin.L": ((0.1, -0.01, 0.5), (0.1, 0.01, 0.08), "thigh.L"),
+    "foot.L": ((0.1, 0.01, 0.08), (0.1, -0.14, 0.02), "shin.L"),
+    "thigh.R": ((-0.1, 0, 0.95), (-0.1, -0.01, 0.5), "hips"),
+    "shin.R": ((-0.1, -0.01, 0.5), (-0.1, 0.01, 0.08), "thigh.R"),
+    "foot.R": ((-0.1, 0.01, 0.08), (-0.1, -0.14, 0.02), "shin.R"),
+}
+
+
+def human(scene, name: str = "Human") -> bpy.types.Object:
+    """A 1.75 m tall human of 15 bones in T-pose; its fingers are too small for bodies of their own."""
+    return armature(scene, HUMAN, name)
+
+
+_SWINGS = (
+    ("spine", (0, 1, 0), 8.0, 0.5, 0.0),
+    ("head", (0, 1, 0), 20.0, 0.6, 0.1),
+    ("arm.L", (1, 0, 0), 30.0, 0.9, 0.0),
+    ("arm.R", (1, 0, 0), 30.0, 0.9, 0.5),
+    ("forearm.L", (0, 0, 1), 25.0, 0.9, 0.2),
+    ("forearm.R", (0, 0, 1), 25.0, 0.9, 0.7),
+    ("finger.L", (1, 0, 0), 25.0, 0.9, 0.2),
+    ("thigh.L", (1, 0, 0), 25.0, 0.8, 0.5),
+    ("thigh.R", (1, 0, 0), 25.0, 0.8, 0.0),
+    ("shin.L", (1, 0, 0), 20.0, 0.8, 0.6),
+    ("shin.R", (1, 0, 0), 20.0, 0.8, 0.1),
+)
+
+
+def swing(obj, first: int, last: int, swings=_SWINGS, fps: float = FPS) -> None:
+    """Key sine swings from `first` - 4 on: (bone, axis in its frame, amplitude [deg], frequency [Hz], phase [turns])."""
+    for name, axis, amplitude, frequency, phase in swings:
+        bone = obj.pose.bones[name]
+        bone.rotation_mode = "QUATERNION"
+        for frame in range(first - 4, last + 1):
+            turn = 2.0 * math.pi * (frequency * (frame - first) / fps + phase)
+            bone.rotation_quaternion = Quaternion(axis, math.radians(amplitude) * math.sin(turn))
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+
+
+def swinging_human(scene, first: int = 1, last: int = 60) -> bpy.types.Object:
+    """The human in motion; the scene gets 24 frames per second and the range."""
+    scene.render.fps, scene.render.fps_base = FPS, 1.0
+    scene.frame_start, scene.frame_end = first, last
+    obj = human(scene)
+    swing(obj, first, last)
+    return obj
+
+
+def curves_of(action) -> list:
+    """The F-Curves of an action, whether it has layers or not."""
+    if not getattr(action, "layers", None):
+        return list(action.fcurves)
+    return [c for a in action.layers for s in a.strips for bag in s.channelbags for c in bag.fcurves]
+
+
+def key_weights(obj, keys: dict) -> None:
+    """Key both weights with constant interpolation: ``{frame: weight}``."""
+    for frame, weight in keys.items():
+        obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = weight
+        for name in ("rotation_weight", "translation_weight"):
+            obj.keyframe_insert(f"active_ragdoll.{name}", frame=frame)
+    for curve in curves_of(obj.animation_data.action):
+        if "active_ragdoll" in curve.data_path:
+            for point in curve.keyframe_points:
+                point.interpolation = "CONSTANT"
+
+
+# ---- props --------------------------------------------------------------------------------------------------------
+
+
+def ensure_world(scene) -> None:
+    """A rigid body world as an artist's first "Add Active" makes it, with 240 steps a second."""
+    if scene.rigidbody_world is None:
+        with bpy.context.temp_override(scene=scene):
+            bpy.ops.rigidbody.world_add()
+        scene.rigidbody_world.substeps_per_frame = round(240 / scene.render.fps)
+    for attribute, name in (("collection", "RigidBodyWorld"), ("constraints", "RigidBodyConstraints")):
+        if getattr(scene.rigidbody_world, attribute) is None:
+            setattr(scene.rigidbody_world, attribute, bpy.data.collections.new(name))
+
+
+def box_mesh(name: str, size) -> bpy.types.Mesh:
+    """A box of a size [m] around the origin."""
+    x, y, z = (0.5 * side for side in size)
+    corners = [(a * x, b * y, c * z) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]
+    faces = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    mesh = bpy.data.meshes.new(name)
+    mesh.from_pydata(corners, [], faces)
+    return mesh
+
+
+def box(scene, name: str, size, location, *, passive: bool = False, kinematic: bool = False, mass: float = 1.0):
+    """A rigid box of the scene."""
+    ensure_world(scene)
+    obj = bpy.data.objects.new(name, box_mesh(name, size))
+    obj.location = location
+    scene.collection.objects.link(obj)
+    scene.rigidbody_world.collection.objects.link(obj)
+    obj.rigid_body.type = "PASSIVE" if passive else "ACTIVE"
+    obj.rigid_body.kinematic = kinematic
+    obj.rigid_body.collision_shape = "BOX"
+    obj.rigid_body.mass = mass
+    obj.rigid_body.use_deactivation = False
+    return obj
+
+
+def key_locations(obj, keys: dict) -> None:
+    """Key places with linear interpolation: ``{frame: (x, y, z)}``."""
+    for frame, location in keys.items():
+        obj.location = location
+        obj.keyframe_insert("location", frame=frame)
+    for curve in curves_of(obj.animation_data.action):
+        for point in curve.keyframe_points:
+            point.interpolation = "LINEAR"
+
+
+def set_range(scene, first: int, last: int) -> None:
+    """The scene's frame range; the rigid body cache follows it where there is a world."""
+    scene.frame_start, scene.frame_end = first, last
+
+
+# ---- reading ------------------------------------------------------------------------------------------------------
+
+
+def matrices(objects) -> np.ndarray:
+    """World matrices [k, 4, 4] of objects as the scene shows them."""
+    graph = bpy.context.view_layer.depsgraph
+    return np.array([np.array(o.evaluated_get(graph).matrix_world) for o in objects])
+
+
+def bodies(obj) -> np.ndarray:
+    """World matrices [m, 4, 4] of a character's bodies, in the order of its parts."""
+    return matrices([part.body for part in obj.active_ragdoll.parts])
+
+
+def pose(obj) -> np.ndarray:
+    """World matrices [n, 4, 4] of a character's bones as the scene shows them."""
+    evaluated = obj.evaluated_get(bpy.context.view_layer.depsgraph)
+    world = np.array(evaluated.matrix_world)
+    return np.array([world @ np.array(bone.matrix) for bone in evaluated.pose.bones])
+
+
+def animation(obj, frames) -> dict:
+    """World matrices [n, 4, 4] of the bones by frame, of the animation alone; call before building.
+
+    It steps the scene, so the character must not have a ragdoll that runs.
+    """
+    assert not obj.active_ragdoll.is_ragdoll
+    scene, current = bpy.context.scene, bpy.context.scene.frame_current
+    result = {}
+    for frame in frames:
+        scene.frame_set(frame)
+        result[frame] = pose(obj)
+    scene.frame_set(current)
+    return result
+
+
+def play(scene, first: int, last: int, read=None) -> list:
+    """Step live through a shot from its first frame; `read()` is called at each frame.
+
+    Raises:
+        AssertionError: the run stopped with a message.
+    """
+    from active_ragdoll.core.blender.runtime import STATE
+
+    result = []
+    for frame in range(first, last + 1):
+        scene.frame_set(frame)
+        assert scene.name not in STATE.messages, STATE.messages[scene.name]
+        if read is not None:
+            result.append(read())
+    return result
+
+
+def figures(scene, first: int, last: int, skip_seconds: float = 0.5) -> dict:
+    """Errors of a live run of the shot, as `core.blender.measure` sums them up."""
+    from active_ragdoll.core.blender.measure import Meter
+
+    meter = Meter(scene)
+    play(scene, first, last, meter.after_frame)
+    return meter.summary(skip_seconds)
+
+
+def angles(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Angles [deg] between the rotations of matrices [.., 4, 4]; scale and mirroring are left out."""
+    from active_ragdoll.core import quaternion
+    from active_ragdoll.core.blender.armature import rigid
+
+    qa = quaternion.from_matrix(rigid(a)[..., :3, :3].reshape(-1, 3, 3))
+    qb = quaternion.from_matrix(rigid(b)[..., :3, :3].reshape(-1, 3, 3))
+    return np.degrees(quaternion.angle_between(qa, qb)).reshape(np.shape(a)[:-2])
+
+
+def transformed(matrix: Matrix, gravity=(0.0, 0.0, -9.81)) -> Vector:
+    """Gravity in a scene that is turned and scaled as a whole."""
+    return matrix.to_3x3() @ Vector(gravity)
+
+
+def counts() -> dict:
+    """How many of everything the file holds."""
+    return {
+        name: len(getattr(bpy.data, name))
+        for name in ("objects", "meshes", "armatures", "collections", "scenes", "actions", "worlds", "curves", "node_groups")
+    }

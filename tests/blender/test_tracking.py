@@ -1,0 +1,164 @@
+"""How closely the bodies follow the animation."""
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from active_ragdoll.core.blender import build
+from mathutils import Matrix
+
+CLIPS = ("01_01.bvh", "Knight.glb", "run.fbx")
+LONGEST = 120  # frames of a clip that are looked at
+
+
+def _built(data_dir, name, weights=(1.0, 1.0), longest=LONGEST):
+    rig = rigs.load(data_dir / name)
+    rig.last = min(rig.last, rig.first + longest)
+    rigs.set_range(rig.scene, rig.first, rig.last)
+    rig.scene.frame_set(rig.first)
+    rig.built = build.build(rig.obj, rig.scene)
+    rig.obj.active_ragdoll.rotation_weight, rig.obj.active_ragdoll.translation_weight = weights
+    return rig
+
+
+@pytest.mark.parametrize("name", CLIPS)
+def test_full_weights_follow_within_a_fraction_of_a_degree_and_a_millimetre(data_dir, name):
+    rig = _built(data_dir, name)
+    found = rigs.figures(rig.scene, rig.first, rig.last)
+    assert found["measured_frames"] > 5
+    assert found["orientation_error_deg"]["mean"] <= 0.15
+    assert found["position_error_mm"]["mean"] <= 1.0
+    assert found["pose_orientation_error_deg"]["mean"] <= 0.15
+    assert found["pose_position_error_mm"]["mean"] <= 1.0
+    assert found["joint_separation_mm"]["mean"] <= 0.5
+    assert found["joint_separation_mm"]["max"] <= 15.0
+
+
+@pytest.mark.parametrize("name", CLIPS)
+def test_rotation_alone_keeps_the_pose_in_free_fall(data_dir, name):
+    rig = _built(data_dir, name, (1.0, 0.0), longest=72)
+    lowest = rigs.bodies(rig.obj)[:, 2, 3].min()
+    found = rigs.figures(rig.scene, rig.first, rig.last)
+    assert found["orientation_error_deg"]["mean"] <= 2.0
+    assert found["joint_separation_mm"]["mean"] <= 2.0
+    assert found["joint_separation_mm"]["max"] <= 15.0
+    seconds = (rig.last - rig.first) / rigs.FPS
+    assert rigs.bodies(rig.obj)[:, 2, 3].max() < lowest - 0.3 * 9.81 * seconds**2 / 2.0 + rig.obj.active_ragdoll.height
+
+
+def test_three_runs_are_identical_bit_for_bit(data_dir):
+    rig = _built(data_dir, "01_01.bvh", (0.4, 0.3), longest=60)
+    runs = [
+        np.array(rigs.play(rig.scene, rig.first, rig.last, lambda: rigs.bodies(rig.obj))) for _ in range(3)
+    ]
+    assert np.array_equal(runs[0], runs[1])
+    assert np.array_equal(runs[0], runs[2])
+
+
+MOVED = {
+    "turned": Matrix.Rotation(0.9, 4, "X") @ Matrix.Rotation(-1.7, 4, "Z"),
+    "moved": Matrix.Translation((30.0, -20.0, 12.0)),
+    "small": Matrix.Scale(0.1, 4),
+    "large": Matrix.Scale(10.0, 4),
+    "all": Matrix.Translation((4.0, 9.0, -3.0)) @ Matrix.Rotation(2.2, 4, (1, 2, 3)) @ Matrix.Scale(0.3, 4),
+}
+
+
+@pytest.fixture(scope="module")
+def unmoved(data_dir):
+    return _whole_scene(data_dir, Matrix.Identity(4))
+
+
+def _whole_scene(data_dir, matrix):
+    """Error figures of a character in a scene that is moved, turned and scaled with its gravity."""
+    rig = rigs.load(data_dir / "01_01.bvh")
+    rig.last = rig.first + 100
+    rigs.set_range(rig.scene, rig.first, rig.last)
+    frame = bpy.data.objects.new("Frame", None)
+    rig.scene.collection.objects.link(frame)
+    frame.matrix_world = matrix
+    rig.obj.parent = frame
+    rig.scene.gravity = rigs.transformed(matrix)
+    rig.scene.frame_set(rig.first)
+    rig.obj.active_ragdoll.self_collision = False  # contacts keep their own tolerances, in metres
+    build.build(rig.obj, rig.scene)
+    return rigs.figures(rig.scene, rig.first, rig.last)
+
+
+@pytest.mark.parametrize("how", MOVED)
+def test_moving_turning_scaling_the_scene_keeps_the_errors(data_dir, unmoved, how):
+    found = _whole_scene(data_dir, MOVED[how])
+    for name in ("orientation_error_deg", "position_error_mm"):
+        assert found[name]["mean"] == pytest.approx(unmoved[name]["mean"], rel=0.1), name
+
+
+@pytest.mark.parametrize("name", ("01_01.bvh", "run.fbx"))
+def test_limp_for_sixty_frames_then_back_in_twenty_four(data_dir, name):
+    rig = rigs.load(data_dir / name)
+    rigs.set_range(rig.scene, rig.first, rig.first + 90)
+    rig.scene.frame_set(rig.first)
+    rigs.key_weights(rig.obj, {rig.first: 0.0, rig.first + 60: 1.0})
+    build.build(rig.obj, rig.scene)
+    from active_ragdoll.core.blender.measure import Meter
+
+    meter = Meter(rig.scene)
+    rigs.play(rig.scene, rig.first, rig.first + 59, meter.after_frame)
+    fallen = meter.summary(50 / rigs.FPS)["orientation_error_deg"]["mean"]
+    assert fallen > 20.0, "it was not limp"
+    for frame in range(rig.first + 60, rig.first + 85):
+        rig.scene.frame_set(frame)
+        meter.after_frame()
+    back = meter.summary((84 - 0.5) / rigs.FPS)
+    assert back["measured_frames"] == 1
+    assert back["orientation_error_deg"]["mean"] <= 0.5
+    assert back["orientation_error_deg"]["max"] <= 0.5
+
+
+def test_keyed_weights_act_at_their_frame(fresh_scene):
+    """Keyed from 1 to 0 at frame 20 gives the same bodies as setting 0 just before frame 20."""
+    first, change, last = 1, 20, 32
+
+    def run(keyed):
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        scene = bpy.context.scene
+        obj = rigs.swinging_human(scene, first, last)
+        if keyed:
+            rigs.key_weights(obj, {first: 1.0, change: 0.0})
+        build.build(obj, scene)
+        result = []
+        for frame in range(first, last + 1):
+            if frame == change and not keyed:
+                obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+            scene.frame_set(frame)
+            result.append(rigs.bodies(obj))
+        return np.array(result)
+
+    keyed, live = run(True), run(False)
+    assert np.array_equal(keyed[: change - first], live[: change - first])
+    assert np.abs(keyed - live).max() < 1e-6
+    drop = live[change - first, :, 2, 3] - live[-1, :, 2, 3]
+    assert drop.max() > 0.3, "the weights changed nothing"
+
+
+def test_a_keyed_bone_goes_limp_alone(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 48)
+    bone = obj.pose.bones["forearm.L"]
+    for frame, weight in ((1, 1.0), (12, 0.0)):
+        bone.active_ragdoll.rotation_weight = bone.active_ragdoll.translation_weight = weight
+        for name in ("rotation_weight", "translation_weight"):
+            # By its whole path: Blender makes no path from a bone to what is in a property group.
+            obj.keyframe_insert(f'pose.bones["forearm.L"].active_ragdoll.{name}', frame=frame)
+    for curve in rigs.curves_of(obj.animation_data.action):
+        for point in curve.keyframe_points:
+            point.interpolation = "CONSTANT"
+    animation = rigs.animation(obj, (11, 48))
+    build.build(obj, fresh_scene)
+    names = [bone.name for bone in obj.pose.bones]
+    shown = dict(zip(range(1, 49), rigs.play(fresh_scene, 1, 48, lambda: rigs.pose(obj)), strict=True))
+    before = rigs.angles(shown[11], animation[11])
+    after = rigs.angles(shown[48], animation[48])
+    arm = names.index("forearm.L")
+    assert before[arm] < 0.5
+    assert after[arm] > 20.0
+    others = [i for i, name in enumerate(names) if not name.endswith(("arm.L", "finger.L"))]
+    assert after[others].max() < 0.5
