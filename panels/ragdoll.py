@@ -50,8 +50,10 @@ def paragraph(layout, context, text: str, icon: str = "NONE") -> None:
     """Text in as many lines as the sidebar's width needs."""
     scale = context.preferences.system.ui_scale
     letters = max(int((context.region.width / scale - 60.0) / LETTER), 16)
+    lines = layout.column(align=True)
+    lines.scale_y = 0.8
     for i, line in enumerate(textwrap.wrap(text, letters)):
-        layout.label(text=line, icon=icon if i == 0 else ("BLANK1" if icon != "NONE" else "NONE"))
+        lines.label(text=line, icon=icon if i == 0 else ("BLANK1" if icon != "NONE" else "NONE"))
 
 
 def reason(layout, context, text: str):
@@ -88,9 +90,10 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
         obj = active_armature(context)
         row = layout.row(align=True)
         has_ragdoll = obj is not None and obj.active_ragdoll.is_ragdoll
-        row.operator(
-            "active_ragdoll.build", text="Build Anew" if has_ragdoll else "Build", icon="ARMATURE_DATA"
-        ).bones = "DEFORM"
+        button = row.operator(
+            "active_ragdoll.build", text="Rebuild" if has_ragdoll else "Build", icon="ARMATURE_DATA"
+        )
+        button.bones = "KEEP" if has_ragdoll else "DEFORM"
         row.operator_menu_enum("active_ragdoll.build", "bones", text="", icon="DOWNARROW_HLT")
         layout.operator("active_ragdoll.remove", icon="TRASH")
         text = why_not(obj, need_ragdoll=False) if obj is None else ""
@@ -114,8 +117,7 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
             paragraph(column, context, STATE_NOTES[state].format(first=world.shot_range(scene)[0]), "BLANK1")
         if settings.layout_changed and not settings.muted:
             box = layout.box()
-            paragraph(box, context, "Edited bodies or joints take effect at the next simulation", "INFO")
-            box.operator("active_ragdoll.build", text="Rebuild Now", icon="FILE_REFRESH").bones = "KEEP"
+            paragraph(box, context, "Edited bodies or joints wait for Rebuild or the next simulation", "INFO")
         for text in dict.fromkeys(STATE.messages.get(name) for name in (obj.name, scene.name)):
             if text:
                 box = layout.box()
@@ -300,13 +302,15 @@ class ACTIVE_RAGDOLL_PT_joint(BonePart, bpy.types.Panel):
         column.prop(settings, "joint")
         if settings.joint in {"HINGE", "CONE"}:
             for axis, name in enumerate(LIMIT_AXES):
-                pair = column.column(align=True)
-                pair.prop(settings, "limit_min", index=axis, text=f"{name} Min")
-                pair.prop(settings, "limit_max", index=axis, text="Max")
+                halves = column.split(factor=0.4, align=True)
+                title = halves.column()
+                title.alignment = "RIGHT"
+                title.label(text=name)
+                pair = halves.row(align=True)
+                pair.prop(settings, "limit_min", index=axis, text="")
+                pair.prop(settings, "limit_max", index=axis, text="")
             column.prop(settings, "joint_rotation")
-        row = column.row()
-        row.enabled = False
-        row.prop(settings, "limits_from")
+        column.prop(settings, "limits_from")
 
 
 CLASSES = (

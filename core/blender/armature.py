@@ -32,6 +32,7 @@ class BindPose:
 
     Attributes:
         names [n], parents [n] (-1 at roots), heads and tails [n, 3] and matrices [n, 4, 4] (rigid) in the world.
+        axes: of the armature object in the world [3, 3].
         row: index by name.
     """
 
@@ -47,6 +48,7 @@ class BindPose:
         bones.foreach_get("tail_local", tails)
         matrices = world @ local.reshape(count, 4, 4).transpose(0, 2, 1).astype(float)
         self.matrices = rigid(matrices)
+        self.axes = rigid(world)[:3, :3]
         self.heads = matrices[:, :3, 3].copy()
         self.tails = tails.reshape(count, 3).astype(float) @ world[:3, :3].T + world[:3, 3]
         # A child always comes after its parent in Blender's order; everything that walks the tree relies on it.

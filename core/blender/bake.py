@@ -5,10 +5,13 @@ from collections.abc import Iterator
 
 
 import numpy as np
+from mathutils import Matrix
 
 from ..errors import RagdollError
 from . import actions, pipeline, simulate, source, world
 from .runtime import STATE
+
+SHEAR_TOLERANCE = 1e-5  # cosine between two axes of a bone; single precision gives about 1e-6
 
 
 def frames(obj, scene, first: int | None = None, last: int | None = None) -> Iterator[int]:
@@ -86,33 +89,55 @@ class _Recorder:
         self.poses.append(buffer)
 
     def basis(self, names: list) -> np.ndarray:
-        """Matrices [f, bones, 4, 4] that give the recorded poses when nothing else acts on the bones."""
+        """Matrices [f, bones, 4, 4] that give the recorded poses when nothing else acts on the bones.
+
+        Keys hold no shear, which a bone has under a stretched parent (Rigify). There the bone's own axis is kept, and
+        with it the place of its child joint; what follows is taken relative to the pose that the keys can give.
+        """
         poses = np.array(self.poses).transpose(0, 1, 3, 2).astype(float)
         bones = self.obj.data.bones
         rows = [bones.find(name) for name in names]
-        parents = [bones.find(bones[row].parent.name) if bones[row].parent else -1 for row in rows]
+        needed = set(rows)
+        for row in rows:
+            needed.update(bones.find(bone.name) for bone in bones[row].parent_recursive)
         result = np.empty((len(poses), len(rows), 4, 4))
-        for i, (row, parent) in enumerate(zip(rows, parents, strict=True)):
+        given = {}
+        for row in sorted(needed):
             bone = bones[row]
-            plain = bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location
-            rest = np.array(bone.matrix_local, dtype=float)
-            if parent < 0:
-                if plain:
-                    result[:, i] = np.linalg.inv(rest) @ poses[:, row]
-                else:
-                    result[:, i] = self._converted(bone, poses[:, row], None)
-            elif plain:
-                rest = np.linalg.inv(np.array(bones[parent].matrix_local, dtype=float)) @ rest
-                result[:, i] = np.linalg.inv(poses[:, parent] @ rest) @ poses[:, row]
-            else:
-                result[:, i] = self._converted(bone, poses[:, row], poses[:, parent])
+            parent = bones.find(bone.parent.name) if bone.parent else -1
+            if row not in rows:
+                given[row] = poses[:, row]
+                if parent >= 0 and given[parent] is not poses[:, parent]:
+                    given[row] = given[parent] @ np.linalg.inv(poses[:, parent]) @ poses[:, row]
+                continue
+            above = given[parent] if parent >= 0 else None
+            local = self._local(bone, poses[:, row], above)
+            straight = _without_shear(local)
+            result[:, rows.index(row)] = straight
+            given[row] = poses[:, row] if straight is local else self._posed(bone, straight, above)
         return result
 
-    @staticmethod
-    def _converted(bone, poses, parents) -> np.ndarray:
-        """Blender's own conversion, for bones that do not inherit everything."""
-        from mathutils import Matrix
+    def _rest(self, bone) -> np.ndarray:
+        rest = np.array(bone.matrix_local, dtype=float)
+        if bone.parent:
+            rest = np.linalg.inv(np.array(bone.parent.matrix_local, dtype=float)) @ rest
+        return rest
 
+    def _local(self, bone, poses, parents) -> np.ndarray:
+        if not (bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location):
+            return self._converted(bone, poses, parents, invert=True)
+        frame = self._rest(bone) if parents is None else parents @ self._rest(bone)
+        return np.linalg.inv(frame) @ poses
+
+    def _posed(self, bone, locals_, parents) -> np.ndarray:
+        if not (bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location):
+            return self._converted(bone, locals_, parents, invert=False)
+        frame = self._rest(bone) if parents is None else parents @ self._rest(bone)
+        return frame @ locals_
+
+    @staticmethod
+    def _converted(bone, poses, parents, invert: bool) -> np.ndarray:
+        """Blender's own conversion, for bones that do not inherit everything."""
         result = []
         for i, pose in enumerate(poses):
             extra = {}
@@ -121,9 +146,26 @@ class _Recorder:
                     "parent_matrix": Matrix(parents[i].tolist()),
                     "parent_matrix_local": bone.parent.matrix_local,
                 }
-            local = bone.convert_local_to_pose(Matrix(pose.tolist()), bone.matrix_local, invert=True, **extra)
+            local = bone.convert_local_to_pose(Matrix(pose.tolist()), bone.matrix_local, invert=invert, **extra)
             result.append(np.array(local))
         return np.array(result)
+
+
+def _without_shear(matrices: np.ndarray) -> np.ndarray:
+    """The matrices [f, 4, 4] themselves where they have no shear; else with orthogonal axes, y exactly as it was."""
+    x, y, z = (matrices[:, :3, i] for i in range(3))
+    length = np.linalg.norm(matrices[:, :3, :3], axis=1)
+    products = np.stack([(x * y).sum(1), (y * z).sum(1), (z * x).sum(1)], axis=1)
+    if np.all(np.abs(products) < SHEAR_TOLERANCE * length[:, [0, 1, 2]] * length[:, [1, 2, 0]]):
+        return matrices
+    result = matrices.copy()
+    along = y / length[:, 1:2]
+    side = x - along * (x * along).sum(1, keepdims=True)
+    side /= np.linalg.norm(side, axis=1, keepdims=True)
+    other = np.cross(side, along)
+    result[:, :3, 0] = side * (x * side).sum(1, keepdims=True)
+    result[:, :3, 2] = other * (z * other).sum(1, keepdims=True)
+    return result
 
 
 def _shown_frames(scene, first, last) -> Iterator[int]:

@@ -113,9 +113,9 @@ def _build(obj, scene, bones, notes) -> Built:
     chosen = _choose(obj, pose, vertices, bones)
     kinds = [bone.active_ragdoll.shape for bone in obj.pose.bones]
     plan = shapes.plan_bodies(
-        pose.heads, pose.tails, pose.matrices[:, :3, :3], pose.parents, chosen, kinds, vertices
+        pose.heads, pose.tails, pose.matrices[:, :3, :3], pose.parents, chosen, kinds, vertices, pose.axes
     )
-    settings.height = shapes.extent(np.concatenate([pose.heads[chosen], pose.tails[chosen]]))
+    settings.height = shapes.extent(np.concatenate([pose.heads[chosen], pose.tails[chosen]]), pose.axes)
     settings.built_scale = float(np.mean(np.linalg.norm(to_world[:3, :3], axis=0)))
     for index, bone in enumerate(obj.pose.bones):
         bone.active_ragdoll.simulate = bool(chosen[index])
@@ -162,7 +162,7 @@ def _choose(obj, pose, vertices, bones):
         raise RagdollError(f"The bones of '{obj.name}' have no length")
     if isinstance(bones, np.ndarray) or bones == "SELECTED":
         return candidates
-    return shapes.choose_bones(pose.heads, pose.tails, pose.parents, candidates)
+    return shapes.choose_bones(pose.heads, pose.tails, pose.parents, candidates, pose.axes)
 
 
 def _masses(obj, pose, plan, height):

@@ -99,10 +99,18 @@ def within_reach(body, target, seconds):
     far = np.flatnonzero(cosine < np.cos(limit))
     if not len(far):
         return target
-    start = quaternion.from_matrix(body[far, :3, :3])
-    end = quaternion.from_matrix(target[far, :3, :3])
-    share = limit / quaternion.angle_between(start, end)
+    start, end = body[far, :3, :3], target[far, :3, :3]
     result = target.copy()
+    # Rodrigues' formula about the axis of the way there, which stands in the matrix's skew part.
+    way = end @ start.transpose(0, 2, 1)
+    twist = way - way.transpose(0, 2, 1)
+    length = np.sqrt(0.5 * np.einsum("mij,mij->m", twist, twist))
+    if length.min() > 1e-3:
+        cross = twist / length[:, None, None]
+        result[far, :3, :3] = (_IDENTITY + np.sin(limit) * cross + (1.0 - np.cos(limit)) * (cross @ cross)) @ start
+        return result
+    start, end = quaternion.from_matrix(start), quaternion.from_matrix(end)  # half a turn has no skew part
+    share = limit / quaternion.angle_between(start, end)
     result[far, :3, :3] = quaternion.to_matrix(quaternion.slerp(start, end, np.minimum(share, 1.0)))
     return result
 

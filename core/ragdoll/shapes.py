@@ -10,7 +10,7 @@ import numpy as np
 
 CAPSULE, BOX, SPHERE = "CAPSULE", "BOX", "SPHERE"
 
-MIN_SIZE = 0.025  # of the character's extent: smaller bones (finger joints) are merged into their parent
+MIN_SIZE = 0.035  # of the character's extent: smaller bones (finger joints) are merged into their parent
 RADIUS_AT_ROOT = 0.062  # of the extent, falling with depth^1.1 as in a published PhysX ragdoll write-up
 RADIUS_PER_DEPTH = 0.005
 RADIUS_MIN = 0.012
@@ -50,8 +50,12 @@ class BodyPlan:
         return np.array([table[kind][i] for i, kind in enumerate(self.kinds)])
 
 
-def extent(points: np.ndarray) -> float:
-    """Largest side [m] of the box around points [n, 3]: the measure of a character's size."""
+def extent(points: np.ndarray, axes: np.ndarray | None = None) -> float:
+    """Largest side [m] of the box around points [n, 3]: the measure of a character's size.
+
+    The box lies along the columns of `axes` [3, 3], the armature's, so that turning a character changes nothing.
+    """
+    points = points if axes is None else points @ axes
     return float(np.max(np.ptp(points, axis=0))) if len(points) else 0.0
 
 
@@ -84,12 +88,13 @@ def joint_sizes(heads, tails, parents, candidates) -> np.ndarray:
     return sizes
 
 
-def choose_bones(heads, tails, parents, candidates) -> np.ndarray:
+def choose_bones(heads, tails, parents, candidates, axes=None) -> np.ndarray:
     """Which candidates [n] get a body [n]: all but the tiny ones, which their parent's body carries.
 
-    A tiny bone that holds several others together and has no simulated ancestor (a hip stub) stays.
+    A tiny bone that holds several others together and has no simulated ancestor (a hip stub) stays. Sizes are
+    compared with the extent along `axes`, see `extent`.
     """
-    size_of_all = extent(heads[candidates]) if np.any(candidates) else 0.0
+    size_of_all = extent(heads[candidates], axes) if np.any(candidates) else 0.0
     sizes = joint_sizes(heads, tails, parents, candidates)
     chosen = candidates & (sizes >= MIN_SIZE * size_of_all)
     for i in np.flatnonzero(candidates & ~chosen):
@@ -111,7 +116,7 @@ def nearest_ancestors(parents, chosen) -> np.ndarray:
     return result
 
 
-def plan_bodies(heads, tails, rotations, parents, simulated, kinds=None, vertices=None) -> BodyPlan:
+def plan_bodies(heads, tails, rotations, parents, simulated, kinds=None, vertices=None, axes=None) -> BodyPlan:
     """Shapes for the simulated bones.
 
     Args:
@@ -122,11 +127,12 @@ def plan_bodies(heads, tails, rotations, parents, simulated, kinds=None, vertice
         kinds: wanted shape per bone, "AUTO" where the place in the skeleton decides [n].
         vertices: for each bone the vertices that it dominates in bind pose [k, 3] or None; they give the reach
             of tips and the thickness of limbs where there are any.
+        axes: the armature's axes [3, 3], see `extent`.
     """
     count = len(parents)
     kinds = kinds or ["AUTO"] * count
     vertices = vertices or [None] * count
-    size_of_all = extent(np.concatenate([heads[simulated], tails[simulated]]))
+    size_of_all = extent(np.concatenate([heads[simulated], tails[simulated]]), axes)
     depth = depths(parents)
     ancestors = nearest_ancestors(parents, simulated)
     bones = np.flatnonzero(simulated)
@@ -265,14 +271,20 @@ def _fork(head, children, bone_rotation, radius):
 
 
 def _join_loose_roots(bones, parents, heads):
-    """Bodies without an ancestor (hooves on IK bones, Rigify's DEF chains) join the nearest joint of the main tree."""
+    """Bodies without an ancestor (hooves on IK bones, Rigify's DEF chains) join the nearest joint of the main tree.
+
+    The main tree is the most central one of the large ones: the spine, and not a leg with as many bones.
+    """
     roots = np.flatnonzero(parents < 0)
     if len(roots) < 2:
         return
     owner = np.arange(len(bones))
     for i, parent in enumerate(parents):
         owner[i] = i if parent < 0 else owner[parent]
-    main = max(roots, key=lambda root: (np.count_nonzero(owner == root), -root))
+    sizes = {root: np.count_nonzero(owner == root) for root in roots}
+    places = heads[bones]
+    large = [root for root in roots if sizes[root] >= 0.4 * max(sizes.values())]
+    main = min(large, key=lambda root: (np.linalg.norm(places - places[root], axis=1).sum(), root))
     joined = owner == main
     loose = [root for root in roots if root != main]
     while loose:

@@ -211,9 +211,11 @@ def add_box(
     return box
 
 
-def add_floor(scene: bpy.types.Scene, top: float, size: float = 60.0) -> bpy.types.Object:
+def add_floor(
+    scene: bpy.types.Scene, top: float, size: float = 60.0, thickness: float = 1.0
+) -> bpy.types.Object:
     """A slab whose upper side is at a height [m]; the scene needs its rigid body world first."""
-    return add_box(scene, "Floor", (size, size, 1.0), (0.0, 0.0, top - 0.5))
+    return add_box(scene, "Floor", (size, size, thickness), (0.0, 0.0, top - 0.5 * thickness))
 
 
 def add_ball(
@@ -243,15 +245,3 @@ def ensure_world(scene: bpy.types.Scene) -> None:
     from demo.stage import ensure_rigid_body_world
 
     ensure_rigid_body_world(scene)
-
-
-def lowest_point(subject: Subject) -> float:
-    """Height [m] of the lowest joint in the first frame."""
-    subject.scene.frame_set(subject.frame_start)
-    matrix = subject.armature.matrix_world
-    return min((matrix @ bone.head).z for bone in subject.armature.pose.bones)
-
-
-def worst(values: np.ndarray) -> float:
-    """Largest of an array, 0 of an empty one."""
-    return float(np.max(values)) if np.size(values) else 0.0

@@ -123,7 +123,8 @@ def compare(got, wanted, what):
 
 
 def set_up():
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True, load_ui=False)
+    for obj in list(bpy.data.objects):
+        bpy.data.objects.remove(obj)
     obj, _mesh = character.make_rigify_human(bpy.context.scene)
     walk_cycle.make_walk_cycle(obj, bpy.context.scene)
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = FIRST, LAST

@@ -1,0 +1,241 @@
+"""How exactly bodies and final poses follow their animation, on real rigs, against stated aims.
+
+    python dev.py bench tracking [--only NAME ...] [--frames N] [--json FILE]
+
+24 frames per second, 240 steps per second, gravity on, without and with self-collision. Angles and positions are
+means over all bodies and all frames after the first half second, positions as if the character were 1.8 m tall.
+
+    1/1     weights 1/1, nothing to touch: errors of the bodies, and of the final pose as the bones show it
+    1/0     rotation alone: the character falls freely and keeps the animation's orientations
+    limp    60 frames limp above a floor, then 1/1: frames until every body is within 0.5 deg, and the error of the
+            worst body 24 frames after
+    repeat  the same run twice: every body's matrix equal to the last bit
+    scene   moved, turned, scaled together with gravity (1/1, without self-collision): largest relative change of
+            the error figures
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from math import radians
+
+import _characters
+import bpy
+import numpy as np
+from mathutils import Euler
+
+LIMP_FRAMES, BACK_FRAMES, BACK_DEG = 60, 24, 0.5
+FALL_FRAMES = 48  # a free fall of 2 s
+AIMS = {
+    "1/1 bodies deg": 0.15,
+    "1/1 bodies mm": 1.0,
+    "1/1 pose deg": 0.15,
+    "1/1 pose mm": 1.0,
+    "1/1 joints mm": 0.5,
+    "1/1 joints worst mm": 15.0,
+    "1/0 bodies deg": 2.0,
+    "1/0 joints mm": 2.0,
+    "1/0 joints worst mm": 15.0,
+    "limp: frames until back": float(BACK_FRAMES),
+    "limp: worst deg then": BACK_DEG,
+    "repeat: largest difference": 0.0,
+    "scene: largest change %": 10.0,
+}
+# name, location [m], rotation [deg], scale
+SCENES = (
+    ("moved", (12.0, -7.0, 3.0), (0.0, 0.0, 0.0), 1.0),
+    ("turned", (0.0, 0.0, 0.0), (110.0, 35.0, -70.0), 1.0),
+    ("ten times", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 10.0),
+    ("a tenth", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.1),
+)
+
+
+def play(scene: bpy.types.Scene, first: int, last: int) -> Iterator[int]:
+    """Step through a shot live.
+
+    Raises:
+        RuntimeError: the extension stopped the run.
+    """
+    from active_ragdoll.core.blender.runtime import STATE
+
+    for frame in range(first, last + 1):
+        scene.frame_set(frame)
+        if scene.name in STATE.messages:
+            raise RuntimeError(STATE.messages[scene.name])
+        yield frame
+
+
+def set_weights(subject: _characters.Subject, rotation: float, translation: float) -> None:
+    """Weights of the whole character."""
+    settings = subject.armature.active_ragdoll
+    settings.rotation_weight, settings.translation_weight = rotation, translation
+
+
+def measured(subject: _characters.Subject, last: int, skip_seconds: float = 0.5) -> tuple[dict, np.ndarray]:
+    """Meter figures of one run, and all body matrices [frames, 16 bodies]."""
+    from active_ragdoll.core.blender import measure
+
+    meter = measure.Meter(subject.scene)
+    bodies = subject.armature.active_ragdoll.bodies.objects
+    record = []
+    for _frame in play(subject.scene, subject.frame_start, last):
+        meter.after_frame()
+        matrices = np.empty(16 * len(bodies), dtype=np.float32)
+        bodies.foreach_get("matrix_world", matrices)
+        record.append(matrices)
+    return meter.summary(skip_seconds), np.array(record)
+
+
+def recovery(subject: _characters.Subject) -> tuple[float, float]:
+    """After 60 limp frames: frames at 1/1 until all bodies are within 0.5 deg for good, and the worst after 24."""
+    from active_ragdoll.core.blender import measure
+
+    first = subject.frame_start
+    set_weights(subject, 0.0, 0.0)
+    worst = []
+    for frame in play(subject.scene, first, first + LIMP_FRAMES + 2 * BACK_FRAMES):
+        if frame == first + LIMP_FRAMES:
+            set_weights(subject, 1.0, 1.0)
+        if frame > first + LIMP_FRAMES:
+            meter = measure.Meter(subject.scene, poses=False)
+            meter.after_frame()
+            worst.append(meter.summary(skip_seconds=-1e9)["orientation_error_deg"]["max"])
+    outside = np.flatnonzero(np.array(worst) > BACK_DEG)
+    frames = float(outside[-1] + 2) if len(outside) else 1.0
+    return frames, worst[BACK_FRAMES - 1]
+
+
+def build(subject: _characters.Subject, self_collision: bool) -> None:
+    """A fresh ragdoll with 240 steps a second."""
+    from active_ragdoll.core.blender import build as builder
+
+    _characters.ensure_world(subject.scene)
+    subject.scene.rigidbody_world.substeps_per_frame = 10
+    subject.armature.active_ragdoll.self_collision = self_collision
+    builder.build(subject.armature, subject.scene)
+
+
+def figures(name: str, self_collision: bool, frames: int) -> dict:
+    """All figures of one character but its scene's."""
+    subject = _characters.load(name)
+    # The shot may be longer than the clip: the character then stands still at its end.
+    needed = subject.frame_start + max(frames, LIMP_FRAMES + 2 * BACK_FRAMES)
+    last = min(subject.frame_start + frames, max(subject.frame_end, subject.frame_start + FALL_FRAMES))
+    subject.scene.frame_end = max(needed, subject.frame_end)
+    build(subject, self_collision)
+
+    set_weights(subject, 1.0, 1.0)
+    exact, one = measured(subject, last)
+    _again, two = measured(subject, last)
+    result = {
+        "1/1 bodies deg": exact["orientation_error_deg"]["mean"],
+        "1/1 bodies mm": exact["position_error_mm"]["mean"],
+        "1/1 pose deg": exact["pose_orientation_error_deg"]["mean"],
+        "1/1 pose mm": exact["pose_position_error_mm"]["mean"],
+        "1/1 joints mm": exact["joint_separation_mm"]["mean"],
+        "1/1 joints worst mm": exact["joint_separation_mm"]["max"],
+    }
+    set_weights(subject, 1.0, 0.0)
+    falling, _record = measured(subject, subject.frame_start + FALL_FRAMES)
+    result |= {
+        "1/0 bodies deg": falling["orientation_error_deg"]["mean"],
+        "1/0 joints mm": falling["joint_separation_mm"]["mean"],
+        "1/0 joints worst mm": falling["joint_separation_mm"]["max"],
+    }
+    height = subject.armature.active_ragdoll.height
+    lowest = float(np.min(one[:, 14::16]))
+    subject.scene.frame_set(subject.frame_start)
+    _characters.add_floor(subject.scene, lowest - 0.1 * height, 60.0 * height, height)
+    result["limp: frames until back"], result["limp: worst deg then"] = recovery(subject)
+    result["repeat: largest difference"] = float(np.max(np.abs(one - two)))
+    result["bodies"] = len(subject.armature.active_ragdoll.parts)
+    result["worst bone"] = exact["worst_bone"]["bone"]
+    return result
+
+
+def scene_change(name: str, frames: int) -> dict:
+    """Error figures at 1/1 without self-collision in scenes moved, turned and scaled with their gravity."""
+    found = {}
+    for title, location, turn, scale in (("as it is", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 1.0), *SCENES):
+        subject = _characters.load(name)
+        top = subject.armature
+        while top.parent is not None:
+            top = top.parent
+        root = bpy.data.objects.new("Root", None)
+        root.location, root.scale = location, (scale,) * 3
+        root.rotation_euler = Euler([radians(angle) for angle in turn])
+        subject.scene.collection.objects.link(root)
+        top.parent = root
+        gravity = root.rotation_euler.to_matrix() @ subject.scene.gravity
+        subject.scene.gravity = gravity * scale
+        subject.scene.frame_end = max(subject.frame_end, subject.frame_start + FALL_FRAMES)
+        last = min(subject.frame_start + frames, subject.scene.frame_end)
+        build(subject, False)
+        set_weights(subject, 1.0, 1.0)
+        summary, _record = measured(subject, last)
+        found[title] = {
+            "deg": summary["orientation_error_deg"]["mean"],
+            "mm": summary["position_error_mm"]["mean"],
+        }
+    base = found["as it is"]
+    changes = {
+        title: {key: 100.0 * abs(other[key] / base[key] - 1.0) for key in base}
+        for title, other in found.items()
+        if title != "as it is"
+    }
+    return {"figures": found, "changes_percent": changes}
+
+
+def main() -> int:
+    """Print the tables; 1 when an aim is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=_characters.SUBJECTS, default=list(_characters.SUBJECTS))
+    parser.add_argument("--frames", type=int, default=150, help="length of the shots at 1/1")
+    options = _characters.arguments(parser)
+    _characters.start()
+    report = {"bpy": bpy.app.version_string, "aims": AIMS, "without": {}, "with": {}, "scenes": {}}
+    names = []
+    for name in options.only:
+        try:
+            _characters.load(name)
+            names.append(name)
+        except _characters.Missing as error:
+            print(f"skipped {name}: {error}")
+    missed = 0
+    for kind in ("without", "with"):
+        for name in names:
+            report[kind][name] = figures(name, kind == "with", options.frames)
+            if kind == "without":
+                report["scenes"][name] = scenes = scene_change(name, options.frames)
+                change = max(v for one in scenes["changes_percent"].values() for v in one.values())
+                report[kind][name]["scene: largest change %"] = change
+        rows = []
+        for figure, aim in AIMS.items():
+            row = [figure, f"{aim:g}"]
+            for name in names:
+                value = report[kind][name].get(figure)
+                if value is None:
+                    row.append("-")
+                    continue
+                good = value <= aim
+                missed += not good
+                row.append(f"{value:.3f} {'PASS' if good else 'MISS'}")
+            rows.append(row)
+        rows.append(["bodies", "", *(str(report[kind][name]["bodies"]) for name in names)])
+        rows.append(["worst bone at 1/1", "", *(report[kind][name]["worst bone"][-16:] for name in names)])
+        title = f"{kind} self-collision, bpy {bpy.app.version_string}"
+        _characters.print_table(title, ("figure", "aim", *names), rows)
+    rows = []
+    for name in names:
+        changes = report["scenes"][name]["changes_percent"]
+        rows.append([name, *(f"{changes[s[0]]['deg']:.1f} / {changes[s[0]]['mm']:.1f}" for s in SCENES)])
+    _characters.print_table("scene: change of deg / mm, %", ("", *(s[0] for s in SCENES)), rows)
+    print(f"\n{missed} aims missed" if missed else "\nall aims met")
+    report["missed"] = missed
+    _characters.write_json(options.json, report)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    _characters.leave(main())
