@@ -4,6 +4,7 @@ import bpy
 from bpy.props import IntProperty
 
 from ..core.blender import pipeline, simulate, world
+from ..core.blender.runtime import STATE
 from ..core.errors import RagdollError
 from .character import refuse
 from .stepping import SteppingOperator, choose_range, redraw
@@ -70,6 +71,7 @@ class ACTIVE_RAGDOLL_OT_free_cache(bpy.types.Operator):
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         pipeline.stop_showing(scene)
+        STATE.runs.pop(scene.name, None)
         for obj in pipeline.active_ragdolls(scene):
             obj.active_ragdoll.property_unset("cache_outdated")
         scene.frame_set(scene.frame_current)

@@ -183,7 +183,7 @@ def _shown_frames(scene, first, last) -> Iterator[int]:
 
 def _write(obj, scene, recorder) -> None:
     settings = obj.active_ragdoll
-    names = [part.bone for part in settings.parts]
+    names = [part.bone for part in settings.parts] + source.followers(obj)
     poses = actions.Poses.from_matrix_basis(names, recorder.numbers, recorder.basis(names))
     tolerance = None
     if settings.key_tolerance > 0.0:

@@ -1,5 +1,6 @@
 """Building a ragdoll: bodies, target bodies, anchors, joints and the physics armature, through the data API."""
 
+import json
 from dataclasses import dataclass, field
 
 import bpy
@@ -390,6 +391,7 @@ def _physics_armature(obj, collection, pose, plan, to_world):
     collection.objects.link(physics)
     settings.physics_armature = physics
     _location, _rotation_unused, scale = Matrix(to_world.tolist()).decompose()
+    mirrored = bool(np.linalg.det(to_world[:3, :3]) < 0.0)
     ancestors = shapes.nearest_ancestors(pose.parents, np.isin(np.arange(len(pose.names)), plan.bones))
     for i, bone in enumerate(plan.bones):
         part = settings.parts[i]
@@ -406,16 +408,42 @@ def _physics_armature(obj, collection, pose, plan, to_world):
         # Where nothing is simulated the physics armature plays the animation; a run lets it take the bodies' places,
         # on the evaluated copy. The dependency graph forgets the targets of muted constraints, hence the link.
         copy.mute = True
+        if mirrored and not whole:  # a rotation in the world loses the mirroring, one in the armature's space has none
+            copy.owner_space, copy.target_space, copy.space_object = "POSE", "CUSTOM", physics
         copy.target = anchor  # targets last: with one, every other property looks for it among all objects
         link = physics.pose.bones[name].constraints.new("COPY_LOCATION")
         link.name = source.LINK_NAME
         link.use_x = link.use_y = link.use_z = False
         link.target = anchor
-        mine = obj.pose.bones[name].constraints.new("COPY_TRANSFORMS")
-        mine.name = source.CONSTRAINT_NAME
-        mine.owner_space = mine.target_space = "LOCAL"
-        mine.influence = settings.physics_blend
-        mine.target, mine.subtarget = physics, name
+        _copy_locally(obj, name, physics, source.CONSTRAINT_NAME)
+    held = _held_back(obj, ancestors, {pose.names[bone] for bone in plan.bones}, pose)
+    for name in held:
+        for constraint in physics.pose.bones[name].constraints:
+            constraint.mute = True
+        _copy_locally(physics, name, settings.source, source.FOLLOWER_NAME)
+        _copy_locally(obj, name, physics, source.CONSTRAINT_NAME)
+    settings.followers = json.dumps(held)
+
+
+def _copy_locally(owner, name, target, constraint_name) -> None:
+    copy = owner.pose.bones[name].constraints.new("COPY_TRANSFORMS")
+    copy.name = constraint_name
+    copy.target, copy.subtarget = target, name
+    copy.owner_space = copy.target_space = "LOCAL"
+    if constraint_name == source.CONSTRAINT_NAME:
+        copy.influence = owner.active_ragdoll.physics_blend
+
+
+def _held_back(obj, ancestors, simulated, pose) -> list[str]:
+    """Bones below simulated ones that constraints of the rig would keep where the animation is (Rigify's fingers)."""
+    found = []
+    for index, bone in enumerate(obj.pose.bones):
+        if pose.names[index] in simulated or ancestors[index] < 0:
+            continue
+        own = [c for c in bone.constraints if not c.name.startswith(source.CONSTRAINT_NAME)]
+        if any(not c.mute and c.influence > 0.0 and c.type != "LIMIT_ROTATION" for c in own):
+            found.append(pose.names[index])
+    return found
 
 
 def world_layers(scene) -> None:

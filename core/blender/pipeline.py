@@ -419,7 +419,7 @@ def _write_blend(obj, character, blend, scene) -> None:
     if abs(blend - character.blend) < 1e-9:
         return
     bones = obj.evaluated_get(depsgraph_of(scene)).pose.bones
-    for name in character.bone_names:
+    for name in character.bone_names + source.followers(obj):
         _write_own(bones[name].constraints, "influence", blend)
     character.blend = blend
 

@@ -180,6 +180,7 @@ class ActiveRagdollObject(bpy.types.PropertyGroup):
     scene: PointerProperty(type=bpy.types.Scene, options=FIXED)
     physics_armature: PointerProperty(type=bpy.types.Object, options=FIXED)
     source: PointerProperty(type=bpy.types.Object, options=FIXED)
+    followers: StringProperty(options=FIXED, description="Names of bones that follow by a constraint, as JSON")
     height: FloatProperty(options=FIXED, description="Largest extent of the bind pose [m]")
     built_scale: FloatProperty(options=FIXED)
 

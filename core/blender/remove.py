@@ -50,6 +50,7 @@ _STORED = (
     "scene",
     "physics_armature",
     "source",
+    "followers",
     "height",
     "built_scale",
     "baked_action",

@@ -4,10 +4,13 @@ Evaluating that scene inside a frame handler gives the animated pose of the fram
 to show, without touching the main scene.
 """
 
+import json
+
 import bpy
 import numpy as np
 
 CONSTRAINT_NAME = "Active Ragdoll"  # our one constraint on each simulated bone of the character
+FOLLOWER_NAME = "Active Ragdoll Follower"  # on the physics armature: the source's local animation
 LINK_NAME = "Active Ragdoll Link"  # on the physics armature: keeps anchors and bones in evaluation order
 RANGE_SAMPLES = 100  # poses looked at when limits are widened to an animation
 
@@ -24,6 +27,7 @@ _OWN = (
     "old_action",
     "baked_action",
     "bake_record",
+    "followers",
 )
 
 
@@ -56,7 +60,25 @@ def copy_of(obj, name: str):
     for bone in copy.pose.bones:
         for constraint in [c for c in bone.constraints if c.name.startswith(CONSTRAINT_NAME)]:
             bone.constraints.remove(constraint)
+    _retarget(obj, copy)
     return copy
+
+
+def _retarget(obj, copy) -> None:
+    """Let what refers to the character itself (IK targets, drivers) refer to the copy, so that it stands alone."""
+    for constraint in [*copy.constraints, *(c for bone in copy.pose.bones for c in bone.constraints)]:
+        for name in ("target", "pole_target"):
+            if getattr(constraint, name, None) == obj:
+                setattr(constraint, name, copy)
+        for target in getattr(constraint, "targets", ()):
+            if target.target == obj:
+                target.target = copy
+    if copy.animation_data is not None:
+        for driver in copy.animation_data.drivers:
+            for variable in driver.driver.variables:
+                for target in variable.targets:
+                    if target.id == obj:
+                        target.id = copy
 
 
 def refresh(obj) -> None:
@@ -66,9 +88,19 @@ def refresh(obj) -> None:
     old = settings.source
     settings.source = copy_of(obj, f".{obj.name} Source")
     hidden.collection.objects.link(settings.source)
+    if settings.physics_armature is not None:
+        for name in followers(obj):
+            bone = settings.physics_armature.pose.bones.get(name)
+            constraint = bone.constraints.get(FOLLOWER_NAME) if bone else None
+            if constraint is not None:
+                constraint.target = settings.source
     if old is not None:
         bpy.data.objects.remove(old)
-    settings.source.active_ragdoll.muted = False
+
+
+def followers(obj) -> list[str]:
+    """Bones without a body that rig constraints would hold back: they take their local animation from the source."""
+    return json.loads(obj.active_ragdoll.followers or "[]")
 
 
 def signature(obj) -> tuple:

@@ -68,24 +68,31 @@ def depths(parents: np.ndarray) -> np.ndarray:
 
 
 def joint_sizes(heads, tails, parents, candidates) -> np.ndarray:
-    """Size [n] of every bone: to its farthest child joint; a tip takes the drawn length when that is plausible.
+    """Size [n] of every bone: to its farthest child joint, or the drawn length when that is plausible and longer.
 
-    A drawn tip longer than its parent's joint distance, or a stub, says nothing: it gets half of the parent's.
+    A drawn length far from the distance to the parent's joint says nothing (many importers draw stubs): a tip gets
+    half of that distance then.
     """
     sizes = np.zeros(len(parents))
+    size_of_all = extent(heads[candidates]) if np.any(candidates) else 0.0
     tip = np.array(candidates, dtype=bool)
     for i, parent in enumerate(parents):
         if parent >= 0 and candidates[i]:
             sizes[parent] = max(sizes[parent], np.linalg.norm(heads[i] - heads[parent]))
             tip[parent] = False
     drawn = np.linalg.norm(tails - heads, axis=1)
-    for i in np.flatnonzero(tip):
+    for i in np.flatnonzero(candidates):
         reach = _distance_to_parent(i, heads, parents)
-        if reach <= 0.0:
-            sizes[i] = drawn[i]
-        else:
-            sizes[i] = drawn[i] if 0.2 * reach <= drawn[i] <= 1.2 * reach else 0.5 * reach
+        if _plausible(drawn[i], reach, size_of_all) if reach > 0.0 else tip[i]:
+            sizes[i] = max(sizes[i], drawn[i])
+        elif tip[i]:
+            sizes[i] = 0.5 * reach
     return sizes
+
+
+def _plausible(drawn, reach, size_of_all):
+    """Whether a drawn length can be meant, next to the distance to the parent's joint."""
+    return 0.2 * reach <= drawn <= max(1.2 * reach, 0.15 * size_of_all)
 
 
 def choose_bones(heads, tails, parents, candidates, axes=None) -> np.ndarray:
@@ -138,7 +145,7 @@ def plan_bodies(heads, tails, rotations, parents, simulated, kinds=None, vertice
     bones = np.flatnonzero(simulated)
     row = {bone: i for i, bone in enumerate(bones)}
     body_parents = np.array([row.get(ancestors[bone], -1) for bone in bones], dtype=int)
-    _join_loose_roots(bones, body_parents, heads)
+    _join_loose_roots(bones, body_parents, heads, tails, parents)
     top = depth[bones].min() if len(bones) else 0
 
     plan = BodyPlan(
@@ -210,7 +217,7 @@ def _end_of(bone, children, merged, heads, tails, rotations, parents, vertices):
         far = int(np.argmax(distance))
         if distance[far] > 1e-9 and (reach <= 0.0 or distance[far] <= 1.5 * reach):
             return merged[far]
-    if reach <= 0.0 or 0.2 * reach <= length <= 1.2 * reach:
+    if reach <= 0.0 or _plausible(length, reach, extent(heads)):
         return tails[bone]
     direction = drawn / length if length > 1e-9 else rotations[bone][:, 1]
     return head + direction * 0.5 * reach
@@ -270,17 +277,28 @@ def _fork(head, children, bone_rotation, radius):
     return BOX, axes @ ((low + high) / 2.0), axes, half
 
 
-def _join_loose_roots(bones, parents, heads):
-    """Bodies without an ancestor (hooves on IK bones, Rigify's DEF chains) join the nearest joint of the main tree.
+def _join_loose_roots(bones, parents, heads, tails, bone_parents):
+    """Bodies without a simulated ancestor join one tree; `parents` is changed in place.
 
-    The main tree is the most central one of the large ones: the spine, and not a leg with as many bones.
+    First where an ancestor lies exactly on a simulated bone: Rigify's DEF chains hang on ORG bones that double them.
+    What is still loose then (hooves on IK bones) joins the nearest joint of the main tree: the most central one of the
+    large ones, the spine and not a leg with as many bones.
     """
+    tolerance = 1e-3 * extent(heads[bones])
+    for i in np.flatnonzero(parents < 0):
+        ancestor = bone_parents[bones[i]]
+        while ancestor >= 0 and parents[i] < 0:
+            same = np.linalg.norm(heads[bones] - heads[ancestor], axis=1) < tolerance
+            same &= np.linalg.norm(tails[bones] - tails[ancestor], axis=1) < tolerance
+            for twin in np.flatnonzero(same):
+                if twin != i and not _leads_to(parents, int(twin), i):
+                    parents[i] = twin
+                    break
+            ancestor = bone_parents[ancestor]
     roots = np.flatnonzero(parents < 0)
     if len(roots) < 2:
         return
-    owner = np.arange(len(bones))
-    for i, parent in enumerate(parents):
-        owner[i] = i if parent < 0 else owner[parent]
+    owner = np.array([_root_of(parents, i) for i in range(len(bones))])
     sizes = {root: np.count_nonzero(owner == root) for root in roots}
     places = heads[bones]
     large = [root for root in roots if sizes[root] >= 0.4 * max(sizes.values())]
@@ -297,6 +315,20 @@ def _join_loose_roots(bones, parents, heads):
         parents[root] = nearest
         joined |= owner == root
         loose.remove(root)
+
+
+def _root_of(parents, body):
+    while parents[body] >= 0:
+        body = parents[body]
+    return body
+
+
+def _leads_to(parents, body, ancestor):
+    while body >= 0:
+        if body == ancestor:
+            return True
+        body = parents[body]
+    return False
 
 
 def segment_distances(start_a, end_a, start_b, end_b) -> np.ndarray:

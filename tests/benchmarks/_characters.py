@@ -208,6 +208,8 @@ def add_box(
     scene.rigidbody_world.collection.objects.link(box)
     box.rigid_body.type = "PASSIVE" if passive else "ACTIVE"
     box.rigid_body.collision_shape = "BOX"
+    # Characters without self-collision have their bodies on layers of their own.
+    box.rigid_body.collision_collections = [True] * 20
     return box
 
 
@@ -233,6 +235,7 @@ def add_ball(
     ball.location = location
     scene.collection.objects.link(ball)
     scene.rigidbody_world.collection.objects.link(ball)
+    ball.rigid_body.collision_collections = [True] * 20
     ball.rigid_body.type = "ACTIVE"
     ball.rigid_body.collision_shape = "SPHERE"
     ball.rigid_body.mass = mass

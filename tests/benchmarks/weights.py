@@ -112,8 +112,7 @@ def hits(fps: int, cases: list) -> list[float]:
     # The run holds other bodies until the first frame: the ball takes the speed of its keys with it. It arrives
     # after a quarter of a second.
     height = BALL_RADIUS + 0.05 + 0.25 * HIT_SPEED
-    bpy.context.preferences.edit.keyframe_new_interpolation_type = "LINEAR"
-    for frame in (scene.frame_start - 4, scene.frame_start):
+    for frame in range(scene.frame_start - 8, scene.frame_start + 5, 4):  # automatic handles: straight but at the ends
         ball.location = place + Vector((0.0, 0.0, height - (frame - scene.frame_start) / fps * HIT_SPEED))
         ball.keyframe_insert("location", frame=frame)
     result = []
@@ -201,8 +200,7 @@ def render_sheet(path: Path) -> None:
 
 def spread(values: list[float]) -> float:
     """Largest relative difference from the first value."""
-    base = values[0]
-    return max((abs(value / base - 1.0) for value in values[1:]), default=0.0)
+    return max(abs(value / values[0] - 1.0) for value in values[1:])
 
 
 def main() -> int:
@@ -225,6 +223,8 @@ def main() -> int:
         row = {"rotation": rotation, "translation": translation, **by_rate[RATES[0]][0][i]}
         row["hit_mm"] = 1e3 * by_rate[RATES[0]][1][i]
         row["drop_mm"] = 1e3 * dropped[i]
+        if row["hit_mm"] < 1e-3:
+            raise RuntimeError(f"the ball missed the arm at weights {rotation}/{translation}")
         for key in ("lag_deg", "lag_mm"):
             if key in row:
                 row[f"{key}_fps"] = spread([by_rate[fps][0][i][key] for fps in RATES])
