@@ -14,7 +14,7 @@ from pathlib import Path
 import bpy
 import numpy as np
 
-from ..core.blender import actions, bake, build, importing, measure, pipeline, simulate, world
+from ..core.blender import actions, bake, build, importing, measure, pipeline, world
 from ..core.errors import RagdollError
 from .stepping import Progress, choose_range
 
@@ -94,7 +94,9 @@ def _common(sub, file_help) -> None:
     sub.add_argument("file", metavar="FILE", help=file_help)
     sub.add_argument("--armature", metavar="NAME", help="the character; not needed where there is only one armature")
     sub.add_argument("--bones", choices=BONES, help="which bones get a body (DEFORM); a ragdoll is then built anew")
-    sub.add_argument("--output", type=Path, metavar="OUT.blend", help="save the file there; without it nothing is saved")
+    sub.add_argument(
+        "--output", type=Path, metavar="OUT.blend", help="save the file there; without it nothing is saved"
+    )
 
 
 def _weight(text: str) -> float:
@@ -255,7 +257,9 @@ def _refuse_keyed(obj, name: str) -> None:
     if data is not None:
         keyed = keyed or any(curve.data_path == path for curve in actions.fcurves_of(data.action, obj))
     if keyed:
-        raise RagdollError(f"The {name.replace('_', ' ')} of '{obj.name}' is keyed or driven: the option would do nothing")
+        raise RagdollError(
+            f"The {name.replace('_', ' ')} of '{obj.name}' is keyed or driven: the option would do nothing"
+        )
 
 
 def _check_outputs(path: Path | None, suffix: str) -> None:

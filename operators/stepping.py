@@ -1,7 +1,6 @@
 """Walking through the frames of a shot: at once, or a slice of time at a go while the window stays alive."""
 
 import time
-from collections.abc import Iterator
 
 import bpy
 

@@ -90,9 +90,7 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
         obj = active_armature(context)
         row = layout.row(align=True)
         has_ragdoll = obj is not None and obj.active_ragdoll.is_ragdoll
-        button = row.operator(
-            "active_ragdoll.build", text="Rebuild" if has_ragdoll else "Build", icon="ARMATURE_DATA"
-        )
+        button = row.operator("active_ragdoll.build", text="Rebuild" if has_ragdoll else "Build", icon="ARMATURE_DATA")
         button.bones = "KEEP" if has_ragdoll else "DEFORM"
         row.operator_menu_enum("active_ragdoll.build", "bones", text="", icon="DOWNARROW_HLT")
         layout.operator("active_ragdoll.remove", icon="TRASH")

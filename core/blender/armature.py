@@ -14,14 +14,8 @@ def rigid(matrices: np.ndarray) -> np.ndarray:
     """Matrices [.., 4, 4] without their scale; mirrored ones are turned inside out, as Blender's decompose does."""
     result = np.array(matrices, dtype=float)
     axes = result[..., :3, :3]
-    axes /= np.maximum(np.sqrt(np.einsum("...ij,...ij->...j", axes, axes)), 1e-12)[..., None, :]
-    x, y, z = axes[..., 0], axes[..., 1], axes[..., 2]
-    volume = (
-        x[..., 0] * (y[..., 1] * z[..., 2] - y[..., 2] * z[..., 1])
-        + x[..., 1] * (y[..., 2] * z[..., 0] - y[..., 0] * z[..., 2])
-        + x[..., 2] * (y[..., 0] * z[..., 1] - y[..., 1] * z[..., 0])
-    )
-    mirrored = volume < 0.0
+    axes /= np.sqrt(np.maximum(np.einsum("...ij,...ij->...j", axes, axes), 1e-24))[..., None, :]
+    mirrored = np.linalg.det(axes) < 0.0
     if np.any(mirrored):
         axes[mirrored] *= -1.0
     return result

@@ -204,11 +204,7 @@ def _fcurves(action: bpy.types.Action) -> list[bpy.types.FCurve]:
     if not hasattr(action, "layers"):
         return list(action.fcurves)
     return [
-        curve
-        for layer in action.layers
-        for strip in layer.strips
-        for bag in strip.channelbags
-        for curve in bag.fcurves
+        curve for layer in action.layers for strip in layer.strips for bag in strip.channelbags for curve in bag.fcurves
     ]
 
 

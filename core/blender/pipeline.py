@@ -175,7 +175,7 @@ def step(run: Run, scene, clock) -> None:
     substeps = scene.rigidbody_world.substeps_per_frame
     seconds = scene.rigidbody_world.time_scale / fps
     _read_bodies(run)
-    reachable = drives.within_reach(run.body, run.wanted, seconds)
+    reachable = drives.within_reach(run.body, run.wanted, drives.rate(run.rotation_weight), seconds)
     run.command = drives.lag_compensated(run.command, reachable, substeps)
     _place(run, scene, "targets", run.command)
     if run.any_kinematic:
@@ -354,7 +354,7 @@ def _wanted(run: Run) -> np.ndarray:
         pose = character.buffer.reshape(-1, 4, 4)[character.bones].transpose(0, 2, 1)
         np.matmul(np.array(evaluated.matrix_world, dtype=float), pose, out=matrices[character.rows])
     result = rigid(matrices) @ run.offsets
-    if not np.isfinite(result).all():
+    if not np.isfinite(result.sum()):
         row = int(np.flatnonzero(~np.isfinite(result).all(axis=(1, 2)))[0])
         raise RagdollError(f"The animation of {_name_of(run, row)} is not a number at frame {run.frame + 1}")
     return result

@@ -20,6 +20,7 @@ def remove(obj, scene=None) -> None:
             cache = scene.rigidbody_world.point_cache
             if cache.is_baked and scene.active_ragdoll.cache_is_ours:
                 world.free_cache(scene)
+            world.renew(scene)
         _remove_objects(settings)
         for name in _STORED:
             settings.property_unset(name)

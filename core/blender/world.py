@@ -4,6 +4,7 @@ import bpy
 
 from ..errors import RagdollError
 
+CONSTRAINTS_GO_FIRST = (4, 4, 0)  # measured: not 4.2, but 4.5 and 5.0
 WARM_UP = 3  # frames before the shot: two in bind pose, one in the animation
 
 
@@ -91,6 +92,41 @@ def free_cache(scene) -> None:
         with bpy.context.temp_override(scene=scene, point_cache=world.point_cache):
             bpy.ops.ptcache.free_bake()
     scene.active_ragdoll.cache_is_ours = False
+
+
+def renew(scene) -> None:
+    """Put a new world with the same settings in place of the scene's, so that Bullet forgets every body and joint.
+
+    Deleting a body frees it at once; its constraints go later, with their evaluated copies, and since Blender 4.4 look
+    at the freed body then: a crash. So this comes before anything is deleted: the copies of all constraints are
+    renewed, which frees Bullet's while the bodies are alive, and the world goes before it can step with them. In
+    older versions it is the body that looks at its constraints, so they must not go first. The cache is lost.
+    """
+    if bpy.app.version < CONSTRAINTS_GO_FIRST:
+        return
+    old = scene.rigidbody_world
+    for constraint in old.constraints.all_objects if old.constraints else ():
+        constraint.update_tag()
+    for layer in scene.view_layers:
+        if layer.depsgraph is not None:
+            layer.update()
+    kept = {name: _values(group) for name, group in _groups(old).items()}
+    old.collection = old.constraints = None  # else the rigid body settings of all objects go with the world
+    with bpy.context.temp_override(scene=scene):
+        bpy.ops.rigidbody.world_remove()
+        bpy.ops.rigidbody.world_add()
+    for name, group in _groups(scene.rigidbody_world).items():
+        for key, value in kept[name].items():
+            setattr(group, key, value)
+
+
+def _groups(world) -> dict:
+    return {"world": world, "weights": world.effector_weights, "cache": world.point_cache}
+
+
+def _values(group) -> dict:
+    properties = (p for p in group.bl_rna.properties if not p.is_readonly and p.identifier != "rna_type")
+    return {p.identifier: getattr(group, p.identifier) for p in properties}
 
 
 def restore(scene) -> None:

@@ -20,8 +20,8 @@ from .. import quaternion
 REFERENCE_FREQUENCY = 2.0 * np.pi * 2.0  # [rad/s] at weight 1/2: the 2 Hz default of Jolt's motors
 FULL_FREQUENCY = 1000.0  # [rad/s] at weight 1: gravity displaces a body by 0.01 mm
 FULL_RATE = 120.0  # [1/s] at weight 1; measured best for the usual 240 steps a second
-MAX_ERROR_PER_SECOND = np.radians(60.0) * 24.0  # [rad/s] farthest a target runs ahead of its body
-MAX_ERROR = np.radians(60.0)  # [rad] well inside the 90 degrees where the servo's three axes degenerate
+MAX_ERROR_PER_SECOND = np.radians(60.0) * 24.0  # [rad/s] fastest way back of a strong servo
+MAX_ERROR = np.radians(60.0)  # [rad] farthest a target runs ahead of its body: well inside the 90 degrees where the servo's three axes degenerate
 
 
 def frequency(weight):
@@ -89,29 +89,28 @@ def extrapolated(pose, coming):
     return result
 
 
-def within_reach(body, target, seconds):
+def within_reach(body, target, rates, seconds):
     """Targets [m, 4, 4] turned towards the bodies so that none is farther than a servo can see.
 
-    The way from the body is the shortest arc; the limit is per second, so that the frame rate does not matter.
+    The way from the body is the shortest arc. A strong servo goes all the way to its target within a frame, so its
+    reach is what the largest speed allows; a weak one does not, and pulls as if from `MAX_ERROR`. Both are the same
+    motion at any frame rate.
+
+    Args:
+        rates: of the bodies' angular servos [1/s], [m].
+        seconds: duration of a frame [s].
     """
-    limit = min(MAX_ERROR, MAX_ERROR_PER_SECOND * seconds)
     cosine = 0.5 * (np.einsum("mij,mij->m", body[:, :3, :3], target[:, :3, :3]) - 1.0)
-    far = np.flatnonzero(cosine < np.cos(limit))
+    far = np.flatnonzero(cosine < np.cos(min(MAX_ERROR, MAX_ERROR_PER_SECOND * seconds)))
     if not len(far):
         return target
-    start, end = body[far, :3, :3], target[far, :3, :3]
+    closed = -np.expm1(-rates[far] * seconds)
+    reach = np.minimum(MAX_ERROR, MAX_ERROR_PER_SECOND * seconds / np.maximum(closed, 1e-9))
+    start = quaternion.from_matrix(body[far, :3, :3])
+    end = quaternion.from_matrix(target[far, :3, :3])
+    share = np.minimum(reach / quaternion.angle_between(start, end), 1.0)
     result = target.copy()
-    # Rodrigues' formula about the axis of the way there, which stands in the matrix's skew part.
-    way = end @ start.transpose(0, 2, 1)
-    twist = way - way.transpose(0, 2, 1)
-    length = np.sqrt(0.5 * np.einsum("mij,mij->m", twist, twist))
-    if length.min() > 1e-3:
-        cross = twist / length[:, None, None]
-        result[far, :3, :3] = (_IDENTITY + np.sin(limit) * cross + (1.0 - np.cos(limit)) * (cross @ cross)) @ start
-        return result
-    start, end = quaternion.from_matrix(start), quaternion.from_matrix(end)  # half a turn has no skew part
-    share = limit / quaternion.angle_between(start, end)
-    result[far, :3, :3] = quaternion.to_matrix(quaternion.slerp(start, end, np.minimum(share, 1.0)))
+    result[far, :3, :3] = quaternion.to_matrix(quaternion.slerp(start, end, share))
     return result
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,14 +17,30 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 REPO = Path(__file__).resolve().parents[2]
 DATA = REPO.parent / "shared" / "data"
-sys.path[:0] = [str(REPO), str(REPO / "tests" / "blender")]
+sys.path.insert(0, str(REPO))
+sys.path.insert(0, str(REPO / "tests" / "blender"))
 
-import bpy
-import harness
-import numpy as np
-from mathutils import Quaternion
+import bpy  # noqa: E402
+from mathutils import Quaternion  # noqa: E402
+
+import harness  # noqa: E402
 
 FPS = 24
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Importers and Blender itself write to the process's own output, past `sys.stdout`."""
+    sys.stdout.flush()
+    kept, sink = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(sink)
 
 
 class Missing(Exception):
@@ -148,7 +165,8 @@ def load(name: str) -> Subject:
     if not (DATA / name).is_file():
         raise Missing(f"no {DATA / name}")
     empty_scene()
-    found = importing.import_character(DATA / name)
+    with silence():
+        found = importing.import_character(DATA / name)
     scene = bpy.context.scene
     scene.render.fps, scene.render.fps_base = FPS, 1.0
     start_frame, end_frame = found.frame_start, found.frame_end
@@ -213,16 +231,12 @@ def add_box(
     return box
 
 
-def add_floor(
-    scene: bpy.types.Scene, top: float, size: float = 60.0, thickness: float = 1.0
-) -> bpy.types.Object:
+def add_floor(scene: bpy.types.Scene, top: float, size: float = 60.0, thickness: float = 1.0) -> bpy.types.Object:
     """A slab whose upper side is at a height [m]; the scene needs its rigid body world first."""
     return add_box(scene, "Floor", (size, size, thickness), (0.0, 0.0, top - 0.5 * thickness))
 
 
-def add_ball(
-    scene: bpy.types.Scene, radius: float, mass: float, location: Sequence[float]
-) -> bpy.types.Object:
+def add_ball(scene: bpy.types.Scene, radius: float, mass: float, location: Sequence[float]) -> bpy.types.Object:
     """An active rigid sphere [m, kg]."""
     import bmesh
 

@@ -104,8 +104,7 @@ def main() -> int:
             )
         head = ("characters", "bodies each", "joints", "build s", "ms each", "exponent")
         _characters.print_table(
-            f"{title}, bpy {bpy.app.version_string} (aim: {AIM_COUNT} in {AIM_SECONDS:g} s, exponent "
-            f"{AIM_EXPONENT:g})",
+            f"{title}, bpy {bpy.app.version_string} (aim: {AIM_COUNT} in {AIM_SECONDS:g} s, exponent {AIM_EXPONENT:g})",
             (*head, "remove s", "aim"),
             rows,
         )

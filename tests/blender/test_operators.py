@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import bpy
 import numpy as np
 import pytest
+
 from active_ragdoll.core.blender import importing, pipeline
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.panels import ragdoll as panels
@@ -279,9 +280,12 @@ class Layout:
 
 def draw() -> dict:
     """What all panels draw now: by panel, (kind, name or text) -> whether it can be used."""
-    region = SimpleNamespace(width=280)
     context = SimpleNamespace(
-        object=bpy.context.object, scene=bpy.context.scene, region=region, preferences=bpy.context.preferences
+        object=bpy.context.object,
+        scene=bpy.context.scene,
+        region=SimpleNamespace(width=280),
+        # Without a window the interface has no scale.
+        preferences=SimpleNamespace(system=SimpleNamespace(ui_scale=1.0)),
     )
     result = {}
     for panel in panels.CLASSES:

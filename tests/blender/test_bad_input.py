@@ -1,0 +1,347 @@
+"""Whatever is wrong: a message that names it, or it just works; never a half-built ragdoll."""
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from active_ragdoll.core.blender import build, remove, simulate
+from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.errors import RagdollError
+
+
+def _refused(obj, scene, *words, bones="DEFORM"):
+    """The build raises a message with the words and leaves the file as it was."""
+    before, world = rigs.counts(), scene.rigidbody_world is not None
+    constraints = sum(len(b.constraints) for b in obj.pose.bones) if obj is not None and obj.pose else 0
+    with pytest.raises(RagdollError) as caught:
+        build.build(obj, scene, bones)
+    for word in words:
+        assert word in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert rigs.counts() == before
+    assert (scene.rigidbody_world is not None) == world
+    if obj is not None and obj.pose:
+        assert sum(len(b.constraints) for b in obj.pose.bones) == constraints
+        assert not obj.active_ragdoll.is_ragdoll and obj.active_ragdoll.state == "NONE"
+
+
+def _works(obj, scene, frames=6):
+    """It builds, plays and bakes its cache; every bone stands somewhere."""
+    result = build.build(obj, scene)
+    first = scene.frame_start
+    scene.frame_end = max(scene.frame_end, first + frames)
+    simulate.use_range(scene, first, first + frames)
+    for frame in simulate.frames(scene):
+        assert np.all(np.isfinite(rigs.pose(obj))), frame
+    assert scene.name not in STATE.messages
+    return result
+
+
+def test_nothing_and_not_an_armature(fresh_scene):
+    mesh = bpy.data.objects.new("Cube", bpy.data.meshes.new("Cube"))
+    fresh_scene.collection.objects.link(mesh)
+    _refused(mesh, fresh_scene, "Cube", "armature")
+    with pytest.raises(RagdollError, match="armature"):
+        build.build(None, fresh_scene)
+
+
+def test_no_bones(fresh_scene):
+    obj = bpy.data.objects.new("Empty Rig", bpy.data.armatures.new("Empty Rig"))
+    fresh_scene.collection.objects.link(obj)
+    _refused(obj, fresh_scene, "Empty Rig", "bones")
+
+
+def test_one_bone(fresh_scene):
+    obj = rigs.chain(fresh_scene, 1)
+    assert _works(obj, fresh_scene).bodies == 1
+
+
+def test_an_armature_of_another_scene(fresh_scene):
+    obj = rigs.chain(fresh_scene, 2)
+    other = bpy.data.scenes.new("Other Scene")
+    _refused(obj, other, "Chain", "Other Scene")
+
+
+def test_an_unknown_choice_and_an_empty_selection(fresh_scene):
+    obj = rigs.chain(fresh_scene, 2)
+    _refused(obj, fresh_scene, "SOME", bones="SOME")
+    for bone in obj.data.bones if "select" not in bpy.types.PoseBone.bl_rna.properties else obj.pose.bones:
+        bone.select = False
+    _refused(obj, fresh_scene, "Chain", "selected", bones="SELECTED")
+
+
+def test_bones_of_hardly_any_length(fresh_scene):
+    """Blender itself removes bones of no length; joints may still lie on each other."""
+    table = {
+        "a": ((0, 0, 1), (0, 0, 1.3), None),
+        "stub": ((0, 0, 1.3), (0, 0, 1.30001), "a"),
+        "b": ((0, 0, 1.3), (0, 0, 1.6), "stub"),
+        "c": ((0, 0, 1.6), (0.3, 0, 1.6), "b"),
+    }
+    _works(rigs.armature(fresh_scene, table), fresh_scene)
+
+
+def test_all_bones_tiny_is_refused(fresh_scene):
+    table = {"a": ((0, 0, 0), (0, 0, 1e-7), None)}
+    obj = rigs.armature(fresh_scene, {"a": ((0, 0, 0), (0, 0, 1), None)} | table)
+    if not len(obj.data.bones):
+        pytest.skip("Blender removed the bone")
+    _refused(obj, fresh_scene, "Rig", "length")
+
+
+@pytest.mark.parametrize("scale", ((-1, 1, 1), (-1, -1, -1), (1, -2, 1)))
+def test_negative_scale(fresh_scene, scale):
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    obj.scale = scale
+    bpy.context.view_layer.update()
+    if len({abs(s) for s in scale}) > 1:
+        _refused(obj, fresh_scene, "Human", "scale")
+    else:
+        _works(obj, fresh_scene)
+
+
+def test_non_uniform_scale_is_refused_by_name(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    obj.scale = (1, 1, 1.5)
+    _refused(obj, fresh_scene, "Human", "non-uniform", "1.5")
+
+
+def test_non_uniform_scale_of_a_parent_is_refused(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    parent = bpy.data.objects.new("Parent", None)
+    fresh_scene.collection.objects.link(parent)
+    parent.scale = (2, 1, 1)
+    obj.parent = parent
+    obj.rotation_euler = (0.4, 0.5, 0.6)
+    _refused(obj, fresh_scene, "Human", "scale")
+
+
+def test_scale_zero(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    obj.scale = (0, 0, 0)
+    _refused(obj, fresh_scene, "Human", "scale")
+
+
+def test_scale_that_becomes_non_uniform_after_the_build_stops_the_run(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    build.build(obj, fresh_scene)
+    obj.scale = (1, 1, 2)
+    with pytest.raises(RagdollError, match="scale"):
+        list(simulate.frames(fresh_scene))
+
+
+def test_several_roots(fresh_scene):
+    table = dict(rigs.HUMAN) | {
+        "tail": ((0, 0.2, 1.0), (0, 0.6, 1.0), None),
+        "tail tip": ((0, 0.6, 1.0), (0, 0.9, 1.0), "tail"),
+        "hat": ((0, 0, 1.8), (0, 0, 2.0), None),
+    }
+    result = _works(rigs.armature(fresh_scene, table), fresh_scene)
+    assert result.joints == result.bodies - 1
+
+
+def _library(tmp_path):
+    scene = bpy.context.scene
+    rigs.swinging_human(scene, 1, 20)
+    path = tmp_path / "library.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    with bpy.data.libraries.load(str(path), link=True) as (_there, here):
+        here.objects = ["Human"]
+    obj = bpy.data.objects["Human"]
+    bpy.context.scene.collection.objects.link(obj)
+    return obj
+
+
+def test_linked_without_override_is_refused(fresh_scene, tmp_path):
+    obj = _library(tmp_path)
+    _refused(obj, bpy.context.scene, "Human", "library.blend", "override")
+
+
+def test_linked_with_an_override_works(fresh_scene, tmp_path):
+    linked = _library(tmp_path)
+    scene = bpy.context.scene
+    obj = linked.override_create(remap_local_usages=True)
+    expected = rigs.animation(obj, (6,))[6]
+    _works(obj, scene, 5)
+    scene.frame_set(6)
+    assert np.linalg.norm((rigs.pose(obj) - expected)[:, :3, 3], axis=1).max() < 0.01
+    remove.remove(obj)
+    assert scene.rigidbody_world is None
+
+
+@pytest.mark.parametrize("how", ("hide_viewport", "hide_set", "collection hidden"))
+def test_hidden(fresh_scene, how):
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    if how == "hide_viewport":
+        obj.hide_viewport = True
+    elif how == "hide_set":
+        obj.hide_set(True)
+    else:
+        inner = bpy.data.collections.new("Hidden")
+        fresh_scene.collection.children.link(inner)
+        fresh_scene.collection.objects.unlink(obj)
+        inner.objects.link(obj)
+        inner.hide_viewport = True
+    build.build(obj, fresh_scene)
+    places = []
+    for _frame in simulate.frames(fresh_scene):
+        places.append(rigs.bodies(obj)[:, :3, 3])
+    assert np.all(np.isfinite(places)) and np.ptp(np.array(places), axis=0).max() > 0.01
+
+
+def test_excluded_from_the_view_layer(fresh_scene):
+    """Works, or is refused with a message that says what to do."""
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    inner = bpy.data.collections.new("Away")
+    fresh_scene.collection.children.link(inner)
+    fresh_scene.collection.objects.unlink(obj)
+    inner.objects.link(obj)
+    bpy.context.view_layer.layer_collection.children["Away"].exclude = True
+    before = rigs.counts()
+    try:
+        build.build(obj, fresh_scene)
+        list(simulate.frames(fresh_scene))
+    except RagdollError as error:
+        assert "Human" in str(error) and "view layer" in str(error)
+        assert rigs.counts() == before
+
+
+def test_the_ragdolls_own_collection_excluded(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    build.build(obj, fresh_scene)
+    bpy.context.view_layer.layer_collection.children["Human Ragdoll"].exclude = True
+    with pytest.raises(RagdollError, match="Human Ragdoll"):
+        list(simulate.frames(fresh_scene))
+
+
+def test_in_edit_mode_the_edit_bones_count(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    bpy.ops.object.mode_set(mode="EDIT")
+    obj.data.edit_bones["head"].tail.z = 2.5
+    build.build(obj, fresh_scene)
+    assert obj.mode == "EDIT"
+    assert obj.active_ragdoll.height == pytest.approx(2.5 - 0.02, abs=0.1)
+
+
+@pytest.mark.parametrize(("first", "last"), ((0, 12), (-7, 5), (101, 113), (250, 251)))
+def test_odd_ranges(fresh_scene, first, last):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, max(first, 0), max(last, 1))
+    rigs.swing(obj, first, last)
+    build.build(obj, scene)
+    simulate.use_range(scene, first, last)
+    poses = {frame: rigs.pose(obj) for frame in simulate.frames(scene)}
+    assert sorted(poses) == list(range(first, last + 1))
+    for frame in (last, first, (first + last) // 2):
+        scene.frame_set(frame)
+        assert np.abs(rigs.pose(obj) - poses[frame]).max() < 1e-5, frame
+
+
+def test_a_range_without_frames(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    build.build(obj, fresh_scene)
+    simulate.use_range(fresh_scene, 9, 9)
+    with pytest.raises(RagdollError, match="9"):
+        list(simulate.frames(fresh_scene))
+
+
+def test_nothing_to_simulate(fresh_scene):
+    with pytest.raises(RagdollError, match="no ragdoll"):
+        list(simulate.frames(fresh_scene))
+
+
+def test_a_world_without_collections(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    with bpy.context.temp_override(scene=fresh_scene):
+        bpy.ops.rigidbody.world_add()
+    _works(obj, fresh_scene)
+    remove.remove(obj)
+    world = fresh_scene.rigidbody_world
+    assert world is not None and world.collection is None and world.constraints is None
+
+
+def test_a_removed_world(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    build.build(obj, fresh_scene)
+    with bpy.context.temp_override(scene=fresh_scene):
+        bpy.ops.rigidbody.world_remove()
+    with pytest.raises(RagdollError, match="rigid body world"):
+        list(simulate.frames(fresh_scene))
+    remove.remove(obj)
+    assert not obj.active_ragdoll.is_ragdoll
+
+
+NAMES = ('quo"te', "back\\slash", "Ünï-çødé 骨", "brack[et]", "a.b.c", "x" * 60, "'", "new\nline", "%s{}")
+
+
+def test_names_with_any_characters(fresh_scene):
+    scene = fresh_scene
+    table, head = {}, 0.0
+    for i, name in enumerate(NAMES):
+        table[name] = ((head, 0, 1), (head + 0.3, 0, 1), NAMES[i - 1] if i else None)
+        head += 0.3
+    obj = rigs.armature(scene, table, 'Odd "name" \\ [x]')
+    scene.name = 'Sc"ene [1]'
+    rigs.set_range(scene, 1, 20)
+    assert [b.name for b in obj.data.bones] == list(NAMES)
+    assert _works(obj, scene).bodies == len(NAMES)
+    remove.remove(obj)
+    assert scene.rigidbody_world is None
+
+
+@pytest.mark.parametrize("what", ("body", "target", "anchor", "physics_armature"))
+@pytest.mark.parametrize("when", ("before", "mid-shot", "cached"))
+def test_a_helper_deleted_by_hand(fresh_scene, what, when):
+    """Playing gives a message that names the bone or the character, no traceback; a new build mends it."""
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 20)
+    build.build(obj, scene)
+    if when == "mid-shot":
+        rigs.play(scene, 1, 8)
+    elif when == "cached":
+        list(simulate.frames(scene))
+    settings = obj.active_ragdoll
+    helper = settings.physics_armature if what == "physics_armature" else getattr(settings.parts[4], what)
+    bone = settings.parts[4].bone
+    bpy.data.objects.remove(helper)
+    for frame in (9, 10, 1, 2, 3):
+        scene.frame_set(frame)
+    text = STATE.messages.get(obj.name, "")
+    if when != "cached":
+        assert "Human" in text and (what == "physics_armature" or bone in text)
+    with pytest.raises(RagdollError, match="Human"):
+        list(simulate.frames(scene))
+    build.rebuild(obj, scene)
+    list(simulate.frames(scene))
+    assert scene.name not in STATE.messages
+
+
+def test_a_renamed_bone(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    build.build(obj, fresh_scene)
+    obj.data.bones["arm.L"].name = "other"
+    with pytest.raises(RagdollError, match=r"arm\.L"):
+        list(simulate.frames(fresh_scene))
+
+
+def test_the_character_deleted_by_hand(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    build.build(obj, fresh_scene)
+    rigs.play(fresh_scene, 1, 6)
+    bpy.data.objects.remove(obj)
+    for frame in (7, 8, 1, 2, 3):
+        fresh_scene.frame_set(frame)
+    with pytest.raises(RagdollError, match="no ragdoll"):
+        list(simulate.frames(fresh_scene))
+
+
+def test_a_lower_limit_above_the_upper_is_refused_by_name(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    build.build(obj, fresh_scene)
+    bone = obj.pose.bones["arm.L"].active_ragdoll
+    bone.joint, bone.limit_min, bone.limit_max = "CONE", (0.5, 0.0, 0.0), (-0.5, 0.1, 0.1)
+    try:
+        build.rebuild(obj, fresh_scene)
+    except RagdollError as error:
+        assert "arm.L" in str(error)

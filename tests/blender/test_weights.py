@@ -1,0 +1,234 @@
+"""What weights mean: closed forms of sag and free fall, monotonic lag and displacement, other frame rates."""
+
+import math
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from active_ragdoll.core.blender import build
+from active_ragdoll.core.ragdoll import drives
+
+SWEEP = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.0)
+G = 9.81
+
+
+def _empty(fps=24):
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    scene = bpy.context.scene
+    scene.render.fps, scene.render.fps_base = fps, 1.0
+    return scene
+
+
+def _weights(obj, rotation, translation):
+    obj.active_ragdoll.rotation_weight, obj.active_ragdoll.translation_weight = rotation, translation
+
+
+@pytest.mark.parametrize("weight", (0.9, 0.7, 0.5, 0.3, 0.2))
+def test_the_sag_under_gravity_is_force_over_stiffness(fresh_scene, weight):
+    """A body on a still target: m g = m w^2 x in the mean, so x = g / w^2 whatever its mass."""
+    heights = _hanging(weight)
+    assert heights[0] - heights[-144:].mean() == pytest.approx(G / drives.frequency(weight) ** 2, rel=0.05)
+
+
+@pytest.mark.parametrize("weight", (0.9, 0.7, 0.5, 0.3))
+def test_it_comes_to_rest(fresh_scene, weight):
+    """After ten seconds it does not swing by more than a tenth of its sag."""
+    heights = _hanging(weight)
+    assert np.ptp(heights[-48:]) < 0.1 * G / drives.frequency(weight) ** 2
+
+
+def _hanging(weight):
+    """Heights [m] of a body on a still target, which gravity begins to pull at the first frame, for 12 seconds."""
+    scene = _empty()
+    rigs.set_range(scene, 1, 24 * 12)
+    obj = rigs.chain(scene, 1)
+    build.build(obj, scene)
+    _weights(obj, 1.0, weight)
+    return np.array(rigs.play(scene, 1, 24 * 12, lambda: rigs.bodies(obj)[0, 2, 3]))
+
+
+def test_full_weight_carries_gravity_within_a_hundredth_of_a_millimetre(fresh_scene):
+    scene = _empty()
+    rigs.set_range(scene, 1, 48)
+    obj = rigs.chain(scene, 1)
+    build.build(obj, scene)
+    heights = np.array(rigs.play(scene, 1, 48, lambda: rigs.bodies(obj)[0, 2, 3]))
+    assert np.abs(heights - heights[0]).max() < 2e-5
+
+
+def test_weight_zero_falls_exactly_like_a_plain_body(fresh_scene):
+    scene = _empty()
+    rigs.set_range(scene, 1, 40)
+    obj = rigs.chain(scene, 1)
+    build.build(obj, scene)
+    _weights(obj, 0.0, 0.0)
+    limp = np.array(rigs.play(scene, 1, 40, lambda: rigs.bodies(obj)[0]))
+    body = obj.active_ragdoll.parts[0].body
+    mass, mesh = body.rigid_body.mass, [tuple(v.co) for v in body.data.vertices]
+    kind = body.rigid_body.collision_shape
+    damping = body.rigid_body.linear_damping, body.rigid_body.angular_damping
+
+    scene = _empty()
+    rigs.set_range(scene, 1, 40)
+    plain = rigs.box(scene, "Plain", (1, 1, 1), (0, 0, 0), mass=mass)
+    plain.data.clear_geometry()
+    plain.data.from_pydata(mesh, [], [])
+    plain.rigid_body.collision_shape = kind
+    plain.rigid_body.linear_damping, plain.rigid_body.angular_damping = damping
+    from mathutils import Matrix
+
+    plain.matrix_world = Matrix(limp[0].tolist())
+    scene.rigidbody_world.point_cache.frame_start, scene.rigidbody_world.point_cache.frame_end = 1, 40
+    free = np.array(rigs.play(scene, 1, 40, lambda: rigs.matrices([plain])[0]))
+    assert free[0, 2, 3] - free[-1, 2, 3] > 5.0
+    assert np.abs(limp - free).max() < 1e-5
+
+
+# ---- lag ----------------------------------------------------------------------------------------------------------
+
+
+def _lag(weight, kind):
+    """Mean error of the last second, weightless: of a turn [deg] at, or a ride [m] with, a steady acceleration."""
+    scene = _empty()
+    scene.gravity = (0.0, 0.0, 0.0)
+    last = 49
+    rigs.set_range(scene, 1, last)
+    obj = rigs.chain(scene, 1)
+    bone = obj.pose.bones["A"]
+    for frame in range(-3, last + 1):
+        t = max(frame - 1, 0) / 24.0
+        if kind == "rotation":
+            angle = 0.5 * 0.6 * t * t
+            bone.rotation_quaternion = (math.cos(angle / 2), 0.0, 0.0, math.sin(angle / 2))
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+        else:
+            obj.location.x = 0.5 * 1.0 * t * t
+            obj.keyframe_insert("location", frame=frame)
+    build.build(obj, scene)
+    _weights(obj, *((weight, 1.0) if kind == "rotation" else (1.0, weight)))
+    from active_ragdoll.core.blender.measure import Meter
+
+    meter = Meter(scene)
+    rigs.play(scene, 1, last, meter.after_frame)
+    found = meter.summary(0.99)
+    return found["orientation_error_deg" if kind == "rotation" else "position_error_m"]["mean"]
+
+
+@pytest.mark.parametrize("kind", ("rotation", "translation"))
+def test_lag_rises_as_the_weight_falls(fresh_scene, kind):
+    lags = [_lag(weight, kind) for weight in SWEEP]
+    print(kind, dict(zip(SWEEP, lags, strict=True)))
+    assert all(b > a for a, b in zip(lags[:-1], lags[1:], strict=True)), lags
+
+
+@pytest.mark.parametrize("kind", ("rotation", "translation"))
+def test_lag_is_continuous_at_both_ends(fresh_scene, kind):
+    limp, nearly_limp = _lag(0.0, kind), _lag(0.005, kind)
+    full, nearly_full = _lag(1.0, kind), _lag(0.995, kind)
+    assert nearly_limp == pytest.approx(limp, rel=0.03)
+    assert abs(nearly_full - full) < 0.03 * limp
+
+
+# ---- a blow -------------------------------------------------------------------------------------------------------
+
+
+def _displacement(weight):
+    """Peak displacement [m] of a weightless limb by a crate that a moving paddle pushes off at 2 m/s."""
+    scene = _empty()
+    scene.gravity = (0.0, 0.0, 0.0)
+    rigs.set_range(scene, 1, 72)
+    obj = rigs.chain(scene, 1, length=0.5, direction=(0, 0, 1), head=(0, 0, 0))
+    paddle = rigs.box(scene, "Paddle", (0.2, 0.2, 0.2), (-2, 0, 0.25), passive=True, kinematic=True)
+    rigs.key_locations(paddle, {1: (-1.6, 0, 0.25), 7: (-1.1, 0, 0.25), 8: (-1.1, 0, 0.25)})
+    crate = rigs.box(scene, "Crate", (0.2, 0.2, 0.2), (-1.0, 0, 0.25), mass=2.0)
+    build.build(obj, scene)
+    _weights(obj, weight, weight)
+    crate.rigid_body.linear_damping = 0.0
+    places = rigs.play(scene, 1, 72, lambda: np.concatenate([rigs.bodies(obj)[0, :3, 3], rigs.matrices([crate])[0, :3, 3]]))
+    places = np.array(places)
+    assert np.ptp(places[:, 3]) > 0.5, "the crate came"
+    return float(np.abs(places[:, 0] - places[0, 0]).max())
+
+
+def test_a_blow_displaces_more_as_the_weight_falls(fresh_scene):
+    found = [_displacement(weight) for weight in SWEEP]
+    print(dict(zip(SWEEP, found, strict=True)))
+    assert all(b > a for a, b in zip(found[:-1], found[1:], strict=True)), found
+    assert found[0] < 0.005 and found[-1] > 0.3
+
+
+# ---- frame rates --------------------------------------------------------------------------------------------------
+
+
+def _motion(fps, weights):
+    """Body places [k, m, 3] at every sixth of a second, of a swinging chain under gravity."""
+    scene = _empty(fps)
+    last = 1 + 2 * fps
+    rigs.set_range(scene, 1, last)
+    obj = rigs.chain(scene, 3)
+    swings = (("A", (0, 0, 1), 25.0, 0.8, 0.0), ("B", (1, 0, 0), 30.0, 1.0, 0.2), ("C", (0, 0, 1), 35.0, 0.7, 0.5))
+    rigs.swing(obj, 1, last, swings, fps)
+    build.build(obj, scene)
+    scene.rigidbody_world.substeps_per_frame = 240 // fps
+    _weights(obj, *weights)
+    places = rigs.play(scene, 1, last, lambda: rigs.bodies(obj)[:, :3, 3])
+    return np.array(places)[:: fps // 6]
+
+
+@pytest.mark.parametrize("weights", ((1.0, 1.0), (0.5, 0.5), (0.3, 0.3), (0.1, 0.1), (0.6, 0.0)))
+def test_other_frame_rates_give_the_same_motion(fresh_scene, weights):
+    """Within 5 % of the way that the bodies go."""
+    reference = _motion(24, weights)
+    way = np.abs(reference - reference[0]).max()
+    assert way > 0.1
+    for fps in (30, 60):
+        assert np.abs(_motion(fps, weights) - reference).max() < 0.05 * way, fps
+
+
+# ---- other settings of a bone -------------------------------------------------------------------------------------
+
+
+def test_weights_of_bone_and_character_multiply(fresh_scene):
+    """0.5 on the bone of a character at 0.6 sags like 0.3."""
+    scene = _empty()
+    rigs.set_range(scene, 1, 24 * 12)
+    obj = rigs.chain(scene, 1)
+    build.build(obj, scene)
+    _weights(obj, 1.0, 0.6)
+    obj.pose.bones["A"].active_ragdoll.translation_weight = 0.5
+    heights = np.array(rigs.play(scene, 1, 24 * 12, lambda: rigs.bodies(obj)[0, 2, 3]))
+    assert np.abs(heights - _hanging(0.3)).max() < 1e-5
+
+
+def test_a_force_limit_below_the_weight_lets_the_body_fall(fresh_scene):
+    """A drive of at most F falls with (m g - F) / m; Blender's own damping of 0.04 a second is left out."""
+    scene = _empty()
+    rigs.set_range(scene, 1, 25)
+    obj = rigs.chain(scene, 1)
+    obj.pose.bones["A"].active_ragdoll.linear_damping = 0.0
+    build.build(obj, scene)
+    mass = obj.active_ragdoll.parts[0].body.rigid_body.mass
+    obj.pose.bones["A"].active_ragdoll.max_force = 0.5 * mass * G
+    heights = rigs.play(scene, 1, 25, lambda: rigs.bodies(obj)[0, 2, 3])
+    assert heights[0] - heights[-1] == pytest.approx(0.5 * G / 2.0, rel=0.1)
+    obj.pose.bones["A"].active_ragdoll.max_force = 2.0 * mass * G
+    heights = rigs.play(scene, 1, 25, lambda: rigs.bodies(obj)[0, 2, 3])
+    assert heights[0] - heights[-1] < 0.05
+
+
+@pytest.mark.parametrize("mode", ("LIMP", "KINEMATIC"))
+def test_body_modes(fresh_scene, mode):
+    scene = _empty()
+    obj = rigs.swinging_human(scene, 1, 24)
+    expected = rigs.animation(obj, (24,))[24]
+    build.build(obj, scene)
+    _weights(obj, *((1.0, 1.0) if mode == "LIMP" else (0.0, 0.0)))
+    for bone in obj.pose.bones:
+        bone.active_ragdoll.body_mode = mode
+    rigs.play(scene, 1, 24)
+    distance = np.linalg.norm(rigs.pose(obj)[:, :3, 3] - expected[:, :3, 3], axis=1)
+    if mode == "LIMP":
+        assert distance.min() > 1.0
+    else:
+        assert distance.max() < 1e-4
