@@ -6,7 +6,7 @@ from bpy.props import IntProperty
 from ..core.blender import pipeline, simulate, world
 from ..core.blender.runtime import STATE
 from ..core.errors import RagdollError
-from .character import refuse
+from .character import active_ragdoll, refuse
 from .stepping import SteppingOperator, choose_range, redraw
 
 SKIP = {"SKIP_SAVE"}  # the next call means the shot's range again
@@ -29,6 +29,9 @@ class ACTIVE_RAGDOLL_OT_simulate(SteppingOperator, bpy.types.Operator):
         scene = context.scene
         if scene is None or scene.active_ragdoll.source is None:
             return refuse(cls, "Build a ragdoll first")
+        mine = active_ragdoll(context)
+        if mine is not None and mine.active_ragdoll.muted and not pipeline.active_ragdolls(scene):
+            return refuse(cls, "The result is baked: revert the bake first")
         return True
 
     def prepare(self, context):

@@ -191,9 +191,11 @@ def _link_rigid_body(scene, obj):
     return obj.rigid_body
 
 
-def _helper(name, data, collection):
+def _helper(name, data, collection, *, shown=False):
+    """A helper object. Only bodies are shown in the viewport; what is hidden is evaluated all the same."""
     helper = bpy.data.objects.new(name, data)
     helper.hide_render = True
+    helper.hide_viewport = not shown
     helper.hide_select = True
     helper.rotation_mode = "QUATERNION"
     collection.objects.link(helper)
@@ -222,7 +224,7 @@ def _bodies(obj, scene, pose, plan, masses):
         offset = np.linalg.inv(bind) @ body_bind
 
         mesh = body_meshes.make(f"{obj.name} {name}", plan.kinds[i], plan.half[i])
-        body = _helper(f"{obj.name} {name} Body", mesh, settings.bodies)
+        body = _helper(f"{obj.name} {name} Body", mesh, settings.bodies, shown=True)
         body.matrix_basis = Matrix(body_bind.tolist())
         body.display_type = "WIRE"
         rigid_body = _link_rigid_body(scene, body)
@@ -240,7 +242,6 @@ def _bodies(obj, scene, pose, plan, masses):
 
         target = _helper(f"{obj.name} {name} Target", small, settings.targets)
         target.matrix_basis = Matrix(body_bind.tolist())
-        target.hide_viewport = False
         target.display_type = "BOUNDS"
         kinematic = _link_rigid_body(scene, target)
         kinematic.type = "PASSIVE"

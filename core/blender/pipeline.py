@@ -133,7 +133,7 @@ def start(scene, clock) -> Run:
             _place(run, scene, "targets", pose)
             if pose is not wanted:
                 scene.frame_set(first - 1)
-        scene.frame_current = first
+        _stand_at(scene, first)
     finally:
         STATE.busy = was_busy
     run.command = run.wanted = run.body = wanted
@@ -141,6 +141,17 @@ def start(scene, clock) -> Run:
     _read_settings(run, scene)
     run.reached = first
     return run
+
+
+def _stand_at(scene, frame: int) -> None:
+    """Set the frame about to be shown; by default the property does not go below 0, which `frame_set` does."""
+    preferences = bpy.context.preferences.edit
+    before = preferences.use_negative_frames
+    if frame < 0 and not before:
+        preferences.use_negative_frames = True
+    scene.frame_current = frame
+    if preferences.use_negative_frames != before:
+        preferences.use_negative_frames = before
 
 
 def release(run: Run, scene) -> None:
@@ -500,15 +511,18 @@ def _write_own(constraints, name: str, value) -> None:
     constraints.foreach_set(name, values)
 
 
-def _damping(gain, stiffness, scale):
+def _damping(gain, stiffness, weight, scale):
     """Stiffness and Blender's damping value that give Bullet's spring motor a rate [1/s].
 
     The motor's velocity is ``steps * (1 - damping) / iterations * stiffness * error``; 1 - damping is a whole
-    number of single-precision steps, so the stiffness is moved to where the rate comes out right.
+    number of single-precision steps, so the stiffness is moved to where the rate comes out right. It cannot exceed 1
+    either: bodies too light for that (a character a tenth of a man) get the stiffness that the rate takes, fading with
+    the weight, so that at weight 1 they follow as well as heavy ones.
 
     Args:
-        gain [1/s], stiffness [N/m or N m/rad], scale: iterations / steps per second [s].
+        gain [1/s], stiffness [N/m or N m/rad], weight [0..1], scale: iterations / steps per second [s].
     """
+    stiffness = np.maximum(stiffness, gain * scale * weight**4)
     wanted = np.where(stiffness > 0.0, gain * scale / np.maximum(stiffness, 1e-30), 1.0)
     whole = np.clip(np.round(wanted / FLOAT_STEP), 1.0, 1.0 / FLOAT_STEP)
     exact = np.where(wanted < 1.0, gain * scale / (whole * FLOAT_STEP), stiffness)
@@ -530,7 +544,7 @@ def _write_gains(run: Run, scene, steps_per_second: float) -> None:
         cosine = 0.5 * (np.einsum("mij,mij->m", run.body[:, :3, :3], run.command[:, :3, :3]) - 1.0)
         stiffness_a = drives.capped(stiffness_a, run.max_torque, np.arccos(np.clip(cosine, -1.0, 1.0)))
     scale = scene.rigidbody_world.solver_iterations / steps_per_second
-    gains = np.stack([*_damping(rate_l, stiffness_l, scale), *_damping(rate_a, stiffness_a, scale)], axis=1)
+    gains = np.stack([*_damping(rate_l, stiffness_l, translation, scale), *_damping(rate_a, stiffness_a, rotation, scale)], axis=1)
     changed = np.any(gains != run.gains, axis=1)
     if not changed.any():
         return

@@ -125,6 +125,9 @@ def _groups(world) -> dict:
 
 
 def _values(group) -> dict:
+    if isinstance(group, bpy.types.PointCache):
+        # Only its range: writing its file settings looks for files of a world that has no name yet, and crashes.
+        return {name: getattr(group, name) for name in ("frame_start", "frame_end")}
     properties = (p for p in group.bl_rna.properties if not p.is_readonly and p.identifier != "rna_type")
     return {p.identifier: getattr(group, p.identifier) for p in properties}
 

@@ -7,8 +7,8 @@ towards the target at the velocity ``rate * error`` relative to the target's own
 * the frequency w of the spring that the force cap amounts to (stiffness = mass w^2, or inertia w^2), 0 at weight 0
   and beyond what any load can bend at weight 1: a load F displaces the body by F / (m w^2), a blow of velocity v
   by about v / w, an acceleration a of the target by a / w^2. All three rise monotonically as the weight falls.
-* the rate, the share of the error closed per second. It stays below w: with force to spare, the approach is an
-  exponential without overshoot.
+* the rate, the share of the error closed per second. It stays at half of w or less: the approach is an exponential
+  without overshoot.
 
 Both are per second, so that another frame rate gives the same motion.
 """
@@ -32,10 +32,13 @@ def frequency(weight):
 
 
 def rate(weight):
-    """Share of the error closed per second [1/s]; below the frequency, at most `FULL_RATE`."""
-    omega = frequency(weight)
-    limit = FULL_RATE / (1.0 - FULL_RATE / FULL_FREQUENCY)
-    return omega / (1.0 + omega / limit)
+    """Share of the error closed per second [1/s]: half the frequency, which is critical damping, at most `FULL_RATE`.
+
+    Faster, the servo would brake only at the edge of its force, and a weak one would resonate with the animation.
+    """
+    half = 0.5 * frequency(weight)
+    limit = FULL_RATE / (1.0 - FULL_RATE / (0.5 * FULL_FREQUENCY))
+    return half / (1.0 + half / limit)
 
 
 def servo(weight, inertia, steps_per_second):
@@ -106,11 +109,25 @@ def within_reach(body, target, rates, seconds):
         return target
     closed = -np.expm1(-rates[far] * seconds)
     reach = np.minimum(MAX_ERROR, MAX_ERROR_PER_SECOND * seconds / np.maximum(closed, 1e-9))
-    start = quaternion.from_matrix(body[far, :3, :3])
-    end = quaternion.from_matrix(target[far, :3, :3])
-    share = np.minimum(reach / quaternion.angle_between(start, end), 1.0)
+    reach = np.minimum(reach, np.arccos(np.clip(cosine[far], -1.0, 1.0)))
     result = target.copy()
-    result[far, :3, :3] = quaternion.to_matrix(quaternion.slerp(start, end, share))
+    result[far, :3, :3] = _turned_towards(body[far, :3, :3], target[far, :3, :3], reach)
+    return result
+
+
+def _turned_towards(start, end, angles):
+    """Rotations [k, 3, 3] by `angles` [k] from start towards end on the shortest arc (Rodrigues' formula)."""
+    way = end @ start.transpose(0, 2, 1)
+    twist = way - way.transpose(0, 2, 1)
+    length = np.sqrt(0.5 * np.einsum("kij,kij->k", twist, twist))
+    axis = twist / np.maximum(length, 1e-12)[:, None, None]
+    sine, cosine = np.sin(angles)[:, None, None], np.cos(angles)[:, None, None]
+    result = (_IDENTITY + sine * axis + (1.0 - cosine) * (axis @ axis)) @ start
+    opposite = np.flatnonzero(length < 1e-3)  # half a turn: the axis does not show in the antisymmetric part
+    if len(opposite):
+        first, second = quaternion.from_matrix(start[opposite]), quaternion.from_matrix(end[opposite])
+        share = angles[opposite] / np.maximum(quaternion.angle_between(first, second), 1e-9)
+        result[opposite] = quaternion.to_matrix(quaternion.slerp(first, second, np.minimum(share, 1.0)))
     return result
 
 

@@ -15,6 +15,7 @@ RADIUS_AT_ROOT = 0.062  # of the extent, falling with depth^1.1 as in a publishe
 RADIUS_PER_DEPTH = 0.005
 RADIUS_MIN = 0.012
 RADIUS_OF_LENGTH = (0.10, 0.45)  # a limb is never thinner or stouter than this share of its length
+GRANDPARENT_ROOM = 1.5  # a grandparent nearer than this times the two radii is told apart, as a parent is
 GAP = 0.98  # shapes of bones that are not joined keep 2 % of their distance as a gap
 
 
@@ -370,14 +371,14 @@ def _separate(plan):
     first, second = np.triu_indices(count, 1)
     joined = (plan.parents[first] == second) | (plan.parents[second] == first)
     first, second = first[~joined], second[~joined]
+    if not len(first):
+        return
     for _round in range(4):
         start, end, radius = _as_capsules(plan)
-        if not len(first):
-            return
         distance = segment_distances(start[first], end[first], start[second], end[second])
         room = GAP * distance / np.maximum(radius[first] + radius[second], 1e-12)
         if np.all(room >= 1.0):
-            return
+            break
         factor = np.ones(count)
         useful = (room < 1.0) & (room > 0.6)  # less than that would make sticks of them
         np.minimum.at(factor, first[useful], room[useful])
@@ -390,5 +391,8 @@ def _separate(plan):
                 plan.half[i, :2] *= factor[i]
     start, end, radius = _as_capsules(plan)
     distance = segment_distances(start[first], end[first], start[second], end[second])
-    overlap = distance < radius[first] + radius[second]
+    # A body next to its grandparent (thigh and pelvis, with a stub between them) meets it whenever the joints bend.
+    grand = np.where(plan.parents >= 0, plan.parents[plan.parents], -1)
+    near = (grand[first] == second) | (grand[second] == first)
+    overlap = distance < (radius[first] + radius[second]) * np.where(near, GRANDPARENT_ROOM, 1.0)
     plan.no_collide = [(int(i), int(j)) for i, j in zip(first[overlap], second[overlap], strict=True)]

@@ -79,9 +79,7 @@ def chain(scene, count: int = 3, length: float = 0.4, direction=(1.0, 0.0, 0.0),
     step = Vector(direction).normalized() * length
     names = [chr(ord("A") + i) for i in range(count)]
     places = [Vector(head) + step * i for i in range(count + 1)]
-    table = {
-        name: (places[i], places[i + 1], names[i - 1] if i else None) for i, name in enumerate(names)
-    }
+    table = {name: (places[i], places[i + 1], names[i - 1] if i else None) for i, name in enumerate(names)}
     return armature(scene, table, "Chain")
 
 
@@ -125,7 +123,7 @@ _SWINGS = (
 
 
 def swing(obj, first: int, last: int, swings=_SWINGS, fps: float = FPS) -> None:
-    """Key sine swings from `first` - 4 on: (bone, axis in its frame, amplitude [deg], frequency [Hz], phase [turns])."""
+    """Key sine swings from `first` - 4 on: bone, axis in its frame, amplitude [deg], frequency [Hz], phase [turns]."""
     for name, axis, amplitude, frequency, phase in swings:
         bone = obj.pose.bones[name]
         bone.rotation_mode = "QUATERNION"
@@ -298,5 +296,15 @@ def counts() -> dict:
     """How many of everything the file holds."""
     return {
         name: len(getattr(bpy.data, name))
-        for name in ("objects", "meshes", "armatures", "collections", "scenes", "actions", "worlds", "curves", "node_groups")
+        for name in (
+            "objects",
+            "meshes",
+            "armatures",
+            "collections",
+            "scenes",
+            "actions",
+            "worlds",
+            "curves",
+            "node_groups",
+        )
     }

@@ -5,10 +5,11 @@ import math
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix
+
 import rigs
 from active_ragdoll.core.blender import build, remove, simulate, world
 from active_ragdoll.core.blender.runtime import STATE
-from mathutils import Matrix
 
 # ---- every rig of the test data -----------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 import bpy
 import numpy as np
 import pytest
+
 import rigs
 from active_ragdoll.core.blender import build, remove, simulate
 from active_ragdoll.core.errors import RagdollError

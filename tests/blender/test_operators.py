@@ -189,8 +189,9 @@ def test_bake_and_revert(arm, scene):
     np.testing.assert_allclose(played(arm, scene), simulated, atol=1e-4 * 1.5)  # 1e-4 of the arm's height
     with pytest.raises(RuntimeError, match="revert the bake first"):
         OPERATORS.bake()
-    with pytest.raises(RuntimeError, match="revert the bake first"):
-        OPERATORS.build()
+    for operator in (OPERATORS.build, OPERATORS.simulate):
+        with pytest.raises(RuntimeError, match="revert the bake first"):
+            operator()
     assert OPERATORS.revert_bake() == {"FINISHED"}
     assert arm.animation_data.action == old
     with pytest.raises(RuntimeError, match="Nothing is baked"):
@@ -384,3 +385,16 @@ def test_operators_on_characters_of_others(fresh_scene, name):
     assert obj.active_ragdoll.state == "BAKED"
     assert OPERATORS.revert_bake() == {"FINISHED"}
     assert OPERATORS.remove() == {"FINISHED"}
+
+
+def test_edited_masses_of_a_loaded_file_are_built_before_the_bake(arm, scene, tmp_path):
+    OPERATORS.build()
+    OPERATORS.simulate()
+    path = str(tmp_path / "cached.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    obj = bpy.data.objects["Arm"]
+    assert obj.active_ragdoll.state == "CACHED"
+    obj.pose.bones[ARM].active_ragdoll.mass = 7.5
+    assert OPERATORS.bake() == {"FINISHED"}
+    assert {part.bone: part.body.rigid_body.mass for part in obj.active_ragdoll.parts}[ARM] == 7.5

@@ -3,10 +3,11 @@
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix
+
 import rigs
 from active_ragdoll.core.blender import build, handlers, simulate
 from active_ragdoll.core.blender.runtime import STATE
-from mathutils import Matrix
 
 FIRST, LAST = 5, 44
 

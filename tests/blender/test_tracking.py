@@ -3,9 +3,10 @@
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix
+
 import rigs
 from active_ragdoll.core.blender import build
-from mathutils import Matrix
 
 CLIPS = ("01_01.bvh", "Knight.glb", "run.fbx")
 LONGEST = 120  # frames of a clip that are looked at
@@ -48,9 +49,7 @@ def test_rotation_alone_keeps_the_pose_in_free_fall(data_dir, name):
 
 def test_three_runs_are_identical_bit_for_bit(data_dir):
     rig = _built(data_dir, "01_01.bvh", (0.4, 0.3), longest=60)
-    runs = [
-        np.array(rigs.play(rig.scene, rig.first, rig.last, lambda: rigs.bodies(rig.obj))) for _ in range(3)
-    ]
+    runs = [np.array(rigs.play(rig.scene, rig.first, rig.last, lambda: rigs.bodies(rig.obj))) for _ in range(3)]
     assert np.array_equal(runs[0], runs[1])
     assert np.array_equal(runs[0], runs[2])
 

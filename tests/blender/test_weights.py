@@ -1,10 +1,12 @@
 """What weights mean: closed forms of sag and free fall, monotonic lag and displacement, other frame rates."""
 
+import itertools
 import math
 
 import bpy
 import numpy as np
 import pytest
+
 import rigs
 from active_ragdoll.core.blender import build
 from active_ragdoll.core.ragdoll import drives
@@ -119,7 +121,7 @@ def _lag(weight, kind):
 def test_lag_rises_as_the_weight_falls(fresh_scene, kind):
     lags = [_lag(weight, kind) for weight in SWEEP]
     print(kind, dict(zip(SWEEP, lags, strict=True)))
-    assert all(b > a for a, b in zip(lags[:-1], lags[1:], strict=True)), lags
+    assert all(b > a for a, b in itertools.pairwise(lags)), lags
 
 
 @pytest.mark.parametrize("kind", ("rotation", "translation"))
@@ -145,7 +147,9 @@ def _displacement(weight):
     build.build(obj, scene)
     _weights(obj, weight, weight)
     crate.rigid_body.linear_damping = 0.0
-    places = rigs.play(scene, 1, 72, lambda: np.concatenate([rigs.bodies(obj)[0, :3, 3], rigs.matrices([crate])[0, :3, 3]]))
+    places = rigs.play(
+        scene, 1, 72, lambda: np.concatenate([rigs.bodies(obj)[0, :3, 3], rigs.matrices([crate])[0, :3, 3]])
+    )
     places = np.array(places)
     assert np.ptp(places[:, 3]) > 0.5, "the crate came"
     return float(np.abs(places[:, 0] - places[0, 0]).max())
@@ -154,7 +158,7 @@ def _displacement(weight):
 def test_a_blow_displaces_more_as_the_weight_falls(fresh_scene):
     found = [_displacement(weight) for weight in SWEEP]
     print(dict(zip(SWEEP, found, strict=True)))
-    assert all(b > a for a, b in zip(found[:-1], found[1:], strict=True)), found
+    assert all(b > a for a, b in itertools.pairwise(found)), found
     assert found[0] < 0.005 and found[-1] > 0.3
 
 
