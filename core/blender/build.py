@@ -116,7 +116,7 @@ def _build(obj, scene, bones, notes) -> Built:
     plan = shapes.plan_bodies(
         pose.heads, pose.tails, pose.matrices[:, :3, :3], pose.parents, chosen, kinds, vertices, pose.axes
     )
-    settings.height = shapes.extent(np.concatenate([pose.heads[chosen], pose.tails[chosen]]), pose.axes)
+    settings.height = shapes.height(pose.heads, pose.tails, chosen, pose.axes)
     settings.built_scale = float(np.mean(np.linalg.norm(to_world[:3, :3], axis=0)))
     for index, bone in enumerate(obj.pose.bones):
         bone.active_ragdoll.simulate = bool(chosen[index])

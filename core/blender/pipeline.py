@@ -307,7 +307,8 @@ def _check_parts(obj) -> None:
                 raise RagdollError(f"The {kind} of bone '{part.bone}' of '{obj.name}' was deleted: build the ragdoll anew")
         if part.body.rigid_body is None or part.target.rigid_body is None:
             raise RagdollError(f"The body of bone '{part.bone}' of '{obj.name}' is no rigid body: build the ragdoll anew")
-    if settings.physics_armature is None:
+    physics = settings.physics_armature
+    if physics is None or physics.name not in settings.scene.objects:
         raise RagdollError(f"The physics armature of '{obj.name}' was deleted: build the ragdoll anew")
     inside = {len(settings.parts), len(settings.bodies.objects), len(settings.targets.objects)}
     if len(inside) != 1:

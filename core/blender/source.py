@@ -53,6 +53,7 @@ def copy_of(obj, name: str):
     if copy.override_library is not None:
         copy.make_local(clear_liboverride=True)
     copy.name = name
+    copy.hide_viewport = False  # what is disabled in viewports is not evaluated
     settings = copy.active_ragdoll
     settings.parts.clear()
     for pointer in _OWN:

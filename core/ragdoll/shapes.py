@@ -11,7 +11,7 @@ import numpy as np
 CAPSULE, BOX, SPHERE = "CAPSULE", "BOX", "SPHERE"
 
 MIN_SIZE = 0.035  # of the character's extent: smaller bones (finger joints) are merged into their parent
-RADIUS_AT_ROOT = 0.062  # of the extent, falling with depth^1.1 as in a published PhysX ragdoll write-up
+RADIUS_AT_ROOT = 0.055  # of the extent, falling with depth^1.1 as in a published PhysX ragdoll write-up
 RADIUS_PER_DEPTH = 0.005
 RADIUS_MIN = 0.012
 RADIUS_OF_LENGTH = (0.10, 0.45)  # a limb is never thinner or stouter than this share of its length
@@ -58,6 +58,14 @@ def extent(points: np.ndarray, axes: np.ndarray | None = None) -> float:
     """
     points = points if axes is None else points @ axes
     return float(np.max(np.ptp(points, axis=0))) if len(points) else 0.0
+
+
+def height(heads, tails, simulated, axes=None) -> float:
+    """Extent [m] of the simulated bones: their joints, and their tails where they are drawn at a plausible length."""
+    size = extent(heads[simulated], axes)
+    drawn = np.linalg.norm(tails - heads, axis=1)
+    meant = simulated & (drawn <= max(0.15 * size, 1e-9)) if size > 0.0 else simulated
+    return extent(np.concatenate([heads[simulated], tails[meant]]), axes)
 
 
 def depths(parents: np.ndarray) -> np.ndarray:
@@ -140,7 +148,7 @@ def plan_bodies(heads, tails, rotations, parents, simulated, kinds=None, vertice
     count = len(parents)
     kinds = kinds or ["AUTO"] * count
     vertices = vertices or [None] * count
-    size_of_all = extent(np.concatenate([heads[simulated], tails[simulated]]), axes)
+    size_of_all = height(heads, tails, simulated, axes)
     depth = depths(parents)
     ancestors = nearest_ancestors(parents, simulated)
     bones = np.flatnonzero(simulated)

@@ -25,7 +25,6 @@ def test_a_helper_deleted_by_hand(fresh_scene, what, when):
     bone = settings.parts[4].bone
     with bpy.context.temp_override(selected_objects=[helper], active_object=helper):
         bpy.ops.object.delete()
-    assert (bone and not settings.parts[4].body) or what != "body"
     for frame in (9, 10, 1, 2, 3):
         scene.frame_set(frame)
     text = STATE.messages.get(obj.name, "")
