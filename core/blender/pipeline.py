@@ -116,6 +116,7 @@ def start(scene, clock) -> Run:
 
     was_busy, STATE.busy = STATE.busy, True
     try:
+        _carry_settings(run)
         clock("source", _evaluate_source, run, scene, first + 1)
         coming = _wanted(run)
         clock("source", _evaluate_source, run, scene, first)
@@ -171,6 +172,15 @@ def _evaluate_source(run: Run, scene, frame: int) -> None:
     run.source_graph = hidden.view_layers[0].depsgraph
 
 
+def _carry_settings(run: Run) -> None:
+    """Edited settings that are not keyed go to the source, which is where those of keyed characters are read."""
+    if not run.settings_dirty:
+        return
+    for character in run.characters:
+        if character.keyed:
+            source.copy_settings(character.obj, character.source, character.bones)
+
+
 def step(run: Run, scene, clock) -> None:
     """Prepare the next frame: pose of the source, place of the targets, gains of the drives.
 
@@ -178,6 +188,7 @@ def step(run: Run, scene, clock) -> None:
         RagdollError: a body was deleted or has left all bounds.
     """
     frame = scene.frame_current
+    _carry_settings(run)
     clock("source", _evaluate_source, run, scene, frame)
     _show_physics(run, scene, True)
     _read_settings(run, scene)
@@ -280,7 +291,10 @@ def _gather(run: Run, scene) -> None:
     run.masses = np.array([part.body.rigid_body.mass for part in parts])
     run.inertia = np.array([part.inertia for part in parts])
     run.kinematic = np.zeros(begin, dtype=bool)
-    run.gains = np.full((begin, 4), np.nan)  # unlike anything: the first step writes them all
+    run.own_damping = np.array([(p.body.rigid_body.linear_damping, p.body.rigid_body.angular_damping) for p in parts])
+    run.gains = np.full((begin, 6), np.nan)  # unlike anything: the first step writes them all
+    run.distance = np.zeros(begin)
+    run.arms = np.sqrt(run.inertia / np.maximum(run.masses, 1e-12))  # how far out the masses are that gravity turns
     run.gains_dirty = True
     run.limited = run.any_kinematic = False
     run.offsets = np.concatenate([c.offsets for c in run.characters])
@@ -531,6 +545,7 @@ def _damping(gain, stiffness, weight, scale):
 
 
 def _write_gains(run: Run, scene, steps_per_second: float) -> None:
+    fps = scene.render.fps / scene.render.fps_base
     if not run.gains_dirty and not run.limited:
         return
     run.gains_dirty = False
@@ -540,12 +555,21 @@ def _write_gains(run: Run, scene, steps_per_second: float) -> None:
     stiffness_l, rate_l = drives.servo(translation, run.masses, steps_per_second)
     stiffness_a, rate_a = drives.servo(rotation, run.inertia, steps_per_second)
     if run.limited:
+        # A capped body falls behind during the frame: by as much again as in the last one.
         distance = np.linalg.norm(run.command[:, :3, 3] - run.body[:, :3, 3], axis=1)
-        stiffness_l = drives.capped(stiffness_l, run.max_force, distance)
+        distance, run.distance = distance + np.maximum(distance - run.distance, 0.0), distance
+        fall = 0.5 * max(scene.gravity.length, 1e-6) * (1.0 / fps) ** 2
+        stiffness_l = drives.capped(stiffness_l, run.max_force, distance, fall)
         cosine = 0.5 * (np.einsum("mij,mij->m", run.body[:, :3, :3], run.command[:, :3, :3]) - 1.0)
-        stiffness_a = drives.capped(stiffness_a, run.max_torque, np.arccos(np.clip(cosine, -1.0, 1.0)))
+        angle = np.arccos(np.clip(cosine, -1.0, 1.0))
+        stiffness_a = drives.capped(stiffness_a, run.max_torque, angle, fall / run.arms)
     scale = scene.rigidbody_world.solver_iterations / steps_per_second
-    gains = np.stack([*_damping(rate_l, stiffness_l, translation, scale), *_damping(rate_a, stiffness_a, rotation, scale)], axis=1)
+    drags = [
+        1.0 - (1.0 - run.own_damping[:, i]) * np.exp(-drives.drag(weight))
+        for i, weight in enumerate((translation, rotation))
+    ]
+    servos = *_damping(rate_l, stiffness_l, translation, scale), *_damping(rate_a, stiffness_a, rotation, scale)
+    gains = np.stack([*servos, *drags], axis=1)
     changed = np.any(gains != run.gains, axis=1)
     if not changed.any():
         return
@@ -557,7 +581,9 @@ def _write_gains(run: Run, scene, steps_per_second: float) -> None:
         targets = character.targets.objects
         for i in rows:
             constraint = targets[int(i)].evaluated_get(graph).rigid_body_constraint
-            linear, linear_damping, angular, angular_damping = gains[character.rows.start + i].tolist()
+            linear, linear_damping, angular, angular_damping, *drag = gains[character.rows.start + i].tolist()
+            body = character.bodies.objects[int(i)].evaluated_get(graph).rigid_body
+            body.linear_damping, body.angular_damping = drag
             constraint.enabled = linear > 0.0 or angular > 0.0
             for axis in "xyz":
                 setattr(constraint, f"spring_stiffness_{axis}", linear)

@@ -173,7 +173,9 @@ class ActiveRagdollObject(bpy.types.PropertyGroup):
     muted: BoolProperty(options=FIXED, description="The result is baked to keyframes")
     layout_changed: BoolProperty(options=FIXED, description="Settings changed that need a new build")
     cache_outdated: BoolProperty(options=FIXED, description="Settings changed since the cache was made")
-    parts: CollectionProperty(type=ActiveRagdollPart, options=FIXED)
+    parts: CollectionProperty(
+        type=ActiveRagdollPart, options=FIXED, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
+    )
     collection: PointerProperty(type=bpy.types.Collection, options=FIXED)
     bodies: PointerProperty(type=bpy.types.Collection, options=FIXED)
     targets: PointerProperty(type=bpy.types.Collection, options=FIXED)

@@ -99,6 +99,24 @@ def refresh(obj) -> None:
         bpy.data.objects.remove(old)
 
 
+KEYABLE = ("rotation_weight", "translation_weight", "physics_blend")
+KEYABLE_ON_BONES = ("rotation_weight", "translation_weight", "body_mode", "max_torque", "max_force")
+
+
+def copy_settings(obj, copy, bones) -> None:
+    """Let a source have the character's settings that can be keyed; keys overrule them when it is evaluated.
+
+    Args:
+        bones: indices of the simulated bones.
+    """
+    for name in KEYABLE:
+        setattr(copy.active_ragdoll, name, getattr(obj.active_ragdoll, name))
+    for i in bones:
+        mine, its = obj.pose.bones[int(i)].active_ragdoll, copy.pose.bones[int(i)].active_ragdoll
+        for name in KEYABLE_ON_BONES:
+            setattr(its, name, getattr(mine, name))
+
+
 def followers(obj) -> list[str]:
     """Bones without a body that rig constraints would hold back: they take their local animation from the source."""
     return json.loads(obj.active_ragdoll.followers or "[]")

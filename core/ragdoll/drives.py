@@ -18,10 +18,14 @@ import numpy as np
 from .. import quaternion
 
 REFERENCE_FREQUENCY = 2.0 * np.pi * 2.0  # [rad/s] at weight 1/2: the 2 Hz default of Jolt's motors
-FULL_FREQUENCY = 1000.0  # [rad/s] at weight 1: gravity displaces a body by 0.01 mm
+FULL_FREQUENCY = 1000.0  # [rad/s] at weight 1: gravity displaces a body by 0.01 mm, the solver by less than 0.1
 FULL_RATE = 120.0  # [1/s] at weight 1; measured best for the usual 240 steps a second
 MAX_ERROR_PER_SECOND = np.radians(60.0) * 24.0  # [rad/s] fastest way back of a strong servo
 MAX_ERROR = np.radians(60.0)  # [rad] farthest a target runs ahead of its body: well inside the 90 degrees where the servo's three axes degenerate
+
+
+DRAG_RATIO = 0.15  # damping ratio of a soft body's swing about where its load holds it
+STIFF = 50.0  # [rad/s] beyond it the swing is too small to matter
 
 
 def frequency(weight):
@@ -39,6 +43,17 @@ def rate(weight):
     half = 0.5 * frequency(weight)
     limit = FULL_RATE / (1.0 - FULL_RATE / (0.5 * FULL_FREQUENCY))
     return half / (1.0 + half / limit)
+
+
+def drag(weight):
+    """Damping of a body's motion [1/s] that comes with a weight.
+
+    The servo brakes only what is faster than its rate: a body that hangs in its spring under a load would swing for
+    ever below that. Bullet's own damping ends it, at any frame rate; it fades where the spring is stiff, and at weight
+    0, where the body is free.
+    """
+    omega = frequency(weight)
+    return 2.0 * DRAG_RATIO * omega / (1.0 + (omega / STIFF) ** 4)
 
 
 def servo(weight, inertia, steps_per_second):
@@ -152,7 +167,11 @@ def carried_inertia(masses, centers, joints, parents, own):
     return carried
 
 
-def capped(stiffness, largest, error):
-    """Stiffness [m] of which ``stiffness * error`` stays within `largest` [m]; 0 in `largest` is no limit."""
-    limit = np.where(largest > 0.0, largest / np.maximum(error, 1e-9), np.inf)
+def capped(stiffness, largest, error, least):
+    """Stiffness [m] of which ``stiffness * error`` stays within `largest` [m]; 0 in `largest` is no limit.
+
+    `least` is the error that gravity alone makes in a frame: from a smaller one the force is not told apart from one
+    without limit before the frame is over.
+    """
+    limit = np.where(largest > 0.0, largest / np.maximum(error, least), np.inf)
     return np.minimum(stiffness, limit)
