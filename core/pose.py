@@ -172,9 +172,7 @@ def model_to_local_rotations(skeleton: Skeleton, rotations_ms: ArrayLike) -> np.
     roots = skeleton.root_count
     rotations_ls = rotations.copy()
     parents = rotations[..., skeleton.parents[roots:], :]
-    rotations_ls[..., roots:, :] = quaternion.multiply(
-        quaternion.conjugate(parents), rotations[..., roots:, :]
-    )
+    rotations_ls[..., roots:, :] = quaternion.multiply(quaternion.conjugate(parents), rotations[..., roots:, :])
     return rotations_ls
 
 
@@ -218,9 +216,7 @@ def model_to_local_matrices(skeleton: Skeleton, matrices_ms: ArrayLike) -> np.nd
     return matrices_ls
 
 
-def compose_matrices(
-    positions: ArrayLike, rotations: ArrayLike, scales: ArrayLike | None = None
-) -> np.ndarray:
+def compose_matrices(positions: ArrayLike, rotations: ArrayLike, scales: ArrayLike | None = None) -> np.ndarray:
     """Matrices [..., 4, 4] = translation * rotation * scale from [..., 3], [..., 4] and [..., 3] or None."""
     positions = np.asarray(positions)
     linear = quaternion.to_matrix(rotations)
@@ -263,9 +259,7 @@ def _unit_or_zero(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.where(length == 0, 1, length)
 
 
-def _checked(
-    name: str, values: ArrayLike, skeleton: Skeleton, trailing: tuple[int, ...] | None
-) -> np.ndarray:
+def _checked(name: str, values: ArrayLike, skeleton: Skeleton, trailing: tuple[int, ...] | None) -> np.ndarray:
     """As float32 or float64 array of shape [..., n, *trailing]; None: one axis of any length."""
     array = np.asarray(values)
     if array.dtype != np.float32 and array.dtype != np.float64:
@@ -273,11 +267,7 @@ def _checked(
     count = len(skeleton.names)
     axes = 1 if trailing is None else len(trailing)
     shape = array.shape
-    if (
-        len(shape) <= axes
-        or shape[-axes - 1] != count
-        or (trailing is not None and shape[-axes:] != trailing)
-    ):
+    if len(shape) <= axes or shape[-axes - 1] != count or (trailing is not None and shape[-axes:] != trailing):
         expected = ", ".join(["...", str(count), *("c" if trailing is None else map(str, trailing))])
         raise PoseError(f"{name} must have the shape [{expected}] for {count} bones, got {list(shape)}")
     return array
@@ -287,9 +277,7 @@ def _common(
     named: list[tuple[str, ArrayLike | None, int]], skeleton: Skeleton
 ) -> tuple[list[np.ndarray | None], tuple[int, ...]]:
     """Check the arrays and give them one type; also returns their common leading axes."""
-    arrays = [
-        None if values is None else _checked(name, values, skeleton, (size,)) for name, values, size in named
-    ]
+    arrays = [None if values is None else _checked(name, values, skeleton, (size,)) for name, values, size in named]
     given = [array for array in arrays if array is not None]
     try:
         lead = np.broadcast_shapes(*(array.shape[:-2] for array in given))

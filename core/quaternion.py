@@ -226,9 +226,7 @@ def shortest_arc(u: ArrayLike, v: ArrayLike) -> np.ndarray:
     axis = np.where(has_axis[..., None], axis, some_perpendicular)
     axis, _ = _unit(axis - u * np.sum(u * axis, axis=-1, keepdims=True))
     # Half the angle has the cosine |u + v| / 2 and the sine |u - v| / 2.
-    q = np.concatenate(
-        [0.5 * _length(total)[..., None], 0.5 * _length(difference)[..., None] * axis], axis=-1
-    )
+    q = np.concatenate([0.5 * _length(total)[..., None], 0.5 * _length(difference)[..., None] * axis], axis=-1)
     return np.where((u_usable & v_usable)[..., None], q, _identity_like(q))
 
 

@@ -137,9 +137,7 @@ class Skeleton:
 
     def children_counts(self) -> np.ndarray:
         """Number of children of each bone; int32 [n]."""
-        return np.where(self.children_start < 0, 0, self.children_end - self.children_start + 1).astype(
-            np.int32
-        )
+        return np.where(self.children_start < 0, 0, self.children_end - self.children_start + 1).astype(np.int32)
 
     def nearest_selected_ancestor(self, selected: ArrayLike) -> np.ndarray:
         """For each bone the level index of its nearest ancestor (not itself) in the mask `selected` [n].
@@ -177,9 +175,7 @@ class Skeleton:
     def _mask(self, selected: ArrayLike) -> np.ndarray:
         mask = np.asarray(selected)
         if mask.dtype != bool or mask.shape != (len(self),):
-            raise SkeletonError(
-                f"Expected a bool mask of shape [{len(self)}], got {mask.dtype} {list(mask.shape)}"
-            )
+            raise SkeletonError(f"Expected a bool mask of shape [{len(self)}], got {mask.dtype} {list(mask.shape)}")
         return mask
 
 
@@ -206,15 +202,12 @@ def _parent_indices(
             elif isinstance(parent, (int, np.integer)) and not isinstance(parent, bool):
                 indices[i] = parent if -1 <= parent < count else -2
             else:
-                raise SkeletonError(
-                    f'Parent of bone "{names[i]}" must be an index, a name or None, got {parent!r}'
-                )
+                raise SkeletonError(f'Parent of bone "{names[i]}" must be an index, a name or None, got {parent!r}')
     wrong = (indices < -1) | (indices >= count)
     if wrong.any():
         first = int(np.argmax(wrong))
         raise SkeletonError(
-            f'Bone "{names[first]}" has the unknown parent {parents[first]}; '
-            f"indices go from -1 (none) to {count - 1}"
+            f'Bone "{names[first]}" has the unknown parent {parents[first]}; indices go from -1 (none) to {count - 1}'
         )
     return indices
 
@@ -222,9 +215,7 @@ def _parent_indices(
 def _level_order(parents: np.ndarray) -> tuple[np.ndarray, tuple[tuple[int, int], ...]]:
     """Bones reachable from the roots, level by level, and the levels' slices; parents are in input order."""
     count = len(parents)
-    by_parent = np.argsort(
-        parents, kind="stable"
-    )  # roots, then the children of bone 0, 1, ... each in input order
+    by_parent = np.argsort(parents, kind="stable")  # roots, then the children of bone 0, 1, ... each in input order
     child_counts = np.bincount(parents[parents >= 0], minlength=count)
     root_count = count - int(child_counts.sum())
     first_child = root_count + np.cumsum(child_counts) - child_counts  # position in by_parent

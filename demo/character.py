@@ -187,9 +187,7 @@ def _make_mesh_object(armature: bpy.types.Object) -> bpy.types.Object:
     return obj
 
 
-def make_material(
-    name: str, colour: tuple[float, float, float], roughness: float = 0.45
-) -> bpy.types.Material:
+def make_material(name: str, colour: tuple[float, float, float], roughness: float = 0.45) -> bpy.types.Material:
     """A plain material of that linear colour, for Workbench (viewport colour) and Cycles alike."""
     material = bpy.data.materials.get(name)
     if material is not None:
@@ -244,9 +242,7 @@ def _torso() -> _Part:
         ],
         axis=2,
     )
-    part = _loft(
-        points, points[0].mean(axis=0) - (0, 0, 0.012), points[-1].mean(axis=0) + np.array((0, 0, 0.008))
-    )
+    part = _loft(points, points[0].mean(axis=0) - (0, 0, 0.012), points[-1].mean(axis=0) + np.array((0, 0, 0.008)))
     middle = np.array([part.vertices[list(face), 2].mean() for face in part.faces])
     part.materials = np.where((middle > _WAIST[0]) & (middle < _WAIST[1]), _JOINT, _SHELL).tolist()
     # the spine's joints stand at 1.157, 1.293 and 1.466 m: each is blended over a few centimetres
@@ -270,9 +266,7 @@ def _head(top: np.ndarray) -> list[_Part]:
     # narrower towards the chin
     down = np.clip((centre[2] - skull.vertices[:, 2]) / 0.138, 0.0, 1.0)
     skull.vertices[:, 0] *= 1.0 - 0.30 * down**2
-    skull.vertices[:, 1] = (
-        centre[1] - 0.02 * down + (skull.vertices[:, 1] - centre[1]) * (1.0 - 0.22 * down**2)
-    )
+    skull.vertices[:, 1] = centre[1] - 0.02 * down + (skull.vertices[:, 1] - centre[1]) * (1.0 - 0.22 * down**2)
     visor = _ellipsoid(centre + np.array((0, -0.052, 0.012)), (0.074, 0.070, 0.038), "spine.006", _JOINT)
     return [skull, visor]
 
@@ -282,9 +276,7 @@ def _arm(side: str, head_of: dict, tail_of: dict) -> list[_Part]:
     shoulder, elbow, wrist = head_of[upper], head_of[fore], head_of[hand]
     sign = 1.0 if side == "L" else -1.0
     parts = [
-        _ellipsoid(
-            shoulder - (sign * 0.022, 0.004, 0.006), (0.078, 0.070, 0.070), f"shoulder.{side}", _SHELL
-        ),
+        _ellipsoid(shoulder - (sign * 0.022, 0.004, 0.006), (0.078, 0.070, 0.070), f"shoulder.{side}", _SHELL),
         _ellipsoid(shoulder + np.array((sign * 0.012, 0, -0.010)), (0.058,) * 3, upper, _JOINT),
         _limb(
             shoulder,
@@ -340,9 +332,7 @@ def _palm(side: str, head_of: dict, tail_of: dict) -> _Part:
         + np.outer(np.sin(angle), depth * normal)
         for t, width, depth in stations
     ]
-    part = _loft(
-        np.array(rings), rings[0].mean(axis=0), rings[-1].mean(axis=0) + 0.006 * _unit(knuckles - wrist)
-    )
+    part = _loft(np.array(rings), rings[0].mean(axis=0), rings[-1].mean(axis=0) + 0.006 * _unit(knuckles - wrist))
     part.materials = [_TRIM] * len(part.faces)
     part.weights = {f"hand.{side}": np.ones(len(part.vertices))}
     return part
@@ -405,9 +395,7 @@ def _shoe(ankle: np.ndarray, ball: np.ndarray, foot: str, toe: str) -> list[_Par
         fine = np.linspace(stations[0, 0], stations[-1, 0], 15)
         width, top = (np.interp(-fine, -stations[:, 0], stations[:, i]) for i in (1, 2))
         x = ankle[0] + width[:, None] * np.sign(np.cos(angle)) * np.abs(np.cos(angle)) ** 0.75
-        z = np.where(
-            np.sin(angle) > 0, np.sin(angle) * 0.75 * top[:, None], np.sin(angle) * 0.6 * top[:, None]
-        )
+        z = np.where(np.sin(angle) > 0, np.sin(angle) * 0.75 * top[:, None], np.sin(angle) * 0.6 * top[:, None])
         z = np.maximum(z + 0.25 * top[:, None], 0.0)
         points = np.stack([x, np.broadcast_to(fine[:, None], x.shape), z], axis=2)
         part = _loft(points, points[0].mean(axis=0), points[-1].mean(axis=0))
@@ -493,8 +481,7 @@ def _loft(rings: np.ndarray, first_pole: np.ndarray, last_pole: np.ndarray) -> _
         faces.append((first, k, j))
         faces.append((last, (count - 1) * points + j, (count - 1) * points + k))
         faces += [
-            (i * points + j, i * points + k, (i + 1) * points + k, (i + 1) * points + j)
-            for i in range(count - 1)
+            (i * points + j, i * points + k, (i + 1) * points + k, (i + 1) * points + j) for i in range(count - 1)
         ]
     if _signed_volume(vertices, faces) < 0.0:
         faces = [face[::-1] for face in faces]
@@ -521,9 +508,7 @@ def _profile(at: np.ndarray, xs: np.ndarray, ys: np.ndarray) -> np.ndarray:
     widths = np.diff(xs)
     slopes = np.diff(ys) / widths
     product = slopes[1:] * slopes[:-1]
-    inner = np.where(
-        product > 0.0, 2.0 * product / np.where(product > 0.0, slopes[1:] + slopes[:-1], 1.0), 0.0
-    )
+    inner = np.where(product > 0.0, 2.0 * product / np.where(product > 0.0, slopes[1:] + slopes[:-1], 1.0), 0.0)
     tangents = np.concatenate([slopes[:1], inner, slopes[-1:]])
     i = np.clip(np.searchsorted(xs, at) - 1, 0, len(widths) - 1)
     t = (at - xs[i]) / widths[i]

@@ -107,9 +107,7 @@ def render_contact_sheet(
         raise DemoError("a contact sheet needs at least one frame, one column and tiles of 16 pixels")
     world = scene.rigidbody_world
     if world is not None and world.enabled and not world.point_cache.is_baked and _has_active_body(world):
-        raise DemoError(
-            "bake the rigid body cache first: a final render reads active bodies from a baked cache only"
-        )
+        raise DemoError("bake the rigid body cache first: a final render reads active bodies from a baked cache only")
     path.parent.mkdir(parents=True, exist_ok=True)
     tiles = _render_tiles(scene, frames, tile, engine or fastest_engine())
     for frame, pixels in zip(frames, tiles, strict=True):
@@ -174,9 +172,7 @@ def compose(tiles: Sequence[np.ndarray], columns: int, caption: str = "") -> np.
     rows = -(-len(tiles) // columns)
     scale = max(height // 120, 1)
     top = _GAP + (5 * scale + 4 * _GAP if caption else 0)
-    sheet = np.full(
-        (top + rows * (height + _GAP), _GAP + columns * (width + _GAP), 4), _BACKGROUND, dtype=np.float32
-    )
+    sheet = np.full((top + rows * (height + _GAP), _GAP + columns * (width + _GAP), 4), _BACKGROUND, dtype=np.float32)
     sheet[..., 3] = 1.0
     for i, pixels in enumerate(tiles):
         y, x = top + (i // columns) * (height + _GAP), _GAP + (i % columns) * (width + _GAP)
@@ -200,9 +196,7 @@ def draw_text(pixels: np.ndarray, text: str, x: int, y: int, *, scale: int = 2, 
             glyphs[row, 4 * i : 4 * i + 3] = [int(bits) & bit for bit in (4, 2, 1)]
     mask = np.kron(glyphs[:, :-1], np.ones((scale, scale), dtype=bool))
     if plate:
-        target = pixels[
-            max(y - scale, 0) : y + mask.shape[0] + scale, max(x - scale, 0) : x + mask.shape[1] + scale
-        ]
+        target = pixels[max(y - scale, 0) : y + mask.shape[0] + scale, max(x - scale, 0) : x + mask.shape[1] + scale]
         target[..., :3] *= 0.25
     target = pixels[y : y + mask.shape[0], x : x + mask.shape[1]]
     target[mask[: target.shape[0], : target.shape[1]]] = (0.96, 0.96, 0.96, 1.0)

@@ -16,14 +16,14 @@ REPO = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(REPO), str(REPO / "tests" / "blender")]
 
 import bpy  # noqa: E402
-import harness  # noqa: E402
 import numpy as np  # noqa: E402
+
+import harness  # noqa: E402
 
 PACKAGE, _registered = harness.load_extension()
 
 from active_ragdoll.core.blender import bake, build, measure, pipeline, simulate  # noqa: E402
 from active_ragdoll.core.errors import RagdollError  # noqa: E402
-
 from demo import DemoError, contact_sheet, stage  # noqa: E402
 from demo.importing import import_character  # noqa: E402
 

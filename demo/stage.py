@@ -15,9 +15,7 @@ from .character import make_material
 
 BALL_RADIUS = 0.2  # [m]
 _CHEST_HALF_DEPTH = 0.15  # from the middle of the chest to its surface where the ball meets it [m]
-_HOOK_DISTANCE = (
-    0.95  # hook to the middle of the chest, horizontally [m]: at rest the ball hangs clear of the walk
-)
+_HOOK_DISTANCE = 0.95  # hook to the middle of the chest, horizontally [m]: at rest the ball hangs clear of the walk
 
 
 @dataclass(frozen=True)
@@ -79,13 +77,9 @@ def make_stage(
     if hit_frame is None:
         hit_frame = (scene.frame_start + scene.frame_end) // 2
     if not scene.frame_start < hit_frame <= scene.frame_end:
-        raise DemoError(
-            f"hit frame {hit_frame} is not within frames {scene.frame_start} to {scene.frame_end}"
-        )
+        raise DemoError(f"hit frame {hit_frame} is not within frames {scene.frame_start} to {scene.frame_end}")
     seconds = (hit_frame - scene.frame_start) * scene.render.fps_base / scene.render.fps
-    pendulum = plan_swing(
-        _bone_middle_at(scene, armature, chest_bone, hit_frame), seconds, gravity=-scene.gravity.z
-    )
+    pendulum = plan_swing(_bone_middle_at(scene, armature, chest_bone, hit_frame), seconds, gravity=-scene.gravity.z)
     ensure_rigid_body_world(scene)
     floor = make_floor(scene)
     ball, hook, joint = _make_ball(scene, pendulum, ball_mass)
@@ -122,9 +116,7 @@ def plan_swing(
     if gravity <= 0.0:
         raise DemoError(f"the ball needs a gravity that points down, got {-gravity:g} m/s^2")
     side = Vector((math.cos(azimuth), -math.sin(azimuth), 0.0))
-    reach = (
-        _HOOK_DISTANCE - _CHEST_HALF_DEPTH - BALL_RADIUS
-    )  # from under the hook towards the chest, at contact
+    reach = _HOOK_DISTANCE - _CHEST_HALF_DEPTH - BALL_RADIUS  # from under the hook towards the chest, at contact
 
     def arrival(length: float) -> tuple[float, float]:
         return _arrival(length, release_angle, math.asin(reach / length), gravity)
@@ -142,17 +134,11 @@ def plan_swing(
     time, speed = arrival(length)
     contact = chest_ws + side * (_CHEST_HALF_DEPTH + BALL_RADIUS)
     hook = contact + side * reach + Vector((0.0, 0.0, math.sqrt(length**2 - reach**2)))
-    start = (
-        hook
-        - side * (length * math.sin(release_angle))
-        - Vector((0.0, 0.0, length * math.cos(release_angle)))
-    )
+    start = hook - side * (length * math.sin(release_angle)) - Vector((0.0, 0.0, length * math.cos(release_angle)))
     return Pendulum(hook, start, contact, length, time, speed)
 
 
-def _arrival(
-    length: float, release_angle: float, contact_angle: float, gravity: float
-) -> tuple[float, float]:
+def _arrival(length: float, release_angle: float, contact_angle: float, gravity: float) -> tuple[float, float]:
     """Time [s] and speed [m/s] when the pendulum is back at `contact_angle` on the side of its release.
 
     The motion after release mirrors itself, so only a quarter swing is integrated: from the bottom up to any
@@ -163,9 +149,7 @@ def _arrival(
 
     def from_bottom(end: float) -> float:
         u = (np.arange(512) + 0.5) * (end / 512)
-        return float(
-            np.sum(1.0 / np.sqrt(1.0 - (k * np.sin(u)) ** 2)) * (end / 512) * math.sqrt(length / gravity)
-        )
+        return float(np.sum(1.0 / np.sqrt(1.0 - (k * np.sin(u)) ** 2)) * (end / 512) * math.sqrt(length / gravity))
 
     quarter = from_bottom(0.5 * math.pi)
     rise = from_bottom(math.asin(math.sin(0.5 * contact_angle) / k))
@@ -279,9 +263,7 @@ def _add_body(scene: bpy.types.Scene, obj: bpy.types.Object, kind: str, shape: s
     obj.rigid_body.collision_shape = shape
 
 
-def make_camera(
-    scene: bpy.types.Scene, armature: bpy.types.Object, *, bone: str | None = None
-) -> bpy.types.Object:
+def make_camera(scene: bpy.types.Scene, armature: bpy.types.Object, *, bone: str | None = None) -> bpy.types.Object:
     """A camera that keeps its distance to the character: it hangs on an Empty that copies a bone's x and y.
 
     It looks at the character from its front and right, from a little above, across the way of the ball. Sized
@@ -293,9 +275,7 @@ def make_camera(
     if bone is None:
         roots = [b for b in armature.data.bones if b.parent is None]
         bone = max(roots, key=lambda b: len(b.children_recursive)).name
-    corners = [
-        armature.matrix_world @ end for b in armature.data.bones for end in (b.head_local, b.tail_local)
-    ]
+    corners = [armature.matrix_world @ end for b in armature.data.bones for end in (b.head_local, b.tail_local)]
     low, high = min(c.z for c in corners), max(c.z for c in corners)
     size = max(high - low, *(max(c[i] for c in corners) - min(c[i] for c in corners) for i in (0, 1)), 1e-3)
 

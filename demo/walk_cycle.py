@@ -193,9 +193,7 @@ def _foot_path(gait: _Gait, side: str) -> Callable[[float], tuple[Vector, float,
     A standing foot turns about its heel or its ball, which stay where they are, so it does not slide.
     """
     pitch_of = _periodic_curve(_PITCH_KEYS)
-    ahead = (
-        0.5 * STANCE_SHARE * gait.stride - 0.045
-    )  # of the hips at heel strike; the roll over the ball adds to it
+    ahead = 0.5 * STANCE_SHARE * gait.stride - 0.045  # of the hips at heel strike; the roll over the ball adds to it
 
     def standing(phase: float, plant_y: float) -> Vector:
         pitch = pitch_of(phase)
@@ -219,9 +217,7 @@ def _foot_path(gait: _Gait, side: str) -> Callable[[float], tuple[Vector, float,
         """Height of the lowest point of the swinging sole [m]."""
         ankle, turn = swinging(phase, lift), _rotation("X", -pitch_of(phase))
         sole = Vector((0.0, gait.ball.y, 0.0))
-        ball, heel, under_ball = (
-            ankle + turn @ (point - gait.ankle) for point in (gait.ball, gait.heel, sole)
-        )
+        ball, heel, under_ball = (ankle + turn @ (point - gait.ankle) for point in (gait.ball, gait.heel, sole))
         toe_turn = _rotation("X", -_toe_pitch(gait, ball.z, pitch_of(phase)))
         return min(heel.z, under_ball.z, (ball + toe_turn @ (gait.toe_tip - gait.ball)).z)
 
@@ -337,9 +333,7 @@ def _key_action(
     if armature.animation_data is None:
         armature.animation_data_create()
     fcurves = _fcurves(armature, action)
-    armature.pose.bones.foreach_set(
-        "rotation_quaternion", np.tile((1.0, 0.0, 0.0, 0.0), len(armature.pose.bones))
-    )
+    armature.pose.bones.foreach_set("rotation_quaternion", np.tile((1.0, 0.0, 0.0, 0.0), len(armature.pose.bones)))
     for name, quaternions in rotations.items():
         armature.pose.bones[name].rotation_mode = "QUATERNION"
         values = np.array(quaternions)

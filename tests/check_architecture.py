@@ -50,13 +50,9 @@ def module_violations(parts: tuple[str, ...], source: str) -> list[tuple[int, st
                 if top in BLENDER_MODULES:
                     found.append((line, f"imports {name}; only core/blender may"))
                 elif top not in CORE_MAY_IMPORT:
-                    found.append(
-                        (line, f"imports {name}; core stands on numpy and the standard library alone")
-                    )
+                    found.append((line, f"imports {name}; core stands on numpy and the standard library alone"))
             elif top in {"core", "operators", "panels", "active_ragdoll"}:
-                found.append(
-                    (line, f"imports {name} by an absolute name; an installed extension has another")
-                )
+                found.append((line, f"imports {name} by an absolute name; an installed extension has another"))
             continue
         # The package that the dots lead to; () is the extension's own.
         package = parts[:-level]

@@ -634,9 +634,7 @@ def _kept_keys(
     return before, after
 
 
-def _samples(
-    curve: bpy.types.FCurve, frames: Sequence[float], interpolation: int = LINEAR
-) -> dict[str, NDArray]:
+def _samples(curve: bpy.types.FCurve, frames: Sequence[float], interpolation: int = LINEAR) -> dict[str, NDArray]:
     return _plain_keys([(frame, curve.evaluate(frame)) for frame in frames], interpolation)
 
 
@@ -722,9 +720,7 @@ class Poses:
     scale: NDArray
 
     @classmethod
-    def from_matrix_basis(
-        cls, bones: Sequence[str], frames: Sequence[float], matrix_basis: NDArray
-    ) -> "Poses":
+    def from_matrix_basis(cls, bones: Sequence[str], frames: Sequence[float], matrix_basis: NDArray) -> "Poses":
         """Poses from matrices [f, bones, 4, 4] with axes as columns (`foreach_get` gives them transposed)."""
         return cls(bones, np.asarray(frames, dtype=np.float64), *decompose(matrix_basis))
 
@@ -759,9 +755,7 @@ def bake(
         if existing.is_copied:
             _remove_inactive_rotations(obj, poses.bones, channels_of(baked, slot), existing.paths)
         outside = existing.outside(poses.frames)
-        writer = KeyWriter(
-            channels_of(baked, slot, ensure=True), outside if existing.is_copied else Outside()
-        )
+        writer = KeyWriter(channels_of(baked, slot, ensure=True), outside if existing.is_copied else Outside())
         written = write_poses(writer, obj, poses, existing.paths, tolerance)
         state.rest = {path: values for path, values in written.items() if path not in existing.paths}
         _play(obj, baked, slot, existing, outside, state)
@@ -994,9 +988,7 @@ def _jumps(mode: str, last: NDArray, after: NDArray | None) -> NDArray | None:
     return np.abs(last - after).max(axis=-1) > np.pi
 
 
-def _play(
-    obj, baked: bpy.types.Action, slot, existing: _Existing, outside: Outside, state: AnimationState
-) -> None:
+def _play(obj, baked: bpy.types.Action, slot, existing: _Existing, outside: Outside, state: AnimationState) -> None:
     """Assign the baked action so that it alone decides over its channels."""
     animation = obj.animation_data_create()
     if animation.use_nla and any(is_solo for _, _, is_solo in state.tracks):

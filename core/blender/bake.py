@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 
-
 import numpy as np
 from mathutils import Matrix
 
@@ -170,7 +169,9 @@ def _without_shear(matrices: np.ndarray) -> np.ndarray:
 
 def _shown_frames(scene, first, last) -> Iterator[int]:
     cached = scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked
-    stale = any(o.active_ragdoll.cache_outdated or o.active_ragdoll.layout_changed for o in pipeline.active_ragdolls(scene))
+    stale = any(
+        o.active_ragdoll.cache_outdated or o.active_ragdoll.layout_changed for o in pipeline.active_ragdolls(scene)
+    )
     shot = world.shot_range(scene)
     unreadable = shot[0] < 0 <= shot[1]  # see pipeline.show_cached
     if unreadable or not (cached and scene.active_ragdoll.cache_is_ours and not stale):
@@ -238,6 +239,3 @@ def deviation(obj, scene, recorded: dict) -> float:
         worst = max(worst, float(np.abs(now[:, 3, :3] - before[:, 3, :3]).max()))
     height = obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12)
     return worst / height
-
-
-

@@ -25,9 +25,12 @@ from .runtime import STATE
 
 BONE_CHOICES = ("DEFORM", "SELECTED", "ALL")
 LIMIT_MARGIN = np.radians(5.0)  # what a default range keeps beyond what the animation needs
-GIANT = 3.0  # [m] automatic masses stop growing here: props in Blender weigh 1 kg by default at any scale
+# Automatic masses stop growing and shrinking with the size here [m]: props in Blender weigh 1 kg by default at any
+# scale, and no body can be lighter than a gram.
+GIANT, DWARF = 3.0, 0.5
 AUTOMATIC_DENSITY = 1000.0
 LIGHTEST_SHARE = 0.002  # of the total mass: lighter bodies make the solver's mass ratios bad
+PLAY = 1e-3  # of the height: an animation that takes a joint farther apart gets the play for it
 SELF_COLLISION_LAYERS = range(1, 20)
 TARGET_SIZE = 0.01  # of the character's height
 
@@ -137,7 +140,8 @@ def _build(obj, scene, bones, notes) -> Built:
     masses = _masses(obj, pose, plan, settings.height)
     _bodies(obj, scene, pose, plan, masses)
     relative = _set_limits(obj, pose, plan, poses, notes)
-    made = _joints(obj, scene, collection, pose, plan, relative)
+    apart = _joint_separations(obj, pose, plan, to_world @ poses, to_world)
+    made = _joints(obj, scene, collection, pose, plan, relative, apart)
     _physics_armature(obj, collection, pose, plan, to_world)
     if not settings.self_collision:
         world_layers(scene)
@@ -169,8 +173,8 @@ def _choose(obj, pose, vertices, bones):
 def _masses(obj, pose, plan, height):
     """Mass [kg] of every body: the bone's own, else volume times density."""
     density = obj.active_ragdoll.density
-    if density == AUTOMATIC_DENSITY and height > GIANT:
-        density *= (GIANT / height) ** 3
+    if density == AUTOMATIC_DENSITY:
+        density *= (np.clip(height, DWARF, GIANT) / height) ** 3
     masses = plan.volumes() * density
     masses = np.maximum(masses, LIGHTEST_SHARE * masses.sum())
     for i, bone in enumerate(plan.bones):
@@ -191,11 +195,11 @@ def _link_rigid_body(scene, obj):
     return obj.rigid_body
 
 
-def _helper(name, data, collection, *, shown=False):
-    """A helper object. Only bodies are shown in the viewport; what is hidden is evaluated all the same."""
+def _helper(name, data, collection):
+    """A helper object. None is hidden one by one: Blender drops hidden constraints from evaluation as soon as nothing
+    shown needs them (the character is deleted, the bodies are hidden), in mid-shot, and crashes."""
     helper = bpy.data.objects.new(name, data)
     helper.hide_render = True
-    helper.hide_viewport = not shown
     helper.hide_select = True
     helper.rotation_mode = "QUATERNION"
     collection.objects.link(helper)
@@ -224,7 +228,7 @@ def _bodies(obj, scene, pose, plan, masses):
         offset = np.linalg.inv(bind) @ body_bind
 
         mesh = body_meshes.make(f"{obj.name} {name}", plan.kinds[i], plan.half[i])
-        body = _helper(f"{obj.name} {name} Body", mesh, settings.bodies, shown=True)
+        body = _helper(f"{obj.name} {name} Body", mesh, settings.bodies)
         body.matrix_basis = Matrix(body_bind.tolist())
         body.display_type = "WIRE"
         rigid_body = _link_rigid_body(scene, body)
@@ -327,10 +331,36 @@ def _set_limits(obj, pose, plan, poses, notes) -> dict:
     return animated
 
 
-def _joints(obj, scene, collection, pose, plan, animated) -> int:
+def _joint_separations(obj, pose, plan, poses, to_world) -> dict:
+    """How far the animation itself takes joints apart, where it does: by body, in the bone's own frame [f, 3], [m].
+
+    The vector leads from the child's joint to the place where the parent has it: what Bullet measures with
+    object1 = child. Some clips key the locations of bones; their joints get the play for it, instead of a fight.
+
+    Args:
+        poses: world matrices of all bones over the sampled frames [f, n, 4, 4].
+    """
+    local = np.empty(len(pose.names) * 16, dtype=np.float32)
+    obj.data.bones.foreach_get("matrix_local", local)
+    bind = to_world @ local.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
+    found = {}
+    for i, bone in enumerate(plan.bones):
+        if plan.parents[i] < 0:
+            continue
+        parent = plan.bones[plan.parents[i]]
+        place = (np.linalg.inv(bind[parent]) @ bind[bone])[:3, 3]
+        there = np.einsum("fij,j->fi", poses[:, parent, :3, :3], place) + poses[:, parent, :3, 3]
+        axes = rigid(poses[:, bone])[:, :3, :3]
+        apart = np.einsum("fij,fi->fj", axes, there - poses[:, bone, :3, 3])
+        if np.abs(apart).max() > PLAY * obj.active_ragdoll.height:
+            found[i] = apart
+    return found
+
+
+def _joints(obj, scene, collection, pose, plan, animated, apart) -> int:
     made = 0
     bodies = [part.body for part in obj.active_ragdoll.parts]
-    size = 0.03 * obj.active_ragdoll.height
+    size = 0.01 * obj.active_ragdoll.height
     for i, bone in enumerate(plan.bones):
         parent = int(plan.parents[i])
         if parent < 0:
@@ -349,7 +379,10 @@ def _joints(obj, scene, collection, pose, plan, animated) -> int:
             empty.empty_display_size = size
             empty.matrix_basis = Matrix((frame @ _matrix((0.0, 0.0, 0.0), _rotation(spec.rotation))).tolist())
             pair = (bodies[i], bodies[parent])
-            _constraint(scene, empty, spec, pair if spec.object1 == "child" else pair[::-1])
+            constraint = _constraint(scene, empty, spec, pair if spec.object1 == "child" else pair[::-1])
+            if i in apart and spec.lock_linear:
+                turn = _rotation(settings.joint_rotation) @ _rotation(spec.rotation)
+                _open_linear(constraint, apart[i] @ turn)
             made += 1
     for i, k in plan.no_collide:
         empty = _helper(f"{obj.name} Overlap", None, collection)
@@ -381,6 +414,14 @@ def _constraint(scene, empty, spec, pair):
             if limits is not None:
                 setattr(constraint, f"limit_ang_{axis}_lower", limits[0])
                 setattr(constraint, f"limit_ang_{axis}_upper", limits[1])
+    return constraint
+
+
+def _open_linear(constraint, apart) -> None:
+    """Let a joint slide as far as its animation does: apart [f, 3] in the constraint's frame."""
+    for axis, name in enumerate("xyz"):
+        setattr(constraint, f"limit_lin_{name}_lower", min(0.0, float(apart[:, axis].min())))
+        setattr(constraint, f"limit_lin_{name}_upper", max(0.0, float(apart[:, axis].max())))
 
 
 def _physics_armature(obj, collection, pose, plan, to_world):
@@ -398,7 +439,7 @@ def _physics_armature(obj, collection, pose, plan, to_world):
         part = settings.parts[i]
         name = pose.names[bone]
         anchor = _helper(f"{obj.name} {name} Anchor", None, collection)
-        anchor.empty_display_size = 0.02 * settings.height
+        anchor.empty_display_size = 0.005 * settings.height
         anchor.parent = part.body
         offset = np.array(part.offset).reshape(4, 4)
         anchor.matrix_basis = Matrix(np.linalg.inv(offset).tolist()) @ Matrix.Diagonal((*scale, 1.0))

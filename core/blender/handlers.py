@@ -31,9 +31,8 @@ class Clock:
 
 
 def _concerns(scene) -> bool:
-    if STATE.busy or scene.active_ragdoll.is_source or scene.active_ragdoll.source is None:
-        return False
-    return True
+    own = scene.active_ragdoll
+    return not (STATE.busy or own.is_source or own.source is None)
 
 
 @persistent
@@ -121,12 +120,12 @@ def before_render(scene, _graph=None) -> None:
     """render_init: a final render has its own dependency graph, so it needs a baked cache."""
     if not isinstance(scene, bpy.types.Scene) or scene.active_ragdoll.is_source:
         return
-    if scene.rigidbody_world is not None and pipeline.active_ragdolls(scene):
-        if not scene.rigidbody_world.point_cache.is_baked:
-            from . import simulate
+    now = scene.rigidbody_world
+    if now is not None and not now.point_cache.is_baked and pipeline.active_ragdolls(scene):
+        from . import simulate
 
-            for _frame in simulate.frames(scene):
-                pass
+        for _frame in simulate.frames(scene):
+            pass
     STATE.rendering = True
 
 
@@ -159,6 +158,8 @@ def remove() -> None:
     """Take our handlers out again, also copies left by an earlier load of this module."""
     for name, function in _HANDLERS:
         installed = getattr(bpy.app.handlers, name)
-        for other in [f for f in installed if getattr(f, "__module__", None) == __name__ and f.__name__ == function.__name__]:
+        for other in [
+            f for f in installed if getattr(f, "__module__", None) == __name__ and f.__name__ == function.__name__
+        ]:
             installed.remove(other)
     STATE.clear()

@@ -59,9 +59,9 @@ class Meter:
         self._note("orientation", "position", bodies, wanted)
         if self.poses:
             self._note("pose_orientation", "pose_position", self._pose_matrices(), wanted)
-        child = _points(bodies[self._children], self._in_child)
-        parent = _points(bodies[self._parents], self._in_parent)
-        self._kept["separation"].append(np.linalg.norm(child - parent, axis=1))
+        # Beyond what the animation itself takes the joint apart: clips that key locations do.
+        apart = self._apart(bodies) - self._apart(wanted)
+        self._kept["separation"].append(np.linalg.norm(apart, axis=1))
         self._ended = time.perf_counter()
 
     def summary(self, skip_seconds: float = 0.5, character: str | None = None) -> dict:
@@ -133,6 +133,11 @@ class Meter:
         self._children, self._parents = np.array(children, dtype=int), np.array(parents, dtype=int)
         self._in_child = np.array(in_child).reshape(-1, 4)
         self._in_parent = np.array(in_parent).reshape(-1, 4)
+
+    def _apart(self, matrices: np.ndarray) -> np.ndarray:
+        """From where the parents put the joints to where the children do [k, 3]."""
+        child = _points(matrices[self._children], self._in_child)
+        return child - _points(matrices[self._parents], self._in_parent)
 
     def _body_matrices(self) -> np.ndarray:
         """Where the bodies stand: [m, 4, 4], world."""

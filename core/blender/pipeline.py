@@ -229,6 +229,16 @@ def show_cached(scene) -> None:
     first, last = world.shot_range(scene)
     frame = scene.frame_current
     _mute_originals(scene, not (first <= frame <= last and frame != 0))
+    keyed = [obj for obj in active_ragdolls(scene) if _is_keyed(obj, "active_ragdoll.physics_blend")]
+    if not keyed:
+        return
+    scene.active_ragdoll.source.frame_set(frame)
+    for obj in keyed:
+        blend = source.evaluated(obj).active_ragdoll.physics_blend
+        for name in [part.bone for part in obj.active_ragdoll.parts] + source.followers(obj):
+            constraint = obj.pose.bones[name].constraints[source.CONSTRAINT_NAME]
+            if constraint.influence != blend:
+                constraint.influence = blend
 
 
 def stop_showing(scene) -> None:
@@ -318,9 +328,13 @@ def _check_parts(obj) -> None:
         for kind in ("body", "target", "anchor"):
             helper = getattr(part, kind)
             if helper is None or helper.name not in settings.scene.objects:
-                raise RagdollError(f"The {kind} of bone '{part.bone}' of '{obj.name}' was deleted: build the ragdoll anew")
+                raise RagdollError(
+                    f"The {kind} of bone '{part.bone}' of '{obj.name}' was deleted: build the ragdoll anew"
+                )
         if part.body.rigid_body is None or part.target.rigid_body is None:
-            raise RagdollError(f"The body of bone '{part.bone}' of '{obj.name}' is no rigid body: build the ragdoll anew")
+            raise RagdollError(
+                f"The body of bone '{part.bone}' of '{obj.name}' is no rigid body: build the ragdoll anew"
+            )
     physics = settings.physics_armature
     if physics is None or physics.name not in settings.scene.objects:
         raise RagdollError(f"The physics armature of '{obj.name}' was deleted: build the ragdoll anew")
@@ -331,29 +345,31 @@ def _check_parts(obj) -> None:
 
 def _check_evaluated(run: Run, scene) -> None:
     graph = depsgraph_of(scene)
+    rigid_bodies = scene.rigidbody_world
     for character in run.characters:
         settings = character.obj.active_ragdoll
-        body = settings.parts[0].body
-        if not body.evaluated_get(graph).is_evaluated:
-            raise RagdollError(
-                f"The collection '{settings.collection.name}' is excluded from the view layer: include it "
-                "(it may be hidden)"
-            )
+        needed = settings.bodies, settings.targets, rigid_bodies.collection, rigid_bodies.constraints
+        for collection in needed:
+            if not collection.evaluated_get(graph).is_evaluated:
+                outer = settings.collection if collection in needed[:2] else collection
+                raise RagdollError(
+                    f"The collection '{outer.name}' is excluded from the view layer: include it (it may be hidden)"
+                )
         evaluated = character.source.evaluated_get(run.source_graph)
         check_scale(settings.source, np.array(evaluated.matrix_world, dtype=float))
 
 
-def _is_keyed(obj) -> bool:
-    """Whether any of a character's settings is animated or driven."""
+def _is_keyed(obj, path: str = "active_ragdoll") -> bool:
+    """Whether any of a character's settings (or the one at a path) is animated or driven."""
     data = obj.animation_data
     if data is None:
         return False
-    if any("active_ragdoll" in driver.data_path for driver in data.drivers):
+    if any(path in driver.data_path for driver in data.drivers):
         return True
     actions = {data.action} | {strip.action for track in data.nla_tracks for strip in track.strips}
     for action in actions - {None}:
         for curve in _all_curves(action):
-            if "active_ragdoll" in curve.data_path:
+            if path in curve.data_path:
                 return True
     return False
 
@@ -555,9 +571,9 @@ def _write_gains(run: Run, scene, steps_per_second: float) -> None:
     stiffness_l, rate_l = drives.servo(translation, run.masses, steps_per_second)
     stiffness_a, rate_a = drives.servo(rotation, run.inertia, steps_per_second)
     if run.limited:
-        # A capped body falls behind during the frame: by as much again as in the last one.
+        # A capped body falls behind during the frame, on average by half of what it did in the last one.
         distance = np.linalg.norm(run.command[:, :3, 3] - run.body[:, :3, 3], axis=1)
-        distance, run.distance = distance + np.maximum(distance - run.distance, 0.0), distance
+        distance, run.distance = distance + 0.5 * np.maximum(distance - run.distance, 0.0), distance
         fall = 0.5 * max(scene.gravity.length, 1e-6) * (1.0 / fps) ** 2
         stiffness_l = drives.capped(stiffness_l, run.max_force, distance, fall)
         cosine = 0.5 * (np.einsum("mij,mij->m", run.body[:, :3, :3], run.command[:, :3, :3]) - 1.0)

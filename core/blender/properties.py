@@ -82,9 +82,7 @@ class ActiveRagdollPart(bpy.types.PropertyGroup):
     body: PointerProperty(type=bpy.types.Object, options=FIXED)
     target: PointerProperty(type=bpy.types.Object, options=FIXED)
     anchor: PointerProperty(type=bpy.types.Object, options=FIXED)
-    offset: FloatVectorProperty(
-        size=16, description="Bone frame to body frame, world units, row-major", options=FIXED
-    )
+    offset: FloatVectorProperty(size=16, description="Bone frame to body frame, world units, row-major", options=FIXED)
     bind: FloatVectorProperty(
         size=16,
         description="Bone in bind pose in the armature's space at world scale, row-major",
@@ -173,9 +171,7 @@ class ActiveRagdollObject(bpy.types.PropertyGroup):
     muted: BoolProperty(options=FIXED, description="The result is baked to keyframes")
     layout_changed: BoolProperty(options=FIXED, description="Settings changed that need a new build")
     cache_outdated: BoolProperty(options=FIXED, description="Settings changed since the cache was made")
-    parts: CollectionProperty(
-        type=ActiveRagdollPart, options=FIXED, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
-    )
+    parts: CollectionProperty(type=ActiveRagdollPart, options=FIXED, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"})
     collection: PointerProperty(type=bpy.types.Collection, options=FIXED)
     bodies: PointerProperty(type=bpy.types.Collection, options=FIXED)
     targets: PointerProperty(type=bpy.types.Collection, options=FIXED)
@@ -208,9 +204,7 @@ class ActiveRagdollBone(bpy.types.PropertyGroup):
         options=FIXED,
         update=_layout_changed,
     )
-    shape: EnumProperty(
-        name="Shape", items=SHAPES, default="AUTO", options=FIXED, update=_layout_changed
-    )
+    shape: EnumProperty(name="Shape", items=SHAPES, default="AUTO", options=FIXED, update=_layout_changed)
     mass: FloatProperty(
         name="Mass",
         description="0 takes the volume times the density",
@@ -221,13 +215,9 @@ class ActiveRagdollBone(bpy.types.PropertyGroup):
         options=FIXED,
         update=_layout_changed,
     )
-    friction: FloatProperty(
-        name="Friction", default=0.5, min=0.0, soft_max=1.0, options=FIXED, update=_layout_changed
-    )
+    friction: FloatProperty(name="Friction", default=0.5, min=0.0, soft_max=1.0, options=FIXED, update=_layout_changed)
     bounciness: FloatProperty(name="Bounciness", default=0.0, options=FIXED, update=_layout_changed, **PERCENT)
-    linear_damping: FloatProperty(
-        name="Linear Damping", default=0.04, options=FIXED, update=_layout_changed, **PERCENT
-    )
+    linear_damping: FloatProperty(name="Linear Damping", default=0.04, options=FIXED, update=_layout_changed, **PERCENT)
     angular_damping: FloatProperty(
         name="Angular Damping", default=0.1, options=FIXED, update=_layout_changed, **PERCENT
     )
@@ -289,9 +279,7 @@ class ActiveRagdollBone(bpy.types.PropertyGroup):
         update=_changed,
         **PERCENT,
     )
-    body_mode: EnumProperty(
-        name="Mode", items=BODY_MODES, default="ACTIVE", options=ANIMATABLE, update=_changed
-    )
+    body_mode: EnumProperty(name="Mode", items=BODY_MODES, default="ACTIVE", options=ANIMATABLE, update=_changed)
     max_torque: FloatProperty(
         name="Max Torque",
         description="Largest torque of the drive [N m]; 0 is no limit",
@@ -313,9 +301,7 @@ class ActiveRagdollBone(bpy.types.PropertyGroup):
 class ActiveRagdollScene(bpy.types.PropertyGroup):
     """What a run changes in the scene's rigid body world, so that it can be put back."""
 
-    use_range: BoolProperty(
-        name="Own Range", description="Simulate another range than the scene's", options=FIXED
-    )
+    use_range: BoolProperty(name="Own Range", description="Simulate another range than the scene's", options=FIXED)
     frame_start: IntProperty(name="Start", default=1, options=FIXED)
     frame_end: IntProperty(name="End", default=250, options=FIXED)
     world_created: BoolProperty(options=FIXED)
@@ -341,9 +327,7 @@ _OWNERS = (
 def add_settings() -> None:
     """Attach the property groups as `active_ragdoll`."""
     for owner, group in _OWNERS:
-        owner.active_ragdoll = PointerProperty(
-            type=group, name="Active Ragdoll", override={"LIBRARY_OVERRIDABLE"}
-        )
+        owner.active_ragdoll = PointerProperty(type=group, name="Active Ragdoll", override={"LIBRARY_OVERRIDABLE"})
 
 
 def remove_settings() -> None:

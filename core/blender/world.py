@@ -157,5 +157,13 @@ def restore(scene) -> None:
                 bpy.ops.rigidbody.world_remove()
             for collection in collections:
                 bpy.data.collections.remove(collection)
-    for name in ("world_created", "collections_created", "collections_linked", "cache_saved", "cache_start", "cache_end", "cache_is_ours"):
+    for name in (
+        "world_created",
+        "collections_created",
+        "collections_linked",
+        "cache_saved",
+        "cache_start",
+        "cache_end",
+        "cache_is_ours",
+    ):
         own.property_unset(name)

@@ -21,7 +21,8 @@ REFERENCE_FREQUENCY = 2.0 * np.pi * 2.0  # [rad/s] at weight 1/2: the 2 Hz defau
 FULL_FREQUENCY = 1000.0  # [rad/s] at weight 1: gravity displaces a body by 0.01 mm, the solver by less than 0.1
 FULL_RATE = 120.0  # [1/s] at weight 1; measured best for the usual 240 steps a second
 MAX_ERROR_PER_SECOND = np.radians(60.0) * 24.0  # [rad/s] fastest way back of a strong servo
-MAX_ERROR = np.radians(60.0)  # [rad] farthest a target runs ahead of its body: well inside the 90 degrees where the servo's three axes degenerate
+# [rad] farthest a target runs ahead of its body: well inside the 90 degrees where the servo's three axes degenerate
+MAX_ERROR = np.radians(60.0)
 
 
 DRAG_RATIO = 0.15  # damping ratio of a soft body's swing about where its load holds it

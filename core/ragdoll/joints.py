@@ -493,9 +493,7 @@ def limit_excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
     return np.maximum(np.maximum(angle - allowed, 0.0), _range_excess(twist, lower[1], upper[1]))
 
 
-def widen_limits(
-    joint_type: str, limit_min, limit_max, r_rel, margin: float = 0.0
-) -> tuple[np.ndarray, np.ndarray]:
+def widen_limits(joint_type: str, limit_min, limit_max, r_rel, margin: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     """Limits just wide enough for observed rotations.
 
     Args:

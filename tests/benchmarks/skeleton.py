@@ -236,9 +236,7 @@ def sum_variants(skeleton: Skeleton) -> list[Variant]:
 def python_transforms(parents: list[int], positions: list, rotations: list, scales: list) -> list:
     """One character bone by bone; a row of 10 numbers per bone."""
     rows: list[tuple[float, ...]] = []
-    for parent, (lx, ly, lz), (lw, li, lj, lk), (sx, sy, sz) in zip(
-        parents, positions, rotations, scales, strict=True
-    ):
+    for parent, (lx, ly, lz), (lw, li, lj, lk), (sx, sy, sz) in zip(parents, positions, rotations, scales, strict=True):
         if parent < 0:
             rows.append((lx, ly, lz, lw, li, lj, lk, sx, sy, sz))
             continue
@@ -292,9 +290,7 @@ def transform_variants(skeleton: Skeleton, characters: int) -> list[Variant]:
     def points(rows_per_character: list) -> np.ndarray:
         return np.array([[row[:3] for row in rows] for rows in rows_per_character])
 
-    lists = [
-        (p.tolist(), q.tolist(), s.tolist()) for p, q, s in zip(positions, rotations, scales, strict=True)
-    ]
+    lists = [(p.tolist(), q.tolist(), s.tolist()) for p, q, s in zip(positions, rotations, scales, strict=True)]
     variants = [
         Variant(
             "core: local_to_model (pos., rot., scale)", result.clear,
@@ -319,16 +315,13 @@ def transform_variants(skeleton: Skeleton, characters: int) -> list[Variant]:
     ]  # fmt: skip
     if Vector is not None:
         objects = [
-            ([Vector(p) for p in ps], [Quaternion(q) for q in qs], [Vector(s) for s in ss])
-            for ps, qs, ss in lists
+            ([Vector(p) for p in ps], [Quaternion(q) for q in qs], [Vector(s) for s in ss]) for ps, qs, ss in lists
         ]
         variants.append(
             Variant(
                 "mathutils",
                 result.clear,
-                lambda: store(
-                    "mathutils", [mathutils_transforms(parents, *character) for character in objects]
-                ),
+                lambda: store("mathutils", [mathutils_transforms(parents, *character) for character in objects]),
                 lambda: np.array([[tuple(row[0]) for row in rows] for rows in result["mathutils"]]),
             )
         )
@@ -354,9 +347,7 @@ def main(arguments: list[str]) -> None:
     variants = sum_variants(tree)
     check_equal(variants, tolerance=0)
     report["position_sums"] = measure(variants, options.rounds)
-    print_table(
-        f"1. Position sums, {BONE_COUNT} bones with {CHILDREN} children each", report["position_sums"]
-    )
+    print_table(f"1. Position sums, {BONE_COUNT} bones with {CHILDREN} children each", report["position_sums"])
     best = report["position_sums"][0]
     report["aim_ms"] = AIM_MS
     report["aim_met"] = best["median_ms"] <= AIM_MS
@@ -390,9 +381,7 @@ def main(arguments: list[str]) -> None:
             ("core: local_to_model_matrices", "matrices"),
         ):
             others = [median["plain Python loop"], median.get("mathutils")]
-            ratios = " / ".join(
-                "-" if other is None else f"{other / median[variant]:.2f}" for other in others
-            )
+            ratios = " / ".join("-" if other is None else f"{other / median[variant]:.2f}" for other in others)
             line += f"   {label} {ratios}"
         print(line)
 

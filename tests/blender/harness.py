@@ -67,9 +67,7 @@ def load_extension() -> tuple[ModuleType, bool]:
         return importlib.import_module(NAME), False
     if os.environ.get(MUST_BE_INSTALLED):
         raise RuntimeError(f"{MUST_BE_INSTALLED} is set, but no extension {NAME} is installed and enabled")
-    spec = importlib.util.spec_from_file_location(
-        NAME, REPO / "__init__.py", submodule_search_locations=[str(REPO)]
-    )
+    spec = importlib.util.spec_from_file_location(NAME, REPO / "__init__.py", submodule_search_locations=[str(REPO)])
     package = importlib.util.module_from_spec(spec)
     sys.modules[NAME] = package
     spec.loader.exec_module(package)
@@ -86,9 +84,7 @@ def own_handlers() -> set[tuple[str, str]]:
     for name in dir(bpy.app.handlers):
         functions = getattr(bpy.app.handlers, name)
         if isinstance(functions, list):
-            found |= {
-                (name, f.__qualname__) for f in functions if NAME in getattr(f, "__module__", "").split(".")
-            }
+            found |= {(name, f.__qualname__) for f in functions if NAME in getattr(f, "__module__", "").split(".")}
     return found
 
 

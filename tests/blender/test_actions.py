@@ -257,9 +257,7 @@ def test_euler_angles_take_the_same_way_as_mathutils_compat(order):
                 # Near gimbal lock the nearest triple is a matter of the measure of nearness.
                 difference = (np.array(last) - angles[frame, bone]) / (2 * math.pi)
                 turns = np.round(difference)
-                assert np.abs(difference - turns).max() < 1e-4 or _is_other_triple(
-                    last, angles[frame, bone], order
-                )
+                assert np.abs(difference - turns).max() < 1e-4 or _is_other_triple(last, angles[frame, bone], order)
             last = mathutils.Euler(angles[frame, bone], order)
 
 
@@ -340,9 +338,7 @@ def test_baked_poses_play_without_flips(name):
     # and axis and angle stay within the step itself.
     halves = played(obj, frames[:-1], subframe=0.5)
     _, half, _ = actions.decompose(halves)
-    arc = quaternion.slerp(
-        poses.rotation[:-1], poses.rotation[1:], np.full(poses.rotation[1:].shape[:2], 0.5)
-    )
+    arc = quaternion.slerp(poses.rotation[:-1], poses.rotation[1:], np.full(poses.rotation[1:].shape[:2], 0.5))
     error = quaternion.angle_between(half, arc)
     step = quaternion.angle_between(poses.rotation[1:], poses.rotation[:-1])
     for row, bone in enumerate(obj.pose.bones):
@@ -445,9 +441,7 @@ def test_other_channels_and_the_old_action_stay_bit_for_bit():
     assert len(untouched) == 4 + 3 + 3 + 3 + 3
     assert {key: after[key] for key in untouched} == {key: before[key] for key in untouched}
     assert curves(old, obj) == before
-    assert not any(path.endswith("rotation_euler") and '"a"' in path for path, _ in after), (
-        "stale rotation mode"
-    )
+    assert not any(path.endswith("rotation_euler") and '"a"' in path for path, _ in after), "stale rotation mode"
     if actions.has_slots():
         copy = next(slot for slot in baked.slots if slot.identifier == other.identifier)
         assert actions.channels_of(baked, copy).fcurves.find("location", index=1).evaluate(3) == 4.0

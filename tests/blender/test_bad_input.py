@@ -201,17 +201,42 @@ def test_excluded_from_the_view_layer(fresh_scene):
 
 
 def test_the_ragdolls_own_collection_excluded(fresh_scene):
+    """Its objects are also in the rigid body world's collections, so excluding their own changes nothing."""
     obj = rigs.swinging_human(fresh_scene, 1, 20)
     build.build(obj, fresh_scene)
+    shown = rigs.play(fresh_scene, 1, 20, lambda: rigs.pose(obj))
     bpy.context.view_layer.layer_collection.children["Human Ragdoll"].exclude = True
-    with pytest.raises(RagdollError, match="Human Ragdoll"):
+    excluded = rigs.play(fresh_scene, 1, 20, lambda: rigs.pose(obj))
+    assert np.array_equal(np.array(shown), np.array(excluded))
+
+
+def test_the_worlds_constraints_excluded(fresh_scene):
+    """What Blender does not copy for evaluation a run must not write: a message says what to include."""
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    build.build(obj, fresh_scene)
+    bpy.context.view_layer.layer_collection.children["RigidBodyConstraints"].exclude = True
+    with pytest.raises(RagdollError, match="RigidBodyConstraints"):
         list(simulate.frames(fresh_scene))
+    bpy.context.view_layer.layer_collection.children["RigidBodyConstraints"].exclude = False
+    list(simulate.frames(fresh_scene))
+
+
+def test_the_collection_hidden_in_mid_shot(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    build.build(obj, fresh_scene)
+    shown = rigs.play(fresh_scene, 1, 20, lambda: rigs.pose(obj))
+    rigs.play(fresh_scene, 1, 8)
+    obj.active_ragdoll.collection.hide_viewport = True
+    rigs.play(fresh_scene, 9, 12)
+    hidden = rigs.play(fresh_scene, 1, 20, lambda: rigs.pose(obj))
+    assert np.array_equal(np.array(shown), np.array(hidden))
 
 
 def test_in_edit_mode_the_edit_bones_count(fresh_scene):
     obj = rigs.human(fresh_scene)
     bpy.ops.object.mode_set(mode="EDIT")
-    obj.data.edit_bones["head"].tail.z = 2.5
+    moved = obj.data.edit_bones["head"]
+    moved.head.z, moved.tail.z = 2.3, 2.5
     build.build(obj, fresh_scene)
     assert obj.mode == "EDIT"
     assert obj.active_ragdoll.height == pytest.approx(2.5 - 0.02, abs=0.1)

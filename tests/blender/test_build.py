@@ -107,7 +107,7 @@ def test_each_joint_stands_at_its_bone_between_the_two_bodies(built):
 
 
 def test_masses_are_volumes_times_density(built):
-    """Volumes from the shapes' own formulas; above `GIANT` the density falls so that masses stop growing."""
+    """Volumes from the shapes' own formulas; beyond `GIANT` and `DWARF` masses stay as they are there."""
     rig, result = built
     settings = rig.obj.active_ragdoll
     volumes = []
@@ -120,7 +120,7 @@ def test_masses_are_volumes_times_density(built):
                 "SPHERE": 4.0 / 3.0 * math.pi * x**3,
             }[part.body.rigid_body.collision_shape]
         )
-    expected = np.array(volumes) * 1000.0 / max(1.0, settings.height / build.GIANT) ** 3
+    expected = np.array(volumes) * 1000.0 * (np.clip(settings.height, build.DWARF, build.GIANT) / settings.height) ** 3
     expected = np.maximum(expected, build.LIGHTEST_SHARE * expected.sum())
     masses = np.array([part.body.rigid_body.mass for part in _parts(rig)])
     assert np.allclose(masses, expected, rtol=2e-3)
@@ -205,7 +205,8 @@ PLACES = {
 def test_the_ragdoll_is_the_same_up_to_the_transform(fresh_scene, place, by):
     """Bodies move with the object's transform M: places M p, sizes |M| s, the limb's direction M z, mass |M|^3 m.
 
-    Masses of giants (build.GIANT) stop growing; a mirrored body is a rotation, so its other axes may be flipped.
+    Masses of giants (build.GIANT) and dwarfs (build.DWARF) stop changing; a mirrored body is a rotation, so its other
+    axes may be flipped.
     """
     scene = fresh_scene
     obj = rigs.human(scene)
@@ -229,7 +230,7 @@ def test_the_ragdoll_is_the_same_up_to_the_transform(fresh_scene, place, by):
 
     assert after["bones"] == before["bones"] and after["parents"] == before["parents"]
     assert after["height"] == pytest.approx(before["height"] * scale, rel=1e-4)
-    heavy = 1.0 / max(1.0, after["height"] / build.GIANT) ** 3
+    heavy = (np.clip(after["height"], build.DWARF, build.GIANT) / after["height"]) ** 3
     assert np.allclose(after["half"], before["half"] * scale, rtol=1e-3)
     assert np.allclose(after["mass"], before["mass"] * scale**3 * heavy, rtol=1e-3)
     size = before["height"] * scale

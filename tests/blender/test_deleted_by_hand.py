@@ -13,6 +13,10 @@ from active_ragdoll.core.errors import RagdollError
 @pytest.mark.parametrize("when", ("before", "mid-shot", "cached"))
 def test_a_helper_deleted_by_hand(fresh_scene, what, when):
     """Playing gives a message that names the bone or the character, no traceback; a new build mends it."""
+    if when != "before" and what in ("body", "target"):
+        # Bullet's constraints are freed after their bodies then, inside Blender, before any handler runs: a crash now
+        # and then, in a plain rigid body scene too. The helpers cannot be selected in the viewport.
+        pytest.skip("Blender itself crashes when a body with constraints is deleted in mid-simulation")
     scene = fresh_scene
     obj = rigs.swinging_human(scene, 1, 20)
     build.build(obj, scene)

@@ -286,9 +286,7 @@ def test_motion_capture_comes_out_upright_and_human_sized(fresh_scene, name):
     if not (DATA / name).exists():
         pytest.skip(f"{DATA / name} is missing")
     armature = importing.import_character(DATA / name).armature
-    ends = np.array(
-        [armature.matrix_world @ end for b in armature.data.bones for end in (b.head_local, b.tail_local)]
-    )
+    ends = np.array([armature.matrix_world @ end for b in armature.data.bones for end in (b.head_local, b.tail_local)])
     _, y, z = np.ptp(ends, axis=0)
     assert 1.2 < z < 2.6 and z > 2.0 * y
 

@@ -60,9 +60,7 @@ def walk_down(skeleton, matrices_ls):
 
 
 def plain_model_matrices(skeleton, positions, rotations, scales):
-    return walk_down(
-        skeleton, [plain_matrix(*bone) for bone in zip(positions, rotations, scales, strict=True)]
-    )
+    return walk_down(skeleton, [plain_matrix(*bone) for bone in zip(positions, rotations, scales, strict=True)])
 
 
 # Products of up to a dozen matrices with entries of order 1..100: some hundred roundings of 1e-16 each.
@@ -97,9 +95,7 @@ def test_non_uniform_scale_is_exact_where_it_commutes_with_the_turns_below(rng, 
 def test_non_uniform_scale_elsewhere_is_the_componentwise_product(rng):
     skeleton = Skeleton.from_parents(["a", "b"], [-1, 0])
     positions, rotations, scales = random_pose(rng, (), 2, uniform_scale=False)
-    model_positions, model_rotations, model_scales = pose.local_to_model(
-        skeleton, positions, rotations, scales
-    )
+    model_positions, model_rotations, model_scales = pose.local_to_model(skeleton, positions, rotations, scales)
     np.testing.assert_allclose(model_scales[1], scales[0] * scales[1], rtol=1e-15)
     offset = quaternion.rotate(rotations[0], scales[0] * positions[1])
     np.testing.assert_allclose(model_positions[1], positions[0] + offset, rtol=1e-14)
@@ -109,9 +105,7 @@ def test_non_uniform_scale_elsewhere_is_the_componentwise_product(rng):
 def test_matrices_are_exact_with_any_scale_and_shear(rng, skeleton):
     local = pose.compose_matrices(*random_pose(rng, (), 40, uniform_scale=False))
     local[:, :3, :3] += 0.2 * rng.normal(size=(40, 3, 3))
-    np.testing.assert_allclose(
-        pose.local_to_model_matrices(skeleton, local), walk_down(skeleton, local), **CLOSE
-    )
+    np.testing.assert_allclose(pose.local_to_model_matrices(skeleton, local), walk_down(skeleton, local), **CLOSE)
 
 
 def test_without_scales_nothing_is_scaled(rng, skeleton):
@@ -145,9 +139,7 @@ def test_matrices_there_and_back(rng, skeleton):
     np.testing.assert_allclose(back, local, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "batch", [1, 4, 200]
-)  # narrow and wide levels take different ways through the product
+@pytest.mark.parametrize("batch", [1, 4, 200])  # narrow and wide levels take different ways through the product
 def test_each_element_of_a_batch_is_as_if_alone(rng, skeleton, batch, monkeypatch):
     monkeypatch.setattr(pose, "_NARROW_LEVEL", 64)
     local = random_pose(rng, (batch, 2), 40)

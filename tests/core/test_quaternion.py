@@ -43,9 +43,7 @@ def test_hamilton_units_multiply_as_defined():
 def test_product_applies_right_factor_first(rng):
     a, b, v = random_rotations(rng, 50), random_rotations(rng, 50), rng.normal(size=(50, 3))
     one_by_one = quaternion.rotate(a, quaternion.rotate(b, v))
-    np.testing.assert_allclose(
-        quaternion.rotate(quaternion.multiply(a, b), v), one_by_one, rtol=0, atol=20 * EPS
-    )
+    np.testing.assert_allclose(quaternion.rotate(quaternion.multiply(a, b), v), one_by_one, rtol=0, atol=20 * EPS)
 
 
 def test_rotate_agrees_with_rodrigues_formula(rng):
@@ -74,9 +72,7 @@ def test_matrix_round_trip_at_every_kind_of_rotation(rng):
     half_turns = np.eye(4)[1:]
     nearly_half = quaternion.from_axis_angle(np.eye(3), math.pi - 1e-9)
     two_axes = quaternion.normalize([[0, 1, 1, 0], [0, 0, 1, -1], [1, 1, 1, 1], [1e-9, 1, 1, 1]])
-    q = np.concatenate(
-        [quaternion.identity((1,)), half_turns, nearly_half, two_axes, random_rotations(rng, 500)]
-    )
+    q = np.concatenate([quaternion.identity((1,)), half_turns, nearly_half, two_axes, random_rotations(rng, 500)])
     back = quaternion.from_matrix(quaternion.to_matrix(q))
     assert (back[:, 0] >= 0).all()
     np.testing.assert_allclose(quaternion.to_matrix(back), quaternion.to_matrix(q), rtol=0, atol=10 * EPS)
@@ -99,9 +95,7 @@ def test_rotation_vector_takes_the_short_way(rng):
     np.testing.assert_array_equal(quaternion.to_rotation_vector(-q), vectors)
     assert quaternion.angle_between(quaternion.from_rotation_vector(vectors), q).max() < 10 * EPS
     long_way = quaternion.from_rotation_vector([0, 0, 1.5 * math.pi])
-    np.testing.assert_allclose(
-        quaternion.to_rotation_vector(long_way), [0, 0, -0.5 * math.pi], rtol=0, atol=10 * EPS
-    )
+    np.testing.assert_allclose(quaternion.to_rotation_vector(long_way), [0, 0, -0.5 * math.pi], rtol=0, atol=10 * EPS)
 
 
 @pytest.mark.parametrize("angle", [1e-15, 1e-12, 1e-8, 1e-4, 1.0, 3.1])
@@ -172,9 +166,7 @@ def test_swing_and_twist_make_up_the_rotation(rng):
     assert np.abs(np.cross(twist[:, 1:], unit)).max() < 10 * EPS
     assert (swing[:, 0] >= 0).all() and (twist[:, 0] >= 0).all()
     # The twist leaves the axis where it is, so the swing alone takes it to where q does.
-    np.testing.assert_allclose(
-        quaternion.rotate(swing, unit), quaternion.rotate(q, unit), rtol=0, atol=10 * EPS
-    )
+    np.testing.assert_allclose(quaternion.rotate(swing, unit), quaternion.rotate(q, unit), rtol=0, atol=10 * EPS)
 
 
 def test_swing_by_half_a_turn_has_no_twist():
@@ -215,16 +207,12 @@ def test_zero_input_gives_what_the_documentation_says():
 
 def test_zero_elements_do_not_disturb_their_neighbours():
     with np.errstate(all="raise"):
-        assert np.array_equal(
-            quaternion.normalize([[0, 0, 0, 0], [0, 2, 0, 0]]), [[1, 0, 0, 0], [0, 1, 0, 0]]
-        )
+        assert np.array_equal(quaternion.normalize([[0, 0, 0, 0], [0, 2, 0, 0]]), [[1, 0, 0, 0], [0, 1, 0, 0]])
         quaternion.to_rotation_vector([[0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0]])
         quaternion.slerp([[1, 0, 0, 0], [0, 0, 0, 0]], [1, 0, 0, 0], 0.5)
 
 
-@pytest.mark.parametrize(
-    "function", [quaternion.normalize, quaternion.to_matrix, quaternion.to_rotation_vector]
-)
+@pytest.mark.parametrize("function", [quaternion.normalize, quaternion.to_matrix, quaternion.to_rotation_vector])
 def test_nan_is_passed_on(function):
     assert np.isnan(function([math.nan, 0, 0, 1])).any()
 
@@ -258,9 +246,7 @@ component = st.floats(-1, 1, allow_nan=False, allow_subnormal=False)
 def test_any_rotation_survives_matrix_and_rotation_vector(components):
     q = quaternion.normalize(components)
     assert quaternion.angle_between(quaternion.from_matrix(quaternion.to_matrix(q)), q) < 1e-14
-    assert (
-        quaternion.angle_between(quaternion.from_rotation_vector(quaternion.to_rotation_vector(q)), q) < 1e-14
-    )
+    assert quaternion.angle_between(quaternion.from_rotation_vector(quaternion.to_rotation_vector(q)), q) < 1e-14
 
 
 unit_like = st.tuples(component, component, component).filter(lambda v: sum(c * c for c in v) > 1e-6)

@@ -65,9 +65,7 @@ def test_an_old_report_does_not_count(tmp_path):
 
 
 def test_a_crash_after_passes_is_a_failure(tmp_path):
-    write = (
-        "import os, sys; open(sys.argv[-1].partition('=')[2], 'w').write('<a><testcase/></a>'); os._exit(9)"
-    )
+    write = "import os, sys; open(sys.argv[-1].partition('=')[2], 'w').write('<a><testcase/></a>'); os._exit(9)"
     assert counts(run_python(tmp_path, write)) == (1, 1, 0)
 
 

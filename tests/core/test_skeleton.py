@@ -130,9 +130,7 @@ def test_what_goes_up_and_down_equals_a_walk_bone_by_bone(parents, random):
     selected = np.array([random.random() < 0.3 for _ in range(count)])
     values = np.array([[random.randint(-9, 9), 1] for _ in range(count)])
 
-    nearest = [
-        next((a for a in ancestors(skeleton.parents, bone) if selected[a]), -1) for bone in range(count)
-    ]
+    nearest = [next((a for a in ancestors(skeleton.parents, bone) if selected[a]), -1) for bone in range(count)]
     assert skeleton.nearest_selected_ancestor(selected).tolist() == nearest
     assert skeleton.descendants_mask(selected).tolist() == [a >= 0 for a in nearest]
 

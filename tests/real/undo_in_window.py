@@ -3,8 +3,8 @@
 blender --factory-startup --python tests/real/undo_in_window.py [-- CYCLES]
 
 Each cycle plays to mid-shot or stands at the first frame, edits something, plays on, undoes, plays on, starts again,
-redoes, starts again. After an undo the shot, started again, must be what it was before, to the last bit; between the undo
-and the new start the character shows its animation.
+redoes, starts again. After an undo the shot, started again, must be what it was before, to the last bit; between the
+undo and the new start the character shows its animation.
 """
 
 import os
@@ -23,7 +23,6 @@ import harness  # noqa: E402
 harness.load_extension()
 
 from active_ragdoll.core.blender import pipeline, source  # noqa: E402
-
 from demo import character, walk_cycle  # noqa: E402
 
 CYCLES = int(sys.argv[sys.argv.index("--") + 1]) if "--" in sys.argv else 30
