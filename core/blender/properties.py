@@ -262,6 +262,7 @@ class ActiveRagdollBone(bpy.types.PropertyGroup):
         ),
         default="DEFAULT",
         options=FIXED,
+        update=_layout_changed,
     )
     rotation_weight: FloatProperty(
         name="Rotation",
