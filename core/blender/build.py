@@ -210,7 +210,7 @@ def _bodies(obj, scene, pose, plan, masses):
     settings = obj.active_ragdoll
     count = len(plan.bones)
     box = 2.0 * plan.half
-    # Blender's inertia of a capsule is that of its box (blender-facts 20a), so the box serves for all.
+    # Blender's inertia of a capsule is that of its box, so the box serves for all.
     squares = box**2
     own = masses / 12.0 * (squares.sum(axis=1) * 2.0 / 3.0)
     heads = pose.heads[plan.bones]

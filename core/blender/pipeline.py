@@ -2,7 +2,7 @@
 
 A run belongs to a scene and covers all its characters at once; every array has one row per body, character after
 character. It writes evaluated data only: an original joint, drive or body that is written while the world is alive
-makes Blender copy it anew and crash (blender-facts 2 and 5).
+makes Blender copy it anew and crash.
 """
 
 from dataclasses import dataclass, field
@@ -210,7 +210,7 @@ def show_other(run: Run | None, scene) -> None:
     """A jump: the cached pose where the frame is simulated, else the animation."""
     if run is not None:
         if run.shows(scene.frame_current):
-            # A cache that settings have outdated loses what comes after, on a jump back (blender-facts 18).
+            # A cache that settings have outdated loses what comes after, on a jump back.
             run.reached = min(run.reached, max(scene.frame_current, run.first))
             _show_physics(run, scene, True)
         else:

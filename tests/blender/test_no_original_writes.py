@@ -1,4 +1,4 @@
-"""A run writes no original object of the physics (blender-facts 2 and 5), and another handler's writes do no harm."""
+"""A run writes no original object of the physics, and another handler's writes do no harm."""
 
 import bpy
 import numpy as np
