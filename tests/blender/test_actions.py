@@ -5,14 +5,15 @@ import sys
 from pathlib import Path
 
 import bpy
-import mathutils
 import numpy as np
 import pytest
+
+from motions import smooth_rotations
 
 REPO = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(REPO))
 
-from core import quaternion  # noqa: E402
+from core import quaternion, rotation_modes  # noqa: E402
 from core.blender import actions  # noqa: E402
 from core.errors import RagdollError  # noqa: E402
 
@@ -89,21 +90,6 @@ CHARACTERS = (
     "dab.bvh",
     "01_01.bvh",
 )
-
-
-def smooth_rotations(frame_count, count, seed=1):
-    """Rotations of several turns with up to about 0.3 rad a frame, shape [f, count, 4], of random sign."""
-    rng = np.random.default_rng(seed)
-    steps = rng.normal(size=(frame_count, count, 3))
-    kernel = np.hanning(13) / np.hanning(13).sum()
-    speed = np.apply_along_axis(np.convolve, 0, steps, kernel, mode="same")
-    speed += rng.normal(size=(1, count, 3)) * 0.05
-    speed *= np.minimum(1.0, 0.3 / np.maximum(np.linalg.norm(speed, axis=-1, keepdims=True), 1e-9))
-    result = quaternion.identity((frame_count, count))
-    for frame in range(1, frame_count):
-        turn = quaternion.from_rotation_vector(speed[frame])
-        result[frame] = quaternion.normalize(quaternion.multiply(turn, result[frame - 1]))
-    return result * rng.choice([-1.0, 1.0], size=(frame_count, count, 1))
 
 
 def matrices(poses):
@@ -203,108 +189,13 @@ def animation_settings(obj):
     return settings
 
 
-# ------------------------------------------------------------------------------------------------------------
-# Rotation channels
-
-
-def degenerate_rotations():
-    """Rotations on and near gimbal lock of every order, on half turns and on the identity."""
-    rng = np.random.default_rng(0)
-    quarter = [0.0, math.pi / 2, -math.pi / 2, math.pi, math.pi / 2 - 1e-4, math.pi / 2 + 1e-7]
-    angles = np.array([[x, y, z] for x in quarter for y in quarter for z in quarter])
-    q = actions.euler_to_quaternion(angles, "XYZ")
-    return np.concatenate([q, quaternion.normalize(rng.normal(size=(200, 4)))])
-
-
-@pytest.mark.parametrize("order", EULER_ORDERS)
-def test_euler_conversions_agree_with_mathutils(order):
-    q = degenerate_rotations()
-    # Every rotation is a bone of its own, in two frames of either sign.
-    both = np.stack([q, -q])
-    for angles in actions.rotation_channels(order, both)[[0, 1]]:
-        back = [mathutils.Euler(row, order).to_quaternion() for row in angles.tolist()]
-        assert quaternion.angle_between(np.array(back), q).max() < 1e-6
-        assert quaternion.angle_between(actions.euler_to_quaternion(angles, order), q).max() < 1e-9
-
-
-@pytest.mark.parametrize("mode", ("QUATERNION", "AXIS_ANGLE", *EULER_ORDERS))
-def test_channels_do_not_jump_over_many_turns(mode):
-    q = smooth_rotations(2000, 20)
-    step = quaternion.angle_between(q[1:], q[:-1])
-    channels = actions.rotation_channels(mode, q)
-    assert quaternion.angle_between(quaternion.normalize(actions._rotations(mode, channels)), q).max() < 1e-9
-    if mode == "QUATERNION":
-        # |q1 - q0| = 2 sin(angle / 4), no flip.
-        assert np.all(np.linalg.norm(np.diff(channels, axis=0), axis=-1) <= 2 * np.sin(step / 4) + 1e-9)
-    elif mode == "AXIS_ANGLE":
-        assert np.all(np.sum(channels[1:, :, 1:] * channels[:-1, :, 1:], axis=-1) >= 0.0)
-        assert np.abs(np.diff(channels[..., 0], axis=0)).max() <= math.pi
-    else:
-        assert np.abs(np.diff(channels, axis=0)).max() <= math.pi
-
-
-@pytest.mark.parametrize("order", EULER_ORDERS)
-def test_euler_angles_take_the_same_way_as_mathutils_compat(order):
-    """Blender's own to_euler(order, compat) chooses, frame by frame, the nearest of the two triples."""
-    q = smooth_rotations(300, 6, seed=8)
-    angles = actions.rotation_channels(order, q)
-    for bone in range(q.shape[1]):
-        last = mathutils.Euler(angles[0, bone], order)
-        for frame in range(1, len(q)):
-            middle = angles[frame, bone]["XYZ".index(order[1])]
-            last = mathutils.Quaternion(q[frame, bone]).to_euler(order, last)
-            if abs(math.cos(middle)) > 0.2:
-                # Near gimbal lock the nearest triple is a matter of the measure of nearness.
-                difference = (np.array(last) - angles[frame, bone]) / (2 * math.pi)
-                turns = np.round(difference)
-                assert np.abs(difference - turns).max() < 1e-4 or _is_other_triple(last, angles[frame, bone], order)
-            last = mathutils.Euler(angles[frame, bone], order)
-
-
-def _is_other_triple(euler, angles, order):
-    rows = ["XYZ".index(letter) for letter in order]
-    other = actions._other_triple(np.array(angles)[rows])
-    # Only where both are about equally near may the choice differ.
-    return np.abs(actions._wrap(np.array(euler)[rows] - other)).max() < 1e-4
-
-
-@pytest.mark.parametrize("mode", ("QUATERNION", "AXIS_ANGLE", "XYZ", "ZXY"))
-def test_channels_continue_a_reference(mode):
-    q = smooth_rotations(50, 8)
-    channels = actions.rotation_channels(mode, q)
-    shifted = channels[20].copy()
-    if mode == "QUATERNION":
-        shifted *= -1.0
-    else:
-        shifted[:, 0] += 4 * math.pi
-    again = actions.rotation_channels(mode, -q[21:], shifted)
-    expected = channels[21:] + (0.0 if mode == "QUATERNION" else shifted - channels[20])
-    np.testing.assert_allclose(again, -expected if mode == "QUATERNION" else expected, atol=1e-9)
-
-
-def test_constant_gimbal_lock_stays_constant():
-    q = np.tile(actions.euler_to_quaternion(np.array([0.3, math.pi / 2, -0.8]), "XYZ"), (20, 1, 1))
-    q[:10] = actions.euler_to_quaternion(np.array([0.3, math.pi / 2 - 0.2, -0.8]), "XYZ")
-    angles = actions.rotation_channels("XYZ", q)
-    np.testing.assert_allclose(angles[10:, 0], [[0.3, math.pi / 2, -0.8]] * 10, atol=1e-7)
-
-
-def test_axis_angle_through_the_identity_keeps_its_axis():
-    angle = np.linspace(-1.0, 1.0, 21)[:, None]
-    q = quaternion.from_axis_angle(np.array([0.6, 0.0, 0.8]), angle)
-    channels = actions.rotation_channels("AXIS_ANGLE", q)[:, 0]
-    assert np.ptp(channels[:, 1:], axis=0).max() < 1e-9
-    np.testing.assert_allclose(np.abs(channels[:, 0]), np.abs(angle[:, 0]), atol=1e-9)
-    assert np.abs(np.diff(channels[:, 0])).max() < 0.11
-
-
 def test_decompose_gives_back_rotation_location_and_scale_also_mirrored():
     rng = np.random.default_rng(4)
     rotation = smooth_rotations(30, 5)
     scale = rng.uniform(0.2, 3.0, (30, 5, 3))
     scale[:, 2] *= -1.0
     poses = actions.Poses("abcde", np.arange(30), rng.normal(size=(30, 5, 3)), rotation, scale)
-    location, again, sizes = actions.decompose(matrices(poses))
+    location, again, sizes = rotation_modes.decompose(matrices(poses))
     np.testing.assert_array_equal(location, poses.location)
     np.testing.assert_allclose(sizes, scale, rtol=1e-12)
     assert quaternion.angle_between(again, rotation).max() < 1e-9
@@ -337,7 +228,7 @@ def test_baked_poses_play_without_flips(name):
     # Half-way the rotation is near the middle of the arc: nlerp meets it exactly at one half, Euler angles
     # and axis and angle stay within the step itself.
     halves = played(obj, frames[:-1], subframe=0.5)
-    _, half, _ = actions.decompose(halves)
+    _, half, _ = rotation_modes.decompose(halves)
     arc = quaternion.slerp(poses.rotation[:-1], poses.rotation[1:], np.full(poses.rotation[1:].shape[:2], 0.5))
     error = quaternion.angle_between(half, arc)
     step = quaternion.angle_between(poses.rotation[1:], poses.rotation[:-1])
@@ -389,7 +280,7 @@ def test_reduced_keys_play_within_the_tolerance(mode):
     poses = random_poses(obj, bones, frames)
     tolerance = actions.Tolerance(rotation=math.radians(2.0), location=0.01, scale=0.005)
     action, _ = actions.bake(obj, poses, "Baked", tolerance=tolerance)
-    location, rotation, scale = actions.decompose(played(obj, frames))
+    location, rotation, scale = rotation_modes.decompose(played(obj, frames))
     # The allowance is the single precision of what Blender gives back.
     assert quaternion.angle_between(rotation, poses.rotation).max() <= tolerance.rotation + 1e-6
     assert np.linalg.norm(location - poses.location, axis=-1).max() <= tolerance.location + 1e-6
