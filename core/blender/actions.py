@@ -110,6 +110,17 @@ def fcurves_of(action: bpy.types.Action | None, owner: bpy.types.ID):
     return channels.fcurves if channels is not None else ()
 
 
+def all_fcurves(action: bpy.types.Action) -> Iterator[bpy.types.FCurve]:
+    """The F-curves of all slots of an action."""
+    if not has_slots():
+        yield from action.fcurves
+        return
+    for layer in action.layers:
+        for strip in layer.strips:
+            for bag in strip.channelbags:
+                yield from bag.fcurves
+
+
 def new_action_for(owner: bpy.types.ID, name: str) -> tuple[bpy.types.Action, object]:
     """A new, empty, unassigned action and its slot for `owner` (None before Blender 4.4)."""
     action = bpy.data.actions.new(name)

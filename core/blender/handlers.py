@@ -6,7 +6,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ..errors import RagdollError
-from . import pipeline, world
+from . import pipeline, shot_run, world
 from .runtime import STATE
 
 
@@ -54,7 +54,7 @@ def before_frame(scene, _graph=None) -> None:
         return
     clock = Clock()
     try:
-        if frame == first and pipeline.ragdolls(scene):
+        if frame == first and shot_run.ragdolls(scene):
             STATE.broken.discard(scene.name)
             run = STATE.runs[scene.name] = pipeline.start(scene, clock)
         elif run is not None and run.frame is not None and frame == run.frame + 1 and frame <= last:
@@ -112,7 +112,7 @@ def break_runs() -> None:
 def after_load(_file=None) -> None:
     """load_post"""
     STATE.clear()
-    pipeline.forget()
+    shot_run.forget()
 
 
 @persistent

@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import quaternion
 
+FLOAT_STEP = 2.0**-24  # spacing of single precision below 1: see `motor`
 REFERENCE_FREQUENCY = 2.0 * np.pi * 2.0  # [rad/s] at weight 1/2: the 2 Hz default of Jolt's motors
 FULL_FREQUENCY = 1000.0  # [rad/s] at weight 1: gravity displaces a body by 0.01 mm, the solver by less than 0.1
 FULL_RATE = 120.0  # [1/s] at weight 1; measured best for the usual 240 steps a second
@@ -69,6 +70,24 @@ def servo(weight, inertia, steps_per_second):
     """
     stiffness = np.asarray(inertia, dtype=float) * frequency(weight) ** 2
     return stiffness, np.minimum(rate(weight), 0.5 * steps_per_second)
+
+
+def motor(gain, stiffness, weight, scale):
+    """Stiffness and Blender's damping value that give Bullet's spring motor a rate [1/s].
+
+    The motor's velocity is ``steps * (1 - damping) / iterations * stiffness * error``; 1 - damping is a whole
+    number of single-precision steps, so the stiffness is moved to where the rate comes out right. It cannot exceed 1
+    either: bodies too light for that (a character a tenth of a man) get the stiffness that the rate takes, fading with
+    the weight, so that at weight 1 they follow as well as heavy ones.
+
+    Args:
+        gain [1/s], stiffness [N/m or N m/rad], weight [0..1], scale: iterations / steps per second [s].
+    """
+    stiffness = np.maximum(stiffness, gain * scale * weight**4)
+    wanted = np.where(stiffness > 0.0, gain * scale / np.maximum(stiffness, 1e-30), 1.0)
+    whole = np.clip(np.round(wanted / FLOAT_STEP), 1.0, 1.0 / FLOAT_STEP)
+    exact = np.where(wanted < 1.0, gain * scale / (whole * FLOAT_STEP), stiffness)
+    return np.where(stiffness > 0.0, exact, 0.0), 1.0 - whole * FLOAT_STEP
 
 
 def lag_compensated(previous, target, substeps):

@@ -1,0 +1,141 @@
+"""Writing to evaluated bodies, targets, drives and bone constraints: the only way a run acts on the scene.
+
+An original joint, drive or body that is written while the world is alive makes Blender copy it anew and crash.
+"""
+
+import numpy as np
+
+from ..ragdoll import drives
+from . import source
+from .shot_run import Run, depsgraph_of
+
+
+def write_blend(obj, character, blend, scene) -> None:
+    if abs(blend - character.blend) < 1e-9:
+        return
+    bones = obj.evaluated_get(depsgraph_of(scene)).pose.bones
+    for name in character.bone_names + source.followers(obj):
+        _write_own(bones[name].constraints, "influence", blend)
+    character.blend = blend
+
+
+def place(run: Run, scene, kind: str, matrices: np.ndarray, only: np.ndarray | None = None) -> None:
+    """Put evaluated bodies or targets somewhere: rigid matrices [m, 4, 4], of all or of a mask [m].
+
+    Location and rotation are what Blender evaluates a transform from, the world matrix is what the step may read
+    before that; the matrix is Blender's own of the same location and rotation, so that both agree to the last bit.
+    """
+    graph = depsgraph_of(scene)
+    columns = np.ascontiguousarray(matrices.transpose(0, 2, 1), dtype=np.float32).reshape(-1, 16)
+    for character in run.characters:
+        rows = character.rows
+        if only is not None and not only[rows].any():
+            continue
+        objects = getattr(character, kind).evaluated_get(graph).objects
+        mine = columns[rows]
+        if only is not None:
+            for name in ("matrix_basis", "matrix_world"):
+                now = np.empty_like(mine)
+                objects.foreach_get(name, now.ravel())
+                now[only[rows]] = mine[only[rows]]
+                objects.foreach_set(name, now.ravel())
+            continue
+        objects.foreach_set("matrix_basis", mine.ravel())
+        exact = np.empty_like(mine)
+        objects.foreach_get("matrix_basis", exact.ravel())
+        objects.foreach_set("matrix_world", exact.ravel())
+
+
+def set_kinematic(run: Run, scene, on: bool) -> None:
+    graph = depsgraph_of(scene)
+    for character in run.characters:
+        bodies = character.bodies.evaluated_get(graph).objects
+        for i, body in enumerate(bodies):
+            body.rigid_body.kinematic = on or bool(run.kinematic[character.rows.start + i])
+
+
+def hold_others(run: Run, scene) -> None:
+    """Hold the scene's other active bodies until the first frame, so that they begin to move when they always do."""
+    graph = depsgraph_of(scene)
+    ours = set()
+    for character in run.characters:
+        ours.update(body.name for body in character.bodies.objects)
+    for other in scene.rigidbody_world.collection.all_objects:
+        body = other.rigid_body
+        if other.name in ours or body is None or body.type != "ACTIVE" or body.kinematic:
+            continue
+        evaluated = other.evaluated_get(graph)
+        if evaluated.is_evaluated:
+            evaluated.rigid_body.kinematic = True
+            run.held.append(other.name)
+
+
+def show_physics(run: Run, scene, on: bool) -> None:
+    """Let the physics armatures take their bodies' places, or play the animation."""
+    graph = depsgraph_of(scene)
+    for character in run.characters:
+        bones = character.physics.evaluated_get(graph).pose.bones
+        if bones[character.bone_names[-1]].constraints[source.CONSTRAINT_NAME].mute is not on:
+            continue
+        for name in character.bone_names:
+            _write_own(bones[name].constraints, "mute", not on)
+
+
+def _write_own(constraints, name: str, value) -> None:
+    """Set a property of our constraint in an evaluated bone's list.
+
+    By foreach_set, which calls no update function: Blender's would look for the evaluated target among the originals,
+    not find it and disable the constraint.
+    """
+    values = [getattr(constraint, name) for constraint in constraints]
+    values[constraints.find(source.CONSTRAINT_NAME)] = value
+    constraints.foreach_set(name, values)
+
+
+def write_gains(run: Run, scene, steps_per_second: float) -> None:
+    fps = scene.render.fps / scene.render.fps_base
+    if not run.gains_dirty and not run.limited:
+        return
+    run.gains_dirty = False
+    idle = run.limp | run.kinematic
+    rotation = np.where(idle, 0.0, run.rotation_weight)
+    translation = np.where(idle, 0.0, run.translation_weight)
+    stiffness_l, rate_l = drives.servo(translation, run.masses, steps_per_second)
+    stiffness_a, rate_a = drives.servo(rotation, run.inertia, steps_per_second)
+    if run.limited:
+        # A capped body falls behind during the frame, on average by half of what it did in the last one.
+        distance = np.linalg.norm(run.command[:, :3, 3] - run.body[:, :3, 3], axis=1)
+        distance, run.distance = distance + 0.5 * np.maximum(distance - run.distance, 0.0), distance
+        fall = 0.5 * max(scene.gravity.length, 1e-6) * (1.0 / fps) ** 2
+        stiffness_l = drives.capped(stiffness_l, run.max_force, distance, fall)
+        cosine = 0.5 * (np.einsum("mij,mij->m", run.body[:, :3, :3], run.command[:, :3, :3]) - 1.0)
+        angle = np.arccos(np.clip(cosine, -1.0, 1.0))
+        stiffness_a = drives.capped(stiffness_a, run.max_torque, angle, fall / run.arms)
+    scale = scene.rigidbody_world.solver_iterations / steps_per_second
+    drags = [
+        1.0 - (1.0 - run.own_damping[:, i]) * np.exp(-drives.drag(weight))
+        for i, weight in enumerate((translation, rotation))
+    ]
+    servos = *drives.motor(rate_l, stiffness_l, translation, scale), *drives.motor(rate_a, stiffness_a, rotation, scale)
+    gains = np.stack([*servos, *drags], axis=1)
+    changed = np.any(gains != run.gains, axis=1)
+    if not changed.any():
+        return
+    graph = depsgraph_of(scene)
+    for character in run.characters:
+        rows = np.flatnonzero(changed[character.rows])
+        if not len(rows):
+            continue
+        targets = character.targets.objects
+        for i in rows:
+            constraint = targets[int(i)].evaluated_get(graph).rigid_body_constraint
+            linear, linear_damping, angular, angular_damping, *drag = gains[character.rows.start + i].tolist()
+            body = character.bodies.objects[int(i)].evaluated_get(graph).rigid_body
+            body.linear_damping, body.angular_damping = drag
+            constraint.enabled = linear > 0.0 or angular > 0.0
+            for axis in "xyz":
+                setattr(constraint, f"spring_stiffness_{axis}", linear)
+                setattr(constraint, f"spring_damping_{axis}", linear_damping)
+                setattr(constraint, f"spring_stiffness_ang_{axis}", angular)
+                setattr(constraint, f"spring_damping_ang_{axis}", angular_damping)
+    run.gains = gains

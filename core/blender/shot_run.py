@@ -1,0 +1,198 @@
+"""What a run of a shot is made of: its characters, one row per body in every array, and what must hold to run them."""
+
+from dataclasses import dataclass, field
+
+import bpy
+import numpy as np
+
+from ..errors import RagdollError
+from . import actions, source
+from .armature import check_scale
+from .remove import ragdolls
+
+FASTEST = 2000.0  # [m/s per metre of height]: beyond it something has come apart
+
+
+@dataclass
+class Character:
+    """One ragdoll of a run.
+
+    It holds data-blocks, because finding one by name takes Blender longer the more there are. A run ends with any undo,
+    redo or load; one that is deleted meanwhile raises ReferenceError, which ends the run too.
+
+    Attributes:
+        name: of the character object.
+        rows: slice of its bodies in the run's arrays.
+        bones: index of each body's bone in the pose [m].
+        offsets: bone frame to body frame [m, 4, 4].
+        keyed: its settings are animated and must be read on every frame.
+    """
+
+    name: str
+    obj: bpy.types.Object
+    source: bpy.types.Object
+    physics: bpy.types.Object
+    bodies: bpy.types.Collection
+    targets: bpy.types.Collection
+    rows: slice
+    bone_names: list
+    bones: np.ndarray
+    offsets: np.ndarray
+    buffer: np.ndarray
+    height: float
+    keyed: bool = False
+    blend: float = 1.0
+
+
+@dataclass
+class Run:
+    """The simulation of a scene's shot, from its first frame on.
+
+    Attributes:
+        first, frame: first frame and the last one stepped.
+        reached: last frame whose result stands in the cache.
+        settings_dirty: a setting was edited; read them again on the next step.
+        seconds: time spent per frame in our own Python and in evaluating the source scene, for reports.
+    """
+
+    scene_name: str
+    first: int
+    frame: int
+    reached: int
+    characters: list
+    settings_dirty: bool = True
+    held: list = field(default_factory=list)
+    seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
+
+    def shows(self, frame: int) -> bool:
+        """Whether the frame is simulated."""
+        return self.first <= frame <= self.reached
+
+
+def depsgraph_of(scene):
+    """The dependency graph that steps the scene: of the view layer shown in a window, else of the first one."""
+    manager = bpy.context.window_manager
+    for window in manager.windows if manager else ():
+        if window.scene == scene and window.view_layer.depsgraph is not None:
+            return window.view_layer.depsgraph
+    return scene.view_layers[0].depsgraph
+
+
+def active_ragdolls(scene) -> list:
+    """Characters whose ragdoll is to be simulated."""
+    return [obj for obj in ragdolls(scene) if not obj.active_ragdoll.muted]
+
+
+def name_of(run: Run, row: int) -> str:
+    for character in run.characters:
+        if character.rows.start <= row < character.rows.stop:
+            return f"bone '{character.bone_names[row - character.rows.start]}' of '{character.name}'"
+    return "?"
+
+
+def gather(run: Run, scene) -> None:
+    begin = 0
+    for obj in ragdolls(scene):  # a baked character takes part as a kinematic one: props still meet it
+        settings = obj.active_ragdoll
+        _check_parts(obj)
+        signature = source.signature(obj)
+        known = _known_signatures.get(obj.name)
+        if settings.source is None or (known is not None and known != signature):
+            source.refresh(obj)
+        _known_signatures[obj.name] = signature
+        names = [part.bone for part in settings.parts]
+        index = {bone.name: i for i, bone in enumerate(obj.data.bones)}
+        missing = [name for name in names if name not in index]
+        if missing:
+            raise RagdollError(f"Bone '{missing[0]}' of '{obj.name}' is gone or renamed: build the ragdoll anew")
+        run.characters.append(
+            Character(
+                name=obj.name,
+                obj=obj,
+                source=settings.source,
+                physics=settings.physics_armature,
+                bodies=settings.bodies,
+                targets=settings.targets,
+                rows=slice(begin, begin + len(names)),
+                bone_names=names,
+                bones=np.array([index[name] for name in names]),
+                offsets=np.array([part.offset for part in settings.parts]).reshape(-1, 4, 4),
+                buffer=np.empty(len(obj.pose.bones) * 16, dtype=np.float32),
+                height=settings.height,
+                keyed=is_keyed(obj) and not settings.muted,
+            )
+        )
+        begin += len(names)
+    if not run.characters:
+        raise RagdollError(f"Scene '{scene.name}' has no ragdoll to simulate")
+    parts = [p for c in run.characters for p in c.obj.active_ragdoll.parts]
+    run.masses = np.array([part.body.rigid_body.mass for part in parts])
+    run.inertia = np.array([part.inertia for part in parts])
+    run.kinematic = np.zeros(begin, dtype=bool)
+    run.own_damping = np.array([(p.body.rigid_body.linear_damping, p.body.rigid_body.angular_damping) for p in parts])
+    run.gains = np.full((begin, 6), np.nan)  # unlike anything: the first step writes them all
+    run.distance = np.zeros(begin)
+    run.arms = np.sqrt(run.inertia / np.maximum(run.masses, 1e-12))  # how far out the masses are that gravity turns
+    run.gains_dirty = True
+    run.limited = run.any_kinematic = False
+    run.offsets = np.concatenate([c.offsets for c in run.characters])
+    run.farthest = np.concatenate([np.full(len(c.bones), FASTEST * c.height / 24.0) for c in run.characters])
+    for name in ("rotation_weight", "translation_weight", "max_torque", "max_force"):
+        setattr(run, name, np.zeros(begin))
+    run.limp = np.zeros(begin, dtype=bool)
+
+
+_known_signatures: dict = {}
+
+
+def forget() -> None:
+    """Forget what was known of the characters, as after loading a file."""
+    _known_signatures.clear()
+
+
+def _check_parts(obj) -> None:
+    settings = obj.active_ragdoll
+    for part in settings.parts:
+        for kind in ("body", "target", "anchor"):
+            helper = getattr(part, kind)
+            if helper is None or helper.name not in settings.scene.objects:
+                raise RagdollError(
+                    f"The {kind} of bone '{part.bone}' of '{obj.name}' was deleted: build the ragdoll anew"
+                )
+        if part.body.rigid_body is None or part.target.rigid_body is None:
+            raise RagdollError(
+                f"The body of bone '{part.bone}' of '{obj.name}' is no rigid body: build the ragdoll anew"
+            )
+    physics = settings.physics_armature
+    if physics is None or physics.name not in settings.scene.objects:
+        raise RagdollError(f"The physics armature of '{obj.name}' was deleted: build the ragdoll anew")
+    inside = {len(settings.parts), len(settings.bodies.objects), len(settings.targets.objects)}
+    if len(inside) != 1:
+        raise RagdollError(f"Helpers of '{obj.name}' were moved out of their collections: build the ragdoll anew")
+
+
+def check_evaluated(run: Run, scene) -> None:
+    graph = depsgraph_of(scene)
+    rigid_bodies = scene.rigidbody_world
+    for character in run.characters:
+        settings = character.obj.active_ragdoll
+        needed = settings.bodies, settings.targets, rigid_bodies.collection, rigid_bodies.constraints
+        for collection in needed:
+            if not collection.evaluated_get(graph).is_evaluated:
+                outer = settings.collection if collection in needed[:2] else collection
+                raise RagdollError(
+                    f"The collection '{outer.name}' is excluded from the view layer: include it (it may be hidden)"
+                )
+        evaluated = character.source.evaluated_get(run.source_graph)
+        check_scale(settings.source, np.array(evaluated.matrix_world, dtype=float))
+
+
+def is_keyed(obj, path: str = "active_ragdoll") -> bool:
+    """Whether any of a character's settings (or the one at a path) is animated or driven."""
+    data = obj.animation_data
+    if data is None:
+        return False
+    if any(path in driver.data_path for driver in data.drivers):
+        return True
+    played = {data.action} | {strip.action for track in data.nla_tracks for strip in track.strips}
+    return any(path in curve.data_path for action in played - {None} for curve in actions.all_fcurves(action))
