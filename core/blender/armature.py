@@ -25,7 +25,8 @@ class BindPose:
     """Joints of an armature in bind pose, in Blender's bone order.
 
     Attributes:
-        names [n], parents [n] (-1 at roots), heads and tails [n, 3] and matrices [n, 4, 4] (rigid) in the world.
+        names [n], parents [n] (-1 at roots), heads and tails [n, 3] and matrices [n, 4, 4] (rigid) in the world,
+            local [n, 4, 4] in the armature.
         axes: of the armature object in the world [3, 3].
         row: index by name.
     """
@@ -40,7 +41,8 @@ class BindPose:
         bones.foreach_get("matrix_local", local)
         tails = np.empty(count * 3, dtype=np.float32)
         bones.foreach_get("tail_local", tails)
-        matrices = world @ local.reshape(count, 4, 4).transpose(0, 2, 1).astype(float)
+        self.local = local.reshape(count, 4, 4).transpose(0, 2, 1).astype(float)
+        matrices = world @ self.local
         self.matrices = rigid(matrices)
         self.axes = rigid(world)[:3, :3]
         self.heads = matrices[:, :3, 3].copy()

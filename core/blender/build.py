@@ -5,32 +5,28 @@ from dataclasses import dataclass, field
 
 import bpy
 import numpy as np
-from mathutils import Matrix, Quaternion
+from mathutils import Matrix
 
-from .. import quaternion
 from ..errors import RagdollError
-from ..ragdoll import drives, fitting, joints, shapes
-from . import body_meshes, remove, source, world
+from ..ragdoll import drives, shapes
+from . import body_meshes, joint_objects, remove, source, world
 from .armature import (
     BindPose,
     check_armature,
     check_scale,
     deforming,
     dominated_vertices,
-    rig_limits,
-    rigid,
     selected,
 )
+from .helpers import helper
 from .runtime import STATE
 
 BONE_CHOICES = ("DEFORM", "SELECTED", "ALL")
-LIMIT_MARGIN = np.radians(5.0)  # what a default range keeps beyond what the animation needs
 # Automatic masses stop growing and shrinking with the size here [m]: props in Blender weigh 1 kg by default at any
 # scale, and no body can be lighter than a gram.
 GIANT, DWARF = 3.0, 0.5
 AUTOMATIC_DENSITY = 1000.0
 LIGHTEST_SHARE = 0.002  # of the total mass: lighter bodies make the solver's mass ratios bad
-PLAY = 1e-3  # of the height: an animation that takes a joint farther apart gets the play for it
 SELF_COLLISION_LAYERS = range(1, 20)
 TARGET_SIZE = 0.01  # of the character's height
 
@@ -139,9 +135,9 @@ def _build(obj, scene, bones, notes) -> Built:
 
     masses = _masses(obj, pose, plan, settings.height)
     _bodies(obj, scene, pose, plan, masses)
-    relative = _set_limits(obj, pose, plan, poses, notes)
-    apart = _joint_separations(obj, pose, plan, to_world @ poses, to_world)
-    made = _joints(obj, scene, collection, pose, plan, relative, apart)
+    relative = joint_objects.set_limits(obj, pose, plan, poses, notes)
+    apart = joint_objects.separations(obj, pose, plan, to_world @ poses, to_world)
+    made = joint_objects.make(obj, scene, collection, pose, plan, relative, apart)
     _physics_armature(obj, collection, pose, plan, to_world)
     if not settings.self_collision:
         world_layers(scene)
@@ -195,17 +191,6 @@ def _link_rigid_body(scene, obj):
     return obj.rigid_body
 
 
-def _helper(name, data, collection):
-    """A helper object. None is hidden one by one: Blender drops hidden constraints from evaluation as soon as nothing
-    shown needs them (the character is deleted, the bodies are hidden), in mid-shot, and crashes."""
-    helper = bpy.data.objects.new(name, data)
-    helper.hide_render = True
-    helper.hide_select = True
-    helper.rotation_mode = "QUATERNION"
-    collection.objects.link(helper)
-    return helper
-
-
 def _bodies(obj, scene, pose, plan, masses):
     settings = obj.active_ragdoll
     count = len(plan.bones)
@@ -228,7 +213,7 @@ def _bodies(obj, scene, pose, plan, masses):
         offset = np.linalg.inv(bind) @ body_bind
 
         mesh = body_meshes.make(f"{obj.name} {name}", plan.kinds[i], plan.half[i])
-        body = _helper(f"{obj.name} {name} Body", mesh, settings.bodies)
+        body = helper(f"{obj.name} {name} Body", mesh, settings.bodies)
         body.matrix_basis = Matrix(body_bind.tolist())
         body.display_type = "WIRE"
         rigid_body = _link_rigid_body(scene, body)
@@ -244,7 +229,7 @@ def _bodies(obj, scene, pose, plan, masses):
             own_layer = 1 + i % len(SELF_COLLISION_LAYERS)
             rigid_body.collision_collections = [layer == own_layer for layer in range(20)]
 
-        target = _helper(f"{obj.name} {name} Target", small, settings.targets)
+        target = helper(f"{obj.name} {name} Target", small, settings.targets)
         target.matrix_basis = Matrix(body_bind.tolist())
         target.display_type = "BOUNDS"
         kinematic = _link_rigid_body(scene, target)
@@ -283,147 +268,6 @@ def _drive(scene, target, body):
             setattr(constraint, f"spring_damping_{kind}{axis}", 1.0)
 
 
-def _relative_rotations(poses, plan, bind, to_joint):
-    """Rotations [f, m, 4] of every body's bone against its parent's, from bind pose, in the joints' frames [m, 4]."""
-    rest = quaternion.from_matrix(bind[plan.bones, :3, :3])
-    now = quaternion.from_matrix(rigid(poses[:, plan.bones])[..., :3, :3])
-    turned = quaternion.multiply(now, quaternion.conjugate(rest))
-    relative = quaternion.multiply(quaternion.conjugate(turned[:, plan.parents]), turned)
-    frame = quaternion.multiply(rest, to_joint)
-    return quaternion.multiply(quaternion.conjugate(frame), quaternion.multiply(relative, frame))
-
-
-def _set_limits(obj, pose, plan, poses, notes) -> dict:
-    """Limits of every joint: the user's, else the rig's, else a generic range wide enough for the animation.
-
-    Returns the joint rotations [f, 4] of the sampled animation, by body, of those with a generic range.
-    """
-    count = len(pose.names)
-    local = np.empty(count * 16, dtype=np.float32)
-    obj.data.bones.foreach_get("matrix_local", local)
-    bind = rigid(local.reshape(count, 4, 4).transpose(0, 2, 1))
-    widened, animated = [], {}
-    to_joint = np.array([obj.pose.bones[bone].active_ragdoll.joint_rotation for bone in plan.bones], dtype=float)
-    relatives = _relative_rotations(poses, plan, bind, to_joint)
-    for i, bone in enumerate(plan.bones):
-        settings = obj.pose.bones[bone].active_ragdoll
-        if settings.limits_from == "USER":
-            continue
-        stated = rig_limits(obj.pose.bones[bone])
-        if stated is not None:
-            settings.joint, settings.limit_min, settings.limit_max = stated
-            settings.limits_from = "RIG"
-            continue
-        for name in ("joint", "limit_min", "limit_max"):
-            settings.property_unset(name)
-        settings.limits_from = "DEFAULT"
-        if plan.parents[i] < 0:
-            continue
-        relative = animated[i] = relatives[:, i]
-        low, high = np.array(settings.limit_min, dtype=float), np.array(settings.limit_max, dtype=float)
-        if np.max(joints.limit_excess(settings.joint, low, high, relative)) > 0.0:
-            low, high = joints.widen_limits(settings.joint, low, high, relative, LIMIT_MARGIN)
-            settings.limit_min, settings.limit_max = np.maximum(low, -np.pi), np.minimum(high, np.pi)
-            widened.append(pose.names[bone])
-    if widened:
-        listed = ", ".join(widened[:3]) + (f" and {len(widened) - 3} more" if len(widened) > 3 else "")
-        notes.append(f"widened the default limits of {listed} to the animation")
-    return animated
-
-
-def _joint_separations(obj, pose, plan, poses, to_world) -> dict:
-    """How far the animation itself takes joints apart, where it does: by body, in the bone's own frame [f, 3], [m].
-
-    The vector leads from the child's joint to the place where the parent has it: what Bullet measures with
-    object1 = child. Some clips key the locations of bones; their joints get the play for it, instead of a fight.
-
-    Args:
-        poses: world matrices of all bones over the sampled frames [f, n, 4, 4].
-    """
-    local = np.empty(len(pose.names) * 16, dtype=np.float32)
-    obj.data.bones.foreach_get("matrix_local", local)
-    bind = to_world @ local.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
-    found = {}
-    for i, bone in enumerate(plan.bones):
-        if plan.parents[i] < 0:
-            continue
-        parent = plan.bones[plan.parents[i]]
-        place = (np.linalg.inv(bind[parent]) @ bind[bone])[:3, 3]
-        there = np.einsum("fij,j->fi", poses[:, parent, :3, :3], place) + poses[:, parent, :3, 3]
-        axes = rigid(poses[:, bone])[:, :3, :3]
-        apart = np.einsum("fij,fi->fj", axes, there - poses[:, bone, :3, 3])
-        if np.abs(apart).max() > PLAY * obj.active_ragdoll.height:
-            found[i] = apart
-    return found
-
-
-def _joints(obj, scene, collection, pose, plan, animated, apart) -> int:
-    made = 0
-    bodies = [part.body for part in obj.active_ragdoll.parts]
-    size = 0.01 * obj.active_ragdoll.height
-    for i, bone in enumerate(plan.bones):
-        parent = int(plan.parents[i])
-        if parent < 0:
-            continue
-        name = pose.names[bone]
-        settings = obj.pose.bones[bone].active_ragdoll
-        frame = pose.matrices[bone] @ _matrix((0.0, 0.0, 0.0), _rotation(settings.joint_rotation))
-        try:
-            specs = joints.plan_constraints(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max))
-        except ValueError as error:
-            raise RagdollError(f"Bone '{name}': {error}") from error
-        if i in animated:
-            specs = fitting.opened(specs, animated[i], LIMIT_MARGIN)
-        for spec in specs:
-            empty = _helper(f"{obj.name} {name} Joint", None, collection)
-            empty.empty_display_size = size
-            empty.matrix_basis = Matrix((frame @ _matrix((0.0, 0.0, 0.0), _rotation(spec.rotation))).tolist())
-            pair = (bodies[i], bodies[parent])
-            constraint = _constraint(scene, empty, spec, pair if spec.object1 == "child" else pair[::-1])
-            if i in apart and spec.lock_linear:
-                turn = _rotation(settings.joint_rotation) @ _rotation(spec.rotation)
-                _open_linear(constraint, apart[i] @ turn)
-            made += 1
-    for i, k in plan.no_collide:
-        empty = _helper(f"{obj.name} Overlap", None, collection)
-        empty.empty_display_size = size
-        empty.matrix_basis = Matrix.Translation(plan.centers[i])
-        free = joints.ConstraintSpec(type="GENERIC", rotation=(1.0, 0.0, 0.0, 0.0))
-        _constraint(scene, empty, free, (bodies[i], bodies[k]))
-        made += 1
-    return made
-
-
-def _rotation(wxyz) -> np.ndarray:
-    return np.array(Quaternion(wxyz).normalized().to_matrix())
-
-
-def _constraint(scene, empty, spec, pair):
-    scene.rigidbody_world.constraints.objects.link(empty)
-    constraint = empty.rigid_body_constraint
-    constraint.type = spec.type
-    constraint.object1, constraint.object2 = pair
-    constraint.disable_collisions = True
-    for axis, limits in zip("xyz", spec.angular_limits, strict=True):
-        if spec.type == "GENERIC":
-            setattr(constraint, f"use_limit_lin_{axis}", spec.lock_linear)
-            setattr(constraint, f"limit_lin_{axis}_lower", 0.0)
-            setattr(constraint, f"limit_lin_{axis}_upper", 0.0)
-        if spec.type == "GENERIC" or (spec.type == "HINGE" and axis == "z"):
-            setattr(constraint, f"use_limit_ang_{axis}", limits is not None)
-            if limits is not None:
-                setattr(constraint, f"limit_ang_{axis}_lower", limits[0])
-                setattr(constraint, f"limit_ang_{axis}_upper", limits[1])
-    return constraint
-
-
-def _open_linear(constraint, apart) -> None:
-    """Let a joint slide as far as its animation does: apart [f, 3] in the constraint's frame."""
-    for axis, name in enumerate("xyz"):
-        setattr(constraint, f"limit_lin_{name}_lower", min(0.0, float(apart[:, axis].min())))
-        setattr(constraint, f"limit_lin_{name}_upper", max(0.0, float(apart[:, axis].max())))
-
-
 def _physics_armature(obj, collection, pose, plan, to_world):
     """The copy whose simulated bones take their bodies' places, and the character's constraints that copy it."""
     settings = obj.active_ragdoll
@@ -438,7 +282,7 @@ def _physics_armature(obj, collection, pose, plan, to_world):
     for i, bone in enumerate(plan.bones):
         part = settings.parts[i]
         name = pose.names[bone]
-        anchor = _helper(f"{obj.name} {name} Anchor", None, collection)
+        anchor = helper(f"{obj.name} {name} Anchor", None, collection)
         anchor.empty_display_size = 0.005 * settings.height
         anchor.parent = part.body
         offset = np.array(part.offset).reshape(4, 4)
