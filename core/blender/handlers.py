@@ -90,9 +90,24 @@ def after_frame(scene, _graph=None) -> None:
 
 
 @persistent
+def before_undo(_scene=None, _graph=None) -> None:
+    """undo_pre, redo_pre: Blender is about to free bodies that the copies of their joints still look at."""
+    for scene in _alive():
+        if scene.rigidbody_world.constraints is not None:
+            world.release(scene, scene.rigidbody_world.constraints.all_objects)
+
+
+@persistent
 def after_undo(_scene=None, _graph=None) -> None:
-    """undo_post, redo_post: the world was rebuilt from the current pose, so the run cannot go on."""
+    """undo_post, redo_post: bodies and joints may be others now, so the run cannot go on."""
     break_runs()
+    for scene in _alive():
+        if not scene.rigidbody_world.point_cache.is_baked:  # a baked world does not step, and keeps its cache
+            world.halt(scene)
+
+
+def _alive() -> list:
+    return [scene for scene in bpy.data.scenes if scene.name in STATE.alive and scene.rigidbody_world is not None]
 
 
 def break_runs() -> None:
@@ -138,6 +153,8 @@ def after_render(_scene=None, _graph=None) -> None:
 _HANDLERS = (
     ("frame_change_pre", before_frame),
     ("frame_change_post", after_frame),
+    ("undo_pre", before_undo),
+    ("redo_pre", before_undo),
     ("undo_post", after_undo),
     ("redo_post", after_undo),
     ("load_post", after_load),

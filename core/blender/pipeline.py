@@ -40,6 +40,7 @@ def start(scene, clock) -> Run:
         matrices[character.rows] = np.array([part.bind for part in parts]).reshape(-1, 4, 4)
 
     was_busy, STATE.busy = STATE.busy, True
+    STATE.alive.add(scene.name)
     try:
         _carry_settings(run)
         clock("source", _evaluate_source, run, scene, first + 1)

@@ -14,6 +14,7 @@ class State:
         busy: set while a handler itself moves a scene through frames.
         building: set while operators write settings, so that update callbacks do not take them for edits.
         rendering: set between render_init and render_complete or render_cancel.
+        alive: scenes whose rigid body world a run has filled.
         broken: scenes whose run was interrupted in mid-shot (undo, redo, load).
         messages: last trouble by object name, shown in the sidebar.
     """
@@ -22,6 +23,7 @@ class State:
     busy: bool = False
     building: bool = False
     rendering: bool = False
+    alive: set = field(default_factory=set)
     broken: set = field(default_factory=set)
     messages: dict = field(default_factory=dict)
 

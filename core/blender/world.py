@@ -3,8 +3,9 @@
 import bpy
 
 from ..errors import RagdollError
+from .runtime import STATE
 
-CONSTRAINTS_GO_FIRST = (4, 4, 0)  # measured: not 4.2, but 4.5 and 5.0
+JOINTS_LEAVE_BODIES = (4, 3, 0)  # from this version on a joint that is freed looks at its bodies
 WARM_UP = 3  # frames before the shot: two in bind pose, one in the animation
 
 
@@ -94,22 +95,11 @@ def free_cache(scene) -> None:
     scene.active_ragdoll.cache_is_ours = False
 
 
-def renew(scene) -> None:
-    """Put a new world with the same settings in place of the scene's, so that Bullet forgets every body and joint.
-
-    Deleting a body frees it at once; its constraints go later, with their evaluated copies, and since Blender 4.4 look
-    at the freed body then: a crash. So this comes before anything is deleted: the copies of all constraints are
-    renewed, which frees Bullet's while the bodies are alive, and the world goes before it can step with them. In
-    older versions it is the body that looks at its constraints, so they must not go first. The cache is lost.
+def replace(scene) -> None:
+    """Put a new world with the same settings in place of the scene's: Bullet's goes, and cannot step with joints that
+    are no more. Bodies and joints that stay are made anew at the next first frame. The cache is lost.
     """
-    if bpy.app.version < CONSTRAINTS_GO_FIRST:
-        return
     old = scene.rigidbody_world
-    for constraint in old.constraints.all_objects if old.constraints else ():
-        constraint.update_tag()
-    for layer in scene.view_layers:
-        if layer.depsgraph is not None:
-            layer.update()
     kept = {name: _values(group) for name, group in _groups(old).items()}
     old.collection = old.constraints = None  # else the rigid body settings of all objects go with the world
     with bpy.context.temp_override(scene=scene):
@@ -118,6 +108,49 @@ def renew(scene) -> None:
     for name, group in _groups(scene.rigidbody_world).items():
         for key, value in kept[name].items():
             setattr(group, key, value)
+    STATE.alive.discard(scene.name)
+
+
+def halt(scene) -> None:
+    """Let Bullet's world, which may hold joints that are no more, not step before it is made anew at a first frame.
+
+    Replacing it renews the copies of some joints, which must not go before their bodies in versions before 4.3; there
+    the cache is told to end where it begins, until the next first frame states its range.
+    """
+    if bpy.app.version >= JOINTS_LEAVE_BODIES or not any(o.active_ragdoll.is_ragdoll for o in scene.objects):
+        replace(scene)
+    else:
+        scene.rigidbody_world.point_cache.frame_end = scene.rigidbody_world.point_cache.frame_start
+        STATE.alive.discard(scene.name)
+
+
+def release(scene, constraints) -> None:
+    """Let Bullet forget joints whose bodies are about to be deleted; afterwards its world must be halted.
+
+    A deleted body is freed at once, its joints later, with their evaluated copies, in several threads. Since Blender
+    4.3 a joint that is freed takes itself off its bodies' lists: too late when they are gone, and wrong when two
+    threads do it to one body. So the copies are renewed here, while the bodies live, never two of a body at a time.
+    Before, it is the body that takes itself off its joints, which must not go first.
+    """
+    if bpy.app.version < JOINTS_LEAVE_BODIES:
+        return
+    pending = [(joint, _ends(joint)) for joint in constraints if joint.rigid_body_constraint is not None]
+    while pending:
+        taken, later = set(), []
+        for joint, ends in pending:
+            if taken & ends:
+                later.append((joint, ends))
+            else:
+                taken |= ends
+                joint.show_in_front = joint.show_in_front  # tags the copy and next to nothing else
+        for layer in scene.view_layers:
+            if layer.depsgraph is not None:
+                layer.update()
+        pending = later
+
+
+def _ends(joint) -> set:
+    return {end for end in (joint.rigid_body_constraint.object1, joint.rigid_body_constraint.object2) if end}
 
 
 def _groups(world) -> dict:
