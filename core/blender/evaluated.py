@@ -19,13 +19,13 @@ def write_blend(obj, character, blend, scene) -> None:
     character.blend = blend
 
 
-def place(run: Run, scene, kind: str, matrices: np.ndarray, only: np.ndarray | None = None) -> None:
+def place(run: Run, kind: str, matrices: np.ndarray, only: np.ndarray | None = None) -> None:
     """Put evaluated bodies or targets somewhere: rigid matrices [m, 4, 4], of all or of a mask [m].
 
     Location and rotation are what Blender evaluates a transform from, the world matrix is what the step may read
     before that; the matrix is Blender's own of the same location and rotation, so that both agree to the last bit.
     """
-    graph = depsgraph_of(scene)
+    graph = run.graph
     columns = np.ascontiguousarray(matrices.transpose(0, 2, 1), dtype=np.float32).reshape(-1, 16)
     for character in run.characters:
         rows = character.rows
@@ -46,8 +46,8 @@ def place(run: Run, scene, kind: str, matrices: np.ndarray, only: np.ndarray | N
         objects.foreach_set("matrix_world", exact.ravel())
 
 
-def set_kinematic(run: Run, scene, on: bool) -> None:
-    graph = depsgraph_of(scene)
+def set_kinematic(run: Run, on: bool) -> None:
+    graph = run.graph
     for character in run.characters:
         bodies = character.bodies.evaluated_get(graph).objects
         for i, body in enumerate(bodies):
@@ -56,7 +56,7 @@ def set_kinematic(run: Run, scene, on: bool) -> None:
 
 def hold_others(run: Run, scene) -> None:
     """Hold the scene's other active bodies until the first frame, so that they begin to move when they always do."""
-    graph = depsgraph_of(scene)
+    graph = run.graph
     ours = set()
     for character in run.characters:
         ours.update(body.name for body in character.bodies.objects)
@@ -70,9 +70,9 @@ def hold_others(run: Run, scene) -> None:
             run.held.append(other.name)
 
 
-def show_physics(run: Run, scene, on: bool) -> None:
+def show_physics(run: Run, on: bool) -> None:
     """Let the physics armatures take their bodies' places, or play the animation."""
-    graph = depsgraph_of(scene)
+    graph = run.graph
     for character in run.characters:
         bones = character.physics.evaluated_get(graph).pose.bones
         if bones[character.bone_names[-1]].constraints[source.CONSTRAINT_NAME].mute is not on:
@@ -93,10 +93,10 @@ def _write_own(constraints, name: str, value) -> None:
 
 
 def write_gains(run: Run, scene, steps_per_second: float) -> None:
-    fps = scene.render.fps / scene.render.fps_base
     if not run.gains_dirty and not run.limited:
         return
     run.gains_dirty = False
+    fps = scene.render.fps / scene.render.fps_base
     idle = run.limp | run.kinematic
     rotation = np.where(idle, 0.0, run.rotation_weight)
     translation = np.where(idle, 0.0, run.translation_weight)
@@ -121,7 +121,7 @@ def write_gains(run: Run, scene, steps_per_second: float) -> None:
     changed = np.any(gains != run.gains, axis=1)
     if not changed.any():
         return
-    graph = depsgraph_of(scene)
+    graph = run.graph
     for character in run.characters:
         rows = np.flatnonzero(changed[character.rows])
         if not len(rows):

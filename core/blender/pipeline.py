@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import RagdollError
 from ..ragdoll import drives
 from . import evaluated, shot_run, source, world
-from .armature import rigid
+from .armature import array_of
 from .runtime import STATE
 from .shot_run import Run, active_ragdolls, depsgraph_of
 
@@ -31,7 +31,7 @@ def start(scene, clock) -> Run:
         raise RagdollError(f"The rigid body world of scene '{scene.name}' has been removed: build the ragdoll anew")
     world.set_range(scene)
     source.source_scene(scene)
-    run = Run(scene.name, first, first, first - 1, [])
+    run = Run(scene.name, first, first, first - 1, [], depsgraph_of(scene))
     shot_run.gather(run, scene)
     count = run.characters[-1].rows.stop
     matrices = np.empty((count, 4, 4))
@@ -44,27 +44,28 @@ def start(scene, clock) -> Run:
     try:
         _carry_settings(run)
         clock("source", _evaluate_source, run, scene, first + 1)
+        run.hands = _hands(run)
         coming = _wanted(run)
         clock("source", _evaluate_source, run, scene, first)
         wanted = _wanted(run)
         scene.frame_set(first - 3)
         shot_run.check_evaluated(run, scene)
         evaluated.hold_others(run, scene)
-        evaluated.set_kinematic(run, scene, True)
-        evaluated.place(run, scene, "bodies", matrices)
-        evaluated.place(run, scene, "targets", matrices)
+        evaluated.set_kinematic(run, True)
+        evaluated.place(run, "bodies", matrices)
+        evaluated.place(run, "targets", matrices)
         scene.frame_set(first - 2)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
         for pose in (drives.extrapolated(wanted, coming), wanted):
-            evaluated.place(run, scene, "bodies", pose)
-            evaluated.place(run, scene, "targets", pose)
+            evaluated.place(run, "bodies", pose)
+            evaluated.place(run, "targets", pose)
             if pose is not wanted:
                 scene.frame_set(first - 1)
         _stand_at(scene, first)
     finally:
         STATE.busy = was_busy
     run.command = run.wanted = run.body = wanted
-    evaluated.show_physics(run, scene, True)
+    evaluated.show_physics(run, True)
     _read_settings(run, scene)
     run.reached = first
     return run
@@ -83,8 +84,8 @@ def _stand_at(scene, frame: int) -> None:
 
 def release(run: Run, scene) -> None:
     """After the first frame is shown: bodies become dynamic, and the scene's other bodies too."""
-    evaluated.set_kinematic(run, scene, False)
-    graph = depsgraph_of(scene)
+    run.graph = graph = depsgraph_of(scene)
+    evaluated.set_kinematic(run, False)
     for name in run.held:
         other = bpy.data.objects.get(name)
         if other is not None:
@@ -114,20 +115,23 @@ def step(run: Run, scene, clock) -> None:
         RagdollError: a body was deleted or has left all bounds.
     """
     frame = scene.frame_current
+    run.graph = depsgraph_of(scene)
     _carry_settings(run)
     clock("source", _evaluate_source, run, scene, frame)
-    evaluated.show_physics(run, scene, True)
+    evaluated.show_physics(run, True)
     _read_settings(run, scene)
     run.wanted = _wanted(run)
     fps = scene.render.fps / scene.render.fps_base
     substeps = scene.rigidbody_world.substeps_per_frame
     seconds = scene.rigidbody_world.time_scale / fps
     _read_bodies(run)
-    reachable = drives.within_reach(run.body, run.wanted, drives.rate(run.rotation_weight), seconds)
+    if run.gains_dirty:
+        run.reach = drives.reach(run.rotation_weight, seconds)
+    reachable = drives.within_reach(run.body, run.wanted, run.reach)
     run.command = drives.lag_compensated(run.command, reachable, substeps)
-    evaluated.place(run, scene, "targets", run.command)
+    evaluated.place(run, "targets", run.command)
     if run.any_kinematic:
-        evaluated.place(run, scene, "bodies", run.wanted, run.kinematic)
+        evaluated.place(run, "bodies", run.wanted, run.kinematic)
     evaluated.write_gains(run, scene, substeps / max(seconds, 1e-9))
     run.frame = run.reached = frame
 
@@ -135,12 +139,13 @@ def step(run: Run, scene, clock) -> None:
 def show_other(run: Run | None, scene) -> None:
     """A jump: the cached pose where the frame is simulated, else the animation."""
     if run is not None:
+        run.graph = depsgraph_of(scene)
         if run.shows(scene.frame_current):
             # A cache that settings have outdated loses what comes after, on a jump back.
             run.reached = min(run.reached, max(scene.frame_current, run.first))
-            evaluated.show_physics(run, scene, True)
+            evaluated.show_physics(run, True)
         else:
-            evaluated.show_physics(run, scene, False)
+            evaluated.show_physics(run, False)
         run.frame = None
 
 
@@ -188,15 +193,28 @@ def _mute_originals(scene, mute: bool) -> None:
 # ---- reading ------------------------------------------------------------------------------------------------------
 
 
-def _wanted(run: Run) -> np.ndarray:
-    """Where the animation has the bodies: rigid matrices [m, 4, 4], world."""
+def _posed(run: Run) -> np.ndarray:
+    """The animation's bones in the world [m, 4, 4], with their scale."""
     matrices = np.empty((run.characters[-1].rows.stop, 4, 4))
     for character in run.characters:
         pose_of = character.source.evaluated_get(run.source_graph)
         pose_of.pose.bones.foreach_get("matrix", character.buffer)
         pose = character.buffer.reshape(-1, 4, 4)[character.bones].transpose(0, 2, 1)
-        np.matmul(np.array(pose_of.matrix_world, dtype=float), pose, out=matrices[character.rows])
-    result = rigid(matrices) @ run.offsets
+        np.matmul(array_of(pose_of.matrix_world), pose, out=matrices[character.rows])
+    return matrices
+
+
+def _hands(run: Run) -> np.ndarray:
+    """-1 for bones that are mirrored, else 1 [m]: the sign that makes a proper rotation of their axes."""
+    return np.where(np.linalg.det(_posed(run)[:, :3, :3]) < 0.0, -1.0, 1.0)
+
+
+def _wanted(run: Run) -> np.ndarray:
+    """Where the animation has the bodies: rigid matrices [m, 4, 4], world."""
+    matrices = _posed(run)
+    axes = matrices[:, :3, :3]
+    axes /= (run.hands * np.sqrt(np.maximum(np.einsum("mij,mij->mj", axes, axes).T, 1e-24))).T[:, None, :]
+    result = matrices @ run.offsets
     if not np.isfinite(result.sum()):
         row = int(np.flatnonzero(~np.isfinite(result).all(axis=(1, 2)))[0])
         raise RagdollError(f"The animation of {shot_run.name_of(run, row)} is not a number at frame {run.frame + 1}")
@@ -209,9 +227,9 @@ def _read_bodies(run: Run) -> None:
     for character in run.characters:
         character.bodies.objects.foreach_get("matrix_world", flat[character.rows].reshape(-1))
     body = flat.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
-    moved = np.abs(body[:, :3, 3] - run.body[:, :3, 3]).max(axis=1)
-    if not np.all(moved <= run.farthest):  # also when it is not a number
-        row = int(np.flatnonzero(~(moved <= run.farthest))[0])
+    near = np.abs(body[:, :3, 3] - run.body[:, :3, 3]) <= run.farthest  # not when it is not a number
+    if not near.all():
+        row = int(np.flatnonzero(~near.all(axis=1))[0])
         raise RagdollError(f"The body of {shot_run.name_of(run, row)} has left all bounds at frame {run.frame}")
     run.body = body
 
@@ -242,9 +260,8 @@ def _read_settings(run: Run, scene) -> None:
         changed = np.flatnonzero(kinematic != run.kinematic[rows])
         run.kinematic[rows] = kinematic
         if len(changed) and scene.frame_current > run.first:
-            graph = depsgraph_of(scene)
             for i in changed:
-                character.bodies.objects[int(i)].evaluated_get(graph).rigid_body.kinematic = bool(kinematic[i])
+                character.bodies.objects[int(i)].evaluated_get(run.graph).rigid_body.kinematic = bool(kinematic[i])
         if character.keyed:
             evaluated.write_blend(obj, character, settings.physics_blend, scene)
     run.limited = bool(np.any(run.max_torque > 0.0) or np.any(run.max_force > 0.0))

@@ -51,6 +51,7 @@ class Run:
     Attributes:
         first, frame: first frame and the last one stepped.
         reached: last frame whose result stands in the cache.
+        graph: the dependency graph of this frame.
         settings_dirty: a setting was edited; read them again on the next step.
         seconds: time spent per frame in our own Python and in evaluating the source scene, for reports.
     """
@@ -60,6 +61,7 @@ class Run:
     frame: int
     reached: int
     characters: list
+    graph: bpy.types.Depsgraph
     settings_dirty: bool = True
     held: list = field(default_factory=list)
     seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
@@ -136,7 +138,7 @@ def gather(run: Run, scene) -> None:
     run.gains_dirty = True
     run.limited = run.any_kinematic = False
     run.offsets = np.concatenate([c.offsets for c in run.characters])
-    run.farthest = np.concatenate([np.full(len(c.bones), FASTEST * c.height / 24.0) for c in run.characters])
+    run.farthest = np.concatenate([np.full((len(c.bones), 1), FASTEST * c.height / 24.0) for c in run.characters])
     for name in ("rotation_weight", "translation_weight", "max_torque", "max_force"):
         setattr(run, name, np.zeros(begin))
     run.limp = np.zeros(begin, dtype=bool)
@@ -172,7 +174,7 @@ def _check_parts(obj) -> None:
 
 
 def check_evaluated(run: Run, scene) -> None:
-    graph = depsgraph_of(scene)
+    graph = run.graph
     rigid_bodies = scene.rigidbody_world
     for character in run.characters:
         settings = character.obj.active_ragdoll

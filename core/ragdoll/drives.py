@@ -23,7 +23,7 @@ FULL_FREQUENCY = 1000.0  # [rad/s] at weight 1: gravity displaces a body by 0.01
 FULL_RATE = 120.0  # [1/s] at weight 1; measured best for the usual 240 steps a second
 MAX_ERROR_PER_SECOND = np.radians(60.0) * 24.0  # [rad/s] fastest way back of a strong servo
 # [rad] farthest a target runs ahead of its body: well inside the 90 degrees where the servo's three axes degenerate
-MAX_ERROR = np.radians(60.0)
+MAX_ERROR, FARTHEST = np.radians(60.0), np.radians(75.0)
 
 
 DRAG_RATIO = 0.15  # damping ratio of a soft body's swing about where its load holds it
@@ -107,16 +107,19 @@ def lag_compensated(previous, target, substeps):
 
 
 def orthogonal(matrices):
-    """Nearly rigid matrices [m, 4, 4] with their rotations made orthogonal, two Newton steps to the polar factor."""
+    """Nearly rigid matrices [m, 4, 4] with their rotations made orthogonal.
+
+    One step of third order to the polar factor: R (15 - 10 M + 3 M^2) / 8 with M = R^T R, the first terms of the
+    series of R M^(-1/2) about M = 1.
+    """
     result = matrices.copy()
-    rotation = result[:, :3, :3]
-    for _step in range(2):
-        rotation = rotation @ (1.5 * _IDENTITY - 0.5 * rotation.transpose(0, 2, 1) @ rotation)
-    result[:, :3, :3] = rotation
+    rotation = matrices[:, :3, :3]
+    square = rotation.transpose(0, 2, 1) @ rotation
+    result[:, :3, :3] = rotation @ (_FIRST + square @ (0.375 * square - _SECOND))
     return result
 
 
-_IDENTITY = np.eye(3)
+_FIRST, _SECOND = 1.875 * np.eye(3), 1.25 * np.eye(3)
 
 
 def extrapolated(pose, coming):
@@ -127,26 +130,28 @@ def extrapolated(pose, coming):
     return result
 
 
-def within_reach(body, target, rates, seconds):
-    """Targets [m, 4, 4] turned towards the bodies so that none is farther than a servo can see.
+def reach(weights, seconds):
+    """How far [rad] a target may be turned ahead of its body, for weights [m] and the duration of a frame [s].
 
-    The way from the body is the shortest arc. A strong servo goes all the way to its target within a frame, so its
-    reach is what the largest speed allows; a weak one does not, and pulls as if from `MAX_ERROR`. Both are the same
-    motion at any frame rate.
-
-    Args:
-        rates: of the bodies' angular servos [1/s], [m].
-        seconds: duration of a frame [s].
+    A strong servo goes all the way to its target within a frame, so its reach is what the largest speed allows; a
+    weak one does not, and pulls as if from `MAX_ERROR` on the frame's average. Both are the same motion at any frame
+    rate.
     """
-    cosine = 0.5 * (np.einsum("mij,mij->m", body[:, :3, :3], target[:, :3, :3]) - 1.0)
-    far = np.flatnonzero(cosine < np.cos(min(MAX_ERROR, MAX_ERROR_PER_SECOND * seconds)))
+    closing = rate(weights) * seconds
+    closed = np.maximum(-np.expm1(-closing), 1e-9)
+    angles = np.minimum(MAX_ERROR * closing, MAX_ERROR_PER_SECOND * seconds) / closed
+    angles = np.minimum(angles, FARTHEST)
+    return np.where(weights > 0.0, angles, np.pi)  # a limp body has no servo to spare
+
+
+def within_reach(body, target, farthest):
+    """Targets [m, 4, 4] turned towards the bodies, on the shortest arc, where they are more than `farthest` ahead."""
+    trace = np.einsum("mij,mij->m", body[:, :3, :3], target[:, :3, :3])
+    far = np.flatnonzero(trace < 1.0 + 2.0 * np.cos(farthest))
     if not len(far):
         return target
-    closed = -np.expm1(-rates[far] * seconds)
-    reach = np.minimum(MAX_ERROR, MAX_ERROR_PER_SECOND * seconds / np.maximum(closed, 1e-9))
-    reach = np.minimum(reach, np.arccos(np.clip(cosine[far], -1.0, 1.0)))
     result = target.copy()
-    result[far, :3, :3] = _turned_towards(body[far, :3, :3], target[far, :3, :3], reach)
+    result[far, :3, :3] = _turned_towards(body[far, :3, :3], target[far, :3, :3], farthest[far])
     return result
 
 
@@ -157,7 +162,7 @@ def _turned_towards(start, end, angles):
     length = np.sqrt(0.5 * np.einsum("kij,kij->k", twist, twist))
     axis = twist / np.maximum(length, 1e-12)[:, None, None]
     sine, cosine = np.sin(angles)[:, None, None], np.cos(angles)[:, None, None]
-    result = (_IDENTITY + sine * axis + (1.0 - cosine) * (axis @ axis)) @ start
+    result = (np.eye(3) + sine * axis + (1.0 - cosine) * (axis @ axis)) @ start
     opposite = np.flatnonzero(length < 1e-3)  # half a turn: the axis does not show in the antisymmetric part
     if len(opposite):
         first, second = quaternion.from_matrix(start[opposite]), quaternion.from_matrix(end[opposite])

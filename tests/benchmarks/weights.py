@@ -35,6 +35,7 @@ from mathutils import Quaternion, Vector
 CASES = ((1.0, 0.0), (0.5, 0.0), (0.1, 0.0), (1.0, 1.0), (0.3, 0.3))
 SWEEP = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 RATES = (24, 30, 60)
+KEYED = 24  # frames per second of the walk's keys: one motion, played at every rate
 STEPS = 240
 LAG_SECONDS = 6.0
 SMALLEST = {"lag_deg": 0.05, "lag_mm": 0.5, "hit_mm": 0.5}  # differences that do not count
@@ -53,7 +54,8 @@ def human(fps: int, walking: bool, seconds: float) -> _characters.Subject:
     scene = _characters.empty_scene()
     armature = _characters.basic_human(scene)
     if walking:
-        make_walk_cycle(armature, scene, fps=fps, frames_per_cycle=fps, cycles=math.ceil(seconds) + 1)
+        make_walk_cycle(armature, scene, fps=KEYED, frames_per_cycle=KEYED, cycles=math.ceil(seconds) + 1)
+        retime(armature.animation_data.action, fps / KEYED)
     scene.render.fps = fps
     scene.frame_start, scene.frame_end = 1, 1 + math.ceil(seconds * fps)
     _characters.ensure_world(scene)
@@ -62,6 +64,17 @@ def human(fps: int, walking: bool, seconds: float) -> _characters.Subject:
     wanted = np.array([not bone.name.startswith(LEFT_OUT) for bone in armature.data.bones])
     build.build(armature, scene, wanted)
     return _characters.Subject("human", armature, scene, scene.frame_start, scene.frame_end)
+
+
+def retime(action: bpy.types.Action, factor: float) -> None:
+    """Stretch an action about frame 1: the same curves over time at another frame rate."""
+    from active_ragdoll.core.blender.actions import all_fcurves
+
+    for curve in all_fcurves(action):
+        for point in curve.keyframe_points:
+            for place in (point.co, point.handle_left, point.handle_right):
+                place.x = 1.0 + (place.x - 1.0) * factor
+        curve.update()
 
 
 def set_weights(armature: bpy.types.Object, weights: tuple[float, float]) -> None:
