@@ -5,7 +5,7 @@ from bpy.props import EnumProperty
 
 from ..core.blender import build, remove
 from ..core.errors import RagdollError
-from .character import active_armature, needs_armature, needs_ragdoll, refuse, scene_of
+from .character import active_armature, chosen_armatures, needs_armature, needs_ragdoll, refuse, scene_of
 
 BONES = (
     ("DEFORM", "Deforming", "Bones that deform the mesh; tiny ones ride on their parent's body"),
@@ -16,7 +16,7 @@ BONES = (
 
 
 class ACTIVE_RAGDOLL_OT_build(bpy.types.Operator):
-    """Give the active armature a physical body; one that it has already is built anew, its settings are kept"""
+    """Give the selected armatures physical bodies; one that it has already is built anew, its settings are kept"""
 
     bl_idname = "active_ragdoll.build"
     bl_label = "Build"
@@ -33,24 +33,21 @@ class ACTIVE_RAGDOLL_OT_build(bpy.types.Operator):
         return True
 
     def execute(self, context):
-        obj = active_armature(context)
-        scene = scene_of(obj, context)
-        try:
-            if self.bones == "KEEP":
-                built = build.rebuild(obj, scene)
-            else:
-                built = build.build(obj, scene, self.bones)
-        except RagdollError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        figures = f"{built.bodies} bodies, {built.joints} joints, {built.mass:.4g} kg"
-        notes = "".join(f"; {note}" for note in built.notes)
-        self.report({"INFO"}, f"'{obj.name}': {figures}{notes}")
-        return {"FINISHED"}
+        objects = [obj for obj in chosen_armatures(context) if not obj.active_ragdoll.muted]
+        made = 0
+        for obj, built in build.build_each(objects, context.scene, self.bones):
+            if isinstance(built, RagdollError):
+                self.report({"ERROR"}, str(built))
+                continue
+            figures = f"{built.bodies} bodies, {built.joints} joints, {built.mass:.4g} kg"
+            notes = "".join(f"; {note}" for note in built.notes)
+            self.report({"INFO"}, f"'{obj.name}': {figures}{notes}")
+            made += 1
+        return {"FINISHED"} if made else {"CANCELLED"}
 
 
 class ACTIVE_RAGDOLL_OT_remove(bpy.types.Operator):
-    """Take the ragdoll away; the character is as it was before, and keyframes that were baked stay"""
+    """Take the ragdolls of the selected armatures away; they are as before, and keyframes that were baked stay"""
 
     bl_idname = "active_ragdoll.remove"
     bl_label = "Remove"
@@ -61,13 +58,14 @@ class ACTIVE_RAGDOLL_OT_remove(bpy.types.Operator):
         return needs_ragdoll(cls, context)
 
     def execute(self, context):
-        obj = active_armature(context)
-        try:
-            remove.remove(obj, scene_of(obj, context))
-        except RagdollError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        self.report({"INFO"}, f"Removed the ragdoll of '{obj.name}'")
+        by_scene = {}
+        for obj in chosen_armatures(context):
+            if obj.active_ragdoll.is_ragdoll:
+                by_scene.setdefault(scene_of(obj, context), []).append(obj)
+        for scene, objects in by_scene.items():
+            remove.remove_all(objects, scene)
+            for obj in objects:
+                self.report({"INFO"}, f"Removed the ragdoll of '{obj.name}'")
         return {"FINISHED"}
 
 

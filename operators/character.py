@@ -7,6 +7,13 @@ def active_armature(context):
     return obj if obj is not None and obj.type == "ARMATURE" else None
 
 
+def chosen_armatures(context) -> list:
+    """The active armature and the selected ones, in a stable order."""
+    active = active_armature(context)
+    selected = [obj for obj in context.selected_objects if obj.type == "ARMATURE" and obj is not active]
+    return [active, *sorted(selected, key=lambda obj: obj.name)]
+
+
 def active_ragdoll(context):
     """The active armature when it has a ragdoll, else None."""
     obj = active_armature(context)
