@@ -4,7 +4,7 @@ import time
 
 import bpy
 
-from ..core.blender import pipeline, simulate, world
+from ..core.blender import simulate, world
 from ..core.errors import RagdollError
 
 TIME_SLICE = 0.05  # [s] of frames between two looks at the keyboard
@@ -42,7 +42,7 @@ class Progress:
 
 
 def choose_range(scene, frame_start: int, frame_end: int) -> None:
-    """Simulate a range from now on; 0 to 0 means the one already set. A cache of another range is out of date.
+    """Simulate a range from now on; 0 to 0 means the one already set.
 
     Raises:
         RagdollError: the range is empty, or the user's own baked cache is in the way.
@@ -53,28 +53,6 @@ def choose_range(scene, frame_start: int, frame_end: int) -> None:
         if (frame_start, frame_end) != world.shot_range(scene):
             world.refuse_user_bake(scene)
             simulate.use_range(scene, frame_start, frame_end)
-    if not cache_covers_shot(scene):
-        mark_outdated(scene)
-
-
-def cache_covers_shot(scene) -> bool:
-    """Whether the baked cache, where there is one, was made for the shot's range as it is now."""
-    physics = scene.rigidbody_world
-    if physics is None or not physics.point_cache.is_baked:
-        return True
-    first, last = world.shot_range(scene)
-    cache = physics.point_cache
-    return (cache.frame_start, cache.frame_end) == (first - world.WARM_UP, last)
-
-
-def mark_outdated(scene) -> None:
-    """The cache does not hold the whole shot as it is set up now: the next bake simulates it anew."""
-    physics = scene.rigidbody_world
-    if physics is None or not physics.point_cache.is_baked:
-        return
-    for obj in pipeline.active_ragdolls(scene):
-        if not obj.active_ragdoll.cache_outdated:
-            obj.active_ragdoll.cache_outdated = True
 
 
 class SteppingOperator:
@@ -152,15 +130,9 @@ class SteppingOperator:
 
     def _stop(self, context):
         self._end(context)  # closes the generator, which keeps what is done
-        self._mark_incomplete()
         return self.finished(context, self._frame if self._frame is not None else self._scene.frame_current)
 
-    def _mark_incomplete(self) -> None:
-        if self._frame is not None and self._frame < world.shot_range(self._scene)[1]:
-            mark_outdated(self._scene)
-
     def _fail(self, error):
-        self._mark_incomplete()
         self.report({"ERROR"}, str(error))
         return {"CANCELLED"}
 

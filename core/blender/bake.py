@@ -168,13 +168,12 @@ def _without_shear(matrices: np.ndarray) -> np.ndarray:
 
 
 def _shown_frames(scene, first, last) -> Iterator[int]:
-    cached = scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked
     stale = any(
         o.active_ragdoll.cache_outdated or o.active_ragdoll.layout_changed for o in pipeline.active_ragdolls(scene)
     )
     shot = world.shot_range(scene)
     unreadable = shot[0] < 0 <= shot[1]  # see pipeline.show_cached
-    if unreadable or not (cached and scene.active_ragdoll.cache_is_ours and not stale):
+    if unreadable or stale or not world.cache_covers_shot(scene):
         yield from simulate.frames(scene)
         return
     for frame in range(first, last + 1):

@@ -55,7 +55,7 @@ def frames(scene) -> Iterator[int]:
         if done > first:
             world.bake_cache(scene)
             for obj in pipeline.active_ragdolls(scene):
-                obj.active_ragdoll.cache_outdated = False
+                obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
             pipeline.show_cached(scene)
 
 

@@ -77,6 +77,15 @@ def set_range(scene) -> None:
         cache.frame_end = last
 
 
+def cache_covers_shot(scene) -> bool:
+    """Whether there is a baked cache, made by a run for the shot's range as it is now."""
+    world = scene.rigidbody_world
+    if world is None or not world.point_cache.is_baked or not scene.active_ragdoll.cache_is_ours:
+        return False
+    first, last = shot_range(scene)
+    return (world.point_cache.frame_start, world.point_cache.frame_end) == (first - WARM_UP, last)
+
+
 def bake_cache(scene) -> None:
     """Keep what is in the cache as a bake: every jump reads right, also without the extension."""
     cache = scene.rigidbody_world.point_cache

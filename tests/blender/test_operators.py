@@ -444,6 +444,6 @@ def test_one_that_cannot_be_built_does_not_take_the_others_with_it(arm, scene):
     arms = three_arms(scene)
     arms[1].scale = (1.0, 2.0, 1.0)
     bpy.context.view_layer.update()
-    with pytest.raises(RuntimeError, match="Arm.001"):
+    with pytest.raises(RuntimeError, match=r"Arm\.001"):
         OPERATORS.build(bones="ALL")
     assert [obj.active_ragdoll.is_ragdoll for obj in arms] == [True, False, True]
