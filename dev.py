@@ -267,6 +267,7 @@ def zip_faults(archive: Path) -> list[str]:
     faults += [f"{name}: is for developers" for name in sorted(names) if name.startswith(development)]
     source = {n for n in known if n.endswith(".py") and n.startswith(("core/", "operators/", "panels/"))}
     wanted = {"blender_manifest.toml", "__init__.py", "LICENSE"} | {n for n in source if (ROOT / n).is_file()}
+    wanted |= {name for name in known if name.startswith("presets/")}
     return faults + [f"{name}: is missing" for name in sorted(wanted - names)]
 
 

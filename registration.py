@@ -16,6 +16,7 @@ def register() -> None:
     for cls in CLASSES:
         bpy.utils.register_class(cls)
     properties.add_settings()
+    panels.overlay.add()
     handlers.add()
     if hasattr(bpy.utils, "register_cli_command"):
         _command.append(bpy.utils.register_cli_command("active_ragdoll", command_line.run))
@@ -26,6 +27,7 @@ def unregister() -> None:
     while _command:
         bpy.utils.unregister_cli_command(_command.pop())
     handlers.remove()
+    panels.overlay.remove()
     properties.remove_settings()
     for cls in reversed(CLASSES):
         bpy.utils.unregister_class(cls)

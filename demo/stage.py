@@ -158,7 +158,11 @@ def _arrival(length: float, release_angle: float, contact_angle: float, gravity:
 
 
 def ensure_rigid_body_world(scene: bpy.types.Scene) -> bpy.types.RigidBodyWorld:
-    """The scene's rigid body world with its two collections; a new one's cache spans the scene's frames."""
+    """The scene's rigid body world with its two collections; a new one's cache spans the scene's frames.
+
+    The collections are linked into the scene: with others Bullet keeps its joints on the originals, and Blender
+    crashes when it frees those after their bodies.
+    """
     world = scene.rigidbody_world
     if world is None:
         with bpy.context.temp_override(scene=scene):
@@ -169,6 +173,9 @@ def ensure_rigid_body_world(scene: bpy.types.Scene) -> bpy.types.RigidBodyWorld:
         world.collection = bpy.data.collections.new("RigidBodyWorld")
     if world.constraints is None:
         world.constraints = bpy.data.collections.new("RigidBodyConstraints")
+    for collection in (world.collection, world.constraints):
+        if collection not in scene.collection.children_recursive:
+            scene.collection.children.link(collection)
     return world
 
 

@@ -9,6 +9,7 @@ from .character import active_armature, chosen_armatures, needs_armature, needs_
 
 BONES = (
     ("DEFORM", "Deforming", "Bones that deform the mesh; tiny ones ride on their parent's body"),
+    ("MAIN", "Main", "The ten to sixteen large bodies of a human, or an animal's; the rest merges into them"),
     ("SELECTED", "Selected", "Exactly the selected bones"),
     ("ALL", "All", "All bones but the tiny ones"),
     ("KEEP", "As Chosen", "The bones whose Simulated is on: brings edited shapes, masses and limits into the bodies"),

@@ -14,7 +14,7 @@ from pathlib import Path
 import bpy
 import numpy as np
 
-from ..core.blender import actions, bake, build, importing, measure, pipeline, world
+from ..core.blender import actions, bake, build, diagnose, importing, measure, pipeline, profiles, world
 from ..core.errors import RagdollError
 from .stepping import Progress, choose_range
 
@@ -82,10 +82,12 @@ def _parser() -> _Parser:
 
     sub = commands.add_parser("build", help="give a character its ragdoll")
     _common(sub, file_help)
+    sub.add_argument("--report", type=Path, metavar="OUT.json", help="write its figures and a diagnosis there")
     sub.set_defaults(call=_build)
 
     sub = commands.add_parser("info", help="the armatures of a file, their ragdolls and the frame range")
     sub.add_argument("file", metavar="FILE", help=file_help)
+    sub.add_argument("--report", type=Path, metavar="OUT.json", help="write the diagnosis of its ragdolls there")
     sub.set_defaults(call=_info)
     return parser
 
@@ -93,6 +95,11 @@ def _parser() -> _Parser:
 def _common(sub, file_help) -> None:
     sub.add_argument("file", metavar="FILE", help=file_help)
     sub.add_argument("--armature", metavar="NAME", help="the character; not needed where there is only one armature")
+    sub.add_argument(
+        "--profile",
+        metavar="FILE_OR_PRESET",
+        help="settings from a .json, or of a preset: " + ", ".join(shown for _id, shown, _text in profiles.PRESETS),
+    )
     sub.add_argument("--bones", choices=BONES, help="which bones get a body (DEFORM); a ragdoll is then built anew")
     sub.add_argument(
         "--output", type=Path, metavar="OUT.blend", help="save the file there; without it nothing is saved"
@@ -114,9 +121,12 @@ def _weight(text: str) -> float:
 
 def _build(options) -> None:
     _check_outputs(options.output, ".blend")
+    _check_outputs(options.report, ".json")
     scene, obj = _open(options)
-    _made, line = _ragdoll_of(obj, scene, options)
+    made, line = _ragdoll_of(obj, scene, options)
     print(line)
+    diagnosis = _diagnosis(obj, scene)
+    _report(options, {**_figures_of(obj, scene, made), "diagnosis": diagnosis})
     _save(options.output)
 
 
@@ -137,16 +147,14 @@ def _bake(options) -> None:
             _refuse_keyed(obj, f"{name}_weight")
             setattr(settings, f"{name}_weight", value)
     choose_range(scene, 0, 0)
+    diagnosis = _diagnosis(obj, scene)
     if options.report:
         world.free_cache(scene)  # figures come from a run, not from what is kept of an earlier one
         pipeline.stop_showing(scene)
     report = _bake_and_measure(obj, scene, bool(options.report))
     first, last = world.shot_range(scene)
     print(f"baked frames {first} to {last} of '{obj.name}' to the action '{settings.baked_action.name}'")
-    if options.report:
-        report = {**_versions(), "file": str(options.file), **_figures_of(obj, scene, made), **report}
-        options.report.write_text(json.dumps(_rounded(report), indent=2) + "\n", encoding="utf-8")
-        print(f"report {options.report.resolve()}")
+    _report(options, {**_figures_of(obj, scene, made), **report, "diagnosis": diagnosis})
     _save(options.output)
 
 
@@ -177,6 +185,7 @@ def _bake_and_measure(obj, scene, measuring: bool) -> dict:
 
 
 def _info(options) -> None:
+    _check_outputs(options.report, ".json")
     path = importing.open_file(options.file)
     scene = bpy.context.scene
     first, last = world.shot_range(scene)
@@ -185,6 +194,7 @@ def _info(options) -> None:
     armatures = _armatures(scene)
     if not armatures:
         print("no armature")
+    found = {}
     for obj in armatures:
         data = obj.animation_data
         action = data.action if data else None
@@ -198,6 +208,9 @@ def _info(options) -> None:
             weights = f"weights {settings.rotation_weight:.3g}/{settings.translation_weight:.3g}"
             state = f"ragdoll {settings.state}, {len(settings.parts)} bodies, {joints} joints, {weights}"
         print(f"armature '{obj.name}': {len(obj.data.bones)} bones, {motion}, {state}")
+        if settings.is_ragdoll:
+            found[obj.name] = _diagnosis(obj, settings.scene or scene)
+    _report(options, {"diagnosis": found})
 
 
 # ---- files and characters -------------------------------------------------------------------------------------------
@@ -242,11 +255,21 @@ def _find_armature(scene, file: str, name: str | None):
 def _ragdoll_of(obj, scene, options):
     """The ragdoll that is there, or a new one: (build.Built or None, a line about it)."""
     settings = obj.active_ragdoll
-    if settings.is_ragdoll and not options.bones:
+    kept = _apply_profile(obj, options.profile) if options.profile else None
+    bones = options.bones or kept
+    if settings.is_ragdoll and not bones:
         return None, f"'{obj.name}' has a ragdoll: {len(settings.parts)} bodies"
-    built = build.build(obj, scene, options.bones or "DEFORM")
+    built = build.build(obj, scene, bones or "DEFORM")
     notes = "".join(f"; {note}" for note in built.notes)
     return built, f"built '{obj.name}': {built.bodies} bodies, {built.joints} joints, {built.mass:.4g} kg{notes}"
+
+
+def _apply_profile(obj, text: str) -> str | None:
+    """Put a file's or preset's settings on a character; the choice of bones when it says which are simulated."""
+    applied = profiles.apply(obj, profiles.read_or_preset(text))
+    notes = "".join(f"; {note}" for note in applied.notes)
+    print(f"profile {text} on '{obj.name}': {applied.bones} bones, {applied.changed} settings changed{notes}")
+    return "KEEP" if any(bone.active_ragdoll.simulate for bone in obj.pose.bones) else None
 
 
 def _refuse_keyed(obj, name: str) -> None:
@@ -280,7 +303,24 @@ def _save(path: Path | None) -> None:
     print(f"saved {path.resolve()}")
 
 
+def _diagnosis(obj, scene) -> list[dict]:
+    """Print what would make the ragdoll unstable; the findings for the report."""
+    found = diagnose.diagnose(obj, scene)
+    for finding in found:
+        print(f"{finding.severity.lower()}: {finding.text}. {finding.remedy}")
+    return [
+        {key: getattr(f, key) for key in ("kind", "severity", "bones", "text", "remedy", "operator")} for f in found
+    ]
+
+
 # ---- the report -----------------------------------------------------------------------------------------------------
+
+
+def _report(options, figures: dict) -> None:
+    if options.report:
+        report = {**_versions(), "file": str(options.file), **figures}
+        options.report.write_text(json.dumps(_rounded(report), indent=2) + "\n", encoding="utf-8")
+        print(f"report {options.report.resolve()}")
 
 
 def _versions() -> dict:
@@ -307,7 +347,7 @@ def _figures_of(obj, scene, built) -> dict:
         "steps_per_second": scene.rigidbody_world.substeps_per_frame * fps,
         "rotation_weight": settings.rotation_weight,
         "translation_weight": settings.translation_weight,
-        "action": settings.baked_action.name,
+        "action": settings.baked_action.name if settings.baked_action else None,
         "old_action": settings.old_action.name if settings.old_action else None,
         "notes": list(built.notes) if built else [],
     }

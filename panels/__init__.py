@@ -1,5 +1,5 @@
 """What is drawn in the sidebar; panels change nothing."""
 
-from . import ragdoll
+from . import diagnose, overlay, ragdoll
 
-CLASSES = ragdoll.CLASSES
+CLASSES = (*ragdoll.CLASSES, *overlay.CLASSES, *diagnose.CLASSES)

@@ -6,6 +6,7 @@ import bpy
 
 from ..core.blender import world
 from ..core.blender.runtime import STATE
+from . import bone_tools
 
 STATE_ICONS = {
     "NONE": "X",
@@ -226,6 +227,7 @@ class ACTIVE_RAGDOLL_PT_bone(Sidebar, bpy.types.Panel):
             return
         settings = bone.active_ragdoll
         layout.label(text=bone.name, icon="BONE_DATA")
+        bone_tools.draw_buttons(layout)
         column = reason(layout, context, why_not(obj))
         inner = rows(column)
         inner.prop(settings, "simulate")
@@ -274,7 +276,10 @@ class ACTIVE_RAGDOLL_PT_body(BonePart, bpy.types.Panel):
     def draw(self, context):
         column, obj, bone = self.column(context)
         settings = bone.active_ragdoll
+        if hasattr(settings, "role"):
+            column.prop(settings, "role")
         column.prop(settings, "shape")
+        bone_tools.draw_size(column, settings, _part_of(obj, bone))
         column.prop(settings, "mass", text="Mass (0 is automatic)" if settings.mass == 0.0 else "Mass")
         part = _part_of(obj, bone)
         if settings.mass == 0.0 and part is not None and part.body is not None and part.body.rigid_body is not None:

@@ -35,6 +35,9 @@ class Anatomy:
         kind: HUMAN, QUADRUPED or CREATURE.
         certainty: 1 where the name and the structure agree, less where only one speaks, 0 where unknown [n].
         notes: what a user should know, in words: bones that stay generic, sides that contradict each other.
+        parents: the bone of the body that each bone hangs on [n], -1 at its root and where there is none. It differs
+            from the hierarchy where that goes through controls, or not at all: a foot on the floor hangs on its shank.
+            None when it is not known.
     """
 
     roles: tuple
@@ -43,3 +46,4 @@ class Anatomy:
     kind: str
     certainty: np.ndarray
     notes: list = field(default_factory=list)
+    parents: np.ndarray | None = None

@@ -7,28 +7,26 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
+from ..anatomy import main
 from ..errors import RagdollError
 from ..ragdoll import drives, shapes
-from . import body_meshes, joint_objects, remove, source, world
+from . import body_edits, body_masses, body_meshes, joint_objects, recognition, remove, source, world
 from .armature import (
     BindPose,
     check_armature,
     check_scale,
     deforming,
-    dominated_vertices,
+    read_skin,
     selected,
+    vertices_of,
 )
 from .helpers import helper
 from .runtime import STATE
 
-BONE_CHOICES = ("DEFORM", "SELECTED", "ALL")
-# Automatic masses stop growing and shrinking with the size here [m]: props in Blender weigh 1 kg by default at any
-# scale, and no body can be lighter than a gram.
-GIANT, DWARF = 3.0, 0.5
-AUTOMATIC_DENSITY = 1000.0
-LIGHTEST_SHARE = 0.002  # of the total mass: lighter bodies make the solver's mass ratios bad
+BONE_CHOICES = ("DEFORM", "MAIN", "SELECTED", "ALL", "KEEP")
 SELF_COLLISION_LAYERS = range(1, 20)
 TARGET_SIZE = 0.01  # of the character's height
+SLEEPY, SLEEPY_TURN = 0.08, 3.0  # [1/s] of the height, [rad/s]: slower, a limp body may fall asleep
 
 
 @dataclass
@@ -48,8 +46,25 @@ def build_all(objects, scene, bones: str = "DEFORM") -> list[Built]:
     Raises:
         RagdollError: as `build`; the characters before the one it names are built.
     """
+    found = []
+    for _obj, built in build_each(objects, scene, bones):
+        if isinstance(built, RagdollError):
+            raise built
+        found.append(built)
+    return found
+
+
+def build_each(objects, scene, bones: str = "DEFORM"):
+    """Yield every character with what was built, or the RagdollError that says why it was not, as soon as it is.
+
+    One that has a ragdoll already stays in that ragdoll's scene.
+    """
     try:
-        return [build(obj, scene, bones, update=False) for obj in objects]
+        for obj in objects:
+            try:
+                yield obj, build(obj, obj.active_ragdoll.scene or scene, bones, update=False)
+            except RagdollError as error:
+                yield obj, error
     finally:
         scene.view_layers[0].update()
 
@@ -60,7 +75,8 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
     Args:
         obj: armature object; any mode, hidden or not, animated, parented, turned, scaled, mirrored.
         scene: scene whose rigid body world it joins.
-        bones: DEFORM, SELECTED or ALL; or a mask of the bones to simulate [n].
+        bones: DEFORM, MAIN, SELECTED, ALL, or KEEP for those with `simulate` set; or a mask of the bones to
+            simulate [n].
         update: evaluate the scene afterwards, which costs as much as all ragdolls in it.
     Raises:
         RagdollError: with the name of what is in the way; nothing is left behind then.
@@ -75,10 +91,14 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
     if obj.active_ragdoll.muted:
         raise RagdollError(f"'{obj.name}' is baked: revert the bake before building anew")
     world.refuse_user_bake(scene)
+    if isinstance(bones, str) and bones == "KEEP":
+        bones = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
+        if not bones.any():
+            raise RagdollError(f"No bone of '{obj.name}' is simulated")
     STATE.building = True
     try:
         if obj.active_ragdoll.is_ragdoll:
-            remove.remove(obj)
+            remove.remove_all([obj], keep_world=obj.active_ragdoll.scene == scene)
         world_notes = []
         try:
             built = _build(obj, scene, bones, world_notes)
@@ -94,10 +114,7 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
 
 def rebuild(obj, scene) -> Built:
     """Build again with the same bones, so that edited shapes, masses, limits and chosen bones take effect."""
-    chosen = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
-    if not chosen.any():
-        raise RagdollError(f"No bone of '{obj.name}' is simulated")
-    return build(obj, scene, chosen)
+    return build(obj, scene, "KEEP")
 
 
 def _build(obj, scene, bones, notes) -> Built:
@@ -109,13 +126,26 @@ def _build(obj, scene, bones, notes) -> Built:
     to_world, poses = source.poses_over(copy, first, last, frame)
     check_scale(obj, to_world)
     pose = BindPose(obj.data, to_world)
-    vertices = dominated_vertices(obj, pose, to_world)
-    chosen = _choose(obj, pose, vertices, bones)
+    skin = read_skin(obj, pose, to_world)
+    vertices = None if skin is None else vertices_of(skin)
+    anatomy = recognition.anatomy_of(obj)
+    recognition.store_roles(obj, anatomy)
+    deform = deforming(obj, pose, vertices)
+    chosen = _choose(obj, pose, deform, bones, anatomy)
     kinds = [bone.active_ragdoll.shape for bone in obj.pose.bones]
     plan = shapes.plan_bodies(
-        pose.heads, pose.tails, pose.matrices[:, :3, :3], pose.parents, chosen, kinds, vertices, pose.axes
+        pose.heads,
+        pose.tails,
+        pose.matrices[:, :3, :3],
+        pose.parents,
+        chosen,
+        kinds,
+        skin,
+        pose.axes,
+        settings.coverage,
     )
-    settings.height = shapes.height(pose.heads, pose.tails, chosen, pose.axes)
+    plan = body_edits.applied(obj, plan, pose, to_world)
+    settings.height = shapes.height(pose.heads, pose.tails, chosen | deform, pose.axes)
     settings.built_scale = float(np.mean(np.linalg.norm(to_world[:3, :3], axis=0)))
     for index, bone in enumerate(obj.pose.bones):
         bone.active_ragdoll.simulate = bool(chosen[index])
@@ -133,9 +163,11 @@ def _build(obj, scene, bones, notes) -> Built:
         setattr(settings, name, inner)
     settings.is_ragdoll = True
 
-    masses = _masses(obj, pose, plan, settings.height)
+    masses = body_masses.of_bodies(obj, pose, plan, settings.height)
     _bodies(obj, scene, pose, plan, masses)
-    relative = joint_objects.set_limits(obj, pose, plan, poses, notes)
+    body_edits.remember(obj)
+    relative = joint_objects.set_limits(obj, pose, plan, poses, notes, vertices)
+    joint_objects.part_overlaps(pose, plan, to_world @ poses, settings.height, notes)
     apart = joint_objects.separations(obj, pose, plan, to_world @ poses, to_world)
     made = joint_objects.make(obj, scene, collection, pose, plan, relative, apart)
     _physics_armature(obj, collection, pose, plan, to_world)
@@ -145,7 +177,7 @@ def _build(obj, scene, bones, notes) -> Built:
     return Built(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), made, float(masses.sum()), notes)
 
 
-def _choose(obj, pose, vertices, bones):
+def _choose(obj, pose, deform, bones, anatomy):
     if isinstance(bones, np.ndarray):
         candidates = bones
     elif bones == "SELECTED":
@@ -155,7 +187,7 @@ def _choose(obj, pose, vertices, bones):
     elif bones == "ALL":
         candidates = np.ones(len(pose.names), dtype=bool)
     else:
-        candidates = deforming(obj, pose, vertices)
+        candidates = deform
     if not np.isfinite(pose.heads).all():
         bad = pose.names[int(np.flatnonzero(~np.isfinite(pose.heads).all(axis=1))[0])]
         raise RagdollError(f"Bone '{bad}' of '{obj.name}' has a position that is not a number")
@@ -163,21 +195,21 @@ def _choose(obj, pose, vertices, bones):
         raise RagdollError(f"The bones of '{obj.name}' have no length")
     if isinstance(bones, np.ndarray) or bones == "SELECTED":
         return candidates
+    if bones == "MAIN":
+        return _main(obj, pose, candidates, anatomy)
     return shapes.choose_bones(pose.heads, pose.tails, pose.parents, candidates, pose.axes)
 
 
-def _masses(obj, pose, plan, height):
-    """Mass [kg] of every body: the bone's own, else volume times density."""
-    density = obj.active_ragdoll.density
-    if density == AUTOMATIC_DENSITY:
-        density *= (np.clip(height, DWARF, GIANT) / height) ** 3
-    masses = plan.volumes() * density
-    masses = np.maximum(masses, LIGHTEST_SHARE * masses.sum())
-    for i, bone in enumerate(plan.bones):
-        own = obj.pose.bones[bone].active_ragdoll.mass
-        if own > 0.0:
-            masses[i] = own
-    return masses
+def _main(obj, pose, deform, anatomy) -> np.ndarray:
+    """The main bodies [n], and bones that belong to one but hang on a control: they would stay where that is."""
+    chosen = main.main_bones(anatomy, pose.parents, deform, pose.heads)
+    if np.count_nonzero(chosen) < 2:
+        raise RagdollError(f"No main bones were recognised in '{obj.name}': build with its deforming bones")
+    owned = main.merged_into(anatomy, pose.parents, chosen) >= 0
+    stray = deform & owned & ~chosen & (shapes.nearest_ancestors(pose.parents, chosen) < 0)
+    sizes = shapes.joint_sizes(pose.heads, pose.tails, pose.parents, stray | chosen)
+    stray &= sizes >= shapes.MIN_SIZE * shapes.extent(pose.heads[chosen], pose.axes)
+    return chosen | (stray & (shapes.nearest_ancestors(pose.parents, stray) < 0))
 
 
 def _matrix(position, rotation) -> np.ndarray:
@@ -212,19 +244,21 @@ def _bodies(obj, scene, pose, plan, masses):
         body_bind = _matrix(plan.centers[i], plan.axes[i])
         offset = np.linalg.inv(bind) @ body_bind
 
-        mesh = body_meshes.make(f"{obj.name} {name}", plan.kinds[i], plan.half[i])
+        mesh = body_meshes.make(f"{obj.name} {name}", plan.kinds[i], plan.half[i], plan.points[i])
         body = helper(f"{obj.name} {name} Body", mesh, settings.bodies)
         body.matrix_basis = Matrix(body_bind.tolist())
         body.display_type = "WIRE"
         rigid_body = _link_rigid_body(scene, body)
         rigid_body.type = "ACTIVE"
-        rigid_body.collision_shape = plan.kinds[i]
+        body_meshes.set_shape(rigid_body, plan.kinds[i], plan.half[i])
         rigid_body.mass = masses[i]
         rigid_body.friction = tuning.friction
         rigid_body.restitution = tuning.bounciness
         rigid_body.linear_damping = tuning.linear_damping
         rigid_body.angular_damping = tuning.angular_damping
         rigid_body.use_deactivation = False
+        rigid_body.deactivate_linear_velocity = SLEEPY * settings.height
+        rigid_body.deactivate_angular_velocity = SLEEPY_TURN
         if not settings.self_collision:
             own_layer = 1 + i % len(SELF_COLLISION_LAYERS)
             rigid_body.collision_collections = [layer == own_layer for layer in range(20)]

@@ -117,7 +117,9 @@ def write_gains(run: Run, scene, steps_per_second: float) -> None:
         for i, weight in enumerate((translation, rotation))
     ]
     servos = *drives.motor(rate_l, stiffness_l, translation, scale), *drives.motor(rate_a, stiffness_a, rotation, scale)
-    gains = np.stack([*servos, *drags], axis=1)
+    # What nothing drives may sleep, or contacts would keep it trembling; Bullet wakes it when it is touched.
+    asleep = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic
+    gains = np.stack([*servos, *drags, asleep], axis=1)
     changed = np.any(gains != run.gains, axis=1)
     if not changed.any():
         return
@@ -129,9 +131,11 @@ def write_gains(run: Run, scene, steps_per_second: float) -> None:
         targets = character.targets.objects
         for i in rows:
             constraint = targets[int(i)].evaluated_get(graph).rigid_body_constraint
-            linear, linear_damping, angular, angular_damping, *drag = gains[character.rows.start + i].tolist()
+            linear, linear_damping, angular, angular_damping, *drag, asleep = gains[character.rows.start + i].tolist()
             body = character.bodies.objects[int(i)].evaluated_get(graph).rigid_body
             body.linear_damping, body.angular_damping = drag
+            if body.use_deactivation != bool(asleep):
+                body.use_deactivation = bool(asleep)
             constraint.enabled = linear > 0.0 or angular > 0.0
             for axis in "xyz":
                 setattr(constraint, f"spring_stiffness_{axis}", linear)

@@ -4,16 +4,22 @@ import numpy as np
 from mathutils import Matrix, Quaternion
 
 from .. import quaternion
+from ..anatomy.limits import joint_limits
 from ..errors import RagdollError
-from ..ragdoll import fitting, joints
+from ..ragdoll import fitting, holding, joints, meeting
+from . import recognition
 from .armature import rig_limits, rigid
 from .helpers import helper
 
 LIMIT_MARGIN = np.radians(5.0)  # what a default range keeps beyond what the animation needs
+ASIDE = np.radians(0.1)  # of turn about other axes is what a hinge puts up with without a noticeable fight
+LOOSE = np.radians(8.0)  # what a hinge gets that has to become a cone: a flat one would pinch towards its end
+NOTED = np.radians(1.0)  # an animation that exceeds a range by less is not worth a word
+OPEN_MARGIN = np.radians(2.0)  # by which the constraints themselves contain every sampled pose
 PLAY = 1e-3  # of the height: an animation that takes a joint farther apart gets the play for it
 
 
-def _relative_rotations(poses, plan, bind, to_joint):
+def relative_rotations(poses, plan, bind, to_joint):
     """Rotations [f, m, 4] of every body's bone against its parent's, from bind pose, in the joints' frames [m, 4]."""
     rest = quaternion.from_matrix(bind[plan.bones, :3, :3])
     now = quaternion.from_matrix(rigid(poses[:, plan.bones])[..., :3, :3])
@@ -23,39 +29,145 @@ def _relative_rotations(poses, plan, bind, to_joint):
     return quaternion.multiply(quaternion.conjugate(frame), quaternion.multiply(relative, frame))
 
 
-def set_limits(obj, pose, plan, poses, notes) -> dict:
-    """Limits of every joint: the user's, else the rig's, else a generic range wide enough for the animation.
+def set_limits(obj, pose, plan, poses, notes, vertices=None) -> dict:
+    """Limits of every joint: the user's, else the rig's, else those of its anatomy, else a generic range.
 
-    Returns the joint rotations [f, 4] of the sampled animation, by body, of those with a generic range.
+    The last two are made wide enough for the animation. Returns the joint rotations [f, 4] of the sampled animation, by
+    body, of the joints that have one of them.
+
+    Args:
+        poses: of all bones in the armature's space over the sampled frames [f, n, 4, 4].
+        vertices: for each bone the vertices [k, 3] (world, bind pose) that it dominates, or None [n].
     """
-    bind = rigid(pose.local)
-    widened, animated = [], {}
+    anatomical = _anatomical(obj, pose, plan, vertices)
+    for i, bone in enumerate(plan.bones):
+        _state_limits(obj.pose.bones[bone], anatomical[i], pose.local[bone])
     to_joint = np.array([obj.pose.bones[bone].active_ragdoll.joint_rotation for bone in plan.bones], dtype=float)
-    relatives = _relative_rotations(poses, plan, bind, to_joint)
+    relatives = relative_rotations(poses, plan, rigid(pose.local), to_joint)
+    widened, animated, fights = {"DEFAULT": [], "ANATOMY": []}, {}, []
     for i, bone in enumerate(plan.bones):
         settings = obj.pose.bones[bone].active_ragdoll
-        if settings.limits_from == "USER":
-            continue
-        stated = rig_limits(obj.pose.bones[bone])
-        if stated is not None:
-            settings.joint, settings.limit_min, settings.limit_max = stated
-            settings.limits_from = "RIG"
-            continue
-        for name in ("joint", "limit_min", "limit_max"):
-            settings.property_unset(name)
-        settings.limits_from = "DEFAULT"
         if plan.parents[i] < 0:
             continue
-        relative = animated[i] = relatives[:, i]
-        low, high = np.array(settings.limit_min, dtype=float), np.array(settings.limit_max, dtype=float)
-        if np.max(joints.limit_excess(settings.joint, low, high, relative)) > 0.0:
-            low, high = joints.widen_limits(settings.joint, low, high, relative, LIMIT_MARGIN)
-            settings.limit_min, settings.limit_max = np.maximum(low, -np.pi), np.minimum(high, np.pi)
-            widened.append(pose.names[bone])
-    if widened:
-        listed = ", ".join(widened[:3]) + (f" and {len(widened) - 3} more" if len(widened) > 3 else "")
-        notes.append(f"widened the default limits of {listed} to the animation")
+        if settings.limits_from not in widened:
+            excess = float(np.max(excesses(pose.names[bone], settings, relatives[:, i])))
+            if excess > NOTED:
+                fights.append((excess, pose.names[bone]))
+            continue
+        animated[i] = relatives[:, i]
+        if fit_limits(settings, animated[i], LIMIT_MARGIN) > NOTED:
+            widened[settings.limits_from].append(pose.names[bone])
+    for kind, names in widened.items():
+        if names:
+            listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+            notes.append(f"widened the {_KINDS[kind]} limits of {listed} to the animation")
+    if fights:
+        worst, name = max(fights)
+        others = f" and {len(fights) - 1} more" if len(fights) > 1 else ""
+        notes.append(
+            f"the animation exceeds the limits of {name}{others} by up to {np.degrees(worst):.0f} deg: "
+            "Check Limits lists them and can widen them"
+        )
     return animated
+
+
+_KINDS = {"DEFAULT": "default", "ANATOMY": "anatomical"}
+
+
+def _anatomical(obj, pose, plan, vertices) -> list:
+    """`JointLimits` in the armature's space, or None, for every body [m]."""
+    anatomy = recognition.anatomy_of(obj)
+    tails = np.empty(len(pose.names) * 3, dtype=np.float32)
+    obj.data.bones.foreach_get("tail_local", tails)
+    tails = tails.reshape(-1, 3).astype(float)
+    heads = pose.local[:, :3, 3]
+    if vertices is not None:
+        ours, theirs = np.concatenate([heads, tails]), np.concatenate([pose.heads, pose.tails])
+        centre, middle = ours.mean(axis=0), theirs.mean(axis=0)
+        ours, theirs = ours - centre, theirs - middle
+        # The armature's scale; negative when it is mirrored, as its axes are turned inside out then.
+        scale = float((theirs * (ours @ pose.axes.T)).sum() / (ours * ours).sum())
+        vertices = [None if v is None else (v - middle) @ pose.axes / scale + centre for v in vertices]
+    return joint_limits(anatomy, pose.parents, heads, tails, plan.bones, plan.parents, vertices)
+
+
+def _state_limits(pose_bone, anatomical, local) -> None:
+    """Write where a bone's limits come from, and the limits, without regard to the animation."""
+    settings = pose_bone.active_ragdoll
+    if settings.limits_from == "USER":
+        return
+    for name in ("joint", "limit_min", "limit_max", "joint_rotation"):
+        settings.property_unset(name)
+    stated = rig_limits(pose_bone)
+    if stated is not None:
+        settings.joint, settings.limit_min, settings.limit_max = stated
+        settings.limits_from = "RIG"
+    elif anatomical is not None:
+        turn = rigid(local)[:3, :3].T @ anatomical.rotation
+        settings.joint = anatomical.joint
+        settings.limit_min, settings.limit_max = anatomical.limit_min, anatomical.limit_max
+        settings.joint_rotation = quaternion.from_matrix(turn)
+        settings.limits_from = "ANATOMY"
+    else:
+        settings.limits_from = "DEFAULT"
+
+
+def excesses(name: str, settings, relative) -> np.ndarray:
+    """How far joint rotations relative [f, 4] exceed a bone's limits [f] (rad).
+
+    Raises:
+        RagdollError: with the bone's name, for limits that make no sense.
+    """
+    try:
+        return holding.excess(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max), relative)
+    except ValueError as error:
+        raise RagdollError(f"Bone '{name}': {error}") from error
+
+
+def fit_limits(settings, relative, margin: float) -> float:
+    """Widen a bone's limits just enough for joint rotations relative [f, 4], with a margin [rad].
+
+    A hinge whose animation turns about other axes too becomes a cone.
+
+    Returns:
+        By how much the animation exceeds what the limits were [rad]; 0 when nothing had to be done.
+    """
+    joint = settings.joint
+    low, high = np.array(settings.limit_min, dtype=float), np.array(settings.limit_max, dtype=float)
+    excess = float(np.max(holding.excess(joint, low, high, relative), initial=0.0))
+    if excess <= 0.0:
+        return 0.0
+    if joint == "HINGE":
+        axis = joints.hinge_axis(low, high)
+        swing, _twist = quaternion.swing_twist(relative, np.eye(3)[axis])
+        if np.max(np.linalg.norm(quaternion.to_rotation_vector(swing), axis=-1)) > ASIDE:
+            joint = settings.joint = "CONE"
+            low, high = np.minimum(low, -LOOSE), np.maximum(high, LOOSE)
+            excess = float(np.max(holding.excess(joint, low, high, relative)))
+    low, high = holding.widened(joint, low, high, relative, margin)
+    settings.limit_min, settings.limit_max = np.maximum(low, -np.pi), np.minimum(high, np.pi)
+    return excess
+
+
+def part_overlaps(pose, plan, poses, height: float, notes) -> None:
+    """Let bodies pass through each other that the animation itself takes into each other.
+
+    In the first pose they would burst apart, later fight the drives.
+
+    Args:
+        poses: world matrices of all bones over the sampled frames [f, n, 4, 4].
+    """
+    first, second = plan.strangers()
+    if not len(first):
+        return
+    turned = rigid(poses[:, plan.bones]) @ np.linalg.inv(pose.matrices[plan.bones])
+    found = meeting.meeting(plan.shapes(), first, second, turned, PLAY * height)
+    if found.any():
+        pairs = [(int(i), int(k)) for i, k in zip(first[found], second[found], strict=True)]
+        plan.no_collide += pairs
+        names = [pose.names[int(plan.bones[i])] for i in pairs[0]]
+        others = f" and {len(pairs) - 1} more pairs" if len(pairs) > 1 else ""
+        notes.append(f"{names[0]} and {names[1]}{others} overlap in the animation and do not collide")
 
 
 def separations(obj, pose, plan, poses, to_world) -> dict:
@@ -94,11 +206,11 @@ def make(obj, scene, collection, pose, plan, animated, apart) -> int:
         settings = obj.pose.bones[bone].active_ragdoll
         frame = pose.matrices[bone] @ turn_matrix(_rotation(settings.joint_rotation))
         try:
-            specs = joints.plan_constraints(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max))
+            specs = holding.plan(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max))
         except ValueError as error:
             raise RagdollError(f"Bone '{name}': {error}") from error
         if i in animated:
-            specs = fitting.opened(specs, animated[i], LIMIT_MARGIN)
+            specs = fitting.opened(specs, animated[i], OPEN_MARGIN)
         for spec in specs:
             empty = helper(f"{obj.name} {name} Joint", None, collection)
             empty.empty_display_size = size

@@ -18,6 +18,8 @@ from bpy.props import (
 )
 
 from . import runtime, source
+from .bone_role import BoneRole
+from .edited_body import EditedBody
 
 ANIMATABLE = {"ANIMATABLE"}
 FIXED = set()  # a shot's set-up: not animatable
@@ -30,15 +32,23 @@ JOINT_TYPES = (
     ("FREE", "Free", "Turns freely about its joint"),
 )
 SHAPES = (
-    ("AUTO", "Automatic", "Chosen from the place of the bone in the skeleton"),
+    ("AUTO", "Automatic", "The one of least volume that covers the part of the mesh that the bone holds"),
     ("CAPSULE", "Capsule", "A capsule along the limb"),
     ("BOX", "Box", "A box along the limb"),
     ("SPHERE", "Sphere", "A sphere around the middle of the limb"),
+    ("CONVEX_HULL", "Convex Hull", "A convex hull of at most 32 points around the bone's part of the mesh"),
 )
 BODY_MODES = (
     ("ACTIVE", "Active", "Follows its animation as strongly as its weights say"),
     ("LIMP", "Limp", "Ignores its animation"),
     ("KINEMATIC", "Kinematic", "Rides its animation and pushes others"),
+)
+MASS_MODELS = (
+    ("AUTO", "Automatic", "A table of human segments for recognised humans, else volume times density"),
+    ("DE_LEVA_MALE", "De Leva, Male", "Human segments after de Leva 1996, male"),
+    ("DE_LEVA_FEMALE", "De Leva, Female", "Human segments after de Leva 1996, female"),
+    ("WINTER", "Winter", "Human segments after Winter 2009"),
+    ("DENSITY", "Density", "Volume times density"),
 )
 STATES = (
     ("NONE", "None", "No ragdoll"),
@@ -148,12 +158,49 @@ class ActiveRagdollObject(bpy.types.PropertyGroup):
         options=FIXED,
         update=_layout_changed,
     )
+    coverage: FloatProperty(
+        name="Coverage",
+        description="Share of the mesh's vertices that the shape fitted to them covers, for each body",
+        default=0.9,
+        min=0.5,
+        max=1.0,
+        subtype="FACTOR",
+        options=FIXED,
+        update=_layout_changed,
+    )
     density: FloatProperty(
         name="Density",
         description="Mass of a body for its volume [kg/m^3]",
         default=1000.0,
         min=1.0,
         max=30000.0,
+        options=FIXED,
+        update=_layout_changed,
+    )
+    mass_model: EnumProperty(
+        name="Mass Model",
+        items=MASS_MODELS,
+        default="AUTO",
+        description="How the masses of bodies without a mass of their own come about",
+        options=FIXED,
+        update=_layout_changed,
+    )
+    body_mass: FloatProperty(
+        name="Body Mass",
+        description="Of the whole character with a table of human segments; 0 takes 70 kg at 1.8 m, by the cube "
+        "of the height",
+        default=0.0,
+        min=0.0,
+        max=1.0e7,
+        unit="MASS",
+        options=FIXED,
+        update=_layout_changed,
+    )
+    stabilize_masses: BoolProperty(
+        name="Stabilize Masses",
+        description="Bring the masses of joined bodies within 20 % of each other, the total being kept: steadier, "
+        "and farther from nature",
+        default=False,
         options=FIXED,
         update=_layout_changed,
     )
@@ -194,7 +241,7 @@ class ActiveRagdollObject(bpy.types.PropertyGroup):
     )
 
 
-class ActiveRagdollBone(bpy.types.PropertyGroup):
+class ActiveRagdollBone(BoneRole, EditedBody, bpy.types.PropertyGroup):
     """Settings of a bone."""
 
     simulate: BoolProperty(
@@ -258,6 +305,7 @@ class ActiveRagdollBone(bpy.types.PropertyGroup):
         items=(
             ("DEFAULT", "Default", "A generic range, widened to what the shot's animation needs"),
             ("RIG", "Rig", "Locked axes, IK limits or Limit Rotation constraints of the rig"),
+            ("ANATOMY", "Anatomy", "The range of the recognised joint, widened to what the shot's animation needs"),
             ("USER", "User", "Set by hand; a new build keeps them"),
         ),
         default="DEFAULT",

@@ -2,7 +2,7 @@
 
 import bpy
 
-from . import source, world
+from . import body_edits, source, world
 from .runtime import STATE
 
 
@@ -11,12 +11,17 @@ def remove(obj, scene=None) -> None:
     remove_all([obj], scene)
 
 
-def remove_all(objects, scene=None) -> None:
-    """`remove` for several characters of one scene, which costs little more than for one."""
+def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
+    """`remove` for several characters of one scene, which costs little more than for one.
+
+    Args:
+        keep_world: leave the scene's rigid body world as it is, with its settings, for the ragdoll to come.
+    """
     scene = next((o.active_ragdoll.scene for o in objects if o.active_ragdoll.scene), scene)
     was_building, STATE.building = STATE.building, True
     try:
         for obj in objects:
+            body_edits.before_removal(obj)
             for bone in obj.pose.bones:
                 for constraint in [c for c in bone.constraints if c.name.startswith(source.CONSTRAINT_NAME)]:
                     bone.constraints.remove(constraint)
@@ -42,7 +47,7 @@ def remove_all(objects, scene=None) -> None:
         if scene is not None:
             STATE.runs.pop(scene.name, None)
             STATE.broken.discard(scene.name)
-            if not ragdolls(scene):
+            if not keep_world and not ragdolls(scene):
                 _restore_scene(scene)
     finally:
         STATE.building = was_building

@@ -17,6 +17,8 @@ class State:
         alive: scenes whose rigid body world a run has filled.
         broken: scenes whose run was interrupted in mid-shot (undo, redo, load).
         messages: last trouble by object name, shown in the sidebar.
+        limits: last `limit_check.Report` by object name.
+        diagnoses: what `diagnose` last found by object name, shown in the sidebar.
     """
 
     runs: dict = field(default_factory=dict)
@@ -26,6 +28,8 @@ class State:
     alive: set = field(default_factory=set)
     broken: set = field(default_factory=set)
     messages: dict = field(default_factory=dict)
+    limits: dict = field(default_factory=dict)
+    diagnoses: dict = field(default_factory=dict)
 
     def clear(self) -> None:
         """Forget everything, as after loading a file."""

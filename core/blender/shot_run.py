@@ -132,7 +132,7 @@ def gather(run: Run, scene) -> None:
     run.inertia = np.array([part.inertia for part in parts])
     run.kinematic = np.zeros(begin, dtype=bool)
     run.own_damping = np.array([(p.body.rigid_body.linear_damping, p.body.rigid_body.angular_damping) for p in parts])
-    run.gains = np.full((begin, 6), np.nan)  # unlike anything: the first step writes them all
+    run.gains = np.full((begin, 7), np.nan)  # unlike anything: the first step writes them all
     run.distance = np.zeros(begin)
     run.arms = np.sqrt(run.inertia / np.maximum(run.masses, 1e-12))  # how far out the masses are that gravity turns
     run.gains_dirty = True

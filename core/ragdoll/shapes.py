@@ -1,4 +1,4 @@
-"""Which bones get a body, and the shape of each, from the joints' positions alone.
+"""Which bones get a body, and the shape of each: fitted to the mesh, else from the joints' positions alone.
 
 Everything is measured from joint to joint: the drawn length of a bone means nothing on many rigs. All lengths
 are in metres in the armature's frame at world scale; arrays are in Blender's bone order.
@@ -8,15 +8,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-CAPSULE, BOX, SPHERE = "CAPSULE", "BOX", "SPHERE"
+from . import overlap, shape_fit, symmetry
+from .limbs import distance_to_parent, end_of, extent, fork, frame, limb, merged_points, plausible
+from .shape_fit import BOX, CAPSULE, CONVEX_HULL, SPHERE, Shape
+from .tree import join_loose_roots
+
+__all__ = ["BOX", "CAPSULE", "CONVEX_HULL", "SPHERE", "BodyPlan", "extent", "plan_bodies"]
 
 MIN_SIZE = 0.035  # of the character's extent: smaller bones (finger joints) are merged into their parent
 RADIUS_AT_ROOT = 0.055  # of the extent, falling with depth^1.1 as in a published PhysX ragdoll write-up
 RADIUS_PER_DEPTH = 0.005
 RADIUS_MIN = 0.012
-RADIUS_OF_LENGTH = (0.10, 0.45)  # a limb is never thinner or stouter than this share of its length
-GRANDPARENT_ROOM = 1.5  # a grandparent nearer than this times the two radii is told apart, as a parent is
-GAP = 0.98  # shapes of bones that are not joined keep 2 % of their distance as a gap
+SMALLEST = 0.2 * MIN_SIZE  # of the extent: no half extent is less
+GRANDPARENT_ROOM = 0.5  # a grandparent whose gap is less than this times the two radii is told apart, as a parent is
+UPRIGHT_WINS = 0.95  # a box along the armature's axes is taken where it has at most this share of the volume
+GAP = 0.002  # of the extent, between shapes of bones that are not joined
 
 
 @dataclass
@@ -27,11 +33,15 @@ class BodyPlan:
         bones: bone indices [m].
         parents: index of the parent body, -1 for roots [m].
         depth: depth of the bone in the whole skeleton, skipped bones counted [m].
-        kinds: CAPSULE, BOX or SPHERE [m].
+        kinds: CAPSULE, BOX, SPHERE or CONVEX_HULL [m].
         centers: middle of the limb [m, 3].
         axes: body frames, columns x, y, z with z along the limb [m, 3, 3].
         half: half extents in the body frame [m, 3]; capsules have the radius in x and y.
-        no_collide: pairs of bodies that overlap in bind pose without being joined [(i, j)].
+        points: a hull's corners in the body frame, their box centred on the origin [k, 3]; None for other kinds [m].
+        no_collide: pairs of bodies that do not touch each other though they are not joined [(i, j)]: a body and its
+            near grandparent, and those that overlap in bind pose.
+        twins: index of the mirror image of each body, itself in the mirror plane, -1 for none [m].
+        normal, offset: the mirror plane, normal . p = offset; None where the rig has no symmetry.
     """
 
     bones: np.ndarray
@@ -41,23 +51,30 @@ class BodyPlan:
     centers: np.ndarray
     axes: np.ndarray
     half: np.ndarray
+    points: list
     no_collide: list = field(default_factory=list)
+    twins: np.ndarray | None = None
+    normal: np.ndarray | None = None
+    offset: float = 0.0
+
+    def shapes(self) -> list:
+        """The bodies as `Shape`s [m]."""
+        return [Shape(*each) for each in zip(self.kinds, self.centers, self.axes, self.half, self.points, strict=True)]
 
     def volumes(self) -> np.ndarray:
         """Volumes [m^3] of the shapes, [m]."""
-        x, y, z = self.half.T
-        capsule = np.pi * x * x * (2.0 * (z - x)) + 4.0 / 3.0 * np.pi * x**3
-        table = {CAPSULE: capsule, BOX: 8.0 * x * y * z, SPHERE: 4.0 / 3.0 * np.pi * x**3}
-        return np.array([table[kind][i] for i, kind in enumerate(self.kinds)])
+        return np.array([shape.volume() for shape in self.shapes()])
 
+    def strangers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs [p], [p] of bodies that touch each other: neither joined nor in `no_collide`."""
+        first, second = _unjoined(self.parents)
+        apart = [(i, j) not in set(self.no_collide) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+        return first[apart], second[apart]
 
-def extent(points: np.ndarray, axes: np.ndarray | None = None) -> float:
-    """Largest side [m] of the box around points [n, 3]: the measure of a character's size.
-
-    The box lies along the columns of `axes` [3, 3], the armature's, so that turning a character changes nothing.
-    """
-    points = points if axes is None else points @ axes
-    return float(np.max(np.ptp(points, axis=0))) if len(points) else 0.0
+    def deepest_overlap(self) -> float:
+        """How deep the worst pair of `strangers` stands in each other [m]; 0 where none does."""
+        depth, _direction = overlap.depths(self.shapes(), *self.strangers())
+        return max(0.0, float(depth.max())) if len(depth) else 0.0
 
 
 def height(heads, tails, simulated, axes=None) -> float:
@@ -91,17 +108,12 @@ def joint_sizes(heads, tails, parents, candidates) -> np.ndarray:
             tip[parent] = False
     drawn = np.linalg.norm(tails - heads, axis=1)
     for i in np.flatnonzero(candidates):
-        reach = _distance_to_parent(i, heads, parents)
-        if _plausible(drawn[i], reach, size_of_all) if reach > 0.0 else tip[i]:
+        reach = distance_to_parent(i, heads, parents)
+        if plausible(drawn[i], reach, size_of_all) if reach > 0.0 else tip[i]:
             sizes[i] = max(sizes[i], drawn[i])
         elif tip[i]:
             sizes[i] = 0.5 * reach
     return sizes
-
-
-def _plausible(drawn, reach, size_of_all):
-    """Whether a drawn length can be meant, next to the distance to the parent's joint."""
-    return 0.2 * reach <= drawn <= max(1.2 * reach, 0.15 * size_of_all)
 
 
 def choose_bones(heads, tails, parents, candidates, axes=None) -> np.ndarray:
@@ -132,7 +144,9 @@ def nearest_ancestors(parents, chosen) -> np.ndarray:
     return result
 
 
-def plan_bodies(heads, tails, rotations, parents, simulated, kinds=None, vertices=None, axes=None) -> BodyPlan:
+def plan_bodies(
+    heads, tails, rotations, parents, simulated, kinds=None, skin=None, axes=None, coverage=0.9
+) -> BodyPlan:
     """Shapes for the simulated bones.
 
     Args:
@@ -140,49 +154,117 @@ def plan_bodies(heads, tails, rotations, parents, simulated, kinds=None, vertice
         rotations: bind rotation matrices of the bones [n, 3, 3].
         parents: bone parents, before their children [n].
         simulated: mask [n].
-        kinds: wanted shape per bone, "AUTO" where the place in the skeleton decides [n].
-        vertices: for each bone the vertices that it dominates in bind pose [k, 3] or None; they give the reach
-            of tips and the thickness of limbs where there are any.
+        kinds: wanted shape per bone, "AUTO" for the one of least volume [n].
+        skin: `Skin` of the meshes in bind pose, or None; bodies without vertices of their own are shaped by their
+            joints alone.
         axes: the armature's axes [3, 3], see `extent`.
+        coverage: share of a body's weighted vertices that its shape covers at least, before overlaps are resolved.
     """
     count = len(parents)
     kinds = kinds or ["AUTO"] * count
-    vertices = vertices or [None] * count
-    size_of_all = height(heads, tails, simulated, axes)
+    axes = np.eye(3) if axes is None else axes
+    size = height(heads, tails, simulated, axes)
     depth = depths(parents)
     ancestors = nearest_ancestors(parents, simulated)
     bones = np.flatnonzero(simulated)
     row = {bone: i for i, bone in enumerate(bones)}
     body_parents = np.array([row.get(ancestors[bone], -1) for bone in bones], dtype=int)
-    _join_loose_roots(bones, body_parents, heads, tails, parents)
+    join_loose_roots(bones, body_parents, heads, tails, parents)
     top = depth[bones].min() if len(bones) else 0
 
-    plan = BodyPlan(
+    normal, offset, twins = symmetry.mirror_plane(heads[bones], body_parents, axes, size)
+    same = np.array([kinds[bones[i]] == kinds[bones[k]] for i, k in enumerate(twins)], dtype=bool)
+    twins = np.where(same, twins, -1)
+    owner = np.array([row.get(bone if simulated[bone] else ancestors[bone], -1) for bone in range(count)], dtype=int)
+    children = [
+        [heads[bones[k]] for k in np.flatnonzero(body_parents == i) if ancestors[bones[k]] == bone]
+        for i, bone in enumerate(bones)
+    ]
+    vertices, ends = [None] * len(bones), np.zeros((len(bones), 3))
+    if skin is not None:
+        owner = np.array(
+            [row.get(bone if simulated[bone] else ancestors[bone], -1) for bone in range(count)], dtype=int
+        )
+        holder, share = skin.holders(owner, len(bones))
+        for i in range(len(bones)):
+            held = np.flatnonzero(holder == i)
+            vertices[i] = (skin.points[held], share[held]) if len(held) else None
+    for i, bone in enumerate(bones):
+        merged = merged_points(bone, heads, tails, ancestors, simulated)
+        points = None if vertices[i] is None else vertices[i][0]
+        ends[i] = end_of(bone, children[i], merged, heads, tails, rotations, parents, points)
+    if skin is not None:
+        joined = np.zeros((len(bones) + 1, len(bones) + 1), dtype=bool)
+        joined[np.arange(len(bones)), body_parents] = True
+        joined = (joined | joined.T)[:-1, :-1]
+        beyond = skin.between(holder, share, heads[bones], ends, joined)
+        vertices = [
+            own if own is None else tuple(np.concatenate(two) for two in zip(own, more, strict=True))
+            for own, more in zip(vertices, beyond, strict=True)
+        ]
+    vertices = _mirrored_too(vertices, twins, normal, offset)
+
+    found = []
+    for i, bone in enumerate(bones):
+        if 0 <= twins[i] < i:
+            found.append(found[twins[i]].mirrored(normal, offset))
+            continue
+        points, weights = vertices[i] or (None, None)
+        by_depth = RADIUS_AT_ROOT - RADIUS_PER_DEPTH * float(depth[bone] - top) ** 1.1
+        radius = size * max(RADIUS_MIN, by_depth)
+        if len(children[i]) > 1 and (kinds[bone] == "AUTO" or points is not None):
+            shape = fork(heads[bone], np.array(children[i]), rotations[bone], radius)
+        else:
+            shape = limb(heads[bone], ends[i], rotations[bone], radius, kinds[bone], SMALLEST * size)
+        if points is not None and len(points) >= shape_fit.FEWEST_POINTS:
+            along = shape.axes if twins[i] != i else _in_plane(shape.axes, normal)
+            settings = {"weights": weights, "share": coverage, "smallest": SMALLEST * size}
+            shape = shape_fit.fit(points, along, kinds[bone], **settings)
+            # Where no single limb gives the direction, a box along the armature's own axes may fit better.
+            if len(children[i]) != 1 and shape.kind == BOX:
+                upright = shape_fit.fit(points, _nearest_turn(axes, along), BOX, **settings)
+                shape = upright if upright.volume() < UPRIGHT_WINS * shape.volume() else shape
+        found.append(shape)
+    no_collide = _separate(found, body_parents, size, twins, normal, offset, vertices)
+    return BodyPlan(
         bones=bones,
         parents=body_parents,
         depth=depth[bones],
-        kinds=[],
-        centers=np.zeros((len(bones), 3)),
-        axes=np.zeros((len(bones), 3, 3)),
-        half=np.zeros((len(bones), 3)),
+        kinds=[shape.kind for shape in found],
+        centers=np.array([shape.center for shape in found]).reshape(-1, 3),
+        axes=np.array([shape.axes for shape in found]).reshape(-1, 3, 3),
+        half=np.array([shape.half for shape in found]).reshape(-1, 3),
+        points=[shape.points for shape in found],
+        no_collide=no_collide,
+        twins=twins,
+        normal=normal,
+        offset=offset,
     )
-    for i, bone in enumerate(bones):
-        children = [heads[bones[k]] for k in np.flatnonzero(body_parents == i) if ancestors[bones[k]] == bone]
-        wanted = kinds[bone]
-        by_depth = RADIUS_AT_ROOT - RADIUS_PER_DEPTH * float(depth[bone] - top) ** 1.1
-        radius = size_of_all * max(RADIUS_MIN, by_depth)
-        if len(children) > 1 and wanted == "AUTO":
-            kind, center, axes, half = _fork(heads[bone], np.array(children), rotations[bone], radius)
-        else:
-            merged = _merged_points(bone, heads, tails, ancestors, simulated)
-            end = _end_of(bone, children, merged, heads, tails, rotations, parents, vertices[bone])
-            kind, center, axes, half = _limb(
-                heads[bone], end, rotations[bone], radius, wanted, vertices[bone], 0.2 * MIN_SIZE * size_of_all
+
+
+def _mirrored_too(vertices, twins, normal, offset):
+    """Vertices and weights of every body with the mirror images of its twin's, so that both get the same shape."""
+    result = list(vertices)
+    for i, twin in enumerate(twins):
+        if twin >= 0 and vertices[twin] is not None:
+            points, weights = vertices[twin]
+            image = symmetry.reflect(points, normal, offset)
+            own = [vertices[i]] if vertices[i] is not None else []
+            result[i] = (
+                np.concatenate([*(points for points, _weights in own), image]),
+                np.concatenate([*(weights for _points, weights in own), weights]),
             )
-        plan.kinds.append(kind)
-        plan.centers[i], plan.axes[i], plan.half[i] = center, axes, half
-    _separate(plan)
-    return plan
+    return result
+
+
+def _in_plane(axes, normal):
+    """The frame of a body in the mirror plane: its z in the plane or across it, another axis across it."""
+    z = axes[:, 2]
+    if abs(z @ normal) > 0.7:
+        return frame(normal * np.sign(z @ normal), axes)
+    z = z - normal * (z @ normal)
+    z /= np.linalg.norm(z)
+    return np.stack([normal, np.cross(z, normal), z], axis=1)
 
 
 def _only(index, count):
@@ -191,216 +273,40 @@ def _only(index, count):
     return mask
 
 
-def _distance_to_parent(bone, heads, parents):
-    """To the nearest ancestor whose joint lies elsewhere; 0 when there is none."""
-    ancestor = parents[bone]
-    while ancestor >= 0:
-        distance = float(np.linalg.norm(heads[bone] - heads[ancestor]))
-        if distance > 1e-9:
-            return distance
-        ancestor = parents[ancestor]
-    return 0.0
+def _nearest_turn(axes, wanted):
+    """The armature's axes [3, 3] in the order in which their z and x lie nearest to a frame's."""
+    match = axes.T @ wanted
+    z = int(np.argmax(np.abs(match[:, 2])))
+    return frame(axes[:, z] * (np.sign(match[z, 2]) or 1.0), axes)
 
 
-def _merged_points(bone, heads, tails, ancestors, simulated):
-    carried = np.flatnonzero((ancestors == bone) & ~simulated)
-    return np.concatenate([heads[carried], tails[carried]]) if len(carried) else np.zeros((0, 3))
+def _unjoined(parents):
+    first, second = np.triu_indices(len(parents), 1)
+    joined = (parents[first] == second) | (parents[second] == first)
+    return first[~joined], second[~joined]
 
 
-def _end_of(bone, children, merged, heads, tails, rotations, parents, vertices):
-    """The far end of a limb: the child joint; else the mesh, the merged bones, the drawn tail, the parent."""
-    head = heads[bone]
-    if children:
-        return np.mean(children, axis=0)
-    reach = _distance_to_parent(bone, heads, parents)
-    if vertices is not None and len(vertices) >= 8:
-        middle = np.median(vertices, axis=0) - head
-        length = np.linalg.norm(middle)
-        if length > 1e-9:
-            along = (vertices - head) @ (middle / length)
-            return head + middle / length * float(np.percentile(along, 95))
-    drawn = tails[bone] - head
-    length = float(np.linalg.norm(drawn))
-    if len(merged):
-        distance = np.linalg.norm(merged - head, axis=1)
-        far = int(np.argmax(distance))
-        if distance[far] > 1e-9 and (reach <= 0.0 or distance[far] <= 1.5 * reach):
-            return merged[far]
-    if reach <= 0.0 or _plausible(length, reach, extent(heads)):
-        return tails[bone]
-    direction = drawn / length if length > 1e-9 else rotations[bone][:, 1]
-    return head + direction * 0.5 * reach
-
-
-def _frame(z, bone_rotation):
-    """A rotation with the given z; x follows the bone's x, or its z where the limb lies along x."""
-    z = z / np.linalg.norm(z)
-    x = bone_rotation[:, 0]
-    if abs(x @ z) > 0.9:
-        x = bone_rotation[:, 2]
-    x = x - z * (x @ z)
-    x /= np.linalg.norm(x)
-    return np.stack([x, np.cross(z, x), z], axis=1)
-
-
-def _limb(head, end, bone_rotation, radius, wanted, vertices, smallest):
-    axis = end - head
-    length = float(np.linalg.norm(axis))
-    if length < smallest:  # a stub whose child joint lies on its own
-        half = np.full(3, max(radius * 0.5, smallest))
-        return (BOX if wanted == "BOX" else SPHERE), head.copy(), bone_rotation.copy(), half
-    axes = _frame(axis, bone_rotation)
-    low, high = RADIUS_OF_LENGTH
-    if vertices is not None and len(vertices) >= 8:
-        local = (vertices - head) @ axes
-        inside = (local[:, 2] > 0.1 * length) & (local[:, 2] < 0.9 * length)
-        if np.count_nonzero(inside) >= 8:
-            radius = float(np.median(np.linalg.norm(local[inside, :2], axis=1)))
-    radius = float(np.clip(radius, low * length, high * length))
-    center = (head + end) / 2.0
-    if wanted == "SPHERE":
-        return SPHERE, center, axes, np.full(3, length / 2.0)
-    return (BOX if wanted == "BOX" else CAPSULE), center, axes, np.array([radius, radius, length / 2.0])
-
-
-def _fork(head, children, bone_rotation, radius):
-    """A box around the joint and its children's, z towards them, x along their widest spread."""
-    points = np.concatenate([head[None], children])
-    z = children.mean(axis=0) - head
-    spread = float(np.max(np.ptp(points, axis=0)))
-    if np.linalg.norm(z) < 0.2 * max(spread, 1e-9):
-        z = bone_rotation[:, 1]
-    z = z / np.linalg.norm(z)
-    lateral = (points - points.mean(axis=0)) - np.outer((points - points.mean(axis=0)) @ z, z)
-    _u, size, directions = np.linalg.svd(lateral, full_matrices=False)
-    x = directions[0] if size[0] > 0.1 * radius else None
-    axes = _frame(z, bone_rotation)
-    if x is not None:
-        x = x - z * (x @ z)
-        x /= np.linalg.norm(x)
-        x = x if x @ axes[:, 0] >= 0.0 else -x
-        axes = np.stack([x, np.cross(z, x), z], axis=1)
-    local = points @ axes
-    low, high = local.min(axis=0), local.max(axis=0)
-    half = np.maximum((high - low) / 2.0 * 0.9, [0.8 * radius, 0.6 * radius, 0.5 * radius])
-    return BOX, axes @ ((low + high) / 2.0), axes, half
-
-
-def _join_loose_roots(bones, parents, heads, tails, bone_parents):
-    """Bodies without a simulated ancestor join one tree; `parents` is changed in place.
-
-    First where an ancestor lies exactly on a simulated bone: Rigify's DEF chains hang on ORG bones that double them.
-    What is still loose then (hooves on IK bones) joins the nearest joint of the main tree: the most central one of the
-    large ones, the spine and not a leg with as many bones.
-    """
-    tolerance = 1e-3 * extent(heads[bones])
-    for i in np.flatnonzero(parents < 0):
-        ancestor = bone_parents[bones[i]]
-        while ancestor >= 0 and parents[i] < 0:
-            same = np.linalg.norm(heads[bones] - heads[ancestor], axis=1) < tolerance
-            same &= np.linalg.norm(tails[bones] - tails[ancestor], axis=1) < tolerance
-            for twin in np.flatnonzero(same):
-                if twin != i and not _leads_to(parents, int(twin), i):
-                    parents[i] = twin
-                    break
-            ancestor = bone_parents[ancestor]
-    roots = np.flatnonzero(parents < 0)
-    if len(roots) < 2:
-        return
-    owner = np.array([_root_of(parents, i) for i in range(len(bones))])
-    sizes = {root: np.count_nonzero(owner == root) for root in roots}
-    places = heads[bones]
-    large = [root for root in roots if sizes[root] >= 0.4 * max(sizes.values())]
-    main = min(large, key=lambda root: (np.linalg.norm(places - places[root], axis=1).sum(), root))
-    joined = owner == main
-    loose = [root for root in roots if root != main]
-    while loose:
-        best = min(
-            ((float(np.linalg.norm(heads[bones[root]] - heads[bones[k]])), root, k))
-            for root in loose
-            for k in np.flatnonzero(joined)
-        )
-        _distance, root, nearest = best
-        parents[root] = nearest
-        joined |= owner == root
-        loose.remove(root)
-
-
-def _root_of(parents, body):
-    while parents[body] >= 0:
-        body = parents[body]
-    return body
-
-
-def _leads_to(parents, body, ancestor):
-    while body >= 0:
-        if body == ancestor:
-            return True
-        body = parents[body]
-    return False
-
-
-def segment_distances(start_a, end_a, start_b, end_b) -> np.ndarray:
-    """Shortest distances [k] between segments a and b, each given by its ends [k, 3].
-
-    The clamped closed form of Ericson, Real-Time Collision Detection, 5.1.9.
-    """
-    along_a, along_b, between = end_a - start_a, end_b - start_b, start_a - start_b
-    a = np.einsum("ki,ki->k", along_a, along_a)
-    e = np.einsum("ki,ki->k", along_b, along_b)
-    f = np.einsum("ki,ki->k", along_b, between)
-    c = np.einsum("ki,ki->k", along_a, between)
-    b = np.einsum("ki,ki->k", along_a, along_b)
-    tiny = 1e-18
-    denominator = a * e - b * b
-    s = np.where(denominator > tiny, np.clip((b * f - c * e) / np.maximum(denominator, tiny), 0.0, 1.0), 0.0)
-    t = np.where(e > tiny, (b * s + f) / np.maximum(e, tiny), 0.0)
-    clamped = np.clip(t, 0.0, 1.0)
-    again = np.clip((b * clamped - c) / np.maximum(a, tiny), 0.0, 1.0)
-    s = np.where((t != clamped) | (e <= tiny), np.where(a > tiny, again, 0.0), s)
-    gap = between + along_a * s[:, None] - along_b * clamped[:, None]
-    return np.linalg.norm(gap, axis=1)
-
-
-def _as_capsules(plan):
-    """Segment ends [m, 3] and radius [m] of every shape; a box counts as the capsule along its longest side."""
-    order = np.argsort(plan.half, axis=1)
-    rows = np.arange(len(plan.bones))
-    longest = order[:, 2]
-    radius = plan.half[rows, order[:, 1]]
-    reach = plan.half[rows, longest] - radius
-    axis = plan.axes[rows, :, longest] * np.maximum(reach, 0.0)[:, None]
-    return plan.centers - axis, plan.centers + axis, radius
-
-
-def _separate(plan):
-    """Thin bodies that overlap without being joined; pairs that share their joint are told apart instead."""
-    count = len(plan.bones)
-    first, second = np.triu_indices(count, 1)
-    joined = (plan.parents[first] == second) | (plan.parents[second] == first)
-    first, second = first[~joined], second[~joined]
-    if not len(first):
-        return
-    for _round in range(4):
-        start, end, radius = _as_capsules(plan)
-        distance = segment_distances(start[first], end[first], start[second], end[second])
-        room = GAP * distance / np.maximum(radius[first] + radius[second], 1e-12)
-        if np.all(room >= 1.0):
-            break
-        factor = np.ones(count)
-        useful = (room < 1.0) & (room > 0.6)  # less than that would make sticks of them
-        np.minimum.at(factor, first[useful], room[useful])
-        np.minimum.at(factor, second[useful], room[useful])
-        for i in np.flatnonzero(factor < 1.0):
-            side = plan.half[i, :2].max() if plan.kinds[i] != SPHERE else plan.half[i].max()
-            if plan.kinds[i] == SPHERE:
-                plan.half[i] = side * factor[i]
-            else:
-                plan.half[i, :2] *= factor[i]
-    start, end, radius = _as_capsules(plan)
-    distance = segment_distances(start[first], end[first], start[second], end[second])
-    # A body next to its grandparent (thigh and pelvis, with a stub between them) meets it whenever the joints bend.
-    grand = np.where(plan.parents >= 0, plan.parents[plan.parents], -1)
+def _separate(shapes, parents, size, twins, normal, offset, vertices) -> list:
+    """Make bodies smaller that overlap without being joined, in place; the pairs that are to be told apart instead."""
+    first, second = _unjoined(parents)
+    grand = np.where(parents >= 0, parents[parents], -1)
     near = (grand[first] == second) | (grand[second] == first)
-    overlap = distance < (radius[first] + radius[second]) * np.where(near, GRANDPARENT_ROOM, 1.0)
-    plan.no_collide = [(int(i), int(j)) for i, j in zip(first[overlap], second[overlap], strict=True)]
+    siblings = (parents[first] == parents[second]) & (parents[first] >= 0)
+    overlapping = overlap.separate(
+        shapes,
+        first,
+        second,
+        gap=GAP * size,
+        may_overlap=near | siblings,
+        twins=twins,
+        normal=normal,
+        offset=offset,
+        points=[None if own is None else own[0][:: 1 + len(own[0]) // 150] for own in vertices],
+    )
+    told_apart = np.zeros(len(first), dtype=bool)
+    told_apart[overlapping] = True
+    # A body next to its grandparent (thigh and pelvis, with a stub between them) meets it whenever the joints bend.
+    radius = np.array([np.sort(shape.half)[1] for shape in shapes])
+    depth, _direction = overlap.depths(shapes, first[near], second[near], within=size)
+    told_apart[near] |= -depth < GRANDPARENT_ROOM * (radius[first] + radius[second])[near]
+    return [(int(i), int(j)) for i, j in zip(first[told_apart], second[told_apart], strict=True)]

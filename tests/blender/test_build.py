@@ -8,6 +8,7 @@ import pytest
 from mathutils import Matrix
 
 import rigs
+from active_ragdoll.core.anatomy import masses as mass_rules
 from active_ragdoll.core.blender import build, remove, simulate, world
 from active_ragdoll.core.blender.runtime import STATE
 
@@ -106,10 +107,20 @@ def test_each_joint_stands_at_its_bone_between_the_two_bodies(built):
             assert gap <= 1e-5 * max(1.0, np.abs(head[:3]).max()), part.bone
 
 
+def _enclosed(mesh) -> float:
+    """Volume [m^3] inside a closed mesh, by the divergence theorem."""
+    mesh.calc_loop_triangles()
+    corners = [[mesh.vertices[i].co for i in triangle.vertices] for triangle in mesh.loop_triangles]
+    return sum(a.dot(b.cross(c)) for a, b, c in corners) / 6.0
+
+
 def test_masses_are_volumes_times_density(built):
     """Volumes from the shapes' own formulas; beyond `GIANT` and `DWARF` masses stay as they are there."""
     rig, result = built
     settings = rig.obj.active_ragdoll
+    if settings.mass_model != "DENSITY":  # recognised humans have a human's masses
+        settings.mass_model = "DENSITY"
+        result = build.build(rig.obj, rig.scene)
     volumes = []
     for part in _parts(rig):
         x, y, z = _half(part).astype(float)
@@ -118,10 +129,15 @@ def test_masses_are_volumes_times_density(built):
                 "CAPSULE": math.pi * x * x * 2.0 * (z - x) + 4.0 / 3.0 * math.pi * x**3,
                 "BOX": 8.0 * x * y * z,
                 "SPHERE": 4.0 / 3.0 * math.pi * x**3,
+                "CONVEX_HULL": _enclosed(part.body.data),
             }[part.body.rigid_body.collision_shape]
         )
-    expected = np.array(volumes) * 1000.0 * (np.clip(settings.height, build.DWARF, build.GIANT) / settings.height) ** 3
-    expected = np.maximum(expected, build.LIGHTEST_SHARE * expected.sum())
+    expected = (
+        np.array(volumes)
+        * 1000.0
+        * (np.clip(settings.height, mass_rules.DWARF, mass_rules.GIANT) / settings.height) ** 3
+    )
+    expected = np.maximum(expected, mass_rules.LIGHTEST_SHARE * expected.sum())
     masses = np.array([part.body.rigid_body.mass for part in _parts(rig)])
     assert np.allclose(masses, expected, rtol=2e-3)
     assert result.mass == pytest.approx(masses.sum(), rel=1e-5)
@@ -205,8 +221,8 @@ PLACES = {
 def test_the_ragdoll_is_the_same_up_to_the_transform(fresh_scene, place, by):
     """Bodies move with the object's transform M: places M p, sizes |M| s, the limb's direction M z, mass |M|^3 m.
 
-    Masses of giants (build.GIANT) and dwarfs (build.DWARF) stop changing; a mirrored body is a rotation, so its other
-    axes may be flipped.
+    Masses of giants (core.anatomy.masses.GIANT) and dwarfs (DWARF) stop changing; a mirrored body is a rotation, so its
+    other axes may be flipped.
     """
     scene = fresh_scene
     obj = rigs.human(scene)
@@ -230,7 +246,7 @@ def test_the_ragdoll_is_the_same_up_to_the_transform(fresh_scene, place, by):
 
     assert after["bones"] == before["bones"] and after["parents"] == before["parents"]
     assert after["height"] == pytest.approx(before["height"] * scale, rel=1e-4)
-    heavy = (np.clip(after["height"], build.DWARF, build.GIANT) / after["height"]) ** 3
+    heavy = (np.clip(after["height"], mass_rules.DWARF, mass_rules.GIANT) / after["height"]) ** 3
     assert np.allclose(after["half"], before["half"] * scale, rtol=1e-3)
     assert np.allclose(after["mass"], before["mass"] * scale**3 * heavy, rtol=1e-3)
     size = before["height"] * scale

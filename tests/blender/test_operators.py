@@ -447,3 +447,15 @@ def test_one_that_cannot_be_built_does_not_take_the_others_with_it(arm, scene):
     with pytest.raises(RuntimeError, match=r"Arm\.001"):
         OPERATORS.build(bones="ALL")
     assert [obj.active_ragdoll.is_ragdoll for obj in arms] == [True, False, True]
+
+
+def test_a_rebuild_keeps_the_settings_of_the_world(arm, scene):
+    OPERATORS.build(bones="ALL")
+    scene.rigidbody_world.substeps_per_frame, scene.rigidbody_world.solver_iterations = 37, 41
+    for frame in range(1, 4):
+        scene.frame_set(frame)
+    OPERATORS.build(bones="KEEP")
+    world = scene.rigidbody_world
+    assert (world.substeps_per_frame, world.solver_iterations) == (37, 41)
+    OPERATORS.remove()
+    assert scene.rigidbody_world is None

@@ -1,0 +1,332 @@
+"""The character's own axes and the frame of every joint, from the places of the joints alone.
+
+Nothing here reads a bone's axes, so the result does not depend on roll, nor on where the character stands. All is in
+one frame, the armature's or the world's; lengths may be scaled.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import roles
+
+# A bind pose bent by less says nothing about the axis of a knee or elbow, one bent by more says all [rad].
+BEND_NOTICED, BEND_TRUSTED = np.radians(4.0), np.radians(15.0)
+# A bend against what the role expects is taken for a bind pose pushed through straight up to this angle [rad].
+BEND_CONTRADICTS = np.radians(30.0)
+_TINY = 1e-6  # of the character's size: shorter directions mean nothing
+
+_NEXT = {
+    roles.PELVIS: (roles.SPINE, roles.CHEST),
+    roles.SPINE: (roles.SPINE, roles.CHEST, roles.NECK),
+    roles.CHEST: (roles.CHEST, roles.NECK, roles.HEAD),
+    roles.NECK: (roles.NECK, roles.HEAD),
+    roles.CLAVICLE: (roles.UPPER_ARM,),
+    roles.UPPER_ARM: (roles.FOREARM,),
+    roles.FOREARM: (roles.HAND,),
+    roles.HAND: (roles.FINGER,),
+    roles.FINGER: (roles.FINGER,),
+    roles.THUMB: (roles.THUMB,),
+    roles.THIGH: (roles.SHANK,),
+    roles.SHANK: (roles.FOOT,),
+    roles.FOOT: (roles.TOE,),
+    roles.TOE: (roles.TOE,),
+    roles.TAIL: (roles.TAIL,),
+    roles.EAR: (roles.EAR,),
+    roles.WING: (roles.WING,),
+}
+_PREVIOUS = {
+    roles.FOREARM: roles.UPPER_ARM,
+    roles.HAND: roles.FOREARM,
+    roles.SHANK: roles.THIGH,
+    roles.FOOT: roles.SHANK,
+    roles.UPPER_ARM: roles.CLAVICLE,
+}
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The character's unit axes [3] each, at right angles; `forward` is ``left x up``.
+
+    `swapped`: the rig calls left what is right.
+    """
+
+    up: np.ndarray
+    left: np.ndarray
+    forward: np.ndarray
+    swapped: bool = False
+
+    def mirror(self, side: str) -> float:
+        """-1 for the side that is the character's right, 1 for the other and for the middle."""
+        return -1.0 if side == (roles.LEFT if self.swapped else roles.RIGHT) else 1.0
+
+
+@dataclass(frozen=True)
+class JointFrame:
+    """The frame of a joint in bind pose.
+
+    Attributes:
+        rotation: columns X, Y, Z [3, 3]. Y lies along the limb. A positive turn about X is flexion; about Z, of a left
+            limb, outward, of a right one inward; about Y, of a left limb, its front inwards, of a right one outwards.
+        bend: how far the bind pose already flexes the joint against the bone before it, negative when overstretched
+            [rad]; nan where the bone before is unknown.
+    """
+
+    rotation: np.ndarray
+    bend: float
+
+
+def unit(vector) -> np.ndarray | None:
+    """A vector [3] at length 1; None when it has none."""
+    length = float(np.linalg.norm(vector))
+    return np.asarray(vector) / length if length > 0.0 else None
+
+
+def across(vector, axis) -> np.ndarray:
+    """The part of a vector [3] at a right angle to a unit axis [3]."""
+    return vector - axis * float(vector @ axis)
+
+
+def angle_between(a, b) -> float:
+    """Angle [rad] between two unit vectors [3], accurate for small ones."""
+    return 2.0 * float(np.arctan2(np.linalg.norm(a - b), np.linalg.norm(a + b)))
+
+
+def of_role(anatomy, role, side=None) -> list:
+    """Bones with a role, of one side when given, in order along their chain."""
+    bones = [i for i, found in enumerate(anatomy.roles) if found == role]
+    if side is not None:
+        bones = [i for i in bones if anatomy.sides[i] == side]
+    return sorted(bones, key=lambda i: (anatomy.order[i], i))
+
+
+# ---- the character's axes -----------------------------------------------------------------------------------------
+
+
+def character_axes(anatomy, heads, tails, directions=None) -> Axes | None:
+    """Up, left and forward of a character in bind pose; None when nothing tells them.
+
+    Left is where the left joints are, seen from their right twins. Up leads from the feet to the hips of animals, to
+    the head of humans. Forward is at right angles to both; its sign comes from where the feet point, else from front
+    and hind legs, else from the names of the sides. Where that contradicts the names of the sides, left follows it:
+    many rigs are named as seen by the viewer.
+
+    Args:
+        anatomy: of all bones.
+        heads, tails: joints in bind pose [n, 3].
+        directions: unit directions of the bones [n, 3], see `limb_directions`; the tails' when not given.
+    """
+    heads = np.asarray(heads, dtype=float)
+    size = float(np.max(np.ptp(heads, axis=0))) if len(heads) else 0.0
+    left = _named_left(anatomy, heads, size)
+    up = _raw_up(anatomy, heads, size)
+    if left is None or up is None:
+        return None
+    up = unit(across(up, left))
+    if up is None:
+        return None
+    forward = np.cross(left, up)
+    seen = _raw_forward(anatomy, heads, tails, size, directions)
+    swapped = seen is not None and float(seen @ forward) < 0.0
+    if swapped:
+        left, forward = -left, -forward
+    return Axes(up, left, forward, swapped)
+
+
+def _named_left(anatomy, heads, size):
+    # Hips and shoulders keep their places in any pose; the rest of the limbs only where there is nothing better.
+    for names in ((roles.THIGH, roles.UPPER_ARM, roles.CLAVICLE), (*roles.ARM, *roles.LEG, roles.EYE, roles.EAR)):
+        total = np.zeros(3)
+        for role in names:
+            pair = [of_role(anatomy, role, side) for side in (roles.LEFT, roles.RIGHT)]
+            for a, b in zip(*pair, strict=False):
+                total += heads[a] - heads[b]
+        if np.linalg.norm(total) > _TINY * size:
+            return unit(total)
+    return None
+
+
+def _mean(anatomy, heads, names) -> np.ndarray | None:
+    """Mean place of the bones of the first of some roles that there is."""
+    for name in names:
+        bones = of_role(anatomy, name)
+        if bones:
+            return heads[bones].mean(axis=0)
+    return None
+
+
+def _raw_up(anatomy, heads, size):
+    feet = _mean(anatomy, heads, (roles.FOOT, roles.SHANK))
+    if anatomy.kind == roles.HUMAN:
+        low = feet if feet is not None else _mean(anatomy, heads, (roles.PELVIS, roles.SPINE))
+        high = _mean(anatomy, heads, (roles.HEAD, roles.NECK, roles.CHEST, roles.UPPER_ARM))
+    else:
+        hands = _mean(anatomy, heads, (roles.HAND, roles.FOREARM))
+        low = feet if hands is None or feet is None else (feet + hands) / 2.0
+        hips = _mean(anatomy, heads, (roles.THIGH,))
+        shoulders = _mean(anatomy, heads, (roles.UPPER_ARM,))
+        high = hips if shoulders is None or hips is None or hands is None else (hips + shoulders) / 2.0
+    if low is None or high is None or np.linalg.norm(high - low) < _TINY * size:
+        return None
+    return high - low
+
+
+def _raw_forward(anatomy, heads, tails, size, directions):
+    """A direction that tells front from back, or None."""
+    total = np.zeros(3)
+    for toe in of_role(anatomy, roles.TOE):
+        feet = of_role(anatomy, roles.FOOT, anatomy.sides[toe])
+        if feet and anatomy.order[toe] == 0:
+            total += heads[toe] - heads[feet[0]]
+    if anatomy.kind == roles.QUADRUPED:
+        front = _mean(anatomy, heads, (roles.UPPER_ARM, roles.HEAD, roles.NECK))
+        hind = _mean(anatomy, heads, (roles.THIGH, roles.PELVIS))
+        if front is not None and hind is not None:
+            return front - hind
+    if np.linalg.norm(total) < _TINY * size:
+        for foot in of_role(anatomy, roles.FOOT):
+            total += (tails - heads)[foot] if directions is None else directions[foot] * size
+    return total if np.linalg.norm(total) > _TINY * size else None
+
+
+# ---- directions of limbs ------------------------------------------------------------------------------------------
+
+
+def limb_directions(anatomy, parents, heads, tails, vertices=None) -> np.ndarray:
+    """Unit direction of every bone [n, 3], joint to joint, whatever the bones are drawn like.
+
+    To the next joint of its limb; without one, to the middle of the mesh that it moves, else the drawn tail, else on
+    from its parent.
+
+    Args:
+        parents: bone parents, before their children, -1 at roots [n].
+        heads, tails: joints in bind pose [n, 3].
+        vertices: for each bone the vertices [k, 3] that it dominates, or None [n].
+    """
+    heads, tails = np.asarray(heads, dtype=float), np.asarray(tails, dtype=float)
+    size = float(np.max(np.ptp(np.concatenate([heads, tails]), axis=0))) if len(heads) else 0.0
+    following = _following(anatomy, parents)
+    result = np.zeros((len(heads), 3))
+    for bone in range(len(heads)):
+        ways = [heads[following[bone]].mean(axis=0) - heads[bone]] if following[bone] else []
+        if vertices is not None and vertices[bone] is not None and len(vertices[bone]) >= 8:
+            ways.append(np.median(vertices[bone], axis=0) - heads[bone])
+        ways.append(tails[bone] - heads[bone])
+        if parents[bone] >= 0:
+            ways.append(heads[bone] - heads[parents[bone]])
+        for way in ways:
+            if np.linalg.norm(way) > 1e-4 * size:
+                result[bone] = unit(way)
+                break
+        else:
+            result[bone] = (0.0, 1.0, 0.0)
+    return result
+
+
+def _following(anatomy, parents) -> list:
+    """For every bone the bones where its limb goes on: descendants with a role that follows its own."""
+    found = [[] for _parent in parents]
+    ranks = [99] * len(found)
+    for bone in range(len(parents)):
+        ancestor = parents[bone]
+        while ancestor >= 0:
+            wanted = _NEXT.get(anatomy.roles[ancestor], ())
+            if anatomy.roles[bone] in wanted:
+                rank = 0 if anatomy.roles[bone] == anatomy.roles[ancestor] else 1
+                if rank < ranks[ancestor]:
+                    found[ancestor], ranks[ancestor] = [], rank
+                if rank == ranks[ancestor]:
+                    found[ancestor].append(bone)
+            # Twist bones and stubs lie between; bones of the body do not.
+            if anatomy.roles[ancestor] not in (roles.TWIST, roles.HELPER, roles.GENERIC):
+                break
+            ancestor = parents[ancestor]
+    return found
+
+
+# ---- joint frames -------------------------------------------------------------------------------------------------
+
+
+def joint_frame(bone, anatomy, parents, heads, directions, axes: Axes) -> JointFrame:
+    """The frame of a bone's joint from the character's axes and, for limbs that bend, from the bind pose's bend."""
+    role, side = anatomy.roles[bone], anatomy.sides[bone]
+    along = directions[bone]
+    human = anatomy.kind == roles.HUMAN
+    if role == roles.FOOT and human:
+        # The ankle's axes are those of the sole, which is level in bind pose, not of the way from ankle to toes.
+        level = unit(across(along, axes.up))
+        along = level if level is not None and float(along @ axes.up) > -0.97 else axes.forward
+    bend_to = _bends_to(role, human, anatomy, side, along, bone, heads, axes)
+    expected = unit(np.cross(along, bend_to))
+    before = _bone_before(bone, anatomy, parents)
+    if expected is None or np.linalg.norm(np.cross(along, bend_to)) < 0.1:
+        expected = unit(across(axes.left, along)) if abs(axes.left @ along) < 0.9 else unit(across(axes.up, along))
+    if before is None:
+        return JointFrame(_frame(expected, along), float("nan"))
+    upper = unit(heads[bone] - heads[before])
+    upper = directions[before] if upper is None else upper
+    if role == roles.FOOT and human:
+        bend = np.pi / 2.0 - angle_between(along, -upper)
+        return JointFrame(_frame(expected, along), float(bend))
+    turn = np.cross(upper, along)
+    angle = angle_between(upper, along)
+    own = unit(turn)
+    if own is None:
+        return JointFrame(_frame(expected, along), 0.0)
+    agrees = float(own @ expected)
+    if role in (roles.FOREARM, roles.SHANK) or not human:
+        share = np.clip((angle - BEND_NOTICED) / (BEND_TRUSTED - BEND_NOTICED), 0.0, 1.0)
+        share = share * share * (3.0 - 2.0 * share)
+        if agrees > 0.0 or angle > BEND_CONTRADICTS:
+            expected = unit((1.0 - share) * expected + share * own)
+    bend = float(np.arctan2(turn @ expected, upper @ along))
+    return JointFrame(_frame(expected, along), bend)
+
+
+def _frame(x, y) -> np.ndarray:
+    x = unit(across(x, y))
+    return np.stack([x, y, np.cross(x, y)], axis=1)
+
+
+def _bone_before(bone, anatomy, parents):
+    """The ancestor whose limb this bone continues, or None."""
+    wanted = _PREVIOUS.get(anatomy.roles[bone])
+    ancestor = parents[bone]
+    while ancestor >= 0 and wanted is not None:
+        if anatomy.roles[ancestor] == wanted:
+            return ancestor
+        if anatomy.roles[ancestor] not in (roles.TWIST, roles.HELPER, roles.GENERIC):
+            return None
+        ancestor = parents[ancestor]
+    return None
+
+
+def _bends_to(role, human, anatomy, side, along, bone, heads, axes: Axes) -> np.ndarray:
+    """The direction [3] towards which flexion moves the end of a limb."""
+    if role in (*roles.TRUNK, roles.TAIL, roles.JAW, roles.EAR, roles.EYE):
+        return np.cross(axes.left, along)  # towards the belly, whether the back is upright or level
+    if role == roles.SHANK:
+        return -axes.forward
+    if role in (roles.HAND, roles.FINGER, roles.THUMB) and human:
+        return _palm(anatomy, side, along, bone, heads, axes)
+    if role in (roles.FOOT, roles.TOE) and human:
+        return axes.up
+    if not human and role in (roles.UPPER_ARM, roles.HAND):
+        return -axes.forward
+    return axes.forward
+
+
+def _palm(anatomy, side, along, bone, heads, axes: Axes) -> np.ndarray:
+    """Where the palm faces: from the thumb's place beside the hand; without one, thumbs are taken to be in front."""
+    mirror = axes.mirror(side)
+    thumbs, hands = of_role(anatomy, roles.THUMB, side), of_role(anatomy, roles.HAND, side)
+    fingers = [i for i in of_role(anatomy, roles.FINGER, side) if anatomy.order[i] == 0]
+    if thumbs and hands and fingers:
+        to_fingers = heads[fingers].mean(axis=0) - heads[hands[0]]
+        straight = unit(to_fingers)
+        if straight is not None:
+            aside = across(heads[thumbs[0]] - heads[hands[0]], straight)
+            if np.linalg.norm(aside) > 0.1 * np.linalg.norm(to_fingers):
+                return mirror * np.cross(straight, aside / np.linalg.norm(aside))
+    aside = unit(across(axes.forward, along))
+    return axes.forward if aside is None else mirror * np.cross(along, aside)

@@ -1,0 +1,170 @@
+"""Masses: a human's from tables of body segments, shared among the bodies that stand for each segment.
+
+A table gives each segment's share of the body mass. A segment whose bones have several bodies is shared among them by
+volume; one that has none goes to the body that carries its bones, or, where the rig has no such bones at all, to the
+next segment towards the trunk. So the total is the body mass whatever the rig.
+"""
+
+import numpy as np
+
+from . import roles
+from .order import from_the_roots
+
+MASS, STATURE = 70.0, 1.8  # [kg] of a human of [m]; others by the cube of their height
+# Automatic masses stop growing and shrinking with the size here [m]: props in Blender weigh 1 kg by default at any
+# scale, and no body can be lighter than a gram.
+GIANT, DWARF = 3.0, 0.5
+LIGHTEST_SHARE = 0.002  # of the total mass: lighter bodies make the solver's mass ratios bad
+
+HEAD, TRUNK, UPPER_ARM, FOREARM, HAND = "HEAD", "TRUNK", "UPPER_ARM", "FOREARM", "HAND"
+THIGH, SHANK, FOOT = "THIGH", "SHANK", "FOOT"
+_SEGMENTS = (HEAD, TRUNK, UPPER_ARM, FOREARM, HAND, THIGH, SHANK, FOOT)
+_CENTRAL = (HEAD, TRUNK)
+
+# Percent of the body mass, one side for limbs. De Leva 1996, Adjustments to Zatsiorsky-Seluyanov's segment inertia
+# parameters, J. Biomechanics 29; Winter 2009, Biomechanics and Motor Control of Human Movement, table 4.1.
+TABLES = {
+    "DE_LEVA_MALE": dict(zip(_SEGMENTS, (6.94, 43.46, 2.71, 1.62, 0.61, 14.16, 4.33, 1.37), strict=True)),
+    "DE_LEVA_FEMALE": dict(zip(_SEGMENTS, (6.68, 42.58, 2.55, 1.38, 0.56, 14.78, 4.81, 1.29), strict=True)),
+    "WINTER": dict(zip(_SEGMENTS, (8.1, 49.7, 2.8, 1.6, 0.6, 10.0, 4.65, 1.45), strict=True)),
+}
+DEFAULT_TABLE = "DE_LEVA_MALE"
+
+_OF_ROLE = {
+    roles.PELVIS: TRUNK,
+    roles.SPINE: TRUNK,
+    roles.CHEST: TRUNK,
+    roles.CLAVICLE: TRUNK,
+    roles.NECK: HEAD,
+    roles.HEAD: HEAD,
+    roles.JAW: HEAD,
+    roles.EYE: HEAD,
+    roles.EAR: HEAD,
+    roles.UPPER_ARM: UPPER_ARM,
+    roles.FOREARM: FOREARM,
+    roles.HAND: HAND,
+    roles.THUMB: HAND,
+    roles.FINGER: HAND,
+    roles.THIGH: THIGH,
+    roles.SHANK: SHANK,
+    roles.FOOT: FOOT,
+    roles.TOE: FOOT,
+}
+_TOWARDS_TRUNK = {HAND: FOREARM, FOREARM: UPPER_ARM, UPPER_ARM: TRUNK, FOOT: SHANK, SHANK: THIGH, THIGH: TRUNK}
+
+
+def human_mass(height: float) -> float:
+    """Mass [kg] of a human of a height [m]: `MASS` at `STATURE`, by the cube of the height between the bounds."""
+    return MASS * (float(np.clip(height, DWARF, GIANT)) / STATURE) ** 3
+
+
+def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) -> np.ndarray:
+    """Share of the body mass of every body [m]; they sum to 1.
+
+    Args:
+        table: one of `TABLES`.
+        anatomy: of all n bones.
+        parents: bone parents, before their children, -1 at roots [n].
+        bones: bone of every body [m], parents before children.
+        volumes: of the bodies [m^3], [m]; none negative.
+
+    Raises:
+        ValueError: unknown table, or volumes that are negative or no numbers.
+    """
+    if table not in TABLES:
+        raise ValueError(f"table must be one of {', '.join(TABLES)}, got {table!r}")
+    volumes = np.asarray(volumes, dtype=float)
+    if not (np.isfinite(volumes).all() and (volumes >= 0.0).all()):
+        raise ValueError(f"volumes must not be negative, got {volumes.tolist()}")
+    segments = _segments(anatomy, parents)
+    carrier = _carriers(parents, bones)
+    percent = TABLES[table]
+    shares = np.zeros(len(bones))
+    for segment in _SEGMENTS:
+        for side in (roles.CENTER,) if segment in _CENTRAL else (roles.LEFT, roles.RIGHT):
+            bodies = _bodies_of(segment, side, segments, carrier, bones)
+            size = volumes[bodies] if volumes[bodies].sum() > 0.0 else np.ones(len(bodies))
+            shares[bodies] += percent[segment] * size / size.sum()
+    return shares / shares.sum()
+
+
+def _segments(anatomy, parents) -> list:
+    """(segment, side) of every bone [n]: what has none by its role, such as a twist bone, has its parent's."""
+    found = []
+    for bone, parent in enumerate(parents):
+        segment = _OF_ROLE.get(anatomy.roles[bone])
+        if segment is None:
+            found.append(found[parent] if parent >= 0 else (TRUNK, roles.CENTER))
+        else:
+            found.append((segment, roles.CENTER if segment in _CENTRAL else anatomy.sides[bone]))
+    return found
+
+
+def _carriers(parents, bones) -> np.ndarray:
+    """Body [n] that carries each bone: its own, else its nearest ancestor's, else the first."""
+    own = {int(bone): i for i, bone in enumerate(bones)}
+    carrier = np.zeros(len(parents), dtype=int)
+    for bone, parent in enumerate(parents):
+        carrier[bone] = own.get(bone, carrier[parent] if parent >= 0 else 0)
+    return carrier
+
+
+def _bodies_of(segment, side, segments, carrier, bones) -> list:
+    """Bodies that take a segment's mass, at least one."""
+    own = [i for i, bone in enumerate(bones) if segments[bone] == (segment, side)]
+    if own:
+        return own
+    carried = [int(carrier[bone]) for bone, found in enumerate(segments) if found == (segment, side)]
+    if carried:
+        return carried[:1]  # that of the bone next to the trunk
+    if segment in _TOWARDS_TRUNK:
+        nearer = _TOWARDS_TRUNK[segment]
+        side = roles.CENTER if nearer == TRUNK else side
+        return _bodies_of(nearer, side, segments, carrier, bones)
+    return [0] if segment == TRUNK else _bodies_of(TRUNK, roles.CENTER, segments, carrier, bones)
+
+
+def with_floor(masses, share: float = LIGHTEST_SHARE) -> np.ndarray:
+    """Masses [m] of which none is lighter than a share of the total; the heavier ones pay for it, the total is kept."""
+    masses = np.array(masses, dtype=float)
+    total = masses.sum()
+    least = min(share, 1.0 / max(len(masses), 1)) * total
+    light = np.zeros(len(masses), dtype=bool)
+    while True:
+        found = ~light & (masses < least * (1.0 - 1e-12))
+        if not found.any():
+            return masses
+        light |= found
+        masses[light] = least
+        rest = masses[~light].sum()
+        masses[~light] *= (total - least * np.count_nonzero(light)) / rest
+
+
+def stabilised(masses, parents, low: float = 0.8, high: float = 1.2) -> np.ndarray:
+    """Masses [m] whose ratio child / parent lies within [low, high], with the same total.
+
+    As `RagdollSettings::Stabilize` of Jolt Physics does it, after O. Strunk's "Stop my constraints from blowing up!":
+    from the roots down each child's mass is moved into the range, then all are scaled. Bodies of one tree keep
+    their tree's total. (Jolt raises the parents' inertia too; Blender computes inertia from the shape.)
+
+    Args:
+        masses: [kg], positive [m].
+        parents: body parents, in any order, -1 at roots [m].
+
+    Raises:
+        ValueError: bounds that are not positive and in order, or a mass that is not positive.
+    """
+    masses = np.array(masses, dtype=float)
+    if not 0.0 < low <= high:
+        raise ValueError(f"bounds of the ratio must be positive and in order, got {low:g} and {high:g}")
+    if not (masses > 0.0).all():
+        raise ValueError(f"masses must be positive, got {masses.min():g} kg")
+    result = masses.copy()
+    root = np.arange(len(masses))
+    for i in from_the_roots(parents):
+        parent = int(parents[i])
+        if parent >= 0:
+            root[i] = root[parent]
+            result[i] = np.clip(result[i], low * result[parent], high * result[parent])
+    before, after = (np.bincount(root, weights=m, minlength=len(masses)) for m in (masses, result))
+    return result * (before / np.where(after > 0.0, after, 1.0))[root]

@@ -1,0 +1,266 @@
+"""What a bone's name says: a meaning, a side, a number. Names only; `recognise` weighs them against the joints.
+
+A name is cut into words (separators, camelCase, digits, glued words such as "lefthand"), the words are looked up in
+one table for all conventions: Mixamo, Unreal, Unity, Rigify, VRM, 3ds Max Biped, MakeHuman, Quaternius, KayKit, BVH
+of several makers, Source. Names in Japanese (MMD) are in `names_japanese`.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import NamedTuple
+
+from . import names_japanese
+from .roles import (
+    CENTER,
+    CHEST,
+    CLAVICLE,
+    EAR,
+    EYE,
+    FINGER,
+    FOOT,
+    FOREARM,
+    GENERIC,
+    HAND,
+    HEAD,
+    HELPER,
+    JAW,
+    LEFT,
+    NECK,
+    PELVIS,
+    RIGHT,
+    SHANK,
+    SPINE,
+    TAIL,
+    THIGH,
+    THUMB,
+    TOE,
+    TWIST,
+    UPPER_ARM,
+    WING,
+)
+
+# Words whose role depends on the bones around: a "shoulder" is a collar bone in one convention, an upper arm in
+# another, a "leg" a shank below an "upleg" and a thigh elsewhere.
+SHOULDER, ARM, ELBOW, WRIST, PALM = "shoulder", "arm", "elbow", "wrist", "palm"
+HIP, LEG, KNEE, ANKLE, PAW = "hip", "leg", "knee", "ankle", "paw"
+TRUNK = "trunk"  # some bone of the spine; the joints tell which
+ROOT = "root"  # a control above the pelvis, or in a few rigs the pelvis itself
+MIDDLE = (PELVIS, TRUNK, ROOT, CHEST, NECK, HEAD)
+
+
+class Name(NamedTuple):
+    """What a name says.
+
+    Attributes:
+        meaning: a role, one of the weak words above, or None where it says nothing.
+        side: LEFT, RIGHT, CENTER or None.
+        number: the last number in the name, or None.
+        front: whether it speaks of a front (True) or a hind leg (False), or None.
+        deform: carries the "DEF-" of a generated Rigify rig.
+        split: carries a number as Blender's and Rigify's ".001".
+    """
+
+    meaning: str | None = None
+    side: str | None = None
+    number: int | None = None
+    front: bool | None = None
+    deform: bool = False
+    split: bool = False
+
+
+_TABLE = {
+    PELVIS: "pelvis hips pelvisbone",
+    TRUNK: "spine belly torso abdomen waist stomach trunk back lowerback upperback abdomenlower abdomenupper spines",
+    ROOT: "root body center centre cog main rootjoint armature skeleton groot hiproot reference",
+    CHEST: "chest upperchest lowerchest ribcage thorax chestlower chestupper",
+    NECK: "neck lowerneck upperneck necklower neckupper necktwist",
+    HEAD: "head",
+    CLAVICLE: "clavicle clav collar collarbone scapula shoulderblade",
+    SHOULDER: "shoulder",
+    UPPER_ARM: "upperarm uparm shldr shldrbend humerus",
+    ARM: "arm foreleg frontleg",
+    FOREARM: "forearm lowerarm loarm lowarm forearmbend radius",
+    ELBOW: "elbow",
+    HAND: "hand middlehand forefoot frontfoot forepaw frontpaw",
+    WRIST: "wrist",
+    PALM: "palm",
+    PAW: "paw",
+    THUMB: "thumb",
+    FINGER: "finger fingers index middle ring pinky pinkie little mid fingerbase digit fronttoe ringpinky",
+    THIGH: "thigh upperleg upleg femur thighbend",
+    HIP: "hip hipjoint",
+    LEG: "leg hindleg rearleg",
+    SHANK: "calf shin lowerleg loleg lowleg shank tibia",
+    KNEE: "knee",
+    FOOT: "foot feet hindfoot metatarsus metatarsals hock horselink",
+    ANKLE: "ankle",
+    TOE: "toe toes toebase ball hoof bigtoe fingertoe",
+    TAIL: "tail",
+    EAR: "ear",
+    EYE: "eye eyeball",
+    JAW: "jaw mandible lowerjaw",
+    WING: "wing",
+    TWIST: "twist roll ulna share split bendy shldrtwist thightwist forearmtwist",
+    # Controls, targets, markers, props; bones of the face; flesh that rides on a body. None has a body of its own.
+    HELPER: "ik fk pole target poletarget ctrl control ctl controller nub end tip effector goal socket slot handslot "
+    "footslot prop weapon sword shield gun bow attach attachment camera footsteps dummy null tweak mch org vis wgt "
+    "parent master handle locator marker mount item corrective driver pivot spin forward helper endsite site mechanism "
+    "heel gaze lookat constraint aim anim hold grip holster backpack hat helmet "
+    "nose lip lips brow lid eyelid eyebrow cheek chin forehead temple teeth tooth tongue face mouth beak skull "
+    "nostril upperlip lowerlip upperjaw oris orbicularis levator risorius temporalis special mane feather "
+    "breast bust boob butt glute buttock metacarpal carpal inhand pec pectoral bicep tricep quadricep trapezius latt "
+    "lat latissimus deltoid muscle trap fwd bck scap",
+    GENERIC: "sec hair skirt cloth cape coat ponytail scarf string ribbon ornament antenna fin",
+}
+_VOCABULARY = {word: meaning for meaning, words in _TABLE.items() for word in words.split()}
+_SIDES = {"l": LEFT, "left": LEFT, "lf": LEFT, "lt": LEFT, "r": RIGHT, "right": RIGHT, "rt": RIGHT}
+_SIDES |= {"c": CENTER, "center": CENTER, "centre": CENTER}
+_FRONT = {"front": True, "fore": True, "back": False, "hind": False, "rear": False}
+# Words that say nothing: prefixes of programs, kinds of bones, parts of a chain.
+_NOISE = {
+    *"abdefghijkmnopqstuvwxyz",
+    *("bone", "bones", "jnt", "jt", "bn", "joint", "joints", "node", "object", "part", "parts", "bip", "biped", "bind"),
+    *("def", "deform", "skin", "sk", "skel", "rig", "char", "character", "human", "humanoid", "female", "male", "base"),
+    *("valvebiped", "mixamorig", "mixamo", "cc", "adj", "rigify", "unity", "game", "engine", "global", "org", "ex"),
+    *("lo", "low", "lower", "up", "upper", "mid", "inner", "outer", "top", "bot", "bk", "bend", "first", "second"),
+    *("third", "proximal", "intermediate", "distal", "medial", "phalange", "phalanx", "meta"),
+}
+_PREFIX = re.compile(r"^(?:.*[:|])?((?:DEF|ORG|MCH|VIS|WGT)[-_])?(.*)$", re.IGNORECASE | re.DOTALL)
+_BIPED = re.compile(r"^(?:valve[ ._]*biped[ ._]*)?bip(?:ed)?[ ._]*\d*", re.IGNORECASE)
+_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+# Of several words in one name the first in this order speaks: "LeftHandIndex1" is a finger.
+_PRECEDENCE = (EYE, EAR, JAW, HELPER, TWIST, GENERIC, THUMB, FINGER, TOE)
+_EACH_SIDE = ("left", "right")
+
+
+def read(names: list) -> list[Name]:
+    """What each of a skeleton's names says; a first word that most of them share ("Hero_Hips") is left out."""
+    firsts: dict = {}
+    for name in names:
+        word = _first_word(name)
+        firsts[word] = firsts.get(word, 0) + 1
+    common = max(firsts, key=firsts.get) if firsts else ""
+    shared = firsts.get(common, 0) > max(3, 0.5 * len(names)) and common not in _VOCABULARY and common not in _SIDES
+    return [read_name(name, common if shared else "") for name in names]
+
+
+def _first_word(name: str) -> str:
+    found = _PARTS.search(name.rsplit(":", 1)[-1])
+    return found.group().lower() if found else ""
+
+
+@lru_cache(maxsize=4096)
+def read_name(name: str, common: str = "") -> Name:
+    """What one name says; a leading word `common` is left out."""
+    name = unicodedata.normalize("NFKC", name).strip()
+    japanese = names_japanese.read(name)
+    if japanese is not None:
+        meaning, side, number = japanese
+        return Name(meaning, side, number)
+    prefix, rest = _PREFIX.match(name).groups()
+    if prefix and prefix[:3].upper() != "DEF":
+        return Name(HELPER)
+    biped = _BIPED.match(rest)
+    if biped:
+        rest = rest[biped.end() :]
+    pieces = _PARTS.findall(rest)
+    words = [piece.lower() for piece in pieces if not piece.isdigit()]
+    digits = [piece for piece in pieces if piece.isdigit()]
+    if words and words[0] == common:
+        words = words[1:]
+    side, words = _take_side(words)
+    meaning, front = _meaning(words)
+    if side is None:
+        glued = _glued_side(words)
+        if glued is not None:
+            side, words = glued
+            meaning, front = _meaning(words)
+    if meaning == PELVIS and side in (LEFT, RIGHT):
+        # "LeftHips" or Rigify's "pelvis.L": the way from the pelvis to the leg.
+        meaning = HIP
+    elif meaning == HIP and side in (None, CENTER):
+        meaning = PELVIS
+    elif meaning == JAW and side in (LEFT, RIGHT):
+        meaning = HELPER
+    elif meaning == FINGER and biped and digits and digits[-1][0] == "0":
+        meaning = THUMB  # Biped counts fingers from the thumb: Finger0, Finger01, Finger02
+    elif meaning is None and biped and not words:
+        meaning = ROOT
+    number = int(digits[-1]) if digits else None
+    split = re.search(r"[._]\d{3}$", rest) is not None
+    return Name(meaning, side, number, front, prefix is not None, split)
+
+
+def _take_side(words: list) -> tuple[str | None, list]:
+    """The side among the words, and the words without it: whole words first, then the last single letter.
+
+    In "r_toe.L" the r is for rear, so the letter at the end counts.
+    """
+    for i, word in enumerate(words):
+        if word in _EACH_SIDE:
+            return _SIDES[word], words[:i] + words[i + 1 :]
+    for i in range(len(words) - 1, -1, -1):
+        if words[i] in _SIDES and (len(words) > 1 or words[i] in ("l", "r")):
+            rest = words[:i] + words[i + 1 :]
+            return _SIDES[words[i]], [word for word in rest if word not in ("l", "r", "c")]
+    return None, words
+
+
+def _glued_side(words: list) -> tuple[str, list] | None:
+    """The side in a glued word such as "lefthand", "lhand" or "handl", and the words without it."""
+    for i, word in enumerate(words):
+        if word in _VOCABULARY or word in _NOISE:
+            continue
+        for glue in ("left", "right", "l", "r"):
+            for rest in (word.removeprefix(glue), word.removesuffix(glue)):
+                if rest != word and (_VOCABULARY.get(rest) or (len(glue) > 1 and not rest)):
+                    return _SIDES[glue], [*words[:i], rest, *words[i + 1 :]]
+    return None
+
+
+def _meaning(words: list) -> tuple[str | None, bool | None]:
+    """The meaning of words without their side, and whether they speak of a front or hind leg."""
+    found, front, unknown, i = [], None, False, 0
+    while i < len(words):
+        for count in (3, 2, 1):
+            meaning = _VOCABULARY.get("".join(words[i : i + count])) if i + count <= len(words) else None
+            if meaning is not None:
+                break
+        if meaning is not None and not (count == 1 and words[i] in _FRONT and len(words) > 1):
+            found.append(meaning)
+        elif words[i] in _FRONT:
+            count, front = 1, _FRONT[words[i]]
+        else:
+            count = 1
+            inner = _split_glued(words[i])
+            if inner is not None:
+                found += inner
+            elif words[i] not in _NOISE:
+                unknown = True
+        i += count
+    if front is not None and not found and not unknown and "back" in words:
+        return TRUNK, None
+    for meaning in _PRECEDENCE:
+        if meaning in found:
+            return meaning, front
+    if unknown or not found:
+        return None, front
+    if found[0] == TRUNK and len(found) > 1 and found[1] == ROOT:
+        return TRUNK, front
+    return found[-1], front
+
+
+@lru_cache(maxsize=4096)
+def _split_glued(word: str) -> tuple | None:
+    """Two known words in one, such as "headnub"."""
+    for cut in range(3, len(word) - 2):
+        pair = _VOCABULARY.get(word[:cut]), _VOCABULARY.get(word[cut:])
+        if None not in pair:
+            return pair
+    return None
+
+
+FRONT_OF = {THIGH: UPPER_ARM, SHANK: FOREARM, FOOT: HAND, TOE: FINGER, LEG: ARM, KNEE: ELBOW, ANKLE: WRIST, PAW: HAND}
+HIND_OF = {SHOULDER: HIP, UPPER_ARM: THIGH, FOREARM: SHANK, HAND: FOOT, FINGER: TOE, THUMB: TOE, ARM: LEG, PAW: FOOT}
+assert SPINE not in _TABLE  # every word for the spine is weak: which bone of it is told by the joints

@@ -1,0 +1,352 @@
+"""What each bone of a skeleton is: names and joints together.
+
+Names win where the joints do not contradict them; the joints fill in what names do not tell, and tell everything where
+the names tell nothing.
+"""
+
+import numpy as np
+
+from ..errors import RagdollError
+from . import limbs, names_japanese, trunk
+from . import names as naming
+from .names import TRUNK
+from .roles import (
+    ARM,
+    CENTER,
+    CREATURE,
+    EAR,
+    EYE,
+    FINGER,
+    FOOT,
+    FOREARM,
+    GENERIC,
+    HAND,
+    HEAD,
+    HELPER,
+    HUMAN,
+    JAW,
+    LEFT,
+    LEG,
+    PELVIS,
+    QUADRUPED,
+    RIGHT,
+    ROLES,
+    SHANK,
+    TAIL,
+    THIGH,
+    THUMB,
+    TOE,
+    TWIST,
+    UPPER_ARM,
+    WING,
+    Anatomy,
+)
+from .structure import examine
+from .tree import Tree, nearest_in
+
+AGREED, NAMED, SHOWN = 1.0, 0.7, 0.5  # certainty: both say so, the name alone, the joints alone
+TELLING = 6  # names tell something when they name this many of the main bones
+GENERATED = 8  # so many bones with "DEF-" make a generated Rigify rig
+_MAIN = (PELVIS, HEAD, THIGH, SHANK, FOOT, UPPER_ARM, FOREARM, HAND)
+_LIMB = (*ARM, *LEG, THUMB, FINGER, WING)
+_BEFORE = {FOREARM: UPPER_ARM, HAND: FOREARM, SHANK: THIGH, FOOT: SHANK, TOE: FOOT, FINGER: HAND, THUMB: HAND}
+_OTHER = {LEFT: RIGHT, RIGHT: LEFT, CENTER: CENTER, None: None}
+
+
+def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None) -> Anatomy:
+    """The anatomy of a skeleton of n bones in bind pose.
+
+    Args:
+        names: [n]. parents: index of each bone's parent, -1 at roots, in any order [n].
+        heads, tails: joints in any unit and any place [n, 3].
+        up: unit vector against gravity as the character stands; legs that are named decide where it does not.
+        deform: which bones deform a mesh [n]; None when that is not known.
+
+    Raises:
+        RagdollError: arrays of different lengths, or a joint that is not a number; names the bone.
+    """
+    names, parents = list(names), np.asarray(parents, dtype=int)
+    heads, tails = np.asarray(heads, dtype=float).reshape(-1, 3), np.asarray(tails, dtype=float).reshape(-1, 3)
+    _check(names, parents, heads, tails, deform)
+    read = naming.read(names)
+    notes: list = []
+    body, own = _body(names, parents, read, deform), _own(read, deform)
+    core = next((i for i, name in enumerate(read) if body[i] and name.meaning == PELVIS), -1)
+    up = _upright(read, heads, np.asarray(up, dtype=float), body)
+    tree = Tree(_by_twins(names, parents, body), heads, tails, up, body, core)
+    found = examine(tree)
+    telling = _telling([read[i] for i in tree.rows], found)
+    sides = _sides(tree, names, read, found, telling, notes)
+    roles, certainty = _roles(tree, names, read, sides, found, telling, notes)
+    for i, name in enumerate(read):
+        if not body[i]:
+            roles[i] = name.meaning if name.meaning in (TWIST, GENERIC) and own[i] else HELPER
+            certainty[i] = NAMED if roles[i] != GENERIC else 0.0
+            sides[i] = name.side or _side_above(i, parents, sides) or found.sides[i] or CENTER
+    kind = _kind(tree, roles, sides, found, telling)
+    attached = _attach_ends(tree, roles, sides)
+    order, above = _order(tree, roles, sides), _parents(tree, parents, own)
+    _fill_notes(names, roles, attached, kind, notes)
+    return Anatomy(tuple(roles), tuple(sides), order, kind, certainty, notes, above)
+
+
+def _check(names, parents, heads, tails, deform) -> None:
+    lengths = {len(names), len(parents), len(heads), len(tails), len(names) if deform is None else len(deform)}
+    if len(lengths) > 1:
+        raise RagdollError(f"{len(names)} names, {len(parents)} parents, {len(heads)} heads and {len(tails)} tails")
+    bad = ~(np.isfinite(heads).all(axis=1) & np.isfinite(tails).all(axis=1))
+    if bad.any():
+        raise RagdollError(f"bone '{names[int(np.argmax(bad))]}' stands nowhere: its joints are not numbers")
+
+
+# ---- which bones may have a body ----------------------------------------------------------------------------------
+
+
+def _body(names: list, parents, read: list, deform) -> np.ndarray:
+    """Which bones [n] are neither controls nor helpers nor twist bones by their names and flags."""
+    meanings = [name.meaning for name in read]
+    mask = np.array([meaning not in (HELPER, TWIST, GENERIC) for meaning in meanings], dtype=bool)
+    if sum(name.deform for name in read) >= GENERATED:
+        mask &= np.array([name.deform for name in read], dtype=bool)
+        return mask & (np.asarray(deform, dtype=bool) if deform is not None else True)
+    if deform is not None and np.any(deform):
+        deform = np.asarray(deform, dtype=bool)
+        taken = {(name.meaning, name.side) for name, flag in zip(read, deform, strict=True) if flag}
+        # A root or pelvis without weights still is one, where no bone with weights has its place.
+        named = [name.meaning in _MAIN and (name.meaning, name.side) not in taken for name in read]
+        mask &= deform | np.array(named, dtype=bool)
+    _leave_out_twins(names, mask)
+    # What hangs on a control and has no name of its own belongs to it.
+    nearest = nearest_in(parents, mask)
+    telling = np.array([meaning is not None for meaning in meanings], dtype=bool)
+    below = _with_below(parents, telling & mask)
+    for i in np.flatnonzero(mask & ~below):
+        if parents[i] >= 0 and meanings[parents[i]] == HELPER and nearest[i] < 0:
+            mask[i] = False
+    return mask
+
+
+def _upright(read: list, heads: np.ndarray, up: np.ndarray, body: np.ndarray) -> np.ndarray:
+    """The given up, unless named legs point elsewhere than down: the object lies or stands on its head."""
+    tops = np.array([name.meaning in (THIGH, naming.LEG) for name in read], dtype=bool) & body
+    bottoms = np.array([name.meaning in (FOOT, naming.ANKLE) for name in read], dtype=bool) & body
+    if tops.sum() < 2 or bottoms.sum() < 2:
+        return up
+    down = heads[bottoms].mean(axis=0) - heads[tops].mean(axis=0)
+    length = float(np.linalg.norm(down))
+    return -down / length if length > 0.0 and down @ up > -0.3 * length else up
+
+
+def _leave_out_twins(names: list, mask: np.ndarray) -> None:
+    """Drop the plain leg bones of a MikuMikuDance model that has "D" twins with the weights."""
+    row = {name: i for i, name in enumerate(names)}
+    for i, name in enumerate(names):
+        if mask[i] and names_japanese.follows_twin(name):
+            plain = row.get(names_japanese.plain(name))
+            if plain is not None:
+                mask[plain] = False
+
+
+def _with_below(parents, mask: np.ndarray) -> np.ndarray:
+    """Bones of a mask and all above them."""
+    result = mask.copy()
+    for i in np.flatnonzero(mask):
+        parent = parents[i]
+        while parent >= 0 and not result[parent]:
+            result[parent] = True
+            parent = parents[parent]
+    return result
+
+
+def _by_twins(names: list, parents, body: np.ndarray) -> np.ndarray:
+    """Parents [n] in a generated Rigify rig: a "DEF-" bone below "ORG-spine" hangs on "DEF-spine"."""
+    row = {name: i for i, name in enumerate(names)}
+    result = np.array(parents)
+    for i in np.flatnonzero(body):
+        if not names[i].startswith("DEF-"):
+            continue
+        above = parents[i]
+        while above >= 0 and not body[above]:
+            twin = row.get(f"DEF-{names[above][4:]}") if names[above].startswith("ORG-") else None
+            if twin is not None and twin != i and body[twin]:
+                result[i] = twin
+                break
+            above = parents[above]
+    return result
+
+
+def _own(read: list, deform) -> np.ndarray:
+    """Which bones [n] may carry a part of the mesh: by their flags, in a generated rig by their names too."""
+    result = np.ones(len(read), dtype=bool) if deform is None else np.asarray(deform, dtype=bool)
+    if sum(name.deform for name in read) >= GENERATED:
+        result = result & np.array([name.deform for name in read], dtype=bool)
+    return result
+
+
+def _telling(read: list, found) -> bool:
+    """Whether names say what the bones are: of enough main bones, or of enough of a body without limbs."""
+    if len({(name.meaning, name.side) for name in read if _main(name)}) >= TELLING:
+        return True
+    along = (TRUNK, *naming.MIDDLE, TAIL, JAW)
+    return found.kind == CREATURE and sum(name.meaning in along for name in read) >= TELLING
+
+
+def _main(name) -> bool:
+    strong = limbs.STRONG.get(name.meaning, name.meaning)
+    return strong in _MAIN and (name.side in (LEFT, RIGHT) or strong in (PELVIS, HEAD))
+
+
+# ---- sides and roles ----------------------------------------------------------------------------------------------
+
+
+def _sides(tree, names, read, found, telling: bool, notes: list) -> list:
+    """Sides of all bones: the name's, but a limb is on one side all along; what is not named by where it stands."""
+    pairs = [(read[i].side, found.sides[i]) for i in tree.rows if read[i].side in (LEFT, RIGHT)]
+    pairs = [pair for pair in pairs if pair[1] in (LEFT, RIGHT)]
+    crossed = sum(a != b for a, b in pairs)
+    shown = found.sides
+    if telling and crossed > 0.5 * len(pairs):
+        shown = [_OTHER[side] for side in shown]
+        if found.facing:
+            notes.append("The bones named left stand on the right of where the rig faces; the names are followed")
+    sides = [None] * len(names)
+    strange = []
+    for row in tree.rows:
+        named = read[row].side
+        parent = tree.parent[row]
+        above = sides[parent] if parent >= 0 and read[parent].meaning not in (None, *naming.MIDDLE) else None
+        if named in (LEFT, RIGHT) and above in (LEFT, RIGHT) and named != above and shown[row] == above:
+            strange.append(names[row])
+            named = above
+        sides[row] = named or (above if above in (LEFT, RIGHT) and telling else None) or shown[row] or CENTER
+    if strange:
+        notes.append(f"Named for the other side than the limb they hang on, which is followed: {_listed(strange)}")
+    return sides
+
+
+def _side_above(i: int, parents, sides: list) -> str | None:
+    while parents[i] >= 0:
+        i = parents[i]
+        if sides[i] in (LEFT, RIGHT):
+            return sides[i]
+    return None
+
+
+def _roles(tree, names, read, sides, found, telling: bool, notes: list) -> tuple[list, np.ndarray]:
+    roles: list = [None] * len(names)
+    certainty = np.zeros(len(names))
+    if telling:
+        sided = [name._replace(side=side) for name, side in zip(read, sides, strict=True)]
+        of_limbs = limbs.settle(tree, sided, notes, names)
+        along = trunk.settle(tree, [name.meaning for name in read], sides, of_limbs, found)
+        given = {**of_limbs, **along}
+    else:
+        given = {}
+    for row in tree.rows:
+        own = {TAIL: TAIL, EAR: EAR, EYE: EYE, JAW: JAW}.get(read[row].meaning)
+        if row in given or own is not None:
+            roles[row] = given.get(row, own)
+            certainty[row] = AGREED if roles[row] == found.roles[row] else NAMED
+    taken = {(roles[row], sides[row]) for row in tree.rows if roles[row] is not None}
+    for row in tree.rows:
+        if roles[row] is not None:
+            continue
+        parent = roles[tree.parent[row]] if tree.parent[row] >= 0 else None
+        shown = found.roles[row]
+        if telling and (shown, sides[row]) in taken and shown not in (TWIST, TAIL):
+            shown = None
+        if telling and shown is None and parent in (HAND, FINGER, THUMB, FOOT, TOE):
+            shown = {HAND: FINGER, FOOT: TOE}.get(parent, parent)
+        roles[row] = shown or GENERIC
+        certainty[row] = SHOWN if shown else 0.0
+    if telling:
+        _controls_above(tree, roles, certainty)
+    assert all(roles[row] in ROLES for row in tree.rows)
+    return roles, certainty
+
+
+def _controls_above(tree, roles: list, certainty: np.ndarray) -> None:
+    """What is unknown above the pelvis carries the whole body: a control."""
+    pelvis = next((row for row in tree.rows if roles[row] == PELVIS), -1)
+    for row in tree.ancestors(pelvis)[1:]:
+        if roles[row] == GENERIC:
+            roles[row], certainty[row] = HELPER, SHOWN
+
+
+def _kind(tree, roles: list, sides: list, found, telling: bool) -> str:
+    """HUMAN with two legs and two arms on an upright trunk, QUADRUPED where the arms reach the ground too."""
+    if not telling:
+        return found.kind
+    have = {(roles[row], sides[row]): row for row in reversed(tree.rows)}
+    legs = [have.get((THIGH, side)) for side in (LEFT, RIGHT)]
+    arms = [have.get((UPPER_ARM, side)) for side in (LEFT, RIGHT)]
+    if None in legs or None in arms:
+        return CREATURE
+    rise = np.mean(tree.heads[arms], axis=0) - np.mean(tree.heads[legs], axis=0)
+    if rise @ tree.up > 0.5 * np.linalg.norm(rise):
+        return HUMAN
+    low = max(tree.lowest(row) for row in arms)
+    return QUADRUPED if low < 0.5 * min(tree.height[row] for row in arms) else CREATURE
+
+
+def _attach_ends(tree, roles: list, sides: list) -> list:
+    """Give a limb's bone that hangs on no part of the body, as a foot on the floor, the bone before it as parent.
+
+    Returns:
+        Rows of all bones that the tree has elsewhere than the hierarchy.
+    """
+    limb, moved = {(roles[row], sides[row]): row for row in reversed(tree.rows)}, False
+    for row in tree.rows:
+        before = limb.get((_BEFORE.get(roles[row]), sides[row]), -1)
+        above = tree.ancestors(row)[1:]
+        if (
+            before >= 0
+            and all(roles[item] in (HELPER, GENERIC) for item in above)
+            and row not in tree.ancestors(before)
+        ):
+            tree.parent[row], tree.attached[row], moved = before, True, True
+    if moved:
+        tree.sort()
+    return [row for row in tree.rows if tree.attached[row] and roles[row] not in (HELPER, GENERIC)]
+
+
+def _parents(tree, parents, own: np.ndarray) -> np.ndarray:
+    """The bone of the body that each bone hangs on [n]; a helper of its own (`own` [n]) goes to what it is next to."""
+    body = np.zeros(len(parents), dtype=bool)
+    body[tree.rows] = True
+    result = np.where(body, tree.parent, nearest_in(parents, body))
+    loose = np.flatnonzero(~body & (result < 0) & own)
+    if len(loose) and tree.rows:
+        result[loose] = tree.beside(tree.heads[loose])
+    return result
+
+
+def _order(tree, roles: list, sides: list) -> np.ndarray:
+    """The how-manieth of its role each bone is in its chain."""
+    order = np.zeros(len(roles), dtype=int)
+    last: dict = {}
+    for row in tree.rows:
+        above = last.get(int(tree.parent[row]), {})
+        role = roles[row]
+        key = (role, sides[row])
+        if role not in (HELPER, GENERIC, TWIST):
+            order[row] = above.get(key, -1) + 1
+            above = {**above, key: int(order[row])}
+        last[row] = above
+    return order
+
+
+def _fill_notes(names: list, roles: list, attached: list, kind: str, notes: list) -> None:
+    if attached:
+        listed = _listed([names[row] for row in attached])
+        notes.append(f"Not below the body in the hierarchy, taken with the bone they stand next to: {listed}")
+    generic = [name for name, role in zip(names, roles, strict=True) if role == GENERIC]
+    if generic:
+        notes.append(f"{len(generic)} of {len(names)} bones stay generic: {_listed(generic)}")
+    if kind == CREATURE:
+        notes.append("Neither two legs and two arms on an upright trunk nor four legs: treated as a creature")
+
+
+def _listed(names: list, most: int = 6) -> str:
+    text = ", ".join(f"'{name}'" for name in names[:most])
+    return text if len(names) <= most else f"{text} and {len(names) - most} more"

@@ -1,0 +1,381 @@
+"""What the joints alone say of a skeleton: its mirror plane, legs that reach the ground, arms, spine, head, tail.
+
+Nothing here reads a name. Lengths are taken relative to the rig's own size, so that units do not matter, and the only
+direction that is given is up.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .roles import (
+    CENTER,
+    CHEST,
+    CLAVICLE,
+    CREATURE,
+    FINGER,
+    FOOT,
+    FOREARM,
+    HAND,
+    HEAD,
+    HELPER,
+    HUMAN,
+    LEFT,
+    NECK,
+    PELVIS,
+    QUADRUPED,
+    RIGHT,
+    SHANK,
+    SPINE,
+    TAIL,
+    THIGH,
+    TOE,
+    TWIST,
+    UPPER_ARM,
+)
+from .symmetry import limb_pairs, mirror_plane
+from .tree import Tree
+
+GROUND = 0.12  # a leg comes this near to the ground, as a share of the rig's height
+RAISED = 0.3  # and the other one of the pair at least this near
+HEAD_LENGTH = 0.085  # longer than a neck bone, shorter than a head, as a share of the rig's size
+MIDDLE = 0.05  # a joint this near to the mirror plane is in the middle, as a share of the rig's size
+
+
+@dataclass
+class Structure:
+    """What was found; rows of bones, -1 or empty where nothing was.
+
+    Attributes:
+        roles: role or None [n]. sides: side or None [n].
+        kind: HUMAN, QUADRUPED or CREATURE.
+        pelvis, chest, head: rows. trunk: from above the pelvis to the chest. neck: between chest and head.
+        lateral: unit vector across the mirror plane, towards the left when `facing`, or None. centre: along it.
+        facing: whether the joints tell what is in front, and so which side is left.
+    """
+
+    roles: list
+    sides: list
+    kind: str = CREATURE
+    pelvis: int = -1
+    chest: int = -1
+    head: int = -1
+    trunk: list = field(default_factory=list)
+    neck: list = field(default_factory=list)
+    lateral: np.ndarray | None = None
+    centre: float = 0.0
+    facing: bool = False
+
+
+def examine(tree: Tree) -> Structure:
+    """Roles and sides of a tree's bones from its joints; None where they do not say."""
+    count = len(tree.heads)
+    found = Structure([None] * count, [None] * count)
+    if len(tree.rows) < 2 or tree.size <= 0.0:
+        return found
+    found.lateral, found.centre = mirror_plane(tree)
+    if found.lateral is None:
+        return found
+    pairs = limb_pairs(tree, found.lateral, found.centre)
+    paired = {row for pair in pairs for row in pair}
+    legs, arms = _legs(tree, pairs), []
+    if len(legs) == 1:
+        arms = _arms(tree, pairs, legs[0])
+    forward = np.cross(found.lateral, tree.up)
+    if len(legs) == 2:
+        hind, front = _hind_and_front(tree, legs)
+        _quadruped(tree, found, hind, front, paired)
+        ahead = tree.heads[found.chest] - tree.heads[found.pelvis]
+        found.facing = True
+    elif len(legs) == 1:
+        _biped(tree, found, legs[0], arms, paired)
+        ahead, found.facing = _forward_of_legs(tree, found, legs[0])
+    else:
+        ahead = np.zeros(3)
+    if (ahead @ forward if found.facing else -forward[1]) < 0.0:
+        found.lateral, found.centre = -found.lateral, -found.centre
+    _sides(tree, found, [*legs, *arms])
+    return found
+
+
+# ---- legs, arms, spine --------------------------------------------------------------------------------------------
+
+
+def _legs(tree: Tree, pairs: list) -> list:
+    legs = []
+    for pair in pairs:
+        if any(set(pair) & set(tree.subtree(row)) for leg in legs for row in leg):
+            continue
+        low = [tree.lowest(row) for row in pair]
+        start = min(tree.height[row] for row in pair)
+        # In a running bind pose one foot is off the ground.
+        down = min(low) <= GROUND * tree.tall and max(low) <= RAISED * tree.tall
+        if down and start - max(low) >= 0.35 * start and start > 0.15 * tree.tall:
+            legs.append(pair)
+    return legs
+
+
+def _arms(tree: Tree, pairs: list, leg: tuple) -> list:
+    taken = set(tree.subtree(leg[0])) | set(tree.subtree(leg[1])) | set(tree.ancestors(leg[0]))
+    hips = min(tree.height[row] for row in leg)
+    for pair in pairs:
+        above = min(tree.height[row] for row in pair) > 0.9 * hips
+        if above and not set(pair) & taken and tree.reach[pair[0]] > 0.15 * tree.size:
+            return [pair]
+    return []
+
+
+def raised(tree: Tree, row: int) -> int:
+    """The topmost bone that still belongs to the hips, above the one that carries the legs."""
+    while tree.parent[row] >= 0:
+        above = int(tree.parent[row])
+        gap = np.linalg.norm(tree.heads[above] - tree.heads[row])
+        if not 0.01 * tree.size < gap < 0.3 * tree.height[row] or tree.height[above] < 0.7 * tree.height[row]:
+            break
+        row = above
+    return row
+
+
+def _forward_of_legs(tree: Tree, found: Structure, leg: tuple) -> tuple[np.ndarray, bool]:
+    """Where the feet point, else where the knees do; and whether either says anything."""
+    forward = np.cross(found.lateral, tree.up)
+    feet, knees = np.zeros(3), np.zeros(3)
+    for start in leg:
+        chain = limb(tree, start, down=True)
+        roles = [found.roles[row] for row in chain]
+        if FOOT in roles:
+            ankle = chain[roles.index(FOOT)]
+            below = [row for row in tree.subtree(ankle) if tree.children[row] or tree.believed[row]]
+            if below:
+                points = tree.ends[below] - tree.heads[ankle]
+                feet += points[np.argmax(np.abs(points @ forward))]
+        if THIGH in roles and SHANK in roles:
+            hip, knee = chain[roles.index(THIGH)], chain[roles.index(SHANK)]
+            ankle = tree.ends[knee]
+            line = ankle - tree.heads[hip]
+            bend = tree.heads[knee] - tree.heads[hip]
+            knees += bend - line * (bend @ line / max(line @ line, 1e-30))
+    for ahead in (feet, knees):
+        if abs(ahead @ forward) > 0.01 * tree.size:
+            return ahead, True
+    return feet, False
+
+
+def _hind_and_front(tree: Tree, legs: list) -> list:
+    """The pair nearer to the root of the tree first; between equals the pair below the higher end comes last."""
+
+    def depth(pair: tuple) -> tuple:
+        meeting = tree.meeting(*pair)
+        rest = [row for row in tree.children[meeting] if row not in pair] if meeting >= 0 else []
+        return len(tree.ancestors(meeting)), max((tree.height[tree.subtree(row)].max() for row in rest), default=0.0)
+
+    return sorted(legs, key=depth)
+
+
+def _biped(tree: Tree, found: Structure, leg: tuple, arms: list, paired: set) -> None:
+    found.pelvis = raised(tree, tree.meeting(*leg))
+    if arms:
+        found.chest = tree.meeting(*arms[0])
+        low = np.mean([tree.height[row] for row in arms[0]]) < tree.height[found.chest] - 0.01 * tree.tall
+        if low and tree.parent[found.chest] >= 0 and found.chest != found.pelvis:
+            # Arms that begin below the bone that carries them: some rigs hang them on the neck.
+            found.chest = int(tree.parent[found.chest])
+        rise = tree.heads[found.chest] - tree.heads[found.pelvis]
+        if rise @ tree.up > 0.5 * np.linalg.norm(rise):
+            found.kind = HUMAN
+    else:
+        found.chest = found.pelvis
+    _spine(tree, found, {*leg, *(row for pair in arms for row in pair)}, paired, tree.meeting(*leg))
+    _give_legs(tree, found, leg, human=True)
+    for start in (row for pair in arms for row in pair):
+        _give_arm(tree, found, start)
+    _tail(tree, found, {*leg, *(row for pair in arms for row in pair)})
+
+
+def _quadruped(tree: Tree, found: Structure, hind: tuple, front: tuple, paired: set) -> None:
+    found.kind = QUADRUPED
+    found.pelvis = raised(tree, tree.meeting(*hind))
+    found.chest = tree.meeting(*front)
+    _spine(tree, found, {*hind, *front}, paired, tree.meeting(*hind))
+    _give_legs(tree, found, hind, human=False)
+    for start in front:
+        _give_foreleg(tree, found, start)
+    _tail(tree, found, {*hind, *front})
+
+
+def _spine(tree: Tree, found: Structure, limbs: set, paired: set, carrier: int) -> None:
+    """Trunk from above the pelvis to the chest, then neck and head along the middle."""
+    above = tree.ancestors(found.pelvis)
+    trunk = []
+    for row in tree.ancestors(found.chest):
+        if row in above:
+            break
+        trunk.append(row)
+    found.trunk = trunk[::-1]
+    aside = {*limbs, *above, *paired, *found.trunk}
+    chain, row = [], found.chest
+    while not (chain and (paired - limbs) & set(tree.children[row])):  # eyes or ears: this is the head
+        rest = [c for c in tree.children[row] if c not in aside and not _is_beside(tree, found, c)]
+        if not rest:
+            break
+        following = max(rest, key=lambda child: tree.reach[child] + tree.height[tree.subtree(child)].max())
+        if chain and np.linalg.norm(tree.heads[following] - tree.heads[row]) < 0.01 * tree.size:
+            break
+        chain.append(following)
+        row = following
+    last = np.linalg.norm(tree.heads[chain[-1]] - tree.heads[chain[-2]]) if len(chain) >= 2 else 0.0
+    if found.kind == HUMAN and last > HEAD_LENGTH * tree.size and not tree.children[chain[-1]]:
+        found.roles[chain.pop()] = HELPER  # as long a way as a head leads to a marker at its top
+    found.roles[found.pelvis] = PELVIS
+    for row in tree.ancestors(carrier):
+        if row == found.pelvis:
+            break
+        found.roles[row] = (
+            PELVIS  # carries the legs beside the spine; where it is on the spine's way, it is of the spine
+        )
+    for row in found.trunk:
+        found.roles[row] = SPINE
+    if found.trunk:
+        found.roles[found.trunk[-1]] = CHEST
+    if chain:
+        found.head, found.neck = chain[-1], chain[:-1]
+        found.roles[found.head] = HEAD
+        for row in found.neck:
+            found.roles[row] = NECK
+
+
+def _is_beside(tree: Tree, found: Structure, row: int) -> bool:
+    """Whether a subtree lies beside the mirror plane."""
+    return abs(tree.heads[row] @ found.lateral - found.centre) > MIDDLE * tree.size
+
+
+def _tail(tree: Tree, found: Structure, limbs: set) -> None:
+    """A chain in the middle that hangs on the hips or on what is above them."""
+    for row in [found.pelvis, *found.trunk[:1], *tree.ancestors(found.pelvis)[1:]]:
+        for child in tree.children[row]:
+            if child in limbs or found.roles[child] is not None or _is_beside(tree, found, child):
+                continue
+            if set(tree.subtree(child)) & {found.pelvis, found.chest, *limbs}:
+                continue
+            if tree.count[child] >= 2 and tree.reach[child] > 0.1 * tree.size:
+                for item in tree.subtree(child):
+                    if not _is_beside(tree, found, item):
+                        found.roles[item] = TAIL
+
+
+# ---- the bones of a limb ------------------------------------------------------------------------------------------
+
+
+def limb(tree: Tree, start: int, down: bool = False) -> list:
+    """The main chain of a limb: always into the longest branch; for a leg into one that reaches lowest."""
+    chain = [start]
+    while tree.children[chain[-1]]:
+        rest = tree.children[chain[-1]]
+        if down:
+            lowest = {row: tree.lowest(row) for row in rest}
+            least = min(lowest.values())
+            near = [row for row in rest if lowest[row] < least + GROUND * tree.tall]
+            chain.append(max(near, key=lambda row: tree.reach[row]))
+        else:
+            chain.append(max(rest, key=lambda row: tree.reach[row]))
+    return chain
+
+
+def _lengths(tree: Tree, chain: list) -> np.ndarray:
+    """Length of each of a chain's bones, to the next one's head and at last to the end."""
+    points = np.concatenate([tree.heads[chain], tree.ends[chain[-1:]]])
+    return np.linalg.norm(np.diff(points, axis=0), axis=1)
+
+
+def _give_legs(tree: Tree, found: Structure, legs: tuple, human: bool) -> None:
+    chains = [_without_hip_helpers(tree, found, limb(tree, start, down=True)) for start in legs]
+    names = [THIGH, SHANK, FOOT]
+    # The leg that stands tells how many bones are above the ankle; the other one may be in the air.
+    chain = min(chains, key=lambda chain: tree.lowest(chain[0]))
+    if human:
+        ankle = [i for i, row in enumerate(chain) if tree.height[row] < 0.35 * tree.height[chain[0]]]
+        long = ankle[0] if ankle else len(chain)
+        if long == 4:
+            names = [THIGH, TWIST, SHANK, TWIST, FOOT]
+        elif long == 3:
+            names = [THIGH, TWIST, SHANK, FOOT] if _goes_straight(tree, chain, 1) else [THIGH, SHANK, TWIST, FOOT]
+    for chain in chains:
+        _give(tree, found, chain, names, TOE)
+
+
+def _without_hip_helpers(tree: Tree, found: Structure, chain: list) -> list:
+    """Leave out what leads from the middle of the pelvis to the hip, such as CMU's "LHipJoint"."""
+    across = np.abs(tree.heads[chain] @ found.lateral - found.centre)
+    while len(chain) > 2:
+        length = _lengths(tree, chain)
+        short = length[0] < 0.1 * length.sum()
+        from_middle = across[0] < 0.35 * across[1] and length[0] < 0.75 * length[1]
+        if not short and not from_middle:
+            break
+        found.roles[chain[0]] = HELPER
+        chain, across = chain[1:], across[1:]
+    return chain
+
+
+def _give_arm(tree: Tree, found: Structure, start: int) -> None:
+    chain = limb(tree, start)
+    length = _lengths(tree, chain)
+    across = np.abs(tree.heads[chain] @ found.lateral - found.centre)
+    names = [UPPER_ARM, FOREARM, HAND]
+    if len(chain) >= 3 and length[0] < 0.85 * length[1] and across[0] < 0.7 * across[1]:
+        names = [CLAVICLE, *names]
+    _give(tree, found, chain, names, FINGER)
+
+
+def _give_foreleg(tree: Tree, found: Structure, start: int) -> None:
+    chain = limb(tree, start, down=True)
+    names = [UPPER_ARM, FOREARM, HAND]
+    length = _lengths(tree, chain)
+    # Shoulder, elbow and wrist are above a third of the leg; with a shoulder blade there is one joint more.
+    high = sum(tree.height[row] > 0.35 * tree.height[start] for row in chain)
+    if high >= 3 or length[0] < 0.05 * length.sum():
+        names = [CLAVICLE, *names]
+    _give(tree, found, chain, names, FINGER)
+
+
+def _goes_straight(tree: Tree, chain: list, at: int) -> bool:
+    """Whether a chain bends less at one joint than at the next."""
+    points = tree.heads[chain]
+    steps = np.diff(points, axis=0)
+    steps = steps / np.maximum(np.linalg.norm(steps, axis=1), 1e-30)[:, None]
+    return at + 1 >= len(steps) or steps[at - 1] @ steps[at] >= steps[at] @ steps[at + 1]
+
+
+def _give(tree: Tree, found: Structure, chain: list, names: list, rest: str) -> None:
+    """Roles along a limb; `rest` for all beyond, TWIST for leaves that stand inside a bone of the limb."""
+    for i, row in enumerate(chain):
+        found.roles[row] = names[i] if i < len(names) else rest
+    if len(chain) >= len(names):
+        last = chain[len(names) - 1]
+        for row in tree.subtree(last)[1:]:
+            found.roles[row] = rest
+    for i, row in enumerate(chain[: len(names) - 1]):
+        following = chain[i + 1] if i + 1 < len(chain) else -1
+        line = tree.ends[row] - tree.heads[row]
+        for child in tree.children[row]:
+            if child == following or tree.children[child]:
+                continue
+            share = (tree.heads[child] - tree.heads[row]) @ line / max(line @ line, 1e-30)
+            aside = np.linalg.norm(tree.heads[child] - tree.heads[row] - share * line)
+            if -0.05 <= share <= 1.05 and aside < 0.1 * np.linalg.norm(line):
+                found.roles[child] = TWIST
+
+
+def _sides(tree: Tree, found: Structure, limbs: list) -> None:
+    """Sides from the place; a limb's bones all have the limb's."""
+    across = tree.heads @ found.lateral - found.centre
+    for row in tree.rows:
+        found.sides[row] = CENTER if abs(across[row]) < 0.02 * tree.size else LEFT if across[row] > 0.0 else RIGHT
+    for pair in limbs:
+        means = [float(np.mean(across[tree.subtree(row)])) for row in pair]
+        for row, mean in zip(pair, means, strict=True):
+            for item in tree.subtree(row):
+                found.sides[item] = LEFT if mean > 0.0 else RIGHT
+    for row in [found.pelvis, *found.trunk, *found.neck, found.head]:
+        if row >= 0:
+            found.sides[row] = CENTER

@@ -1,0 +1,297 @@
+"""Bodies edited by hand in the viewport: a new build finds them and keeps what was done.
+
+After a build every body carries a record of how it was made. Before the next one, a body that was moved, turned or
+scaled, or whose mesh, shape or mass was changed, is measured, and its place and size go to the bone's settings, in the
+bone's frame and the armature's own units, so that they hold for a character that is moved, turned or scaled later.
+"""
+
+import hashlib
+import json
+
+import numpy as np
+from mathutils import Matrix, Quaternion, Vector
+
+from ..errors import RagdollError
+from ..ragdoll import convex, overlap
+from ..ragdoll.shape_fit import BOX, CAPSULE, CONVEX_HULL, PRIMITIVES, SPHERE, Shape
+from . import source
+from .armature import rigid
+from .runtime import STATE
+
+OWNER = "active_ragdoll_of"  # on a body: its character
+BUILT = "active_ragdoll_built"  # on a body: how it was made
+EDITING = "active_ragdoll_editing"  # on the collection of bodies: what `end` restores
+MOVED = 1e-5  # of the height; smaller differences are rounding
+SMALLEST = 1e-4  # of the height: a body that is scaled to nothing keeps this half extent
+
+# Settings of a rigid body that a run never writes, and the bone's setting that each comes from.
+_TUNED = (("mass", "mass"), ("friction", "friction"), ("restitution", "bounciness"))
+
+
+def remember(obj) -> None:
+    """Record how the bodies of a ragdoll were made; called at the end of a build."""
+    for part in obj.active_ragdoll.parts:
+        record(obj, part)
+
+
+def record(obj, part) -> None:
+    """Take a body as it is now for what was built, so that no difference counts as an edit."""
+    body = part.body
+    body[OWNER] = obj
+    body[BUILT] = {
+        "basis": [value for row in body.matrix_basis for value in row],
+        "kind": body.rigid_body.collision_shape,
+        "mesh": _checksum(_points(body.data)),
+        **{name: float(getattr(body.rigid_body, name)) for name, _setting in _TUNED},
+    }
+
+
+def before_removal(obj) -> list[str]:
+    """`collect`, and the end of editing; called before the bodies are removed."""
+    edited = collect(obj)
+    end(obj)
+    return edited
+
+
+def collect(obj) -> list[str]:
+    """Store the edits of a ragdoll's bodies on their bones.
+
+    Returns:
+        Names of the bones whose bodies were edited since they were built or last collected.
+    """
+    settings = obj.active_ragdoll
+    was_building, STATE.building = STATE.building, True
+    edited = []
+    try:
+        editing = is_editing(obj)
+        shown = None if editing else _animated_places(obj)
+        for i, part in enumerate(settings.parts):
+            body, bone = part.body, obj.pose.bones.get(part.bone)
+            if body is None or bone is None or body.type != "MESH" or body.rigid_body is None or BUILT not in body:
+                continue
+            built = body[BUILT]
+            own = bone.active_ragdoll
+            touched = _keep_tuning(body, built, own)
+            if _reshaped(body, built, settings.height):
+                _keep_shape(part, own, settings, None if shown is None else shown[i])
+                touched = True
+            if touched:
+                edited.append(part.bone)
+                record(obj, part)
+    finally:
+        STATE.building = was_building
+    return edited
+
+
+def applied(obj, plan, pose, to_world):
+    """The plan with the bodies edited by hand in place of the automatic ones; pairs that overlap now are told apart.
+
+    Args:
+        plan: `shapes.BodyPlan`; changed in place.
+        pose: `armature.BindPose`.
+        to_world: world matrix of the armature [4, 4], uniformly scaled.
+    """
+    scale = float(np.cbrt(abs(np.linalg.det(to_world[:3, :3]))))
+    edited = []
+    for i, bone in enumerate(plan.bones):
+        own = obj.pose.bones[int(bone)].active_ragdoll
+        if own.shape_by_user:
+            shape = _shape(own, plan.kinds[i], pose.matrices[bone], scale)
+            plan.kinds[i], plan.points[i] = shape.kind, shape.points
+            plan.centers[i], plan.axes[i], plan.half[i] = shape.center, shape.axes, shape.half
+            edited.append(i)
+    if edited:
+        first, second = plan.strangers()
+        touched = np.isin(first, edited) | np.isin(second, edited)
+        first, second = first[touched], second[touched]
+        depth, _direction = overlap.depths(plan.shapes(), first, second) if len(first) else ((), None)
+        plan.no_collide += [(int(i), int(k)) for i, k, deep in zip(first, second, depth) if deep > 0.0]
+    return plan
+
+
+def _shape(own, planned: str, bind, scale: float) -> Shape:
+    """The shape [m] that a bone's settings state; a round one takes its larger half extents, as in Blender."""
+    kind = planned if own.shape == "AUTO" else own.shape
+    points = np.array(json.loads(own.body_points or "[]"), dtype=float).reshape(-1, 3) * scale
+    if kind == CONVEX_HULL and not len(points):
+        kind = BOX
+    half = np.array(own.half_extents, dtype=float) * scale
+    half = np.maximum(half, 1e-3 * max(half.max(), 1e-6))
+    if kind == SPHERE:
+        half[:] = half.max()
+    elif kind == CAPSULE:
+        half[:2] = half[:2].max()
+        half[2] = max(half[2], half[0])
+    elif kind == CONVEX_HULL:
+        half = np.ptp(points, axis=0) / 2.0
+    center = bind[:3, :3] @ np.array(own.body_location, dtype=float) * scale + bind[:3, 3]
+    axes = bind[:3, :3] @ np.array(Quaternion(own.body_rotation).normalized().to_matrix())
+    return Shape(kind, center, axes, half, points if kind == CONVEX_HULL else None)
+
+
+def adopt(obj, part) -> None:
+    """Write a body's place and size as they stand to its bone's settings, to be edited as numbers."""
+    was_building, STATE.building = STATE.building, True
+    try:
+        own = obj.pose.bones[part.bone].active_ragdoll
+        _keep_shape(part, own, obj.active_ragdoll, None)
+    finally:
+        STATE.building = was_building
+
+
+SHAPE_SETTINGS = ("shape_by_user", "body_location", "body_rotation", "half_extents", "body_points")
+
+
+def reset(obj, bone_name: str) -> None:
+    """Forget what was edited of a bone's body, also what is not collected yet."""
+    own = obj.pose.bones[bone_name].active_ragdoll
+    for name in SHAPE_SETTINGS:
+        own.property_unset(name)
+    for part in obj.active_ragdoll.parts:
+        if part.bone == bone_name and part.body is not None and part.body.rigid_body is not None:
+            record(obj, part)
+
+
+# ---- editing in the viewport ----------------------------------------------------------------------------------------
+
+
+def is_editing(obj) -> bool:
+    """Whether the bodies of a character stand in bind pose to be edited."""
+    bodies = obj.active_ragdoll.bodies
+    return bodies is not None and EDITING in bodies
+
+
+def begin(obj) -> None:
+    """Show the bodies of a freshly built ragdoll in bind pose, where the mesh is too, and let them be selected.
+
+    The rigid body world rests meanwhile: Blender shows and moves simulated bodies from their places in the simulation.
+    """
+    settings = obj.active_ragdoll
+    world = settings.scene.rigidbody_world
+    settings.bodies[EDITING] = {"enabled": int(world.enabled), "pose": obj.data.pose_position}
+    world.enabled = False
+    if obj.data.library is None:
+        obj.data.pose_position = "REST"
+    settings.collection.hide_viewport = settings.bodies.hide_viewport = False
+    for part in settings.parts:
+        part.body.hide_select = False
+
+
+def end(obj) -> None:
+    """Back from `begin`; nothing where it was not called."""
+    if not is_editing(obj):
+        return
+    settings = obj.active_ragdoll
+    before = settings.bodies[EDITING]
+    if settings.scene is not None and settings.scene.rigidbody_world is not None:
+        settings.scene.rigidbody_world.enabled = bool(before["enabled"])
+    if obj.data.library is None:
+        obj.data.pose_position = before["pose"]
+    for part in settings.parts:
+        if part.body is not None:
+            part.body.hide_select = True
+    del settings.bodies[EDITING]
+
+
+# ---- measuring ----------------------------------------------------------------------------------------------------
+
+
+def _points(mesh) -> np.ndarray:
+    flat = np.empty(3 * len(mesh.vertices), dtype=np.float32)
+    mesh.vertices.foreach_get("co", flat)
+    return flat.reshape(-1, 3)
+
+
+def _checksum(points) -> str:
+    return hashlib.blake2b(points.tobytes(), digest_size=8).hexdigest()
+
+
+def _reshaped(body, built, height) -> bool:
+    """Whether place, size, shape or mesh of a body are not as built."""
+    if body.rigid_body.collision_shape != built["kind"] or _checksum(_points(body.data)) != built["mesh"]:
+        return True
+    before = np.array(built["basis"]).reshape(4, 4)
+    now = np.array(body.matrix_basis)
+    size = float(np.abs(_points(body.data)).max(initial=0.0))
+    # A turn counts by how far it carries the shape's surface.
+    difference = np.abs(now - before)
+    return bool(max(difference[:3, 3].max(), difference[:3, :3].max() * size) > MOVED * height)
+
+
+def _keep_tuning(body, built, own) -> bool:
+    """Copy mass, friction and bounciness that were changed on the rigid body to the bone; whether there were any."""
+    touched = False
+    for name, setting in _TUNED:
+        now = float(getattr(body.rigid_body, name))
+        if abs(now - built[name]) > 1e-6 * max(abs(built[name]), 1.0e-3):
+            setattr(own, setting, now)
+            touched = True
+    return touched
+
+
+def _keep_shape(part, own, settings, shown) -> None:
+    """Measure a body and write its place and size to its bone's settings."""
+    body = part.body
+    place, turn, scale = body.matrix_basis.decompose()
+    points = _points(body.data).astype(float) * np.array(scale)
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle = (low + high) / 2.0
+    now = np.array(Matrix.LocRotScale(place, turn, Vector((1.0, 1.0, 1.0))), dtype=float)
+    now[:3, 3] += now[:3, :3] @ middle
+    bind = np.array(part.bind, dtype=float).reshape(4, 4)
+    half = np.maximum((high - low) / 2.0, SMALLEST * settings.height)
+    reference = _nearest(now, [bind] if shown is None else [bind, shown], half)
+    offset = np.array(part.offset, dtype=float).reshape(4, 4) @ np.linalg.inv(reference) @ now
+    kind, corners = _kind_of(body.rigid_body.collision_shape, points - middle)
+    own.shape_by_user, own.shape = True, kind
+    own.body_location = offset[:3, 3] / settings.built_scale
+    own.body_rotation = Matrix(offset[:3, :3].tolist()).to_quaternion()
+    own.half_extents = half / settings.built_scale
+    own.body_points = json.dumps((corners / settings.built_scale).round(7).tolist()) if kind == CONVEX_HULL else ""
+
+
+def _kind_of(collision_shape: str, points) -> tuple[str, np.ndarray]:
+    """The shape's kind and, for a hull, its corners [k, 3]; others than ours become hulls, flat ones boxes."""
+    if collision_shape in PRIMITIVES:
+        return collision_shape, points
+    if len(points) > convex.MOST_POINTS:
+        # The farthest points in directions spread evenly over the sphere (a Fibonacci lattice).
+        k = np.arange(convex.MOST_POINTS) + 0.5
+        polar, around = np.arccos(1.0 - 2.0 * k / len(k)), np.pi * (1.0 + 5.0**0.5) * k
+        ring = np.sin(polar)
+        directions = np.stack([np.cos(around) * ring, np.sin(around) * ring, np.cos(polar)])
+        points = points[np.unique(np.argmax(points @ directions, axis=0))]
+    try:
+        return CONVEX_HULL, convex.hull(points).points
+    except RagdollError:
+        return BOX, points
+
+
+def _nearest(now, candidates, half) -> np.ndarray:
+    """The place from which a body was moved: the one whose box's corners went least far.
+
+    Blender moves a body from where it is shown, and a script from where it was made.
+    """
+    signs = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], dtype=float)
+    corners = np.concatenate([signs * half, np.ones((8, 1))], axis=1)
+    return min(candidates, key=lambda place: float(np.abs((now - place) @ corners.T).max()))
+
+
+def _animated_places(obj) -> np.ndarray | None:
+    """Where the animation has the bodies at the frame shown [m, 4, 4]; None where that is not at hand."""
+    settings = obj.active_ragdoll
+    scene = settings.scene
+    hidden = scene.active_ragdoll.source if scene is not None else None
+    if hidden is None or settings.source is None or hidden.frame_current != scene.frame_current:
+        return None
+    if hidden.view_layers[0].depsgraph is None:
+        return None
+    posed = source.evaluated(obj)
+    world = np.array(posed.matrix_world, dtype=float)
+    result = []
+    for part in settings.parts:
+        bone = posed.pose.bones.get(part.bone) if posed.pose is not None else None
+        if bone is None:
+            return None
+        result.append(rigid(world @ np.array(bone.matrix, dtype=float)) @ np.array(part.offset).reshape(4, 4))
+    return np.array(result)

@@ -1,0 +1,56 @@
+"""Settings of a body that was edited by hand: a part of the bone's settings."""
+
+from bpy.props import BoolProperty, FloatVectorProperty, StringProperty
+
+from . import runtime
+
+FIXED = set()
+
+
+def _changed(self, _context) -> None:
+    runtime.settings_changed(self.id_data, layout=True)
+
+
+class EditedBody:
+    """Place and size of a body in the bone's frame and in the armature's own units."""
+
+    shape_by_user: BoolProperty(
+        name="Own Size",
+        description="The body has the size and the place set here, or by hand in the viewport, "
+        "instead of automatic ones",
+        default=False,
+        options=FIXED,
+        update=_changed,
+    )
+    half_extents: FloatVectorProperty(
+        name="Half Size",
+        description="Half of the body's size along its own X, Y and Z, in the armature's units; "
+        "a capsule lies along Z and has its radius in X and Y",
+        size=3,
+        subtype="XYZ",
+        min=0.0,
+        precision=4,
+        options=FIXED,
+        update=_changed,
+    )
+    body_location: FloatVectorProperty(
+        name="Place",
+        description="Middle of the body from the bone's head, in the bone's frame and the armature's units",
+        size=3,
+        subtype="XYZ",
+        precision=4,
+        options=FIXED,
+        update=_changed,
+    )
+    body_rotation: FloatVectorProperty(
+        name="Turn",
+        description="Rotation from the bone's to the body's frame",
+        size=4,
+        subtype="QUATERNION",
+        default=(1.0, 0.0, 0.0, 0.0),
+        options=FIXED,
+        update=_changed,
+    )
+    body_points: StringProperty(
+        description="Corners of a convex hull in the body's frame and the armature's units, as JSON", options=FIXED
+    )

@@ -1,0 +1,390 @@
+"""Profiles of real characters: taken from an armature, put on one as a whole or not at all, and the shipped presets."""
+
+import json
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import bpy
+import numpy as np
+
+from .. import profile as files
+from .. import quaternion
+from ..anatomy import axes, limits
+from ..errors import RagdollError
+from ..profile import Entry, Profile
+from ..profile_match import AUTO, BY_NAME, NO_PART, match
+from ..profile_mirror import mirrored
+from ..profile_schema import Field, Schema, shortest
+from ..ragdoll import shapes
+from . import recognition, remove, runtime
+from .armature import BindPose, check_armature
+from .runtime import STATE
+
+FOLDER = Path(__file__).resolve().parents[2] / "presets"
+PRESETS = (
+    ("HUMAN", "Human", "An adult: anatomical ranges, flesh that hardly bounces"),
+    ("HUMAN_ATHLETIC", "Human Athletic", "Heavier, tenser, with wider ranges"),
+    ("HUMAN_CHILD", "Human Child", "Light, with a heavy head and loose joints"),
+    ("QUADRUPED", "Quadruped", "Four legs that grip, a supple neck and tail"),
+    ("TAIL_ROPE", "Tail or Rope", "Every joint bends alike; smooth and well damped"),
+    ("ROBOT", "Robot", "Hinges, heavy metal, hard contacts"),
+    ("GENERIC", "Generic", "All settings as a new character has them"),
+)
+# What a build keeps on the object and what is no choice of the user's.
+NOT_SETTINGS = {*remove._STORED, "parts", "state", "name", "rna_type"}
+NOT_BONE_SETTINGS = {"name", "rna_type"}
+RENAMED = {"role": "own_role"}  # an entry's role is what the bone was taken for, not what was chosen for it
+LIVE = {
+    *("rotation_weight", "translation_weight", "physics_blend", "drive", "drive_space", "key_tolerance"),
+    *("body_mode", "max_torque", "max_force"),
+}  # take effect without a new build
+POINTS = {"body_points": 32}  # texts that hold points as JSON, and how many at most
+OWN_PLACE = {
+    "shape_by_user",
+    "half_extents",
+    "body_location",
+    "body_rotation",
+    "body_points",
+}  # of no other rig's bones
+AUTOMATIC = "DEFAULT"  # where limits come from when the extension finds them
+SAME_FRAME = 1e-3  # [rad] two rigs' bones that differ by less have the same frame
+
+_KINDS = {"BOOLEAN": "BOOL", "INT": "INT", "FLOAT": "FLOAT", "ENUM": "ENUM"}
+
+
+@dataclass
+class Applied:
+    """What applying a profile did."""
+
+    bones: int = 0
+    by_name: int = 0
+    changed: int = 0
+    notes: list = field(default_factory=list)
+
+
+# ---- the settings there are -----------------------------------------------------------------------------------------
+
+
+def schema() -> Schema:
+    """The settings of characters and bones, as the property groups declare them."""
+    owners = bpy.types.Object.bl_rna.properties, bpy.types.PoseBone.bl_rna.properties
+    groups = [owner["active_ragdoll"].fixed_type.bl_rna.properties for owner in owners]
+    return Schema(_fields(groups[0], NOT_SETTINGS), _fields(groups[1], NOT_BONE_SETTINGS))
+
+
+def _fields(properties, left_out) -> dict:
+    result = {}
+    for p in properties:
+        if p.identifier in POINTS:
+            result[p.identifier] = Field("POINTS", POINTS[p.identifier])
+        kind = _KINDS.get(p.type)
+        if kind is None or p.is_readonly or p.identifier in left_out:
+            continue
+        key = RENAMED.get(p.identifier, p.identifier)
+        if kind == "ENUM":
+            result[key] = Field(kind, choices=tuple(item.identifier for item in p.enum_items))
+        elif kind == "BOOL":
+            result[key] = Field(kind, p.array_length)
+        else:
+            result[key] = Field(kind, p.array_length, p.hard_min, p.hard_max)
+    return result
+
+
+def _attribute(key: str) -> str:
+    return next((own for own, other in RENAMED.items() if other == key), key)
+
+
+def _values(group, fields: dict, owner: str) -> dict:
+    result = {}
+    for key, wanted in fields.items():
+        value = getattr(group, _attribute(key))
+        try:
+            if wanted.kind == "POINTS":
+                value = json.loads(value) if value else []
+            elif wanted.kind == "FLOAT":
+                value = [shortest(v) for v in value] if wanted.length else shortest(value)
+        except ValueError as error:
+            raise RagdollError(f"{owner}: {key} {error}") from error
+        result[key] = list(value) if wanted.length else value
+    return result
+
+
+def _stored(value):
+    """A value as its property takes it."""
+    return (json.dumps(value) if value else "") if _is_points(value) else value
+
+
+def _is_points(value) -> bool:
+    return isinstance(value, list) and (not value or isinstance(value[0], list))
+
+
+# ---- from a character -----------------------------------------------------------------------------------------------
+
+
+def collect(obj) -> Profile:
+    """Everything set on a character, whether it has a ragdoll or not.
+
+    Raises:
+        RagdollError: the object is no armature with bones, or a setting is not a finite number.
+    """
+    check_armature(obj)
+    known = schema()
+    bones = dict(known.bone)
+    if not obj.active_ragdoll.is_ragdoll:
+        del bones["simulate"]  # nothing is chosen before the first build
+    anatomy = recognition.anatomy_of(obj)
+    frames, rests = anatomical_frames(obj, anatomy), _rests(obj)
+    entries = []
+    for i, bone in enumerate(obj.pose.bones):
+        settings = _values(bone.active_ragdoll, bones, f"Bone '{bone.name}' of '{obj.name}'")
+        inside = None
+        if np.isfinite(frames[i]).all():
+            turn = np.array(settings["joint_rotation"])
+            if np.linalg.norm(turn) > 1e-3:
+                turn /= np.linalg.norm(turn)
+                inside = tuple(shortest(v) for v in quaternion.multiply(quaternion.conjugate(frames[i]), turn))
+        entries.append(
+            Entry(
+                settings,
+                name=bone.name,
+                role=anatomy.roles[i],
+                side=anatomy.sides[i],
+                order=int(anatomy.order[i]),
+                joint_in_anatomy=inside,
+                rest=tuple(shortest(v) for v in rests[i]),
+            )
+        )
+    settings = _values(obj.active_ragdoll, known.object, f"'{obj.name}'")
+    return Profile(settings, tuple(entries), obj.name, kind=anatomy.kind)
+
+
+def anatomical_frames(obj, anatomy) -> np.ndarray:
+    """Rotations (w, x, y, z) from the bones' frames to the anatomical frames of their joints [n, 4]; nan if unknown."""
+    pose = BindPose(obj.data, np.eye(4))
+    result = np.full((len(pose.names), 4), np.nan)
+    directions = axes.limb_directions(anatomy, pose.parents, pose.heads, pose.tails)
+    own = axes.character_axes(anatomy, pose.heads, pose.tails, directions)
+    for i, role in enumerate(anatomy.roles):
+        if own is not None and role not in NO_PART:
+            frame = axes.joint_frame(i, anatomy, pose.parents, pose.heads, directions, own).rotation
+            result[i] = quaternion.from_matrix(pose.matrices[i, :3, :3].T @ frame)
+    return result
+
+
+def _rests(obj) -> np.ndarray:
+    """Rotations (w, x, y, z) of the bones in bind pose, in the armature's space [n, 4]."""
+    return quaternion.from_matrix(BindPose(obj.data, np.eye(4)).matrices[:, :3, :3])
+
+
+# ---- to a character -------------------------------------------------------------------------------------------------
+
+
+def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Applied:
+    """Put a profile on a character: all that it says of bones that are found, or, on an error, nothing.
+
+    Args:
+        how: one of profile_match.MATCHES.
+        mirror: NONE or one of profile_mirror.MIRRORS.
+    Raises:
+        RagdollError: the object cannot take it now, or none of the profile's bones is found.
+    """
+    check_armature(obj)
+    if obj.active_ragdoll.muted:
+        raise RagdollError(f"'{obj.name}' is baked: revert the bake before changing its settings")
+    if mirror != "NONE":
+        profile = mirrored(profile, mirror)
+    anatomy = recognition.anatomy_of(obj)
+    names = [bone.name for bone in obj.pose.bones]
+    found = match(profile, names, anatomy, how, f"'{obj.name}'")
+    frames, rests = anatomical_frames(obj, anatomy), _rests(obj)
+    own_limits = _own_limits(obj, anatomy) if any(r is not None for r in found.ranges) else {}
+    wanted = [(obj.active_ragdoll, profile.object)]
+    unturned = []
+    for i, bone in enumerate(obj.pose.bones):
+        settings, inside = found.settings[i], found.joint_in_anatomy[i]
+        if found.ranges[i] is not None and i in own_limits:
+            settings = settings | _ranged(own_limits[i], found.ranges[i])
+        elif found.by[i] == BY_NAME:
+            if found.rest[i] is None or quaternion.angle_between(np.array(found.rest[i]), rests[i]) > SAME_FRAME:
+                settings = _to_the_same_rig(settings, inside, frames[i])
+        elif found.by[i]:
+            settings = _to_another_rig(settings, inside, frames[i])
+            idle = obj.active_ragdoll.is_ragdoll and not bone.active_ragdoll.simulate
+            turned = np.isfinite(frames[i]).all() or "limit_min" not in settings or _round(settings)
+            if not idle and not turned:
+                unturned.append(bone.name)
+        wanted.append((bone.active_ragdoll, settings))
+    result = Applied(sum(map(bool, found.by)), found.by.count(BY_NAME), 0, found.notes)
+    result.notes += _keyed(obj, wanted)
+    if unturned:
+        listed = ", ".join(unturned[:3]) + (f" and {len(unturned) - 3} more" if len(unturned) > 3 else "")
+        result.notes.append(f"the anatomical axes of {listed} are unknown: the limits count in the bones' own frames")
+    result.changed = _write(obj, wanted)
+    return result
+
+
+def _to_the_same_rig(settings, inside, frame) -> dict:
+    """Settings for the bone of the same name that may have another roll: its joint stands as it did in the body."""
+    if inside is None or "joint_rotation" not in settings or not np.isfinite(frame).all():
+        return settings
+    turn = np.array(settings["joint_rotation"]) / np.linalg.norm(settings["joint_rotation"])
+    here = quaternion.multiply(frame, np.array(inside) / np.linalg.norm(inside))
+    if quaternion.angle_between(turn, here) <= SAME_FRAME:
+        return settings
+    return settings | {"joint_rotation": here.tolist()}
+
+
+def _to_another_rig(settings, inside, frame) -> dict:
+    """Settings for a bone of the same role: joints turned to its frame, automatic limits left to the rig."""
+    result = {
+        key: value
+        for key, value in settings.items()
+        if key not in OWN_PLACE | {"joint_rotation", "own_role", "role_by_user"}
+    }
+    if "limit_min" not in result:
+        return result
+    if result.get("limits_from", "USER") not in ("USER", "RIG"):
+        for key in ("joint", "limit_min", "limit_max"):
+            result.pop(key, None)
+        return result | {"limits_from": AUTOMATIC}
+    if np.isfinite(frame).all():
+        turn = frame if inside is None else quaternion.multiply(frame, np.array(inside) / np.linalg.norm(inside))
+        result["joint_rotation"] = [float(v) for v in turn]
+    return result | {"limits_from": "USER"}
+
+
+def _round(settings) -> bool:
+    """Whether a range is the same for every turn of the frame about the bone."""
+    low, high = settings["limit_min"], settings["limit_max"]
+    return settings.get("joint") != "HINGE" and low[0] == low[2] == -high[0] == -high[2]
+
+
+def _own_limits(obj, anatomy) -> dict:
+    """The anatomical limits of the bones that have, or would have, a body, by bone."""
+    pose = BindPose(obj.data, np.eye(4))
+    chosen = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
+    if not chosen.any():
+        chosen = np.array([role not in NO_PART for role in anatomy.roles], dtype=bool)
+    bones = np.flatnonzero(chosen)
+    row = {int(bone): i for i, bone in enumerate(bones)}
+    above = shapes.nearest_ancestors(pose.parents, chosen)
+    parents = np.array([row.get(int(above[bone]), -1) for bone in bones], dtype=int)
+    found = limits.joint_limits(anatomy, pose.parents, pose.heads, pose.tails, bones, parents)
+    result = {}
+    for bone, own in zip(bones, found, strict=True):
+        if own is not None:
+            turn = quaternion.from_matrix(pose.matrices[bone, :3, :3].T @ own.rotation)
+            result[int(bone)] = replace(own, rotation=turn)
+    return result
+
+
+def _ranged(own, factor: float) -> dict:
+    low, high = (_multiplied(np.asarray(bound, dtype=float), factor) for bound in (own.limit_min, own.limit_max))
+    return {
+        "joint": own.joint,
+        "joint_rotation": own.rotation.tolist(),
+        "limit_min": low.tolist(),
+        "limit_max": high.tolist(),
+        "limits_from": "USER",
+    }
+
+
+def _multiplied(bound, factor: float) -> np.ndarray:
+    """Bounds [3] times a factor; a swing that is narrow enough for a cone to hold it stays so."""
+    widest = np.where((np.abs(bound) <= limits.NARROW) & (np.arange(3) != 1), limits.NARROW, math.pi)
+    return np.clip(bound * factor, -widest, widest)
+
+
+def _keyed(obj, wanted) -> list[str]:
+    """A note about settings that are keyed: the keys win over what the profile says."""
+    data = obj.animation_data
+    curves = list(data.drivers) if data is not None else []
+    if data is not None and data.action is not None:
+        from .actions import fcurves_of
+
+        curves += list(fcurves_of(data.action, obj))
+    stated = {key for _group, settings in wanted for key in settings}
+    paths = (curve.data_path.rpartition("active_ragdoll.") for curve in curves)
+    names = sorted({name for _before, ours, name in paths if ours and name in stated})
+    return [f"{', '.join(names)} of '{obj.name}' keyed or driven: the keys win"] if names else []
+
+
+def _write(obj, wanted) -> int:
+    """Set what differs; how many settings did. On any trouble all are put back."""
+    written = []
+    was_building, STATE.building = STATE.building, True
+    try:
+        for group, settings in wanted:
+            for key, value in settings.items():
+                name = _attribute(key)
+                old, value = getattr(group, name), _stored(value)
+                old = list(old) if isinstance(value, list) else old
+                if _differ(old, value):
+                    written.append((group, name, old))
+                    setattr(group, name, value)
+    except Exception:
+        for group, name, old in reversed(written):
+            setattr(group, name, old)
+        raise
+    finally:
+        STATE.building = was_building
+    if written:
+        runtime.settings_changed(obj, layout=any(name not in LIVE for _group, name, _old in written))
+    return len(written)
+
+
+def _differ(old, new) -> bool:
+    """Whether two values differ as Blender stores them."""
+    if isinstance(new, list):
+        return any(_differ(a, b) for a, b in zip(old, new, strict=True))
+    return np.float32(old) != np.float32(new) if isinstance(new, float) else old != new
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+def write(path: Path, profile: Profile) -> None:
+    """Write a profile's file.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    Path(path).write_text(files.dump(profile), encoding="utf-8", newline="\n")
+
+
+def read(path: Path) -> Profile:
+    """The profile of a file.
+
+    Raises:
+        RagdollError: names the file and the place in it.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise RagdollError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise RagdollError(f"{path.name}: not a text in UTF-8 (byte {error.start})") from error
+    try:
+        return files.parse(text, schema())
+    except RagdollError as error:
+        raise RagdollError(f"{path.name}: {error}") from error
+
+
+def preset(name: str) -> Profile:
+    """A shipped preset, by its identifier or its name, in small or capital letters.
+
+    Raises:
+        RagdollError: there is none of that name.
+    """
+    for identifier, shown, _description in PRESETS:
+        if name.casefold() in (identifier.casefold(), shown.casefold()):
+            return read(FOLDER / f"{identifier.lower()}.json")
+    listed = ", ".join(f"'{shown}'" for _identifier, shown, _description in PRESETS)
+    raise RagdollError(f"Unknown preset '{name}': use one of {listed}")
+
+
+def read_or_preset(text: str) -> Profile:
+    """The file of a path that ends in .json, else the preset of that name."""
+    return read(Path(text)) if text.lower().endswith(".json") else preset(text)

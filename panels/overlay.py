@@ -1,0 +1,201 @@
+"""The overlay in the 3D view: bodies, joints and limits. What is drawn is computed in core; here it meets the GPU."""
+
+import traceback
+
+import bpy
+from bpy.props import BoolProperty, PointerProperty
+
+from ..core.blender import body_edits, overlay_data
+from ..core.blender.runtime import STATE
+from ..core.ragdoll.overlay import Show
+from .ragdoll import Sidebar, paragraph
+
+THIN, THICK = 1.5, 2.5  # [px] of lines, at the usual size of the interface
+_VIEW = bpy.types.SpaceView3D
+
+_handles: list = []
+_trouble: list = []  # what went wrong while drawing; the overlay rests until it is switched on again
+
+
+def redraw(_self=None, context=None) -> None:
+    """Let all 3D views show what is set now."""
+    manager = (context or bpy.context).window_manager
+    for window in manager.windows if manager else ():
+        for area in window.screen.areas:
+            if area.type == "VIEW_3D":
+                area.tag_redraw()
+
+
+def _switched(self, context) -> None:
+    _trouble.clear()
+    redraw(self, context)
+
+
+class ActiveRagdollOverlay(bpy.types.PropertyGroup):
+    """What the overlay shows in a scene."""
+
+    show: BoolProperty(
+        name="Overlay",
+        description="Show bodies, joints and limits in the 3D view, where it shows overlays; never in renders",
+        default=True,
+        update=_switched,
+        options=set(),
+    )
+    bodies: BoolProperty(name="Bodies", description="Wires of the bodies", default=True, update=redraw, options=set())
+    joints: BoolProperty(
+        name="Joints",
+        description="Connections, and where joints separate",
+        default=True,
+        update=redraw,
+        options=set(),
+    )
+    limits: BoolProperty(
+        name="Limits",
+        description="Cones and arcs with the current angle: green inside, orange near, red beyond",
+        default=True,
+        update=redraw,
+        options=set(),
+    )
+    only_selected: BoolProperty(
+        name="Only Selected", description="Only the selected bones", default=False, update=redraw, options=set()
+    )
+    all_characters: BoolProperty(
+        name="All Characters",
+        description="Every ragdoll of the scene, and not only those selected",
+        default=False,
+        update=redraw,
+        options=set(),
+    )
+
+
+def wanted(context) -> bool:
+    """Whether the overlay is to be drawn in this view now."""
+    space = context.space_data
+    if _trouble or STATE.rendering or bpy.app.is_job_running("RENDER"):
+        return False
+    return context.scene.active_ragdoll_overlay.show and space.type == "VIEW_3D" and space.overlay.show_overlays
+
+
+def collected(context) -> list:
+    """`core.ragdoll.overlay.Lines` of every character that is shown."""
+    settings = context.scene.active_ragdoll_overlay
+    graph = context.view_layer.depsgraph
+    found = []
+    for obj in overlay_data.shown(context, settings.all_characters):
+        editing = body_edits.is_editing(obj)  # joints mean nothing while bodies are moved about
+        show = Show(
+            bodies=settings.bodies,
+            joints=settings.joints and not editing,
+            limits=settings.limits and not editing,
+            only_selected=settings.only_selected and not editing,
+        )
+        lines = overlay_data.lines(obj, context.scene, graph, show)
+        if lines is not None and len(lines.ends):
+            found.append(lines)
+    return found
+
+
+def draw_view() -> None:
+    """Called by Blender after it has drawn a 3D view. A failure puts the overlay to rest and is told once."""
+    try:
+        context = bpy.context
+        if wanted(context):
+            for lines in collected(context):
+                _draw(context, lines)
+    except Exception as error:
+        _trouble.append(f"{type(error).__name__}: {error}")
+        print("Active Ragdoll: the overlay is switched off because of an error")
+        traceback.print_exc()
+
+
+def _draw(context, lines) -> None:
+    import gpu
+    from gpu_extras.batch import batch_for_shader
+
+    shader = gpu.shader.from_builtin("POLYLINE_FLAT_COLOR")
+    scale = context.preferences.system.ui_scale
+    depth = gpu.state.depth_test_get()
+    gpu.state.blend_set("ALPHA")
+    gpu.state.depth_test_set("NONE")
+    try:
+        shader.bind()
+        shader.uniform_float("viewportSize", gpu.state.viewport_get()[2:])
+        for chosen, width in ((~lines.emphasised, THIN), (lines.emphasised, THICK)):
+            if not chosen.any():
+                continue
+            colors = lines.colors[chosen].repeat(2, axis=0)
+            batch = batch_for_shader(shader, "LINES", {"pos": lines.ends[chosen].reshape(-1, 3), "color": colors})
+            shader.uniform_float("lineWidth", width * scale)
+            batch.draw(shader)
+    finally:
+        gpu.state.depth_test_set(depth)
+        gpu.state.blend_set("NONE")
+
+
+class ACTIVE_RAGDOLL_PT_overlay(Sidebar, bpy.types.Panel):
+    """What the 3D view shows of the ragdoll, and editing its bodies by hand"""
+
+    bl_label = "Overlay"
+
+    def draw_header(self, context):
+        self.layout.prop(context.scene.active_ragdoll_overlay, "show", text="")
+
+    def draw(self, context):
+        layout = self.layout
+        settings = context.scene.active_ragdoll_overlay
+        if _trouble:
+            box = layout.box()
+            box.alert = True
+            paragraph(
+                box, context, f"Off because of an error: {_trouble[0]}. Switch it off and on to try again", "ERROR"
+            )
+        column = layout.column(align=True)
+        column.active = settings.show and not _trouble
+        row = column.row(align=True)
+        for name in ("bodies", "joints", "limits"):
+            row.prop(settings, name, toggle=True)
+        column.prop(settings, "only_selected")
+        column.prop(settings, "all_characters")
+        if settings.show and not context.space_data.overlay.show_overlays:
+            paragraph(layout, context, "This view shows no overlays: switch on Show Overlays in its header", "INFO")
+        self._draw_editing(layout, context)
+
+    def _draw_editing(self, layout, context):
+        obj = context.object
+        owner = obj.get(body_edits.OWNER) if obj is not None and obj.type != "ARMATURE" else obj
+        editing = owner is not None and owner.type == "ARMATURE" and body_edits.is_editing(owner)
+        text = "Keep Edited Bodies" if editing else "Edit Bodies"
+        layout.operator("active_ragdoll.edit_bodies", text=text, icon="MESH_CUBE", depress=editing)
+        if editing:
+            paragraph(layout, context, "Move, turn, scale or edit the bodies; physics rests meanwhile", "INFO")
+
+
+CLASSES = (ActiveRagdollOverlay, ACTIVE_RAGDOLL_PT_overlay)
+
+
+def add() -> None:
+    """Attach the settings and, where there are windows to draw in, the draw handler."""
+    remove_handler()
+    bpy.types.Scene.active_ragdoll_overlay = PointerProperty(type=ActiveRagdollOverlay)
+    if not bpy.app.background:
+        add_handler()
+
+
+def remove() -> None:
+    """Take everything back that `add` did."""
+    remove_handler()
+    overlay_data.forget()
+    _trouble.clear()
+    del bpy.types.Scene.active_ragdoll_overlay
+
+
+def add_handler() -> None:
+    """Let Blender call `draw_view`, once for every view it draws."""
+    if not _handles:
+        _handles.append(_VIEW.draw_handler_add(draw_view, (), "WINDOW", "POST_VIEW"))
+
+
+def remove_handler() -> None:
+    """Blender calls `draw_view` no more."""
+    while _handles:
+        _VIEW.draw_handler_remove(_handles.pop(), "WINDOW")

@@ -1,0 +1,398 @@
+"""Copying, mirroring and resetting bones; bodies edited by hand outlast a new build."""
+
+from pathlib import Path
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Matrix, Quaternion, Vector
+
+import rigs
+from active_ragdoll.core import quaternion
+from active_ragdoll.core.blender import body_edits, build, remove
+from active_ragdoll.core.ragdoll import joints
+
+OPERATORS = bpy.ops.active_ragdoll
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+@pytest.fixture
+def human(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    build.build(obj, fresh_scene)
+    return obj
+
+
+def own(obj, name):
+    return obj.pose.bones[name].active_ragdoll
+
+
+def part(obj, name):
+    return next(part for part in obj.active_ragdoll.parts if part.bone == name)
+
+
+def box_of(obj, name) -> np.ndarray:
+    """World corners [8, 3] of a body's box as it was made, in bind pose."""
+    body = part(obj, name).body
+    points = np.array([vertex.co for vertex in body.data.vertices])
+    low, high = points.min(axis=0), points.max(axis=0)
+    corners = [(x, y, z) for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])]
+    return np.array([body.matrix_basis @ Vector(corner) for corner in corners])
+
+
+def same_box(a, b, tolerance=1e-4) -> bool:
+    """Whether two sets of corners [8, 3] are alike in any order."""
+    return bool(np.linalg.norm(a[:, None] - b[None], axis=2).min(axis=1).max() < tolerance)
+
+
+def select(obj, active, *others) -> None:
+    """Pose mode with these bones selected."""
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.mode_set(mode="POSE")
+    for bone in obj.pose.bones:
+        holder = bone if hasattr(bone, "select") else bone.bone
+        holder.select = bone.name in (active, *others)
+    obj.data.bones.active = obj.data.bones[active]
+
+
+# ---- copy ---------------------------------------------------------------------------------------------------------
+
+
+def test_copy_takes_the_chosen_groups_only(human):
+    source = own(human, "arm.L")
+    source.mass, source.friction, source.joint = 3.0, 0.9, "HINGE"
+    source.limit_min, source.limit_max = (-0.1, 0.0, 0.0), (1.0, 0.0, 0.0)
+    source.rotation_weight = 0.25
+    select(human, "arm.L", "forearm.L", "thigh.R")
+    kinds = {name: own(human, name).joint for name in ("forearm.L", "thigh.R")}
+    before = own(human, "shin.L").mass
+    assert OPERATORS.copy_to_selected(body=True, joint=False, limits=True, weights=False) == {"FINISHED"}
+    for name in kinds:
+        its = own(human, name)
+        assert (its.mass, its.friction) == pytest.approx((3.0, 0.9))
+        assert its.limit_max[:] == pytest.approx((1.0, 0.0, 0.0)) and its.limits_from == "USER"
+        assert its.joint == kinds[name] and its.rotation_weight == 1.0
+    assert own(human, "shin.L").mass == before
+    OPERATORS.copy_to_selected(body=False, joint=True, limits=False, weights=True)
+    assert own(human, "thigh.R").joint == "HINGE" and own(human, "thigh.R").rotation_weight == 0.25
+
+
+def test_copy_says_what_is_missing(human):
+    select(human, "arm.L")
+    with pytest.raises(RuntimeError, match=r"Only 'arm\.L' is selected: select the bones to copy to"):
+        OPERATORS.copy_to_selected()
+    select(human, "arm.L", "arm.R")
+    with pytest.raises(RuntimeError, match="switch on at least one group"):
+        OPERATORS.copy_to_selected(body=False, size=False, joint=False, limits=False, weights=False)
+
+
+# ---- mirror -------------------------------------------------------------------------------------------------------
+
+
+def roll_bones(obj, random) -> None:
+    """Give every bone a roll of its own."""
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.mode_set(mode="EDIT")
+    for bone in obj.data.edit_bones:
+        bone.roll = random.uniform(-3.0, 3.0)
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def excess(obj, name, turned) -> np.ndarray:
+    """Excess [k] of rotations [k, 4] against the parent from bind pose, given in the armature's space."""
+    settings = own(obj, name)
+    rest = quaternion.from_matrix(np.array(obj.data.bones[name].matrix_local.to_3x3(), dtype=float))
+    frame = quaternion.multiply(rest, np.array(settings.joint_rotation, dtype=float))
+    relative = quaternion.multiply(quaternion.conjugate(frame), quaternion.multiply(turned, frame))
+    return joints.limit_excess(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max), relative)
+
+
+@pytest.mark.parametrize("rolls", [False, True])
+def test_mirrored_limits_let_the_other_side_do_the_mirrored_motion(fresh_scene, rolls):
+    random = np.random.default_rng(2)
+    obj = rigs.human(fresh_scene)
+    if rolls:
+        roll_bones(obj, random)
+    obj.matrix_world = Matrix.LocRotScale(Vector((1, 2, 3)), Quaternion((1, 2, 3, 4)).normalized(), Vector((2, 2, 2)))
+    build.build(obj, fresh_scene)
+    left = own(obj, "arm.L")
+    left.joint, left.joint_rotation = "CONE", quaternion.normalize(random.normal(size=4))
+    left.limit_min, left.limit_max = (-0.4, -0.2, -0.9), (1.1, 0.7, 0.1)
+    select(obj, "arm.L")
+    assert OPERATORS.mirror_settings() == {"FINISHED"}
+    turned = quaternion.from_rotation_vector(random.uniform(-1.5, 1.5, size=(200, 3)))
+    image = turned * (1.0, 1.0, -1.0, -1.0)  # a character mirrored across X turns about X alike, about Y and Z against
+    mine, its = excess(obj, "arm.L", turned), excess(obj, "arm.R", image)
+    assert mine.max() > 0.5
+    assert np.allclose(mine, its, atol=1e-5)  # and the limits are not symmetric in themselves:
+    assert not np.allclose(mine, excess(obj, "arm.R", turned), atol=0.1)
+
+
+def test_a_mirrored_body_stands_mirrored(human):
+    scene = bpy.context.scene
+    body = part(human, "thigh.L").body
+    body.location += Vector((0.03, 0.02, 0.01))
+    body.scale = (1.5, 0.8, 0.9)
+    select(human, "thigh.L")
+    OPERATORS.mirror_settings()
+    build.rebuild(human, scene)
+    left, right = box_of(human, "thigh.L"), box_of(human, "thigh.R")
+    assert same_box(left * (-1.0, 1.0, 1.0), right)
+
+
+def test_mirror_finds_the_other_side_by_place_where_names_say_nothing(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    for i, bone in enumerate(obj.data.bones):
+        bone.name = f"Node_{i}"
+    names = [bone.name for bone in obj.data.bones]
+    left, right = names[list(rigs.HUMAN).index("arm.L")], names[list(rigs.HUMAN).index("arm.R")]
+    build.build(obj, fresh_scene)
+    own(obj, left).mass = 4.5
+    select(obj, left)
+    OPERATORS.mirror_settings()
+    assert own(obj, right).mass == 4.5
+
+
+def test_mirror_says_why_not(human):
+    select(human, "spine")
+    with pytest.raises(RuntimeError, match="'spine' lies in the middle"):
+        OPERATORS.mirror_settings()
+    select(human, "arm.L", "arm.R")
+    with pytest.raises(RuntimeError, match="both selected: select one side"):
+        OPERATORS.mirror_settings()
+    own(human, "arm.R").mass = 1.0  # nothing was half-applied
+    assert own(human, "arm.L").mass == 0.0
+
+
+# ---- reset --------------------------------------------------------------------------------------------------------
+
+
+def test_reset_bones_are_built_as_if_never_touched(human):
+    scene = bpy.context.scene
+    box, mass = box_of(human, "shin.L"), part(human, "shin.L").body.rigid_body.mass
+    before = {name: str(getattr(own(human, "shin.L"), name)[:]) for name in ("limit_min", "limit_max")}
+    origin = own(human, "shin.L").limits_from
+    touched = own(human, "shin.L")
+    touched.mass, touched.shape, touched.joint = 9.0, "BOX", "HINGE"
+    touched.limit_max = (2.0, 0.0, 0.0)
+    part(human, "shin.L").body.location.x += 0.1
+    build.rebuild(human, scene)
+    assert not same_box(box, box_of(human, "shin.L")) and touched.limits_from == "USER"
+    part(human, "shin.L").body.location.x += 0.1  # not yet in the settings
+    select(human, "shin.L")
+    assert OPERATORS.reset_bone() == {"FINISHED"}
+    assert human.active_ragdoll.layout_changed
+    build.rebuild(human, scene)
+    touched = own(human, "shin.L")
+    assert same_box(box, box_of(human, "shin.L"))
+    assert part(human, "shin.L").body.rigid_body.mass == pytest.approx(mass)
+    assert (touched.mass, touched.shape, touched.limits_from) == (0.0, "AUTO", origin)
+    assert not touched.shape_by_user
+    assert {name: str(getattr(touched, name)[:]) for name in ("limit_min", "limit_max")} == before
+
+
+# ---- edits in the viewport ------------------------------------------------------------------------------------------
+
+
+def test_untouched_bodies_are_no_edits(human):
+    build.rebuild(human, bpy.context.scene)
+    assert body_edits.collect(human) == []
+    assert not any(bone.active_ragdoll.shape_by_user for bone in human.pose.bones)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_moved_turned_and_scaled_body_is_kept(human, times):
+    scene = bpy.context.scene
+    body = part(human, "forearm.L").body
+    body.location += Vector((0.02, -0.03, 0.05))
+    body.rotation_quaternion = body.rotation_quaternion @ Quaternion((0.0, 0.0, 1.0), 0.4)
+    body.rotation_quaternion = Quaternion((1.0, 0.3, 0.0, 0.0)).normalized() @ body.rotation_quaternion
+    body.scale = (1.3, 1.3, 0.7)
+    wanted = box_of(human, "forearm.L")
+    others = {p.bone: box_of(human, p.bone) for p in human.active_ragdoll.parts if p.bone != "forearm.L"}
+    for _time in range(times):
+        build.rebuild(human, scene)
+    assert same_box(wanted, box_of(human, "forearm.L"))
+    assert part(human, "forearm.L").body.scale[:] == pytest.approx((1, 1, 1))
+    assert own(human, "forearm.L").shape_by_user
+    for name, box in others.items():
+        assert same_box(box, box_of(human, name)), name
+
+
+def test_an_edited_mesh_is_kept_as_its_box(human):
+    scene = bpy.context.scene
+    body = part(human, "arm.L").body
+    for vertex in body.data.vertices:
+        vertex.co.z *= 0.5
+        vertex.co.z += 0.04
+    wanted = box_of(human, "arm.L")
+    build.rebuild(human, scene)
+    body = part(human, "arm.L").body
+    assert same_box(wanted, box_of(human, "arm.L"))
+    corners = np.array(body.bound_box)
+    assert np.allclose(corners.min(axis=0), -corners.max(axis=0), atol=1e-5)  # Blender centres shapes on the origin
+
+
+def test_another_shape_and_mass_set_on_the_rigid_body_are_kept(human):
+    scene = bpy.context.scene
+    rigid_body = part(human, "head").body.rigid_body
+    rigid_body.collision_shape, rigid_body.mass = "BOX", 7.5
+    build.rebuild(human, scene)
+    rigid_body = part(human, "head").body.rigid_body
+    assert (rigid_body.collision_shape, rigid_body.mass, own(human, "head").mass) == ("BOX", 7.5, 7.5)
+
+
+def test_a_mesh_of_one_s_own_is_kept_as_a_hull(human):
+    scene = bpy.context.scene
+    body = part(human, "head").body
+    corners = np.array([(0.1, 0, 0), (-0.1, 0, 0.02), (0, 0.1, 0), (0, -0.12, 0), (0, 0, 0.1), (0, 0, -0.08)])
+    mesh = bpy.data.meshes.new("Own")
+    mesh.from_pydata(
+        corners.tolist(), [], [(0, 2, 4), (2, 1, 4), (1, 3, 4), (3, 0, 4), (2, 0, 5), (1, 2, 5), (3, 1, 5)]
+    )
+    body.data, body.rigid_body.collision_shape = mesh, "CONVEX_HULL"
+    wanted = np.array([body.matrix_basis @ Vector(corner) for corner in corners])
+    build.rebuild(human, scene)
+    body = part(human, "head").body
+    assert body.rigid_body.collision_shape == "CONVEX_HULL"
+    now = np.array([body.matrix_basis @ vertex.co for vertex in body.data.vertices])
+    assert len(now) == len(wanted) and np.linalg.norm(wanted[:, None] - now[None], axis=2).min(axis=1).max() < 1e-5
+
+
+def test_an_edit_rides_with_the_character_and_grows_with_it(human):
+    scene = bpy.context.scene
+    part(human, "thigh.R").body.location += Vector((0.05, 0.0, 0.1))
+    build.rebuild(human, scene)
+    before = box_of(human, "thigh.R")
+    turn = Matrix.LocRotScale(Vector((3, -1, 2)), Quaternion((1, 1, 0, 2)).normalized(), Vector((0.1, 0.1, 0.1)))
+    human.matrix_world = turn
+    build.rebuild(human, scene)
+    wanted = np.array([turn @ Vector(corner) for corner in before])
+    assert same_box(wanted, box_of(human, "thigh.R"), 1e-5)
+
+
+def test_edits_outlast_remove(human):
+    scene = bpy.context.scene
+    part(human, "head").body.scale = (2.0, 2.0, 2.0)
+    wanted = box_of(human, "head")
+    build.rebuild(human, scene)
+    remove.remove(human)
+    build.build(human, scene)
+    assert same_box(wanted, box_of(human, "head"))
+
+
+def test_a_body_moved_from_its_place_in_the_first_pose_is_kept_relative_to_the_bone(fresh_scene):
+    """Blender's own Move starts from where the body is shown, which in mid-shot is not bind pose."""
+    obj = rigs.human(fresh_scene)
+    fresh_scene.frame_start, fresh_scene.frame_end = 1, 10
+    bone = obj.pose.bones["arm.L"]
+    bone.rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 1.2)
+    bone.keyframe_insert("rotation_quaternion", frame=1)
+    build.build(obj, fresh_scene)
+    bind = box_of(obj, "arm.L")
+    fresh_scene.frame_set(1)
+    body = part(obj, "arm.L").body
+    shown = Matrix(rigs.matrices([body])[0].tolist())
+    assert (shown.translation - body.matrix_basis.translation).length > 0.1
+    along = Vector((0.0, 0.0, 0.02))
+    body.matrix_basis = shown @ Matrix.Translation(along)
+    wanted = bind + np.array(part(obj, "arm.L").bind).reshape(4, 4)[:3, :3] @ np.array(along)
+    build.rebuild(obj, fresh_scene)
+    assert same_box(wanted, box_of(obj, "arm.L"), 1e-3)
+
+
+def test_overlapping_edits_do_not_push_each_other(human):
+    scene = bpy.context.scene
+    part(human, "forearm.L").body.location = part(human, "head").body.location
+    build.rebuild(human, scene)
+    constraints = [joint.rigid_body_constraint for joint in scene.rigidbody_world.constraints.objects]
+    told_apart = [{c.object1, c.object2} for c in constraints if c.disable_collisions]
+    assert {part(human, "forearm.L").body, part(human, "head").body} in told_apart
+
+
+def test_a_ragdoll_with_an_edited_body_simulates(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    build.build(obj, fresh_scene)
+    body = part(obj, "forearm.R").body
+    body.scale = (1.5, 1.5, 0.8)
+    body.location += Vector((0.0, 0.02, 0.0))
+    build.rebuild(obj, fresh_scene)
+    for frame in range(1, 21):
+        fresh_scene.frame_set(frame)
+    shown = rigs.pose(obj)
+    hidden = fresh_scene.active_ragdoll.source
+    posed = obj.active_ragdoll.source.evaluated_get(hidden.view_layers[0].depsgraph)
+    wanted = np.array([np.array(posed.matrix_world @ bone.matrix) for bone in posed.pose.bones])
+    assert np.linalg.norm(shown[:, :3, 3] - wanted[:, :3, 3], axis=1).max() < 0.01
+
+
+# ---- the mode -----------------------------------------------------------------------------------------------------
+
+
+def test_editing_shows_bodies_in_bind_pose_and_keeps_what_was_done(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 30)
+    fresh_scene.frame_set(7)
+    build.build(obj, fresh_scene)
+    poses = rigs.pose(obj)
+    select(obj, "shin.R")
+    assert OPERATORS.edit_bodies() == {"FINISHED"}
+    body = part(obj, "shin.R").body
+    assert bpy.context.view_layer.objects.active == body and body.select_get() and not body.hide_select
+    assert obj.data.pose_position == "REST" and not fresh_scene.rigidbody_world.enabled
+    shown = rigs.bodies(obj)
+    binds = np.array([np.array(p.bind).reshape(4, 4) for p in obj.active_ragdoll.parts])
+    assert np.allclose(shown, binds, atol=1e-5)
+    body.location.z += 0.05
+    body.scale.x = 1.4
+    wanted = box_of(obj, "shin.R")
+    assert OPERATORS.edit_bodies() == {"FINISHED"}
+    assert bpy.context.view_layer.objects.active == obj
+    assert obj.data.pose_position == "POSE" and fresh_scene.rigidbody_world.enabled
+    assert part(obj, "shin.R").body.hide_select
+    # A capsule's radius is the larger of both: the box may grow to it, its middle and length may not change.
+    assert np.allclose(box_of(obj, "shin.R").mean(axis=0), wanted.mean(axis=0), atol=1e-5)
+    assert np.allclose(rigs.pose(obj), poses, atol=1e-5)
+
+
+@pytest.mark.parametrize("leave", ["rebuild", "remove"])
+def test_a_build_or_remove_ends_editing(human, leave):
+    scene = bpy.context.scene
+    bpy.context.view_layer.objects.active = human
+    OPERATORS.edit_bodies()
+    bpy.context.view_layer.objects.active = human
+    if leave == "rebuild":
+        OPERATORS.build(bones="KEEP")
+        assert scene.rigidbody_world.enabled
+    else:
+        OPERATORS.remove()
+    assert human.data.pose_position == "POSE"
+    assert not body_edits.is_editing(human)
+
+
+def test_numbers_start_from_the_body_as_it_stands(human):
+    scene = bpy.context.scene
+    box = box_of(human, "shin.L")
+    select(human, "shin.L")
+    assert OPERATORS.adopt_body() == {"FINISHED"}
+    build.rebuild(human, scene)
+    assert same_box(box, box_of(human, "shin.L"))
+    own(human, "shin.L").half_extents[2] *= 2.0
+    build.rebuild(human, scene)
+    sides = np.ptp(np.array(part(human, "shin.L").body.bound_box), axis=0)
+    assert sides == pytest.approx(2.0 * np.array(own(human, "shin.L").half_extents), rel=1e-4)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="../shared/data is missing")
+@pytest.mark.parametrize("name", ["Knight.glb", "walk.fbx", "animals_pack_Horse.glb"])
+def test_edits_on_real_rigs(name):
+    rig = rigs.load(DATA / name)
+    build.build(rig.obj, rig.scene)
+    bone = max(rig.obj.active_ragdoll.parts, key=lambda p: p.depth).bone
+    height = rig.obj.active_ragdoll.height
+    body = part(rig.obj, bone).body
+    body.location += Vector((0.01, 0.02, 0.03)) * height
+    body.scale *= 1.2
+    wanted = box_of(rig.obj, bone)
+    build.rebuild(rig.obj, rig.scene)
+    assert [b.name for b in rig.obj.pose.bones if b.active_ragdoll.shape_by_user] == [bone]
+    assert same_box(wanted, box_of(rig.obj, bone), 1e-4 * height)

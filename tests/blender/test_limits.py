@@ -1,0 +1,328 @@
+"""Anatomical limits on real characters, in the world and in motion; and the check of the animation against them."""
+
+import math
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Matrix
+
+import rigs
+from active_ragdoll.core import quaternion
+from active_ragdoll.core.blender import build, limit_check, remove
+from active_ragdoll.core.blender.armature import rigid
+from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.ragdoll import joints
+
+# Of every human: shanks, feet, and which way it looks in the world, found by eye; forearms, hands.
+HUMANS = {
+    "01_01.bvh": (
+        ("LeftLeg", "LeftFoot"),
+        ("RightLeg", "RightFoot"),
+        ("LeftForeArm", "LeftHand"),
+        ("RightForeArm", "RightHand"),
+    ),
+    "Knight.glb": (
+        ("lowerleg.l", "foot.l"),
+        ("lowerleg.r", "foot.r"),
+        ("lowerarm.l", "hand.l"),
+        ("lowerarm.r", "hand.r"),
+    ),
+    "mh_mixamo.blend": (
+        ("mixamorig:LeftLeg", "mixamorig:LeftFoot"),
+        ("mixamorig:RightLeg", "mixamorig:RightFoot"),
+        ("mixamorig:LeftForeArm", "mixamorig:LeftHand"),
+        ("mixamorig:RightForeArm", "mixamorig:RightHand"),
+    ),
+    "run.fbx": (
+        ("LeftLeg", "LeftFoot"),
+        ("RightLeg", "RightFoot"),
+        ("LeftForeArm", "Lefthand"),
+        ("RightForeArm", "RightHand"),
+    ),
+    "cesium_man.gltf": (("Node_8", "Node_9"), ("Node_4", "Node_5"), ("Node_17", "Node_18"), ("Node_14", "Node_15")),
+    "rigify human": (("shin.L", "foot.L"), ("shin.R", "foot.R"), ("forearm.L", "hand.L"), ("forearm.R", "hand.R")),
+}
+
+
+def _still(obj) -> None:
+    if obj.animation_data is not None:
+        obj.animation_data_clear()
+    for bone in obj.pose.bones:
+        bone.matrix_basis = Matrix()
+    bpy.context.view_layer.update()
+
+
+def _load(name, data_dir):
+    """A character in bind pose without animation, and its scene."""
+    if name == "rigify human":
+        from demo.character import make_rigify_human
+
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        obj, _mesh = make_rigify_human(bpy.context.scene)
+        return obj, bpy.context.scene
+    rig = rigs.load(data_dir / name)
+    _still(rig.obj)
+    return rig.obj, rig.scene
+
+
+@pytest.fixture(scope="module", params=HUMANS)
+def human(request, data_dir):
+    """(object, its bones' bind matrices by name, pairs of bones) of one character, built."""
+    obj, scene = _load(request.param, data_dir)
+    build.build(obj, scene)
+    world = np.array(obj.matrix_world, dtype=float)
+    bind = {bone.name: world @ np.array(bone.matrix_local, dtype=float) for bone in obj.data.bones}
+    missing = [name for pair in HUMANS[request.param] for name in pair if name not in bind]
+    assert not missing, f"{missing} not among {list(bind)}"
+    return obj, bind, HUMANS[request.param]
+
+
+def _frame(obj, bind, bone) -> np.ndarray:
+    """A joint's axes in the world [3, 3]."""
+    turn = np.array(obj.pose.bones[bone].active_ragdoll.joint_rotation, dtype=float)
+    return rigid(bind[bone])[:3, :3] @ quaternion.to_matrix(quaternion.normalize(turn))
+
+
+def _ahead(bind, pairs) -> np.ndarray:
+    """Where a character in the world looks: level, and at a right angle to the way from right to left."""
+    left = bind[pairs[0][0]][:3, 3] - bind[pairs[1][0]][:3, 3]
+    shoulders = bind[pairs[2][0]][:3, 3] - bind[pairs[3][0]][:3, 3]
+    left = left / np.linalg.norm(left) + shoulders / np.linalg.norm(shoulders)
+    left[2] = 0.0
+    left /= np.linalg.norm(left)
+    return np.cross(left, (0.0, 0.0, 1.0))
+
+
+def test_knees_bend_back_and_elbows_forward(human):
+    """At the far end of its range the foot is behind where it was, the hand ahead; both near the limb's root."""
+    obj, bind, pairs = human
+    ahead = _ahead(bind, pairs)
+    for k, (bone, end) in enumerate(pairs):
+        settings = obj.pose.bones[bone].active_ragdoll
+        assert settings.limits_from == "ANATOMY", bone
+        assert settings.joint == "HINGE", bone
+        axis = joints.hinge_axis(settings.limit_min, settings.limit_max)
+        assert axis == 0
+        lever = bind[end][:3, 3] - bind[bone][:3, 3]
+        x = _frame(obj, bind, bone)[:, 0]
+        # The first half of the way from straight to the limit, wherever the bind pose stands on it.
+        straight = quaternion.rotate(quaternion.from_axis_angle(x, min(settings.limit_min[0], 0.0)), lever)
+        half = quaternion.rotate(
+            quaternion.from_axis_angle(x, 0.5 * (settings.limit_max[0] + settings.limit_min[0])), lever
+        )
+        moved = (half - straight) @ ahead
+        assert moved < 0.0 if k < 2 else moved > 0.0, (bone, moved)
+        assert abs(x @ ahead) < 0.9
+
+
+def test_sides_have_the_same_ranges(human):
+    obj, _bind, pairs = human
+    for left, right in (pairs[:2], pairs[2:]):
+        a, b = (obj.pose.bones[pair[0]].active_ragdoll for pair in (left, right))
+        width = [s.limit_max[0] - s.limit_min[0] for s in (a, b)]
+        assert width[0] == pytest.approx(width[1], abs=math.radians(0.1))
+
+
+# ---- rolls and places ---------------------------------------------------------------------------------------------
+
+
+def _world_limits(obj) -> dict:
+    result = {}
+    world = np.array(obj.matrix_world, dtype=float)
+    for part in obj.active_ragdoll.parts:
+        settings = obj.pose.bones[part.bone].active_ragdoll
+        bind = {part.bone: world @ np.array(obj.data.bones[part.bone].matrix_local, dtype=float)}
+        frame = _frame(obj, bind, part.bone)
+        result[part.bone] = (settings.limits_from, settings.joint, frame, (*settings.limit_min, *settings.limit_max))
+    return result
+
+
+def _roll(obj, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.mode_set(mode="EDIT")
+    for bone in obj.data.edit_bones:
+        bone.roll += float(random.uniform(-3.0, 3.0))
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+@pytest.mark.parametrize("seed", (1, 2))
+def test_any_roll_gives_the_same_limits_in_the_world(fresh_scene, seed):
+    obj = rigs.human(fresh_scene)
+    build.build(obj, fresh_scene)
+    before = _world_limits(obj)
+    remove.remove(obj)
+    _roll(obj, seed)
+    build.build(obj, fresh_scene)
+    after = _world_limits(obj)
+    assert {name for name, (kind, *_rest) in before.items() if kind == "ANATOMY"} >= {"shin.L", "forearm.R", "thigh.L"}
+    for name, (kind, joint, frame, values) in before.items():
+        assert after[name][:2] == (kind, joint)
+        if kind == "ANATOMY":
+            assert np.allclose(after[name][2], frame, atol=1e-4), name
+            assert after[name][3] == pytest.approx(values, abs=1e-4), name
+
+
+def test_anatomical_frames_do_not_count_as_edits(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    build.build(obj, fresh_scene)
+    bone = obj.pose.bones["shin.L"].active_ragdoll
+    assert bone.limits_from == "ANATOMY" and tuple(bone.joint_rotation) != (1.0, 0.0, 0.0, 0.0)
+    bone.joint_rotation = (1.0, 0.0, 0.0, 0.0)
+    assert bone.limits_from == "USER"
+    build.rebuild(obj, fresh_scene)
+    assert tuple(bone.joint_rotation) == (1.0, 0.0, 0.0, 0.0)
+
+
+def test_what_the_rig_says_wins_and_counts_in_the_bones_frame(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    build.build(obj, fresh_scene)
+    bone = obj.pose.bones["shin.L"]
+    bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, 0.0, 1.0
+    bone.lock_ik_y = bone.lock_ik_z = True
+    build.build(obj, fresh_scene)
+    assert bone.active_ragdoll.limits_from == "RIG"
+    assert tuple(bone.active_ragdoll.joint_rotation) == (1.0, 0.0, 0.0, 0.0)
+    assert bone.active_ragdoll.limit_max[0] == pytest.approx(1.0)
+
+
+# ---- in motion ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("roll", (0, 1))
+@pytest.mark.parametrize("pull, bends", ((1.0, True), (-1.0, False)), ids=("from behind", "from the front"))
+def test_a_limp_shank_bends_back_and_stops_at_its_limits(fresh_scene, pull, bends, roll):
+    """The thigh is held; gravity pulls the shank back (it folds until its limit) or forward (it stays straight).
+
+    The human faces -Y, so +Y is behind. The limits are narrowed to stop the fold within reach of a steady pull.
+    """
+    scene = fresh_scene
+    scene.render.fps = 24
+    rigs.set_range(scene, 1, 120)
+    scene.gravity = (0.0, 9.81 * pull, 0.0)
+    obj = rigs.human(scene)
+    if roll:
+        _roll(obj, roll)
+    obj.active_ragdoll.self_collision = False
+    build.build(obj, scene)
+    settings = obj.pose.bones["shin.L"].active_ragdoll
+    limit = math.radians(60.0)
+    settings.limit_max = (limit, 0.0, 0.0)
+    build.rebuild(obj, scene)
+    for part in obj.active_ragdoll.parts:
+        own = obj.pose.bones[part.bone].active_ragdoll
+        own.body_mode = "LIMP" if part.bone in ("shin.L", "foot.L") else "KINEMATIC"
+    rigs.play(scene, 1, 120)
+    shown = rigs.pose(obj)
+    names = [bone.name for bone in obj.pose.bones]
+    thigh, shin = (shown[names.index(name)] for name in ("thigh.L", "shin.L"))
+    world = np.array(obj.matrix_world, dtype=float)
+    rest = {name: world @ np.array(obj.data.bones[name].matrix_local) for name in ("thigh.L", "shin.L")}
+    turned = [
+        rigid(now)[:3, :3] @ rigid(was)[:3, :3].T for now, was in ((thigh, rest["thigh.L"]), (shin, rest["shin.L"]))
+    ]
+    frame = _frame(obj, rest, "shin.L")
+    relative = quaternion.from_matrix(frame.T @ turned[0].T @ turned[1] @ frame)
+    x, twist, z = (np.degrees(v) for v in joints.swing_twist_angles(relative))
+    wanted = math.degrees(limit) if bends else math.degrees(settings.limit_min[0])
+    assert x == pytest.approx(wanted, abs=3.0)
+    assert max(abs(twist), abs(z)) < 1.0
+    moved = shin[:3, :3] @ (0, 1, 0) - rest["shin.L"][:3, :3] @ (0, 1, 0)
+    assert (moved[1] > 0.5) if bends else abs(moved[1]) < 0.2
+
+
+# ---- the check ----------------------------------------------------------------------------------------------------
+
+
+def test_the_animation_is_within_fresh_limits(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 60)
+    build.build(obj, fresh_scene)
+    report = limit_check.check(obj, fresh_scene)
+    assert report.found == []
+    assert STATE.limits[obj.name] is report
+    assert "No bone" in report.text()
+
+
+def test_a_narrowed_joint_is_found_with_its_frames_and_widened(fresh_scene):
+    """A thigh that swings by 25 degrees about X at 0.8 Hz, allowed 10: found wherever the sine is beyond."""
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 60)
+    build.build(obj, scene)
+    bone = obj.pose.bones["thigh.L"].active_ragdoll
+    bone.joint = "CONE"
+    bone.joint_rotation = (1.0, 0.0, 0.0, 0.0)
+    bone.limit_min, bone.limit_max = np.radians((-10, -10, -10)), np.radians((10, 10, 10))
+    report = limit_check.check(obj, scene)
+    assert [found.bone for found in report.found] == ["thigh.L"]
+    found = report.found[0]
+    frames = np.arange(1, 61)
+    angle = np.abs(25.0 * np.sin(2.0 * np.pi * (0.8 * (frames - 1) / 24.0 + 0.5)))
+    beyond = angle > 10.0 + math.degrees(limit_check.NOTICED)
+    assert found.frames.tolist() == frames[beyond].tolist()
+    assert np.degrees(found.excess) == pytest.approx(angle[beyond] - 10.0, abs=0.02)
+    assert "thigh.L" in report.text() and str(found.worst_frame) in report.text()
+    built = build.rebuild(obj, scene)
+    assert any("thigh.L" in note and "Check Limits" in note for note in built.notes)
+
+    assert bpy.ops.active_ragdoll.check_limits(widen=True) == {"FINISHED"}
+    assert bone.limits_from == "USER" and not obj.active_ragdoll.layout_changed
+    assert limit_check.check(obj, scene).found == []
+    assert bone.limit_max[0] < math.radians(30.0), "no wider than needed"
+
+
+def test_a_hinge_that_the_animation_turns_aside_becomes_a_cone(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    rigs.set_range(fresh_scene, 1, 40)
+    rigs.swing(obj, 1, 40, (("shin.L", (0, 1, 0), 12.0, 1.0, 0.0),))
+    build.build(obj, fresh_scene)
+    settings = obj.pose.bones["shin.L"].active_ragdoll
+    assert (settings.limits_from, settings.joint) == ("ANATOMY", "CONE")
+    assert obj.pose.bones["shin.R"].active_ragdoll.joint == "HINGE"
+    assert limit_check.check(obj, fresh_scene).found == []
+
+
+def test_limits_that_make_no_sense_are_named(fresh_scene):
+    from active_ragdoll.core.errors import RagdollError
+
+    obj = rigs.human(fresh_scene)
+    build.build(obj, fresh_scene)
+    bone = obj.pose.bones["thigh.R"].active_ragdoll
+    bone.limit_min, bone.limit_max = (0.5, 0, 0), (-0.5, 0, 0)
+    with pytest.raises(RagdollError, match=r"thigh\.R"):
+        limit_check.check(obj, fresh_scene)
+
+
+# ---- masses -------------------------------------------------------------------------------------------------------
+
+
+def test_a_human_has_a_humans_masses(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    built = build.build(obj, fresh_scene)
+    height = obj.active_ragdoll.height
+    assert built.mass == pytest.approx(70.0 * (height / 1.8) ** 3, rel=1e-4)
+    masses = {part.bone: part.body.rigid_body.mass for part in obj.active_ragdoll.parts}
+    assert masses["thigh.L"] / built.mass == pytest.approx(0.1416, rel=0.01)
+
+    obj.active_ragdoll.mass_model, obj.active_ragdoll.body_mass = "WINTER", 55.0
+    obj.pose.bones["head"].active_ragdoll.mass = 9.0
+    build.build(obj, fresh_scene)
+    masses = {part.bone: part.body.rigid_body.mass for part in obj.active_ragdoll.parts}
+    assert masses["thigh.L"] == pytest.approx(5.5, rel=0.01)
+    assert masses["head"] == pytest.approx(9.0)
+
+    obj.pose.bones["head"].active_ragdoll.mass = 0.0
+    obj.active_ragdoll.stabilize_masses = True
+    built = build.build(obj, fresh_scene)
+    masses = {part.bone: part.body.rigid_body.mass for part in obj.active_ragdoll.parts}
+    assert sum(masses.values()) == pytest.approx(55.0, rel=1e-4)
+    for part in obj.active_ragdoll.parts:
+        if part.parent:
+            assert 0.8 - 1e-4 <= masses[part.bone] / masses[part.parent] <= 1.2 + 1e-4
+
+
+def test_unknown_characters_weigh_by_their_volume(fresh_scene):
+    obj = rigs.chain(fresh_scene)
+    light = build.build(obj, fresh_scene).mass
+    obj.active_ragdoll.density = 2000.0
+    assert build.build(obj, fresh_scene).mass == pytest.approx(2.0 * light, rel=1e-3)

@@ -1,0 +1,296 @@
+"""The overlay's arrays agree with what Blender shows; its switches and its handler leave nothing behind."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Quaternion
+
+import rigs
+from active_ragdoll.core import quaternion
+from active_ragdoll.core.blender import build, overlay_data, remove
+from active_ragdoll.core.ragdoll import joints, overlay
+from active_ragdoll.panels import overlay as panel
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+NAMES = ("01_01.bvh", "Knight.glb", "animals_pack_Horse.glb", "walk.fbx", "mh_mixamo.blend", "cesium_man.gltf")
+
+
+def lines(obj, **show) -> overlay.Lines:
+    scene = obj.active_ragdoll.scene
+    return overlay_data.lines(obj, scene, bpy.context.view_layer.depsgraph, overlay.Show(**show))
+
+
+def real(name):
+    if not DATA.is_dir():
+        pytest.skip("../shared/data is missing")
+    rig = rigs.load(DATA / name)
+    build.build(rig.obj, rig.scene)
+    return rig
+
+
+@pytest.fixture
+def human(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 30)
+    build.build(obj, fresh_scene)
+    return obj
+
+
+def inside(points, body) -> np.ndarray:
+    """By how much points [k, 3] (world) leave a body's box, per side's length of the largest."""
+    matrix = np.array(body.evaluated_get(bpy.context.view_layer.depsgraph).matrix_world)
+    local = (points - matrix[:3, 3]) @ np.linalg.inv(matrix[:3, :3]).T
+    corners = np.array(body.bound_box)
+    size = np.ptp(corners, axis=0).max()
+    return np.max(np.maximum(corners.min(axis=0) - local, local - corners.max(axis=0)), axis=1) / size
+
+
+# ---- arrays -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_wires_fill_the_boxes_of_the_bodies_shown(name):
+    rig = real(name)
+    for frame in (rig.first, rig.first + 1, rig.first + 4):
+        rig.scene.frame_set(frame)
+        cached = overlay_data.current(rig.obj, rig.scene)
+        matrices = overlay_data.body_matrices(rig.obj, bpy.context.view_layer.depsgraph, cached)
+        bodies = [part.body for part in rig.obj.active_ragdoll.parts]
+        assert np.allclose(matrices, rigs.matrices(bodies), atol=1e-6)
+        found = lines(rig.obj, joints=False, limits=False)
+        owner = cached.wires.group[cached.wires.group % overlay.KINDS == overlay.BODY] // overlay.KINDS
+        for i, body in enumerate(bodies):
+            past = inside(found.ends[owner == i].reshape(-1, 3), body)
+            assert past.max() < 1e-3, body.name
+            assert past.max() > -1e-3, body.name  # and the wire reaches the box
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_in_bind_pose_joints_are_closed_and_at_zero(name):
+    rig = real(name)
+    cached = overlay_data.current(rig.obj, rig.scene)
+    binds = np.array([np.array(part.bind).reshape(4, 4) for part in rig.obj.active_ragdoll.parts])
+    reading = cached.wires.read(binds)
+    assert reading.separation.max() < 1e-4 * rig.obj.active_ragdoll.height
+    assert np.abs(reading.angle).max() < 1e-3 and np.abs(reading.turn).max() < 1e-3
+    parent, _child = cached.wires.joint_frames(binds)
+    world = rig.obj.active_ragdoll.source.matrix_world
+    for frame, i in zip(parent, cached.wires.joined, strict=True):
+        bone = rig.obj.data.bones[rig.obj.active_ragdoll.parts[int(i)].bone]
+        assert np.allclose(frame[:3, 3], world @ bone.head_local, atol=1e-4 * rig.obj.active_ragdoll.height)
+
+
+@pytest.mark.parametrize("name", ["Knight.glb", "walk.fbx"])
+def test_angles_are_those_of_the_bones_shown(name):
+    rig = real(name)
+    for frame in range(rig.first, rig.first + 6):
+        rig.scene.frame_set(frame)
+    cached = overlay_data.current(rig.obj, rig.scene)
+    reading = cached.wires.read(overlay_data.body_matrices(rig.obj, bpy.context.view_layer.depsgraph, cached))
+    pose = rigs.pose(rig.obj)
+    rows = {bone.name: i for i, bone in enumerate(rig.obj.data.bones)}
+    largest = 0.0
+    for k, i in enumerate(cached.wires.joined):
+        part = rig.obj.active_ragdoll.parts[int(i)]
+        rotation = []
+        for bone in (part.parent, part.bone):
+            now = quaternion.from_matrix(unit(pose[rows[bone]]))
+            rest = quaternion.from_matrix(unit(np.array(rig.obj.matrix_world @ rig.obj.data.bones[bone].matrix_local)))
+            rotation.append(quaternion.multiply(now, quaternion.conjugate(rest)))
+        relative = quaternion.multiply(quaternion.conjugate(rotation[0]), rotation[1])
+        settings = rig.obj.pose.bones[part.bone].active_ragdoll
+        frame = quaternion.multiply(rest, np.array(settings.joint_rotation, dtype=float))
+        relative = quaternion.multiply(quaternion.conjugate(frame), quaternion.multiply(relative, frame))
+        swing_x, _twist, swing_z = joints.swing_twist_angles(relative)
+        assert np.isclose(reading.angle[k], np.hypot(swing_x, swing_z), atol=0.02), part.bone
+        largest = max(largest, float(reading.angle[k]))
+    assert largest > 0.1
+
+
+def unit(matrix) -> np.ndarray:
+    return matrix[:3, :3] / np.linalg.norm(matrix[:3, :3], axis=0)
+
+
+# ---- what is read again --------------------------------------------------------------------------------------------
+
+
+def test_the_figure_is_kept_while_frames_pass(human):
+    scene = human.active_ragdoll.scene
+    scene.frame_set(1)
+    lines(human)
+    first = overlay_data.current(human, scene).wires
+    for frame in (2, 3, 4):
+        scene.frame_set(frame)
+        lines(human)
+        assert overlay_data.current(human, scene).wires is first
+
+
+def test_an_edited_limit_is_seen_at_once_and_a_rebuild_too(human):
+    scene = human.active_ragdoll.scene
+    lines(human)
+    before = overlay_data.current(human, scene).wires
+    human.pose.bones["thigh.L"].active_ragdoll.limit_max[0] = 0.123
+    after = overlay_data.current(human, scene).wires
+    row = next(i for i, part in enumerate(human.active_ragdoll.parts) if part.bone == "thigh.L")
+    assert after is not before and np.isclose(after.figure.limit_max[row, 0], 0.123)
+    build.rebuild(human, scene)
+    assert overlay_data.current(human, scene).wires is not after
+
+
+def test_a_rebuild_between_frames_is_seen(human):
+    scene = human.active_ragdoll.scene
+    scene.frame_set(1)
+    before = lines(human, joints=False, limits=False)
+    human.pose.bones["head"].active_ragdoll.shape = "BOX"
+    build.rebuild(human, scene)
+    scene.frame_set(2)
+    after = lines(human, joints=False, limits=False)
+    assert len(after.ends) < len(before.ends)  # a box has fewer edges
+
+
+def test_a_deleted_body_and_a_removed_ragdoll_show_nothing(human):
+    lines(human)
+    scene = human.active_ragdoll.scene
+    remove.remove(human)
+    assert overlay_data.lines(human, scene, bpy.context.view_layer.depsgraph, overlay.Show()) is None
+    build.build(human, scene)
+    bpy.data.objects.remove(human.active_ragdoll.parts[0].body)
+    assert lines(human) is None
+
+
+def test_selected_bones_stand_out_in_pose_mode(human):
+    bpy.context.view_layer.objects.active = human
+    bpy.ops.object.mode_set(mode="POSE")
+    for bone in human.pose.bones:
+        holder = bone if hasattr(bone, "select") else bone.bone
+        holder.select = bone.name == "shin.L"
+    found = lines(human, joints=False, limits=False)
+    row = next(i for i, part in enumerate(human.active_ragdoll.parts) if part.bone == "shin.L")
+    group = overlay_data.current(human, human.active_ragdoll.scene).wires.group
+    assert np.array_equal(found.emphasised, group[group % overlay.KINDS == overlay.BODY] // overlay.KINDS == row)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert not lines(human).emphasised.any()
+
+
+# ---- the switches and the handler ------------------------------------------------------------------------------------
+
+
+def view(overlays=True, kind="VIEW_3D"):
+    """The part of a context that the draw handler reads; a test has no window."""
+    context = bpy.context
+    return SimpleNamespace(
+        scene=context.scene,
+        view_layer=context.view_layer,
+        selected_objects=list(context.selected_objects),
+        window_manager=context.window_manager,
+        space_data=SimpleNamespace(type=kind, overlay=SimpleNamespace(show_overlays=overlays)),
+    )
+
+
+@pytest.fixture
+def switches(human):
+    bpy.context.view_layer.objects.active = human
+    human.select_set(True)
+    return bpy.context.scene.active_ragdoll_overlay
+
+
+def test_switches_leave_out_what_they_name(human, switches):
+    whole = len(panel.collected(view())[0].ends)
+    parts = {}
+    for name in ("bodies", "joints", "limits"):
+        setattr(switches, name, False)
+        parts[name] = whole - len(panel.collected(view())[0].ends)
+        setattr(switches, name, True)
+    assert all(count > 0 for count in parts.values()) and sum(parts.values()) == whole
+    for name in parts:
+        setattr(switches, name, False)
+    assert panel.collected(view()) == []
+
+
+def test_only_the_selected_character_is_shown_unless_all_are(human, switches):
+    human.select_set(False)
+    bpy.context.view_layer.objects.active = None
+    assert panel.collected(view()) == []
+    switches.all_characters = True
+    assert len(panel.collected(view())) == 1
+    switches.all_characters = False
+    bpy.context.view_layer.objects.active = human.active_ragdoll.parts[0].body
+    assert len(panel.collected(view())) == 1  # a body stands for its character
+
+
+def test_nothing_is_drawn_in_renders_or_where_overlays_are_off(human, switches):
+    from active_ragdoll.core.blender.runtime import STATE
+
+    assert panel.wanted(view())
+    assert not panel.wanted(view(overlays=False))
+    assert not panel.wanted(view(kind="IMAGE_EDITOR"))
+    STATE.rendering = True
+    try:
+        assert not panel.wanted(view())
+    finally:
+        STATE.rendering = False
+    switches.show = False
+    assert not panel.wanted(view())
+
+
+def test_an_error_is_told_once_and_puts_the_overlay_to_rest(human, switches, monkeypatch, capsys):
+    monkeypatch.setattr(panel, "bpy", SimpleNamespace(context=view(), app=bpy.app))
+    calls = []
+
+    def broken(_context):
+        calls.append(1)
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(panel, "collected", broken)
+    for _view in range(5):
+        panel.draw_view()
+    assert len(calls) == 1
+    captured = capsys.readouterr()
+    assert captured.out.count("the overlay is switched off") == 1 and captured.err.count("Traceback") == 1
+    monkeypatch.undo()
+    switches.show = True  # switching it on again is a new try
+    assert panel.wanted(view())
+
+
+def test_the_handler_is_added_once_and_taken_away(extension):
+    assert panel._handles == []  # in the background there is nothing to draw in
+    added = []
+    kept = panel._VIEW
+    panel._VIEW = SimpleNamespace(
+        draw_handler_add=lambda *args: added.append(args) or len(added),
+        draw_handler_remove=lambda handle, _region: added.pop(handle - 1),
+    )
+    try:
+        panel.add_handler()
+        panel.add_handler()
+        assert len(added) == 1 and added[0][2:] == ("WINDOW", "POST_VIEW")
+        panel.remove_handler()
+        panel.remove_handler()
+        assert added == [] and panel._handles == []
+    finally:
+        panel._VIEW = kept
+
+
+def test_unregistering_takes_the_settings_away(extension):
+    extension.unregister()
+    try:
+        assert not hasattr(bpy.types.Scene, "active_ragdoll_overlay")
+        assert panel._handles == [] and overlay_data._cache == {}
+    finally:
+        extension.register()
+    assert hasattr(bpy.types.Scene, "active_ragdoll_overlay")
+
+
+def test_a_limp_fall_moves_its_lines_with_it(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    fresh_scene.frame_start, fresh_scene.frame_end = 1, 20
+    build.build(obj, fresh_scene)
+    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+    obj.pose.bones["arm.L"].rotation_quaternion = Quaternion((1.0, 0.2, 0.0, 0.0)).normalized()
+    heights = []
+    for frame in range(1, 16):
+        fresh_scene.frame_set(frame)
+        heights.append(float(lines(obj).ends[..., 2].mean()))
+    assert heights[-1] < heights[0] - 0.5 and np.all(np.diff(heights[1:]) < 0.0)

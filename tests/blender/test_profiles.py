@@ -1,0 +1,395 @@
+"""Profiles on real rigs: exact back to the same, by role to others, never half-applied; presets; the command line."""
+
+import json
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core import quaternion
+from active_ragdoll.core.anatomy import roles
+from active_ragdoll.core.blender import build, profiles
+from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.errors import RagdollError
+from active_ragdoll.core.profile import Entry, Profile, dump, parse
+from active_ragdoll.operators import command_line
+
+SKIP = {"rna_type", "name"}
+
+
+def load(data_dir, name):
+    path = data_dir / name
+    if not path.exists():
+        pytest.skip(f"{path} is missing")
+    return rigs.load(path)
+
+
+def everything(obj) -> dict:
+    """All stored settings, bit for bit, by owner and name: without the schema that is to be tested."""
+    groups = {"": obj.active_ragdoll, **{bone.name: bone.active_ragdoll for bone in obj.pose.bones}}
+    result = {}
+    for owner, group in groups.items():
+        for p in group.bl_rna.properties:
+            if p.identifier in SKIP or p.is_readonly or p.type not in ("BOOLEAN", "INT", "FLOAT", "ENUM", "STRING"):
+                continue
+            value = getattr(group, p.identifier)
+            result[owner, p.identifier] = tuple(value) if getattr(p, "is_array", False) else value
+    return result
+
+
+def scramble(obj, seed=5) -> None:
+    """Another value for every setting of the character and of its bones."""
+    rng = np.random.default_rng(seed)
+    known = profiles.schema()
+    was, STATE.building = STATE.building, True
+    for owner, fields in [
+        (obj.active_ragdoll, known.object),
+        *((b.active_ragdoll, known.bone) for b in obj.pose.bones),
+    ]:
+        for key, wanted in fields.items():
+            name = profiles._attribute(key)
+            count = wanted.length or 1
+            if wanted.kind == "FLOAT":
+                values = rng.uniform(max(wanted.low, -3.0), min(wanted.high, 3.0), count).tolist()
+            elif wanted.kind == "BOOL":
+                values = [bool(v) for v in rng.integers(0, 2, count)]
+            elif wanted.kind == "ENUM":
+                values = [str(rng.choice(wanted.choices))]
+            elif wanted.kind == "POINTS":
+                values = [json.dumps(rng.normal(size=(4, 3)).tolist())]
+            else:
+                values = [int(max(wanted.low, 0)) + int(rng.integers(0, 2))]
+            setattr(owner, name, values if wanted.length and wanted.kind != "POINTS" else values[0])
+    for bone in obj.pose.bones:
+        low, high = bone.active_ragdoll.limit_min[:], bone.active_ragdoll.limit_max[:]
+        bone.active_ragdoll.limit_min = np.minimum(low, high)
+        bone.active_ragdoll.limit_max = np.maximum(low, high)
+    STATE.building = was
+
+
+def bodies_of(obj, role, side=None):
+    found = profiles.recognition.anatomy_of(obj)
+    return [
+        bone
+        for i, bone in enumerate(obj.pose.bones)
+        if found.roles[i] == role and side in (None, found.sides[i]) and bone.active_ragdoll.simulate
+    ]
+
+
+# ---- round trips ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_round_trip_is_exact(fresh_scene, tmp_path, built):
+    obj = rigs.human(fresh_scene)
+    if built:
+        build.build(obj, fresh_scene)
+    bone_count = len(obj.pose.bones)
+    scramble(obj)
+    if not built:
+        for bone in obj.pose.bones:
+            bone.active_ragdoll.simulate = False
+    before = everything(obj)
+    path = tmp_path / "all.json"
+    assert bpy.ops.active_ragdoll.export_profile(filepath=str(path)) == {"FINISHED"}
+    scramble(obj, 6)
+    if not built:
+        for bone in obj.pose.bones:
+            bone.active_ragdoll.simulate = False
+    assert everything(obj) != before
+    assert bpy.ops.active_ragdoll.import_profile(filepath=str(path)) == {"FINISHED"}
+    after = everything(obj)
+    different = {key: (before[key], after[key]) for key in before if before[key] != after[key]}
+    different.pop(("", "layout_changed"), None)
+    assert not different
+    assert len(profiles.read(path).entries) == bone_count
+    # The very text again.
+    again = tmp_path / "again.json"
+    profiles.write(again, profiles.collect(obj))
+    assert again.read_text(encoding="utf-8") == path.read_text(encoding="utf-8")
+
+
+def test_every_setting_is_in_the_file():
+    """What a property group declares and a profile leaves out is known here by name."""
+    known = profiles.schema()
+    left_out = {"name", "rna_type"}
+    for owner, fields in ((bpy.types.Object, known.object), (bpy.types.PoseBone, known.bone)):
+        group = owner.bl_rna.properties["active_ragdoll"].fixed_type
+        shown = {p.identifier for p in group.bl_rna.properties if not p.is_readonly} - left_out
+        shown -= {p.identifier for p in group.bl_rna.properties if p.type in ("POINTER", "COLLECTION")}
+        shown -= profiles.NOT_SETTINGS
+        assert shown == {profiles._attribute(key) for key in fields}
+    assert "limit_min" in known.bone and "rotation_weight" in known.object
+
+
+def test_applying_marks_what_waits_for_a_build(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    build.build(obj, fresh_scene)
+    same = profiles.collect(obj)
+    assert profiles.apply(obj, same).changed == 0 and not obj.active_ragdoll.layout_changed
+    weights = Profile({"rotation_weight": 0.5}, (Entry({"rotation_weight": 0.25}, "head"),))
+    assert profiles.apply(obj, weights).changed == 2 and not obj.active_ragdoll.layout_changed
+    assert profiles.apply(obj, Profile({}, (Entry({"mass": 3.0}, "head"),))).changed == 1
+    assert obj.active_ragdoll.layout_changed
+    assert obj.pose.bones["head"].active_ragdoll.limits_from != "USER"
+
+
+# ---- other rigs -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["mh_mixamo.blend", "mh_game_engine.blend", "walk.fbx", "jumping_jacks.bvh"])
+def test_by_role_to_another_rig(data_dir, name):
+    """From the Knight: other names, other rolls, other scales; the same range about the same anatomical axes."""
+    source = load(data_dir, "Knight.glb")
+    build.build(source.obj, source.scene)
+    left, right = (bodies_of(source.obj, "FOREARM", side)[0] for side in ("LEFT", "RIGHT"))
+    for bone, top in ((left, 1.5), (right, 1.25)):
+        settings = bone.active_ragdoll
+        settings.joint, settings.mass = "HINGE", top * 2.0
+        settings.limit_min, settings.limit_max = (0.0, 0.0, 0.0), (top, 0.0, 0.0)
+        assert settings.limits_from == "USER"
+    made = profiles.collect(source.obj)
+    target = load(data_dir, name)
+    applied = profiles.apply(target.obj, parse(dump(made), profiles.schema()))
+    assert applied.bones > 8
+    found = profiles.recognition.anatomy_of(target.obj)
+    frames = profiles.anatomical_frames(target.obj, found)
+    seen = 0
+    for i, bone in enumerate(target.obj.pose.bones):
+        if found.roles[i] != "FOREARM":
+            continue
+        top = {"LEFT": 1.5, "RIGHT": 1.25}[found.sides[i]]
+        settings = bone.active_ragdoll
+        assert settings.joint == "HINGE" and settings.mass == top * 2.0 and settings.limits_from == "USER"
+        assert tuple(settings.limit_min) == (0.0, 0.0, 0.0) and tuple(settings.limit_max) == (top, 0.0, 0.0)
+        apart = quaternion.angle_between(np.array(settings.joint_rotation, dtype=float), frames[i])
+        assert apart < 1e-3  # the Knight's own joints stand in their anatomical frames
+        seen += 1
+    assert seen >= 2
+    build.build(target.obj, target.scene, "KEEP")
+    joints = bodies_of(target.obj, "FOREARM")
+    assert joints and all(bone.active_ragdoll.joint == "HINGE" for bone in joints)
+
+
+def test_applied_joints_do_not_depend_on_roll(fresh_scene, data_dir):
+    """The same human twice, the second with its bones rolled: the joints stand alike in space."""
+    rig = load(data_dir, "mh_mixamo.blend")
+    obj = rig.obj
+    build.build(obj, rig.scene)
+    shin = bodies_of(obj, "SHANK", "LEFT")[0].name
+    obj.pose.bones[shin].active_ragdoll.limit_max = (1.0, 0.0, 0.0)
+    made = profiles.collect(obj)
+
+    def joint_axes():
+        turn = np.array(obj.pose.bones[shin].active_ragdoll.joint_rotation, dtype=float)
+        return np.array(obj.data.bones[shin].matrix_local)[:3, :3] @ quaternion.to_matrix(turn)
+
+    before = joint_axes()
+    bpy.ops.active_ragdoll.remove()
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.mode_set(mode="EDIT")
+    for bone in obj.data.edit_bones:
+        bone.roll += 0.7
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for bone in obj.pose.bones:
+        bone.active_ragdoll.property_unset("joint_rotation")
+    for how in ("ROLE", "AUTO", "NAME"):
+        profiles.apply(obj, made, how)
+        np.testing.assert_allclose(joint_axes(), before, atol=1e-3)
+
+
+def test_mirrored_to_the_other_side(data_dir):
+    """Right gets left, mirrored: the joint's frame is the mirror image in space, whatever the rolls."""
+    rig = load(data_dir, "Knight.glb")
+    obj = rig.obj
+    build.build(obj, rig.scene)
+    pairs = [(bodies_of(obj, role, "LEFT")[0], bodies_of(obj, role, "RIGHT")[0]) for role in ("UPPER_ARM", "SHANK")]
+    for left, _right in pairs:
+        left.active_ragdoll.limit_min, left.active_ragdoll.limit_max = (-0.1, -0.2, -0.3), (0.4, 0.5, 0.6)
+        left.active_ragdoll.mass = 1.5
+    profiles.apply(obj, profiles.collect(obj), mirror="LEFT_TO_RIGHT")
+    for left, right in pairs:
+        np.testing.assert_allclose(right.active_ragdoll.limit_min, (-0.1, -0.5, -0.6), atol=1e-6)
+        np.testing.assert_allclose(right.active_ragdoll.limit_max, (0.4, 0.2, 0.3), atol=1e-6)
+        assert right.active_ragdoll.mass == 1.5
+        axes = []
+        for bone in (left, right):
+            turn = quaternion.to_matrix(np.array(bone.active_ragdoll.joint_rotation, dtype=float))
+            axes.append(np.array(bone.bone.matrix_local)[:3, :3] @ turn)
+        mirror = np.diag([-1.0, 1.0, 1.0])
+        np.testing.assert_allclose(axes[1], mirror @ axes[0] @ mirror, atol=0.05)  # the rig is as symmetric as this
+
+
+# ---- what goes wrong ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def knight(data_dir):
+    rig = load(data_dir, "Knight.glb")
+    build.build(rig.obj, rig.scene)
+    return rig.obj
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: d.update(version=9), "version: 9 is unknown"),
+        (lambda d: d["bones"][-1].update(mass=-1.0), ".mass: -1.0 is not from 0"),
+        (lambda d: d["bones"][-1].update(limit_min=[0, 9, 0]), ".limit_min[1]: 9 is not from"),
+        (lambda d: d["bones"][-1].update(limit_min=[3, 0, 0], limit_max=[1, 1, 1]), ".limit_min[0]: 3 is above"),
+        (lambda d: d["bones"][-1].update(joint="BALL"), ".joint: unknown value 'BALL'"),
+        (lambda d: d["bones"][-1].update(friction=float("nan")), ".friction: nan is not a finite number"),
+        (lambda d: d["bones"][-1].update(speed=1), ".speed: unknown key"),
+        (lambda d: d["object"].update(physics_blend="all"), "object.physics_blend: expected a number"),
+        (lambda d: d.update(bones=[{"name": "nobody", "mass": 1.0}]), "None of the profile's 1 bones is found"),
+    ],
+)
+def test_a_wrong_file_changes_nothing(knight, tmp_path, change, message):
+    path = tmp_path / "wrong.json"
+    profiles.write(path, profiles.collect(knight))
+    data = json.loads(path.read_text(encoding="utf-8"))
+    data["object"]["rotation_weight"] = 0.125
+    for entry in data["bones"]:
+        entry["mass"] = 7.0
+    change(data)
+    path.write_text(json.dumps(data), encoding="utf-8")
+    before = everything(knight)
+    with pytest.raises(RuntimeError) as raised:
+        bpy.ops.active_ragdoll.import_profile(filepath=str(path))
+    assert message in str(raised.value)
+    assert everything(knight) == before
+
+
+def test_trouble_while_writing_puts_everything_back(knight, monkeypatch):
+    """Blender may refuse a value in the middle: a setting that cannot be written is told, the others are as before."""
+    before = everything(knight)
+    last = knight.pose.bones[-1].active_ragdoll
+    wanted = [(knight.active_ragdoll, {"density": 500.0}), (last, {"mass": 3.0, "shape": "NO_SUCH_SHAPE"})]
+    with pytest.raises(TypeError):
+        profiles._write(knight, wanted)
+    assert everything(knight) == before
+
+
+def test_files_that_are_none(knight, tmp_path):
+    (tmp_path / "text.json").write_text("hello", encoding="utf-8")
+    (tmp_path / "latin.json").write_bytes(b'{"name": "\xe4"}')
+    for name, message in (
+        ("text.json", "text.json: line 1"),
+        ("latin.json", "latin.json: not a text in UTF-8"),
+        ("none.json", "No such file"),
+    ):
+        with pytest.raises(RagdollError, match=message):
+            profiles.read(tmp_path / name)
+
+
+def test_unknown_bones_are_told(knight):
+    made = profiles.collect(knight)
+    more = Profile({}, (*made.entries, Entry({"mass": 1.0}, "third arm", roles.WING, roles.LEFT, 0)))
+    assert "'third arm'" in profiles.apply(knight, more).notes[0]
+
+
+def test_a_baked_character_refuses(knight):
+    made = profiles.collect(knight)
+    knight.active_ragdoll.muted = True
+    with pytest.raises(RagdollError, match="revert the bake"):
+        profiles.apply(knight, made)
+
+
+def test_keyed_settings_are_told(knight):
+    knight.active_ragdoll.keyframe_insert("rotation_weight", frame=1)
+    found = profiles.apply(knight, Profile({"rotation_weight": 0.5}))
+    assert "rotation_weight of 'Rig' keyed or driven" in found.notes[0]
+
+
+# ---- presets --------------------------------------------------------------------------------------------------------
+
+RIGS = ("Knight.glb", "Fox.glb", "animals_pack_Horse.glb", "mh_mixamo.blend")
+
+
+@pytest.mark.parametrize("name", RIGS)
+def test_all_presets_apply_and_build(data_dir, name):
+    rig = load(data_dir, name)
+    masses = {}
+    for identifier, _shown, _text in profiles.PRESETS:
+        assert bpy.ops.active_ragdoll.apply_preset(name=identifier) == {"FINISHED"}
+        build.build(rig.obj, rig.scene)
+        masses[identifier] = round(sum(p.body.rigid_body.mass for p in rig.obj.active_ragdoll.parts), 3)
+    assert len(set(masses.values())) >= 4  # they differ in what they weigh
+
+
+def test_generic_takes_a_preset_back(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    build.build(obj, fresh_scene)
+    before = profiles.collect(obj)
+    for identifier in ("ROBOT", "HUMAN_CHILD", "TAIL_ROPE"):
+        profiles.apply(obj, profiles.preset(identifier))
+        profiles.apply(obj, profiles.preset("Generic"))
+        build.rebuild(obj, fresh_scene)
+        assert profiles.collect(obj).entries == before.entries
+
+
+def test_robot_has_hinges_and_rope_has_none(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    profiles.apply(obj, profiles.preset("robot"))
+    build.build(obj, fresh_scene)
+    joints = {bone.active_ragdoll.joint for bone in obj.pose.bones if bone.active_ragdoll.simulate}
+    assert joints <= {"HINGE", "FIXED"} and "HINGE" in joints
+    profiles.apply(obj, profiles.preset("Tail or Rope"))
+    build.rebuild(obj, fresh_scene)
+    assert {bone.active_ragdoll.joint for bone in obj.pose.bones if bone.active_ragdoll.simulate} == {"CONE"}
+    assert not obj.active_ragdoll.self_collision
+
+
+def test_presets_are_there_and_named_as_listed():
+    listed = {f"{identifier.lower()}.json" for identifier, _shown, _text in profiles.PRESETS}
+    assert {path.name for path in profiles.FOLDER.glob("*.json")} == listed
+    for identifier, shown, text in profiles.PRESETS:
+        made = profiles.preset(identifier)
+        assert made.name == shown and made.description == text and made.entries
+    with pytest.raises(RagdollError, match="Unknown preset 'Fish': use one of 'Human'"):
+        profiles.preset("Fish")
+
+
+# ---- command line ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def call(fresh_scene, capfd):
+    def run(*arguments):
+        capfd.readouterr()
+        code = command_line.run([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return code, out, [line for line in err.splitlines() if line.startswith("active_ragdoll:")]
+
+    return run
+
+
+def test_command_line_takes_a_file_and_a_preset(call, data_dir, tmp_path):
+    rig = load(data_dir, "Knight.glb")
+    build.build(rig.obj, rig.scene)
+    bodies = len(rig.obj.active_ragdoll.parts)
+    head = bodies_of(rig.obj, "HEAD")[0].name
+    rig.obj.pose.bones[head].active_ragdoll.simulate = False
+    rig.obj.active_ragdoll.rotation_weight = 0.375
+    path = tmp_path / "knight.json"
+    profiles.write(path, profiles.collect(rig.obj))
+
+    out_path = tmp_path / "out.blend"
+    code, out, errors = call("build", data_dir / "Knight.glb", "--profile", path, "--output", out_path)
+    assert code == 0 and not errors, errors
+    assert f"{bodies - 1} bodies" in out and "profile" in out
+    obj = bpy.context.scene.objects["Rig"]
+    assert obj.active_ragdoll.rotation_weight == 0.375
+
+    code, out, errors = call("build", out_path, "--profile", "robot", "--output", tmp_path / "robot.blend")
+    assert code == 0 and not errors, errors
+    obj = bpy.context.scene.objects["Rig"]
+    assert len(obj.active_ragdoll.parts) == bodies - 1
+    assert "HINGE" in {bone.active_ragdoll.joint for bone in obj.pose.bones if bone.active_ragdoll.simulate}
+
+    code, _out, errors = call("bake", data_dir / "Knight.glb", "--frames", 1, 3, "--profile", "fish")
+    assert code == 1 and len(errors) == 1 and "Unknown preset 'fish'" in errors[0]
+    path.write_text(path.read_text(encoding="utf-8").replace('"version": 1', '"version": 3'), encoding="utf-8")
+    code, _out, errors = call("build", data_dir / "Knight.glb", "--profile", path)
+    assert code == 1 and "knight.json: version: 3 is unknown" in errors[0]

@@ -1,0 +1,264 @@
+"""Bodies fitted to the mesh: what they cover, that they do not stand in each other, mirror images, margins, skins."""
+
+import math
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender import armature, build
+from active_ragdoll.core.ragdoll import symmetry
+from active_ragdoll.core.ragdoll.shape_fit import CONVEX_HULL, Shape
+
+SYMMETRIC = {"Knight.glb", "Fox.glb", "animals_pack_Horse.glb", "modular_men_Worker.glb", "cesium_man.gltf"}
+SYMMETRIC |= {"arnaud.fbx", "mh_game_engine.blend", "mh_mixamo.blend"}
+NEAR = 0.01  # of the height
+
+
+@pytest.fixture(scope="module", params=rigs.FILES)
+def built(request, data_dir):
+    """(file's name, rig) with its ragdoll; the file stays loaded while its tests run."""
+    rig = rigs.load(data_dir / request.param)
+    build.build(rig.obj, rig.scene)
+    return request.param, rig
+
+
+def _points(part) -> np.ndarray:
+    flat = np.empty(3 * len(part.body.data.vertices), dtype=np.float32)
+    part.body.data.vertices.foreach_get("co", flat)
+    return flat.reshape(-1, 3).astype(float)
+
+
+def _shapes(obj) -> list:
+    """The bodies in bind pose, as the objects in the file have them."""
+    found = []
+    for part in obj.active_ragdoll.parts:
+        points, bind = _points(part), np.array(part.bind).reshape(4, 4)
+        kind = part.body.rigid_body.collision_shape
+        found.append(Shape(kind, bind[:3, 3], bind[:3, :3], np.abs(points).max(axis=0), points))
+    return found
+
+
+def _read(obj):
+    world = np.array(obj.matrix_world)
+    pose = armature.BindPose(obj.data, world)
+    return pose, armature.read_skin(obj, pose, world)
+
+
+def _joined(obj) -> np.ndarray:
+    parts = list(obj.active_ragdoll.parts)
+    row = {part.bone: i for i, part in enumerate(parts)}
+    joined = np.eye(len(parts), dtype=bool)
+    for i, part in enumerate(parts):
+        if part.parent:
+            joined[i, row[part.parent]] = joined[row[part.parent], i] = True
+    return joined
+
+
+def test_bodies_that_are_not_joined_do_not_stand_in_each_other(built):
+    """By points inside, not by the way in which the depths were found: a grid of them in every body."""
+    _name, rig = built
+    shapes, joined = _shapes(rig.obj), _joined(rig.obj)
+    height = rig.obj.active_ragdoll.height
+    line = np.linspace(-1.0, 1.0, 13)
+    grid = np.stack(np.meshgrid(line, line, line), axis=-1).reshape(-1, 3)
+    for i, shape in enumerate(shapes):
+        points = shape.center + (grid * shape.half) @ shape.axes.T
+        points = points[shape.distance(points) <= 0.0]
+        for k, other in enumerate(shapes):
+            if not joined[i, k]:
+                assert other.distance(points).min() > -1e-4 * height, (
+                    f"{rig.obj.active_ragdoll.parts[i].bone} stands in {rig.obj.active_ragdoll.parts[k].bone}"
+                )
+
+
+def test_shapes_are_finite_and_hulls_small(built):
+    _name, rig = built
+    for shape, part in zip(_shapes(rig.obj), rig.obj.active_ragdoll.parts, strict=True):
+        assert np.all(np.isfinite(shape.half)) and np.all(np.isfinite(shape.center)), part.bone
+        assert 0.0 < shape.volume() < rig.obj.active_ragdoll.height**3 / 4.0, part.bone
+        if shape.kind == CONVEX_HULL:
+            assert len(shape.points) <= 32, part.bone
+            np.testing.assert_allclose(shape.points.max(axis=0), -shape.points.min(axis=0), rtol=1e-3)
+
+
+def test_the_mesh_is_covered(built):
+    name, rig = built
+    _pose, skin = _read(rig.obj)
+    if skin is None:
+        pytest.skip(f"{name} has no mesh")
+    held = skin.points[np.unique(skin.vertex)]
+    distance = np.min([shape.distance(held) for shape in _shapes(rig.obj)], axis=0)
+    assert np.mean(distance <= NEAR * rig.obj.active_ragdoll.height) >= 0.9
+
+
+def test_left_and_right_are_mirror_images(built):
+    name, rig = built
+    parts, shapes = list(rig.obj.active_ragdoll.parts), _shapes(rig.obj)
+    pose, _skin = _read(rig.obj)
+    row = {part.bone: i for i, part in enumerate(parts)}
+    parents = np.array([row.get(part.parent, -1) for part in parts])
+    heads = pose.heads[[pose.row[part.bone] for part in parts]]
+    height = rig.obj.active_ragdoll.height
+    normal, offset, twins = symmetry.mirror_plane(heads, parents, pose.axes, height)
+    if name not in SYMMETRIC:
+        return
+    assert normal is not None and np.count_nonzero(twins > np.arange(len(twins))) >= 6
+    for i, twin in enumerate(twins):
+        if twin > i:
+            image = shapes[twin].mirrored(normal, offset)
+            assert image.kind == shapes[i].kind
+            own, other = shapes[i].core()[0], image.core()[0]
+            gaps = np.linalg.norm(own[:, None] - other[None], axis=2)
+            assert max(gaps.min(axis=0).max(), gaps.min(axis=1).max()) < 1e-5 * height, parts[i].bone
+
+
+# ---- small characters made here -------------------------------------------------------------------------------------
+
+
+def skinned(scene, obj, name: str, points, weights: dict, faces=()) -> bpy.types.Object:
+    """A mesh of points with vertex groups ``{bone: weights [k]}`` that the armature deforms."""
+    mesh = bpy.data.meshes.new(name)
+    mesh.from_pydata(np.asarray(points).tolist(), [], list(faces))
+    made = bpy.data.objects.new(name, mesh)
+    scene.collection.objects.link(made)
+    for bone, values in weights.items():
+        group = made.vertex_groups.new(name=bone)
+        for index, value in enumerate(values):
+            if value > 0.0:
+                group.add([index], float(value), "REPLACE")
+    made.modifiers.new("Armature", "ARMATURE").object = obj
+    bpy.context.view_layer.update()
+    return made
+
+
+def block(half=(0.1, 0.05, 0.2), center=(0.0, 0.0, 0.0)) -> np.ndarray:
+    """A grid of points [216, 3] in a box."""
+    line = np.linspace(-1.0, 1.0, 6)
+    return np.stack(np.meshgrid(line, line, line), axis=-1).reshape(-1, 3) * half + center
+
+
+def one_bone(scene, size: float = 1.0) -> bpy.types.Object:
+    return rigs.armature(scene, {"A": ((0, 0, 0), (0, 0, size), None)}, "One")
+
+
+def _only_part(obj):
+    (part,) = obj.active_ragdoll.parts
+    return part
+
+
+@pytest.mark.parametrize("kind", ("CAPSULE", "BOX", "SPHERE", "CONVEX_HULL"))
+def test_a_shape_chosen_by_hand_wins(fresh_scene, kind):
+    obj = one_bone(fresh_scene)
+    skinned(fresh_scene, obj, "Block", block(), {"A": np.ones(216)})
+    obj.pose.bones["A"].active_ragdoll.shape = kind
+    build.build(obj, fresh_scene)
+    assert _only_part(obj).body.rigid_body.collision_shape == kind
+
+
+def test_coverage_makes_bodies_larger(fresh_scene):
+    obj = one_bone(fresh_scene)
+    points = np.random.default_rng(0).normal(size=(400, 3)) * (0.05, 0.05, 0.2)
+    skinned(fresh_scene, obj, "Cloud", points, {"A": np.ones(400)})
+    volumes = []
+    for coverage in (0.5, 0.7, 0.9, 1.0):
+        obj.active_ragdoll.coverage = coverage
+        build.build(obj, fresh_scene)
+        (shape,) = _shapes(obj)
+        inside = np.mean(shape.distance(points) <= 1e-6)
+        assert coverage - 1e-9 <= inside <= coverage + 0.03
+        volumes.append(shape.volume())
+    assert volumes == sorted(volumes) and volumes[3] > 1.5 * volumes[0]
+
+
+def test_several_meshes_and_weights_that_do_not_sum_to_one(fresh_scene):
+    obj = one_bone(fresh_scene)
+    skinned(fresh_scene, obj, "Left", block((0.1, 0.05, 0.2), (-0.1, 0, 0)), {"A": np.full(216, 0.1)})
+    skinned(fresh_scene, obj, "Right", block((0.1, 0.05, 0.2), (0.1, 0, 0)), {"A": np.full(216, 1.0)})
+    obj.active_ragdoll.coverage = 1.0
+    build.build(obj, fresh_scene)
+    (shape,) = _shapes(obj)
+    assert shape.kind == "BOX"
+    assert sorted(shape.half) == pytest.approx([0.05, 0.2, 0.2], rel=1e-3)
+
+
+def test_bodies_are_fitted_in_bind_pose_with_shape_keys_and_modifiers_before_the_armature(fresh_scene):
+    """Only the left half is modelled, a shape key makes it twice as high, and the pose is far from bind pose."""
+    scene = fresh_scene
+    obj = one_bone(scene)
+    made = skinned(scene, obj, "Half", block((0.1, 0.05, 0.2), (0.1, 0, 0)), {"A": np.ones(216)})
+    made.shape_key_add(name="Basis")
+    key = made.shape_key_add(name="High")
+    for point in key.data:
+        point.co.z *= 2.0
+    key.value = 1.0
+    mirror = made.modifiers.new("Mirror", "MIRROR")
+    made.modifiers.move(len(made.modifiers) - 1, 0)
+    mirror.use_mirror_merge = False
+    obj.pose.bones["A"].rotation_quaternion = (math.cos(0.6), math.sin(0.6), 0.0, 0.0)
+    bpy.context.view_layer.update()
+    obj.active_ragdoll.coverage = 1.0
+    before = rigs.counts()
+    build.build(obj, scene)
+    (shape,) = _shapes(obj)
+    assert sorted(shape.half) == pytest.approx([0.05, 0.2, 0.4], rel=1e-3)
+    assert shape.center == pytest.approx((0.0, 0.0, 0.0), abs=1e-4)
+    from active_ragdoll.core.blender import remove
+
+    remove.remove(obj)
+    assert rigs.counts()["meshes"] == before["meshes"] and rigs.counts()["scenes"] == before["scenes"]
+
+
+def test_merged_bones_give_their_vertices_to_the_body_that_carries_them(fresh_scene):
+    """A hand and fingers too small for bodies of their own: one body around all of them."""
+    scene = fresh_scene
+    bones = {"Arm": ((0, 0, 0), (0, 0, 1), None), "Hand": ((0, 0, 1), (0, 0, 1.2), "Arm")}
+    bones |= {"Finger": ((0, 0, 1.2), (0, 0, 1.241), "Hand")}
+    obj = rigs.armature(scene, bones)
+    blocks = [block((0.05, 0.05, 0.5), (0, 0, 0.5)), block((0.05, 0.02, 0.1), (0, 0, 1.1))]
+    blocks.append(block((0.03, 0.02, 0.05), (0, 0, 1.25)))
+    weights = {name: np.repeat([float(i == k) for k in range(3)], 216) for i, name in enumerate(bones)}
+    skinned(scene, obj, "Mesh", np.concatenate(blocks), weights)
+    obj.active_ragdoll.coverage = 1.0
+    build.build(obj, scene)
+    parts = {part.bone: shape for part, shape in zip(obj.active_ragdoll.parts, _shapes(obj), strict=True)}
+    assert set(parts) == {"Arm", "Hand"}
+    assert parts["Hand"].distance(np.concatenate(blocks[1:])).max() < 1e-4
+
+
+def test_without_a_mesh_joints_serve(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    build.build(obj, fresh_scene)
+    assert {shape.kind for shape in _shapes(obj)} <= {"CAPSULE", "BOX", "SPHERE"}
+
+
+# ---- margins --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ("BOX", "CONVEX_HULL"))
+@pytest.mark.parametrize("size", (0.18, 1.8, 18.0))
+def test_a_resting_body_touches_the_floor(fresh_scene, kind, size):
+    """Limp and lying: the gap below the lowest corner is under a thousandth of the size at every size."""
+    scene = fresh_scene
+    scene.render.fps = rigs.FPS
+    rigs.set_range(scene, 1, 90)
+    obj = one_bone(scene, size)
+    cloud = np.random.default_rng(0).uniform(-1.0, 1.0, size=(400, 3)) * (0.2, 0.06, 0.5) * size + (0, 0, size / 2)
+    skinned(scene, obj, "Cloud", cloud, {"A": np.ones(400)})
+    obj.pose.bones["A"].active_ragdoll.shape = kind
+    obj.rotation_euler = (math.pi / 2.0, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    rigs.ensure_world(scene)
+    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+    build.build(obj, scene)
+    points = np.concatenate([_points(_only_part(obj)), np.ones((len(_points(_only_part(obj))), 1))], axis=1)
+
+    def lowest(matrix):
+        return float((points @ matrix.T)[:, 2].min())
+
+    floor = lowest(np.array(_only_part(obj).bind).reshape(4, 4)) - 0.02 * size
+    rigs.box(scene, "Floor", (20 * size, 20 * size, size), (0, 0, floor - 0.5 * size), passive=True)
+    gaps = rigs.play(scene, 1, 90, lambda: lowest(rigs.bodies(obj)[0]) - floor)
+    assert abs(gaps[-1]) <= 1e-3 * size
+    assert np.ptp(gaps[-20:]) <= 1e-3 * size, "it rests"

@@ -1,0 +1,149 @@
+"""Skeletons for the tests of recognition: the bone lists of `conventions` on a human's joints, and a dog."""
+
+from dataclasses import dataclass
+
+import conventions
+import numpy as np
+
+from core.anatomy.recognise import recognise
+from core.anatomy.roles import CENTER, LEFT, RIGHT
+
+UP = np.array((0.0, 0.0, 1.0))
+
+# Where the joints of a human of 1.75 m are in T-pose, facing -Y [m]: place of the first bone of a role on the left,
+# and the step to the next one in its chain.
+_PLACES = {
+    "PELVIS": ((0, 0, 1.0), (0, 0, 0.02)),
+    "SPINE": ((0, 0, 1.08), (0, 0, 0.06)),
+    "CHEST": ((0, 0, 1.36), (0, 0, 0.05)),
+    "NECK": ((0, 0, 1.48), (0, 0, 0.04)),
+    "HEAD": ((0, 0, 1.6), (0, 0, 0)),
+    "CLAVICLE": ((0.03, 0, 1.45), (0, 0, 0)),
+    "UPPER_ARM": ((0.18, 0, 1.45), (0, 0, 0)),
+    "FOREARM": ((0.46, 0.01, 1.45), (0, 0, 0)),
+    "HAND": ((0.72, 0, 1.45), (0.03, 0, 0)),
+    "THUMB": ((0.75, -0.03, 1.44), (0.03, -0.01, 0)),
+    "FINGER": ((0.81, 0, 1.45), (0.03, 0, 0)),
+    "THIGH": ((0.1, 0, 0.95), (0, 0, 0)),
+    "SHANK": ((0.1, -0.01, 0.52), (0, 0, 0)),
+    "FOOT": ((0.1, 0.01, 0.08), (0, 0, 0)),
+    "TOE": ((0.1, -0.12, 0.02), (0, -0.03, 0)),
+    "EYE": ((0.03, -0.09, 1.68), (0, 0, 0)),
+    "JAW": ((0, -0.02, 1.62), (0, 0, 0)),
+}
+_CENTRAL = ("PELVIS", "SPINE", "CHEST", "NECK", "HEAD", "JAW")
+BODY = (*_CENTRAL[:5], "CLAVICLE", "UPPER_ARM", "FOREARM", "HAND", "THIGH", "SHANK", "FOOT")
+
+
+@dataclass
+class Rig:
+    """Bones and what they are."""
+
+    names: list
+    parents: list
+    heads: np.ndarray
+    tails: np.ndarray
+    roles: list
+    sides: list
+
+    def recognise(self, **changes):
+        arguments = {"names": self.names, "parents": self.parents, "heads": self.heads, "tails": self.tails, **changes}
+        return recognise(**arguments)
+
+
+def rig_of(convention: str) -> Rig:
+    """A convention's bones on both sides, standing where a human's joints are."""
+    pairs, text = conventions.ALL[convention]
+    lines = [(len(line) - len(line.lstrip()), *line.strip().split(" | ")) for line in text.strip("\n").split("\n")]
+    both, sides, i = [], [], 0
+    while i < len(lines):
+        depth, name, _role = lines[i]
+        end = next((j for j in range(i + 1, len(lines)) if lines[j][0] <= depth), len(lines))
+        if _turned(name, pairs) == name:
+            both, sides, i = [*both, lines[i]], [*sides, CENTER], i + 1
+            continue
+        both += lines[i:end] + [(d, _turned(n, pairs), r) for d, n, r in lines[i:end]]
+        sides += [LEFT] * (end - i) + [RIGHT] * (end - i)
+        i = end
+    names = [name for _depth, name, _role in both]
+    found = [role for _depth, _name, role in both]
+    parents, stack = [], []
+    for depth, _name, _role in both:
+        while stack and both[stack[-1]][0] >= depth:
+            stack.pop()
+        parents.append(stack[-1] if stack else -1)
+        stack.append(len(parents) - 1)
+    heads = np.zeros((len(names), 3))
+    for i, role in enumerate(found):
+        if role in _PLACES:
+            first, step = (np.array(v, dtype=float) for v in _PLACES[role])
+            heads[i] = first + step * place_in_chain(found, parents, i) + _spread(role, names[i])
+            heads[i, 0] *= {LEFT: 1.0, RIGHT: -1.0, CENTER: 0.0}[sides[i]]
+        elif parents[i] >= 0:
+            heads[i] = heads[parents[i]] + np.array((0.0, 0.03, 0.0 if role == "HELPER" else 0.01))
+    for i, role in enumerate(found):
+        if role == "TWIST":  # inside the bone it belongs to
+            limb = next(j for j in ancestors(parents, i) if found[j] in BODY)
+            following = next(j for j in range(len(names)) if found[j] == _NEXT[found[limb]] and sides[j] == sides[i])
+            heads[i] = 0.5 * (heads[limb] + heads[following])
+    tails = heads + np.array((0.0, 0.0, 0.05))
+    for i, parent in enumerate(parents):
+        if parent >= 0 and found[i] in BODY:
+            tails[parent] = heads[i]
+    for i in range(len(names)):
+        if np.allclose(tails[i], heads[i]):
+            tails[i] = heads[i] + (0.0, 0.0, 0.02)
+    return Rig(names, parents, heads, tails, found, sides)
+
+
+_NEXT = {"UPPER_ARM": "FOREARM", "FOREARM": "HAND", "THIGH": "SHANK", "SHANK": "FOOT"}
+
+
+def _turned(name: str, pairs: tuple) -> str:
+    for left, right in pairs:
+        name = name.replace(left, right)
+    return name
+
+
+def ancestors(parents, i):
+    while parents[i] >= 0:
+        i = parents[i]
+        yield i
+
+
+def place_in_chain(found, parents, i) -> int:
+    return sum(found[j] == found[i] for j in ancestors(parents, i))
+
+
+def _spread(role: str, name: str) -> np.ndarray:
+    places = {"ndex": -0.03, "inger1": -0.03, "inky": 0.03, "ittle": 0.03, "inger4": 0.03, "小": 0.03, "e5": 0.03}
+    aside = next((y for word, y in places.items() if word in name), 0.0)
+    return np.array((0.0, aside, 0.0) if role == "FINGER" else (aside, 0.0, 0.0) if role == "TOE" else (0.0, 0.0, 0.0))
+
+
+def dog():
+    """A dog of plain bones facing -Y: name, parent, head, role, side."""
+    table = [("hips", None, (0, 0.4, 0.5), "PELVIS", CENTER)]
+    table += [("spine1", "hips", (0, 0.2, 0.52), "SPINE", CENTER), ("spine2", "spine1", (0, 0, 0.52), "CHEST", CENTER)]
+    table += [("neck", "spine2", (0, -0.25, 0.55), "NECK", CENTER), ("head", "neck", (0, -0.4, 0.7), "HEAD", CENTER)]
+    for i in range(4):
+        parent = f"tail{i}" if i else "hips"
+        table.append((f"tail{i + 1}", parent, (0, 0.5 + 0.1 * i, 0.5 - 0.03 * i), "TAIL", CENTER))
+    for letter, x, side in (("L", 0.1, LEFT), ("R", -0.1, RIGHT)):
+        hind = (("thigh", (x, 0.38, 0.47)), ("shin", (x, 0.3, 0.3)), ("foot", (x, 0.45, 0.17)), ("toe", (x, 0.4, 0.02)))
+        fore = (("shoulder", (x / 2, -0.1, 0.55)), ("front_thigh", (x, -0.2, 0.42)), ("front_shin", (x, -0.12, 0.27)))
+        fore += (("front_foot", (x, -0.14, 0.08)), ("front_toe", (x, -0.17, 0.02)))
+        kinds = ("THIGH", "SHANK", "FOOT", "TOE"), ("CLAVICLE", "UPPER_ARM", "FOREARM", "HAND", "FINGER")
+        for start, chain, found in zip(("hips", "spine2"), (hind, fore), kinds, strict=True):
+            parent = start
+            for (name, head), role in zip(chain, found, strict=True):
+                table.append((f"{name}.{letter}", parent, head, role, side))
+                parent = f"{name}.{letter}"
+    own = [row[0] for row in table]
+    parents = [own.index(row[1]) if row[1] else -1 for row in table]
+    heads = np.array([row[2] for row in table], dtype=float)
+    tails = heads + np.array((0.0, -0.03, 0.0))
+    for i, parent in enumerate(parents):
+        if parent >= 0:
+            tails[parent] = heads[i]
+    return Rig(own, parents, heads, tails, [row[3] for row in table], [row[4] for row in table])

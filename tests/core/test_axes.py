@@ -1,0 +1,222 @@
+"""Joint frames: where limbs go at their limits, whatever the place, size and side."""
+
+import numpy as np
+import pytest
+from anatomies import dog, human
+
+from core import quaternion
+from core.anatomy import axes, limits, roles
+
+AHEAD, UP, LEFT = np.array((0.0, -1.0, 0.0)), np.array((0.0, 0.0, 1.0)), np.array((1.0, 0.0, 0.0))
+
+
+def _limits(character, vertices=None):
+    found = limits.joint_limits(
+        character.anatomy,
+        character.parents,
+        character.heads,
+        character.tails,
+        character.bones,
+        character.parents,
+        vertices,
+    )
+    return dict(zip(character.names, found, strict=True))
+
+
+def _turned(joint, axis: int, angle: float) -> np.ndarray:
+    """The world rotation [4] of a turn about an axis of a joint's frame."""
+    return quaternion.from_axis_angle(joint.rotation[:, axis], angle)
+
+
+def _end_moves(character, found, name: str, end: str, axis: int, angle: float) -> np.ndarray:
+    """By what a turn of a bone about its joint moves the head of another bone [3]."""
+    lever = character.heads[character.row(end)] - character.heads[character.row(name)]
+    return quaternion.rotate(_turned(found[name], axis, angle), lever) - lever
+
+
+POSES = {"T": (0, 0, 0), "A": (45, 0, 0), "hanging": (85, 0, 0), "bent": (45, 30, 20), "much": (20, 80, 60)}
+
+
+@pytest.mark.parametrize("pose", [pose for pose in POSES if POSES[pose][2] <= 20])
+def test_axes_of_a_human(pose):
+    character = human(*POSES[pose])
+    found = axes.character_axes(character.anatomy, character.heads, character.tails)
+    assert found.left == pytest.approx(LEFT, abs=1e-9)
+    assert found.up == pytest.approx(UP, abs=0.2) and found.forward == pytest.approx(AHEAD, abs=0.2)
+    assert not found.swapped
+
+
+def test_axes_of_a_dog():
+    character = dog()
+    found = axes.character_axes(character.anatomy, character.heads, character.tails)
+    assert found.left == pytest.approx(LEFT, abs=1e-9) and found.forward @ AHEAD > 0.95
+
+
+@pytest.mark.parametrize("pose", POSES)
+@pytest.mark.parametrize("side", "LR")
+def test_knees_bend_back_and_elbows_forward(pose, side):
+    character = human(*POSES[pose])
+    found = _limits(character)
+    for part in (0.1, 0.5):
+        knee, elbow = found[f"shin.{side}"], found[f"forearm.{side}"]
+        back = _end_moves(character, found, f"shin.{side}", f"foot.{side}", 0, part * knee.limit_max[0])
+        assert back @ -AHEAD > 0.0 and abs(back @ LEFT) < 0.1 * np.linalg.norm(back)
+        ahead = _end_moves(character, found, f"forearm.{side}", f"hand.{side}", 0, part * elbow.limit_max[0])
+        upper = _unit(
+            character.heads[character.row(f"forearm.{side}")] - character.heads[character.row(f"upper_arm.{side}")]
+        )
+        hand = character.heads[character.row(f"hand.{side}")] - character.heads[character.row(f"forearm.{side}")]
+        if POSES[pose][1] == 0:
+            assert ahead @ AHEAD > 0.0
+        else:  # farther along the bend that the pose shows
+            assert _angle(upper, hand + ahead) > _angle(upper, hand)
+
+
+@pytest.mark.parametrize("side, outward", (("L", LEFT), ("R", -LEFT)))
+def test_the_signs_of_every_human_joint(side, outward):
+    character = human(arms=45.0)
+    found = _limits(character)
+
+    def at(name, end, axis, which):
+        value = getattr(found[name], which)[axis]
+        return _end_moves(character, found, name, end, axis, 0.3 * np.sign(value)), abs(np.degrees(value))
+
+    sides = ("limit_max", "limit_min") if side == "L" else ("limit_min", "limit_max")
+    thigh, shin, arm, hand = (f"{name}.{side}" for name in ("thigh", "shin", "upper_arm", "forearm"))
+    moved, most = at(thigh, shin, 0, "limit_max")
+    assert moved @ AHEAD > 0.0 and most == pytest.approx(120.0, abs=1.0)
+    moved, most = at(thigh, shin, 0, "limit_min")
+    assert moved @ AHEAD < 0.0 and most == pytest.approx(30.0, abs=1.0)
+    moved, most = at(thigh, shin, 2, sides[0])
+    assert moved @ outward > 0.0 and most == pytest.approx(45.0, abs=1.0)
+    moved, most = at(thigh, shin, 2, sides[1])
+    assert moved @ outward < 0.0 and most == pytest.approx(25.0, abs=1.0)
+    moved, _most = at(arm, hand, 2, sides[0])
+    assert moved @ UP > 0.0 and moved @ outward > 0.0
+    moved, _most = at(arm, hand, 0, "limit_max")
+    assert moved @ AHEAD > 0.0
+    moved, most = at(f"foot.{side}", f"toe.{side}", 0, "limit_max")
+    assert moved @ UP > 0.0 and most == pytest.approx(20.0, abs=1.0)
+    # Inversion (30) turns the sole inwards.
+    foot = found[f"foot.{side}"]
+    wide = 1 if foot.limit_max[1] > -foot.limit_min[1] else -1
+    sole = quaternion.rotate(_turned(foot, 1, 0.3 * wide), -UP)
+    assert sole @ outward < 0.0
+    assert sorted(np.degrees([foot.limit_max[1], -foot.limit_min[1]])) == pytest.approx([15.0, 30.0])
+    # Radial deviation (20) takes the hand to the thumb's side, which is in front.
+    own = found[f"hand.{side}"]
+    narrow = 1 if own.limit_max[2] < -own.limit_min[2] else -1
+    assert quaternion.rotate(_turned(own, 2, 0.3 * narrow), own.rotation[:, 1]) @ AHEAD > own.rotation[:, 1] @ AHEAD
+
+
+def test_head_and_spine_bow_forward_farther_than_back():
+    character = human()
+    found = _limits(character)
+    for name, end in (("spine", "chest"), ("neck", "head")):
+        moved = _end_moves(character, found, name, end, 0, 0.3)
+        assert moved @ AHEAD > 0.0
+        assert found[name].limit_max[0] > -found[name].limit_min[0]
+
+
+@pytest.mark.parametrize("side", "LR")
+def test_the_legs_of_a_dog_fold(side):
+    character = dog()
+    found = _limits(character)
+    for name, end, way in (("shin", "foot", -AHEAD), ("foot", "toe", AHEAD), ("forearm", "hand", AHEAD)):
+        moved = _end_moves(character, found, f"{name}.{side}", f"{end}.{side}", 0, 0.3)
+        assert moved @ way > 0.0, name
+
+
+@pytest.mark.parametrize("character", (human(45, 20, 10), dog()), ids=("human", "dog"))
+def test_sides_are_mirror_images(character):
+    found = _limits(character)
+    mirror = np.diag([-1.0, 1.0, 1.0])
+    for name, left in found.items():
+        if not name.endswith(".L"):
+            continue
+        right = found[name.replace(".L", ".R")]
+        assert right.joint == left.joint
+        # A mirrored turn goes about the mirrored axis, the other way round.
+        assert right.rotation[:, 0] == pytest.approx(-mirror @ left.rotation[:, 0], abs=1e-6)
+        assert right.rotation[:, 1] == pytest.approx(mirror @ left.rotation[:, 1], abs=1e-6)
+        assert (right.limit_min[0], right.limit_max[0]) == pytest.approx(
+            (left.limit_min[0], left.limit_max[0]), abs=1e-6
+        )
+        for axis in (1, 2):
+            assert right.limit_min[axis] == pytest.approx(-left.limit_max[axis], abs=1e-6)
+            assert right.limit_max[axis] == pytest.approx(-left.limit_min[axis], abs=1e-6)
+
+
+TURN = quaternion.from_axis_angle((1.0, 2.0, -0.5), 2.1)
+
+
+@pytest.mark.parametrize("character", (human(45, 20, 10), dog()), ids=("human", "dog"))
+@pytest.mark.parametrize("scale, offset", ((1.0, (0, 0, 0)), (0.01, (3, -2, 1)), (100.0, (30, 0, -9))))
+def test_moving_turning_scaling_changes_nothing_but_the_frame(character, scale, offset):
+    before, after = _limits(character), _limits(character.moved(TURN, scale, offset))
+    for name, one in before.items():
+        if one is None:
+            continue
+        assert after[name].rotation == pytest.approx(quaternion.to_matrix(TURN) @ one.rotation, abs=1e-6), name
+        assert after[name].limit_min == pytest.approx(one.limit_min, abs=1e-6)
+        assert after[name].limit_max == pytest.approx(one.limit_max, abs=1e-6)
+
+
+def test_frames_are_rotations_with_y_along_the_limb():
+    character = human(30, 40, 20)
+    directions = axes.limb_directions(character.anatomy, character.parents, character.heads, character.tails)
+    for name, one in _limits(character).items():
+        if one is None:
+            continue
+        assert one.rotation.T @ one.rotation == pytest.approx(np.eye(3), abs=1e-9)
+        assert np.linalg.det(one.rotation) == pytest.approx(1.0)
+        if not name.startswith("foot"):
+            assert one.rotation[:, 1] @ directions[character.row(name)] > 0.999
+
+
+def test_sides_named_as_the_viewer_sees_them_change_no_joint():
+    """The same character with left and right exchanged in its names: feet say where the front is."""
+    character = human(45, 20, 10)
+    other = {roles.LEFT: roles.RIGHT, roles.RIGHT: roles.LEFT, roles.CENTER: roles.CENTER}
+    anatomy = character.anatomy
+    swapped = roles.Anatomy(
+        anatomy.roles, tuple(other[s] for s in anatomy.sides), anatomy.order, anatomy.kind, anatomy.certainty
+    )
+    before = _limits(character)
+    character.anatomy = swapped
+    for name, one in _limits(character).items():
+        if one is not None:
+            assert one.rotation == pytest.approx(before[name].rotation, abs=1e-9), name
+            assert one.limit_max == pytest.approx(before[name].limit_max, abs=1e-9), name
+
+
+def test_the_mesh_tells_the_front_where_feet_have_no_toes():
+    """Feet drawn straight down with a mesh that points ahead; turned round, knees bend the other way."""
+    character = human(toes=False)
+    feet = [character.row(f"foot.{side}") for side in "LR"]
+    character.tails[feet] = character.heads[feet] - (0.0, 0.0, 0.05)
+    for sign in (1.0, -1.0):
+        vertices = [None] * len(character.names)
+        for foot in feet:
+            grid = np.stack(np.meshgrid([-0.03, 0.03], [0.05, 0.0, -0.08, -0.16], [-0.08, 0.0]), axis=-1).reshape(-1, 3)
+            vertices[foot] = character.heads[foot] + grid * (1.0, sign, 1.0)
+        found = _limits(character, vertices)
+        moved = _end_moves(character, found, "shin.L", "foot.L", 0, 0.4)
+        assert sign * (moved @ -AHEAD) > 0.0
+
+
+def test_without_sides_nothing_is_claimed():
+    character = human()
+    anatomy = character.anatomy
+    character.anatomy = roles.Anatomy(
+        anatomy.roles, (roles.CENTER,) * len(anatomy.sides), anatomy.order, anatomy.kind, anatomy.certainty
+    )
+    assert not any(_limits(character).values())
+
+
+def _unit(vector):
+    return vector / np.linalg.norm(vector)
+
+
+def _angle(a, b) -> float:
+    return float(np.arccos(np.clip(_unit(a) @ _unit(b), -1.0, 1.0)))

@@ -1,0 +1,112 @@
+"""Limits as joints hold them: excess in the joint's own angles, widening, and plans that stay inside."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core import quaternion
+from core.ragdoll import fitting, holding, joints
+
+SIDE = st.floats(0.1, 1.4)
+LIMITS = st.tuples(SIDE, st.floats(0.05, 1.5), SIDE, SIDE, st.floats(0.05, 1.5), SIDE)
+X, Y, Z = np.eye(3)
+
+
+def _bounds(values):
+    return -np.array(values[:3]), np.array(values[3:])
+
+
+def _joint(x: float, twist: float, z: float, x_first: bool):
+    """A rotation from its joint angles, by multiplying its three turns."""
+    first, second = quaternion.from_axis_angle(X, x), quaternion.from_axis_angle(Z, z)
+    swing = quaternion.multiply(first, second) if x_first else quaternion.multiply(second, first)
+    return quaternion.multiply(swing, quaternion.from_axis_angle(Y, twist))
+
+
+@given(LIMITS, st.floats(-1.3, 1.3), st.floats(-3.0, 3.0), st.floats(-1.3, 1.3))
+def test_joint_angles_are_those_that_make_the_rotation(limits, x, twist, z):
+    low, high = _bounds(limits)
+    x_first = max(-low[0], high[0]) >= max(-low[2], high[2])
+    q = _joint(x, twist, z, x_first)
+    found = [float(v[0]) for v in holding.joint_angles(low, high, q[None])]
+    assert found == pytest.approx([x, twist, z], abs=1e-6)
+
+
+@given(LIMITS, st.integers(0, 2), st.floats(-1.5, 1.5))
+def test_about_one_axis_excess_is_the_plain_distance_to_the_range(limits, axis, angle):
+    low, high = _bounds(limits)
+    q = quaternion.from_axis_angle(np.eye(3)[axis], angle)
+    expected = max(angle - high[axis], low[axis] - angle, 0.0)
+    assert holding.excess("CONE", low, high, q) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_round_cone_is_exceeded_by_the_rest_of_the_swing():
+    low, high = np.array((-0.5, -2.5, -0.5)), np.array((0.5, 2.5, 0.5))
+    for direction in np.linspace(0.0, 2.0 * np.pi, 9):
+        x, z = 0.8 * np.cos(direction), 0.8 * np.sin(direction)
+        found = holding.excess("CONE", low, high, _joint(x, 0.0, z, True))
+        assert found == pytest.approx(0.3, abs=1e-6)
+
+
+def test_a_flat_cone_is_measured_to_its_near_side():
+    """Half axes 2 and 0.1: a point 0.05 beyond the flat side is 0.05 out, however far its own direction leads."""
+    low, high = np.array((-2.0, -1.0, -0.1)), np.array((2.0, 1.0, 0.1))
+    edge = 0.1 * np.sqrt(1.0 - (1.0 / 2.0) ** 2)
+    (found,) = holding.excess("CONE", low, high, _joint(1.0, 0.0, edge + 0.05, True))
+    assert 0.049 < found <= 0.05
+
+
+@given(
+    LIMITS,
+    st.lists(st.tuples(st.floats(-1.4, 1.4), st.floats(-1.5, 1.5), st.floats(-1.4, 1.4)), min_size=1, max_size=6),
+)
+def test_widened_limits_contain_what_was_seen_and_are_never_narrower(limits, seen):
+    low, high = _bounds(limits)
+    q = np.array([_joint(*angles, True) for angles in seen])
+    wide_low, wide_high = holding.widened("CONE", low, high, q, 0.02)
+    assert (wide_low <= low + 1e-9).all() and (wide_high >= high - 1e-9).all()
+    assert holding.excess("CONE", wide_low, wide_high, q).max() < 1e-6
+    if holding.excess("CONE", low, high, q).max() == 0.0:
+        swing_x, twist, swing_z = joints.swing_twist_angles(q)
+        inside = joints.limit_excess("CONE", low, high, q).max() == 0.0
+        assert not inside or (np.allclose(wide_low, low) and np.allclose(wide_high, high)), (swing_x, twist, swing_z)
+
+
+PLANNED = {
+    "hip": ((-30, -40, -25), (120, 40, 45)),
+    "shoulder": ((-45, -80, -90), (85, 80, 135)),
+    "knee with play": ((-8, -8, -8), (140, 8, 8)),
+    "spine": ((-15, -15, -17), (37, 15, 17)),
+    "ankle": ((-50, -30, -10), (20, 15, 10)),
+}
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_what_a_plan_lets_through_stays_within_the_limits(name):
+    """Random walks from bind pose that the constraints' own angles allow never get noticeably beyond."""
+    low, high = (np.radians(values) for values in PLANNED[name])
+    specs = holding.plan("CONE", tuple(low), tuple(high))
+    random = np.random.default_rng(3)
+    walkers = np.tile((1.0, 0.0, 0.0, 0.0), (300, 1))
+    farthest = 0.0
+    for _step in range(400):
+        tried = quaternion.multiply(walkers, quaternion.from_rotation_vector(random.normal(0.0, 0.06, (300, 3))))
+        allowed = np.ones(300, dtype=bool)
+        for spec in specs:
+            angles = fitting.measured_angles(spec, tried)
+            for axis, limit in enumerate(spec.angular_limits):
+                if limit is not None:
+                    allowed &= (angles[:, axis] >= limit[0]) & (angles[:, axis] <= limit[1])
+        walkers = np.where(allowed[:, None], tried, walkers)
+        farthest = max(farthest, float(holding.excess("CONE", low, high, walkers).max()))
+    assert np.degrees(farthest) < 2.0
+    x, _twist, z = holding.joint_angles(low, high, walkers)
+    assert max(np.ptp(x), np.ptp(z)) > 0.6 * max((high - low)[[0, 2]]), "the walk went somewhere"
+
+
+def test_other_joints_are_planned_and_measured_as_before():
+    low, high = np.array((0.0, 0.0, 0.0)), np.array((1.0, 0.0, 0.0))
+    assert holding.plan("HINGE", low, high) == joints.plan_constraints("HINGE", low, high)
+    q = quaternion.from_axis_angle(X, 1.5)
+    assert holding.excess("HINGE", low, high, q) == pytest.approx(0.5)

@@ -1,0 +1,155 @@
+"""Masses: totals, the tables' shares, what missing bones do, Jolt's ratios."""
+
+import numpy as np
+import pytest
+from anatomies import human
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.anatomy import masses, roles
+
+POSITIVE = st.floats(1e-3, 1e3)
+
+
+def _shares(character, table, bones=None, volumes=None):
+    bones = character.bones if bones is None else np.array([character.row(name) for name in bones])
+    volumes = np.ones(len(bones)) if volumes is None else volumes
+    found = masses.human_shares(table, character.anatomy, character.parents, bones, volumes)
+    return dict(zip([character.names[i] for i in bones], found, strict=True))
+
+
+@pytest.mark.parametrize("table", masses.TABLES)
+def test_a_table_covers_a_whole_human(table):
+    percent = masses.TABLES[table]
+    limbs = sum(value for name, value in percent.items() if name not in ("HEAD", "TRUNK"))
+    assert percent["HEAD"] + percent["TRUNK"] + 2.0 * limbs == pytest.approx(100.0, abs=0.15)
+
+
+@pytest.mark.parametrize("table", masses.TABLES)
+def test_bodies_have_their_segments_share_and_sides_are_alike(table):
+    percent = masses.TABLES[table]
+    whole = sum(percent.values()) + sum(v for k, v in percent.items() if k not in ("HEAD", "TRUNK"))
+    shares = _shares(human(), table)
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert shares["forearm.L"] == pytest.approx(percent["FOREARM"] / whole)
+    assert shares["thigh.R"] == pytest.approx(percent["THIGH"] / whole)
+    assert shares["foot.L"] + shares["toe.L"] == pytest.approx(percent["FOOT"] / whole)
+    assert shares["neck"] + shares["head"] == pytest.approx(percent["HEAD"] / whole)
+    trunk = sum(shares[name] for name in ("hips", "spine", "chest", "clavicle.L", "clavicle.R"))
+    assert trunk == pytest.approx(percent["TRUNK"] / whole)
+    for name, share in shares.items():
+        assert share == pytest.approx(shares[name.replace(".L", ".R")])
+
+
+def test_the_trunk_is_shared_by_volume():
+    character = human()
+    volumes = np.ones(len(character.names))
+    volumes[character.row("chest")] = 3.0
+    shares = _shares(character, "WINTER", volumes=volumes)
+    assert shares["chest"] == pytest.approx(3.0 * shares["spine"])
+    assert shares["forearm.L"] == pytest.approx(_shares(character, "WINTER")["forearm.L"])
+
+
+def test_what_has_no_body_of_its_own_weighs_where_it_is_carried():
+    character = human()
+    main = [n for n in character.names if not n.startswith(("hand", "foot", "toe", "clavicle", "neck"))]
+    whole, merged = _shares(character, "WINTER"), _shares(character, "WINTER", main)
+    assert sum(merged.values()) == pytest.approx(1.0)
+    assert merged["forearm.L"] == pytest.approx(whole["forearm.L"] + whole["hand.L"])
+    assert merged["shin.R"] == pytest.approx(whole["shin.R"] + whole["foot.R"] + whole["toe.R"])
+    assert merged["head"] == pytest.approx(whole["head"] + whole["neck"])
+
+
+def test_bones_that_the_rig_does_not_have_weigh_at_the_next_segment():
+    character = human()
+    cut = [i for i, name in enumerate(character.names) if not name.startswith(("foot", "toe", "hand"))]
+    row = {bone: i for i, bone in enumerate(cut)}
+    anatomy = roles.Anatomy(
+        tuple(character.anatomy.roles[i] for i in cut),
+        tuple(character.anatomy.sides[i] for i in cut),
+        character.anatomy.order[cut],
+        roles.HUMAN,
+        np.ones(len(cut)),
+    )
+    parents = np.array([row.get(character.parents[i], -1) for i in cut])
+    found = masses.human_shares("WINTER", anatomy, parents, np.arange(len(cut)), np.ones(len(cut)))
+    whole = _shares(character, "WINTER")
+    assert found.sum() == pytest.approx(1.0)
+    assert found[cut.index(character.row("shin.L"))] == pytest.approx(
+        sum(whole[n] for n in ("shin.L", "foot.L", "toe.L"))
+    )
+    assert found[cut.index(character.row("forearm.R"))] == pytest.approx(whole["forearm.R"] + whole["hand.R"])
+
+
+@given(st.lists(st.floats(0.0, 10.0), min_size=19, max_size=19))
+def test_shares_sum_to_one_whatever_the_volumes(volumes):
+    character = human()
+    volumes = np.resize(np.array(volumes), len(character.names))
+    for table in masses.TABLES:
+        found = masses.human_shares(table, character.anatomy, character.parents, character.bones, volumes)
+        assert found.sum() == pytest.approx(1.0) and (found >= 0.0).all()
+
+
+def test_bad_input_is_refused_by_name():
+    character = human()
+    with pytest.raises(ValueError, match="NOBODY"):
+        _shares(character, "NOBODY")
+    with pytest.raises(ValueError, match="volumes"):
+        _shares(character, "WINTER", volumes=np.full(len(character.names), -1.0))
+
+
+def test_a_humans_mass_goes_with_the_cube_of_its_height_between_the_bounds():
+    assert masses.human_mass(1.8) == pytest.approx(70.0)
+    assert masses.human_mass(0.9) == pytest.approx(70.0 / 8.0)
+    assert masses.human_mass(180.0) == masses.human_mass(masses.GIANT)
+    assert masses.human_mass(0.018) == masses.human_mass(masses.DWARF)
+
+
+@given(st.lists(POSITIVE, min_size=1, max_size=12))
+def test_the_floor_keeps_the_total_and_the_order(values):
+    values = np.array(values)
+    found = masses.with_floor(values, 0.05)
+    assert found.sum() == pytest.approx(values.sum())
+    assert found.min() >= 0.05 * values.sum() * (1.0 - 1e-9)
+    assert (np.diff(found[np.argsort(values)]) >= -1e-9 * values.sum()).all()
+
+
+@st.composite
+def trees(draw):
+    """Masses [m] and parents [m] of a forest, in shuffled order."""
+    values = draw(st.lists(POSITIVE, min_size=1, max_size=12))
+    parents = [draw(st.integers(-1, i - 1)) for i in range(len(values))]
+    order = draw(st.permutations(range(len(values))))
+    place = {old: new for new, old in enumerate(order)}
+    shuffled = [place[parents[old]] if parents[old] >= 0 else -1 for old in order]
+    return np.array(values), np.array(shuffled)
+
+
+@given(trees())
+def test_stabilised_ratios_lie_in_the_range_and_the_total_is_kept(tree):
+    values, parents = tree
+    found = masses.stabilised(values, parents)
+    assert found.sum() == pytest.approx(values.sum())
+    for i, parent in enumerate(parents):
+        if parent >= 0:
+            assert 0.8 - 1e-9 <= found[i] / found[parent] <= 1.2 + 1e-9
+    assert masses.stabilised(found, parents) == pytest.approx(found), "nothing is left to do"
+
+
+@given(trees(), st.floats(0.01, 100.0))
+def test_stabilising_scales_with_the_masses(tree, factor):
+    values, parents = tree
+    assert masses.stabilised(values * factor, parents) == pytest.approx(masses.stabilised(values, parents) * factor)
+
+
+def test_a_chain_stabilises_as_jolt_does_it():
+    """Root 10 kg, child 1 kg, its child 100 kg: 10, 8, 9.6, scaled to 111 kg."""
+    found = masses.stabilised([10.0, 1.0, 100.0], [-1, 0, 1])
+    assert found == pytest.approx(np.array([10.0, 8.0, 9.6]) * 111.0 / 27.6)
+
+
+def test_stabilising_refuses_nonsense():
+    with pytest.raises(ValueError, match="positive"):
+        masses.stabilised([1.0, 0.0], [-1, 0])
+    with pytest.raises(ValueError, match="order"):
+        masses.stabilised([1.0], [-1], 1.2, 0.8)

@@ -1,0 +1,404 @@
+"""Profiles: exact round trips, every fault named with its place, mirroring, and which bone gets what."""
+
+import json
+import math
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core import profile, profile_match, profile_mirror, profile_schema, quaternion
+from core.anatomy import roles
+from core.errors import RagdollError
+from core.profile import Entry, Profile
+from core.profile_schema import Field, Schema
+
+PI32 = float(np.float32(math.pi))
+SCHEMA = Schema(
+    object={"rotation_weight": Field("FLOAT", low=0.0, high=1.0), "steps": Field("INT", low=1)},
+    bone={
+        "simulate": Field("BOOL"),
+        "shape": Field("ENUM", choices=("AUTO", "BOX")),
+        "mass": Field("FLOAT", low=0.0, high=1e7),
+        "max_force": Field("FLOAT", low=0.0),
+        "limit_min": Field("FLOAT", 3, -PI32, PI32),
+        "limit_max": Field("FLOAT", 3, -PI32, PI32),
+        "joint_rotation": Field("FLOAT", 4),
+        "body_points": Field("POINTS", 4),
+    },
+)
+
+
+def text(bones=(), **changes) -> str:
+    data = {"format": profile.FORMAT, "version": 1, "units": profile.UNITS, "object": {}, "bones": list(bones)}
+    data.update(changes)
+    return json.dumps(data)
+
+
+def anatomy(*bones, kind=roles.HUMAN) -> roles.Anatomy:
+    """An anatomy of (role, side, order) each."""
+    found, sides, order = zip(*bones, strict=True)
+    return roles.Anatomy(found, sides, np.array(order), kind, np.ones(len(bones)))
+
+
+# ---- numbers --------------------------------------------------------------------------------------------------------
+
+SINGLES = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+@given(SINGLES)
+def test_shortest_number_is_the_same_bits(value):
+    read = json.loads(json.dumps(profile_schema.shortest(value)))
+    assert struct.pack("f", read) == struct.pack("f", value)
+
+
+def test_shortest_number_is_short():
+    assert profile_schema.shortest(float(np.float32(0.1))) == 0.1
+    with pytest.raises(ValueError, match="nan"):
+        profile_schema.shortest(math.nan)
+
+
+# ---- round trip -----------------------------------------------------------------------------------------------------
+
+ANGLES = st.floats(-PI32, PI32, width=32).map(profile_schema.shortest)
+
+
+@st.composite
+def settings(draw):
+    low, high = draw(st.lists(ANGLES, min_size=3, max_size=3)), draw(st.lists(ANGLES, min_size=3, max_size=3))
+    turn = draw(st.lists(st.floats(0.25, 1.0, width=32), min_size=4, max_size=4))
+    return {
+        "simulate": draw(st.booleans()),
+        "shape": draw(st.sampled_from(("AUTO", "BOX"))),
+        "mass": draw(st.floats(0.0, 1e6, width=32)),
+        "limit_min": [min(a, b) for a, b in zip(low, high, strict=True)],
+        "limit_max": [max(a, b) for a, b in zip(low, high, strict=True)],
+        "joint_rotation": turn,
+    }
+
+
+TURNS = st.none() | st.just((1.0, 0.0, 0.0, 0.0)) | st.just((0.5, 0.5, 0.5, 0.5))
+
+
+@st.composite
+def entries(draw, turns=TURNS):
+    names = draw(st.lists(st.text(min_size=1, max_size=6), unique=True, max_size=5))
+    result = []
+    for name in names:
+        role, side = draw(st.sampled_from(roles.ROLES)), draw(st.sampled_from(roles.SIDES))
+        turn = draw(turns)
+        order, rest = draw(st.integers(0, 9)), draw(st.none() | st.just((0.0, 1.0, 0.0, 0.0)))
+        result.append(Entry(draw(settings()), name, role, side, order, joint_in_anatomy=turn, rest=rest))
+    return tuple(result)
+
+
+@given(entries(), st.floats(0.0, 1.0, width=32), st.text(max_size=5))
+def test_round_trip_is_exact(bones, weight, name):
+    made = Profile({"rotation_weight": weight, "steps": 3}, bones, name, "for a test", roles.HUMAN)
+    written = profile.dump(made)
+    read = profile.parse(written, SCHEMA)
+    assert read == made
+    assert profile.dump(read) == written
+
+
+def test_general_entries_round_trip():
+    made = Profile({}, (Entry({"mass": 2.0}, role=profile.ANY, range=1.5), Entry({}, role=roles.SPINE, share=True)))
+    assert profile.parse(profile.dump(made), SCHEMA) == made
+
+
+def test_units_and_version_are_stated():
+    data = json.loads(profile.dump(Profile()))
+    assert data["version"] == 1 and data["units"]["angle"] == "rad" and data["units"]["length"] == "m"
+
+
+# ---- faults ---------------------------------------------------------------------------------------------------------
+
+GOOD = {"name": "a", "limit_min": [0, 0, 0], "limit_max": [1, 1, 1]}
+
+
+def bone(**changes):
+    return text([{"name": "b"}, {**GOOD, **changes}])
+
+
+FAULTS = [
+    (text(version=2), "version: 2 is unknown, this extension reads 1"),
+    (text(version="1"), "version: '1' is unknown"),
+    (text(version=True), "version: True is unknown"),
+    (text(version=None), "version: None is unknown"),
+    (text(format="vrm"), f"format: expected '{profile.FORMAT}', got 'vrm'"),
+    (text(units={"angle": "deg"}), "units.angle: expected 'rad', got 'deg'"),
+    (text(units={"speed": "m/s"}), "units.speed: unknown key"),
+    (text(wheels=4), "wheels: unknown key"),
+    (text(kind="FISH"), "kind: unknown value 'FISH', use one of HUMAN, QUADRUPED, CREATURE"),
+    (text(name=3), "name: expected a text, got 3"),
+    (text(object=[]), "object: expected an object in braces, got []"),
+    (text(object={"steps": 2.5}), "object.steps: expected a whole number, got 2.5"),
+    (text(object={"steps": 0}), "object.steps: 0 is not 1 or more"),
+    (text(object={"rotation_weight": 1.5}), "object.rotation_weight: 1.5 is not from 0 to 1"),
+    (text(object={"gain": 1}), "object.gain: unknown key"),
+    (text().replace('"bones": []', '"bones": {}'), "bones: expected a list, got {}"),
+    (text([3]), "bones[0]: expected an object in braces, got 3"),
+    (text([{"mass": 1}]), "bones[0]: neither name nor role says for which bone it is"),
+    (text([{"name": "a"}, {"name": "b"}, {"name": "a"}]), "bones[2].name: 'a' stands in bones[0] too"),
+    (bone(colour="red"), "bones[1].colour: unknown key"),
+    (bone(role="FIN"), "bones[1].role: unknown value 'FIN'"),
+    (bone(side="left"), "bones[1].side: unknown value 'left', use one of LEFT, RIGHT, CENTER"),
+    (bone(order=-1), "bones[1].order: -1 is not from 0 to 10000"),
+    (bone(order=1.0), "bones[1].order: expected a whole number, got 1.0"),
+    (bone(share=1), "bones[1].share: expected true or false, got 1"),
+    (bone(range=2), "bones[1].range: multiplies the rig's own limits, but limit_min states others"),
+    (bone(simulate="yes"), "bones[1].simulate: expected true or false, got 'yes'"),
+    (bone(shape="BALL"), "bones[1].shape: unknown value 'BALL', use one of AUTO, BOX"),
+    (bone(shape=7), "bones[1].shape: expected a text, got 7"),
+    (bone(mass=-1), "bones[1].mass: -1 is not from 0 to 1e+07"),
+    (bone(mass="heavy"), "bones[1].mass: expected a number, got 'heavy'"),
+    (bone(mass=True), "bones[1].mass: expected a number, got True"),
+    (bone(mass=None), "bones[1].mass: expected a number, got None"),
+    (bone(mass=math.nan), "bones[1].mass: nan is not a finite number"),
+    (bone(max_force=math.inf), "bones[1].max_force: inf is not a finite number"),
+    (bone(max_force=10**400), "is not a finite number"),
+    (bone(max_force=1e300), "bones[1].max_force: 1e+300 is not 0 or more"),
+    (bone(limit_min=[0, 1.5, 0]), "bones[1].limit_min[1]: 1.5 is above limit_max[1] = 1"),
+    (bone(limit_min=[0, "x", 0]), "bones[1].limit_min[1]: expected a number, got 'x'"),
+    (bone(limit_min=[0, 0, math.nan]), "bones[1].limit_min[2]: nan is not a finite number"),
+    (bone(limit_min=[0, 0]), "bones[1].limit_min: expected 3 values, got 2"),
+    (bone(limit_min=0), "bones[1].limit_min: expected a list of 3 values, got 0"),
+    (bone(limit_max=[0, 0, 4]), "bones[1].limit_max[2]: 4 is not from -3.14159 to 3.14159"),
+    (text([{"name": "a", "limit_max": [0, 0, 0]}]), "bones[0].limit_min: is missing where limit_max is stated"),
+    (bone(joint_rotation=[0, 0, 0, 0]), "bones[1].joint_rotation: [0.0, 0.0, 0.0, 0.0] is no rotation"),
+    (bone(joint_in_anatomy=[0, 0, 0, 0]), "bones[1].joint_in_anatomy: [0.0, 0.0, 0.0, 0.0] is no rotation"),
+    (bone(rest=[0, 0, 0, "x"]), "bones[1].rest[3]: expected a number, got 'x'"),
+    (bone(joint_in_anatomy=[1, 0]), "bones[1].joint_in_anatomy: expected 4 values, got 2"),
+    ('{"format": 1, "format": 2}', "format: stands there twice"),
+    (text([{"name": "a"}])[:-2] + ', {"name": "b", "mass": 1, "mass": 2}]}', "bones[1].mass: stands there twice"),
+    (bone(body_points=[[0, 0]]), "bones[1].body_points[0]: expected 3 values, got 2"),
+    (bone(body_points=[[0, 0, math.inf]]), "bones[1].body_points[0][2]: inf is not a finite number"),
+    (bone(body_points=[[0, 0, 0]] * 5), "bones[1].body_points: expected a list of at most 4 points"),
+    ("[]", "file: expected an object in braces, got []"),
+    ("", "line 1, column 1"),
+    ('{"format": \n nothing}', "line 2, column 2"),
+    ("[" * 100_000, "not a profile"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), FAULTS, ids=[message[:40] for _content, message in FAULTS])
+def test_a_fault_is_named_with_its_place(content, message):
+    with pytest.raises(RagdollError) as raised:
+        profile.parse(content, SCHEMA)
+    assert message in str(raised.value)
+    if not message.startswith(("is not", "line", "not a")):
+        assert str(raised.value).startswith(message)
+    assert "\n" not in str(raised.value)
+
+
+def test_what_the_faults_start_from_is_good():
+    assert len(profile.parse(bone(), SCHEMA).entries) == 2
+
+
+def test_a_bound_of_single_precision_is_in_range():
+    limits = {"limit_min": [-PI32] * 3, "limit_max": [float(str(np.float32(math.pi)))] * 3}
+    assert profile.parse(bone(**limits), SCHEMA).entries[1].settings["limit_min"] == [-PI32] * 3
+    with pytest.raises(RagdollError):
+        profile.parse(bone(limit_max=[1, 1, 3.1416]), SCHEMA)
+
+
+# ---- mirroring ------------------------------------------------------------------------------------------------------
+
+
+@given(entries(st.none()))
+def test_mirrored_twice_is_the_same(bones):
+    made = Profile({}, bones)
+    assert profile_mirror.mirrored(profile_mirror.mirrored(made)) == made
+
+
+@given(entries(st.just((0.5, 0.5, 0.5, 0.5))))
+def test_mirrored_twice_is_the_same_in_frames_of_any_roll(bones):
+    for before, after in zip(bones, profile_mirror.mirrored(profile_mirror.mirrored(Profile({}, bones))).entries):
+        assert (before.name, before.side, before.joint_in_anatomy) == (after.name, after.side, after.joint_in_anatomy)
+        assert before.settings["limit_min"] == after.settings["limit_min"]
+        turns = [np.array(e.settings["joint_rotation"]) for e in (before, after)]
+        turns = [quaternion.to_matrix(turn / np.linalg.norm(turn)) for turn in turns]
+        np.testing.assert_allclose(turns[0], turns[1], atol=1e-6)
+
+
+def test_mirrored_places_do_not_depend_on_roll():
+    """The left bone's frame is turned against the right one's mirror image; body and joint are mirrored in space."""
+    rng = np.random.default_rng(7)
+    mirror = np.diag([-1.0, 1.0, 1.0])
+    anatomical = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    anatomical *= np.linalg.det(anatomical)
+    rolls = [quaternion.to_matrix(quaternion.from_rotation_vector(rng.normal(size=3))) for _side in range(2)]
+    frames = [anatomical @ rolls[0], mirror @ anatomical @ mirror @ rolls[1]]
+    inside = quaternion.from_rotation_vector(np.array([0.1, 0.2, 0.3]))
+    joints = [quaternion.from_matrix(roll.T @ quaternion.to_matrix(inside)) for roll in rolls]
+    body = quaternion.from_rotation_vector(np.array([0.5, -0.2, 0.9]))
+    place = np.array([0.3, 0.5, -0.1])
+    made = Profile({}, tuple(
+        Entry(
+            {"joint_rotation": turn.tolist(), "body_rotation": body.tolist(), "body_location": place.tolist()},
+            name, "HAND", side, 0, joint_in_anatomy=tuple(inside),
+        )
+        for turn, name, side in zip(joints, ("a.L", "a.R"), ("LEFT", "RIGHT"))
+    ))  # fmt: skip
+    found = profile_mirror.mirrored(made, "LEFT_TO_RIGHT").entries[1].settings
+    np.testing.assert_allclose(frames[1] @ found["body_location"], mirror @ frames[0] @ place, atol=1e-9)
+    for key, turn in (("body_rotation", body), ("joint_rotation", joints[0])):
+        there = frames[1] @ quaternion.to_matrix(np.array(found[key]))
+        np.testing.assert_allclose(there, mirror @ frames[0] @ quaternion.to_matrix(turn) @ mirror, atol=1e-9)
+
+
+def test_mirroring_exchanges_sides_and_the_ends_of_sideways_ranges():
+    left = {"mass": 2.0, "limit_min": [-0.1, -0.2, -0.3], "limit_max": [1.0, 2.0, 3.0]}
+    right = {"mass": 3.0, "limit_min": [0.0, 0.0, 0.0], "limit_max": [0.5, 0.5, 0.5]}
+    made = Profile({}, (Entry(left, "hand.L", "HAND", "LEFT", 0), Entry(right, "hand.R", "HAND", "RIGHT", 0)))
+    a, b = profile_mirror.mirrored(made).entries
+    assert (a.name, a.side, a.settings["mass"]) == ("hand.L", "LEFT", 3.0)
+    assert b.settings == {"mass": 2.0, "limit_min": [-0.1, -2.0, -3.0], "limit_max": [1.0, 0.2, 0.3]}
+    a, b = profile_mirror.mirrored(made, "LEFT_TO_RIGHT").entries
+    assert a.settings == left and b.settings["mass"] == 2.0
+    a, b = profile_mirror.mirrored(made, "RIGHT_TO_LEFT").entries
+    assert b.settings == right and a.settings["limit_max"] == [0.5, 0.0, 0.0]
+
+
+def test_one_sided_profile_gets_its_other_side():
+    made = Profile({}, (Entry({"mass": 1.0}, "mixamorig:LeftHand", "HAND", "LEFT", 0),))
+    assert [e.name for e in profile_mirror.mirrored(made).entries] == ["mixamorig:RightHand"]
+    both = profile_mirror.mirrored(made, "LEFT_TO_RIGHT").entries
+    assert [(e.name, e.side) for e in both] == [("mixamorig:LeftHand", "LEFT"), ("mixamorig:RightHand", "RIGHT")]
+    assert profile_mirror.mirrored(made, "RIGHT_TO_LEFT") == made
+    with pytest.raises(RagdollError, match="UP"):
+        profile_mirror.mirrored(made, "UP")
+
+
+@given(st.lists(SINGLES.filter(lambda v: abs(v) < 3.0), min_size=3, max_size=3), st.integers(0, 2**32 - 1))
+def test_mirrored_rotation_is_the_reflection(vector, seed):
+    """In frames that are mirror images, F' = M F S: the same turn, reflected."""
+    rng = np.random.default_rng(seed)
+    frame = quaternion.to_matrix(rng.normal(size=4) / 2.0)
+    frame, _r = np.linalg.qr(frame)
+    mirror, swap = np.diag([-1.0, 1.0, 1.0]), np.diag([-1.0, 1.0, 1.0])
+    other = mirror @ frame @ swap
+    turn = quaternion.from_rotation_vector(np.array(vector))
+    here = frame @ quaternion.to_matrix(turn) @ frame.T
+    there = other @ quaternion.to_matrix(np.array(profile_mirror.mirrored_rotation(turn))) @ other.T
+    np.testing.assert_allclose(there, mirror @ here @ mirror, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("hand.L", "hand.R"),
+        ("hand.l.001", "hand.r.001"),
+        ("mixamorig:LeftArm", "mixamorig:RightArm"),
+        ("thigh_r", "thigh_l"),
+        ("DEF-f_index.01.R", "DEF-f_index.01.L"),
+        ("Bip01 L Thigh", "Bip01 R Thigh"),
+        ("LEFT_FOOT", "RIGHT_FOOT"),
+        ("spine", "spine"),
+        ("leftover", "leftover"),
+        ("Bone.003", "Bone.003"),
+    ],
+)
+def test_flipped_names(name, other):
+    assert profile_mirror.flipped_name(name) == other
+    assert profile_mirror.flipped_name(other) == name
+
+
+# ---- which bone gets what -------------------------------------------------------------------------------------------
+
+ARMS = anatomy(("HAND", "LEFT", 0), ("HAND", "RIGHT", 0), ("SPINE", "CENTER", 0), ("SPINE", "CENTER", 1))
+
+
+def matched(entries, names, found, how="AUTO"):
+    return profile_match.match(Profile({}, tuple(entries)), names, found, how)
+
+
+def test_a_name_wins_over_a_role_and_a_role_over_any():
+    given_entries = [
+        Entry({"mass": 1.0}, "hand_l"),
+        Entry({"mass": 2.0, "shape": "BOX"}, role="HAND"),
+        Entry({"mass": 3.0}, role="HAND", side="RIGHT"),
+        Entry({"mass": 4.0, "shape": "AUTO", "simulate": True}, role=profile.ANY),
+    ]
+    for order in (given_entries, given_entries[::-1]):
+        found = matched(order, ["hand_l", "hand_r", "a", "b"], ARMS)
+        assert [s["mass"] for s in found.settings] == [1.0, 3.0, 4.0, 4.0]
+        assert found.settings[1] == {"mass": 3.0, "shape": "BOX", "simulate": True}
+        assert found.by == ["NAME", "ROLE", "ROLE", "ROLE"]
+
+
+def test_same_name_of_another_part_goes_by_role():
+    """Two rigs that call everything "Bone": the name says nothing."""
+    entries_here = [
+        Entry({"mass": 1.0}, "Bone", "HAND", "LEFT", 0),
+        Entry({"mass": 2.0}, "Bone.001", "HAND", "RIGHT", 0),
+    ]
+    names = ["Bone.001", "Bone", "x", "y"]
+    found = matched(entries_here, names, ARMS)
+    assert [s.get("mass") for s in found.settings] == [1.0, 2.0, None, None]
+    by_name = matched(entries_here, names, ARMS, "NAME")
+    assert [s.get("mass") for s in by_name.settings] == [2.0, 1.0, None, None]
+
+
+def test_the_same_names_are_the_same_rig_whatever_roles_were_chosen_since():
+    source = [Entry({"mass": float(i)}, name, "TAIL", "CENTER", i) for i, name in enumerate("abcd")]
+    assert [s["mass"] for s in matched(source, list("dcba"), ARMS).settings] == [3.0, 2.0, 1.0, 0.0]
+
+
+def test_an_entry_for_both_sides_is_mirrored_for_the_right():
+    entry = Entry({"limit_min": [0, -1, -2], "limit_max": [3, 2, 1]}, role="HAND")
+    found = matched([entry], ["l", "r", "a", "b"], ARMS)
+    assert found.settings[0]["limit_min"] == [0, -1, -2]
+    assert found.settings[1] == {"limit_min": [0, -2, -1], "limit_max": [3, 1, 2]}
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8])
+def test_a_chain_keeps_its_range_whatever_its_length(count):
+    chain = anatomy(*[("SPINE", "CENTER", i) for i in range(count)])
+    low, high = [-0.3, -0.2, -0.1], [0.3, 0.2, 0.1]
+    source = [Entry({"limit_min": low, "limit_max": high}, f"s{i}", "SPINE", "CENTER", i) for i in range(2)]
+    shared = [Entry({"limit_min": [-1, -1, -1], "limit_max": [1, 1, 1]}, role="SPINE", share=True)]
+    names = [f"x{i}" for i in range(count)]
+    np.testing.assert_allclose(sum(s["limit_max"][0] for s in matched(source, names, chain).settings), 0.6)
+    np.testing.assert_allclose(sum(s["limit_max"][0] for s in matched(shared, names, chain).settings), 1.0)
+
+
+def test_a_chain_of_another_length_is_matched_by_its_way():
+    source = [Entry({"mass": float(i)}, f"s{i}", "TAIL", "CENTER", i) for i in range(3)]
+    chain = anatomy(*[("TAIL", "CENTER", i + 4) for i in range(5)])
+    found = matched(source, list("abcde"), chain)
+    assert [s["mass"] for s in found.settings] == [0.0, 1.0, 1.0, 2.0, 2.0]
+
+
+def test_fingers_of_one_hand_stay_apart():
+    fingers = anatomy(*[("FINGER", "LEFT", 0)] * 3)
+    source = [Entry({"mass": float(i + 1)}, f"f{i}", "FINGER", "LEFT", 0) for i in range(2)]
+    assert [s["mass"] for s in matched(source, list("abc"), fingers).settings] == [1.0, 2.0, 2.0]
+
+
+def test_a_stub_does_not_take_the_place_of_a_body():
+    source = [
+        Entry({"simulate": False}, "root", "PELVIS", "CENTER", 0),
+        Entry({"simulate": True}, "hips", "PELVIS", "CENTER", 1),
+    ]
+    found = matched(source, ["pelvis"], anatomy(("PELVIS", "CENTER", 0)))
+    assert found.settings[0]["simulate"] is True
+
+
+def test_unknown_bones_are_named():
+    entries_here = [Entry({}, "hand_l", "HAND", "LEFT", 0), Entry({}, "wing.L", "WING", "LEFT", 0), Entry({}, "prop")]
+    found = matched(entries_here, ["x", "y", "a", "b"], ARMS)
+    assert {e.name for e in found.unused} == {"wing.L", "prop"}
+    assert "'wing.L'" in found.notes[0] and "'prop'" in found.notes[0]
+    with pytest.raises(RagdollError, match=r"None of the profile's 1 bones is found in the rig: 'prop'"):
+        matched([Entry({}, "prop")], ["x", "y", "a", "b"], ARMS)
+    with pytest.raises(RagdollError, match="SHAPE"):
+        matched(entries_here, ["x", "y", "a", "b"], ARMS, "SHAPE")
+
+
+def test_a_profile_for_another_kind_of_creature_says_so():
+    made = Profile({}, (Entry({}, role="HAND"),), kind=roles.QUADRUPED)
+    found = profile_match.match(made, ["x", "y", "a", "b"], ARMS, rig="'Rig'")
+    assert found.notes == ["the profile is for a quadruped, 'Rig' looks like a human"]

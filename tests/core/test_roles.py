@@ -1,0 +1,330 @@
+"""Roles of bones from names and from joints: every convention, names that say nothing, and invariances."""
+
+import random
+import re
+
+import conventions
+import numpy as np
+import pytest
+from convention_rigs import BODY, UP, ancestors, dog, place_in_chain, rig_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.anatomy import main, roles
+from core.anatomy.names import read_name
+from core.anatomy.recognise import recognise
+from core.anatomy.roles import CENTER, CREATURE, HUMAN, LEFT, QUADRUPED, RIGHT
+from core.errors import RagdollError
+
+# ---- conventions --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("convention", conventions.ALL)
+def test_every_bone_of_a_convention_gets_its_role(convention):
+    rig = rig_of(convention)
+    anatomy = rig.recognise()
+    wrong = [
+        f"{name}: {got} instead of {want}"
+        for name, got, want in zip(rig.names, anatomy.roles, rig.roles, strict=True)
+        if got != want
+    ]
+    assert not wrong, wrong
+    assert anatomy.kind == HUMAN
+
+
+@pytest.mark.parametrize("convention", conventions.ALL)
+def test_every_bone_of_a_convention_is_on_its_side(convention):
+    rig = rig_of(convention)
+    anatomy = rig.recognise()
+    wrong = [
+        f"{name}: {got} instead of {want}"
+        for name, got, want, role in zip(rig.names, anatomy.sides, rig.sides, rig.roles, strict=True)
+        if got != want and role not in ("HELPER", "GENERIC")
+    ]
+    assert not wrong, wrong
+
+
+@pytest.mark.parametrize("convention", conventions.ALL)
+def test_case_and_separators_of_names_do_not_matter_where_words_stay_apart(convention):
+    rig = rig_of(convention)
+    if convention.startswith("MMD"):
+        pytest.skip("Japanese has no case")
+    changed = [_spaced(name) for name in rig.names]
+    assert rig.recognise(names=changed).roles == rig.recognise().roles
+
+
+def _spaced(name: str) -> str:
+    """The same words in capitals, apart: "LeftUpLeg" becomes "LEFT UP LEG"."""
+    parts = re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^A-Za-z\d]+", name)
+    return "".join(part if not part.isalnum() else (" " if i else "") + part.upper() for i, part in enumerate(parts))
+
+
+@pytest.mark.parametrize("convention", conventions.ALL)
+def test_names_that_say_nothing_leave_the_main_roles_as_they_are(convention):
+    rig = rig_of(convention)
+    keep = np.array([role not in ("HELPER", "GENERIC", "TWIST") for role in rig.roles])
+    deform = keep.copy()
+    anatomy = rig.recognise(names=[f"Node_{i * 7 % 101}" for i in range(len(rig.names))], deform=deform)
+    legs = [rig.roles.index(role) for role in ("THIGH", "SHANK", "FOOT", "UPPER_ARM", "FOREARM", "HAND")]
+    for i in legs:
+        assert anatomy.roles[i] == rig.roles[i], rig.names[i]
+    for i, (want, got) in enumerate(zip(rig.roles, anatomy.roles, strict=True)):
+        # Where several bones share a role the joints alone may draw the line elsewhere in the same part.
+        part = {"SPINE": "SPINE", "CHEST": "SPINE", "PELVIS": "SPINE", "NECK": "NECK", "HEAD": "NECK"}
+        if want in BODY and (want != "HAND" or place_in_chain(rig.roles, rig.parents, i) == 0):
+            assert part.get(got, got) == part.get(want, want), rig.names[i]
+            assert anatomy.sides[i] == rig.sides[i], rig.names[i]
+    assert anatomy.kind == HUMAN
+    assert np.all(anatomy.certainty < 1.0)
+
+
+@pytest.mark.parametrize(
+    "name, meaning, side",
+    [
+        ("Lefthand", "HAND", LEFT),
+        ("lhand", "HAND", LEFT),
+        ("RIGHT_ARM", "arm", RIGHT),
+        ("hand.R.001", "HAND", RIGHT),
+        ("DEF-upper_arm.L.001", "UPPER_ARM", LEFT),
+        ("ORG-upper_arm.L", "HELPER", None),
+        ("MCH-foot.L", "HELPER", None),
+        ("Bip01LFinger0Nub", "HELPER", LEFT),
+        ("b_RightLeg01_019", "leg", RIGHT),
+        ("r_toe.L", "TOE", LEFT),
+        ("左ﾋｼﾞ", "FOREARM", LEFT),
+        ("右足ＩＫ", "HELPER", RIGHT),
+        ("ひざ.L", "SHANK", LEFT),
+        ("Node_12", None, None),
+        ("Bone.001", None, None),
+        ("lip", "HELPER", None),
+        ("leg", "leg", None),
+        ("ear.L", "EAR", LEFT),
+        ("", None, None),
+    ],
+)
+def test_words_in_a_name(name, meaning, side):
+    found = read_name(name)
+    assert (found.meaning, found.side) == (meaning, side)
+
+
+def test_a_generated_rigify_rig_gives_roles_to_its_deforming_bones_only():
+    rig = rig_of("Unreal")
+    names = {
+        "pelvis": "spine",
+        "spine_01": "spine.001",
+        "spine_02": "spine.002",
+        "spine_03": "spine.003",
+        "neck_01": "spine.004",
+        "head": "spine.006",
+    }
+    limbs = {"clavicle": "shoulder", "upperarm": "upper_arm", "lowerarm": "forearm", "hand": "hand", "thigh": "thigh"}
+    limbs |= {"calf": "shin", "foot": "foot", "ball": "toe"}
+    rows = [i for i, role in enumerate(rig.roles) if role in BODY or role == "TOE"]
+    plain = [
+        names.get(rig.names[i]) or f"{limbs[rig.names[i][:-2]]}.{rig.names[i][-1].upper()}"  # as Rigify calls them
+        for i in rows
+    ]
+    count = len(rows)
+    parents = [next((rows.index(j) for j in ancestors(rig.parents, i) if j in rows), -1) for i in rows]
+    # Every ORG bone hangs on the ORG bone above, every DEF bone beside its ORG bone, on the one above it.
+    all_names = [f"ORG-{name}" for name in plain] + [f"DEF-{name}" for name in plain] + plain
+    all_parents = parents + parents + [-1] * count
+    heads, tails = np.tile(rig.heads[rows], (3, 1)), np.tile(rig.tails[rows], (3, 1))
+    anatomy = recognise(all_names, all_parents, heads, tails)
+    assert anatomy.roles[count : 2 * count] == tuple(rig.roles[i] for i in rows)
+    assert set(anatomy.roles[:count]) | set(anatomy.roles[2 * count :]) == {"HELPER"}
+    for k, parent in enumerate(parents):
+        assert anatomy.parents[count + k] == (count + parent if parent >= 0 else -1), plain[k]
+
+
+# ---- contradictions -----------------------------------------------------------------------------------------------
+
+
+def test_a_side_against_the_limb_is_noted_and_the_limb_is_followed():
+    rig = rig_of("Mixamo")
+    names = list(rig.names)
+    row = names.index("mixamorig:LeftHandThumb1")
+    names[row] = "mixamorig:RightHandThumb9"
+    anatomy = rig.recognise(names=names)
+    assert anatomy.sides[row] == LEFT
+    assert any("RightHandThumb9" in note for note in anatomy.notes)
+
+
+def test_a_foot_that_hangs_on_the_root_hangs_on_its_shank_in_the_body():
+    rig = rig_of("Quaternius")
+    parents = list(rig.parents)
+    feet = [i for i, name in enumerate(rig.names) if name.startswith("Foot")]
+    for foot in feet:
+        parents[foot] = 0
+    anatomy = rig.recognise(parents=parents)
+    assert anatomy.roles == rig.recognise().roles
+    for foot in feet:
+        assert anatomy.parents[foot] == rig.parents[foot]
+    assert any("'Foot.L'" in note for note in anatomy.notes)
+
+
+def test_unknown_bones_stay_generic_and_are_said_so():
+    rig = rig_of("Bandai-Namco")
+    spine = rig.names.index("Spine")
+    anatomy = rig.recognise(
+        names=[*rig.names, "quux"],
+        parents=[*rig.parents, spine],
+        heads=np.vstack([rig.heads, rig.heads[spine] + (0, 0.2, 0)]),
+        tails=np.vstack([rig.tails, rig.heads[spine] + (0, 0.3, 0)]),
+    )
+    assert anatomy.roles[-1] == "GENERIC" and anatomy.certainty[-1] == 0.0
+    assert any("quux" in note for note in anatomy.notes)
+
+
+def test_a_joint_that_is_not_a_number_is_refused_by_name():
+    rig = rig_of("Bandai-Namco")
+    heads = rig.heads.copy()
+    heads[3, 1] = np.nan
+    with pytest.raises(RagdollError, match=rig.names[3]):
+        rig.recognise(heads=heads)
+    with pytest.raises(RagdollError, match="names"):
+        rig.recognise(parents=rig.parents[:-1])
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 9])
+def test_a_bare_chain_is_a_creature_of_generic_bones(count):
+    heads = np.array([(0.0, 0.0, 0.1 * i) for i in range(count)]).reshape(-1, 3)
+    names = [f"Bone.{i:03}" for i in range(count)]
+    anatomy = recognise(names, np.arange(count) - 1, heads, heads + 0.1 * UP)
+    assert anatomy.kind == CREATURE
+    assert set(anatomy.roles) <= {"GENERIC"}
+    assert main.main_bones(anatomy, np.arange(count) - 1).sum() == count
+
+
+def test_bones_all_in_one_place_do_not_break_it():
+    rig = rig_of("Mixamo")
+    anatomy = rig.recognise(heads=np.zeros_like(rig.heads), tails=np.zeros_like(rig.tails))
+    assert anatomy.roles[0] == "PELVIS"
+    assert rig.recognise(names=["x"] * len(rig.names), heads=np.zeros_like(rig.heads), tails=rig.heads * 0.0)
+
+
+# ---- invariances --------------------------------------------------------------------------------------------------
+
+
+def _turn(angle: float) -> np.ndarray:
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array(((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0)))
+
+
+@pytest.mark.parametrize("scrambled", [False, True])
+@settings(deadline=None, max_examples=25)
+@given(
+    angle=st.floats(-np.pi, np.pi),
+    scale=st.floats(0.01, 100.0),
+    move=st.tuples(*[st.floats(-50.0, 50.0)] * 3),
+    convention=st.sampled_from(sorted(conventions.ALL)),
+)
+def test_turning_about_up_moving_and_scaling_change_nothing(scrambled, angle, scale, move, convention):
+    rig = rig_of(convention)
+    if scrambled:
+        rig.names = [f"joint{i}" for i in range(len(rig.names))]
+    before = rig.recognise()
+    turn = scale * _turn(angle).T
+    after = rig.recognise(heads=rig.heads @ turn + move, tails=rig.tails @ turn + move)
+    assert after.roles == before.roles
+    assert after.sides == before.sides
+    assert after.kind == before.kind
+    assert np.array_equal(after.order, before.order)
+    assert np.array_equal(after.parents, before.parents)
+
+
+@pytest.mark.parametrize("up", [(0, 1, 0), (1, 0, 0), (0, -1, 0)])
+def test_up_may_be_any_direction(up):
+    rig = rig_of("Mixamo")
+    axis = np.cross(UP, up)
+    cross = np.array(((0, -axis[2], axis[1]), (axis[2], 0, -axis[0]), (-axis[1], axis[0], 0)))
+    turn = np.eye(3) + cross + cross @ cross  # a quarter turn (Rodrigues)
+    assert np.allclose(turn @ UP, up)
+    for names in (rig.names, [f"joint{i}" for i in range(len(rig.names))]):
+        before = rig.recognise(names=names)
+        after = rig.recognise(names=names, heads=rig.heads @ turn.T, tails=rig.tails @ turn.T, up=up)
+        assert (after.roles, after.sides) == (before.roles, before.sides)
+
+
+@pytest.mark.parametrize("scrambled", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_of_the_bones_does_not_matter(scrambled, seed):
+    rig = rig_of("Mixamo")
+    if scrambled:
+        rig.names = [f"joint{i}" for i in range(len(rig.names))]
+    before = rig.recognise()
+    place = list(range(len(rig.names)))
+    random.Random(seed).shuffle(place)  # the bone k of the new order is bone place[k] of the old one
+    back = {old: new for new, old in enumerate(place)}
+    after = rig.recognise(
+        names=[rig.names[i] for i in place],
+        parents=[back.get(rig.parents[i], -1) for i in place],
+        heads=rig.heads[place],
+        tails=rig.tails[place],
+    )
+    assert after.roles == tuple(before.roles[i] for i in place)
+    assert after.sides == tuple(before.sides[i] for i in place)
+    assert after.order.tolist() == [before.order[i] for i in place]
+
+
+def test_mirroring_nameless_joints_swaps_the_sides():
+    rig = rig_of("Mixamo")
+    rig.names = [f"joint{i}" for i in range(len(rig.names))]
+    before = rig.recognise()
+    mirror = np.array((-1.0, 1.0, 1.0))
+    after = rig.recognise(heads=rig.heads * mirror, tails=rig.tails * mirror)
+    swap = {LEFT: RIGHT, RIGHT: LEFT, CENTER: CENTER}
+    assert after.roles == before.roles
+    assert after.sides == tuple(swap[side] for side in before.sides)
+    assert LEFT in before.sides
+
+
+# ---- quadrupeds and main bodies -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scrambled", [False, True])
+def test_a_quadruped_is_found_with_and_without_names(scrambled):
+    rig = dog()
+    if scrambled:
+        rig.names = [f"joint{i}" for i in range(len(rig.names))]
+    anatomy = rig.recognise()
+    assert anatomy.kind == QUADRUPED
+    assert list(anatomy.roles) == rig.roles
+    assert list(anatomy.sides) == rig.sides
+    mask = main.main_bones(anatomy, rig.parents)
+    chosen = {(anatomy.roles[i], anatomy.sides[i]) for i in np.flatnonzero(mask)}
+    for side in (LEFT, RIGHT):
+        assert {(role, side) for role in ("THIGH", "SHANK", "FOOT", "UPPER_ARM", "FOREARM", "HAND")} <= chosen
+    assert {("HEAD", CENTER), ("PELVIS", CENTER), ("CHEST", CENTER)} <= chosen
+
+
+@pytest.mark.parametrize("convention", conventions.ALL)
+def test_a_human_has_ten_to_sixteen_main_bodies_that_hang_together(convention):
+    rig = rig_of(convention)
+    anatomy = rig.recognise()
+    mask = main.main_bones(anatomy, rig.parents, None, rig.heads)
+    assert 10 <= mask.sum() <= 16
+    into = main.merged_into(anatomy, rig.parents, mask)
+    assert np.array_equal(into[mask], np.flatnonzero(mask))
+    roots = 0
+    for i in np.flatnonzero(mask):
+        above = anatomy.parents[i]
+        roots += above < 0 or into[above] < 0
+    assert roots == 1
+    # Hands, feet, clavicles and twist bones end up in their own limb, not across the body.
+    expected = {"HAND": "FOREARM", "FINGER": "FOREARM", "THUMB": "FOREARM", "FOOT": "SHANK", "TOE": "SHANK"}
+    for i, role in enumerate(anatomy.roles):
+        if role in expected:
+            assert (anatomy.roles[into[i]], anatomy.sides[into[i]]) == (expected[role], anatomy.sides[i]), rig.names[i]
+        if role == "CLAVICLE":
+            assert anatomy.roles[into[i]] in ("CHEST", "SPINE"), rig.names[i]
+    assert set(np.array(anatomy.roles)[mask]) <= set(roles.ROLES) - {"HELPER", "TWIST", "GENERIC"}
+
+
+def test_left_and_right_have_the_same_main_bodies():
+    for convention in conventions.ALL:
+        anatomy = (rig := rig_of(convention)).recognise()
+        mask = main.main_bones(anatomy, rig.parents)
+        of = {side: sorted(anatomy.roles[i] for i in np.flatnonzero(mask) if anatomy.sides[i] == side) for side in
+              (LEFT, RIGHT)}  # fmt: skip
+        assert of[LEFT] == of[RIGHT] and len(of[LEFT]) == 4, convention

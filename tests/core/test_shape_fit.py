@@ -1,0 +1,374 @@
+"""Fits of primitives and hulls against known solids, and what must not change them; overlaps against closed forms."""
+
+import numpy as np
+import pytest
+
+from core.errors import RagdollError
+from core.ragdoll import convex, overlap, shape_fit, symmetry
+from core.ragdoll.shape_fit import BOX, CAPSULE, CONVEX_HULL, SPHERE, Shape
+from core.ragdoll.skin import Skin
+
+KINDS = (CAPSULE, BOX, SPHERE, CONVEX_HULL)
+
+
+def on_sphere(count: int) -> np.ndarray:
+    """Points [count, 3] spread evenly over the unit sphere."""
+    i = np.arange(count) + 0.5
+    z = 1.0 - 2.0 * i / count
+    turn = i * np.pi * (3.0 - np.sqrt(5.0))
+    return np.stack([np.sqrt(1.0 - z * z) * np.cos(turn), np.sqrt(1.0 - z * z) * np.sin(turn), z], axis=1)
+
+
+def capsule_points(radius: float, half_length: float, count: int = 400) -> np.ndarray:
+    """Points on a capsule along z whose tips are `half_length` from its middle."""
+    caps = radius * on_sphere(count)
+    caps[:, 2] += np.sign(caps[:, 2]) * (half_length - radius)
+    turn = np.arange(count) * 2.4
+    height = np.linspace(-1.0, 1.0, count) * (half_length - radius)
+    return np.concatenate([caps, np.stack([radius * np.cos(turn), radius * np.sin(turn), height], axis=1)])
+
+
+def box_points(half, count: int = 9) -> np.ndarray:
+    """A grid on the surface of a box."""
+    line = np.linspace(-1.0, 1.0, count)
+    grid = np.stack(np.meshgrid(line, line, line), axis=-1).reshape(-1, 3)
+    return grid[np.abs(grid).max(axis=1) == 1.0] * half
+
+
+def rotation(seed: int) -> np.ndarray:
+    """Some rotation [3, 3]."""
+    q, _r = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))
+    return q * np.sign(np.linalg.det(q))
+
+
+def blob(seed: int = 3) -> np.ndarray:
+    """A lopsided cloud [300, 3] with a few far-away points."""
+    random = np.random.default_rng(seed)
+    points = random.normal(size=(300, 3)) * (0.1, 0.06, 0.25) + random.uniform(size=(300, 1)) * (0.1, 0.0, 0.2)
+    points[:6] *= 3.0
+    return points
+
+
+def covered(shape: Shape, points: np.ndarray) -> float:
+    """Share of the points inside."""
+    return float(np.mean(shape.distance(points) <= 1e-9))
+
+
+# ---- known solids ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", (CAPSULE, "AUTO"))
+def test_points_on_a_capsule_give_it_back(kind):
+    shape = shape_fit.fit(capsule_points(0.1, 0.4) + np.array((1.0, 2.0, 3.0)), np.eye(3), kind, share=1.0)
+    assert shape.kind == CAPSULE
+    np.testing.assert_allclose(shape.half, (0.1, 0.1, 0.4), rtol=0.02)
+    np.testing.assert_allclose(shape.center, (1.0, 2.0, 3.0), atol=0.003)
+
+
+@pytest.mark.parametrize("kind", (BOX, "AUTO"))
+def test_points_on_a_box_give_it_back_whatever_its_turn_about_the_limb(kind):
+    angle = 0.7
+    turned = np.array([[np.cos(angle), -np.sin(angle), 0.0], [np.sin(angle), np.cos(angle), 0.0], [0.0, 0.0, 1.0]])
+    shape = shape_fit.fit(box_points((0.3, 0.1, 0.5)) @ turned.T, np.eye(3), kind, share=1.0)
+    assert shape.kind == BOX
+    np.testing.assert_allclose(shape.half, (0.3, 0.1, 0.5), rtol=1e-6)
+    np.testing.assert_allclose(np.abs(shape.axes.T @ turned), np.eye(3), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", (SPHERE, "AUTO"))
+def test_points_on_a_sphere_give_it_back(kind):
+    shape = shape_fit.fit(0.2 * on_sphere(400) - (0.0, 0.0, 7.0), np.eye(3), kind, share=1.0)
+    assert shape.kind == SPHERE
+    np.testing.assert_allclose(shape.half, 0.2, rtol=0.01)
+    np.testing.assert_allclose(shape.center, (0.0, 0.0, -7.0), atol=0.002)
+
+
+def test_a_wedge_is_a_hull():
+    """A prism over a triangle fills half of its box, so the hull of its corners wins."""
+    line = np.linspace(0.0, 1.0, 12)
+    x, y, z = (axis.ravel() for axis in np.meshgrid(line, line, line))
+    wedge = np.stack([x, y, z], axis=1)[x + z <= 1.0 + 1e-9]
+    shape = shape_fit.fit(wedge, np.eye(3), share=1.0)
+    assert shape.kind == CONVEX_HULL
+    assert shape.volume() == pytest.approx(0.5, rel=0.02)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_volumes_are_those_of_the_solids(kind):
+    """By counting points of a grid inside."""
+    shape = shape_fit.fit(blob(), rotation(1), kind)
+    core, radius = shape.core()
+    low, high = core.min(axis=0) - radius, core.max(axis=0) + radius
+    axes = [np.linspace(a, b, 60) for a, b in zip(low, high, strict=True)]
+    cell = np.prod([axis[1] - axis[0] for axis in axes])
+    grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 3)
+    assert np.count_nonzero(shape.distance(grid) < 0.0) * cell == pytest.approx(shape.volume(), rel=0.03)
+
+
+# ---- what a fit promises --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", (0.5, 0.8, 0.9, 1.0))
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_share_is_covered_and_not_much_more(kind, share):
+    points = blob()
+    shape = shape_fit.fit(points, np.eye(3), kind, share=share)
+    assert share - 1e-9 <= covered(shape, points) <= share + 0.04
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_less_to_cover_never_takes_more_volume(kind):
+    volumes = [shape_fit.fit(blob(), np.eye(3), kind, share=share).volume() for share in (0.5, 0.7, 0.9, 1.0)]
+    assert volumes == sorted(volumes)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_say_what_is_to_be_covered(kind):
+    """Points without weight do not count, wherever they are, nor does the unit of the weights."""
+    points = blob()
+    stray = np.concatenate([points, points * 10.0])
+    shape = shape_fit.fit(points, np.eye(3), kind)
+    same = shape_fit.fit(stray, np.eye(3), kind, weights=np.repeat((3.0, 0.0), len(points)))
+    np.testing.assert_allclose(same.half, shape.half, rtol=1e-9)
+    inner = np.linalg.norm(points - points.mean(axis=0), axis=1)
+    inner = inner < np.median(inner)
+    heavy = shape_fit.fit(points, np.eye(3), kind, weights=np.where(inner, 50.0, 1.0))
+    assert heavy.volume() < 0.8 * shape.volume()
+
+
+def test_many_points_are_thinned_but_all_of_them_count():
+    points = np.concatenate([blob(seed) for seed in range(6)])
+    for kind in KINDS:
+        assert 0.9 - 1e-9 <= covered(shape_fit.fit(points, np.eye(3), kind), points) <= 0.94, kind
+
+
+@pytest.mark.parametrize("kind", (*KINDS, "AUTO"))
+def test_a_fit_moves_turns_and_grows_with_its_points(kind):
+    points, turn, shift, scale = blob(), rotation(5), np.array([3.0, -40.0, 7.0]), 100.0
+    shape = shape_fit.fit(points, np.eye(3), kind)
+    moved = shape_fit.fit(scale * points @ turn.T + shift, turn, kind)
+    assert moved.kind == shape.kind
+    np.testing.assert_allclose(moved.half, scale * shape.half, rtol=1e-6)
+    np.testing.assert_allclose(moved.center, scale * turn @ shape.center + shift, atol=1e-6 * scale)
+    np.testing.assert_allclose(moved.axes, turn @ shape.axes, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", (*KINDS, "AUTO"))
+def test_a_mirrored_cloud_gives_the_mirror_image(kind):
+    points, normal = blob(), np.array([1.0, 0.0, 0.0])
+    image = symmetry.reflect(points, normal, 0.25)
+    shape, other = shape_fit.fit(points, np.eye(3), kind), shape_fit.fit(image, np.eye(3), kind)
+    expected = shape.mirrored(normal, 0.25)
+    assert np.linalg.det(expected.axes) == pytest.approx(1.0)
+    np.testing.assert_allclose(other.half, shape.half, rtol=1e-9)
+    np.testing.assert_allclose(other.center, expected.center, atol=1e-9)
+    own, wanted = other.core()[0], expected.core()[0]
+    gaps = np.linalg.norm(own[:, None] - wanted[None], axis=2)
+    assert gaps.min(axis=0).max() < 1e-9 and gaps.min(axis=1).max() < 1e-9
+
+
+def test_the_same_points_give_the_same_bits():
+    first, second = (shape_fit.fit(blob(), rotation(2), CONVEX_HULL) for _ in range(2))
+    assert first.points.tobytes() == second.points.tobytes() and first.center.tobytes() == second.center.tobytes()
+
+
+def test_no_half_extent_is_less_than_the_smallest():
+    sheet = blob() * (1.0, 0.0, 1.0)
+    for kind in (*KINDS, "AUTO"):
+        assert shape_fit.fit(sheet, np.eye(3), kind, smallest=0.02).half.min() >= 0.02 - 1e-12, kind
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    (
+        ({"points": blob()[:5]}, "8 points"),
+        ({"points": blob(), "share": 0.0}, "share"),
+        ({"points": blob(), "share": 1.2}, "1.2"),
+        ({"points": blob(), "kind": "CONE"}, "CONE"),
+        ({"points": blob(), "weights": np.zeros(300)}, "weight"),
+    ),
+)
+def test_nonsense_is_refused(arguments, message):
+    with pytest.raises(RagdollError, match=message):
+        shape_fit.fit(arguments.pop("points"), np.eye(3), **arguments)
+
+
+# ---- hulls ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_hull_is_convex_closed_and_small(seed):
+    shape = shape_fit.fit(blob(seed), rotation(seed), CONVEX_HULL)
+    solid = convex.hull(shape.points)
+    assert len(shape.points) <= convex.MOST_POINTS
+    assert np.max(shape.points @ solid.normals.T - solid.offsets) < 1e-9, "no corner is outside a face"
+    edges = [(face[i - 1], face[i]) for face in solid.faces for i in range(len(face))]
+    assert len(set(edges)) == len(edges) and all((b, a) in set(edges) for a, b in edges), "each edge has two faces"
+    assert len(solid.points) - len(edges) // 2 + len(solid.faces) == 2, "Euler"
+    np.testing.assert_allclose(shape.points.min(axis=0), -shape.half, atol=1e-9)
+    np.testing.assert_allclose(shape.points.max(axis=0), shape.half, atol=1e-9)
+
+
+def test_the_hull_of_a_grid_is_its_box():
+    """Points inside edges and faces are no corners, and coplanar triangles are one face."""
+    line = np.linspace(-1.0, 1.0, 3)
+    solid = convex.hull(np.stack(np.meshgrid(line, line, line), axis=-1).reshape(-1, 3) * (1.0, 2.0, 3.0))
+    assert len(solid.points) == 8 and sorted(map(len, solid.faces)) == [4] * 6
+    assert solid.volume() == pytest.approx(48.0)
+    assert solid.gauge(np.array([[2.0, 0.0, 0.0], [0.0, 0.0, 1.5]])) == pytest.approx((2.0, 0.5))
+
+
+@pytest.mark.parametrize("noise", (1e-3, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-12))
+def test_corners_that_are_almost_in_a_plane_make_a_closed_hull(noise):
+    line = np.linspace(-1.0, 1.0, 3)
+    grid = np.stack(np.meshgrid(line, line, line), axis=-1).reshape(-1, 3)
+    for seed in range(10):
+        points = grid + noise * np.random.default_rng(seed).normal(size=grid.shape)
+        solid = convex.hull(points @ rotation(seed).T)
+        edges = {(face[i - 1], face[i]) for face in solid.faces for i in range(len(face))}
+        assert all((b, a) in edges for a, b in edges)
+        assert solid.volume() == pytest.approx(8.0, rel=0.02)
+
+
+def test_flat_or_too_many_points_have_no_hull():
+    with pytest.raises(RagdollError, match="plane"):
+        convex.hull(np.concatenate([np.random.default_rng(0).normal(size=(9, 2)), np.ones((9, 1))], axis=1))
+    with pytest.raises(RagdollError, match="33"):
+        convex.hull(np.random.default_rng(0).normal(size=(33, 3)))
+
+
+# ---- overlap --------------------------------------------------------------------------------------------------------
+
+
+def placed(kind, center, half, axes=None) -> Shape:
+    """A primitive."""
+    return Shape(kind, np.array(center, dtype=float), np.eye(3) if axes is None else axes, np.array(half, dtype=float))
+
+
+PAIRS = (
+    (placed(SPHERE, (0, 0, 0), (0.5,) * 3), placed(SPHERE, (0.3, 0.6, 0.2), (0.4,) * 3), 0.9 - 0.7),
+    (placed(BOX, (0, 0, 0), (1, 1, 1)), placed(BOX, (1.5, 0.3, -0.2), (1, 1, 1)), 0.5),
+    (placed(CAPSULE, (0, 0, 0), (0.2, 0.2, 1)), placed(CAPSULE, (0.3, 0, 0), (0.2, 0.2, 1)), 0.1),
+    (placed(BOX, (0, 0, 0), (1, 1, 1)), placed(SPHERE, (0, 0, 1.25), (0.5,) * 3), 0.25),
+    (placed(CAPSULE, (0, 0, 0), (0.2, 0.2, 1)), placed(BOX, (0, 0, 1.7), (1, 1, 0.5)), -0.2),
+    (placed(SPHERE, (0, 0, 0), (0.5,) * 3), placed(SPHERE, (0.6, 0.8, 0.0), (0.4,) * 3), -0.1),
+)
+
+
+@pytest.mark.parametrize(("a", "b", "depth"), PAIRS)
+@pytest.mark.parametrize("seed", (None, 1, 2))
+def test_depths_are_those_of_geometry(a, b, depth, seed):
+    turn = np.eye(3) if seed is None else rotation(seed)
+    turned = [Shape(s.kind, turn @ s.center, turn @ s.axes, s.half) for s in (a, b)]
+    found, direction = overlap.depths(turned, [0, 1], [1, 0])
+    # Directions are sampled: never too small, and too large by the cosine of a small angle at most.
+    assert np.all(found >= depth - 1e-9)
+    np.testing.assert_allclose(found, depth, atol=2e-3)
+    np.testing.assert_allclose(np.linalg.norm(direction, axis=1), 1.0)
+    assert direction[0] @ (turned[1].center - turned[0].center) > 0.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("other", KINDS)
+def test_separated_shapes_are_smaller_and_apart(kind, other):
+    one = shape_fit.fit(blob(1), rotation(1), kind)
+    two = shape_fit.fit(blob(2) + np.array((0.4, 0.05, 0.0)), rotation(2), other)
+    shapes = [one, two]
+    assert overlap.depths(shapes, [0], [1])[0][0] > 0.0
+    assert overlap.separate(shapes, [0], [1], gap=0.002, may_overlap=[False]) == []
+    assert overlap.depths(shapes, [0], [1])[0][0] < 0.0
+    random = np.random.default_rng(0).uniform(-1.0, 1.0, size=(4000, 3))
+    for before, after in zip((one, two), shapes, strict=True):
+        assert 0.1 * before.volume() < after.volume() <= before.volume() * (1.0 + 1e-9)
+        core, radius = after.core()
+        inside = core.mean(axis=0) + random * (np.ptp(core, axis=0) / 2.0 + radius)
+        inside = inside[after.distance(inside) <= 0.0]
+        assert before.distance(inside).max() < 1e-6, "nothing grows beyond the shape that it was"
+
+
+def test_shapes_that_are_apart_stay_as_they_are():
+    """Also where their bounding spheres all but touch, across the wide sides of flat boxes."""
+    for distance in np.linspace(2.0, 4.2, 45):
+        flat = [placed(BOX, (0, 0, 0), (1, 1, 0.01)), placed(BOX, (0.0, 0.0, distance * 0.7), (1, 1, 0.01))]
+        shapes = list(flat)
+        assert overlap.separate(shapes, [0], [1], gap=0.02, may_overlap=[False]) == []
+        assert shapes[0] is flat[0] and shapes[1] is flat[1]
+
+
+def test_shapes_that_meet_in_some_pose_are_found():
+    """A sphere rides past a box: inside at one pose of three, 0.1 deep; another stays away."""
+    shapes = [
+        placed(BOX, (0, 0, 0), (1, 1, 1)),
+        placed(SPHERE, (0, 0, 0), (0.5,) * 3),
+        placed(SPHERE, (9, 0, 0), (1,) * 3),
+    ]
+    moves = np.tile(np.eye(4), (3, 3, 1, 1))
+    moves[:, 1, :3, 3] = [(5, 0, 0), (1.4, 0.2, 0), (0, 1.6, 0)]
+    moves[:, 0, :3, :3] = np.array([(0, -1, 0), (1, 0, 0), (0, 0, 1)])
+    pairs = [0, 0, 1], [1, 2, 2]
+    assert overlap.met(shapes, *pairs, moves).tolist() == [True, False, False]
+    assert overlap.met(shapes, *pairs, moves, 0.09).tolist() == [True, False, False]
+    assert overlap.met(shapes, *pairs, moves, 0.11).tolist() == [False, False, False]
+    assert overlap.met(shapes, *pairs, moves[[0, 2]]).tolist() == [False, False, False]
+
+
+def test_separation_keeps_mirror_images():
+    normal = np.array([1.0, 0.0, 0.0])
+    left = shape_fit.fit(blob(1) + np.array((0.08, 0.0, 0.0)), rotation(1), CONVEX_HULL)
+    middle = placed(BOX, (0.0, 0.0, 0.3), (0.2, 0.2, 0.2))
+    shapes = [middle, left, left.mirrored(normal, 0.0)]
+    twins = np.array([0, 2, 1])
+    overlap.separate(shapes, [0, 0, 1], [1, 2, 2], gap=0.002, may_overlap=[False] * 3, twins=twins, normal=normal)
+    assert overlap.depths(shapes, [0, 0, 1], [1, 2, 2])[0].max() < 0.0
+    np.testing.assert_allclose(shapes[2].mirrored(normal, 0.0).core()[0], shapes[1].core()[0], atol=1e-12)
+    assert abs(shapes[0].center[0]) < 1e-12
+
+
+def test_pairs_that_may_overlap_rather_do_than_lose_most_of_a_body():
+    shapes = [placed(SPHERE, (0, 0, 0), (0.5,) * 3), placed(SPHERE, (0.01, 0, 0), (0.5,) * 3)]
+    assert overlap.separate(list(shapes), [0], [1], gap=0.01, may_overlap=[True]) == [0]
+
+
+# ---- symmetry and skins ---------------------------------------------------------------------------------------------
+
+HUMAN = np.array([(0, 0, 1), (0, 0, 1.3), (0.2, 0, 1.3), (0.5, 0, 1.3), (-0.2, 0, 1.3), (-0.5, 0, 1.3)], dtype=float)
+HUMAN_PARENTS = np.array([-1, 0, 1, 2, 1, 4])
+
+
+@pytest.mark.parametrize("seed", (None, 4))
+def test_the_mirror_plane_follows_the_armature(seed):
+    turn = np.eye(3) if seed is None else rotation(seed)
+    shift = np.array([5.0, -3.0, 2.0])
+    normal, offset, twins = symmetry.mirror_plane(HUMAN @ turn.T + shift, HUMAN_PARENTS, turn, 1.0)
+    np.testing.assert_allclose(np.abs(normal @ turn), (1.0, 0.0, 0.0), atol=1e-9)
+    assert offset == pytest.approx(normal @ shift)
+    assert twins.tolist() == [0, 1, 4, 5, 2, 3]
+
+
+def test_a_lopsided_skeleton_has_no_mirror_plane():
+    heads = HUMAN + np.random.default_rng(0).normal(size=HUMAN.shape) * 0.05
+    normal, _offset, twins = symmetry.mirror_plane(heads, HUMAN_PARENTS, np.eye(3), 1.0)
+    assert normal is None and np.all(twins == -1)
+
+
+def test_a_vertex_belongs_to_the_body_whose_bones_hold_it_most():
+    """Bones 1 and 2 are one body: together they hold more of vertex 0 than bone 0 alone; weights need no sum of 1."""
+    skin = Skin(np.eye(3), np.array([0, 0, 0, 1, 2]), np.array([0, 1, 2, 0, 2]), np.array([4.0, 3.0, 3.0, 0.1, 7.0]), 3)
+    alone = skin.dominated()
+    assert [len(found[0]) if found else 0 for found in alone] == [2, 0, 1]
+    merged = skin.dominated(np.array([0, 1, 1]), 2)
+    assert [len(found[0]) for found in merged] == [1, 2]
+    np.testing.assert_allclose(merged[1][1], (0.6, 1.0))
+
+
+def test_a_limb_reaches_along_its_edges_to_its_end():
+    """Rings of vertices at the joints only: the first body goes as far as the joint, the second begins there."""
+    points = np.array([(x, 0.0, z) for z in (0.0, 1.0, 2.0) for x in (0.0, 0.1)])
+    skin = Skin(points, np.arange(6), np.array([0, 0, 1, 1, 1, 1]), np.ones(6), 2, np.array([(0, 2), (1, 3), (2, 4)]))
+    holder, share = skin.holders(np.arange(2), 2)
+    joints, ends = np.array([(0, 0, 0), (0, 0, 0.8)], dtype=float), np.array([(0, 0, 0.8), (0, 0, 2)], dtype=float)
+    first, second = skin.between(holder, share, joints, ends, ~np.eye(2, dtype=bool))
+    np.testing.assert_allclose(first[0][:, 2], 0.8)
+    np.testing.assert_allclose(second[0][:, 2], 0.5)
+    strangers = skin.between(holder, share, joints, ends, np.zeros((2, 2), dtype=bool))
+    np.testing.assert_allclose(strangers[0][0][:, 2], 0.5)
