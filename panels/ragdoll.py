@@ -1,5 +1,6 @@
 """The tab Ragdoll of the 3D view's sidebar."""
 
+import math
 import textwrap
 
 import bpy
@@ -21,6 +22,7 @@ STATE_NOTES = {
     "BROKEN": "Interrupted: starts again from frame {first}",
 }
 LIMIT_AXES = ("Swing X", "Twist Y", "Swing Z")
+LISTED = 8  # bones of a report that are shown
 LETTER = 6.5  # [px] a letter takes at the usual size of the interface
 
 
@@ -160,7 +162,32 @@ class ACTIVE_RAGDOLL_PT_drive(Sidebar, bpy.types.Panel):
         inner.prop(settings, "drive_space")
         column.prop(settings, "self_collision")
         column.prop(settings, "stretch")
-        column.prop(settings, "density")
+        column.prop(settings, "coverage", slider=True)
+        inner = rows(column)
+        inner.prop(settings, "mass_model")
+        inner.prop(settings, "density" if settings.mass_model == "DENSITY" else "body_mass")
+        column.prop(settings, "stabilize_masses")
+
+
+class ACTIVE_RAGDOLL_PT_limits(Sidebar, bpy.types.Panel):
+    """Whether the shot's animation stays within the joints' limits"""
+
+    bl_label = "Limits"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw(self, context):
+        obj = active_armature(context)
+        column = reason(self.layout, context, why_not(obj))
+        column.operator("active_ragdoll.check_limits", icon="CON_ROTLIMIT").widen = False
+        report = STATE.limits.get(obj.name) if obj is not None else None
+        if report is None:
+            return
+        paragraph(column, context, report.text(), "INFO")
+        for found in report.found[:LISTED]:
+            text = f"{found.bone}: {math.degrees(found.worst):.1f}\u00b0 at {found.worst_frame}"
+            column.label(text=text, icon="BONE_DATA")
+        if report.found and not report.widened:
+            column.operator("active_ragdoll.check_limits", text="Widen to Fit", icon="FULLSCREEN_ENTER").widen = True
 
 
 class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel):
@@ -320,6 +347,7 @@ CLASSES = (
     ACTIVE_RAGDOLL_PT_main,
     ACTIVE_RAGDOLL_PT_weights,
     ACTIVE_RAGDOLL_PT_drive,
+    ACTIVE_RAGDOLL_PT_limits,
     ACTIVE_RAGDOLL_PT_simulate,
     ACTIVE_RAGDOLL_PT_bone,
     ACTIVE_RAGDOLL_PT_body,

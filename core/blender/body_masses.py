@@ -4,15 +4,13 @@ import numpy as np
 
 from ..anatomy import masses
 from ..anatomy.roles import HUMAN
-from . import recognition
 
 AUTOMATIC_DENSITY = 1000.0
 
 
-def of_bodies(obj, pose, plan, height: float) -> np.ndarray:
+def of_bodies(obj, pose, plan, height: float, anatomy) -> np.ndarray:
     """Mass [kg] of every body [m] of a character of a height [m]."""
     settings = obj.active_ragdoll
-    anatomy = recognition.anatomy_of(obj)
     model = settings.mass_model
     if model == "AUTO":
         model = masses.DEFAULT_TABLE if anatomy.kind == HUMAN else "DENSITY"

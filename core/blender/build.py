@@ -8,6 +8,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ..anatomy import main
+from ..anatomy.roles import GENERIC
 from ..errors import RagdollError
 from ..ragdoll import drives, shapes
 from . import body_edits, body_masses, body_meshes, joint_objects, recognition, remove, source, world
@@ -163,18 +164,27 @@ def _build(obj, scene, bones, notes) -> Built:
         setattr(settings, name, inner)
     settings.is_ragdoll = True
 
-    masses = body_masses.of_bodies(obj, pose, plan, settings.height)
+    masses = body_masses.of_bodies(obj, pose, plan, settings.height, anatomy)
     _bodies(obj, scene, pose, plan, masses)
     body_edits.remember(obj)
-    relative = joint_objects.set_limits(obj, pose, plan, poses, notes, vertices)
-    joint_objects.part_overlaps(pose, plan, to_world @ poses, settings.height, notes)
+    relative = joint_objects.set_limits(obj, pose, plan, poses, notes, vertices, anatomy)
+    joint_objects.part_overlaps(pose, plan, to_world @ poses, notes)
     apart = joint_objects.separations(obj, pose, plan, to_world @ poses, to_world)
     made = joint_objects.make(obj, scene, collection, pose, plan, relative, apart)
     _physics_armature(obj, collection, pose, plan, to_world)
     if not settings.self_collision:
         world_layers(scene)
     settings.layout_changed = False
+    notes += _unknown(pose, plan, anatomy)
     return Built(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), made, float(masses.sum()), notes)
+
+
+def _unknown(pose, plan, anatomy) -> list[str]:
+    names = [pose.names[bone] for bone in plan.bones if anatomy.roles[bone] == GENERIC]
+    if not names:
+        return []
+    others = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return [f"not recognised, so treated generically: {', '.join(names[:3])}{others}"]
 
 
 def _choose(obj, pose, deform, bones, anatomy):

@@ -6,8 +6,7 @@ from mathutils import Matrix, Quaternion
 from .. import quaternion
 from ..anatomy.limits import joint_limits
 from ..errors import RagdollError
-from ..ragdoll import fitting, holding, joints, meeting
-from . import recognition
+from ..ragdoll import fitting, holding, joints, overlap
 from .armature import rig_limits, rigid
 from .helpers import helper
 
@@ -29,7 +28,7 @@ def relative_rotations(poses, plan, bind, to_joint):
     return quaternion.multiply(quaternion.conjugate(frame), quaternion.multiply(relative, frame))
 
 
-def set_limits(obj, pose, plan, poses, notes, vertices=None) -> dict:
+def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
     """Limits of every joint: the user's, else the rig's, else those of its anatomy, else a generic range.
 
     The last two are made wide enough for the animation. Returns the joint rotations [f, 4] of the sampled animation, by
@@ -39,7 +38,7 @@ def set_limits(obj, pose, plan, poses, notes, vertices=None) -> dict:
         poses: of all bones in the armature's space over the sampled frames [f, n, 4, 4].
         vertices: for each bone the vertices [k, 3] (world, bind pose) that it dominates, or None [n].
     """
-    anatomical = _anatomical(obj, pose, plan, vertices)
+    anatomical = _anatomical(obj, pose, plan, vertices, anatomy)
     for i, bone in enumerate(plan.bones):
         _state_limits(obj.pose.bones[bone], anatomical[i], pose.local[bone])
     to_joint = np.array([obj.pose.bones[bone].active_ragdoll.joint_rotation for bone in plan.bones], dtype=float)
@@ -74,9 +73,8 @@ def set_limits(obj, pose, plan, poses, notes, vertices=None) -> dict:
 _KINDS = {"DEFAULT": "default", "ANATOMY": "anatomical"}
 
 
-def _anatomical(obj, pose, plan, vertices) -> list:
+def _anatomical(obj, pose, plan, vertices, anatomy) -> list:
     """`JointLimits` in the armature's space, or None, for every body [m]."""
-    anatomy = recognition.anatomy_of(obj)
     tails = np.empty(len(pose.names) * 3, dtype=np.float32)
     obj.data.bones.foreach_get("tail_local", tails)
     tails = tails.reshape(-1, 3).astype(float)
@@ -149,7 +147,7 @@ def fit_limits(settings, relative, margin: float) -> float:
     return excess
 
 
-def part_overlaps(pose, plan, poses, height: float, notes) -> None:
+def part_overlaps(pose, plan, poses, notes) -> None:
     """Let bodies pass through each other that the animation itself takes into each other.
 
     In the first pose they would burst apart, later fight the drives.
@@ -161,7 +159,7 @@ def part_overlaps(pose, plan, poses, height: float, notes) -> None:
     if not len(first):
         return
     turned = rigid(poses[:, plan.bones]) @ np.linalg.inv(pose.matrices[plan.bones])
-    found = meeting.meeting(plan.shapes(), first, second, turned, PLAY * height)
+    found = overlap.met(plan.shapes(), first, second, turned)
     if found.any():
         pairs = [(int(i), int(k)) for i, k in zip(first[found], second[found], strict=True)]
         plan.no_collide += pairs

@@ -4,7 +4,7 @@ Everything is measured from joint to joint: the drawn length of a bone means not
 are in metres in the armature's frame at world scale; arrays are in Blender's bone order.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -160,10 +160,24 @@ def plan_bodies(
         axes: the armature's axes [3, 3], see `extent`.
         coverage: share of a body's weighted vertices that its shape covers at least, before overlaps are resolved.
     """
-    count = len(parents)
-    kinds = kinds or ["AUTO"] * count
     axes = np.eye(3) if axes is None else axes
-    size = height(heads, tails, simulated, axes)
+    origin = heads[simulated].mean(axis=0) if np.any(simulated) else np.zeros(3)
+    kinds = kinds or ["AUTO"] * len(parents)
+    if skin is not None:
+        skin = replace(skin, points=(skin.points - origin) @ axes)
+    # In the armature's own frame, so that moving and turning a character changes no shape.
+    turned = (heads - origin) @ axes, (tails - origin) @ axes, axes.T @ rotations
+    plan = _plan(*turned, parents, simulated, kinds, skin, coverage)
+    plan.centers = plan.centers @ axes.T + origin
+    plan.axes = axes @ plan.axes
+    if plan.normal is not None:
+        plan.normal = axes @ plan.normal
+        plan.offset = plan.offset + float(plan.normal @ origin)
+    return plan
+
+
+def _plan(heads, tails, rotations, parents, simulated, kinds, skin, coverage) -> BodyPlan:
+    size = height(heads, tails, simulated)
     depth = depths(parents)
     ancestors = nearest_ancestors(parents, simulated)
     bones = np.flatnonzero(simulated)
@@ -172,36 +186,22 @@ def plan_bodies(
     join_loose_roots(bones, body_parents, heads, tails, parents)
     top = depth[bones].min() if len(bones) else 0
 
-    normal, offset, twins = symmetry.mirror_plane(heads[bones], body_parents, axes, size)
+    normal, offset, twins = symmetry.mirror_plane(heads[bones], body_parents, np.eye(3), size)
     same = np.array([kinds[bones[i]] == kinds[bones[k]] for i, k in enumerate(twins)], dtype=bool)
     twins = np.where(same, twins, -1)
-    owner = np.array([row.get(bone if simulated[bone] else ancestors[bone], -1) for bone in range(count)], dtype=int)
     children = [
         [heads[bones[k]] for k in np.flatnonzero(body_parents == i) if ancestors[bones[k]] == bone]
         for i, bone in enumerate(bones)
     ]
-    vertices, ends = [None] * len(bones), np.zeros((len(bones), 3))
-    if skin is not None:
-        owner = np.array(
-            [row.get(bone if simulated[bone] else ancestors[bone], -1) for bone in range(count)], dtype=int
-        )
-        holder, share = skin.holders(owner, len(bones))
-        for i in range(len(bones)):
-            held = np.flatnonzero(holder == i)
-            vertices[i] = (skin.points[held], share[held]) if len(held) else None
+    owner = [row.get(bone if simulated[bone] else ancestors[bone], -1) for bone in range(len(parents))]
+    merged = [merged_points(bone, heads, tails, ancestors, simulated) for bone in bones]
+    vertices, holder, share = _held(skin, np.array(owner, dtype=int), len(bones))
+    ends = np.zeros((len(bones), 3))
     for i, bone in enumerate(bones):
-        merged = merged_points(bone, heads, tails, ancestors, simulated)
         points = None if vertices[i] is None else vertices[i][0]
-        ends[i] = end_of(bone, children[i], merged, heads, tails, rotations, parents, points)
+        ends[i] = end_of(bone, children[i], merged[i], heads, tails, rotations, parents, points)
     if skin is not None:
-        joined = np.zeros((len(bones) + 1, len(bones) + 1), dtype=bool)
-        joined[np.arange(len(bones)), body_parents] = True
-        joined = (joined | joined.T)[:-1, :-1]
-        beyond = skin.between(holder, share, heads[bones], ends, joined)
-        vertices = [
-            own if own is None else tuple(np.concatenate(two) for two in zip(own, more, strict=True))
-            for own, more in zip(vertices, beyond, strict=True)
-        ]
+        vertices = _with_between(vertices, skin.between(holder, share, heads[bones], ends, _joined(body_parents)))
     vertices = _mirrored_too(vertices, twins, normal, offset)
 
     found = []
@@ -222,7 +222,7 @@ def plan_bodies(
             shape = shape_fit.fit(points, along, kinds[bone], **settings)
             # Where no single limb gives the direction, a box along the armature's own axes may fit better.
             if len(children[i]) != 1 and shape.kind == BOX:
-                upright = shape_fit.fit(points, _nearest_turn(axes, along), BOX, **settings)
+                upright = shape_fit.fit(points, _nearest_turn(np.eye(3), along), BOX, **settings)
                 shape = upright if upright.volume() < UPRIGHT_WINS * shape.volume() else shape
         found.append(shape)
     no_collide = _separate(found, body_parents, size, twins, normal, offset, vertices)
@@ -240,6 +240,30 @@ def plan_bodies(
         normal=normal,
         offset=offset,
     )
+
+
+def _held(skin, owner, count):
+    """For each body its own vertices and the share of each that it holds, or None [m]; each vertex's body and share."""
+    if skin is None:
+        return [None] * count, None, None
+    holder, share = skin.holders(owner, count)
+    held = [np.flatnonzero(holder == i) for i in range(count)]
+    return [(skin.points[rows], share[rows]) if len(rows) else None for rows in held], holder, share
+
+
+def _with_between(vertices, beyond):
+    return [
+        own if own is None else tuple(np.concatenate(two) for two in zip(own, more, strict=True))
+        for own, more in zip(vertices, beyond, strict=True)
+    ]
+
+
+def _joined(parents) -> np.ndarray:
+    """Whether two bodies are parent and child [m, m]."""
+    count = len(parents)
+    result = np.zeros((count + 1, count + 1), dtype=bool)
+    result[np.arange(count), parents] = True
+    return (result | result.T)[:-1, :-1]
 
 
 def _mirrored_too(vertices, twins, normal, offset):

@@ -372,3 +372,14 @@ def test_a_limb_reaches_along_its_edges_to_its_end():
     np.testing.assert_allclose(second[0][:, 2], 0.5)
     strangers = skin.between(holder, share, joints, ends, np.zeros((2, 2), dtype=bool))
     np.testing.assert_allclose(strangers[0][0][:, 2], 0.5)
+
+
+def test_turned_boxes_meet_by_their_corners():
+    """Two unit cubes 1.2 apart: side by side they do not meet, one turned by 45 degrees reaches 0.71."""
+    cubes = [Shape(BOX, np.array((x, 0.0, 0.0)), np.eye(3), np.full(3, 0.5)) for x in (0.0, 1.2)]
+    turned = np.tile(np.eye(4), (2, 2, 1, 1))
+    cos = np.sqrt(0.5)
+    turned[1, 1, :2, :2] = ((cos, -cos), (cos, cos))
+    turned[1, 1, :3, 3] = cubes[1].center - turned[1, 1, :3, :3] @ cubes[1].center
+    assert not overlap.met(cubes, [0], [1], turned[:1], 1e-3)[0]
+    assert overlap.met(cubes, [0], [1], turned, 1e-3)[0]
