@@ -165,7 +165,10 @@ class ACTIVE_RAGDOLL_PT_drive(Sidebar, bpy.types.Panel):
         column.prop(settings, "coverage", slider=True)
         inner = rows(column)
         inner.prop(settings, "mass_model")
-        inner.prop(settings, "density" if settings.mass_model == "DENSITY" else "body_mass")
+        if settings.mass_model != "DENSITY":
+            inner.prop(settings, "body_mass")
+        if settings.mass_model in ("AUTO", "DENSITY"):
+            inner.prop(settings, "density")
         column.prop(settings, "stabilize_masses")
 
 
