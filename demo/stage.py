@@ -160,8 +160,8 @@ def _arrival(length: float, release_angle: float, contact_angle: float, gravity:
 def ensure_rigid_body_world(scene: bpy.types.Scene) -> bpy.types.RigidBodyWorld:
     """The scene's rigid body world with its two collections; a new one's cache spans the scene's frames.
 
-    The collections are linked into the scene: with others Bullet keeps its joints on the originals, and Blender
-    crashes when it frees those after their bodies.
+    The collections are linked into the scene from Blender 4.3 on: with others Bullet keeps its joints on the originals,
+    and Blender crashes when it frees those after their bodies; before, it crashes when it frees copies first.
     """
     world = scene.rigidbody_world
     if world is None:
@@ -174,7 +174,7 @@ def ensure_rigid_body_world(scene: bpy.types.Scene) -> bpy.types.RigidBodyWorld:
     if world.constraints is None:
         world.constraints = bpy.data.collections.new("RigidBodyConstraints")
     for collection in (world.collection, world.constraints):
-        if collection not in scene.collection.children_recursive:
+        if bpy.app.version >= (4, 3, 0) and collection not in scene.collection.children_recursive:
             scene.collection.children.link(collection)
     return world
 

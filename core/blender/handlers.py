@@ -124,6 +124,20 @@ def break_runs() -> None:
 
 
 @persistent
+def before_load(_file=None) -> None:
+    """load_pre"""
+    if bpy.app.version >= world.JOINTS_LEAVE_BODIES:
+        return
+    was_busy, STATE.busy = STATE.busy, True
+    try:
+        for scene in _alive():
+            world.clear(scene)
+    finally:
+        STATE.busy = was_busy
+    break_runs()
+
+
+@persistent
 def after_load(_file=None) -> None:
     """load_post"""
     STATE.clear()
@@ -157,6 +171,7 @@ _HANDLERS = (
     ("redo_pre", before_undo),
     ("undo_post", after_undo),
     ("redo_post", after_undo),
+    ("load_pre", before_load),
     ("load_post", after_load),
     ("render_init", before_render),
     ("render_complete", after_render),

@@ -133,6 +133,30 @@ def halt(scene) -> None:
         STATE.alive.discard(scene.name)
 
 
+def clear(scene) -> None:
+    """Free all of Bullet's joints in a world that is about to be freed as a whole.
+
+    Before Blender 4.3 a body that is freed looks at its joints, and a file that is loaded over a simulated scene frees
+    those first, which crashes. Made anew without bodies to join, the world drops its joints in the right order.
+    """
+    if scene.rigidbody_world.constraints is None:
+        return
+    start, now = scene.rigidbody_world.point_cache.frame_start, scene.frame_current
+    for frame in (start - 1, start):  # one of them is another frame than now
+        scene.frame_set(frame)
+    graph = scene.view_layers[0].depsgraph
+    for joint in scene.rigidbody_world.constraints.all_objects:
+        copy = joint.evaluated_get(graph)
+        if copy.rigid_body_constraint is not None:
+            copy.rigid_body_constraint.object1 = None
+    world = scene.rigidbody_world
+    world.substeps_per_frame = world.substeps_per_frame  # the cache is out of date: the world is made anew
+    scene.frame_set(start + 1)
+    scene.frame_set(now)
+    for joint in scene.rigidbody_world.constraints.all_objects:
+        joint.show_in_front = joint.show_in_front  # the copies are made anew: the scene may yet go on
+
+
 def release(scene, constraints) -> None:
     """Let Bullet forget joints whose bodies are about to be deleted; afterwards its world must be halted.
 

@@ -265,3 +265,18 @@ def test_state_says_what_is_shown(fresh_scene):
     scene.frame_set(FIRST)
     assert obj.active_ragdoll.state == "LIVE"
     assert scene.name in STATE.runs
+
+
+def test_a_load_that_fails_in_mid_shot_leaves_a_shot_that_runs(fresh_scene, tmp_path):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 24)
+    build.build(obj, scene)
+    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+    before = rigs.play(scene, 1, 12, lambda: rigs.pose(obj))[-1]
+    nothing = tmp_path / "nothing.blend"
+    nothing.write_bytes(b"no Blender file")
+    with pytest.raises(RuntimeError):
+        bpy.ops.wm.open_mainfile(filepath=str(nothing))
+    assert scene.frame_current == 12
+    after = rigs.play(scene, 1, 12, lambda: rigs.pose(obj))[-1]
+    assert np.array_equal(before, after)
