@@ -11,6 +11,8 @@ import numpy as np
 
 from .. import quaternion
 from ..ragdoll import overlay, wireframes
+from . import body_edits, runtime
+from .armature import array_of, rigid
 from .body_edits import OWNER
 
 
@@ -151,8 +153,13 @@ def _mesh_edges(mesh) -> np.ndarray:
 
 
 def body_matrices(obj, depsgraph, cached: Cached) -> np.ndarray:
-    """World matrices [m, 4, 4] of the bodies as the view layer shows them, in the order of the parts."""
+    """World matrices [m, 4, 4] of the bodies as the view layer shows them, in the order of the parts.
+
+    Where nothing is simulated they are where the bones have them: Blender leaves bodies without a cache at the origin.
+    """
     settings = obj.active_ragdoll
+    if runtime.state_of(obj) not in ("LIVE", "CACHED") and not body_edits.is_editing(obj):
+        return _on_bones(obj, depsgraph, cached.bones)
     objects = settings.bodies.evaluated_get(depsgraph).objects if settings.bodies is not None else ()
     buffer = cached.buffer
     if len(objects) == len(buffer):
@@ -161,6 +168,15 @@ def body_matrices(obj, depsgraph, cached: Cached) -> np.ndarray:
         for i, part in enumerate(settings.parts):
             buffer[i] = np.array(part.body.evaluated_get(depsgraph).matrix_world).T.ravel()
     return buffer.reshape(-1, 4, 4).transpose(0, 2, 1)
+
+
+def _on_bones(obj, depsgraph, bones: np.ndarray) -> np.ndarray:
+    posed = obj.evaluated_get(depsgraph)
+    matrices = np.empty(len(posed.pose.bones) * 16, dtype=np.float32)
+    posed.pose.bones.foreach_get("matrix", matrices)
+    matrices = matrices.reshape(-1, 4, 4)[bones].transpose(0, 2, 1)
+    offsets = np.array([part.offset for part in obj.active_ragdoll.parts], dtype=float).reshape(-1, 4, 4)
+    return rigid(array_of(posed.matrix_world) @ matrices) @ offsets
 
 
 def selected_bodies(obj, bones: np.ndarray) -> np.ndarray:

@@ -27,6 +27,7 @@ def real(name):
     if not DATA.is_dir():
         pytest.skip("../shared/data is missing")
     rig = rigs.load(DATA / name)
+    rigs.set_range(rig.scene, rig.first, rig.first + 12)
     build.build(rig.obj, rig.scene)
     return rig
 
@@ -53,7 +54,7 @@ def inside(points, body) -> np.ndarray:
 @pytest.mark.parametrize("name", NAMES)
 def test_wires_fill_the_boxes_of_the_bodies_shown(name):
     rig = real(name)
-    for frame in (rig.first, rig.first + 1, rig.first + 4):
+    for frame in (rig.first, rig.first + 1, rig.first + 2):
         rig.scene.frame_set(frame)
         cached = overlay_data.current(rig.obj, rig.scene)
         matrices = overlay_data.body_matrices(rig.obj, bpy.context.view_layer.depsgraph, cached)
@@ -65,6 +66,24 @@ def test_wires_fill_the_boxes_of_the_bodies_shown(name):
             past = inside(found.ends[owner == i].reshape(-1, 3), body)
             assert past.max() < 1e-3, body.name
             assert past.max() > -1e-3, body.name  # and the wire reaches the box
+
+
+def test_where_nothing_is_simulated_bodies_are_drawn_on_their_bones():
+    """Blender leaves bodies without a cache at the origin, as after loading a file."""
+    rig = real("Knight.glb")
+    rig.scene.frame_set(rig.first + 9)
+    assert rig.obj.active_ragdoll.state == "READY"
+    cached = overlay_data.current(rig.obj, rig.scene)
+    matrices = overlay_data.body_matrices(rig.obj, bpy.context.view_layer.depsgraph, cached)
+    posed = rigs.pose(rig.obj)
+    for part, matrix in zip(rig.obj.active_ragdoll.parts, matrices, strict=True):
+        bone = posed[rig.obj.data.bones.find(part.bone)]
+        offset = np.array(part.offset).reshape(4, 4)
+        assert np.allclose(
+            matrix[:3, 3],
+            (bone @ np.array((*(offset[:3, 3] / np.cbrt(np.linalg.det(bone[:3, :3]))), 1.0)))[:3],
+            atol=1e-4,
+        )
 
 
 @pytest.mark.parametrize("name", NAMES)
