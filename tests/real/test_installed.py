@@ -14,7 +14,25 @@ import pytest
 REPO = Path(__file__).resolve().parent.parent.parent
 BLENDER = os.environ.get("BLENDER", "")
 ZIP = os.environ.get("ACTIVE_RAGDOLL_ZIP", "")
-OPERATORS = {"bake", "build", "free_cache", "remove", "revert_bake", "simulate"}
+OPERATORS = {
+    "adopt_body",
+    "apply_preset",
+    "bake",
+    "build",
+    "check_limits",
+    "copy_to_selected",
+    "diagnose",
+    "edit_bodies",
+    "export_profile",
+    "free_cache",
+    "import_profile",
+    "mirror_settings",
+    "remedy",
+    "remove",
+    "reset_bone",
+    "revert_bake",
+    "simulate",
+}
 
 pytestmark = pytest.mark.skipif(
     not (BLENDER and ZIP and "BLENDER_USER_RESOURCES" in os.environ),
