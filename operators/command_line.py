@@ -14,7 +14,7 @@ from pathlib import Path
 import bpy
 import numpy as np
 
-from ..core.blender import actions, bake, build, diagnose, importing, measure, pipeline, profiles, world
+from ..core.blender import action_channels, bake, build, diagnose, importing, measure, pipeline, profiles, world
 from ..core.errors import RagdollError
 from .stepping import Progress, choose_range
 
@@ -278,7 +278,7 @@ def _refuse_keyed(obj, name: str) -> None:
     data = obj.animation_data
     keyed = data is not None and any(driver.data_path == path for driver in data.drivers)
     if data is not None:
-        keyed = keyed or any(curve.data_path == path for curve in actions.fcurves_of(data.action, obj))
+        keyed = keyed or any(curve.data_path == path for curve in action_channels.fcurves_of(data.action, obj))
     if keyed:
         raise RagdollError(
             f"The {name.replace('_', ' ')} of '{obj.name}' is keyed or driven: the option would do nothing"

@@ -7,7 +7,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ..errors import RagdollError
-from . import actions, pipeline, simulate, source, world
+from . import action_channels, action_poses, actions, pipeline, simulate, source, world
 from .runtime import STATE
 
 SHEAR_TOLERANCE = 1e-5  # cosine between two axes of a bone; single precision gives about 1e-6
@@ -184,16 +184,16 @@ def _shown_frames(scene, first, last) -> Iterator[int]:
 def _write(obj, scene, recorder) -> None:
     settings = obj.active_ragdoll
     names = [part.bone for part in settings.parts] + source.followers(obj)
-    poses = actions.Poses.from_matrix_basis(names, recorder.numbers, recorder.basis(names))
+    poses = action_poses.Poses.from_matrix_basis(names, recorder.numbers, recorder.basis(names))
     tolerance = None
     if settings.key_tolerance > 0.0:
-        tolerance = actions.Tolerance(
+        tolerance = action_poses.Tolerance(
             rotation=float(np.radians(settings.key_tolerance)),
             location=settings.key_tolerance * 1e-3 * settings.height / max(settings.built_scale, 1e-12),
         )
     was_building, STATE.building = STATE.building, True
     try:
-        old, _slot = actions.current(obj)
+        old, _slot = action_channels.current(obj)
         muted = _mute_rig(obj, names)
         action, state = actions.bake(obj, poses, f"{obj.name} Ragdoll Bake", tolerance=tolerance)
         settings.old_action, settings.baked_action = old, action

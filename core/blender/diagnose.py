@@ -6,7 +6,7 @@ from ..errors import RagdollError
 from ..ragdoll import diagnosis
 from ..ragdoll.diagnosis import Finding, Situation
 from ..ragdoll.shape_fit import BOX, CAPSULE, CONVEX_HULL, SPHERE, Shape
-from . import actions, build, joint_objects, limit_check, runtime, world
+from . import action_channels, build, joint_objects, limit_check, runtime, world
 from .armature import check_armature, rigid
 from .runtime import STATE
 
@@ -147,7 +147,10 @@ def _scale_range(obj, scene) -> tuple[float, float]:
     owner = obj
     while owner is not None:
         data = owner.animation_data
-        curves = list(actions.fcurves_of(data.action, owner)) if data is not None and data.action is not None else []
+        if data is None or data.action is None:
+            curves = []
+        else:
+            curves = list(action_channels.fcurves_of(data.action, owner))
         for curve in curves:
             if curve.data_path in ("scale", "delta_scale"):
                 values = np.abs([curve.evaluate(frame) for frame in frames])

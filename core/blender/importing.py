@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 
 from ..errors import RagdollError
-from . import actions
+from . import action_channels
 
 # Metres a unit in the wild: metre, decimetre, the CMU database's 0.45 inch, inch, centimetre. The one is
 # taken that makes the farthest joint come nearest to 1 m from the root, as an adult's does.
@@ -197,7 +197,7 @@ def _choose_action(armature: bpy.types.Object) -> bpy.types.Action | None:
 def _animates(action: bpy.types.Action, armature: bpy.types.Object) -> bool:
     return any(
         curve.data_path.startswith("pose.bones[") and curve.data_path.split('"')[1] in armature.data.bones
-        for curve in actions.all_fcurves(action)
+        for curve in action_channels.all_fcurves(action)
     )
 
 

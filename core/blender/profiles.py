@@ -301,7 +301,7 @@ def _keyed(obj, wanted) -> list[str]:
     data = obj.animation_data
     curves = list(data.drivers) if data is not None else []
     if data is not None and data.action is not None:
-        from .actions import fcurves_of
+        from .action_channels import fcurves_of
 
         curves += list(fcurves_of(data.action, obj))
     stated = {key for _group, settings in wanted for key in settings}

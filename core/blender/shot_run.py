@@ -6,7 +6,7 @@ import bpy
 import numpy as np
 
 from ..errors import RagdollError
-from . import actions, source
+from . import action_channels, source
 from .armature import check_scale
 from .remove import ragdolls
 
@@ -197,4 +197,4 @@ def is_keyed(obj, path: str = "active_ragdoll") -> bool:
     if any(path in driver.data_path for driver in data.drivers):
         return True
     played = {data.action} | {strip.action for track in data.nla_tracks for strip in track.strips}
-    return any(path in curve.data_path for action in played - {None} for curve in actions.all_fcurves(action))
+    return any(path in curve.data_path for action in played - {None} for curve in action_channels.all_fcurves(action))

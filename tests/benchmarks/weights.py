@@ -68,7 +68,7 @@ def human(fps: int, walking: bool, seconds: float) -> _characters.Subject:
 
 def retime(action: bpy.types.Action, factor: float) -> None:
     """Stretch an action about frame 1: the same curves over time at another frame rate."""
-    from active_ragdoll.core.blender.actions import all_fcurves
+    from active_ragdoll.core.blender.action_channels import all_fcurves
 
     for curve in all_fcurves(action):
         for point in curve.keyframe_points:
