@@ -1,0 +1,293 @@
+"""A chain of bones that turns until the first of them looks at a point: the solver, on components.
+
+After P. Massoudi's article "The Perfect Look At System": the first bone turns to the target up to its limit, what it
+could not do is asked of the next, and so on. The article stretches each further bone's forward to a point one unit
+ahead of the first bone, which leaves an error where bones are far apart. Here the point is taken on the first bone's
+line of sight, as far from the turning bone as the target: turning it onto the target is exact in one step. What
+limits and up weights leave is taken up by further passes over the chain, from the first bone again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import components as c
+
+# A pass ends where the first bone aims this well [rad]; its cosine is 1 - angle^2 / 2.
+AIMED = np.radians(0.01)
+_AIMED_COSINE = 1.0 - 0.5 * AIMED * AIMED
+PASSES = 40
+# Passes that gain less than this [rad] lead nowhere: every bone is at its limit.
+_GAIN = np.radians(0.0005)
+
+
+@dataclass
+class Chain:
+    """Entries of a chain from the first bone (eye, head) to the last (spine), as components in model space.
+
+    Attributes:
+        positions: of the entries' joints, k vectors.
+        forwards: unit vectors that the limits measure, k; the first is the line of sight too.
+        references: unit vectors that the limits are measured from, k.
+        limits: largest angles between the two [rad], k numbers.
+        up_weights: 0 the shortest axis, 1 the up axis alone; k plain floats. None: the entry never turns.
+        up: unit vector.
+    """
+
+    positions: list
+    forwards: list
+    references: list
+    limits: list
+    up_weights: tuple
+    up: tuple
+
+
+def solve(m, chain: Chain, target: tuple, comfort: float = 1.0) -> tuple[list, object]:
+    """Turns of a chain's entries, so that the first looks at a target.
+
+    Args:
+        m: `components.FLOATS` or `components.ARRAYS`.
+        chain: is not changed.
+        target: point in model space.
+        comfort: share of the limits that is used up before entries go to the limits themselves.
+
+    Returns:
+        (turns, error): k quaternions, what each entry has been turned by in model space, with what carries it; and
+        the angle [rad] left between the first bone's forward and the direction to the target.
+    """
+    work = _Work(m, chain, target)
+    for number in range(PASSES):
+        share = comfort if number == 0 and comfort < 1.0 else 1.0
+        before = work.error()
+        turns = work.one_pass(share, 0.5**number)
+        work.apply(turns)
+        error = work.error()
+        open_ = (error > AIMED) & ((before - error > _GAIN) | (number == 0))
+        if not m.any(open_):
+            break
+        if m is c.ARRAYS:
+            work.keep(open_)
+    return work.finished()
+
+
+class _Work:
+    """A chain under way: what has been turned so far, for the characters that are not done yet."""
+
+    def __init__(self, m, chain: Chain, target: tuple) -> None:
+        self.m, self.target, self.up_weights = m, target, chain.up_weights
+        count = len(chain.positions)
+        self.forwards, self.references = list(chain.forwards), list(chain.references)
+        self.limits, self.up = list(chain.limits), chain.up
+        self.base = chain.positions[-1]
+        self.offsets = [c.sub(chain.positions[i], chain.positions[i + 1]) for i in range(count - 1)]
+        self.positions = list(chain.positions)
+        self.turns: list = [c.IDENTITY] * count
+        self.everyone = None
+        if m is c.ARRAYS:
+            size = max(np.size(x) for x in (*target, *chain.positions[0], *chain.forwards[0]))
+            self.rows = np.arange(size)
+            self.everyone = np.zeros((count, 4, size)), np.zeros(size)
+            for name in ("target", "up", "base"):
+                setattr(self, name, _full(getattr(self, name), size))
+            for name in ("forwards", "references", "offsets", "positions", "turns"):
+                setattr(self, name, [_full(v, size) for v in getattr(self, name)])
+            self.limits = [np.broadcast_to(x, size) for x in self.limits]
+
+    def error(self):
+        """Angle left [rad]."""
+        wanted = c.unit(self.m, c.sub(self.target, self.positions[0]), self.forwards[0])
+        across = c.length(self.m, c.cross(self.forwards[0], wanted))
+        return self.m.atan2(across, c.dot(self.forwards[0], wanted))
+
+    def one_pass(self, share: float, decay: float) -> list:
+        """Turns of the entries, first to last, each seeing those before it; None from where all aim well."""
+        m, target, up = self.m, self.target, self.up
+        eye, sight = self.positions[0], self.forwards[0]
+        turns: list = [None] * len(self.turns)
+        for i, up_weight in enumerate(self.up_weights):
+            to_target = c.sub(target, eye)
+            wanted = c.unit(m, to_target, sight)
+            aims = c.dot(sight, wanted) >= _AIMED_COSINE
+            if m.all(aims):
+                break
+            if i == 0:
+                turn_from, turn_to, offset = sight, wanted, None
+            else:
+                offset = c.sub(eye, self.positions[i])
+                turn_from, turn_to = _ahead(m, offset, sight, c.sub(target, self.positions[i]), to_target)
+            if up_weight is None:
+                continue
+            limit = self.limits[i] if share == 1.0 else share * self.limits[i]
+            weight = up_weight * decay if up_weight < 1.0 else 1.0
+            turn = _step(m, turn_from, turn_to, self.forwards[i], self.references[i], limit, weight, up)
+            if m is c.ARRAYS:
+                turn = c.choose(m, aims, c.IDENTITY, turn)
+            turns[i] = turn
+            sight = c.rotate(turn, sight)
+            if i:
+                eye = c.add(self.positions[i], c.rotate(turn, offset))
+        return turns
+
+    def apply(self, turns: list) -> None:
+        """Carry a pass's turns from the last entry to the first."""
+        m, carried = self.m, None
+        for i in range(len(turns) - 1, -1, -1):
+            if carried is not None:
+                self.references[i] = c.rotate(carried, self.references[i])
+                if i < len(self.offsets):
+                    self.offsets[i] = c.rotate(carried, self.offsets[i])
+                    self.positions[i] = c.add(self.positions[i + 1], self.offsets[i])
+            if turns[i] is not None:
+                carried = turns[i] if carried is None else c.multiply(carried, turns[i])
+            if carried is not None:
+                self.turns[i] = c.normalized(m, c.multiply(carried, self.turns[i]))
+                self.forwards[i] = c.rotate(carried, self.forwards[i])
+
+    def keep(self, mask: np.ndarray) -> None:
+        """Go on with some of the characters; what the others have got is final."""
+        self._store()
+        if mask.all():
+            return
+        self.rows = self.rows[mask]
+        for name in ("target", "up", "base"):
+            setattr(self, name, tuple(x[mask] for x in getattr(self, name)))
+        for name in ("forwards", "references", "offsets", "positions", "turns"):
+            setattr(self, name, [tuple(x[mask] for x in v) for v in getattr(self, name)])
+        self.limits = [x[mask] for x in self.limits]
+
+    def finished(self) -> tuple[list, object]:
+        """Turns and error of all characters."""
+        if self.everyone is None:
+            return self.turns, self.error()
+        self._store()
+        return [tuple(q) for q in self.everyone[0]], self.everyone[1]
+
+    def _store(self) -> None:
+        turns, errors = self.everyone
+        for i, turn in enumerate(self.turns):
+            for j in range(4):
+                turns[i, j, self.rows] = turn[j]
+        errors[self.rows] = self.error()
+
+
+def _full(vector, size: int) -> tuple:
+    return tuple(np.broadcast_to(np.asarray(x, float), size) for x in vector)
+
+
+def _ahead(m, offset, sight, reach, to_target) -> tuple:
+    """Unit directions, from a bone, of the point on the line of sight to turn and of the target.
+
+    Args:
+        offset: from the bone to the first bone. sight: the first bone's forward. reach: from the bone to the target.
+        to_target: from the first bone to the target.
+
+    The point is as far from the bone as the target: |offset + s sight| = |reach|. A target that is nearer than the
+    line of sight ever comes has no such point; then it is the point as far from the first bone as the target, which
+    is the article's way.
+    """
+    half = c.dot(offset, sight)
+    root = half * half - c.dot(offset, offset) + c.dot(reach, reach)
+    ahead = m.sqrt(root) - half
+    exact = (root > 0.0) & (ahead > 0.0)
+    ahead = m.where(exact, ahead, c.length(m, to_target))
+    turn_to = c.unit(m, reach, sight)
+    return c.unit(m, c.along(offset, ahead, sight), turn_to), turn_to
+
+
+def _step(m, turn_from, turn_to, forward, reference, limit, up_weight: float, up) -> tuple:
+    """The turn that brings one direction nearest to another within an entry's limit."""
+    cosine = m.cos(limit)
+    if up_weight == 0.0:
+        turn = c.arc(m, turn_from, turn_to, up)
+        within = c.dot(c.rotate(turn, forward), reference) >= cosine - 1e-12
+        if m.all(within):
+            return turn
+    axis, angle = _axis_and_angle(m, turn_from, turn_to, up, up_weight)
+    allowed = _angle_to_cone(m, axis, angle, forward, reference, cosine)
+    turn = c.axis_angle(m, axis, allowed)
+    stopped = allowed < angle - 1e-12
+    if up_weight == 1.0 or not m.any(stopped):
+        return turn
+    # At the limit what is left of the turn slides along the cone, but not where it is about up alone.
+    at_limit = c.rotate(turn, forward)
+    beyond = c.rotate(c.axis_angle(m, axis, angle), forward)
+    # A turn to straight behind names no side of the cone; the one it is on then.
+    side = c.perpendicular(m, reference, c.along(beyond, 1e-6, at_limit))
+    nearest = c.along(c.mul(cosine, reference), m.sin(limit), side)
+    slide = c.arc(m, at_limit, nearest, up)
+    if up_weight > 0.0:
+        slide = c.between(m, c.IDENTITY, slide, 1.0 - up_weight)
+    return c.choose(m, stopped, c.multiply(slide, turn), turn)
+
+
+def _axis_and_angle(m, turn_from, turn_to, up, up_weight: float) -> tuple:
+    """Unit axis and angle [rad] of the turn, between the shortest and the one about up alone.
+
+    Rotation vectors are blended, so that the axis goes over steadily and a target straight above, which no turn
+    about up brings nearer, needs no choice of side.
+    """
+    normal, cosine = c.cross(turn_from, turn_to), c.dot(turn_from, turn_to)
+    axis = c.unit(m, normal, c.perpendicular(m, turn_from, up))
+    angle = m.atan2(c.length(m, normal), cosine)
+    if up_weight == 0.0:
+        return axis, angle
+    from_up, to_up = c.dot(turn_from, up), c.dot(turn_to, up)
+    across, ahead = c.dot(up, normal), cosine - from_up * to_up
+    level = (1.0 - from_up * from_up > 1e-14) & (1.0 - to_up * to_up > 1e-14)
+    about_up = m.where(level, m.atan2(across, ahead), 0.0)
+    blended = c.along(c.mul((1.0 - up_weight) * angle, axis), up_weight * about_up, up)
+    return c.unit(m, blended, up), c.length(m, blended)
+
+
+def _angle_to_cone(m, axis, angle, forward, reference, cosine):
+    """How much of a turn `forward` can take until it leaves the cone about `reference`.
+
+    The cosine between the two is a + b cos x + s sin x after a turn by x, for constants a, b and s: a wave about a
+    that is highest at x = atan2(s, b).
+    """
+    fixed = c.dot(forward, axis) * c.dot(axis, reference)
+    b = c.dot(forward, reference) - fixed
+    s = c.dot(c.cross(axis, forward), reference)
+    height = m.sqrt(b * b + s * s)
+    flat = height < 1e-12
+    width = m.acos((cosine - fixed) / m.where(flat, 1.0, height))
+    most = m.maximum(m.atan2(s, b) + width, 0.0)
+    return m.where(flat, angle, m.minimum(angle, most))
+
+
+def facing(m, forward, up, to_target, last_side, margin: float) -> tuple:
+    """The side by which a target behind is looked at, with hysteresis, and the direction to look in instead.
+
+    Within `margin` of straight behind (as seen along up) the side of before is kept, and the direction is that at
+    the margin on that side; so neither a target that crosses straight behind nor one that dwells there flips the
+    look.
+
+    Args:
+        forward, up: unit vectors of the character.
+        to_target: from the first bone to the target.
+        last_side: 1 left, -1 right, 0 not known yet.
+        margin: half the width of the zone [rad].
+
+    Returns:
+        (side, behind, direction): the side now, whether the target is in the zone, and the vector to look along.
+    """
+    level = c.along(forward, -c.dot(forward, up), up)
+    size = c.length(m, level)
+    known = size > 1e-6
+    ahead = c.mul(1.0 / m.where(known, size, 1.0), level)
+    left = c.cross(up, ahead)
+    x, y = c.dot(to_target, ahead), c.dot(to_target, left)
+    radius = m.sqrt(x * x + y * y)
+    # Straight above and below there is no behind.
+    known = known & (radius > 1e-6 * c.length(m, to_target))
+    azimuth = m.atan2(y, x)
+    sign = m.where(azimuth < 0.0, -1.0, 1.0)
+    behind = known & (abs(azimuth) > np.pi - margin)
+    held = behind & (last_side != 0.0)
+    side = m.where(held, last_side, m.where(known, sign, last_side))
+    edge = np.pi - margin
+    height = c.dot(to_target, up)
+    at_edge = c.along(c.mul(radius * m.cos(edge), ahead), radius * m.sin(edge) * side, left)
+    return side, behind, c.along(at_edge, height, up)
