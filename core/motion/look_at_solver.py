@@ -10,17 +10,22 @@ limits and up weights leave is taken up by further passes over the chain, from t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from . import components as c
+from .look_at_refine import held_in_cone, joint_turns
 
 # A pass ends where the first bone aims this well [rad]; its cosine is 1 - angle^2 / 2.
 AIMED = np.radians(0.01)
 _AIMED_COSINE = 1.0 - 0.5 * AIMED * AIMED
-PASSES = 40
-# Passes that gain less than this [rad] lead nowhere: every bone is at its limit.
-_GAIN = np.radians(0.0005)
+PASSES = 6
+# Passes that gain less than this [rad], or this share of the error, have all they can get alone.
+_GAIN, _SLOW = np.radians(0.0005), 0.1
+# Then come steps of all entries together, each with its largest turn [rad].
+STEPS, _LITTLE = 16, 0.02
+_LONGEST_STEP, _SHORTEST_STEP = 0.3, 0.004
 
 
 @dataclass
@@ -61,15 +66,33 @@ def solve(m, chain: Chain, target: tuple, comfort: float = 1.0) -> tuple[list, o
     for number in range(PASSES):
         share = comfort if number == 0 and comfort < 1.0 else 1.0
         before = work.error()
-        turns = work.one_pass(share, 0.5**number)
-        work.apply(turns)
+        work.apply(work.one_pass(share, 0.25**number))
         error = work.error()
-        open_ = (error > AIMED) & ((before - error > _GAIN) | (number == 0))
+        gain = before - error > m.maximum(_GAIN, _SLOW * error)
+        open_ = (error > AIMED) & (gain | (number == 0))
+        if not m.any(open_):
+            break
+        if m is c.ARRAYS:
+            work.keep(open_)
+    work.reopen(AIMED)
+    for _ in range(STEPS):
+        before = work.error()
+        if not m.any(before > AIMED):
+            break
+        better = work.apply_if_better(work.joint(work.largest), before)
+        error = work.error()
+        # A step that was too long is tried again shorter; one that gains little is the last.
+        gain = before - error > m.maximum(_GAIN, _LITTLE * error)
+        work.largest = m.where(better, work.largest, 0.25 * work.largest)
+        open_ = (error > AIMED) & (gain | m.negated(better)) & (work.largest > _SHORTEST_STEP)
         if not m.any(open_):
             break
         if m is c.ARRAYS:
             work.keep(open_)
     return work.finished()
+
+
+_VECTORS, _LISTS = ("target", "up", "base"), ("forwards", "references", "offsets", "positions")
 
 
 class _Work:
@@ -84,16 +107,18 @@ class _Work:
         self.offsets = [c.sub(chain.positions[i], chain.positions[i + 1]) for i in range(count - 1)]
         self.positions = list(chain.positions)
         self.turns: list = [c.IDENTITY] * count
-        self.everyone = None
+        self.everyone, self.largest = None, _LONGEST_STEP
         if m is c.ARRAYS:
             size = max(np.size(x) for x in (*target, *chain.positions[0], *chain.forwards[0]))
             self.rows = np.arange(size)
             self.everyone = np.zeros((count, 4, size)), np.zeros(size)
-            for name in ("target", "up", "base"):
+            for name in _VECTORS:
                 setattr(self, name, _full(getattr(self, name), size))
-            for name in ("forwards", "references", "offsets", "positions", "turns"):
+            for name in (*_LISTS, "turns"):
                 setattr(self, name, [_full(v, size) for v in getattr(self, name)])
             self.limits = [np.broadcast_to(x, size) for x in self.limits]
+            self.largest = np.full(size, self.largest)
+            self.whole = {name: tuple(getattr(self, name)) for name in (*_VECTORS, *_LISTS, "limits")}
 
     def error(self):
         """Angle left [rad]."""
@@ -148,14 +173,48 @@ class _Work:
     def keep(self, mask: np.ndarray) -> None:
         """Go on with some of the characters; what the others have got is final."""
         self._store()
-        if mask.all():
+        if not mask.all():
+            self.largest = self.largest[mask]
+            self._restore(self.rows[mask])
+
+    def reopen(self, aimed: float) -> None:
+        """Go on with all characters whose aim is not that good, those too that passes brought no further."""
+        if self.everyone is None:
             return
-        self.rows = self.rows[mask]
-        for name in ("target", "up", "base"):
-            setattr(self, name, tuple(x[mask] for x in getattr(self, name)))
-        for name in ("forwards", "references", "offsets", "positions", "turns"):
-            setattr(self, name, [tuple(x[mask] for x in v) for v in getattr(self, name)])
-        self.limits = [x[mask] for x in self.limits]
+        self._store()
+        self._restore(np.flatnonzero(self.everyone[1] > aimed))
+        self.largest = np.full(len(self.rows), _LONGEST_STEP)
+
+    def joint(self, largest: float) -> list:
+        """Turns of all entries at once."""
+        m = self.m
+        chain = Chain(self.positions, self.forwards, self.references, self.limits, self.up_weights, self.up)
+        turns = joint_turns(m, chain, self.target, largest)
+        for i, (turn, weight) in enumerate(zip(turns, self.up_weights, strict=True)):
+            if turn is None:
+                continue
+            forward, reference, limit = self.forwards[i], self.references[i], self.limits[i]
+            if weight == 1.0:
+                angle = 2.0 * m.atan2(c.dot(turn[1:], self.up), turn[0])
+                axis = c.mul(m.where(angle < 0.0, -1.0, 1.0), self.up)
+                allowed = _angle_to_cone(m, axis, abs(angle), forward, reference, m.cos(limit))
+                turns[i] = c.axis_angle(m, axis, allowed)
+            else:
+                turns[i] = held_in_cone(m, turn, forward, reference, limit, self.up)
+        return turns
+
+    def apply_if_better(self, turns: list, before):
+        """Apply turns where they lessen the error, and tell where."""
+        m, names = self.m, ("forwards", "references", "offsets", "positions", "turns")
+        kept = [list(getattr(self, name)) for name in names]
+        self.apply(turns)
+        better = self.error() < before
+        if m.all(better):
+            return better
+        for name, old in zip(names, kept, strict=True):
+            new = getattr(self, name)
+            setattr(self, name, [c.choose(m, better, b, a) for a, b in zip(old, new, strict=True)])
+        return better
 
     def finished(self) -> tuple[list, object]:
         """Turns and error of all characters."""
@@ -165,11 +224,25 @@ class _Work:
         return [tuple(q) for q in self.everyone[0]], self.everyone[1]
 
     def _store(self) -> None:
+        """Put what these characters have got to everyone's."""
         turns, errors = self.everyone
         for i, turn in enumerate(self.turns):
             for j in range(4):
                 turns[i, j, self.rows] = turn[j]
         errors[self.rows] = self.error()
+
+    def _restore(self, rows: np.ndarray) -> None:
+        """Go on with the characters in `rows` from where they have got to."""
+        self.rows = rows
+        whole = {name: tuple(x[rows] for x in self.whole[name]) for name in _VECTORS}
+        lists = {name: [tuple(x[rows] for x in v) for v in self.whole[name]] for name in _LISTS}
+        for name, value in (whole | lists).items():
+            setattr(self, name, value)
+        self.limits = [x[rows] for x in self.whole["limits"]]
+        self.turns = [c.IDENTITY] * len(self.limits)
+        done = [tuple(x[rows] for x in q) for q in self.everyone[0]]
+        relative = [c.multiply(c.conjugate(below), above) for above, below in pairwise(done)]
+        self.apply([*relative, done[-1]])
 
 
 def _full(vector, size: int) -> tuple:
