@@ -216,9 +216,23 @@ class LookAt:
     def _further(self, m, chain: Chain, turns: list, target: tuple, mask) -> list:
         """Go on from turns that reached the edge of the zone behind, where that leads to the target."""
         onward = _turned(chain, turns)
-        more, error = solve(m, onward, target, 1.0)
-        good = mask & (error < _REACHED)
-        return [c.choose(m, good, c.multiply(b, a), a) for a, b in zip(turns, more, strict=True)]
+        if m is c.FLOATS:
+            more, error = solve(m, onward, target)
+            return [c.multiply(b, a) for a, b in zip(turns, more, strict=True)] if error < _REACHED else turns
+        size = len(mask)
+        some = [_picked(v, mask, size) for v in (onward.positions, onward.forwards, onward.references)]
+        up, target = _picked([onward.up, target], mask, size)
+        limits = [np.broadcast_to(x, size)[mask] for x in onward.limits]
+        more, error = solve(m, Chain(*some, limits, onward.up_weights, up), target)
+        good = np.flatnonzero(mask)[error < _REACHED]
+        result = []
+        for before, turn in zip(turns, more, strict=True):
+            further = c.multiply(tuple(x[error < _REACHED] for x in turn), tuple(x[good] for x in before))
+            whole = [np.array(x) for x in before]
+            for component, value in zip(whole, further, strict=True):
+                component[good] = value
+            result.append(tuple(whole))
+        return result
 
     def _locals(self, view: ModelView, turns: list) -> dict:
         """Local rotations from the turns in model space."""
@@ -257,6 +271,10 @@ class LookAt:
             wanted = c.unit(m, c.sub(view.vectors(targets), view.positions[first]), sight)
             errors[view.rows] = m.atan2(c.length(m, c.cross(sight, wanted)), c.dot(sight, wanted))
         return errors.reshape(lead)
+
+
+def _picked(vectors: list, mask: np.ndarray, size: int) -> list:
+    return [tuple(np.broadcast_to(x, size)[mask] for x in v) for v in vectors]
 
 
 def _turned(chain: Chain, turns: list) -> Chain:

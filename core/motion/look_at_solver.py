@@ -16,6 +16,7 @@ import numpy as np
 
 from . import components as c
 from .look_at_refine import held_in_cone, joint_turns
+from .look_at_step import ahead, angle_to_cone, step
 
 # A pass ends where the first bone aims this well [rad]; its cosine is 1 - angle^2 / 2.
 AIMED = np.radians(0.01)
@@ -26,6 +27,7 @@ _GAIN, _SLOW = np.radians(0.0005), 0.1
 # Then come steps of all entries together, each with its largest turn [rad].
 STEPS, _LITTLE = 16, 0.02
 _LONGEST_STEP, _SHORTEST_STEP = 0.3, 0.004
+_FEW = 8
 
 
 @dataclass
@@ -63,18 +65,22 @@ def solve(m, chain: Chain, target: tuple, comfort: float = 1.0) -> tuple[list, o
         the angle [rad] left between the first bone's forward and the direction to the target.
     """
     work = _Work(m, chain, target)
-    for number in range(PASSES):
-        share = comfort if number == 0 and comfort < 1.0 else 1.0
+    _run(m, work, comfort, 0)
+    return work.finished()
+
+
+def _run(m, work: _Work, comfort: float, first: int) -> None:
+    """Passes from a first one on, then steps of all entries together."""
+    for number in range(first, PASSES):
         before = work.error()
-        work.apply(work.one_pass(share, 0.25**number))
+        work.apply(work.one_pass(comfort if number == 0 else 1.0, 0.25**number))
         error = work.error()
         gain = before - error > m.maximum(_GAIN, _SLOW * error)
         open_ = (error > AIMED) & (gain | (number == 0))
-        if not m.any(open_):
+        if not m.any(open_) or work.keep(open_, number + 1):
             break
-        if m is c.ARRAYS:
-            work.keep(open_)
-    work.reopen(AIMED)
+    if work.reopen():
+        return
     for _ in range(STEPS):
         before = work.error()
         if not m.any(before > AIMED):
@@ -85,11 +91,8 @@ def solve(m, chain: Chain, target: tuple, comfort: float = 1.0) -> tuple[list, o
         gain = before - error > m.maximum(_GAIN, _LITTLE * error)
         work.largest = m.where(better, work.largest, 0.25 * work.largest)
         open_ = (error > AIMED) & (gain | m.negated(better)) & (work.largest > _SHORTEST_STEP)
-        if not m.any(open_):
+        if not m.any(open_) or work.keep(open_, PASSES):
             break
-        if m is c.ARRAYS:
-            work.keep(open_)
-    return work.finished()
 
 
 _VECTORS, _LISTS = ("target", "up", "base"), ("forwards", "references", "offsets", "positions")
@@ -110,7 +113,8 @@ class _Work:
         self.everyone, self.largest = None, _LONGEST_STEP
         if m is c.ARRAYS:
             size = max(np.size(x) for x in (*target, *chain.positions[0], *chain.forwards[0]))
-            self.rows = np.arange(size)
+            # `closed`: who is finished. `alone`: that nobody is left in the arrays.
+            self.rows, self.closed, self.alone = np.arange(size), np.zeros(size, bool), False
             self.everyone = np.zeros((count, 4, size)), np.zeros(size)
             for name in _VECTORS:
                 setattr(self, name, _full(getattr(self, name), size))
@@ -141,12 +145,12 @@ class _Work:
                 turn_from, turn_to, offset = sight, wanted, None
             else:
                 offset = c.sub(eye, self.positions[i])
-                turn_from, turn_to = _ahead(m, offset, sight, c.sub(target, self.positions[i]), to_target)
+                turn_from, turn_to = ahead(m, offset, sight, c.sub(target, self.positions[i]), to_target)
             if up_weight is None:
                 continue
             limit = self.limits[i] if share == 1.0 else share * self.limits[i]
             weight = up_weight * decay if up_weight < 1.0 else 1.0
-            turn = _step(m, turn_from, turn_to, self.forwards[i], self.references[i], limit, weight, up)
+            turn = step(m, turn_from, turn_to, self.forwards[i], self.references[i], limit, weight, up)
             if m is c.ARRAYS:
                 turn = c.choose(m, aims, c.IDENTITY, turn)
             turns[i] = turn
@@ -170,20 +174,55 @@ class _Work:
                 self.turns[i] = c.normalized(m, c.multiply(carried, self.turns[i]))
                 self.forwards[i] = c.rotate(carried, self.forwards[i])
 
-    def keep(self, mask: np.ndarray) -> None:
-        """Go on with some of the characters; what the others have got is final."""
-        self._store()
-        if not mask.all():
-            self.largest = self.largest[mask]
-            self._restore(self.rows[mask])
+    def keep(self, mask, next_pass: int) -> bool:
+        """Go on with some of the characters; what the others have got is stored. True: nothing is left to do.
 
-    def reopen(self, aimed: float) -> None:
-        """Go on with all characters whose aim is not that good, those too that passes brought no further."""
+        The last few go on one by one in plain numbers, which costs less than arrays.
+        """
         if self.everyone is None:
-            return
+            return False
         self._store()
-        self._restore(np.flatnonzero(self.everyone[1] > aimed))
-        self.largest = np.full(len(self.rows), _LONGEST_STEP)
+        rows = self.rows[mask]
+        if len(rows) <= _FEW:
+            self._one_by_one(np.flatnonzero(mask), next_pass)
+            return True
+        if len(rows) < len(self.rows):
+            self.largest = self.largest[mask]
+            self._restore(rows)
+        return False
+
+    def reopen(self) -> bool:
+        """Go on with all whose aim is not good, those too that passes brought no further. True: there are none."""
+        if self.everyone is None:
+            return False
+        if not self.alone:
+            self._store()
+        rows = np.flatnonzero((self.everyone[1] > AIMED) & ~self.closed)
+        if not len(rows):
+            return True
+        self._restore(rows)
+        self.largest, self.alone = np.full(len(rows), _LONGEST_STEP), False
+        if len(rows) <= _FEW:
+            self._one_by_one(np.arange(len(rows)), PASSES)
+            return True
+        return False
+
+    def _one_by_one(self, places: np.ndarray, next_pass: int) -> None:
+        """Finish the characters at some places of `rows` in plain numbers."""
+        turns, errors = self.everyone
+        names = ("forwards", "references", "positions", "limits", "turns")
+        for place in places.tolist():
+            state = {name: [_single(v, place) for v in getattr(self, name)] for name in names}
+            before = state.pop("turns")
+            chain = Chain(**state, up_weights=self.up_weights, up=_single(self.up, place))
+            work = _Work(c.FLOATS, chain, _single(self.target, place))
+            _run(c.FLOATS, work, 1.0, next_pass)
+            row = self.rows[place]
+            for i, turn in enumerate(work.turns):
+                turns[i, :, row] = c.multiply(turn, before[i])
+            errors[row] = work.error()
+            self.closed[row] = True
+        self.alone = True
 
     def joint(self, largest: float) -> list:
         """Turns of all entries at once."""
@@ -197,7 +236,7 @@ class _Work:
             if weight == 1.0:
                 angle = 2.0 * m.atan2(c.dot(turn[1:], self.up), turn[0])
                 axis = c.mul(m.where(angle < 0.0, -1.0, 1.0), self.up)
-                allowed = _angle_to_cone(m, axis, abs(angle), forward, reference, m.cos(limit))
+                allowed = angle_to_cone(m, axis, abs(angle), forward, reference, m.cos(limit))
                 turns[i] = c.axis_angle(m, axis, allowed)
             else:
                 turns[i] = held_in_cone(m, turn, forward, reference, limit, self.up)
@@ -220,7 +259,8 @@ class _Work:
         """Turns and error of all characters."""
         if self.everyone is None:
             return self.turns, self.error()
-        self._store()
+        if not self.alone:
+            self._store()
         return [tuple(q) for q in self.everyone[0]], self.everyone[1]
 
     def _store(self) -> None:
@@ -245,89 +285,15 @@ class _Work:
         self.apply([*relative, done[-1]])
 
 
+def _single(value, place: int):
+    """One character's number or vector in plain numbers."""
+    if isinstance(value, tuple):
+        return tuple(float(x[place]) if np.ndim(x) else x for x in value)
+    return float(value[place])
+
+
 def _full(vector, size: int) -> tuple:
     return tuple(np.broadcast_to(np.asarray(x, float), size) for x in vector)
-
-
-def _ahead(m, offset, sight, reach, to_target) -> tuple:
-    """Unit directions, from a bone, of the point on the line of sight to turn and of the target.
-
-    Args:
-        offset: from the bone to the first bone. sight: the first bone's forward. reach: from the bone to the target.
-        to_target: from the first bone to the target.
-
-    The point is as far from the bone as the target: |offset + s sight| = |reach|. A target that is nearer than the
-    line of sight ever comes has no such point; then it is the point as far from the first bone as the target, which
-    is the article's way.
-    """
-    half = c.dot(offset, sight)
-    root = half * half - c.dot(offset, offset) + c.dot(reach, reach)
-    ahead = m.sqrt(root) - half
-    exact = (root > 0.0) & (ahead > 0.0)
-    ahead = m.where(exact, ahead, c.length(m, to_target))
-    turn_to = c.unit(m, reach, sight)
-    return c.unit(m, c.along(offset, ahead, sight), turn_to), turn_to
-
-
-def _step(m, turn_from, turn_to, forward, reference, limit, up_weight: float, up) -> tuple:
-    """The turn that brings one direction nearest to another within an entry's limit."""
-    cosine = m.cos(limit)
-    if up_weight == 0.0:
-        turn = c.arc(m, turn_from, turn_to, up)
-        within = c.dot(c.rotate(turn, forward), reference) >= cosine - 1e-12
-        if m.all(within):
-            return turn
-    axis, angle = _axis_and_angle(m, turn_from, turn_to, up, up_weight)
-    allowed = _angle_to_cone(m, axis, angle, forward, reference, cosine)
-    turn = c.axis_angle(m, axis, allowed)
-    stopped = allowed < angle - 1e-12
-    if up_weight == 1.0 or not m.any(stopped):
-        return turn
-    # At the limit what is left of the turn slides along the cone, but not where it is about up alone.
-    at_limit = c.rotate(turn, forward)
-    beyond = c.rotate(c.axis_angle(m, axis, angle), forward)
-    # A turn to straight behind names no side of the cone; the one it is on then.
-    side = c.perpendicular(m, reference, c.along(beyond, 1e-6, at_limit))
-    nearest = c.along(c.mul(cosine, reference), m.sin(limit), side)
-    slide = c.arc(m, at_limit, nearest, up)
-    if up_weight > 0.0:
-        slide = c.between(m, c.IDENTITY, slide, 1.0 - up_weight)
-    return c.choose(m, stopped, c.multiply(slide, turn), turn)
-
-
-def _axis_and_angle(m, turn_from, turn_to, up, up_weight: float) -> tuple:
-    """Unit axis and angle [rad] of the turn, between the shortest and the one about up alone.
-
-    Rotation vectors are blended, so that the axis goes over steadily and a target straight above, which no turn
-    about up brings nearer, needs no choice of side.
-    """
-    normal, cosine = c.cross(turn_from, turn_to), c.dot(turn_from, turn_to)
-    axis = c.unit(m, normal, c.perpendicular(m, turn_from, up))
-    angle = m.atan2(c.length(m, normal), cosine)
-    if up_weight == 0.0:
-        return axis, angle
-    from_up, to_up = c.dot(turn_from, up), c.dot(turn_to, up)
-    across, ahead = c.dot(up, normal), cosine - from_up * to_up
-    level = (1.0 - from_up * from_up > 1e-14) & (1.0 - to_up * to_up > 1e-14)
-    about_up = m.where(level, m.atan2(across, ahead), 0.0)
-    blended = c.along(c.mul((1.0 - up_weight) * angle, axis), up_weight * about_up, up)
-    return c.unit(m, blended, up), c.length(m, blended)
-
-
-def _angle_to_cone(m, axis, angle, forward, reference, cosine):
-    """How much of a turn `forward` can take until it leaves the cone about `reference`.
-
-    The cosine between the two is a + b cos x + s sin x after a turn by x, for constants a, b and s: a wave about a
-    that is highest at x = atan2(s, b).
-    """
-    fixed = c.dot(forward, axis) * c.dot(axis, reference)
-    b = c.dot(forward, reference) - fixed
-    s = c.dot(c.cross(axis, forward), reference)
-    height = m.sqrt(b * b + s * s)
-    flat = height < 1e-12
-    width = m.acos((cosine - fixed) / m.where(flat, 1.0, height))
-    most = m.maximum(m.atan2(s, b) + width, 0.0)
-    return m.where(flat, angle, m.minimum(angle, most))
 
 
 def facing(m, forward, up, to_target, last_side, margin: float) -> tuple:
