@@ -50,6 +50,8 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0)
 _TINY = 1e-150
 # Directions nearer to opposite than this have no plane in common [rad]; the cross product's rounding grows below.
 _OPPOSITE = 1e-7
+_FIXED = (0.48, 0.6, -0.64)
+_BESIDE = (0.6 / math.sqrt(0.5904), -0.48 / math.sqrt(0.5904), 0.0)
 
 
 def dot(a, b):
@@ -118,13 +120,16 @@ def perpendicular(m, u, wanted):
 
 
 def some_perpendicular(m, u):
-    """A unit vector at a right angle to the unit vector `u`: of the axis that lies least along it."""
-    ax, ay, az = abs(u[0]), abs(u[1]), abs(u[2])
-    x_least = (ax <= ay) & (ax <= az)
-    y_least = ay <= az
-    one, zero = u[0] * 0.0 + 1.0, u[0] * 0.0
-    axis = choose(m, x_least, (one, zero, zero), choose(m, y_least, (zero, one, zero), (zero, zero, one)))
-    return unit(m, along(axis, -dot(axis, u), u), axis)
+    """A unit vector at a right angle to the unit vector `u`, which changes steadily with `u`.
+
+    A fixed one is carried along when a fixed direction turns to `u` by the smallest angle. Only opposite to that
+    direction there is no steady answer (nor can there be everywhere); it is one that no limb happens to have.
+    """
+    w = 1.0 + dot(_FIXED, u)
+    steady = w > 1e-12
+    factor = dot(_BESIDE, u) / m.where(steady, w, 1.0)
+    result = sub(_BESIDE, mul(factor, add(_FIXED, u)))
+    return choose(m, steady, result, _BESIDE)
 
 
 def conjugate(q):
