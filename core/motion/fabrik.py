@@ -15,6 +15,8 @@ from . import components as c
 
 # What two joints closer than this part of the chain's length call a direction is noise.
 _TINY = 1e-12
+# A chain that leaves its line by less, in parts of its length, is straight: what it does leave it by is noise.
+_STRAIGHT = 0.01
 
 
 def solve(
@@ -105,11 +107,12 @@ def reach(m, chain: list, lengths: list, target, bend, tolerance: float, max_ite
     return joints, iterations
 
 
-def close_gap(m, joints: list, target, bend) -> list:
+def close_gap(m, joints: list, target, bend, own_plane: bool = True) -> list:
     """Bring the last joint exactly to the target where that is in reach, the chain bending at one joint only.
 
     The chain is cut at the joint that bends it most; both parts turn as stiff pieces, as the two sides of a triangle
-    over the line from the first joint to the target (law of cosines), in the plane that they were in.
+    over the line from the first joint to the target (law of cosines), in the plane that they were in. A chain as good
+    as straight, and every chain without `own_plane`, bends to `bend`.
     """
     start, end = joints[0], joints[-1]
     span = c.sub(target, start)
@@ -129,7 +132,8 @@ def close_gap(m, joints: list, target, bend) -> list:
     before = c.unit(m, c.sub(end, start), forward)
     # The line from first to last joint first turns onto the new one, the plane of the bend with it.
     carry = c.arc(m, before, forward, bend)
-    side = c.perpendicular(m, forward, c.rotate(carry, _side(m, c.sub(best, start), before, bend)))
+    side = _side(m, c.sub(best, start), before, c.rotate(c.conjugate(carry), bend)) if own_plane else None
+    side = c.perpendicular(m, forward, bend if side is None else c.rotate(carry, side))
     knee, foot = triangle(m, upper, lower, distance, forward, side)
     first = c.multiply(
         c.arc(m, c.unit(m, c.rotate(carry, c.sub(best, start)), side), c.unit(m, knee, side), side), carry
@@ -169,7 +173,7 @@ def triangle(m, upper, lower, distance, forward, side) -> tuple:
 def _side(m, knee, along, bend) -> tuple:
     """Where the knee is off the line; where `bend` points when it is on it."""
     part = c.along(knee, -c.dot(knee, along), along)
-    bent = c.length(m, part) > 1e-6 * c.length(m, knee)
+    bent = c.length(m, part) > _STRAIGHT * c.length(m, knee)
     return c.choose(m, bent, part, bend)
 
 
@@ -189,13 +193,14 @@ def _off_line(m, chain, lengths, target, bend) -> list:
     for joint in chain[1:]:
         offset = c.sub(joint, chain[0])
         worst = m.maximum(worst, c.length(m, c.along(offset, -c.dot(offset, along), along)))
-    inline = worst < 1e-6 * total
+    inline = worst < _STRAIGHT * total
     if not m.any(inline):
         return chain
     side = c.perpendicular(m, along, bend)
     result = [chain[0]]
     for joint in chain[1:-1]:
-        result.append(c.choose(m, inline, c.along(joint, 0.01 * total, side), joint))
+        flat = c.along(chain[0], c.dot(c.sub(joint, chain[0]), along), along)
+        result.append(c.choose(m, inline, c.along(flat, _STRAIGHT * total, side), joint))
     return [*result, chain[-1]]
 
 

@@ -155,7 +155,7 @@ def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight) -> dict:
     solved = carried
     if len(bones) > 3:
         solved, _ = reach(m, carried, lengths, target, side, leg.tolerance, leg.max_iterations)
-    solved = close_gap(m, solved, target, side)
+    solved = close_gap(m, solved, target, side, own_plane=len(bones) > 3)
     if len(bones) == 2:
         solved = [hip, c.along(hip, lengths[0], goal)]
     rotations = {}
