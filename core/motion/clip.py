@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +29,7 @@ class Clip:
         name: For messages.
         bones: Names in level order [n].
         fps: Frames per second.
-        poses: [f, n], f >= 1.
+        poses: [f, n], f >= 1; or an `additive.AdditivePose` of that shape, which all samples are then too.
         start_frame: Frame of the action that pose 0 was sampled at.
         missing: Bones that the motion moves and the skeleton does not have.
         unanimated: Bones of the skeleton that the motion does not move: they stand in bind pose.
@@ -218,25 +218,28 @@ class Clip:
 
 
 def interpolate(a: LocalPose, b: LocalPose, share: ArrayLike) -> LocalPose:
-    """From a to b by shares [..., n] (or broadcast): a at 0 and b at 1, both to the bit; shortest arcs between."""
+    """From a to b by shares [..., n] (or broadcast): a at 0 and b at 1, both to the bit; shortest arcs between.
+
+    Of two additive poses the result is one, in the same space.
+    """
     share = np.asarray(share, dtype=np.float64)
     t = share[..., None]
-    at_a, at_b = t == 0.0, t == 1.0
-    ends = at_a.any() or at_b.any()
-
-    def kept(x, y, between):
-        return np.where(at_a, x, np.where(at_b, y, between)) if ends else between
-
-    return LocalPose(
-        kept(a.positions, b.positions, a.positions + (b.positions - a.positions) * t),
-        kept(a.rotations, b.rotations, quaternion.slerp(a.rotations, b.rotations, share)),
-        kept(a.scales, b.scales, a.scales + (b.scales - a.scales) * t),
-    )
+    positions = a.positions + (b.positions - a.positions) * t
+    rotations = quaternion.slerp(a.rotations, b.rotations, share)
+    scales = a.scales + (b.scales - a.scales) * t
+    for end, pose in ((0.0, a), (1.0, b)):
+        there = t == end
+        if there.any():
+            positions = np.where(there, pose.positions, positions)
+            rotations = np.where(there, pose.rotations, rotations)
+            scales = np.where(there, pose.scales, scales)
+    return replace(a, positions=positions, rotations=rotations, scales=scales)
 
 
 def stack(poses: Sequence[LocalPose]) -> LocalPose:
-    """Poses [...] as one pose [k, ...]."""
-    return LocalPose(*(np.stack([getattr(p, key) for p in poses]) for key in ("positions", "rotations", "scales")))
+    """Poses [...] of one kind as one pose [k, ...]."""
+    arrays = {key: np.stack([getattr(p, key) for p in poses]) for key in ("positions", "rotations", "scales")}
+    return replace(poses[0], **arrays)
 
 
 def repeated(pose: LocalPose, count: int) -> LocalPose:
@@ -257,7 +260,9 @@ def checked_motions(clips: Mapping[str, Clip], skeleton: Skeleton) -> None:
 
 
 def _take(poses: LocalPose, index) -> LocalPose:
-    return LocalPose(poses.positions[index], poses.rotations[index], poses.scales[index])
+    return replace(
+        poses, positions=poses.positions[index], rotations=poses.rotations[index], scales=poses.scales[index]
+    )
 
 
 def _rounded(frames: np.ndarray) -> np.ndarray:
