@@ -233,7 +233,9 @@ def weighted_mean(q: ArrayLike, weights: ArrayLike) -> np.ndarray:
     the shortest arc. A weight that is the only one gives its quaternion to the bit; no weight at all the identity.
     """
     q = _as_float(q)
-    weights = np.broadcast_to(np.asarray(weights, dtype=q.dtype), q.shape[:-1])
+    weights = np.asarray(weights, dtype=q.dtype)
+    shape = np.broadcast_shapes(q.shape[:-1], weights.shape)
+    q, weights = np.broadcast_to(q, (*shape, 4)), np.broadcast_to(weights, shape)
     active = weights != 0
     first = np.argmax(active, axis=0)[None, ..., None]
     reference = np.take_along_axis(q, first, axis=0)
