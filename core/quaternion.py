@@ -209,6 +209,42 @@ def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> np.ndarray:
     return weight_a * a + weight_b * b
 
 
+def power(q: ArrayLike, t: ArrayLike) -> np.ndarray:
+    """The share t [...] of unit quaternions [..., 4], on the shortest arc from the identity: its angle times t.
+
+    The identity at t = 0 and q or -q at t = 1, both to the bit. t may be negative or above 1. The axis of a half turn
+    (w = 0) is the one that q has.
+    """
+    q = _as_float(q)
+    t = np.asarray(t, dtype=q.dtype)[..., None]
+    q = np.where(q[..., :1] < 0, -q, q)
+    w, vector = q[..., :1], q[..., 1:]
+    sine = np.sqrt(np.sum(vector * vector, axis=-1, keepdims=True))
+    angle = np.arctan2(sine, w) * t
+    # Where the sine vanishes, so does the angle, and their quotient is t.
+    factor = np.where(sine < np.finfo(q.dtype).tiny, t, np.sin(angle) / np.where(sine == 0, 1, sine))
+    return np.where(t == 1, q, np.concatenate([np.cos(angle), factor * vector], axis=-1))
+
+
+def weighted_mean(q: ArrayLike, weights: ArrayLike) -> np.ndarray:
+    """Normalised weighted sum over the first axis of q [k, ..., 4] with weights [k, ...], which are not negative.
+
+    Signs are taken to be those on the near side of the first quaternion that has a weight, so that two are blended on
+    the shortest arc. A weight that is the only one gives its quaternion to the bit; no weight at all the identity.
+    """
+    q = _as_float(q)
+    weights = np.asarray(weights, dtype=q.dtype)
+    shape = np.broadcast_shapes(q.shape[:-1], weights.shape)
+    q, weights = np.broadcast_to(q, (*shape, 4)), np.broadcast_to(weights, shape)
+    active = weights != 0
+    first = np.argmax(active, axis=0)[None, ..., None]
+    reference = np.take_along_axis(q, first, axis=0)
+    near = np.sum(q * reference, axis=-1) >= 0
+    total = normalize(np.sum(np.where(near, weights, -weights)[..., None] * q, axis=0))
+    alone = np.count_nonzero(active, axis=0) == 1
+    return np.where(alone[..., None], reference[0], total)
+
+
 def shortest_arc(u: ArrayLike, v: ArrayLike) -> np.ndarray:
     """Rotations [..., 4] by the smallest angle that turn the direction u [..., 3] into v [..., 3].
 
