@@ -21,7 +21,7 @@ from .armature import (
     selected,
     vertices_of,
 )
-from .helpers import helper
+from .helpers import carry, copy_locally, helper
 from .runtime import STATE
 
 BONE_CHOICES = ("DEFORM", "MAIN", "SELECTED", "ALL", "KEEP")
@@ -121,6 +121,8 @@ def rebuild(obj, scene) -> Built:
 def _build(obj, scene, bones, notes) -> Built:
     settings = obj.active_ragdoll
     frame = scene.frame_current
+    if settings.source is not None:  # of its motion stack
+        bpy.data.objects.remove(settings.source)
     copy = source.copy_of(obj, f".{obj.name} Source")
     settings.source, settings.scene = copy, scene
     first, last = world.shot_range(scene)
@@ -323,6 +325,7 @@ def _physics_armature(obj, collection, pose, plan, to_world):
     _location, _rotation_unused, scale = Matrix(to_world.tolist()).decompose()
     mirrored = bool(np.linalg.det(to_world[:3, :3]) < 0.0)
     ancestors = shapes.nearest_ancestors(pose.parents, np.isin(np.arange(len(pose.names)), plan.bones))
+    carry(obj, physics)
     for i, bone in enumerate(plan.bones):
         part = settings.parts[i]
         name = pose.names[bone]
@@ -345,23 +348,15 @@ def _physics_armature(obj, collection, pose, plan, to_world):
         link.name = source.LINK_NAME
         link.use_x = link.use_y = link.use_z = False
         link.target = anchor
-        _copy_locally(obj, name, physics, source.CONSTRAINT_NAME)
+        copy_locally(obj, name, physics, source.CONSTRAINT_NAME)
     held = _held_back(obj, ancestors, {pose.names[bone] for bone in plan.bones}, pose)
     for name in held:
-        for constraint in physics.pose.bones[name].constraints:
-            constraint.mute = True
-        _copy_locally(physics, name, settings.source, source.FOLLOWER_NAME)
-        _copy_locally(obj, name, physics, source.CONSTRAINT_NAME)
+        if settings.target_armature is None:
+            for constraint in physics.pose.bones[name].constraints:
+                constraint.mute = True
+            copy_locally(physics, name, settings.source, source.FOLLOWER_NAME)
+        copy_locally(obj, name, physics, source.CONSTRAINT_NAME)
     settings.followers = json.dumps(held)
-
-
-def _copy_locally(owner, name, target, constraint_name) -> None:
-    copy = owner.pose.bones[name].constraints.new("COPY_TRANSFORMS")
-    copy.name = constraint_name
-    copy.target, copy.subtarget = target, name
-    copy.owner_space = copy.target_space = "LOCAL"
-    if constraint_name == source.CONSTRAINT_NAME:
-        copy.influence = owner.active_ragdoll.physics_blend
 
 
 def _held_back(obj, ancestors, simulated, pose) -> list[str]:

@@ -102,6 +102,12 @@ class ActiveRagdollPart(bpy.types.PropertyGroup):
     depth: IntProperty(options=FIXED)
 
 
+class ActiveRagdollMotionKind(bpy.types.PropertyGroup):
+    """A place in the order of the motion stack's entries."""
+
+    kind: StringProperty(options=FIXED)
+
+
 class ActiveRagdollObject(bpy.types.PropertyGroup):
     """Settings of a character."""
 
@@ -225,6 +231,12 @@ class ActiveRagdollObject(bpy.types.PropertyGroup):
     scene: PointerProperty(type=bpy.types.Scene, options=FIXED)
     physics_armature: PointerProperty(type=bpy.types.Object, options=FIXED)
     source: PointerProperty(type=bpy.types.Object, options=FIXED)
+    motion_scene: PointerProperty(type=bpy.types.Scene, options=FIXED)
+    motion_collection: PointerProperty(type=bpy.types.Collection, options=FIXED)
+    target_armature: PointerProperty(type=bpy.types.Object, options=FIXED)
+    motion_order: CollectionProperty(
+        type=ActiveRagdollMotionKind, options=FIXED, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
+    )
     followers: StringProperty(options=FIXED, description="Names of bones that follow by a constraint, as JSON")
     height: FloatProperty(options=FIXED, description="Largest extent of the bind pose [m]")
     built_scale: FloatProperty(options=FIXED)
@@ -364,7 +376,7 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
     is_source: BoolProperty(options=FIXED)
 
 
-CLASSES = (ActiveRagdollPart, ActiveRagdollObject, ActiveRagdollBone, ActiveRagdollScene)
+CLASSES = (ActiveRagdollPart, ActiveRagdollMotionKind, ActiveRagdollObject, ActiveRagdollBone, ActiveRagdollScene)
 
 _OWNERS = (
     (bpy.types.Object, ActiveRagdollObject),

@@ -25,6 +25,7 @@ class Character:
         rows: slice of its bodies in the run's arrays.
         bones: index of each body's bone in the pose [m].
         offsets: bone frame to body frame [m, 4, 4].
+        motion: its motion stack, if it has one.
         keyed: its settings are animated and must be read on every frame.
     """
 
@@ -40,6 +41,7 @@ class Character:
     offsets: np.ndarray
     buffer: np.ndarray
     height: float
+    motion: object = None
     keyed: bool = False
     blend: float = 1.0
 
@@ -65,6 +67,11 @@ class Run:
     settings_dirty: bool = True
     held: list = field(default_factory=list)
     seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
+
+    @property
+    def names(self) -> list[str]:
+        """Of its characters."""
+        return [character.name for character in self.characters]
 
     def shows(self, frame: int) -> bool:
         """Whether the frame is simulated."""
