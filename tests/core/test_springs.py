@@ -27,11 +27,12 @@ def oscillator(frequency, ratio, time, start, speed=0.0):
     return (share * np.exp(first * time) + (start - share) * np.exp(second * time)).real
 
 
-def run_spring2(frequency, ratio, seconds, start=1.0, speed=0.0, step=STEP):
+def run_spring2(frequency, ratio, seconds, start=1.0, speed=0.0, step=STEP, first=0):
     world = World(np.array([INERTIA, np.inf]), np.array([start, 0.0]), np.array([speed, 0.0]), step)
-    stiffness, damping = springs.spring2(frequency, ratio, INERTIA, step)
     places = [start]
-    for _substep in range(round(seconds / step)):
+    for substep in range(round(seconds / step)):
+        acting = springs.first_frame(frequency, first) if substep < first else frequency
+        stiffness, damping = springs.spring2(acting, ratio, INERTIA, step)
         world.substep([world.spring2(0, 1, float(stiffness), float(damping))])
         places.append(world.x[0])
     return np.arange(len(places)) * step, np.array(places)
@@ -65,6 +66,15 @@ def test_gains_are_those_of_the_harmonic_oscillator(frequency, ratio, inertia):
 def test_released_spring2_follows_the_damped_oscillator_at_240_steps(frequency, ratio):
     time, found = run_spring2(frequency, ratio, 4.0)
     assert np.abs(found - oscillator(frequency, ratio, time, 1.0)).max() <= 0.02
+
+
+@pytest.mark.parametrize("frequency", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("ratio", [0.0, 0.1, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("substeps", [4, 8, 10])
+def test_a_softer_first_frame_makes_up_for_half_a_substep(frequency, ratio, substeps):
+    time, found = run_spring2(frequency, ratio, 4.0, first=substeps)
+    exact = oscillator(frequency, ratio, time, 1.0)
+    assert np.abs(found - exact).max() <= 0.007
 
 
 @pytest.mark.parametrize("frequency", [0.5, 1.0, 2.0])
