@@ -15,10 +15,10 @@ import numpy as np
 
 from .. import quaternion
 from ..errors import RagdollError
+from . import froude
 
 WORLD, LOCAL, TOWARDS = "WORLD", "LOCAL", "TOWARDS"
-# A body is never made faster than this many times sqrt(gravity * height): 105 m/s for a man. Speeds are alike for
-# characters of any size where their ratio to that is the same (Froude's number).
+# A body is never made faster than this many times sqrt(gravity * height): 105 m/s for a man.
 FASTEST = 25.0
 BLOW = 1e-6  # [s] what is shorter comes whole: its ends could not be told apart
 
@@ -79,7 +79,7 @@ class Bodies:
         inertia: about the body's own axes, as Blender has it (a capsule's is that of its box) [m, 3], [kg m^2].
         centers: world [m, 3], [m].
         rotations: unit quaternions (w, x, y, z) [m, 4].
-        size: height of the character [m]. gravity: [m/s^2], of the scene; where there is none, the Earth's.
+        size: height of the character [m]. gravity: of the scene [m/s^2].
     """
 
     names: Sequence[str]
@@ -93,7 +93,7 @@ class Bodies:
     @property
     def fastest(self) -> float:
         """Largest speed [m/s] that one hit gives."""
-        return FASTEST * float(np.sqrt(self.gravity * self.size))
+        return FASTEST * froude.speed(self.size, self.gravity)
 
 
 @dataclass

@@ -21,7 +21,10 @@ from .. import quaternion
 def smooth_step(share) -> np.ndarray:
     """0..1 for 0..1 with no velocity and no acceleration at either end: 6 s^5 - 15 s^4 + 10 s^3."""
     s = np.clip(np.asarray(share, dtype=float), 0.0, 1.0)
-    return s * s * s * (s * (6.0 * s - 15.0) + 10.0)
+    # The upper half as the lower one upside down: there the sum of large terms would round to beyond 1.
+    low = np.minimum(s, 1.0 - s)
+    half = low * low * low * (low * (6.0 * low - 15.0) + 10.0)
+    return np.where(s > 0.5, 1.0 - half, half)
 
 
 @dataclass(frozen=True)

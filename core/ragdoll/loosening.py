@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..errors import RagdollError
-from . import weight_spread
+from . import froude, weight_spread
 from .hits import BLOW
 
 SPEED = 0.1  # of sqrt(gravity * height): 30 N s leave 37 % on a man of 70 kg hit at 0.42 m/s of his whole mass
@@ -99,8 +99,9 @@ def loosened(
         RagdollError: an impulse that is no number; names the body's row and the moment.
     """
     factors = np.array(factors, dtype=float)
-    scale = settings.sensitivity / (mass * SPEED * np.sqrt(gravity * size))
+    scale = settings.sensitivity / (mass * SPEED * froude.speed(size, gravity))
     moments = {begin, end}
+    blows = [blow for blow in blows if not (blow.begins >= end or blow.begins + blow.duration < begin)]
     for blow in blows:
         if not np.isfinite(blow.impulse):
             raise RagdollError(f"The impulse on body {blow.body} at {blow.begins:g} s is not a number: {blow.impulse}")

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import RagdollError
+from . import froude
 from .inertialize import smooth_step
 
 ANIMATED, ACTIVE, LIMP = "ANIMATED", "ACTIVE", "LIMP"
@@ -33,8 +34,7 @@ _STRONGEST = (LIMP, SETTLING, RECOVERING, ACTIVE, BLENDING, ANIMATED)
 NEAR = 0.5  # of the distance that knocks out: nearer than that a body is where its animation wants it
 
 MEAN, PELVIS = "MEAN", "PELVIS"
-HEIGHT, EARTH = 1.8, 9.81  # of the character whose thresholds the settings state
-_FROUDE = float(np.sqrt(HEIGHT * EARTH))
+HEIGHT = 1.8  # [m] of the character whose thresholds the settings state
 SHOCK_TIME = 0.25  # [s] after which hits are forgotten (to a third): so that a long push is no blow
 
 
@@ -76,7 +76,7 @@ class Motion:
         mean_speed, pelvis_speed: [m/s].
         distance: largest of any body from its target [m].
         impulse: sum of the sizes of the hits that act in the step to come [N s].
-        mass: of all bodies [kg]. size: height [m]. gravity: [m/s^2]; the Earth's where the scene has none.
+        mass: of all bodies [kg]. size: height [m]. gravity: of the scene [m/s^2].
     """
 
     mean_speed: float
@@ -85,7 +85,7 @@ class Motion:
     impulse: float = 0.0
     mass: float = 70.0
     size: float = HEIGHT
-    gravity: float = EARTH
+    gravity: float = froude.EARTH
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ def _struck(settings: Settings, state: State, motion: Motion) -> State:
 
 
 def _speed_scale(motion: Motion) -> float:
-    return float(np.sqrt(motion.gravity * motion.size)) / _FROUDE
+    return froude.speed(motion.size, motion.gravity) / froude.speed(HEIGHT, froude.EARTH)
 
 
 def _elapsed(settings: Settings, state: State, motion: Motion, seconds: float) -> State:

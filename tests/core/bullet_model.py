@@ -53,11 +53,15 @@ class World:
         """Solve the rows, then move."""
         done = np.zeros(len(rows))
         for _iteration in range(self.iterations):
+            changed = False
             for i, row in enumerate(rows):
                 mass = 1.0 / (1.0 / self.mass[row.body] + 1.0 / self.mass[row.other])
                 wanted = done[i] + (row.velocity - self.v[row.body] + self.v[row.other]) * mass
                 impulse = min(max(wanted, row.low), row.high) - done[i]
+                changed |= impulse != 0.0
                 done[i] += impulse
                 self.v[row.body] += impulse / self.mass[row.body]
                 self.v[row.other] -= impulse / self.mass[row.other]
+            if not changed:
+                break
         self.x = self.x + self.v * self.step

@@ -246,6 +246,17 @@ def test_loosening_scales_with_the_character(scale):
     assert one == pytest.approx(other)
 
 
+def test_without_gravity_the_earths_counts_and_without_a_size_nothing():
+    assert bodies(gravity=0.0).fastest == bodies().fastest
+    blow = [Blow(0.0, 0, 30.0)]
+    one, other = (
+        loosening.loosened(Loosening(), np.ones(3), blow, PARENTS, 0.0, 0.1, 70.0, gravity=g) for g in (0.0, 9.81)
+    )
+    assert one == pytest.approx(other)
+    with pytest.raises(RagdollError, match="height"):
+        _ = bodies(size=0.0).fastest
+
+
 def test_bad_loosening_is_refused():
     for change in ({"regain": np.nan}, {"sensitivity": -1.0}, {"parents": 1.5}, {"others": np.nan}):
         with pytest.raises(RagdollError, match=next(iter(change))):

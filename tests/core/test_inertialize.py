@@ -145,3 +145,5 @@ def test_smooth_step_is_smooth():
     assert value[0] == 0.0 and value[-1] == 1.0 and (np.diff(value) >= 0.0).all()
     assert value + smooth_step(1.0 - share) == pytest.approx(np.ones(2001))
     assert np.abs(np.diff(value, 2)).max() <= 6.0 * 0.001**2
+    edges = smooth_step(1.0 - np.geomspace(1e-16, 1e-3, 1000))
+    assert edges.max() <= 1.0 and (np.diff(edges) <= 0.0).all()
