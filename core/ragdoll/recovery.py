@@ -16,10 +16,9 @@ its target, but only when it was near before: somebody who gets up where he fell
 animation. Speeds count relative to sqrt(gravity * height) (Froude's number), ways relative to the height.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from ..errors import RagdollError
 from . import froude
@@ -157,7 +156,7 @@ def checked(settings: Settings, name: str = "Recovery") -> None:
     numbers = ("knock_out_speed", "knock_out_distance", "rest_speed", "rest_time", "regain", "blend_time", "calm_time")
     for key in numbers:
         value = getattr(settings, key)
-        if not (np.isfinite(value) and value >= 0.0):
+        if not (math.isfinite(value) and value >= 0.0):
             raise RagdollError(f"{name}: {key} must be a number that is not negative, got {value:g}")
     for key, choices in (("watched", (MEAN, PELVIS)), ("starts", (ACTIVE, ANIMATED))):
         if getattr(settings, key) not in choices:
@@ -194,7 +193,7 @@ def arranged(events: Sequence[Event], first: float, last: float) -> tuple[list, 
             raise RagdollError(
                 f"Unknown state {event.state!r} at frame {event.frame:g}, use one of {', '.join(STATES)}"
             )
-        if not np.isfinite(event.frame):
+        if not math.isfinite(event.frame):
             raise RagdollError(f"The frame of the event '{event.state}' is not a number: {event.frame}")
         if not first <= event.frame < last:
             notes.append(f"Event {event.state}: frame {event.frame:g} is outside the shot ({first:g} to {last:g})")
@@ -233,8 +232,10 @@ def step(
     """
     for key in ("mean_speed", "pelvis_speed", "distance", "impulse", "mass", "size", "gravity"):
         value = getattr(motion, key)
-        if not np.isfinite(value):
+        if not math.isfinite(value):
             raise RagdollError(f"Recovery of '{name}': the {key} is not a number at frame {end * fps:g}: {value}")
+    if state.phase == ANIMATED and motion.impulse == 0.0 and not events:
+        return state  # most characters, most of the time
     now = begin
     for event in events:
         moment = event.frame / fps
@@ -288,7 +289,7 @@ def _elapsed(settings: Settings, state: State, motion: Motion, seconds: float) -
     slow = speed < settings.rest_speed * _speed_scale(motion)
     most = settings.knock_out_distance * motion.size / HEIGHT
     near = most == 0.0 or motion.distance < NEAR * most
-    state = replace(state, shock=state.shock * float(np.exp(-seconds / SHOCK_TIME)))
+    state = replace(state, shock=state.shock * math.exp(-seconds / SHOCK_TIME))
     left = seconds
     while left > 0.0:
         before = state
@@ -321,7 +322,7 @@ def _within(settings: Settings, state: State, slow: bool, near: bool, left: floa
             return replace(state, phase=LIMP, clock=0.0), 0.0
         return _counted(state, left, settings.rest_time, RECOVERING)
     if phase == RECOVERING:
-        needed = (1.0 - state.progress) / settings.regain if settings.regain > 0.0 else np.inf
+        needed = (1.0 - state.progress) / settings.regain if settings.regain > 0.0 else math.inf
         if left < needed:
             return replace(state, progress=min(state.progress + settings.regain * left, 1.0)), 0.0
         after = BLENDING if settings.switch_off else ACTIVE
