@@ -1,5 +1,7 @@
 """FABRIK keeps lengths, never gets worse, reaches what can be reached and points at the rest."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -124,7 +126,7 @@ def test_limits_hold_between_neighbouring_segments(chain, limit):
     np.testing.assert_allclose(lengths(result), lengths(joints), atol=1e-10)
     steps = np.diff(result, axis=0)
     steps /= np.linalg.norm(steps, axis=1, keepdims=True)
-    for a, b in zip(steps, steps[1:], strict=False):
+    for a, b in pairwise(steps):
         assert np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b) <= limit + 1e-6
 
 
