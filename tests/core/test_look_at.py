@@ -124,7 +124,7 @@ def test_limit_from_the_parents_forward():
     pose = posed(body, rng, 0.05)
     look = chain(body, limit_from=PARENT)
     # The parent's forward need not be where the bone's own is in bind pose.
-    tilted = in_bone(body, "neck", FORWARD + (0.2, 0, 0.1))
+    tilted = in_bone(body, "neck", (0.2, -1, 0.1))
     look.entries[1].parent_forward_axis = tilted
     look = LookAt(body, look.entries)
     for _ in range(20):
