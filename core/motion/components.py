@@ -93,7 +93,9 @@ def length(m, v):
 
 def choose(m, condition, a, b):
     """Where the condition holds a, else b, for tuples of components."""
-    return tuple(m.where(condition, x, y) for x, y in zip(a, b, strict=True))
+    if m is FLOATS:
+        return a if condition else b
+    return tuple([m.where(condition, x, y) for x, y in zip(a, b, strict=True)])
 
 
 def unit(m, v, fallback):
