@@ -19,7 +19,7 @@ from ..quaternion import multiply_components as multiply
 from ..quaternion import rotate_components as rotate
 
 FLOATS = SimpleNamespace(
-    sqrt=lambda x: math.sqrt(x) if x > 0.0 else 0.0,
+    sqrt=math.sqrt,
     sin=math.sin,
     cos=math.cos,
     atan2=math.atan2,
@@ -32,7 +32,7 @@ FLOATS = SimpleNamespace(
     negated=lambda condition: not condition,
 )
 ARRAYS = SimpleNamespace(
-    sqrt=lambda x: np.sqrt(np.maximum(x, 0.0)),
+    sqrt=np.sqrt,
     sin=np.sin,
     cos=np.cos,
     atan2=np.arctan2,
@@ -93,7 +93,9 @@ def length(m, v):
 
 def choose(m, condition, a, b):
     """Where the condition holds a, else b, for tuples of components."""
-    return tuple(m.where(condition, x, y) for x, y in zip(a, b, strict=True))
+    if m is FLOATS:
+        return a if condition else b
+    return tuple([m.where(condition, x, y) for x, y in zip(a, b, strict=True)])
 
 
 def unit(m, v, fallback):

@@ -107,12 +107,12 @@ def reach(m, chain: list, lengths: list, target, bend, tolerance: float, max_ite
     return joints, iterations
 
 
-def close_gap(m, joints: list, target, bend, own_plane: bool = True) -> list:
+def close_gap(m, joints: list, target, bend) -> list:
     """Bring the last joint exactly to the target where that is in reach, the chain bending at one joint only.
 
     The chain is cut at the joint that bends it most; both parts turn as stiff pieces, as the two sides of a triangle
     over the line from the first joint to the target (law of cosines), in the plane that they were in. A chain as good
-    as straight, and every chain without `own_plane`, bends to `bend`.
+    as straight bends to `bend`.
     """
     start, end = joints[0], joints[-1]
     span = c.sub(target, start)
@@ -132,8 +132,8 @@ def close_gap(m, joints: list, target, bend, own_plane: bool = True) -> list:
     before = c.unit(m, c.sub(end, start), forward)
     # The line from first to last joint first turns onto the new one, the plane of the bend with it.
     carry = c.arc(m, before, forward, bend)
-    side = _side(m, c.sub(best, start), before, c.rotate(c.conjugate(carry), bend)) if own_plane else None
-    side = c.perpendicular(m, forward, bend if side is None else c.rotate(carry, side))
+    side = _side(m, c.sub(best, start), before, c.rotate(c.conjugate(carry), bend))
+    side = c.perpendicular(m, forward, c.rotate(carry, side))
     knee, foot = triangle(m, upper, lower, distance, forward, side)
     first = c.multiply(
         c.arc(m, c.unit(m, c.rotate(carry, c.sub(best, start)), side), c.unit(m, knee, side), side), carry

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import RagdollError
 from . import components as c
-from .fabrik import close_gap, reach
+from .fabrik import close_gap, reach, triangle
 from .local_pose import LocalPose
 from .model_view import ModelView, aligned, views, with_own_rotations
 from .rig import Inputs, Rig, weights_of
@@ -126,7 +126,9 @@ def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight) -> dict:
     m, bones = now.m, leg.bones
     hip, foot = now.positions[bones[0]], now.positions[bones[-1]]
     wanted = then.positions[bones[-1]]
-    offsets = [now.axis(a, now.local_positions[b]) for a, b in pairwise(bones)]
+    offsets = [now.local_positions[b] for b in bones[1:]]
+    if now.scales is not None:
+        offsets = [_times(now.scales[a], offset) for a, offset in zip(bones, offsets, strict=False)]
     lengths = [c.length(m, offset) for offset in offsets]
     size = sum(lengths)
     moved = c.length(m, c.sub(wanted, foot))
@@ -137,28 +139,31 @@ def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight) -> dict:
         return {}
     # The leg as it was, hung on the hip's new place; at a weight below 1 what is in between.
     full = m.all(weight >= 1.0)
-    share = m.where(weight >= 1.0, 1.0, weight)
-    based = [then.rotations[b] if full else c.between(m, now.rotations[b], then.rotations[b], share) for b in bones]
+    based = [then.rotations[b] for b in bones]
+    if not full:
+        share = m.where(weight >= 1.0, 1.0, weight)
+        based = [c.between(m, now.rotations[b], r, share) for b, r in zip(bones, based, strict=True)]
     target = wanted if full else c.lerp(foot, wanted, share)
     joints = [hip]
-    for bone, rotation, child in zip(bones, based, bones[1:], strict=False):
-        local = now.local_positions[child]
-        if now.scales is not None:
-            local = tuple(s * x for s, x in zip(now.scales[bone], local, strict=True))
-        joints.append(c.add(joints[-1], c.rotate(rotation, local)))
+    for rotation, offset in zip(based, offsets, strict=False):
+        joints.append(c.add(joints[-1], c.rotate(rotation, offset)))
     line = c.unit(m, c.sub(joints[-1], hip), (0.0, 0.0, -1.0))
     goal = c.unit(m, c.sub(target, hip), line)
     bend = _bend_direction(m, joints, line, size, c.rotate(based[0], leg._bend))
     carry = c.arc(m, line, goal, bend)
     carried = [c.add(hip, c.rotate(carry, c.sub(joint, hip))) for joint in joints]
     side = c.rotate(carry, bend)
-    solved = carried
-    if len(bones) > 3:
-        solved, _ = reach(m, carried, lengths, target, side, leg.tolerance, leg.max_iterations)
-    solved = close_gap(m, solved, target, side, own_plane=len(bones) > 3)
-    if len(bones) == 2:
+    if len(bones) == 3:
+        distance = c.length(m, c.sub(target, hip))
+        knee, end = triangle(m, lengths[0], lengths[1], distance, goal, side)
+        solved = [hip, c.add(hip, knee), c.add(hip, end)]
+    elif len(bones) == 2:
         solved = [hip, c.along(hip, lengths[0], goal)]
+    else:
+        solved, _ = reach(m, carried, lengths, target, side, leg.tolerance, leg.max_iterations)
+        solved = close_gap(m, solved, target, side)
     rotations = {}
+    everyone = m.all(start)
     above = now.parent_rotation(bones[0])
     for i, bone in enumerate(bones):
         if i < len(bones) - 1:
@@ -168,9 +173,13 @@ def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight) -> dict:
         else:
             rotation = based[i]
         local = c.normalized(m, c.multiply(c.conjugate(above), rotation))
-        rotations[bone] = c.choose(m, start, local, now.local_rotations[bone])
+        rotations[bone] = local if everyone else c.choose(m, start, local, now.local_rotations[bone])
         above = rotation
     return rotations
+
+
+def _times(a, b) -> tuple:
+    return a[0] * b[0], a[1] * b[1], a[2] * b[2]
 
 
 def _half_angle_sine(a, b):
@@ -195,6 +204,8 @@ def _bend_direction(m, joints: list, line, size, of_bind) -> tuple:
         else:
             best = c.choose(m, far > widest, part, best)
             widest = m.maximum(far, widest)
+    if best is not None and m.all(widest > 2.0 * _STRAIGHT * size):
+        return c.perpendicular(m, line, best)
     spare = c.perpendicular(m, line, of_bind)
     if best is None:
         return spare

@@ -70,13 +70,14 @@ class LookAtState:
     Attributes:
         seconds: time of the frame.
         side: 1 left, -1 right, 0 not known: the way round by which a target behind is looked at [...].
-        followed, smoothed: local rotations of the turned bones [..., k, 4], without and with smoothing.
+        followed, smoothed: local rotations of the turned bones [..., k, 4], without and with smoothing; None without
+            a blend speed.
     """
 
     seconds: float
     side: np.ndarray
-    followed: np.ndarray
-    smoothed: np.ndarray
+    followed: np.ndarray | None
+    smoothed: np.ndarray | None
 
 
 @dataclass
@@ -122,7 +123,7 @@ class LookAt:
         view = ModelView(rig, rig.bind, rig.with_ancestors([first]), 0)
         # The character's own forward, carried by the last entry's bone.
         self._facing = c.rotate(c.conjugate(view.rotations[last]), view.axis(first, self._axes[0]))
-        self._size = rig.size
+        self._size, self._up = rig.size, vector_to_model(self.up, None)
 
     def apply(
         self, rig: Rig, pose: LocalPose, inputs: Inputs, state: LookAtState | None = None, seconds: float = 0.0
@@ -142,7 +143,8 @@ class LookAt:
         lead = pose.rotations.shape[:-2]
         weights = weights_of(inputs.weight, lead, self.name)
         targets = batch_of(inputs.target, lead, 3, self.name, "target")
-        ups = batch_of(vector_to_model(self.up, inputs.world), lead, 3, self.name, "up vector")
+        up = self._up if inputs.world is None else vector_to_model(self.up, inputs.world)
+        ups = batch_of(up, lead, 3, self.name, "up vector")
         if state is not None and (state.seconds > seconds or state.side.shape != lead):
             state = None
         sides = np.zeros(len(weights)) if state is None else np.array(state.side, dtype=float).reshape(-1)
@@ -155,14 +157,16 @@ class LookAt:
 
     def _blended(self, pose, result, weight, state, side, seconds) -> tuple[LocalPose, LookAtState]:
         turned = list(self.turned)
-        followed = smoothed = result.rotations[..., turned, :]
-        if state is not None and self.blend_speed > 0.0:
-            passed = seconds - state.seconds
-            smoothed = follow(state.followed, followed, state.smoothed, self.blend_speed, passed)
-            result.rotations[..., turned, :] = smoothed
-        if not (weight == 1.0).all():
-            mixed = slerp(pose.rotations[..., turned, :], smoothed, weight[..., None])
-            result.rotations[..., turned, :] = mixed
+        followed = smoothed = None
+        if self.blend_speed > 0.0:
+            followed = smoothed = result.rotations[..., turned, :]
+            if state is not None and state.followed is not None:
+                passed = seconds - state.seconds
+                smoothed = follow(state.followed, followed, state.smoothed, self.blend_speed, passed)
+                result.rotations[..., turned, :] = smoothed
+        if weight.min(initial=1.0) < 1.0:
+            looked = result.rotations[..., turned, :]
+            result.rotations[..., turned, :] = slerp(pose.rotations[..., turned, :], looked, weight[..., None])
         return result, LookAtState(seconds, side.astype(np.int8), followed, smoothed)
 
     def _solve(self, view: ModelView, target: tuple, up: tuple, last_side) -> tuple[dict, object]:

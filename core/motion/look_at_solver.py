@@ -72,11 +72,12 @@ def solve(m, chain: Chain, target: tuple, comfort: float = 1.0) -> tuple[list, o
 def _run(m, work: _Work, comfort: float, first: int) -> None:
     """Passes from a first one on, then steps of all entries together."""
     for number in range(first, PASSES):
-        before = work.error()
+        before = work.error() if number else None
         work.apply(work.one_pass(comfort if number == 0 else 1.0, 0.25**number))
         error = work.error()
-        gain = before - error > m.maximum(_GAIN, _SLOW * error)
-        open_ = (error > AIMED) & (gain | (number == 0))
+        open_ = error > AIMED
+        if number:
+            open_ = open_ & (before - error > m.maximum(_GAIN, _SLOW * error))
         if not m.any(open_) or work.keep(open_, number + 1):
             break
     if work.reopen():
@@ -313,6 +314,10 @@ def facing(m, forward, up, to_target, last_side, margin: float) -> tuple:
         (side, behind, direction): the side now, whether the target is in the zone, and the vector to look along.
     """
     level = c.along(forward, -c.dot(forward, up), up)
+    distance = c.length(m, to_target)
+    if m.all(c.dot(level, to_target) > 1e-6 * distance):
+        # In front: then the side is known without the angle.
+        return m.where(c.dot(c.cross(up, level), to_target) < 0.0, -1.0, 1.0), distance < 0.0, to_target
     size = c.length(m, level)
     known = size > 1e-6
     ahead = c.mul(1.0 / m.where(known, size, 1.0), level)
@@ -320,7 +325,7 @@ def facing(m, forward, up, to_target, last_side, margin: float) -> tuple:
     x, y = c.dot(to_target, ahead), c.dot(to_target, left)
     radius = m.sqrt(x * x + y * y)
     # Straight above and below there is no behind.
-    known = known & (radius > 1e-6 * c.length(m, to_target))
+    known = known & (radius > 1e-6 * distance)
     azimuth = m.atan2(y, x)
     sign = m.where(azimuth < 0.0, -1.0, 1.0)
     behind = known & (abs(azimuth) > np.pi - margin)

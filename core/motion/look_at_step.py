@@ -18,7 +18,7 @@ def ahead(m, offset, sight, reach, to_target) -> tuple:
     """
     half = c.dot(offset, sight)
     root = half * half - c.dot(offset, offset) + c.dot(reach, reach)
-    further = m.sqrt(root) - half
+    further = m.sqrt(m.maximum(root, 0.0)) - half
     exact = (root > 0.0) & (further > 0.0)
     further = m.where(exact, further, c.length(m, to_target))
     turn_to = c.unit(m, reach, sight)

@@ -30,13 +30,13 @@ class ModelView:
         picked = list(bones)
         single = isinstance(rows, int)
         self.rig, self.rows, self.m = rig, rows, c.FLOATS if single else c.ARRAYS
-        arrays = [_batch(a) for a in (pose.positions, pose.rotations, pose.scales)]
+        arrays = (pose.positions, pose.rotations, pose.scales)
         if single:
-            locals_ = [a[rows].take(picked, 0) for a in arrays]
-            scaled = bool((locals_[2] != 1.0).any())
-            positions, rotations, scales = (a.tolist() for a in locals_)
+            rows_of = arrays if pose.rotations.ndim == 2 else [_batch(a)[rows] for a in arrays]
+            positions, rotations, scales = (a.take(picked, 0).tolist() for a in rows_of)
+            scaled = scales != [[1.0, 1.0, 1.0]] * len(picked)
         else:
-            locals_ = [a[rows][:, picked].transpose(1, 2, 0).astype(float, order="C") for a in arrays]
+            locals_ = [_batch(a)[rows][:, picked].transpose(1, 2, 0).astype(float, order="C") for a in arrays]
             scaled = bool((locals_[2] != 1.0).any())
             positions, rotations, scales = (list(map(tuple, a)) for a in locals_)
         self.local_positions = dict(zip(bones, positions, strict=True))
@@ -117,7 +117,11 @@ class ModelView:
 
 def views(rig: Rig, pose: LocalPose, bones: tuple, replaced: dict | None = None, rows=None) -> Iterator[ModelView]:
     """Views that together cover the characters of a pose, or those of them in `rows`, as fits their number."""
-    rows = np.arange(_batch(pose.rotations).shape[0]) if rows is None else rows
+    if rows is None:
+        if pose.rotations.ndim == 2:
+            yield ModelView(rig, pose, bones, 0, replaced)
+            return
+        rows = np.arange(_batch(pose.rotations).shape[0])
     if len(rows) <= MANY:
         for row in rows.tolist():
             yield ModelView(rig, pose, bones, row, replaced)
@@ -127,6 +131,8 @@ def views(rig: Rig, pose: LocalPose, bones: tuple, replaced: dict | None = None,
 
 def aligned(pose: LocalPose) -> LocalPose:
     """The pose with the same leading axes on all three arrays."""
+    if pose.positions.ndim == pose.rotations.ndim == pose.scales.ndim == 2:
+        return pose
     arrays = (pose.positions, pose.rotations, pose.scales)
     leads = [a.shape[:-2] for a in arrays]
     if leads[0] == leads[1] == leads[2]:

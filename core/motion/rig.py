@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -106,6 +107,8 @@ def batch_of(values, lead: tuple, size: int, entry: str, what: str) -> np.ndarra
     if values is None:
         raise RagdollError(f"{entry}: there is no {what}")
     array = np.asarray(values, dtype=float)
+    if not lead and array.shape == (size,) and all(map(math.isfinite, array.tolist())):
+        return array[None]
     try:
         array = np.broadcast_to(array, (*lead, size)) if lead else array.reshape(size)
     except ValueError:
@@ -118,6 +121,8 @@ def batch_of(values, lead: tuple, size: int, entry: str, what: str) -> np.ndarra
 
 def weights_of(weight, lead: tuple, entry: str) -> np.ndarray:
     """Weights as [batch], clamped to 0..1. Raises RagdollError, naming the entry, when they are not numbers."""
+    if type(weight) is float and not lead and 0.0 <= weight <= 1.0:
+        return np.array([weight])
     array = np.asarray(weight, dtype=float)
     try:
         array = np.broadcast_to(array, lead).reshape(-1)

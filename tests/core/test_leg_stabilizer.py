@@ -15,7 +15,7 @@ from core.motion.rig import Inputs
 
 def turned(body, pose, bone, vector):
     """The pose with a bone turned in model space."""
-    _places, rotations, _scales = pose.model(body.skeleton)
+    rotations = pose.model(body.skeleton)[1]
     result, index = pose.copy(), body.index[bone]
     parent = body.parents[index]
     above = rotations[..., parent, :] if parent >= 0 else np.array([1.0, 0, 0, 0])
