@@ -248,22 +248,22 @@ def interpolate(a: LocalPose, b: LocalPose, share: ArrayLike) -> LocalPose:
         there = share == end
         if there.any():
             there = there[..., None]
-            result = replace(
+            result = _like(
                 a,
-                positions=np.where(there, pose.positions, result.positions),
-                rotations=np.where(there, pose.rotations, result.rotations),
-                scales=np.where(there, pose.scales, result.scales),
+                np.where(there, pose.positions, result.positions),
+                np.where(there, pose.rotations, result.rotations),
+                np.where(there, pose.scales, result.scales),
             )
     return result
 
 
 def _between(a: LocalPose, b: LocalPose, share: np.ndarray) -> LocalPose:
     t = share[..., None]
-    return replace(
+    return _like(
         a,
-        positions=a.positions + (b.positions - a.positions) * t,
-        rotations=quaternion.slerp(a.rotations, b.rotations, share),
-        scales=a.scales + (b.scales - a.scales) * t,
+        a.positions + (b.positions - a.positions) * t,
+        quaternion.slerp(a.rotations, b.rotations, share),
+        a.scales + (b.scales - a.scales) * t,
     )
 
 
@@ -290,10 +290,15 @@ def checked_motions(clips: Mapping[str, Clip], skeleton: Skeleton) -> None:
             raise RagdollError(f'Clip "{name}" is made for another skeleton (bone "{odd}"): map it first')
 
 
+def _like(pose: LocalPose, positions: np.ndarray, rotations: np.ndarray, scales: np.ndarray) -> LocalPose:
+    """A pose of the same kind: an additive one stays additive in its space."""
+    if type(pose) is LocalPose:  # `replace` takes ten times as long
+        return LocalPose(positions, rotations, scales)
+    return replace(pose, positions=positions, rotations=rotations, scales=scales)
+
+
 def _take(poses: LocalPose, index) -> LocalPose:
-    return replace(
-        poses, positions=poses.positions[index], rotations=poses.rotations[index], scales=poses.scales[index]
-    )
+    return _like(poses, poses.positions[index], poses.rotations[index], poses.scales[index])
 
 
 def _rounded(frames: np.ndarray) -> np.ndarray:
