@@ -28,15 +28,16 @@ class ActionKeys:
         own, host, buffers = [], [], []
         for curve in fcurves:
             group = curve.group
-            if curve.mute or (group is not None and group.mute) or curve.is_empty:
-                continue
-            column = len(self.paths)
-            self.paths.append((curve.data_path, curve.array_index))
-            self._fcurves.append(curve)
             points = curve.keyframe_points
             count = len(points)
+            if curve.mute or (group is not None and group.mute) or (count == 0 and curve.is_empty):
+                continue
+            column = len(self.paths)
+            path = curve.data_path
+            self.paths.append((path, curve.array_index))
+            self._fcurves.append(curve)
             # Blender rounds rotation modes and the like to whole numbers; modifiers and baked samples are its own.
-            if count == 0 or len(curve.modifiers) or curve.data_path.endswith(".rotation_mode"):
+            if count == 0 or len(curve.modifiers) or path.endswith(".rotation_mode"):
                 host.append(column)
                 continue
             co = np.empty(2 * count, dtype=np.float32)
@@ -69,7 +70,7 @@ class ActionKeys:
         curves = self.curves
         if self._complete or not len(self.own):
             return
-        if not curves.extrapolate.any() and on_keys(curves.starts, curves.co[:, 0], frames):
+        if not curves.extrapolate.any() and on_keys(curves, frames):
             return
         self._load()
 

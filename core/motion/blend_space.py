@@ -110,8 +110,9 @@ class BlendSpace1D:
             before, after = (after - 1) % count, after % count
             gap = (places[after] - places[before]) % 1.0
             t = ((share - places[before]) % 1.0) / np.where(gap == 0.0, 1.0, gap)
-        np.put_along_axis(result, order[before][..., None], (1.0 - t)[..., None], axis=-1)
-        np.put_along_axis(result, order[after][..., None], t[..., None], axis=-1)
+        flat, rows = result.reshape(-1, count), np.arange(share.size)
+        flat[rows, order[before].ravel()] = 1.0 - t.ravel()
+        flat[rows, order[after].ravel()] = t.ravel()
         return result
 
 
@@ -154,6 +155,7 @@ class BlendSpace2D:
             listed = ", ".join(f'"{name}"' for name in self.names)
             raise RagdollError(f"The samples {listed} are on one line: a plane needs one beside it") from None
         self._edges = delaunay.hull_edges(self._corners)
+        self._coefficients = delaunay.coefficients(self._points, self._corners)
         self.triangles = self._owners[self._corners]
 
     def weights(self, x: ArrayLike, y: ArrayLike) -> NDArray:
@@ -179,13 +181,18 @@ class BlendSpace2D:
                 result[:, self._owners[1]] += along
             result[:, self._owners[0]] += 1.0 - along
         else:
-            triangle, shares, inside = delaunay.barycentric(self._points, self._corners, at)
+            triangle, shares, inside = delaunay.barycentric(self._coefficients, at)
             corners = self._corners[triangle]
             if not inside.all():
                 edge, along = delaunay.nearest_on_edges(self._points, self._edges, at[~inside])
-                corners[~inside, :2] = self._edges[edge]
-                shares[~inside] = np.stack([1.0 - along, along, np.zeros_like(along)], axis=-1)
-            np.add.at(result, (rows, self._owners[corners]), shares)
+                edges = self._edges[edge]
+                # The third corner is the second again, and without a weight of its own.
+                corners[~inside] = edges[:, [0, 1, 1]]
+                shares[~inside] = np.stack([1.0 - along, along, along], axis=-1)
+            if len(self._points) == len(self.names):  # without copies no sample is a corner twice
+                result[rows, corners] = shares
+            else:
+                np.add.at(result, (rows, self._owners[corners]), shares)
         result[result < _NO_WEIGHT] = 0.0
         result /= result.sum(axis=-1, keepdims=True)
         return result.reshape(*lead, -1)

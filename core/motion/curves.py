@@ -11,11 +11,12 @@ What is not expressed here has to be evaluated by the host: see `CurveKeys.unsup
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .easing import BEZIER, CONSTANT, EASED, ELASTIC, LINEAR, eased
+from .easing import BACK, BEZIER, CONSTANT, EASED, ELASTIC, LINEAR, eased
 
 ON_KEY = 1e-4  # frames: Blender's own threshold
 _NEWTON_STEPS = 60  # it stops far earlier; halving alone would need 50 for full precision
@@ -68,28 +69,6 @@ class CurveKeys:
         return np.add.reduceat(wrong, self.starts[:-1]) > 0
 
 
-def key_before(starts: NDArray, times: NDArray, frames: NDArray) -> NDArray:
-    """For each frame and curve the last key at or before the frame, -1 before the first key.
-
-    Args:
-        starts: As in `CurveKeys`, shape [c + 1].
-        times: The keys' frames [K].
-        frames: Shape [f], in any order.
-
-    Returns:
-        Counted from each curve's first key, shape [f, c].
-    """
-    result = np.empty((len(starts) - 1, len(frames)), dtype=np.intp)
-    before, found = None, None
-    for row, (start, stop) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
-        own = times[start:stop]
-        # The channels of a bone, and often all of an action, share their keys' frames.
-        if before is None or len(own) != len(before) or not np.array_equal(own, before):
-            before, found = own, np.searchsorted(own, frames, side="right") - 1
-        result[row] = found
-    return result.T
-
-
 def evaluate(keys: CurveKeys, frames: NDArray) -> NDArray:
     """Values of all curves at all frames.
 
@@ -101,83 +80,118 @@ def evaluate(keys: CurveKeys, frames: NDArray) -> NDArray:
         Shape [f, c], double precision.
     """
     frames = np.asarray(frames, dtype=np.float64)
-    starts = np.asarray(keys.starts)
-    times, values = keys.co[:, 0].astype(np.float64), keys.co[:, 1].astype(np.float64)
-    last = starts[1:] - starts[:-1] - 1
-    place = key_before(starts, times, frames)
-    begin = np.clip(place, 0, last) + starts[:-1]
-    end = np.minimum(begin - starts[:-1] + 1, last) + starts[:-1]
-    t = np.broadcast_to(frames[:, None], begin.shape)
-
-    result = values[begin]
-    on_begin = np.abs(times[begin] - t) <= ON_KEY
-    on_end = ~on_begin & (np.abs(times[end] - t) <= ON_KEY)
-    result[on_end] = values[end[on_end]]
-    open_segment = (place >= 0) & (place < last) & ~on_begin & ~on_end & (times[end] > times[begin])
-    at = np.nonzero(open_segment)
-    if len(at[0]):
-        result[at] = _inside(keys, times, values, begin[at], t[at])
-    outside = ((place < 0) | (place >= last)) & keys.extrapolate & ~on_begin
-    if outside.any():
-        _extrapolate(keys, times, values, t, place < 0, outside, result)
-    return result
+    result = np.empty((len(keys.starts) - 1, len(frames)))
+    for curves, at in _groups(keys, keys.interpolation, keys.easing):
+        result[curves] = _evaluate_group(keys, curves, at, frames)
+    return result.T
 
 
-def on_keys(starts: NDArray, times: NDArray, frames: NDArray) -> bool:
+def on_keys(keys: CurveKeys, frames: NDArray) -> bool:
     """Whether every frame [f] is on a key of every curve or outside its keys: handles and interpolation do not matter
     there, unless a curve extrapolates."""
-    starts = np.asarray(starts)
-    last = starts[1:] - starts[:-1] - 1
-    place = key_before(starts, times, frames)
-    begin = np.clip(place, 0, last) + starts[:-1]
-    end = np.minimum(begin - starts[:-1] + 1, last) + starts[:-1]
-    t = np.asarray(frames)[:, None]
-    near = np.minimum(np.abs(times[begin] - t), np.abs(times[end] - t)) <= ON_KEY
-    return bool(np.all(near | (place < 0) | (place >= last)))
+    return all(not len(_place(keys.co[at[0], 0], frames)[4]) for _, at in _groups(keys))
 
 
-def _inside(keys: CurveKeys, times: NDArray, values: NDArray, begin: NDArray, t: NDArray) -> NDArray:
-    """Values [m] in the segments [m] that begin with those keys."""
-    kinds = keys.interpolation[begin]
-    result = values[begin]
+def _groups(keys: CurveKeys, *same: NDArray) -> list[tuple[NDArray, NDArray]]:
+    """Curves that share their keys' frames and the values [K] of `same`: their numbers [g] and keys [g, k].
+
+    The channels of a bone, and often all of an action, do; what depends on frames alone is then done once.
+    """
+    starts = keys.starts.tolist()
+    # Values that are the same on all keys tell nothing apart.
+    columns = [np.ascontiguousarray(keys.co[:, 0]), *(v for v in same if (v != v[:1]).any())]
+    found: dict[tuple, list[int]] = {}
+    for curve, (start, stop) in enumerate(pairwise(starts)):
+        found.setdefault(tuple(column[start:stop].tobytes() for column in columns), []).append(curve)
+    groups = []
+    for curves in found.values():
+        numbers = np.array(curves)
+        groups.append((numbers, keys.starts[numbers][:, None] + np.arange(starts[curves[0] + 1] - starts[curves[0]])))
+    return groups
+
+
+def _place(times: NDArray, frames: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray]:
+    """Where frames [f] are among the keys' frames [k]: the last key at or before (-1: none), the keys of the segment,
+    whether the second one is met, and which frames are inside a segment, on none of its keys [m]."""
+    times = times.astype(np.float64)
+    place = np.searchsorted(times, frames, side="right") - 1
+    last = len(times) - 1
+    begin = np.clip(place, 0, last)
+    end = np.minimum(begin + 1, last)
+    on_begin = np.abs(times[begin] - frames) <= ON_KEY
+    on_end = ~on_begin & (np.abs(times[end] - frames) <= ON_KEY)
+    inside = (place >= 0) & (place < last) & ~on_begin & ~on_end & (times[end] > times[begin])
+    return place, begin, end, on_end, np.flatnonzero(inside)
+
+
+def _evaluate_group(keys: CurveKeys, curves: NDArray, at: NDArray, frames: NDArray) -> NDArray:
+    """Values [g, f] of curves [g] with keys [g, k] that share frames, interpolation and easing."""
+    times = keys.co[at[0], 0].astype(np.float64)
+    values = keys.co[at, 1].astype(np.float64)
+    place, begin, end, on_end, inside = _place(times, frames)
+    result = values[:, begin]
+    if on_end.any():
+        result[:, on_end] = values[:, end[on_end]]
+    kinds = keys.interpolation[at[0]][begin[inside]]
     for kind in np.unique(kinds).tolist():
         if kind in (CONSTANT, ELASTIC):
             continue
-        rows = slice(None) if len(kinds) and (kinds == kind).all() else np.flatnonzero(kinds == kind)
-        k, frame = begin[rows], t[rows]
+        columns = inside[kinds == kind]
+        k = begin[columns]
+        share = (frames[columns] - times[k]) / (times[k + 1] - times[k])
         if kind == BEZIER:
-            result[rows] = _bezier(keys, times, values, k, frame)
-            continue
-        share = (frame - times[k]) / (times[k + 1] - times[k])
-        if kind in EASED:
-            for easing in np.unique(keys.easing[k]).tolist():
-                own = keys.easing[k] == easing
-                share[own] = eased(kind, easing, share[own], keys.back[k[own]])
-        result[rows] = values[k] + (values[k + 1] - values[k]) * share
+            result[:, columns] = _bezier(keys, at, times, values, k, share)
+        else:
+            way = _eased_shares(keys, at, kind, k, share) if kind in EASED else share
+            result[:, columns] = values[:, k] + (values[:, k + 1] - values[:, k]) * way
+    outside = (place < 0) | ((place == len(times) - 1) & (frames > times[-1] + ON_KEY))
+    if outside.any():
+        for row in np.flatnonzero(keys.extrapolate[curves]).tolist():
+            _extrapolate(keys, at[row], frames, place < 0, outside, result[row])
     return result
 
 
-def _bezier(keys: CurveKeys, times: NDArray, values: NDArray, k: NDArray, t: NDArray) -> NDArray:
-    span = times[k + 1] - times[k]
+def _eased_shares(keys: CurveKeys, at: NDArray, kind: int, k: NDArray, share: NDArray) -> NDArray:
+    """Shares of the way [g, m], or [m] where they are the same for all curves."""
+    ways = keys.easing[at[0]][k]
+    overshoot = keys.back[at][:, k].astype(np.float64) if kind == BACK else np.zeros(len(k))
+    result = np.empty_like(overshoot)
+    for easing in np.unique(ways).tolist():
+        own = ways == easing
+        result[..., own] = eased(kind, easing, share[own], overshoot[..., own])
+    return result
+
+
+def _bezier(keys: CurveKeys, at: NDArray, times: NDArray, values: NDArray, k: NDArray, share: NDArray) -> NDArray:
+    """Values [g, m] at shares of the time of the segments that begin with the keys k [m]."""
+    used, back = np.unique(k, return_inverse=True)
+    span = times[used + 1] - times[used]
+    out, into = keys.right[at[:, used]].astype(np.float64), keys.left[at[:, used + 1]].astype(np.float64)
     # Frames as shares of the segment, 0 at its first key and 1 at its second.
-    out, into = keys.right[k].astype(np.float64), keys.left[k + 1].astype(np.float64)
-    x1, y1 = (out[:, 0] - times[k]) / span, out[:, 1] - values[k]
-    x2, y2 = (times[k + 1] - into[:, 0]) / span, into[:, 1] - values[k + 1]
+    x1, x2 = (out[..., 0] - times[used]) / span, (times[used + 1] - into[..., 0]) / span
     shorten1, shorten2 = 1.0 / np.maximum(np.abs(x1), 1.0), 1.0 / np.maximum(np.abs(x2), 1.0)
+    first = values[:, used] + (out[..., 1] - values[:, used]) * shorten1
+    second = values[:, used + 1] + (into[..., 1] - values[:, used + 1]) * shorten2
     x1, x2 = x1 * shorten1, 1.0 - x2 * shorten2
-    u = _solve_monotone(x1, x2, (t - times[k]) / span)
+    if (x1 == x1[:1]).all() and (x2 == x2[:1]).all():  # automatic handles depend on frames alone
+        x1, x2 = x1[:1], x2[:1]
+    u = _solve_monotone(x1[:, back], x2[:, back], share)
     v = 1.0 - u
-    first, second = values[k] + y1 * shorten1, values[k + 1] + y2 * shorten2
-    return v * v * (v * values[k] + 3.0 * u * first) + u * u * (3.0 * v * second + u * values[k + 1])
+    result = (v * v * v) * values[:, k]
+    result += (3.0 * u * v * v) * first[:, back]
+    result += (3.0 * u * u * v) * second[:, back]
+    result += (u * u * u) * values[:, k + 1]
+    return result
 
 
 def _solve_monotone(x1: NDArray, x2: NDArray, x: NDArray) -> NDArray:
-    """Parameter u [m] at which the cubic Bezier curve 0, x1, x2, 1 is x; it rises, since all are within 0..1.
+    """Parameters u [g, m] at which the cubic Bezier curve 0, x1, x2, 1 is x; it rises, since all are within 0..1.
 
     Newton's method, halving the bracket where a step would leave it.
     """
     a, b, c = 1.0 + 3.0 * (x1 - x2), 3.0 * (x2 - 2.0 * x1), 3.0 * x1
-    u, low, high = x.copy(), np.zeros_like(x), np.ones_like(x)
+    x = np.broadcast_to(x, x1.shape)
+    u, low, high = x.copy(), np.zeros(x.shape), np.ones(x.shape)
     for _ in range(_NEWTON_STEPS):
         error = ((a * u + b) * u + c) * u - x
         if np.abs(error).max(initial=0.0) < _SOLVED:
@@ -193,19 +207,18 @@ def _solve_monotone(x1: NDArray, x2: NDArray, x: NDArray) -> NDArray:
 
 
 def _extrapolate(
-    keys: CurveKeys, times: NDArray, values: NDArray, t: NDArray, before: NDArray, outside: NDArray, result: NDArray
+    keys: CurveKeys, at: NDArray, frames: NDArray, before: NDArray, outside: NDArray, result: NDArray
 ) -> None:
-    """Go on from the outer keys of the curves that extrapolate."""
-    for curve in np.flatnonzero(outside.any(axis=0)).tolist():
-        start, stop = int(keys.starts[curve]), int(keys.starts[curve + 1])
-        for end, other, handles, rows in (
-            (start, start + 1, keys.left, outside[:, curve] & before[:, curve]),
-            (stop - 1, stop - 2, keys.right, outside[:, curve] & ~before[:, curve]),
-        ):
-            kind = keys.interpolation[end]
-            if kind == CONSTANT or not rows.any() or (kind == LINEAR and stop - start == 1):
-                continue
-            x, y = (times[other], values[other]) if kind == LINEAR else handles[end].astype(np.float64)
-            if x != times[end]:
-                slope = (values[end] - y) / (times[end] - x)
-                result[rows, curve] = values[end] + slope * (t[rows, curve] - times[end])
+    """Go on from the outer keys of one curve with the keys [k]: writes its values [f] where it is outside."""
+    last = len(at) - 1
+    for end, other, handles, rows in (
+        (at[0], at[min(1, last)], keys.left, outside & before),
+        (at[-1], at[max(last - 1, 0)], keys.right, outside & ~before),
+    ):
+        kind = keys.interpolation[end]
+        if kind == CONSTANT:
+            continue
+        time, value = keys.co[end].astype(np.float64)
+        x, y = (keys.co[other] if kind == LINEAR else handles[end]).astype(np.float64)
+        if x != time:
+            result[rows] = value + (value - y) / (time - x) * (frames[rows] - time)

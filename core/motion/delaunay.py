@@ -59,29 +59,37 @@ def hull_edges(triangles: NDArray) -> NDArray:
     return np.array(sorted(e for e in set(edges) if edges.count(e) == 1), dtype=np.intp)
 
 
-def barycentric(points: NDArray, triangles: NDArray, at: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+def coefficients(points: NDArray, triangles: NDArray) -> NDArray:
+    """What makes barycentric weights of the place (x, y, 1): shape [t, 3 corners, 3].
+
+    Triangles without an area get weights that are inside nowhere.
+    """
+    corners = np.concatenate([points[triangles], np.ones((*triangles.shape, 1))], axis=-1)  # [t, corner, (x, y, 1)]
+    flat = np.abs(np.linalg.det(corners)) < np.finfo(float).tiny
+    corners[flat] = np.eye(3)
+    result = np.swapaxes(np.linalg.inv(corners), -1, -2)
+    result[flat] = [[0.0, 0.0, -1.0]] * 3
+    return result
+
+
+def barycentric(coefficients: NDArray, at: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     """The triangle that each place is in, or is nearest to being in.
 
     Args:
-        points: Shape [k, 2].
-        triangles: Shape [t, 3].
+        coefficients: What the function of that name gives for the triangles [t, 3, 3].
         at: Places [m, 2].
 
     Returns:
         Triangle [m], its weights of the three corners [m, 3] (they sum to 1), and whether the place is inside [m].
     """
-    a, b, c = (points[triangles[:, i]] for i in range(3))
-    area = _cross(b - a, c - a)
-    place = at[:, None, :]
-    weights = np.stack(
-        [_cross(b - place, c - place), _cross(c - place, a - place), _cross(a - place, b - place)], axis=-1
-    )
-    weights = weights / np.where(area > 0.0, area, 1.0)[:, None]
-    least = np.where(area > 0.0, weights.min(axis=-1), -np.inf)
-    best = np.argmax(least, axis=-1)
+    flat = coefficients.reshape(-1, 3)
+    weights = (at @ flat[:, :2].T + flat[:, 2]).reshape(len(at), -1, 3)
+    least = weights.min(axis=-1)
+    best = least.argmax(axis=-1)
     rows = np.arange(len(at))
     chosen = np.maximum(weights[rows, best], 0.0)
-    return best, chosen / chosen.sum(axis=-1, keepdims=True), least[rows, best] >= _INSIDE
+    inside = least[rows, best] >= _INSIDE
+    return best, chosen / np.maximum(chosen.sum(axis=-1, keepdims=True), _INSIDE * _INSIDE), inside
 
 
 def nearest_on_edges(points: NDArray, edges: NDArray, at: NDArray) -> tuple[NDArray, NDArray]:

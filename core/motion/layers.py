@@ -6,6 +6,7 @@ additive layer adds to whatever is below.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -98,7 +99,7 @@ def apply_layer(skeleton: Skeleton, pose: LocalPose, layer: Layer, time: Any = 0
     if layer.mode not in MODES:
         raise RagdollError(f'there is no mode "{layer.mode}"; use {", ".join(MODES)}')
     weight = np.asarray(layer.weight, dtype=np.float64)
-    if not (np.isfinite(weight).all() and (weight >= 0.0).all() and (weight <= 1.0).all()):
+    if not (weight.size and weight.min() >= 0.0 and weight.max() <= 1.0):
         raise RagdollError(f"the weight must be within 0 and 1, got {_first_wrong(weight):g}")
     if not weight.any():
         return pose
@@ -180,9 +181,8 @@ def _checked_mask(mask: ArrayLike, skeleton: Skeleton) -> np.ndarray:
     mask = np.asarray(mask, dtype=np.float64)
     if mask.shape != (len(skeleton),):
         raise RagdollError(f"its mask must have the shape [{len(skeleton)}], got {list(mask.shape)}")
-    wrong = ~((mask >= 0.0) & (mask <= 1.0))
-    if wrong.any():
-        bone = int(np.argmax(wrong))
+    if not (mask.min() >= 0.0 and mask.max() <= 1.0):
+        bone = int(np.argmin((mask >= 0.0) & (mask <= 1.0)))
         raise RagdollError(f'its mask must be within 0 and 1, bone "{skeleton.names[bone]}" has {mask[bone]:g}')
     return mask
 
@@ -191,8 +191,8 @@ def _check_pose(pose: LocalPose | AdditivePose, skeleton: Skeleton) -> None:
     shape = np.shape(pose.rotations)
     if len(shape) < 2 or shape[-2] != len(skeleton):
         raise RagdollError(f"its source has poses of {shape[-2] if len(shape) > 1 else 0} bones, not {len(skeleton)}")
-    total = np.sum(pose.rotations) + np.sum(pose.positions) + np.sum(pose.scales)
-    if not np.isfinite(total):
+    # One number that is none, if any of them is.
+    if not math.isfinite(sum(float(np.vdot(a, a)) for a in (pose.rotations, pose.positions, pose.scales))):
         finite = np.isfinite(np.concatenate([pose.rotations, pose.positions, pose.scales], axis=-1)).all(axis=-1)
         bone = int(np.argmin(finite.reshape(-1, len(skeleton)).all(axis=0)))
         raise RagdollError(f'its source gives a value that is not a number on bone "{skeleton.names[bone]}"')

@@ -38,9 +38,9 @@ def weighted_sum(poses: LocalPose, weights: ArrayLike) -> LocalPose:
     w = weights[..., None]
     return replace(
         poses,
-        positions=np.sum(poses.positions * w, axis=0),
+        positions=np.add.reduce(poses.positions * w, axis=0),
         rotations=rotations,
-        scales=np.sum(poses.scales * w, axis=0),
+        scales=np.add.reduce(poses.scales * w, axis=0),
     )
 
 

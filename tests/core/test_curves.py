@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import RagdollError
 from core.motion import easing
-from core.motion.curves import CurveKeys, evaluate, key_before, on_keys
+from core.motion.curves import CurveKeys, evaluate, on_keys
 
 hypothesis = pytest.importorskip("hypothesis", reason="hypothesis is not installed")
 given, settings, st = hypothesis.given, hypothesis.settings, hypothesis.strategies
@@ -120,13 +120,12 @@ def test_many_curves_at_once_are_the_curves_one_by_one_and_moving_time_moves_the
     moved = CurveKeys(starts, keys.co + shift, keys.left + shift, keys.right + shift, keys.interpolation, keys.easing,
                       keys.back, keys.extrapolate)  # fmt: skip
     np.testing.assert_allclose(evaluate(moved, asked + 1000), together, atol=1e-6 + 1e-4 * (kind in (2, 5)))
-    np.testing.assert_array_equal(key_before(starts, frames, asked).T[0], np.searchsorted(parts[0], asked, "right") - 1)
 
 
 def test_on_keys_tells_whether_handles_matter():
     keys = curve([1, 2, 3], [0, 1, 0], easing.BEZIER)
-    assert on_keys(keys.starts, keys.co[:, 0], np.array([0.0, 1.0, 2.00005, 3.0, 9.0]))
-    assert not on_keys(keys.starts, keys.co[:, 0], np.array([1.0, 1.5]))
+    assert on_keys(keys, np.array([0.0, 1.0, 2.00005, 3.0, 9.0]))
+    assert not on_keys(keys, np.array([1.0, 1.5]))
 
 
 def test_unsupported_curves_are_told():
