@@ -1,10 +1,6 @@
 """FABRIK keeps lengths, never gets worse, reaches what can be reached and points at the rest."""
 
-<<<<<<< HEAD
-import itertools
-=======
 from itertools import pairwise
->>>>>>> 112d36475365627a5d70f53e54d87d6358bbc8b8
 
 import numpy as np
 import pytest
@@ -130,11 +126,7 @@ def test_limits_hold_between_neighbouring_segments(chain, limit):
     np.testing.assert_allclose(lengths(result), lengths(joints), atol=1e-10)
     steps = np.diff(result, axis=0)
     steps /= np.linalg.norm(steps, axis=1, keepdims=True)
-<<<<<<< HEAD
-    for a, b in itertools.pairwise(steps):
-=======
     for a, b in pairwise(steps):
->>>>>>> 112d36475365627a5d70f53e54d87d6358bbc8b8
         assert np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b) <= limit + 1e-6
 
 
