@@ -97,9 +97,7 @@ def write_gains(run: Run, scene, steps_per_second: float) -> None:
         return
     run.gains_dirty = False
     fps = scene.render.fps / scene.render.fps_base
-    idle = run.limp | run.kinematic
-    rotation = np.where(idle, 0.0, run.rotation_weight)
-    translation = np.where(idle, 0.0, run.translation_weight)
+    rotation, translation = run.weights()
     stiffness_l, rate_l = drives.servo(translation, run.masses, steps_per_second)
     stiffness_a, rate_a = drives.servo(rotation, run.inertia, steps_per_second)
     if run.limited:

@@ -54,6 +54,7 @@ class Run:
         first, frame: first frame and the last one stepped.
         reached: last frame whose result stands in the cache.
         graph: the dependency graph of this frame.
+        factors: by what reacts (a hit, recovery), what the weights are multiplied with [m].
         settings_dirty: a setting was edited; read them again on the next step.
         seconds: time spent per frame in our own Python and in evaluating the source scene, for reports.
     """
@@ -66,12 +67,27 @@ class Run:
     graph: bpy.types.Depsgraph
     settings_dirty: bool = True
     held: list = field(default_factory=list)
+    factors: dict = field(default_factory=dict)
     seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
 
     @property
     def names(self) -> list[str]:
         """Of its characters."""
         return [character.name for character in self.characters]
+
+    def set_factor(self, cause: str, factor) -> None:
+        """Multiply all weights by factor [m] from the next step on, beside the factors of other causes."""
+        before = self.factors.get(cause, 1.0)
+        if np.any(factor != before):
+            self.factors[cause] = np.array(factor, dtype=float)
+            self.gains_dirty = True
+
+    def weights(self) -> tuple:
+        """Rotation and translation weights of all bodies with all factors [m]; 0 where nothing drives."""
+        factor = np.where(self.limp | self.kinematic, 0.0, 1.0)
+        for other in self.factors.values():
+            factor = factor * other
+        return self.rotation_weight * factor, self.translation_weight * factor
 
     def shows(self, frame: int) -> bool:
         """Whether the frame is simulated."""
