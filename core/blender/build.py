@@ -11,7 +11,7 @@ from ..anatomy import main
 from ..anatomy.roles import GENERIC
 from ..errors import RagdollError
 from ..ragdoll import drives, shapes
-from . import body_edits, body_masses, body_meshes, joint_objects, recognition, remove, source, world
+from . import body_edits, body_masses, body_meshes, joint_drives, joint_objects, recognition, remove, source, world
 from .armature import (
     BindPose,
     check_armature,
@@ -173,6 +173,8 @@ def _build(obj, scene, bones, notes) -> Built:
     joint_objects.part_overlaps(pose, plan, to_world @ poses, notes)
     apart = joint_objects.separations(obj, pose, plan, to_world @ poses, to_world)
     made = joint_objects.make(obj, scene, collection, pose, plan, relative, apart)
+    if settings.drive_space == "JOINT":
+        joint_drives.make(obj, scene, collection, pose, plan, relative)
     _physics_armature(obj, collection, pose, plan, to_world)
     if not settings.self_collision:
         world_layers(scene)

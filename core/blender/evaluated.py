@@ -98,6 +98,8 @@ def write_gains(run: Run, scene, steps_per_second: float) -> None:
     run.gains_dirty = False
     fps = scene.render.fps / scene.render.fps_base
     rotation, translation = run.weights()
+    undriven = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic
+    rotation, translation = (np.where(run.joint_space, 0.0, weight) for weight in (rotation, translation))
     stiffness_l, rate_l = drives.servo(translation, run.masses, steps_per_second)
     stiffness_a, rate_a = drives.servo(rotation, run.inertia, steps_per_second)
     if run.limited:
@@ -116,8 +118,7 @@ def write_gains(run: Run, scene, steps_per_second: float) -> None:
     ]
     servos = *drives.motor(rate_l, stiffness_l, translation, scale), *drives.motor(rate_a, stiffness_a, rotation, scale)
     # What nothing drives may sleep, or contacts would keep it trembling; Bullet wakes it when it is touched.
-    asleep = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic
-    gains = np.stack([*servos, *drags, asleep], axis=1)
+    gains = np.stack([*servos, *drags, undriven], axis=1)
     changed = np.any(gains != run.gains, axis=1)
     if not changed.any():
         return

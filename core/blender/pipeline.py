@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import RagdollError
 from ..ragdoll import drives
-from . import evaluated, motion, shot_run, source, world
+from . import evaluated, joint_drives, motion, shot_run, source, world
 from .armature import array_of
 from .runtime import STATE
 from .shot_run import Run, active_ragdolls, depsgraph_of
@@ -123,7 +123,7 @@ def step(run: Run, scene, clock) -> None:
     clock("source", _evaluate_source, run, scene, frame)
     evaluated.show_physics(run, True)
     _read_settings(run, scene)
-    run.wanted = _wanted(run, scene, frame)
+    before, run.wanted = run.wanted, _wanted(run, scene, frame)
     fps = scene.render.fps / scene.render.fps_base
     substeps = scene.rigidbody_world.substeps_per_frame
     seconds = scene.rigidbody_world.time_scale / fps
@@ -136,6 +136,8 @@ def step(run: Run, scene, clock) -> None:
     if run.any_kinematic:
         evaluated.place(run, "bodies", run.wanted, run.kinematic)
     evaluated.write_gains(run, scene, substeps / max(seconds, 1e-9))
+    if run.joint_drives is not None:
+        joint_drives.write(run, before, run.weights()[0], seconds, scene.gravity.length)
     run.frame = run.reached = frame
 
 

@@ -84,6 +84,13 @@ def _limits_edited(self, context) -> None:
     _layout_changed(self, context)
 
 
+class ActiveRagdollMotor(bpy.types.PropertyGroup):
+    """A motor between a body and its parent's."""
+
+    empty: PointerProperty(type=bpy.types.Object, options=FIXED)
+    index: IntProperty(description="Which of the six axes it has", options=FIXED)
+
+
 class ActiveRagdollPart(bpy.types.PropertyGroup):
     """The helpers of one simulated bone."""
 
@@ -97,6 +104,9 @@ class ActiveRagdollPart(bpy.types.PropertyGroup):
         size=16,
         description="Bone in bind pose in the armature's space at world scale, row-major",
         options=FIXED,
+    )
+    motors: CollectionProperty(
+        type=ActiveRagdollMotor, options=FIXED, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
     )
     inertia: FloatProperty(description="Inertia of all that the joint carries [kg m^2]", options=FIXED)
     depth: IntProperty(options=FIXED)
@@ -144,10 +154,13 @@ class ActiveRagdollObject(bpy.types.PropertyGroup):
     )
     drive_space: EnumProperty(
         name="Space",
-        items=(("WORLD", "World", "Each body is led to its place in the world"),),
+        items=(
+            ("WORLD", "World", "Each body is led to its place in the world"),
+            ("JOINT", "Joint", "Each body is led to its pose against its parent: nothing holds the character up"),
+        ),
         default="WORLD",
         options=FIXED,
-        update=_changed,
+        update=_layout_changed,
     )
     self_collision: BoolProperty(
         name="Self Collision",
@@ -376,7 +389,7 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
     is_source: BoolProperty(options=FIXED)
 
 
-CLASSES = (ActiveRagdollPart, ActiveRagdollMotionKind, ActiveRagdollObject, ActiveRagdollBone, ActiveRagdollScene)
+CLASSES = (ActiveRagdollMotor, ActiveRagdollPart, ActiveRagdollMotionKind, ActiveRagdollObject, ActiveRagdollBone, ActiveRagdollScene)
 
 _OWNERS = (
     (bpy.types.Object, ActiveRagdollObject),

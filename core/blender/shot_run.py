@@ -6,7 +6,7 @@ import bpy
 import numpy as np
 
 from ..errors import RagdollError
-from . import action_channels, source
+from . import action_channels, joint_drives, source
 from .armature import check_scale
 from .remove import ragdolls
 
@@ -165,6 +165,8 @@ def gather(run: Run, scene) -> None:
     for name in ("rotation_weight", "translation_weight", "max_torque", "max_force"):
         setattr(run, name, np.zeros(begin))
     run.limp = np.zeros(begin, dtype=bool)
+    run.joint_drives = joint_drives.gather(run.characters)
+    run.joint_space = joint_drives.held(run)
 
 
 _known_signatures: dict = {}
