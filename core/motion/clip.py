@@ -244,6 +244,8 @@ def interpolate(a: LocalPose, b: LocalPose, share: ArrayLike) -> LocalPose:
     """
     share = np.asarray(share, dtype=np.float64)
     result = _between(a, b, share)
+    if share.size == 1 and 0.0 < share.item() < 1.0:
+        return result
     for end, pose in ((0.0, a), (1.0, b)):
         there = share == end
         if there.any():
