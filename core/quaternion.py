@@ -21,6 +21,10 @@ from numpy.typing import ArrayLike
 # sixth order), while a quotient of two vanishing numbers would not be.
 _SERIES_ANGLE = 1e-3
 
+# Divides in place of 0; the least that float32 has too.
+_TINY = 1.2e-38
+_ONE = np.ones(1)
+
 # Numbers up to which the cost of a product is that of calling numpy; measured.
 _FEW = 2000
 # Component k of a product is the sum over j of a[j] * b[of[k, j]] * sign[k, j].
@@ -207,14 +211,14 @@ def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> np.ndarray:
     """
     a, b = _as_float(a), _as_float(b)
     t = np.asarray(t, dtype=np.result_type(a, b))[..., None]
-    cosine = np.einsum("...i,...i->...", a, b)[..., None]
-    b = np.copysign(cosine.dtype.type(1), cosine) * b
+    cosine = np.add.reduce(a * b, axis=-1, keepdims=True)
+    b = np.copysign(_ONE.astype(cosine.dtype), cosine) * b
     cosine = np.abs(cosine)
     # What b has perpendicular to a is exact where they are close, unlike an arccos of the cosine.
     across = b - cosine * a
-    sine = np.sqrt(np.einsum("...i,...i->...", across, across))[..., None]
+    sine = np.sqrt(np.add.reduce(across * across, axis=-1, keepdims=True))
     angle = np.arctan2(sine, cosine) * t
-    return np.cos(angle) * a + np.sin(angle) / np.maximum(sine, np.finfo(sine.dtype).tiny) * across
+    return np.cos(angle) * a + np.sin(angle) / np.maximum(sine, _TINY) * across
 
 
 def power(q: ArrayLike, t: ArrayLike) -> np.ndarray:
@@ -225,13 +229,12 @@ def power(q: ArrayLike, t: ArrayLike) -> np.ndarray:
     """
     q = _as_float(q)
     t = np.asarray(t, dtype=q.dtype)[..., None]
-    q = np.copysign(q.dtype.type(1), q[..., :1]) * q
+    q = np.copysign(_ONE.astype(q.dtype), q[..., :1]) * q
     w, vector = q[..., :1], q[..., 1:]
-    sine = np.sqrt(np.einsum("...i,...i->...", vector, vector))[..., None]
+    sine = np.sqrt(np.add.reduce(vector * vector, axis=-1, keepdims=True))
     angle = np.arctan2(sine, w) * t
     # Where the sine vanishes, so does the vector, whatever its factor.
-    part = np.sin(angle) / np.maximum(sine, np.finfo(q.dtype).tiny) * vector
-    result = np.concatenate([np.cos(angle), part], axis=-1)
+    result = np.concatenate([np.cos(angle), np.sin(angle) / np.maximum(sine, _TINY) * vector], axis=-1)
     whole = t == 1
     return np.where(whole, q, result) if whole.any() else result
 
@@ -251,8 +254,10 @@ def weighted_mean(q: ArrayLike, weights: ArrayLike) -> np.ndarray:
             return q[active[0]].copy()
         if len(active):
             q, few = q[active], few[active].reshape(-1, *(1,) * (q.ndim - 2))
-            signs = np.copysign(few, np.einsum("k...i,...i->k...", q, q[0]))
-            return normalize(np.einsum("k...,k...i->...i", signs, q))
+            near = np.copysign(few[..., None], np.add.reduce(q * q[0], axis=-1, keepdims=True))
+            total = np.add.reduce(near * q, axis=0)
+            # What it has along the first one is positive, so it has a length.
+            return total / np.sqrt(np.add.reduce(total * total, axis=-1, keepdims=True))
     shape = np.broadcast_shapes(q.shape[:-1], weights.shape)
     q, weights = np.broadcast_to(q, (*shape, 4)), np.broadcast_to(weights, shape)
     active = weights != 0

@@ -155,6 +155,23 @@ def sample_action(
     )
 
 
+def current_pose(obj: bpy.types.Object, rest: RigRest | None = None) -> LocalPose:
+    """The pose [n] that an armature object has now, constraints and drivers included.
+
+    Args:
+        obj: The armature object; an evaluated one for what the scene shows, an original for what its properties hold.
+        rest: `rig_rest(obj)`, where it is known.
+
+    Raises:
+        RagdollError: see `rig_rest`, or a bone with children is scaled to nothing.
+    """
+    skeleton = (rig_rest(obj) if rest is None else rest).skeleton
+    matrices = np.empty(len(skeleton) * 16, dtype=np.float32)
+    obj.pose.bones.foreach_get("matrix", matrices)
+    matrices = matrices.reshape(-1, 4, 4).transpose(0, 2, 1).astype(np.float64)[skeleton.to_level]
+    return LocalPose(*pose_space.decompose_matrices(pose_space.model_to_local_matrices(skeleton, matrices)))
+
+
 def action_keys(action: bpy.types.Action, obj: bpy.types.Object, slot=None) -> ActionKeys:
     """The keys of the slot of an action that animates `obj`.
 

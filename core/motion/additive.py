@@ -89,26 +89,26 @@ def apply_additive(skeleton: Skeleton, pose: LocalPose, additive: AdditivePose, 
     weight = np.asarray(weight, dtype=np.float64)
     w = weight[..., None]
     turns = quaternion.power(additive.rotations, weight)
-    untouched = w == 0.0
     if additive.space == MESH:
-        rotations = _turned_in_mesh_space(skeleton, pose.rotations, turns)
-        # A bone keeps its own rotation where neither it nor what it hangs on is turned.
-        still = np.broadcast_to(untouched, (*rotations.shape[:-1], 1))
-        roots = skeleton.root_count
-        untouched_rotations = still.copy()
-        untouched_rotations[..., roots:, :] &= still[..., skeleton.parents[roots:], :]
+        model = pose_space.local_to_model_rotations(skeleton, pose.rotations)
+        rotations = pose_space.model_to_local_rotations(skeleton, quaternion.multiply(turns, model))
     else:
         rotations = quaternion.multiply(turns, pose.rotations)
-        untouched_rotations = untouched
-    if untouched_rotations.any():
-        rotations = np.where(untouched_rotations, pose.rotations, rotations)
+    if weight.size > 1 or weight.item() == 0.0:
+        untouched = w == 0.0
+        if additive.space == MESH:
+            untouched = _untouched_locally(skeleton, np.broadcast_to(untouched, (*rotations.shape[:-1], 1)))
+        rotations = np.where(untouched, pose.rotations, rotations)
     # x + 0 and x * 1 are x to the bit.
     return LocalPose(pose.positions + w * additive.positions, rotations, pose.scales * (1.0 + w * additive.scales))
 
 
-def _turned_in_mesh_space(skeleton: Skeleton, rotations_ls: np.ndarray, turns: np.ndarray) -> np.ndarray:
-    model = pose_space.local_to_model_rotations(skeleton, rotations_ls)
-    return pose_space.model_to_local_rotations(skeleton, quaternion.multiply(turns, model))
+def _untouched_locally(skeleton: Skeleton, untouched: np.ndarray) -> np.ndarray:
+    """Bones [..., n, 1] that keep their local rotation: those that do in mesh space, and their parent does too."""
+    roots = skeleton.root_count
+    result = untouched.copy()
+    result[..., roots:, :] &= untouched.take(skeleton.parents[roots:], axis=-2)
+    return result
 
 
 def additive_clip(skeleton: Skeleton, clip: Clip, base: LocalPose, space: str = LOCAL) -> Clip:

@@ -54,11 +54,11 @@ class AimOffset:
         """
         weights = np.moveaxis(self.weights(yaw, pitch), -1, 0)
         extra = (1,) * (weights.ndim - 1)
-        poses = AdditivePose(
-            *(a.reshape(len(a), *extra, *a.shape[1:]) for a in self._arrays()),
-            space=MESH,
-        )
-        return weighted_sum(poses, weights)
+        arrays = [a.reshape(len(a), *extra, *a.shape[1:]) for a in self._arrays()]
+        if weights.ndim == 1:  # three samples at most have a part
+            used = np.flatnonzero(weights)
+            weights, arrays = weights[used], [a[used] for a in arrays]
+        return weighted_sum(AdditivePose(*arrays, space=MESH), weights)
 
     def apply(
         self, skeleton: Skeleton, pose: LocalPose, yaw: ArrayLike, pitch: ArrayLike = 0.0, weight: ArrayLike = 1.0

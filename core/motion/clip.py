@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -244,6 +244,8 @@ def interpolate(a: LocalPose, b: LocalPose, share: ArrayLike) -> LocalPose:
     """
     share = np.asarray(share, dtype=np.float64)
     result = _between(a, b, share)
+    if share.size == 1 and 0.0 < share.item() < 1.0:
+        return result
     for end, pose in ((0.0, a), (1.0, b)):
         there = share == end
         if there.any():
@@ -276,18 +278,6 @@ def stack(poses: Sequence[LocalPose]) -> LocalPose:
 def repeated(pose: LocalPose, count: int) -> LocalPose:
     """A pose [n] as `count` equal frames [f, n] of its own."""
     return LocalPose(*(np.repeat(a[None], count, axis=0) for a in (pose.positions, pose.rotations, pose.scales)))
-
-
-def checked_motions(clips: Mapping[str, Clip], skeleton: Skeleton) -> None:
-    """Refuse clips that are not made for a skeleton.
-
-    Raises:
-        RagdollError: naming the clip and its first bone that differs.
-    """
-    for name, clip in clips.items():
-        if clip.bones != skeleton.names:
-            odd = next((b for b in clip.bones if b not in set(skeleton.names)), clip.bones[0])
-            raise RagdollError(f'Clip "{name}" is made for another skeleton (bone "{odd}"): map it first')
 
 
 def _like(pose: LocalPose, positions: np.ndarray, rotations: np.ndarray, scales: np.ndarray) -> LocalPose:

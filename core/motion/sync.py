@@ -94,9 +94,9 @@ class SyncGroup:
         """The blended pose [..., n] at phases [...] with weights [..., k] that sum to 1; clips without weight are not
         sampled."""
         weights = np.asarray(weights, dtype=np.float64)
-        used = np.flatnonzero(weights.reshape(-1, len(self.clips)).any(axis=0))
+        used = np.flatnonzero(weights if weights.ndim == 1 else weights.reshape(-1, len(self.clips)).any(axis=0))
         times = self.clip_times(phase)
-        poses = [self.clips[i].at(times[..., i]) for i in used]
+        poses = [self.clips[i].at(times[..., i]) for i in used.tolist()]
         if len(used) == 1 and np.all(weights[..., used[0]] == 1.0):
             return poses[0]
         return weighted_sum(stack(poses), np.moveaxis(weights[..., used], -1, 0))

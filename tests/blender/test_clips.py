@@ -9,10 +9,11 @@ import pytest
 
 import rigs
 from core import pose as pose_space
+from core import quaternion
 from core.blender import action_channels
 from core.blender.clip_cache import ClipCache
 from core.blender.clip_keys import ActionKeys
-from core.blender.clips import rig_rest, sample_action
+from core.blender.clips import current_pose, rig_rest, sample_action
 from core.errors import RagdollError
 from core.motion import curves as core_curves
 
@@ -246,6 +247,17 @@ def test_missing_channels_and_mutes_mean_bind_pose(fresh_scene):
         np.testing.assert_allclose(clip.poses.positions[:, row], np.tile(rest.bind.positions[row], (10, 1)))
     assert clip.unanimated == ("B", "C")
     assert np.ptp(clip.poses.positions[:, 0], axis=0).max() == pytest.approx(1.0)
+
+
+def test_the_current_pose_is_the_clip_s_frame(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    action, channels = keyed(obj)
+    random_keys(obj, channels, np.random.default_rng(8))
+    clip = sample_action(action, obj)
+    fresh_scene.frame_set(7)
+    pose = current_pose(obj.evaluated_get(bpy.context.evaluated_depsgraph_get()))
+    np.testing.assert_allclose(pose.positions, clip.pose(6).positions, atol=1e-4)
+    assert quaternion.angle_between(pose.rotations, clip.pose(6).rotations).max() < 1e-4
 
 
 def test_names_with_any_characters_find_their_bones(fresh_scene):
