@@ -149,7 +149,11 @@ class _Work:
                 turn_from, turn_to = ahead(m, offset, sight, c.sub(target, self.positions[i]), to_target)
             if up_weight is None:
                 continue
-            limit = self.limits[i] if share == 1.0 else share * self.limits[i]
+            limit = self.limits[i]
+            if share < 1.0:
+                forward, reference = self.forwards[i], self.references[i]
+                now = m.atan2(c.length(m, c.cross(forward, reference)), c.dot(forward, reference))
+                limit = m.maximum(share * limit, now)
             weight = up_weight * decay if up_weight < 1.0 else 1.0
             turn = step(m, turn_from, turn_to, self.forwards[i], self.references[i], limit, weight, up)
             if m is c.ARRAYS:

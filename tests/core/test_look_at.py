@@ -312,6 +312,17 @@ def test_comfort_spreads_before_the_limit():
     assert aimed(body, look, body.bind, target_at(body, 55, 0, 1e6))[1] < EXACT
 
 
+def test_comfort_does_not_pull_a_pose_back():
+    body = rig(seed=13)
+    pose, head = body.bind.copy(), body.index["head"]
+    left = quaternion.from_axis_angle(in_bone(body, "head", (0, 0, 1)), np.radians(30))
+    pose.rotations[head] = quaternion.multiply(pose.rotations[head], left)
+    look = chain(body, {"head": 40, "spine3": 40}, {}, False, settings={"comfort": 0.5})
+    result, error, _ = aimed(body, look, pose, target_at(body, 50, 0, 1e6))
+    assert error < EXACT
+    np.testing.assert_allclose(used(body, look, result), np.radians([30, 20]), atol=1e-3)
+
+
 def test_weight_is_between_the_poses():
     body = rig(seed=14)
     pose = posed(body, np.random.default_rng(1), 0.1)
