@@ -118,6 +118,20 @@ def test_out_of_reach_all_are_at_their_limits_and_add_up():
     assert error == pytest.approx(np.radians(100 - 45), abs=1e-4)
 
 
+def test_out_of_reach_the_pose_follows_a_moving_target_steadily():
+    body = rig(seed=2)
+    pose = posed(body, np.random.default_rng(2), 0.05)
+    look = chain(body, {name: limit / 2 for name, limit in LIMITS.items()})
+    last, jumps = None, []
+    for azimuth in np.arange(100, 150, 0.25):
+        result, error, _ = aimed(body, look, pose, target_at(body, azimuth, 10))
+        assert error > EXACT
+        if last is not None:
+            jumps.append(quaternion.angle_between(last.rotations, result.rotations).max())
+        last = result
+    assert max(jumps) < np.radians(0.5)
+
+
 def test_limit_from_the_parents_forward():
     body = rig(seed=3)
     rng = np.random.default_rng(0)
