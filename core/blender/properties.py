@@ -17,7 +17,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import runtime, source
+from . import graph_properties, layer_properties, runtime, source
 from .bone_role import BoneRole
 from .edited_body import EditedBody
 
@@ -118,7 +118,7 @@ class ActiveRagdollMotionKind(bpy.types.PropertyGroup):
     kind: StringProperty(options=FIXED)
 
 
-class ActiveRagdollObject(bpy.types.PropertyGroup):
+class ActiveRagdollObject(layer_properties.PoseLayers, graph_properties.PoseGraph, bpy.types.PropertyGroup):
     """Settings of a character."""
 
     rotation_weight: FloatProperty(
@@ -437,6 +437,8 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
 
 
 CLASSES = (
+    *layer_properties.CLASSES,
+    *graph_properties.CLASSES,
     ActiveRagdollMotor,
     ActiveRagdollPart,
     ActiveRagdollMotionKind,

@@ -17,7 +17,10 @@ DEFAULT_ORDER = (GRAPH, LAYERS, BONE_TRANSFORMS, TWO_BONE_IK, LOOK_AT, LEG_STABI
 
 
 class Solver(Protocol):
-    """What an entry does to a pose."""
+    """What an entry does to a pose.
+
+    A solver of several parts may have `messages`: why some of them were left out at the last frame, by their names.
+    """
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state, seconds: float) -> tuple[LocalPose, object]:
         """The new pose, and the state for the next frame."""
@@ -77,6 +80,7 @@ def run(
                 if entry.kind == LEG_STABILIZERS and inputs.reference is None:
                     inputs.reference = pose if reference is None else reference
                 pose, state = entry.solver.apply(rig, pose, inputs, state, seconds)
+                messages |= getattr(entry.solver, "messages", {})
         except RagdollError as error:
             messages[entry.name] = str(error)
         after.append(state)
