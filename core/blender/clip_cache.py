@@ -29,10 +29,15 @@ class _Entry:
 
 
 class ClipCache:
-    """Clips by action, slot, armature object and frame rate."""
+    """Clips by action, slot, armature object and frame rate.
+
+    Attributes:
+        edits: rises whenever a kept clip may be out of date.
+    """
 
     def __init__(self) -> None:
         self._entries: dict[tuple, _Entry] = {}
+        self.edits = 0
 
     def get(
         self, action: bpy.types.Action, obj: bpy.types.Object, slot=None, fps: float | None = None, verify: bool = False
@@ -75,12 +80,24 @@ class ClipCache:
             for update in depsgraph.updates
             if isinstance(update.id, (bpy.types.Action, bpy.types.Armature))
         }
-        for entry in self._entries.values():
-            entry.stale |= entry.action in edited or entry.armature in edited
+        self._mark([entry for entry in self._entries.values() if edited & {entry.action, entry.armature}])
+
+    def verify_all(self) -> None:
+        """Have every clip compared with its action's keys when it is asked for next, as at the start of a shot."""
+        self._mark(list(self._entries.values()))
+
+    def _mark(self, entries: list) -> None:
+        for entry in entries:
+            entry.stale = True
+        self.edits += bool(entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
     def clear(self) -> None:
         """Forget everything: another file was loaded, or something was undone."""
         self._entries.clear()
+        self.edits += 1
 
 
 def _id(action: bpy.types.Action, obj: bpy.types.Object) -> int:

@@ -12,7 +12,7 @@ from .. import pose as pose_space
 from ..motion import stack
 from ..motion.local_pose import LocalPose
 from ..motion.rig import Rig
-from . import clips, motion_entries, source, world
+from . import clips, motion_entries, shot_run, source, world
 from .armature import array_of
 from .motion_places import Places
 from .runtime import STATE
@@ -31,6 +31,7 @@ class Motion:
 
     def __init__(self, obj) -> None:
         self.obj = obj
+        self.animation = _animation(obj)
         self._rest = clips.rig_rest(obj)
         skeleton = self._rest.skeleton
         self.rig = Rig(skeleton, self._rest.bind)
@@ -49,9 +50,9 @@ class Motion:
             Matrices in armature space and basis matrices, both [n, 4, 4] in Blender's order.
         """
         first, _last = world.shot_range(scene)
-        if record and frame > first and frame - 1 not in self.states:
+        if frame > first and frame - 1 not in self.states:
             self._catch_up(scene, frame, first)
-        matrices, basis, states = self._posed(scene, frame, self.states.get(frame - 1))
+        matrices, basis, states = self._posed(scene, frame, self._before(frame, first))
         if record:
             self.states[frame] = states
         return matrices, basis
@@ -64,8 +65,12 @@ class Motion:
         hidden = scene.active_ragdoll.source
         for passed in range(max(known) + 1 if known else first, frame):
             hidden.frame_set(passed)
-            self.states[passed] = self._posed(scene, passed, self.states.get(passed - 1))[2]
+            self.states[passed] = self._posed(scene, passed, self._before(passed, first))[2]
         hidden.frame_set(frame)
+
+    def _before(self, frame: int, first: int) -> tuple | None:
+        """The states that a frame goes on from: none up to the shot's first one."""
+        return self.states.get(frame - 1) if frame > first else None
 
     def _posed(self, scene, frame: int, states) -> tuple[np.ndarray, np.ndarray, tuple]:
         skeleton = self.rig.skeleton
@@ -74,7 +79,7 @@ class Motion:
         matrices = self._buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
         local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
         before = LocalPose(*pose_space.decompose_matrices(local))
-        places = Places(scene, self.obj, array_of(now.matrix_world), matrices)
+        places = Places(scene, self.obj, array_of(now.matrix_world), matrices, frame, self.rig)
         seconds = frame * scene.render.fps_base / scene.render.fps
         after, states, failed = stack.run(self.entries, self.rig, before, places, states, seconds)
         self.messages = self.problems | failed
@@ -120,11 +125,22 @@ def of(obj) -> Motion | None:
     if settings.target_armature is None or settings.muted:
         return None
     found = STATE.motions.get(obj.name)
-    if found is None or found.obj != obj:
+    if found is None or found.obj != obj or found.animation != _animation(obj):
+        if not STATE.rendering:
+            shot_run.renew_source(obj)
         found = STATE.motions[obj.name] = Motion(obj)
         for name, text in found.problems.items():
             print(f"Active Ragdoll: '{obj.name}': {name}: {text}")
     return found
+
+
+def _animation(obj) -> tuple:
+    """What a character plays, to notice when it plays something else."""
+    data = obj.animation_data
+    if data is None:
+        return ()
+    slot = getattr(data, "action_slot", None)
+    return data.action, slot.identifier if slot else "", len(data.drivers), len(data.nla_tracks)
 
 
 def show(scene, done=()) -> None:

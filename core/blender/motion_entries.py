@@ -3,9 +3,10 @@
 from ..errors import RagdollError
 from ..motion import stack
 from ..motion.rig import Rig
+from . import graph_entries, layer_entries
 
 # For each kind a function of the character and its rig that gives pairs (name, make), `make` giving the entry.
-BUILDERS: dict = {}
+BUILDERS: dict = {stack.LAYERS: layer_entries.build, stack.GRAPH: graph_entries.build}
 
 
 def of(obj, rig: Rig) -> tuple[list[stack.Entry], dict]:

@@ -1,9 +1,13 @@
 """Where the objects and bones that the motion stack reads stand at the frame that is about to be shown."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
 from ..errors import RagdollError
 from .armature import array_of
+from . import source
 from .shot_run import depsgraph_of
 
 
@@ -39,10 +43,35 @@ class Places:
     Attributes:
         world: the character's own world matrix [4, 4].
         matrices: of its bones in the pose that the stack began with, armature space, Blender's order [n, 4, 4].
+        frame: about to be shown.
+        rig: the character's skeleton and bind pose.
     """
 
-    def __init__(self, scene, obj, world: np.ndarray, matrices: np.ndarray) -> None:
+    def __init__(self, scene, obj, world: np.ndarray, matrices: np.ndarray, frame: int = 0, rig=None) -> None:
         self.scene, self.obj, self.world, self.matrices = scene, obj, world, matrices
+        self.frame, self.rig = frame, rig
+
+    @property
+    def step(self) -> float:
+        """Seconds from frame to frame."""
+        return self.scene.render.fps_base / self.scene.render.fps
+
+    @contextmanager
+    def at(self, frame: int) -> Iterator["Places"]:
+        """Everything at another frame: the hidden scene goes there, and comes back afterwards.
+
+        What the simulation moves is read where it is now.
+        """
+        hidden = self.scene.active_ragdoll.source
+        hidden.frame_set(frame)
+        try:
+            now = source.evaluated(self.obj)
+            flat = np.empty(len(now.pose.bones) * 16, dtype=np.float32)
+            now.pose.bones.foreach_get("matrix", flat)
+            matrices = flat.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
+            yield Places(self.scene, self.obj, array_of(now.matrix_world), matrices, frame, self.rig)
+        finally:
+            hidden.frame_set(self.frame)
 
     def matrix(self, name: str, obj, bone: str = "") -> np.ndarray:
         """World matrix [4, 4] of an object or of one of its bones.

@@ -3,7 +3,7 @@
 import bpy
 
 from ..errors import RagdollError
-from . import build, remove, source
+from . import build, remove, shot_run, source
 from .armature import check_armature
 from .helpers import copy_locally
 from .runtime import STATE
@@ -47,6 +47,7 @@ def ensure(obj, scene) -> None:
         build.rebuild(obj, scene)
     else:
         source.refresh(obj)
+    shot_run.renew_source(obj)
 
 
 def drop(obj) -> None:

@@ -125,11 +125,11 @@ def step(run: Run, scene, clock) -> None:
     clock("source", _evaluate_source, run, scene, frame)
     evaluated.show_physics(run, True)
     _read_settings(run, scene)
+    _read_bodies(run)  # before the stack, which may ask how they stood
     before, run.wanted = run.wanted, _wanted(run, scene, frame)
     fps = scene.render.fps / scene.render.fps_base
     substeps = scene.rigidbody_world.substeps_per_frame
     seconds = scene.rigidbody_world.time_scale / fps
-    _read_bodies(run)
     if run.gains_dirty:
         run.reach = drives.reach(run.weights()[0], seconds)
     reachable = drives.within_reach(run.body, run.wanted, run.reach)

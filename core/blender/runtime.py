@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import bpy
 
+from .clip_cache import ClipCache
+
 
 @dataclass
 class State:
@@ -20,6 +22,8 @@ class State:
         limits: last `limit_check.Report` by object name.
         motions: motion stacks by object name, each with its record of states.
         diagnoses: what `diagnose` last found by object name, shown in the sidebar.
+        readings: what graphs read from ragdolls by object name and frame.
+        clips: actions sampled for layers, samples and states.
     """
 
     runs: dict = field(default_factory=dict)
@@ -32,6 +36,8 @@ class State:
     limits: dict = field(default_factory=dict)
     motions: dict = field(default_factory=dict)
     diagnoses: dict = field(default_factory=dict)
+    readings: dict = field(default_factory=dict)
+    clips: ClipCache = field(default_factory=ClipCache)
 
     def clear(self) -> None:
         """Forget everything, as after loading a file."""

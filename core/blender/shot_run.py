@@ -123,11 +123,7 @@ def gather(run: Run, scene) -> None:
     for obj in ragdolls(scene):  # a baked character takes part as a kinematic one: props still meet it
         settings = obj.active_ragdoll
         _check_parts(obj)
-        signature = source.signature(obj)
-        known = _known_signatures.get(obj.name)
-        if settings.source is None or (known is not None and known != signature):
-            source.refresh(obj)
-        _known_signatures[obj.name] = signature
+        renew_source(obj)
         names = [part.bone for part in settings.parts]
         index = {bone.name: i for i, bone in enumerate(obj.data.bones)}
         missing = [name for name in names if name not in index]
@@ -181,6 +177,15 @@ def strengths_of(obj) -> tuple:
     mass = sum(part.body.rigid_body.mass for part in settings.parts)
     torque, force = strengths.human_strengths(anatomy, parents, mass, settings.height)
     return torque[bones], force[bones]
+
+
+def renew_source(obj) -> None:
+    """Make the source anew where the character's animation was set up otherwise since."""
+    signature = source.signature(obj)
+    known = _known_signatures.get(obj.name)
+    if obj.active_ragdoll.source is None or (known is not None and known != signature):
+        source.refresh(obj)
+    _known_signatures[obj.name] = signature
 
 
 _known_signatures: dict = {}

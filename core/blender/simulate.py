@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ..errors import RagdollError
-from . import build, pipeline, source, world
+from . import build, layer_tools, pipeline, ragdoll_readings, source, world
 from .runtime import STATE
 
 
@@ -20,6 +20,7 @@ def prepare(scene) -> None:
     if last <= first:
         raise RagdollError(f"The frame range {first} to {last} has no frame to simulate")
     world.refuse_user_bake(scene)
+    layer_tools.end_previews(scene)
     world.free_cache(scene)
     pipeline.stop_showing(scene)
     for obj in characters:
@@ -56,6 +57,7 @@ def frames(scene) -> Iterator[int]:
             world.bake_cache(scene)
             for obj in pipeline.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
+                ragdoll_readings.keep(obj)
             pipeline.show_cached(scene)
 
 
