@@ -127,9 +127,9 @@ def _build(obj, scene, bones, notes) -> Built:
     to_world, poses = source.poses_over(copy, first, last, frame)
     check_scale(obj, to_world)
     pose = BindPose(obj.data, to_world)
-    skin = read_skin(obj, pose, to_world)
-    vertices = None if skin is None else vertices_of(skin)
     anatomy = recognition.anatomy_of(obj)
+    skin = read_skin(obj, pose, to_world, recognition.props(obj, anatomy, _asked_for(obj, bones)))
+    vertices = None if skin is None else vertices_of(skin)
     recognition.store_roles(obj, anatomy)
     deform = deforming(obj, pose, vertices)
     chosen = _choose(obj, pose, deform, bones, anatomy)
@@ -185,6 +185,13 @@ def _unknown(pose, plan, anatomy) -> list[str]:
         return []
     others = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return [f"not recognised, so treated generically: {', '.join(names[:3])}{others}"]
+
+
+def _asked_for(obj, bones) -> np.ndarray:
+    """Bones [n] that the user wants a body for, whatever they are."""
+    if isinstance(bones, np.ndarray):
+        return bones
+    return selected(obj) if bones == "SELECTED" else np.full(len(obj.data.bones), bones == "ALL")
 
 
 def _choose(obj, pose, deform, bones, anatomy):

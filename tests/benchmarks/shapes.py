@@ -72,16 +72,18 @@ def told_apart(obj) -> set:
 
 
 def mesh_triangles(obj, world) -> tuple[np.ndarray, float]:
-    """All triangles [t, 3, 3] of the skinned meshes in bind pose, and the share of edges between two faces."""
-    from active_ragdoll.core.blender import armature
+    """All triangles [t, 3, 3] of the skinned and worn meshes in bind pose, and the share of edges between two faces."""
+    from active_ragdoll.core.blender import armature, recognition
 
     triangles, closed, edges = [], 0, 0
     inverse = np.linalg.inv(np.array(obj.matrix_world))
-    for mesh in armature.skinned_meshes(obj):
+    placed = [(mesh, world @ inverse @ np.array(mesh.matrix_world)) for mesh in armature.skinned_meshes(obj)]
+    pose, props = armature.BindPose(obj.data, world), recognition.props(obj, recognition.anatomy_of(obj))
+    placed += [(mesh, place) for mesh, _bone, place in armature.carried_meshes(obj, pose, world, props)]
+    for mesh, matrix in placed:
         data = mesh.data
         flat = np.empty(3 * len(data.vertices), dtype=np.float32)
         data.vertices.foreach_get("co", flat)
-        matrix = world @ inverse @ np.array(mesh.matrix_world)
         points = flat.reshape(-1, 3) @ matrix[:3, :3].T + matrix[:3, 3]
         data.calc_loop_triangles()
         rows = np.empty(3 * len(data.loop_triangles), dtype=np.int32)
@@ -154,7 +156,7 @@ def volume_ratio(shapes, triangles, height) -> float:
 
 def measure(obj) -> dict:
     """All figures of one character, which is built here."""
-    from active_ragdoll.core.blender import armature, build
+    from active_ragdoll.core.blender import armature, build, recognition
     from active_ragdoll.core.ragdoll import overlap, symmetry
 
     build.build(obj, bpy.context.scene)
@@ -168,7 +170,7 @@ def measure(obj) -> dict:
     pose = armature.BindPose(obj.data, world)
     result = {"bodies": len(parts), "hulls": sum(shape.points is not None for shape in shapes)}
 
-    skin = armature.read_skin(obj, pose, world)
+    skin = armature.read_skin(obj, pose, world, recognition.props(obj, recognition.anatomy_of(obj)))
     if skin is not None:
         held = np.unique(skin.vertex)
         nearest = np.min([shape.distance(skin.points[held]) for shape in shapes], axis=0)

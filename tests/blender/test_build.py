@@ -9,7 +9,7 @@ from mathutils import Matrix
 
 import rigs
 from active_ragdoll.core.anatomy import masses as mass_rules
-from active_ragdoll.core.blender import build, remove, simulate, world
+from active_ragdoll.core.blender import armature, build, recognition, remove, simulate, world
 from active_ragdoll.core.blender.runtime import STATE
 
 # ---- every rig of the test data -----------------------------------------------------------------------------------
@@ -36,17 +36,26 @@ def _half(part) -> np.ndarray:
     return points.max(axis=0)
 
 
+def _drawn_height(obj) -> float:
+    """From the lowest to the highest vertex in bind pose [m]: a helmet rises above all joints."""
+    world = np.array(obj.matrix_world)
+    pose = armature.BindPose(obj.data, world)
+    skin = armature.read_skin(obj, pose, world, recognition.props(obj, recognition.anatomy_of(obj)))
+    return 0.0 if skin is None else float(np.ptp(skin.points[:, 2]))
+
+
 def test_bodies_are_finite_and_of_sensible_size(built):
     rig, result = built
     height = rig.obj.active_ragdoll.height
     assert height > 0.0
+    size = max(height, _drawn_height(rig.obj))
     assert 8 <= result.bodies <= 70
     assert result.bodies == len(_parts(rig))
     for part in _parts(rig):
         half = _half(part)
         assert np.all(np.isfinite(half)) and np.all(half > 1e-3 * height), part.bone
         # A body of the trunk may be wide, but nothing is thicker than a third of the character or longer than it.
-        assert half[:2].max() <= height / 3.0 and half[2] <= height / 2.0, part.bone
+        assert half[:2].max() <= size / 3.0 and half[2] <= height / 2.0, part.bone
         if part.body.rigid_body.collision_shape == "CAPSULE":
             assert half[0] == pytest.approx(half[1], rel=1e-4)
             assert half[0] <= half[2] * 1.0001, f"{part.bone}: a radius is at most half of the length"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender import armature, build
+from active_ragdoll.core.blender import armature, build, recognition
 from active_ragdoll.core.ragdoll import symmetry
 from active_ragdoll.core.ragdoll.shape_fit import CONVEX_HULL, Shape
 
@@ -43,7 +43,7 @@ def _shapes(obj) -> list:
 def _read(obj):
     world = np.array(obj.matrix_world)
     pose = armature.BindPose(obj.data, world)
-    return pose, armature.read_skin(obj, pose, world)
+    return pose, armature.read_skin(obj, pose, world, recognition.props(obj, recognition.anatomy_of(obj)))
 
 
 def _joined(obj) -> np.ndarray:
