@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import RagdollError
+from ..reflection import reflect, reflection
 from . import convex
 
 CAPSULE, BOX, SPHERE, CONVEX_HULL = "CAPSULE", "BOX", "SPHERE", "CONVEX_HULL"
@@ -96,11 +97,10 @@ class Shape:
 
     def mirrored(self, normal: np.ndarray, offset: float) -> "Shape":
         """The mirror image across the plane `normal` . p = `offset`; its frame is a rotation again, x reversed."""
-        flip = np.eye(3) - 2.0 * np.outer(normal, normal)
-        axes = flip @ self.axes
+        axes = reflection(normal) @ self.axes
         axes[:, 0] *= -1.0
         points = self.solid.mirrored().points if self.kind == CONVEX_HULL else None
-        return replace(self, center=flip @ self.center + 2.0 * offset * normal, axes=axes, points=points)
+        return replace(self, center=reflect(self.center, normal, offset), axes=axes, points=points)
 
 
 def from_hull(solid: convex.Hull, origin: np.ndarray, axes: np.ndarray) -> Shape:

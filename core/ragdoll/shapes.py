@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from .. import reflection
 from . import overlap, shape_fit, symmetry
 from .limbs import distance_to_parent, end_of, extent, fork, frame, limb, merged_points, plausible
 from .shape_fit import BOX, CAPSULE, CONVEX_HULL, SPHERE, Shape
@@ -272,7 +273,7 @@ def _mirrored_too(vertices, twins, normal, offset):
     for i, twin in enumerate(twins):
         if twin >= 0 and vertices[twin] is not None:
             points, weights = vertices[twin]
-            image = symmetry.reflect(points, normal, offset)
+            image = reflection.reflect(points, normal, offset)
             own = [vertices[i]] if vertices[i] is not None else []
             result[i] = (
                 np.concatenate([*(points for points, _weights in own), image]),

@@ -156,6 +156,7 @@ def volume_ratio(shapes, triangles, height) -> float:
 
 def measure(obj) -> dict:
     """All figures of one character, which is built here."""
+    from active_ragdoll.core import reflection
     from active_ragdoll.core.blender import armature, build, recognition
     from active_ragdoll.core.ragdoll import overlap, symmetry
 
@@ -209,7 +210,7 @@ def measure(obj) -> dict:
     error = 0.0
     for i, twin in enumerate(twins):
         if twin > i:
-            image = symmetry.reflect(shapes[twin].core()[0], normal, offset)
+            image = reflection.reflect(shapes[twin].core()[0], normal, offset)
             own, radius = shapes[i].core()
             gaps = np.linalg.norm(own[:, None] - image[None], axis=2).min(axis=1)
             error = max(error, float(gaps.max()), abs(radius - shapes[twin].core()[1]))
