@@ -27,7 +27,9 @@ from .runtime import STATE
 BONE_CHOICES = ("DEFORM", "MAIN", "SELECTED", "ALL", "KEEP")
 SELF_COLLISION_LAYERS = range(1, 20)
 TARGET_SIZE = 0.01  # of the character's height
-SLEEPY, SLEEPY_TURN = 0.08, 3.0  # [1/s] of the height, [rad/s]: slower, a limp body may fall asleep
+# Slower than this, a limp body of a character 1.8 m tall may fall asleep. Speeds of falling grow with the root of the
+# height, times too: a giant's limbs are still on their way down at speeds at which a dwarf's would lie.
+SLEEPY, SLEEPY_TURN, SLEEPY_HEIGHT = 0.144, 3.0, 1.8  # [m/s], [rad/s], [m]
 
 
 @dataclass
@@ -253,6 +255,7 @@ def _bodies(obj, scene, pose, plan, masses):
     small = body_meshes.make(f"{obj.name} Target", shapes.BOX, np.full(3, TARGET_SIZE * settings.height))
     parts = settings.parts
     parts.clear()
+    pace = (settings.height / SLEEPY_HEIGHT) ** 0.5
     for i in range(count):
         bone = int(plan.bones[i])
         name = pose.names[bone]
@@ -274,8 +277,8 @@ def _bodies(obj, scene, pose, plan, masses):
         rigid_body.linear_damping = tuning.linear_damping
         rigid_body.angular_damping = tuning.angular_damping
         rigid_body.use_deactivation = False
-        rigid_body.deactivate_linear_velocity = SLEEPY * settings.height
-        rigid_body.deactivate_angular_velocity = SLEEPY_TURN
+        rigid_body.deactivate_linear_velocity = SLEEPY * pace
+        rigid_body.deactivate_angular_velocity = SLEEPY_TURN / pace
         if not settings.self_collision:
             own_layer = 1 + i % len(SELF_COLLISION_LAYERS)
             rigid_body.collision_collections = [layer == own_layer for layer in range(20)]
