@@ -36,7 +36,7 @@ GAP = 0.002  # of the height between the lowest body and the floor
 
 
 def released(name: str, fps: int = FPS, substeps: int = 0, height: float = 0.0):
-    """A built, limp character that stands still in the first pose of its clip, above a floor; scaled to a height [m]."""
+    """A built, limp character that stands still in the first pose of its clip, above a floor, scaled to a height."""
     from active_ragdoll.core.blender import build
 
     rig = rigs.load(_characters.DATA / name)
