@@ -11,16 +11,8 @@ from ..anatomy import main
 from ..anatomy.roles import GENERIC
 from ..errors import RagdollError
 from ..ragdoll import drives, shapes
-from . import body_edits, body_masses, body_meshes, joint_objects, recognition, remove, source, world
-from .armature import (
-    BindPose,
-    check_armature,
-    check_scale,
-    deforming,
-    read_skin,
-    selected,
-    vertices_of,
-)
+from . import body_edits, body_masses, body_meshes, compounds, joint_objects, recognition, remove, source, world
+from .armature import BindPose, check_armature, check_scale, deforming, read_skin, selected, vertices_of
 from .helpers import helper
 from .runtime import STATE
 
@@ -237,11 +229,6 @@ def _matrix(position, rotation) -> np.ndarray:
     return result
 
 
-def _link_rigid_body(scene, obj):
-    scene.rigidbody_world.collection.objects.link(obj)
-    return obj.rigid_body
-
-
 def _bodies(obj, scene, pose, plan, masses):
     settings = obj.active_ragdoll
     count = len(plan.bones)
@@ -252,7 +239,9 @@ def _bodies(obj, scene, pose, plan, masses):
     heads = pose.heads[plan.bones]
     pivots = np.where((plan.parents >= 0)[:, None], heads, plan.centers)
     inertia = drives.carried_inertia(masses, plan.centers, pivots, plan.parents, own)
-    small = body_meshes.make(f"{obj.name} Target", shapes.BOX, np.full(3, TARGET_SIZE * settings.height))
+    solids = plan.shapes()
+    point = shapes.Shape(shapes.BOX, np.zeros(3), np.eye(3), np.full(3, TARGET_SIZE * settings.height))
+    small = body_meshes.make(f"{obj.name} Target", point)
     parts = settings.parts
     parts.clear()
     pace = (settings.height / SLEEPY_HEIGHT) ** 0.5
@@ -264,13 +253,15 @@ def _bodies(obj, scene, pose, plan, masses):
         body_bind = _matrix(plan.centers[i], plan.axes[i])
         offset = np.linalg.inv(bind) @ body_bind
 
-        mesh = body_meshes.make(f"{obj.name} {name}", plan.kinds[i], plan.half[i], plan.points[i])
+        mesh = body_meshes.make(f"{obj.name} {name}", solids[i])
         body = helper(f"{obj.name} {name} Body", mesh, settings.bodies)
         body.matrix_basis = Matrix(body_bind.tolist())
         body.display_type = "WIRE"
-        rigid_body = _link_rigid_body(scene, body)
+        scene.rigidbody_world.collection.objects.link(body)
+        rigid_body = body.rigid_body
         rigid_body.type = "ACTIVE"
         body_meshes.set_shape(rigid_body, plan.kinds[i], plan.half[i])
+        compounds.add_pieces(scene, body, solids[i], settings.collection)
         rigid_body.mass = masses[i]
         rigid_body.friction = tuning.friction
         rigid_body.restitution = tuning.bounciness
@@ -286,7 +277,8 @@ def _bodies(obj, scene, pose, plan, masses):
         target = helper(f"{obj.name} {name} Target", small, settings.targets)
         target.matrix_basis = Matrix(body_bind.tolist())
         target.display_type = "BOUNDS"
-        kinematic = _link_rigid_body(scene, target)
+        scene.rigidbody_world.collection.objects.link(target)
+        kinematic = target.rigid_body
         kinematic.type = "PASSIVE"
         kinematic.kinematic = True
         kinematic.collision_shape = "BOX"

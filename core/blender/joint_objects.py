@@ -8,7 +8,7 @@ from mathutils import Matrix, Quaternion
 from .. import quaternion
 from ..anatomy.limits import joint_limits
 from ..errors import RagdollError
-from ..ragdoll import fitting, holding, joints, overlap
+from ..ragdoll import compound, fitting, holding, joints
 from .armature import rig_limits, rigid
 from .helpers import helper
 
@@ -174,7 +174,7 @@ def part_overlaps(pose, plan, poses, notes) -> None:
     if not len(first):
         return
     turned = rigid(poses[:, plan.bones]) @ np.linalg.inv(pose.matrices[plan.bones])
-    found = overlap.met(plan.shapes(), first, second, turned)
+    found = compound.met(plan.shapes(), first, second, turned)
     if found.any():
         pairs = [(int(i), int(k)) for i, k in zip(first[found], second[found], strict=True)]
         plan.no_collide += pairs

@@ -37,6 +37,7 @@ SHAPES = (
     ("BOX", "Box", "A box along the limb"),
     ("SPHERE", "Sphere", "A sphere around the middle of the limb"),
     ("CONVEX_HULL", "Convex Hull", "A convex hull of at most 32 points around the bone's part of the mesh"),
+    ("COMPOUND", "Compound", "Two or three convex hulls, split at bones that the body carries, such as a foot"),
 )
 BODY_MODES = (
     ("ACTIVE", "Active", "Follows its animation as strongly as its weights say"),

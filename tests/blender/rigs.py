@@ -292,6 +292,17 @@ def transformed(matrix: Matrix, gravity=(0.0, 0.0, -9.81)) -> Vector:
     return matrix.to_3x3() @ Vector(gravity)
 
 
+def solid(part):
+    """The body of a part in bind pose as the objects in the file have it: a `Shape`, of pieces for a compound."""
+    from active_ragdoll.core.blender import compounds
+    from active_ragdoll.core.ragdoll import compound
+
+    found = compounds.solids_of(part.body)
+    if part.body.rigid_body.collision_shape != "COMPOUND":
+        return found[0]
+    return compound.joined(found, np.array(part.bind, dtype=float).reshape(4, 4)[:3, :3])
+
+
 def half_extents(part) -> np.ndarray:
     """Half extents [m] of a body's mesh, which is centred, in its own frame."""
     flat = np.empty(len(part.body.data.vertices) * 3, dtype=np.float32)

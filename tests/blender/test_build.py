@@ -130,6 +130,7 @@ def test_masses_are_volumes_times_density(built):
                 "BOX": 8.0 * x * y * z,
                 "SPHERE": 4.0 / 3.0 * math.pi * x**3,
                 "CONVEX_HULL": _enclosed(part.body.data),
+                "COMPOUND": _enclosed(part.body.data),
             }[part.body.rigid_body.collision_shape]
         )
     expected = (
