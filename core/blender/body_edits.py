@@ -257,11 +257,13 @@ def _kind_of(collision_shape: str, points) -> tuple[str, np.ndarray]:
     if collision_shape in PRIMITIVES:
         return collision_shape, points
     if len(points) > convex.MOST_POINTS:
-        # The farthest points in directions spread evenly over the sphere (a Fibonacci lattice).
-        k = np.arange(convex.MOST_POINTS) + 0.5
+        # The farthest points in directions spread evenly over the sphere (a Fibonacci lattice), and along the axes, so
+        # that their box stays.
+        k = np.arange(convex.MOST_POINTS - 6) + 0.5
         polar, around = np.arccos(1.0 - 2.0 * k / len(k)), np.pi * (1.0 + 5.0**0.5) * k
         ring = np.sin(polar)
         directions = np.stack([np.cos(around) * ring, np.sin(around) * ring, np.cos(polar)])
+        directions = np.concatenate([directions, np.eye(3), -np.eye(3)], axis=1)
         points = points[np.unique(np.argmax(points @ directions, axis=0))]
     try:
         return CONVEX_HULL, convex.hull(points).points

@@ -13,7 +13,7 @@ from .shape_fit import COMPOUND, CONVEX_HULL, FEWEST_POINTS, Shape, fit
 # Parts are taken where together they have at most this share of the volume of the one shape. A shank with its foot,
 # which is all air above the instep, comes to 0.75; what saves less is not worth another body in Blender.
 WINS = 0.8
-THIRD_WINS = 0.9  # a third part must save as much again
+THIRD_WINS = 0.9  # a third part must bring it below this share of what two have, or might have
 MOST_PARTS = 3
 LEAST_HELD = 0.1  # of the weight: what holds less does not stick out
 TRIED = 6  # bones at which a body is split, those that hold most
@@ -40,7 +40,7 @@ def split(whole: Shape, points, weights, bones, trees, *, share: float, smallest
     held = [float(weights[tree[bones]].sum() / weights.sum()) for tree in trees]
     order = sorted(range(len(trees)), key=lambda i: (-held[i], i))
     trees = [trees[i] for i in order if LEAST_HELD <= held[i] <= 1.0 - LEAST_HELD][:TRIED]
-    labels, best, volume = np.zeros(len(points), dtype=int), whole, whole.volume()
+    labels, best, limit = np.zeros(len(points), dtype=int), whole, WINS * whole.volume()
     for count in range(2, MOST_PARTS + 1):
         found = []
         for tree in trees:
@@ -55,10 +55,10 @@ def split(whole: Shape, points, weights, bones, trees, *, share: float, smallest
             found.append((sum(piece.volume() for piece in pieces), len(found), trial, pieces))
         if not found:
             break
-        together, _order, trial, pieces = min(found, key=lambda each: each[:2])
-        if together > (WINS if count == 2 else THIRD_WINS) * volume and not (forced and count == 2):
-            break
-        labels, best, volume = trial, joined(pieces, whole.axes), together
+        together, _order, labels, pieces = min(found, key=lambda each: each[:2])
+        if together <= limit or (forced and count == 2):
+            best, limit = joined(pieces, whole.axes), together
+        limit *= THIRD_WINS
     return best
 
 
