@@ -281,3 +281,19 @@ def test_it_follows_wherever_it_stands(fresh_scene, place):
     assert rigs.angles(shown, expected).max() <= 0.5
     assert distance.max() <= 0.005
     assert np.allclose(shown[:, :3, :3], expected[:, :3, :3], atol=0.02 * scale)
+
+
+@pytest.mark.parametrize("scale", (0.1, 16.0))
+def test_sleep_thresholds_follow_the_speeds_of_falling(fresh_scene, scale):
+    """As sqrt(height), and turns as its inverse: a giant does not freeze in mid-fall, a dwarf not tremble for ever."""
+    obj = rigs.human(fresh_scene)
+    found = []
+    for factor in (1.0, scale):
+        obj.scale = (factor,) * 3
+        bpy.context.view_layer.update()
+        build.build(obj, fresh_scene)
+        body = obj.active_ragdoll.parts[0].body.rigid_body
+        found.append((body.deactivate_linear_velocity, body.deactivate_angular_velocity))
+    (speed, turn), (its_speed, its_turn) = found
+    assert its_speed / speed == pytest.approx(math.sqrt(scale), rel=1e-4)
+    assert its_turn / turn == pytest.approx(1.0 / math.sqrt(scale), rel=1e-4)
