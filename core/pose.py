@@ -171,7 +171,7 @@ def model_to_local_rotations(skeleton: Skeleton, rotations_ms: ArrayLike) -> np.
     rotations = _checked("rotations_ms", rotations_ms, skeleton, (4,))
     roots = skeleton.root_count
     rotations_ls = rotations.copy()
-    parents = rotations[..., skeleton.parents[roots:], :]
+    parents = rotations.take(skeleton.parents[roots:], axis=-2)
     rotations_ls[..., roots:, :] = quaternion.multiply(quaternion.conjugate(parents), rotations[..., roots:, :])
     return rotations_ls
 

@@ -16,8 +16,8 @@ REMEDIES = (
     (diagnosis.TIME_SCALE, "Set to 1", "Let the bodies move at the animation's speed"),
     (diagnosis.MASS_RATIO, "Stabilize", "Even out the masses of joined bodies, the total being kept, and build anew"),
     (diagnosis.TINY, "Merge", "Let tiny bodies ride on their parents' bodies, and build anew"),
-    (diagnosis.SUBSTEPS, "Raise", "Raise the substeps to 240 steps a second"),
-    (diagnosis.ITERATIONS, "Raise", "Raise the solver's iterations to the longest chain"),
+    (diagnosis.SUBSTEPS, "Raise", f"Raise the substeps to {diagnosis.STEPS_PER_SECOND:g} steps a second"),
+    (diagnosis.ITERATIONS, "Raise", "Raise the solver's iterations to what limits need"),
 )
 
 

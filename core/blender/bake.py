@@ -7,7 +7,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ..errors import RagdollError
-from . import action_channels, action_poses, actions, pipeline, simulate, source, world
+from . import action_channels, action_poses, actions, motion, pipeline, simulate, source, world
 from .runtime import STATE
 
 SHEAR_TOLERANCE = 1e-5  # cosine between two axes of a bone; single precision gives about 1e-6
@@ -27,7 +27,7 @@ def frames(obj, scene, first: int | None = None, last: int | None = None) -> Ite
         RagdollError: nothing to bake, a range outside the shot, or trouble in the simulation.
     """
     settings = obj.active_ragdoll
-    if not settings.is_ragdoll:
+    if not settings.is_ragdoll and settings.target_armature is None:
         raise RagdollError(f"'{obj.name}' has no ragdoll: build one first")
     if settings.muted:
         raise RagdollError(f"'{obj.name}' is baked already: revert the bake first")
@@ -42,7 +42,8 @@ def frames(obj, scene, first: int | None = None, last: int | None = None) -> Ite
         if first <= frame <= last:
             recorder.record(frame)
         yield frame
-    _write(obj, scene, recorder)
+    stack = motion.of(obj)
+    _write(obj, scene, recorder, [] if stack is None else stack.touched_names())
     scene.frame_set(current)
 
 
@@ -173,7 +174,7 @@ def _shown_frames(scene, first, last) -> Iterator[int]:
     )
     shot = world.shot_range(scene)
     unreadable = shot[0] < 0 <= shot[1]  # see pipeline.show_cached
-    if unreadable or stale or not world.cache_covers_shot(scene):
+    if pipeline.active_ragdolls(scene) and (unreadable or stale or not world.cache_covers_shot(scene)):
         yield from simulate.frames(scene)
         return
     for frame in range(first, last + 1):
@@ -181,9 +182,12 @@ def _shown_frames(scene, first, last) -> Iterator[int]:
         yield frame
 
 
-def _write(obj, scene, recorder) -> None:
+def _write(obj, scene, recorder, touched: list) -> None:
+    """Key what was recorded: bones with bodies, those that follow them, and those that the motion stack touched."""
     settings = obj.active_ragdoll
-    names = [part.bone for part in settings.parts] + source.followers(obj)
+    names = list(dict.fromkeys([part.bone for part in settings.parts] + source.followers(obj) + touched))
+    if not names:
+        raise RagdollError(f"Nothing moves '{obj.name}' beyond its animation: there is nothing to bake")
     poses = action_poses.Poses.from_matrix_basis(names, recorder.numbers, recorder.basis(names))
     tolerance = None
     if settings.key_tolerance > 0.0:
@@ -210,7 +214,7 @@ def _mute_rig(obj, names) -> list:
     muted = []
     for name in names:
         for constraint in obj.pose.bones[name].constraints:
-            if constraint.name != source.CONSTRAINT_NAME and not constraint.mute:
+            if not constraint.name.startswith(source.CONSTRAINT_NAME) and not constraint.mute:
                 constraint.mute = True
                 muted.append((name, constraint.name))
     return muted
@@ -218,9 +222,10 @@ def _mute_rig(obj, names) -> list:
 
 def _mute_own(obj, on: bool) -> None:
     for bone in obj.pose.bones:
-        constraint = bone.constraints.get(source.CONSTRAINT_NAME)
-        if constraint is not None:
-            constraint.mute = on
+        for name in (source.CONSTRAINT_NAME, source.TARGET_NAME):
+            constraint = bone.constraints.get(name)
+            if constraint is not None:
+                constraint.mute = on
 
 
 def deviation(obj, scene, recorded: dict) -> float:

@@ -11,9 +11,20 @@ from ..anatomy import main
 from ..anatomy.roles import GENERIC
 from ..errors import RagdollError
 from ..ragdoll import drives, shapes
-from . import body_edits, body_masses, body_meshes, compounds, joint_objects, recognition, remove, source, world
+from . import (
+    body_edits,
+    body_masses,
+    body_meshes,
+    compounds,
+    joint_drives,
+    joint_objects,
+    recognition,
+    remove,
+    source,
+    world,
+)
 from .armature import BindPose, check_armature, check_scale, deforming, read_skin, selected, vertices_of
-from .helpers import helper
+from .helpers import carry, copy_locally, helper
 from .runtime import STATE
 
 BONE_CHOICES = ("DEFORM", "MAIN", "SELECTED", "ALL", "KEEP")
@@ -115,6 +126,8 @@ def rebuild(obj, scene) -> Built:
 def _build(obj, scene, bones, notes) -> Built:
     settings = obj.active_ragdoll
     frame = scene.frame_current
+    if settings.source is not None:  # of its motion stack
+        bpy.data.objects.remove(settings.source)
     copy = source.copy_of(obj, f".{obj.name} Source")
     settings.source, settings.scene = copy, scene
     first, last = world.shot_range(scene)
@@ -165,6 +178,8 @@ def _build(obj, scene, bones, notes) -> Built:
     joint_objects.part_overlaps(pose, plan, to_world @ poses, notes)
     apart = joint_objects.separations(obj, pose, plan, to_world @ poses, to_world)
     made = joint_objects.make(obj, scene, collection, pose, plan, relative, apart)
+    if settings.drive_space == "JOINT":
+        joint_drives.make(obj, scene, collection, pose, plan, relative)
     _physics_armature(obj, collection, pose, plan, to_world)
     if not settings.self_collision:
         world_layers(scene)
@@ -283,7 +298,7 @@ def _bodies(obj, scene, pose, plan, masses):
         kinematic.kinematic = True
         kinematic.collision_shape = "BOX"
         kinematic.collision_collections = [False] * 20
-        _drive(scene, target, body)
+        _drive(scene, target, body, "SPRING2" if settings.drive == "SPRING" else "SPRING1")
 
         part = parts.add()
         part.bone = name
@@ -296,7 +311,7 @@ def _bodies(obj, scene, pose, plan, masses):
         part.parent = pose.names[int(plan.bones[parent])] if parent >= 0 else ""
 
 
-def _drive(scene, target, body):
+def _drive(scene, target, body, kind: str):
     """The servo between a body and its target: one six-axis constraint on the target body itself.
 
     Its stiffness stands at zero; the pipeline sets it on the evaluated constraint.
@@ -304,7 +319,7 @@ def _drive(scene, target, body):
     scene.rigidbody_world.constraints.objects.link(target)
     constraint = target.rigid_body_constraint
     constraint.type = "GENERIC_SPRING"
-    constraint.spring_type = "SPRING1"
+    constraint.spring_type = kind
     constraint.object1, constraint.object2 = body, target
     constraint.disable_collisions = True
     for axis in "xyz":
@@ -325,6 +340,7 @@ def _physics_armature(obj, collection, pose, plan, to_world):
     _location, _rotation_unused, scale = Matrix(to_world.tolist()).decompose()
     mirrored = bool(np.linalg.det(to_world[:3, :3]) < 0.0)
     ancestors = shapes.nearest_ancestors(pose.parents, np.isin(np.arange(len(pose.names)), plan.bones))
+    carry(obj, physics)
     for i, bone in enumerate(plan.bones):
         part = settings.parts[i]
         name = pose.names[bone]
@@ -347,23 +363,15 @@ def _physics_armature(obj, collection, pose, plan, to_world):
         link.name = source.LINK_NAME
         link.use_x = link.use_y = link.use_z = False
         link.target = anchor
-        _copy_locally(obj, name, physics, source.CONSTRAINT_NAME)
+        copy_locally(obj, name, physics, source.CONSTRAINT_NAME)
     held = _held_back(obj, ancestors, {pose.names[bone] for bone in plan.bones}, pose)
     for name in held:
-        for constraint in physics.pose.bones[name].constraints:
-            constraint.mute = True
-        _copy_locally(physics, name, settings.source, source.FOLLOWER_NAME)
-        _copy_locally(obj, name, physics, source.CONSTRAINT_NAME)
+        if settings.target_armature is None:
+            for constraint in physics.pose.bones[name].constraints:
+                constraint.mute = True
+            copy_locally(physics, name, settings.source, source.FOLLOWER_NAME)
+        copy_locally(obj, name, physics, source.CONSTRAINT_NAME)
     settings.followers = json.dumps(held)
-
-
-def _copy_locally(owner, name, target, constraint_name) -> None:
-    copy = owner.pose.bones[name].constraints.new("COPY_TRANSFORMS")
-    copy.name = constraint_name
-    copy.target, copy.subtarget = target, name
-    copy.owner_space = copy.target_space = "LOCAL"
-    if constraint_name == source.CONSTRAINT_NAME:
-        copy.influence = owner.active_ragdoll.physics_blend
 
 
 def _held_back(obj, ancestors, simulated, pose) -> list[str]:

@@ -6,7 +6,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ..errors import RagdollError
-from . import pipeline, shot_run, world
+from . import motion, pipeline, shot_run, world
 from .runtime import STATE
 
 
@@ -45,8 +45,10 @@ def before_frame(scene, _graph=None) -> None:
     if cache_baked:
         if scene.active_ragdoll.cache_is_ours:
             pipeline.show_cached(scene)
+        motion.show(scene)
         return
     if STATE.rendering:
+        motion.show(scene)
         return
     first, last = world.shot_range(scene)
     frame = scene.frame_current
@@ -54,15 +56,21 @@ def before_frame(scene, _graph=None) -> None:
         return
     clock = Clock()
     try:
+        posed = ()
+        if frame == first:
+            motion.forget()
         if frame == first and shot_run.ragdolls(scene):
             STATE.broken.discard(scene.name)
             run = STATE.runs[scene.name] = pipeline.start(scene, clock)
+            posed = run.names
         elif run is not None and run.frame is not None and frame == run.frame + 1 and frame <= last:
             pipeline.step(run, scene, clock)
+            posed = run.names
         elif run is not None and frame == run.frame:
             return
         else:
             pipeline.show_other(run, scene)
+        motion.show(scene, posed)
     except (RagdollError, ReferenceError) as error:
         _stop(scene, run, str(error))
         return

@@ -2,6 +2,8 @@
 
 import bpy
 
+from . import source
+
 
 def helper(name, data, collection):
     """A helper object. None is hidden one by one: Blender drops hidden constraints from evaluation as soon as nothing
@@ -12,3 +14,25 @@ def helper(name, data, collection):
     helper.rotation_mode = "QUATERNION"
     collection.objects.link(helper)
     return helper
+
+
+def copy_locally(owner, name: str, target, constraint_name: str) -> None:
+    """Let a bone copy the same bone of another armature, relative to the parent; our own by the physics blend."""
+    copy = owner.pose.bones[name].constraints.new("COPY_TRANSFORMS")
+    copy.name = constraint_name
+    copy.target, copy.subtarget = target, name
+    copy.owner_space = copy.target_space = "LOCAL"
+    if constraint_name == source.CONSTRAINT_NAME:
+        copy.influence = owner.active_ragdoll.physics_blend
+
+
+def carry(obj, physics) -> None:
+    """Let a new physics armature play what the stack gives instead of the character's own animation."""
+    target = obj.active_ragdoll.target_armature
+    if target is None:
+        return
+    physics.animation_data_clear()
+    for bone in physics.pose.bones:
+        for constraint in bone.constraints:
+            constraint.mute = True
+        copy_locally(physics, bone.name, target, source.TARGET_NAME)

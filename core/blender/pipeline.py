@@ -9,11 +9,13 @@ import bpy
 import numpy as np
 
 from ..errors import RagdollError
-from ..ragdoll import drives
-from . import compounds, evaluated, shot_run, source, world
+from ..ragdoll import drives, springs
+from . import compounds, evaluated, joint_drives, motion, shot_run, source, world
 from .armature import array_of
 from .runtime import STATE
 from .shot_run import Run, active_ragdolls, depsgraph_of
+
+SPRING_RANGE = (springs.LOWEST, springs.HIGHEST)
 
 
 def start(scene, clock) -> Run:
@@ -33,6 +35,9 @@ def start(scene, clock) -> Run:
     source.source_scene(scene)
     run = Run(scene.name, first, first, first - 1, [], depsgraph_of(scene))
     shot_run.gather(run, scene)
+    for character in run.characters:
+        motion.forget(character.obj)
+        character.motion = motion.of(character.obj)
     count = run.characters[-1].rows.stop
     matrices = np.empty((count, 4, 4))
     for character in run.characters:
@@ -44,10 +49,10 @@ def start(scene, clock) -> Run:
     try:
         _carry_settings(run)
         clock("source", _evaluate_source, run, scene, first + 1)
-        run.hands = _hands(run)
-        coming = _wanted(run)
+        run.hands = _hands(run, scene)
+        coming = _wanted(run, scene, first + 1, record=False)
         clock("source", _evaluate_source, run, scene, first)
-        wanted = _wanted(run)
+        wanted = _wanted(run, scene, first)
         scene.frame_set(first - 3)
         shot_run.check_evaluated(run, scene)
         evaluated.hold_others(run, scene)
@@ -121,19 +126,21 @@ def step(run: Run, scene, clock) -> None:
     clock("source", _evaluate_source, run, scene, frame)
     evaluated.show_physics(run, True)
     _read_settings(run, scene)
-    run.wanted = _wanted(run)
+    before, run.wanted = run.wanted, _wanted(run, scene, frame)
     fps = scene.render.fps / scene.render.fps_base
     substeps = scene.rigidbody_world.substeps_per_frame
     seconds = scene.rigidbody_world.time_scale / fps
     _read_bodies(run)
     if run.gains_dirty:
-        run.reach = drives.reach(run.rotation_weight, seconds)
+        run.reach = drives.reach(run.weights()[0], seconds)
     reachable = drives.within_reach(run.body, run.wanted, run.reach)
     run.command = drives.lag_compensated(run.command, reachable, substeps)
     evaluated.place(run, "targets", run.command)
     if run.any_kinematic:
         evaluated.place(run, "bodies", run.wanted, run.kinematic)
-    evaluated.write_gains(run, scene, substeps / max(seconds, 1e-9))
+    evaluated.write_gains(run, scene, substeps, max(seconds, 1e-9))
+    if run.joint_drives is not None:
+        joint_drives.write(run, before, run.weights()[0], seconds, substeps, scene.gravity.length)
     run.frame = run.reached = frame
 
 
@@ -194,31 +201,37 @@ def _mute_originals(scene, mute: bool) -> None:
 # ---- reading ------------------------------------------------------------------------------------------------------
 
 
-def _posed(run: Run) -> np.ndarray:
-    """The animation's bones in the world [m, 4, 4], with their scale."""
+def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
+    """The bones in the world [m, 4, 4], with their scale, after the motion stack; without it for no frame."""
     matrices = np.empty((run.characters[-1].rows.stop, 4, 4))
     for character in run.characters:
         pose_of = character.source.evaluated_get(run.source_graph)
-        pose_of.pose.bones.foreach_get("matrix", character.buffer)
-        pose = character.buffer.reshape(-1, 4, 4)[character.bones].transpose(0, 2, 1)
+        if character.motion is None or frame is None:
+            pose_of.pose.bones.foreach_get("matrix", character.buffer)
+            pose = character.buffer.reshape(-1, 4, 4)[character.bones].transpose(0, 2, 1)
+        else:
+            pose, basis = character.motion.pose(scene, frame, record=record)
+            pose = pose[character.bones]
+            if record:
+                motion.write_target(character.obj, basis)
         np.matmul(array_of(pose_of.matrix_world), pose, out=matrices[character.rows])
     return matrices
 
 
-def _hands(run: Run) -> np.ndarray:
+def _hands(run: Run, scene) -> np.ndarray:
     """-1 for bones that are mirrored, else 1 [m]: the sign that makes a proper rotation of their axes."""
-    return np.where(np.linalg.det(_posed(run)[:, :3, :3]) < 0.0, -1.0, 1.0)
+    return np.where(np.linalg.det(_posed(run, scene, None, False)[:, :3, :3]) < 0.0, -1.0, 1.0)
 
 
-def _wanted(run: Run) -> np.ndarray:
+def _wanted(run: Run, scene, frame: int, record: bool = True) -> np.ndarray:
     """Where the animation has the bodies: rigid matrices [m, 4, 4], world."""
-    matrices = _posed(run)
+    matrices = _posed(run, scene, frame, record)
     axes = matrices[:, :3, :3]
     axes /= (run.hands * np.sqrt(np.maximum(np.einsum("mij,mij->mj", axes, axes).T, 1e-24))).T[:, None, :]
     result = matrices @ run.offsets
     if not np.isfinite(result.sum()):
         row = int(np.flatnonzero(~np.isfinite(result).all(axis=(1, 2)))[0])
-        raise RagdollError(f"The animation of {shot_run.name_of(run, row)} is not a number at frame {run.frame + 1}")
+        raise RagdollError(f"The animation of {shot_run.name_of(run, row)} is not a number at frame {frame}")
     return result
 
 
@@ -255,6 +268,18 @@ def _read_settings(run: Run, scene) -> None:
         run.translation_weight[rows] *= settings.translation_weight
         run.max_torque[rows] = [bone.max_torque for bone in own]
         run.max_force[rows] = [bone.max_force for bone in own]
+        if obj.active_ragdoll.human_strength:
+            if character.strengths is None:
+                character.strengths = shot_run.strengths_of(obj)
+            for name, strength in zip(("max_torque", "max_force"), character.strengths, strict=True):
+                mine = getattr(run, name)
+                mine[rows] = np.where(mine[rows] > 0.0, mine[rows], strength)
+        run.spring[rows] = is_spring = obj.active_ragdoll.drive == "SPRING"
+        if is_spring:
+            run.frequency[rows] = [bone.frequency_scale for bone in own]
+            run.frequency[rows] = np.clip(run.frequency[rows] * settings.spring_frequency, *SPRING_RANGE)
+            run.damping_ratio[rows] = [bone.damping_scale for bone in own]
+            run.damping_ratio[rows] *= settings.spring_damping_ratio
         modes = [bone.body_mode for bone in own]
         run.limp[rows] = [mode == "LIMP" for mode in modes]
         kinematic = np.array([mode == "KINEMATIC" or obj.active_ragdoll.muted for mode in modes])

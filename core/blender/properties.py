@@ -85,6 +85,13 @@ def _limits_edited(self, context) -> None:
     _layout_changed(self, context)
 
 
+class ActiveRagdollMotor(bpy.types.PropertyGroup):
+    """A motor between a body and its parent's."""
+
+    empty: PointerProperty(type=bpy.types.Object, options=FIXED)
+    index: IntProperty(description="Which of the six axes it has", options=FIXED)
+
+
 class ActiveRagdollPart(bpy.types.PropertyGroup):
     """The helpers of one simulated bone."""
 
@@ -99,8 +106,17 @@ class ActiveRagdollPart(bpy.types.PropertyGroup):
         description="Bone in bind pose in the armature's space at world scale, row-major",
         options=FIXED,
     )
+    motors: CollectionProperty(
+        type=ActiveRagdollMotor, options=FIXED, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
+    )
     inertia: FloatProperty(description="Inertia of all that the joint carries [kg m^2]", options=FIXED)
     depth: IntProperty(options=FIXED)
+
+
+class ActiveRagdollMotionKind(bpy.types.PropertyGroup):
+    """A place in the order of the motion stack's entries."""
+
+    kind: StringProperty(options=FIXED)
 
 
 class ActiveRagdollObject(bpy.types.PropertyGroup):
@@ -132,15 +148,46 @@ class ActiveRagdollObject(bpy.types.PropertyGroup):
     )
     drive: EnumProperty(
         name="Drive",
-        items=(("VELOCITY", "Velocity", "Match the animation's velocities and positions"),),
+        items=(
+            ("VELOCITY", "Velocity", "Match the animation's velocities and positions"),
+            ("SPRING", "Spring", "Damped springs between the bodies and their places in the animation"),
+        ),
         default="VELOCITY",
         options=FIXED,
-        update=_changed,
+        update=_layout_changed,
     )
     drive_space: EnumProperty(
         name="Space",
-        items=(("WORLD", "World", "Each body is led to its place in the world"),),
+        items=(
+            ("WORLD", "World", "Each body is led to its place in the world"),
+            ("JOINT", "Joint", "Each body is led to its pose against its parent: nothing holds the character up"),
+        ),
         default="WORLD",
+        options=FIXED,
+        update=_layout_changed,
+    )
+    spring_frequency: FloatProperty(
+        name="Frequency",
+        description="How often a second a body would swing on its spring [Hz], at weight 1",
+        default=3.0,
+        min=0.1,
+        max=30.0,
+        options=ANIMATABLE,
+        update=_changed,
+    )
+    spring_damping_ratio: FloatProperty(
+        name="Damping Ratio",
+        description="Of the springs: 0 swings for ever, 1 comes to rest soonest without swinging",
+        default=1.0,
+        min=0.0,
+        max=3.0,
+        options=ANIMATABLE,
+        update=_changed,
+    )
+    human_strength: BoolProperty(
+        name="Human Strength",
+        description="Bones without a largest torque or force of their own are as strong as a human's, by their roles",
+        default=False,
         options=FIXED,
         update=_changed,
     )
@@ -226,6 +273,12 @@ class ActiveRagdollObject(bpy.types.PropertyGroup):
     scene: PointerProperty(type=bpy.types.Scene, options=FIXED)
     physics_armature: PointerProperty(type=bpy.types.Object, options=FIXED)
     source: PointerProperty(type=bpy.types.Object, options=FIXED)
+    motion_scene: PointerProperty(type=bpy.types.Scene, options=FIXED)
+    motion_collection: PointerProperty(type=bpy.types.Collection, options=FIXED)
+    target_armature: PointerProperty(type=bpy.types.Object, options=FIXED)
+    motion_order: CollectionProperty(
+        type=ActiveRagdollMotionKind, options=FIXED, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
+    )
     followers: StringProperty(options=FIXED, description="Names of bones that follow by a constraint, as JSON")
     height: FloatProperty(options=FIXED, description="Largest extent of the bind pose [m]")
     built_scale: FloatProperty(options=FIXED)
@@ -352,6 +405,25 @@ class ActiveRagdollBone(BoneRole, EditedBody, bpy.types.PropertyGroup):
         update=_changed,
     )
 
+    frequency_scale: FloatProperty(
+        name="Frequency",
+        description="Multiplies the character's spring frequency",
+        default=1.0,
+        min=0.01,
+        max=100.0,
+        options=ANIMATABLE,
+        update=_changed,
+    )
+    damping_scale: FloatProperty(
+        name="Damping",
+        description="Multiplies the character's damping ratio",
+        default=1.0,
+        min=0.0,
+        max=100.0,
+        options=ANIMATABLE,
+        update=_changed,
+    )
+
 
 class ActiveRagdollScene(bpy.types.PropertyGroup):
     """What a run changes in the scene's rigid body world, so that it can be put back."""
@@ -370,7 +442,14 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
     is_source: BoolProperty(options=FIXED)
 
 
-CLASSES = (ActiveRagdollPart, ActiveRagdollObject, ActiveRagdollBone, ActiveRagdollScene)
+CLASSES = (
+    ActiveRagdollMotor,
+    ActiveRagdollPart,
+    ActiveRagdollMotionKind,
+    ActiveRagdollObject,
+    ActiveRagdollBone,
+    ActiveRagdollScene,
+)
 
 _OWNERS = (
     (bpy.types.Object, ActiveRagdollObject),

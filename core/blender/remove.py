@@ -23,7 +23,7 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
         for obj in objects:
             body_edits.before_removal(obj)
             for bone in obj.pose.bones:
-                for constraint in [c for c in bone.constraints if c.name.startswith(source.CONSTRAINT_NAME)]:
+                for constraint in [c for c in bone.constraints if c.name == source.CONSTRAINT_NAME]:
                     bone.constraints.remove(constraint)
                 bone.active_ragdoll.simulate = False
         helpers = set().union(*(_helpers(obj.active_ragdoll) for obj in objects))
@@ -39,7 +39,8 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
             for collection in _collections(settings):
                 bpy.data.collections.remove(collection)
             for name in _STORED:
-                settings.property_unset(name)
+                if name != "source" or settings.target_armature is None:
+                    settings.property_unset(name)
             settings.parts.clear()
             STATE.messages.pop(obj.name, None)
         if scene is not None and scene.rigidbody_world is not None:
@@ -47,8 +48,10 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
         if scene is not None:
             STATE.runs.pop(scene.name, None)
             STATE.broken.discard(scene.name)
-            if not keep_world and not ragdolls(scene):
-                _restore_scene(scene)
+            if not keep_world:
+                if not ragdolls(scene):
+                    _restore_scene(scene)
+                drop_source_scene(scene)
     finally:
         STATE.building = was_building
 
@@ -95,12 +98,19 @@ def _collections(settings) -> list:
 def _helpers(settings) -> set:
     objects = {o for collection in _collections(settings) for o in collection.objects}
     objects |= {o for part in settings.parts for o in (part.body, part.target, part.anchor) if o is not None}
-    return objects | {o for o in (settings.physics_armature, settings.source) if o is not None}
+    own = (settings.physics_armature, settings.source if settings.target_armature is None else None)
+    return objects | {o for o in own if o is not None}
 
 
 def _restore_scene(scene) -> None:
     _restore_layers(scene)
     world.restore(scene)
+
+
+def drop_source_scene(scene) -> None:
+    """Remove the hidden scene when no character needs it any more."""
+    if any(o.active_ragdoll.is_ragdoll or o.active_ragdoll.target_armature for o in scene.objects):
+        return
     hidden = scene.active_ragdoll.source
     if hidden is not None:
         bpy.data.scenes.remove(hidden)

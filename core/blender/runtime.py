@@ -18,6 +18,7 @@ class State:
         broken: scenes whose run was interrupted in mid-shot (undo, redo, load).
         messages: last trouble by object name, shown in the sidebar.
         limits: last `limit_check.Report` by object name.
+        motions: motion stacks by object name, each with its record of states.
         diagnoses: what `diagnose` last found by object name, shown in the sidebar.
     """
 
@@ -29,6 +30,7 @@ class State:
     broken: set = field(default_factory=set)
     messages: dict = field(default_factory=dict)
     limits: dict = field(default_factory=dict)
+    motions: dict = field(default_factory=dict)
     diagnoses: dict = field(default_factory=dict)
 
     def clear(self) -> None:
@@ -41,7 +43,10 @@ STATE = State()
 
 def settings_changed(owner, layout: bool = False) -> None:
     """Called by the settings' update callbacks: the run reads them again, the cache is out of date."""
-    if STATE.building or not isinstance(owner, bpy.types.Object) or not owner.active_ragdoll.is_ragdoll:
+    if STATE.building or not isinstance(owner, bpy.types.Object):
+        return
+    STATE.motions.pop(owner.name, None)
+    if not owner.active_ragdoll.is_ragdoll:
         return
     for run in STATE.runs.values():
         run.settings_dirty = True

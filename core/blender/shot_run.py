@@ -6,7 +6,8 @@ import bpy
 import numpy as np
 
 from ..errors import RagdollError
-from . import action_channels, source
+from ..ragdoll import strengths
+from . import action_channels, joint_drives, recognition, source
 from .armature import check_scale
 from .remove import ragdolls
 
@@ -25,6 +26,8 @@ class Character:
         rows: slice of its bodies in the run's arrays.
         bones: index of each body's bone in the pose [m].
         offsets: bone frame to body frame [m, 4, 4].
+        strengths: largest torques and forces of its bodies [m], where a human's are asked for.
+        motion: its motion stack, if it has one.
         keyed: its settings are animated and must be read on every frame.
     """
 
@@ -40,6 +43,8 @@ class Character:
     offsets: np.ndarray
     buffer: np.ndarray
     height: float
+    motion: object = None
+    strengths: tuple | None = None
     keyed: bool = False
     blend: float = 1.0
 
@@ -52,6 +57,7 @@ class Run:
         first, frame: first frame and the last one stepped.
         reached: last frame whose result stands in the cache.
         graph: the dependency graph of this frame.
+        factors: by what reacts (a hit, recovery), what the weights are multiplied with [m].
         settings_dirty: a setting was edited; read them again on the next step.
         seconds: time spent per frame in our own Python and in evaluating the source scene, for reports.
     """
@@ -64,7 +70,27 @@ class Run:
     graph: bpy.types.Depsgraph
     settings_dirty: bool = True
     held: list = field(default_factory=list)
+    factors: dict = field(default_factory=dict)
     seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
+
+    @property
+    def names(self) -> list[str]:
+        """Of its characters."""
+        return [character.name for character in self.characters]
+
+    def set_factor(self, cause: str, factor) -> None:
+        """Multiply all weights by factor [m] from the next step on, beside the factors of other causes."""
+        before = self.factors.get(cause, 1.0)
+        if np.any(factor != before):
+            self.factors[cause] = np.array(factor, dtype=float)
+            self.gains_dirty = True
+
+    def weights(self) -> tuple:
+        """Rotation and translation weights of all bodies with all factors [m]; 0 where nothing drives."""
+        factor = np.where(self.limp | self.kinematic, 0.0, 1.0)
+        for other in self.factors.values():
+            factor = factor * other
+        return self.rotation_weight * factor, self.translation_weight * factor
 
     def shows(self, frame: int) -> bool:
         """Whether the frame is simulated."""
@@ -139,9 +165,22 @@ def gather(run: Run, scene) -> None:
     run.limited = run.any_kinematic = False
     run.offsets = np.concatenate([c.offsets for c in run.characters])
     run.farthest = np.concatenate([np.full((len(c.bones), 1), FASTEST * c.height / 24.0) for c in run.characters])
-    for name in ("rotation_weight", "translation_weight", "max_torque", "max_force"):
+    for name in ("rotation_weight", "translation_weight", "max_torque", "max_force", "frequency", "damping_ratio"):
         setattr(run, name, np.zeros(begin))
-    run.limp = np.zeros(begin, dtype=bool)
+    run.limp, run.spring = np.zeros(begin, dtype=bool), np.zeros(begin, dtype=bool)
+    run.joint_drives = joint_drives.gather(run.characters)
+    run.joint_space = joint_drives.held(run)
+
+
+def strengths_of(obj) -> tuple:
+    """Largest torques [m] and forces [m] of a human's joints, scaled to the character."""
+    settings = obj.active_ragdoll
+    anatomy = recognition.anatomy_of(obj)
+    bones = [obj.data.bones.find(part.bone) for part in settings.parts]
+    parents = np.array([obj.data.bones.find(b.parent.name) if b.parent else -1 for b in obj.data.bones])
+    mass = sum(part.body.rigid_body.mass for part in settings.parts)
+    torque, force = strengths.human_strengths(anatomy, parents, mass, settings.height)
+    return torque[bones], force[bones]
 
 
 _known_signatures: dict = {}

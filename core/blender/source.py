@@ -11,6 +11,7 @@ import numpy as np
 
 CONSTRAINT_NAME = "Active Ragdoll"  # our one constraint on each simulated bone of the character
 FOLLOWER_NAME = "Active Ragdoll Follower"  # on the physics armature: the source's local animation
+TARGET_NAME = "Active Ragdoll Target"  # copies the target armature, which the motion stack poses
 LINK_NAME = "Active Ragdoll Link"  # on the physics armature: keeps anchors and bones in evaluation order
 RANGE_SAMPLES = 100  # poses looked at when limits are widened to an animation
 
@@ -28,6 +29,9 @@ _OWN = (
     "baked_action",
     "bake_record",
     "followers",
+    "motion_scene",
+    "motion_collection",
+    "target_armature",
 )
 
 
@@ -45,6 +49,11 @@ def source_scene(scene):
         if getattr(hidden, name) != getattr(scene, name):
             setattr(hidden, name, getattr(scene, name))
     return hidden
+
+
+def scene_of(obj):
+    """The scene in which a character has its ragdoll or its motion stack."""
+    return obj.active_ragdoll.scene or obj.active_ragdoll.motion_scene
 
 
 def copy_of(obj, name: str):
@@ -85,7 +94,7 @@ def _retarget(obj, copy) -> None:
 def refresh(obj) -> None:
     """Make the source anew from the character as it is now; called when a run starts from an operator."""
     settings = obj.active_ragdoll
-    hidden = source_scene(settings.scene)
+    hidden = source_scene(scene_of(obj))
     old = settings.source
     settings.source = copy_of(obj, f".{obj.name} Source")
     hidden.collection.objects.link(settings.source)
@@ -99,8 +108,16 @@ def refresh(obj) -> None:
         bpy.data.objects.remove(old)
 
 
-KEYABLE = ("rotation_weight", "translation_weight", "physics_blend")
-KEYABLE_ON_BONES = ("rotation_weight", "translation_weight", "body_mode", "max_torque", "max_force")
+KEYABLE = ("rotation_weight", "translation_weight", "physics_blend", "spring_frequency", "spring_damping_ratio")
+KEYABLE_ON_BONES = (
+    "rotation_weight",
+    "translation_weight",
+    "body_mode",
+    "max_torque",
+    "max_force",
+    "frequency_scale",
+    "damping_scale",
+)
 
 
 def copy_settings(obj, copy, bones) -> None:
@@ -153,7 +170,7 @@ def signature(obj) -> tuple:
 def evaluated(obj):
     """The source of a character as last evaluated in its scene."""
     settings = obj.active_ragdoll
-    hidden = settings.scene.active_ragdoll.source
+    hidden = scene_of(obj).active_ragdoll.source
     return settings.source.evaluated_get(hidden.view_layers[0].depsgraph)
 
 

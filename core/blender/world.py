@@ -3,6 +3,7 @@
 import bpy
 
 from ..errors import RagdollError
+from ..ragdoll import diagnosis
 from .runtime import STATE
 
 JOINTS_LEAVE_BODIES = (4, 3, 0)  # from this version on a joint that is freed looks at its bodies
@@ -31,7 +32,8 @@ def ensure(scene) -> list[str]:
         own.world_created = True
         fps = scene.render.fps / scene.render.fps_base
         world = scene.rigidbody_world
-        world.substeps_per_frame = max(10, round(240.0 / fps))
+        world.substeps_per_frame = max(10, diagnosis.needed_substeps(fps))
+        world.solver_iterations = diagnosis.FEWEST_ITERATIONS
         made.append("a rigid body world")
     world = scene.rigidbody_world
     refuse_user_bake(scene)

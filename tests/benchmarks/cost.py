@@ -39,14 +39,13 @@ def make(count: int, weights: tuple | None, change: Callable | None = None) -> b
     Args:
         change: called with the scene and the characters after the build, for experiments.
     """
-    from active_ragdoll.core.blender import build
+    from active_ragdoll.core.blender import build, world
 
     scene = bpy.data.scenes.new("Cost")
     bpy.context.window.scene = scene
     scene.render.fps = _characters.FPS
     humans = _characters.walking_humans(scene, count)
-    _characters.ensure_world(scene)
-    scene.rigidbody_world.substeps_per_frame = 10
+    world.ensure(scene)
     _characters.add_floor(scene, -0.02, 200.0)
     for human in humans:
         wanted = np.array([not bone.name.startswith(LEFT_OUT) for bone in human.data.bones])

@@ -1,6 +1,7 @@
 """Limp falls: do limits and joints hold, does the energy never grow, does everything come to rest.
 
-    python dev.py bench limits [--only NAME ...] [--seconds S] [--fps N] [--substeps N] [--height H] [--json FILE]
+    python dev.py bench limits [--only NAME ...] [--seconds S] [--fps N] [--substeps N] [--iterations N]
+                            [--height H] [--json FILE]
 
 Every character of the test data is released limp and at rest in the pose of its clip's first frame, just above a
 floor, at 240 frames a second, in the rigid body world and with the settings of a fresh build. Energies mean something
@@ -35,7 +36,7 @@ SPEED = 0.02  # [m/s]
 GAP = 0.002  # of the height between the lowest body and the floor
 
 
-def released(name: str, fps: int = FPS, substeps: int = 0, height: float = 0.0):
+def released(name: str, fps: int = FPS, substeps: int = 0, iterations: int = 0, height: float = 0.0):
     """A built, limp character that stands still in the first pose of its clip, above a floor, scaled to a height."""
     from active_ragdoll.core.blender import build
 
@@ -58,6 +59,8 @@ def released(name: str, fps: int = FPS, substeps: int = 0, height: float = 0.0):
         build.rebuild(obj, scene)
     if substeps:
         scene.rigidbody_world.substeps_per_frame = substeps
+    if iterations:
+        scene.rigidbody_world.solver_iterations = iterations
     return obj, scene
 
 
@@ -136,9 +139,9 @@ class Bodies:
         return energy.sum(axis=1), speed.max(axis=1)
 
 
-def fall(name: str, seconds: float, fps: int, substeps: int, height: float = 0.0) -> dict:
+def fall(name: str, seconds: float, fps: int, substeps: int, iterations: int, height: float = 0.0) -> dict:
     """The figures of one character."""
-    obj, scene = released(name, fps, substeps, height)
+    obj, scene = released(name, fps, substeps, iterations, height)
     unit = float(np.sqrt(obj.active_ragdoll.height / GRAVITY))
     seconds *= max(1.0, unit / float(np.sqrt(USUAL_HEIGHT / GRAVITY)))
     scene.frame_end = 1 + round(fps * seconds)
@@ -184,6 +187,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=SECONDS, help="how long to look at 1.8 m of height (12)")
     parser.add_argument("--fps", type=int, default=FPS, help="frames a second (240)")
     parser.add_argument("--substeps", type=int, default=0, help="a frame; 0 leaves what the build sets")
+    parser.add_argument("--iterations", type=int, default=0, help="of the solver; 0 leaves what the build sets")
     parser.add_argument("--height", type=float, default=0.0, help="scale every character to it [m]; 0 leaves them")
     options = _characters.arguments(parser)
     _characters.start()
@@ -193,7 +197,7 @@ def main() -> int:
             print(f"no {name}")
             continue
         with _characters.silence():
-            found = fall(name, options.seconds, options.fps, options.substeps, options.height)
+            found = fall(name, options.seconds, options.fps, options.substeps, options.iterations, options.height)
         figures.append(found)
         bad = [key for key, aim in AIMS.items() if not found[key] <= aim]
         missed += bool(bad)

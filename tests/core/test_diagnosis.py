@@ -49,10 +49,10 @@ CASES = [
     (diagnosis.TINY, {"sizes": np.array([0.3, 0.5, 0.0359])}, {"sizes": np.array([0.3, 0.5, 0.0361])}),
     (diagnosis.SCALE, {"height": 0.299, "sizes": np.ones(3)}, {"height": 0.301, "sizes": np.ones(3)}),
     (diagnosis.SCALE, {"height": 10.01, "sizes": np.ones(3)}, {"height": 9.99, "sizes": np.ones(3)}),
-    (diagnosis.SUBSTEPS, {"substeps": 9}, {"substeps": 10}),
-    (diagnosis.SUBSTEPS, {"substeps": 7, "fps": 30.0}, {"substeps": 8, "fps": 30.0}),
-    (diagnosis.SUBSTEPS, {"substeps": 10, "fps": 23.976}, {"substeps": 11, "fps": 23.976}),
-    (diagnosis.ITERATIONS, {"iterations": 9}, {"iterations": 10}),
+    (diagnosis.SUBSTEPS, {"substeps": 19}, {"substeps": 20}),
+    (diagnosis.SUBSTEPS, {"substeps": 15, "fps": 30.0}, {"substeps": 16, "fps": 30.0}),
+    (diagnosis.SUBSTEPS, {"substeps": 20, "fps": 23.976}, {"substeps": 21, "fps": 23.976}),
+    (diagnosis.ITERATIONS, {"iterations": 39}, {"iterations": 40}),
 ]
 
 
@@ -87,7 +87,7 @@ def test_texts_have_the_figures_and_the_names():
     first_pose, mass, steps = found
     assert "'head'" in first_pose.text and "12 deg" in first_pose.text and first_pose.bones == ("head",)
     assert "'spine'" in mass.text and "25 kg" in mass.text and "25 times 'hips'" in mass.text
-    assert "120 steps a second" in steps.text and "10" in steps.remedy
+    assert "120 steps a second" in steps.text and "20" in steps.remedy
     for finding in found:
         assert finding.severity in (diagnosis.ERROR, diagnosis.WARNING, diagnosis.INFO)
         assert json.dumps(finding.arguments) and finding.remedy
@@ -112,9 +112,9 @@ def test_remedies_bring_what_is_asked_for():
             found = kinds(fps=fps, substeps=steps, time_scale=time_scale)
             assert diagnosis.SUBSTEPS not in found
             assert steps == 1 or diagnosis.SUBSTEPS in kinds(fps=fps, substeps=steps - 1, time_scale=time_scale)
-    chain = np.arange(-1, 29)
-    assert diagnosis.needed_iterations(chain) == 30 and diagnosis.needed_iterations(chain[:4]) == 10
-    assert diagnosis.needed_iterations(np.array([-1] + [0] * 40)) == 10  # a star is not deep
+    chain = np.arange(-1, 49)
+    assert diagnosis.needed_iterations(chain) == 50 and diagnosis.needed_iterations(chain[:4]) == 40
+    assert diagnosis.needed_iterations(np.array([-1] + [0] * 60)) == 40  # a star is not deep
 
 
 @pytest.mark.parametrize(("metres", "text"), [(12.345, "12.3 m"), (0.25, "25 cm"), (0.0042, "4.2 mm")])

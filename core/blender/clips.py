@@ -1,0 +1,352 @@
+"""Actions as clips: every bone's channels, sampled to poses local to the parent bone.
+
+What counts is the action alone: its keys at their own interpolation, its curves' modifiers, mutes of curves and
+groups. Channels that it does not have stand at bind pose, whatever the bones' properties hold now. Constraints,
+drivers and other actions play no part; for those the character's evaluated pose is there (`source.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+from numpy.typing import ArrayLike, NDArray
+
+from .. import pose as pose_space
+from .. import quaternion, rotation_modes
+from ..errors import RagdollError
+from ..motion.clip import Clip
+from ..motion.curves import evaluate
+from ..motion.local_pose import LocalPose
+from ..skeleton import Skeleton
+from .action_channels import bone_path, channels_of, has_slots, rotation_property, slot_of
+from .clip_keys import ActionKeys, read_keys
+
+# Value of each rotation property in bind pose.
+_REST = {
+    "location": (0.0, 0.0, 0.0),
+    "rotation_quaternion": (1.0, 0.0, 0.0, 0.0),
+    "rotation_euler": (0.0, 0.0, 0.0),
+    "rotation_axis_angle": (0.0, 0.0, 1.0, 0.0),
+    "scale": (1.0, 1.0, 1.0),
+}
+_MODE = "rotation_mode"
+
+
+@dataclass
+class RigRest:
+    """Bones of an armature at rest, as sampling needs them.
+
+    Attributes:
+        skeleton: Its input order is Blender's.
+        bind: Bind pose local to the parent bones, level order [n].
+        modes: `PoseBone.rotation_mode`, Blender's order [n].
+        special: Bones, in Blender's order, that do not inherit all of the parent's transform.
+        connected: Bones whose location channel Blender ignores [n], Blender's order.
+        scale_only: Whether those of `special` differ in what they inherit of the parent's scale alone.
+    """
+
+    skeleton: Skeleton
+    bind: LocalPose
+    modes: tuple[str, ...]
+    special: tuple[int, ...]
+    connected: NDArray
+    scale_only: bool
+
+
+def rig_rest(obj: bpy.types.Object) -> RigRest:
+    """The rest of an armature object; see `RigRest`.
+
+    Raises:
+        RagdollError: the object is no armature or has no bones.
+    """
+    if obj is None or obj.type != "ARMATURE":
+        raise RagdollError(f"'{obj.name if obj else None}' is no armature: clips need one")
+    bones = obj.data.bones
+    if len(bones) == 0:
+        raise RagdollError(f"'{obj.name}' has no bones")
+    names = [bone.name for bone in bones]
+    skeleton = Skeleton.from_parents(names, [bone.parent.name if bone.parent else None for bone in bones])
+    matrices = np.empty(len(bones) * 16, dtype=np.float32)
+    bones.foreach_get("matrix_local", matrices)
+    matrices = matrices.reshape(-1, 4, 4).transpose(0, 2, 1).astype(np.float64)[skeleton.to_level]
+    relative = pose_space.model_to_local_matrices(skeleton, matrices)
+    relative[:, :3, :3] = _nearest_rotation(relative[:, :3, :3])
+    positions, rotations, scales = pose_space.decompose_matrices(relative)
+    special, scale_only = [], True
+    for row, bone in enumerate(bones):
+        if bone.parent is None and bone.use_local_location:
+            continue
+        other = not bone.use_inherit_rotation or not bone.use_local_location
+        if other or bone.inherit_scale != "FULL":
+            special.append(row)
+            scale_only &= not other
+    return RigRest(
+        skeleton,
+        LocalPose(positions, rotations, np.ones_like(scales)),
+        tuple(bone.rotation_mode for bone in obj.pose.bones),
+        tuple(special),
+        np.array([bone.use_connect and bone.parent is not None for bone in bones]),
+        scale_only,
+    )
+
+
+def _nearest_rotation(linear: NDArray) -> NDArray:
+    """Rest matrices [n, 3, 3] without what they lack to be rotations (up to 2e-5 in imported rigs).
+
+    A step of Newton's method for the polar decomposition (N. Higham, 1986), whose error is then below 1e-9.
+    """
+    return 1.5 * linear - 0.5 * linear @ np.swapaxes(linear, -1, -2) @ linear
+
+
+def sample_action(
+    action: bpy.types.Action,
+    obj: bpy.types.Object,
+    *,
+    slot=None,
+    frames: ArrayLike | None = None,
+    fps: float | None = None,
+    rest: RigRest | None = None,
+    keys: ActionKeys | None = None,
+) -> Clip:
+    """Sample an action on an armature's bones, by their names.
+
+    Args:
+        action: The action; it need not be assigned.
+        obj: The armature object: its rest pose, rotation modes and inheritance are used.
+        slot: The action's slot (4.4 and later); without, the one that Blender would choose, see `slot_of`.
+        frames: Evenly spaced frames of the action [f]; without, all whole frames of its range.
+        fps: Frames of the action per second; without, the scene's.
+        rest: `rig_rest(obj)`, where it is known.
+        keys: What `read_keys` gave, where it is known.
+
+    Raises:
+        RagdollError: the action has no usable slot or no curves, or none of its bones is in the armature.
+    """
+    rest = rig_rest(obj) if rest is None else rest
+    keys = action_keys(action, obj, slot) if keys is None else keys
+    bones = obj.data.bones
+    names = [bone.name for bone in bones]
+    found = _columns(keys, names)
+    if not found.any_bone:
+        listed = ", ".join(f'"{bone}"' for bone in found.missing[:5])
+        raise RagdollError(f"Action \"{action.name}\" animates no bone of '{obj.name}'; it has {listed or 'no bones'}")
+    frames = whole_frames(action, keys) if frames is None else np.asarray(frames, dtype=np.float64)
+    if frames.ndim != 1 or len(frames) == 0:
+        raise RagdollError(f'Action "{action.name}" needs frames to be sampled at, got {list(frames.shape)}')
+    values = _values(keys, frames)
+    location, rotation, scale = _channels(found, values, rest, len(frames))
+    local = _local(obj, rest, location, rotation, scale)
+    step = float(frames[1] - frames[0]) if len(frames) > 1 else 1.0
+    scene = bpy.context.scene
+    fps = scene.render.fps / scene.render.fps_base if fps is None else fps
+    return Clip(
+        name=action.name,
+        bones=rest.skeleton.names,
+        fps=fps / step,
+        poses=local,
+        start_frame=float(frames[0]),
+        missing=tuple(found.missing),
+        unanimated=tuple(name for name in rest.skeleton.names if name not in found.moved),
+    )
+
+
+def current_pose(obj: bpy.types.Object, rest: RigRest | None = None) -> LocalPose:
+    """The pose [n] that an armature object has now, constraints and drivers included.
+
+    Args:
+        obj: The armature object; an evaluated one for what the scene shows, an original for what its properties hold.
+        rest: `rig_rest(obj)`, where it is known.
+
+    Raises:
+        RagdollError: see `rig_rest`, or a bone with children is scaled to nothing.
+    """
+    skeleton = (rig_rest(obj) if rest is None else rest).skeleton
+    matrices = np.empty(len(skeleton) * 16, dtype=np.float32)
+    obj.pose.bones.foreach_get("matrix", matrices)
+    matrices = matrices.reshape(-1, 4, 4).transpose(0, 2, 1).astype(np.float64)[skeleton.to_level]
+    return LocalPose(*pose_space.decompose_matrices(pose_space.model_to_local_matrices(skeleton, matrices)))
+
+
+def action_keys(action: bpy.types.Action, obj: bpy.types.Object, slot=None) -> ActionKeys:
+    """The keys of the slot of an action that animates `obj`.
+
+    Raises:
+        RagdollError: there is no such slot, or it is empty.
+    """
+    if action is None:
+        raise RagdollError(f"No action is chosen for '{obj.name}'")
+    try:
+        name = action.name
+    except ReferenceError:
+        raise RagdollError(f"An action of '{obj.name}' was deleted while in use") from None
+    slot = slot_of(action, obj) if slot is None else slot
+    if has_slots() and slot is None:
+        slots = ", ".join(f'"{s.name_display}"' for s in action.slots)
+        raise RagdollError(f"Action \"{name}\" has no slot for '{obj.name}'; it has {slots or 'none'}")
+    channels = channels_of(action, slot)
+    keys = read_keys(channels.fcurves) if channels is not None else None
+    if keys is None or not keys.paths:
+        raise RagdollError(f'Action "{name}" is empty')
+    return keys
+
+
+def channels_now(action: bpy.types.Action, slot):
+    """The curves of an action's slot, none where it has no channels."""
+    channels = channels_of(action, slot)
+    return channels.fcurves if channels is not None else ()
+
+
+def whole_frames(action: bpy.types.Action, keys: ActionKeys) -> NDArray:
+    """All whole frames that the keys, or the action's own range where it has one, cover."""
+    first, last = (action.frame_start, action.frame_end) if action.use_frame_range else keys.range
+    return np.arange(math.floor(first + 1e-4), math.ceil(last - 1e-4) + 1, dtype=np.float64)
+
+
+@dataclass
+class _Columns:
+    """Where each channel goes: per property bones, components and columns of the values."""
+
+    places: dict[str, tuple[NDArray, NDArray, NDArray]]
+    missing: list[str]
+    moved: set[str]
+    any_bone: bool
+
+
+def _columns(keys: ActionKeys, names: Sequence[str]) -> _Columns:
+    known = {bone_path(name, "")[:-1]: row for row, name in enumerate(names)}
+    lists: dict[str, tuple[list, list, list]] = {prop: ([], [], []) for prop in (*_REST, _MODE)}
+    missing: dict[str, None] = {}
+    moved = set()
+    for column, (path, component) in enumerate(keys.paths):
+        head, _, prop = path.rpartition(".")
+        if prop not in lists or not head.startswith("pose.bones["):
+            continue
+        row = known.get(head)
+        if row is None:
+            missing[bpy.utils.unescape_identifier(head[len('pose.bones["') : -len('"]')])] = None
+            continue
+        if prop != _MODE and component >= len(_REST[prop]):
+            continue
+        moved.add(names[row])
+        for values, value in zip(lists[prop], (row, component, column), strict=True):
+            values.append(value)
+    places = {prop: tuple(np.array(v, dtype=np.intp) for v in found) for prop, found in lists.items()}
+    return _Columns(places, list(missing), moved, bool(moved))
+
+
+def _values(keys: ActionKeys, frames: NDArray) -> NDArray:
+    """Values [f, c] of all curves; those that only Blender evaluates come from `FCurve.evaluate`."""
+    values = np.empty((len(frames), len(keys.paths)))
+    keys.load_for(frames)
+    if len(keys.own):
+        values[:, keys.own] = evaluate(keys.curves, frames)
+    times = frames.tolist()
+    for column, curve in keys.by_host().items():
+        values[:, column] = [curve.evaluate(time) for time in times]
+    return values
+
+
+def _channels(found: _Columns, values: NDArray, rest: RigRest, count: int) -> tuple[NDArray, NDArray, NDArray]:
+    """Location, unit quaternion and scale of each bone [f, n, .], Blender's order."""
+    bones = len(rest.modes)
+
+    def property_values(prop: str) -> NDArray:
+        rows, components, columns = found.places[prop]
+        result = np.empty((count, bones, len(_REST[prop])))
+        result[:] = _REST[prop]
+        result[:, rows, components] = values[:, columns]
+        return result
+
+    location, scale = property_values("location"), property_values("scale")
+    location[:, rest.connected] = 0.0
+    rotation = quaternion.identity((count, bones))
+    modes = np.tile(np.array(rest.modes, dtype=object), (count, 1))
+    rows, _, columns = found.places[_MODE]
+    if len(rows):
+        items = bpy.types.PoseBone.bl_rna.properties[_MODE].enum_items
+        by_value = {item.value: item.identifier for item in items}
+        numbers = np.round(values[:, columns]).astype(int)
+        modes[:, rows] = np.vectorize(lambda number: by_value.get(number, "QUATERNION"), otypes=[object])(numbers)
+    turning = {prop: set(found.places[prop][0].tolist()) for prop in _REST}
+    for mode in set(rest.modes) if not len(rows) else set(modes.ravel().tolist()):
+        prop = rotation_property(mode)
+        own = sorted(turning[prop]) if not len(rows) else range(bones)
+        own = [row for row in own if rest.modes[row] == mode] if not len(rows) else list(own)
+        if not own:
+            continue
+        turned = rotation_modes.rotations(mode, property_values(prop)[:, own])
+        turned = _unit(turned) if mode == "QUATERNION" else turned
+        rotation[:, own] = np.where((modes[:, own] == mode)[..., None], turned, rotation[:, own])
+    return location, rotation, scale
+
+
+def _unit(q: NDArray) -> NDArray:
+    length = np.sqrt(np.einsum("...i,...i->...", q, q))[..., None]
+    return np.where(length > 0.0, q / np.where(length > 0.0, length, 1.0), (1.0, 0.0, 0.0, 0.0))
+
+
+def _local(obj: bpy.types.Object, rest: RigRest, location: NDArray, rotation: NDArray, scale: NDArray) -> LocalPose:
+    """Poses relative to the parent bones, level order, of channels in Blender's order."""
+    order = rest.skeleton.to_level
+    location, rotation, scale = location[:, order], rotation[:, order], scale[:, order]
+    if rest.special and not (rest.scale_only and np.all(scale == 1.0)):
+        return _local_of_special(obj, rest, location, rotation, scale)
+    return LocalPose(
+        rest.bind.positions + quaternion.rotate(rest.bind.rotations, location),
+        quaternion.multiply(rest.bind.rotations, rotation),
+        scale,
+    )
+
+
+def _local_of_special(obj, rest: RigRest, location: NDArray, rotation: NDArray, scale: NDArray) -> LocalPose:
+    """As `_local`, for rigs in which bones do not inherit everything: their local pose depends on their parents'.
+
+    Blender itself is asked how those bones stand to their parents; all others are products of matrices. Shear, which a
+    local pose cannot hold, is lost.
+    """
+    skeleton = rest.skeleton
+    basis = pose_space.compose_matrices(location, rotation, scale)
+    bind = pose_space.compose_matrices(rest.bind.positions, rest.bind.rotations)
+    local = bind @ basis
+    rows = skeleton.from_level[list(rest.special)]
+    special = {int(row): obj.data.bones[skeleton.names[int(row)]] for row in rows}
+    model = np.empty_like(local)
+    for start, stop in skeleton.levels:
+        for row in range(start, stop):
+            parent = int(skeleton.parents[row])
+            if row in special:
+                above = model[:, parent] if parent >= 0 else None
+                model[:, row] = _posed(special[row], basis[:, row], above)
+                local[:, row] = model[:, row] if parent < 0 else _inverse(model[:, parent]) @ model[:, row]
+            else:
+                model[:, row] = local[:, row] if parent < 0 else model[:, parent] @ local[:, row]
+    return LocalPose(*pose_space.decompose_matrices(local))
+
+
+def _posed(bone: bpy.types.Bone, basis: NDArray, parents: NDArray | None) -> NDArray:
+    """Matrices [f, 4, 4] in the armature of a bone with basis matrices and its parent's matrices [f, 4, 4]."""
+    rest = bone.matrix_local
+    result = np.empty_like(basis)
+    for frame, matrix in enumerate(basis.tolist()):
+        if parents is None:
+            posed = bone.convert_local_to_pose(Matrix(matrix), rest)
+        else:
+            parent = Matrix(parents[frame].tolist())
+            posed = bone.convert_local_to_pose(
+                Matrix(matrix), rest, parent_matrix=parent, parent_matrix_local=bone.parent.matrix_local
+            )
+        result[frame] = posed
+    return result
+
+
+def _inverse(matrices: NDArray) -> NDArray:
+    """Inverses; of a bone scaled to nothing, the pseudo-inverse, since its children have no better local pose."""
+    try:
+        return np.linalg.inv(matrices)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(matrices)

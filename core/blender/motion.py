@@ -1,0 +1,161 @@
+"""The motion stack of a character at run time: from its animated pose to the pose that physics follows.
+
+Entries may keep a state from frame to frame (smoothing, hysteresis). It is a function of the shot, stepped from its
+first frame: every frame's is recorded, and a jump steps through what is missing.
+"""
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from .. import pose as pose_space
+from ..motion import stack
+from ..motion.local_pose import LocalPose
+from ..motion.rig import Rig
+from . import clips, motion_entries, source, world
+from .armature import array_of
+from .motion_places import Places
+from .runtime import STATE
+
+
+class Motion:
+    """A character's stack, made from its settings; made anew when they change.
+
+    Attributes:
+        obj: the character.
+        rig: its skeleton and bind pose.
+        entries: in order.
+        messages: why entries were left out, by their names.
+        states: of the entries, by frame.
+    """
+
+    def __init__(self, obj) -> None:
+        self.obj = obj
+        self._rest = clips.rig_rest(obj)
+        skeleton = self._rest.skeleton
+        self.rig = Rig(skeleton, self._rest.bind)
+        self.entries, self.problems = motion_entries.of(obj, self.rig)
+        self.messages = dict(self.problems)
+        self.states = {}
+        self._touched = np.zeros(len(skeleton), dtype=bool)
+        bind = pose_space.compose_matrices(self._rest.bind.positions, self._rest.bind.rotations)
+        self._to_basis = np.linalg.inv(bind)[skeleton.from_level]
+        self._buffer = np.empty(len(skeleton) * 16, dtype=np.float32)
+
+    def pose(self, scene, frame: int, *, record: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """The pose after the stack; the hidden scene stands at the frame.
+
+        Returns:
+            Matrices in armature space and basis matrices, both [n, 4, 4] in Blender's order.
+        """
+        first, _last = world.shot_range(scene)
+        if record and frame > first and frame - 1 not in self.states:
+            self._catch_up(scene, frame, first)
+        matrices, basis, states = self._posed(scene, frame, self.states.get(frame - 1))
+        if record:
+            self.states[frame] = states
+        return matrices, basis
+
+    def _catch_up(self, scene, frame: int, first: int) -> None:
+        """Step through the frames before one that is jumped to."""
+        if not any(entry.keeps_state for entry in self.entries):
+            return
+        known = [f for f in self.states if first <= f < frame]
+        hidden = scene.active_ragdoll.source
+        for passed in range(max(known) + 1 if known else first, frame):
+            hidden.frame_set(passed)
+            self.states[passed] = self._posed(scene, passed, self.states.get(passed - 1))[2]
+        hidden.frame_set(frame)
+
+    def _posed(self, scene, frame: int, states) -> tuple[np.ndarray, np.ndarray, tuple]:
+        skeleton = self.rig.skeleton
+        now = source.evaluated(self.obj)
+        now.pose.bones.foreach_get("matrix", self._buffer)
+        matrices = self._buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
+        local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
+        before = LocalPose(*pose_space.decompose_matrices(local))
+        places = Places(scene, self.obj, array_of(now.matrix_world), matrices)
+        seconds = frame * scene.render.fps_base / scene.render.fps
+        after, states, failed = stack.run(self.entries, self.rig, before, places, states, seconds)
+        self.messages = self.problems | failed
+        changed = np.zeros(len(skeleton), dtype=bool)
+        for name in ("positions", "rotations", "scales"):
+            changed |= np.any(getattr(after, name) != getattr(before, name), axis=-1)
+        if changed.any():
+            self._touched |= changed
+            # Bones that no entry touched keep their matrices to the last bit, shear included.
+            local[changed] = pose_space.compose_matrices(
+                after.positions[changed], after.rotations[changed], after.scales[changed]
+            )
+            matrices = pose_space.local_to_model_matrices(skeleton, local)[skeleton.from_level]
+        return matrices, self._basis(matrices, local[skeleton.from_level]), states
+
+    def touched_names(self) -> list[str]:
+        """Bones whose pose relative to the parent an entry has changed so far."""
+        skeleton = self.rig.skeleton
+        return [skeleton.names[row] for row in np.flatnonzero(self._touched)]
+
+    def _basis(self, matrices: np.ndarray, local: np.ndarray) -> np.ndarray:
+        basis = self._to_basis @ local
+        bones = self.obj.data.bones
+        for row in self._rest.special:
+            bone = bones[row]
+            known = {}
+            if bone.parent is not None:
+                known["parent_matrix"] = Matrix(matrices[bones.find(bone.parent.name)].tolist())
+                known["parent_matrix_local"] = bone.parent.matrix_local
+            pose = Matrix(matrices[row].tolist())
+            basis[row] = np.array(bone.convert_local_to_pose(pose, bone.matrix_local, invert=True, **known))
+        return basis
+
+
+def motions(scene) -> list:
+    """The characters of a scene that have a motion stack."""
+    return [o for o in scene.objects if o.type == "ARMATURE" and o.active_ragdoll.target_armature is not None]
+
+
+def of(obj) -> Motion | None:
+    """The stack of a character, None when it has none or its result is baked."""
+    settings = obj.active_ragdoll
+    if settings.target_armature is None or settings.muted:
+        return None
+    found = STATE.motions.get(obj.name)
+    if found is None or found.obj != obj:
+        found = STATE.motions[obj.name] = Motion(obj)
+        for name, text in found.problems.items():
+            print(f"Active Ragdoll: '{obj.name}': {name}: {text}")
+    return found
+
+
+def show(scene, done=()) -> None:
+    """Pose the targets of characters at the frame that the scene is about to show.
+
+    Args:
+        done: characters that a run has posed already.
+    """
+    todo = [obj for obj in motions(scene) if obj.name not in done]
+    stacks = [(obj, of(obj)) for obj in todo]  # before the evaluation: they may bring in objects to read
+    if not any(found for _obj, found in stacks):
+        return
+    frame = scene.frame_current
+    source.source_scene(scene).frame_set(frame)
+    for obj, found in stacks:
+        if found is not None:
+            _matrices, basis = found.pose(scene, frame)
+            write_target(obj, basis)
+
+
+def write_target(obj, basis: np.ndarray) -> None:
+    """Pose the target armature: basis matrices [n, 4, 4] in Blender's order."""
+    target = obj.active_ragdoll.target_armature
+    columns = np.ascontiguousarray(basis.transpose(0, 2, 1), dtype=np.float32)
+    target.pose.bones.foreach_set("matrix_basis", columns.ravel())
+    target.update_tag(refresh={"DATA"})
+
+
+def forget(obj: bpy.types.Object | None = None) -> None:
+    """Drop stacks and their records, of one character or of all, so that they are made anew."""
+    if obj is None:
+        STATE.motions.clear()
+    else:
+        STATE.motions.pop(obj.name, None)

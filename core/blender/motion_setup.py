@@ -1,0 +1,79 @@
+"""Giving a character a target armature, which its motion stack poses, and taking it away."""
+
+import bpy
+
+from ..errors import RagdollError
+from . import build, remove, source
+from .armature import check_armature
+from .helpers import copy_locally
+from .runtime import STATE
+
+
+def ensure(obj, scene) -> None:
+    """Let the motion stack pose a character: its bones copy a target armature from now on.
+
+    A ragdoll is built anew, so that its physics armature plays the stack's pose too.
+
+    Raises:
+        RagdollError: no armature, not in the scene, baked, or a ragdoll that cannot be built anew.
+    """
+    settings = obj.active_ragdoll
+    if settings.target_armature is not None:
+        return
+    check_armature(obj)
+    if obj.name not in scene.objects:
+        raise RagdollError(f"'{obj.name}' is not in the scene '{scene.name}'")
+    if settings.muted:
+        raise RagdollError(f"'{obj.name}' is baked: revert the bake first")
+    was_building, STATE.building = STATE.building, True
+    try:
+        settings.motion_scene = scene
+        collection = bpy.data.collections.new(f"{obj.name} Motion")
+        scene.collection.children.link(collection)
+        settings.motion_collection = collection
+        target = source.copy_of(obj, f"{obj.name} Target")
+        target.animation_data_clear()
+        for bone in target.pose.bones:
+            for constraint in list(bone.constraints):
+                bone.constraints.remove(constraint)
+        target.hide_render = target.hide_select = target.hide_viewport = True
+        collection.objects.link(target)
+        settings.target_armature = target
+        for bone in obj.pose.bones:
+            copy_locally(obj, bone.name, target, source.TARGET_NAME)
+    finally:
+        STATE.building = was_building
+    if settings.is_ragdoll:
+        build.rebuild(obj, scene)
+    else:
+        source.refresh(obj)
+
+
+def drop(obj) -> None:
+    """Take the target armature away; the character plays its own animation, its ragdoll follows that."""
+    settings = obj.active_ragdoll
+    if settings.target_armature is None:
+        return
+    if settings.muted:
+        raise RagdollError(f"'{obj.name}' is baked: revert the bake first")
+    scene = settings.motion_scene
+    was_building, STATE.building = STATE.building, True
+    try:
+        for bone in obj.pose.bones:
+            for constraint in [c for c in bone.constraints if c.name == source.TARGET_NAME]:
+                bone.constraints.remove(constraint)
+        helpers = [settings.target_armature] + ([] if settings.is_ragdoll else [settings.source])
+        bpy.data.batch_remove([o for o in helpers if o is not None])
+        if settings.motion_collection is not None:
+            bpy.data.collections.remove(settings.motion_collection)
+        for name in ("target_armature", "motion_collection", "motion_scene"):
+            settings.property_unset(name)
+        if not settings.is_ragdoll:
+            settings.property_unset("source")
+        STATE.motions.pop(obj.name, None)
+    finally:
+        STATE.building = was_building
+    if settings.is_ragdoll:
+        build.rebuild(obj, settings.scene)
+    else:
+        remove.drop_source_scene(scene)

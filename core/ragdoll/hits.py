@@ -1,0 +1,265 @@
+"""Hits and explosions: how much momentum each body gains in a span of time.
+
+A hit gives an impulse J [N s] at a point r from the body's centre: ``v += J / m``, ``w += I^-1 (r x J)``. It begins at
+a moment and lasts for a duration over which the force is constant; a duration of 0 is a blow, which comes whole in the
+span that holds its moment. Spans are half open, [begin, end): the hit of frame F is seen from frame F + 1 on. Shares of
+consecutive spans add up to 1 whatever the frame rate.
+
+`loosening` has what hits do to the weights.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import quaternion
+from ..errors import RagdollError
+from . import froude
+
+WORLD, LOCAL, TOWARDS = "WORLD", "LOCAL", "TOWARDS"
+# A body is never made faster than this many times sqrt(gravity * height): 105 m/s for a man.
+FASTEST = 25.0
+BLOW = 1e-6  # [s] what is shorter comes whole: its ends could not be told apart
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One hit.
+
+    Attributes:
+        frame: where it begins.
+        bone: name of the bone whose body is hit.
+        impulse: [N s], over the whole duration.
+        direction: [3] of any length; in LOCAL in the body's axes, unused with TOWARDS.
+        point: where on the body, from its centre, in the body's axes [3], [m].
+        space: WORLD, LOCAL (turns with the body) or TOWARDS (from the point to `target`).
+        duration: [s].
+        target: [3] world, for TOWARDS; where the object stands now.
+    """
+
+    frame: float
+    bone: str
+    impulse: float
+    direction: tuple = (0.0, 1.0, 0.0)
+    point: tuple = (0.0, 0.0, 0.0)
+    space: str = WORLD
+    duration: float = 0.0
+    target: tuple = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Explosion:
+    """A blast that pushes every body away from its origin, through the bodies' centres.
+
+    Attributes:
+        frame: where it begins.
+        origin: [3] world, [m].
+        radius: beyond it nothing is felt [m].
+        impulse: on a body at the origin [N s], or with areas [N s/m^2].
+        falloff: exponent of ``1 - distance / radius``; 0 is the same everywhere within the radius.
+        duration: [s].
+    """
+
+    frame: float
+    origin: tuple
+    radius: float
+    impulse: float
+    falloff: float = 1.0
+    duration: float = 0.0
+
+
+@dataclass(frozen=True)
+class Bodies:
+    """The m bodies of a character as they are now.
+
+    Attributes:
+        names: of their bones [m].
+        masses: [kg], [m].
+        inertia: about the body's own axes, as Blender has it (a capsule's is that of its box) [m, 3], [kg m^2].
+        centers: world [m, 3], [m].
+        rotations: unit quaternions (w, x, y, z) [m, 4].
+        size: height of the character [m]. gravity: of the scene [m/s^2].
+    """
+
+    names: Sequence[str]
+    masses: np.ndarray
+    inertia: np.ndarray
+    centers: np.ndarray
+    rotations: np.ndarray
+    size: float = 1.8
+    gravity: float = 9.81
+
+    @property
+    def fastest(self) -> float:
+        """Largest speed [m/s] that one hit gives."""
+        return FASTEST * froude.speed(self.size, self.gravity)
+
+
+@dataclass
+class Kicks:
+    """What the bodies gain in a span.
+
+    Attributes:
+        velocity: changes [m, 3], [m/s], world.
+        spin: changes of the angular velocity [m, 3], [rad/s], world.
+        impulse: sizes of the impulses on each body, added up [m], [N s]: what `loosening` and knock-out go by.
+        warnings: one line for every hit whose impulse was cut down, where its span begins.
+    """
+
+    velocity: np.ndarray
+    spin: np.ndarray
+    impulse: np.ndarray
+    warnings: list
+
+
+def checked_hits(hits: Sequence[Hit], names: Sequence[str], first: float, last: float) -> list:
+    """Notes on hits that will not be felt, for the user.
+
+    Args:
+        names: of the bones that have bodies.
+        first, last: frames of the shot.
+
+    Raises:
+        RagdollError: a hit on a bone without body, an impulse, point, direction or duration that is no number, a
+            direction without length; names the hit by its place in the list, its bone and the value.
+    """
+    notes = []
+    known = set(names)
+    for i, hit in enumerate(hits):
+        title = f"Hit {i + 1} on bone '{hit.bone}'"
+        if hit.bone not in known:
+            raise RagdollError(f"{title}: the bone has no body")
+        _check_numbers(title, hit, ("frame", "impulse", "duration", "point", "direction", "target"))
+        if hit.duration < 0.0:
+            raise RagdollError(f"{title}: the duration must not be negative, got {hit.duration:g} s")
+        if hit.space not in (WORLD, LOCAL, TOWARDS):
+            raise RagdollError(f"{title}: unknown space {hit.space!r}, use one of {WORLD}, {LOCAL}, {TOWARDS}")
+        if hit.space != TOWARDS and not np.any(hit.direction):
+            raise RagdollError(f"{title}: the direction has no length")
+        notes += _outside(title, hit, first, last)
+    return notes
+
+
+def checked_explosions(explosions: Sequence[Explosion], first: float, last: float) -> list:
+    """Notes on explosions that will not be felt, as `checked_hits`.
+
+    Raises:
+        RagdollError: a value that is no number, a radius that is not positive, a negative falloff or duration.
+    """
+    notes = []
+    for i, blast in enumerate(explosions):
+        title = f"Explosion {i + 1}"
+        _check_numbers(title, blast, ("frame", "impulse", "duration", "origin", "radius", "falloff"))
+        if blast.radius <= 0.0:
+            raise RagdollError(f"{title}: the radius must be positive, got {blast.radius:g} m")
+        if blast.falloff < 0.0 or blast.duration < 0.0:
+            raise RagdollError(f"{title}: falloff and duration must not be negative")
+        notes += _outside(title, blast, first, last)
+    return notes
+
+
+def _check_numbers(title, owner, names) -> None:
+    for name in names:
+        value = np.asarray(getattr(owner, name), dtype=float)
+        if not np.isfinite(value).all():
+            raise RagdollError(f"{title}: the {name} is not a number: {getattr(owner, name)}")
+
+
+def _outside(title, owner, first, last) -> list:
+    if first <= owner.frame < last:
+        return []
+    return [f"{title}: frame {owner.frame:g} is outside the shot ({first:g} to {last:g}), nothing will be felt"]
+
+
+def share(begins: float, duration: float, begin: float, end: float) -> float:
+    """The part of a hit that falls into the span [begin, end), all in seconds."""
+    if duration < BLOW:
+        return float(begin <= begins < end)
+    return max(min(end, begins + duration) - max(begin, begins), 0.0) / duration
+
+
+def kicks(
+    hits: Sequence[Hit],
+    explosions: Sequence[Explosion],
+    bodies: Bodies,
+    begin: float,
+    end: float,
+    fps: float,
+    areas=None,
+) -> Kicks:
+    """What the bodies gain from time `begin` to `end`, from where they are now.
+
+    A hit that would make its body faster than `Bodies.fastest`, or turn it as fast by its radius of gyration, is cut
+    down as a whole.
+
+    Args:
+        hits, explosions: checked ones.
+        begin, end: times of two frames [s]; that of frame F is F / fps.
+        areas: cross-sections of the bodies [m^2], [m], which explosions push on; None: on every body alike.
+
+    Raises:
+        RagdollError: a hit on a bone without body, a value that is no number.
+    """
+    count = len(bodies.masses)
+    result = Kicks(np.zeros((count, 3)), np.zeros((count, 3)), np.zeros(count), [])
+    rows = {name: i for i, name in enumerate(bodies.names)}
+    for i, hit in enumerate(hits):
+        part = share(hit.frame / fps, hit.duration, begin, end)
+        if part > 0.0:
+            checked_hits([hit], bodies.names, hit.frame, hit.frame + 1.0)
+            row = rows[hit.bone]
+            starts = begin <= hit.frame / fps
+            arm = quaternion.rotate(bodies.rotations[row], np.asarray(hit.point, dtype=float))
+            title = f"Hit {i + 1} on bone '{hit.bone}' at frame {hit.frame:g}"
+            _add(result, bodies, row, part, hit.impulse, _direction(hit, bodies, row, arm), arm, title, starts)
+    for i, blast in enumerate(explosions):
+        part = share(blast.frame / fps, blast.duration, begin, end)
+        if part > 0.0:
+            starts = begin <= blast.frame / fps
+            for row, (impulse, way) in enumerate(zip(*_blown(blast, bodies, areas), strict=True)):
+                title = f"Explosion {i + 1} at frame {blast.frame:g}, bone '{bodies.names[row]}'"
+                _add(result, bodies, row, part, float(impulse), way, np.zeros(3), title, starts)
+    return result
+
+
+def _direction(hit: Hit, bodies: Bodies, row: int, arm) -> np.ndarray:
+    """Unit vector [3], world; none where a target is reached."""
+    if hit.space == TOWARDS:
+        way = np.asarray(hit.target, dtype=float) - bodies.centers[row] - arm
+    else:
+        way = np.asarray(hit.direction, dtype=float)
+        if hit.space == LOCAL:
+            way = quaternion.rotate(bodies.rotations[row], way)
+    way = way / max(float(np.abs(way).max()), 1e-300)  # lengths near the ends of the range square badly
+    return way / max(float(np.linalg.norm(way)), 1e-12)
+
+
+def _blown(blast: Explosion, bodies: Bodies, areas) -> tuple[np.ndarray, np.ndarray]:
+    """Impulses [m] of an explosion, whole duration, and their directions [m, 3]: up on what stands in its origin."""
+    way = bodies.centers - np.asarray(blast.origin, dtype=float)
+    distance = np.linalg.norm(way, axis=1)
+    there = distance <= 1e-9 * blast.radius
+    away = np.where(there[:, None], (0.0, 0.0, 1.0), way / np.where(there, 1.0, distance)[:, None])
+    left = np.maximum(1.0 - distance / blast.radius, 0.0)
+    size = np.where(left > 0.0, blast.impulse * left**blast.falloff, 0.0)
+    return size * (1.0 if areas is None else np.asarray(areas, dtype=float)), away
+
+
+def _add(result: Kicks, bodies: Bodies, row: int, part, impulse: float, direction, arm, title: str, starts) -> None:
+    """Add a part of a hit whose whole impulse is given."""
+    turn, inertia = bodies.rotations[row], bodies.inertia[row]
+    velocity = direction / bodies.masses[row]  # both for 1 N s
+    twist = quaternion.rotate(quaternion.conjugate(turn), np.cross(arm, direction))
+    spin = quaternion.rotate(turn, twist / inertia)
+    rim = float(np.sqrt(np.max(inertia) / bodies.masses[row]))
+    speed = max(float(np.linalg.norm(velocity)), float(np.linalg.norm(spin)) * rim)
+    if not (np.isfinite(speed) and np.isfinite(impulse)):
+        raise RagdollError(f"{title}: the body's motion would not be a number")
+    most = bodies.fastest / speed if speed > 0.0 else np.inf
+    kept = float(np.clip(impulse, -most, most))
+    if abs(impulse) > most and starts:
+        result.warnings.append(f"{title}: {abs(impulse):g} N s cut down to {most:g}, {bodies.fastest:.0f} m/s at most")
+    result.velocity[row] += part * kept * velocity
+    result.spin[row] += part * kept * spin
+    result.impulse[row] += part * abs(kept) * float(np.linalg.norm(direction))

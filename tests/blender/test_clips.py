@@ -1,0 +1,368 @@
+"""Clips of actions against Blender's own evaluation: curves, rotation modes, inheritance, real characters."""
+
+import math
+from pathlib import Path
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from core import pose as pose_space
+from core import quaternion
+from core.blender import action_channels
+from core.blender.clip_cache import ClipCache
+from core.blender.clip_keys import ActionKeys
+from core.blender.clips import current_pose, rig_rest, sample_action
+from core.errors import RagdollError
+from core.motion import curves as core_curves
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+EULER_ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
+KINDS = ("CONSTANT", "LINEAR", "BEZIER", "SINE", "QUAD", "CUBIC", "QUART", "QUINT", "EXPO", "CIRC", "BACK", "BOUNCE")
+TOLERANCE = 1e-5
+
+
+def to_bind_pose(obj) -> None:
+    """Property values as they are in bind pose, so that unkeyed channels are the same for Blender."""
+    for bone in obj.pose.bones:
+        bone.location, bone.scale = (0, 0, 0), (1, 1, 1)
+        bone.rotation_quaternion, bone.rotation_euler = (1, 0, 0, 0), (0, 0, 0)
+        bone.rotation_axis_angle = (0, 0, 1, 0)
+
+
+def blenders_poses(obj, frames) -> np.ndarray:
+    """Matrices of all bones in the armature [f, n, 4, 4], as the scene shows them."""
+    result = []
+    for frame in frames:
+        bpy.context.scene.frame_set(math.floor(frame), subframe=frame - math.floor(frame))
+        evaluated = obj.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        result.append([np.array(bone.matrix) for bone in evaluated.pose.bones])
+    return np.array(result)
+
+
+def error_against_blender(obj, action, frames=None, slot=None) -> float:
+    """Largest difference of matrices, lengths being relative to the rig's size."""
+    rest = rig_rest(obj)
+    to_bind_pose(obj)
+    action_channels.assign(obj, action, action_channels.slot_of(action, obj) if slot is None else slot)
+    clip = sample_action(action, obj, frames=frames, slot=slot)
+    frames = clip.start_frame + np.arange(clip.frame_count) if frames is None else frames
+    local = pose_space.compose_matrices(clip.poses.positions, clip.poses.rotations, clip.poses.scales)
+    ours = pose_space.local_to_model_matrices(rest.skeleton, local)[:, rest.skeleton.from_level]
+    theirs = blenders_poses(obj, frames)
+    heads = np.array([bone.head_local for bone in obj.data.bones])
+    size = max(1.0, np.abs(heads).max(), np.abs(theirs[..., :3, 3]).max())
+    difference = ours - theirs
+    difference[..., :3, 3] /= size
+    return float(np.abs(difference).max())
+
+
+def keyed(obj, name="Clip"):
+    """A new action for an armature, its channels."""
+    action, slot = action_channels.new_action_for(obj, name)
+    action_channels.assign(obj, action, slot)
+    return action, action_channels.channels_of(action, slot, ensure=True)
+
+
+def add_curve(channels, path, index, frames, values, kind="LINEAR"):
+    curve = channels.fcurves.new(path, index=index)
+    curve.keyframe_points.add(len(frames))
+    curve.keyframe_points.foreach_set("co", np.stack([frames, values], axis=-1).astype(np.float32).ravel())
+    for point in curve.keyframe_points:
+        point.interpolation = kind
+    curve.update()
+    return curve
+
+
+def random_keys(obj, channels, rng, kind="LINEAR", frames=(1, 5, 12, 20)):
+    """Keys of every channel of every bone in its own rotation mode."""
+    sizes = {"location": 3, "scale": 3}
+    for bone in obj.pose.bones:
+        rotation = action_channels.rotation_property(bone.rotation_mode)
+        for prop, size in {**sizes, rotation: 3 if rotation == "rotation_euler" else 4}.items():
+            for index in range(size):
+                values = rng.normal(size=len(frames)) * (0.3 if prop == "scale" else 1.0) + (prop == "scale")
+                add_curve(channels, action_channels.bone_path(bone.name, prop), index, frames, values, kind)
+
+
+# ---- curves -------------------------------------------------------------------------------------------------------
+
+
+def one_curve(scene, kind, rng, easing="AUTO", extrapolation="CONSTANT", handles=None):
+    obj = rigs.chain(scene, 1)
+    _, channels = keyed(obj)
+    frames = np.cumsum(rng.uniform(0.3, 6.0, 7)) - 5.0
+    curve = add_curve(channels, 'pose.bones["A"].location', 0, frames, rng.normal(size=7), kind)
+    for i, point in enumerate(curve.keyframe_points):
+        point.easing = easing
+        point.back = rng.uniform(0.0, 3.0)
+        if handles is not None:
+            point.handle_left_type = point.handle_right_type = "FREE"
+            point.handle_left = (frames[i] - rng.uniform(0, handles), rng.normal())
+            point.handle_right = (frames[i] + rng.uniform(0, handles), rng.normal())
+    curve.extrapolation = extrapolation
+    return curve
+
+
+def check_curve(curve, rng):
+    frames = np.sort(np.concatenate([rng.uniform(-12.0, 35.0, 400), [p.co.x for p in curve.keyframe_points]]))
+    frames = frames.astype(np.float32).astype(np.float64)
+    keys = ActionKeys([curve])
+    keys.load_for(frames)
+    assert not keys.by_host()
+    ours = core_curves.evaluate(keys.curves, frames)[:, 0]
+    theirs = np.array([curve.evaluate(frame) for frame in frames.tolist()])
+    np.testing.assert_allclose(ours, theirs, atol=TOLERANCE * max(1.0, np.abs(theirs).max()))
+
+
+@pytest.mark.parametrize("extrapolation", ("CONSTANT", "LINEAR"))
+@pytest.mark.parametrize("kind", KINDS)
+def test_curves_have_blenders_values(fresh_scene, kind, extrapolation):
+    rng = np.random.default_rng(KINDS.index(kind))
+    for easing in ("AUTO", "EASE_IN", "EASE_OUT", "EASE_IN_OUT"):
+        check_curve(one_curve(fresh_scene, kind, rng, easing, extrapolation), rng)
+
+
+@pytest.mark.parametrize("reach", (1.0, 4.0, 30.0))
+def test_handles_that_reach_beyond_the_next_key_are_shortened_as_blender_does(fresh_scene, reach):
+    rng = np.random.default_rng(int(reach))
+    for _ in range(8):
+        check_curve(one_curve(fresh_scene, "BEZIER", rng, handles=reach, extrapolation="LINEAR"), rng)
+
+
+@pytest.mark.parametrize("case", ("ELASTIC", "backward handle", "CYCLES", "NOISE", "samples"))
+def test_what_only_blender_evaluates_is_left_to_it(fresh_scene, case):
+    rng = np.random.default_rng(3)
+    curve = one_curve(fresh_scene, case if case == "ELASTIC" else "BEZIER", rng)
+    if case == "backward handle":
+        curve.keyframe_points[2].handle_right_type = "FREE"
+        curve.keyframe_points[2].handle_right = curve.keyframe_points[2].co - curve.keyframe_points[3].co * 0.1
+    elif case in ("CYCLES", "NOISE"):
+        curve.modifiers.new(case)
+    elif case == "samples":
+        curve.convert_to_samples(-5, 20)
+    obj = bpy.context.object
+    clip = sample_action(obj.animation_data.action, obj, frames=np.arange(-10.0, 30.0, 0.5), fps=24)
+    theirs = [curve.evaluate(frame) for frame in np.arange(-10.0, 30.0, 0.5)]
+    rest = rig_rest(obj)
+    offset = clip.poses.positions[:, 0] - rest.bind.positions[0]
+    np.testing.assert_allclose(np.linalg.norm(offset, axis=-1), np.abs(theirs), atol=1e-5)
+    assert np.ptp(theirs) > 0.1
+
+
+# ---- channels to poses --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ("QUATERNION", "AXIS_ANGLE", *EULER_ORDERS))
+def test_every_rotation_mode_is_blenders(fresh_scene, mode):
+    obj = rigs.human(fresh_scene)
+    for bone in obj.pose.bones:
+        bone.rotation_mode = mode
+    action, channels = keyed(obj)
+    random_keys(obj, channels, np.random.default_rng(1), "BEZIER")
+    for curve in list(channels.fcurves):
+        if "scale" in curve.data_path:
+            channels.fcurves.remove(curve)
+    assert error_against_blender(obj, action, np.arange(0.0, 22.0, 0.5)) < TOLERANCE
+
+
+def test_scales_and_mixed_modes_are_blenders(fresh_scene):
+    # Matrices are compared bone by bone in the parent's space, where no shear can come from.
+    obj = rigs.human(fresh_scene)
+    for bone, mode in zip(obj.pose.bones, ("QUATERNION", "AXIS_ANGLE", *EULER_ORDERS) * 2, strict=False):
+        bone.rotation_mode = mode
+    action, channels = keyed(obj)
+    random_keys(obj, channels, np.random.default_rng(2))
+    assert error_against_blender(obj, action) < TOLERANCE
+
+
+def test_an_animated_rotation_mode_is_followed(fresh_scene):
+    obj = rigs.chain(fresh_scene, 2)
+    bone = obj.pose.bones["B"]
+    bone.rotation_mode = "QUATERNION"
+    action, channels = keyed(obj)
+    path = action_channels.bone_path("B", "")
+    rng = np.random.default_rng(5)
+    items = bpy.types.PoseBone.bl_rna.properties["rotation_mode"].enum_items
+    numbers = [items[name].value for name in ("QUATERNION", "ZXY", "AXIS_ANGLE")]
+    # First, since Blender converts the channels that it has by then when it changes the mode.
+    add_curve(channels, path + "rotation_mode", 0, (1, 4, 8), numbers, "CONSTANT")
+    for index in range(4):
+        add_curve(channels, path + "rotation_quaternion", index, (1, 10), rng.normal(size=2))
+        add_curve(channels, path + "rotation_axis_angle", index, (1, 10), rng.normal(size=2))
+    for index in range(3):
+        add_curve(channels, path + "rotation_euler", index, (1, 10), rng.normal(size=2))
+    assert error_against_blender(obj, action) < TOLERANCE
+
+
+@pytest.mark.parametrize("scaled", (False, True))
+@pytest.mark.parametrize("inherit", ("FULL", "FIX_SHEAR", "ALIGNED", "AVERAGE", "NONE", "NONE_LEGACY"))
+@pytest.mark.parametrize("rotation", (True, False))
+@pytest.mark.parametrize("local_location", (True, False))
+def test_inheritance_is_blenders(fresh_scene, inherit, rotation, local_location, scaled):
+    obj = rigs.chain(fresh_scene, 4)
+    for name in ("A", "C"):
+        bone = obj.data.bones[name]
+        bone.use_inherit_rotation, bone.use_local_location = rotation, local_location
+        bone.inherit_scale = inherit
+    action, channels = keyed(obj)
+    random_keys(obj, channels, np.random.default_rng(4))
+    for curve in list(channels.fcurves):
+        if "scale" in curve.data_path:
+            if not scaled:
+                channels.fcurves.remove(curve)
+                continue
+            # One factor for all axes: shear cannot be told in location, rotation and scale.
+            for index, point in enumerate(curve.keyframe_points):
+                point.co.y = (1.2, 0.7, 1.5, 0.9)[index]
+            curve.update()
+    assert error_against_blender(obj, action) < TOLERANCE
+
+
+def test_connected_bones_ignore_their_location(fresh_scene):
+    obj = rigs.chain(fresh_scene, 3)
+    bpy.ops.object.mode_set(mode="EDIT")
+    obj.data.edit_bones["B"].use_connect = True
+    bpy.ops.object.mode_set(mode="OBJECT")
+    action, channels = keyed(obj)
+    random_keys(obj, channels, np.random.default_rng(6))
+    for curve in list(channels.fcurves):
+        if "scale" in curve.data_path:
+            channels.fcurves.remove(curve)
+    assert error_against_blender(obj, action) < TOLERANCE
+
+
+def test_missing_channels_and_mutes_mean_bind_pose(fresh_scene):
+    obj = rigs.chain(fresh_scene, 3)
+    action, channels = keyed(obj)
+    add_curve(channels, 'pose.bones["A"].location', 1, (1, 10), (0, 1))
+    muted = add_curve(channels, 'pose.bones["B"].location', 1, (1, 10), (0, 1))
+    muted.mute = True
+    obj.pose.bones["C"].location = (3, 3, 3)
+    clip = sample_action(action, obj)
+    rest = rig_rest(obj)
+    for name in ("B", "C"):
+        row = rest.skeleton.index(name)
+        np.testing.assert_allclose(clip.poses.positions[:, row], np.tile(rest.bind.positions[row], (10, 1)))
+    assert clip.unanimated == ("B", "C")
+    assert np.ptp(clip.poses.positions[:, 0], axis=0).max() == pytest.approx(1.0)
+
+
+def test_the_current_pose_is_the_clip_s_frame(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    action, channels = keyed(obj)
+    random_keys(obj, channels, np.random.default_rng(8))
+    clip = sample_action(action, obj)
+    fresh_scene.frame_set(7)
+    pose = current_pose(obj.evaluated_get(bpy.context.evaluated_depsgraph_get()))
+    np.testing.assert_allclose(pose.positions, clip.pose(6).positions, atol=1e-4)
+    assert quaternion.angle_between(pose.rotations, clip.pose(6).rotations).max() < 1e-4
+
+
+def test_names_with_any_characters_find_their_bones(fresh_scene):
+    odd = 'a "b"\\.c]["d'
+    obj = rigs.armature(fresh_scene, {odd: ((0, 0, 0), (0, 0, 1), None)})
+    action, channels = keyed(obj)
+    add_curve(channels, action_channels.bone_path(odd, "location"), 0, (1, 10), (0, 2))
+    clip = sample_action(action, obj)
+    assert clip.missing == () and clip.unanimated == ()
+    assert error_against_blender(obj, action) < TOLERANCE
+
+
+# ---- real characters ----------------------------------------------------------------------------------------------
+
+
+def actions_for(obj):
+    """Actions that move bones; an importer also makes some for cameras and markers."""
+    found = (
+        [a for a in bpy.data.actions if a.id_root == "OBJECT"] if not action_channels.has_slots() else bpy.data.actions
+    )
+    return [a for a in found if any(c.data_path.startswith("pose.") for c in action_channels.all_fcurves(a))]
+
+
+@pytest.mark.parametrize(
+    ("name", "step"), [("Knight.glb", 6), ("run.fbx", 1), ("walk.fbx", 1), ("01_01.bvh", 40), ("Fox.glb", 3),
+                       ("animals_pack_Horse.glb", 5), ("cesium_man.gltf", 3), ("dab.bvh", 20)],
+)  # fmt: skip
+def test_clips_of_real_characters_are_blenders(name, step):
+    if not (DATA / name).is_file():
+        pytest.skip(f"{name} is not in ../shared/data")
+    rig = rigs.load(DATA / name)
+    actions = actions_for(rig.obj)
+    assert actions
+    if name == "Knight.glb":
+        assert len(actions) == 76
+        actions = actions[::9]
+    for action in actions:
+        slot = None
+        if action_channels.has_slots() and action_channels.slot_of(action, rig.obj) is None:
+            slot = action.slots[0]
+        first, last = action.frame_range
+        frames = np.arange(math.floor(first), math.ceil(last) + 1.0, step)
+        assert error_against_blender(rig.obj, action, frames, slot) < TOLERANCE, action.name
+        assert error_against_blender(rig.obj, action, frames[:6] + 0.375, slot) < TOLERANCE, action.name
+
+
+def test_a_run_and_a_walk_are_put_on_another_file_s_character():
+    for name in ("arnaud.fbx", "run.fbx"):
+        if not (DATA / name).is_file():
+            pytest.skip(f"{name} is not in ../shared/data")
+    run = rigs.load(DATA / "run.fbx")
+    source = rig_rest(run.obj)
+    clip = sample_action(run.obj.animation_data.action, run.obj)
+    arnaud = rigs.load(DATA / "arnaud.fbx")
+    rest = rig_rest(arnaud.obj)
+    mapped = clip.mapped(rest.skeleton, rest.bind, source.bind)
+    shared = set(source.skeleton.names) & set(rest.skeleton.names)
+    assert len(shared) > 20 and mapped.bones == rest.skeleton.names
+    assert not set(mapped.missing) & shared
+    row = rest.skeleton.index(next(b for b in rest.skeleton.names if b.endswith("LeftUpLeg")))
+    assert np.ptp(mapped.poses.rotations[:, row], axis=0).max() > 0.2
+
+
+# ---- bad input and the cache --------------------------------------------------------------------------------------
+
+
+def test_bad_actions_are_refused_by_name(fresh_scene):
+    obj = rigs.chain(fresh_scene, 2)
+    action, channels = keyed(obj, "Hollow")
+    with pytest.raises(RagdollError, match='"Hollow" is empty'):
+        sample_action(action, obj)
+    add_curve(channels, 'pose.bones["Stranger"].location', 0, (1, 10), (0, 1))
+    with pytest.raises(RagdollError, match=r'"Hollow" animates no bone of \'Chain\'; it has "Stranger"'):
+        sample_action(action, obj)
+    add_curve(channels, 'pose.bones["A"].location', 0, (1, 10), (0, 1))
+    assert sample_action(action, obj).missing == ("Stranger",)
+    bpy.data.actions.remove(action)
+    with pytest.raises(RagdollError, match="'Chain' was deleted while in use"):
+        sample_action(action, obj)
+    with pytest.raises(RagdollError, match="was deleted while in use"):
+        ClipCache().get(action, obj)
+
+
+def test_the_cache_samples_again_only_what_changed(fresh_scene):
+    obj = rigs.chain(fresh_scene, 2)
+    action, channels = keyed(obj)
+    curve = add_curve(channels, 'pose.bones["A"].location', 0, (1, 10), (0, 1))
+    cache = ClipCache()
+    graph = bpy.context.evaluated_depsgraph_get()
+    handler = lambda scene, depsgraph: cache.mark(depsgraph)  # noqa: E731
+    bpy.app.handlers.depsgraph_update_post.append(handler)
+    try:
+        first = cache.get(action, obj)
+        assert cache.get(action, obj) is first and cache.get(action, obj, verify=True) is first
+        curve.keyframe_points[1].co.y = 3.0
+        graph.update()
+        bpy.context.view_layer.update()
+        changed = cache.get(action, obj)
+        assert changed is not first
+        assert np.ptp(changed.poses.positions[:, 0], axis=0).max() == pytest.approx(3.0, abs=1e-6)
+        curve.keyframe_points.foreach_set("co", (1.0, 0.0, 10.0, 5.0))
+        assert cache.get(action, obj, verify=True) is not changed
+        curve.keyframe_points.insert(12, 1.0)
+        assert cache.get(action, obj).frame_count == 12
+        obj.pose.bones["A"].rotation_mode = "XYZ"
+        assert cache.get(action, obj, fps=60).fps == 60
+    finally:
+        bpy.app.handlers.depsgraph_update_post.remove(handler)

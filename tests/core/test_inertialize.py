@@ -1,0 +1,149 @@
+"""Blending without jumps: inertialised and cross-faded."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core import quaternion
+from core.ragdoll.inertialize import Decay, Moving, cross_faded, smooth_step, transition, vector_velocity
+
+NUMBER = st.floats(-1.0, 1.0)
+VECTOR = st.tuples(NUMBER, NUMBER, NUMBER).map(np.array)
+TURN = VECTOR.map(lambda v: quaternion.from_rotation_vector(1.6 * v))
+DURATION = st.floats(0.05, 3.0)
+SMALL = 1e-5
+
+
+def speed_at(decay, seconds):
+    return (decay.at(seconds + SMALL) - decay.at(seconds - SMALL)) / (2.0 * SMALL)
+
+
+@given(VECTOR, VECTOR, DURATION)
+def test_decay_begins_and_ends_as_it_should(offset, velocity, duration):
+    decay = Decay(offset, velocity, duration)
+    assert decay.at(0.0) == pytest.approx(offset)
+    assert (decay.at(SMALL) - decay.at(0.0)) / SMALL == pytest.approx(velocity, abs=0.01)
+    assert decay.at(duration) == pytest.approx(np.zeros(3), abs=1e-9)
+    assert decay.at(duration + 5.0) == pytest.approx(np.zeros(3), abs=1e-12)
+    # It nears its end with the third power of the time that is left.
+    left = 0.01 * duration
+    bound = (10.0 * np.abs(offset) + 4.0 * duration * np.abs(velocity)) * 1e-6
+    assert (np.abs(decay.at(duration - left)) <= bound + 1e-12).all()
+
+
+@given(VECTOR, DURATION)
+def test_at_rest_the_offset_only_shrinks(offset, duration):
+    time = np.linspace(0.0, duration, 40)
+    size = np.linalg.norm([Decay(offset, np.zeros(3), duration).at(t) for t in time], axis=1)
+    assert (np.diff(size) <= 1e-12).all()
+
+
+@given(VECTOR, DURATION)
+def test_without_offset_the_way_of_a_velocity_is_bounded(velocity, duration):
+    time = np.linspace(0.0, duration, 40)
+    size = np.linalg.norm([Decay(np.zeros(3), velocity, duration).at(t) for t in time], axis=1)
+    assert size.max() <= 0.2 * np.linalg.norm(velocity) * duration + 1e-12
+
+
+@given(VECTOR, VECTOR, TURN)
+def test_rotation_vectors_move_as_their_rotations_do(vector, spin, turn):
+    """Against a difference of the exponential map."""
+    vector = 2.5 * vector / max(1.0, np.linalg.norm(vector))
+    rotation = quaternion.from_rotation_vector(vector)
+    later = quaternion.multiply(quaternion.from_rotation_vector(1e-6 * spin), rotation)
+    before = quaternion.multiply(quaternion.from_rotation_vector(-1e-6 * spin), rotation)
+    difference = (quaternion.to_rotation_vector(later) - quaternion.to_rotation_vector(before)) / 2e-6
+    assert vector_velocity(vector, spin) == pytest.approx(difference, abs=1e-6)
+    turned = vector_velocity(quaternion.rotate(turn, vector), quaternion.rotate(turn, spin))
+    assert turned == pytest.approx(quaternion.rotate(turn, vector_velocity(vector, spin)), abs=1e-9)
+
+
+def motion(place, velocity, rotation, spin, seconds):
+    return place + velocity * seconds, quaternion.multiply(quaternion.from_rotation_vector(spin * seconds), rotation)
+
+
+MOTION = st.tuples(VECTOR, VECTOR, TURN, VECTOR)
+
+
+@given(MOTION, MOTION, DURATION)
+def test_no_velocity_jumps_at_start_or_end(old, new, duration):
+    """Position and rotation, from before to after each of the two moments."""
+    blend = transition(Moving(old[0], old[2], old[1], old[3]), Moving(new[0], new[2], new[1], new[3]), duration)
+
+    def played(seconds):
+        if seconds < 0.0:
+            return motion(*old[:2], *old[2:], seconds)
+        return blend.applied(*motion(*new[:2], *new[2:], seconds), seconds)
+
+    half_turn = abs(quaternion.multiply(old[2], quaternion.conjugate(new[2]))[0]) < 0.02
+    for moment in (0.0, duration):
+        before, now, after = (played(moment + step) for step in (-SMALL, 0.0, SMALL))
+        assert (after[0] - now[0]) / SMALL == pytest.approx((now[0] - before[0]) / SMALL, abs=0.02)
+        if not half_turn:
+            turns = [
+                quaternion.to_rotation_vector(quaternion.multiply(b, quaternion.conjugate(a))) / SMALL
+                for a, b in ((before[1], now[1]), (now[1], after[1]))
+            ]
+            assert turns[0] == pytest.approx(turns[1], abs=0.05)
+    place, rotation = played(duration + 1.0)
+    there = motion(*new[:2], *new[2:], duration + 1.0)
+    assert place == pytest.approx(there[0], abs=1e-9)
+    assert quaternion.angle_between(rotation, there[1]) == pytest.approx(0.0, abs=1e-7)
+
+
+@given(MOTION, MOTION, DURATION, st.floats(0.0, 1.0), TURN, VECTOR)
+def test_blends_turn_and_move_with_the_world(old, new, duration, share, turn, offset):
+    def carried(state):
+        place, velocity, rotation, spin = state
+        return Moving(
+            quaternion.rotate(turn, place) + offset,
+            quaternion.multiply(turn, rotation),
+            quaternion.rotate(turn, velocity),
+            quaternion.rotate(turn, spin),
+        )
+
+    plain = [Moving(p, q, v, w) for p, v, q, w in (old, new)]
+    one = transition(*plain, duration).applied(new[0], new[2], share * duration)
+    moved = carried(new)
+    other = transition(carried(old), moved, duration).applied(moved.positions, moved.rotations, share * duration)
+    assert other[0] == pytest.approx(quaternion.rotate(turn, one[0]) + offset, abs=1e-9)
+    if abs(quaternion.multiply(old[2], quaternion.conjugate(new[2]))[0]) > 1e-6:  # half a turn has two ways
+        assert quaternion.angle_between(other[1], quaternion.multiply(turn, one[1])) == pytest.approx(0.0, abs=1e-6)
+
+
+@given(MOTION, MOTION)
+def test_velocities_come_from_two_frames(old, new):
+    before = motion(*old[:2], *old[2:], -1.0 / 24.0)
+    found = Moving.from_frames(old[0], old[2], *before, 1.0 / 24.0)
+    assert found.velocities == pytest.approx(old[1]) and found.spins == pytest.approx(old[3], abs=1e-9)
+
+
+def test_bones_may_have_durations_of_their_own():
+    offsets, durations = np.ones((4, 3)), np.array([0.0, 0.1, 0.2, 0.4])
+    found = Decay(offsets, np.zeros((4, 3)), durations).at(0.1)
+    assert (found[:2] == 0.0).all() and (found[2:] > 0.0).all() and found[3, 0] > found[2, 0]
+
+
+@given(MOTION, MOTION)
+def test_a_cross_fade_has_no_jump_either(old, new):
+    def played(seconds):
+        share = np.clip(seconds, 0.0, 1.0)
+        return cross_faded(*motion(*old[:2], *old[2:], seconds), *motion(*new[:2], *new[2:], seconds), share)
+
+    for moment, state in ((0.0, old), (1.0, new)):
+        for step in (-SMALL, SMALL):
+            velocity = (played(moment + step)[0] - played(moment)[0]) / step
+            assert velocity == pytest.approx(state[1], abs=1e-3)
+    assert quaternion.angle_between(played(0.0)[1], old[2]) == pytest.approx(0.0, abs=1e-9)
+    assert quaternion.angle_between(played(1.0)[1], motion(*new[:2], *new[2:], 1.0)[1]) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_smooth_step_is_smooth():
+    share = np.linspace(-0.5, 1.5, 2001)
+    value = smooth_step(share)
+    assert value[0] == 0.0 and value[-1] == 1.0 and (np.diff(value) >= 0.0).all()
+    assert value + smooth_step(1.0 - share) == pytest.approx(np.ones(2001))
+    assert np.abs(np.diff(value, 2)).max() <= 6.0 * 0.001**2
+    edges = smooth_step(1.0 - np.geomspace(1e-16, 1e-3, 1000))
+    assert edges.max() <= 1.0 and (np.diff(edges) <= 0.0).all()

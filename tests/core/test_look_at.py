@@ -1,0 +1,446 @@
+"""The first bone of a chain looks at the target, within limits, small muscles first, however the bones are drawn."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from motion_rigs import FORWARD, HUMAN, angle, in_bone, posed, rig
+
+from core import quaternion
+from core.errors import RagdollError
+from core.motion.local_pose import LocalPose
+from core.motion.look_at import PARENT, LinkedBone, LookAt, LookAtEntry
+from core.motion.rig import Inputs
+
+EXACT = np.radians(0.05)
+LIMITS = {"eye.L": 25, "head": 40, "neck": 30, "spine3": 20, "spine2": 20, "spine1": 25}
+UP_WEIGHTS = {"spine3": 0.1, "spine2": 0.2, "spine1": 0.7}
+
+
+def entry(body, name, limit, up_weight=0.0, **options):
+    axis, parent = in_bone(body, name, FORWARD), body.parents[body.index[name]]
+    above = in_bone(body, body.name(parent), FORWARD) if parent >= 0 else tuple(FORWARD)
+    return LookAtEntry(body.index[name], np.radians(limit), axis, above, up_weight, **options)
+
+
+def chain(body, limits=LIMITS, up_weights=UP_WEIGHTS, linked=True, settings=None, **options):
+    entries = [entry(body, name, limit, up_weights.get(name, 0.0), **options) for name, limit in limits.items()]
+    if linked and "eye.L" in limits:
+        entries[0].linked.append(LinkedBone(body.index["eye.R"]))
+    return LookAt(body, entries, **(settings or {}))
+
+
+def forwards(body, look, pose):
+    """Forward and the reference its limit is measured from, of each entry, in model space."""
+    rotations = pose.model(body.skeleton)[1]
+    scales = pose.model(body.skeleton)[2]
+    result = []
+    for e in look.entries:
+        parent = body.parents[e.bone]
+        above = rotations[..., parent, :] if parent >= 0 else np.array([1.0, 0, 0, 0])
+        axis = np.array(e.forward_axis) * scales[..., e.bone, :]
+        forward = quaternion.rotate(rotations[..., e.bone, :], axis)
+        bind = quaternion.multiply(above, body.bind.rotations[e.bone])
+        reference = quaternion.rotate(bind, axis)
+        if e.limit_from == PARENT:
+            reference = quaternion.rotate(above, np.array(e.parent_forward_axis) * scales[..., parent, :])
+        result.append((forward, reference))
+    return result
+
+
+def used(body, look, pose):
+    """Angle of each entry from its reference [rad]."""
+    return np.stack([angle(f, r) for f, r in forwards(body, look, pose)], axis=-1)
+
+
+def aimed(body, look, pose, target, **inputs):
+    result, state = look.apply(body, pose, Inputs(target=np.asarray(target, float), **inputs))
+    return result, look.aim_error(body, result, target), state
+
+
+def target_at(body, azimuth, elevation, distance=3.0):
+    """Seen from the first bone: azimuth to the left and elevation [deg]."""
+    a, e = np.radians([azimuth, elevation])
+    eye = body.bind_positions[body.index["eye.L"]]
+    return eye + distance * np.array([np.sin(a) * np.cos(e), -np.cos(a) * np.cos(e), np.sin(e)])
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.floats(-110, 110),
+    st.floats(-50, 50),
+    st.floats(0.7, 50),
+    st.sampled_from([1.0, 0.01, 100.0, -1.0, -0.01]),
+)
+def test_first_bone_aims_within_a_twentieth_of_a_degree(seed, azimuth, elevation, distance, scale):
+    body = rig(HUMAN, seed, {"root": scale})
+    pose = posed(body, np.random.default_rng(seed), 0.05)
+    look = chain(body)
+    result, error, _ = aimed(body, look, pose, target_at(body, azimuth, elevation, distance))
+    assert error < EXACT
+    limits = np.maximum(np.radians(list(LIMITS.values())), used(body, look, pose))
+    assert (used(body, look, result) <= limits + 1e-6).all()
+    # Only bones of the chain turn, and nothing moves or grows.
+    rest = [i for i in range(len(body.parents)) if i not in look.turned]
+    np.testing.assert_array_equal(result.rotations[rest], pose.rotations[rest])
+    np.testing.assert_allclose(np.linalg.norm(result.rotations, axis=-1), 1, atol=1e-9)
+
+
+def test_what_the_article_leaves_is_removed():
+    """An eye that sits far from a single later bone: exact too, near and far."""
+    body = rig()
+    look = chain(body, {"eye.L": 5, "hips": 90}, {})
+    for distance in (0.6, 1.0, 3.0, 1000.0):
+        for azimuth in (20, 60, 90):
+            _, error, _ = aimed(body, look, body.bind, target_at(body, azimuth, 10, distance))
+            assert error < EXACT
+
+
+def test_small_muscles_first():
+    body = rig(seed=1)
+    look = chain(body)
+    still = np.radians(0.01)
+    for azimuth, moving in ((15, 1), (55, 2), (80, 3)):
+        result, error, _ = aimed(body, look, body.bind, target_at(body, azimuth, 0, 1000))
+        angles = used(body, look, result)
+        assert error < EXACT
+        assert (angles[moving:] < still).all()
+        np.testing.assert_allclose(angles[: moving - 1], np.radians(list(LIMITS.values()))[: moving - 1], atol=1e-6)
+
+
+def test_out_of_reach_all_are_at_their_limits_and_add_up():
+    body = rig(seed=2)
+    limits = {"eye.L": 10, "head": 20, "neck": 15}
+    look = chain(body, limits, {})
+    result, error, _ = aimed(body, look, body.bind, target_at(body, 100, 0, 1e6))
+    np.testing.assert_allclose(used(body, look, result), np.radians([10, 20, 15]), atol=1e-6)
+    assert error == pytest.approx(np.radians(100 - 45), abs=1e-4)
+
+
+def test_out_of_reach_the_pose_follows_a_moving_target_steadily():
+    body = rig(seed=2)
+    pose = posed(body, np.random.default_rng(2), 0.05)
+    look = chain(body, {name: limit / 2 for name, limit in LIMITS.items()})
+    last, jumps = None, []
+    for azimuth in np.arange(100, 150, 0.25):
+        result, error, _ = aimed(body, look, pose, target_at(body, azimuth, 10))
+        assert error > EXACT
+        if last is not None:
+            jumps.append(quaternion.angle_between(last.rotations, result.rotations).max())
+        last = result
+    assert max(jumps) < np.radians(0.5)
+
+
+def test_limit_from_the_parents_forward():
+    body = rig(seed=3)
+    rng = np.random.default_rng(0)
+    pose = posed(body, rng, 0.05)
+    look = chain(body, limit_from=PARENT)
+    # The parent's forward need not be where the bone's own is in bind pose.
+    tilted = in_bone(body, "neck", (0.2, -1, 0.1))
+    look.entries[1].parent_forward_axis = tilted
+    look = LookAt(body, look.entries)
+    for _ in range(20):
+        result, error, _ = aimed(body, look, pose, target_at(body, *rng.uniform(-70, 70, 2)))
+        assert error < EXACT
+        bound = np.maximum(np.radians(list(LIMITS.values())), used(body, look, pose))
+        assert (used(body, look, result) <= bound + 1e-6).all()
+    assert np.abs(used(body, look, pose) - used(body, chain(body), pose)).max() > 0.01
+
+
+def test_a_pose_beyond_its_limit_is_not_pulled_back_only_not_turned_further():
+    body = rig(seed=4)
+    look = chain(body, {"head": 20}, {}, False)
+    left = quaternion.from_axis_angle(in_bone(body, "head", (0, 0, 1)), np.radians(50))
+    pose = body.bind.copy()
+    head = body.index["head"]
+    pose.rotations[head] = quaternion.multiply(pose.rotations[head], left)
+    assert used(body, look, pose)[0] == pytest.approx(np.radians(50))
+    # Further left: stays where it is.
+    result, _, _ = aimed(body, look, pose, target_at(body, 90, 0, 1e6))
+    assert quaternion.angle_between(result.rotations[head], pose.rotations[head]) < 1e-4
+    # Back to the middle it may turn.
+    _, error, _ = aimed(body, look, pose, target_at(body, 10, 0))
+    assert error < EXACT
+
+
+def test_about_up_alone_turns_about_up():
+    body = rig(seed=5)
+    look = chain(body, {"hips": 90}, {"hips": 1.0}, False)
+    hips = body.index["hips"]
+    eye = body.bind_positions[hips]
+    result, _, _ = aimed(body, look, body.bind, eye + 3 * np.array([1, -1, 2.0]))
+    turn = quaternion.multiply(result.model(body.skeleton)[1][hips], quaternion.conjugate(body.bind_rotations[hips]))
+    np.testing.assert_allclose(quaternion.to_rotation_vector(turn), (0, 0, np.pi / 4), atol=1e-9)
+    # Straight above and below there is nothing to turn to.
+    for sign in (1, -1):
+        result, _, _ = aimed(body, look, body.bind, np.add(eye, (0, 0, 3.0 * sign)))
+        np.testing.assert_allclose(result.rotations, body.bind.rotations, atol=1e-9)
+
+
+def test_weight_about_up_blends_the_axis():
+    body = rig(seed=6)
+    hips = body.index["hips"]
+    target = body.bind_positions[hips] + 3 * np.array([1, -1, 1.0])
+    lean = []
+    for weight in (0.0, 0.25, 0.5, 0.75, 1.0):
+        look = chain(body, {"eye.L": 60, "hips": 90}, {"hips": weight}, False)
+        look.entries[0].limit = np.radians(5)
+        result, _, _ = aimed(body, look, body.bind, target)
+        turn = quaternion.multiply(
+            result.model(body.skeleton)[1][hips], quaternion.conjugate(body.bind_rotations[hips])
+        )
+        vector = quaternion.to_rotation_vector(turn)
+        lean.append(np.linalg.norm(vector[:2]) / np.linalg.norm(vector))
+    assert (np.diff(lean) < 1e-9).all()
+    assert lean[-1] < 1e-9 < 0.1 < lean[0]
+
+
+def test_up_is_the_worlds():
+    """A character lying on its side turns about the world's up, seen from its own armature."""
+    body = rig(seed=7)
+    world = np.eye(4)
+    world[:3, :3] = 0.01 * quaternion.to_matrix(quaternion.from_axis_angle((1, 0, 0), 1.2))
+    look = chain(body, {"hips": 90}, {"hips": 1.0}, False)
+    result, _ = look.apply(body, body.bind, Inputs(target=target_at(body, 60, 20), world=world))
+    hips = body.index["hips"]
+    turn = quaternion.multiply(result.model(body.skeleton)[1][hips], quaternion.conjugate(body.bind_rotations[hips]))
+    axis = quaternion.to_rotation_vector(turn)
+    up = world[:3, :3] @ axis
+    assert np.linalg.norm(axis) > 0.1
+    np.testing.assert_allclose(np.abs(up / np.linalg.norm(up)), (0, 0, 1), atol=1e-9)
+
+
+def test_linked_bones_take_the_same_turn_whatever_their_roll():
+    for seed in range(4):
+        body = rig(seed=seed)
+        pose = posed(body, np.random.default_rng(seed), 0.1)
+        look = chain(body)
+        result, _, _ = aimed(body, look, pose, target_at(body, 100, 20))
+        before, after = pose.model(body.skeleton)[1], result.model(body.skeleton)[1]
+        turns = [
+            quaternion.multiply(after[body.index[eye]], quaternion.conjugate(before[body.index[eye]]))
+            for eye in ("eye.L", "eye.R")
+        ]
+        assert quaternion.angle_between(*turns) < 1e-9
+        assert quaternion.angle_between(turns[0], np.array([1.0, 0, 0, 0])) > 0.5
+
+
+def test_linked_bones_that_hang_elsewhere_take_the_entrys_own_turn_alone():
+    body = rig(seed=8)
+    look = chain(body, {"eye.L": 20, "head": 20}, {}, False)
+    look = LookAt(body, [*look.entries])
+    look.entries[0].linked.append(LinkedBone(body.index["thigh.L"]))
+    look = LookAt(body, look.entries)
+    result, _, _ = aimed(body, look, body.bind, target_at(body, 60, 0, 1e6))
+    after, thigh = result.model(body.skeleton)[1], body.index["thigh.L"]
+    turn = quaternion.multiply(after[thigh], quaternion.conjugate(body.bind_rotations[thigh]))
+    assert quaternion.to_rotation_vector(turn) == pytest.approx((0, 0, np.radians(20)), abs=1e-4)
+
+
+def test_reset_to_default_starts_from_bind_pose():
+    body = rig(seed=9)
+    pose = posed(body, np.random.default_rng(0), 0.5, only=("eye.L", "eye.R"))
+    look = chain(body)
+    look.entries[0].reset_to_default = True
+    look.entries[0].linked[0].reset_to_default = True
+    look = LookAt(body, look.entries)
+    expected, _, _ = aimed(body, look, body.bind, target_at(body, 40, 10))
+    result, _, _ = aimed(body, look, pose, target_at(body, 40, 10))
+    np.testing.assert_allclose(result.rotations, expected.rotations, atol=1e-12)
+
+
+@pytest.mark.parametrize("elevation", [0, 30, -40])
+def test_behind_the_side_is_kept(elevation):
+    body = rig(seed=10)
+    look = chain(body, settings={"behind_margin": np.radians(15)})
+    state, last, jumps, sides = None, None, [], []
+    path = [*np.arange(120, 240, 0.5), *np.arange(240, 120, -0.5)]
+    for azimuth in path:
+        pose, state = look.apply(body, body.bind, Inputs(target=target_at(body, azimuth, elevation)), state)
+        sides.append(int(state.side))
+        if last is not None:
+            jumps.append(quaternion.angle_between(last.rotations, pose.rotations).max())
+        last = pose
+    changes = [path[i] for i in range(1, len(path)) if sides[i] != sides[i - 1]]
+    # There it goes over 15 deg past straight behind, and back 15 deg past it the other way.
+    np.testing.assert_allclose(changes, (195.5, 164.5), atol=3)
+    flips = np.flatnonzero(np.array(jumps) > np.radians(10))
+    assert len(flips) == 2
+    # A target that trembles straight behind flips nothing.
+    for azimuth in (179.9, 180.1, 179.9, 180.1):
+        before = state.side
+        pose, state = look.apply(body, body.bind, Inputs(target=target_at(body, azimuth, elevation)), state)
+        assert state.side == before
+
+
+def test_a_chain_that_can_look_straight_behind_does():
+    body = rig(seed=11)
+    look = chain(body, dict.fromkeys(LIMITS, 50), {})
+    state = None
+    for azimuth in (170, 178, 180, 184, 190):
+        pose, state = look.apply(body, body.bind, Inputs(target=target_at(body, azimuth, 5)), state)
+        assert look.aim_error(body, pose, target_at(body, azimuth, 5)) < EXACT
+        assert state.side == 1
+
+
+def test_degenerate_targets_and_chains():
+    body = rig(seed=12)
+    look = chain(body)
+    eye = body.bind_positions[body.index["eye.L"]]
+    still, _, _ = aimed(body, look, body.bind, eye)
+    np.testing.assert_allclose(still.rotations, body.bind.rotations, atol=1e-9)
+    for near in (1e-9, 1e-4, 0.02):
+        result, _, _ = aimed(body, look, body.bind, np.add(eye, (0, near, 0)))
+        assert np.isfinite(result.rotations).all()
+    for name in LIMITS:
+        result, _, _ = aimed(body, look, body.bind, body.bind_positions[body.index[name]])
+        assert np.isfinite(result.rotations).all()
+    fixed = chain(body, dict.fromkeys(LIMITS, 0))
+    result, _, _ = aimed(body, fixed, posed(body, np.random.default_rng(0)), target_at(body, 40, 10))
+    np.testing.assert_allclose(result.rotations, posed(body, np.random.default_rng(0)).rotations, atol=1e-12)
+    some = chain(body, {"eye.L": 0, "head": 60, "neck": 0, "spine3": 60}, {})
+    result, error, _ = aimed(body, some, body.bind, target_at(body, 80, 10))
+    assert error < EXACT
+    angles = used(body, some, result)
+    assert (angles[[0, 2]] < 1e-9).all()
+    one = chain(body, {"eye.L": 180}, {}, False)
+    for azimuth in (0, 90, 180):
+        assert aimed(body, one, body.bind, target_at(body, azimuth, 0))[1] < EXACT
+    root = chain(body, {"root": 180}, {}, False)
+    assert aimed(body, root, body.bind, (3, 2, 1))[1] < EXACT
+
+
+def test_comfort_spreads_before_the_limit():
+    body = rig(seed=13)
+    limits = {"eye.L": 20, "head": 40}
+    target = target_at(body, 18, 0, 1e6)
+    plain, error, _ = aimed(body, chain(body, limits, {}), body.bind, target)
+    look = chain(body, limits, {}, settings={"comfort": 0.5})
+    spread, comfortable_error, _ = aimed(body, look, body.bind, target)
+    assert max(error, comfortable_error) < EXACT
+    np.testing.assert_allclose(used(body, look, plain), np.radians([18, 0]), atol=1e-3)
+    np.testing.assert_allclose(used(body, look, spread), np.radians([10, 8]), atol=1e-3)
+    # Beyond comfort everything is used.
+    assert aimed(body, look, body.bind, target_at(body, 55, 0, 1e6))[1] < EXACT
+
+
+def test_comfort_does_not_pull_a_pose_back():
+    body = rig(seed=13)
+    pose, head = body.bind.copy(), body.index["head"]
+    left = quaternion.from_axis_angle(in_bone(body, "head", (0, 0, 1)), np.radians(30))
+    pose.rotations[head] = quaternion.multiply(pose.rotations[head], left)
+    look = chain(body, {"head": 40, "spine3": 40}, {}, False, settings={"comfort": 0.5})
+    result, error, _ = aimed(body, look, pose, target_at(body, 50, 0, 1e6))
+    assert error < EXACT
+    np.testing.assert_allclose(used(body, look, result), np.radians([30, 20]), atol=1e-3)
+
+
+def test_weight_is_between_the_poses():
+    body = rig(seed=14)
+    pose = posed(body, np.random.default_rng(1), 0.1)
+    look = chain(body)
+    full, _, _ = aimed(body, look, pose, target_at(body, 70, 10))
+    none, _, _ = aimed(body, look, pose, target_at(body, 70, 10), weight=0.0)
+    half, _, _ = aimed(body, look, pose, target_at(body, 70, 10), weight=0.5)
+    np.testing.assert_allclose(none.rotations, pose.rotations, atol=1e-12)
+    whole = quaternion.angle_between(pose.rotations, full.rotations)
+    np.testing.assert_allclose(quaternion.angle_between(pose.rotations, half.rotations), whole / 2, atol=1e-9)
+
+
+def smoothed(body, look, path, rate, seconds):
+    """Pose at the end of a walk along a path of times, at a frame rate."""
+    state = None
+    for frame in range(round(rate * seconds) + 1):
+        pose, state = look.apply(body, body.bind, Inputs(target=path(frame / rate)), state, frame / rate)
+    return pose, state
+
+
+def test_smoothing_does_not_depend_on_the_frame_rate():
+    body = rig(seed=15)
+    look = chain(body, {"head": 80}, {}, False, {"blend_speed": 5.0})
+
+    def path(t):
+        return target_at(body, 60 * min(t, 1.0), 0, 1e6)
+
+    poses = [smoothed(body, look, path, rate, 1.5)[0] for rate in (2, 24, 60)]
+    head = body.index["head"]
+    for pose in poses[1:]:
+        assert quaternion.angle_between(pose.rotations[head], poses[0].rotations[head]) < 1e-5
+    # After a ramp of 60 deg in 1 s the lag is 60/5 (1 - e^-5) deg and then dies away with e^-5t.
+    lag = np.radians(60 / 5) * (1 - np.exp(-5)) * np.exp(-2.5)
+    assert look.aim_error(body, poses[1], path(9)) == pytest.approx(lag, rel=1e-3)
+
+
+def test_smoothing_is_a_function_of_time_and_state():
+    body = rig(seed=16)
+    look = chain(body, settings={"blend_speed": 4.0})
+    first = Inputs(target=target_at(body, 0, 0))
+    then = Inputs(target=target_at(body, 60, 10))
+    settled, state = look.apply(body, body.bind, then, None, 1.0)
+    assert look.aim_error(body, settled, then.target) < EXACT
+    _, start = look.apply(body, body.bind, first, None, 0.0)
+    once = look.apply(body, body.bind, then, start, 0.1)[0]
+    again = look.apply(body, body.bind, then, start, 0.1)[0]
+    np.testing.assert_array_equal(once.rotations, again.rotations)
+    # A state of later frames is of no use: the look starts settled.
+    back, _ = look.apply(body, body.bind, then, state, 0.5)
+    np.testing.assert_array_equal(back.rotations, settled.rotations)
+    for _ in range(60):
+        pose, start = look.apply(body, body.bind, then, start, start.seconds + 0.1)
+    assert look.aim_error(body, pose, then.target) < EXACT
+
+
+def test_many_characters_get_what_each_gets_alone():
+    body, rng = rig(seed=17), np.random.default_rng(2)
+    look = chain(body, settings={"blend_speed": 3.0, "comfort": 0.8})
+    count = 120
+    pose = posed(body, rng, 0.1, (count,))
+    paths = body.bind_positions[body.index["head"]] + rng.normal(size=(2, count, 3)) * 2
+    state, states = None, [None] * count
+    for frame, targets in enumerate(paths):
+        many, state = look.apply(body, pose, Inputs(target=targets), state, frame / 24)
+        for i in range(count):
+            own = LocalPose(pose.positions[i], pose.rotations[i], pose.scales[i])
+            one, states[i] = look.apply(body, own, Inputs(target=targets[i]), states[i], frame / 24)
+            assert quaternion.angle_between(one.rotations, many.rotations[i]).max() < 1e-6
+            assert states[i].side == state.side[i]
+
+
+def test_inputs_that_cannot_be_used_are_refused_by_name():
+    body = rig()
+    look = LookAt(body, [entry(body, "head", 40)], name="Gun arm")
+    for target, message in (
+        (None, "there is no target"),
+        ((0, np.nan, 0), "the target is not a number"),
+        ((0, 0), "has the shape"),
+    ):
+        with pytest.raises(RagdollError, match=f"Gun arm: .*{message}"):
+            look.apply(body, body.bind, Inputs(target=target))
+    with pytest.raises(RagdollError, match="scale of 0"):
+        look.apply(body, body.bind, Inputs(target=(0, 0, 0), world=np.diag([0.0, 0, 0, 1])))
+
+
+def test_chains_that_cannot_be_are_refused_by_name():
+    body = rig()
+    eye, head, neck = (lambda: entry(body, "eye.L", 20)), entry(body, "head", 40), entry(body, "neck", 30)
+    cases = [
+        ([], "no entries"),
+        ([head, eye()], '"eye.L" is not an ancestor of "head"'),
+        ([entry(body, "eye.R", 1), eye()], '"eye.L" is not an ancestor of "eye.R"'),
+        ([eye(), head, head], 'entry "head": the bone is in the chain twice'),
+        ([entry(body, "head", -5)], 'entry "head": the limit must be in 0..180 deg, got -5'),
+        ([entry(body, "head", 5, 1.5)], 'entry "head": the weight about up must be in 0..1, got 1.5'),
+        ([LookAtEntry(99, 0.1, (0, 1, 0))], "no bone with the index 99"),
+        ([LookAtEntry(body.index["head"], 0.1, (0, 0, 0))], 'entry "head".*no forward axis'),
+        (
+            [entry(body, "eye.L", 5, linked=[LinkedBone(body.index["neck"])]), neck],
+            'linked bone "neck": it is an entry',
+        ),
+        ([entry(body, "eye.L", 5, linked=[LinkedBone(body.index["head"])])], 'linked bone "head": it must be beside'),
+        ([entry(body, "eye.L", 5, linked=[LinkedBone(body.index["eye.R"])] * 2)], "linked twice"),
+    ]
+    for entries, message in cases:
+        with pytest.raises(RagdollError, match=f"Look-at.*{message}"):
+            LookAt(body, entries)

@@ -1,0 +1,103 @@
+"""Chains, axes and legs come from roles, whatever way the bones point and the character stands."""
+
+import anatomies
+import numpy as np
+import pytest
+from motion_rigs import angle
+
+from core import quaternion
+from core.anatomy import roles as r
+from core.errors import RagdollError
+from core.motion.leg_stabilizer import LegStabilizer, stabilize
+from core.motion.local_pose import LocalPose
+from core.motion.look_at import LookAt
+from core.motion.look_at_setup import from_roles
+from core.motion.rig import Inputs, Rig
+from core.skeleton import Skeleton
+
+
+def rig_of(body, seed=0, scale=1.0):
+    """Joints of a body as a rig whose bones' axes point anywhere."""
+    skeleton = Skeleton.from_parents(body.names, body.parents)
+    count = len(body.names)
+    rotations = quaternion.normalize(np.random.default_rng(seed).normal(size=(count, 4)))
+    sizes = np.full((count, 3), scale)
+    heads = np.asarray(body.heads)[skeleton.to_level]
+    return Rig(skeleton, LocalPose.from_model(skeleton, heads, rotations, sizes))
+
+
+def with_eyes(body):
+    """The same character with two eyes on its head."""
+    table = {}
+    for i, name in enumerate(body.names):
+        if not name.endswith(".R"):
+            parent = body.names[body.parents[i]] if body.parents[i] >= 0 else ""
+            table[name] = (body.anatomy.roles[i], body.anatomy.sides[i], parent, body.heads[i], body.tails[i])
+    at = table["head"][3] + np.array([0.03, -0.1, 0.1])
+    table["eye.L"] = (r.EYE, r.LEFT, "head", at, at + np.array([0, -0.02, 0]))
+    return anatomies.body(table, body.anatomy.kind)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("scale", [1.0, -1.0, 0.01])
+def test_human(seed, scale):
+    rng = np.random.default_rng(seed)
+    # Facing anywhere, upright along Z or along Y.
+    turn = quaternion.from_axis_angle((0, 0, 1), rng.uniform(-3, 3))
+    if seed == 1:
+        turn = quaternion.multiply(quaternion.from_axis_angle((1, 0, 0), -np.pi / 2), turn)
+    body = with_eyes(anatomies.human()).moved(turn, 1.7, (1, 2, 3))
+    rig = rig_of(body, seed, scale)
+    setup = from_roles(rig, body.anatomy, body.tails)
+    assert [rig.name(e.bone) for e in setup.entries] == ["eye.L", "head", "neck", "chest", "spine"]
+    assert [e.up_weight for e in setup.entries] == [0, 0, 0, 0.2, 0.7]
+    assert [rig.name(link.bone) for link in setup.entries[0].linked] == ["eye.R"]
+    assert {(rig.name(foot), count) for foot, count in setup.legs} == {("foot.L", 3), ("foot.R", 3)}
+    forward = quaternion.rotate(turn, (0, -1, 0))
+    for e in setup.entries:
+        axis = quaternion.rotate(rig.bind_rotations[e.bone], rig.bind_scales[e.bone] * e.forward_axis)
+        assert angle(axis, forward) < 1e-6
+    up = quaternion.rotate(turn, (0, 0, 1))
+    look = LookAt(rig, setup.entries, up=up)
+    target = body.heads[body.row("head")] + 3 * quaternion.rotate(turn, (1, -1, 0.3))
+    pose, _ = look.apply(rig, rig.bind, Inputs(target=target))
+    assert look.aim_error(rig, pose, target) < np.radians(0.05)
+
+
+def test_forward_of_a_crooked_stance_is_the_armatures_axis():
+    body = with_eyes(anatomies.human(knee=10))
+    rig = rig_of(body)
+    head = from_roles(rig, body.anatomy, body.tails).entries[1]
+    axis = quaternion.rotate(rig.bind_rotations[head.bone], head.forward_axis)
+    np.testing.assert_allclose(axis, (0, -1, 0), atol=1e-9)
+
+
+def test_dog_stands_on_four_legs_of_toes():
+    body = with_eyes(anatomies.dog())
+    rig = rig_of(body)
+    setup = from_roles(rig, body.anatomy, body.tails)
+    assert [rig.name(e.bone) for e in setup.entries] == ["eye.L", "head", "neck", "chest", "spine"]
+    legs = {(rig.name(foot), count) for foot, count in setup.legs}
+    assert legs == {("toe.L", 4), ("toe.R", 4), ("hand.L", 3), ("hand.R", 3)}
+    target = body.heads[body.row("head")] + np.array([0.4, 3.0, 0.2])
+    pose, _ = LookAt(rig, setup.entries).apply(rig, rig.bind, Inputs(target=target))
+    moved = pose.model(rig.skeleton)[0]
+    legs = [LegStabilizer(rig, foot, count) for foot, count in setup.legs]
+    planted = stabilize(legs, rig, pose, Inputs(reference=rig.bind)).model(rig.skeleton)[0]
+    front = rig.index["hand.L"]
+    assert np.linalg.norm(moved[front] - rig.bind_positions[front]) > 0.01
+    for leg in legs:
+        joints = rig.bind_positions[list(leg.bones)]
+        length = np.linalg.norm(np.diff(joints, axis=0), axis=1).sum()
+        lacking = np.linalg.norm(joints[-1] - moved[leg.bones[0]]) - length
+        miss = np.linalg.norm(planted[leg.foot_bone] - joints[-1])
+        assert miss == pytest.approx(max(lacking, 0), abs=1e-6)
+
+
+def test_without_eyes_the_head_is_first_and_without_a_head_it_is_refused():
+    body = anatomies.human()
+    rig = rig_of(body)
+    assert rig.name(from_roles(rig, body.anatomy).entries[0].bone) == "head"
+    nothing = r.Anatomy((r.GENERIC,) * len(body.names), body.anatomy.sides, body.anatomy.order, r.CREATURE, None)
+    with pytest.raises(RagdollError, match="head or neck"):
+        from_roles(rig, nothing)

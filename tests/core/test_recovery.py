@@ -1,0 +1,278 @@
+"""Recovery: the course of a knock-out, events, scaling, and that no sequence of motions leads astray."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import RagdollError
+from core.ragdoll import recovery
+from core.ragdoll.recovery import (
+    ACTIVE,
+    ANIMATED,
+    BLENDING,
+    LIMP,
+    RECOVERING,
+    SETTLING,
+    STATES,
+    Event,
+    Motion,
+    Settings,
+    State,
+)
+
+STILL = Motion(0.0, 0.0, 0.0)
+FALLING = Motion(2.0, 2.0, 0.3)
+HARD = 500.0  # [N s]
+
+
+def knocked_out(time, fps, scale=1.0):
+    """Hit at 1 s, falling until 2 s, at rest after."""
+    motion = FALLING if 1.0 < time <= 2.0 else STILL
+    blow = HARD if abs(time - 1.0) < 0.25 / fps else 0.0
+    motion = replace(motion, impulse=blow, size=1.8 * scale, gravity=9.81 * scale, mass=70.0 * scale**3)
+    return replace(
+        motion,
+        impulse=motion.impulse * scale**4,
+        pelvis_speed=motion.pelvis_speed * scale,
+        mean_speed=motion.mean_speed * scale,
+        distance=motion.distance * scale,
+    )
+
+
+def run(settings, fps=24, seconds=8.0, motion=knocked_out, events=(), scale=1.0):
+    """States of all frames, frame 0 first."""
+    events, _notes = recovery.arranged(events, 0.0, seconds * fps)
+    states = [recovery.start(settings, events)]
+    for frame in range(1, round(seconds * fps) + 1):
+        now = motion(frame / fps, fps, scale)
+        states.append(recovery.step(settings, states[-1], now, (frame - 1) / fps, frame / fps, fps, events, "Hero"))
+    return states
+
+
+def phases(states):
+    found = []
+    for state in states:
+        if not found or found[-1] != state.phase:
+            found.append(state.phase)
+    return found
+
+
+def test_a_knock_out_takes_its_course():
+    states = run(Settings())
+    assert phases(states) == [ACTIVE, LIMP, SETTLING, RECOVERING, BLENDING, ANIMATED]
+    weight = [state.weight for state in states]
+    blend = [state.physics_blend for state in states]
+    assert weight[24] == 0.0 and weight[23] == 1.0  # the frame of the hit
+    assert states[71].phase == SETTLING and states[73].phase == RECOVERING  # a second of rest from 2 s on
+    assert all(w == 0.0 for w in weight[24:72])
+    assert states[95].phase == RECOVERING and weight[95] < 1.0 and weight[97] == 1.0
+    assert blend[96] == 1.0 and blend[101] == 0.0 and not states[101].simulated
+    assert states[100].simulated
+
+
+def test_weights_leave_zero_and_reach_one_without_haste():
+    states = run(Settings(), fps=240)
+    weight = np.array([s.weight for s in states])[241:]
+    assert np.abs(np.diff(weight)).max() < 2.0 / 240.0
+    assert np.abs(np.diff(weight, 2)).max() < 6.0 / 240.0**2
+    assert (np.diff(weight) >= 0.0).all()
+
+
+def test_without_switching_off_the_character_stays_active():
+    states = run(Settings(switch_off=False))
+    assert phases(states) == [ACTIVE, LIMP, SETTLING, RECOVERING, ACTIVE]
+    assert all(state.physics_blend == 1.0 for state in states)
+
+
+def test_nothing_happens_without_a_hit():
+    states = run(Settings(), motion=lambda *_: STILL)
+    assert phases(states) == [ACTIVE]
+    states = run(Settings(starts=ANIMATED), motion=lambda *_: STILL)
+    assert phases(states) == [ANIMATED] and not any(state.simulated or state.physics_blend for state in states)
+
+
+def test_a_switched_off_character_wakes_with_the_next_hit():
+    def weak(time, fps, _scale):
+        return replace(STILL, impulse=5.0 if abs(time - 1.0) < 0.25 / fps else 0.0)
+
+    states = run(Settings(starts=ANIMATED), motion=weak)
+    assert phases(states) == [ANIMATED, ACTIVE, BLENDING, ANIMATED]
+    assert states[24].physics_blend == 1.0 and states[24].weight == 1.0
+    assert phases(run(Settings(starts=ANIMATED))) == [ANIMATED, LIMP, SETTLING, RECOVERING, BLENDING, ANIMATED]
+
+
+def test_moving_again_starts_the_clock_of_rest_anew():
+    def restless(time, fps, scale):
+        return FALLING if 2.5 < time <= 2.6 else knocked_out(time, fps, scale)
+
+    states = run(Settings(), motion=restless)
+    assert phases(states)[:5] == [ACTIVE, LIMP, SETTLING, LIMP, SETTLING]
+    first = next(i for i, state in enumerate(states) if state.phase == RECOVERING)
+    assert first == pytest.approx(24 * 3.6, abs=1.6)
+
+
+def test_the_distance_knocks_out_who_was_near_before():
+    def carried_off(time, _fps, _scale):
+        return replace(STILL, distance=0.0 if time < 1.0 else 1.5)
+
+    assert LIMP in phases(run(Settings(), motion=carried_off))
+    assert phases(run(Settings(knock_out_distance=0.0), motion=carried_off)) == [ACTIVE]
+    assert phases(run(Settings(), motion=lambda *_: replace(STILL, distance=1.5))) == [ACTIVE]
+    # Nor does it, once he has got up far from his animation.
+    assert phases(run(Settings(switch_off=False), seconds=12.0, motion=carried_off))[-1] == ACTIVE
+
+
+@pytest.mark.parametrize("fps", [30, 60])
+def test_times_do_not_depend_on_the_frame_rate(fps):
+    settings = Settings(rest_time=0.73, regain=1.7, blend_time=0.31)
+    one, other = run(settings, 24), run(settings, fps)
+    for sixth in range(48):
+        a, b = one[sixth * 4], other[sixth * fps // 6]
+        if sixth not in (12,):  # who moves at 2 s was measured over frames of different length
+            assert a.phase == b.phase
+            assert a.values()[1:] == pytest.approx(b.values()[1:], abs=1e-9)
+
+
+def test_a_long_push_is_no_blow():
+    def push(total):
+        def motion(time, fps, _scale):
+            return replace(STILL, impulse=total / (2.0 * fps) if 1.0 <= time < 3.0 else 0.0)
+
+        return motion
+
+    for fps in (24, 60):
+        assert LIMP not in phases(run(Settings(), fps, motion=push(200.0)))
+        assert LIMP in phases(run(Settings(), fps, motion=push(1000.0)))
+
+
+@pytest.mark.parametrize("scale", [0.01, 100.0])
+def test_characters_of_any_size_recover_alike(scale):
+    """Lengths and gravity times s, masses times s^3: times stay as they are."""
+    one, other = run(Settings()), run(Settings(), scale=scale)
+    assert [state.phase for state in one] == [state.phase for state in other]
+    assert [state.weight for state in one] == pytest.approx([state.weight for state in other])
+
+
+def test_thresholds_scale_with_froudes_number():
+    """A quarter of the height at the same gravity: half of the speed."""
+    for speed, expected in ((0.149, SETTLING), (0.151, LIMP)):
+        small = Motion(9.0, speed, 0.0, size=0.45)
+        assert recovery.step(Settings(), State(LIMP, progress=0.0), small, 0.0, 0.1, 24.0).phase == expected
+
+
+# ---- events -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("phase", STATES)
+def test_every_state_can_be_forced_and_held(phase):
+    states = run(Settings(), events=[Event(48.0, phase, hold=True)], motion=lambda *_: STILL)
+    assert states[47].phase == ACTIVE
+    assert all(state.phase == phase for state in states[48:])
+
+
+def test_an_event_at_the_first_frame_counts():
+    assert run(Settings(), events=[Event(0.0, LIMP)])[0].phase == LIMP
+
+
+def test_a_hold_ends_with_the_next_event():
+    events = [Event(24.0, LIMP, hold=True), Event(120.0, RECOVERING)]
+    states = run(Settings(), events=events, motion=lambda *_: STILL)
+    assert phases(states) == [ACTIVE, LIMP, RECOVERING, BLENDING, ANIMATED]
+    assert states[119].phase == LIMP and states[120].phase == RECOVERING
+
+
+def test_events_between_frames_come_at_their_time():
+    events = [Event(20.5, RECOVERING)]
+    states = run(Settings(), events=events, motion=lambda *_: STILL)
+    assert states[21].progress == pytest.approx(0.5 / 24.0)
+
+
+def test_two_states_at_once_are_settled_and_said():
+    events = [Event(10.0, ANIMATED), Event(10.0, LIMP), Event(5.0, ACTIVE)]
+    kept, notes = recovery.arranged(events, 0.0, 100.0)
+    assert [(event.frame, event.state) for event in kept] == [(5.0, ACTIVE), (10.0, LIMP)]
+    assert len(notes) == 1 and all(word in notes[0] for word in ("Frame 10", LIMP, ANIMATED))
+    assert recovery.arranged(events[::-1], 0.0, 100.0)[0] == kept
+    _kept, notes = recovery.arranged([Event(200.0, LIMP)], 0.0, 100.0)
+    assert "200" in notes[0]
+    with pytest.raises(RagdollError, match="SLEEPY"):
+        recovery.arranged([Event(1.0, "SLEEPY")], 0.0, 100.0)
+    with pytest.raises(RagdollError, match="LIMP"):
+        recovery.arranged([Event(np.nan, LIMP)], 0.0, 100.0)
+
+
+# ---- anything -----------------------------------------------------------------------------------------------------
+
+SPEED = st.sampled_from([0.0, 0.2, 0.31, 2.0, 1e6])
+MOTIONS = st.lists(
+    st.builds(Motion, SPEED, SPEED, st.sampled_from([0.0, 0.4, 0.9, 3.0]), st.sampled_from([0.0, 0.0, 5.0, 80.0, 1e9])),
+    min_size=1,
+    max_size=60,
+)
+EVENTS = st.lists(st.builds(Event, st.floats(0.0, 60.0), st.sampled_from(STATES), st.booleans()), max_size=3)
+ANY = st.builds(
+    Settings,
+    st.sampled_from([0.0, 1.0]),
+    st.sampled_from([0.0, 1.0]),
+    st.sampled_from([recovery.MEAN, recovery.PELVIS]),
+    st.sampled_from([0.0, 0.3]),
+    st.sampled_from([0.0, 0.05, 0.5]),
+    st.sampled_from([0.0, 1.0, 1e3]),
+    st.sampled_from([0.0, 0.02, 0.2]),
+    st.booleans(),
+    st.sampled_from([ACTIVE, ANIMATED]),
+    st.sampled_from([0.0, 0.3]),
+)
+
+
+@given(ANY, MOTIONS, EVENTS)
+def test_any_motion_gives_defined_states_and_weights(settings, motions, events):
+    recovery.checked(settings)
+    events, _notes = recovery.arranged(events, 0.0, 60.0)
+    state = recovery.start(settings, events)
+    for frame, motion in enumerate(motions, 1):
+        span = ((frame - 1) / 24.0, frame / 24.0, 24.0, events)
+        before, state = state, recovery.step(settings, state, motion, *span)
+        assert state == recovery.step(settings, before, motion, *span)
+        assert State.from_values(state.values()) == state
+        assert state.phase in STATES
+        assert 0.0 <= state.weight <= 1.0 and 0.0 <= state.physics_blend <= 1.0
+        assert state.simulated == (state.phase != ANIMATED)
+        if state.phase in (LIMP, SETTLING):
+            assert state.weight == 0.0
+        if not state.simulated:
+            assert state.physics_blend == 0.0
+        forced = any(span[0] < event.frame / 24.0 <= span[1] for event in events)
+        if not forced:
+            if before.phase == RECOVERING and state.phase in (RECOVERING, BLENDING, ANIMATED, ACTIVE):
+                assert state.weight >= before.weight
+            if before.phase == BLENDING and state.phase == BLENDING:
+                assert state.physics_blend <= before.physics_blend
+            if before.weight == 0.0 and state.weight > 0.0:
+                assert before.phase in (LIMP, SETTLING, RECOVERING)
+
+
+def test_a_knock_out_in_the_middle_of_a_blend_comes_back_without_a_jump():
+    state = State(BLENDING, blend=0.5, woken=True)
+    state = recovery.step(Settings(), state, replace(FALLING, impulse=HARD), 0.0, 1 / 240, 240.0)
+    assert state.phase == LIMP
+    blends = [state.blend]
+    for frame in range(60):
+        state = recovery.step(Settings(), state, FALLING, frame / 240, (frame + 1) / 240, 240.0)
+        blends.append(state.blend)
+    assert (np.diff(blends) >= 0.0).all() and np.diff(blends).max() <= 1.0 / 48.0 + 1e-9 and blends[-1] == 1.0
+
+
+@pytest.mark.parametrize("key", ["mean_speed", "pelvis_speed", "distance", "impulse"])
+def test_a_motion_that_is_no_number_is_named(key):
+    with pytest.raises(RagdollError, match=f"'Hero'.*{key}.*frame 12"):
+        recovery.step(Settings(), State(), replace(STILL, **{key: np.nan}), 11 / 24, 12 / 24, 24.0, (), "Hero")
+
+
+def test_bad_settings_are_refused():
+    for change in ({"regain": np.nan}, {"rest_speed": -1.0}, {"watched": "HEAD"}, {"starts": LIMP}):
+        with pytest.raises(RagdollError, match=next(iter(change))):
+            recovery.checked(replace(Settings(), **change))

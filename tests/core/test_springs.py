@@ -1,0 +1,218 @@
+"""Springs: gains, discrete gains, and what Bullet's substep makes of them."""
+
+import numpy as np
+import pytest
+from bullet_model import World
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core import quaternion
+from core.errors import RagdollError
+from core.ragdoll import springs
+
+FREQUENCY = st.floats(springs.LOWEST, springs.HIGHEST)
+RATIO = st.floats(0.0, springs.MOST_DAMPING)
+STEP = 1.0 / 240.0
+INERTIA = 0.3
+
+
+def oscillator(frequency, ratio, time, start, speed=0.0):
+    """Place of a damped oscillator: the sum of its two exponentials, from their complex roots."""
+    omega = 2.0 * np.pi * frequency
+    if ratio == 1.0:
+        return (start + (speed + omega * start) * time) * np.exp(-omega * time)
+    root = np.sqrt(complex(ratio**2 - 1.0))
+    first, second = omega * (-ratio + root), omega * (-ratio - root)
+    share = (speed - second * start) / (first - second)
+    return (share * np.exp(first * time) + (start - share) * np.exp(second * time)).real
+
+
+def run_spring2(frequency, ratio, seconds, start=1.0, speed=0.0, step=STEP, first=0):
+    world = World(np.array([INERTIA, np.inf]), np.array([start, 0.0]), np.array([speed, 0.0]), step)
+    places = [start]
+    for substep in range(round(seconds / step)):
+        acting = springs.first_frame(frequency, first) if substep < first else frequency
+        stiffness, damping = springs.spring2(acting, ratio, INERTIA, step)
+        world.substep([world.spring2(0, 1, float(stiffness), float(damping))])
+        places.append(world.x[0])
+    return np.arange(len(places)) * step, np.array(places)
+
+
+def run_motor(frequency, ratio, seconds, fps, substeps, start=1.0, observed=True):
+    world = World(np.array([INERTIA, np.inf]), np.array([start, 0.0]), np.zeros(2), 1.0 / (fps * substeps))
+    places, acceleration, mean = [start], np.zeros(3), np.zeros(3)
+    for _frame in range(round(seconds * fps)):
+        velocity = np.array([world.v[0], 0.0, 0.0])
+        if observed:
+            velocity = springs.velocity_at_end(mean, acceleration, 1.0 / fps, substeps)
+        error = np.array([-world.x[0], 0.0, 0.0])
+        wanted, force, acceleration = springs.motor(frequency, ratio, INERTIA, error, velocity, 1.0 / fps, substeps)
+        for _substep in range(substeps):
+            world.substep([world.motor(0, 1, wanted[0], force[0])])
+        mean = np.array([(world.x[0] - places[-1]) * fps, 0.0, 0.0])
+        places.append(world.x[0])
+    return np.arange(len(places)) / fps, np.array(places)
+
+
+@given(FREQUENCY, RATIO, st.floats(1e-4, 1e4))
+def test_gains_are_those_of_the_harmonic_oscillator(frequency, ratio, inertia):
+    stiffness, damping = springs.gains(frequency, ratio, inertia)
+    assert np.sqrt(stiffness / inertia) / (2.0 * np.pi) == pytest.approx(frequency)
+    assert damping / (2.0 * np.sqrt(stiffness * inertia)) == pytest.approx(ratio)
+
+
+@pytest.mark.parametrize("frequency", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("ratio", [0.2, 0.5, 1.0, 2.0, 3.0])
+def test_released_spring2_follows_the_damped_oscillator_at_240_steps(frequency, ratio):
+    time, found = run_spring2(frequency, ratio, 4.0)
+    assert np.abs(found - oscillator(frequency, ratio, time, 1.0)).max() <= 0.02
+
+
+@pytest.mark.parametrize("frequency", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("ratio", [0.0, 0.1, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("substeps", [4, 8, 10])
+def test_a_softer_first_frame_makes_up_for_half_a_substep(frequency, ratio, substeps):
+    time, found = run_spring2(frequency, ratio, 4.0, first=substeps)
+    exact = oscillator(frequency, ratio, time, 1.0)
+    assert np.abs(found - exact).max() <= 0.007
+
+
+@pytest.mark.parametrize("frequency", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("ratio", [0.0, 0.05, 0.2, 0.5, 1.0])
+def test_at_240_frames_both_forms_follow_the_damped_oscillator(frequency, ratio):
+    time, found = run_spring2(frequency, ratio, 2.0, step=STEP / 10.0)
+    assert np.abs(found - oscillator(frequency, ratio, time, 1.0)).max() <= 0.02
+    time, found = run_motor(frequency, ratio, 2.0, 240, 10)
+    assert np.abs(found - oscillator(frequency, ratio, time, 1.0)).max() <= 0.02
+
+
+@pytest.mark.parametrize("frequency", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("ratio", [0.0, 0.1, 1.0, 3.0])
+def test_spring2_is_the_exact_motion_of_a_body_whose_velocity_is_of_the_middle_of_a_substep(frequency, ratio):
+    """The place before the release is the same as at it: the closed form through these two places, to rounding."""
+    time, found = run_spring2(frequency, ratio, 4.0)
+    basis = np.stack([oscillator(frequency, ratio, time, 1.0), oscillator(frequency, ratio, time, 0.0, 1.0)])
+    before = np.array([oscillator(frequency, ratio, -STEP, 1.0), oscillator(frequency, ratio, -STEP, 0.0, 1.0)])
+    # Bullet moves at v from -STEP to 0, then damping acts on it: x(0) = 1, x(-STEP) = 1.
+    speed = (1.0 - before[0]) / before[1]
+    assert found == pytest.approx(basis[0] + speed * basis[1], abs=1e-9)
+
+
+@pytest.mark.parametrize("fps", [24, 30, 60])
+@pytest.mark.parametrize("ratio", [0.2, 0.7, 1.5])
+def test_the_motion_is_the_same_at_any_frame_rate(fps, ratio):
+    time, found = run_motor(1.0, ratio, 3.0, fps, round(240 / fps))
+    assert np.abs(found - oscillator(1.0, ratio, time, 1.0)).max() <= 0.02
+
+
+@settings(deadline=None, max_examples=25)
+@given(FREQUENCY, RATIO, st.sampled_from([24, 30, 60]))
+def test_no_spring_of_one_body_grows(frequency, ratio, fps):
+    _time, found = run_spring2(frequency, ratio, 2.0)
+    # Swings of cos((n + 1/2) p) / cos(p / 2), and Bullet keeps 4 sin(p / 2)^2, the stiffness, to 1/16.
+    assert np.abs(found).max() <= 1.0 / np.sqrt(1.0 - 1.0 / 64.0) + 1e-9
+    start = 1.0
+    for observed in (True, False):
+        _time, found = run_motor(frequency, ratio, 4.0, fps, 10, start, observed)
+        size = np.abs(found)
+        late, early = size[-len(size) // 2 :].max(), size[: len(size) // 2].max()
+        assert np.isfinite(size).all() and late <= early * 1.05 + 1e-9
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(st.floats(0.1, 10.0), min_size=2, max_size=6),
+    FREQUENCY,
+    RATIO,
+    st.booleans(),
+)
+def test_chains_with_mass_ratios_to_a_hundred_stay_bounded(masses, frequency, ratio, fixed):
+    """Every body on a spring to the one before, its gains for the mass of all that it carries."""
+    masses = np.array([np.inf if fixed else 10.0, *masses])
+    count = len(masses)
+    carried = np.cumsum(masses[:0:-1])[::-1]
+    world = World(masses, np.linspace(0.0, 1.0, count), np.zeros(count))
+    stiffness, damping = springs.spring2(frequency, ratio, carried, STEP)
+    pairs = springs.reduced_inertia(masses[1:], masses[:-1])
+    held, _damping = springs.spring2_limits(stiffness, damping, pairs, STEP)
+    energy, moving = [], np.isfinite(masses)
+    for _substep in range(480):
+        before = world.v
+        world.v = before.copy()
+        place = world.x
+        rows = [world.spring2(i, i - 1, float(stiffness[i - 1]), float(damping[i - 1])) for i in range(1, count)]
+        world.substep(rows)
+        # A spring stores by where it is; the speed there is the mean of those before and after.
+        speed = 0.5 * (before + world.v)
+        energy.append(0.5 * held @ np.diff(place) ** 2 + 0.5 * np.sum(masses[moving] * speed[moving] ** 2))
+    assert max(energy) <= 4.0 * energy[0]  # Bullet stops a row at its speed: undamped chains wander, up to 2.6
+    if not fixed:
+        assert np.sum(masses * world.v) == pytest.approx(0.0, abs=1e-9)  # a spring between bodies is no outside hand
+
+
+@given(FREQUENCY, RATIO, st.floats(1e-3, 1e3))
+def test_bullets_limits_are_stated(frequency, ratio, own):
+    """The model, written after Bullet's source, changes no gains that have gone through `spring2_limits`."""
+    stiffness, damping = springs.spring2_limits(*springs.spring2(frequency, ratio, INERTIA, STEP), own, STEP)
+    assert stiffness <= own / 16.0 / STEP**2 * (1.0 + 1e-12) and damping <= own / STEP
+    world = World(np.array([own, np.inf]), np.array([1.0, 0.0]), np.array([0.5, 0.0]))
+    raw = springs.spring2(frequency, ratio, INERTIA, STEP)
+    one = world.spring2(0, 1, float(raw[0]), float(raw[1]))
+    other = world.spring2(0, 1, float(stiffness) * (1.0 - 1e-12), float(damping))
+    assert one.velocity == pytest.approx(other.velocity, rel=1e-6, abs=1e-9)
+
+
+def test_up_to_nine_hertz_bullet_leaves_the_stiffness_alone():
+    for ratio in (0.0, 0.5, 1.0, 3.0):
+        stiffness, damping = springs.spring2(9.5, ratio, INERTIA, STEP)
+        assert springs.spring2_limits(stiffness, damping, INERTIA, STEP) == pytest.approx((stiffness, damping))
+
+
+@given(FREQUENCY, RATIO, st.floats(0.01, 100.0))
+def test_discrete_gains_become_the_continuous_ones_in_small_steps(frequency, ratio, inertia):
+    step = 1e-6 / frequency
+    assert springs.spring2(frequency, ratio, inertia, step)[1] == pytest.approx(
+        springs.gains(frequency, ratio, inertia)[1], rel=1e-3, abs=1e-6
+    )
+    step = 1e-3 / frequency  # a difference of nearly equal numbers
+    assert springs.spring2(frequency, ratio, inertia, step)[0] == pytest.approx(
+        springs.gains(frequency, ratio, inertia)[0], rel=0.03
+    )
+
+
+def test_a_motor_keeps_to_its_largest_torque_and_its_direction():
+    error, velocity = np.array([0.3, -0.4, 0.2]), np.array([0.1, 0.5, -2.0])
+    free, force, _ = springs.motor(3.0, 0.5, INERTIA, error, velocity, 1 / 24, 10)
+    held, least, _ = springs.motor(3.0, 0.5, INERTIA, error, velocity, 1 / 24, 10, most=2.0)
+    assert np.linalg.norm(force) > 2.0
+    assert np.linalg.norm(least) == pytest.approx(2.0)
+    assert np.cross(free - velocity, held - velocity) == pytest.approx(np.zeros(3), abs=1e-9)
+
+
+@given(st.lists(st.floats(-1.0, 1.0), min_size=8, max_size=8), st.floats(0.1, 10.0))
+def test_torque_turns_with_the_world(values, stiffness):
+    body, target = quaternion.normalize(np.reshape(values, (2, 4)) + np.array([1.5, 0.0, 0.0, 0.0]))
+    turn = quaternion.normalize(np.array([0.4, -0.3, 0.8, 0.1]))
+    velocity = np.array(values[:3])
+    one = springs.torque(stiffness, 0.7, springs.rotation_error(body, target), velocity)
+    turned = springs.rotation_error(quaternion.multiply(turn, body), quaternion.multiply(turn, target))
+    other = springs.torque(stiffness, 0.7, turned, quaternion.rotate(turn, velocity))
+    assert quaternion.rotate(turn, one) == pytest.approx(other, abs=1e-9)
+
+
+def test_the_error_takes_the_short_way():
+    target = quaternion.from_axis_angle(np.array([0.0, 0.0, 1.0]), np.radians(350.0))
+    error = springs.rotation_error(quaternion.identity(), target)
+    assert error == pytest.approx([0.0, 0.0, np.radians(-10.0)])
+
+
+def test_settings_out_of_range_are_refused_by_name():
+    springs.checked("Head", 2.0, 1.0)
+    for frequency, ratio in ((0.0, 1.0), (31.0, 1.0), (np.nan, 1.0), (2.0, -0.1), (2.0, 4.0), (2.0, np.nan)):
+        with pytest.raises(RagdollError, match="Head"):
+            springs.checked("Head", frequency, ratio)
+
+
+def test_reduced_inertia():
+    assert springs.reduced_inertia(2.0, np.inf) == 2.0
+    assert springs.reduced_inertia(2.0, 2.0) == pytest.approx(1.0)

@@ -1,0 +1,152 @@
+"""A bone is moved, turned and scaled in the space that is asked for, and nothing else is."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from motion_rigs import HUMAN, posed, rig
+
+from core import pose as pose_space
+from core import quaternion
+from core.errors import RagdollError
+from core.motion.local_pose import LocalPose
+from core.motion.rig import Inputs
+from core.motion.transform_bone import ADD, BONE, COMPONENT, PARENT, REPLACE, WORLD, TransformBone
+
+SPACES = (BONE, PARENT, COMPONENT, WORLD)
+
+
+def world_matrix(rng, scale):
+    matrix = np.eye(4)
+    matrix[:3, :3] = scale * quaternion.to_matrix(quaternion.normalize(rng.normal(size=4)))
+    matrix[:3, 3] = rng.normal(size=3)
+    return matrix
+
+
+def setting(seed, scale=1.0, world_scale=1.0):
+    rng = np.random.default_rng(seed)
+    body = rig(HUMAN, seed, {"spine2": scale})
+    return body, posed(body, rng), world_matrix(rng, world_scale), rng
+
+
+def frame(body, pose, bone, space, world):
+    """Matrix of a space in model space."""
+    matrices = pose_space.compose_matrices(*pose.model(body.skeleton))
+    if space == BONE:
+        return matrices[bone]
+    if space == PARENT:
+        return matrices[body.parents[bone]]
+    return np.eye(4) if space == COMPONENT else np.linalg.inv(world)
+
+
+cases = given(
+    st.integers(0, 10**6),
+    st.sampled_from(SPACES),
+    st.sampled_from([1.0, 0.5, -1.0, 100.0]),
+    st.sampled_from([1.0, 0.01, -2.0]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@cases
+def test_replaced_translation_is_the_point_of_the_space(seed, space, scale, world_scale):
+    body, pose, world, rng = setting(seed, scale, world_scale)
+    bone, value = body.index["head"], rng.normal(size=3)
+    entry = TransformBone(body, bone, translation=value, translation_mode=REPLACE, translation_space=space)
+    result, _ = entry.apply(body, pose, Inputs(world=world))
+    matrix = frame(body, pose, bone, space, world)
+    expected = matrix[:3, :3] @ value + matrix[:3, 3]
+    np.testing.assert_allclose(result.model(body.skeleton)[0][bone], expected, atol=1e-9 * max(1, np.abs(matrix).max()))
+    np.testing.assert_array_equal(result.rotations, pose.rotations)
+
+
+@settings(max_examples=60, deadline=None)
+@cases
+def test_added_translation_moves_along_the_axes_of_the_space(seed, space, scale, world_scale):
+    body, pose, world, rng = setting(seed, scale, world_scale)
+    bone, value = body.index["head"], rng.normal(size=3)
+    entry = TransformBone(body, bone, translation=value, translation_mode=ADD, translation_space=space)
+    result, _ = entry.apply(body, pose, Inputs(world=world))
+    matrix = frame(body, pose, bone, space, world)
+    moved = result.model(body.skeleton)[0][bone] - pose.model(body.skeleton)[0][bone]
+    np.testing.assert_allclose(moved, matrix[:3, :3] @ value, atol=1e-9 * max(1, np.abs(matrix).max()))
+
+
+@settings(max_examples=60, deadline=None)
+@cases
+def test_rotations_in_all_spaces(seed, space, scale, world_scale):
+    body, pose, world, rng = setting(seed, scale, world_scale)
+    bone, value = body.index["head"], quaternion.normalize(rng.normal(size=4))
+    turn = quaternion.from_matrix(frame(body, pose, bone, space, world)[:3, :3] / np.cbrt(
+        np.linalg.det(frame(body, pose, bone, space, world)[:3, :3])))  # fmt: skip
+    before = pose.model(body.skeleton)[1][bone]
+    for mode in (REPLACE, ADD):
+        entry = TransformBone(body, bone, rotation=value, rotation_mode=mode, rotation_space=space)
+        result, _ = entry.apply(body, pose, Inputs(world=world))
+        after = result.model(body.skeleton)[1][bone]
+        if mode == REPLACE:
+            expected = quaternion.multiply(turn, value)
+        else:
+            axes = quaternion.multiply(quaternion.multiply(turn, value), quaternion.conjugate(turn))
+            expected = quaternion.multiply(axes, before)
+        assert quaternion.angle_between(after, expected) < 1e-7
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_scales(space):
+    body, pose, world, _ = setting(3, 2.0, 0.5)
+    bone = body.index["head"]
+    of_space = {BONE: 2.0, PARENT: 2.0, COMPONENT: 1.0, WORLD: 2.0}[space]
+    entry = TransformBone(body, bone, scale=(3, 3, 3), scale_mode=REPLACE, scale_space=space)
+    result, _ = entry.apply(body, pose, Inputs(world=world))
+    np.testing.assert_allclose(result.model(body.skeleton)[2][bone], 3 * of_space)
+    entry = TransformBone(body, bone, scale=(3, 1, 1), scale_mode=ADD, scale_space=space)
+    result, _ = entry.apply(body, pose, Inputs(world=world))
+    np.testing.assert_allclose(result.model(body.skeleton)[2][bone], [6, 2, 2])
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_nothing_added_changes_nothing(space):
+    body, pose, world, _ = setting(4)
+    spaces = {f"{what}_space": space for what in ("translation", "rotation", "scale")}
+    modes = {f"{what}_mode": ADD for what in ("translation", "rotation", "scale")}
+    result, _ = TransformBone(body, body.index["head"], **spaces, **modes).apply(body, pose, Inputs(world=world))
+    for name in ("positions", "rotations", "scales"):
+        np.testing.assert_allclose(getattr(result, name), getattr(pose, name), atol=1e-9)
+
+
+def test_roots_and_weights():
+    body, pose, world, _ = setting(5)
+    root = body.index["root"]
+    entry = TransformBone(body, root, translation=(1, 0, 0), translation_mode=ADD, translation_space=PARENT)
+    for weight in (0.0, 0.25, 1.0):
+        result, _ = entry.apply(body, pose, Inputs(world=world, weight=weight))
+        np.testing.assert_allclose(result.positions[root] - pose.positions[root], (weight, 0, 0), atol=1e-12)
+    turn = quaternion.from_axis_angle((0, 0, 1), 1.0)
+    entry = TransformBone(body, root, rotation=turn, rotation_mode=ADD)
+    result, _ = entry.apply(body, pose, Inputs(weight=0.5))
+    assert quaternion.angle_between(pose.rotations[root], result.rotations[root]) == pytest.approx(0.5)
+
+
+def test_many_characters_get_what_each_gets_alone():
+    body, rng = rig(HUMAN, 1), np.random.default_rng(0)
+    pose = posed(body, rng, lead=(20,))
+    turns, moves = quaternion.normalize(rng.normal(size=(20, 4))), rng.normal(size=(20, 3))
+    modes = {"translation_mode": ADD, "rotation_mode": ADD, "scale_mode": ADD, "translation_space": BONE}
+    make = lambda i: TransformBone(body, body.index["head"], "T", moves[i], turns[i], (1, 2, 3), **modes)  # noqa: E731
+    many, _ = make(slice(None)).apply(body, pose, Inputs(weight=np.linspace(0, 1, 20)))
+    for i in range(20):
+        own = LocalPose(pose.positions[i], pose.rotations[i], pose.scales[i])
+        one, _ = make(i).apply(body, own, Inputs(weight=i / 19))
+        for name in ("positions", "rotations", "scales"):
+            np.testing.assert_allclose(getattr(one, name), getattr(many, name)[i], atol=1e-12)
+
+
+def test_refusals_name_the_bone():
+    body = rig(HUMAN)
+    with pytest.raises(RagdollError, match=r'"head": the rotation has no length'):
+        TransformBone(body, body.index["head"], rotation=(0, 0, 0, 0))
+    with pytest.raises(RagdollError, match=r'"head": the scale is not a number'):
+        TransformBone(body, body.index["head"], scale=(np.nan, 1, 1))
+    with pytest.raises(RagdollError, match=r"mode must be one of"):
+        TransformBone(body, body.index["head"], translation_mode="MOVE")

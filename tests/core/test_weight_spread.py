@@ -1,0 +1,196 @@
+"""Spreading tools for weights: chains, falloff, copy, mirror, presets."""
+
+import anatomies
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.anatomy import roles
+from core.errors import RagdollError
+from core.ragdoll import weight_spread as spread
+
+HUMAN = anatomies.human()
+COUNT = len(HUMAN.names)
+WEIGHT = st.floats(0.0, 1.0)
+
+
+@st.composite
+def trees(draw):
+    """Parents in any order, weights, lengths and one bone."""
+    count = draw(st.integers(1, 12))
+    parents = [-1] + [draw(st.integers(-1, i - 1)) for i in range(1, count)]
+    order = draw(st.permutations(range(count)))
+    place = {old: new for new, old in enumerate(order)}
+    mixed = np.full(count, -1)
+    for old, parent in enumerate(parents):
+        mixed[place[old]] = place[parent] if parent >= 0 else -1
+    weights = np.array(draw(st.lists(WEIGHT, min_size=count, max_size=count)))
+    return mixed, weights, draw(st.integers(0, count - 1))
+
+
+def above(parents, row):
+    while row >= 0:
+        yield row
+        row = int(parents[row])
+
+
+@given(trees(), WEIGHT, st.floats(0.5, 8.0))
+def test_falloff_stays_between_old_and_new_and_touches_one_direction_only(tree, value, reach):
+    parents, weights, bone = tree
+    below = np.array([bone in list(above(parents, row)) for row in range(len(parents))])
+    upwards = np.isin(np.arange(len(parents)), list(above(parents, bone)))
+    for function, touched in ((spread.falloff_down, below), (spread.falloff_up, upwards)):
+        result = function(weights, parents, bone, value, reach)
+        assert result[bone] == pytest.approx(value)
+        assert np.array_equal(result[~touched], weights[~touched])
+        low, high = np.minimum(weights, value), np.maximum(weights, value)
+        assert ((result >= low - 1e-12) & (result <= high + 1e-12)).all()
+
+
+@given(trees(), st.floats(0.5, 8.0))
+def test_falloff_weakens_with_every_bone(tree, reach):
+    parents, _weights, bone = tree
+    result = spread.falloff_down(np.ones(len(parents)), parents, bone, 0.0, reach)
+    up, down = spread.distances(parents, bone)
+    expected = np.where(up == 0.0, np.minimum(down / reach, 1.0), 1.0)
+    assert result == pytest.approx(expected)
+
+
+@given(trees())
+def test_distances_are_those_of_the_tree(tree):
+    parents, _weights, bone = tree
+    up, down = spread.distances(parents, bone)
+    own = list(above(parents, bone))
+    for row in range(len(parents)):
+        other = list(above(parents, row))
+        common = next((i for i in own if i in other), None)
+        if common is None:
+            assert np.isinf(up[row]) and np.isinf(down[row])
+        else:
+            assert (up[row], down[row]) == (own.index(common), other.index(common))
+
+
+def test_stub_bones_count_by_their_length():
+    parents, lengths = np.array([-1, 0, 1, 2]), np.array([0.0, 0.5, 0.001, 0.5])
+    result = spread.falloff_down(np.ones(4), parents, 0, 0.0, 1.0, lengths)
+    assert result == pytest.approx([0.0, 0.5, 0.501, 1.0])
+
+
+def test_a_chain_leads_from_bone_to_bone():
+    hand, arm = HUMAN.row("hand.L"), HUMAN.row("upper_arm.L")
+    rows = spread.chain(HUMAN.parents, arm, hand)
+    assert rows[0] == arm and rows[-1] == hand
+    assert spread.chain(HUMAN.parents, hand, arm) == rows[::-1]
+    assert spread.chain(HUMAN.parents, hand, hand) == [hand]
+    with pytest.raises(RagdollError, match=r"'hand.L' and 'hand.R'"):
+        spread.chain(HUMAN.parents, hand, HUMAN.row("hand.R"), HUMAN.names)
+    graded = spread.along(np.ones(COUNT), rows, 1.0, 0.0)
+    assert (np.diff(graded[rows]) < 0.0).all() and graded[hand] == 0.0
+    assert np.count_nonzero(graded != 1.0) == len(rows) - 1
+    assert (spread.along(np.ones(COUNT), rows, 0.3)[rows] == 0.3).all()
+
+
+def test_copy():
+    weights = np.linspace(0.0, 1.0, 5)
+    assert spread.copied(weights, 1, [3, 4]).tolist() == [0.0, 0.25, 0.5, 0.25, 0.25]
+    assert weights[3] == 0.75  # untouched
+
+
+def test_counterparts_of_a_human_are_the_other_side():
+    found = spread.counterparts(HUMAN.anatomy, HUMAN.parents)
+    for row, name in enumerate(HUMAN.names):
+        if name.endswith((".L", ".R")):
+            twin = name[:-1] + ("R" if name.endswith("L") else "L")
+            assert HUMAN.names[found[row]] == twin
+        else:
+            assert found[row] == -1
+
+
+def test_counterparts_do_not_depend_on_the_order_of_bones():
+    order = np.random.default_rng(3).permutation(COUNT)
+    place = np.argsort(order)
+    old = HUMAN.anatomy
+    parents = np.array([place[HUMAN.parents[i]] if HUMAN.parents[i] >= 0 else -1 for i in order])
+    anatomy = roles.Anatomy(
+        tuple(old.roles[i] for i in order),
+        tuple(old.sides[i] for i in order),
+        old.order[order],
+        old.kind,
+        old.certainty[order],
+    )
+    found = spread.counterparts(anatomy, parents)
+    for row in range(COUNT):
+        if found[row] >= 0:
+            pair = HUMAN.names[order[row]], HUMAN.names[order[found[row]]]
+            assert pair[0][:-1] == pair[1][:-1] and pair[0] != pair[1]
+    assert np.count_nonzero(found >= 0) == sum(name.endswith((".L", ".R")) for name in HUMAN.names)
+
+
+@given(st.lists(WEIGHT, min_size=COUNT, max_size=COUNT))
+def test_mirroring_makes_both_sides_alike_and_twice_is_once(values):
+    pairs = spread.counterparts(HUMAN.anatomy, HUMAN.parents)
+    once = spread.mirrored(values, pairs)
+    known = pairs >= 0
+    assert np.array_equal(once[known], once[pairs[known]])
+    assert np.array_equal(spread.mirrored(once, pairs), once)
+    assert np.array_equal(once[~known], np.array(values)[~known])
+    hand = HUMAN.row("hand.R")
+    single = spread.mirrored(values, pairs, [hand])
+    assert single[HUMAN.row("hand.L")] == values[hand]
+    assert np.count_nonzero(single != values) <= 1
+
+
+@pytest.mark.parametrize("name", spread.PRESETS)
+def test_presets_are_weights_and_alike_on_both_sides(name):
+    for rotation in spread.preset(name, HUMAN.anatomy, HUMAN.parents):
+        assert ((rotation >= 0.0) & (rotation <= 1.0)).all()
+        if name != spread.ONE_ARM_LIMP:
+            pairs = spread.counterparts(HUMAN.anatomy, HUMAN.parents)
+            assert np.array_equal(rotation[pairs >= 0], rotation[pairs[pairs >= 0]])
+
+
+def test_presets_do_what_they_say():
+    arm, thigh, other = HUMAN.row("hand.R"), HUMAN.row("thigh.L"), HUMAN.row("hand.L")
+    rotation, translation = spread.preset(spread.UPPER_BODY_LOOSE, HUMAN.anatomy, HUMAN.parents)
+    assert rotation[thigh] == translation[thigh] == 1.0
+    assert rotation[arm] < 0.3 and translation[arm] == 0.0
+    rotation, translation = spread.preset(spread.ONE_ARM_LIMP, HUMAN.anatomy, HUMAN.parents, roles.RIGHT)
+    assert rotation[arm] == translation[arm] == 0.0 and rotation[other] == rotation[thigh] == 1.0
+    rotation, _translation = spread.preset(spread.DRUNK, HUMAN.anatomy, HUMAN.parents)
+    assert (rotation < 0.8).all() and rotation[arm] < rotation[thigh]
+    assert all((values == 1.0).all() for values in spread.preset(spread.RIGID, HUMAN.anatomy, HUMAN.parents))
+
+
+@given(trees(), st.sampled_from(spread.PRESETS))
+def test_presets_fall_back_on_rigs_that_nobody_knows(tree, name):
+    parents, _weights, _bone = tree
+    count = len(parents)
+    anatomy = roles.Anatomy(
+        (roles.GENERIC,) * count, (roles.CENTER,) * count, np.zeros(count, int), roles.CREATURE, np.zeros(count)
+    )
+    if name == spread.ONE_ARM_LIMP and (parents < 0).all():
+        with pytest.raises(RagdollError, match="limp"):
+            spread.preset(name, anatomy, parents)
+        return
+    rotation, translation = spread.preset(name, anatomy, parents)
+    for values in (rotation, translation):
+        assert values.shape == (count,) and ((values >= 0.0) & (values <= 1.0)).all()
+    roots = parents < 0
+    assert (rotation[roots] == rotation[roots][0]).all() and rotation[roots][0] > 0.0
+    if name == spread.ONE_ARM_LIMP:
+        limp = rotation == 0.0
+        assert 0 < np.count_nonzero(limp) < count
+        assert all(limp[row] or not limp[parents[row]] for row in range(count) if parents[row] >= 0)
+    elif name != spread.RIGID:
+        below = np.flatnonzero(~roots)
+        assert (rotation[below] < rotation[parents[below]]).all()
+
+
+def test_what_is_no_weight_is_refused_by_name():
+    assert spread.checked([0.0, 1.0], ["A", "B"]).tolist() == [0.0, 1.0]
+    for value in (-0.1, 1.1, np.nan, np.inf):
+        with pytest.raises(RagdollError, match="'B'"):
+            spread.checked([0.0, value], ["A", "B"])
+    with pytest.raises(RagdollError, match="FLOPPY"):
+        spread.preset("FLOPPY", HUMAN.anatomy, HUMAN.parents)
