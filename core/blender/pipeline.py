@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import RagdollError
 from ..ragdoll import drives, springs
-from . import evaluated, joint_drives, motion, shot_run, source, world
+from . import compounds, evaluated, joint_drives, motion, shot_run, source, world
 from .armature import array_of
 from .runtime import STATE
 from .shot_run import Run, active_ragdolls, depsgraph_of
@@ -59,6 +59,7 @@ def start(scene, clock) -> Run:
         evaluated.set_kinematic(run, True)
         evaluated.place(run, "bodies", matrices)
         evaluated.place(run, "targets", matrices)
+        compounds.place_pieces(run)
         scene.frame_set(first - 2)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
         for pose in (drives.extrapolated(wanted, coming), wanted):
@@ -131,7 +132,7 @@ def step(run: Run, scene, clock) -> None:
     substeps = scene.rigidbody_world.substeps_per_frame
     seconds = scene.rigidbody_world.time_scale / fps
     if run.gains_dirty:
-        run.reach = drives.reach(run.weights()[0], seconds)
+        run.reach = np.where(run.spring, drives.FARTHEST, drives.reach(run.weights()[0], seconds))
     reachable = drives.within_reach(run.body, run.wanted, run.reach)
     run.command = drives.lag_compensated(run.command, reachable, substeps)
     evaluated.place(run, "targets", run.command)
