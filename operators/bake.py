@@ -5,7 +5,7 @@ from bpy.props import IntProperty
 
 from ..core.blender import bake, world
 from ..core.errors import RagdollError
-from .character import active_ragdoll, needs_ragdoll, refuse, scene_of
+from .character import active_armature, needs_motion, refuse, scene_of
 from .stepping import SteppingOperator, choose_range, redraw
 
 SKIP = {"SKIP_SAVE"}
@@ -25,14 +25,14 @@ class ACTIVE_RAGDOLL_OT_bake(SteppingOperator, bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
-        if not needs_ragdoll(cls, context):
+        if not needs_motion(cls, context):
             return False
-        if active_ragdoll(context).active_ragdoll.muted:
+        if active_armature(context).active_ragdoll.muted:
             return refuse(cls, "Baked already: revert the bake first")
         return True
 
     def prepare(self, context):
-        obj = active_ragdoll(context)
+        obj = active_armature(context)
         scene = scene_of(obj, context)
         first, last = world.shot_range(scene)
         wanted = (self.frame_start, self.frame_end)
@@ -63,12 +63,12 @@ class ACTIVE_RAGDOLL_OT_revert_bake(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
-        if not needs_ragdoll(cls, context):
+        if not needs_motion(cls, context):
             return False
-        return active_ragdoll(context).active_ragdoll.muted or refuse(cls, "Nothing is baked")
+        return active_armature(context).active_ragdoll.muted or refuse(cls, "Nothing is baked")
 
     def execute(self, context):
-        obj = active_ragdoll(context)
+        obj = active_armature(context)
         try:
             bake.revert(obj)
         except RagdollError as error:

@@ -22,13 +22,23 @@ def active_ragdoll(context):
 
 def scene_of(obj, context):
     """The scene that the ragdoll of a character belongs to; the current one while it has none."""
-    return obj.active_ragdoll.scene or context.scene
+    return obj.active_ragdoll.scene or obj.active_ragdoll.motion_scene or context.scene
 
 
 def refuse(cls, text: str) -> bool:
     """For `poll`: say what to do instead, and do not run."""
     cls.poll_message_set(text)
     return False
+
+
+def needs_motion(cls, context) -> bool:
+    """For `poll`: an armature with a ragdoll, or with a motion stack, is active."""
+    if not needs_armature(cls, context):
+        return False
+    settings = active_armature(context).active_ragdoll
+    if settings.is_ragdoll or settings.target_armature is not None:
+        return True
+    return refuse(cls, "Build the ragdoll, or add a layer, first")
 
 
 def needs_armature(cls, context) -> bool:

@@ -3,9 +3,10 @@
 import bpy
 import numpy as np
 
+from .. import rotation_modes
 from ..errors import RagdollError
-from . import action_channels, action_poses, actions, motion_entries, motion_setup
-from .armature import check_armature
+from . import action_channels, motion_entries, motion_refresh, motion_setup, runtime
+from .armature import check_armature, selected
 from .space_players import axis_of
 
 LISTS = {
@@ -87,7 +88,6 @@ def pose_action(obj, name: str):
     check_armature(obj)
     graph = bpy.context.view_layer.depsgraph
     evaluated = obj.evaluated_get(graph)
-    names = [bone.name for bone in obj.pose.bones]
     bases = []
     for bone in evaluated.pose.bones:
         rest = bone.bone
@@ -95,8 +95,16 @@ def pose_action(obj, name: str):
         if bone.parent is not None:
             known = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": bone.parent.bone.matrix_local}
         bases.append(np.array(rest.convert_local_to_pose(bone.matrix, rest.matrix_local, invert=True, **known)))
-    poses = action_poses.Poses.from_matrix_basis(names, [1.0], np.array(bases)[None])
-    action, _slot = actions.write(obj, poses, name)
+    location, rotation, scale = rotation_modes.decompose(np.array(bases)[None])
+    action, slot = action_channels.new_action_for(obj, name)
+    curves = action_channels.channels_of(action, slot, ensure=True).fcurves
+    for i, bone in enumerate(obj.pose.bones):
+        turned = rotation_modes.rotation_channels(bone.rotation_mode, rotation[:, i : i + 1], None)
+        rotated = action_channels.rotation_property(bone.rotation_mode)
+        for prop, values in (("location", location[0, i]), (rotated, turned[0, 0]), ("scale", scale[0, i])):
+            path = action_channels.bone_path(bone.name, prop)
+            for index, value in enumerate(values.tolist()):
+                curves.new(path, index=index).keyframe_points.insert(1.0, value)
     action.use_fake_user = True
     return action
 
@@ -106,9 +114,8 @@ def tidy(obj) -> None:
     if obj.active_ragdoll.target_armature is None or obj.active_ragdoll.muted:
         return
     settings = obj.active_ragdoll
-    if len(settings.layers) or settings.graph.enabled or motion_entries.wanted(obj):
-        return
-    motion_setup.drop(obj)
+    if not len(settings.layers) and not motion_entries.wanted(obj):
+        motion_setup.drop(obj)
 
 
 def remove_item(items, index: int) -> int:
@@ -181,29 +188,88 @@ def _free_place(space, wanted: list) -> list:
     return wanted
 
 
-def add_graph_item(graph, kind: str):
-    """A parameter, state, transition, or condition of the active transition.
+def edit_graph(graph, kind: str, do: str, step: int = 1) -> None:
+    """Add, remove or move a parameter, state, transition, or condition of the active transition.
 
     Raises:
         RagdollError: a condition without a transition.
     """
+    owner, list_name, index_name = graph, *LISTS.get(kind, ("conditions", "condition_index"))
     if kind == "CONDITION":
         if not 0 <= graph.transition_index < len(graph.transitions):
             raise RagdollError("Add a transition first: conditions belong to one")
-        transition = graph.transitions[graph.transition_index]
-        item = transition.conditions.add()
+        owner = graph.transitions[graph.transition_index]
+    items, index = getattr(owner, list_name), getattr(owner, index_name)
+    if do == "ADD":
+        items.add()
+        index = len(items) - 1
+        _prepare(graph, items, kind)
+    elif 0 <= index < len(items):
+        index = remove_item(items, index) if do == "REMOVE" else move_item(items, index, step)
+    setattr(owner, index_name, index)
+
+
+def _prepare(graph, items, kind: str) -> None:
+    """Sensible values for what was just added."""
+    item, others = items[len(items) - 1], list(items)[:-1]
+    if kind == "CONDITION":
         item.parameter = graph.parameters[0].name if len(graph.parameters) else "time_in_state"
-        transition.condition_index = len(transition.conditions) - 1
-        return item
-    list_name, index_name = LISTS[kind]
-    items = getattr(graph, list_name)
-    item = items.add()
-    if kind != "TRANSITION":
-        item.name = unique([other for other in items if other != item], "speed" if kind == "PARAMETER" else "State")
+    elif kind != "TRANSITION":
+        item.name = unique(others, "speed" if kind == "PARAMETER" else "State")
     elif len(graph.states) > 1:
         item.origin, item.target = graph.states[0].name, graph.states[1].name
-    setattr(graph, index_name, len(items) - 1)
-    return item
+
+
+def make_additive(obj, what: str, space: str, base: str, frame: int) -> int:
+    """Let the active layer, or the samples of the active blend space, add their difference to a base.
+
+    Args:
+        what: LAYER or SAMPLES. space: LOCAL or MESH.
+        base: BIND, FIRST (each action's first frame) or FRAME (each action's pose at `frame`).
+
+    Returns:
+        How many were made additive.
+
+    Raises:
+        RagdollError: there is no such layer or blend space.
+    """
+    settings = obj.active_ragdoll
+    if what == "LAYER":
+        if not 0 <= settings.layer_index < len(settings.layers):
+            raise RagdollError("Add a layer first")
+        layer = settings.layers[settings.layer_index]
+        layer.mode = f"ADDITIVE_{space}"
+        chosen = [layer]
+    else:
+        if not 0 <= settings.blend_space_index < len(settings.blend_spaces):
+            raise RagdollError("Add a blend space first")
+        chosen = list(settings.blend_spaces[settings.blend_space_index].samples)
+        for sample in chosen:
+            sample.additive = space
+    for item in chosen:
+        item.base = "BIND" if base == "BIND" or item.action is None else "FRAME"
+        if item.base == "FRAME":
+            item.base_frame = item.action.frame_range[0] if base == "FIRST" else frame
+    return len(chosen)
+
+
+def selected_bones(obj) -> list[str]:
+    """Names of the bones that are selected in pose mode."""
+    return [bone.name for bone, chosen in zip(obj.data.bones, selected(obj), strict=True) if chosen]
+
+
+def mask_bones(layer, names) -> None:
+    """Let a layer act on bones and what hangs on them."""
+    layer.mask_bones.clear()
+    for name in names:
+        layer.mask_bones.add().bone = name
+    layer.mask = "BONES"
+
+
+def changed(obj) -> None:
+    """After an edit of a list, which has no callback of its own."""
+    runtime.settings_changed(obj)
+    motion_refresh.request(obj)
 
 
 def end_previews(scene) -> None:

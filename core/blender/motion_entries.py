@@ -20,3 +20,8 @@ def of(obj, rig: Rig) -> tuple[list[stack.Entry], dict]:
                 messages[name] = str(error)
     order = [item.kind for item in obj.active_ragdoll.motion_order] or stack.DEFAULT_ORDER
     return stack.in_order(entries, order), messages
+
+
+def wanted(obj) -> bool:
+    """Whether a character's settings ask for any entry."""
+    return any(True for builder in BUILDERS.values() for _entry in builder(obj, None))

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from ..errors import RagdollError
-from .armature import array_of
 from . import source
+from .armature import array_of
 from .shot_run import depsgraph_of
 
 
