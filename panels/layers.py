@@ -28,6 +28,12 @@ def draw_action(layout, choice, action: str = "action", slot: str = "slot") -> N
     chosen = getattr(choice, action)
     if chosen is not None and len(getattr(chosen, "slots", ())) > 1:
         layout.prop_search(choice, slot, chosen, "slots")
+    if action == "action":
+        layout.prop(choice, "armature")
+        if choice.armature is not None:
+            layout.prop(choice, "object_motion")
+    elif chosen is not None and choice.base_armature is not None:
+        layout.prop(choice, "base_armature")
 
 
 def draw_base(layout, choice) -> None:

@@ -40,12 +40,31 @@ def changed(self, _context) -> None:
 
 def _action_chosen(self, context) -> None:
     self.action_name = self.action.name if self.action is not None else ""
+    self.armature = _made_for(self.action, self.id_data)
     changed(self, context)
 
 
 def _base_chosen(self, context) -> None:
     self.base_action_name = self.base_action.name if self.base_action is not None else ""
+    self.base_armature = _made_for(self.base_action, self.id_data)
     changed(self, context)
+
+
+def _made_for(action, owner):
+    """Another armature that plays an action, as after importing a clip with a skeleton of its own; None if there is
+    none, or if the character itself plays it."""
+    if action is None or _plays(owner, action):
+        return None
+    others = (o for o in bpy.data.objects if o.type == "ARMATURE" and o.data != owner.data and _plays(o, action))
+    return next(others, None)
+
+
+def _plays(obj, action) -> bool:
+    return obj.animation_data is not None and obj.animation_data.action == action
+
+
+def _is_armature(_self, obj) -> bool:
+    return obj.type == "ARMATURE"
 
 
 def number(name: str, description: str, default: float = 0.0, *, keyed: bool = False, **more):
@@ -90,10 +109,10 @@ def whole(name: str, description: str, default: int, **more):
     )
 
 
-def an_object(name: str, description: str):
+def an_object(name: str, description: str, **more):
     """An object of the file."""
     return PointerProperty(
-        type=bpy.types.Object, name=name, description=description, options=FIXED, override=OVER, update=changed
+        type=bpy.types.Object, name=name, description=description, options=FIXED, override=OVER, update=changed, **more
     )
 
 
@@ -110,6 +129,17 @@ class ActionChoice:
     )
     action_name: StringProperty(options=FIXED, override=OVER)
     slot: text("Slot", "Slot of the action (Blender 4.4 and later); empty: the one that fits")
+    armature: an_object(
+        "Made For",
+        "Armature of the same bones that the action was made for, where its rest pose is another: what each bone does "
+        "relative to its parent is taken over. Empty: the character's own rest pose counts",
+        poll=_is_armature,
+    )
+    object_motion: flag(
+        "Object Motion",
+        "Root bones also take over how the action moves the armature object it was made for, from where the "
+        "character's object stands",
+    )
 
 
 class Playback:
@@ -133,4 +163,5 @@ class BasePose:
         update=_base_chosen,
     )
     base_action_name: StringProperty(options=FIXED, override=OVER)
+    base_armature: an_object("Base Made For", "Armature that the base action was made for", poll=_is_armature)
     base_slot: text("Base Slot", "Slot of the base action; empty: the one that fits")

@@ -172,6 +172,24 @@ def current_pose(obj: bpy.types.Object, rest: RigRest | None = None) -> LocalPos
     return LocalPose(*pose_space.decompose_matrices(pose_space.model_to_local_matrices(skeleton, matrices)))
 
 
+def object_matrices(action: bpy.types.Action, obj: bpy.types.Object, frames: ArrayLike, slot=None) -> NDArray:
+    """World matrices [f, 4, 4] that an action's channels of the object itself give it; channels that it lacks stand as
+    they are now. The object's parent and constraints count as they are now too."""
+    slot = slot_of(action, obj) if slot is None else slot
+    frames = np.asarray(frames, dtype=np.float64)
+    turned = rotation_property(obj.rotation_mode)
+    values = {
+        name: np.tile(np.array(getattr(obj, name), dtype=float), (len(frames), 1)) for name in ("location", "scale")
+    }
+    values[turned] = np.tile(np.array(getattr(obj, turned), dtype=float), (len(frames), 1))
+    for curve in channels_now(action, slot):
+        if curve.data_path in values and not curve.mute:
+            values[curve.data_path][:, curve.array_index] = [curve.evaluate(frame) for frame in frames.tolist()]
+    turns = rotation_modes.rotations(obj.rotation_mode, values[turned])
+    basis = pose_space.compose_matrices(values["location"], quaternion.normalize(turns), values["scale"])
+    return np.array(obj.matrix_world @ obj.matrix_basis.inverted(), dtype=float) @ basis
+
+
 def action_keys(action: bpy.types.Action, obj: bpy.types.Object, slot=None) -> ActionKeys:
     """The keys of the slot of an action that animates `obj`.
 

@@ -1,10 +1,13 @@
 """Clips, single poses and base poses as layers, samples and states choose them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .. import pose as pose_space
 from ..anatomy import roles
 from ..errors import RagdollError
 from ..motion.additive import LOCAL, MESH, additive_clip, make_additive
@@ -48,18 +51,17 @@ class Library:
             RagdollError: no action, a deleted or an empty one, a missing slot, or one that moves no bone of the
                 character.
         """
-        return self._clip(*chosen(choice))
+        return self._clip(chosen(choice))
 
     def pose(self, choice, frame: float) -> LocalPose:
         """The pose [n] at a frame of an action; Raises as `clip`."""
-        return self._pose(*chosen(choice), frame)
+        return self._pose(chosen(choice), frame)
 
     def one_frame(self, choice, frame: float) -> Clip:
         """A frame of an action as a clip of one pose; Raises as `clip`."""
-        clip = self.clip(choice)
-        pose = self._pose(*chosen(choice), frame)
+        pose = self.pose(choice, frame)
         single = LocalPose(pose.positions[None], pose.rotations[None], pose.scales[None])
-        return replace(clip, poses=single, start_frame=frame, markers=())
+        return replace(self.clip(choice), poses=single, start_frame=frame, markers=())
 
     def base(self, choice) -> LocalPose:
         """The base pose [n] of a `BasePose` that is also an `ActionChoice`; Raises as `clip`."""
@@ -69,7 +71,8 @@ class Library:
             return self.pose(choice, choice.base_frame)
         if choice.base_action is None:
             raise RagdollError(_no_action(choice.base_action_name, "base action"))
-        return self._pose(choice.base_action, choice.base_slot, choice.base_frame)
+        source = Chosen(choice.base_action, choice.base_slot, choice.base_armature, choice.object_motion)
+        return self._pose(source, choice.base_frame)
 
     def additive(self, choice, clip: Clip, space: str) -> Clip:
         """The clip's difference to its base, LOCAL or MESH."""
@@ -102,8 +105,19 @@ class Library:
         up = array_of(self.obj.matrix_world)[2, :3]
         return contact_markers(positions @ up, clip.fps, names)
 
-    def _clip(self, action, slot_name: str) -> Clip:
-        clip = STATE.clips.get(action, self.obj, slot_named(action, slot_name), self.fps)
+    def _clip(self, source: Chosen, frame: float | None = None) -> Clip:
+        """The whole clip, or one frame of it that may be between its frames or outside them."""
+        action = source.action
+        owner = source.armature or self.obj
+        slot = slot_named(action, source.slot)
+        if frame is None:
+            clip = STATE.clips.get(action, owner, slot, self.fps)
+        else:
+            clip = clips.sample_action(action, owner, slot=slot, frames=[frame], fps=self.fps)
+        if owner != self.obj:
+            clip = clip.mapped(self.rig.skeleton, self.rig.bind)
+        if source.object_motion:
+            clip = self._with_object(clip, action, owner, slot)
         if clip.missing:
             shown = ", ".join(f'"{bone}"' for bone in clip.missing[:LISTED])
             more = len(clip.missing) - LISTED
@@ -112,22 +126,44 @@ class Library:
             )
         return clip
 
-    def _pose(self, action, slot_name: str, frame: float) -> LocalPose:
+    def _pose(self, source: Chosen, frame: float) -> LocalPose:
         if not np.isfinite(frame):
-            raise RagdollError(f'The frame of action "{action.name}" is not a number')
-        clip = self._clip(action, slot_name)
+            raise RagdollError(f'The frame of action "{source.action.name}" is not a number')
+        clip = self._clip(source)
         at = frame - clip.start_frame
         if at == round(at) and 0 <= at < clip.frame_count:
             return clip.pose(int(at))
-        slot = slot_named(action, slot_name)
-        return clips.sample_action(action, self.obj, slot=slot, frames=[frame], fps=self.fps).pose(0)
+        return self._clip(source, frame).pose(0)
+
+    def _with_object(self, clip: Clip, action, owner, slot) -> Clip:
+        """The clip with the object's own motion on its root bones."""
+        frames = clip.start_frame + np.arange(clip.frame_count)
+        places = clips.object_matrices(action, owner, frames, slot)
+        places = np.linalg.inv(array_of(self.obj.matrix_world)) @ places
+        poses = clip.poses.copy()
+        roots = np.flatnonzero(self.rig.skeleton.parents < 0)
+        own = [a[:, roots] for a in (poses.positions, poses.rotations, poses.scales)]
+        moved = pose_space.decompose_matrices(places[:, None] @ pose_space.compose_matrices(*own))
+        poses.positions[:, roots], poses.rotations[:, roots], poses.scales[:, roots] = moved
+        return replace(clip, poses=poses)
 
 
-def chosen(choice) -> tuple:
-    """The action and the slot's name of an `ActionChoice`. Raises RagdollError where there is no action (any more)."""
+@dataclass(frozen=True)
+class Chosen:
+    """An action, its slot's identifier, the armature that it was made for (None: the character), and whether that
+    object's own motion counts."""
+
+    action: object
+    slot: str
+    armature: object
+    object_motion: bool
+
+
+def chosen(choice) -> Chosen:
+    """What an `ActionChoice` chooses. Raises RagdollError where there is no action (any more)."""
     if choice.action is None:
         raise RagdollError(_no_action(choice.action_name, "action"))
-    return choice.action, choice.slot
+    return Chosen(choice.action, choice.slot, choice.armature, choice.object_motion)
 
 
 def _no_action(name: str, what: str) -> str:

@@ -59,8 +59,9 @@ def add_layer(obj, scene, source: str, name: str = ""):
 
 
 def choose(choice, action, slot: str = "") -> None:
-    """Let a setting play an action."""
+    """Let a setting play an action; with it comes the armature that it was made for, where that is another."""
     choice.action, choice.slot = action, slot
+    choice.object_motion = choice.armature is not None
 
 
 def add_clip_layer(obj, scene):

@@ -11,7 +11,7 @@ from .runtime import STATE
 
 
 def request(obj) -> None:
-    """Show a character's stack anew as soon as Blender is idle; for update callbacks, which must not do it themselves."""
+    """Show a character's stack anew as soon as Blender is idle; for update callbacks, which must not do so."""
     if bpy.app.background or STATE.building or not isinstance(obj, bpy.types.Object):
         return
     if obj.active_ragdoll.target_armature is not None and not bpy.app.timers.is_registered(now):

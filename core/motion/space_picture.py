@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +99,7 @@ def _draw_line(canvas: _Canvas, space: BlendSpace1D) -> None:
     curves = space.weights(axis.minimum + shares * (axis.maximum - axis.minimum))
     for k in range(curves.shape[1]):
         points = np.stack([shares, 0.06 + 0.88 * curves[:, k]], axis=-1)
-        for a, b in zip(points[:-1], points[1:], strict=True):
+        for a, b in pairwise(points):
             canvas.line(a, b, _CURVES[k % len(_CURVES)], 0.004)
     canvas.line((0.0, 0.5), (1.0, 0.5), _EDGE, 0.004)
 
