@@ -38,16 +38,22 @@ def changed(self, _context) -> None:
     motion_refresh.request(self.id_data)
 
 
+def set_up(self, context) -> None:
+    """As `changed`, for what decides which poses come: limits are widened to those by the next build."""
+    runtime.settings_changed(self.id_data, layout=True)
+    changed(self, context)
+
+
 def _action_chosen(self, context) -> None:
     self.action_name = self.action.name if self.action is not None else ""
     self.armature = _made_for(self.action, self.id_data)
-    changed(self, context)
+    set_up(self, context)
 
 
 def _base_chosen(self, context) -> None:
     self.base_action_name = self.base_action.name if self.base_action is not None else ""
     self.base_armature = _made_for(self.base_action, self.id_data)
-    changed(self, context)
+    set_up(self, context)
 
 
 def _made_for(action, owner):
@@ -70,10 +76,8 @@ def _is_armature(_self, obj) -> bool:
 def number(name: str, description: str, default: float = 0.0, *, keyed: bool = False, **more):
     """A number; `keyed`: it may be animated."""
     options = KEYS if keyed else FIXED
-    more = {"precision": 3, **more}
-    return FloatProperty(
-        name=name, description=description, default=default, options=options, override=OVER, update=changed, **more
-    )
+    more = {"precision": 3, "update": changed if keyed else set_up, **more}
+    return FloatProperty(name=name, description=description, default=default, options=options, override=OVER, **more)
 
 
 def share(name: str, description: str, default: float = 1.0):
@@ -85,34 +89,34 @@ def choice(name: str, description: str, items, default: str, **more):
     """One of several; not animatable."""
     more = {"options": FIXED, **more}
     return EnumProperty(
-        name=name, description=description, items=items, default=default, override=OVER, update=changed, **more
+        name=name, description=description, items=items, default=default, override=OVER, update=set_up, **more
     )
 
 
 def text(name: str, description: str, default: str = ""):
     """A name of something."""
     return StringProperty(
-        name=name, description=description, default=default, options=FIXED, override=OVER, update=changed
+        name=name, description=description, default=default, options=FIXED, override=OVER, update=set_up
     )
 
 
 def flag(name: str, description: str, default: bool = False, **more):
     """On or off."""
-    more = {"options": FIXED, **more}
-    return BoolProperty(name=name, description=description, default=default, override=OVER, update=changed, **more)
+    more = {"options": FIXED, "update": set_up, **more}
+    return BoolProperty(name=name, description=description, default=default, override=OVER, **more)
 
 
 def whole(name: str, description: str, default: int, **more):
     """A whole number."""
     return IntProperty(
-        name=name, description=description, default=default, options=FIXED, override=OVER, update=changed, **more
+        name=name, description=description, default=default, options=FIXED, override=OVER, update=set_up, **more
     )
 
 
 def an_object(name: str, description: str, **more):
     """An object of the file."""
     return PointerProperty(
-        type=bpy.types.Object, name=name, description=description, options=FIXED, override=OVER, update=changed, **more
+        type=bpy.types.Object, name=name, description=description, options=FIXED, override=OVER, update=set_up, **more
     )
 
 

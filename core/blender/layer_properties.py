@@ -13,6 +13,7 @@ from .clip_properties import (
     BasePose,
     Playback,
     an_object,
+    changed,
     choice,
     flag,
     number,
@@ -148,7 +149,7 @@ class ActiveRagdollAxis(bpy.types.PropertyGroup):
     input: choice("Input", "Where the point comes from", INPUTS, "VALUE")
     value: number("Value", "The input; key it, or drive it by any property", keyed=True, precision=2)
     smoothing: number("Smoothing", "Lag of the input [s]; 63 % of a step are done after it", 0.0, min=0.0, soft_max=2.0)
-    preview: number("Preview", "The point while Preview is on", precision=2)
+    preview: number("Preview", "The point while Preview is on", precision=2, update=changed)
 
 
 class ActiveRagdollBlendSpace(bpy.types.PropertyGroup):
@@ -167,7 +168,9 @@ class ActiveRagdollBlendSpace(bpy.types.PropertyGroup):
     target: an_object("Target", "What yaw and pitch lead to")
     target_bone: text("Target Bone", "Its bone; empty: the object")
     aim_bone: text("Aim From", "Bone that yaw and pitch are measured from; empty: the head, else the armature")
-    show_preview: flag("Preview", "Show the preview point instead of the input; simulating and baking end it")
+    show_preview: flag(
+        "Preview", "Show the preview point instead of the input; simulating and baking end it", update=changed
+    )
 
 
 class PoseLayers:

@@ -269,7 +269,7 @@ def mask_bones(layer, names) -> None:
 
 def changed(obj) -> None:
     """After an edit of a list, which has no callback of its own."""
-    runtime.settings_changed(obj)
+    runtime.settings_changed(obj, layout=True)
     motion_refresh.request(obj)
 
 

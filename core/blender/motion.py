@@ -114,6 +114,16 @@ class Motion:
         return basis
 
 
+def poses_over(obj, scene, frames) -> np.ndarray:
+    """Pose matrices [f, n, 4, 4] after a character's stack at frames of the shot, in Blender's order."""
+    stack, hidden = Motion(obj), source.source_scene(scene)
+    result = []
+    for frame in frames:
+        hidden.frame_set(int(frame))
+        result.append(stack.pose(scene, int(frame))[0])
+    return np.array(result)
+
+
 def motions(scene) -> list:
     """The characters of a scene that have a motion stack."""
     return [o for o in scene.objects if o.type == "ARMATURE" and o.active_ragdoll.target_armature is not None]

@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 
 from ..errors import RagdollError
-from ..ragdoll import drives, springs
+from ..ragdoll import drives, froude, springs
 from . import compounds, evaluated, joint_drives, motion, shot_run, source, world
 from .armature import array_of
 from .runtime import STATE
@@ -126,11 +126,13 @@ def step(run: Run, scene, clock) -> None:
     clock("source", _evaluate_source, run, scene, frame)
     evaluated.show_physics(run, True)
     _read_settings(run, scene)
+    last = run.body
     _read_bodies(run)  # before the stack, which may ask how they stood
     before, run.wanted = run.wanted, _wanted(run, scene, frame)
     fps = scene.render.fps / scene.render.fps_base
     substeps = scene.rigidbody_world.substeps_per_frame
     seconds = scene.rigidbody_world.time_scale / fps
+    _note_calm(run, last, seconds, scene.gravity.length)
     if run.gains_dirty:
         run.reach = np.where(run.spring, drives.FARTHEST, drives.reach(run.weights()[0], seconds))
     reachable = drives.within_reach(run.body, run.wanted, run.reach)
@@ -246,6 +248,18 @@ def _read_bodies(run: Run) -> None:
         row = int(np.flatnonzero(~near.all(axis=1))[0])
         raise RagdollError(f"The body of {shot_run.name_of(run, row)} has left all bounds at frame {run.frame}")
     run.body = body
+
+
+def _note_calm(run: Run, last, seconds: float, gravity: float) -> None:
+    """Keep an eye on characters that have come to lie nearly still."""
+    speeds = np.linalg.norm(run.body[:, :3, 3] - last[:, :3, 3], axis=1) / seconds
+    for character in run.characters:
+        was = character.calm >= drives.CALM_AFTER
+        own_speed = froude.speed(character.height, gravity)
+        character.calm = drives.settled(character.calm, float(speeds[character.rows].max()), own_speed, seconds)
+        if (character.calm >= drives.CALM_AFTER) != was:
+            run.calm[character.rows] = not was
+            run.gains_dirty = True
 
 
 def _read_settings(run: Run, scene) -> None:

@@ -36,7 +36,8 @@ NOT_SETTINGS = {*remove._STORED, "parts", "state", "name", "rna_type"}
 NOT_BONE_SETTINGS = {"name", "rna_type", "profile_limits"}
 RENAMED = {"role": "own_role"}  # an entry's role is what the bone was taken for, not what was chosen for it
 LIVE = {
-    *("rotation_weight", "translation_weight", "physics_blend", "drive", "drive_space", "key_tolerance"),
+    *("rotation_weight", "translation_weight", "physics_blend", "key_tolerance"),
+    *("spring_frequency", "spring_damping_ratio", "human_strength", "frequency_scale", "damping_scale"),
     *("body_mode", "max_torque", "max_force"),
 }  # take effect without a new build
 POINTS = {"body_points": 32}  # texts that hold points as JSON, and how many at most

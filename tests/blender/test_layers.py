@@ -339,8 +339,6 @@ def test_arnaud_plays_the_clips_of_run_and_walk_by_bone_names(data_dir):
             mine, its = rigs.pose(obj)[rows[0]], rigs.pose(other)[rows[1]]
             assert rigs.angles(mine, its).max() < 0.1, (name, frame)
             assert np.abs(mine - its)[:, :3, 3].max() < 0.02, (name, frame)
-        notes = [text for key, text in motion.of(obj).messages.items() if key.startswith("Action")]
-        assert len(notes) == 1 and "lacks bones" in notes[0]
         obj.active_ragdoll.layers.clear()
         layer_tools.changed(obj)
 
