@@ -225,6 +225,13 @@ def whole_frames(action: bpy.types.Action, keys: ActionKeys) -> NDArray:
     return np.arange(math.floor(first + 1e-4), math.ceil(last - 1e-4) + 1, dtype=np.float64)
 
 
+def cycle_frames(action: bpy.types.Action, keys: ActionKeys) -> NDArray:
+    """Evenly spaced frames from the exact beginning to the exact end, so that a clip whose end is between two frames
+    goes round without a halt. Those of `whole_frames` where both ends are whole."""
+    first, last = (action.frame_start, action.frame_end) if action.use_frame_range else keys.range
+    return np.linspace(first, last, len(whole_frames(action, keys))) if last > first else np.array([float(first)])
+
+
 @dataclass
 class _Columns:
     """Where each channel goes: per property bones, components and columns of the values."""

@@ -67,7 +67,9 @@ class StateGraph:
         """What a state plays; None, the pose below, where that cannot be made."""
         try:
             if state.source == "CLIP":
-                return ClipSource(self._library.clip(state), state.speed, state.playback)
+                return ClipSource(
+                    self._library.clip(state, cycle=state.playback == "LOOP"), state.speed, state.playback
+                )
             if state.source == "BLEND_SPACE":
                 key, player = self._spaces.player(state.blend_space)
                 return self._sources.setdefault(key, SpaceSource(player))

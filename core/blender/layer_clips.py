@@ -44,14 +44,14 @@ class Library:
             self._anatomy = anatomy_of(self.obj)
         return self._anatomy
 
-    def clip(self, choice) -> Clip:
-        """The clip of an `ActionChoice`.
+    def clip(self, choice, *, cycle: bool = False) -> Clip:
+        """The clip of an `ActionChoice`; `cycle`: one that goes round, to its exact end.
 
         Raises:
             RagdollError: no action, a deleted or an empty one, a missing slot, or one that moves no bone of the
                 character.
         """
-        return self._clip(chosen(choice))
+        return self._clip(chosen(choice), cycle=cycle)
 
     def pose(self, choice, frame: float) -> LocalPose:
         """The pose [n] at a frame of an action; Raises as `clip`."""
@@ -105,13 +105,13 @@ class Library:
         up = array_of(self.obj.matrix_world)[2, :3]
         return contact_markers(positions @ up, clip.fps, names)
 
-    def _clip(self, source: Chosen, frame: float | None = None) -> Clip:
+    def _clip(self, source: Chosen, frame: float | None = None, *, cycle: bool = False) -> Clip:
         """The whole clip, or one frame of it that may be between its frames or outside them."""
         action = source.action
         owner = source.armature or self.obj
         slot = slot_named(action, source.slot)
         if frame is None:
-            clip = STATE.clips.get(action, owner, slot, self.fps)
+            clip = STATE.clips.get(action, owner, slot, self.fps, cycle=cycle)
         else:
             clip = clips.sample_action(action, owner, slot=slot, frames=[frame], fps=self.fps)
         if owner != self.obj:
@@ -137,7 +137,7 @@ class Library:
 
     def _with_object(self, clip: Clip, action, owner, slot) -> Clip:
         """The clip with the object's own motion on its root bones."""
-        frames = clip.start_frame + np.arange(clip.frame_count)
+        frames = clip.start_frame + np.arange(clip.frame_count) * (self.fps / clip.fps)
         places = clips.object_matrices(action, owner, frames, slot)
         places = np.linalg.inv(array_of(self.obj.matrix_world)) @ places
         poses = clip.poses.copy()

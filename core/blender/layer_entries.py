@@ -70,7 +70,7 @@ class Layers:
         mode = "ADDITIVE_MESH" if layer.source == "AIM_OFFSET" else layer.mode
         base = None
         if layer.source == "CLIP":
-            clip = library.clip(layer)
+            clip = library.clip(layer, cycle=layer.playback == "LOOP" or bool(layer.sync_with))
             if layer.only_keyed:
                 mask = layer_masks.without_unkeyed(mask, clip, rig.skeleton)
             source = self._clip_source(layer, clip)
@@ -92,7 +92,7 @@ class Layers:
         if layer.sync_with:
             key, _player = self._spaces.player(layer.sync_with)
             return lambda frame: clip.at_phase(frame.space(key).phase)
-        start, speed, mode = layer.start / clip.fps, layer.speed, layer.playback
+        start, speed, mode = layer.start / self._library.fps, layer.speed, layer.playback
         return lambda frame: clip.sample(frame.seconds, start=start, speed=speed, mode=mode)
 
     def _pose_source(self, place: int, layer) -> tuple:

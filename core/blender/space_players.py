@@ -93,7 +93,7 @@ class Spaces:
         if sample.single:
             clip = self._library.one_frame(sample, sample.frame)
         else:
-            clip = self._library.clip(sample)
+            clip = self._library.clip(sample, cycle=True)
             if space.sync == MARKERS:
                 clip = self._library.with_markers(sample, clip)
         if sample.additive != "NONE":

@@ -248,12 +248,13 @@ def test_a_keyed_weight_is_read_at_its_own_frame_and_the_bake_is_what_was_shown(
 
 
 def test_physics_takes_a_layer_as_it_takes_the_animation_and_the_bake_is_what_was_shown(data_dir):
-    last = int(bpy.data.actions["Running_A"].frame_range[1]) if "Running_A" in bpy.data.actions else 20
+    last = 16
 
     def simulated(layers: bool):
         rig = layered.knight(data_dir, 1, last)
         if layers:
-            layered.layer(rig, "Running_A", only_keyed=False, playback="ONCE")
+            start = bpy.data.actions["Running_A"].frame_range[0]
+            layered.layer(rig, "Running_A", only_keyed=False, playback="ONCE", start=start)
         else:
             layered.play(rig.obj, "Running_A")
             for bone in rig.obj.pose.bones:
