@@ -142,17 +142,18 @@ def test_a_hit_on_the_ragdoll_starts_a_reaction_and_is_found_again(data_dir, tmp
     assert any(read[f]["touched"] == 1.0 for f in range(hits[0], hits[0] + 4))
     assert read[3]["touched"] == 0.0 and read[3]["state"] == 1.0
     assert max(read[f]["fast"] for f in read) > 0.2
-    shown = layered.shown(rig, range(1, 41))
+    kept = {}
+    for frame in range(1, 41):
+        rig.scene.frame_set(frame)
+        kept[frame] = motion.of(obj).states[frame][0].graph
     assert "Hit" in states_at(rig, hits[0] + 3)
     # What the file keeps is enough to find it again.
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "hit.blend"))
     name = obj.name
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "hit.blend"))
-    again = bpy.data.objects[name]
-    opened = rigs.Rig(again, bpy.context.scene, 1, 40)
-    assert "Hit" in states_at(opened, hits[0] + 3)
-    angle, way = layered.difference(layered.shown(opened, (hits[0] + 3, 30)), {f: shown[f] for f in (hits[0] + 3, 30)})
-    assert angle < 0.1 and way < 1e-4
+    for frame in (hits[0] + 3, 30, 2):
+        bpy.context.scene.frame_set(frame)
+        assert motion.of(bpy.data.objects[name]).states[frame][0].graph == kept[frame]
 
 
 def test_states_without_what_they_need_say_so_and_show_the_pose_below(data_dir):
