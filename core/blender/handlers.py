@@ -109,6 +109,7 @@ def before_undo(_scene=None, _graph=None) -> None:
 def after_undo(_scene=None, _graph=None) -> None:
     """undo_post, redo_post: bodies and joints may be others now, so the run cannot go on."""
     break_runs()
+    motion.forget()
     for scene in _alive():
         if not scene.rigidbody_world.point_cache.is_baked:  # a baked world does not step, and keeps its cache
             world.halt(scene)

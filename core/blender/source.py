@@ -67,6 +67,10 @@ def copy_of(obj, name: str):
     settings.parts.clear()
     for pointer in _OWN:
         settings.property_unset(pointer)
+    for items, pointers in ((settings.look_at, ("target",)), (settings.two_bone_ik, ("effector", "pole"))):
+        for item in items:  # who is only looked at by a copy can be deleted
+            for pointer in pointers:
+                item.property_unset(pointer)
     for bone in copy.pose.bones:
         for constraint in [c for c in bone.constraints if c.name.startswith(CONSTRAINT_NAME)]:
             bone.constraints.remove(constraint)
@@ -157,6 +161,23 @@ def signature(obj) -> tuple:
             if not constraint.name.startswith(CONSTRAINT_NAME):
                 parts.append((bone.name, constraint.name, constraint.type, constraint.mute))
     return tuple(parts)
+
+
+_signatures: dict = {}
+
+
+def keep_up(obj) -> None:
+    """Make the source of a character without a ragdoll anew where its animation set-up is another one by now.
+
+    A ragdoll's is looked after by its run.
+    """
+    settings = obj.active_ragdoll
+    now = signature(obj)
+    known = _signatures.get(obj.name)
+    if not settings.is_ragdoll and (settings.source is None or known != (settings.source.name, now)):
+        refresh(obj)
+    if settings.source is not None:
+        _signatures[obj.name] = settings.source.name, now
 
 
 def evaluated(obj):
