@@ -18,7 +18,7 @@ from bpy.props import (
 )
 
 from ..motion.leg_stabilizer import LONGEST, SHORTEST
-from . import look_at_axes, runtime
+from . import look_at_axes, motion_show, runtime
 
 ANIMATABLE, FIXED = {"ANIMATABLE"}, set()
 OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
@@ -47,11 +47,13 @@ TARGETS = (
 def changed(self, _context) -> None:
     """A setting that the entries are made from."""
     runtime.settings_changed(self.id_data)
+    motion_show.later()
 
 
 def changed_value(self, _context) -> None:
     """A setting that is read on every frame."""
     runtime.settings_changed(self.id_data, stack=False)
+    motion_show.later()
 
 
 def _bone_changed(self, context) -> None:
