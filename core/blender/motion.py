@@ -13,6 +13,7 @@ from ..motion import stack
 from ..motion.local_pose import LocalPose
 from ..motion.rig import Rig
 from . import clips, entry_values, motion_entries, motion_places, source, world
+from .armature import array_of
 from .runtime import STATE
 
 
@@ -76,13 +77,14 @@ class Motion:
 
     def _posed(self, scene, frame: int, states, playing: bool = False) -> tuple[np.ndarray, np.ndarray, tuple]:
         skeleton = self.rig.skeleton
+        self._frame = frame
         now = source.evaluated(self.obj)
         now.pose.bones.foreach_get("matrix", self._buffer)
         matrices = self._buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
         local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
         before = LocalPose(*pose_space.decompose_matrices(local))
         memory = self.seen.setdefault(frame, {})
-        places = motion_places.Places(scene, self.obj, now, matrices, frame, memory, playing)
+        places = motion_places.Places(scene, self.obj, now, matrices, frame, memory, playing, self._other)
         after, states, failed = stack.run(self.entries, self.rig, before, places, states, places.seconds)
         self.messages = self.problems | failed
         changed = np.zeros(len(skeleton), dtype=bool)
@@ -96,6 +98,21 @@ class Motion:
             )
             matrices = pose_space.local_to_model_matrices(skeleton, local)[skeleton.from_level]
         return matrices, self._basis(matrices, local[skeleton.from_level]), states
+
+    def _other(self, other) -> tuple[np.ndarray, np.ndarray]:
+        """World matrix and bones' matrices of another character without physics, at the frame that is posed.
+
+        Who stands before this one in the scene is read with its stack done; else two could wait for each other.
+        """
+        now = source.evaluated(other)
+        scene = source.scene_of(self.obj)
+        order = [obj.name for obj in motions(scene)]
+        stack_of_other = of(other) if other.name in order else None
+        if stack_of_other is not None and order.index(other.name) < order.index(self.obj.name):
+            return array_of(now.matrix_world), stack_of_other.pose(scene, self._frame)[0]
+        buffer = np.empty(len(other.pose.bones) * 16, dtype=np.float32)
+        now.pose.bones.foreach_get("matrix", buffer)
+        return array_of(now.matrix_world), buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
 
     def touched_names(self) -> list[str]:
         """Bones whose pose relative to the parent an entry has changed so far."""

@@ -13,6 +13,7 @@ CONSTRAINT_NAME = "Active Ragdoll"  # our one constraint on each simulated bone 
 FOLLOWER_NAME = "Active Ragdoll Follower"  # on the physics armature: the source's local animation
 TARGET_NAME = "Active Ragdoll Target"  # copies the target armature, which the motion stack poses
 LINK_NAME = "Active Ragdoll Link"  # on the physics armature: keeps anchors and bones in evaluation order
+STAND_IN_FOR = "active_ragdoll_basis_of"  # on copies of objects in the hidden scene: the object's name
 RANGE_SAMPLES = 100  # poses looked at when limits are widened to an animation
 
 
@@ -49,6 +50,11 @@ def source_scene(scene):
         if getattr(hidden, name) != getattr(scene, name):
             setattr(hidden, name, getattr(scene, name))
     return hidden
+
+
+def drop_stand_ins(hidden) -> None:
+    """Remove what was made in a hidden scene to read objects, before the scene is removed."""
+    bpy.data.batch_remove([other for other in hidden.collection.objects if STAND_IN_FOR in other])
 
 
 def scene_of(obj):
