@@ -55,7 +55,8 @@ class ACTIVE_RAGDOLL_OT_bake(SteppingOperator, bpy.types.Operator):
 
 
 class ACTIVE_RAGDOLL_OT_revert_bake(bpy.types.Operator):
-    """Back to the action from before the bake, the live ragdoll and the motion stack; the baked action stays in the file"""
+    """Back to the action from before the bake, the live ragdoll and the motion stack;
+    the baked action stays in the file"""
 
     bl_idname = "active_ragdoll.revert_bake"
     bl_label = "Revert Bake"

@@ -146,8 +146,8 @@ def of(obj) -> Motion | None:
     found = STATE.motions.get(obj.name)
     if found is None or found.obj != obj or found.stamp != entry_values.stamp(obj):
         found = STATE.motions[obj.name] = Motion(obj)
-        for name, text in found.problems.items():
-            print(f"Active Ragdoll: '{obj.name}': {name}: {text}")
+        for text in found.problems.values():
+            print(f"Active Ragdoll: '{obj.name}': {text}")
     return found
 
 
