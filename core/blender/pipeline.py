@@ -133,7 +133,7 @@ def step(run: Run, scene, clock) -> None:
     seconds = scene.rigidbody_world.time_scale / fps
     _read_bodies(run)
     if run.gains_dirty:
-        run.reach = drives.reach(run.weights()[0], seconds)
+        run.reach = np.where(run.spring, drives.FARTHEST, drives.reach(run.weights()[0], seconds))
     reachable = drives.within_reach(run.body, run.wanted, run.reach)
     run.command = drives.lag_compensated(run.command, reachable, substeps)
     evaluated.place(run, "targets", run.command)
