@@ -14,6 +14,7 @@ sys.path[:0] = [str(REPO), str(REPO / "tests" / "blender")]
 # Name -> what it shows; the module of the same name in demo/examples has `main(out)`.
 EXAMPLES = {
     "look_at": "three characters look at a moving ball, their feet planted",
+    "look_at_compare": "one character and a circling target: ours beside Damped Track and Blender's IK",
 }
 
 

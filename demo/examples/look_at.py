@@ -25,7 +25,7 @@ REAL = (("Knight.glb", "Idle", 1.7), ("mh_mixamo.blend", "", 1.9), ("Fox.glb", "
 METARIGS = (("human", 1.9), ("Animals.wolf", 1.0), ("Basic.basic_human", 1.6))
 LEFT_OUT = ("Offhand", "2H_", "Badge", "Rectangle", "Spike", "Icosphere")  # spare props of the knight, bone shapes
 FIRST, LAST, TILES = 1, 97, 12
-SPACING, ARMS_DOWN = 1.7, math.radians(65.0)
+SPACING, ARMS = 1.35, math.radians(75.0)  # [m] between characters; how far below the horizontal arms hang
 
 
 def main(out: Path) -> None:
@@ -108,8 +108,32 @@ def _metarig(scene, name: str):
     bpy.ops.object.mode_set(mode="EDIT")
     importlib.import_module(f"rigify.metarigs.{name}").create(obj)
     bpy.ops.object.mode_set(mode="OBJECT")
-    obj.show_in_front = True
+    _skin(scene, obj)
     return obj
+
+
+def _skin(scene, obj) -> None:
+    """An octahedron for each bone, since armatures are not rendered."""
+    vertices, faces, groups = [], [], []
+    for bone in obj.data.bones:
+        head, tail = np.array(bone.head_local), np.array(bone.tail_local)
+        sides = 0.12 * bone.length * np.array(bone.matrix_local)[:3, [0, 2]].T
+        ring = [head + 0.2 * (tail - head) + offset for offset in (sides[0], sides[1], -sides[0], -sides[1])]
+        first = len(vertices)
+        vertices += [head, *ring, tail]
+        for i in range(4):
+            a, b = first + 1 + i, first + 1 + (i + 1) % 4
+            faces += [(first, b, a), (first + 5, a, b)]
+        groups.append((bone.name, range(first, first + 6)))
+    mesh = bpy.data.meshes.new(obj.name)
+    mesh.from_pydata([tuple(v) for v in vertices], [], faces)
+    mesh.materials.append(character.make_material("bones", (0.75, 0.5, 0.2)))
+    skin = bpy.data.objects.new(f"{obj.name} Skin", mesh)
+    scene.collection.objects.link(skin)
+    skin.parent = obj
+    for name, rows in groups:
+        skin.vertex_groups.new(name=name).add(list(rows), 1.0, "REPLACE")
+    skin.modifiers.new("Armature", "ARMATURE").object = obj
 
 
 def _place(obj, height: float, x: float) -> None:
@@ -121,7 +145,9 @@ def _place(obj, height: float, x: float) -> None:
     forward = character_forward(rig, recognition.anatomy_of(obj), armature.bind_tails(obj.data))
     forward = obj.matrix_world.to_3x3() @ Vector(forward if forward is not None else (0.0, -1.0, 0.0))
     turn = Matrix.Rotation(math.atan2(-1.0, 0.0) - math.atan2(forward.y, forward.x), 4, "Z")
-    corners = np.array([obj.matrix_world @ p for bone in obj.data.bones for p in (bone.head_local, bone.tail_local)])
+    corners = [obj.matrix_world @ p for bone in obj.data.bones for p in (bone.head_local, bone.tail_local)]
+    skins = [child for child in obj.children_recursive if child.type == "MESH" and child.find_armature() == obj]
+    corners = np.array([child.matrix_world @ Vector(p) for child in skins for p in child.bound_box] or corners)
     scale = height / float(np.ptp(corners[:, 2]))
     obj.matrix_world = (
         Matrix.Translation((x, 0.0, -scale * float(corners[:, 2].min()))) @ Matrix.Scale(scale, 4) @ turn
@@ -129,13 +155,17 @@ def _place(obj, height: float, x: float) -> None:
 
 
 def _lower_arms(obj, scene) -> None:
-    """A rig without an action stands in T-pose: the arms go down by bone transforms."""
+    """A rig without an action stands in T-pose or A-pose: the arms go down by bone transforms."""
     anatomy = recognition.anatomy_of(obj)
+    if anatomy.kind != roles.HUMAN:
+        return  # an animal stands on its arms
     for bone, role, side in zip(obj.data.bones, anatomy.roles, anatomy.sides, strict=True):
         if role == roles.UPPER_ARM and side in (roles.LEFT, roles.RIGHT):
+            along = obj.matrix_world.to_3x3() @ (bone.tail_local - bone.head_local)
+            angle = ARMS - math.atan2(-along.z, abs(along.x))
             item = motion_lists.add(obj, scene, "bone_transforms", bone.name)
             item.rotation_space = "WORLD"
-            item.rotation = (0.0, ARMS_DOWN if bone.tail_local.x > bone.head_local.x else -ARMS_DOWN, 0.0)
+            item.rotation = (0.0, math.copysign(angle, along.x), 0.0)
 
 
 # ---- the shot -------------------------------------------------------------------------------------------------------
@@ -150,7 +180,7 @@ def _moving_ball(scene):
     scene.collection.objects.link(ball)
     for frame in range(FIRST, LAST + 1):
         turn = 2.0 * math.pi * (frame - FIRST) / (LAST - FIRST)
-        ball.location = (2.4 * math.sin(turn), -1.9, 1.2 + 0.7 * math.sin(2.0 * turn))
+        ball.location = (1.9 * math.sin(turn), -1.6, 1.15 + 0.55 * math.sin(2.0 * turn))
         ball.keyframe_insert("location", frame=frame)
     return ball
 
@@ -189,9 +219,10 @@ def _make_stage(scene) -> None:
     stage.make_light(scene)
     stage.set_render_look(scene)
     data = bpy.data.cameras.new("Camera")
-    data.lens = 38.0
+    scene.display.shading.color_type = "TEXTURE"
+    data.lens = 45.0
     camera = bpy.data.objects.new("Camera", data)
-    camera.location = (0.0, -6.2, 1.7)
-    camera.rotation_euler = (math.radians(83.0), 0.0, 0.0)
+    camera.location = (0.0, -7.0, 1.9)
+    camera.rotation_euler = (math.radians(80.0), 0.0, 0.0)
     scene.collection.objects.link(camera)
     scene.camera = camera
