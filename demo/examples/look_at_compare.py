@@ -4,6 +4,7 @@ The same bones turn in all cases, pelvis included, so that the feet move unless 
 look_at_compare.md, look_at_compare.json and look_at_compare.png.
 
     ours             the look-at chain and leg stabilisers as Set Up from Roles makes them, with the pelvis added
+    ours, blended    the same with a blend speed, which lags behind the target and goes round behind without a jump
     Damped Track     a constraint on each bone of the chain, influences rising to 1 at the head
     ... and leg IK   the same, with Blender's IK constraint on both shins and the feet's rotation copied
     IK constraint    a bone in front of the eyes that Blender's IK draws to the target, IK limits as our limits
@@ -32,7 +33,8 @@ RADIUS = 1.5  # of the character's height
 PELVIS_LIMIT, PELVIS_UP = math.radians(20.0), 0.7
 AHEAD = math.radians(100.0)  # a target this far to the side, or less, counts as in front
 BEYOND = math.radians(0.1)  # past a limit by more is a violation
-CASES = ("ours", "Damped Track", "Damped Track and leg IK", "IK constraint")
+CASES = ("ours", "ours, blended", "Damped Track", "Damped Track and leg IK", "IK constraint")
+BLEND_SPEED = 8.0  # [1/s]
 
 
 def main(out: Path) -> None:
@@ -67,7 +69,9 @@ def _run(case: str, out: Path) -> tuple:
     chain = _with_pelvis(obj, scene)
     entries = [_entry_of(obj, entry) for entry in chain.entries]
     legs = [(item.foot_bone, item.bones_count) for item in obj.active_ragdoll.leg_stabilizers]
-    if case != "ours":
+    if case == "ours, blended":
+        chain.blend_speed = BLEND_SPEED
+    elif case != "ours":
         while obj.active_ragdoll.target_armature is not None:
             for what in ("look_at", "leg_stabilizers"):
                 if len(getattr(obj.active_ragdoll, what)):
