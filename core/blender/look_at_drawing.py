@@ -26,7 +26,9 @@ def lines(obj, depsgraph) -> Lines | None:
     if not found:
         return None
     ends, colors = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return Lines(ends, colors, np.all(colors == np.array(look_at_lines.TARGET), axis=1))
+    stands_out = np.all(colors == np.array(look_at_lines.TARGET), axis=1)
+    # Single precision: the GPU's buffers take the bytes as they are.
+    return Lines(ends.astype(np.float32), colors.astype(np.float32), stands_out)
 
 
 def _chain(obj, posed, world, item, depsgraph) -> tuple | None:

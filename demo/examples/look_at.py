@@ -42,6 +42,7 @@ def main(out: Path) -> None:
             _lower_arms(obj, scene)
     figures = _measure(scene, [obj for obj, _height in characters], ball, plain)
     _make_stage(scene)
+    importing.make_active(characters[0][0])
     (out / "look_at.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     bpy.ops.wm.save_as_mainfile(filepath=str(out / "look_at.blend"), compress=True)
     frames = contact_sheet.evenly_spaced_frames(FIRST, LAST, TILES)

@@ -209,11 +209,13 @@ def test_the_overlay_draws_targets_forwards_and_cones(data_dir, name):
     obj = rig.obj
     rig.scene.frame_set(rig.first + 6)
     lines = look_at_drawing.lines(obj, bpy.context.view_layer.depsgraph)
+    assert lines.ends.dtype == lines.colors.dtype == np.float32, "the GPU's buffers take the bytes as they are"
     place, ahead = looking.sight(obj, obj.active_ragdoll.look_at[0])
-    red = lines.ends[(lines.colors == np.array(look_at_lines.TARGET)).all(axis=1)]
+    red = lines.ends[np.isclose(lines.colors, look_at_lines.TARGET).all(axis=1)]
+    assert np.array_equal(lines.emphasised, np.isclose(lines.colors, look_at_lines.TARGET).all(axis=1))
     size = looking.size_of(obj)
     assert np.abs(red[0] - (place, rigs.matrices([target])[0][:3, 3])).max() < 1e-5 * size
-    green = lines.ends[(lines.colors == np.array(look_at_lines.FORWARD)).all(axis=1)]
+    green = lines.ends[np.isclose(lines.colors, look_at_lines.FORWARD).all(axis=1)]
     assert len(green) == len(obj.active_ragdoll.look_at[0].entries)
     direction = green[0, 1] - green[0, 0]
     assert np.allclose(direction / np.linalg.norm(direction), ahead, atol=1e-5)
