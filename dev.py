@@ -2,6 +2,7 @@
 
     python3.11 dev.py demo [--out DIR] [--input FILE] ...   the main job, from character to baked keyframes
     python3.11 dev.py test [--bpy 4.2 4.5 5.0 | all] ...    all tests
+    python3.11 dev.py example NAME [--out DIR]              one of the examples of demo/examples
     python3.11 dev.py bench NAME ...                        a benchmark of tests/benchmarks
     python3.11 dev.py build | lint | format
 
@@ -387,11 +388,21 @@ def demo(options: argparse.Namespace, rest: list[str]) -> int:
     if options.input:
         arguments += ["--input", str(Path(options.input).resolve())]
     arguments += rest
-    script = ROOT / "demo" / "run.py"
+    return in_blender(options.bpy, ROOT / "demo" / "run.py", arguments)
+
+
+def example(options: argparse.Namespace) -> int:
+    """One of the examples; without a name, the list of them."""
+    arguments = [options.name, "--out", str(Path(options.out).resolve())] if options.name else ["--help"]
+    return in_blender(options.bpy, ROOT / "demo" / "example.py", arguments)
+
+
+def in_blender(version: str, script: Path, arguments: list[str]) -> int:
+    """A script in the Blender of BLENDER, else in a bpy wheel; its exit code."""
     if command := os.environ.get("BLENDER"):
         program = [*shlex.split(command), "--background", "--factory-startup", "--python-exit-code", "1"]
         return subprocess.run([*program, "--python", script, "--", *arguments], cwd=ROOT).returncode
-    return subprocess.run([environment(options.bpy), script, *arguments], cwd=ROOT).returncode
+    return subprocess.run([environment(version), script, *arguments], cwd=ROOT).returncode
 
 
 def bench(options: argparse.Namespace, rest: list[str]) -> int:
@@ -416,6 +427,10 @@ def main() -> int:
     sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
     sub.add_argument("--out", default="demo-out", metavar="DIR", help="folder of the results (demo-out)")
     sub.add_argument("--input", metavar="FILE", help="a character with an action: blend, glb, gltf, fbx, bvh")
+    sub = commands.add_parser("example", help="run an example; without a name, list them")
+    sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
+    sub.add_argument("--out", default="demo-out", metavar="DIR", help="folder of the results (demo-out)")
+    sub.add_argument("name", nargs="?", default="", metavar="NAME")
     sub = commands.add_parser("bench", help="run a benchmark; further options go to it")
     sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
     sub.add_argument("name", nargs="?", default="", metavar="NAME")
@@ -432,6 +447,8 @@ def main() -> int:
                 return test(options)
             case "demo":
                 return demo(options, rest)
+            case "example":
+                return example(options)
             case "bench":
                 return bench(options, rest)
             case "build":

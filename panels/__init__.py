@@ -1,5 +1,5 @@
 """What is drawn in the sidebar; panels change nothing."""
 
-from . import diagnose, overlay, ragdoll
+from . import diagnose, motion, overlay, ragdoll
 
-CLASSES = (*ragdoll.CLASSES, *overlay.CLASSES, *diagnose.CLASSES)
+CLASSES = (*ragdoll.CLASSES, *motion.CLASSES, *overlay.CLASSES, *diagnose.CLASSES)

@@ -244,7 +244,7 @@ class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel):
                 box = layout.box()
                 paragraph(box, context, "The simulated frames are out of date or incomplete: simulate again", "INFO")
 
-        text = why_not(obj)
+        text = why_not(obj, need_ragdoll=obj is None or obj.active_ragdoll.target_armature is None)
         if text and not (obj is not None and obj.active_ragdoll.muted):
             paragraph(layout, context, text, "INFO")
         column = layout.column(align=True)

@@ -110,6 +110,8 @@ def _carry_settings(run: Run) -> None:
     if not run.settings_dirty:
         return
     for character in run.characters:
+        if character.motion is not None:
+            character.motion = motion.of(character.obj)
         if character.keyed:
             source.copy_settings(character.obj, character.source, character.bones)
 

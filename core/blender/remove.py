@@ -113,6 +113,7 @@ def drop_source_scene(scene) -> None:
         return
     hidden = scene.active_ragdoll.source
     if hidden is not None:
+        source.drop_stand_ins(hidden)
         bpy.data.scenes.remove(hidden)
     scene.active_ragdoll.property_unset("source")
 

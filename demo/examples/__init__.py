@@ -1,0 +1,1 @@
+"""Examples, each a module with `main(out)`: one scene, a few figures, a contact sheet."""
