@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import RagdollError
 from ..ragdoll import drives
-from . import evaluated, joint_drives, motion, shot_run, source, world
+from . import evaluated, hits, joint_drives, motion, shot_run, source, world
 from .armature import array_of
 from .runtime import STATE
 from .shot_run import Run, active_ragdolls, depsgraph_of
@@ -36,6 +36,7 @@ def start(scene, clock) -> Run:
     for character in run.characters:
         motion.forget(character.obj)
         character.motion = motion.of(character.obj)
+    hits.start(run, scene)
     count = run.characters[-1].rows.stop
     matrices = np.empty((count, 4, 4))
     for character in run.characters:
@@ -57,6 +58,7 @@ def start(scene, clock) -> Run:
         evaluated.set_kinematic(run, True)
         evaluated.place(run, "bodies", matrices)
         evaluated.place(run, "targets", matrices)
+        hits.rest(run, matrices)
         scene.frame_set(first - 2)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
         for pose in (drives.extrapolated(wanted, coming), wanted):
@@ -67,7 +69,8 @@ def start(scene, clock) -> Run:
         _stand_at(scene, first)
     finally:
         STATE.busy = was_busy
-    run.command = run.wanted = run.body = wanted
+    run.command = run.wanted = run.body = run.hit_body = wanted
+    hits.prepare(run, scene)
     evaluated.show_physics(run, True)
     _read_settings(run, scene)
     run.reached = first
@@ -128,6 +131,7 @@ def step(run: Run, scene, clock) -> None:
     substeps = scene.rigidbody_world.substeps_per_frame
     seconds = scene.rigidbody_world.time_scale / fps
     _read_bodies(run)
+    hits.step(run, scene)
     if run.gains_dirty:
         run.reach = drives.reach(run.weights()[0], seconds)
     reachable = drives.within_reach(run.body, run.wanted, run.reach)
@@ -251,6 +255,8 @@ def _read_settings(run: Run, scene) -> None:
     if not dirty and not any(character.keyed for character in run.characters):
         return
     run.gains_dirty = True
+    if dirty and scene.frame_current > run.first:
+        hits.read(run, scene)
     for character in run.characters:
         if not (dirty or character.keyed):
             continue

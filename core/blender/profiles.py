@@ -32,11 +32,12 @@ PRESETS = (
     ("GENERIC", "Generic", "All settings as a new character has them"),
 )
 # What a build keeps on the object and what is no choice of the user's.
-NOT_SETTINGS = {*remove._STORED, "parts", "state", "name", "rna_type"}
+NOT_SETTINGS = {*remove._STORED, "parts", "state", "active_hit", "active_explosion", "name", "rna_type"}
 NOT_BONE_SETTINGS = {"name", "rna_type"}
 RENAMED = {"role": "own_role"}  # an entry's role is what the bone was taken for, not what was chosen for it
 LIVE = {
     *("rotation_weight", "translation_weight", "physics_blend", "drive", "drive_space", "key_tolerance"),
+    *("loosening", "loosening_parents", "loosening_children", "loosening_others", "loosening_regain"),
     *("body_mode", "max_torque", "max_force"),
 }  # take effect without a new build
 POINTS = {"body_points": 32}  # texts that hold points as JSON, and how many at most

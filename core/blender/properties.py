@@ -17,9 +17,10 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import runtime, source
+from . import hit_settings, runtime, source
 from .bone_role import BoneRole
 from .edited_body import EditedBody
+from .hit_settings import HitSettings
 
 ANIMATABLE = {"ANIMATABLE"}
 FIXED = set()  # a shot's set-up: not animatable
@@ -118,7 +119,7 @@ class ActiveRagdollMotionKind(bpy.types.PropertyGroup):
     kind: StringProperty(options=FIXED)
 
 
-class ActiveRagdollObject(bpy.types.PropertyGroup):
+class ActiveRagdollObject(HitSettings, bpy.types.PropertyGroup):
     """Settings of a character."""
 
     rotation_weight: FloatProperty(
@@ -389,7 +390,15 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
     is_source: BoolProperty(options=FIXED)
 
 
-CLASSES = (ActiveRagdollMotor, ActiveRagdollPart, ActiveRagdollMotionKind, ActiveRagdollObject, ActiveRagdollBone, ActiveRagdollScene)
+CLASSES = (
+    *hit_settings.CLASSES,
+    ActiveRagdollMotor,
+    ActiveRagdollPart,
+    ActiveRagdollMotionKind,
+    ActiveRagdollObject,
+    ActiveRagdollBone,
+    ActiveRagdollScene,
+)
 
 _OWNERS = (
     (bpy.types.Object, ActiveRagdollObject),

@@ -1,0 +1,391 @@
+"""Hits in a run: what the hits and explosions of its characters do in each frame, and how they loosen the weights.
+
+A hit of frame F acts in the step from F to F + 1. Whatever acts then has its hitter far away at F already, in the
+direction foreseen, so every step also looks one frame ahead.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from .. import quaternion
+from ..errors import RagdollError
+from ..ragdoll import hits as core_hits
+from ..ragdoll import hitter, loosening
+from . import hitters, world
+from .armature import array_of
+from .runtime import STATE
+
+CAUSE = "hits"  # of the run's factors
+
+
+@dataclass
+class Hitter:
+    """A helper and what it does.
+
+    Attributes:
+        row: of its body in the run.
+        point: where it acts, in the body's frame [3], [m].
+        place: where it stands while it is away from its body [3], else None.
+        acting: its spring is on.
+    """
+
+    obj: object
+    bone: str
+    row: int
+    point: np.ndarray
+    place: np.ndarray | None = None
+    acting: bool = False
+
+
+@dataclass
+class CharacterHits:
+    """The hits of one character.
+
+    Attributes:
+        hits, explosions: those that are enabled, in the bodies' own axes.
+        targets: objects that they refer to, by their number: ("Hit", 1).
+        factors: of its weights [m].
+    """
+
+    character: object
+    parents: np.ndarray
+    inertia: np.ndarray
+    factors: np.ndarray
+    hits: list = field(default_factory=list)
+    explosions: list = field(default_factory=list)
+    targets: dict = field(default_factory=dict)
+    loose: loosening.Loosening = field(default_factory=loosening.Loosening)
+    hitters: list = field(default_factory=list)
+
+
+# ---- once per run ---------------------------------------------------------------------------------------------------
+
+
+def start(run, scene) -> None:
+    """Read the hits of all characters and have a hitter wherever one acts; before the world is made anew.
+
+    Raises:
+        RagdollError: a hit makes no sense; the message names it.
+    """
+    run.hits = []
+    run.impulses = np.zeros(len(run.masses))
+    run.awake = np.zeros(len(run.masses), dtype=bool)
+    for character in run.characters:
+        settings = character.obj.active_ragdoll
+        if settings.muted:
+            continue
+        row = {part.bone: i for i, part in enumerate(settings.parts)}
+        own = CharacterHits(
+            character,
+            np.array([row.get(part.parent, -1) for part in settings.parts], dtype=int),
+            np.array([own_inertia(part.body) for part in settings.parts]),
+            np.ones(len(settings.parts)),
+        )
+        run.hits.append(own)
+        _read(own, scene)
+        wanted = hitters.needed(_acting_points(own), character.height)
+        made = hitters.ensure(character.obj, scene, wanted)
+        first = character.rows.start
+        own.hitters = [
+            Hitter(obj, bone, first + row[bone], point) for obj, (bone, point) in zip(made, wanted, strict=True)
+        ]
+    _note_all(run)
+
+
+def own_inertia(body) -> np.ndarray:
+    """Moments of inertia [3] of a body about its own axes [kg m^2], as Blender has them: mostly those of its box."""
+    size = np.ptp(np.array(body.bound_box, dtype=float), axis=0)
+    mass = body.rigid_body.mass
+    if body.rigid_body.collision_shape == "SPHERE":
+        return np.full(3, 0.4 * mass * (0.5 * size.max()) ** 2)
+    squares = size**2
+    return mass / 12.0 * (squares.sum() - squares)
+
+
+def _acting_points(own: CharacterHits):
+    for hit in own.hits:
+        yield hit.bone, np.array(hit.point)
+    if own.explosions:
+        for bone in own.character.bone_names:
+            yield bone, np.zeros(3)
+
+
+def rest(run, matrices) -> None:
+    """All springs off, all hitters at their points of the bodies: in the warm-up, where the springs get their frames.
+
+    Args:
+        matrices: of the bodies in bind pose [m, 4, 4].
+    """
+    for own in run.hits:
+        for helper in own.hitters:
+            helper.place, helper.acting = None, False
+            hitters.put(helper.obj, hitters.placed(matrices[helper.row], helper.point), run.graph)
+        for entry in own.character.obj.active_ragdoll.hitters:  # also those that nothing needs any more
+            hitters.act(entry.object, 0.0, run.graph)
+
+
+def read(run, scene) -> None:
+    """Read the hits again after an edit in mid-shot.
+
+    Raises:
+        RagdollError: a hit makes no sense; the message names it.
+    """
+    for own in run.hits:
+        _read(own, scene)
+    _note_all(run)
+
+
+def _read(own: CharacterHits, scene) -> None:
+    """The settings as core takes them; numbers are places in the user's lists."""
+    obj, settings = own.character.obj, own.character.obj.active_ragdoll
+    turns = {}
+    for name, offset in zip(own.character.bone_names, own.character.offsets, strict=True):
+        turns[name] = offset[:3, :3].T
+    own.hits, own.explosions, own.targets = [], [], {}
+    for number, entry in enumerate(settings.hits, 1):
+        if entry.enabled:
+            own.hits.append(_hit(entry, number, turns.get(entry.bone, np.eye(3))))
+            if entry.space == core_hits.TOWARDS:
+                own.targets["Hit", number] = _target(entry, f"Hit {number} on bone '{entry.bone}'")
+    for number, entry in enumerate(settings.explosions, 1):
+        if entry.enabled:
+            blast = core_hits.Explosion(
+                float(entry.frame),
+                tuple(entry.origin),
+                entry.radius,
+                entry.impulse,
+                entry.falloff,
+                entry.duration,
+                number,
+            )
+            own.explosions.append(blast)
+            if entry.target is not None:
+                own.targets["Explosion", number] = entry.target
+    own.loose = loosening.Loosening(
+        sensitivity=settings.loosening,
+        parents=settings.loosening_parents,
+        children=settings.loosening_children,
+        others=settings.loosening_others,
+        regain=settings.loosening_regain,
+    )
+    first, last = world.shot_range(scene)
+    try:
+        notes = core_hits.checked_hits(own.hits, own.character.bone_names, first, last)
+        notes += core_hits.checked_explosions(own.explosions, first, last)
+        loosening.checked(own.loose)
+    except RagdollError as error:
+        raise RagdollError(f"'{obj.name}': {error}") from error
+    STATE.warnings[obj.name] = notes
+
+
+def _hit(entry, number: int, turn) -> core_hits.Hit:
+    """A hit in its body's axes; turn [3, 3] leads there from the bone's."""
+    impulse = np.array(entry.impulse, dtype=float)
+    strength = float(np.linalg.norm(impulse))
+    way = impulse / strength if strength > 0.0 else np.array((0.0, 0.0, 1.0))
+    if not np.isfinite(strength):
+        way = np.array((0.0, 0.0, 1.0))  # the strength itself is what gets named
+    elif entry.space == core_hits.LOCAL:
+        way = turn @ way
+    return core_hits.Hit(
+        float(entry.frame),
+        entry.bone,
+        strength,
+        tuple(way),
+        tuple(turn @ np.array(entry.point, dtype=float)),
+        entry.space,
+        entry.duration,
+        number=number,
+    )
+
+
+def _target(entry, title: str):
+    if entry.target is None:
+        raise RagdollError(f"{title}: it has no target object to go towards")
+    return entry.target
+
+
+def _note_all(run) -> None:
+    for own in run.hits:
+        waiting = sorted({f"{hit.bone}" for hit in own.hits if _hitter_of(own, hit.bone, hit.point) is None})
+        if waiting or (
+            own.explosions and any(_hitter_of(own, b, np.zeros(3)) is None for b in own.character.bone_names)
+        ):
+            text = "A hit set in mid-shot acts from the next start of the shot on"
+            STATE.warnings[own.character.name].append(text)
+
+
+def _hitter_of(own: CharacterHits, bone: str, point) -> Hitter | None:
+    for helper in own.hitters:
+        if helper.bone == bone and hitters.is_same(helper.point, point, own.character.height):
+            return helper
+    return None
+
+
+# ---- every frame ----------------------------------------------------------------------------------------------------
+
+
+def prepare(run, scene) -> None:
+    """At the shot's first frame: hitters of what acts from it on go to their places."""
+    rate = _rate(scene)
+    for own in run.hits:
+        _park(run, own, scene, run.first, rate, own.hits or own.explosions, run.body[own.character.rows])
+
+
+def step(run, scene) -> None:
+    """The step into the frame that the scene is about to show: springs, hitters, factors of the weights.
+
+    Raises:
+        RagdollError: a target was deleted.
+    """
+    frame, rate = scene.frame_current, _rate(scene)
+    run.impulses[:] = 0.0
+    awake = np.zeros_like(run.awake)
+    for own in run.hits:
+        if (
+            not own.hits
+            and not own.explosions
+            and not any(h.acting for h in own.hitters)
+            and np.all(own.factors == 1.0)
+        ):
+            continue
+        _step_character(run, own, scene, frame, rate, awake)
+    if np.any(awake != run.awake):
+        run.awake, run.gains_dirty = awake, True
+    run.hit_body = run.body
+
+
+def _rate(scene) -> float:
+    """Frames per second of physics. Times are frame numbers divided by it, so that equal ones are equal to the bit."""
+    fps = scene.render.fps / scene.render.fps_base
+    return fps / max(scene.rigidbody_world.time_scale, 1e-9)
+
+
+def _step_character(run, own: CharacterHits, scene, frame: int, rate: float, awake) -> None:
+    rows = own.character.rows
+    begin, end = (frame - 1) / rate, frame / rate
+    now = run.body[rows]
+    moved = _foreseen(run, rows, 0.5)
+    found = _pushes(run, own, scene, now, begin, end, rate)
+    lasting = {(id(p.hit), p.row): p for p in _pushes(run, own, scene, moved, begin, end, rate)} if found else {}
+    sums: dict = {}
+    for push in found:
+        if run.kinematic[rows.start + push.row]:
+            continue
+        bone = own.character.bone_names[push.row]
+        helper = _hitter_of(own, bone, getattr(push.hit, "point", np.zeros(3)))
+        if helper is None:
+            continue
+        if push.warning and push.warning not in STATE.warnings[own.character.name]:
+            STATE.warnings[own.character.name].append(push.warning)
+        # A blow goes where it points at its frame; what lasts turns with the body within the frame too.
+        along = push if push.hit.duration * rate < 1.0 else lasting.get((id(push.hit), push.row), push)
+        sums.setdefault(id(helper), [helper, np.zeros(3)])[1] += along.impulse
+        run.impulses[rows.start + push.row] += float(np.linalg.norm(push.impulse))
+        awake[rows.start + push.row] = True
+    substeps = scene.rigidbody_world.substeps_per_frame
+    for helper in own.hitters:
+        impulse = sums.get(id(helper), (None, np.zeros(3)))[1]
+        _drive(run, helper, impulse, 1.0 / rate, substeps, own.character.height)
+    _park(run, own, scene, frame, rate, own.hits or own.explosions, _foreseen(run, rows, 1.0))
+    _loosen(run, own, [p for p in found if run.impulses[rows.start + p.row] > 0.0], begin, end, rate, scene)
+
+
+def _foreseen(run, rows, share: float) -> np.ndarray:
+    """The bodies [m, 4, 4] a share of a frame from now, if they go on as in the last one."""
+    now, before = run.body[rows], run.hit_body[rows]
+    moved = now.copy()
+    moved[:, :3, 3] += share * (now[:, :3, 3] - before[:, :3, 3])
+    turn = quaternion.from_matrix(now[:, :3, :3] @ before[:, :3, :3].transpose(0, 2, 1))
+    turn = quaternion.from_rotation_vector(share * quaternion.to_rotation_vector(turn))
+    moved[:, :3, :3] = quaternion.to_matrix(turn) @ now[:, :3, :3]
+    return moved
+
+
+def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, rate: float) -> list:
+    acting = [h for h in own.hits if core_hits.share(h.frame / rate, h.duration, begin, end) > 0.0]
+    blasts = [b for b in own.explosions if core_hits.share(b.frame / rate, b.duration, begin, end) > 0.0]
+    if not acting and not blasts:
+        return []
+    acting = [replace(h, target=_place_of(run, own, "Hit", h.number, h.target)) for h in acting]
+    blasts = [replace(b, origin=_place_of(run, own, "Explosion", b.number, b.origin)) for b in blasts]
+    rows = own.character.rows
+    bodies = core_hits.Bodies(
+        own.character.bone_names,
+        run.masses[rows],
+        own.inertia,
+        matrices[:, :3, 3],
+        quaternion.from_matrix(matrices[:, :3, :3]),
+        own.character.height,
+        scene.gravity.length if scene.use_gravity else 0.0,
+    )
+    return core_hits.pushes(acting, blasts, bodies, begin, end, rate)
+
+
+def _place_of(run, own: CharacterHits, kind: str, number: int, otherwise) -> tuple:
+    """Where the target of a hit stands in the last frame."""
+    target = own.targets.get((kind, number))
+    if target is None:
+        return otherwise
+    return tuple(array_of(target.evaluated_get(run.graph).matrix_world)[:3, 3])
+
+
+def _drive(run, helper: Hitter, impulse, seconds: float, substeps: int, height: float) -> None:
+    body = run.body[helper.row]
+    point = body[:3, 3] + body[:3, :3] @ helper.point
+    if np.any(impulse):
+        place = helper.place if helper.place is not None else point
+        helper.place, stiffness = hitter.pull(point, place, impulse, seconds, substeps, height)
+        hitters.act(helper.obj, stiffness, run.graph)
+        helper.acting = True
+    elif helper.acting:
+        hitters.act(helper.obj, 0.0, run.graph)
+        helper.acting = False
+        helper.place = None
+    else:
+        return
+    matrix = np.eye(4)
+    matrix[:3, 3] = point if helper.place is None else helper.place
+    hitters.put(helper.obj, matrix, run.graph)
+
+
+def _park(run, own: CharacterHits, scene, frame: int, rate: float, any_at_all, foreseen) -> None:
+    """Send the hitters of what begins at a frame far away: they must not come from near while they act."""
+    if not any_at_all:
+        return
+    sums: dict = {}
+    for push in _pushes(run, own, scene, foreseen, frame / rate, (frame + 1) / rate, rate):
+        helper = _hitter_of(own, own.character.bone_names[push.row], getattr(push.hit, "point", np.zeros(3)))
+        if helper is not None and not helper.acting:
+            sums.setdefault(id(helper), [helper, np.zeros(3)])[1] += push.impulse
+    for helper, impulse in sums.values():
+        length = float(np.linalg.norm(impulse))
+        if length == 0.0:
+            continue
+        body = foreseen[helper.row - own.character.rows.start]
+        point = body[:3, 3] + body[:3, :3] @ helper.point
+        helper.place = hitter.parked(point, impulse / length, own.character.height)
+        matrix = np.eye(4)
+        matrix[:3, 3] = helper.place
+        hitters.put(helper.obj, matrix, run.graph)
+
+
+def _loosen(run, own: CharacterHits, pushes: list, begin: float, end: float, rate: float, scene) -> None:
+    """Factors of the weights after this step; they hold in it already."""
+    blows = [loosening.Blow(p.hit.frame / rate, p.row, p.whole, p.hit.duration) for p in pushes]
+    rows = own.character.rows
+    own.factors = loosening.loosened(
+        own.loose,
+        own.factors,
+        blows,
+        own.parents,
+        begin,
+        end,
+        float(run.masses[rows].sum()),
+        own.character.height,
+        scene.gravity.length if scene.use_gravity else 0.0,
+    )
+    factors = np.array(np.broadcast_to(run.factors.get(CAUSE, 1.0), len(run.masses)), dtype=float)
+    factors[rows] = own.factors
+    run.set_factor(CAUSE, factors)
