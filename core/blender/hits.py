@@ -1,7 +1,6 @@
 """Hits in a run: what the hits and explosions of its characters do in each frame, and how they loosen the weights.
 
-A hit of frame F acts in the step from F to F + 1. Whatever acts then has its hitter far away at F already, in the
-direction foreseen, so every step also looks one frame ahead.
+A hit of frame F acts in the step from F to F + 1: a blow in its first substep, a push over its duration.
 """
 
 from dataclasses import dataclass, field, replace
@@ -26,7 +25,8 @@ class Hitter:
     Attributes:
         row: of its body in the run.
         point: where it acts, in the body's frame [3], [m].
-        place: where it stands while it is away from its body [3], else None.
+        kind: what it is for; see `_kind`.
+        place: where it stands [3].
         acting: its spring is on.
     """
 
@@ -34,6 +34,7 @@ class Hitter:
     bone: str
     row: int
     point: np.ndarray
+    kind: int
     place: np.ndarray | None = None
     acting: bool = False
 
@@ -88,7 +89,8 @@ def start(run, scene) -> None:
         made = hitters.ensure(character.obj, scene, wanted)
         first = character.rows.start
         own.hitters = [
-            Hitter(obj, bone, first + row[bone], point) for obj, (bone, point) in zip(made, wanted, strict=True)
+            Hitter(helper, bone, first + row[bone], point, kind)
+            for helper, (bone, point, kind) in zip(made, wanted, strict=True)
         ]
     _note_all(run)
 
@@ -105,10 +107,15 @@ def own_inertia(body) -> np.ndarray:
 
 def _acting_points(own: CharacterHits):
     for hit in own.hits:
-        yield hit.bone, np.array(hit.point)
-    if own.explosions:
+        yield hit.bone, np.array(hit.point), _kind(hit)
+    for blast in own.explosions:
         for bone in own.character.bone_names:
-            yield bone, np.zeros(3)
+            yield bone, np.zeros(3), _kind(blast)
+
+
+def _kind(hit) -> int:
+    """0 for a push; 1 and 2 for blows at odd and even frames: after a blow its hitter needs a frame to come back."""
+    return 0 if hit.duration >= core_hits.BLOW else 1 + int(hit.frame) % 2
 
 
 def rest(run, matrices) -> None:
@@ -119,8 +126,10 @@ def rest(run, matrices) -> None:
     """
     for own in run.hits:
         for helper in own.hitters:
-            helper.place, helper.acting = None, False
-            hitters.put(helper.obj, hitters.placed(matrices[helper.row], helper.point), run.graph)
+            helper.acting = False
+            matrix = hitters.placed(matrices[helper.row], helper.point)
+            helper.place = matrix[:3, 3]
+            hitters.put(helper.obj, matrix, run.graph)
         for entry in own.character.obj.active_ragdoll.hitters:  # also those that nothing needs any more
             hitters.act(entry.object, 0.0, run.graph)
 
@@ -208,29 +217,19 @@ def _target(entry, title: str):
 
 def _note_all(run) -> None:
     for own in run.hits:
-        waiting = sorted({f"{hit.bone}" for hit in own.hits if _hitter_of(own, hit.bone, hit.point) is None})
-        if waiting or (
-            own.explosions and any(_hitter_of(own, b, np.zeros(3)) is None for b in own.character.bone_names)
-        ):
-            text = "A hit set in mid-shot acts from the next start of the shot on"
+        if any(_hitter_of(own, *point) is None for point in _acting_points(own)):
+            text = "What was set in mid-shot acts from the next start of the shot on"
             STATE.warnings[own.character.name].append(text)
 
 
-def _hitter_of(own: CharacterHits, bone: str, point) -> Hitter | None:
+def _hitter_of(own: CharacterHits, bone: str, point, kind: int) -> Hitter | None:
     for helper in own.hitters:
-        if helper.bone == bone and hitters.is_same(helper.point, point, own.character.height):
+        if (helper.bone, helper.kind) == (bone, kind) and hitters.is_same(helper.point, point, own.character.height):
             return helper
     return None
 
 
 # ---- every frame ----------------------------------------------------------------------------------------------------
-
-
-def prepare(run, scene) -> None:
-    """At the shot's first frame: hitters of what acts from it on go to their places."""
-    rate = _rate(scene)
-    for own in run.hits:
-        _park(run, own, scene, run.first, rate, own.hits or own.explosions, run.body[own.character.rows])
 
 
 def step(run, scene) -> None:
@@ -243,14 +242,8 @@ def step(run, scene) -> None:
     run.impulses[:] = 0.0
     awake = np.zeros_like(run.awake)
     for own in run.hits:
-        if (
-            not own.hits
-            and not own.explosions
-            and not any(h.acting for h in own.hitters)
-            and np.all(own.factors == 1.0)
-        ):
-            continue
-        _step_character(run, own, scene, frame, rate, awake)
+        if own.hits or own.explosions or any(h.acting for h in own.hitters) or np.any(own.factors < 1.0):
+            _step_character(run, own, scene, frame, rate, awake)
     if np.any(awake != run.awake):
         run.awake, run.gains_dirty = awake, True
     run.hit_body = run.body
@@ -265,30 +258,31 @@ def _rate(scene) -> float:
 def _step_character(run, own: CharacterHits, scene, frame: int, rate: float, awake) -> None:
     rows = own.character.rows
     begin, end = (frame - 1) / rate, frame / rate
-    now = run.body[rows]
-    moved = _foreseen(run, rows, 0.5)
-    found = _pushes(run, own, scene, now, begin, end, rate)
-    lasting = {(id(p.hit), p.row): p for p in _pushes(run, own, scene, moved, begin, end, rate)} if found else {}
+    found = [
+        push
+        for push in _pushes(run, own, scene, run.body[rows], begin, end, rate)
+        if not run.kinematic[rows.start + push.row]
+    ]
+    # A push turns with its body within the frame: it goes where it points in the middle of it.
+    middle = {}
+    if any(_kind(push.hit) == 0 for push in found):
+        halfway = _pushes(run, own, scene, _foreseen(run, rows, 0.5), begin, end, rate)
+        middle = {(push.hit.title(0), push.row): push.impulse for push in halfway if _kind(push.hit) == 0}
     sums: dict = {}
     for push in found:
-        if run.kinematic[rows.start + push.row]:
-            continue
-        bone = own.character.bone_names[push.row]
-        helper = _hitter_of(own, bone, getattr(push.hit, "point", np.zeros(3)))
+        bone, point = own.character.bone_names[push.row], getattr(push.hit, "point", np.zeros(3))
+        helper = _hitter_of(own, bone, point, _kind(push.hit))
         if helper is None:
             continue
         if push.warning and push.warning not in STATE.warnings[own.character.name]:
             STATE.warnings[own.character.name].append(push.warning)
-        # A blow goes where it points at its frame; what lasts turns with the body within the frame too.
-        along = push if push.hit.duration * rate < 1.0 else lasting.get((id(push.hit), push.row), push)
-        sums.setdefault(id(helper), [helper, np.zeros(3)])[1] += along.impulse
+        impulse = middle.get((push.hit.title(0), push.row), push.impulse)
+        sums[id(helper)] = sums.get(id(helper), 0.0) + impulse
         run.impulses[rows.start + push.row] += float(np.linalg.norm(push.impulse))
         awake[rows.start + push.row] = True
     substeps = scene.rigidbody_world.substeps_per_frame
     for helper in own.hitters:
-        impulse = sums.get(id(helper), (None, np.zeros(3)))[1]
-        _drive(run, helper, impulse, 1.0 / rate, substeps, own.character.height)
-    _park(run, own, scene, frame, rate, own.hits or own.explosions, _foreseen(run, rows, 1.0))
+        _drive(run, helper, sums.get(id(helper)), 1.0 / rate, substeps, own.character.height)
     _loosen(run, own, [p for p in found if run.impulses[rows.start + p.row] > 0.0], begin, end, rate, scene)
 
 
@@ -332,43 +326,25 @@ def _place_of(run, own: CharacterHits, kind: str, number: int, otherwise) -> tup
 
 
 def _drive(run, helper: Hitter, impulse, seconds: float, substeps: int, height: float) -> None:
+    """Let a hitter give its body an impulse [3] in this frame, or come to rest with none."""
     body = run.body[helper.row]
     point = body[:3, 3] + body[:3, :3] @ helper.point
-    if np.any(impulse):
-        place = helper.place if helper.place is not None else point
-        helper.place, stiffness = hitter.pull(point, place, impulse, seconds, substeps, height)
+    if impulse is not None and np.any(impulse):
+        if helper.kind:
+            helper.place, stiffness = hitter.blow(point, helper.place, impulse, seconds, substeps, height)
+            hitters.break_under(helper.obj, hitter.breaking(impulse, body[:3, :3]), run.graph)
+        else:
+            helper.place, stiffness = hitter.push(point, helper.place, impulse, seconds, substeps, height)
         hitters.act(helper.obj, stiffness, run.graph)
         helper.acting = True
     elif helper.acting:
         hitters.act(helper.obj, 0.0, run.graph)
-        helper.acting = False
-        helper.place = None
+        helper.place, helper.acting = point, False
     else:
         return
     matrix = np.eye(4)
-    matrix[:3, 3] = point if helper.place is None else helper.place
+    matrix[:3, 3] = helper.place
     hitters.put(helper.obj, matrix, run.graph)
-
-
-def _park(run, own: CharacterHits, scene, frame: int, rate: float, any_at_all, foreseen) -> None:
-    """Send the hitters of what begins at a frame far away: they must not come from near while they act."""
-    if not any_at_all:
-        return
-    sums: dict = {}
-    for push in _pushes(run, own, scene, foreseen, frame / rate, (frame + 1) / rate, rate):
-        helper = _hitter_of(own, own.character.bone_names[push.row], getattr(push.hit, "point", np.zeros(3)))
-        if helper is not None and not helper.acting:
-            sums.setdefault(id(helper), [helper, np.zeros(3)])[1] += push.impulse
-    for helper, impulse in sums.values():
-        length = float(np.linalg.norm(impulse))
-        if length == 0.0:
-            continue
-        body = foreseen[helper.row - own.character.rows.start]
-        point = body[:3, 3] + body[:3, :3] @ helper.point
-        helper.place = hitter.parked(point, impulse / length, own.character.height)
-        matrix = np.eye(4)
-        matrix[:3, 3] = helper.place
-        hitters.put(helper.obj, matrix, run.graph)
 
 
 def _loosen(run, own: CharacterHits, pushes: list, begin: float, end: float, rate: float, scene) -> None:

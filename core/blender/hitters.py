@@ -13,12 +13,12 @@ from .helpers import helper
 SAME_POINT = 1e-6  # of the height
 
 
-def needed(pairs, height: float) -> list[tuple[str, np.ndarray]]:
-    """Pairs of a bone's name and a point [3] in its body's frame, each once."""
+def needed(wanted, height: float) -> list[tuple[str, np.ndarray, int]]:
+    """Bone's name, point [3] in its body's frame and what kind it is, not 0 for blows: each combination once."""
     found: list = []
-    for bone, point in pairs:
-        if not any(bone == other and is_same(point, its, height) for other, its in found):
-            found.append((bone, point))
+    for bone, point, kind in wanted:
+        if not any((bone, kind) == (other, its) and is_same(point, there, height) for other, there, its in found):
+            found.append((bone, point, kind))
     return found
 
 
@@ -28,7 +28,7 @@ def is_same(first, second, height: float) -> bool:
 
 
 def ensure(obj, scene, wanted) -> list:
-    """A hitter for each (bone, point [3] in the body's frame); those that exist are used again.
+    """A hitter for each (bone, point [3] in the body's frame, kind); those that exist are used again.
 
     Returns:
         The objects in the order of `wanted`.
@@ -42,11 +42,11 @@ def ensure(obj, scene, wanted) -> list:
             settings.hitters.remove(i)
     free: dict = {}
     for entry in settings.hitters:
-        free.setdefault(entry.bone, []).append(entry.object)
+        free.setdefault((entry.bone, entry.object.rigid_body_constraint.use_breaking), []).append(entry.object)
     found = []
-    for bone, point in wanted:
-        waiting = free.get(bone)
-        found.append(waiting.pop(0) if waiting else _make(obj, scene, parts[bone], point))
+    for bone, point, kind in wanted:
+        waiting = free.get((bone, kind > 0))
+        found.append(waiting.pop(0) if waiting else _make(obj, scene, parts[bone], point, kind > 0))
     return found
 
 
@@ -58,7 +58,7 @@ def _serves(hitter, scene, part) -> bool:
     return constraint is not None and constraint.object1 == part.body and constraint.object2 == hitter
 
 
-def _make(obj, scene, part, point):
+def _make(obj, scene, part, point, blow: bool):
     settings = obj.active_ragdoll
     hitter = helper(f"{obj.name} {part.bone} Hitter", part.target.data, settings.collection)
     bind = np.array(part.bind, dtype=float).reshape(4, 4)
@@ -77,6 +77,7 @@ def _make(obj, scene, part, point):
     constraint.object1, constraint.object2 = part.body, hitter
     constraint.disable_collisions = False  # none of its own anyway, and the pair must not be looked for
     constraint.enabled = False
+    constraint.use_breaking = blow
     for axis in "xyz":
         setattr(constraint, f"use_spring_{axis}", True)
         setattr(constraint, f"spring_stiffness_{axis}", 0.0)
@@ -98,6 +99,11 @@ def put(hitter, matrix, graph) -> None:
     copy = hitter.evaluated_get(graph)
     copy.matrix_basis = Matrix(np.asarray(matrix).tolist())
     copy.matrix_world = copy.matrix_basis
+
+
+def break_under(hitter, impulse: float, graph) -> None:
+    """Let the evaluated spring break when it gives that impulse [N s] along one axis."""
+    hitter.evaluated_get(graph).rigid_body_constraint.breaking_threshold = impulse
 
 
 def act(hitter, stiffness: float, graph) -> None:

@@ -70,7 +70,6 @@ def start(scene, clock) -> Run:
     finally:
         STATE.busy = was_busy
     run.command = run.wanted = run.body = run.hit_body = wanted
-    hits.prepare(run, scene)
     evaluated.show_physics(run, True)
     _read_settings(run, scene)
     run.reached = first
