@@ -16,6 +16,7 @@ from .armature import array_of
 from .runtime import STATE
 
 CAUSE = "hits"  # of the run's factors
+FARTHEST = 10.0  # heights from its body that a hit may act at
 
 
 @dataclass
@@ -147,27 +148,39 @@ def read(run, scene) -> None:
 
 def _read(own: CharacterHits, scene) -> None:
     """The settings as core takes them; numbers are places in the user's lists."""
-    obj, settings = own.character.obj, own.character.obj.active_ragdoll
+    obj = own.character.obj
+    try:
+        _read_lists(own, obj.active_ragdoll)
+        first, last = world.shot_range(scene)
+        notes = core_hits.checked_hits(own.hits, own.character.bone_names, first, last)
+        notes += core_hits.checked_explosions(own.explosions, first, last)
+        loosening.checked(own.loose)
+        for hit in own.hits:
+            away = max(abs(component) for component in hit.point)
+            if away > FARTHEST * own.character.height:
+                raise RagdollError(f"{hit.title(0)}: the point is {away:.3g} m from the body, too far to push there")
+    except RagdollError as error:
+        raise RagdollError(f"'{obj.name}': {error}") from error
+    STATE.warnings[obj.name] = notes
+
+
+def _read_lists(own: CharacterHits, settings) -> None:
     turns = {}
     for name, offset in zip(own.character.bone_names, own.character.offsets, strict=True):
         turns[name] = offset[:3, :3].T
     own.hits, own.explosions, own.targets = [], [], {}
     for number, entry in enumerate(settings.hits, 1):
         if entry.enabled:
-            own.hits.append(_hit(entry, number, turns.get(entry.bone, np.eye(3))))
+            hit = _hit(entry, number, turns.get(entry.bone, np.eye(3)))
+            own.hits.append(hit)
             if entry.space == core_hits.TOWARDS:
-                own.targets["Hit", number] = _target(entry, f"Hit {number} on bone '{entry.bone}'")
+                if entry.target is None:
+                    raise RagdollError(f"{hit.title(0)}: it has no target object to go towards")
+                own.targets["Hit", number] = entry.target
     for number, entry in enumerate(settings.explosions, 1):
         if entry.enabled:
-            blast = core_hits.Explosion(
-                float(entry.frame),
-                tuple(entry.origin),
-                entry.radius,
-                entry.impulse,
-                entry.falloff,
-                entry.duration,
-                number,
-            )
+            frame, origin, strength = float(entry.frame), tuple(entry.origin), entry.impulse
+            blast = core_hits.Explosion(frame, origin, entry.radius, strength, entry.falloff, entry.duration, number)
             own.explosions.append(blast)
             if entry.target is not None:
                 own.targets["Explosion", number] = entry.target
@@ -178,14 +191,6 @@ def _read(own: CharacterHits, scene) -> None:
         others=settings.loosening_others,
         regain=settings.loosening_regain,
     )
-    first, last = world.shot_range(scene)
-    try:
-        notes = core_hits.checked_hits(own.hits, own.character.bone_names, first, last)
-        notes += core_hits.checked_explosions(own.explosions, first, last)
-        loosening.checked(own.loose)
-    except RagdollError as error:
-        raise RagdollError(f"'{obj.name}': {error}") from error
-    STATE.warnings[obj.name] = notes
 
 
 def _hit(entry, number: int, turn) -> core_hits.Hit:
@@ -207,12 +212,6 @@ def _hit(entry, number: int, turn) -> core_hits.Hit:
         entry.duration,
         number=number,
     )
-
-
-def _target(entry, title: str):
-    if entry.target is None:
-        raise RagdollError(f"{title}: it has no target object to go towards")
-    return entry.target
 
 
 def _note_all(run) -> None:
