@@ -285,7 +285,7 @@ def _bodies(obj, scene, pose, plan, masses):
         kinematic.kinematic = True
         kinematic.collision_shape = "BOX"
         kinematic.collision_collections = [False] * 20
-        _drive(scene, target, body)
+        _drive(scene, target, body, "SPRING2" if settings.drive == "SPRING" else "SPRING1")
 
         part = parts.add()
         part.bone = name
@@ -298,7 +298,7 @@ def _bodies(obj, scene, pose, plan, masses):
         part.parent = pose.names[int(plan.bones[parent])] if parent >= 0 else ""
 
 
-def _drive(scene, target, body):
+def _drive(scene, target, body, kind: str):
     """The servo between a body and its target: one six-axis constraint on the target body itself.
 
     Its stiffness stands at zero; the pipeline sets it on the evaluated constraint.
@@ -306,7 +306,7 @@ def _drive(scene, target, body):
     scene.rigidbody_world.constraints.objects.link(target)
     constraint = target.rigid_body_constraint
     constraint.type = "GENERIC_SPRING"
-    constraint.spring_type = "SPRING1"
+    constraint.spring_type = kind
     constraint.object1, constraint.object2 = body, target
     constraint.disable_collisions = True
     for axis in "xyz":

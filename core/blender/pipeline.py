@@ -9,11 +9,13 @@ import bpy
 import numpy as np
 
 from ..errors import RagdollError
-from ..ragdoll import drives
+from ..ragdoll import drives, springs
 from . import evaluated, hits, joint_drives, motion, shot_run, source, world
 from .armature import array_of
 from .runtime import STATE
 from .shot_run import Run, active_ragdolls, depsgraph_of
+
+SPRING_RANGE = (springs.LOWEST, springs.HIGHEST)
 
 
 def start(scene, clock) -> Run:
@@ -132,15 +134,15 @@ def step(run: Run, scene, clock) -> None:
     _read_bodies(run)
     hits.step(run, scene)
     if run.gains_dirty:
-        run.reach = drives.reach(run.weights()[0], seconds)
+        run.reach = np.where(run.spring, drives.FARTHEST, drives.reach(run.weights()[0], seconds))
     reachable = drives.within_reach(run.body, run.wanted, run.reach)
     run.command = drives.lag_compensated(run.command, reachable, substeps)
     evaluated.place(run, "targets", run.command)
     if run.any_kinematic:
         evaluated.place(run, "bodies", run.wanted, run.kinematic)
-    evaluated.write_gains(run, scene, substeps / max(seconds, 1e-9))
+    evaluated.write_gains(run, scene, substeps, max(seconds, 1e-9))
     if run.joint_drives is not None:
-        joint_drives.write(run, before, run.weights()[0], seconds, scene.gravity.length)
+        joint_drives.write(run, before, run.weights()[0], seconds, substeps, scene.gravity.length)
     run.frame = run.reached = frame
 
 
@@ -270,6 +272,18 @@ def _read_settings(run: Run, scene) -> None:
         run.translation_weight[rows] *= settings.translation_weight
         run.max_torque[rows] = [bone.max_torque for bone in own]
         run.max_force[rows] = [bone.max_force for bone in own]
+        if obj.active_ragdoll.human_strength:
+            if character.strengths is None:
+                character.strengths = shot_run.strengths_of(obj)
+            for name, strength in zip(("max_torque", "max_force"), character.strengths, strict=True):
+                mine = getattr(run, name)
+                mine[rows] = np.where(mine[rows] > 0.0, mine[rows], strength)
+        run.spring[rows] = is_spring = obj.active_ragdoll.drive == "SPRING"
+        if is_spring:
+            run.frequency[rows] = [bone.frequency_scale for bone in own]
+            run.frequency[rows] = np.clip(run.frequency[rows] * settings.spring_frequency, *SPRING_RANGE)
+            run.damping_ratio[rows] = [bone.damping_scale for bone in own]
+            run.damping_ratio[rows] *= settings.spring_damping_ratio
         modes = [bone.body_mode for bone in own]
         run.limp[rows] = [mode == "LIMP" for mode in modes]
         kinematic = np.array([mode == "KINEMATIC" or obj.active_ragdoll.muted for mode in modes])

@@ -148,10 +148,13 @@ class ActiveRagdollObject(HitSettings, bpy.types.PropertyGroup):
     )
     drive: EnumProperty(
         name="Drive",
-        items=(("VELOCITY", "Velocity", "Match the animation's velocities and positions"),),
+        items=(
+            ("VELOCITY", "Velocity", "Match the animation's velocities and positions"),
+            ("SPRING", "Spring", "Damped springs between the bodies and their places in the animation"),
+        ),
         default="VELOCITY",
         options=FIXED,
-        update=_changed,
+        update=_layout_changed,
     )
     drive_space: EnumProperty(
         name="Space",
@@ -162,6 +165,31 @@ class ActiveRagdollObject(HitSettings, bpy.types.PropertyGroup):
         default="WORLD",
         options=FIXED,
         update=_layout_changed,
+    )
+    spring_frequency: FloatProperty(
+        name="Frequency",
+        description="How often a second a body would swing on its spring [Hz], at weight 1",
+        default=3.0,
+        min=0.1,
+        max=30.0,
+        options=ANIMATABLE,
+        update=_changed,
+    )
+    spring_damping_ratio: FloatProperty(
+        name="Damping Ratio",
+        description="Of the springs: 0 swings for ever, 1 comes to rest soonest without swinging",
+        default=1.0,
+        min=0.0,
+        max=3.0,
+        options=ANIMATABLE,
+        update=_changed,
+    )
+    human_strength: BoolProperty(
+        name="Human Strength",
+        description="Bones without a largest torque or force of their own are as strong as a human's, by their roles",
+        default=False,
+        options=FIXED,
+        update=_changed,
     )
     self_collision: BoolProperty(
         name="Self Collision",
@@ -368,6 +396,25 @@ class ActiveRagdollBone(BoneRole, EditedBody, bpy.types.PropertyGroup):
         description="Largest force of the drive [N]; 0 is no limit",
         default=0.0,
         min=0.0,
+        options=ANIMATABLE,
+        update=_changed,
+    )
+
+    frequency_scale: FloatProperty(
+        name="Frequency",
+        description="Multiplies the character's spring frequency",
+        default=1.0,
+        min=0.01,
+        max=100.0,
+        options=ANIMATABLE,
+        update=_changed,
+    )
+    damping_scale: FloatProperty(
+        name="Damping",
+        description="Multiplies the character's damping ratio",
+        default=1.0,
+        min=0.0,
+        max=100.0,
         options=ANIMATABLE,
         update=_changed,
     )
