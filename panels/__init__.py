@@ -1,5 +1,5 @@
 """What is drawn in the sidebar; panels change nothing."""
 
-from . import diagnose, overlay, ragdoll
+from . import diagnose, hits, overlay, ragdoll, weight_tools
 
-CLASSES = (*ragdoll.CLASSES, *overlay.CLASSES, *diagnose.CLASSES)
+CLASSES = (*ragdoll.CLASSES, *weight_tools.CLASSES, *hits.CLASSES, *overlay.CLASSES, *diagnose.CLASSES)

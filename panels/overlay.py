@@ -5,7 +5,7 @@ import traceback
 import bpy
 from bpy.props import BoolProperty, PointerProperty
 
-from ..core.blender import body_edits, overlay_data
+from ..core.blender import body_edits, hit_edits, overlay_data
 from ..core.blender.runtime import STATE
 from ..core.ragdoll.overlay import Show
 from .ragdoll import Sidebar, paragraph
@@ -56,6 +56,13 @@ class ActiveRagdollOverlay(bpy.types.PropertyGroup):
         update=redraw,
         options=set(),
     )
+    hits: BoolProperty(
+        name="Hits",
+        description="Arrows of hits and circles of explosions, bright at their frames",
+        default=True,
+        update=redraw,
+        options=set(),
+    )
     only_selected: BoolProperty(
         name="Only Selected", description="Only the selected bones", default=False, update=redraw, options=set()
     )
@@ -92,6 +99,9 @@ def collected(context) -> list:
         lines = overlay_data.lines(obj, context.scene, graph, show)
         if lines is not None and len(lines.ends):
             found.append(lines)
+        arrows = hit_edits.lines(obj, context.scene, graph) if settings.hits and not editing else None
+        if arrows is not None and len(arrows.ends):
+            found.append(arrows)
     return found
 
 
@@ -152,7 +162,7 @@ class ACTIVE_RAGDOLL_PT_overlay(Sidebar, bpy.types.Panel):
         column = layout.column(align=True)
         column.active = settings.show and not _trouble
         row = column.row(align=True)
-        for name in ("bodies", "joints", "limits"):
+        for name in ("bodies", "joints", "limits", "hits"):
             row.prop(settings, name, toggle=True)
         column.prop(settings, "only_selected")
         column.prop(settings, "all_characters")

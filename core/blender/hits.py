@@ -47,6 +47,7 @@ class CharacterHits:
     Attributes:
         hits, explosions: those that are enabled, in the bodies' own axes.
         targets: objects that they refer to, by their number: ("Hit", 1).
+        lengths: of the user's lists when they were read.
         factors: of its weights [m].
     """
 
@@ -57,6 +58,7 @@ class CharacterHits:
     hits: list = field(default_factory=list)
     explosions: list = field(default_factory=list)
     targets: dict = field(default_factory=dict)
+    lengths: tuple = (0, 0)
     loose: loosening.Loosening = field(default_factory=loosening.Loosening)
     hitters: list = field(default_factory=list)
 
@@ -164,11 +166,16 @@ def _read(own: CharacterHits, scene) -> None:
     STATE.warnings[obj.name] = notes
 
 
+def _lengths(settings) -> tuple[int, int]:
+    return len(settings.hits), len(settings.explosions)
+
+
 def _read_lists(own: CharacterHits, settings) -> None:
     turns = {}
     for name, offset in zip(own.character.bone_names, own.character.offsets, strict=True):
         turns[name] = offset[:3, :3].T
     own.hits, own.explosions, own.targets = [], [], {}
+    own.lengths = _lengths(settings)
     for number, entry in enumerate(settings.hits, 1):
         if entry.enabled:
             hit = _hit(entry, number, turns.get(entry.bone, np.eye(3)))
@@ -240,6 +247,8 @@ def step(run, scene) -> None:
     frame, rate = scene.frame_current, _rate(scene)
     run.impulses[:] = 0.0
     awake = np.zeros_like(run.awake)
+    if any(own.lengths != _lengths(own.character.obj.active_ragdoll) for own in run.hits):
+        read(run, scene)  # lists tell nobody when they get longer or shorter
     for own in run.hits:
         if own.hits or own.explosions or any(h.acting for h in own.hitters) or np.any(own.factors < 1.0):
             _step_character(run, own, scene, frame, rate, awake)

@@ -380,7 +380,6 @@ def test_removed_in_mid_shot(fresh_scene, frame):
     for number in range(1, 21):
         if number == frame:
             obj.active_ragdoll.hits.remove(0)
-            obj.active_ragdoll.loosening = 1.0  # lists have no update of their own
         scene.frame_set(number)
     assert scene.name not in STATE.messages
     poses = play(scene, obj, 20)

@@ -15,6 +15,8 @@ REPO = Path(__file__).resolve().parent.parent.parent
 BLENDER = os.environ.get("BLENDER", "")
 ZIP = os.environ.get("ACTIVE_RAGDOLL_ZIP", "")
 OPERATORS = {
+    "add_explosion",
+    "add_hit",
     "adopt_body",
     "apply_preset",
     "bake",
@@ -22,16 +24,22 @@ OPERATORS = {
     "check_limits",
     "copy_to_selected",
     "diagnose",
+    "drag_weights",
     "edit_bodies",
     "export_profile",
     "free_cache",
     "import_profile",
     "mirror_settings",
+    "place_hit",
     "remedy",
     "remove",
+    "remove_explosion",
+    "remove_hit",
     "reset_bone",
     "revert_bake",
     "simulate",
+    "spread_weights",
+    "weight_preset",
 }
 
 pytestmark = pytest.mark.skipif(
