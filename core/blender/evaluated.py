@@ -115,8 +115,9 @@ def write_gains(run: Run, scene, substeps: int, seconds: float) -> None:
         angle = np.arccos(np.clip(cosine, -1.0, 1.0))
         stiffness_a = drives.capped(stiffness_a, run.max_torque, angle, fall / run.arms)
     scale = scene.rigidbody_world.solver_iterations / steps_per_second
+    calm = np.where(undriven & run.calm, drives.CALM_DRAG, 0.0)
     drags = [
-        1.0 - (1.0 - run.own_damping[:, i]) * np.exp(-np.where(run.spring, 0.0, drives.drag(weight)))
+        1.0 - (1.0 - run.own_damping[:, i]) * np.exp(-np.where(run.spring, 0.0, drives.drag(weight)) - calm)
         for i, weight in enumerate((translation, rotation))
     ]
     servos = *drives.motor(rate_l, stiffness_l, translation, scale), *drives.motor(rate_a, stiffness_a, rotation, scale)

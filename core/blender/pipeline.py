@@ -9,8 +9,8 @@ import bpy
 import numpy as np
 
 from ..errors import RagdollError
-from ..ragdoll import drives, springs
-from . import evaluated, hits, joint_drives, motion, shot_run, source, world
+from ..ragdoll import drives, froude, springs
+from . import compounds, evaluated, hits, joint_drives, motion, shot_run, source, world
 from .armature import array_of
 from .runtime import STATE
 from .shot_run import Run, active_ragdolls, depsgraph_of
@@ -61,6 +61,7 @@ def start(scene, clock) -> Run:
         evaluated.place(run, "bodies", matrices)
         evaluated.place(run, "targets", matrices)
         hits.rest(run, matrices)
+        compounds.place_pieces(run)
         scene.frame_set(first - 2)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
         for pose in (drives.extrapolated(wanted, coming), wanted):
@@ -131,8 +132,10 @@ def step(run: Run, scene, clock) -> None:
     fps = scene.render.fps / scene.render.fps_base
     substeps = scene.rigidbody_world.substeps_per_frame
     seconds = scene.rigidbody_world.time_scale / fps
+    last = run.body
     _read_bodies(run)
     hits.step(run, scene)
+    _note_calm(run, last, seconds, scene.gravity.length)
     if run.gains_dirty:
         run.reach = np.where(run.spring, drives.FARTHEST, drives.reach(run.weights()[0], seconds))
     reachable = drives.within_reach(run.body, run.wanted, run.reach)
@@ -248,6 +251,18 @@ def _read_bodies(run: Run) -> None:
         row = int(np.flatnonzero(~near.all(axis=1))[0])
         raise RagdollError(f"The body of {shot_run.name_of(run, row)} has left all bounds at frame {run.frame}")
     run.body = body
+
+
+def _note_calm(run: Run, last, seconds: float, gravity: float) -> None:
+    """Keep an eye on characters that have come to lie nearly still."""
+    speeds = np.linalg.norm(run.body[:, :3, 3] - last[:, :3, 3], axis=1) / seconds
+    for character in run.characters:
+        was = character.calm >= drives.CALM_AFTER
+        own_speed = froude.speed(character.height, gravity)
+        character.calm = drives.settled(character.calm, float(speeds[character.rows].max()), own_speed, seconds)
+        if (character.calm >= drives.CALM_AFTER) != was:
+            run.calm[character.rows] = not was
+            run.gains_dirty = True
 
 
 def _read_settings(run: Run, scene) -> None:

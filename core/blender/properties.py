@@ -38,6 +38,7 @@ SHAPES = (
     ("BOX", "Box", "A box along the limb"),
     ("SPHERE", "Sphere", "A sphere around the middle of the limb"),
     ("CONVEX_HULL", "Convex Hull", "A convex hull of at most 32 points around the bone's part of the mesh"),
+    ("COMPOUND", "Compound", "Two or three convex hulls, split at bones that the body carries, such as a foot"),
 )
 BODY_MODES = (
     ("ACTIVE", "Active", "Follows its animation as strongly as its weights say"),
@@ -361,10 +362,15 @@ class ActiveRagdollBone(BoneRole, EditedBody, bpy.types.PropertyGroup):
             ("RIG", "Rig", "Locked axes, IK limits or Limit Rotation constraints of the rig"),
             ("ANATOMY", "Anatomy", "The range of the recognised joint, widened to what the shot's animation needs"),
             ("USER", "User", "Set by hand; a new build keeps them"),
+            ("PROFILE", "Profile", "The range of a preset, widened to what the shot's animation needs"),
         ),
         default="DEFAULT",
         options=FIXED,
         update=_layout_changed,
+    )
+    profile_limits: StringProperty(
+        description="Joint and range as the preset states them, before the animation widens them, as JSON",
+        options=FIXED,
     )
     rotation_weight: FloatProperty(
         name="Rotation",

@@ -28,6 +28,7 @@ class Character:
         offsets: bone frame to body frame [m, 4, 4].
         strengths: largest torques and forces of its bodies [m], where a human's are asked for.
         motion: its motion stack, if it has one.
+        calm: seconds for which it has been slow throughout.
         keyed: its settings are animated and must be read on every frame.
     """
 
@@ -47,6 +48,7 @@ class Character:
     strengths: tuple | None = None
     keyed: bool = False
     blend: float = 1.0
+    calm: float = 0.0
 
 
 @dataclass
@@ -169,6 +171,7 @@ def gather(run: Run, scene) -> None:
         setattr(run, name, np.zeros(begin))
     run.limp, run.spring = np.zeros(begin, dtype=bool), np.zeros(begin, dtype=bool)
     run.joint_drives = joint_drives.gather(run.characters)
+    run.calm = np.zeros(begin, dtype=bool)
     run.joint_space = joint_drives.held(run)
 
 
