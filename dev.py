@@ -1,6 +1,7 @@
 """Everything a developer needs, on a machine with only Python 3.11 and git.
 
     python3.11 dev.py demo [--out DIR] [--input FILE] ...   the main job, from character to baked keyframes
+    python3.11 dev.py example NAME [--out DIR]              a scene of the gallery, with its contact sheet
     python3.11 dev.py test [--bpy 4.2 4.5 5.0 | all] ...    all tests
     python3.11 dev.py bench NAME ...                        a benchmark of tests/benchmarks
     python3.11 dev.py build | lint | format
@@ -394,6 +395,16 @@ def demo(options: argparse.Namespace, rest: list[str]) -> int:
     return subprocess.run([environment(options.bpy), script, *arguments], cwd=ROOT).returncode
 
 
+def example(options: argparse.Namespace) -> int:
+    """One example of demo/examples; without a name, the list of them."""
+    folder = ROOT / "demo" / "examples"
+    names = sorted(p.stem for p in folder.glob("*.py") if not p.name.startswith("_"))
+    if options.name not in names:
+        raise DevError(f"which example? {', '.join(names)}")
+    script, out = ROOT / "demo" / "example.py", str(Path(options.out).resolve())
+    return subprocess.run([environment(options.bpy), script, options.name, out], cwd=ROOT).returncode
+
+
 def bench(options: argparse.Namespace, rest: list[str]) -> int:
     """One benchmark; without a name, the list of them."""
     folder = TESTS / "benchmarks"
@@ -416,6 +427,10 @@ def main() -> int:
     sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
     sub.add_argument("--out", default="demo-out", metavar="DIR", help="folder of the results (demo-out)")
     sub.add_argument("--input", metavar="FILE", help="a character with an action: blend, glb, gltf, fbx, bvh")
+    sub = commands.add_parser("example", help="make a scene of the gallery and its contact sheet")
+    sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
+    sub.add_argument("--out", default="example-out", metavar="DIR", help="folder of the results (example-out)")
+    sub.add_argument("name", nargs="?", default="", metavar="NAME")
     sub = commands.add_parser("bench", help="run a benchmark; further options go to it")
     sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
     sub.add_argument("name", nargs="?", default="", metavar="NAME")
@@ -432,6 +447,8 @@ def main() -> int:
                 return test(options)
             case "demo":
                 return demo(options, rest)
+            case "example":
+                return example(options)
             case "bench":
                 return bench(options, rest)
             case "build":

@@ -288,6 +288,10 @@ def _step_character(run, own: CharacterHits, scene, frame: int, rate: float, awa
         sums[id(helper)] = sums.get(id(helper), 0.0) + impulse
         run.impulses[rows.start + push.row] += float(np.linalg.norm(push.impulse))
         awake[rows.start + push.row] = True
+    if awake[rows].any():  # whatever it is hit with, it does not lie still any more
+        own.character.calm = 0.0
+        run.gains_dirty |= bool(run.calm[rows].any())
+        run.calm[rows] = False
     substeps = scene.rigidbody_world.substeps_per_frame
     for helper in own.hitters:
         _drive(run, helper, sums.get(id(helper)), 1.0 / rate, substeps, own.character.height)
