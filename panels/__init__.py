@@ -1,5 +1,12 @@
 """What is drawn in the sidebar; panels change nothing."""
 
-from . import diagnose, motion, overlay, ragdoll
+from . import diagnose, hits, motion, overlay, ragdoll, weight_tools
 
-CLASSES = (*ragdoll.CLASSES, *motion.CLASSES, *overlay.CLASSES, *diagnose.CLASSES)
+CLASSES = (
+    *ragdoll.CLASSES,
+    *weight_tools.CLASSES,
+    *hits.CLASSES,
+    *motion.CLASSES,
+    *overlay.CLASSES,
+    *diagnose.CLASSES,
+)

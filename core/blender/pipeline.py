@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import RagdollError
 from ..ragdoll import drives, froude, springs
-from . import compounds, evaluated, joint_drives, motion, shot_run, source, world
+from . import compounds, evaluated, hits, joint_drives, motion, shot_run, source, world
 from .armature import array_of
 from .runtime import STATE
 from .shot_run import Run, active_ragdolls, depsgraph_of
@@ -38,6 +38,7 @@ def start(scene, clock) -> Run:
     for character in run.characters:
         motion.forget(character.obj)
         character.motion = motion.of(character.obj)
+    hits.start(run, scene)
     count = run.characters[-1].rows.stop
     matrices = np.empty((count, 4, 4))
     for character in run.characters:
@@ -59,6 +60,7 @@ def start(scene, clock) -> Run:
         evaluated.set_kinematic(run, True)
         evaluated.place(run, "bodies", matrices)
         evaluated.place(run, "targets", matrices)
+        hits.rest(run, matrices)
         compounds.place_pieces(run)
         scene.frame_set(first - 2)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
@@ -70,7 +72,7 @@ def start(scene, clock) -> Run:
         _stand_at(scene, first)
     finally:
         STATE.busy = was_busy
-    run.command = run.wanted = run.body = wanted
+    run.command = run.wanted = run.body = run.hit_body = wanted
     evaluated.show_physics(run, True)
     _read_settings(run, scene)
     run.reached = first
@@ -134,6 +136,7 @@ def step(run: Run, scene, clock) -> None:
     seconds = scene.rigidbody_world.time_scale / fps
     last = run.body
     _read_bodies(run)
+    hits.step(run, scene)
     _note_calm(run, last, seconds, scene.gravity.length)
     if run.gains_dirty:
         run.reach = np.where(run.spring, drives.FARTHEST, drives.reach(run.weights()[0], seconds))
@@ -270,6 +273,8 @@ def _read_settings(run: Run, scene) -> None:
     if not dirty and not any(character.keyed for character in run.characters):
         return
     run.gains_dirty = True
+    if dirty and scene.frame_current > run.first:
+        hits.read(run, scene)
     for character in run.characters:
         if not (dirty or character.keyed):
             continue

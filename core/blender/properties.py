@@ -17,9 +17,10 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import limb_settings, look_at_settings, runtime, source
+from . import hit_settings, limb_settings, look_at_settings, runtime, source
 from .bone_role import BoneRole
 from .edited_body import EditedBody
+from .hit_settings import HitSettings
 
 ANIMATABLE = {"ANIMATABLE"}
 FIXED = set()  # a shot's set-up: not animatable
@@ -113,7 +114,7 @@ class ActiveRagdollPart(bpy.types.PropertyGroup):
     depth: IntProperty(options=FIXED)
 
 
-class ActiveRagdollObject(limb_settings.MotionLists, bpy.types.PropertyGroup):
+class ActiveRagdollObject(limb_settings.MotionLists, HitSettings, bpy.types.PropertyGroup):
     """Settings of a character."""
 
     rotation_weight: FloatProperty(
@@ -436,6 +437,7 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
 CLASSES = (
     *look_at_settings.CLASSES,
     *limb_settings.CLASSES,
+    *hit_settings.CLASSES,
     ActiveRagdollMotor,
     ActiveRagdollPart,
     ActiveRagdollObject,

@@ -17,6 +17,7 @@ class State:
         alive: scenes whose rigid body world a run has filled.
         broken: scenes whose run was interrupted in mid-shot (undo, redo, load).
         messages: last trouble by object name, shown in the sidebar.
+        warnings: of the last run by object name, which did not stop it.
         limits: last `limit_check.Report` by object name.
         motions: motion stacks by object name, each with its record of states.
         edited: characters whose settings were edited since their stack was last shown.
@@ -30,6 +31,7 @@ class State:
     alive: set = field(default_factory=set)
     broken: set = field(default_factory=set)
     messages: dict = field(default_factory=dict)
+    warnings: dict = field(default_factory=dict)
     limits: dict = field(default_factory=dict)
     motions: dict = field(default_factory=dict)
     edited: set = field(default_factory=set)

@@ -71,6 +71,7 @@ def copy_of(obj, name: str):
     copy.hide_viewport = False  # what is disabled in viewports is not evaluated
     settings = copy.active_ragdoll
     settings.parts.clear()
+    settings.hitters.clear()
     for pointer in _OWN:
         settings.property_unset(pointer)
     for items, pointers in ((settings.look_at, ("target",)), (settings.two_bone_ik, ("effector", "pole"))):
