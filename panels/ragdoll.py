@@ -217,7 +217,7 @@ class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel):
         column = layout.column(align=True)
         column.operator("active_ragdoll.simulate", icon="PHYSICS")
         column.operator("active_ragdoll.free_cache", icon="X")
-        if obj is not None and obj.active_ragdoll.state == "CACHED":
+        if obj is not None and obj.active_ragdoll.run_state == "CACHED":
             cache = scene.rigidbody_world.point_cache
             moved = (cache.frame_start, cache.frame_end) != (first - world.WARM_UP, last)
             if moved or obj.active_ragdoll.cache_outdated:

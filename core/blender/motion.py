@@ -74,7 +74,7 @@ class Motion:
         matrices = self._buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
         local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
         before = LocalPose(*pose_space.decompose_matrices(local))
-        places = Places(scene, self.obj, array_of(now.matrix_world), matrices)
+        places = Places(scene, self.obj, array_of(now.matrix_world), matrices, frame)
         seconds = frame * scene.render.fps_base / scene.render.fps
         after, states, failed = stack.run(self.entries, self.rig, before, places, states, seconds)
         self.messages = self.problems | failed
@@ -150,7 +150,8 @@ def write_target(obj, basis: np.ndarray) -> None:
     target = obj.active_ragdoll.target_armature
     columns = np.ascontiguousarray(basis.transpose(0, 2, 1), dtype=np.float32)
     target.pose.bones.foreach_set("matrix_basis", columns.ravel())
-    target.update_tag(refresh={"DATA"})
+    # As its data, shared by all copies of the character, it would have them all copied anew, without what a run wrote.
+    target.update_tag(refresh={"OBJECT"})
 
 
 def forget(obj: bpy.types.Object | None = None) -> None:

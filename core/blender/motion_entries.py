@@ -17,5 +17,5 @@ def of(obj, rig: Rig) -> tuple[list[stack.Entry], dict]:
                 entries.append(make())
             except RagdollError as error:
                 messages[name] = str(error)
-    order = [item.kind for item in obj.active_ragdoll.motion_order] or stack.DEFAULT_ORDER
-    return stack.in_order(entries, order), messages
+    order = [item.kind for item in obj.active_ragdoll.motion_order]
+    return stack.in_order(entries, [stack.RECOVERY, *order] if order else stack.DEFAULT_ORDER), messages

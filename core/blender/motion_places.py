@@ -39,10 +39,11 @@ class Places:
     Attributes:
         world: the character's own world matrix [4, 4].
         matrices: of its bones in the pose that the stack began with, armature space, Blender's order [n, 4, 4].
+        frame: that the pose is of.
     """
 
-    def __init__(self, scene, obj, world: np.ndarray, matrices: np.ndarray) -> None:
-        self.scene, self.obj, self.world, self.matrices = scene, obj, world, matrices
+    def __init__(self, scene, obj, world: np.ndarray, matrices: np.ndarray, frame: int) -> None:
+        self.scene, self.obj, self.world, self.matrices, self.frame = scene, obj, world, matrices, frame
 
     def matrix(self, name: str, obj, bone: str = "") -> np.ndarray:
         """World matrix [4, 4] of an object or of one of its bones.

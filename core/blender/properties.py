@@ -17,7 +17,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import runtime, source
+from . import recovery_record, recovery_settings, runtime, source
 from .bone_role import BoneRole
 from .edited_body import EditedBody
 
@@ -258,11 +258,27 @@ class ActiveRagdollObject(bpy.types.PropertyGroup):
     old_action: PointerProperty(type=bpy.types.Action, options=FIXED)
     bake_record: StringProperty(options=FIXED, description="What revert_bake restores, as JSON")
 
-    def _get_state(self) -> int:
+    recovery: PointerProperty(
+        type=recovery_settings.ActiveRagdollRecovery, name="Recovery", override={"LIBRARY_OVERRIDABLE"}
+    )
+
+    def _get_run_state(self) -> int:
         return [s[0] for s in STATES].index(runtime.state_of(self.id_data))
 
+    def _get_state(self) -> int:
+        own = self.id_data
+        state = recovery_record.phase_of(own) or runtime.state_of(own)
+        return [s[0] for s in (*STATES, *recovery_settings.PHASES)].index(state)
+
+    run_state: EnumProperty(
+        name="Run", items=STATES, get=_get_run_state, options=FIXED, description="How far the simulation is"
+    )
     state: EnumProperty(
-        name="State", items=STATES, get=_get_state, options=FIXED, description="What the ragdoll is doing"
+        name="State",
+        items=(*STATES, *recovery_settings.PHASES),
+        get=_get_state,
+        options=FIXED,
+        description="What the ragdoll is doing; with a recovery its state at the frame shown",
     )
 
 
@@ -389,7 +405,15 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
     is_source: BoolProperty(options=FIXED)
 
 
-CLASSES = (ActiveRagdollMotor, ActiveRagdollPart, ActiveRagdollMotionKind, ActiveRagdollObject, ActiveRagdollBone, ActiveRagdollScene)
+CLASSES = (
+    *recovery_settings.CLASSES,
+    ActiveRagdollMotor,
+    ActiveRagdollPart,
+    ActiveRagdollMotionKind,
+    ActiveRagdollObject,
+    ActiveRagdollBone,
+    ActiveRagdollScene,
+)
 
 _OWNERS = (
     (bpy.types.Object, ActiveRagdollObject),

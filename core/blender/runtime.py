@@ -18,6 +18,7 @@ class State:
         broken: scenes whose run was interrupted in mid-shot (undo, redo, load).
         messages: last trouble by object name, shown in the sidebar.
         limits: last `limit_check.Report` by object name.
+        records: of recoveries in the file by object name, with the text they were read from.
         motions: motion stacks by object name, each with its record of states.
         diagnoses: what `diagnose` last found by object name, shown in the sidebar.
     """
@@ -30,6 +31,7 @@ class State:
     broken: set = field(default_factory=set)
     messages: dict = field(default_factory=dict)
     limits: dict = field(default_factory=dict)
+    records: dict = field(default_factory=dict)
     motions: dict = field(default_factory=dict)
     diagnoses: dict = field(default_factory=dict)
 
@@ -60,7 +62,7 @@ def settings_changed(owner, layout: bool = False) -> None:
 
 
 def state_of(obj) -> str:
-    """The value of `Object.active_ragdoll.state`."""
+    """The value of `Object.active_ragdoll.run_state`."""
     settings = obj.active_ragdoll
     if not settings.is_ragdoll:
         return "NONE"

@@ -10,10 +10,11 @@ from ..errors import RagdollError
 from .local_pose import LocalPose
 from .rig import Inputs, Rig
 
+RECOVERY = "RECOVERY"  # where the character lies: comes before all else
 LAYERS, GRAPH = "LAYERS", "GRAPH"
 BONE_TRANSFORMS, TWO_BONE_IK = "BONE_TRANSFORMS", "TWO_BONE_IK"
 LOOK_AT, LEG_STABILIZERS = "LOOK_AT", "LEG_STABILIZERS"
-DEFAULT_ORDER = (GRAPH, LAYERS, BONE_TRANSFORMS, TWO_BONE_IK, LOOK_AT, LEG_STABILIZERS)
+DEFAULT_ORDER = (RECOVERY, GRAPH, LAYERS, BONE_TRANSFORMS, TWO_BONE_IK, LOOK_AT, LEG_STABILIZERS)
 
 
 class Solver(Protocol):
