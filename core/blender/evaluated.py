@@ -65,6 +65,14 @@ def switch_kinematic(run: Run, rows) -> None:
             body.rigid_body.kinematic = bool(run.kinematic[row])
 
 
+def follow_cache(run: Run) -> None:
+    """Let all bodies stand where the cache has them: a kinematic one does not read it."""
+    rows = np.flatnonzero(run.kinematic)
+    if len(rows):
+        run.kinematic = np.zeros_like(run.kinematic)
+        switch_kinematic(run, rows)
+
+
 def hold_others(run: Run, scene) -> None:
     """Hold the scene's other active bodies until the first frame, so that they begin to move when they always do."""
     graph = run.graph

@@ -162,6 +162,12 @@ def show_other(run: Run | None, scene) -> None:
             # A cache that settings have outdated loses what comes after, on a jump back.
             run.reached = min(run.reached, max(scene.frame_current, run.first))
             evaluated.show_physics(run, True)
+            evaluated.follow_cache(run)
+            for character in run.characters:
+                found = run.recoveries.get(character.name)
+                if found is not None:
+                    blend = character.blend * found.record.blend(scene.frame_current)
+                    evaluated.write_blend(character.obj, character, blend, scene)
         else:
             evaluated.show_physics(run, False)
         run.frame = None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ..errors import RagdollError
-from . import build, motion_setup, pipeline, recovery_record, source, world
+from . import build, evaluated, motion_setup, pipeline, recovery_record, source, world
 from .runtime import STATE
 
 
@@ -56,6 +56,7 @@ def frames(scene) -> Iterator[int]:
             yield frame
     finally:
         if done > first:
+            evaluated.follow_cache(run)
             world.bake_cache(scene)
             recovery_record.store(run)
             for obj in pipeline.active_ragdolls(scene):

@@ -149,7 +149,7 @@ def _under(rig: Rig, matrices: np.ndarray, moved: LocalPose, carriers: np.ndarra
 
 
 def carriers_of(rig: Rig, simulated) -> np.ndarray:
-    """Level indices of the bones above simulated ones (level indices) that are not simulated themselves."""
+    """Level indices of the bones above the topmost of the simulated ones (level indices)."""
     simulated = {int(bone) for bone in simulated}
-    above = set(rig.with_ancestors(simulated)) - simulated
-    return np.array(sorted(above), dtype=int)
+    tops = [b for b in simulated if simulated.isdisjoint(rig.with_ancestors([b])[:-1])]
+    return np.array([bone for bone in rig.with_ancestors(tops) if bone not in simulated], dtype=int)
