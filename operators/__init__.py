@@ -1,6 +1,6 @@
 """What users call: operators that read the context, call core and report; and the command line."""
 
-from . import bake, bones, build, diagnose, limits, profile, simulate
+from . import bake, bones, build, diagnose, limits, profile, recovery, simulate
 
 CLASSES = (
     *build.CLASSES,
@@ -10,4 +10,5 @@ CLASSES = (
     *bones.CLASSES,
     *profile.CLASSES,
     *diagnose.CLASSES,
+    *recovery.CLASSES,
 )

@@ -1,5 +1,5 @@
 """What is drawn in the sidebar; panels change nothing."""
 
-from . import diagnose, overlay, ragdoll
+from . import diagnose, overlay, ragdoll, recovery
 
-CLASSES = (*ragdoll.CLASSES, *overlay.CLASSES, *diagnose.CLASSES)
+CLASSES = (*ragdoll.CLASSES, *recovery.CLASSES, *overlay.CLASSES, *diagnose.CLASSES)

@@ -16,6 +16,12 @@ STATE_ICONS = {
     "CACHED": "FILE_CACHE",
     "BAKED": "ACTION",
     "BROKEN": "ERROR",
+    "ANIMATED": "ARMATURE_DATA",
+    "ACTIVE": "PLAY",
+    "LIMP": "GHOST_ENABLED",
+    "SETTLING": "TIME",
+    "RECOVERING": "LOOP_FORWARDS",
+    "BLENDING": "FORCE_HARMONIC",
 }
 STATE_NOTES = {
     "READY": "Play from frame {first}, or simulate",

@@ -123,9 +123,7 @@ def gather(characters) -> JointDrives | None:
     if not rows:
         return None
     bind = quaternion.from_matrix(np.array(bind)[:, :3, :3])
-    return JointDrives(
-        np.array(rows), np.array(parents), np.array(available), motors, np.array(frames), bind, {}
-    )
+    return JointDrives(np.array(rows), np.array(parents), np.array(available), motors, np.array(frames), bind, {})
 
 
 def write(run, before, weights, seconds: float, gravity: float) -> None:

@@ -1,8 +1,15 @@
 """The settings of knock-out and recovery, on the character object."""
 
 import bpy
-from bpy.props import BoolProperty, CollectionProperty, EnumProperty, FloatProperty, IntProperty, PointerProperty
-from bpy.props import StringProperty
+from bpy.props import (
+    BoolProperty,
+    CollectionProperty,
+    EnumProperty,
+    FloatProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+)
 
 from ..motion import getting_up
 from ..ragdoll import recovery
@@ -94,9 +101,7 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     rest_speed: _number(
         "Rest Speed", recovery.Settings.rest_speed, "Slower, a limp character is at rest [m/s]", unit="VELOCITY"
     )
-    rest_time: _number(
-        "Rest Time", recovery.Settings.rest_time, "So long it must be at rest before it recovers [s]"
-    )
+    rest_time: _number("Rest Time", recovery.Settings.rest_time, "So long it must be at rest before it recovers [s]")
     regain: _number("Regain", recovery.Settings.regain, "How fast the weights rise from 0 to their own [1/s]")
     blend_time: _number(
         "Blend Time", recovery.Settings.blend_time, "In which the physics blend falls to 0 when it has recovered [s]"

@@ -42,6 +42,7 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
                 if name != "source" or settings.target_armature is None:
                     settings.property_unset(name)
             settings.parts.clear()
+            settings.recovery.property_unset("record")
             STATE.messages.pop(obj.name, None)
         if scene is not None and scene.rigidbody_world is not None:
             world.halt(scene)
