@@ -120,11 +120,10 @@ def _draw(context, lines) -> None:
     try:
         shader.bind()
         shader.uniform_float("viewportSize", gpu.state.viewport_get()[2:])
-        for chosen, width in ((~lines.emphasised, THIN), (lines.emphasised, THICK)):
-            if not chosen.any():
+        for (points, colors), width in zip(lines.split(), (THIN, THICK), strict=True):
+            if not len(points):
                 continue
-            colors = lines.colors[chosen].repeat(2, axis=0)
-            batch = batch_for_shader(shader, "LINES", {"pos": lines.ends[chosen].reshape(-1, 3), "color": colors})
+            batch = batch_for_shader(shader, "LINES", {"pos": points, "color": colors})
             shader.uniform_float("lineWidth", width * scale)
             batch.draw(shader)
     finally:

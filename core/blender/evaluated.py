@@ -5,7 +5,7 @@ An original joint, drive or body that is written while the world is alive makes 
 
 import numpy as np
 
-from ..ragdoll import drives
+from ..ragdoll import drives, springs
 from . import source
 from .shot_run import Run, depsgraph_of
 
@@ -111,10 +111,13 @@ def _write_own(constraints, name: str, value) -> None:
     constraints.foreach_set(name, values)
 
 
-def write_gains(run: Run, scene, steps_per_second: float) -> None:
+def write_gains(run: Run, scene, substeps: int, seconds: float) -> None:
+    """Set the drives in world space for the frame to come, where anything of them changes."""
+    starting = run.frame == run.first
     if not run.gains_dirty and not run.limited:
         return
-    run.gains_dirty = False
+    run.gains_dirty = bool(starting and run.spring.any())  # the first frame's springs are softer, see below
+    steps_per_second = substeps / seconds
     fps = scene.render.fps / scene.render.fps_base
     rotation, translation = run.weights()
     undriven = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic
@@ -131,11 +134,19 @@ def write_gains(run: Run, scene, steps_per_second: float) -> None:
         angle = np.arccos(np.clip(cosine, -1.0, 1.0))
         stiffness_a = drives.capped(stiffness_a, run.max_torque, angle, fall / run.arms)
     scale = scene.rigidbody_world.solver_iterations / steps_per_second
+    calm = np.where(undriven & run.calm, drives.CALM_DRAG, 0.0)
     drags = [
-        1.0 - (1.0 - run.own_damping[:, i]) * np.exp(-drives.drag(weight))
+        1.0 - (1.0 - run.own_damping[:, i]) * np.exp(-np.where(run.spring, 0.0, drives.drag(weight)) - calm)
         for i, weight in enumerate((translation, rotation))
     ]
     servos = *drives.motor(rate_l, stiffness_l, translation, scale), *drives.motor(rate_a, stiffness_a, rotation, scale)
+    if run.spring.any():
+        linear = _springs(run, translation, run.masses, substeps, seconds, starting)
+        angular = _springs(run, rotation, run.inertia, substeps, seconds, starting)
+        if run.limited:
+            linear[0] = drives.capped(linear[0], run.max_force, distance, fall)
+            angular[0] = drives.capped(angular[0], run.max_torque, angle, fall / run.arms)
+        servos = [np.where(run.spring, mine, other) for mine, other in zip((*linear, *angular), servos, strict=True)]
     # What nothing drives may sleep, or contacts would keep it trembling; Bullet wakes it when it is touched.
     gains = np.stack([*servos, *drags, undriven], axis=1)
     changed = np.any(gains != run.gains, axis=1)
@@ -161,3 +172,11 @@ def write_gains(run: Run, scene, steps_per_second: float) -> None:
                 setattr(constraint, f"spring_stiffness_ang_{axis}", angular)
                 setattr(constraint, f"spring_damping_ang_{axis}", angular_damping)
     run.gains = gains
+
+
+def _springs(run: Run, weight, inertia, substeps: int, seconds: float, starting: bool) -> list:
+    """Stiffness and damping [m] of the springs; a weight w makes one of the frequency times the square root of w."""
+    frequency = run.frequency * np.sqrt(weight)
+    if starting:
+        frequency = springs.first_frame(frequency, substeps)
+    return list(springs.spring2(frequency, run.damping_ratio, inertia, seconds / substeps))

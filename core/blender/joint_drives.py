@@ -80,6 +80,8 @@ class JointDrives:
         motors: (joint, motor, Empty) of each.
         frames: the joints' frames in bind pose, world [k, 4].
         bind: rotations of all bodies in bind pose [m, 4].
+        written: whether each motor was last told to run.
+        last: joint rotations and accelerations of the frame before, for springs.
     """
 
     rows: np.ndarray
@@ -89,6 +91,7 @@ class JointDrives:
     frames: np.ndarray
     bind: np.ndarray
     written: dict
+    last: tuple | None = None
 
     def relative(self, matrices) -> np.ndarray:
         """Rotations [k, 4] of children against parents, in the joints' frames, of rigid matrices [m, 4, 4]."""
@@ -126,27 +129,37 @@ def gather(characters) -> JointDrives | None:
     return JointDrives(np.array(rows), np.array(parents), np.array(available), motors, np.array(frames), bind, {})
 
 
-def write(run, before, weights, seconds: float, gravity: float) -> None:
+def write(run, before, weights, seconds: float, substeps: int, gravity: float) -> None:
     """Set the motors for the frame to come.
 
     Args:
         before: where the animation had the bodies at the frame shown [m, 4, 4].
         weights: rotation weights of all bodies [m].
-        seconds: duration of the frame.
+        seconds, substeps: of the frame.
         gravity: [m/s^2].
     """
     own = run.joint_drives
     relative, start, end = own.relative(run.body), own.relative(before), own.relative(run.wanted)
     weight = weights[own.rows]
+    inertia, is_spring = run.inertia[own.rows], run.spring[own.rows]
     velocity = joint_drive.desired(relative, start, end, weight, seconds)
-    on, speeds = joint_drive.motor_speeds(relative, velocity, own.available, seconds)
+    if is_spring.any():
+        settings = (run.frequency[own.rows], run.damping_ratio[own.rows], inertia)
+        soft, pull, acceleration = joint_drive.spring(
+            relative, start, end, own.last, weight, *settings, seconds, substeps
+        )
+        velocity = np.where(is_spring[:, None], soft, velocity)
+        own.last = relative, acceleration
+    on, speeds, axes = joint_drive.motor_speeds(relative, velocity, own.available, seconds)
     # During the frame a limb that nothing held would turn by this much, and on average by half of it.
     fall = 0.25 * gravity * seconds**2 / run.arms[own.rows]
     error = quaternion.angle_between(relative, start) + fall
-    torque = joint_drive.torques(weight, run.inertia[own.rows], error)
-    limit = run.max_torque[own.rows]
+    torque = np.broadcast_to(joint_drive.torques(weight, inertia, error)[:, None], on.shape)
+    if is_spring.any():
+        torque = np.where(is_spring[:, None], joint_drive.shares(axes, on, pull), torque)
+    limit = run.max_torque[own.rows][:, None]
     torque = np.minimum(np.where(limit > 0.0, np.minimum(torque, limit), torque), STRONGEST)
-    on &= (torque > 0.0)[:, None]
+    on &= torque > 0.0
     on, speeds, torque = on.tolist(), speeds.tolist(), torque.tolist()
     graph = run.graph
     for joint, motor, empty in own.motors:
@@ -159,7 +172,7 @@ def write(run, before, weights, seconds: float, gravity: float) -> None:
             own.written[joint, motor] = active
         if active:
             constraint.motor_ang_target_velocity = speeds[joint][motor]
-            constraint.motor_ang_max_impulse = torque[joint]
+            constraint.motor_ang_max_impulse = torque[joint][motor]
 
 
 def held(run) -> np.ndarray:

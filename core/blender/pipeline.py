@@ -9,11 +9,13 @@ import bpy
 import numpy as np
 
 from ..errors import RagdollError
-from ..ragdoll import drives
-from . import evaluated, joint_drives, motion, recovery, recovery_record, shot_run, source, world
+from ..ragdoll import drives, froude, springs
+from . import compounds, evaluated, joint_drives, motion, recovery, recovery_record, shot_run, source, world
 from .armature import array_of
 from .runtime import STATE
 from .shot_run import Run, active_ragdolls, depsgraph_of
+
+SPRING_RANGE = (springs.LOWEST, springs.HIGHEST)
 
 
 def start(scene, clock) -> Run:
@@ -58,6 +60,7 @@ def start(scene, clock) -> Run:
         evaluated.set_kinematic(run, True)
         evaluated.place(run, "bodies", matrices)
         evaluated.place(run, "targets", matrices)
+        compounds.place_pieces(run)
         scene.frame_set(first - 2)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
         for pose in (drives.extrapolated(wanted, coming), wanted):
@@ -131,15 +134,15 @@ def step(run: Run, scene, clock) -> None:
     substeps = scene.rigidbody_world.substeps_per_frame
     seconds = scene.rigidbody_world.time_scale / fps
     if run.gains_dirty:
-        run.reach = drives.reach(run.weights()[0], seconds)
+        run.reach = np.where(run.spring, drives.FARTHEST, drives.reach(run.weights()[0], seconds))
     reachable = drives.within_reach(run.body, run.wanted, run.reach)
     run.command = drives.lag_compensated(run.command, reachable, substeps)
     evaluated.place(run, "targets", run.command)
     if run.any_kinematic:
         evaluated.place(run, "bodies", run.wanted, run.kinematic)
-    evaluated.write_gains(run, scene, substeps / max(seconds, 1e-9))
+    evaluated.write_gains(run, scene, substeps, max(seconds, 1e-9))
     if run.joint_drives is not None:
-        joint_drives.write(run, before, run.weights()[0], seconds, scene.gravity.length)
+        joint_drives.write(run, before, run.weights()[0], seconds, substeps, scene.gravity.length)
     run.frame = run.reached = frame
 
 
@@ -151,6 +154,8 @@ def observe(run: Run, scene) -> None:
     """
     if run.frame > run.first:
         _read_bodies(run)
+        seconds = scene.rigidbody_world.time_scale * scene.render.fps_base / scene.render.fps
+        _note_calm(run, max(seconds, 1e-9), scene.gravity.length)
     recovery.observe(run, scene)
 
 
@@ -278,6 +283,18 @@ def _read_bodies(run: Run) -> None:
     run.body_before, run.body = run.body, body
 
 
+def _note_calm(run: Run, seconds: float, gravity: float) -> None:
+    """Keep an eye on characters that have come to lie nearly still."""
+    speeds = np.linalg.norm(run.body[:, :3, 3] - run.body_before[:, :3, 3], axis=1) / seconds
+    for character in run.characters:
+        was = character.calm >= drives.CALM_AFTER
+        own_speed = froude.speed(character.height, gravity)
+        character.calm = drives.settled(character.calm, float(speeds[character.rows].max()), own_speed, seconds)
+        if (character.calm >= drives.CALM_AFTER) != was:
+            run.calm[character.rows] = not was
+            run.gains_dirty = True
+
+
 def _read_settings(run: Run, scene) -> None:
     """Weights of all bodies; keyed ones from the source, which already stands at the frame to come."""
     dirty, run.settings_dirty = run.settings_dirty, False
@@ -298,6 +315,18 @@ def _read_settings(run: Run, scene) -> None:
         run.translation_weight[rows] *= settings.translation_weight
         run.max_torque[rows] = [bone.max_torque for bone in own]
         run.max_force[rows] = [bone.max_force for bone in own]
+        if obj.active_ragdoll.human_strength:
+            if character.strengths is None:
+                character.strengths = shot_run.strengths_of(obj)
+            for name, strength in zip(("max_torque", "max_force"), character.strengths, strict=True):
+                mine = getattr(run, name)
+                mine[rows] = np.where(mine[rows] > 0.0, mine[rows], strength)
+        run.spring[rows] = is_spring = obj.active_ragdoll.drive == "SPRING"
+        if is_spring:
+            run.frequency[rows] = [bone.frequency_scale for bone in own]
+            run.frequency[rows] = np.clip(run.frequency[rows] * settings.spring_frequency, *SPRING_RANGE)
+            run.damping_ratio[rows] = [bone.damping_scale for bone in own]
+            run.damping_ratio[rows] *= settings.spring_damping_ratio
         modes = [bone.body_mode for bone in own]
         run.limp[rows] = [mode == "LIMP" for mode in modes]
         run.riding[rows] = [mode == "KINEMATIC" or obj.active_ragdoll.muted for mode in modes]

@@ -37,6 +37,7 @@ SHAPES = (
     ("BOX", "Box", "A box along the limb"),
     ("SPHERE", "Sphere", "A sphere around the middle of the limb"),
     ("CONVEX_HULL", "Convex Hull", "A convex hull of at most 32 points around the bone's part of the mesh"),
+    ("COMPOUND", "Compound", "Two or three convex hulls, split at bones that the body carries, such as a foot"),
 )
 BODY_MODES = (
     ("ACTIVE", "Active", "Follows its animation as strongly as its weights say"),
@@ -147,10 +148,13 @@ class ActiveRagdollObject(bpy.types.PropertyGroup):
     )
     drive: EnumProperty(
         name="Drive",
-        items=(("VELOCITY", "Velocity", "Match the animation's velocities and positions"),),
+        items=(
+            ("VELOCITY", "Velocity", "Match the animation's velocities and positions"),
+            ("SPRING", "Spring", "Damped springs between the bodies and their places in the animation"),
+        ),
         default="VELOCITY",
         options=FIXED,
-        update=_changed,
+        update=_layout_changed,
     )
     drive_space: EnumProperty(
         name="Space",
@@ -161,6 +165,31 @@ class ActiveRagdollObject(bpy.types.PropertyGroup):
         default="WORLD",
         options=FIXED,
         update=_layout_changed,
+    )
+    spring_frequency: FloatProperty(
+        name="Frequency",
+        description="How often a second a body would swing on its spring [Hz], at weight 1",
+        default=3.0,
+        min=0.1,
+        max=30.0,
+        options=ANIMATABLE,
+        update=_changed,
+    )
+    spring_damping_ratio: FloatProperty(
+        name="Damping Ratio",
+        description="Of the springs: 0 swings for ever, 1 comes to rest soonest without swinging",
+        default=1.0,
+        min=0.0,
+        max=3.0,
+        options=ANIMATABLE,
+        update=_changed,
+    )
+    human_strength: BoolProperty(
+        name="Human Strength",
+        description="Bones without a largest torque or force of their own are as strong as a human's, by their roles",
+        default=False,
+        options=FIXED,
+        update=_changed,
     )
     self_collision: BoolProperty(
         name="Self Collision",
@@ -348,10 +377,15 @@ class ActiveRagdollBone(BoneRole, EditedBody, bpy.types.PropertyGroup):
             ("RIG", "Rig", "Locked axes, IK limits or Limit Rotation constraints of the rig"),
             ("ANATOMY", "Anatomy", "The range of the recognised joint, widened to what the shot's animation needs"),
             ("USER", "User", "Set by hand; a new build keeps them"),
+            ("PROFILE", "Profile", "The range of a preset, widened to what the shot's animation needs"),
         ),
         default="DEFAULT",
         options=FIXED,
         update=_layout_changed,
+    )
+    profile_limits: StringProperty(
+        description="Joint and range as the preset states them, before the animation widens them, as JSON",
+        options=FIXED,
     )
     rotation_weight: FloatProperty(
         name="Rotation",
@@ -383,6 +417,25 @@ class ActiveRagdollBone(BoneRole, EditedBody, bpy.types.PropertyGroup):
         description="Largest force of the drive [N]; 0 is no limit",
         default=0.0,
         min=0.0,
+        options=ANIMATABLE,
+        update=_changed,
+    )
+
+    frequency_scale: FloatProperty(
+        name="Frequency",
+        description="Multiplies the character's spring frequency",
+        default=1.0,
+        min=0.01,
+        max=100.0,
+        options=ANIMATABLE,
+        update=_changed,
+    )
+    damping_scale: FloatProperty(
+        name="Damping",
+        description="Multiplies the character's damping ratio",
+        default=1.0,
+        min=0.0,
+        max=100.0,
         options=ANIMATABLE,
         update=_changed,
     )

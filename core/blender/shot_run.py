@@ -6,7 +6,8 @@ import bpy
 import numpy as np
 
 from ..errors import RagdollError
-from . import action_channels, joint_drives, source
+from ..ragdoll import strengths
+from . import action_channels, joint_drives, recognition, source
 from .armature import check_scale
 from .remove import ragdolls
 
@@ -25,7 +26,9 @@ class Character:
         rows: slice of its bodies in the run's arrays.
         bones: index of each body's bone in the pose [m].
         offsets: bone frame to body frame [m, 4, 4].
+        strengths: largest torques and forces of its bodies [m], where a human's are asked for.
         motion: its motion stack, if it has one.
+        calm: seconds for which it has been slow throughout.
         keyed: its settings are animated and must be read on every frame.
         blend: its own physics blend; share: what a recovery leaves of it.
     """
@@ -43,9 +46,11 @@ class Character:
     buffer: np.ndarray
     height: float
     motion: object = None
+    strengths: tuple | None = None
     keyed: bool = False
     blend: float = 1.0
     share: float = 1.0
+    calm: float = 0.0
 
 
 @dataclass
@@ -176,11 +181,23 @@ def gather(run: Run, scene) -> None:
     run.limited = run.any_kinematic = False
     run.offsets = np.concatenate([c.offsets for c in run.characters])
     run.farthest = np.concatenate([np.full((len(c.bones), 1), FASTEST * c.height / 24.0) for c in run.characters])
-    for name in ("rotation_weight", "translation_weight", "max_torque", "max_force"):
+    for name in ("rotation_weight", "translation_weight", "max_torque", "max_force", "frequency", "damping_ratio"):
         setattr(run, name, np.zeros(begin))
-    run.limp = np.zeros(begin, dtype=bool)
+    run.limp, run.spring = np.zeros(begin, dtype=bool), np.zeros(begin, dtype=bool)
     run.joint_drives = joint_drives.gather(run.characters)
+    run.calm = np.zeros(begin, dtype=bool)
     run.joint_space = joint_drives.held(run)
+
+
+def strengths_of(obj) -> tuple:
+    """Largest torques [m] and forces [m] of a human's joints, scaled to the character."""
+    settings = obj.active_ragdoll
+    anatomy = recognition.anatomy_of(obj)
+    bones = [obj.data.bones.find(part.bone) for part in settings.parts]
+    parents = np.array([obj.data.bones.find(b.parent.name) if b.parent else -1 for b in obj.data.bones])
+    mass = sum(part.body.rigid_body.mass for part in settings.parts)
+    torque, force = strengths.human_strengths(anatomy, parents, mass, settings.height)
+    return torque[bones], force[bones]
 
 
 _known_signatures: dict = {}

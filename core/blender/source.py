@@ -110,8 +110,16 @@ def refresh(obj) -> None:
         bpy.data.objects.remove(old)
 
 
-KEYABLE = ("rotation_weight", "translation_weight", "physics_blend")
-KEYABLE_ON_BONES = ("rotation_weight", "translation_weight", "body_mode", "max_torque", "max_force")
+KEYABLE = ("rotation_weight", "translation_weight", "physics_blend", "spring_frequency", "spring_damping_ratio")
+KEYABLE_ON_BONES = (
+    "rotation_weight",
+    "translation_weight",
+    "body_mode",
+    "max_torque",
+    "max_force",
+    "frequency_scale",
+    "damping_scale",
+)
 
 
 def copy_settings(obj, copy, bones) -> None:

@@ -9,14 +9,14 @@ from ..anatomy.axes import character_axes
 from ..anatomy.roles import Anatomy
 from .rig import Rig
 
-_NEAR_AXIS = np.cos(np.radians(10.0))
+_NEAR_AXIS = np.cos(np.radians(25.0))
 
 
 def character_forward(rig: Rig, anatomy: Anatomy, tails=None) -> np.ndarray | None:
     """Where a character faces in bind pose: a unit vector [3] in armature space; None where nothing tells.
 
-    Joints alone tell it to a few degrees, since nobody's feet stand exactly below their head; rigs are made along the
-    axes of their space. So near one of those it is that axis.
+    Left and right are well told by joints, up only to some degrees (13 for Rigify's wolf), since nobody's feet stand
+    exactly below their hips; rigs are made upright in their space. So up is the nearest of its axes, where one is near.
 
     Args:
         anatomy: of the armature's bones, in their input order.
@@ -29,10 +29,12 @@ def character_forward(rig: Rig, anatomy: Anatomy, tails=None) -> np.ndarray | No
     axes = character_axes(anatomy, heads, np.asarray(tails, dtype=float))
     if axes is None:
         return None
-    nearest = int(np.argmax(np.abs(axes.forward)))
-    if abs(axes.forward[nearest]) < _NEAR_AXIS:
+    nearest = int(np.argmax(np.abs(axes.up)))
+    if abs(axes.up[nearest]) < _NEAR_AXIS:
         return axes.forward
-    return np.eye(3)[nearest] * np.sign(axes.forward[nearest])
+    up = np.eye(3)[nearest] * np.sign(axes.up[nearest])
+    forward = np.cross(axes.left, up)
+    return forward / np.linalg.norm(forward)
 
 
 def in_bone(rig: Rig, bone: int, direction) -> tuple:

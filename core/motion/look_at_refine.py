@@ -35,13 +35,16 @@ def joint_turns(m, chain, target, largest) -> list:
     error = -c.dot(sight, first), -c.dot(sight, second)
     # A small turn d of an entry moves the aim by d x lever; along `first` that is d . (lever x first).
     rows: list = []
-    for position, up_weight in zip(chain.positions, chain.up_weights, strict=True):
+    for position, forward, up_weight in zip(chain.positions, chain.forwards, chain.up_weights, strict=True):
         lever = c.along(sight, 1.0 / distance, c.sub(eye, position))
         row = c.cross(lever, first), c.cross(lever, second)
         if up_weight is None:
             row = None
         elif up_weight == 1.0:
             row = tuple(c.mul(c.dot(part, chain.up), chain.up) for part in row)
+        else:
+            # No rolling about the forward axis: limits do not see it, and it would wind the chain up for little.
+            row = tuple(c.along(part, -c.dot(part, forward), forward) for part in row)
         rows.append(row)
     outward = [
         _outward(m, forward, reference, limit)

@@ -112,26 +112,39 @@ def _eyes(rig: Rig, anatomy: Anatomy, head: int) -> list:
 
 def _legs(rig: Rig, anatomy: Anatomy, role: dict, notes: list) -> list:
     """Both legs of a human; all four of a quadruped, with their toes."""
-    level, result = rig.skeleton.from_level, []
-    wanted = [(roles.THIGH, roles.FOOT, roles.TOE)]
+    wanted = [((roles.THIGH, roles.FOOT, roles.TOE), None)]
     if anatomy.kind == roles.QUADRUPED:
-        wanted.append((roles.UPPER_ARM, roles.HAND, roles.FINGER))
-    for top, end, toe in wanted:
+        # Hooves often hang on nothing but a control: then the forearm is kept in place as a whole by what is above.
+        wanted.append(((roles.UPPER_ARM, roles.HAND, roles.FINGER), (roles.CLAVICLE, roles.FOREARM, None)))
+    result = []
+    for parts, instead in wanted:
         for side in (roles.LEFT, roles.RIGHT):
-            ends = [int(level[i]) for i in of_role(anatomy, end, side)][:1]
-            if not ends:
-                continue
-            foot = ends[0]
-            # An animal stands on its toes: the part that the human's foot is goes with the leg.
-            toes = [int(level[i]) for i in of_role(anatomy, toe, side)]
-            toes = [bone for bone in toes if anatomy.kind == roles.QUADRUPED and rig.parents[bone] == foot]
-            if len(toes) == 1:
-                foot = toes[0]
-            chain = [foot, *_above(rig, foot)]
-            tops = [i for i, bone in enumerate(chain) if role.get(bone) == top]
-            count = tops[-1] + 1 if tops else 0
-            if not SHORTEST <= count <= LONGEST or rig.parents[chain[count - 1]] < 0:
+            foot, count = _leg(rig, anatomy, role, side, *parts)
+            if not count and instead is not None:
+                other, count = _leg(rig, anatomy, role, side, *instead)
+                foot = other if count or foot < 0 else foot
+            if count:
+                result.append((foot, count))
+            elif foot >= 0:
                 notes.append(f'The leg of "{rig.name(foot)}" does not lead up to a hip: it has no stabiliser')
-                continue
-            result.append((foot, count))
     return result
+
+
+def _leg(rig: Rig, anatomy: Anatomy, role: dict, side: str, top: str, end: str, toe: str | None) -> tuple:
+    """(foot, bones count) of a leg; a count of 0 where it does not lead up to its top, a foot of -1 for none."""
+    level = rig.skeleton.from_level
+    ends = of_role(anatomy, end, side)
+    if not ends:
+        return -1, 0
+    foot = int(level[ends[0]])
+    if anatomy.kind == roles.QUADRUPED and toe is not None:
+        # An animal stands on its toes: the part that the human's foot is goes with the leg.
+        toes = [int(level[i]) for i in of_role(anatomy, toe, side)]
+        toes = [bone for bone in toes if rig.parents[bone] == foot]
+        foot = toes[0] if len(toes) == 1 else foot
+    chain = [foot, *_above(rig, foot)]
+    tops = [i for i, bone in enumerate(chain) if role.get(bone) == top]
+    count = tops[-1] + 1 if tops else 0
+    if not SHORTEST < count <= LONGEST or rig.parents[chain[count - 1]] < 0:
+        return foot, 0
+    return foot, count

@@ -21,12 +21,13 @@ from .look_at_step import ahead, angle_to_cone, step
 # A pass ends where the first bone aims this well [rad]; its cosine is 1 - angle^2 / 2.
 AIMED = np.radians(0.01)
 _AIMED_COSINE = 1.0 - 0.5 * AIMED * AIMED
-PASSES = 6
-# Passes that gain less than this [rad], or this share of the error, have all they can get alone.
-_GAIN, _SLOW = np.radians(0.0005), 0.1
-# Then come steps of all entries together, each with its largest turn [rad].
-STEPS, _LITTLE = 16, 0.02
-_LONGEST_STEP, _SHORTEST_STEP = 0.3, 0.004
+PASSES = 5
+# Then passes that use the limits evenly, and from an aim this near [rad] steps of all entries together.
+EVEN_PASSES, STEPS = 3, 24
+_NEAR = np.radians(10.0)
+# A step's largest turn [rad]; one that makes the aim worse is tried again shorter.
+_LONGEST_STEP, _SHORTEST_STEP = 0.3, 0.002
+# So few characters of many are solved one by one.
 _FEW = 8
 
 
@@ -64,66 +65,115 @@ def solve(m, chain: Chain, target: tuple, comfort: float = 1.0) -> tuple[list, o
         (turns, error): k quaternions, what each entry has been turned by in model space, with what carries it; and
         the angle [rad] left between the first bone's forward and the direction to the target.
     """
+    if m is c.ARRAYS:
+        return _many(chain, target, comfort)
     work = _Work(m, chain, target)
-    _run(m, work, comfort, 0)
-    return work.finished()
-
-
-def _run(m, work: _Work, comfort: float, first: int) -> None:
-    """Passes from a first one on, then steps of all entries together."""
-    for number in range(first, PASSES):
-        before = work.error() if number else None
+    for number in range(PASSES):
         work.apply(work.one_pass(comfort if number == 0 else 1.0, 0.25**number))
         error = work.error()
-        open_ = error > AIMED
-        if number:
-            open_ = open_ & (before - error > m.maximum(_GAIN, _SLOW * error))
-        if not m.any(open_) or work.keep(open_, number + 1):
-            break
-    if work.reopen():
-        return
-    for _ in range(STEPS):
-        before = work.error()
-        if not m.any(before > AIMED):
-            break
-        better = work.apply_if_better(work.joint(work.largest), before)
+        if error <= AIMED:
+            return work.turns, error
+    return _at_limits(m, chain, target, work.turns, error)
+
+
+def _many(chain: Chain, target: tuple, comfort: float) -> tuple[list, np.ndarray]:
+    """`solve` for arrays; characters that are done are left out of further passes."""
+    m = c.ARRAYS
+    size = max(np.size(x) for x in (*target, *chain.positions[0], *chain.forwards[0]))
+    chain = _chain_of(chain, lambda x: np.broadcast_to(x, size))
+    target = tuple(np.broadcast_to(x, size) for x in target)
+    turns, errors, rows = np.zeros((len(chain.positions), 4, size)), np.zeros(size), np.arange(size)
+
+    def store(found: list, error) -> None:
+        for i, turn in enumerate(found):
+            for j in range(4):
+                turns[i, j, rows] = turn[j]
+        errors[rows] = error
+
+    work = _Work(m, chain, target)
+    for number in range(PASSES):
+        work.apply(work.one_pass(comfort if number == 0 else 1.0, 0.25**number))
         error = work.error()
-        # A step that was too long is tried again shorter; one that gains little is the last.
-        gain = before - error > m.maximum(_GAIN, _LITTLE * error)
-        work.largest = m.where(better, work.largest, 0.25 * work.largest)
-        open_ = (error > AIMED) & (gain | m.negated(better)) & (work.largest > _SHORTEST_STEP)
-        if not m.any(open_) or work.keep(open_, PASSES):
+        store(work.turns, error)
+        left = error > AIMED
+        rows = rows[left]
+        if len(rows) <= _FEW:
             break
+        work.pick(left)
+    if len(rows) > _FEW:
+        some = _chain_of(chain, lambda x: x[rows]), tuple(x[rows] for x in target)
+        store(*_at_limits(m, *some, [tuple(turn[:, rows]) for turn in turns], errors[rows]))
+    else:
+        for row in rows.tolist():
+            one = _chain_of(chain, lambda x, row=row: float(x[row]))
+            found, errors[row] = solve(c.FLOATS, one, tuple(float(x[row]) for x in target), comfort)
+            turns[:, :, row] = found
+    return [tuple(turn) for turn in turns], errors
 
 
-_VECTORS, _LISTS = ("target", "up", "base"), ("forwards", "references", "offsets", "positions")
+def _at_limits(m, chain: Chain, target: tuple, passed: list, passed_error) -> tuple[list, object]:
+    """What a chain does for a target that passes do not reach, if it can be reached at all.
+
+    From the start, all entries turn the shortest way, which lines them up to the target: the most that their limits
+    allow, and a pose that changes steadily with the target. Weights about up have no say at the limits, but for
+    entries that turn about up alone. What comes near is brought there by turning all entries together.
+
+    Args:
+        passed, passed_error: what the passes have come to.
+    """
+    weights = tuple(None if w is None else float(w == 1.0) for w in chain.up_weights)
+    work = _Work(m, _chain_of(chain, lambda x: x, weights), target)
+    for _ in range(EVEN_PASSES):
+        work.apply(work.one_pass(1.0, 1.0))
+    error = work.error()
+    turns, lined_up = list(work.turns), error
+    error = _steps(m, work, error)
+    reached = error <= AIMED
+    found = [c.choose(m, reached, b, a) for a, b in zip(turns, work.turns, strict=True)]
+    if m.all(reached | (passed_error > _NEAR)):
+        return found, m.where(reached, error, lined_up)
+    # Lining up may lead away from what passes had all but found.
+    work = _Work(m, chain, target)
+    relative = [c.multiply(c.conjugate(below), above) for above, below in pairwise(passed)]
+    work.apply([*relative, passed[-1]])
+    again = _steps(m, work, m.where(reached, 0.0, passed_error))
+    better = m.negated(reached) & (again <= AIMED)
+    found = [c.choose(m, better, b, a) for a, b in zip(found, work.turns, strict=True)]
+    return found, m.where(better, again, m.where(reached, error, lined_up))
+
+
+def _steps(m, work: _Work, error):
+    """Steps of all entries together, where the aim is near but not good; the error afterwards."""
+    largest = m.where(error < _NEAR, _LONGEST_STEP, 0.0)
+    for _ in range(STEPS):
+        open_ = (error > AIMED) & (largest > _SHORTEST_STEP)
+        if not m.any(open_):
+            break
+        better = work.apply_if_better(work.joint(largest), error, open_)
+        largest = m.where(better, largest, 0.25 * largest)
+        error = m.where(better, work.error(), error)
+    return error
+
+
+def _chain_of(chain: Chain, change, up_weights=None) -> Chain:
+    """The chain with all its components changed by a function."""
+    lists = [[tuple(map(change, v)) for v in part] for part in (chain.positions, chain.forwards, chain.references)]
+    weights = chain.up_weights if up_weights is None else up_weights
+    return Chain(*lists, [change(x) for x in chain.limits], weights, tuple(map(change, chain.up)))
+
+
+_LISTS = ("forwards", "references", "offsets", "positions")
 
 
 class _Work:
-    """A chain under way: what has been turned so far, for the characters that are not done yet."""
+    """A chain under way: what has been turned so far."""
 
     def __init__(self, m, chain: Chain, target: tuple) -> None:
-        self.m, self.target, self.up_weights = m, target, chain.up_weights
-        count = len(chain.positions)
+        self.m, self.target, self.up_weights, self.up = m, target, chain.up_weights, chain.up
         self.forwards, self.references = list(chain.forwards), list(chain.references)
-        self.limits, self.up = list(chain.limits), chain.up
-        self.base = chain.positions[-1]
-        self.offsets = [c.sub(chain.positions[i], chain.positions[i + 1]) for i in range(count - 1)]
-        self.positions = list(chain.positions)
-        self.turns: list = [c.IDENTITY] * count
-        self.everyone, self.largest = None, _LONGEST_STEP
-        if m is c.ARRAYS:
-            size = max(np.size(x) for x in (*target, *chain.positions[0], *chain.forwards[0]))
-            # `closed`: who is finished. `alone`: that nobody is left in the arrays.
-            self.rows, self.closed, self.alone = np.arange(size), np.zeros(size, bool), False
-            self.everyone = np.zeros((count, 4, size)), np.zeros(size)
-            for name in _VECTORS:
-                setattr(self, name, _full(getattr(self, name), size))
-            for name in (*_LISTS, "turns"):
-                setattr(self, name, [_full(v, size) for v in getattr(self, name)])
-            self.limits = [np.broadcast_to(x, size) for x in self.limits]
-            self.largest = np.full(size, self.largest)
-            self.whole = {name: tuple(getattr(self, name)) for name in (*_VECTORS, *_LISTS, "limits")}
+        self.limits, self.positions = list(chain.limits), list(chain.positions)
+        self.offsets = [c.sub(a, b) for a, b in pairwise(chain.positions)]
+        self.turns: list = [c.IDENTITY] * len(chain.positions)
 
     def error(self):
         """Angle left [rad]."""
@@ -149,7 +199,11 @@ class _Work:
                 turn_from, turn_to = ahead(m, offset, sight, c.sub(target, self.positions[i]), to_target)
             if up_weight is None:
                 continue
-            limit = self.limits[i] if share == 1.0 else share * self.limits[i]
+            limit = self.limits[i]
+            if share < 1.0:
+                forward, reference = self.forwards[i], self.references[i]
+                now = m.atan2(c.length(m, c.cross(forward, reference)), c.dot(forward, reference))
+                limit = m.maximum(share * limit, now)
             weight = up_weight * decay if up_weight < 1.0 else 1.0
             turn = step(m, turn_from, turn_to, self.forwards[i], self.references[i], limit, weight, up)
             if m is c.ARRAYS:
@@ -175,55 +229,13 @@ class _Work:
                 self.turns[i] = c.normalized(m, c.multiply(carried, self.turns[i]))
                 self.forwards[i] = c.rotate(carried, self.forwards[i])
 
-    def keep(self, mask, next_pass: int) -> bool:
-        """Go on with some of the characters; what the others have got is stored. True: nothing is left to do.
-
-        The last few go on one by one in plain numbers, which costs less than arrays.
-        """
-        if self.everyone is None:
-            return False
-        self._store()
-        rows = self.rows[mask]
-        if len(rows) <= _FEW:
-            self._one_by_one(np.flatnonzero(mask), next_pass)
-            return True
-        if len(rows) < len(self.rows):
-            self.largest = self.largest[mask]
-            self._restore(rows)
-        return False
-
-    def reopen(self) -> bool:
-        """Go on with all whose aim is not good, those too that passes brought no further. True: there are none."""
-        if self.everyone is None:
-            return False
-        if not self.alone:
-            self._store()
-        rows = np.flatnonzero((self.everyone[1] > AIMED) & ~self.closed)
-        if not len(rows):
-            return True
-        self._restore(rows)
-        self.largest, self.alone = np.full(len(rows), _LONGEST_STEP), False
-        if len(rows) <= _FEW:
-            self._one_by_one(np.arange(len(rows)), PASSES)
-            return True
-        return False
-
-    def _one_by_one(self, places: np.ndarray, next_pass: int) -> None:
-        """Finish the characters at some places of `rows` in plain numbers."""
-        turns, errors = self.everyone
-        names = ("forwards", "references", "positions", "limits", "turns")
-        for place in places.tolist():
-            state = {name: [_single(v, place) for v in getattr(self, name)] for name in names}
-            before = state.pop("turns")
-            chain = Chain(**state, up_weights=self.up_weights, up=_single(self.up, place))
-            work = _Work(c.FLOATS, chain, _single(self.target, place))
-            _run(c.FLOATS, work, 1.0, next_pass)
-            row = self.rows[place]
-            for i, turn in enumerate(work.turns):
-                turns[i, :, row] = c.multiply(turn, before[i])
-            errors[row] = work.error()
-            self.closed[row] = True
-        self.alone = True
+    def pick(self, mask: np.ndarray) -> None:
+        """Go on with some of the characters."""
+        for name in (*_LISTS, "turns"):
+            picked = [tuple(x[mask] if np.ndim(x) else x for x in v) for v in getattr(self, name)]
+            setattr(self, name, picked)
+        self.limits = [x[mask] for x in self.limits]
+        self.target, self.up = (tuple(x[mask] for x in v) for v in (self.target, self.up))
 
     def joint(self, largest: float) -> list:
         """Turns of all entries at once."""
@@ -243,58 +255,18 @@ class _Work:
                 turns[i] = held_in_cone(m, turn, forward, reference, limit, self.up)
         return turns
 
-    def apply_if_better(self, turns: list, before):
-        """Apply turns where they lessen the error, and tell where."""
-        m, names = self.m, ("forwards", "references", "offsets", "positions", "turns")
+    def apply_if_better(self, turns: list, before, open_):
+        """Apply turns to those under way where they lessen the error, and tell where."""
+        m, names = self.m, (*_LISTS, "turns")
         kept = [list(getattr(self, name)) for name in names]
         self.apply(turns)
-        better = self.error() < before
+        better = open_ & (self.error() < before)
         if m.all(better):
             return better
         for name, old in zip(names, kept, strict=True):
             new = getattr(self, name)
             setattr(self, name, [c.choose(m, better, b, a) for a, b in zip(old, new, strict=True)])
         return better
-
-    def finished(self) -> tuple[list, object]:
-        """Turns and error of all characters."""
-        if self.everyone is None:
-            return self.turns, self.error()
-        if not self.alone:
-            self._store()
-        return [tuple(q) for q in self.everyone[0]], self.everyone[1]
-
-    def _store(self) -> None:
-        """Put what these characters have got to everyone's."""
-        turns, errors = self.everyone
-        for i, turn in enumerate(self.turns):
-            for j in range(4):
-                turns[i, j, self.rows] = turn[j]
-        errors[self.rows] = self.error()
-
-    def _restore(self, rows: np.ndarray) -> None:
-        """Go on with the characters in `rows` from where they have got to."""
-        self.rows = rows
-        whole = {name: tuple(x[rows] for x in self.whole[name]) for name in _VECTORS}
-        lists = {name: [tuple(x[rows] for x in v) for v in self.whole[name]] for name in _LISTS}
-        for name, value in (whole | lists).items():
-            setattr(self, name, value)
-        self.limits = [x[rows] for x in self.whole["limits"]]
-        self.turns = [c.IDENTITY] * len(self.limits)
-        done = [tuple(x[rows] for x in q) for q in self.everyone[0]]
-        relative = [c.multiply(c.conjugate(below), above) for above, below in pairwise(done)]
-        self.apply([*relative, done[-1]])
-
-
-def _single(value, place: int):
-    """One character's number or vector in plain numbers."""
-    if isinstance(value, tuple):
-        return tuple(float(x[place]) if np.ndim(x) else x for x in value)
-    return float(value[place])
-
-
-def _full(vector, size: int) -> tuple:
-    return tuple(np.broadcast_to(np.asarray(x, float), size) for x in vector)
 
 
 def facing(m, forward, up, to_target, last_side, margin: float) -> tuple:

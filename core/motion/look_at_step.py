@@ -27,11 +27,11 @@ def ahead(m, offset, sight, reach, to_target) -> tuple:
 
 def step(m, turn_from, turn_to, forward, reference, limit, up_weight: float, up) -> tuple:
     """The turn that brings one direction nearest to another within an entry's limit."""
-    cosine = m.cos(limit)
+    cosine, beyond = m.cos(limit), None
     if up_weight == 0.0:
         turn = c.arc(m, turn_from, turn_to, up)
-        within = c.dot(c.rotate(turn, forward), reference) >= cosine - 1e-12
-        if m.all(within):
+        beyond = c.rotate(turn, forward)
+        if m.all(c.dot(beyond, reference) >= cosine - 1e-12):
             return turn
     axis, angle = _axis_and_angle(m, turn_from, turn_to, up, up_weight)
     allowed = angle_to_cone(m, axis, angle, forward, reference, cosine)
@@ -41,7 +41,8 @@ def step(m, turn_from, turn_to, forward, reference, limit, up_weight: float, up)
         return turn
     # At the limit what is left of the turn slides along the cone, but not where it is about up alone.
     at_limit = c.rotate(turn, forward)
-    beyond = c.rotate(c.axis_angle(m, axis, angle), forward)
+    if beyond is None:
+        beyond = c.rotate(c.axis_angle(m, axis, angle), forward)
     # A turn to straight behind names no side of the cone; the one it is on then.
     side = c.perpendicular(m, reference, c.along(beyond, 1e-6, at_limit))
     nearest = c.along(c.mul(cosine, reference), m.sin(limit), side)

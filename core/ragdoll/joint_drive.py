@@ -19,7 +19,7 @@ import itertools
 import numpy as np
 
 from .. import quaternion
-from . import drives
+from . import drives, springs
 
 # (x, z) axes of the six motors.
 MOTORS = tuple(itertools.permutations(range(3), 2))
@@ -97,8 +97,8 @@ def motor_speeds(relative, velocity, available, seconds):
         seconds: duration of the frame.
 
     Returns:
-        Motors that are on [m, 6], their velocities [rad/s] [m, 6]. A joint with fewer than three motors (a hinge has
-        one) runs them all.
+        Motors that are on [m, 6], their velocities [rad/s] [m, 6] and axes [m, 6, 3] halfway. A joint with fewer than
+        three motors (a hinge has one) runs them all.
     """
     halfway = quaternion.multiply(quaternion.from_rotation_vector(0.5 * seconds * velocity), relative)
     axes_of = axes(halfway)
@@ -106,7 +106,44 @@ def motor_speeds(relative, velocity, available, seconds):
     on = np.zeros_like(available)
     np.put_along_axis(on, three, True, axis=1)
     on = np.where(available.sum(axis=1, keepdims=True) < 3, available, on & available)
-    return on, np.einsum("mkj,mj->mk", axes_of, velocity)
+    return on, np.einsum("mkj,mj->mk", axes_of, velocity), axes_of
+
+
+def spring(relative, before, target, last, weight, frequency, damping_ratio, inertia, seconds, substeps):
+    """What a spring between child and parent asks of the motors in a frame: `springs.motor` about the target's motion.
+
+    A weight w makes it a spring of the same damping ratio and of the frequency times the square root of w.
+
+    Args:
+        relative, before, target: as in `desired`.
+        last: rotations one frame ago and the acceleration [k, 3] that the motors gave then; None at the first.
+        weight, frequency [Hz], damping_ratio, inertia [kg m^2]: [k].
+        seconds, substeps: of the frame.
+
+    Returns:
+        Angular velocity [k, 3], torque [k, 3] (N m) and acceleration [k, 3], in the parent's joint frame.
+    """
+    own = quaternion.to_rotation_vector(quaternion.multiply(target, quaternion.conjugate(before))) / seconds
+    if last is None:
+        velocity = own
+    else:
+        then, acceleration = last
+        mean = quaternion.to_rotation_vector(quaternion.multiply(relative, quaternion.conjugate(then))) / seconds
+        velocity = springs.velocity_at_end(mean, acceleration, seconds, substeps)
+    error = springs.rotation_error(relative, before)
+    soft = frequency * np.sqrt(weight)
+    speed, _most, acceleration = springs.motor(soft, damping_ratio, inertia, error, velocity - own, seconds, substeps)
+    return own + speed, acceleration * inertia[:, None], acceleration
+
+
+def shares(axes_of, on, torque):
+    """Largest torques [k, 6] of the motors that are on [k, 6], which together amount to a torque [k, 3].
+
+    Their axes may be skewed: the shares solve the sum of share times axis for the torque, by least squares where a
+    joint has fewer than three motors.
+    """
+    columns = np.where(on[..., None], axes_of, 0.0)
+    return np.abs(np.einsum("kim,ki->km", np.linalg.pinv(columns), torque))
 
 
 def torques(weight, inertia, error):

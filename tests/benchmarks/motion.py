@@ -92,8 +92,8 @@ def main() -> None:
     elevation = np.radians(rng.uniform(-30, 30, options.characters))
     spread = 3 * np.stack([np.sin(azimuth), -np.cos(azimuth), np.tan(elevation)], axis=-1)
     cases = {
-        "near": (one, (*eye, 0.9, -3.0, 0.3)),
-        "side": (one, (*eye, 3.0, 1.2, 0.5)),
+        "near": (one, eye + np.array([0.9, -3.0, 0.3])),
+        "side": (one, eye + np.array([3.0, 1.2, 0.5])),
         "random": (many, eye + spread),
         "side, many": (many, eye + np.array([3.0, 1.2, 0.5])),
     }

@@ -90,8 +90,9 @@ def _whole_scene(data_dir, matrix):
 @pytest.mark.parametrize("how", MOVED)
 def test_moving_turning_scaling_the_scene_keeps_the_errors(data_dir, unmoved, how):
     found = _whole_scene(data_dir, MOVED[how])
-    for name in ("orientation_error_deg", "position_error_mm"):
-        assert found[name]["mean"] == pytest.approx(unmoved[name]["mean"], rel=0.1), name
+    for name, aim in (("orientation_error_deg", 0.15), ("position_error_mm", 1.0)):
+        # A fiftieth of the aim is what the solver leaves of single precision.
+        assert found[name]["mean"] == pytest.approx(unmoved[name]["mean"], rel=0.1, abs=aim / 50.0), name
 
 
 @pytest.mark.parametrize("name", ("01_01.bvh", "run.fbx"))

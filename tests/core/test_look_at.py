@@ -118,6 +118,20 @@ def test_out_of_reach_all_are_at_their_limits_and_add_up():
     assert error == pytest.approx(np.radians(100 - 45), abs=1e-4)
 
 
+def test_out_of_reach_the_pose_follows_a_moving_target_steadily():
+    body = rig(seed=2)
+    pose = posed(body, np.random.default_rng(2), 0.05)
+    look = chain(body, {name: limit / 2 for name, limit in LIMITS.items()})
+    last, jumps = None, []
+    for azimuth in np.arange(100, 150, 0.25):
+        result, error, _ = aimed(body, look, pose, target_at(body, azimuth, 10))
+        assert error > EXACT
+        if last is not None:
+            jumps.append(quaternion.angle_between(last.rotations, result.rotations).max())
+        last = result
+    assert max(jumps) < np.radians(0.5)
+
+
 def test_limit_from_the_parents_forward():
     body = rig(seed=3)
     rng = np.random.default_rng(0)
@@ -310,6 +324,17 @@ def test_comfort_spreads_before_the_limit():
     np.testing.assert_allclose(used(body, look, spread), np.radians([10, 8]), atol=1e-3)
     # Beyond comfort everything is used.
     assert aimed(body, look, body.bind, target_at(body, 55, 0, 1e6))[1] < EXACT
+
+
+def test_comfort_does_not_pull_a_pose_back():
+    body = rig(seed=13)
+    pose, head = body.bind.copy(), body.index["head"]
+    left = quaternion.from_axis_angle(in_bone(body, "head", (0, 0, 1)), np.radians(30))
+    pose.rotations[head] = quaternion.multiply(pose.rotations[head], left)
+    look = chain(body, {"head": 40, "spine3": 40}, {}, False, settings={"comfort": 0.5})
+    result, error, _ = aimed(body, look, pose, target_at(body, 50, 0, 1e6))
+    assert error < EXACT
+    np.testing.assert_allclose(used(body, look, result), np.radians([30, 20]), atol=1e-3)
 
 
 def test_weight_is_between_the_poses():

@@ -1,0 +1,231 @@
+"""The joint-space drive: exact within the body, and no hand from outside."""
+
+import itertools
+import math
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core import quaternion
+from active_ragdoll.core.blender import action_channels, build
+from active_ragdoll.core.blender.runtime import STATE
+
+MOCAP = ("01_01.bvh", "jumping_jacks.bvh", "zombie.bvh", "dab.bvh", "run.fbx", "walk.fbx", "Knight.glb")
+
+
+def _joint_errors(obj, scene, first, last):
+    """Errors of the relative rotations [f, k] (degrees) while a shot plays."""
+    errors = []
+    for frame in range(first, last + 1):
+        scene.frame_set(frame)
+        run = STATE.runs[scene.name]
+        own = run.joint_drives
+        bodies = rigs.bodies(obj)
+        errors.append(np.degrees(quaternion.angle_between(own.relative(bodies), own.relative(run.wanted))))
+    return np.array(errors)
+
+
+@pytest.mark.parametrize("drive", ("VELOCITY", "SPRING"))
+@pytest.mark.parametrize("name", MOCAP)
+def test_relative_rotations_follow_the_mocap(data_dir, name, drive):
+    """Within 1.5 degrees in the mean while the body falls freely; springs of 3 Hz lag, but hold together."""
+    rig = rigs.load(data_dir / name)
+    rig.last = min(rig.last, rig.first + 60)
+    rigs.set_range(rig.scene, rig.first, rig.last)
+    rig.scene.frame_set(rig.first)
+    rig.obj.active_ragdoll.drive, rig.obj.active_ragdoll.drive_space = drive, "JOINT"
+    build.build(rig.obj, rig.scene)
+    errors = _joint_errors(rig.obj, rig.scene, rig.first, rig.last)
+    assert len(errors) > 10
+    assert errors.mean() <= (1.5 if drive == "VELOCITY" else 25.0)
+
+
+@pytest.mark.parametrize("degrees", (90.0, 120.0))
+@pytest.mark.parametrize("axis", ((1, 0, 0), (0, 0, 1), (1, 0, 1)))
+def test_it_holds_through_ninety_and_a_hundred_and_twenty_degrees(fresh_scene, axis, degrees):
+    """Where an axis of every motor degenerates in turn."""
+    scene = fresh_scene
+    scene.gravity = (0.0, 0.0, 0.0)
+    rigs.set_range(scene, 1, 73)
+    obj = rigs.chain(scene, 3)
+    bone = obj.pose.bones["B"]
+    for frame in range(-3, 74):
+        angle = math.radians(degrees) * 0.5 * (1.0 - math.cos(2.0 * math.pi * max(frame - 1, 0) / 72.0))
+        bone.rotation_quaternion = quaternion.from_axis_angle(np.array(axis) / np.linalg.norm(axis), np.array(angle))
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+    for other in obj.pose.bones:
+        other.active_ragdoll.joint = "FREE"
+    obj.active_ragdoll.drive_space, obj.active_ragdoll.self_collision = "JOINT", False
+    build.build(obj, scene)
+    errors = _joint_errors(obj, scene, 1, 73)
+    assert errors.max() < 1.5
+
+
+def _retimed(rig, fps):
+    """The clip at another frame rate, the same over time."""
+    rig.scene.render.fps = fps
+    factor = fps / 24.0
+    for curve in action_channels.all_fcurves(rig.obj.animation_data.action):
+        for point in curve.keyframe_points:
+            for place in (point.co, point.handle_left, point.handle_right):
+                place.x = 1.0 + (place.x - 1.0) * factor
+        curve.update()
+    rig.first = round(1 + (rig.first + 10 - 1) * factor)
+
+
+def _momenta(data_dir, name, weight, drive="VELOCITY"):
+    """Linear and angular momentum about the centre of mass [f, 3], and what moves within, at 240 frames a second."""
+    rig = rigs.load(data_dir / name)
+    _retimed(rig, 240)
+    scene, obj = rig.scene, rig.obj
+    rigs.set_range(scene, rig.first, rig.first + 120)
+    scene.frame_set(rig.first)
+    scene.gravity = (0.0, 0.0, 0.0)
+    settings = obj.active_ragdoll
+    settings.drive, settings.drive_space, settings.self_collision = drive, "JOINT", False
+    for bone in obj.pose.bones:
+        bone.active_ragdoll.linear_damping = bone.active_ragdoll.angular_damping = 0.0
+        bone.active_ragdoll.shape = "BOX"  # whose inertia is simple
+    settings.rotation_weight = settings.translation_weight = weight
+    build.build(obj, scene)
+    parts = settings.parts
+    masses = np.array([part.body.rigid_body.mass for part in parts])
+    sizes = np.array([np.ptp([tuple(v.co) for v in part.body.data.vertices], axis=0) for part in parts]) ** 2
+    inertia = masses[:, None] / 12.0 * (sizes.sum(axis=1, keepdims=True) - sizes)
+    run = np.array(rigs.play(scene, rig.first, rig.first + 120, lambda: rigs.bodies(obj)))[1:]
+    places, turns = run[:, :, :3, 3], run[:, :, :3, :3]
+    velocity = np.diff(places, axis=0) * 240.0
+    spin = quaternion.from_matrix(turns[1:] @ turns[:-1].transpose(0, 1, 3, 2))
+    spin = quaternion.to_rotation_vector(spin) * 240.0
+    linear = (masses[:, None] * velocity).sum(axis=1)
+    middle = 0.5 * (places[1:] + places[:-1])
+    centre = (masses[:, None] * middle).sum(axis=1, keepdims=True) / masses.sum()
+    relative = velocity - linear[:, None] / masses.sum()
+    own = np.einsum("fmij,mj,fmkj,fmk->fmi", turns[1:], inertia, turns[1:], spin)
+    moments = masses[:, None] * np.cross(middle - centre, relative)
+    inner = (masses * np.linalg.norm(relative, axis=-1)).sum(axis=1).mean()
+    swinging = np.linalg.norm(moments, axis=-1).sum(axis=1).mean()
+    return linear, (moments + own).sum(axis=1), inner, swinging
+
+
+def _drift(momentum):
+    return np.linalg.norm(momentum - momentum[0], axis=1).max()
+
+
+@pytest.mark.parametrize("drive", ("VELOCITY", "SPRING"))
+@pytest.mark.parametrize("name", ("01_01.bvh", "zombie.bvh"))
+def test_momentum_is_kept_as_well_as_by_a_limp_body(data_dir, name, drive):
+    """Linear and angular momentum like the same ragdoll limp, or to two thousandths of what moves within: what places
+    in single precision leave of their differences."""
+    linear, angular, inner, swinging = _momenta(data_dir, name, 1.0, drive)
+    limp_linear, limp_angular, _inner, _swinging = _momenta(data_dir, name, 0.0)
+    assert inner > 0.5, "nothing moves within"
+    assert _drift(linear) <= max(2e-3 * inner, 1.5 * _drift(limp_linear))
+    assert _drift(angular) <= max(2e-3 * swinging, 1.5 * _drift(limp_angular))
+
+
+def test_nothing_holds_the_character_up(fresh_scene):
+    """At full weights its centre of mass falls as a stone does, damping left out."""
+    scene = fresh_scene
+    rigs.set_range(scene, 1, 48)
+    obj = rigs.swinging_human(scene, 1, 48)
+    obj.active_ragdoll.drive_space = "JOINT"
+    for bone in obj.pose.bones:
+        bone.active_ragdoll.linear_damping = bone.active_ragdoll.angular_damping = 0.0
+    build.build(obj, scene)
+    masses = np.array([part.body.rigid_body.mass for part in obj.active_ragdoll.parts])
+    run = np.array(rigs.play(scene, 1, 48, lambda: rigs.bodies(obj)))
+    height = (masses * run[:, :, 2, 3]).sum(axis=1) / masses.sum()
+    time = np.arange(len(height)) / 24.0
+    rise = height[1] - height[0]
+    fallen = height[1] - height[1:]
+    expected = 0.5 * 9.81 * (time[1:] ** 2 - time[1] ** 2) - (rise * 24.0 + 0.5 * 9.81 / 24.0) * (time[1:] - time[1])
+    assert np.abs(fallen - expected).max() < 0.02 * fallen.max()
+
+
+def test_at_weight_zero_both_spaces_are_the_same_limp_body(fresh_scene):
+    """Until the first limit is met: from there on the order of constraints decides how the solver rounds."""
+
+    def run(space):
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        scene = bpy.context.scene
+        scene.render.fps = 24
+        obj = rigs.swinging_human(scene, 1, 30)
+        obj.active_ragdoll.drive_space = space
+        obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+        build.build(obj, scene)
+        return np.array(rigs.play(scene, 1, 30, lambda: rigs.bodies(obj)))
+
+    joint, world = run("JOINT"), run("WORLD")
+    assert (joint[0] - joint[4])[:, 2, 3].max() > 0.1
+    assert np.abs(joint[:5] - world[:5]).max() < 1e-5
+    fallen = [(places[0, :, 2, 3] - places[-1, :, 2, 3]).mean() for places in (joint, world)]
+    assert fallen[0] == pytest.approx(fallen[1], rel=0.02)
+
+
+def test_lag_rises_as_the_weight_falls(fresh_scene):
+    lags = []
+    for weight in (1.0, 0.8, 0.6, 0.4, 0.2, 0.0):
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        scene = bpy.context.scene
+        scene.render.fps, scene.gravity = 24, (0.0, 0.0, 0.0)
+        obj = rigs.swinging_human(scene, 1, 60)
+        settings = obj.active_ragdoll
+        settings.drive_space, settings.self_collision = "JOINT", False
+        settings.rotation_weight = settings.translation_weight = weight
+        build.build(obj, scene)
+        lags.append(_joint_errors(obj, scene, 1, 60)[12:].mean())
+    print(lags)
+    assert all(b > a for a, b in itertools.pairwise(lags)), lags
+
+
+def test_a_largest_torque_lets_a_lifted_arm_sink(fresh_scene):
+    """The upper body stands on kinematic hips; the forearm cannot be held by less than gravity's torque on it."""
+
+    def sunk(torque):
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        scene = bpy.context.scene
+        scene.render.fps = 24
+        obj = rigs.human(scene)
+        rigs.set_range(scene, 1, 25)
+        obj.active_ragdoll.drive_space, obj.active_ragdoll.self_collision = "JOINT", False
+        for bone in obj.pose.bones:
+            if bone.name not in ("forearm.L", "finger.L"):
+                bone.active_ragdoll.body_mode = "KINEMATIC"
+            bone.active_ragdoll.joint = "FREE"
+        obj.pose.bones["forearm.L"].active_ragdoll.max_torque = torque
+        build.build(obj, scene)
+        row = [part.bone for part in obj.active_ragdoll.parts].index("forearm.L")
+        part = obj.active_ragdoll.parts[row]
+        carried = (part, obj.active_ragdoll.parts[row + 1])
+        assert carried[1].bone == "finger.L"
+        gravity = sum(p.body.rigid_body.mass * 9.81 * abs(p.bind[3] - 0.47) for p in carried)
+        heights = rigs.play(scene, 1, 25, lambda: rigs.bodies(obj)[row, 2, 3])
+        return heights[0] - heights[-1], gravity
+
+    free, needed = sunk(0.0)
+    assert free < 0.002
+    assert sunk(1.5 * needed)[0] < 0.002
+    assert sunk(0.5 * needed)[0] > 0.05
+
+
+def test_switching_the_space_and_building_anew_leaves_no_motor_behind(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 10)
+
+    def motors():
+        return [o.name for o in bpy.data.objects if o.rigid_body_constraint and o.rigid_body_constraint.type == "MOTOR"]
+
+    build.build(obj, fresh_scene)
+    assert not motors()
+    obj.active_ragdoll.drive_space = "JOINT"
+    assert obj.active_ragdoll.layout_changed
+    build.rebuild(obj, fresh_scene)
+    assert len(motors()) >= 3 * (len(obj.active_ragdoll.parts) - 1) * 0.3
+    rigs.play(fresh_scene, 1, 10)
+    obj.active_ragdoll.drive_space = "WORLD"
+    build.rebuild(obj, fresh_scene)
+    assert not motors()
+    rigs.play(fresh_scene, 1, 10)
+    assert fresh_scene.name not in STATE.messages

@@ -1,0 +1,126 @@
+"""Motors between child and parent: their axes, which of them are needed, and where a frame of them leads."""
+
+import numpy as np
+import pytest
+
+from core import quaternion
+from core.ragdoll import drives, joint_drive
+
+
+def turned(axis, degrees):
+    return quaternion.from_axis_angle(np.array(axis, dtype=float), np.radians(degrees))
+
+
+def random_rotations(count, largest, seed=1):
+    rng = np.random.default_rng(seed)
+    axis = rng.normal(size=(count, 3))
+    axis /= np.linalg.norm(axis, axis=1, keepdims=True)
+    return quaternion.from_axis_angle(axis, rng.uniform(0.0, np.radians(largest), count))
+
+
+def test_axes_are_as_measured_in_blender():
+    """a = normalize(x - z (x . z)), x of the parent's frame, z of the child's."""
+    q = random_rotations(50, 170.0)
+    matrices = quaternion.to_matrix(q)
+    found = joint_drive.axes(q)
+    for k, (i, j) in enumerate(joint_drive.MOTORS):
+        x, z = np.eye(3)[i], matrices[:, :, j]
+        a = x - z * (z @ x)[:, None]
+        assert np.allclose(found[:, k], a / np.linalg.norm(a, axis=1, keepdims=True), atol=1e-12)
+
+
+@pytest.mark.parametrize("axis", range(3))
+def test_a_motor_that_degenerates_is_never_among_the_best_three(axis):
+    """At 90 degrees about an axis two of the six drive nothing; there are still three at right angles."""
+    vector = np.eye(3)[axis]
+    for degrees in (90.0, -90.0, 89.9, 120.0, 137.0, 180.0):
+        axes = joint_drive.axes(turned(vector, degrees)[None])
+        three, size = joint_drive.best_three(axes, np.ones((1, 6), dtype=bool))
+        assert np.linalg.norm(axes[0, three[0]], axis=1).min() == pytest.approx(1.0)
+        assert size[0] > 0.99 if abs(degrees) in (90.0, 180.0) else size[0] > 0.5
+
+
+def test_half_the_sphere_needs_no_more_than_what_stands_well_everywhere():
+    small = joint_drive.needed_motors(random_rotations(300, 40.0))
+    assert len(small) == 3
+    wide = random_rotations(300, 140.0)
+    chosen = joint_drive.needed_motors(wide)
+    available = np.zeros((1, 6), dtype=bool)
+    available[0, list(chosen)] = True
+    assert 3 < len(chosen) <= 6
+    _three, size = joint_drive.best_three(joint_drive.axes(wide), np.repeat(available, len(wide), axis=0))
+    _all, best = joint_drive.best_three(joint_drive.axes(wide), np.ones((len(wide), 6), dtype=bool))
+    assert size.min() > 0.9 * min(joint_drive.SKEWED, best.min())
+
+
+def test_the_speeds_make_the_wanted_velocity():
+    """Three motors' rows, solved, are the velocity itself: at any rotation, with any skew."""
+    q = random_rotations(200, 170.0)
+    velocity = np.random.default_rng(3).normal(size=(200, 3)) * 5.0
+    on, speeds, axes = joint_drive.motor_speeds(q, velocity, np.ones((200, 6), dtype=bool), 1.0 / 24.0)
+    assert (on.sum(axis=1) == 3).all()
+    for i in range(200):
+        solved = np.linalg.solve(axes[i, on[i]], speeds[i, on[i]])
+        assert np.allclose(solved, velocity[i], atol=1e-9)
+
+
+@pytest.mark.parametrize("largest", (20.0, 90.0, 150.0))
+def test_a_frame_of_motors_leads_to_the_target(largest):
+    """Followed through 20 substeps in which the axes turn with the child, as Bullet does: the target to a fiftieth of
+    the turn, from where axes at the frame's beginning would miss it by far more."""
+    count, seconds, substeps = 200, 1.0 / 24.0, 20
+    start = random_rotations(count, largest, 5)
+    step = random_rotations(count, 15.0, 6)
+    target = quaternion.multiply(step, start)
+    ones = np.ones(count)
+    velocity = joint_drive.desired(start, start, target, ones, seconds)
+    on, speeds, _axes = joint_drive.motor_speeds(start, velocity, np.ones((count, 6), dtype=bool), seconds)
+    now = start.copy()
+    for _substep in range(substeps):
+        axes = joint_drive.axes(now)
+        turn = np.array([np.linalg.solve(axes[i, on[i]], speeds[i, on[i]]) for i in range(count)])
+        now = quaternion.multiply(quaternion.from_rotation_vector(turn * seconds / substeps), now)
+    missed = np.degrees(quaternion.angle_between(now, target))
+    asked = np.degrees(quaternion.angle_between(start, target))
+    assert np.median(missed / asked) < 0.02 and np.percentile(missed, 95) < 0.5
+
+
+def test_weights_close_their_share_of_the_error_whatever_the_frame_rate():
+    start, target = quaternion.identity((1,)), turned((0, 1, 0), 10.0)[None]
+    for weight in (0.2, 0.5, 0.9):
+        left = []
+        for fps in (24, 30, 60):
+            now = start
+            for _frame in range(fps // 6):
+                velocity = joint_drive.desired(now, target, target, np.array([weight]), 1.0 / fps)
+                now = quaternion.multiply(quaternion.from_rotation_vector(velocity / fps), now)
+            left.append(quaternion.angle_between(now, target)[0])
+        assert left[0] / np.radians(10.0) == pytest.approx(
+            np.exp(-drives.rate(weight) * 4.0 / 24.0), rel=1e-6, abs=1e-9
+        )
+        assert left == pytest.approx([left[0]] * 3, rel=1e-6, abs=1e-9)
+
+
+def test_full_weight_has_no_limit_and_none_no_torque_and_between_it_rises():
+    weights = np.linspace(0.0, 1.0, 21)
+    found = joint_drive.torques(weights, np.ones(21), np.full(21, 0.05))
+    assert found[0] == 0.0 and (np.diff(found) > 0.0).all()
+    assert found[-1] >= 1e5
+
+
+def test_shares_amount_to_the_torque():
+    q = random_rotations(100, 120.0)
+    pull = np.random.default_rng(8).normal(size=(100, 3))
+    on, _speeds, axes = joint_drive.motor_speeds(q, pull, np.ones((100, 6), dtype=bool), 1e-9)
+    found = joint_drive.shares(axes, on, pull)
+    for i in range(100):
+        signs = np.sign(np.linalg.solve(axes[i, on[i]].T, pull[i]))
+        assert np.allclose((found[i, on[i]] * signs) @ axes[i, on[i]], pull[i], atol=1e-9)
+        assert np.allclose(found[i, ~on[i]], 0.0)
+
+
+def test_a_spring_at_rest_asks_for_nothing():
+    q = random_rotations(10, 60.0)
+    arguments = np.ones(10), np.full(10, 3.0), np.ones(10), np.full(10, 0.2), 1.0 / 24.0, 10
+    velocity, torque, _acceleration = joint_drive.spring(q, q, q, (q, np.zeros((10, 3))), *arguments)
+    assert np.abs(velocity).max() < 1e-9 and np.abs(torque).max() < 1e-9
