@@ -1,6 +1,6 @@
 """What users call: operators that read the context, call core and report; and the command line."""
 
-from . import bake, bones, build, diagnose, hits, limits, motion, profile, simulate, weights
+from . import bake, bones, build, diagnose, hits, limits, motion, profile, recovery, simulate, weights
 
 CLASSES = (
     *build.CLASSES,
@@ -13,4 +13,5 @@ CLASSES = (
     *motion.CLASSES,
     *hits.CLASSES,
     *weights.CLASSES,
+    *recovery.CLASSES,
 )

@@ -174,7 +174,8 @@ def write_target(obj, basis: np.ndarray) -> None:
     target = obj.active_ragdoll.target_armature
     columns = np.ascontiguousarray(basis.transpose(0, 2, 1), dtype=np.float32)
     target.pose.bones.foreach_set("matrix_basis", columns.ravel())
-    target.update_tag(refresh={"DATA"})
+    # As its data, shared by all copies of the character, it would have them all copied anew, without what a run wrote.
+    target.update_tag(refresh={"OBJECT"})
 
 
 def forget(obj: bpy.types.Object | None = None) -> None:

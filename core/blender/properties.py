@@ -17,7 +17,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import hit_settings, limb_settings, look_at_settings, runtime, source
+from . import hit_settings, limb_settings, look_at_settings, recovery_record, recovery_settings, runtime, source
 from .bone_role import BoneRole
 from .edited_body import EditedBody
 from .hit_settings import HitSettings
@@ -279,11 +279,27 @@ class ActiveRagdollObject(limb_settings.MotionLists, HitSettings, bpy.types.Prop
     old_action: PointerProperty(type=bpy.types.Action, options=FIXED)
     bake_record: StringProperty(options=FIXED, description="What revert_bake restores, as JSON")
 
-    def _get_state(self) -> int:
+    recovery: PointerProperty(
+        type=recovery_settings.ActiveRagdollRecovery, name="Recovery", override={"LIBRARY_OVERRIDABLE"}
+    )
+
+    def _get_run_state(self) -> int:
         return [s[0] for s in STATES].index(runtime.state_of(self.id_data))
 
+    def _get_state(self) -> int:
+        own = self.id_data
+        state = recovery_record.phase_of(own) or runtime.state_of(own)
+        return [s[0] for s in (*STATES, *recovery_settings.PHASES)].index(state)
+
+    run_state: EnumProperty(
+        name="Run", items=STATES, get=_get_run_state, options=FIXED, description="How far the simulation is"
+    )
     state: EnumProperty(
-        name="State", items=STATES, get=_get_state, options=FIXED, description="What the ragdoll is doing"
+        name="State",
+        items=(*STATES, *recovery_settings.PHASES),
+        get=_get_state,
+        options=FIXED,
+        description="What the ragdoll is doing; with a recovery its state at the frame shown",
     )
 
 
@@ -438,6 +454,7 @@ CLASSES = (
     *look_at_settings.CLASSES,
     *limb_settings.CLASSES,
     *hit_settings.CLASSES,
+    *recovery_settings.CLASSES,
     ActiveRagdollMotor,
     ActiveRagdollPart,
     ActiveRagdollObject,

@@ -9,6 +9,8 @@ import json
 import bpy
 import numpy as np
 
+from . import recovery_settings
+
 CONSTRAINT_NAME = "Active Ragdoll"  # our one constraint on each simulated bone of the character
 FOLLOWER_NAME = "Active Ragdoll Follower"  # on the physics armature: the source's local animation
 TARGET_NAME = "Active Ragdoll Target"  # copies the target armature, which the motion stack poses
@@ -139,6 +141,7 @@ def copy_settings(obj, copy, bones) -> None:
     """
     for name in KEYABLE:
         setattr(copy.active_ragdoll, name, getattr(obj.active_ragdoll, name))
+    recovery_settings.copy_keyable(obj.active_ragdoll.recovery, copy.active_ragdoll.recovery)
     for i in bones:
         mine, its = obj.pose.bones[int(i)].active_ragdoll, copy.pose.bones[int(i)].active_ragdoll
         for name in KEYABLE_ON_BONES:
