@@ -205,6 +205,11 @@ def evaluated(obj):
     return settings.source.evaluated_get(hidden.view_layers[0].depsgraph)
 
 
+def sampled_frames(first: int, last: int) -> np.ndarray:
+    """The frames of a shot that are looked at when limits are widened to its animation."""
+    return np.unique(np.linspace(first, last, min(RANGE_SAMPLES, max(last - first + 1, 1))).round())
+
+
 def poses_over(copy, first: int, last: int, current: int) -> tuple[np.ndarray, np.ndarray]:
     """World matrix [4, 4] at `current` and pose matrices [f, n, 4, 4] sampled over a frame range.
 
@@ -215,7 +220,7 @@ def poses_over(copy, first: int, last: int, current: int) -> tuple[np.ndarray, n
         scene.active_ragdoll.is_source = True
         scene.collection.objects.link(copy)
         count = len(copy.pose.bones)
-        frames = np.unique(np.linspace(first, last, min(RANGE_SAMPLES, max(last - first + 1, 1))).round())
+        frames = sampled_frames(first, last)
         poses = np.empty((len(frames), count, 4, 4))
         buffer = np.empty(count * 16, dtype=np.float32)
         for i, frame in enumerate(frames):
