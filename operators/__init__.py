@@ -1,6 +1,20 @@
 """What users call: operators that read the context, call core and report; and the command line."""
 
-from . import bake, blend_spaces, bones, build, diagnose, layers, limits, profile, simulate
+from . import (
+    bake,
+    blend_spaces,
+    bones,
+    build,
+    diagnose,
+    hits,
+    layers,
+    limits,
+    motion,
+    profile,
+    recovery,
+    simulate,
+    weights,
+)
 
 CLASSES = (
     *build.CLASSES,
@@ -12,4 +26,8 @@ CLASSES = (
     *diagnose.CLASSES,
     *layers.CLASSES,
     *blend_spaces.CLASSES,
+    *motion.CLASSES,
+    *hits.CLASSES,
+    *weights.CLASSES,
+    *recovery.CLASSES,
 )

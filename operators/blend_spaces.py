@@ -141,7 +141,7 @@ class ACTIVE_RAGDOLL_OT_enable_graph(bpy.types.Operator):
         try:
             if graph.enabled:
                 graph.enabled = False
-                layer_tools.tidy(obj)
+                motion_setup.drop_if_idle(obj)
             else:
                 motion_setup.ensure(obj, scene_of(obj, context))
                 graph.enabled = True

@@ -14,7 +14,18 @@ from pathlib import Path
 import bpy
 import numpy as np
 
-from ..core.blender import action_channels, bake, build, diagnose, importing, measure, pipeline, profiles, world
+from ..core.blender import (
+    action_channels,
+    bake,
+    build,
+    diagnose,
+    hit_edits,
+    importing,
+    measure,
+    pipeline,
+    profiles,
+    world,
+)
 from ..core.errors import RagdollError
 from ..core.ragdoll import springs
 from .stepping import Progress, choose_range
@@ -82,6 +93,14 @@ def _parser() -> _Parser:
     sub.add_argument("--space", choices=("WORLD", "JOINT"), help="led in the world, or each against its parent")
     sub.add_argument("--frequency", type=float, metavar="HZ", help="of the springs")
     sub.add_argument("--damping", type=float, metavar="RATIO", help="damping ratio of the springs")
+    sub.add_argument(
+        "--hit",
+        nargs=5,
+        action="append",
+        default=[],
+        metavar=("BONE", "FRAME", "X", "Y", "Z"),
+        help="an impulse [N s] on the middle of a bone's body at a frame; may be given more than once",
+    )
     sub.add_argument("--report", type=Path, metavar="OUT.json", help="write the figures of the run there")
     sub.set_defaults(call=_bake)
 
@@ -153,12 +172,16 @@ def _bake(options) -> None:
             _refuse_keyed(obj, f"{name}_weight")
             setattr(settings, f"{name}_weight", value)
     choose_range(scene, 0, 0)
+    for note in hit_edits.add_given(obj, scene, options.hit):
+        print(f"warning: {note}")
     diagnosis = _diagnosis(obj, scene)
     if options.report:
         world.free_cache(scene)  # figures come from a run, not from what is kept of an earlier one
         pipeline.stop_showing(scene)
     report = _bake_and_measure(obj, scene, bool(options.report))
     first, last = world.shot_range(scene)
+    for text in pipeline.STATE.warnings.get(obj.name, ()):
+        print(f"warning: {text}")
     print(f"baked frames {first} to {last} of '{obj.name}' to the action '{settings.baked_action.name}'")
     _report(options, {**_figures_of(obj, scene, made), **report, "diagnosis": diagnosis})
     _save(options.output)

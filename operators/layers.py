@@ -3,7 +3,7 @@
 import bpy
 from bpy.props import EnumProperty, IntProperty, StringProperty
 
-from ..core.blender import layer_tools
+from ..core.blender import layer_tools, motion_setup
 from ..core.errors import RagdollError
 from .character import active_armature, needs_armature, refuse, scene_of
 
@@ -123,7 +123,7 @@ class ACTIVE_RAGDOLL_OT_remove_layer(bpy.types.Operator):
         try:
             settings.layer_index = layer_tools.remove_item(settings.layers, settings.layer_index)
             layer_tools.changed(obj)
-            layer_tools.tidy(obj)
+            motion_setup.drop_if_idle(obj)
         except RagdollError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}

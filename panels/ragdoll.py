@@ -16,6 +16,12 @@ STATE_ICONS = {
     "CACHED": "FILE_CACHE",
     "BAKED": "ACTION",
     "BROKEN": "ERROR",
+    "ANIMATED": "ARMATURE_DATA",
+    "ACTIVE": "PLAY",
+    "LIMP": "GHOST_ENABLED",
+    "SETTLING": "TIME",
+    "RECOVERING": "LOOP_FORWARDS",
+    "BLENDING": "FORCE_HARMONIC",
 }
 STATE_NOTES = {
     "READY": "Play from frame {first}, or simulate",
@@ -237,7 +243,7 @@ class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel):
         column = layout.column(align=True)
         column.operator("active_ragdoll.simulate", icon="PHYSICS")
         column.operator("active_ragdoll.free_cache", icon="X")
-        if obj is not None and obj.active_ragdoll.state == "CACHED":
+        if obj is not None and obj.active_ragdoll.run_state == "CACHED":
             cache = scene.rigidbody_world.point_cache
             moved = (cache.frame_start, cache.frame_end) != (first - world.WARM_UP, last)
             if moved or obj.active_ragdoll.cache_outdated:

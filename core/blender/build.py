@@ -127,16 +127,16 @@ def rebuild(obj, scene) -> Built:
 def _build(obj, scene, bones, notes) -> Built:
     settings = obj.active_ragdoll
     frame = scene.frame_current
-    first, last = world.shot_range(scene)
-    followed = None
-    if settings.source is not None and settings.target_armature is not None:
-        followed = motion.poses_over(obj, scene, source.sampled_frames(first, last))
     if settings.source is not None:  # of its motion stack
         bpy.data.objects.remove(settings.source)
     copy = source.copy_of(obj, f".{obj.name} Source")
     settings.source, settings.scene = copy, scene
+    first, last = world.shot_range(scene)
     to_world, poses = source.poses_over(copy, first, last, frame)
-    poses = poses if followed is None else followed
+    hidden = source.source_scene(scene)
+    hidden.collection.objects.link(copy)
+    if settings.target_armature is not None:  # what the bodies will follow is what the stack makes of the animation
+        poses = motion.poses_over(obj, scene, first, last)
     check_scale(obj, to_world)
     pose = BindPose(obj.data, to_world)
     anatomy = recognition.anatomy_of(obj)
@@ -165,8 +165,6 @@ def _build(obj, scene, bones, notes) -> Built:
 
     notes += world.ensure(scene)
     world.set_range(scene)
-    hidden = source.source_scene(scene)
-    hidden.collection.objects.link(copy)
     collection = bpy.data.collections.new(f"{obj.name} Ragdoll")
     scene.collection.children.link(collection)
     settings.collection = collection

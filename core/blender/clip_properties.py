@@ -3,7 +3,7 @@
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, PointerProperty, StringProperty
 
-from . import motion_refresh, runtime
+from . import motion_show, runtime
 
 OVER = {"LIBRARY_OVERRIDABLE"}
 LIST = {"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
@@ -35,7 +35,13 @@ BASES = (
 def changed(self, _context) -> None:
     """What a setting's edit entails: stacks are made anew, and the frame is shown anew."""
     runtime.settings_changed(self.id_data)
-    motion_refresh.request(self.id_data)
+    motion_show.later()
+
+
+def changed_value(self, _context) -> None:
+    """For what is read on every frame and leaves no trace in those to come."""
+    runtime.settings_changed(self.id_data, stack=False)
+    motion_show.later()
 
 
 def set_up(self, context) -> None:
@@ -82,7 +88,7 @@ def number(name: str, description: str, default: float = 0.0, *, keyed: bool = F
 
 def share(name: str, description: str, default: float = 1.0):
     """A share of 0 to 1 that can be keyed."""
-    return number(name, description, default, keyed=True, min=0.0, max=1.0, subtype="FACTOR")
+    return number(name, description, default, keyed=True, min=0.0, max=1.0, subtype="FACTOR", update=changed_value)
 
 
 def choice(name: str, description: str, items, default: str, **more):

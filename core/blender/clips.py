@@ -35,6 +35,7 @@ _REST = {
     "scale": (1.0, 1.0, 1.0),
 }
 _MODE = "rotation_mode"
+CYCLE_SAMPLES = 4  # a frame, of clips whose ends are between frames
 
 
 @dataclass
@@ -227,9 +228,21 @@ def whole_frames(action: bpy.types.Action, keys: ActionKeys) -> NDArray:
 
 def cycle_frames(action: bpy.types.Action, keys: ActionKeys) -> NDArray:
     """Evenly spaced frames from the exact beginning to the exact end, so that a clip whose end is between two frames
-    goes round without a halt. Those of `whole_frames` where both ends are whole."""
+    goes round without a halt.
+
+    Whole frames where both ends are whole; else the keys' own times where they are evenly spaced (clips made at another
+    frame rate), so that nothing between them is lost; else quarters of a frame.
+    """
     first, last = (action.frame_start, action.frame_end) if action.use_frame_range else keys.range
-    return np.linspace(first, last, len(whole_frames(action, keys))) if last > first else np.array([float(first)])
+    whole = whole_frames(action, keys)
+    if last <= first or max(abs(first - round(first)), abs(last - round(last))) < 1e-3:
+        return whole
+    own = np.unique(np.round(keys.curves.co[:, 0].astype(np.float64), 3))
+    own = own[(own >= first - 1e-3) & (own <= last + 1e-3)]
+    even = np.linspace(first, last, len(own))
+    if len(whole) // 2 <= len(own) <= CYCLE_SAMPLES * len(whole) and np.abs(own - even).max() < 5e-3:
+        return even
+    return np.linspace(first, last, CYCLE_SAMPLES * (len(whole) - 1) + 1)
 
 
 @dataclass

@@ -3,7 +3,7 @@
 import bpy
 from bpy.props import CollectionProperty, IntProperty, PointerProperty, StringProperty
 
-from .clip_properties import FIXED, KEYS, LIST, OVER, ActionChoice, Playback, choice, flag, number, share, text
+from .clip_properties import FIXED, KEYS, LIST, OVER, ActionChoice, Playback, changed, choice, flag, number, share, text
 
 KINDS = (("FLOAT", "Number", "A number"), ("BOOL", "On or Off", "Counts as 1 and 0"))
 READS = (
@@ -44,7 +44,7 @@ class ActiveRagdollParameter(bpy.types.PropertyGroup):
     kind: choice("Kind", "A number, or on and off", KINDS, "FLOAT")
     read: choice("Read", "Where the value comes from", READS, "VALUE")
     value: number("Value", "Key it, or drive it by any property", keyed=True)
-    on: flag("On", "Key it, or drive it by any property", options=KEYS)
+    on: flag("On", "Key it, or drive it by any property", options=KEYS, update=changed)
     bone: text("Bone", "Bone whose body's contact counts; empty: any")
 
 

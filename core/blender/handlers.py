@@ -6,7 +6,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ..errors import RagdollError
-from . import motion, pipeline, shot_run, world
+from . import motion, motion_show, pipeline, shot_run, world
 from .runtime import STATE
 
 
@@ -62,6 +62,7 @@ def before_frame(scene, _graph=None) -> None:
             STATE.clips.verify_all()
         if frame == first and shot_run.ragdolls(scene):
             STATE.broken.discard(scene.name)
+            STATE.runs.pop(scene.name, None)
             run = STATE.runs[scene.name] = pipeline.start(scene, clock)
             posed = run.names
         elif run is not None and run.frame is not None and frame == run.frame + 1 and frame <= last:
@@ -94,8 +95,27 @@ def after_frame(scene, _graph=None) -> None:
     if not _concerns(scene):
         return
     run = STATE.runs.get(scene.name)
-    if run is not None and run.frame == run.first == scene.frame_current:
+    if run is None or run.frame != scene.frame_current or run.observed == run.frame:
+        return
+    began = time.perf_counter()
+    if run.frame == run.first:
         pipeline.release(run, scene)
+    run.observed = run.frame
+    try:
+        pipeline.observe(run, scene)
+    except (RagdollError, ReferenceError) as error:
+        _stop(scene, run, str(error))
+    run.seconds["own"][-1] += time.perf_counter() - began
+
+
+@persistent
+def after_edit(scene, graph=None) -> None:
+    """depsgraph_update_post: a look-at's target was moved by hand."""
+    if not STATE.motions or graph is None or not _concerns(scene):
+        return
+    moved = {u.id.name for u in graph.updates if u.is_updated_transform and isinstance(u.id, bpy.types.Object)}
+    if moved & motion_show.watched(scene):
+        motion_show.again(scene)
 
 
 @persistent
@@ -118,6 +138,7 @@ def after_undo(_scene=None, _graph=None) -> None:
     """undo_post, redo_post: bodies and joints may be others now, so the run cannot go on."""
     break_runs()
     STATE.clips.clear()
+    motion.forget()
     for scene in _alive():
         if not scene.rigidbody_world.point_cache.is_baked:  # a baked world does not step, and keeps its cache
             world.halt(scene)
@@ -133,7 +154,6 @@ def break_runs() -> None:
         if run.reached > run.first:
             STATE.broken.add(name)
     STATE.runs.clear()
-    motion.forget()
     for scene in bpy.data.scenes:
         for obj in pipeline.active_ragdolls(scene) if scene.active_ragdoll.source else ():
             physics = obj.active_ragdoll.physics_armature
@@ -186,6 +206,7 @@ _HANDLERS = (
     ("frame_change_pre", before_frame),
     ("frame_change_post", after_frame),
     ("depsgraph_update_post", after_update),
+    ("depsgraph_update_post", after_edit),
     ("undo_pre", before_undo),
     ("redo_pre", before_undo),
     ("undo_post", after_undo),

@@ -5,7 +5,7 @@ import numpy as np
 
 from .. import rotation_modes
 from ..errors import RagdollError
-from . import action_channels, motion_entries, motion_refresh, motion_setup, runtime
+from . import action_channels, motion_setup, motion_show, runtime
 from .armature import check_armature, selected
 from .space_players import axis_of
 
@@ -108,15 +108,6 @@ def pose_action(obj, name: str):
                 curves.new(path, index=index).keyframe_points.insert(1.0, value)
     action.use_fake_user = True
     return action
-
-
-def tidy(obj) -> None:
-    """Let go of the target armature when no entry of the motion stack is left."""
-    if obj.active_ragdoll.target_armature is None or obj.active_ragdoll.muted:
-        return
-    settings = obj.active_ragdoll
-    if not len(settings.layers) and not motion_entries.wanted(obj):
-        motion_setup.drop(obj)
 
 
 def remove_item(items, index: int) -> int:
@@ -270,7 +261,7 @@ def mask_bones(layer, names) -> None:
 def changed(obj) -> None:
     """After an edit of a list, which has no callback of its own."""
     runtime.settings_changed(obj, layout=True)
-    motion_refresh.request(obj)
+    motion_show.later()
 
 
 def end_previews(scene) -> None:

@@ -7,7 +7,7 @@ import bpy
 import numpy as np
 
 from ..errors import RagdollError
-from . import joint_objects, motion, source, world
+from . import joint_objects, source, world
 from .armature import BindPose, check_armature, rigid
 from .runtime import STATE
 
@@ -109,8 +109,6 @@ def _rotations(obj, scene, first: int, last: int):
         for start in range(first, last + 1, source.RANGE_SAMPLES):
             stop = min(start + source.RANGE_SAMPLES - 1, last)
             to_world, poses = source.poses_over(copy, start, stop, scene.frame_current)
-            if obj.active_ragdoll.target_armature is not None:
-                poses = motion.poses_over(obj, scene, range(start, stop + 1))
             chunks.append(poses)
     finally:
         bpy.data.objects.remove(copy)

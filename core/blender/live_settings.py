@@ -54,8 +54,8 @@ def copy_value(owner, copy, name: str) -> None:
             copy_group(item, there.add())
     elif prop.type == "POINTER" and isinstance(getattr(owner, name), bpy.types.PropertyGroup):
         copy_group(getattr(owner, name), getattr(copy, name))
-    elif not prop.is_readonly:
-        setattr(copy, name, getattr(owner, name))
+    elif not prop.is_readonly and not isinstance(getattr(owner, name), bpy.types.Object):
+        setattr(copy, name, getattr(owner, name))  # who is only pointed at by a copy can be deleted
 
 
 def copy_group(group, copy) -> None:

@@ -3,10 +3,12 @@
 import bpy
 
 from ..errors import RagdollError
-from . import build, remove, shot_run, source
+from . import build, remove, source
 from .armature import check_armature
 from .helpers import copy_locally
 from .runtime import STATE
+
+HELD = ("look_at", "leg_stabilizers", "two_bone_ik", "bone_transforms", "layers")  # what the stack does
 
 
 def ensure(obj, scene) -> None:
@@ -47,7 +49,6 @@ def ensure(obj, scene) -> None:
         build.rebuild(obj, scene)
     else:
         source.refresh(obj)
-    shot_run.renew_source(obj)
 
 
 def drop(obj) -> None:
@@ -78,3 +79,10 @@ def drop(obj) -> None:
         build.rebuild(obj, settings.scene)
     else:
         remove.drop_source_scene(scene)
+
+
+def drop_if_idle(obj) -> None:
+    """Take the target armature away when the character's motion stack has nothing left to do."""
+    settings = obj.active_ragdoll
+    if not settings.graph.enabled and not any(len(getattr(settings, name, ())) for name in HELD):
+        drop(obj)

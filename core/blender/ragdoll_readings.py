@@ -9,6 +9,7 @@ import json
 import numpy as np
 
 from ..ragdoll import readings
+from ..ragdoll.recovery import ACTIVE, STATES
 from . import world
 from .runtime import STATE
 
@@ -62,11 +63,8 @@ class Readings:
 
 def _phase(run, character) -> int:
     """Place of the recovery's state in its list; 1, active, where there is no recovery."""
-    from ..ragdoll.recovery import STATES
-
-    recovery = getattr(character, "recovery", None)
-    phase = getattr(getattr(recovery, "state", recovery), "phase", "ACTIVE")
-    return STATES.index(phase) if phase in STATES else 1
+    found = run.recoveries.get(character.name)
+    return STATES.index(found.state.phase) if found is not None else STATES.index(ACTIVE)
 
 
 def _touches(run, character, bone: str, scene) -> bool:

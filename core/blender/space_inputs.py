@@ -43,6 +43,11 @@ class Facing:
                 self._axes = forward, np.eye(3)[nearest] * np.sign(found.up[nearest]) if near else found.up
         return self._axes
 
+    @property
+    def rig(self):
+        """The character's skeleton and bind pose."""
+        return self._library.rig
+
     def pelvis(self) -> str:
         """Name of the bone that speed is measured of: the pelvis, else the root with the most bones."""
         obj = self._library.obj
@@ -68,7 +73,9 @@ class Mover:
     def velocity(self, places) -> np.ndarray:
         """World velocity [3] over the last frame."""
         return measured.velocity(
-            self._place(places, places.frame - 1)[:3, 3], self._place(places, places.frame)[:3, 3], places.step
+            self._place(places, places.frame - 1)[:3, 3],
+            self._place(places, places.frame)[:3, 3],
+            places.seconds_per_frame,
         )
 
     def speed(self, places) -> float:
@@ -80,7 +87,7 @@ class Mover:
         matrix = self._place(places, places.frame)
         forward = self._facing.axes[0]
         if self._bone and self._obj == places.obj:
-            rig = places.rig
+            rig = self._facing.rig
             turned = quaternion.rotate(quaternion.conjugate(rig.bind_rotations[rig.index[self._bone]]), forward)
             forward = matrix[:3, :3] @ turned
         else:
@@ -111,19 +118,18 @@ class SpaceInputs:
         axes = ("x", "y")[: 1 if settings.dimensions == "1D" else 2]
         self._axes = axes
         self._kinds = [getattr(settings, axis).input for axis in axes]
-        scene = obj.active_ragdoll.motion_scene
         self._mover = None
         if {"SPEED", "DIRECTION"} & set(self._kinds):
             other = settings.measured_object
             bone = settings.measured_bone or ("" if other is not None else facing.pelvis())
             if other is not None:
-                motion_places.follow(scene, other)
+                motion_places.follow(obj, other)
             self._mover = Mover(name, other or obj, bone, facing)
         self._aims = bool({"YAW", "PITCH"} & set(self._kinds))
         if self._aims:
             if settings.target is None:
                 raise RagdollError("yaw and pitch lead to a target, and it has none")
-            motion_places.follow(scene, settings.target)
+            motion_places.follow(obj, settings.target)
             self._aim_bone = settings.aim_bone or facing.head()
 
     @property

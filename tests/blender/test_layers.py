@@ -295,7 +295,7 @@ def test_removing_the_last_layer_leaves_nothing_behind(data_dir):
     layered.layer(rig, "Cheer")
     layered.shown(rig, FRAMES)
     rig.obj.active_ragdoll.layers.remove(0)
-    layer_tools.tidy(rig.obj)
+    motion_setup.drop_if_idle(rig.obj)
     assert (rigs.counts(), sum(len(bone.constraints) for bone in rig.obj.pose.bones)) == before
     assert layered.difference(layered.shown(rig, FRAMES), plain)[0] < 0.01
 
