@@ -16,14 +16,24 @@ from active_ragdoll.core.motion.rig import Rig
 FRAMES = (1, 7, 18)
 
 
-def test_a_clip_layer_at_weight_one_shows_what_blender_plays(data_dir):
+@pytest.mark.parametrize("playback, limits", (("ONCE", (1e-3, 1e-5)), ("LOOP", (0.02, 1e-4))))
+def test_a_clip_layer_at_weight_one_shows_what_blender_plays(data_dir, playback, limits):
+    """Looped, a clip that ends between two frames is sampled to its exact end, and interpolated by ourselves."""
     rig = layered.knight(data_dir)
     expected = layered.plays(rig, "Running_A", FRAMES)
-    layered.layer(rig, "Running_A", start=1.0, only_keyed=False)
-    first = bpy.data.actions["Running_A"].frame_range[0]
-    rig.obj.active_ragdoll.layers[0].start = first
+    start = bpy.data.actions["Running_A"].frame_range[0]
+    layered.layer(rig, "Running_A", start=start, only_keyed=False, playback=playback)
     angle, way = layered.difference(layered.shown(rig, FRAMES), expected)
-    assert angle < 0.05 and way < 1e-5
+    assert angle < limits[0] and way < limits[1]
+
+
+def test_a_loop_that_ends_between_two_frames_does_not_halt(data_dir):
+    """19.2 frames: five rounds are 96 frames."""
+    rig = layered.knight(data_dir, 0, 100)
+    assert np.isclose(bpy.data.actions["Running_A"].frame_range[1], 19.2)
+    layered.layer(rig, "Running_A", start=0.0, only_keyed=False)
+    found = layered.shown(rig, (0, 3, 96, 99))
+    assert rigs.angles(found[96], found[0]).max() < 0.1 and rigs.angles(found[99], found[3]).max() < 0.1
 
 
 def test_weight_zero_is_the_animation_to_the_bit(data_dir):
