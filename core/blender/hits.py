@@ -235,6 +235,16 @@ def _hitter_of(own: CharacterHits, bone: str, point, kind: int) -> Hitter | None
     return None
 
 
+def let_go(run) -> None:
+    """At a run's untimely end: what it leaves behind pushes no more."""
+    for helper in [helper for own in run.hits for helper in own.hitters if helper.acting]:
+        helper.acting = False
+        try:
+            hitters.act(helper.obj, 0.0, run.graph)
+        except ReferenceError:  # it was deleted
+            continue
+
+
 # ---- every frame ----------------------------------------------------------------------------------------------------
 
 

@@ -61,6 +61,7 @@ class Run:
         graph: the dependency graph of this frame.
         factors: by what reacts (a hit, recovery), what the weights are multiplied with [m].
         settings_dirty: a setting was edited; read them again on the next step.
+        hits: what the hits of each character do; see `hits`.
         seconds: time spent per frame in our own Python and in evaluating the source scene, for reports.
     """
 
@@ -73,6 +74,7 @@ class Run:
     settings_dirty: bool = True
     held: list = field(default_factory=list)
     factors: dict = field(default_factory=dict)
+    hits: list = field(default_factory=list)
     seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
 
     @property

@@ -279,3 +279,15 @@ def test_weights_set_in_mid_shot_act(human):
     weight_tools.preset(human, "DRUNK")
     scene.frame_set(7)
     assert STATE.runs[scene.name].weights()[0].max() < 1.0
+
+
+def test_loosening_goes_with_a_profile(human):
+    from active_ragdoll.core.blender import profiles
+
+    human.active_ragdoll.loosening, human.active_ragdoll.loosening_regain = 2.5, 0.4
+    kept = profiles.collect(human)
+    human.active_ragdoll.loosening = human.active_ragdoll.loosening_regain = 1.0
+    profiles.apply(human, kept)
+    assert human.active_ragdoll.loosening == 2.5
+    assert human.active_ragdoll.loosening_regain == pytest.approx(0.4)
+    assert not human.active_ragdoll.layout_changed
