@@ -1,5 +1,6 @@
-"""Runs one example: `example.py NAME FOLDER`. Use `python3.11 dev.py example NAME --out FOLDER`."""
+"""Runs one example of demo/examples: `python3.11 dev.py example NAME [--out DIR]`."""
 
+import argparse
 import contextlib
 import importlib
 import os
@@ -10,32 +11,37 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(REPO), str(REPO / "tests" / "blender")]
 
-import bpy  # noqa: E402, F401  (first of all, so that what it brings is found)
-
 import harness  # noqa: E402
 
-PACKAGE, _registered = harness.load_extension()
+harness.load_extension()
 
 from active_ragdoll.core.errors import RagdollError  # noqa: E402
 from demo import DemoError  # noqa: E402
+from demo.examples import EXAMPLES  # noqa: E402
 
 
-def main(name: str, folder: str) -> int:
-    """Make the example; 0 on success, 1 with one line on stderr otherwise."""
-    out = Path(folder)
-    out.mkdir(parents=True, exist_ok=True)
+def main(arguments: list[str]) -> int:
+    """Run it; 0 on success, 1 with one line on stderr otherwise."""
+    parser = argparse.ArgumentParser(prog="dev.py example", description=__doc__.splitlines()[0])
+    parser.add_argument("name", choices=sorted(EXAMPLES), metavar="NAME")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the results")
+    options = parser.parse_args(arguments)
+    options.out.mkdir(parents=True, exist_ok=True)
     try:
-        importlib.import_module(f"demo.examples.{name}").main(out)
+        importlib.import_module(f"demo.examples.{options.name}").main(options.out)
     except (DemoError, RagdollError) as error:
-        print(f"example {name}: {error}", file=sys.stderr)
+        print(f"{options.name}: {error}", file=sys.stderr)
         return 1
     return 0
 
 
 if __name__ == "__main__":
+    given = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else sys.argv[1:]
     code = 1
     try:
-        code = main(*sys.argv[1:3])
+        code = main(given)
+    except SystemExit as stop:
+        code = int(stop.code or 0)
     except Exception:
         traceback.print_exc()
     with contextlib.suppress(Exception):

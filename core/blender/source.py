@@ -9,10 +9,13 @@ import json
 import bpy
 import numpy as np
 
+from . import recovery_settings
+
 CONSTRAINT_NAME = "Active Ragdoll"  # our one constraint on each simulated bone of the character
 FOLLOWER_NAME = "Active Ragdoll Follower"  # on the physics armature: the source's local animation
 TARGET_NAME = "Active Ragdoll Target"  # copies the target armature, which the motion stack poses
 LINK_NAME = "Active Ragdoll Link"  # on the physics armature: keeps anchors and bones in evaluation order
+STAND_IN_FOR = "active_ragdoll_basis_of"  # on copies of objects in the hidden scene: the object's name
 RANGE_SAMPLES = 100  # poses looked at when limits are widened to an animation
 
 
@@ -51,6 +54,11 @@ def source_scene(scene):
     return hidden
 
 
+def drop_stand_ins(hidden) -> None:
+    """Remove what was made in a hidden scene to read objects, before the scene is removed."""
+    bpy.data.batch_remove([other for other in hidden.collection.objects if STAND_IN_FOR in other])
+
+
 def scene_of(obj):
     """The scene in which a character has its ragdoll or its motion stack."""
     return obj.active_ragdoll.scene or obj.active_ragdoll.motion_scene
@@ -68,6 +76,10 @@ def copy_of(obj, name: str):
     settings.hitters.clear()
     for pointer in _OWN:
         settings.property_unset(pointer)
+    for items, pointers in ((settings.look_at, ("target",)), (settings.two_bone_ik, ("effector", "pole"))):
+        for item in items:  # who is only looked at by a copy can be deleted
+            for pointer in pointers:
+                item.property_unset(pointer)
     for bone in copy.pose.bones:
         for constraint in [c for c in bone.constraints if c.name.startswith(CONSTRAINT_NAME)]:
             bone.constraints.remove(constraint)
@@ -129,6 +141,7 @@ def copy_settings(obj, copy, bones) -> None:
     """
     for name in KEYABLE:
         setattr(copy.active_ragdoll, name, getattr(obj.active_ragdoll, name))
+    recovery_settings.copy_keyable(obj.active_ragdoll.recovery, copy.active_ragdoll.recovery)
     for i in bones:
         mine, its = obj.pose.bones[int(i)].active_ragdoll, copy.pose.bones[int(i)].active_ragdoll
         for name in KEYABLE_ON_BONES:
@@ -166,6 +179,23 @@ def signature(obj) -> tuple:
             if not constraint.name.startswith(CONSTRAINT_NAME):
                 parts.append((bone.name, constraint.name, constraint.type, constraint.mute))
     return tuple(parts)
+
+
+_signatures: dict = {}
+
+
+def keep_up(obj) -> None:
+    """Make the source of a character without a ragdoll anew where its animation set-up is another one by now.
+
+    A ragdoll's is looked after by its run.
+    """
+    settings = obj.active_ragdoll
+    now = signature(obj)
+    known = _signatures.get(obj.name)
+    if not settings.is_ragdoll and (settings.source is None or known != (settings.source.name, now)):
+        refresh(obj)
+    if settings.source is not None:
+        _signatures[obj.name] = settings.source.name, now
 
 
 def evaluated(obj):
