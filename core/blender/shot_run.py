@@ -7,7 +7,7 @@ import numpy as np
 
 from ..errors import RagdollError
 from ..ragdoll import strengths
-from . import action_channels, joint_drives, recognition, source
+from . import action_channels, hits, joint_drives, recognition, source
 from .armature import check_scale
 from .remove import ragdolls
 
@@ -107,7 +107,7 @@ class Run:
 
     def impulse_on(self, character, frame: int) -> float:
         """Sum of the sizes of the hits that act on a character in the step from a frame to the next [N s]."""
-        return 0.0
+        return hits.impulse_on(self, character, frame)
 
     def shows(self, frame: int) -> bool:
         """Whether the frame is simulated."""

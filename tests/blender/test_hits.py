@@ -9,7 +9,7 @@ import pytest
 
 import rigs
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender import bake, build, hits, remove, simulate
+from active_ragdoll.core.blender import bake, build, hit_reading, remove, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
 
@@ -78,7 +78,7 @@ def spin(poses, frame, fps):
 
 def inertia(obj, matrix):
     """World inertia [3, 3] of the first body as Blender has it."""
-    own = hits.own_inertia(obj.active_ragdoll.parts[0].body)
+    own = hit_reading.own_inertia(obj.active_ragdoll.parts[0].body)
     return matrix[:3, :3] @ np.diag(own) @ matrix[:3, :3].T
 
 
@@ -578,3 +578,26 @@ def test_a_scaled_free_body_gains_the_impulse(fresh_scene, scale):
     add(obj, impulse=(0.0, 0.5 * mass * scale, 0.0))
     gained = velocity(play(scene, obj), 12, 24)[0]
     assert np.allclose(gained, (0.0, 0.5 * scale, 0.0), atol=0.005 * scale)
+
+
+def test_a_character_at_rest_is_switched_on_and_knocked_out(fresh_scene):
+    """Recovery learns of a hit before it acts: not a newton second is lost on a switched-off character."""
+    scene = empty(24, 40)
+    obj = rigs.human(scene)
+    for bone in obj.pose.bones:
+        bone.active_ragdoll.linear_damping = bone.active_ragdoll.angular_damping = 0.0
+    build.build(obj, scene)
+    obj.active_ragdoll.recovery.enabled = True
+    obj.active_ragdoll.recovery.starts = "ANIMATED"
+    mass = sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts)
+    masses = np.array([part.body.rigid_body.mass for part in obj.active_ragdoll.parts])
+    add(obj, "spine", 20, (0.0, 1.5 * mass, 0.0))
+    phases, poses = [], []
+    for frame in range(1, 24):
+        scene.frame_set(frame)
+        phases.append(STATE.runs[scene.name].recoveries["Human"].state.phase)
+        poses.append(rigs.bodies(obj))
+    assert phases[18] == "ANIMATED" and phases[20] == "LIMP", phases
+    steps = np.diff(np.array(poses, dtype=float)[:, :, :3, 3], axis=0) * 24.0
+    gained = masses @ (steps[20] - steps[18])
+    assert np.linalg.norm(gained - (0.0, 1.5 * mass, 0.0)) < 0.01 * 1.5 * mass
