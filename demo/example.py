@@ -1,4 +1,4 @@
-"""Runs one of the examples: `python3.11 dev.py example NAME --out DIR`."""
+"""Runs one example of demo/examples: `python3.11 dev.py example NAME [--out DIR]`."""
 
 import argparse
 import contextlib
@@ -11,33 +11,26 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(REPO), str(REPO / "tests" / "blender")]
 
-# Name -> what it shows; the module of the same name in demo/examples has `main(out)`.
-EXAMPLES = {
-    "look_at": "three characters look at a moving ball, their feet planted",
-    "look_at_compare": "one character and a circling target: ours beside Damped Track and Blender's IK",
-}
+import harness  # noqa: E402
+
+harness.load_extension()
+
+from active_ragdoll.core.errors import RagdollError  # noqa: E402
+from demo import DemoError  # noqa: E402
+from demo.examples import EXAMPLES  # noqa: E402
 
 
 def main(arguments: list[str]) -> int:
-    """Parse and run; 0 on success, 1 with one line on stderr otherwise."""
-    listed = "\n".join(f"  {name:18}{text}" for name, text in EXAMPLES.items())
-    parser = argparse.ArgumentParser(
-        prog="dev.py example", epilog=f"examples:\n{listed}", formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("name", choices=EXAMPLES)
-    parser.add_argument("--out", type=Path, default=Path("demo-out"), help="folder for the results")
+    """Run it; 0 on success, 1 with one line on stderr otherwise."""
+    parser = argparse.ArgumentParser(prog="dev.py example", description=__doc__.splitlines()[0])
+    parser.add_argument("name", choices=sorted(EXAMPLES), metavar="NAME")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the results")
     options = parser.parse_args(arguments)
-    import harness
-
-    harness.load_extension()
-    from active_ragdoll.core.errors import RagdollError
-    from demo import DemoError
-
     options.out.mkdir(parents=True, exist_ok=True)
     try:
-        importlib.import_module(f"demo.examples.{options.name}").main(options.out.resolve())
+        importlib.import_module(f"demo.examples.{options.name}").main(options.out)
     except (DemoError, RagdollError) as error:
-        print(f"example {options.name}: {error}", file=sys.stderr)
+        print(f"{options.name}: {error}", file=sys.stderr)
         return 1
     return 0
 
@@ -49,10 +42,9 @@ if __name__ == "__main__":
         code = main(given)
     except SystemExit as stop:
         code = int(stop.code or 0)
-    except BaseException:
+    except Exception:
         traceback.print_exc()
-    finally:
-        with contextlib.suppress(OSError):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code)  # a wheel may hang at the interpreter's end
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)  # a wheel hangs at exit once a rigid body world was used

@@ -1,6 +1,6 @@
 """What users call: operators that read the context, call core and report; and the command line."""
 
-from . import bake, bones, build, diagnose, limits, motion, profile, simulate
+from . import bake, bones, build, diagnose, hits, limits, motion, profile, recovery, simulate, weights
 
 CLASSES = (
     *build.CLASSES,
@@ -11,4 +11,7 @@ CLASSES = (
     *profile.CLASSES,
     *diagnose.CLASSES,
     *motion.CLASSES,
+    *hits.CLASSES,
+    *weights.CLASSES,
+    *recovery.CLASSES,
 )

@@ -53,17 +53,31 @@ def _needs_bones(cls, context) -> bool:
     return _active_bone(obj) is not None or refuse(cls, "No active bone: click one in Pose Mode")
 
 
+class OnBones:
+    """An operator on the active or the selected bones of the active armature."""
+
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def poll(cls, context):
+        return _needs_bones(cls, context)
+
+    def cancelled(self, reason: str) -> set:
+        """Say why nothing is done."""
+        self.report({"ERROR"}, reason)
+        return {"CANCELLED"}
+
+
 def _listed(names) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:3])
     return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-class ACTIVE_RAGDOLL_OT_copy_to_selected(Groups, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_copy_to_selected(Groups, OnBones, bpy.types.Operator):
     """Give the selected bones the settings of the active one, in each bone's own frame"""
 
     bl_idname = "active_ragdoll.copy_to_selected"
     bl_label = "Copy to Selected"
-    bl_options = {"REGISTER", "UNDO"}
 
     size: BoolProperty(name="Size", description="Size and place that were set by hand", default=False)
 
@@ -78,51 +92,37 @@ class ACTIVE_RAGDOLL_OT_copy_to_selected(Groups, bpy.types.Operator):
         name = _active_bone(obj)
         others = [other for other in _selected_bones(obj) if other != name]
         if not others:
-            self.report({"ERROR"}, f"Only '{name}' is selected: select the bones to copy to as well")
-            return {"CANCELLED"}
+            return self.cancelled(f"Only '{name}' is selected: select the bones to copy to as well")
         if not self.groups():
-            self.report({"ERROR"}, "Nothing to copy: switch on at least one group of settings")
-            return {"CANCELLED"}
+            return self.cancelled("Nothing to copy: switch on at least one group of settings")
         bone_tools.copy(obj, name, others, self.groups())
         self.report({"INFO"}, f"Copied '{name}' to {_listed(others)}")
         return {"FINISHED"}
 
 
-class ACTIVE_RAGDOLL_OT_mirror_settings(Groups, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_mirror_settings(Groups, OnBones, bpy.types.Operator):
     """Give the bones on the other side the settings of the selected ones, limits and bodies mirrored"""
 
     bl_idname = "active_ragdoll.mirror_settings"
     bl_label = "Mirror"
-    bl_options = {"REGISTER", "UNDO"}
-
-    @classmethod
-    def poll(cls, context):
-        return _needs_bones(cls, context)
 
     def execute(self, context):
         obj = active_armature(context)
         if not self.groups():
-            self.report({"ERROR"}, "Nothing to mirror: switch on at least one group of settings")
-            return {"CANCELLED"}
+            return self.cancelled("Nothing to mirror: switch on at least one group of settings")
         try:
             pairs = bone_tools.mirror(obj, _selected_bones(obj), self.groups())
         except RagdollError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+            return self.cancelled(str(error))
         self.report({"INFO"}, f"Mirrored to {_listed([other for _name, other in pairs])}")
         return {"FINISHED"}
 
 
-class ACTIVE_RAGDOLL_OT_reset_bone(bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_reset_bone(OnBones, bpy.types.Operator):
     """Shape, size, mass, joint and limits of the selected bones become automatic again"""
 
     bl_idname = "active_ragdoll.reset_bone"
     bl_label = "Reset"
-    bl_options = {"REGISTER", "UNDO"}
-
-    @classmethod
-    def poll(cls, context):
-        return _needs_bones(cls, context)
 
     def execute(self, context):
         obj = active_armature(context)
@@ -132,24 +132,18 @@ class ACTIVE_RAGDOLL_OT_reset_bone(bpy.types.Operator):
         return {"FINISHED"}
 
 
-class ACTIVE_RAGDOLL_OT_adopt_body(bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_adopt_body(OnBones, bpy.types.Operator):
     """Take the body as it stands for the bone's own size and place, to be changed as numbers"""
 
     bl_idname = "active_ragdoll.adopt_body"
     bl_label = "Set Size by Hand"
-    bl_options = {"REGISTER", "UNDO"}
-
-    @classmethod
-    def poll(cls, context):
-        return _needs_bones(cls, context)
 
     def execute(self, context):
         obj = active_armature(context)
         name = _active_bone(obj)
         part = next((part for part in obj.active_ragdoll.parts if part.bone == name), None)
         if part is None or part.body is None:
-            self.report({"ERROR"}, f"Bone '{name}' has no body: build the ragdoll with it first")
-            return {"CANCELLED"}
+            return self.cancelled(f"Bone '{name}' has no body: build the ragdoll with it first")
         body_edits.adopt(obj, part)
         return {"FINISHED"}
 

@@ -17,7 +17,7 @@ WHAT = (
     ("two_bone_ik", "Two-bone IK", "A limb whose end is brought to an effector"),
     ("bone_transforms", "Transform Bone", "A bone that is moved, turned or scaled"),
 )
-KINDS = [(kind, kind.replace("_", " ").title(), "") for kind in stack.DEFAULT_ORDER]
+KINDS = [(kind, kind.replace("_", " ").title(), "") for kind in stack.CHOSEN_ORDER]
 DIRECTIONS = (("UP", "Up", "Earlier"), ("DOWN", "Down", "Later"))
 
 

@@ -1,4 +1,6 @@
-"""The order in which a tree is walked."""
+"""The order in which a tree is walked, and what is gathered on the way."""
+
+import numpy as np
 
 
 def from_the_roots(parents) -> list:
@@ -11,3 +13,13 @@ def from_the_roots(parents) -> list:
     for i in order:
         order.extend(children[i])
     return order
+
+
+def subtree_means(points, parents) -> np.ndarray:
+    """Mean of the points [m, 3] of each one of a tree and all below it [m, 3]; `parents` as in `from_the_roots`."""
+    total, count = np.array(points, dtype=float), np.ones(len(points))
+    for i in reversed(from_the_roots(parents)):
+        if parents[i] >= 0:
+            total[parents[i]] += total[i]
+            count[parents[i]] += count[i]
+    return total / count[:, None]

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ..reflection import reflect
+from .order import subtree_means
 from .tree import Tree
 
 LIKE = 1.35  # two limbs are a pair when the longer is at most this much longer
@@ -32,7 +34,7 @@ def mirror_plane(tree: Tree) -> tuple[np.ndarray | None, float]:
     best, result = np.inf, (None, 0.0)
     for rank, (_reach, normal, middle) in enumerate(found[:TRIED_PLANES]):
         offset = float(middle @ normal)
-        mirrored = joints - 2.0 * (joints @ normal - offset)[:, None] * normal
+        mirrored = reflect(joints, normal, offset)
         gaps = np.linalg.norm(mirrored[:, None] - joints, axis=2).min(axis=1)
         # A rig in which everything is in one plane mirrors at any plane across it; longer limbs come first.
         error = float(weights @ gaps / weights.sum()) / tree.size + 0.002 * rank
@@ -43,11 +45,9 @@ def mirror_plane(tree: Tree) -> tuple[np.ndarray | None, float]:
 
 def _means(tree: Tree) -> np.ndarray:
     """Mean of the joints of each subtree [n, 3]."""
-    total = tree.heads.copy()
-    for row in reversed(tree.rows):
-        for child in tree.children[row]:
-            total[row] += total[child]
-    return total / tree.count[:, None]
+    parents = np.full(len(tree.heads), -1)
+    parents[tree.rows] = tree.parent[tree.rows]
+    return subtree_means(tree.heads, parents)
 
 
 def _alike(tree: Tree, rows: list):

@@ -6,9 +6,9 @@ import bpy
 import numpy as np
 
 from ..errors import RagdollError
-from .skinning import dominated_vertices, read_skin, skinned_meshes, vertices_of
+from .skinning import carried_meshes, read_skin, skinned_meshes, vertices_of
 
-__all__ = ["BindPose", "dominated_vertices", "read_skin", "skinned_meshes", "vertices_of"]
+__all__ = ["BindPose", "carried_meshes", "read_skin", "skinned_meshes", "vertices_of"]
 
 UNIFORM_TOLERANCE = 1e-3  # relative difference of an object's scale axes that still counts as uniform
 

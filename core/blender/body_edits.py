@@ -12,8 +12,8 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ..errors import RagdollError
-from ..ragdoll import convex, overlap
-from ..ragdoll.shape_fit import BOX, CAPSULE, CONVEX_HULL, PRIMITIVES, SPHERE, Shape
+from ..ragdoll import compound, convex
+from ..ragdoll.shape_fit import BOX, CAPSULE, COMPOUND, CONVEX_HULL, PRIMITIVES, SPHERE, Shape
 from . import source
 from .armature import rigid
 from .runtime import STATE
@@ -97,14 +97,14 @@ def applied(obj, plan, pose, to_world):
         own = obj.pose.bones[int(bone)].active_ragdoll
         if own.shape_by_user:
             shape = _shape(own, plan.kinds[i], pose.matrices[bone], scale)
-            plan.kinds[i], plan.points[i] = shape.kind, shape.points
+            plan.kinds[i], plan.points[i], plan.pieces[i] = shape.kind, shape.points, ()
             plan.centers[i], plan.axes[i], plan.half[i] = shape.center, shape.axes, shape.half
             edited.append(i)
     if edited:
         first, second = plan.strangers()
         touched = np.isin(first, edited) | np.isin(second, edited)
         first, second = first[touched], second[touched]
-        depth, _direction = overlap.depths(plan.shapes(), first, second) if len(first) else ((), None)
+        depth = compound.depths(plan.shapes(), first, second) if len(first) else ()
         plan.no_collide += [(int(i), int(k)) for i, k, deep in zip(first, second, depth) if deep > 0.0]
     return plan
 
@@ -113,6 +113,8 @@ def _shape(own, planned: str, bind, scale: float) -> Shape:
     """The shape [m] that a bone's settings state; a round one takes its larger half extents, as in Blender."""
     kind = planned if own.shape == "AUTO" else own.shape
     points = np.array(json.loads(own.body_points or "[]"), dtype=float).reshape(-1, 3) * scale
+    if kind == COMPOUND:  # measured by hand it is the hull of its corners
+        kind = CONVEX_HULL
     if kind == CONVEX_HULL and not len(points):
         kind = BOX
     half = np.array(own.half_extents, dtype=float) * scale
@@ -255,11 +257,13 @@ def _kind_of(collision_shape: str, points) -> tuple[str, np.ndarray]:
     if collision_shape in PRIMITIVES:
         return collision_shape, points
     if len(points) > convex.MOST_POINTS:
-        # The farthest points in directions spread evenly over the sphere (a Fibonacci lattice).
-        k = np.arange(convex.MOST_POINTS) + 0.5
+        # The farthest points in directions spread evenly over the sphere (a Fibonacci lattice), and along the axes, so
+        # that their box stays.
+        k = np.arange(convex.MOST_POINTS - 6) + 0.5
         polar, around = np.arccos(1.0 - 2.0 * k / len(k)), np.pi * (1.0 + 5.0**0.5) * k
         ring = np.sin(polar)
         directions = np.stack([np.cos(around) * ring, np.sin(around) * ring, np.cos(polar)])
+        directions = np.concatenate([directions, np.eye(3), -np.eye(3)], axis=1)
         points = points[np.unique(np.argmax(points @ directions, axis=0))]
     try:
         return CONVEX_HULL, convex.hull(points).points

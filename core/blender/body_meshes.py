@@ -3,8 +3,7 @@
 import bpy
 import numpy as np
 
-from ..ragdoll import convex
-from ..ragdoll.shapes import BOX, CAPSULE, CONVEX_HULL
+from ..ragdoll.shape_fit import BOX, CAPSULE, CONVEX_HULL, Shape
 
 SIDES = 8
 MARGIN = 0.005  # of the smallest half extent; a hull is larger than its mesh by it
@@ -26,26 +25,35 @@ def _rings(rings: list) -> tuple[list, list]:
     return vertices, faces
 
 
-def make(name: str, kind: str, half, points=None) -> bpy.types.Mesh:
-    """A mesh whose bounding box is exactly the shape's: half extents [3] in its frame, a hull's corners [k, 3]."""
-    x, y, z = (float(h) for h in half)
-    if kind == CONVEX_HULL and points is not None:
-        solid = convex.hull(points)
-        vertices, faces = solid.points.tolist(), solid.faces
-    elif kind in (BOX, CONVEX_HULL):
-        signs = [(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]
-        vertices, faces = [(a * x, b * y, c * z) for a, b, c in signs], _BOX_FACES
-    else:
-        straight = max(z - x, 0.0) if kind == CAPSULE else 0.0
-        tip = 0.02 * x  # the poles are small rings: every face stays a proper polygon
-        bend = [(x * np.sin(t), x * np.cos(t)) for t in np.radians((30, 60, 90))]
-        upper = [(r, straight + h) for r, h in bend]
-        rings = [(tip, straight + x), *upper]
-        rings += [(r, -h) for r, h in reversed(rings)] if straight > 0.0 else [(r, -h) for r, h in reversed(rings[:-1])]
-        vertices, faces = _rings(rings[::-1])
+def make(name: str, shape: Shape) -> bpy.types.Mesh:
+    """A mesh whose bounding box is exactly the shape's in its own frame; a compound's is that of all its pieces."""
+    vertices, faces = [], []
+    for part in shape.parts():
+        own, polygons = _surface(part)
+        turn = shape.axes.T @ part.axes
+        faces += [tuple(len(vertices) + i for i in face) for face in polygons]
+        vertices += (own if part is shape else own @ turn.T + shape.axes.T @ (part.center - shape.center)).tolist()
     mesh = bpy.data.meshes.new(name)
     mesh.from_pydata(vertices, [], faces)
     return mesh
+
+
+def _surface(shape: Shape) -> tuple[np.ndarray, list]:
+    """Vertices [k, 3] in the shape's own frame, and faces, of a convex shape."""
+    x, y, z = (float(h) for h in shape.half)
+    if shape.kind == CONVEX_HULL:
+        return shape.solid.points, shape.solid.faces
+    if shape.kind == BOX:
+        signs = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], dtype=float)
+        return signs * (x, y, z), _BOX_FACES
+    straight = max(z - x, 0.0) if shape.kind == CAPSULE else 0.0
+    tip = 0.02 * x  # the poles are small rings: every face stays a proper polygon
+    bend = [(x * np.sin(t), x * np.cos(t)) for t in np.radians((30, 60, 90))]
+    upper = [(r, straight + h) for r, h in bend]
+    rings = [(tip, straight + x), *upper]
+    rings += [(r, -h) for r, h in reversed(rings)] if straight > 0.0 else [(r, -h) for r, h in reversed(rings[:-1])]
+    vertices, faces = _rings(rings[::-1])
+    return np.array(vertices), faces
 
 
 def set_shape(rigid_body, kind: str, half) -> None:

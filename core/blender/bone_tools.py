@@ -8,6 +8,7 @@ import numpy as np
 from ..errors import RagdollError
 from ..ragdoll import mirroring
 from ..ragdoll.symmetry import mirror_plane
+from ..reflection import reflection
 from . import body_edits, runtime
 from .armature import BindPose
 
@@ -105,7 +106,7 @@ def _symmetry(pose: BindPose) -> tuple[np.ndarray, np.ndarray]:
     if normal is not None:
         return normal, twins
     normal = np.array([1.0, 0.0, 0.0])
-    flipped = mirroring.reflection(normal)
+    flipped = reflection(normal)
     heads, tails = pose.heads @ flipped, pose.tails @ flipped
     apart = np.linalg.norm(heads[:, None] - pose.heads[None], axis=2)
     apart = np.maximum(apart, np.linalg.norm(tails[:, None] - pose.tails[None], axis=2))

@@ -11,23 +11,29 @@ from ..anatomy import main
 from ..anatomy.roles import GENERIC
 from ..errors import RagdollError
 from ..ragdoll import drives, shapes
-from . import body_edits, body_masses, body_meshes, joint_drives, joint_objects, recognition, remove, source, world
-from .armature import (
-    BindPose,
-    check_armature,
-    check_scale,
-    deforming,
-    read_skin,
-    selected,
-    vertices_of,
+from . import (
+    body_edits,
+    body_masses,
+    body_meshes,
+    compounds,
+    joint_drives,
+    joint_objects,
+    motion,
+    recognition,
+    remove,
+    source,
+    world,
 )
+from .armature import BindPose, check_armature, check_scale, deforming, read_skin, selected, vertices_of
 from .helpers import carry, copy_locally, helper
 from .runtime import STATE
 
 BONE_CHOICES = ("DEFORM", "MAIN", "SELECTED", "ALL", "KEEP")
 SELF_COLLISION_LAYERS = range(1, 20)
 TARGET_SIZE = 0.01  # of the character's height
-SLEEPY, SLEEPY_TURN = 0.08, 3.0  # [1/s] of the height, [rad/s]: slower, a limp body may fall asleep
+# Slower than this, a limp body of a character 1.8 m tall may fall asleep. Speeds of falling grow with the root of the
+# height, times too: a giant's limbs are still on their way down at speeds at which a dwarf's would lie.
+SLEEPY, SLEEPY_TURN, SLEEPY_HEIGHT = 0.144, 3.0, 1.8  # [m/s], [rad/s], [m]
 
 
 @dataclass
@@ -127,11 +133,15 @@ def _build(obj, scene, bones, notes) -> Built:
     settings.source, settings.scene = copy, scene
     first, last = world.shot_range(scene)
     to_world, poses = source.poses_over(copy, first, last, frame)
+    hidden = source.source_scene(scene)
+    hidden.collection.objects.link(copy)
+    if settings.target_armature is not None:  # what the bodies will follow is what the stack makes of the animation
+        poses = motion.poses_over(obj, scene, first, last)
     check_scale(obj, to_world)
     pose = BindPose(obj.data, to_world)
-    skin = read_skin(obj, pose, to_world)
-    vertices = None if skin is None else vertices_of(skin)
     anatomy = recognition.anatomy_of(obj)
+    skin = read_skin(obj, pose, to_world, recognition.props(obj, anatomy, _asked_for(obj, bones)))
+    vertices = None if skin is None else vertices_of(skin)
     recognition.store_roles(obj, anatomy)
     deform = deforming(obj, pose, vertices)
     chosen = _choose(obj, pose, deform, bones, anatomy)
@@ -155,8 +165,6 @@ def _build(obj, scene, bones, notes) -> Built:
 
     notes += world.ensure(scene)
     world.set_range(scene)
-    hidden = source.source_scene(scene)
-    hidden.collection.objects.link(copy)
     collection = bpy.data.collections.new(f"{obj.name} Ragdoll")
     scene.collection.children.link(collection)
     settings.collection = collection
@@ -189,6 +197,13 @@ def _unknown(pose, plan, anatomy) -> list[str]:
         return []
     others = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return [f"not recognised, so treated generically: {', '.join(names[:3])}{others}"]
+
+
+def _asked_for(obj, bones) -> np.ndarray:
+    """Bones [n] that the user wants a body for, whatever they are."""
+    if isinstance(bones, np.ndarray):
+        return bones
+    return selected(obj) if bones == "SELECTED" else np.full(len(obj.data.bones), bones == "ALL")
 
 
 def _choose(obj, pose, deform, bones, anatomy):
@@ -232,11 +247,6 @@ def _matrix(position, rotation) -> np.ndarray:
     return result
 
 
-def _link_rigid_body(scene, obj):
-    scene.rigidbody_world.collection.objects.link(obj)
-    return obj.rigid_body
-
-
 def _bodies(obj, scene, pose, plan, masses):
     settings = obj.active_ragdoll
     count = len(plan.bones)
@@ -247,9 +257,12 @@ def _bodies(obj, scene, pose, plan, masses):
     heads = pose.heads[plan.bones]
     pivots = np.where((plan.parents >= 0)[:, None], heads, plan.centers)
     inertia = drives.carried_inertia(masses, plan.centers, pivots, plan.parents, own)
-    small = body_meshes.make(f"{obj.name} Target", shapes.BOX, np.full(3, TARGET_SIZE * settings.height))
+    solids = plan.shapes()
+    point = shapes.Shape(shapes.BOX, np.zeros(3), np.eye(3), np.full(3, TARGET_SIZE * settings.height))
+    small = body_meshes.make(f"{obj.name} Target", point)
     parts = settings.parts
     parts.clear()
+    pace = (settings.height / SLEEPY_HEIGHT) ** 0.5
     for i in range(count):
         bone = int(plan.bones[i])
         name = pose.names[bone]
@@ -258,21 +271,23 @@ def _bodies(obj, scene, pose, plan, masses):
         body_bind = _matrix(plan.centers[i], plan.axes[i])
         offset = np.linalg.inv(bind) @ body_bind
 
-        mesh = body_meshes.make(f"{obj.name} {name}", plan.kinds[i], plan.half[i], plan.points[i])
+        mesh = body_meshes.make(f"{obj.name} {name}", solids[i])
         body = helper(f"{obj.name} {name} Body", mesh, settings.bodies)
         body.matrix_basis = Matrix(body_bind.tolist())
         body.display_type = "WIRE"
-        rigid_body = _link_rigid_body(scene, body)
+        scene.rigidbody_world.collection.objects.link(body)
+        rigid_body = body.rigid_body
         rigid_body.type = "ACTIVE"
         body_meshes.set_shape(rigid_body, plan.kinds[i], plan.half[i])
+        compounds.add_pieces(scene, body, solids[i], settings.collection)
         rigid_body.mass = masses[i]
         rigid_body.friction = tuning.friction
         rigid_body.restitution = tuning.bounciness
         rigid_body.linear_damping = tuning.linear_damping
         rigid_body.angular_damping = tuning.angular_damping
         rigid_body.use_deactivation = False
-        rigid_body.deactivate_linear_velocity = SLEEPY * settings.height
-        rigid_body.deactivate_angular_velocity = SLEEPY_TURN
+        rigid_body.deactivate_linear_velocity = SLEEPY * pace
+        rigid_body.deactivate_angular_velocity = SLEEPY_TURN / pace
         if not settings.self_collision:
             own_layer = 1 + i % len(SELF_COLLISION_LAYERS)
             rigid_body.collision_collections = [layer == own_layer for layer in range(20)]
@@ -280,7 +295,8 @@ def _bodies(obj, scene, pose, plan, masses):
         target = helper(f"{obj.name} {name} Target", small, settings.targets)
         target.matrix_basis = Matrix(body_bind.tolist())
         target.display_type = "BOUNDS"
-        kinematic = _link_rigid_body(scene, target)
+        scene.rigidbody_world.collection.objects.link(target)
+        kinematic = target.rigid_body
         kinematic.type = "PASSIVE"
         kinematic.kinematic = True
         kinematic.collision_shape = "BOX"

@@ -5,9 +5,9 @@ import numpy as np
 from ..errors import RagdollError
 from ..ragdoll import diagnosis
 from ..ragdoll.diagnosis import Finding, Situation
-from ..ragdoll.shape_fit import BOX, CAPSULE, CONVEX_HULL, SPHERE, Shape
 from . import action_channels, build, joint_objects, limit_check, runtime, world
-from .armature import check_armature, rigid
+from .armature import check_armature
+from .compounds import solids_of
 from .runtime import STATE
 
 
@@ -44,7 +44,7 @@ def situation(obj, scene) -> Situation:
             raise RagdollError(f"The body of bone '{part.bone}' of '{obj.name}' is gone: build the ragdoll anew")
     row = {part.bone: i for i, part in enumerate(parts)}
     parents = np.array([row.get(part.parent, -1) for part in parts], dtype=int)
-    pieces = [_pieces(part.body) for part in parts]
+    pieces = [solids_of(part.body) for part in parts]
     owners = [i for i, own in enumerate(pieces) for _piece in own]
     flat = [piece for own in pieces for piece in own]
     first, _last = world.shot_range(scene)
@@ -72,33 +72,6 @@ def situation(obj, scene) -> Situation:
 
 
 # ---- bodies ---------------------------------------------------------------------------------------------------------
-
-
-def _pieces(body) -> list[Shape]:
-    """The convex shapes of a body where it was made, in the world; a compound has those of its children."""
-    place = np.array(body.matrix_basis, dtype=float)
-    kind = body.rigid_body.collision_shape
-    if kind != "COMPOUND":
-        return [_shape(body, kind, place)]
-    found = []
-    for child in body.children:
-        if child.type == "MESH" and child.rigid_body is not None:
-            inner = place @ np.array(child.matrix_parent_inverse @ child.matrix_basis, dtype=float)
-            found.append(_shape(child, child.rigid_body.collision_shape, inner))
-    return found or [_shape(body, CONVEX_HULL, place)]
-
-
-def _shape(body, kind, place) -> Shape:
-    corners = np.empty(3 * len(body.data.vertices), dtype=np.float32)
-    body.data.vertices.foreach_get("co", corners)
-    points = corners.reshape(-1, 3).astype(float) * np.linalg.norm(place[:3, :3], axis=0)
-    axes = rigid(place)[:3, :3]
-    half = np.abs(points).max(axis=0, initial=0.0)
-    if kind not in (BOX, CAPSULE, SPHERE):
-        return Shape(CONVEX_HULL, place[:3, 3], axes, half, points)
-    if kind == SPHERE:
-        half = np.full(3, half.max())
-    return Shape(kind, place[:3, 3], axes, half)
 
 
 def _size(pieces) -> float:

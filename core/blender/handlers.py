@@ -61,6 +61,7 @@ def before_frame(scene, _graph=None) -> None:
             motion.forget()
         if frame == first and shot_run.ragdolls(scene):
             STATE.broken.discard(scene.name)
+            STATE.runs.pop(scene.name, None)
             run = STATE.runs[scene.name] = pipeline.start(scene, clock)
             posed = run.names
         elif run is not None and run.frame is not None and frame == run.frame + 1 and frame <= last:
@@ -93,8 +94,17 @@ def after_frame(scene, _graph=None) -> None:
     if not _concerns(scene):
         return
     run = STATE.runs.get(scene.name)
-    if run is not None and run.frame == run.first == scene.frame_current:
+    if run is None or run.frame != scene.frame_current or run.observed == run.frame:
+        return
+    began = time.perf_counter()
+    if run.frame == run.first:
         pipeline.release(run, scene)
+    run.observed = run.frame
+    try:
+        pipeline.observe(run, scene)
+    except (RagdollError, ReferenceError) as error:
+        _stop(scene, run, str(error))
+    run.seconds["own"][-1] += time.perf_counter() - began
 
 
 @persistent

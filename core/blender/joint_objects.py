@@ -1,12 +1,14 @@
 """Joints: their limits from the user, the rig and the animation, and the constraint objects that make them."""
 
+import json
+
 import numpy as np
 from mathutils import Matrix, Quaternion
 
 from .. import quaternion
 from ..anatomy.limits import joint_limits
 from ..errors import RagdollError
-from ..ragdoll import fitting, holding, joints, overlap
+from ..ragdoll import compound, fitting, holding, joints
 from .armature import rig_limits, rigid
 from .helpers import helper
 
@@ -29,10 +31,10 @@ def relative_rotations(poses, plan, bind, to_joint):
 
 
 def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
-    """Limits of every joint: the user's, else the rig's, else those of its anatomy, else a generic range.
+    """Limits of every joint: the user's, else a preset's, the rig's, those of its anatomy, else a generic range.
 
-    The last two are made wide enough for the animation. Returns the joint rotations [f, 4] of the sampled animation, by
-    body, of the joints that have one of them.
+    All but the user's and the rig's are made wide enough for the animation. Returns the joint rotations [f, 4] of the
+    sampled animation, by body, of the joints that have one of them.
 
     Args:
         poses: of all bones in the armature's space over the sampled frames [f, n, 4, 4].
@@ -43,7 +45,7 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
         _state_limits(obj.pose.bones[bone], anatomical[i], pose.local[bone])
     to_joint = np.array([obj.pose.bones[bone].active_ragdoll.joint_rotation for bone in plan.bones], dtype=float)
     relatives = relative_rotations(poses, plan, rigid(pose.local), to_joint)
-    widened, animated, fights = {"DEFAULT": [], "ANATOMY": []}, {}, []
+    widened, animated, fights = {kind: [] for kind in _KINDS}, {}, []
     for i, bone in enumerate(plan.bones):
         settings = obj.pose.bones[bone].active_ragdoll
         if plan.parents[i] < 0:
@@ -54,7 +56,7 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
                 fights.append((excess, pose.names[bone]))
             continue
         animated[i] = relatives[:, i]
-        if fit_limits(settings, animated[i], LIMIT_MARGIN) > NOTED:
+        if fit_limits(settings, animated[i], LIMIT_MARGIN, fixed_too=True) > NOTED:
             widened[settings.limits_from].append(pose.names[bone])
     for kind, names in widened.items():
         if names:
@@ -70,7 +72,7 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
     return animated
 
 
-_KINDS = {"DEFAULT": "default", "ANATOMY": "anatomical"}
+_KINDS = {"DEFAULT": "default", "ANATOMY": "anatomical", "PROFILE": "preset's"}
 
 
 def _anatomical(obj, pose, plan, vertices, anatomy) -> list:
@@ -94,6 +96,10 @@ def _state_limits(pose_bone, anatomical, local) -> None:
     settings = pose_bone.active_ragdoll
     if settings.limits_from == "USER":
         return
+    if settings.limits_from == "PROFILE" and settings.profile_limits:
+        for name, value in json.loads(settings.profile_limits).items():
+            setattr(settings, name, value)
+        return
     for name in ("joint", "limit_min", "limit_max", "joint_rotation"):
         settings.property_unset(name)
     stated = rig_limits(pose_bone)
@@ -110,6 +116,11 @@ def _state_limits(pose_bone, anatomical, local) -> None:
         settings.limits_from = "DEFAULT"
 
 
+def stated_limits(settings: dict) -> str:
+    """Joint and range of a bone's settings by name, as `profile_limits` keeps them."""
+    return json.dumps({name: settings[name] for name in ("joint", "limit_min", "limit_max") if name in settings})
+
+
 def excesses(name: str, settings, relative) -> np.ndarray:
     """How far joint rotations relative [f, 4] exceed a bone's limits [f] (rad).
 
@@ -122,10 +133,11 @@ def excesses(name: str, settings, relative) -> np.ndarray:
         raise RagdollError(f"Bone '{name}': {error}") from error
 
 
-def fit_limits(settings, relative, margin: float) -> float:
+def fit_limits(settings, relative, margin: float, *, fixed_too: bool = False) -> float:
     """Widen a bone's limits just enough for joint rotations relative [f, 4], with a margin [rad].
 
-    A hinge whose animation turns about other axes too becomes a cone.
+    A hinge whose animation turns about other axes too becomes a cone, and so does, if asked for, a fixed joint that
+    the animation turns.
 
     Returns:
         By how much the animation exceeds what the limits were [rad]; 0 when nothing had to be done.
@@ -135,7 +147,10 @@ def fit_limits(settings, relative, margin: float) -> float:
     excess = float(np.max(holding.excess(joint, low, high, relative), initial=0.0))
     if excess <= 0.0:
         return 0.0
-    if joint == "HINGE":
+    if joint == "FIXED" and fixed_too and excess > NOTED:
+        joint = settings.joint = "CONE"
+        low, high = np.full(3, -LOOSE), np.full(3, LOOSE)
+    elif joint == "HINGE":
         axis = joints.hinge_axis(low, high)
         swing, _twist = quaternion.swing_twist(relative, np.eye(3)[axis])
         if np.max(np.linalg.norm(quaternion.to_rotation_vector(swing), axis=-1)) > ASIDE:
@@ -159,7 +174,7 @@ def part_overlaps(pose, plan, poses, notes) -> None:
     if not len(first):
         return
     turned = rigid(poses[:, plan.bones]) @ np.linalg.inv(pose.matrices[plan.bones])
-    found = overlap.met(plan.shapes(), first, second, turned)
+    found = compound.met(plan.shapes(), first, second, turned)
     if found.any():
         pairs = [(int(i), int(k)) for i, k in zip(first[found], second[found], strict=True)]
         plan.no_collide += pairs

@@ -174,7 +174,8 @@ def write_target(obj, basis: np.ndarray) -> None:
     target = obj.active_ragdoll.target_armature
     columns = np.ascontiguousarray(basis.transpose(0, 2, 1), dtype=np.float32)
     target.pose.bones.foreach_set("matrix_basis", columns.ravel())
-    target.update_tag(refresh={"DATA"})
+    # As its data, shared by all copies of the character, it would have them all copied anew, without what a run wrote.
+    target.update_tag(refresh={"OBJECT"})
 
 
 def forget(obj: bpy.types.Object | None = None) -> None:
@@ -183,3 +184,14 @@ def forget(obj: bpy.types.Object | None = None) -> None:
         STATE.motions.clear()
     else:
         STATE.motions.pop(obj.name, None)
+
+
+def poses_over(obj, scene, first: int, last: int) -> np.ndarray:
+    """Pose matrices [f, n, 4, 4] after the stack, sampled over a frame range as `source.poses_over` does."""
+    stack_of = Motion(obj)
+    hidden = scene.active_ragdoll.source
+    poses = []
+    for frame in source.sampled_frames(first, last):
+        hidden.frame_set(int(frame))
+        poses.append(stack_of.pose(scene, int(frame), record=False)[0])
+    return np.array(poses)

@@ -23,10 +23,10 @@ def of(obj, rig: Rig) -> tuple[list[stack.Entry], dict]:
                 entries.append(make())
             except RagdollError as error:
                 messages[name] = str(error)
-    return stack.in_order(look_at_entries.joined(entries), order_of(obj)), messages
+    return stack.in_order(look_at_entries.joined(entries), [stack.RECOVERY, *order_of(obj)]), messages
 
 
 def order_of(obj) -> list[str]:
     """The kinds in the character's own order."""
-    own = [item.kind for item in obj.active_ragdoll.motion_order if item.kind in stack.DEFAULT_ORDER]
-    return [*dict.fromkeys(own), *(kind for kind in stack.DEFAULT_ORDER if kind not in own)]
+    own = [item.kind for item in obj.active_ragdoll.motion_order if item.kind in stack.CHOSEN_ORDER]
+    return [*dict.fromkeys(own), *(kind for kind in stack.CHOSEN_ORDER if kind not in own)]

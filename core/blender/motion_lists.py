@@ -142,14 +142,14 @@ def move_kind(obj, kind: str, step: int) -> bool:
     """
     order = motion_entries.order_of(obj)
     if kind not in order:
-        raise RagdollError(f"There is no kind of entry '{kind}': it must be one of {', '.join(stack.DEFAULT_ORDER)}")
+        raise RagdollError(f"There is no kind of entry '{kind}': it must be one of {', '.join(stack.CHOSEN_ORDER)}")
     index = order.index(kind)
     if not 0 <= index + step < len(order):
         return False
     order[index], order[index + step] = order[index + step], order[index]
     items = obj.active_ragdoll.motion_order
     items.clear()
-    if tuple(order) != stack.DEFAULT_ORDER:
+    if tuple(order) != stack.CHOSEN_ORDER:
         for name in order:
             items.add().kind = name
     runtime.settings_changed(obj)

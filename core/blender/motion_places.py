@@ -91,6 +91,7 @@ class Places:
         source: the character's evaluated source.
         world: the character's own world matrix [4, 4].
         matrices: of its bones in the pose that the stack began with, armature space, Blender's order [n, 4, 4].
+        frame: that the pose is of.
         seconds, seconds_per_frame: time of the frame.
     """
 
@@ -101,7 +102,7 @@ class Places:
 
         `posed`: world matrix and bones' matrices of another character that only its own stack moves.
         """
-        self.scene, self.obj, self.source, self.matrices = scene, obj, now, matrices
+        self.scene, self.obj, self.source, self.matrices, self.frame = scene, obj, now, matrices, frame
         self.world = array_of(now.matrix_world)
         self.seconds_per_frame = scene.render.fps_base / scene.render.fps
         self.seconds = frame * self.seconds_per_frame

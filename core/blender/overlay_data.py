@@ -25,12 +25,14 @@ class Cached:
         settings: of bodies and joints.
         frame: frame at which `settings` was last compared.
         bones: index of every body's bone [m].
+        offsets: from the bones to their bodies [m, 4, 4].
     """
 
     parts: tuple
     settings: tuple
     frame: float
     bones: np.ndarray
+    offsets: np.ndarray
     wires: overlay.Wires
     buffer: np.ndarray = field(repr=False, default=None)
 
@@ -78,7 +80,8 @@ def current(obj, scene) -> Cached | None:
         rows = {bone.name: i for i, bone in enumerate(obj.data.bones)}
         bones = np.array([rows[part.bone] for part in parts], dtype=int)
         buffer = np.empty((len(parts), 16), dtype=np.float32)
-        cached = _cache[obj.name] = Cached(identity, settings, frame, bones, wires, buffer)
+        offsets = np.array([part.offset for part in parts], dtype=float).reshape(-1, 4, 4)
+        cached = _cache[obj.name] = Cached(identity, settings, frame, bones, offsets, wires, buffer)
     return cached
 
 
@@ -159,7 +162,7 @@ def body_matrices(obj, depsgraph, cached: Cached) -> np.ndarray:
     """
     settings = obj.active_ragdoll
     if runtime.state_of(obj) not in ("LIVE", "CACHED") and not body_edits.is_editing(obj):
-        return _on_bones(obj, depsgraph, cached.bones)
+        return _on_bones(obj, depsgraph, cached)
     objects = settings.bodies.evaluated_get(depsgraph).objects if settings.bodies is not None else ()
     buffer = cached.buffer
     if len(objects) == len(buffer):
@@ -170,13 +173,12 @@ def body_matrices(obj, depsgraph, cached: Cached) -> np.ndarray:
     return buffer.reshape(-1, 4, 4).transpose(0, 2, 1)
 
 
-def _on_bones(obj, depsgraph, bones: np.ndarray) -> np.ndarray:
+def _on_bones(obj, depsgraph, cached: Cached) -> np.ndarray:
     posed = obj.evaluated_get(depsgraph)
     matrices = np.empty(len(posed.pose.bones) * 16, dtype=np.float32)
     posed.pose.bones.foreach_get("matrix", matrices)
-    matrices = matrices.reshape(-1, 4, 4)[bones].transpose(0, 2, 1)
-    offsets = np.array([part.offset for part in obj.active_ragdoll.parts], dtype=float).reshape(-1, 4, 4)
-    return rigid(array_of(posed.matrix_world) @ matrices) @ offsets
+    matrices = matrices.reshape(-1, 4, 4)[cached.bones].transpose(0, 2, 1)
+    return rigid(array_of(posed.matrix_world) @ matrices) @ cached.offsets
 
 
 def selected_bodies(obj, bones: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from ..profile_match import AUTO, BY_NAME, NO_PART, match
 from ..profile_mirror import mirrored
 from ..profile_schema import Field, Schema, shortest
 from ..ragdoll import shapes
-from . import limb_settings, recognition, remove, runtime
+from . import joint_objects, limb_settings, recognition, remove, runtime
 from .armature import BindPose, check_armature
 from .runtime import STATE
 
@@ -32,11 +32,14 @@ PRESETS = (
     ("GENERIC", "Generic", "All settings as a new character has them"),
 )
 # What a build keeps on the object and what is no choice of the user's.
-NOT_SETTINGS = {*remove._STORED, *limb_settings.ACTIVE.values(), "parts", "state", "name", "rna_type"}
-NOT_BONE_SETTINGS = {"name", "rna_type"}
+_ACTIVE = {*limb_settings.ACTIVE.values(), "active_hit", "active_explosion"}  # which item a list shows
+NOT_SETTINGS = {*remove._STORED, *_ACTIVE, "parts", "state", "name", "rna_type"}
+NOT_BONE_SETTINGS = {"name", "rna_type", "profile_limits"}
 RENAMED = {"role": "own_role"}  # an entry's role is what the bone was taken for, not what was chosen for it
 LIVE = {
-    *("rotation_weight", "translation_weight", "physics_blend", "drive", "drive_space", "key_tolerance"),
+    *("rotation_weight", "translation_weight", "physics_blend", "key_tolerance"),
+    *("spring_frequency", "spring_damping_ratio", "human_strength", "frequency_scale", "damping_scale"),
+    *("loosening", "loosening_parents", "loosening_children", "loosening_others", "loosening_regain"),
     *("body_mode", "max_torque", "max_force"),
 }  # take effect without a new build
 POINTS = {"body_points": 32}  # texts that hold points as JSON, and how many at most
@@ -48,6 +51,7 @@ OWN_PLACE = {
     "body_points",
 }  # of no other rig's bones
 AUTOMATIC = "DEFAULT"  # where limits come from when the extension finds them
+PROFILE = "PROFILE"  # and when a preset states them: as anatomical ones they are widened to the animation
 SAME_FRAME = 1e-3  # [rad] two rigs' bones that differ by less have the same frame
 
 _KINDS = {"BOOLEAN": "BOOL", "INT": "INT", "FLOAT": "FLOAT", "ENUM": "ENUM"}
@@ -214,6 +218,8 @@ def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Appli
             turned = np.isfinite(frames[i]).all() or "limit_min" not in settings or _round(settings)
             if not idle and not turned:
                 unturned.append(bone.name)
+        if settings.get("limits_from") == PROFILE and "limit_min" in settings:
+            settings = settings | {"profile_limits": joint_objects.stated_limits(settings)}
         wanted.append((bone.active_ragdoll, settings))
     result = Applied(sum(map(bool, found.by)), found.by.count(BY_NAME), 0, found.notes)
     result.notes += _keyed(obj, wanted)
@@ -244,14 +250,15 @@ def _to_another_rig(settings, inside, frame) -> dict:
     }
     if "limit_min" not in result:
         return result
-    if result.get("limits_from", "USER") not in ("USER", "RIG"):
+    origin = result.get("limits_from", "USER")
+    if origin not in ("USER", "RIG", PROFILE):
         for key in ("joint", "limit_min", "limit_max"):
             result.pop(key, None)
         return result | {"limits_from": AUTOMATIC}
     if np.isfinite(frame).all():
         turn = frame if inside is None else quaternion.multiply(frame, np.array(inside) / np.linalg.norm(inside))
         result["joint_rotation"] = [float(v) for v in turn]
-    return result | {"limits_from": "USER"}
+    return result | {"limits_from": PROFILE if origin == PROFILE else "USER"}
 
 
 def _round(settings) -> bool:
@@ -286,7 +293,7 @@ def _ranged(own, factor: float) -> dict:
         "joint_rotation": own.rotation.tolist(),
         "limit_min": low.tolist(),
         "limit_max": high.tolist(),
-        "limits_from": "USER",
+        "limits_from": PROFILE,
     }
 
 

@@ -17,9 +17,10 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import limb_settings, look_at_settings, runtime, source
+from . import hit_settings, limb_settings, look_at_settings, recovery_record, recovery_settings, runtime, source
 from .bone_role import BoneRole
 from .edited_body import EditedBody
+from .hit_settings import HitSettings
 
 ANIMATABLE = {"ANIMATABLE"}
 FIXED = set()  # a shot's set-up: not animatable
@@ -37,6 +38,7 @@ SHAPES = (
     ("BOX", "Box", "A box along the limb"),
     ("SPHERE", "Sphere", "A sphere around the middle of the limb"),
     ("CONVEX_HULL", "Convex Hull", "A convex hull of at most 32 points around the bone's part of the mesh"),
+    ("COMPOUND", "Compound", "Two or three convex hulls, split at bones that the body carries, such as a foot"),
 )
 BODY_MODES = (
     ("ACTIVE", "Active", "Follows its animation as strongly as its weights say"),
@@ -112,7 +114,7 @@ class ActiveRagdollPart(bpy.types.PropertyGroup):
     depth: IntProperty(options=FIXED)
 
 
-class ActiveRagdollObject(limb_settings.MotionLists, bpy.types.PropertyGroup):
+class ActiveRagdollObject(limb_settings.MotionLists, HitSettings, bpy.types.PropertyGroup):
     """Settings of a character."""
 
     rotation_weight: FloatProperty(
@@ -277,11 +279,27 @@ class ActiveRagdollObject(limb_settings.MotionLists, bpy.types.PropertyGroup):
     old_action: PointerProperty(type=bpy.types.Action, options=FIXED)
     bake_record: StringProperty(options=FIXED, description="What revert_bake restores, as JSON")
 
-    def _get_state(self) -> int:
+    recovery: PointerProperty(
+        type=recovery_settings.ActiveRagdollRecovery, name="Recovery", override={"LIBRARY_OVERRIDABLE"}
+    )
+
+    def _get_run_state(self) -> int:
         return [s[0] for s in STATES].index(runtime.state_of(self.id_data))
 
+    def _get_state(self) -> int:
+        own = self.id_data
+        state = recovery_record.phase_of(own) or runtime.state_of(own)
+        return [s[0] for s in (*STATES, *recovery_settings.PHASES)].index(state)
+
+    run_state: EnumProperty(
+        name="Run", items=STATES, get=_get_run_state, options=FIXED, description="How far the simulation is"
+    )
     state: EnumProperty(
-        name="State", items=STATES, get=_get_state, options=FIXED, description="What the ragdoll is doing"
+        name="State",
+        items=(*STATES, *recovery_settings.PHASES),
+        get=_get_state,
+        options=FIXED,
+        description="What the ragdoll is doing; with a recovery its state at the frame shown",
     )
 
 
@@ -351,10 +369,15 @@ class ActiveRagdollBone(BoneRole, EditedBody, bpy.types.PropertyGroup):
             ("RIG", "Rig", "Locked axes, IK limits or Limit Rotation constraints of the rig"),
             ("ANATOMY", "Anatomy", "The range of the recognised joint, widened to what the shot's animation needs"),
             ("USER", "User", "Set by hand; a new build keeps them"),
+            ("PROFILE", "Profile", "The range of a preset, widened to what the shot's animation needs"),
         ),
         default="DEFAULT",
         options=FIXED,
         update=_layout_changed,
+    )
+    profile_limits: StringProperty(
+        description="Joint and range as the preset states them, before the animation widens them, as JSON",
+        options=FIXED,
     )
     rotation_weight: FloatProperty(
         name="Rotation",
@@ -430,6 +453,8 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
 CLASSES = (
     *look_at_settings.CLASSES,
     *limb_settings.CLASSES,
+    *hit_settings.CLASSES,
+    *recovery_settings.CLASSES,
     ActiveRagdollMotor,
     ActiveRagdollPart,
     ActiveRagdollObject,

@@ -4,7 +4,7 @@ import bpy
 import numpy as np
 
 from ..anatomy.recognise import recognise
-from ..anatomy.roles import ARM, CREATURE, LEG, TRUNK, Anatomy
+from ..anatomy.roles import ARM, CREATURE, HELPER, LEG, TRUNK, Anatomy
 from .runtime import STATE
 
 ENOUGH = 10  # main bones: with so many a human or an animal is recognised for good
@@ -51,6 +51,17 @@ def _ups(world: np.ndarray) -> np.ndarray:
     axes = np.concatenate([np.eye(3), -np.eye(3)])
     placed = axes @ world.T
     return axes[np.argsort(-placed[:, 2] / np.linalg.norm(placed, axis=1), kind="stable")]
+
+
+def props(obj: bpy.types.Object, anatomy: Anatomy, bones=None) -> np.ndarray:
+    """Bones [n] that hold things, such as a hand's slot: meshes on them are no part of the body.
+
+    Args:
+        bones: bones that are to have a body of their own whatever they are [n]; by default those that have one.
+    """
+    if bones is None:
+        bones = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
+    return np.array([role == HELPER for role in anatomy.roles], dtype=bool) & ~bones
 
 
 def store_roles(obj: bpy.types.Object, anatomy: Anatomy) -> None:

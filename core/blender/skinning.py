@@ -1,4 +1,4 @@
-"""Reading the meshes that an armature deforms: their vertices in bind pose and the bones' hold on them."""
+"""Reading the meshes that an armature deforms or its bones carry: vertices in bind pose and the bones' hold on them."""
 
 import contextlib
 
@@ -23,37 +23,90 @@ def skinned_meshes(obj) -> list:
     return found
 
 
-def read_skin(obj, pose, world: np.ndarray) -> Skin | None:
-    """All vertices of the skinned meshes and the bones' weights on them; None when nothing is skinned.
+def carried_meshes(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> list:
+    """Mesh objects that hang on a bone as a whole: (object, index of the bone, its matrix in bind pose [4, 4]).
+
+    They, or what they are parented to, have the bone for a parent or a Child Of constraint to it. Left out are those
+    that are deformed too, that no render shows, and rigid bodies of their own.
+
+    Args:
+        world: matrix [4, 4] that the bind pose was read with.
+        props: bones [n] on which meshes do not count, unless there are no others.
+    """
+    deformed = set(skinned_meshes(obj))
+    found = []
+    for other in bpy.data.objects:
+        if other.type != "MESH" or other in deformed or other.hide_render or other.rigid_body is not None:
+            continue
+        if other.users_scene and len(other.data.vertices):
+            bone, place = _carried(obj, other, pose, world)
+            if bone >= 0:
+                found.append((other, bone, place))
+    worn = found if props is None else [each for each in found if not props[each[1]]]
+    return worn if worn or deformed else found
+
+
+def _carried(obj, other, pose, world) -> tuple[int, np.ndarray | None]:
+    """Index of the bone that carries an object, -1 for none, and the object's matrix in bind pose."""
+    constraints = [c for c in other.constraints if c.type == "CHILD_OF" and c.target == obj and c.subtarget in pose.row]
+    constraints = [c for c in constraints if not c.mute and c.influence > 0.5]
+    own = np.array(other.matrix_parent_inverse, dtype=float) @ np.array(other.matrix_basis, dtype=float)
+    if constraints:
+        by = constraints[-1]
+        # Without its constraint the object is where its own parent has it.
+        own = own if other.parent is None else np.array(other.parent.matrix_world, dtype=float) @ own
+        bone = pose.row[by.subtarget]
+        place = world @ pose.local[bone]
+        if not (by.use_scale_x and by.use_scale_y and by.use_scale_z):
+            place = pose.matrices[bone]
+        return bone, place @ np.array(by.inverse_matrix, dtype=float) @ own
+    if other.parent == obj and other.parent_type == "BONE" and other.parent_bone in pose.row:
+        bone = pose.row[other.parent_bone]
+        data = obj.data.bones[other.parent_bone]
+        if data.use_relative_parent:  # counts from where the bone is in bind pose
+            return bone, world @ own
+        tail = np.eye(4)
+        tail[1, 3] = data.length
+        return bone, world @ pose.local[bone] @ tail @ own
+    if other.parent is not None and other.parent != obj and other.parent_type == "OBJECT":
+        bone, place = _carried(obj, other.parent, pose, world)
+        return bone, None if place is None else place @ own
+    return -1, None
+
+
+def read_skin(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> Skin | None:
+    """All vertices of the skinned and the carried meshes and the bones' hold on them; None when there are none.
+
+    A vertex of a mesh that a bone carries hangs on that bone alone.
 
     Args:
         obj: armature object.
         pose: its `BindPose`.
         world: matrix [4, 4] that the bind pose was read with.
+        props: bones [n] whose carried meshes do not count, unless there are no others.
     """
     meshes = [mesh for mesh in skinned_meshes(obj) if mesh.vertex_groups]
-    if not meshes:
+    carried = carried_meshes(obj, pose, world, props)
+    if not meshes and not carried:
         return None
     found, offset = [], 0
     inverse_world = np.linalg.inv(np.array(obj.matrix_world))
     for mesh in meshes:
         to_world = world @ inverse_world @ np.array(mesh.matrix_world)
-        with _before_armature(mesh, obj) as (data, points):
-            points = points @ to_world[:3, :3].T + to_world[:3, 3]
+        with _evaluated(mesh, _before_armature(mesh, obj)) as (data, points):
             rows = [pose.row.get(group.name, -1) for group in mesh.vertex_groups]
             vertex, bone, weight = _elements(data, np.array(rows, dtype=int))
-            edges = np.empty(2 * len(data.edges), dtype=np.int32)
-            data.edges.foreach_get("vertices", edges)
-        found.append((points, vertex + offset, bone, weight, edges.reshape(-1, 2) + offset))
+            found.append((_moved(points, to_world), vertex + offset, bone, weight, _edges(data) + offset))
         offset += len(points)
+    for mesh, bone, place in carried:
+        shown = [m for m in mesh.modifiers if m.show_viewport and m.type not in _SMOOTHING]
+        with _evaluated(mesh, shown) as (data, points):
+            count = len(points)
+            own = np.arange(count) + offset, np.full(count, bone), np.ones(count)
+            found.append((_moved(points, place), *own, _edges(data) + offset))
+        offset += count
     points, vertex, bone, weight, edges = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return Skin(points, vertex, bone, weight, len(pose.names), edges)
-
-
-def dominated_vertices(obj, pose, world: np.ndarray) -> list | None:
-    """For each bone the vertices [k, 3] (world, bind pose) that it dominates; None when nothing is skinned."""
-    skin = read_skin(obj, pose, world)
-    return None if skin is None else vertices_of(skin)
 
 
 def vertices_of(skin: Skin) -> list:
@@ -94,12 +147,19 @@ def _points_of(data) -> np.ndarray:
     return result
 
 
-@contextlib.contextmanager
-def _before_armature(mesh, armature):
-    """The mesh data and its vertices [v, 3] as the armature's modifier gets them.
+def _moved(points, matrix) -> np.ndarray:
+    return points @ matrix[:3, :3].T + matrix[:3, 3]
 
-    Modifiers before it (a mirror, say) are evaluated in a scene that lasts as long as this; most meshes have none.
-    """
+
+def _edges(data) -> np.ndarray:
+    """Pairs of vertices [d, 2] that an edge joins."""
+    edges = np.empty(2 * len(data.edges), dtype=np.int32)
+    data.edges.foreach_get("vertices", edges)
+    return edges.reshape(-1, 2)
+
+
+def _before_armature(mesh, armature) -> list:
+    """The modifiers whose result the armature's modifier gets."""
     before = []
     for modifier in mesh.modifiers:
         if modifier.type == "ARMATURE":
@@ -107,14 +167,22 @@ def _before_armature(mesh, armature):
         before.append(modifier)
     # Without an armature modifier the parent deforms the mesh, before all modifiers.
     deformed_later = any(m.type == "ARMATURE" and m.object == armature for m in mesh.modifiers)
-    before = [m for m in before if deformed_later and m.show_viewport and m.type not in _SMOOTHING]
-    if not before:
+    return [m for m in before if deformed_later and m.show_viewport and m.type not in _SMOOTHING]
+
+
+@contextlib.contextmanager
+def _evaluated(mesh, modifiers):
+    """The mesh data and its vertices [v, 3] with these of its modifiers.
+
+    They (a mirror, say) are evaluated in a scene that lasts as long as this; most meshes have none.
+    """
+    if not modifiers:
         yield mesh.data, _points_of(mesh.data)
         return
     copy = mesh.copy()
     scene = bpy.data.scenes.new(".Ragdoll Meshes")
     try:
-        kept = {modifier.name for modifier in before}
+        kept = {modifier.name for modifier in modifiers}
         for modifier in list(copy.modifiers):
             if modifier.name not in kept:
                 copy.modifiers.remove(modifier)

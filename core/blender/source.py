@@ -9,6 +9,8 @@ import json
 import bpy
 import numpy as np
 
+from . import recovery_settings
+
 CONSTRAINT_NAME = "Active Ragdoll"  # our one constraint on each simulated bone of the character
 FOLLOWER_NAME = "Active Ragdoll Follower"  # on the physics armature: the source's local animation
 TARGET_NAME = "Active Ragdoll Target"  # copies the target armature, which the motion stack poses
@@ -71,6 +73,7 @@ def copy_of(obj, name: str):
     copy.hide_viewport = False  # what is disabled in viewports is not evaluated
     settings = copy.active_ragdoll
     settings.parts.clear()
+    settings.hitters.clear()
     for pointer in _OWN:
         settings.property_unset(pointer)
     for items, pointers in ((settings.look_at, ("target",)), (settings.two_bone_ik, ("effector", "pole"))):
@@ -138,6 +141,7 @@ def copy_settings(obj, copy, bones) -> None:
     """
     for name in KEYABLE:
         setattr(copy.active_ragdoll, name, getattr(obj.active_ragdoll, name))
+    recovery_settings.copy_keyable(obj.active_ragdoll.recovery, copy.active_ragdoll.recovery)
     for i in bones:
         mine, its = obj.pose.bones[int(i)].active_ragdoll, copy.pose.bones[int(i)].active_ragdoll
         for name in KEYABLE_ON_BONES:
@@ -201,6 +205,11 @@ def evaluated(obj):
     return settings.source.evaluated_get(hidden.view_layers[0].depsgraph)
 
 
+def sampled_frames(first: int, last: int) -> np.ndarray:
+    """The frames of a shot that are looked at when limits are widened to its animation."""
+    return np.unique(np.linspace(first, last, min(RANGE_SAMPLES, max(last - first + 1, 1))).round())
+
+
 def poses_over(copy, first: int, last: int, current: int) -> tuple[np.ndarray, np.ndarray]:
     """World matrix [4, 4] at `current` and pose matrices [f, n, 4, 4] sampled over a frame range.
 
@@ -211,7 +220,7 @@ def poses_over(copy, first: int, last: int, current: int) -> tuple[np.ndarray, n
         scene.active_ragdoll.is_source = True
         scene.collection.objects.link(copy)
         count = len(copy.pose.bones)
-        frames = np.unique(np.linspace(first, last, min(RANGE_SAMPLES, max(last - first + 1, 1))).round())
+        frames = sampled_frames(first, last)
         poses = np.empty((len(frames), count, 4, 4))
         buffer = np.empty(count * 16, dtype=np.float32)
         for i, frame in enumerate(frames):

@@ -27,6 +27,7 @@ MAX_ERROR, FARTHEST = np.radians(60.0), np.radians(75.0)
 
 
 DRAG_RATIO = 0.15  # damping ratio of a soft body's swing about where its load holds it
+CALM_SPEED, CALM_AFTER, CALM_DRAG = 0.06, 0.3, 2.5  # of a body's own speed, [s], [1/s]
 STIFF = 50.0  # [rad/s] beyond it the swing is too small to matter
 
 
@@ -56,6 +57,23 @@ def drag(weight):
     """
     omega = frequency(weight)
     return 2.0 * DRAG_RATIO * omega / (1.0 + (omega / STIFF) ** 4)
+
+
+def settled(calm, speed, own_speed, seconds):
+    """Seconds for which a character has been calm, after one more frame.
+
+    Blender's bodies roll and rock without any resistance of their own: a limp character that lies nearly still would
+    take a dozen seconds to come to rest. Once it has been slow throughout for `CALM_AFTER` seconds, its limp bodies get
+    `CALM_DRAG`, until one of them is fast again.
+
+    Args:
+        calm: seconds so far.
+        speed: of its fastest body [m/s].
+        own_speed: that of a body of its size, the root of height times gravity [m/s].
+        seconds: duration of the frame.
+    """
+    bound = CALM_SPEED * own_speed * (2.0 if calm >= CALM_AFTER else 1.0)
+    return calm + seconds if speed < bound else 0.0
 
 
 def servo(weight, inertia, steps_per_second):

@@ -9,16 +9,10 @@ has, nothing depends on the two bones being drawn as mirror images.
 import numpy as np
 
 from .. import quaternion
+from ..reflection import reflection
 
 _FLIP = np.diag([-1.0, 1.0, 1.0])
 SAME = 1e-4  # a joint's frame this close [rad] to the bone's is the bone's
-
-
-def reflection(normal) -> np.ndarray:
-    """The reflection [3, 3] across the plane with this normal [3]."""
-    normal = np.asarray(normal, dtype=float)
-    normal = normal / np.linalg.norm(normal)
-    return np.eye(3) - 2.0 * np.outer(normal, normal)
 
 
 def carried_over(bone, counterpart, normal) -> np.ndarray:

@@ -13,8 +13,7 @@ Conventions of limits and angles are those of `joints`.
 """
 
 import math
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -40,6 +39,7 @@ MARK_COLOR = (1.0, 1.0, 1.0, 1.0)  # of a current angle inside its limits
 DIM = 0.3  # share of the opacity of what is not selected, while something is
 
 KINDS = 7
+BLOCK = 32  # points that are carried at once; of the sizes tried the quickest
 
 
 # ---- what stays the same -------------------------------------------------------------------------------------------
@@ -75,9 +75,9 @@ class Wires:
     """The lines of a figure, each end fixed to a body or to the swung frame of a joint.
 
     Attributes:
-        local: ends [k, 2, 3] in the frame that carries them.
-        owner: that frame [k, 2]: i is body i, m + i the swung frame of the joint of body i. Lines are in this order;
-            those between two bodies come last.
+        points: where lines end [p, 3], in the frame that carries the point.
+        owner: that frame [p], in rising order: i is body i, m + i the swung frame of the joint of body i.
+        ends_at: the points at which a line ends [k, 2].
         group: what a line tells and of whom [k]: body * KINDS + kind.
     """
 
@@ -91,19 +91,26 @@ class Wires:
         low, high = figure.limit_min[self.joined].astype(float), figure.limit_max[self.joined].astype(float)
         self._cone, self._hinge = types == "CONE", types == "HINGE"
         self._half = np.clip([high[:, 0], -low[:, 0], high[:, 2], -low[:, 2]], 1e-12, math.pi)
-        self._axis = np.array([hinge_axis(a, b) for a, b in zip(low, high)], dtype=int)
+        # The axis whose angle is told as a turn: a hinge's own, else the twist's.
+        self._axis = np.where(self._hinge, [hinge_axis(a, b) for a, b in zip(low, high)], 1).astype(int)
         rows = np.arange(len(self.joined))
-        shown = np.where(self._hinge, self._axis, 1)
-        self._low, self._high = low[rows, shown], high[rows, shown]
+        self._low, self._high = low[rows, self._axis], high[rows, self._axis]
+        self._near = _near_bounds(self._low, self._high)
+        self._others = (self._axis + 1) % 3, (self._axis + 2) % 3
+        self._rows, self._middle = rows, 0.5 * (self._low + self._high)
+        self._ends_of = np.concatenate([self._parents, self.joined])
+        self._frames = np.concatenate([self._parent, self._child])
         self._local, self._owner, self._group = [], [], []
         for i in range(count):
             self._add(figure.edges[i], i, i, i, BODY)
         for row, i in enumerate(self.joined):
             self._add_joint(figure, row, int(i))
-        owner = np.concatenate(self._owner)
-        order = np.lexsort((owner[:, 0], owner[:, 0] != owner[:, 1]))
-        self.local, self.owner = np.concatenate(self._local)[order], owner[order]
-        self.group = np.concatenate(self._group)[order]
+        # Lines share most of their ends: each place is carried once.
+        ends, owner = np.concatenate(self._local).reshape(-1, 3), np.concatenate(self._owner).reshape(-1, 1)
+        places, at = np.unique(np.concatenate([owner, ends], axis=1), axis=0, return_inverse=True)
+        self.points, self.owner = places[:, 1:], places[:, 0].astype(int)
+        self.ends_at = at.reshape(-1, 2)
+        self.group = np.concatenate(self._group)
         self._kept = None
         del self._local, self._owner, self._group
 
@@ -138,37 +145,40 @@ class Wires:
 
     def joint_frames(self, matrices) -> tuple[np.ndarray, np.ndarray]:
         """World frames [j, 4, 4] of the joints as their parents and as their children have them."""
-        return matrices[self._parents] @ self._parent, matrices[self.joined] @ self._child
+        both = self._joints(matrices)
+        return both[: len(self.joined)], both[len(self.joined) :]
+
+    def _joints(self, matrices) -> np.ndarray:
+        """The joints' frames [2 j, 4, 4], first as all parents have them."""
+        return np.matmul(matrices.take(self._ends_of, axis=0), self._frames)
 
     def read(self, matrices) -> "Reading":
         """Angles, their standing and separations of the j joints, for body matrices [m, 4, 4]."""
-        parent, child = self.joint_frames(np.asarray(matrices, dtype=float))
-        r = _unscaled(parent).transpose(0, 2, 1) @ _unscaled(child)
-        # The bone's direction gives the swing; turned back by it, the rest is the twist.
-        angle = np.arctan2(np.hypot(r[:, 0, 1], r[:, 2, 1]), r[:, 1, 1])
-        direction = np.arctan2(-r[:, 0, 1], r[:, 2, 1])
-        swing = _swing_matrices(direction, angle)
-        twist = np.einsum("jki,jkl->jil", swing, r)
-        twist_angle = np.arctan2(twist[:, 0, 2] - twist[:, 2, 0], twist[:, 0, 0] + twist[:, 2, 2])
-        rows = np.arange(len(r))
-        a, b = (self._axis + 1) % 3, (self._axis + 2) % 3
-        hinge_angle = 2.0 * np.arctan2(r[rows, b, a] - r[rows, a, b], 1.0 + np.trace(r, axis1=1, axis2=2))
-        aside = np.arccos(np.clip(r[rows, self._axis, self._axis], -1.0, 1.0))
-
-        shown = np.where(self._hinge, hinge_angle, twist_angle)
-        middle = 0.5 * (self._low + self._high)
-        shown = middle + np.mod(shown - middle + math.pi, 2.0 * math.pi) - math.pi
-        ranged = _standing(shown, self._low, self._high)
+        count = len(self.joined)
+        both = self._joints(np.asarray(matrices, dtype=float))
+        parent, child = both[:count], both[count:]
+        axes = both[:, :3, :3]
+        axes = axes / np.sqrt(np.einsum("jik,jik->jk", axes, axes))[:, None, :]
+        r = np.matmul(axes[:count].transpose(0, 2, 1), axes[count:])
+        # The bone's direction gives the swing.
+        sine, cosine = np.hypot(r[:, 0, 1], r[:, 2, 1]), r[:, 1, 1]
+        angle, direction = np.arctan2(sine, cosine), np.arctan2(-r[:, 0, 1], r[:, 2, 1])
         x, z = np.cos(direction), np.sin(direction)
+        # What is left of the rotation about an axis when the swing of that axis is taken away: the angle of the
+        # quaternion (w, that component alone), whose tangent is the quotient of the two.
+        rows, middle, (a, b) = self._rows, self._middle, self._others
+        turn = 2.0 * np.arctan2(r[rows, b, a] - r[rows, a, b], 1.0 + np.einsum("jii->j", r))
+        shown = middle + np.mod(turn - middle + math.pi, 2.0 * math.pi) - math.pi
+        ranged = INSIDE + ((shown < self._near[0]) | (shown > self._near[1]))
+        ranged[(shown < self._low - BEYOND_MIN) | (shown > self._high + BEYOND_MIN)] = BEYOND
         h = self._half
         allowed = 1.0 / np.hypot(x / np.where(x >= 0.0, h[0], h[1]), z / np.where(z >= 0.0, h[2], h[3]))
-        near = (angle > allowed * (1.0 - NEAR_SHARE)) & (allowed > NARROW)
-        swung_far = np.where(near, NEAR, INSIDE)
-        swung_far = np.where(angle > allowed + BEYOND_MIN, BEYOND, swung_far)
-        turned = np.where(aside > BEYOND_MIN, BEYOND, ranged)
+        swung_far = INSIDE + ((angle > allowed * (1.0 - NEAR_SHARE)) & (allowed > NARROW))
+        swung_far[angle > allowed + BEYOND_MIN] = BEYOND
+        turned = np.where(r[rows, self._axis, self._axis] < math.cos(BEYOND_MIN), BEYOND, ranged)
         apart = child[:, :3, 3] - parent[:, :3, 3]
         frames = parent.copy()
-        frames[:, :3, :3] = parent[:, :3, :3] @ swing
+        frames[:, :3, :3] = np.matmul(parent[:, :3, :3], _swing_matrices(x, z, sine, cosine))
         return Reading(
             angle=angle,
             direction=direction,
@@ -185,10 +195,8 @@ class Wires:
         frames = np.zeros((2 * self.count, 4, 3), dtype=np.float32)
         frames[: self.count] = np.asarray(matrices)[:, :3].transpose(0, 2, 1)
         frames[self.count + self.joined] = reading.swung_frames[:, :3].transpose(0, 2, 1)
-        result = np.empty((len(kept.local), 3), dtype=np.float32)
-        for owner, begin, end in kept.runs:
-            np.matmul(kept.local[begin:end], frames[owner], out=result[begin:end])
-        return result.reshape(-1, 2, 3)
+        np.matmul(kept.blocks, frames.take(kept.owners, axis=0), out=kept.carried)
+        return kept.carried.reshape(-1, 3).take(kept.places, axis=0).reshape(-1, 2, 3)
 
     def colors(self, reading: "Reading", selected) -> np.ndarray:
         """Colour [m * KINDS, 4] of every group of lines; `selected` [m] stands out while anything is selected."""
@@ -235,8 +243,9 @@ class Wires:
         if kept.standing != standing:
             kept.standing = standing
             kept.colors = self.colors(reading, selected).take(kept.group, axis=0)
-            kept.emphasised = selected[kept.group // KINDS]
-        return Lines(self.ends(matrices, reading, kept), kept.colors, kept.emphasised)
+            kept.emphasised = selected[kept.body]
+            kept.split = []
+        return Lines(self.ends(matrices, reading, kept), kept.colors, kept.emphasised, kept.split)
 
 
 class Kept:
@@ -245,20 +254,36 @@ class Kept:
     Attributes:
         key: tells which groups they are.
         group: see `Wires` [k].
-        local: ends in homogeneous coordinates [2 k, 4].
-        runs: (frame, begin, end) of ends that one frame carries.
-        standing: of the joints when `colors` [k, 4] and `emphasised` [k] were looked up.
+        body: that each line tells of [k].
+        blocks: points in homogeneous coordinates, in blocks that one frame carries [b, BLOCK, 4]; the last block of a
+            frame is filled up with zeros.
+        owners: the frame of each block [b].
+        places: row of each end among those of all blocks [2 k].
+        carried: room for the carried points [b, BLOCK, 3]: so much memory anew costs more than what is done with it.
+        split: see `Lines.split`.
+        standing: of the joints when `colors` [k, 4] and `emphasised` [k] were looked up, and `split` was begun anew.
     """
 
     def __init__(self, wires: Wires, shown) -> None:
         lines = np.flatnonzero(shown[wires.group])
-        self.key, self.standing = shown.tobytes(), None
+        self.key, self.standing, self.split = shown.tobytes(), None, []
         self.group = wires.group[lines]
-        self.local = np.ones((2 * len(lines), 4), dtype=np.float32)
-        self.local[:, :3] = wires.local[lines].reshape(-1, 3)
-        owner = wires.owner[lines].ravel()
-        bounds = [0, *(np.flatnonzero(np.diff(owner)) + 1).tolist(), len(owner)]
-        self.runs = [(int(owner[a]), a, b) for a, b in pairwise(bounds) if b > a]
+        self.body = self.group // KINDS
+        ends_at = wires.ends_at[lines].ravel()
+        used = np.zeros(len(wires.points), dtype=bool)
+        used[ends_at] = True
+        count = np.bincount(wires.owner[used], minlength=2 * wires.count)
+        blocks = -(-count // BLOCK)
+        self.owners = np.repeat(np.arange(len(count)), blocks)
+        before = (np.cumsum(blocks) - blocks) * BLOCK - (np.cumsum(count) - count)
+        rows = np.arange(count.sum()) + np.repeat(before, count)
+        self.blocks = np.zeros((len(self.owners), BLOCK, 4), dtype=np.float32)
+        flat = self.blocks.reshape(-1, 4)
+        flat[rows, :3], flat[rows, 3] = wires.points[used], 1.0
+        row_of = np.zeros(len(used), dtype=int)
+        row_of[used] = rows
+        self.places = row_of[ends_at]
+        self.carried = np.empty((len(self.owners), BLOCK, 3), dtype=np.float32)
 
 
 @dataclass
@@ -301,20 +326,23 @@ class Lines:
     ends: np.ndarray
     colors: np.ndarray
     emphasised: np.ndarray
+    _split: list = field(default_factory=list, repr=False)  # kept from frame to frame while colours stay
+
+    def split(self) -> list:
+        """Vertices [2 r, 3] and their colours [2 r, 4] of the lines that do not and of those that do stand out."""
+        if not self._split:
+            for chosen in (~self.emphasised, self.emphasised):
+                rows = np.flatnonzero(chosen)
+                self._split.append((rows, self.colors.take(rows, axis=0).repeat(2, axis=0)))
+        return [(self.ends.take(rows, axis=0).reshape(-1, 3), colors) for rows, colors in self._split]
 
 
 def _carried(frame, edges) -> np.ndarray:
     return edges @ frame[:3, :3].T + frame[:3, 3]
 
 
-def _unscaled(matrices) -> np.ndarray:
-    axes = matrices[:, :3, :3]
-    return axes / np.sqrt(np.einsum("jik,jik->jk", axes, axes))[:, None, :]
-
-
-def _swing_matrices(direction, angle) -> np.ndarray:
-    """Rotations [j, 3, 3] by `angle` about (cos direction, 0, sin direction): Rodrigues' formula."""
-    x, z, s, c = np.cos(direction), np.sin(direction), np.sin(angle), np.cos(angle)
+def _swing_matrices(x, z, s, c) -> np.ndarray:
+    """Rotations [j, 3, 3] by the angle of sine s and cosine c about (x, 0, z): Rodrigues' formula."""
     rest = 1.0 - c
     result = np.empty((len(x), 3, 3))
     result[:, 0, 0], result[:, 0, 1], result[:, 0, 2] = c + rest * x * x, -z * s, rest * x * z
@@ -323,9 +351,7 @@ def _swing_matrices(direction, angle) -> np.ndarray:
     return result
 
 
-def _standing(angle, low, high) -> np.ndarray:
-    """INSIDE, NEAR (within 10 % of a bound's own angle from bind pose) or BEYOND a range, element by element."""
-    to_high, to_low = NEAR_SHARE * np.abs(high), NEAR_SHARE * np.abs(low)
-    near = (angle > high - to_high) & (np.abs(high) > NARROW) | (angle < low + to_low) & (np.abs(low) > NARROW)
-    beyond = (angle > high + BEYOND_MIN) | (angle < low - BEYOND_MIN)
-    return np.where(beyond, BEYOND, np.where(near, NEAR, INSIDE))
+def _near_bounds(low, high) -> tuple[np.ndarray, np.ndarray]:
+    """Angles below and above which a range [low, high] is near its end: within a share of a bound's own angle."""
+    near_low = np.where(np.abs(low) > NARROW, low + NEAR_SHARE * np.abs(low), -np.inf)
+    return near_low, np.where(np.abs(high) > NARROW, high - NEAR_SHARE * np.abs(high), np.inf)

@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import RagdollError
+from ..reflection import reflect, reflection
 from . import convex
 
 CAPSULE, BOX, SPHERE, CONVEX_HULL = "CAPSULE", "BOX", "SPHERE", "CONVEX_HULL"
+COMPOUND = "COMPOUND"  # of several convex pieces, see `compound`
 PRIMITIVES = (CAPSULE, BOX, SPHERE)
 
 FEWEST_POINTS = 8  # fewer say nothing about a limb's thickness
@@ -33,14 +35,15 @@ _HALF_COMPASS = _COMPASS[len(_COMPASS) // 2 :]
 
 @dataclass(frozen=True)
 class Shape:
-    """A convex body.
+    """A convex body, or a compound of several.
 
     Attributes:
-        kind: CAPSULE, BOX, SPHERE or CONVEX_HULL.
+        kind: CAPSULE, BOX, SPHERE, CONVEX_HULL or COMPOUND.
         center: middle, the body's centre of mass [3] [m].
         axes: body frame, columns x, y, z with z along the limb [3, 3].
         half: half extents in the body frame [3] [m]; a capsule has its radius in x and y.
         points: a hull's corners in the body frame [k, 3] [m], their box centred on the origin; not used by the others.
+        pieces: the convex shapes of a compound; its own frame and half extents are those of their box.
     """
 
     kind: str
@@ -48,10 +51,15 @@ class Shape:
     axes: np.ndarray
     half: np.ndarray
     points: np.ndarray | None = None
+    pieces: tuple = ()
 
     def __post_init__(self) -> None:
         if self.kind == CONVEX_HULL and self.points is None:  # one that was never fitted is its box
             object.__setattr__(self, "points", _CORNERS * self.half)
+
+    def parts(self) -> tuple:
+        """The convex shapes that make it up: its pieces, or itself."""
+        return self.pieces or (self,)
 
     @property
     def solid(self) -> convex.Hull:
@@ -59,7 +67,9 @@ class Shape:
         return convex.hull(self.points)
 
     def volume(self) -> float:
-        """Volume [m^3]."""
+        """Volume [m^3]; a compound's is the sum of its pieces'."""
+        if self.pieces:
+            return sum(piece.volume() for piece in self.pieces)
         x, y, z = (float(h) for h in self.half)
         if self.kind == CAPSULE:
             return np.pi * x * x * 2.0 * max(z - x, 0.0) + 4.0 / 3.0 * np.pi * x**3
@@ -68,7 +78,9 @@ class Shape:
         return 8.0 * x * y * z if self.kind == BOX else self.solid.volume()
 
     def core(self) -> tuple[np.ndarray, float]:
-        """Points [k, 3] in the world and a radius [m]: the shape is all that is within it of their hull."""
+        """Points [k, 3] in the world and a radius [m]: the shape, or a compound's hull, is all within it of theirs."""
+        if self.pieces:
+            return np.concatenate([piece.core()[0] for piece in self.pieces]), 0.0
         x, _y, z = self.half
         if self.kind == CAPSULE:
             local, radius = np.array([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]]) * max(z - x, 0.0), x
@@ -82,6 +94,8 @@ class Shape:
 
     def distance(self, points: np.ndarray) -> np.ndarray:
         """How far [n] points [n, 3] are outside [m]; inside negative, a hull's corners are taken a little too near."""
+        if self.pieces:
+            return np.min([piece.distance(points) for piece in self.pieces], axis=0)
         local = (points - self.center) @ self.axes
         x, _y, z = self.half
         if self.kind == SPHERE:
@@ -96,11 +110,11 @@ class Shape:
 
     def mirrored(self, normal: np.ndarray, offset: float) -> "Shape":
         """The mirror image across the plane `normal` . p = `offset`; its frame is a rotation again, x reversed."""
-        flip = np.eye(3) - 2.0 * np.outer(normal, normal)
-        axes = flip @ self.axes
+        axes = reflection(normal) @ self.axes
         axes[:, 0] *= -1.0
         points = self.solid.mirrored().points if self.kind == CONVEX_HULL else None
-        return replace(self, center=flip @ self.center + 2.0 * offset * normal, axes=axes, points=points)
+        pieces = tuple(piece.mirrored(normal, offset) for piece in self.pieces)
+        return replace(self, center=reflect(self.center, normal, offset), axes=axes, points=points, pieces=pieces)
 
 
 def from_hull(solid: convex.Hull, origin: np.ndarray, axes: np.ndarray) -> Shape:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from . import overlap, shape_fit, symmetry
+from .. import reflection
+from . import compound, shape_fit, symmetry
 from .limbs import distance_to_parent, end_of, extent, fork, frame, limb, merged_points, plausible
-from .shape_fit import BOX, CAPSULE, CONVEX_HULL, SPHERE, Shape
+from .shape_fit import BOX, CAPSULE, COMPOUND, CONVEX_HULL, SPHERE, Shape
 from .tree import join_loose_roots
 
-__all__ = ["BOX", "CAPSULE", "CONVEX_HULL", "SPHERE", "BodyPlan", "extent", "plan_bodies"]
+__all__ = ["BOX", "CAPSULE", "COMPOUND", "CONVEX_HULL", "SPHERE", "BodyPlan", "extent", "plan_bodies"]
 
 MIN_SIZE = 0.035  # of the character's extent: smaller bones (finger joints) are merged into their parent
 RADIUS_AT_ROOT = 0.055  # of the extent, falling with depth^1.1 as in a published PhysX ragdoll write-up
@@ -33,11 +34,12 @@ class BodyPlan:
         bones: bone indices [m].
         parents: index of the parent body, -1 for roots [m].
         depth: depth of the bone in the whole skeleton, skipped bones counted [m].
-        kinds: CAPSULE, BOX, SPHERE or CONVEX_HULL [m].
+        kinds: CAPSULE, BOX, SPHERE, CONVEX_HULL or COMPOUND [m].
         centers: middle of the limb [m, 3].
         axes: body frames, columns x, y, z with z along the limb [m, 3, 3].
         half: half extents in the body frame [m, 3]; capsules have the radius in x and y.
         points: a hull's corners in the body frame, their box centred on the origin [k, 3]; None for other kinds [m].
+        pieces: a compound's convex shapes, none for other kinds [m].
         no_collide: pairs of bodies that do not touch each other though they are not joined [(i, j)]: a body and its
             near grandparent, and those that overlap in bind pose.
         twins: index of the mirror image of each body, itself in the mirror plane, -1 for none [m].
@@ -52,6 +54,7 @@ class BodyPlan:
     axes: np.ndarray
     half: np.ndarray
     points: list
+    pieces: list
     no_collide: list = field(default_factory=list)
     twins: np.ndarray | None = None
     normal: np.ndarray | None = None
@@ -59,7 +62,8 @@ class BodyPlan:
 
     def shapes(self) -> list:
         """The bodies as `Shape`s [m]."""
-        return [Shape(*each) for each in zip(self.kinds, self.centers, self.axes, self.half, self.points, strict=True)]
+        rows = zip(self.kinds, self.centers, self.axes, self.half, self.points, self.pieces, strict=True)
+        return [Shape(*each) for each in rows]
 
     def volumes(self) -> np.ndarray:
         """Volumes [m^3] of the shapes, [m]."""
@@ -73,7 +77,7 @@ class BodyPlan:
 
     def deepest_overlap(self) -> float:
         """How deep the worst pair of `strangers` stands in each other [m]; 0 where none does."""
-        depth, _direction = overlap.depths(self.shapes(), *self.strangers())
+        depth = compound.depths(self.shapes(), *self.strangers())
         return max(0.0, float(depth.max())) if len(depth) else 0.0
 
 
@@ -170,6 +174,7 @@ def plan_bodies(
     plan = _plan(*turned, parents, simulated, kinds, skin, coverage)
     plan.centers = plan.centers @ axes.T + origin
     plan.axes = axes @ plan.axes
+    plan.pieces = [tuple(compound.moved(piece, axes, origin) for piece in own) for own in plan.pieces]
     if plan.normal is not None:
         plan.normal = axes @ plan.normal
         plan.offset = plan.offset + float(plan.normal @ origin)
@@ -195,7 +200,9 @@ def _plan(heads, tails, rotations, parents, simulated, kinds, skin, coverage) ->
     ]
     owner = [row.get(bone if simulated[bone] else ancestors[bone], -1) for bone in range(len(parents))]
     merged = [merged_points(bone, heads, tails, ancestors, simulated) for bone in bones]
-    vertices, holder, share = _held(skin, np.array(owner, dtype=int), len(bones))
+    owner = np.array(owner, dtype=int)
+    vertices, holder, share = _held(skin, owner, len(bones))
+    own_vertices, strongest = vertices, None if skin is None else skin.strongest(owner, holder)
     ends = np.zeros((len(bones), 3))
     for i, bone in enumerate(bones):
         points = None if vertices[i] is None else vertices[i][0]
@@ -215,15 +222,21 @@ def _plan(heads, tails, rotations, parents, simulated, kinds, skin, coverage) ->
         if len(children[i]) > 1 and (kinds[bone] == "AUTO" or points is not None):
             shape = fork(heads[bone], np.array(children[i]), rotations[bone], radius)
         else:
-            shape = limb(heads[bone], ends[i], rotations[bone], radius, kinds[bone], SMALLEST * size)
+            wanted = "AUTO" if kinds[bone] == COMPOUND else kinds[bone]
+            shape = limb(heads[bone], ends[i], rotations[bone], radius, wanted, SMALLEST * size)
         if points is not None and len(points) >= shape_fit.FEWEST_POINTS:
             along = shape.axes if twins[i] != i else _in_plane(shape.axes, normal)
             settings = {"weights": weights, "share": coverage, "smallest": SMALLEST * size}
-            shape = shape_fit.fit(points, along, kinds[bone], **settings)
+            wanted = "AUTO" if kinds[bone] == COMPOUND else kinds[bone]
+            shape = shape_fit.fit(points, along, wanted, **settings)
             # Where no single limb gives the direction, a box along the armature's own axes may fit better.
             if len(children[i]) != 1 and shape.kind == BOX:
                 upright = shape_fit.fit(points, _nearest_turn(np.eye(3), along), BOX, **settings)
                 shape = upright if upright.volume() < UPRIGHT_WINS * shape.volume() else shape
+            merged_bones = np.flatnonzero(owner == i)
+            if own_vertices[i] is not None and _may_split(kinds[bone], twins[i] == i, len(merged_bones)):
+                known = own_vertices[i][0], strongest[holder == i]
+                shape = _split(shape, points, known, merged_bones, parents, settings, kinds[bone] == COMPOUND)
         found.append(shape)
     no_collide = _separate(found, body_parents, size, twins, normal, offset, vertices)
     return BodyPlan(
@@ -235,11 +248,31 @@ def _plan(heads, tails, rotations, parents, simulated, kinds, skin, coverage) ->
         axes=np.array([shape.axes for shape in found]).reshape(-1, 3, 3),
         half=np.array([shape.half for shape in found]).reshape(-1, 3),
         points=[shape.points for shape in found],
+        pieces=[shape.pieces for shape in found],
         no_collide=no_collide,
         twins=twins,
         normal=normal,
         offset=offset,
     )
+
+
+def _may_split(kind, in_mirror_plane, bone_count) -> bool:
+    """Whether a body may become a compound: one in the mirror plane, whose parts would have to mirror, by hand only."""
+    return bone_count > 1 and (kind == COMPOUND or (kind == "AUTO" and not in_mirror_plane))
+
+
+def _split(shape, points, known, bones, parents, settings, forced):
+    """A body as a compound where that pays; `known` are vertices [j, 3] and the bones that hold them most [j]."""
+    trees = []
+    for top in bones[1:]:
+        tree = np.zeros(len(parents), dtype=bool)
+        tree[top] = True
+        for bone in bones[bones > top]:
+            tree[bone] = parents[bone] >= 0 and tree[parents[bone]]
+        trees.append(tree)
+    held_by = compound.nearest_labels(points, *known)
+    fitting = {"share": settings["share"], "smallest": settings["smallest"]}
+    return compound.split(shape, points, settings["weights"], held_by, trees, forced=forced, **fitting)
 
 
 def _held(skin, owner, count):
@@ -272,7 +305,7 @@ def _mirrored_too(vertices, twins, normal, offset):
     for i, twin in enumerate(twins):
         if twin >= 0 and vertices[twin] is not None:
             points, weights = vertices[twin]
-            image = symmetry.reflect(points, normal, offset)
+            image = reflection.reflect(points, normal, offset)
             own = [vertices[i]] if vertices[i] is not None else []
             result[i] = (
                 np.concatenate([*(points for points, _weights in own), image]),
@@ -316,7 +349,7 @@ def _separate(shapes, parents, size, twins, normal, offset, vertices) -> list:
     grand = np.where(parents >= 0, parents[parents], -1)
     near = (grand[first] == second) | (grand[second] == first)
     siblings = (parents[first] == parents[second]) & (parents[first] >= 0)
-    overlapping = overlap.separate(
+    overlapping = compound.separate(
         shapes,
         first,
         second,
@@ -331,6 +364,6 @@ def _separate(shapes, parents, size, twins, normal, offset, vertices) -> list:
     told_apart[overlapping] = True
     # A body next to its grandparent (thigh and pelvis, with a stub between them) meets it whenever the joints bend.
     radius = np.array([np.sort(shape.half)[1] for shape in shapes])
-    depth, _direction = overlap.depths(shapes, first[near], second[near], within=size)
+    depth = compound.depths(shapes, first[near], second[near], within=size)
     told_apart[near] |= -depth < GRANDPARENT_ROOM * (radius[first] + radius[second])[near]
     return [(int(i), int(j)) for i, j in zip(first[told_apart], second[told_apart], strict=True)]

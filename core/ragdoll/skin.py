@@ -70,6 +70,15 @@ class Skin:
         share[vertex[best]] = held[best] / total[vertex[best]]
         return holder, share
 
+    def strongest(self, owner: np.ndarray, holder: np.ndarray) -> np.ndarray:
+        """The bone that holds each vertex most among those of its holder, -1 for none [v]; see `holders`."""
+        mask = (holder[self.vertex] >= 0) & (owner[self.bone] == holder[self.vertex])
+        vertex, bone, weight = self.vertex[mask], self.bone[mask], self.weight[mask]
+        order = np.lexsort((-bone, weight, vertex))  # the last of a vertex is the one wanted
+        result = np.full(len(self.points), -1)
+        result[vertex[order]] = bone[order]
+        return result
+
     def between(self, holder, share, joints, ends, joined) -> list:
         """Points on edges from one body's vertices to another's, where the one body ends.
 

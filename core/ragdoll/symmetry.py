@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from ..anatomy.order import subtree_means
+from ..reflection import reflect
+
 TOLERANCE = 5e-3  # of the character's extent: how far a mirrored joint may be from its counterpart
 LEAST = 0.7  # of the bodies must have a counterpart, or the rig has no symmetry
 
@@ -51,24 +54,11 @@ def _distinct(values):
 
 def _features(heads, parents):
     """A body's joint, and the mean joint of all that hangs on it [m, 2, 3]: twins at one place differ in the second."""
-    total, number = heads.copy(), np.ones(len(heads))
-    order = np.argsort([_depth(parents, i) for i in range(len(parents))], kind="stable")[::-1]
-    for i in order:
-        if parents[i] >= 0:
-            total[parents[i]] += total[i]
-            number[parents[i]] += number[i]
-    return np.stack([heads, total / number[:, None]], axis=1)
-
-
-def _depth(parents, body):
-    depth = 0
-    while parents[body] >= 0:
-        body, depth = parents[body], depth + 1
-    return depth
+    return np.stack([heads, subtree_means(heads, parents)], axis=1)
 
 
 def _counterparts(features, normal, offset, tolerance):
-    mirrored = features - 2.0 * ((features @ normal) - offset)[..., None] * normal
+    mirrored = reflect(features, normal, offset)
     distance = np.linalg.norm(features[:, None] - mirrored[None], axis=3)
     # What hangs on a joint may differ by a prop on one side; the joint itself may not.
     cost = distance[..., 0] + 0.1 * distance[..., 1]
@@ -77,8 +67,3 @@ def _counterparts(features, normal, offset, tolerance):
     good = (nearest[nearest] == rows) & (distance[rows, nearest, 0] <= tolerance)
     good &= distance[nearest, rows, 0] <= tolerance
     return np.where(good, nearest, -1)
-
-
-def reflect(points: np.ndarray, normal: np.ndarray, offset: float) -> np.ndarray:
-    """Points [.., 3] mirrored across the plane normal . p = offset."""
-    return points - 2.0 * ((points @ normal) - offset)[..., None] * normal

@@ -1,1 +1,12 @@
-"""Examples, each a module with `main(out)`: one scene, a few figures, a contact sheet."""
+"""Short shots that each show one thing: `python3.11 dev.py example NAME`.
+
+Every module here has `main(out)`, which writes a .blend, a report and a contact sheet into the folder `out` and prints
+its main figures.
+"""
+
+# One line each: the module's name and what it shows.
+EXAMPLES = {
+    "look_at": "three characters look at a moving ball, their feet planted",
+    "look_at_compare": "one character and a circling target: ours beside Damped Track and Blender's IK",
+    "push": "a walker stumbles after a push",
+}

@@ -44,18 +44,9 @@ def load(name: str):
 
 def solids(obj) -> list:
     """The bodies as they stand in the file: `Shape`s in bind pose, read from the objects alone."""
-    from active_ragdoll.core.ragdoll.shape_fit import CONVEX_HULL, Shape
+    import rigs
 
-    found = []
-    for part in obj.active_ragdoll.parts:
-        bind = np.array(part.bind).reshape(4, 4)
-        flat = np.empty(3 * len(part.body.data.vertices), dtype=np.float32)
-        part.body.data.vertices.foreach_get("co", flat)
-        points = flat.reshape(-1, 3).astype(float)
-        kind = part.body.rigid_body.collision_shape
-        half = np.abs(points).max(axis=0)
-        found.append(Shape(kind, bind[:3, 3], bind[:3, :3], half, points if kind == CONVEX_HULL else None))
-    return found
+    return [rigs.solid(part) for part in obj.active_ragdoll.parts]
 
 
 def told_apart(obj) -> set:
@@ -72,16 +63,18 @@ def told_apart(obj) -> set:
 
 
 def mesh_triangles(obj, world) -> tuple[np.ndarray, float]:
-    """All triangles [t, 3, 3] of the skinned meshes in bind pose, and the share of edges between two faces."""
-    from active_ragdoll.core.blender import armature
+    """All triangles [t, 3, 3] of the skinned and worn meshes in bind pose, and the share of edges between two faces."""
+    from active_ragdoll.core.blender import armature, recognition
 
     triangles, closed, edges = [], 0, 0
     inverse = np.linalg.inv(np.array(obj.matrix_world))
-    for mesh in armature.skinned_meshes(obj):
+    placed = [(mesh, world @ inverse @ np.array(mesh.matrix_world)) for mesh in armature.skinned_meshes(obj)]
+    pose, props = armature.BindPose(obj.data, world), recognition.props(obj, recognition.anatomy_of(obj))
+    placed += [(mesh, place) for mesh, _bone, place in armature.carried_meshes(obj, pose, world, props)]
+    for mesh, matrix in placed:
         data = mesh.data
         flat = np.empty(3 * len(data.vertices), dtype=np.float32)
         data.vertices.foreach_get("co", flat)
-        matrix = world @ inverse @ np.array(mesh.matrix_world)
         points = flat.reshape(-1, 3) @ matrix[:3, :3].T + matrix[:3, 3]
         data.calc_loop_triangles()
         rows = np.empty(3 * len(data.loop_triangles), dtype=np.int32)
@@ -152,12 +145,13 @@ def volume_ratio(shapes, triangles, height) -> float:
     return float(np.count_nonzero(union) / np.count_nonzero(mesh))
 
 
-def measure(obj) -> dict:
+def measure(obj, bones: str) -> dict:
     """All figures of one character, which is built here."""
-    from active_ragdoll.core.blender import armature, build
-    from active_ragdoll.core.ragdoll import overlap, symmetry
+    from active_ragdoll.core import reflection
+    from active_ragdoll.core.blender import armature, build, recognition
+    from active_ragdoll.core.ragdoll import compound, symmetry
 
-    build.build(obj, bpy.context.scene)
+    build.build(obj, bpy.context.scene, bones)
     settings = obj.active_ragdoll
     height, shapes = settings.height, solids(obj)
     parts = list(settings.parts)
@@ -167,8 +161,9 @@ def measure(obj) -> dict:
     world = np.array(obj.matrix_world)
     pose = armature.BindPose(obj.data, world)
     result = {"bodies": len(parts), "hulls": sum(shape.points is not None for shape in shapes)}
+    result["compounds"] = sum(bool(shape.pieces) for shape in shapes)
 
-    skin = armature.read_skin(obj, pose, world)
+    skin = armature.read_skin(obj, pose, world, recognition.props(obj, recognition.anatomy_of(obj)))
     if skin is not None:
         held = np.unique(skin.vertex)
         nearest = np.min([shape.distance(skin.points[held]) for shape in shapes], axis=0)
@@ -192,7 +187,7 @@ def measure(obj) -> dict:
     joined = (parents[first] == second) | (parents[second] == first)
     pairs = told_apart(obj)
     apart = np.array([(i, j) in pairs for i, j in zip(first.tolist(), second.tolist())], dtype=bool)
-    depth = 100.0 * overlap.depths(shapes, first, second)[0] / height
+    depth = 100.0 * compound.depths(shapes, first, second) / height
     touching, kept = ~joined & ~apart, ~joined & apart
     result["overlap %"] = max(0.0, float(depth[touching].max(initial=0.0)))
     result["kept apart"] = int(np.count_nonzero(kept))
@@ -207,7 +202,7 @@ def measure(obj) -> dict:
     error = 0.0
     for i, twin in enumerate(twins):
         if twin > i:
-            image = symmetry.reflect(shapes[twin].core()[0], normal, offset)
+            image = reflection.reflect(shapes[twin].core()[0], normal, offset)
             own, radius = shapes[i].core()
             gaps = np.linalg.norm(own[:, None] - image[None], axis=2).min(axis=1)
             error = max(error, float(gaps.max()), abs(radius - shapes[twin].core()[1]))
@@ -224,13 +219,14 @@ def main() -> int:
     names = (*rigs.FILES, RIGIFY)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=names, default=list(names))
+    parser.add_argument("--bones", choices=("DEFORM", "MAIN"), default="DEFORM")
     options = _characters.arguments(parser)
     report, rows, missed = {}, [], 0
     for name in options.only:
         with _characters.silence():
             obj = load(name)
-            report[name] = found = measure(obj)
-        row = [name[:26], f"{found['bodies']} ({found['hulls']})"]
+            report[name] = found = measure(obj, options.bones)
+        row = [name[:26], f"{found['bodies']} ({found['hulls']}, {found['compounds']})"]
         for figure, (low, high) in AIMS.items():
             value = found.get(figure)
             if value is None:
@@ -244,7 +240,7 @@ def main() -> int:
         row += ["-" if own is None else f"{own:.1f}", f"{found['kept apart']}: {found['their overlap %']:.1f}"]
         rows.append([*row, str(found["pairs"]), found.get("worst pair", "")[:34] if found["overlap %"] > 0 else ""])
         print(".", end="", flush=True)
-    head = ("", "bodies (hulls)", *AIMS, "of bodies %", "kept apart: %", "pairs", "deepest")
+    head = ("", "bodies (hulls, compounds)", *AIMS, "of bodies %", "kept apart: %", "pairs", "deepest")
     _characters.print_table(f"bodies in bind pose, bpy {bpy.app.version_string}", head, rows)
     print(f"\n{missed} aims missed" if missed else "\nall aims met")
     report = {"bpy": bpy.app.version_string, "aims": AIMS, "rigs": report, "missed": missed}

@@ -292,6 +292,42 @@ def transformed(matrix: Matrix, gravity=(0.0, 0.0, -9.81)) -> Vector:
     return matrix.to_3x3() @ Vector(gravity)
 
 
+def solid(part):
+    """The body of a part in bind pose as the objects in the file have it: a `Shape`, of pieces for a compound."""
+    from active_ragdoll.core.blender import compounds
+    from active_ragdoll.core.ragdoll import compound
+
+    found = compounds.solids_of(part.body)
+    if part.body.rigid_body.collision_shape != "COMPOUND":
+        return found[0]
+    return compound.joined(found, np.array(part.bind, dtype=float).reshape(4, 4)[:3, :3])
+
+
+def half_extents(part) -> np.ndarray:
+    """Half extents [m] of a body's mesh, which is centred, in its own frame."""
+    flat = np.empty(len(part.body.data.vertices) * 3, dtype=np.float32)
+    part.body.data.vertices.foreach_get("co", flat)
+    points = flat.reshape(-1, 3)
+    assert np.allclose(points.max(axis=0), -points.min(axis=0), rtol=1e-4), "a body's mesh is centred"
+    return points.max(axis=0)
+
+
+def ragdoll(obj) -> dict:
+    """What was built of a character, to be compared."""
+    parts = list(obj.active_ragdoll.parts)
+    bones = [obj.pose.bones[part.bone].active_ragdoll for part in parts]
+    return {
+        "bones": [part.bone for part in parts],
+        "parents": [part.parent for part in parts],
+        "bind": np.array([part.bind for part in parts]).reshape(-1, 4, 4),
+        "half": np.array([half_extents(part) for part in parts]),
+        "mass": np.array([part.body.rigid_body.mass for part in parts]),
+        "kind": [part.body.rigid_body.collision_shape for part in parts],
+        "height": obj.active_ragdoll.height,
+        "limits": np.array([[*bone.limit_min, *bone.limit_max] for bone in bones]).ravel().tolist(),
+    }
+
+
 def counts() -> dict:
     """How many of everything the file holds."""
     return {

@@ -9,7 +9,7 @@ from mathutils import Matrix
 
 import rigs
 from active_ragdoll.core.anatomy import masses as mass_rules
-from active_ragdoll.core.blender import build, remove, simulate, world
+from active_ragdoll.core.blender import armature, build, recognition, remove
 from active_ragdoll.core.blender.runtime import STATE
 
 # ---- every rig of the test data -----------------------------------------------------------------------------------
@@ -27,26 +27,26 @@ def _parts(rig):
     return list(rig.obj.active_ragdoll.parts)
 
 
-def _half(part) -> np.ndarray:
-    """Half extents [m] of a body's mesh in its own frame."""
-    flat = np.empty(len(part.body.data.vertices) * 3, dtype=np.float32)
-    part.body.data.vertices.foreach_get("co", flat)
-    points = flat.reshape(-1, 3)
-    assert np.allclose(points.max(axis=0), -points.min(axis=0), rtol=1e-4), "a body's mesh is centred"
-    return points.max(axis=0)
+def _drawn_height(obj) -> float:
+    """From the lowest to the highest vertex in bind pose [m]: a helmet rises above all joints."""
+    world = np.array(obj.matrix_world)
+    pose = armature.BindPose(obj.data, world)
+    skin = armature.read_skin(obj, pose, world, recognition.props(obj, recognition.anatomy_of(obj)))
+    return 0.0 if skin is None else float(np.ptp(skin.points[:, 2]))
 
 
 def test_bodies_are_finite_and_of_sensible_size(built):
     rig, result = built
     height = rig.obj.active_ragdoll.height
     assert height > 0.0
+    size = max(height, _drawn_height(rig.obj))
     assert 8 <= result.bodies <= 70
     assert result.bodies == len(_parts(rig))
     for part in _parts(rig):
-        half = _half(part)
+        half = rigs.half_extents(part)
         assert np.all(np.isfinite(half)) and np.all(half > 1e-3 * height), part.bone
         # A body of the trunk may be wide, but nothing is thicker than a third of the character or longer than it.
-        assert half[:2].max() <= height / 3.0 and half[2] <= height / 2.0, part.bone
+        assert half[:2].max() <= size / 3.0 and half[2] <= height / 2.0, part.bone
         if part.body.rigid_body.collision_shape == "CAPSULE":
             assert half[0] == pytest.approx(half[1], rel=1e-4)
             assert half[0] <= half[2] * 1.0001, f"{part.bone}: a radius is at most half of the length"
@@ -123,13 +123,14 @@ def test_masses_are_volumes_times_density(built):
         result = build.build(rig.obj, rig.scene)
     volumes = []
     for part in _parts(rig):
-        x, y, z = _half(part).astype(float)
+        x, y, z = rigs.half_extents(part).astype(float)
         volumes.append(
             {
                 "CAPSULE": math.pi * x * x * 2.0 * (z - x) + 4.0 / 3.0 * math.pi * x**3,
                 "BOX": 8.0 * x * y * z,
                 "SPHERE": 4.0 / 3.0 * math.pi * x**3,
                 "CONVEX_HULL": _enclosed(part.body.data),
+                "COMPOUND": _enclosed(part.body.data),
             }[part.body.rigid_body.collision_shape]
         )
     expected = (
@@ -227,7 +228,7 @@ def test_the_ragdoll_is_the_same_up_to_the_transform(fresh_scene, place, by):
     scene = fresh_scene
     obj = rigs.human(scene)
     build.build(obj, scene)
-    before = _ragdoll(obj)
+    before = rigs.ragdoll(obj)
     remove.remove(obj)
 
     chain = PLACES[place]
@@ -242,7 +243,7 @@ def test_the_ragdoll_is_the_same_up_to_the_transform(fresh_scene, place, by):
     total = np.array(obj.matrix_world, dtype=float)
     scale = float(np.cbrt(abs(np.linalg.det(total[:3, :3]))))
     build.build(obj, scene)
-    after = _ragdoll(obj)
+    after = rigs.ragdoll(obj)
 
     assert after["bones"] == before["bones"] and after["parents"] == before["parents"]
     assert after["height"] == pytest.approx(before["height"] * scale, rel=1e-4)
@@ -260,21 +261,6 @@ def test_the_ragdoll_is_the_same_up_to_the_transform(fresh_scene, place, by):
     assert after["limits"] == pytest.approx(before["limits"], abs=1e-4)
     for part in obj.active_ragdoll.parts:
         assert np.allclose(np.array(part.body.scale), 1.0), "bodies are unscaled"
-
-
-def _ragdoll(obj) -> dict:
-    parts = list(obj.active_ragdoll.parts)
-    bones = [obj.pose.bones[part.bone].active_ragdoll for part in parts]
-    return {
-        "bones": [part.bone for part in parts],
-        "parents": [part.parent for part in parts],
-        "bind": np.array([part.bind for part in parts]).reshape(-1, 4, 4),
-        "half": np.array([_half(part) for part in parts]),
-        "mass": np.array([part.body.rigid_body.mass for part in parts]),
-        "kind": [part.body.rigid_body.collision_shape for part in parts],
-        "height": obj.active_ragdoll.height,
-        "limits": np.array([[*bone.limit_min, *bone.limit_max] for bone in bones]).ravel().tolist(),
-    }
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -297,245 +283,17 @@ def test_it_follows_wherever_it_stands(fresh_scene, place):
     assert np.allclose(shown[:, :3, :3], expected[:, :3, :3], atol=0.02 * scale)
 
 
-# ---- limits that the rig states -----------------------------------------------------------------------------------
-
-
-def _degrees(values):
-    return [round(math.degrees(v), 3) for v in values]
-
-
-def test_a_bone_with_two_locked_axes_becomes_a_hinge(fresh_scene):
-    obj = rigs.chain(fresh_scene)
-    obj.pose.bones["B"].lock_rotation = (False, True, True)
-    build.build(obj, fresh_scene)
-    bone = obj.pose.bones["B"].active_ragdoll
-    assert (bone.joint, bone.limits_from) == ("HINGE", "RIG")
-    assert _degrees(bone.limit_min)[1:] == [0.0, 0.0] and _degrees(bone.limit_max)[1:] == [0.0, 0.0]
-    assert bone.limit_max[0] > 1.0 and bone.limit_min[0] < -1.0
-
-
-def test_ik_limits_are_taken(fresh_scene):
-    obj = rigs.chain(fresh_scene)
-    bone = obj.pose.bones["B"]
-    bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, math.radians(-10), math.radians(70)
-    bone.lock_ik_y = bone.lock_ik_z = True
-    build.build(obj, fresh_scene)
-    settings = bone.active_ragdoll
-    assert (settings.joint, settings.limits_from) == ("HINGE", "RIG")
-    assert _degrees(settings.limit_min) == [-10.0, 0.0, 0.0]
-    assert _degrees(settings.limit_max) == [70.0, 0.0, 0.0]
-
-
-def test_limit_rotation_constraints_are_taken(fresh_scene):
-    obj = rigs.chain(fresh_scene)
-    constraint = obj.pose.bones["B"].constraints.new("LIMIT_ROTATION")
-    constraint.owner_space = "LOCAL"
-    for axis, (low, high) in {"x": (-20, 30), "y": (-5, 5), "z": (0, 45)}.items():
-        setattr(constraint, f"use_limit_{axis}", True)
-        setattr(constraint, f"min_{axis}", math.radians(low))
-        setattr(constraint, f"max_{axis}", math.radians(high))
-    build.build(obj, fresh_scene)
-    settings = obj.pose.bones["B"].active_ragdoll
-    assert (settings.joint, settings.limits_from) == ("CONE", "RIG")
-    assert _degrees(settings.limit_min) == [-20.0, -5.0, 0.0]
-    assert _degrees(settings.limit_max) == [30.0, 5.0, 45.0]
-
-
-def test_three_locked_ik_axes_make_a_fixed_joint(fresh_scene):
-    obj = rigs.chain(fresh_scene)
-    bone = obj.pose.bones["C"]
-    bone.lock_ik_x = bone.lock_ik_y = bone.lock_ik_z = True
-    build.build(obj, fresh_scene)
-    assert bone.active_ragdoll.joint == "FIXED"
-
-
-def test_limits_set_by_hand_survive_a_new_build(fresh_scene):
-    obj = rigs.chain(fresh_scene)
-    build.build(obj, fresh_scene)
-    bone = obj.pose.bones["B"].active_ragdoll
-    bone.limit_max = (0.1, 0.2, 0.3)
-    assert bone.limits_from == "USER"
-    build.rebuild(obj, fresh_scene)
-    assert list(bone.limit_max) == pytest.approx([0.1, 0.2, 0.3])
-    remove.remove(obj)
-    build.build(obj, fresh_scene)
-    assert list(bone.limit_max) == pytest.approx([0.1, 0.2, 0.3])
-
-
-def test_the_hinge_really_turns_about_its_axis_only(fresh_scene):
-    """Limp under gravity, hanging out to the side: B turns about its free axis until its limit, not about others."""
-    scene = fresh_scene
-    rigs.set_range(scene, 1, 60)
-    obj = rigs.chain(scene, 2)
-    bone = obj.pose.bones["B"]
-    # The chain lies along X, so the axis that gravity turns it about is the bone's X or Z; find it, free it alone.
-    axis = int(np.argmax(np.abs(np.array(bone.bone.matrix_local)[1, :3])))
-    free = "xyz"[axis]
-    setattr(bone, f"use_ik_limit_{free}", True)
-    setattr(bone, f"ik_min_{free}", math.radians(-40))
-    setattr(bone, f"ik_max_{free}", math.radians(40))
-    for other in set("xyz") - {free}:
-        setattr(bone, f"lock_ik_{other}", True)
-    build.build(obj, scene)
-    obj.pose.bones["A"].active_ragdoll.body_mode = "KINEMATIC"
-    bone.active_ragdoll.rotation_weight = bone.active_ragdoll.translation_weight = 0.0
-    rigs.play(scene, 1, 60)
-    turned = obj.evaluated_get(scene.view_layers[0].depsgraph).pose.bones["B"]
-    local = (turned.parent.matrix.inverted() @ turned.matrix).to_quaternion()
-    rest = (turned.bone.parent.matrix_local.inverted() @ turned.bone.matrix_local).to_quaternion()
-    delta = rest.inverted() @ local
-    along = np.degrees(2.0 * np.arcsin(np.clip(np.array([delta.x, delta.y, delta.z]), -1, 1)))
-    assert abs(along[axis]) == pytest.approx(40.0, abs=2.0)
-    assert np.abs(np.delete(along, axis)).max() < 1.0
-
-
-# ---- again, and away ----------------------------------------------------------------------------------------------
-
-
-def test_building_twice_makes_the_same(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene)
-    build.build(obj, fresh_scene)
-    first, counts = _ragdoll(obj), rigs.counts()
-    names = sorted(o.name for o in bpy.data.objects)
-    build.build(obj, fresh_scene)
-    second = _ragdoll(obj)
-    assert rigs.counts() == counts
-    assert sorted(o.name for o in bpy.data.objects) == names
-    for key in ("bind", "half", "mass"):
-        assert np.array_equal(first[key], second[key]), key
-    assert first["limits"] == second["limits"]
-    for bone in obj.pose.bones:
-        assert len(bone.constraints) == (1 if bone.active_ragdoll.simulate else 0)
-
-
-def _state(obj, scene) -> dict:
-    """Everything of a file that a build and its removal have to leave alone."""
-    layer = bpy.context.view_layer
-    rigid_world = scene.rigidbody_world
-    state = {
-        "counts": rigs.counts(),
-        "names": sorted(o.name for o in bpy.data.objects),
-        "selected": sorted(o.name for o in layer.objects if o.select_get()),
-        "active": layer.objects.active and layer.objects.active.name,
-        "mode": obj.mode,
-        "bones": {b.name: [c.name for c in b.constraints] for b in obj.pose.bones},
-        "keys": sorted(obj.keys()),
-        "matrices": [np.array(b.matrix_basis).tolist() for b in obj.pose.bones],
-        "object": np.array(obj.matrix_basis).tolist(),
-        "action": obj.animation_data and obj.animation_data.action and obj.animation_data.action.name,
-        "collections": sorted(c.name for c in scene.collection.children_recursive),
-        "frame": (scene.frame_current, scene.frame_start, scene.frame_end),
-        "users": {a.name: a.users for a in bpy.data.actions},
-        "world": None,
-    }
-    if rigid_world is not None:
-        state["world"] = {
-            "range": (rigid_world.point_cache.frame_start, rigid_world.point_cache.frame_end),
-            "settings": (rigid_world.substeps_per_frame, rigid_world.solver_iterations, rigid_world.time_scale),
-            "bodies": sorted(o.name for o in rigid_world.collection.all_objects) if rigid_world.collection else None,
-            "constraints": rigid_world.constraints and sorted(o.name for o in rigid_world.constraints.all_objects),
-            "layers": {
-                o.name: list(o.rigid_body.collision_collections) for o in scene.objects if o.rigid_body is not None
-            },
-        }
-    return state
-
-
-@pytest.mark.parametrize("mode", ("OBJECT", "POSE", "EDIT"))
-@pytest.mark.parametrize("ran", (False, True))
-def test_remove_restores_everything(fresh_scene, mode, ran):
-    scene = fresh_scene
-    obj = rigs.swinging_human(scene, 1, 12)
-    other = bpy.data.objects.new("Other", None)
-    scene.collection.objects.link(other)
-    other.select_set(True)
-    bpy.ops.object.mode_set(mode=mode)
-    scene.frame_set(1)
-    before = _state(obj, scene)
-    build.build(obj, scene)
-    assert obj.mode == mode
-    if ran:
-        for _frame in simulate.frames(scene):
-            pass
-        scene.frame_set(1)
-    remove.remove(obj)
-    after = _state(obj, scene)
-    for part in set(before) - {"keys"}:
-        assert after[part] == before[part], part
-    assert set(after["keys"]) <= {*before["keys"], "active_ragdoll"}
-    assert scene.rigidbody_world is None
-    assert not obj.active_ragdoll.is_ragdoll and not len(obj.active_ragdoll.parts)
-    assert obj.active_ragdoll.state == "NONE"
-
-
-@pytest.mark.parametrize("self_collision", (True, False))
-def test_remove_keeps_the_users_world_and_its_range(fresh_scene, self_collision):
-    scene = fresh_scene
-    obj = rigs.swinging_human(scene, 10, 22)
-    rigs.box(scene, "Floor", (10, 10, 1), (0, 0, -0.5), passive=True)
-    crate = rigs.box(scene, "Crate", (0.4, 0.4, 0.4), (2, 0, 2))
-    crate.rigid_body.collision_collections = [i in (0, 3) for i in range(20)]
-    cache = scene.rigidbody_world.point_cache
-    cache.frame_start, cache.frame_end = 4, 321
-    scene.rigidbody_world.substeps_per_frame = 7
-    bpy.context.view_layer.update()
-    scene.frame_set(10)
-    before = _state(obj, scene)
-    obj.active_ragdoll.self_collision = self_collision
-    build.build(obj, scene)
-    for _frame in simulate.frames(scene):
-        pass
-    remove.remove(obj)
-    scene.frame_set(10)
-    after = _state(obj, scene)
-    for part in set(before) - {"keys"}:
-        assert after[part] == before[part], part
-    assert not scene.rigidbody_world.point_cache.is_baked
-
-
-def test_two_ragdolls_are_removed_one_by_one(fresh_scene):
-    scene = fresh_scene
-    one = rigs.swinging_human(scene, 1, 12)
-    two = rigs.human(scene, "Second")
-    two.location.x = 3.0
-    before = rigs.counts()
-    build.build(one, scene)
-    build.build(two, scene)
-    rigs.play(scene, 1, 4)
-    remove.remove(one)
-    assert scene.rigidbody_world is not None and two.active_ragdoll.is_ragdoll
-    scene.frame_set(1)
-    rigs.play(scene, 1, 4)
-    remove.remove(two)
-    assert scene.rigidbody_world is None
-    assert rigs.counts() == before
-
-
-def test_the_playback_after_remove_is_the_animation(fresh_scene):
-    scene = fresh_scene
-    obj = rigs.swinging_human(scene, 1, 12)
-    expected = rigs.animation(obj, range(1, 13))
-    build.build(obj, scene)
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
-    rigs.play(scene, 1, 12)
-    remove.remove(obj)
-    for frame in (12, 1, 2, 3, 7):
-        scene.frame_set(frame)
-        assert np.abs(rigs.pose(obj) - expected[frame]).max() < 1e-5
-
-
-def test_a_failed_build_leaves_nothing(fresh_scene, monkeypatch):
-    scene = fresh_scene
-    obj = rigs.swinging_human(scene)
-    before = _state(obj, scene)
-
-    def fail(*_args):
-        raise ValueError("in the middle of a build")
-
-    monkeypatch.setattr(build, "_physics_armature", fail)
-    with pytest.raises(ValueError):
-        build.build(obj, scene)
-    after = _state(obj, scene)
-    for part in set(before) - {"keys"}:
-        assert after[part] == before[part], part
-    assert world.shot_range(scene) == (scene.frame_start, scene.frame_end)
+@pytest.mark.parametrize("scale", (0.1, 16.0))
+def test_sleep_thresholds_follow_the_speeds_of_falling(fresh_scene, scale):
+    """As sqrt(height), and turns as its inverse: a giant does not freeze in mid-fall, a dwarf not tremble for ever."""
+    obj = rigs.human(fresh_scene)
+    found = []
+    for factor in (1.0, scale):
+        obj.scale = (factor,) * 3
+        bpy.context.view_layer.update()
+        build.build(obj, fresh_scene)
+        body = obj.active_ragdoll.parts[0].body.rigid_body
+        found.append((body.deactivate_linear_velocity, body.deactivate_angular_velocity))
+    (speed, turn), (its_speed, its_turn) = found
+    assert its_speed / speed == pytest.approx(math.sqrt(scale), rel=1e-4)
+    assert its_turn / turn == pytest.approx(1.0 / math.sqrt(scale), rel=1e-4)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender import armature, build
+from active_ragdoll.core.blender import armature, build, recognition
 from active_ragdoll.core.ragdoll import symmetry
-from active_ragdoll.core.ragdoll.shape_fit import CONVEX_HULL, Shape
+from active_ragdoll.core.ragdoll.shape_fit import CONVEX_HULL
 
 SYMMETRIC = {"Knight.glb", "Fox.glb", "animals_pack_Horse.glb", "modular_men_Worker.glb", "cesium_man.gltf"}
 SYMMETRIC |= {"arnaud.fbx", "mh_game_engine.blend", "mh_mixamo.blend"}
@@ -32,18 +32,13 @@ def _points(part) -> np.ndarray:
 
 def _shapes(obj) -> list:
     """The bodies in bind pose, as the objects in the file have them."""
-    found = []
-    for part in obj.active_ragdoll.parts:
-        points, bind = _points(part), np.array(part.bind).reshape(4, 4)
-        kind = part.body.rigid_body.collision_shape
-        found.append(Shape(kind, bind[:3, 3], bind[:3, :3], np.abs(points).max(axis=0), points))
-    return found
+    return [rigs.solid(part) for part in obj.active_ragdoll.parts]
 
 
 def _read(obj):
     world = np.array(obj.matrix_world)
     pose = armature.BindPose(obj.data, world)
-    return pose, armature.read_skin(obj, pose, world)
+    return pose, armature.read_skin(obj, pose, world, recognition.props(obj, recognition.anatomy_of(obj)))
 
 
 def _joined(obj) -> np.ndarray:

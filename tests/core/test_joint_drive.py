@@ -66,7 +66,7 @@ def test_the_speeds_make_the_wanted_velocity():
 
 @pytest.mark.parametrize("largest", (20.0, 90.0, 150.0))
 def test_a_frame_of_motors_leads_to_the_target(largest):
-    """Followed through 20 substeps in which the axes turn with the child, as Bullet does: the target within a fiftieth of
+    """Followed through 20 substeps in which the axes turn with the child, as Bullet does: the target to a fiftieth of
     the turn, from where axes at the frame's beginning would miss it by far more."""
     count, seconds, substeps = 200, 1.0 / 24.0, 20
     start = random_rotations(count, largest, 5)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from core import quaternion
 from core.ragdoll import joints, mirroring
+from core.reflection import reflection
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -24,7 +25,7 @@ def rolled(matrix, angle) -> np.ndarray:
 def pair(random, normal):
     """A bone and one that points where its mirror image points, with any roll."""
     bone = quaternion.to_matrix(rotations(random))
-    image = mirroring.reflection(normal) @ bone @ np.diag([-1.0, 1.0, 1.0])
+    image = reflection(normal) @ bone @ np.diag([-1.0, 1.0, 1.0])
     return bone, rolled(image, random.uniform(-3.0, 3.0))
 
 
@@ -36,7 +37,7 @@ def relative_in_joint(bone, joint_rotation, turned) -> np.ndarray:
 
 def mirrored_rotation(turned, normal) -> np.ndarray:
     """The rotations of a mirrored character: F R F."""
-    flip = mirroring.reflection(normal)
+    flip = reflection(normal)
     return quaternion.from_matrix(flip @ quaternion.to_matrix(turned) @ flip)
 
 
@@ -83,7 +84,7 @@ def test_bones_drawn_as_mirror_images_keep_their_joint_s_frame():
     """Blender's Symmetrize: X is kept, Y and Z change sign."""
     random = np.random.default_rng(3)
     bone = quaternion.to_matrix(rotations(random))
-    other = mirroring.reflection((1, 0, 0)) @ bone @ np.diag([-1.0, 1.0, 1.0])
+    other = reflection((1, 0, 0)) @ bone @ np.diag([-1.0, 1.0, 1.0])
     carry = mirroring.carried_over(bone, other, (1, 0, 0))
     rotation, low, high = mirroring.mirrored_joint(carry, (1, 0, 0, 0), (-0.1, -0.2, -0.3), (0.4, 0.5, 0.6))
     assert rotation.tolist() == [1.0, 0.0, 0.0, 0.0]
@@ -96,7 +97,7 @@ def test_a_mirrored_body_fills_the_mirrored_space(seed):
     random = np.random.default_rng(seed)
     normal = np.eye(3)[random.integers(3)]
     bone, other = pair(random, normal)
-    head, flip = random.normal(size=3), mirroring.reflection(normal)
+    head, flip = random.normal(size=3), reflection(normal)
     location, rotation = random.normal(size=3), rotations(random)
     corners = random.normal(size=(9, 3))
     its_location, its_rotation = mirroring.mirrored_place(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from core import reflection
 from core.errors import RagdollError
 from core.ragdoll import convex, overlap, shape_fit, symmetry
 from core.ragdoll.shape_fit import BOX, CAPSULE, CONVEX_HULL, SPHERE, Shape
@@ -156,7 +157,7 @@ def test_a_fit_moves_turns_and_grows_with_its_points(kind):
 @pytest.mark.parametrize("kind", (*KINDS, "AUTO"))
 def test_a_mirrored_cloud_gives_the_mirror_image(kind):
     points, normal = blob(), np.array([1.0, 0.0, 0.0])
-    image = symmetry.reflect(points, normal, 0.25)
+    image = reflection.reflect(points, normal, 0.25)
     shape, other = shape_fit.fit(points, np.eye(3), kind), shape_fit.fit(image, np.eye(3), kind)
     expected = shape.mirrored(normal, 0.25)
     assert np.linalg.det(expected.axes) == pytest.approx(1.0)

@@ -15,6 +15,8 @@ REPO = Path(__file__).resolve().parent.parent.parent
 BLENDER = os.environ.get("BLENDER", "")
 ZIP = os.environ.get("ACTIVE_RAGDOLL_ZIP", "")
 OPERATORS = {
+    "add_explosion",
+    "add_hit",
     "adopt_body",
     "apply_preset",
     "bake",
@@ -24,6 +26,7 @@ OPERATORS = {
     "copy_to_selected",
     "diagnose",
     "disable_look_at",
+    "drag_weights",
     "edit_bodies",
     "enable_look_at",
     "export_profile",
@@ -35,13 +38,18 @@ OPERATORS = {
     "motion_move",
     "motion_order",
     "motion_remove",
+    "place_hit",
     "remedy",
     "remove",
+    "remove_explosion",
+    "remove_hit",
     "reset_bone",
     "revert_bake",
     "set_look_at_weight",
     "setup_look_at",
     "simulate",
+    "spread_weights",
+    "weight_preset",
 }
 
 pytestmark = pytest.mark.skipif(

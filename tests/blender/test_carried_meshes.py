@@ -1,0 +1,150 @@
+"""Meshes that hang on a bone as a whole, by parenting or by a Child Of constraint: robots, helmets, swords."""
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Matrix, Quaternion
+
+import rigs
+from active_ragdoll.core.blender import armature, build, recognition
+from active_ragdoll.core.ragdoll.shape_fit import Shape
+
+HALF = np.array((0.05, 0.03, 0.08))
+WAYS = ("BONE", "RELATIVE", "CHILD_OF", "EMPTY", "MIRROR")
+
+
+def grid(half=HALF, center=(0.0, 0.0, 0.0)) -> np.ndarray:
+    line = np.linspace(-1.0, 1.0, 6)
+    return np.stack(np.meshgrid(line, line, line), axis=-1).reshape(-1, 3) * half + center
+
+
+def blocks(scene, name: str, points=None) -> bpy.types.Object:
+    mesh = bpy.data.meshes.new(name)
+    mesh.from_pydata((grid() if points is None else points).tolist(), [], [])
+    made = bpy.data.objects.new(name, mesh)
+    scene.collection.objects.link(made)
+    return made
+
+
+def hang(scene, obj, bone: str, made, way: str = "BONE") -> None:
+    """Hang a mesh on a bone so that it keeps the place in the world that it has now."""
+    bpy.context.view_layer.update()
+    place = made.matrix_world.copy()
+    if way == "CHILD_OF":
+        by = made.constraints.new("CHILD_OF")
+        by.target, by.subtarget = obj, bone
+        by.inverse_matrix = (obj.matrix_world @ obj.pose.bones[bone].matrix).inverted()
+        return
+    held = made
+    if way == "EMPTY":
+        held = bpy.data.objects.new("Between", None)
+        scene.collection.objects.link(held)
+        made.parent = held
+    obj.data.bones[bone].use_relative_parent = way == "RELATIVE"
+    held.parent, held.parent_type, held.parent_bone = obj, "BONE", bone
+    held.location = (0.1, 0.2, 0.0) if way == "EMPTY" else held.location
+    bpy.context.view_layer.update()
+    made.matrix_world = place
+
+
+def bodies(obj) -> dict:
+    """Shapes in bind pose, by bone."""
+    found = {}
+    for part in obj.active_ragdoll.parts:
+        points = np.empty(3 * len(part.body.data.vertices), dtype=np.float32)
+        part.body.data.vertices.foreach_get("co", points)
+        points, bind = points.reshape(-1, 3).astype(float), np.array(part.bind).reshape(4, 4)
+        kind = part.body.rigid_body.collision_shape
+        found[part.bone] = Shape(kind, bind[:3, 3], bind[:3, :3], np.abs(points).max(axis=0), points)
+    return found
+
+
+def robot(scene, way: str, world: Matrix, scale: float = 1.0) -> tuple:
+    """A human made only of blocks, one in the middle of every bone: (armature, places of the blocks [4, 4])."""
+    obj = rigs.human(scene)
+    obj.matrix_world = world
+    bpy.context.view_layer.update()
+    places = {}
+    for bone in obj.data.bones:
+        made = blocks(scene, f"{bone.name} block", grid((HALF[0], HALF[1], 0.3 * bone.length)))
+        if way == "MIRROR":  # half of the block is modelled
+            made.data.clear_geometry()
+            made.data.from_pydata(grid((HALF[0] / 2, HALF[1], 0.3 * bone.length), (HALF[0] / 2, 0, 0)).tolist(), [], [])
+            made.modifiers.new("Mirror", "MIRROR").use_mirror_merge = False
+        along = Quaternion((1.0, 1.0, 0.0, 0.0)).normalized().to_matrix().to_4x4()  # the block's z along the bone's y
+        middle = bone.matrix_local @ Matrix.Translation((0.0, 0.5 * bone.length, 0.0)) @ along.inverted()
+        made.matrix_world = places[bone.name] = world @ middle
+        hang(scene, obj, bone.name, made, way)
+    return obj, places
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_character_made_only_of_carried_meshes_gets_bodies_that_fit_them(fresh_scene, way):
+    """In a pose far from bind pose, and with the armature moved, turned and scaled."""
+    scene = fresh_scene
+    world = Matrix.LocRotScale((3.0, -2.0, 0.5), Quaternion((1.0, 0.2, -0.4, 0.7)).normalized(), (2.0, 2.0, 2.0))
+    obj, places = robot(scene, way, world)
+    for bone in obj.pose.bones:
+        bone.rotation_quaternion = Quaternion((1.0, 0.4, 0.1, -0.3)).normalized()
+        bone.active_ragdoll.shape = "BOX"
+    bpy.context.view_layer.update()
+    obj.active_ragdoll.coverage = 1.0
+    build.build(obj, scene)
+    found = bodies(obj)
+    arms = [name for name in found if name.startswith(("arm", "forearm", "shin", "thigh"))]
+    assert len(arms) == 8
+    for name in arms:  # those far from the others: their boxes were made smaller by nothing
+        shape, place = found[name], np.array(places[name])
+        half = 2.0 * np.array((HALF[0], HALF[1], 0.3 * obj.data.bones[name].length))
+        assert np.sort(shape.half) == pytest.approx(np.sort(half), rel=2e-3), name
+        assert shape.center == pytest.approx(place[:3, 3], abs=2e-3), name
+        assert abs(shape.axes[:, 2] @ place[:3, 2] / 2.0) == pytest.approx(1.0, abs=1e-3), name
+
+
+def test_carried_and_skinned_meshes_count_together(fresh_scene):
+    """A helmet makes a head's body larger; a hidden one, or one that is a rigid body of its own, does not."""
+    scene = fresh_scene
+    obj = rigs.armature(scene, {"A": ((0, 0, 0), (0, 0, 1), None)})
+    skinned = blocks(scene, "Skin", grid((0.1, 0.1, 0.5), (0, 0, 0.5)))
+    skinned.vertex_groups.new(name="A").add(range(216), 1.0, "REPLACE")
+    skinned.modifiers.new("Armature", "ARMATURE").object = obj
+    helmet = blocks(scene, "Helmet", grid((0.1, 0.1, 0.1), (0, 0, 1.1)))
+    hang(scene, obj, "A", helmet)
+    obj.active_ragdoll.coverage = 1.0
+    obj.pose.bones["A"].active_ragdoll.shape = "BOX"
+
+    def length():
+        build.build(obj, scene)
+        (shape,) = bodies(obj).values()
+        return 2.0 * float(shape.half.max())
+
+    assert length() == pytest.approx(1.2, rel=1e-3)
+    helmet.hide_render = True
+    assert length() == pytest.approx(1.0, rel=1e-3)
+    helmet.hide_render = False
+    rigs.ensure_world(scene)
+    scene.rigidbody_world.collection.objects.link(helmet)
+    assert length() == pytest.approx(1.0, rel=1e-3)
+
+
+def test_what_the_knight_wears_counts_and_what_he_holds_only_with_a_body_of_its_own(data_dir):
+    rig = rigs.load(data_dir / "Knight.glb")
+    obj, pose = rig.obj, armature.BindPose(rig.obj.data, np.array(rig.obj.matrix_world))
+    things = {
+        mesh.name: (pose.names[bone], np.array([place @ (*v.co, 1.0) for v in mesh.data.vertices])[:, :3])
+        for mesh, bone, place in armature.carried_meshes(obj, pose, np.array(obj.matrix_world))
+    }
+    assert things["Knight_Helmet"][0] == "head" and things["2H_Sword"][0] == "handslot.r"
+    build.build(obj, rig.scene)
+    found = bodies(obj)
+    assert "handslot.r" not in found
+    height = obj.active_ragdoll.height
+    assert np.mean(found["head"].distance(things["Knight_Helmet"][1]) < 0.02 * height) > 0.85
+    assert found["hand.r"].half.max() < 0.1 * height, "a hand, not a sword"
+
+    chosen = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones])
+    chosen[pose.row["handslot.r"]] = True
+    build.build(obj, rig.scene, chosen)
+    sword = bodies(obj)["handslot.r"]
+    assert np.mean(sword.distance(things["2H_Sword"][1]) < 0.02 * height) > 0.8
+    assert not recognition.props(obj, recognition.anatomy_of(obj))[pose.row["handslot.r"]]

@@ -1,0 +1,155 @@
+"""Compounds in Blender: what their children are, that runs repeat, that they touch with what sticks out, edits."""
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender import body_edits, build, compounds, diagnose, overlay_data, remove
+from active_ragdoll.core.blender.runtime import STATE
+
+FRAMES = 30
+GAP = 0.01
+
+
+def worker(data_dir, frames=FRAMES):
+    rig = rigs.load(data_dir / "modular_men_Worker.glb")
+    rigs.set_range(rig.scene, rig.first, rig.first + frames)
+    rig.last = rig.first + frames
+    return rig
+
+
+@pytest.fixture
+def rig(data_dir):
+    """The worker with his main bodies; shanks with feet are compounds."""
+    rig = worker(data_dir)
+    build.build(rig.obj, rig.scene, "MAIN")
+    return rig
+
+
+def compound_parts(obj) -> list:
+    return [part for part in obj.active_ragdoll.parts if part.body.rigid_body.collision_shape == "COMPOUND"]
+
+
+def test_a_shank_that_carries_a_foot_is_a_compound(rig):
+    assert [part.bone for part in compound_parts(rig.obj)] == ["LowerLeg.L", "LowerLeg.R"]
+    for part in compound_parts(rig.obj):
+        pieces = compounds.solids_of(part.body)
+        assert len(pieces) == 2
+        corners = np.concatenate([piece.core()[0] for piece in pieces])
+        bind = np.array(part.bind).reshape(4, 4)
+        local = (corners - bind[:3, 3]) @ bind[:3, :3]
+        # Blender takes the inertia of this box, about the origin: it is the middle.
+        np.testing.assert_allclose(local.max(axis=0), -local.min(axis=0), rtol=1e-4)
+        np.testing.assert_allclose(local.max(axis=0), rigs.half_extents(part), rtol=1e-4)
+
+
+def test_a_shape_chosen_by_hand_wins(rig):
+    rig.obj.pose.bones["LowerLeg.L"].active_ragdoll.shape = "CONVEX_HULL"
+    rig.obj.pose.bones["LowerArm.R"].active_ragdoll.shape = "COMPOUND"
+    build.rebuild(rig.obj, rig.scene)
+    assert {part.bone for part in compound_parts(rig.obj)} == {"LowerArm.R", "LowerLeg.R"}
+
+
+def test_runs_repeat_bit_for_bit_wherever_the_last_one_ended(rig):
+    """The children's places are read when the world is built anew, before Blender moves them after their bodies."""
+    rig.obj.active_ragdoll.rotation_weight = rig.obj.active_ragdoll.translation_weight = 0.0
+    runs = []
+    for _again in range(3):
+        runs.append(np.array(rigs.play(rig.scene, rig.first, rig.last, lambda: rigs.bodies(rig.obj))))
+        STATE.runs.clear()
+    assert np.array_equal(runs[0], runs[1]) and np.array_equal(runs[0], runs[2])
+
+
+def test_the_character_follows_as_closely_as_with_hulls(rig):
+    found = rigs.figures(rig.scene, rig.first, rig.last, skip_seconds=0.25)
+    assert found["orientation_error_deg"]["mean"] < 0.15 and found["position_error_mm"]["mean"] < 1.0
+
+
+def test_children_ride_their_bodies_and_are_not_simulated_themselves(rig):
+    rig.obj.active_ragdoll.rotation_weight = rig.obj.active_ragdoll.translation_weight = 0.0
+    rigs.play(rig.scene, rig.first, rig.last)
+    pieces = compounds.pieces_of(rig.obj.active_ragdoll)
+    assert len(pieces) == 4
+    for piece in pieces:
+        body, own = rigs.matrices([piece.parent, piece])
+        np.testing.assert_allclose(np.linalg.inv(body) @ own, np.array(piece.matrix_basis), atol=1e-4)
+
+
+@pytest.mark.parametrize("hidden", (False, True))
+def test_a_body_falls_on_what_sticks_out(data_dir, hidden):
+    """A foot comes to rest on a floor, not in it, and the gap above the instep is none: part of the floor fits there.
+
+    With the ragdoll's collection hidden, too.
+    """
+    rig = worker(data_dir, 120)
+    scene, obj = rig.scene, rig.obj
+    chosen = np.array([bone.name == "LowerLeg.L" for bone in obj.pose.bones])
+    obj.animation_data_clear()
+    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+    build.build(obj, scene, chosen)
+    (part,) = compound_parts(obj)
+    bind = np.array(part.bind).reshape(4, 4)
+    corners = [np.linalg.inv(bind) @ np.append(c, 1.0) for p in compounds.solids_of(part.body) for c in p.core()[0]]
+    height = float(np.linalg.norm(rigs.half_extents(part)))
+    floor = bind[2, 3] - 3.0 * height
+    rigs.box(scene, "Floor", (40 * height, 40 * height, height), (*bind[:2, 3], floor - 0.5 * height), passive=True)
+    obj.active_ragdoll.collection.hide_viewport = hidden
+    lowest = rigs.play(
+        scene, rig.first, rig.last, lambda: float((np.array(corners) @ rigs.bodies(obj)[0].T)[:, 2].min())
+    )
+    assert abs(lowest[-1] - floor) < GAP * height
+    assert min(lowest) > floor - 0.1 * height
+
+
+def test_removing_takes_the_pieces_away(data_dir):
+    rig = worker(data_dir)
+    before = rigs.counts()
+    build.build(rig.obj, rig.scene, "MAIN")
+    assert compound_parts(rig.obj)
+    rigs.play(rig.scene, rig.first, rig.first + 5)
+    remove.remove(rig.obj, rig.scene)
+    assert rigs.counts() == before
+
+
+def test_simulate_and_bake_play_what_live_play_shows(rig):
+    rig.obj.active_ragdoll.rotation_weight = rig.obj.active_ragdoll.translation_weight = 0.3
+    live = np.array(rigs.play(rig.scene, rig.first, rig.last, lambda: rigs.bodies(rig.obj)))
+    shown = rigs.pose(rig.obj)
+    bpy.context.view_layer.objects.active = rig.obj
+    assert bpy.ops.active_ragdoll.simulate(frame_start=rig.first, frame_end=rig.last) == {"FINISHED"}
+    cached = []
+    for frame in range(rig.first, rig.last + 1):
+        rig.scene.frame_set(frame)
+        cached.append(rigs.bodies(rig.obj))
+    np.testing.assert_allclose(np.array(cached)[1:], live[1:], atol=1e-5)
+    assert bpy.ops.active_ragdoll.bake(frame_start=rig.first, frame_end=rig.last) == {"FINISHED"}
+    rig.scene.frame_set(rig.last)
+    np.testing.assert_allclose(rigs.pose(rig.obj)[:, :3, 3], shown[:, :3, 3], atol=1e-3)
+
+
+def test_an_edited_compound_is_kept_as_its_hull_and_reset_brings_it_back(rig):
+    part = compound_parts(rig.obj)[0]
+    bone, size = part.bone, rigs.half_extents(part)
+    part.body.scale = (1.0, 1.0, 1.2)
+    build.rebuild(rig.obj, rig.scene)
+    own = rig.obj.pose.bones[bone].active_ragdoll
+    (edited,) = [p for p in rig.obj.active_ragdoll.parts if p.bone == bone]
+    assert own.shape_by_user and edited.body.rigid_body.collision_shape == "CONVEX_HULL"
+    np.testing.assert_allclose(rigs.half_extents(edited), size * (1.0, 1.0, 1.2), rtol=1e-3)
+    assert not edited.body.children or all(child.rigid_body is None for child in edited.body.children)
+    body_edits.reset(rig.obj, bone)
+    own.shape = "AUTO"
+    build.rebuild(rig.obj, rig.scene)
+    assert bone in [p.bone for p in compound_parts(rig.obj)]
+
+
+def test_overlay_and_diagnosis_see_the_pieces(rig):
+    part = compound_parts(rig.obj)[0]
+    edges = overlay_data.body_edges(part.body).reshape(-1, 3)
+    corners = np.concatenate([piece.core()[0] for piece in compounds.solids_of(part.body)])
+    bind = np.array(part.bind).reshape(4, 4)
+    local = (corners - bind[:3, 3]) @ bind[:3, :3]
+    gaps = np.linalg.norm(local[:, None] - edges[None], axis=2)
+    assert gaps.min(axis=1).max() < 1e-4 and gaps.min(axis=0).max() < 1e-4
+    assert not [found for found in diagnose.diagnose(rig.obj, bpy.context.scene) if "overlap" in str(found).lower()]

@@ -1,0 +1,157 @@
+"""Building again makes the same, and `remove` leaves everything as it was before."""
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender import build, remove, simulate, world
+
+
+def test_building_twice_makes_the_same(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene)
+    build.build(obj, fresh_scene)
+    first, counts = rigs.ragdoll(obj), rigs.counts()
+    names = sorted(o.name for o in bpy.data.objects)
+    build.build(obj, fresh_scene)
+    second = rigs.ragdoll(obj)
+    assert rigs.counts() == counts
+    assert sorted(o.name for o in bpy.data.objects) == names
+    for key in ("bind", "half", "mass"):
+        assert np.array_equal(first[key], second[key]), key
+    assert first["limits"] == second["limits"]
+    for bone in obj.pose.bones:
+        assert len(bone.constraints) == (1 if bone.active_ragdoll.simulate else 0)
+
+
+def _state(obj, scene) -> dict:
+    """Everything of a file that a build and its removal have to leave alone."""
+    layer = bpy.context.view_layer
+    rigid_world = scene.rigidbody_world
+    state = {
+        "counts": rigs.counts(),
+        "names": sorted(o.name for o in bpy.data.objects),
+        "selected": sorted(o.name for o in layer.objects if o.select_get()),
+        "active": layer.objects.active and layer.objects.active.name,
+        "mode": obj.mode,
+        "bones": {b.name: [c.name for c in b.constraints] for b in obj.pose.bones},
+        "keys": sorted(obj.keys()),
+        "matrices": [np.array(b.matrix_basis).tolist() for b in obj.pose.bones],
+        "object": np.array(obj.matrix_basis).tolist(),
+        "action": obj.animation_data and obj.animation_data.action and obj.animation_data.action.name,
+        "collections": sorted(c.name for c in scene.collection.children_recursive),
+        "frame": (scene.frame_current, scene.frame_start, scene.frame_end),
+        "users": {a.name: a.users for a in bpy.data.actions},
+        "world": None,
+    }
+    if rigid_world is not None:
+        state["world"] = {
+            "range": (rigid_world.point_cache.frame_start, rigid_world.point_cache.frame_end),
+            "settings": (rigid_world.substeps_per_frame, rigid_world.solver_iterations, rigid_world.time_scale),
+            "bodies": sorted(o.name for o in rigid_world.collection.all_objects) if rigid_world.collection else None,
+            "constraints": rigid_world.constraints and sorted(o.name for o in rigid_world.constraints.all_objects),
+            "layers": {
+                o.name: list(o.rigid_body.collision_collections) for o in scene.objects if o.rigid_body is not None
+            },
+        }
+    return state
+
+
+@pytest.mark.parametrize("mode", ("OBJECT", "POSE", "EDIT"))
+@pytest.mark.parametrize("ran", (False, True))
+def test_remove_restores_everything(fresh_scene, mode, ran):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 12)
+    other = bpy.data.objects.new("Other", None)
+    scene.collection.objects.link(other)
+    other.select_set(True)
+    bpy.ops.object.mode_set(mode=mode)
+    scene.frame_set(1)
+    before = _state(obj, scene)
+    build.build(obj, scene)
+    assert obj.mode == mode
+    if ran:
+        for _frame in simulate.frames(scene):
+            pass
+        scene.frame_set(1)
+    remove.remove(obj)
+    after = _state(obj, scene)
+    for part in set(before) - {"keys"}:
+        assert after[part] == before[part], part
+    assert set(after["keys"]) <= {*before["keys"], "active_ragdoll"}
+    assert scene.rigidbody_world is None
+    assert not obj.active_ragdoll.is_ragdoll and not len(obj.active_ragdoll.parts)
+    assert obj.active_ragdoll.state == "NONE"
+
+
+@pytest.mark.parametrize("self_collision", (True, False))
+def test_remove_keeps_the_users_world_and_its_range(fresh_scene, self_collision):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 10, 22)
+    rigs.box(scene, "Floor", (10, 10, 1), (0, 0, -0.5), passive=True)
+    crate = rigs.box(scene, "Crate", (0.4, 0.4, 0.4), (2, 0, 2))
+    crate.rigid_body.collision_collections = [i in (0, 3) for i in range(20)]
+    cache = scene.rigidbody_world.point_cache
+    cache.frame_start, cache.frame_end = 4, 321
+    scene.rigidbody_world.substeps_per_frame = 7
+    bpy.context.view_layer.update()
+    scene.frame_set(10)
+    before = _state(obj, scene)
+    obj.active_ragdoll.self_collision = self_collision
+    build.build(obj, scene)
+    for _frame in simulate.frames(scene):
+        pass
+    remove.remove(obj)
+    scene.frame_set(10)
+    after = _state(obj, scene)
+    for part in set(before) - {"keys"}:
+        assert after[part] == before[part], part
+    assert not scene.rigidbody_world.point_cache.is_baked
+
+
+def test_two_ragdolls_are_removed_one_by_one(fresh_scene):
+    scene = fresh_scene
+    one = rigs.swinging_human(scene, 1, 12)
+    two = rigs.human(scene, "Second")
+    two.location.x = 3.0
+    before = rigs.counts()
+    build.build(one, scene)
+    build.build(two, scene)
+    rigs.play(scene, 1, 4)
+    remove.remove(one)
+    assert scene.rigidbody_world is not None and two.active_ragdoll.is_ragdoll
+    scene.frame_set(1)
+    rigs.play(scene, 1, 4)
+    remove.remove(two)
+    assert scene.rigidbody_world is None
+    assert rigs.counts() == before
+
+
+def test_the_playback_after_remove_is_the_animation(fresh_scene):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 12)
+    expected = rigs.animation(obj, range(1, 13))
+    build.build(obj, scene)
+    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+    rigs.play(scene, 1, 12)
+    remove.remove(obj)
+    for frame in (12, 1, 2, 3, 7):
+        scene.frame_set(frame)
+        assert np.abs(rigs.pose(obj) - expected[frame]).max() < 1e-5
+
+
+def test_a_failed_build_leaves_nothing(fresh_scene, monkeypatch):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene)
+    before = _state(obj, scene)
+
+    def fail(*_args):
+        raise ValueError("in the middle of a build")
+
+    monkeypatch.setattr(build, "_physics_armature", fail)
+    with pytest.raises(ValueError):
+        build.build(obj, scene)
+    after = _state(obj, scene)
+    for part in set(before) - {"keys"}:
+        assert after[part] == before[part], part
+    assert world.shot_range(scene) == (scene.frame_start, scene.frame_end)

@@ -1,0 +1,159 @@
+"""Bodies of several convex parts: when they are made, what they cover, mirror images, overlaps part by part."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core import quaternion, reflection
+from core.ragdoll import compound, overlap, shape_fit, shapes
+from core.ragdoll.shape_fit import BOX, COMPOUND, CONVEX_HULL, Shape
+from core.ragdoll.skin import Skin
+
+numbers = st.integers(0, 2**31)
+LEG = ((0.05, 0.05, 0.2), (0.0, 0.0, 0.2))
+FOOT = ((0.05, 0.15, 0.04), (0.0, -0.1, 0.0))
+
+
+def block(half, center, count=6) -> np.ndarray:
+    line = np.linspace(-1.0, 1.0, count)
+    return np.stack(np.meshgrid(line, line, line), axis=-1).reshape(-1, 3) * half + center
+
+
+def rotation(seed) -> np.ndarray:
+    return quaternion.to_matrix(quaternion.normalize(np.random.default_rng(seed).normal(size=4)))
+
+
+def boot(foot=FOOT):
+    """Points of a shank and a foot, the bone of each, and the tree of the foot."""
+    points = np.concatenate([block(*LEG), block(*foot)])
+    return points, np.repeat([0, 1], 216), [np.array([False, True])]
+
+
+def split(points, bones, trees, axes=None, **options):
+    axes = np.eye(3) if axes is None else axes
+    weights = np.ones(len(points))
+    whole = shape_fit.fit(points, axes, share=1.0)
+    return whole, compound.split(whole, points, weights, bones, trees, share=1.0, smallest=0.001, **options)
+
+
+def test_a_shank_with_its_foot_becomes_two_parts_that_cover_it():
+    points, bones, trees = boot()
+    whole, found = split(points, bones, trees)
+    assert found.kind == COMPOUND and len(found.pieces) == 2
+    assert found.volume() == pytest.approx(8.0 * (np.prod(LEG[0]) + np.prod(FOOT[0])), rel=1e-6)
+    assert found.volume() < compound.WINS * whole.volume()
+    assert found.distance(points).max() < 1e-9
+    # The frame is that of the box around all parts, with its origin in the middle.
+    local = (points - found.center) @ found.axes
+    assert local.max(axis=0) == pytest.approx(found.half, rel=1e-6)
+    assert local.min(axis=0) == pytest.approx(-found.half, rel=1e-6)
+
+
+def test_what_goes_straight_on_stays_one():
+    points, bones, trees = boot(((0.05, 0.05, 0.1), (0.0, 0.0, -0.1)))
+    whole, found = split(points, bones, trees)
+    assert found is whole
+    _whole, forced = split(points, bones, trees, forced=True)
+    assert forced.kind == COMPOUND and forced.distance(points).max() < 1e-9
+
+
+def test_a_third_part_where_two_things_stick_out():
+    ear = (0.05, 0.15, 0.04), (0.0, -0.1, 0.4)
+    points = np.concatenate([block(*LEG), block(*FOOT), block(*ear)])
+    bones = np.repeat([0, 1, 2], 216)
+    _whole, found = split(points, bones, [bones_of == np.arange(3) for bones_of in (1, 2)])
+    assert len(found.pieces) == 3 and found.distance(points).max() < 1e-9
+
+
+@settings(max_examples=25, deadline=None)
+@given(numbers, st.floats(0.01, 100.0))
+def test_it_moves_turns_and_grows_with_its_points(seed, scale):
+    points, bones, trees = boot()
+    turn, shift = rotation(seed), np.random.default_rng(seed).normal(size=3) * scale
+    _whole, plain = split(points, bones, trees)
+    moved = scale * points @ turn.T + shift
+    whole = shape_fit.fit(moved, turn, share=1.0)
+    found = compound.split(whole, moved, np.ones(len(moved)), bones, trees, share=1.0, smallest=0.001 * scale)
+    assert found.volume() == pytest.approx(scale**3 * plain.volume(), rel=1e-6)
+    assert found.center == pytest.approx(scale * turn @ plain.center + shift, abs=1e-6 * scale)
+
+
+@settings(max_examples=25, deadline=None)
+@given(numbers)
+def test_mirror_images_have_mirrored_distances(seed):
+    rng = np.random.default_rng(seed)
+    found = compound.moved(split(*boot())[1], rotation(seed), rng.normal(size=3))
+    normal = rng.normal(size=3)
+    normal /= np.linalg.norm(normal)
+    image = found.mirrored(normal, 0.3)
+    tried = rng.normal(size=(50, 3))
+    assert image.distance(reflection.reflect(tried, normal, 0.3)) == pytest.approx(found.distance(tried), abs=1e-9)
+    assert np.linalg.det(image.axes) == pytest.approx(1.0) and image.volume() == pytest.approx(found.volume())
+
+
+def test_overlaps_count_by_parts():
+    """A ball above the instep lies in the hull of shank and foot, and in neither of them."""
+    found = split(*boot())[1]
+    hull = shape_fit.fit(boot()[0], np.eye(3), CONVEX_HULL, share=1.0)
+    ball = Shape("SPHERE", np.array([0.0, -0.12, 0.1]), np.eye(3), np.full(3, 0.03))
+    assert overlap.depths([hull, ball], [0], [1])[0][0] > 0.0
+    assert compound.depths([found, ball], [0], [1], within=1.0)[0] == pytest.approx(0.03 - 0.06, abs=1e-3)
+    near = Shape("SPHERE", np.array([0.0, -0.2, 0.05]), np.eye(3), np.full(3, 0.03))
+    assert compound.depths([found, near], [0], [1])[0] == pytest.approx(0.02, abs=1e-3)
+    away = np.tile(np.eye(4), (2, 2, 1, 1))
+    away[1, 0, 2, 3] = -0.02
+    assert compound.met([found, near], [0], [1], away)[0] and not compound.met([found, ball], [0], [1], away)[0]
+
+
+def test_separating_leaves_the_part_that_is_not_met():
+    found = split(*boot())[1]
+    wall = Shape(BOX, np.array([0.0, -0.29, 0.0]), np.eye(3), np.array([0.2, 0.06, 0.2]))
+    solids = [found, wall]
+    left = compound.separate(
+        solids,
+        *(np.array([0]), np.array([1])),
+        gap=0.001,
+        may_overlap=np.array([False]),
+        twins=np.full(2, -1),
+        points=[boot()[0], None],
+    )
+    assert not left and compound.depths(solids, [0], [1])[0] <= 0.0
+    assert solids[0].kind == COMPOUND and len(solids[0].pieces) == 2
+    assert solids[0].pieces[0].volume() == pytest.approx(found.pieces[0].volume())
+
+
+LEFT = [(0.1, 0, 0.9), (0.1, 0, 0.45), (0.1, 0, 0.05), (0.1, -0.2, 0.0)]  # hip, knee, ankle, tip of the foot
+RIGHT = [(-x, y, z) for x, y, z in LEFT]
+HEADS = np.array([(0, 0, 1.0), *LEFT[:3], *RIGHT[:3]])
+TAILS = np.array([(0, 0, 1.2), *LEFT[1:], *RIGHT[1:]])
+PARENTS = np.array([-1, 0, 1, 2, 0, 4, 5])
+
+
+def legs():
+    """A pelvis and two legs with feet: (points of each bone)."""
+    found = [block((0.12, 0.08, 0.08), (0, 0, 1.08))]
+    for side in (1.0, -1.0):
+        found.append(block((0.06, 0.06, 0.19), (0.1 * side, 0, 0.68)))
+        found.append(block((0.05, 0.05, 0.17), (0.1 * side, 0, 0.26)))
+        found.append(block((0.045, 0.18, 0.04), (0.1 * side, -0.14, 0.04)))
+    return found
+
+
+@pytest.mark.parametrize("kind", ("AUTO", "CONVEX_HULL", COMPOUND))
+def test_bodies_with_merged_feet(kind):
+    simulated = np.array([True, True, True, False, True, True, False])
+    kinds = ["AUTO"] * 7
+    kinds[2] = kinds[5] = kind
+    turns = np.tile(np.eye(3), (7, 1, 1))
+    plan = shapes.plan_bodies(HEADS, TAILS, turns, PARENTS, simulated, kinds, Skin.of_bones(legs()), coverage=1.0)
+    made = plan.shapes()
+    rows = [int(np.flatnonzero(plan.bones == bone)[0]) for bone in (2, 5)]
+    expected = COMPOUND if kind == "AUTO" else kind
+    assert [plan.kinds[row] for row in rows] == [expected, expected]
+    assert plan.deepest_overlap() == 0.0
+    own = np.concatenate([legs()[2], legs()[3]])
+    assert made[rows[0]].distance(own).max() < 1e-6
+    image = made[rows[0]].mirrored(plan.normal, plan.offset)
+    tried = np.random.default_rng(0).normal(size=(50, 3))
+    assert made[rows[1]].distance(tried) == pytest.approx(image.distance(tried), abs=1e-9)
