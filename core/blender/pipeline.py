@@ -73,7 +73,7 @@ def start(scene, clock) -> Run:
         _stand_at(scene, first)
     finally:
         STATE.busy = was_busy
-    run.command = run.wanted = run.body = run.body_before = run.hit_body = wanted
+    run.command = run.wanted = run.body = run.body_before = wanted
     evaluated.show_physics(run, True)
     _read_settings(run, scene)
     _apply_settings(run, scene)
