@@ -13,6 +13,7 @@ from ..motion.getting_up import Passage
 from ..ragdoll.inertialize import Decay, Transition
 from ..ragdoll.recovery import State
 from ..ragdoll.reroot import Reroot
+from . import world
 from .runtime import STATE, state_of
 
 VERSION = 1
@@ -119,7 +120,7 @@ def of(obj, frame: int) -> Record | None:
         return None
     if scene.rigidbody_world.point_cache.is_baked:
         text = settings.recovery.record
-        if not text or not scene.active_ragdoll.cache_is_ours:
+        if not text or not scene.active_ragdoll.cache_is_ours or frame > world.last_good(scene):
             return None
         known = STATE.records.get(obj.name)
         if known is None or known[0] != text:

@@ -57,7 +57,7 @@ def frames(scene) -> Iterator[int]:
     finally:
         if done > first:
             evaluated.follow_cache(run)
-            world.bake_cache(scene)
+            world.bake_cache(scene, done)
             recovery_record.store(run)
             for obj in pipeline.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
