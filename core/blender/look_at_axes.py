@@ -6,6 +6,8 @@ from ..motion.rig import Rig
 from . import armature, clips, recognition
 from .runtime import STATE
 
+_NOTHING = 1e-6  # what single precision leaves of a component that is 0
+
 
 def rig_of(obj) -> Rig:
     """An armature's skeleton and bind pose, in its own space.
@@ -32,8 +34,15 @@ def find(obj, entries) -> None:
         rig = rig_of(obj)
         forward = character_forward(rig, recognition.anatomy_of(obj), armature.bind_tails(obj.data))
         for entry in entries:
-            entry.forward_axis, entry.parent_forward_axis = forward_axes(rig, rig.index[entry.bone], forward)
+            write(entry, *forward_axes(rig, rig.index[entry.bone], forward))
     except RagdollError as error:
         print(f"Active Ragdoll: '{obj.name}': forward axes: {error}")
     finally:
         STATE.building = was_building
+
+
+def write(entry, forward, parent_forward) -> None:
+    """Put axes into an entry's settings; what is as good as 0 is shown as that."""
+    entry.forward_axis, entry.parent_forward_axis = (
+        [0.0 if abs(value) < _NOTHING else value for value in axis] for axis in (forward, parent_forward)
+    )

@@ -1,5 +1,6 @@
 """Look-at chains and leg stabilisers of a character as entries of its motion stack."""
 
+import math
 from collections.abc import Callable, Iterator
 
 from ..errors import RagdollError
@@ -67,7 +68,7 @@ def solver_of(rig: Rig, item, name: str) -> LookAt:
         entries.append(
             LookAtEntry(
                 rig.bone(name, entry.bone),
-                entry.limit,
+                min(entry.limit, math.pi),  # in single precision 180 deg is a little more
                 tuple(entry.forward_axis),
                 tuple(entry.parent_forward_axis),
                 entry.rotate_around_up_weight,
@@ -76,7 +77,8 @@ def solver_of(rig: Rig, item, name: str) -> LookAt:
                 linked,
             )
         )
-    return LookAt(rig, entries, name, tuple(item.up_vector), item.blend_speed, item.comfort, item.behind_margin)
+    margin = min(item.behind_margin, math.pi / 2.0)
+    return LookAt(rig, entries, name, tuple(item.up_vector), item.blend_speed, item.comfort, margin)
 
 
 def weight_at(item, initial: float, seconds: float, seconds_per_frame: float) -> float:

@@ -185,7 +185,7 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
 
     name: StringProperty(name="Name", default="Look-at", options=FIXED, override=OVERRIDABLE, update=changed)
     enabled: BoolProperty(name="Enabled", default=True, options=FIXED, override=OVERRIDABLE, update=changed)
-    target_type: EnumProperty(name="Target", items=TARGETS, options=FIXED, override=OVERRIDABLE, update=changed)
+    target_type: EnumProperty(name="Look At", items=TARGETS, options=FIXED, override=OVERRIDABLE, update=changed)
     target: PointerProperty(
         name="Target",
         description="Object to look at",

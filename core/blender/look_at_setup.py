@@ -72,7 +72,7 @@ def _fill(chain, rig, entries) -> None:
         item.bone = rig.name(entry.bone)
         item.limit = entry.limit
         item.rotate_around_up_weight = entry.up_weight
-        item.forward_axis, item.parent_forward_axis = entry.forward_axis, entry.parent_forward_axis
+        look_at_axes.write(item, entry.forward_axis, entry.parent_forward_axis)
         for link in entry.linked:
             item.linked_bones.add().bone = rig.name(link.bone)
 

@@ -184,3 +184,14 @@ def forget(obj: bpy.types.Object | None = None) -> None:
         STATE.motions.clear()
     else:
         STATE.motions.pop(obj.name, None)
+
+
+def poses_over(obj, scene, first: int, last: int) -> np.ndarray:
+    """Pose matrices [f, n, 4, 4] after the stack, sampled over a frame range as `source.poses_over` does."""
+    stack_of = Motion(obj)
+    hidden = scene.active_ragdoll.source
+    poses = []
+    for frame in source.sampled_frames(first, last):
+        hidden.frame_set(int(frame))
+        poses.append(stack_of.pose(scene, int(frame), record=False)[0])
+    return np.array(poses)

@@ -45,6 +45,7 @@ class Character:
     offsets: np.ndarray
     buffer: np.ndarray
     height: float
+    built_scale: float
     motion: object = None
     strengths: tuple | None = None
     keyed: bool = False
@@ -164,6 +165,7 @@ def gather(run: Run, scene) -> None:
                 offsets=np.array([part.offset for part in settings.parts]).reshape(-1, 4, 4),
                 buffer=np.empty(len(obj.pose.bones) * 16, dtype=np.float32),
                 height=settings.height,
+                built_scale=settings.built_scale,
                 keyed=is_keyed(obj) and not settings.muted,
             )
         )

@@ -14,6 +14,7 @@ from . import recovery_settings
 CONSTRAINT_NAME = "Active Ragdoll"  # our one constraint on each simulated bone of the character
 FOLLOWER_NAME = "Active Ragdoll Follower"  # on the physics armature: the source's local animation
 TARGET_NAME = "Active Ragdoll Target"  # copies the target armature, which the motion stack poses
+PLACE_NAME = "Active Ragdoll Place"  # on objects whose own motion the character has
 LINK_NAME = "Active Ragdoll Link"  # on the physics armature: keeps anchors and bones in evaluation order
 STAND_IN_FOR = "active_ragdoll_basis_of"  # on copies of objects in the hidden scene: the object's name
 RANGE_SAMPLES = 100  # poses looked at when limits are widened to an animation
@@ -205,6 +206,11 @@ def evaluated(obj):
     return settings.source.evaluated_get(hidden.view_layers[0].depsgraph)
 
 
+def sampled_frames(first: int, last: int) -> np.ndarray:
+    """The frames of a shot that are looked at when limits are widened to its animation."""
+    return np.unique(np.linspace(first, last, min(RANGE_SAMPLES, max(last - first + 1, 1))).round())
+
+
 def poses_over(copy, first: int, last: int, current: int) -> tuple[np.ndarray, np.ndarray]:
     """World matrix [4, 4] at `current` and pose matrices [f, n, 4, 4] sampled over a frame range.
 
@@ -215,7 +221,7 @@ def poses_over(copy, first: int, last: int, current: int) -> tuple[np.ndarray, n
         scene.active_ragdoll.is_source = True
         scene.collection.objects.link(copy)
         count = len(copy.pose.bones)
-        frames = np.unique(np.linspace(first, last, min(RANGE_SAMPLES, max(last - first + 1, 1))).round())
+        frames = sampled_frames(first, last)
         poses = np.empty((len(frames), count, 4, 4))
         buffer = np.empty(count * 16, dtype=np.float32)
         for i, frame in enumerate(frames):

@@ -401,10 +401,14 @@ def test_what_cannot_be_is_named_and_the_rest_goes_on(human, fresh_scene, spoil,
     assert rigs.angles(chain_off, before) > 10.0
 
 
-def test_negative_limits_cannot_be_stored(human):
-    entry = human.active_ragdoll.look_at[0].entries[0]
+def test_limits_stay_within_what_there_is(human, fresh_scene):
+    chain = human.active_ragdoll.look_at[0]
+    entry = chain.entries[0]
     entry.limit = -1.0
     assert entry.limit == 0.0
+    entry.limit = math.pi  # in single precision a little more
+    chain.behind_margin = math.pi / 2.0
+    assert not messages(human, fresh_scene)
 
 
 def test_a_target_inside_the_head_and_on_the_up_axis_leave_numbers(human, fresh_scene):
