@@ -100,7 +100,7 @@ def test_a_free_body_gains_the_impulse(fresh_scene, fps, mass, moving):
 @pytest.mark.parametrize("mass", (0.01, 1.0, 100.0))
 @pytest.mark.parametrize("point", ((0.0, 0.15, 0.0), (0.02, 0.1, -0.03), (0.05, 0.0, 0.0)))
 def test_a_free_body_gains_the_spin(fresh_scene, fps, mass, point):
-    """I w = r x J, measured 0.7 %; 3 % would do. w over the whole step after the hit, in which nothing acts any more."""
+    """I w = r x J, measured 0.7 %; 3 % would do. w over the step after the hit, in which nothing acts any more."""
     scene = empty(fps)
     obj = free_body(scene, mass)
     impulse = mass * np.array((0.3, -0.2, 0.25))
