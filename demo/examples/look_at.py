@@ -46,7 +46,7 @@ def main(out: Path) -> None:
     (out / "look_at.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     bpy.ops.wm.save_as_mainfile(filepath=str(out / "look_at.blend"), compress=True)
     frames = contact_sheet.evenly_spaced_frames(FIRST, LAST, TILES)
-    contact_sheet.render_contact_sheet(scene, frames, out / "look_at.png", columns=3, tile=(640, 340))
+    contact_sheet.render_contact_sheet(scene, frames, out / "look_at.png", columns=3, tile=(480, 256))
     for name, found in figures.items():
         print(f"{name}: {', '.join(f'{key} {value:.3g}' for key, value in found.items())}")
     print(f"contact sheet   {out / 'look_at.png'}")

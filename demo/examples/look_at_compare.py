@@ -4,7 +4,7 @@ The same bones turn in all cases, pelvis included, so that the feet move unless 
 look_at_compare.md, look_at_compare.json and look_at_compare.png.
 
     ours             the look-at chain and leg stabilisers as Set Up from Roles makes them, with the pelvis added
-    ours, blended    the same with a blend speed, which lags behind the target and goes round behind without a jump
+    ours, blended    the same with a blend speed, which lags behind the target and eases the turn behind the back
     Damped Track     a constraint on each bone of the chain, influences rising to 1 at the head
     ... and leg IK   the same, with Blender's IK constraint on both shins and the feet's rotation copied
     IK constraint    a bone in front of the eyes that Blender's IK draws to the target, IK limits as our limits
@@ -84,7 +84,7 @@ def _run(case: str, out: Path) -> tuple:
     picture = out / f"look_at_compare_{CASES.index(case) + 1}.png"
     frames = contact_sheet.evenly_spaced_frames(FIRST, LAST, 8)
     _make_stage(obj, scene)
-    contact_sheet.render_contact_sheet(scene, frames, picture, columns=8, tile=(240, 320), caption=case.upper())
+    contact_sheet.render_contact_sheet(scene, frames, picture, columns=8, tile=(240, 250), caption=case.upper())
     return found, frames, picture
 
 
@@ -266,9 +266,9 @@ def _make_stage(obj, scene) -> None:
     places = rigs.pose(obj)[:, :3, 3]
     high = places[:, 2].max() - places[:, 2].min()
     camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
-    camera.data.lens = 40.0
+    camera.data.lens = 62.0
     camera.data.clip_end = 100.0 * high
-    camera.location = Vector((0.0, -3.4 * high, 0.85 * high)) + Vector((0.0, 0.0, places[:, 2].min()))
-    camera.rotation_euler = (math.radians(84.0), 0.0, 0.0)
+    camera.location = Vector((0.0, -3.4 * high, 0.75 * high)) + Vector((0.0, 0.0, places[:, 2].min()))
+    camera.rotation_euler = (math.radians(86.0), 0.0, 0.0)
     scene.collection.objects.link(camera)
     scene.camera = camera

@@ -1,6 +1,7 @@
 """Hits: exact momentum and spin on free bodies, at their frame and not before, repeatable; and what may go wrong."""
 
 import math
+from pathlib import Path
 
 import bpy
 import numpy as np
@@ -8,11 +9,12 @@ import pytest
 
 import rigs
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender import bake, build, hits, remove, simulate
+from active_ragdoll.core.blender import bake, build, hit_reading, remove, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
 
 HIT = 6  # frame of the hits
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def empty(fps=24, last=12):
@@ -76,7 +78,7 @@ def spin(poses, frame, fps):
 
 def inertia(obj, matrix):
     """World inertia [3, 3] of the first body as Blender has it."""
-    own = hits.own_inertia(obj.active_ragdoll.parts[0].body)
+    own = hit_reading.own_inertia(obj.active_ragdoll.parts[0].body)
     return matrix[:3, :3] @ np.diag(own) @ matrix[:3, :3].T
 
 
@@ -84,22 +86,21 @@ def inertia(obj, matrix):
 @pytest.mark.parametrize("mass", (0.01, 1.0, 100.0))
 @pytest.mark.parametrize("moving", (None, (3.0, -5.0, 1.0)))
 def test_a_free_body_gains_the_impulse(fresh_scene, fps, mass, moving):
-    """Within 1 %: measured 0.03 %."""
+    """Measured: 0.01 %; 1 % would do."""
     scene = empty(fps)
     obj = free_body(scene, mass, moving=None if moving is None else np.array(moving) / fps)
     impulse = mass * np.array((1.0, -2.0, 0.5))
     add(obj, impulse=impulse)
     poses = play(scene, obj)
     gained = mass * (velocity(poses, 12, fps) - velocity(poses, HIT, fps))[0]
-    assert np.linalg.norm(gained - impulse) < 0.01 * np.linalg.norm(impulse)
-    assert np.linalg.norm(gained - impulse) < 0.002 * np.linalg.norm(impulse)
+    assert np.linalg.norm(gained - impulse) < 0.001 * np.linalg.norm(impulse)
 
 
 @pytest.mark.parametrize("fps", (24, 240))
 @pytest.mark.parametrize("mass", (0.01, 1.0, 100.0))
 @pytest.mark.parametrize("point", ((0.0, 0.15, 0.0), (0.02, 0.1, -0.03), (0.05, 0.0, 0.0)))
 def test_a_free_body_gains_the_spin(fresh_scene, fps, mass, point):
-    """I w = r x J within 3 %; w over the whole step after the hit, in which nothing acts any more."""
+    """I w = r x J, measured 0.7 %; 3 % would do. w over the step after the hit, in which nothing acts any more."""
     scene = empty(fps)
     obj = free_body(scene, mass)
     impulse = mass * np.array((0.3, -0.2, 0.25))
@@ -116,7 +117,7 @@ def test_a_free_body_gains_the_spin(fresh_scene, fps, mass, point):
     gained = inertia(obj, middle) @ spin(poses, HIT + 2, fps)[0]
     assert body.rigid_body.mass == pytest.approx(mass)
     assert np.linalg.norm(wanted) > 0.0
-    assert np.linalg.norm(gained - wanted) < 0.03 * np.linalg.norm(wanted)
+    assert np.linalg.norm(gained - wanted) < 0.01 * np.linalg.norm(wanted)
     still = velocity(poses, HIT, fps)[0]
     assert np.linalg.norm(mass * (velocity(poses, 12, fps)[0] - still) - impulse) < 0.01 * np.linalg.norm(impulse)
 
@@ -259,6 +260,30 @@ def test_a_sleeping_body_wakes(fresh_scene):
     assert poses[:, 0, 2, 3][100:].max() > poses[98, 0, 2, 3] + 0.2
 
 
+@pytest.mark.parametrize("file", ("01_01.bvh", "Fox.glb", "mh_mixamo.blend", "arnaud.fbx", "modular_men_Worker.glb"))
+def test_a_limp_character_gains_the_impulse_as_a_whole(fresh_scene, file):
+    """Real rigs: any scale, bone roll and hierarchy; joints pass the blow on and lose nothing of it."""
+    path = DATA / file
+    if not path.is_file():
+        pytest.skip(f"../shared/data/{file} is missing")
+    rig = rigs.load(path)
+    rig.scene.gravity = (0.0, 0.0, 0.0)
+    rigs.set_range(rig.scene, rig.first, rig.first + 12)
+    for bone in rig.obj.pose.bones:
+        bone.active_ragdoll.linear_damping = bone.active_ragdoll.angular_damping = 0.0
+    build.build(rig.obj, rig.scene)
+    settings = rig.obj.active_ragdoll
+    settings.rotation_weight = settings.translation_weight = 0.0
+    masses = np.array([part.body.rigid_body.mass for part in settings.parts])
+    row = len(masses) // 2
+    impulse = masses[row] * settings.height * np.array((0.6, -0.8, 0.3))
+    add(rig.obj, settings.parts[row].bone, rig.first + HIT, impulse, (0.0, 0.02 * settings.height, 0.0))
+    poses = np.array(rigs.play(rig.scene, rig.first, rig.first + 12, lambda: rigs.bodies(rig.obj))).astype(float)
+    steps = np.diff(poses[:, :, :3, 3], axis=0) * rigs.FPS
+    gained = masses @ (steps[HIT + 3] - steps[HIT - 1])
+    assert np.linalg.norm(gained - impulse) < 0.01 * np.linalg.norm(impulse)
+
+
 # ---- loosening -----------------------------------------------------------------------------------------------------
 
 
@@ -368,6 +393,22 @@ def test_a_monstrous_impulse_on_a_whole_character(fresh_scene):
     add(obj, "head", impulse=(0.0, 1e9, 0.0))
     assert message(scene, obj, 40) == ""
     assert any("cut down" in text for text in STATE.warnings[obj.name])
+
+
+def test_a_run_that_ends_in_mid_push_pushes_no_more(fresh_scene):
+    scene = empty(24, 30)
+    obj = free_body(scene)
+    hit = add(obj, duration=2.0, impulse=(0.0, 4.0, 0.0))
+    rigs.play(scene, 1, 12)
+    hit.bone = "gone"
+    scene.frame_set(13)
+    assert "gone" in STATE.messages[obj.name]
+    poses = []
+    for frame in range(14, 20):
+        scene.frame_set(frame)
+        poses.append(rigs.bodies(obj)[0, :3, 3])
+    steps = np.diff(np.array(poses, dtype=float), axis=0)
+    assert np.abs(steps - steps[0]).max() < 1e-4 and np.linalg.norm(steps[0]) > 1e-3
 
 
 @pytest.mark.parametrize("frame", (3, HIT, HIT + 1, HIT + 3))
@@ -536,3 +577,64 @@ def test_a_scaled_free_body_gains_the_impulse(fresh_scene, scale):
     add(obj, impulse=(0.0, 0.5 * mass * scale, 0.0))
     gained = velocity(play(scene, obj), 12, 24)[0]
     assert np.allclose(gained, (0.0, 0.5 * scale, 0.0), atol=0.005 * scale)
+
+
+def test_a_character_at_rest_is_switched_on_and_knocked_out(fresh_scene):
+    """Recovery learns of a hit before it acts: not a newton second is lost on a switched-off character."""
+    scene = empty(24, 40)
+    obj = rigs.human(scene)
+    for bone in obj.pose.bones:
+        bone.active_ragdoll.linear_damping = bone.active_ragdoll.angular_damping = 0.0
+    build.build(obj, scene)
+    obj.active_ragdoll.recovery.enabled = True
+    obj.active_ragdoll.recovery.starts = "ANIMATED"
+    mass = sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts)
+    masses = np.array([part.body.rigid_body.mass for part in obj.active_ragdoll.parts])
+    add(obj, "spine", 20, (0.0, 1.5 * mass, 0.0))
+    phases, poses = [], []
+    for frame in range(1, 24):
+        scene.frame_set(frame)
+        phases.append(STATE.runs[scene.name].recoveries["Human"].state.phase)
+        poses.append(rigs.bodies(obj))
+    assert phases[18] == "ANIMATED" and phases[20] == "LIMP", phases
+    steps = np.diff(np.array(poses, dtype=float)[:, :, :3, 3], axis=0) * 24.0
+    gained = masses @ (steps[20] - steps[18])
+    assert np.linalg.norm(gained - (0.0, 1.5 * mass, 0.0)) < 0.01 * 1.5 * mass
+
+
+def test_a_run_with_hits_writes_no_originals(fresh_scene):
+    """But for the hitters that it makes at its first frame."""
+    from test_no_original_writes import _differences, _snapshot
+
+    scene = empty(24, 20)
+    obj = rigs.swinging_human(scene, 1, 20)
+    build.build(obj, scene)
+    add(obj, "spine", 4, (0.0, 60.0, 0.0))
+    add(obj, "head", 6, (0.0, 6.0, 0.0), (0.0, 0.05, 0.0), duration=0.2)
+    explode(obj, 9, origin=(0, 1, 1), radius=3.0, impulse=5.0)
+    scene.frame_set(1)
+    before = _snapshot(obj)
+    assert sum("Hitter" in name for name in before) == len(obj.active_ragdoll.hitters) > 15
+    for frame in [*range(2, 21), 7, 1, *range(2, 12)]:
+        scene.frame_set(frame)
+        assert _differences(before, _snapshot(obj)) == [], f"frame {frame}"
+
+
+def test_hits_of_a_library_override(fresh_scene, tmp_path):
+    """Hits that the library brings stay, others can be added."""
+    scene = empty()
+    obj = rigs.human(scene)
+    hit = obj.active_ragdoll.hits.add()
+    hit.bone, hit.frame, hit.impulse = "head", HIT, (1.0, 2.0, 3.0)
+    path = str(tmp_path / "library.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    scene = empty()
+    with bpy.data.libraries.load(path, link=True) as (source, target):
+        target.objects = [name for name in source.objects if name == "Human"]
+    scene.collection.objects.link(target.objects[0])
+    obj = target.objects[0].override_create(remap_local_usages=True)
+    build.build(obj, scene)
+    assert tuple(obj.active_ragdoll.hits[0].impulse) == (1.0, 2.0, 3.0)
+    add(obj, "spine", HIT, (0.0, 40.0, 0.0))
+    poses = play(scene, obj)
+    assert np.abs(poses[-1] - poses[HIT - 1]).max() > 1e-3
