@@ -1,6 +1,7 @@
 """Everything a developer needs, on a machine with only Python 3.11 and git.
 
     python3.11 dev.py demo [--out DIR] [--input FILE] ...   the main job, from character to baked keyframes
+    python3.11 dev.py example NAME | all [--out DIR]        a short shot of demo/examples; --list names them
     python3.11 dev.py test [--bpy 4.2 4.5 5.0 | all] ...    all tests
     python3.11 dev.py bench NAME ...                        a benchmark of tests/benchmarks
     python3.11 dev.py build | lint | format
@@ -386,12 +387,34 @@ def demo(options: argparse.Namespace, rest: list[str]) -> int:
     arguments = ["--out", str(Path(options.out).resolve())]
     if options.input:
         arguments += ["--input", str(Path(options.input).resolve())]
-    arguments += rest
-    script = ROOT / "demo" / "run.py"
+    return in_blender(options.bpy, ROOT / "demo" / "run.py", [*arguments, *rest])
+
+
+def in_blender(version: str, script: Path, arguments: list[str]) -> int:
+    """Run a script in the Blender of BLENDER, else in a bpy wheel; its exit code."""
     if command := os.environ.get("BLENDER"):
         program = [*shlex.split(command), "--background", "--factory-startup", "--python-exit-code", "1"]
         return subprocess.run([*program, "--python", script, "--", *arguments], cwd=ROOT).returncode
-    return subprocess.run([environment(options.bpy), script, *arguments], cwd=ROOT).returncode
+    return subprocess.run([environment(version), script, *arguments], cwd=ROOT).returncode
+
+
+def example(options: argparse.Namespace) -> int:
+    """One example, or each of them in a folder of its own; without a name, the list of them."""
+    from demo.examples import EXAMPLES
+
+    if options.list or not options.name:
+        say("\n".join(f"{name:<16}{text}" for name, text in sorted(EXAMPLES.items())))
+        return 0
+    if options.name != "all" and options.name not in EXAMPLES:
+        raise DevError(f"which example? {', '.join(sorted(EXAMPLES))}, or all")
+    out = Path(options.out).resolve()
+    jobs = {name: out / name for name in sorted(EXAMPLES)} if options.name == "all" else {options.name: out}
+    failed = [
+        name
+        for name, folder in jobs.items()
+        if in_blender(options.bpy, ROOT / "demo" / "example.py", [name, "--out", str(folder)])
+    ]
+    return 1 if failed else 0
 
 
 def bench(options: argparse.Namespace, rest: list[str]) -> int:
@@ -416,6 +439,11 @@ def main() -> int:
     sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
     sub.add_argument("--out", default="demo-out", metavar="DIR", help="folder of the results (demo-out)")
     sub.add_argument("--input", metavar="FILE", help="a character with an action: blend, glb, gltf, fbx, bvh")
+    sub = commands.add_parser("example", help="make an example shot")
+    sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
+    sub.add_argument("--out", default="demo-out", metavar="DIR", help="folder of the results (demo-out)")
+    sub.add_argument("--list", action="store_true", help="what there is")
+    sub.add_argument("name", nargs="?", default="", metavar="NAME", help="of an example, or all")
     sub = commands.add_parser("bench", help="run a benchmark; further options go to it")
     sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
     sub.add_argument("name", nargs="?", default="", metavar="NAME")
@@ -432,6 +460,8 @@ def main() -> int:
                 return test(options)
             case "demo":
                 return demo(options, rest)
+            case "example":
+                return example(options)
             case "bench":
                 return bench(options, rest)
             case "build":

@@ -1,6 +1,6 @@
 """What users call: operators that read the context, call core and report; and the command line."""
 
-from . import bake, bones, build, diagnose, limits, profile, recovery, simulate
+from . import bake, bones, build, diagnose, hits, limits, motion, profile, recovery, simulate, weights
 
 CLASSES = (
     *build.CLASSES,
@@ -10,5 +10,8 @@ CLASSES = (
     *bones.CLASSES,
     *profile.CLASSES,
     *diagnose.CLASSES,
+    *motion.CLASSES,
+    *hits.CLASSES,
+    *weights.CLASSES,
     *recovery.CLASSES,
 )

@@ -6,7 +6,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ..errors import RagdollError
-from . import motion, pipeline, shot_run, world
+from . import hits, motion, motion_show, pipeline, shot_run, world
 from .runtime import STATE
 
 
@@ -82,6 +82,8 @@ def before_frame(scene, _graph=None) -> None:
 def _stop(scene, run, text) -> None:
     """End a run for good; its last good frames stay in the cache."""
     STATE.runs.pop(scene.name, None)
+    if run is not None:
+        hits.let_go(run)
     for obj in pipeline.active_ragdolls(scene):
         STATE.messages[obj.name] = text
     STATE.messages[scene.name] = text
@@ -108,6 +110,16 @@ def after_frame(scene, _graph=None) -> None:
 
 
 @persistent
+def after_edit(scene, graph=None) -> None:
+    """depsgraph_update_post: a look-at's target was moved by hand."""
+    if not STATE.motions or graph is None or not _concerns(scene):
+        return
+    moved = {u.id.name for u in graph.updates if u.is_updated_transform and isinstance(u.id, bpy.types.Object)}
+    if moved & motion_show.watched(scene):
+        motion_show.again(scene)
+
+
+@persistent
 def before_undo(_scene=None, _graph=None) -> None:
     """undo_pre, redo_pre: Blender is about to free bodies that the copies of their joints still look at."""
     for scene in _alive():
@@ -119,6 +131,7 @@ def before_undo(_scene=None, _graph=None) -> None:
 def after_undo(_scene=None, _graph=None) -> None:
     """undo_post, redo_post: bodies and joints may be others now, so the run cannot go on."""
     break_runs()
+    motion.forget()
     for scene in _alive():
         if not scene.rigidbody_world.point_cache.is_baked:  # a baked world does not step, and keeps its cache
             world.halt(scene)
@@ -185,6 +198,7 @@ def after_render(_scene=None, _graph=None) -> None:
 _HANDLERS = (
     ("frame_change_pre", before_frame),
     ("frame_change_post", after_frame),
+    ("depsgraph_update_post", after_edit),
     ("undo_pre", before_undo),
     ("redo_pre", before_undo),
     ("undo_post", after_undo),

@@ -8,6 +8,8 @@ from .armature import check_armature
 from .helpers import copy_locally, stand_with
 from .runtime import STATE
 
+HELD = ("look_at", "leg_stabilizers", "two_bone_ik", "bone_transforms", "layers", "blend_spaces")  # what the stack does
+
 
 def ensure(obj, scene) -> None:
     """Let the motion stack pose a character: its bones copy a target armature from now on.
@@ -78,3 +80,10 @@ def drop(obj) -> None:
         build.rebuild(obj, settings.scene)
     else:
         remove.drop_source_scene(scene)
+
+
+def drop_if_idle(obj) -> None:
+    """Take the target armature away when the character's motion stack has nothing left to do."""
+    settings = obj.active_ragdoll
+    if not any(len(getattr(settings, name, ())) for name in HELD):
+        drop(obj)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import RagdollError
 from ..ragdoll import drives, froude, springs
-from . import compounds, evaluated, joint_drives, motion, recovery, recovery_record, shot_run, source, world
+from . import compounds, evaluated, hits, joint_drives, motion, recovery, recovery_record, shot_run, source, world
 from .armature import UNIFORM_TOLERANCE, array_of
 from .runtime import STATE
 from .shot_run import Run, active_ragdolls, depsgraph_of
@@ -38,6 +38,7 @@ def start(scene, clock) -> Run:
     for character in run.characters:
         motion.forget(character.obj)
         character.motion = motion.of(character.obj)
+    hits.start(run, scene)
     recovery.start(run, scene)
     count = run.characters[-1].rows.stop
     matrices = np.empty((count, 4, 4))
@@ -60,6 +61,7 @@ def start(scene, clock) -> Run:
         evaluated.set_kinematic(run, True)
         evaluated.place(run, "bodies", matrices)
         evaluated.place(run, "targets", matrices)
+        hits.rest(run, matrices)
         compounds.place_pieces(run)
         scene.frame_set(first - 2)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
@@ -112,6 +114,8 @@ def _carry_settings(run: Run) -> None:
     if not run.settings_dirty:
         return
     for character in run.characters:
+        if character.motion is not None:
+            character.motion = motion.of(character.obj)
         if character.keyed:
             source.copy_settings(character.obj, character.source, character.bones)
 
@@ -133,6 +137,7 @@ def step(run: Run, scene, clock) -> None:
     fps = scene.render.fps / scene.render.fps_base
     substeps = scene.rigidbody_world.substeps_per_frame
     seconds = scene.rigidbody_world.time_scale / fps
+    hits.step(run, scene)
     if run.gains_dirty:
         run.reach = np.where(run.spring, drives.FARTHEST, drives.reach(run.weights()[0], seconds))
     reachable = drives.within_reach(run.body, run.wanted, run.reach)
@@ -314,6 +319,8 @@ def _read_settings(run: Run, scene) -> None:
     if not dirty and not any(character.keyed for character in run.characters):
         return
     run.gains_dirty = True
+    if dirty and scene.frame_current > run.first:
+        hits.read(run, scene)
     for character in run.characters:
         if not (dirty or character.keyed):
             continue

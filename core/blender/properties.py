@@ -17,9 +17,10 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import recovery_record, recovery_settings, runtime, source
+from . import hit_settings, limb_settings, look_at_settings, recovery_record, recovery_settings, runtime, source
 from .bone_role import BoneRole
 from .edited_body import EditedBody
+from .hit_settings import HitSettings
 
 ANIMATABLE = {"ANIMATABLE"}
 FIXED = set()  # a shot's set-up: not animatable
@@ -113,13 +114,7 @@ class ActiveRagdollPart(bpy.types.PropertyGroup):
     depth: IntProperty(options=FIXED)
 
 
-class ActiveRagdollMotionKind(bpy.types.PropertyGroup):
-    """A place in the order of the motion stack's entries."""
-
-    kind: StringProperty(options=FIXED)
-
-
-class ActiveRagdollObject(bpy.types.PropertyGroup):
+class ActiveRagdollObject(limb_settings.MotionLists, HitSettings, bpy.types.PropertyGroup):
     """Settings of a character."""
 
     rotation_weight: FloatProperty(
@@ -276,9 +271,6 @@ class ActiveRagdollObject(bpy.types.PropertyGroup):
     motion_scene: PointerProperty(type=bpy.types.Scene, options=FIXED)
     motion_collection: PointerProperty(type=bpy.types.Collection, options=FIXED)
     target_armature: PointerProperty(type=bpy.types.Object, options=FIXED)
-    motion_order: CollectionProperty(
-        type=ActiveRagdollMotionKind, options=FIXED, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
-    )
     followers: StringProperty(options=FIXED, description="Names of bones that follow by a constraint, as JSON")
     height: FloatProperty(options=FIXED, description="Largest extent of the bind pose [m]")
     built_scale: FloatProperty(options=FIXED)
@@ -460,10 +452,12 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
 
 
 CLASSES = (
+    *look_at_settings.CLASSES,
+    *limb_settings.CLASSES,
+    *hit_settings.CLASSES,
     *recovery_settings.CLASSES,
     ActiveRagdollMotor,
     ActiveRagdollPart,
-    ActiveRagdollMotionKind,
     ActiveRagdollObject,
     ActiveRagdollBone,
     ActiveRagdollScene,
