@@ -21,6 +21,7 @@ import _characters
 import bpy
 import cost
 import numpy as np
+from mathutils import Matrix
 
 AIM_SHARE, AIM_JUMP = 0.10, 0.1
 WARM_UP = 12
@@ -67,20 +68,34 @@ def measure_cost(count: int, frames: int, rounds: int) -> dict:
     return {name: float(np.median(values)) for name, values in found.items()}
 
 
+def lowest_body(obj, scene) -> float:
+    """Height [m] that the bodies come down to in the first second of the animation."""
+    hidden, source = scene.active_ragdoll.source, obj.active_ragdoll.source
+    low = np.inf
+    for frame in range(scene.frame_start, scene.frame_start + _characters.FPS, 4):
+        hidden.frame_set(frame)
+        posed = source.evaluated_get(hidden.view_layers[0].depsgraph)
+        for part in obj.active_ragdoll.parts:
+            place = (posed.matrix_world @ posed.pose.bones[part.bone].matrix).normalized()
+            place = place @ Matrix(np.array(part.offset).reshape(4, 4).tolist())
+            low = min(low, min((place @ vertex.co).z for vertex in part.body.data.vertices))
+    return low
+
+
 def jumps(name: str) -> dict:
     """Largest jumps [m/s] at the beginning and the end of the way back, of a character of 1.8 m."""
     from active_ragdoll.core.blender import build, simulate
 
     subject = _characters.load(name)
-    obj, scene = subject.armature, bpy.context.scene
-    scene.frame_start, scene.frame_end = subject.first, subject.first + 220
+    obj, scene = subject.armature, subject.scene
+    first = subject.frame_start + 1  # some clips begin with a pose that is no part of the motion
+    scene.frame_start, scene.frame_end = first, first + 220
     build.build(obj, scene, "MAIN")
-    lowest = min((obj.matrix_world @ bone.tail).z for bone in obj.pose.bones)
-    _characters.add_floor(scene, lowest - 0.05 * obj.active_ragdoll.height, 200.0)
+    _characters.add_floor(scene, lowest_body(obj, scene) - 0.01, 200.0)
     group = obj.active_ragdoll.recovery
     group.enabled = True
     event = group.events.add()
-    event.frame, event.phase = subject.first + LIMP_AT, "LIMP"
+    event.frame, event.phase = first + LIMP_AT, "LIMP"
     shown, target, states = [], [], []
     names = [part.bone for part in obj.active_ragdoll.parts]
     for _frame in simulate.frames(scene):
