@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+
 from active_ragdoll.core.blender import build
 
 from .. import shot

@@ -1,13 +1,13 @@
 """A walk on loose joints: the animation is the sober walk, only led in curves; the weights are a preset."""
 
 import math
-
 from pathlib import Path
 
 import numpy as np
+from mathutils import Matrix, Vector
+
 from active_ragdoll.core.blender import build
 from active_ragdoll.core.ragdoll import weight_spread
-from mathutils import Matrix, Vector
 
 from .. import shot, stage
 

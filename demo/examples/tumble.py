@@ -8,9 +8,10 @@ import math
 from pathlib import Path
 
 import numpy as np
+from mathutils import Euler, Vector
+
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender import build
-from mathutils import Euler, Vector
 
 from .. import character, shot
 
