@@ -7,7 +7,7 @@ import numpy as np
 
 from demo import character, contact_sheet, stage, walk_cycle
 
-HIT, END = 30, 210  # frames
+HIT, END = 40, 190  # frames
 IMPULSE = (30.0, 170.0, 30.0)  # [N s] from the front, on the chest
 
 
@@ -18,7 +18,7 @@ def main(out: Path) -> None:
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     scene = bpy.context.scene
     walker, _mesh = character.make_rigify_human(scene)
-    walk_cycle.make_walk_cycle(walker, scene)
+    walk_cycle.make_walk_cycle(walker, scene, cycles=8)
     scene.frame_end = END
     stage.ensure_rigid_body_world(scene)
     stage.make_floor(scene)
@@ -28,6 +28,7 @@ def main(out: Path) -> None:
     build.build(walker, scene)
     recovery = walker.active_ragdoll.recovery
     recovery.enabled = True
+    recovery.regain, recovery.reroot_time = 0.6, 2.0  # he takes his time
     hit_edits.add(walker, scene, "spine.003", HIT, IMPULSE, (0.0, 0.1, 0.0), duration=0.1)
     states = {}
     for frame in simulate.frames(scene):
