@@ -73,6 +73,18 @@ def follow_cache(run: Run) -> None:
         switch_kinematic(run, rows)
 
 
+def switch_joints(run: Run, on: bool, character) -> None:
+    """Let Bullet solve a character's joints, or leave them out while its bodies ride the animation.
+
+    Motors are left to the drives, which stop them at weight 0.
+    """
+    targets = set(character.targets.objects)
+    for helper in character.obj.active_ragdoll.collection.all_objects:
+        constraint = helper.rigid_body_constraint
+        if constraint is not None and constraint.type != "MOTOR" and helper not in targets:
+            helper.evaluated_get(run.graph).rigid_body_constraint.enabled = on and constraint.enabled
+
+
 def hold_others(run: Run, scene) -> None:
     """Hold the scene's other active bodies until the first frame, so that they begin to move when they always do."""
     graph = run.graph
@@ -93,11 +105,12 @@ def show_physics(run: Run, on: bool) -> None:
     """Let the physics armatures take their bodies' places, or play the animation."""
     graph = run.graph
     for character in run.characters:
+        shown = on and not run.off[character.rows.start]  # nobody sees one that is switched off
         bones = character.physics.evaluated_get(graph).pose.bones
-        if bones[character.bone_names[-1]].constraints[source.CONSTRAINT_NAME].mute is not on:
+        if bones[character.bone_names[-1]].constraints[source.CONSTRAINT_NAME].mute is not shown:
             continue
         for name in character.bone_names:
-            _write_own(bones[name].constraints, "mute", not on)
+            _write_own(bones[name].constraints, "mute", not shown)
 
 
 def _write_own(constraints, name: str, value) -> None:

@@ -130,9 +130,9 @@ def step(run: Run, scene, clock) -> None:
     run.graph = depsgraph_of(scene)
     _carry_settings(run)
     clock("source", _evaluate_source, run, scene, frame)
-    evaluated.show_physics(run, True)
     _read_settings(run, scene)
     _apply_settings(run, scene)
+    evaluated.show_physics(run, True)
     before, run.wanted = run.wanted, _wanted(run, scene, frame)
     fps = scene.render.fps / scene.render.fps_base
     substeps = scene.rigidbody_world.substeps_per_frame
@@ -366,5 +366,9 @@ def _apply_settings(run: Run, scene) -> None:
         if scene.frame_current > run.first:
             evaluated.switch_kinematic(run, changed)
     for character in run.characters:
+        off = bool(run.off[character.rows.start])
+        if character.switched_off != off and scene.frame_current > run.first:
+            character.switched_off = off
+            evaluated.switch_joints(run, not off, character)
         if character.keyed or character.name in run.recoveries:
             evaluated.write_blend(character.obj, character, character.blend * character.share, scene)

@@ -28,6 +28,7 @@ class Character:
         offsets: bone frame to body frame [m, 4, 4].
         strengths: largest torques and forces of its bodies [m], where a human's are asked for.
         motion: its motion stack, if it has one.
+        switched_off: whether its joints are left out, as a recovery wants.
         calm: seconds for which it has been slow throughout.
         keyed: its settings are animated and must be read on every frame.
         blend: its own physics blend; share: what a recovery leaves of it.
@@ -51,6 +52,7 @@ class Character:
     keyed: bool = False
     blend: float = 1.0
     share: float = 1.0
+    switched_off: bool = False
     calm: float = 0.0
 
 

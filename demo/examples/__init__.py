@@ -12,5 +12,6 @@ EXAMPLES = {
     "bump": "two walkers run into each other",
     "drunk_walk": "a walk on loose joints",
     "one_arm_limp": "a walk with one arm that nothing drives",
+    "knock_out": "a walker is knocked out, falls, comes to rest and gets up where it lies",
     "tumble": "a tumble in the air that keeps its momentum",
 }

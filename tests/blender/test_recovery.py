@@ -184,10 +184,10 @@ def test_a_get_up_action_is_played_and_the_animation_goes_on(fresh_scene, method
     plain = rigs.animation(obj, range(1, 201))
     own = obj.animation_data.action
     obj.animation_data.action = action
-    obj.pose.bones["spine"].keyframe_insert("location", frame=1)
-    obj.pose.bones["spine"].location = (0.0, -0.4, 0.0)
-    obj.pose.bones["spine"].keyframe_insert("location", frame=31)
-    obj.pose.bones["spine"].location = (0.0, 0.0, 0.0)
+    arm = obj.pose.bones["arm.L"]
+    for frame, angle in ((1, 0.0), (31, np.pi / 4)):
+        arm.rotation_quaternion = (np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2))
+        arm.keyframe_insert("rotation_quaternion", frame=frame)
     obj.animation_data.action = own
     _prepare(fresh_scene, obj, 1, 200, method=method, get_up_face_up=action, get_up_face_down=action)
     shown, _targets, states = _simulate(fresh_scene, obj)
