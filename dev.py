@@ -387,8 +387,7 @@ def demo(options: argparse.Namespace, rest: list[str]) -> int:
     arguments = ["--out", str(Path(options.out).resolve())]
     if options.input:
         arguments += ["--input", str(Path(options.input).resolve())]
-    arguments += rest
-    return in_blender(options.bpy, ROOT / "demo" / "run.py", arguments)
+    return in_blender(options.bpy, ROOT / "demo" / "run.py", [*arguments, *rest])
 
 
 def in_blender(version: str, script: Path, arguments: list[str]) -> int:

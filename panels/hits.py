@@ -13,11 +13,11 @@ class ACTIVE_RAGDOLL_UL_hits(bpy.types.UIList):
         row = layout.row(align=True)
         row.prop(item, "enabled", text="")
         row.active = item.enabled
-        split = row.split(factor=0.3, align=True)
+        split = row.split(factor=0.28, align=True)
         split.prop(item, "frame", text="", emboss=False)
-        split = split.split(factor=0.55, align=True)
+        split = split.split(factor=0.7, align=True)
         split.label(text=item.bone or "no bone")
-        split.prop(item, "strength", text="", emboss=False)
+        split.label(text=f"{item.strength:.3g}")
 
 
 class ACTIVE_RAGDOLL_UL_explosions(bpy.types.UIList):

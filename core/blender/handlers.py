@@ -6,7 +6,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ..errors import RagdollError
-from . import motion, motion_show, pipeline, shot_run, world
+from . import hits, motion, motion_show, pipeline, shot_run, world
 from .runtime import STATE
 
 
@@ -82,6 +82,8 @@ def before_frame(scene, _graph=None) -> None:
 def _stop(scene, run, text) -> None:
     """End a run for good; its last good frames stay in the cache."""
     STATE.runs.pop(scene.name, None)
+    if run is not None:
+        hits.let_go(run)
     for obj in pipeline.active_ragdolls(scene):
         STATE.messages[obj.name] = text
     STATE.messages[scene.name] = text

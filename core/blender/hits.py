@@ -3,64 +3,20 @@
 A hit of frame F acts in the step from F to F + 1: a blow in its first substep, a push over its duration.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
+import bpy
 import numpy as np
 
 from .. import quaternion
-from ..errors import RagdollError
 from ..ragdoll import hits as core_hits
 from ..ragdoll import hitter, loosening
-from . import hitters, world
+from . import hit_reading, hitters
 from .armature import array_of
+from .hit_reading import CharacterHits, Hitter, acting_points, hitter_of, kind_of, lengths_of, own_inertia
 from .runtime import STATE
 
 CAUSE = "hits"  # of the run's factors
-FARTHEST = 10.0  # heights from its body that a hit may act at
-
-
-@dataclass
-class Hitter:
-    """A helper and what it does.
-
-    Attributes:
-        row: of its body in the run.
-        point: where it acts, in the body's frame [3], [m].
-        kind: what it is for; see `_kind`.
-        place: where it stands [3].
-        acting: its spring is on.
-    """
-
-    obj: object
-    bone: str
-    row: int
-    point: np.ndarray
-    kind: int
-    place: np.ndarray | None = None
-    acting: bool = False
-
-
-@dataclass
-class CharacterHits:
-    """The hits of one character.
-
-    Attributes:
-        hits, explosions: those that are enabled, in the bodies' own axes.
-        targets: objects that they refer to, by their number: ("Hit", 1).
-        lengths: of the user's lists when they were read.
-        factors: of its weights [m].
-    """
-
-    character: object
-    parents: np.ndarray
-    inertia: np.ndarray
-    factors: np.ndarray
-    hits: list = field(default_factory=list)
-    explosions: list = field(default_factory=list)
-    targets: dict = field(default_factory=dict)
-    lengths: tuple = (0, 0)
-    loose: loosening.Loosening = field(default_factory=loosening.Loosening)
-    hitters: list = field(default_factory=list)
 
 
 # ---- once per run ---------------------------------------------------------------------------------------------------
@@ -87,8 +43,8 @@ def start(run, scene) -> None:
             np.ones(len(settings.parts)),
         )
         run.hits.append(own)
-        _read(own, scene)
-        wanted = hitters.needed(_acting_points(own), character.height)
+        hit_reading.read(own, scene)
+        wanted = hitters.needed(acting_points(own), character.height)
         made = hitters.ensure(character.obj, scene, wanted)
         first = character.rows.start
         own.hitters = [
@@ -96,29 +52,6 @@ def start(run, scene) -> None:
             for helper, (bone, point, kind) in zip(made, wanted, strict=True)
         ]
     _note_all(run)
-
-
-def own_inertia(body) -> np.ndarray:
-    """Moments of inertia [3] of a body about its own axes [kg m^2], as Blender has them: mostly those of its box."""
-    size = np.ptp(np.array(body.bound_box, dtype=float), axis=0)
-    mass = body.rigid_body.mass
-    if body.rigid_body.collision_shape == "SPHERE":
-        return np.full(3, 0.4 * mass * (0.5 * size.max()) ** 2)
-    squares = size**2
-    return mass / 12.0 * (squares.sum() - squares)
-
-
-def _acting_points(own: CharacterHits):
-    for hit in own.hits:
-        yield hit.bone, np.array(hit.point), _kind(hit)
-    for blast in own.explosions:
-        for bone in own.character.bone_names:
-            yield bone, np.zeros(3), _kind(blast)
-
-
-def _kind(hit) -> int:
-    """0 for a push; 1 and 2 for blows at odd and even frames: after a blow its hitter needs a frame to come back."""
-    return 0 if hit.duration >= core_hits.BLOW else 1 + int(hit.frame) % 2
 
 
 def rest(run, matrices) -> None:
@@ -144,95 +77,25 @@ def read(run, scene) -> None:
         RagdollError: a hit makes no sense; the message names it.
     """
     for own in run.hits:
-        _read(own, scene)
+        hit_reading.read(own, scene)
     _note_all(run)
-
-
-def _read(own: CharacterHits, scene) -> None:
-    """The settings as core takes them; numbers are places in the user's lists."""
-    obj = own.character.obj
-    try:
-        _read_lists(own, obj.active_ragdoll)
-        first, last = world.shot_range(scene)
-        notes = core_hits.checked_hits(own.hits, own.character.bone_names, first, last)
-        notes += core_hits.checked_explosions(own.explosions, first, last)
-        loosening.checked(own.loose)
-        for hit in own.hits:
-            away = max(abs(component) for component in hit.point)
-            if away > FARTHEST * own.character.height:
-                raise RagdollError(f"{hit.title(0)}: the point is {away:.3g} m from the body, too far to push there")
-    except RagdollError as error:
-        raise RagdollError(f"'{obj.name}': {error}") from error
-    STATE.warnings[obj.name] = notes
-
-
-def _lengths(settings) -> tuple[int, int]:
-    return len(settings.hits), len(settings.explosions)
-
-
-def _read_lists(own: CharacterHits, settings) -> None:
-    turns = {}
-    for name, offset in zip(own.character.bone_names, own.character.offsets, strict=True):
-        turns[name] = offset[:3, :3].T
-    own.hits, own.explosions, own.targets = [], [], {}
-    own.lengths = _lengths(settings)
-    for number, entry in enumerate(settings.hits, 1):
-        if entry.enabled:
-            hit = _hit(entry, number, turns.get(entry.bone, np.eye(3)))
-            own.hits.append(hit)
-            if entry.space == core_hits.TOWARDS:
-                if entry.target is None:
-                    raise RagdollError(f"{hit.title(0)}: it has no target object to go towards")
-                own.targets["Hit", number] = entry.target
-    for number, entry in enumerate(settings.explosions, 1):
-        if entry.enabled:
-            frame, origin, strength = float(entry.frame), tuple(entry.origin), entry.impulse
-            blast = core_hits.Explosion(frame, origin, entry.radius, strength, entry.falloff, entry.duration, number)
-            own.explosions.append(blast)
-            if entry.target is not None:
-                own.targets["Explosion", number] = entry.target
-    own.loose = loosening.Loosening(
-        sensitivity=settings.loosening,
-        parents=settings.loosening_parents,
-        children=settings.loosening_children,
-        others=settings.loosening_others,
-        regain=settings.loosening_regain,
-    )
-
-
-def _hit(entry, number: int, turn) -> core_hits.Hit:
-    """A hit in its body's axes; turn [3, 3] leads there from the bone's."""
-    impulse = np.array(entry.impulse, dtype=float)
-    strength = float(np.linalg.norm(impulse))
-    way = impulse / strength if strength > 0.0 else np.array((0.0, 0.0, 1.0))
-    if not np.isfinite(strength):
-        way = np.array((0.0, 0.0, 1.0))  # the strength itself is what gets named
-    elif entry.space == core_hits.LOCAL:
-        way = turn @ way
-    return core_hits.Hit(
-        float(entry.frame),
-        entry.bone,
-        strength,
-        tuple(way),
-        tuple(turn @ np.array(entry.point, dtype=float)),
-        entry.space,
-        entry.duration,
-        number=number,
-    )
 
 
 def _note_all(run) -> None:
     for own in run.hits:
-        if any(_hitter_of(own, *point) is None for point in _acting_points(own)):
+        if any(hitter_of(own, *point) is None for point in acting_points(own)):
             text = "What was set in mid-shot acts from the next start of the shot on"
             STATE.warnings[own.character.name].append(text)
 
 
-def _hitter_of(own: CharacterHits, bone: str, point, kind: int) -> Hitter | None:
-    for helper in own.hitters:
-        if (helper.bone, helper.kind) == (bone, kind) and hitters.is_same(helper.point, point, own.character.height):
-            return helper
-    return None
+def let_go(run) -> None:
+    """At a run's untimely end: what it leaves behind pushes no more."""
+    for helper in [helper for own in run.hits for helper in own.hitters if helper.acting]:
+        helper.acting = False
+        try:
+            hitters.act(helper.obj, 0.0, run.graph)
+        except ReferenceError:  # it was deleted
+            continue
 
 
 # ---- every frame ----------------------------------------------------------------------------------------------------
@@ -247,14 +110,13 @@ def step(run, scene) -> None:
     frame, rate = scene.frame_current, _rate(scene)
     run.impulses[:] = 0.0
     awake = np.zeros_like(run.awake)
-    if any(own.lengths != _lengths(own.character.obj.active_ragdoll) for own in run.hits):
+    if any(own.lengths != lengths_of(own.character.obj.active_ragdoll) for own in run.hits):
         read(run, scene)  # lists tell nobody when they get longer or shorter
     for own in run.hits:
         if own.hits or own.explosions or any(h.acting for h in own.hitters) or np.any(own.factors < 1.0):
             _step_character(run, own, scene, frame, rate, awake)
     if np.any(awake != run.awake):
         run.awake, run.gains_dirty = awake, True
-    run.hit_body = run.body
 
 
 def _rate(scene) -> float:
@@ -273,13 +135,13 @@ def _step_character(run, own: CharacterHits, scene, frame: int, rate: float, awa
     ]
     # A push turns with its body within the frame: it goes where it points in the middle of it.
     middle = {}
-    if any(_kind(push.hit) == 0 for push in found):
+    if any(kind_of(push.hit) == 0 for push in found):
         halfway = _pushes(run, own, scene, _foreseen(run, rows, 0.5), begin, end, rate)
-        middle = {(push.hit.title(0), push.row): push.impulse for push in halfway if _kind(push.hit) == 0}
+        middle = {(push.hit.title(0), push.row): push.impulse for push in halfway if kind_of(push.hit) == 0}
     sums: dict = {}
     for push in found:
         bone, point = own.character.bone_names[push.row], getattr(push.hit, "point", np.zeros(3))
-        helper = _hitter_of(own, bone, point, _kind(push.hit))
+        helper = hitter_of(own, bone, point, kind_of(push.hit))
         if helper is None:
             continue
         if push.warning and push.warning not in STATE.warnings[own.character.name]:
@@ -298,9 +160,21 @@ def _step_character(run, own: CharacterHits, scene, frame: int, rate: float, awa
     _loosen(run, own, [p for p in found if run.impulses[rows.start + p.row] > 0.0], begin, end, rate, scene)
 
 
+def impulse_on(run, character, frame: int) -> float:
+    """Sum of the sizes of the hits that act on a character in the step from a frame to the next [N s]."""
+    own = next((own for own in run.hits if own.character is character), None)
+    if own is None or not (own.hits or own.explosions):
+        return 0.0
+    scene = bpy.data.scenes[run.scene_name]
+    rate = _rate(scene)
+    found = _pushes(run, own, scene, run.body[character.rows], frame / rate, (frame + 1) / rate, rate)
+    riding = run.riding[character.rows]
+    return sum(float(np.linalg.norm(push.impulse)) for push in found if not riding[push.row])
+
+
 def _foreseen(run, rows, share: float) -> np.ndarray:
     """The bodies [m, 4, 4] a share of a frame from now, if they go on as in the last one."""
-    now, before = run.body[rows], run.hit_body[rows]
+    now, before = run.body[rows], run.body_before[rows]
     moved = now.copy()
     moved[:, :3, 3] += share * (now[:, :3, 3] - before[:, :3, 3])
     turn = quaternion.from_matrix(now[:, :3, :3] @ before[:, :3, :3].transpose(0, 2, 1))

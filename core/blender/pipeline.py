@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import RagdollError
 from ..ragdoll import drives, froude, springs
 from . import compounds, evaluated, hits, joint_drives, motion, recovery, recovery_record, shot_run, source, world
-from .armature import array_of
+from .armature import UNIFORM_TOLERANCE, array_of
 from .runtime import STATE
 from .shot_run import Run, active_ragdolls, depsgraph_of
 
@@ -73,7 +73,7 @@ def start(scene, clock) -> Run:
         _stand_at(scene, first)
     finally:
         STATE.busy = was_busy
-    run.command = run.wanted = run.body = run.body_before = run.hit_body = wanted
+    run.command = run.wanted = run.body = run.body_before = wanted
     evaluated.show_physics(run, True)
     _read_settings(run, scene)
     _apply_settings(run, scene)
@@ -191,7 +191,7 @@ def show_cached(scene) -> None:
 
     The physics armatures are no physics objects, so their originals may be written, and a final render sees it too.
     """
-    first, last = world.shot_range(scene)
+    first, last = world.shot_range(scene)[0], world.last_good(scene)
     frame = scene.frame_current
     _mute_originals(scene, not (first <= frame <= last and frame != 0))
     keyed = [obj for obj in active_ragdolls(scene) if shot_run.is_keyed(obj, "active_ragdoll.physics_blend")]
@@ -253,8 +253,21 @@ def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
             pose = pose[character.bones]
             if record:
                 motion.write_target(character.obj, basis)
-        np.matmul(array_of(pose_of.matrix_world), pose, out=matrices[character.rows])
+        place = array_of(pose_of.matrix_world)
+        if frame is not None:
+            _check_size(character, place, frame)
+        np.matmul(place, pose, out=matrices[character.rows])
     return matrices
+
+
+def _check_size(character, place: np.ndarray, frame: int) -> None:
+    """Bodies keep the size that they were built with."""
+    size, built = float(np.linalg.norm(place[:3, 0])), character.built_scale
+    if abs(size - built) > UNIFORM_TOLERANCE * built:
+        raise RagdollError(
+            f"'{character.name}' has the scale {size:.4g} at frame {frame}, but its bodies were built at {built:.4g}: "
+            "build the ragdoll anew, and do not scale it within a shot"
+        )
 
 
 def _hands(run: Run, scene) -> np.ndarray:

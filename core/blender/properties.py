@@ -445,6 +445,7 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
     cache_start: IntProperty(options=FIXED)
     cache_end: IntProperty(options=FIXED)
     cache_saved: BoolProperty(options=FIXED)
+    cache_good: IntProperty(options=FIXED, description="Last frame of the baked cache that is good")
     cache_is_ours: BoolProperty(options=FIXED, description="The baked cache was made by a run")
     source: PointerProperty(type=bpy.types.Scene, options=FIXED)
     is_source: BoolProperty(options=FIXED)

@@ -182,6 +182,7 @@ class Recovery:
             carriers=getting_up.carriers_of(rig, simulated),
             method=group.method,
             action=action,
+            lowest=self.landmarks.lowest,
         )
         self.record.passages.append(passage)
 
@@ -235,7 +236,12 @@ def _landmarks(character) -> Landmarks:
         None,
     )  # fmt: skip
     trunk = None if upper is None or sides is None or upper == pelvis else (upper, *sides)
-    return Landmarks(pelvis, trunk, levels[character.bones], character.height)
+    # Simulated bones and what hangs on them: not all ends of limbs have bodies, and controls may be under the floor.
+    simulated = {int(row) for row in character.bones}
+    for row, bone in enumerate(obj.data.bones):  # parents come first
+        if bone.parent is not None and obj.data.bones.find(bone.parent.name) in simulated:
+            simulated.add(row)
+    return Landmarks(pelvis, trunk, levels[sorted(simulated)], character.height)
 
 
 # ---- the run --------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from ..motion.getting_up import Passage
 from ..ragdoll.inertialize import Decay, Transition
 from ..ragdoll.recovery import State
 from ..ragdoll.reroot import Reroot
+from . import world
 from .runtime import STATE, state_of
 
 VERSION = 1
@@ -81,6 +82,7 @@ def _passage_to(passage: Passage) -> dict:
     data = {name: getattr(passage, name) for name in ("frame", "fps", "action", "duration")}
     data["rotation"], data["shift"] = _packed(passage.move.rotation), _packed(passage.move.shift)
     data["carriers"] = [int(bone) for bone in passage.carriers]
+    data["lowest"] = [_packed(passage.lowest[0]), passage.lowest[1]] if passage.lowest is not None else None
     if passage.offsets is None:
         data["old"] = [_packed(array) for array in passage.old]
     else:
@@ -91,6 +93,8 @@ def _passage_to(passage: Passage) -> dict:
 
 def _passage_from(data: dict) -> Passage:
     more = {name: data[name] for name in ("frame", "fps", "action", "duration")}
+    if data["lowest"] is not None:
+        more["lowest"] = (_unpacked(data["lowest"][0]).astype(int), data["lowest"][1])
     if "old" in data:
         more["old"] = tuple(_unpacked(array) for array in data["old"])
     else:
@@ -119,7 +123,7 @@ def of(obj, frame: int) -> Record | None:
         return None
     if scene.rigidbody_world.point_cache.is_baked:
         text = settings.recovery.record
-        if not text or not scene.active_ragdoll.cache_is_ours:
+        if not text or not scene.active_ragdoll.cache_is_ours or frame > world.last_good(scene):
             return None
         known = STATE.records.get(obj.name)
         if known is None or known[0] != text:

@@ -103,9 +103,7 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     )
     rest_time: _number("Rest Time", recovery.Settings.rest_time, "So long it must be at rest before it recovers [s]")
     regain: _number("Regain", recovery.Settings.regain, "How fast the weights rise from 0 to their own [1/s]")
-    blend_time: _number(
-        "Blend Time", recovery.Settings.blend_time, "In which the physics blend falls to 0 when it has recovered [s]"
-    )
+    blend_time: _number("Blend Time", 0.5, "In which the physics blend falls to 0 when it has recovered [s]")
     switch_off: BoolProperty(
         name="Switch Off",
         description="End the simulation of the character when it has recovered, until the next event",

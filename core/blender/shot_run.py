@@ -7,7 +7,7 @@ import numpy as np
 
 from ..errors import RagdollError
 from ..ragdoll import strengths
-from . import action_channels, joint_drives, recognition, source
+from . import action_channels, hits, joint_drives, recognition, source
 from .armature import check_scale
 from .remove import ragdolls
 
@@ -45,6 +45,7 @@ class Character:
     offsets: np.ndarray
     buffer: np.ndarray
     height: float
+    built_scale: float
     motion: object = None
     strengths: tuple | None = None
     keyed: bool = False
@@ -68,6 +69,7 @@ class Run:
         riding: bodies that are told to be kinematic [m]; kinematic: all that are.
         body, body_before: where the bodies stood after the last frame and the one before [m, 4, 4].
         settings_dirty: a setting was edited; read them again on the next step.
+        hits: what the hits of each character do; see `hits`.
         seconds: time spent per frame in our own Python and in evaluating the source scene, for reports.
     """
 
@@ -81,6 +83,7 @@ class Run:
     observed: int | None = None
     held: list = field(default_factory=list)
     factors: dict = field(default_factory=dict)
+    hits: list = field(default_factory=list)
     recoveries: dict = field(default_factory=dict)
     seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
 
@@ -105,7 +108,7 @@ class Run:
 
     def impulse_on(self, character, frame: int) -> float:
         """Sum of the sizes of the hits that act on a character in the step from a frame to the next [N s]."""
-        return 0.0
+        return hits.impulse_on(self, character, frame)
 
     def shows(self, frame: int) -> bool:
         """Whether the frame is simulated."""
@@ -162,6 +165,7 @@ def gather(run: Run, scene) -> None:
                 offsets=np.array([part.offset for part in settings.parts]).reshape(-1, 4, 4),
                 buffer=np.empty(len(obj.pose.bones) * 16, dtype=np.float32),
                 height=settings.height,
+                built_scale=settings.built_scale,
                 keyed=is_keyed(obj) and not settings.muted,
             )
         )

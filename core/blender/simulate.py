@@ -56,12 +56,22 @@ def frames(scene) -> Iterator[int]:
             yield frame
     finally:
         if done > first:
-            evaluated.follow_cache(run)
-            world.bake_cache(scene)
+            _settle(run, scene, done)
+            world.bake_cache(scene, done)
             recovery_record.store(run)
             for obj in pipeline.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
             pipeline.show_cached(scene)
+
+
+def _settle(run, scene, frame: int) -> None:
+    """Let the cache end with the last good frame, in date: what a run writes to bodies outdates it until it is read."""
+    evaluated.follow_cache(run)
+    was_busy, STATE.busy = STATE.busy, True
+    try:
+        scene.frame_set(frame)
+    finally:
+        STATE.busy = was_busy
 
 
 def use_range(scene, frame_start: int, frame_end: int) -> None:

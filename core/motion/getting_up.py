@@ -18,7 +18,7 @@ import numpy as np
 from .. import pose as pose_space
 from .. import quaternion
 from ..errors import RagdollError
-from ..ragdoll.inertialize import Moving, Transition, cross_faded, transition
+from ..ragdoll.inertialize import Moving, Transition, cross_faded, smooth_step, transition
 from ..ragdoll.reroot import Reroot
 from .local_pose import LocalPose
 from .rig import Rig
@@ -40,6 +40,7 @@ class Passage:
         duration: of the blend [s].
         old: local positions [n, 3] and rotations [n, 4] at the beginning, for cross-fading; None: inertialised.
         offsets: what dies away; None: cross-faded.
+        lowest: level indices of bones that are to stay above the floor, and how high [m, world] the lowest of them was.
     """
 
     frame: float
@@ -50,6 +51,7 @@ class Passage:
     duration: float
     old: tuple | None = None
     offsets: Transition | None = None
+    lowest: tuple | None = None
 
     def seconds(self, frame: float) -> float:
         """Time since the beginning [s], at the frame rate that was then."""
@@ -71,7 +73,28 @@ class Passage:
             share = np.full(len(moved.positions), seconds / self.duration)
             share[self.carriers] = 1.0
             positions, rotations = cross_faded(*self.old, moved.positions, moved.rotations, share)
-        return LocalPose(positions, rotations, moved.scales)
+        result = LocalPose(positions, rotations, moved.scales)
+        if self.lowest is not None:
+            self._lift(rig, result, moved, world, float(smooth_step(seconds / self.duration)))
+        return result
+
+    def _lift(self, rig: Rig, pose: LocalPose, moved: LocalPose, world: np.ndarray, share: float) -> None:
+        """Raise a pose that is blended from lying to standing, so that its feet do not go through the floor.
+
+        Legs stretch before the hips are high enough. The lowest bone goes from its height at the beginning to that in
+        the moved motion.
+        """
+        rows, before = self.lowest
+        least = (1.0 - share) * before + share * _height(rig, moved, world, rows)
+        lift = least - _height(rig, pose, world, rows)
+        if lift > 0.0:
+            pose.positions[: rig.skeleton.root_count] += np.linalg.solve(world[:3, :3], (0.0, 0.0, lift))
+
+
+def _height(rig: Rig, pose: LocalPose, world: np.ndarray, rows: np.ndarray) -> float:
+    """Of the lowest of some joints [m]."""
+    positions, _rotations, _scales = pose.model(rig.skeleton)
+    return float((positions[rows] @ world[2, :3] + world[2, 3]).min())
 
 
 def moved_pose(rig: Rig, pose: LocalPose, move: Reroot, world: np.ndarray) -> LocalPose:
@@ -105,6 +128,7 @@ def begun(
     carriers=(),
     method: str = INERTIALIZED,
     action: str = "",
+    lowest=(),
 ) -> Passage:
     """The passage from a pose that was shown to a motion elsewhere.
 
@@ -113,6 +137,7 @@ def begun(
         new: the motion's poses [n], in its own place, at the frame and at the one before.
         worlds: of the armature object at these two.
         carriers: level indices of bones that go to the new place at once.
+        lowest: level indices of bones that are to stay above the floor.
 
     Raises:
         RagdollError: an unknown method, or a pose that is no number; names the bone.
@@ -123,8 +148,11 @@ def begun(
     moved = [moved_pose(rig, pose, move, world) for pose, world in zip(new, worlds, strict=True)]
     shown = [_under(rig, matrices, pose, carriers) for matrices, pose in zip(old, moved, strict=True)]
     now, before = shown
+    rows = np.asarray(lowest, dtype=int)
+    floor = (rows, float((old[0][rows, :3, 3] @ worlds[0][2, :3] + worlds[0][2, 3]).min())) if len(rows) else None
+    more = {"carriers": carriers, "duration": duration, "lowest": floor}
     if method == CROSS_FADED:
-        return Passage(frame, fps, action, move, carriers, duration, old=(now.positions, now.rotations))
+        return Passage(frame, fps, action, move, old=(now.positions, now.rotations), **more)
     offsets = transition(
         Moving.from_frames(now.positions, now.rotations, before.positions, before.rotations, 1.0 / fps),
         Moving.from_frames(moved[0].positions, moved[0].rotations, moved[1].positions, moved[1].rotations, 1.0 / fps),
@@ -132,7 +160,7 @@ def begun(
     )
     for decay in (offsets.positions, offsets.rotations):
         decay.offset[carriers] = decay.velocity[carriers] = 0.0
-    return Passage(frame, fps, action, move, carriers, duration, offsets=offsets)
+    return Passage(frame, fps, action, move, offsets=offsets, **more)
 
 
 def _under(rig: Rig, matrices: np.ndarray, moved: LocalPose, carriers: np.ndarray) -> LocalPose:

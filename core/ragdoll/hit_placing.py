@@ -67,20 +67,21 @@ def dragged(origin, direction, point, normal) -> np.ndarray | None:
     return np.asarray(origin, dtype=float) + distance * np.asarray(direction, dtype=float) - point
 
 
-def arrow_lines(end, drawn, size: float) -> np.ndarray:
-    """Segments [5, 2, 3] of an arrow whose tip touches a point [3], for a vector [3], [m]; none for no vector."""
+def arrow_lines(start, drawn, size: float) -> np.ndarray:
+    """Segments [5, 2, 3] of an arrow from a point [3] along a vector [3], [m]; none for no vector."""
     length = float(np.linalg.norm(drawn))
     if not np.isfinite(length) or length == 0.0:
         return np.empty((0, 2, 3))
     way = np.asarray(drawn, dtype=float) / length
     length = float(np.clip(length, SHORTEST * size, LONGEST * size))
-    end = np.asarray(end, dtype=float)
+    start = np.asarray(start, dtype=float)
+    end = start + length * way
     side = np.cross(way, np.eye(3)[int(np.argmin(np.abs(way)))])
     side /= np.linalg.norm(side)
     other = np.cross(way, side)
     neck = end - HEAD * length * way
     tips = [neck + HEAD_WIDTH * length * s for s in (side, -side, other, -other)]
-    return np.array([(end - length * way, end), *((tip, end) for tip in tips)])
+    return np.array([(start, end), *((tip, end) for tip in tips)])
 
 
 def blast_lines(origin, radius: float) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Short shots that each show one thing: `python3.11 dev.py example NAME`.
 
-Every module here has `main(out)`, which writes a .blend, a report and a contact sheet into the folder `out` and prints
-its main figures.
+Every module here has `main(out)`, which writes shot.blend, report.json and contact-sheet.png into the folder `out`
+and prints its main figures.
 """
 
 # One line each: the module's name and what it shows.
@@ -9,4 +9,8 @@ EXAMPLES = {
     "look_at": "three characters look at a moving ball, their feet planted",
     "look_at_compare": "one character and a circling target: ours beside Damped Track and Blender's IK",
     "push": "a walker stumbles after a push",
+    "bump": "two walkers run into each other",
+    "drunk_walk": "a walk on loose joints",
+    "one_arm_limp": "a walk with one arm that nothing drives",
+    "tumble": "a tumble in the air that keeps its momentum",
 }

@@ -144,7 +144,7 @@ def test_a_ray_picks_a_bone_and_a_point_on_it(human, skinned, turn):
 
 
 def test_a_dragged_arrow_is_drawn_as_it_was_dragged(human):
-    """What the mouse drew is what the overlay shows: the same length and direction, its tip at the place."""
+    """What the mouse drew is what the overlay shows: from the place to where the mouse was let go."""
     scene, graph = bpy.context.scene, bpy.context.view_layer.depsgraph
     chest = hit_edits._body(human, scene, graph, "spine")[1][:3, 3]
     origin, way = _ray((0.0, -4.0, 1.4), chest)
@@ -153,7 +153,7 @@ def test_a_dragged_arrow_is_drawn_as_it_was_dragged(human):
     impulse = hit_edits.impulse_by_drag(human, scene, *_ray(origin, wanted), place, way)
     hit_edits.add(human, scene, bone, 1, impulse, hit_edits.point_on(human, scene, graph, bone, place))
     lines = hit_edits.lines(human, scene, graph)
-    assert np.allclose(lines.ends[0, 1], place, atol=1e-4)
+    assert np.allclose(lines.ends[0, 0], place, atol=1e-4)
     assert np.allclose(lines.ends[0, 1] - lines.ends[0, 0], wanted - place, atol=1e-4)
     assert lines.emphasised.all()
     human.active_ragdoll.hits[0].frame = 9
@@ -279,3 +279,15 @@ def test_weights_set_in_mid_shot_act(human):
     weight_tools.preset(human, "DRUNK")
     scene.frame_set(7)
     assert STATE.runs[scene.name].weights()[0].max() < 1.0
+
+
+def test_loosening_goes_with_a_profile(human):
+    from active_ragdoll.core.blender import profiles
+
+    human.active_ragdoll.loosening, human.active_ragdoll.loosening_regain = 2.5, 0.4
+    kept = profiles.collect(human)
+    human.active_ragdoll.loosening = human.active_ragdoll.loosening_regain = 1.0
+    profiles.apply(human, kept)
+    assert human.active_ragdoll.loosening == 2.5
+    assert human.active_ragdoll.loosening_regain == pytest.approx(0.4)
+    assert not human.active_ragdoll.layout_changed

@@ -1,6 +1,7 @@
 """Hits: exact momentum and spin on free bodies, at their frame and not before, repeatable; and what may go wrong."""
 
 import math
+from pathlib import Path
 
 import bpy
 import numpy as np
@@ -8,11 +9,12 @@ import pytest
 
 import rigs
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender import bake, build, hits, remove, simulate
+from active_ragdoll.core.blender import bake, build, hit_reading, remove, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
 
 HIT = 6  # frame of the hits
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def empty(fps=24, last=12):
@@ -76,7 +78,7 @@ def spin(poses, frame, fps):
 
 def inertia(obj, matrix):
     """World inertia [3, 3] of the first body as Blender has it."""
-    own = hits.own_inertia(obj.active_ragdoll.parts[0].body)
+    own = hit_reading.own_inertia(obj.active_ragdoll.parts[0].body)
     return matrix[:3, :3] @ np.diag(own) @ matrix[:3, :3].T
 
 
@@ -259,6 +261,30 @@ def test_a_sleeping_body_wakes(fresh_scene):
     assert poses[:, 0, 2, 3][100:].max() > poses[98, 0, 2, 3] + 0.2
 
 
+@pytest.mark.parametrize("file", ("01_01.bvh", "Fox.glb", "mh_mixamo.blend", "arnaud.fbx", "modular_men_Worker.glb"))
+def test_a_limp_character_gains_the_impulse_as_a_whole(fresh_scene, file):
+    """Real rigs: any scale, bone roll and hierarchy; joints pass the blow on and lose nothing of it."""
+    path = DATA / file
+    if not path.is_file():
+        pytest.skip(f"../shared/data/{file} is missing")
+    rig = rigs.load(path)
+    rig.scene.gravity = (0.0, 0.0, 0.0)
+    rigs.set_range(rig.scene, rig.first, rig.first + 12)
+    for bone in rig.obj.pose.bones:
+        bone.active_ragdoll.linear_damping = bone.active_ragdoll.angular_damping = 0.0
+    build.build(rig.obj, rig.scene)
+    settings = rig.obj.active_ragdoll
+    settings.rotation_weight = settings.translation_weight = 0.0
+    masses = np.array([part.body.rigid_body.mass for part in settings.parts])
+    row = len(masses) // 2
+    impulse = masses[row] * settings.height * np.array((0.6, -0.8, 0.3))
+    add(rig.obj, settings.parts[row].bone, rig.first + HIT, impulse, (0.0, 0.02 * settings.height, 0.0))
+    poses = np.array(rigs.play(rig.scene, rig.first, rig.first + 12, lambda: rigs.bodies(rig.obj))).astype(float)
+    steps = np.diff(poses[:, :, :3, 3], axis=0) * rigs.FPS
+    gained = masses @ (steps[HIT + 3] - steps[HIT - 1])
+    assert np.linalg.norm(gained - impulse) < 0.01 * np.linalg.norm(impulse)
+
+
 # ---- loosening -----------------------------------------------------------------------------------------------------
 
 
@@ -368,6 +394,22 @@ def test_a_monstrous_impulse_on_a_whole_character(fresh_scene):
     add(obj, "head", impulse=(0.0, 1e9, 0.0))
     assert message(scene, obj, 40) == ""
     assert any("cut down" in text for text in STATE.warnings[obj.name])
+
+
+def test_a_run_that_ends_in_mid_push_pushes_no_more(fresh_scene):
+    scene = empty(24, 30)
+    obj = free_body(scene)
+    hit = add(obj, duration=2.0, impulse=(0.0, 4.0, 0.0))
+    rigs.play(scene, 1, 12)
+    hit.bone = "gone"
+    scene.frame_set(13)
+    assert "gone" in STATE.messages[obj.name]
+    poses = []
+    for frame in range(14, 20):
+        scene.frame_set(frame)
+        poses.append(rigs.bodies(obj)[0, :3, 3])
+    steps = np.diff(np.array(poses, dtype=float), axis=0)
+    assert np.abs(steps - steps[0]).max() < 1e-4 and np.linalg.norm(steps[0]) > 1e-3
 
 
 @pytest.mark.parametrize("frame", (3, HIT, HIT + 1, HIT + 3))
@@ -536,3 +578,26 @@ def test_a_scaled_free_body_gains_the_impulse(fresh_scene, scale):
     add(obj, impulse=(0.0, 0.5 * mass * scale, 0.0))
     gained = velocity(play(scene, obj), 12, 24)[0]
     assert np.allclose(gained, (0.0, 0.5 * scale, 0.0), atol=0.005 * scale)
+
+
+def test_a_character_at_rest_is_switched_on_and_knocked_out(fresh_scene):
+    """Recovery learns of a hit before it acts: not a newton second is lost on a switched-off character."""
+    scene = empty(24, 40)
+    obj = rigs.human(scene)
+    for bone in obj.pose.bones:
+        bone.active_ragdoll.linear_damping = bone.active_ragdoll.angular_damping = 0.0
+    build.build(obj, scene)
+    obj.active_ragdoll.recovery.enabled = True
+    obj.active_ragdoll.recovery.starts = "ANIMATED"
+    mass = sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts)
+    masses = np.array([part.body.rigid_body.mass for part in obj.active_ragdoll.parts])
+    add(obj, "spine", 20, (0.0, 1.5 * mass, 0.0))
+    phases, poses = [], []
+    for frame in range(1, 24):
+        scene.frame_set(frame)
+        phases.append(STATE.runs[scene.name].recoveries["Human"].state.phase)
+        poses.append(rigs.bodies(obj))
+    assert phases[18] == "ANIMATED" and phases[20] == "LIMP", phases
+    steps = np.diff(np.array(poses, dtype=float)[:, :, :3, 3], axis=0) * 24.0
+    gained = masses @ (steps[20] - steps[18])
+    assert np.linalg.norm(gained - (0.0, 1.5 * mass, 0.0)) < 0.01 * 1.5 * mass

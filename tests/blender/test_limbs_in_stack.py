@@ -139,6 +139,8 @@ def test_hands_hold_a_ledge_while_the_ragdoll_is_active(human, fresh_scene):
     for side, sign in (("L", 1.0), ("R", -1.0)):
         item = motion_lists.add(human, fresh_scene, "two_bone_ik", f"finger.{side}")
         item.effector = empty(fresh_scene, f"Ledge.{side}", (0.25 * sign, -0.3, 1.75))
+        # Without a pole the elbow turns with the swinging arm, by half a turn within a frame where that is straight.
+        item.pole = empty(fresh_scene, f"Elbow.{side}", (0.8 * sign, 0.0, 1.0))
         goals[side] = np.array(item.effector.location)
         # The elbows swing through straight and back: a pole keeps them on one side.
         item.pole_space, item.pole_location = "WORLD", (0.8 * sign, 0.2, 1.0)

@@ -79,10 +79,10 @@ def test_a_ray_along_or_away_from_the_plane_drags_nothing():
     assert hit_placing.dragged((0, 0, 0), (0, 0, -1), (0, 0, 1), (0, 0, 1)) is None
 
 
-def test_arrows_end_at_the_point():
+def test_arrows_go_from_the_point():
     lines = hit_placing.arrow_lines((1.0, 2.0, 3.0), (0.0, 0.0, 0.5), 1.8)
-    assert np.allclose(lines[:, 1], (1.0, 2.0, 3.0))
-    assert np.allclose(lines[0, 0], (1.0, 2.0, 2.5))
+    assert np.allclose(lines[0, 0], (1.0, 2.0, 3.0))
+    assert np.allclose(lines[:, 1], (1.0, 2.0, 3.5))
     assert len(hit_placing.arrow_lines((0, 0, 0), (0.0, 0.0, 0.0), 1.8)) == 0
     assert len(hit_placing.arrow_lines((0, 0, 0), (np.nan, 0.0, 0.0), 1.8)) == 0
     longest = hit_placing.arrow_lines((0, 0, 0), (0.0, 1e9, 0.0), 1.8)
