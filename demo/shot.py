@@ -7,10 +7,11 @@ from pathlib import Path
 
 import bpy
 import numpy as np
+from mathutils import Matrix, Vector
+
 from active_ragdoll.core.anatomy import roles
 from active_ragdoll.core.blender import build, pipeline, recognition, simulate
 from active_ragdoll.core.ragdoll import weight_spread
-from mathutils import Matrix, Vector
 
 from . import character, contact_sheet, stage, walk_cycle
 

@@ -1,19 +1,19 @@
 """A walk on loose joints: the animation is the sober walk, only led in curves; the weights are a preset."""
 
 import math
-
 from pathlib import Path
 
 import numpy as np
+from mathutils import Matrix, Vector
+
 from active_ragdoll.core.blender import build
 from active_ragdoll.core.ragdoll import weight_spread
-from mathutils import Matrix, Vector
 
 from .. import shot, stage
 
 SPEED = 0.9  # of the walk [m/s]
 CURVES = ((22.0, 3.4, 0.0), (9.0, 1.9, 1.3))  # of the heading: degrees, seconds, phase
-DIPS = {1: 1.0, 40: 1.0, 50: 0.62, 64: 1.0, 104: 1.0, 114: 0.55, 132: 1.0}  # moments of weakness
+DIPS = {1: 1.0, 40: 1.0, 50: 0.62, 64: 1.0, 104: 1.0, 114: 0.78, 134: 1.0}  # moments of weakness
 
 
 def main(out: Path) -> None:
