@@ -1,6 +1,6 @@
 """What users call: operators that read the context, call core and report; and the command line."""
 
-from . import bake, bones, build, diagnose, limits, profile, simulate
+from . import bake, bones, build, diagnose, hits, limits, motion, profile, recovery, simulate, weights
 
 CLASSES = (
     *build.CLASSES,
@@ -10,4 +10,8 @@ CLASSES = (
     *bones.CLASSES,
     *profile.CLASSES,
     *diagnose.CLASSES,
+    *motion.CLASSES,
+    *hits.CLASSES,
+    *weights.CLASSES,
+    *recovery.CLASSES,
 )

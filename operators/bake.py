@@ -5,14 +5,14 @@ from bpy.props import IntProperty
 
 from ..core.blender import bake, world
 from ..core.errors import RagdollError
-from .character import active_ragdoll, needs_ragdoll, refuse, scene_of
+from .character import active_moved, needs_moved, refuse, scene_of
 from .stepping import SteppingOperator, choose_range, redraw
 
 SKIP = {"SKIP_SAVE"}
 
 
 class ACTIVE_RAGDOLL_OT_bake(SteppingOperator, bpy.types.Operator):
-    """Write the simulated motion to a new action and mute the ragdoll; the old action is kept.
+    """Write the simulated motion, and the motion stack's, to a new action and mute both; the old action is kept.
     Simulates first where that was not done"""
 
     bl_idname = "active_ragdoll.bake"
@@ -25,14 +25,14 @@ class ACTIVE_RAGDOLL_OT_bake(SteppingOperator, bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
-        if not needs_ragdoll(cls, context):
+        if not needs_moved(cls, context):
             return False
-        if active_ragdoll(context).active_ragdoll.muted:
+        if active_moved(context).active_ragdoll.muted:
             return refuse(cls, "Baked already: revert the bake first")
         return True
 
     def prepare(self, context):
-        obj = active_ragdoll(context)
+        obj = active_moved(context)
         scene = scene_of(obj, context)
         first, last = world.shot_range(scene)
         wanted = (self.frame_start, self.frame_end)
@@ -55,7 +55,8 @@ class ACTIVE_RAGDOLL_OT_bake(SteppingOperator, bpy.types.Operator):
 
 
 class ACTIVE_RAGDOLL_OT_revert_bake(bpy.types.Operator):
-    """Back to the action from before the bake and the live ragdoll; the baked action stays in the file"""
+    """Back to the action from before the bake, the live ragdoll and the motion stack;
+    the baked action stays in the file"""
 
     bl_idname = "active_ragdoll.revert_bake"
     bl_label = "Revert Bake"
@@ -63,19 +64,19 @@ class ACTIVE_RAGDOLL_OT_revert_bake(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
-        if not needs_ragdoll(cls, context):
+        if not needs_moved(cls, context):
             return False
-        return active_ragdoll(context).active_ragdoll.muted or refuse(cls, "Nothing is baked")
+        return active_moved(context).active_ragdoll.muted or refuse(cls, "Nothing is baked")
 
     def execute(self, context):
-        obj = active_ragdoll(context)
+        obj = active_moved(context)
         try:
             bake.revert(obj)
         except RagdollError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         redraw()
-        self.report({"INFO"}, f"'{obj.name}' has its old action back, and its ragdoll")
+        self.report({"INFO"}, f"'{obj.name}' has its old action back")
         return {"FINISHED"}
 
 

@@ -20,9 +20,16 @@ def active_ragdoll(context):
     return obj if obj is not None and obj.active_ragdoll.is_ragdoll else None
 
 
+def active_moved(context):
+    """The active armature when it has a ragdoll or a motion stack, else None."""
+    obj = active_armature(context)
+    has = obj is not None and (obj.active_ragdoll.is_ragdoll or obj.active_ragdoll.target_armature is not None)
+    return obj if has else None
+
+
 def scene_of(obj, context):
-    """The scene that the ragdoll of a character belongs to; the current one while it has none."""
-    return obj.active_ragdoll.scene or context.scene
+    """The scene that a character has its ragdoll or motion stack in; the current one while it has none."""
+    return obj.active_ragdoll.scene or obj.active_ragdoll.motion_scene or context.scene
 
 
 def refuse(cls, text: str) -> bool:
@@ -41,3 +48,10 @@ def needs_ragdoll(cls, context) -> bool:
     if not needs_armature(cls, context):
         return False
     return active_ragdoll(context) is not None or refuse(cls, "Build the ragdoll first")
+
+
+def needs_moved(cls, context) -> bool:
+    """For `poll`: an armature with a ragdoll or a motion stack is active."""
+    if not needs_armature(cls, context):
+        return False
+    return active_moved(context) is not None or refuse(cls, "Build the ragdoll first, or set up a look-at")

@@ -14,8 +14,20 @@ from pathlib import Path
 import bpy
 import numpy as np
 
-from ..core.blender import action_channels, bake, build, diagnose, importing, measure, pipeline, profiles, world
+from ..core.blender import (
+    action_channels,
+    bake,
+    build,
+    diagnose,
+    hit_edits,
+    importing,
+    measure,
+    pipeline,
+    profiles,
+    world,
+)
 from ..core.errors import RagdollError
+from ..core.ragdoll import springs
 from .stepping import Progress, choose_range
 
 PROGRAM = "active_ragdoll"
@@ -77,6 +89,18 @@ def _parser() -> _Parser:
     sub.add_argument("--frames", nargs=2, type=int, metavar=("A", "B"), help="first and last frame (the scene's)")
     sub.add_argument("--rotation", type=_weight, metavar="W", help="rotation weight, 0 to 1")
     sub.add_argument("--translation", type=_weight, metavar="W", help="translation weight, 0 to 1")
+    sub.add_argument("--drive", choices=("VELOCITY", "SPRING"), help="what leads the bodies")
+    sub.add_argument("--space", choices=("WORLD", "JOINT"), help="led in the world, or each against its parent")
+    sub.add_argument("--frequency", type=float, metavar="HZ", help="of the springs")
+    sub.add_argument("--damping", type=float, metavar="RATIO", help="damping ratio of the springs")
+    sub.add_argument(
+        "--hit",
+        nargs=5,
+        action="append",
+        default=[],
+        metavar=("BONE", "FRAME", "X", "Y", "Z"),
+        help="an impulse [N s] on the middle of a bone's body at a frame; may be given more than once",
+    )
     sub.add_argument("--report", type=Path, metavar="OUT.json", help="write the figures of the run there")
     sub.set_defaults(call=_bake)
 
@@ -138,6 +162,7 @@ def _bake(options) -> None:
     scene, obj = _open(options)
     if options.frames:
         choose_range(scene, *options.frames)  # before building, which looks at the animation of the shot
+    _choose_drive(obj, options)
     made, line = _ragdoll_of(obj, scene, options)
     print(line)
     settings = obj.active_ragdoll
@@ -147,15 +172,36 @@ def _bake(options) -> None:
             _refuse_keyed(obj, f"{name}_weight")
             setattr(settings, f"{name}_weight", value)
     choose_range(scene, 0, 0)
+    for note in hit_edits.add_given(obj, scene, options.hit):
+        print(f"warning: {note}")
     diagnosis = _diagnosis(obj, scene)
     if options.report:
         world.free_cache(scene)  # figures come from a run, not from what is kept of an earlier one
         pipeline.stop_showing(scene)
     report = _bake_and_measure(obj, scene, bool(options.report))
     first, last = world.shot_range(scene)
+    for text in pipeline.STATE.warnings.get(obj.name, ()):
+        print(f"warning: {text}")
     print(f"baked frames {first} to {last} of '{obj.name}' to the action '{settings.baked_action.name}'")
     _report(options, {**_figures_of(obj, scene, made), **report, "diagnosis": diagnosis})
     _save(options.output)
+
+
+def _choose_drive(obj, options) -> None:
+    """Before building, which makes what the drive needs."""
+    settings = obj.active_ragdoll
+    if options.drive:
+        settings.drive = options.drive
+    if options.space:
+        settings.drive_space = options.space
+    if options.frequency is not None or options.damping is not None:
+        frequency = settings.spring_frequency if options.frequency is None else options.frequency
+        ratio = settings.spring_damping_ratio if options.damping is None else options.damping
+        springs.checked(f"'{obj.name}'", frequency, ratio)
+        for name, option in (("spring_frequency", options.frequency), ("spring_damping_ratio", options.damping)):
+            if option is not None:
+                _refuse_keyed(obj, name)
+                setattr(settings, name, option)
 
 
 def _bake_and_measure(obj, scene, measuring: bool) -> dict:
@@ -230,7 +276,8 @@ def _open(options):
 
 def _armatures(scene) -> list:
     """The scene's armatures without the helpers of ragdolls."""
-    helpers = {obj.active_ragdoll.physics_armature for obj in scene.objects if obj.type == "ARMATURE"}
+    settings = [obj.active_ragdoll for obj in scene.objects if obj.type == "ARMATURE"]
+    helpers = {helper for own in settings for helper in (own.physics_armature, own.target_armature)}
     return [obj for obj in scene.objects if obj.type == "ARMATURE" and obj not in helpers]
 
 

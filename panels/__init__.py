@@ -1,5 +1,13 @@
 """What is drawn in the sidebar; panels change nothing."""
 
-from . import diagnose, overlay, ragdoll
+from . import diagnose, hits, motion, overlay, ragdoll, recovery, weight_tools
 
-CLASSES = (*ragdoll.CLASSES, *overlay.CLASSES, *diagnose.CLASSES)
+CLASSES = (
+    *ragdoll.CLASSES,
+    *weight_tools.CLASSES,
+    *hits.CLASSES,
+    *recovery.CLASSES,
+    *motion.CLASSES,
+    *overlay.CLASSES,
+    *diagnose.CLASSES,
+)

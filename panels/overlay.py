@@ -5,7 +5,7 @@ import traceback
 import bpy
 from bpy.props import BoolProperty, PointerProperty
 
-from ..core.blender import body_edits, overlay_data
+from ..core.blender import body_edits, hit_edits, look_at_drawing, overlay_data
 from ..core.blender.runtime import STATE
 from ..core.ragdoll.overlay import Show
 from .ragdoll import Sidebar, paragraph
@@ -56,6 +56,20 @@ class ActiveRagdollOverlay(bpy.types.PropertyGroup):
         update=redraw,
         options=set(),
     )
+    look_at: BoolProperty(
+        name="Look-at",
+        description="Targets in red, forward vectors in green, and limit cones",
+        default=True,
+        update=redraw,
+        options=set(),
+    )
+    hits: BoolProperty(
+        name="Hits",
+        description="Arrows of hits and circles of explosions, bright at their frames",
+        default=True,
+        update=redraw,
+        options=set(),
+    )
     only_selected: BoolProperty(
         name="Only Selected", description="Only the selected bones", default=False, update=redraw, options=set()
     )
@@ -91,6 +105,13 @@ def collected(context) -> list:
         )
         lines = overlay_data.lines(obj, context.scene, graph, show)
         if lines is not None and len(lines.ends):
+            found.append(lines)
+        arrows = hit_edits.lines(obj, context.scene, graph) if settings.hits and not editing else None
+        if arrows is not None and len(arrows.ends):
+            found.append(arrows)
+    for obj in look_at_drawing.shown(context, settings.all_characters) if settings.look_at else ():
+        lines = look_at_drawing.lines(obj, graph)
+        if lines is not None:
             found.append(lines)
     return found
 
@@ -151,7 +172,7 @@ class ACTIVE_RAGDOLL_PT_overlay(Sidebar, bpy.types.Panel):
         column = layout.column(align=True)
         column.active = settings.show and not _trouble
         row = column.row(align=True)
-        for name in ("bodies", "joints", "limits"):
+        for name in ("bodies", "joints", "limits", "look_at", "hits"):
             row.prop(settings, name, toggle=True)
         column.prop(settings, "only_selected")
         column.prop(settings, "all_characters")

@@ -16,6 +16,12 @@ STATE_ICONS = {
     "CACHED": "FILE_CACHE",
     "BAKED": "ACTION",
     "BROKEN": "ERROR",
+    "ANIMATED": "ARMATURE_DATA",
+    "ACTIVE": "PLAY",
+    "LIMP": "GHOST_ENABLED",
+    "SETTLING": "TIME",
+    "RECOVERING": "LOOP_FORWARDS",
+    "BLENDING": "FORCE_HARMONIC",
 }
 STATE_NOTES = {
     "READY": "Play from frame {first}, or simulate",
@@ -145,14 +151,13 @@ class ACTIVE_RAGDOLL_PT_weights(Sidebar, bpy.types.Panel):
 
 
 class ACTIVE_RAGDOLL_PT_drive(Sidebar, bpy.types.Panel):
-    """What leads the bodies, and what they are made of"""
+    """What leads the bodies"""
 
-    bl_label = "Drive and Bodies"
+    bl_label = "Drive"
     bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context):
         obj = active_armature(context)
-        # The bodies' settings may also be set before the first build.
         column = reason(self.layout, context, why_not(obj, need_ragdoll=False))
         if obj is None:
             return
@@ -160,6 +165,27 @@ class ACTIVE_RAGDOLL_PT_drive(Sidebar, bpy.types.Panel):
         inner = rows(column)
         inner.prop(settings, "drive")
         inner.prop(settings, "drive_space")
+        if settings.drive == "SPRING":
+            springs = column.column(align=True)
+            springs.use_property_split = True  # with the dots: these can be keyed
+            springs.prop(settings, "spring_frequency")
+            springs.prop(settings, "spring_damping_ratio")
+        column.prop(settings, "human_strength")
+
+
+class ACTIVE_RAGDOLL_PT_bodies(Sidebar, bpy.types.Panel):
+    """What the bodies are made of"""
+
+    bl_label = "Bodies"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw(self, context):
+        obj = active_armature(context)
+        # They may also be set before the first build.
+        column = reason(self.layout, context, why_not(obj, need_ragdoll=False))
+        if obj is None:
+            return
+        settings = obj.active_ragdoll
         column.prop(settings, "self_collision")
         column.prop(settings, "stretch")
         column.prop(settings, "coverage", slider=True)
@@ -217,14 +243,14 @@ class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel):
         column = layout.column(align=True)
         column.operator("active_ragdoll.simulate", icon="PHYSICS")
         column.operator("active_ragdoll.free_cache", icon="X")
-        if obj is not None and obj.active_ragdoll.state == "CACHED":
+        if obj is not None and obj.active_ragdoll.run_state == "CACHED":
             cache = scene.rigidbody_world.point_cache
             moved = (cache.frame_start, cache.frame_end) != (first - world.WARM_UP, last)
             if moved or obj.active_ragdoll.cache_outdated:
                 box = layout.box()
                 paragraph(box, context, "The simulated frames are out of date or incomplete: simulate again", "INFO")
 
-        text = why_not(obj)
+        text = why_not(obj, need_ragdoll=obj is None or obj.active_ragdoll.target_armature is None)
         if text and not (obj is not None and obj.active_ragdoll.muted):
             paragraph(layout, context, text, "INFO")
         column = layout.column(align=True)
@@ -272,6 +298,9 @@ class ACTIVE_RAGDOLL_PT_bone(Sidebar, bpy.types.Panel):
         keyed.prop(settings, "translation_weight", slider=True)
         keyed.prop(settings, "max_torque")
         keyed.prop(settings, "max_force")
+        if obj.active_ragdoll.drive == "SPRING":
+            keyed.prop(settings, "frequency_scale")
+            keyed.prop(settings, "damping_scale")
 
 
 def _part_of(obj, bone):
@@ -350,6 +379,7 @@ CLASSES = (
     ACTIVE_RAGDOLL_PT_main,
     ACTIVE_RAGDOLL_PT_weights,
     ACTIVE_RAGDOLL_PT_drive,
+    ACTIVE_RAGDOLL_PT_bodies,
     ACTIVE_RAGDOLL_PT_limits,
     ACTIVE_RAGDOLL_PT_simulate,
     ACTIVE_RAGDOLL_PT_bone,

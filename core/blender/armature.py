@@ -30,6 +30,13 @@ def array_of(matrix) -> np.ndarray:
     return np.array((a[:], b[:], c[:], d[:]))
 
 
+def bind_tails(armature: bpy.types.Armature) -> np.ndarray:
+    """Tails of the bones in bind pose [n, 3], in the armature's space."""
+    tails = np.empty(len(armature.bones) * 3, dtype=np.float32)
+    armature.bones.foreach_get("tail_local", tails)
+    return tails.reshape(-1, 3).astype(float)
+
+
 class BindPose:
     """Joints of an armature in bind pose, in Blender's bone order.
 
@@ -48,14 +55,12 @@ class BindPose:
         self.parents = np.array([self.row[b.parent.name] if b.parent else -1 for b in bones], dtype=int)
         local = np.empty(count * 16, dtype=np.float32)
         bones.foreach_get("matrix_local", local)
-        tails = np.empty(count * 3, dtype=np.float32)
-        bones.foreach_get("tail_local", tails)
         self.local = local.reshape(count, 4, 4).transpose(0, 2, 1).astype(float)
         matrices = world @ self.local
         self.matrices = rigid(matrices)
         self.axes = rigid(world)[:3, :3]
         self.heads = matrices[:, :3, 3].copy()
-        self.tails = tails.reshape(count, 3).astype(float) @ world[:3, :3].T + world[:3, 3]
+        self.tails = bind_tails(armature) @ world[:3, :3].T + world[:3, 3]
         # A child always comes after its parent in Blender's order; everything that walks the tree relies on it.
         assert np.all(self.parents < np.arange(count))
 

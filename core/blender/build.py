@@ -18,6 +18,7 @@ from . import (
     compounds,
     joint_drives,
     joint_objects,
+    motion,
     recognition,
     remove,
     source,
@@ -132,6 +133,10 @@ def _build(obj, scene, bones, notes) -> Built:
     settings.source, settings.scene = copy, scene
     first, last = world.shot_range(scene)
     to_world, poses = source.poses_over(copy, first, last, frame)
+    hidden = source.source_scene(scene)
+    hidden.collection.objects.link(copy)
+    if settings.target_armature is not None:  # what the bodies will follow is what the stack makes of the animation
+        poses = motion.poses_over(obj, scene, first, last)
     check_scale(obj, to_world)
     pose = BindPose(obj.data, to_world)
     anatomy = recognition.anatomy_of(obj)
@@ -160,8 +165,6 @@ def _build(obj, scene, bones, notes) -> Built:
 
     notes += world.ensure(scene)
     world.set_range(scene)
-    hidden = source.source_scene(scene)
-    hidden.collection.objects.link(copy)
     collection = bpy.data.collections.new(f"{obj.name} Ragdoll")
     scene.collection.children.link(collection)
     settings.collection = collection

@@ -11,12 +11,14 @@ from .shot_run import Run, depsgraph_of
 
 
 def write_blend(obj, character, blend, scene) -> None:
-    if abs(blend - character.blend) < 1e-9:
-        return
+    """Set the share of the physics in what a character shows."""
     bones = obj.evaluated_get(depsgraph_of(scene)).pose.bones
+    # An edit of the character makes Blender copy it anew, with its original's influence.
+    shown = bones[character.bone_names[0]].constraints[source.CONSTRAINT_NAME].influence
+    if abs(blend - shown) < 1e-7:
+        return
     for name in character.bone_names + source.followers(obj):
         _write_own(bones[name].constraints, "influence", blend)
-    character.blend = blend
 
 
 def place(run: Run, kind: str, matrices: np.ndarray, only: np.ndarray | None = None) -> None:
@@ -52,6 +54,23 @@ def set_kinematic(run: Run, on: bool) -> None:
         bodies = character.bodies.evaluated_get(graph).objects
         for i, body in enumerate(bodies):
             body.rigid_body.kinematic = on or bool(run.kinematic[character.rows.start + i])
+
+
+def switch_kinematic(run: Run, rows) -> None:
+    """Make some bodies kinematic or dynamic, as the run's mask says; a dynamic one keeps the velocity it rode with."""
+    for character in run.characters:
+        begin = character.rows.start
+        for row in rows[(rows >= begin) & (rows < character.rows.stop)]:
+            body = character.bodies.objects[int(row) - begin].evaluated_get(run.graph)
+            body.rigid_body.kinematic = bool(run.kinematic[row])
+
+
+def follow_cache(run: Run) -> None:
+    """Let all bodies stand where the cache has them: a kinematic one does not read it."""
+    rows = np.flatnonzero(run.kinematic)
+    if len(rows):
+        run.kinematic = np.zeros_like(run.kinematic)
+        switch_kinematic(run, rows)
 
 
 def hold_others(run: Run, scene) -> None:
@@ -101,7 +120,7 @@ def write_gains(run: Run, scene, substeps: int, seconds: float) -> None:
     steps_per_second = substeps / seconds
     fps = scene.render.fps / scene.render.fps_base
     rotation, translation = run.weights()
-    undriven = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic
+    undriven = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic & ~run.awake
     rotation, translation = (np.where(run.joint_space, 0.0, weight) for weight in (rotation, translation))
     stiffness_l, rate_l = drives.servo(translation, run.masses, steps_per_second)
     stiffness_a, rate_a = drives.servo(rotation, run.inertia, steps_per_second)

@@ -6,7 +6,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ..errors import RagdollError
-from . import motion, pipeline, shot_run, world
+from . import hits, motion, motion_show, pipeline, shot_run, world
 from .runtime import STATE
 
 
@@ -61,6 +61,7 @@ def before_frame(scene, _graph=None) -> None:
             motion.forget()
         if frame == first and shot_run.ragdolls(scene):
             STATE.broken.discard(scene.name)
+            STATE.runs.pop(scene.name, None)
             run = STATE.runs[scene.name] = pipeline.start(scene, clock)
             posed = run.names
         elif run is not None and run.frame is not None and frame == run.frame + 1 and frame <= last:
@@ -81,6 +82,8 @@ def before_frame(scene, _graph=None) -> None:
 def _stop(scene, run, text) -> None:
     """End a run for good; its last good frames stay in the cache."""
     STATE.runs.pop(scene.name, None)
+    if run is not None:
+        hits.let_go(run)
     for obj in pipeline.active_ragdolls(scene):
         STATE.messages[obj.name] = text
     STATE.messages[scene.name] = text
@@ -93,8 +96,27 @@ def after_frame(scene, _graph=None) -> None:
     if not _concerns(scene):
         return
     run = STATE.runs.get(scene.name)
-    if run is not None and run.frame == run.first == scene.frame_current:
+    if run is None or run.frame != scene.frame_current or run.observed == run.frame:
+        return
+    began = time.perf_counter()
+    if run.frame == run.first:
         pipeline.release(run, scene)
+    run.observed = run.frame
+    try:
+        pipeline.observe(run, scene)
+    except (RagdollError, ReferenceError) as error:
+        _stop(scene, run, str(error))
+    run.seconds["own"][-1] += time.perf_counter() - began
+
+
+@persistent
+def after_edit(scene, graph=None) -> None:
+    """depsgraph_update_post: a look-at's target was moved by hand."""
+    if not STATE.motions or graph is None or not _concerns(scene):
+        return
+    moved = {u.id.name for u in graph.updates if u.is_updated_transform and isinstance(u.id, bpy.types.Object)}
+    if moved & motion_show.watched(scene):
+        motion_show.again(scene)
 
 
 @persistent
@@ -109,6 +131,7 @@ def before_undo(_scene=None, _graph=None) -> None:
 def after_undo(_scene=None, _graph=None) -> None:
     """undo_post, redo_post: bodies and joints may be others now, so the run cannot go on."""
     break_runs()
+    motion.forget()
     for scene in _alive():
         if not scene.rigidbody_world.point_cache.is_baked:  # a baked world does not step, and keeps its cache
             world.halt(scene)
@@ -175,6 +198,7 @@ def after_render(_scene=None, _graph=None) -> None:
 _HANDLERS = (
     ("frame_change_pre", before_frame),
     ("frame_change_post", after_frame),
+    ("depsgraph_update_post", after_edit),
     ("undo_pre", before_undo),
     ("redo_pre", before_undo),
     ("undo_post", after_undo),

@@ -26,12 +26,20 @@ def copy_locally(owner, name: str, target, constraint_name: str) -> None:
         copy.influence = owner.active_ragdoll.physics_blend
 
 
+def stand_with(obj, copy) -> None:
+    """Let a copy without the character's animation stand where the character's object does."""
+    place = copy.constraints.new("COPY_TRANSFORMS")
+    place.name = source.PLACE_NAME
+    place.target = obj
+
+
 def carry(obj, physics) -> None:
     """Let a new physics armature play what the stack gives instead of the character's own animation."""
     target = obj.active_ragdoll.target_armature
     if target is None:
         return
     physics.animation_data_clear()
+    stand_with(obj, physics)
     for bone in physics.pose.bones:
         for constraint in bone.constraints:
             constraint.mute = True

@@ -12,9 +12,8 @@ from .. import pose as pose_space
 from ..motion import stack
 from ..motion.local_pose import LocalPose
 from ..motion.rig import Rig
-from . import clips, motion_entries, source, world
+from . import clips, entry_values, motion_entries, motion_places, source, world
 from .armature import array_of
-from .motion_places import Places
 from .runtime import STATE
 
 
@@ -27,16 +26,23 @@ class Motion:
         entries: in order.
         messages: why entries were left out, by their names.
         states: of the entries, by frame.
+        seen: what was read of the simulation, by frame.
+        stamp: of the keyed settings that it was made with.
     """
 
     def __init__(self, obj) -> None:
         self.obj = obj
+        self.stamp = entry_values.stamp(obj)
+        source.keep_up(obj)
+        motion_places.tidy(source.scene_of(obj))
         self._rest = clips.rig_rest(obj)
         skeleton = self._rest.skeleton
         self.rig = Rig(skeleton, self._rest.bind)
         self.entries, self.problems = motion_entries.of(obj, self.rig)
         self.messages = dict(self.problems)
         self.states = {}
+        self.seen: dict = {}
+        self._last = None
         self._touched = np.zeros(len(skeleton), dtype=bool)
         bind = pose_space.compose_matrices(self._rest.bind.positions, self._rest.bind.rotations)
         self._to_basis = np.linalg.inv(bind)[skeleton.from_level]
@@ -51,9 +57,11 @@ class Motion:
         first, _last = world.shot_range(scene)
         if record and frame > first and frame - 1 not in self.states:
             self._catch_up(scene, frame, first)
-        matrices, basis, states = self._posed(scene, frame, self.states.get(frame - 1))
+        playing = record and self._last == frame - 1
+        matrices, basis, states = self._posed(scene, frame, self.states.get(frame - 1), playing)
         if record:
             self.states[frame] = states
+            self._last = frame
         return matrices, basis
 
     def _catch_up(self, scene, frame: int, first: int) -> None:
@@ -67,16 +75,17 @@ class Motion:
             self.states[passed] = self._posed(scene, passed, self.states.get(passed - 1))[2]
         hidden.frame_set(frame)
 
-    def _posed(self, scene, frame: int, states) -> tuple[np.ndarray, np.ndarray, tuple]:
+    def _posed(self, scene, frame: int, states, playing: bool = False) -> tuple[np.ndarray, np.ndarray, tuple]:
         skeleton = self.rig.skeleton
+        self._frame = frame
         now = source.evaluated(self.obj)
         now.pose.bones.foreach_get("matrix", self._buffer)
         matrices = self._buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
         local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
         before = LocalPose(*pose_space.decompose_matrices(local))
-        places = Places(scene, self.obj, array_of(now.matrix_world), matrices)
-        seconds = frame * scene.render.fps_base / scene.render.fps
-        after, states, failed = stack.run(self.entries, self.rig, before, places, states, seconds)
+        memory = self.seen.setdefault(frame, {})
+        places = motion_places.Places(scene, self.obj, now, matrices, frame, memory, playing, self._other)
+        after, states, failed = stack.run(self.entries, self.rig, before, places, states, places.seconds)
         self.messages = self.problems | failed
         changed = np.zeros(len(skeleton), dtype=bool)
         for name in ("positions", "rotations", "scales"):
@@ -89,6 +98,21 @@ class Motion:
             )
             matrices = pose_space.local_to_model_matrices(skeleton, local)[skeleton.from_level]
         return matrices, self._basis(matrices, local[skeleton.from_level]), states
+
+    def _other(self, other) -> tuple[np.ndarray, np.ndarray]:
+        """World matrix and bones' matrices of another character without physics, at the frame that is posed.
+
+        Who stands before this one in the scene is read with its stack done; else two could wait for each other.
+        """
+        now = source.evaluated(other)
+        scene = source.scene_of(self.obj)
+        order = [obj.name for obj in motions(scene)]
+        stack_of_other = of(other) if other.name in order else None
+        if stack_of_other is not None and order.index(other.name) < order.index(self.obj.name):
+            return array_of(now.matrix_world), stack_of_other.pose(scene, self._frame)[0]
+        buffer = np.empty(len(other.pose.bones) * 16, dtype=np.float32)
+        now.pose.bones.foreach_get("matrix", buffer)
+        return array_of(now.matrix_world), buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
 
     def touched_names(self) -> list[str]:
         """Bones whose pose relative to the parent an entry has changed so far."""
@@ -120,10 +144,10 @@ def of(obj) -> Motion | None:
     if settings.target_armature is None or settings.muted:
         return None
     found = STATE.motions.get(obj.name)
-    if found is None or found.obj != obj:
+    if found is None or found.obj != obj or found.stamp != entry_values.stamp(obj):
         found = STATE.motions[obj.name] = Motion(obj)
-        for name, text in found.problems.items():
-            print(f"Active Ragdoll: '{obj.name}': {name}: {text}")
+        for text in found.problems.values():
+            print(f"Active Ragdoll: '{obj.name}': {text}")
     return found
 
 
@@ -150,7 +174,8 @@ def write_target(obj, basis: np.ndarray) -> None:
     target = obj.active_ragdoll.target_armature
     columns = np.ascontiguousarray(basis.transpose(0, 2, 1), dtype=np.float32)
     target.pose.bones.foreach_set("matrix_basis", columns.ravel())
-    target.update_tag(refresh={"DATA"})
+    # As its data, shared by all copies of the character, it would have them all copied anew, without what a run wrote.
+    target.update_tag(refresh={"OBJECT"})
 
 
 def forget(obj: bpy.types.Object | None = None) -> None:
@@ -159,3 +184,14 @@ def forget(obj: bpy.types.Object | None = None) -> None:
         STATE.motions.clear()
     else:
         STATE.motions.pop(obj.name, None)
+
+
+def poses_over(obj, scene, first: int, last: int) -> np.ndarray:
+    """Pose matrices [f, n, 4, 4] after the stack, sampled over a frame range as `source.poses_over` does."""
+    stack_of = Motion(obj)
+    hidden = scene.active_ragdoll.source
+    poses = []
+    for frame in source.sampled_frames(first, last):
+        hidden.frame_set(int(frame))
+        poses.append(stack_of.pose(scene, int(frame), record=False)[0])
+    return np.array(poses)

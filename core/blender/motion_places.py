@@ -1,10 +1,17 @@
 """Where the objects and bones that the motion stack reads stand at the frame that is about to be shown."""
 
+from collections.abc import Callable
+
+import bpy
 import numpy as np
 
 from ..errors import RagdollError
 from .armature import array_of
 from .shot_run import depsgraph_of
+from .source import STAND_IN_FOR as OF
+from .source import scene_of
+
+STAND_IN = ".{} Basis"  # name of a copy without its parent, to read an object's own keys
 
 
 def is_simulated(obj) -> bool:
@@ -26,45 +33,136 @@ def is_simulated(obj) -> bool:
     return False
 
 
-def follow(scene, obj) -> None:
-    """Have an object evaluated in the hidden scene too, so that it is read at the frame to come."""
+def follow(obj, other) -> None:
+    """Have an object evaluated in the hidden scene too, so that a character's stack reads it at the frame to come."""
+    scene = scene_of(obj)
+    hidden = scene.active_ragdoll.source if scene is not None else None
+    if hidden is None or other == obj or other.name in hidden.objects or other.name not in scene.objects:
+        return
+    if not is_simulated(other):
+        hidden.collection.objects.link(other)
+
+    elif is_carried(other) and other.animation_data is not None and _stand_in(other, hidden) is None:
+        copy = other.copy()
+        copy.name = STAND_IN.format(other.name)
+        copy[OF] = other.name
+        copy.parent = None
+        copy.matrix_parent_inverse.identity()
+        hidden.collection.objects.link(copy)
+    if is_carried(other):
+        follow(obj, other.parent)
+
+
+def _stand_in(obj, hidden):
+    return next((o for o in hidden.collection.objects if o.get(OF) == obj.name), None)
+
+
+def is_carried(obj) -> bool:
+    """Whether nothing but its parent and its own keys moves an object."""
+    body = obj.rigid_body
+    driven = body is not None and body.type == "ACTIVE" and not body.kinematic
+    plain = obj.parent_type in ("OBJECT", "BONE") and not any(not c.mute for c in obj.constraints)
+    return obj.parent is not None and plain and not driven and obj.active_ragdoll.source is None
+
+
+def is_live(obj) -> bool:
+    """Whether a character is moved by physics."""
+    return obj.active_ragdoll.is_ragdoll and not obj.active_ragdoll.muted
+
+
+def tidy(scene) -> None:
+    """Unlink what is read in the hidden scene no more: it was taken out of the scene, or has become simulated."""
     hidden = scene.active_ragdoll.source
-    if hidden is not None and obj.name not in hidden.objects and not is_simulated(obj):
-        hidden.collection.objects.link(obj)
+    sources = {o.active_ragdoll.source for o in scene.objects if o.type == "ARMATURE"}
+    for other in list(hidden.collection.objects):
+        if other in sources:
+            continue
+        if OF in other:
+            if other[OF] not in scene.objects:
+                bpy.data.objects.remove(other)
+        elif other.name not in scene.objects or is_simulated(other):
+            hidden.collection.objects.unlink(other)
 
 
 class Places:
     """Reads world matrices for one character at one frame.
 
     Attributes:
+        source: the character's evaluated source.
         world: the character's own world matrix [4, 4].
         matrices: of its bones in the pose that the stack began with, armature space, Blender's order [n, 4, 4].
+        frame: that the pose is of.
+        seconds, seconds_per_frame: time of the frame.
     """
 
-    def __init__(self, scene, obj, world: np.ndarray, matrices: np.ndarray) -> None:
-        self.scene, self.obj, self.world, self.matrices = scene, obj, world, matrices
+    def __init__(
+        self, scene, obj, now, matrices: np.ndarray, frame: float, memory: dict, playing: bool, posed: Callable
+    ) -> None:
+        """`memory`: what was read at this frame before, of things that physics moves; told anew while it plays.
+
+        `posed`: world matrix and bones' matrices of another character that only its own stack moves.
+        """
+        self.scene, self.obj, self.source, self.matrices, self.frame = scene, obj, now, matrices, frame
+        self.world = array_of(now.matrix_world)
+        self.seconds_per_frame = scene.render.fps_base / scene.render.fps
+        self.seconds = frame * self.seconds_per_frame
+        self._memory, self._playing, self._posed = memory, playing, posed
+
+    def remembered(self, key, read):
+        """What `read` gives while the shot is played; on a jump to the frame, what it gave then."""
+        if self._playing or key not in self._memory:
+            self._memory[key] = read()
+        return self._memory[key]
 
     def matrix(self, name: str, obj, bone: str = "") -> np.ndarray:
         """World matrix [4, 4] of an object or of one of its bones.
 
-        What is driven by the simulation is where it was after the last step.
+        The character itself stands as it comes into its stack. What is driven by the simulation is where it was
+        after the last step.
 
         Raises:
             RagdollError: the object was deleted, or has no such bone; names the entry.
         """
         if obj is None:
             raise RagdollError(f"{name}: its target is missing")
+        if obj.name not in self.scene.objects:
+            raise RagdollError(f"{name}: its target '{obj.name}' is not in the scene any more")
         if bone and (obj.type != "ARMATURE" or bone not in obj.data.bones):
             raise RagdollError(f"{name}: '{obj.name}' has no bone '{bone}'")
-        if obj == self.obj:
-            return self.world @ self.matrices[obj.data.bones.find(bone)] if bone else self.world
-        hidden = self.scene.active_ragdoll.source
-        ahead = obj.name in hidden.objects
-        graph = hidden.view_layers[0].depsgraph if ahead else depsgraph_of(self.scene)
-        now = obj.evaluated_get(graph)
-        matrix = array_of(now.matrix_world)
-        return matrix @ array_of(now.pose.bones[bone].matrix) if bone else matrix
+        return self._matrix(obj, bone)
 
     def point(self, name: str, obj, bone: str = "") -> np.ndarray:
         """World position [3], as `matrix`."""
         return self.matrix(name, obj, bone)[:3, 3]
+
+    def _matrix(self, obj, bone: str) -> np.ndarray:
+        if obj == self.obj:
+            return _bone_of(obj, bone, self.world, self.matrices)
+        hidden = self.scene.active_ragdoll.source
+        if obj.name in hidden.objects:
+            return _world_of(obj.evaluated_get(hidden.view_layers[0].depsgraph), bone)
+        if obj.active_ragdoll.source is not None and not is_live(obj):
+            return _bone_of(obj, bone, *self._posed(obj))
+        if is_carried(obj):
+            return self._carried(obj, hidden)
+        return self.remembered((obj.name, bone), lambda: _world_of(obj.evaluated_get(depsgraph_of(self.scene)), bone))
+
+    def _carried(self, obj, hidden) -> np.ndarray:
+        """From the parent, as Blender does it: a bone's child hangs on the bone's tail."""
+        by_bone = obj.parent_type == "BONE" and obj.parent_bone in obj.parent.data.bones
+        above = self._matrix(obj.parent, obj.parent_bone if by_bone else "")
+        if by_bone and not obj.parent.data.bones[obj.parent_bone].use_relative_parent:
+            above = above.copy()
+            above[:3, 3] += above[:3, 1] * obj.parent.data.bones[obj.parent_bone].length
+        copy = _stand_in(obj, hidden)
+        own = obj.matrix_basis if copy is None else copy.evaluated_get(hidden.view_layers[0].depsgraph).matrix_world
+        return above @ array_of(obj.matrix_parent_inverse) @ array_of(own)
+
+
+def _bone_of(obj, bone: str, world: np.ndarray, matrices: np.ndarray) -> np.ndarray:
+    return world @ matrices[obj.data.bones.find(bone)] if bone else world
+
+
+def _world_of(now, bone: str) -> np.ndarray:
+    matrix = array_of(now.matrix_world)
+    return matrix @ array_of(now.pose.bones[bone].matrix) if bone else matrix

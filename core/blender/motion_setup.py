@@ -5,8 +5,10 @@ import bpy
 from ..errors import RagdollError
 from . import build, remove, source
 from .armature import check_armature
-from .helpers import copy_locally
+from .helpers import copy_locally, stand_with
 from .runtime import STATE
+
+HELD = ("look_at", "leg_stabilizers", "two_bone_ik", "bone_transforms", "layers", "blend_spaces")  # what the stack does
 
 
 def ensure(obj, scene) -> None:
@@ -33,6 +35,7 @@ def ensure(obj, scene) -> None:
         settings.motion_collection = collection
         target = source.copy_of(obj, f"{obj.name} Target")
         target.animation_data_clear()
+        stand_with(obj, target)
         for bone in target.pose.bones:
             for constraint in list(bone.constraints):
                 bone.constraints.remove(constraint)
@@ -77,3 +80,10 @@ def drop(obj) -> None:
         build.rebuild(obj, settings.scene)
     else:
         remove.drop_source_scene(scene)
+
+
+def drop_if_idle(obj) -> None:
+    """Take the target armature away when the character's motion stack has nothing left to do."""
+    settings = obj.active_ragdoll
+    if not any(len(getattr(settings, name, ())) for name in HELD):
+        drop(obj)

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..errors import RagdollError
 from ..ragdoll import drives, froude, springs
-from . import compounds, evaluated, joint_drives, motion, shot_run, source, world
-from .armature import array_of
+from . import compounds, evaluated, hits, joint_drives, motion, recovery, recovery_record, shot_run, source, world
+from .armature import UNIFORM_TOLERANCE, array_of
 from .runtime import STATE
 from .shot_run import Run, active_ragdolls, depsgraph_of
 
@@ -38,6 +38,8 @@ def start(scene, clock) -> Run:
     for character in run.characters:
         motion.forget(character.obj)
         character.motion = motion.of(character.obj)
+    hits.start(run, scene)
+    recovery.start(run, scene)
     count = run.characters[-1].rows.stop
     matrices = np.empty((count, 4, 4))
     for character in run.characters:
@@ -59,6 +61,7 @@ def start(scene, clock) -> Run:
         evaluated.set_kinematic(run, True)
         evaluated.place(run, "bodies", matrices)
         evaluated.place(run, "targets", matrices)
+        hits.rest(run, matrices)
         compounds.place_pieces(run)
         scene.frame_set(first - 2)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
@@ -70,9 +73,10 @@ def start(scene, clock) -> Run:
         _stand_at(scene, first)
     finally:
         STATE.busy = was_busy
-    run.command = run.wanted = run.body = wanted
+    run.command = run.wanted = run.body = run.body_before = wanted
     evaluated.show_physics(run, True)
     _read_settings(run, scene)
+    _apply_settings(run, scene)
     run.reached = first
     return run
 
@@ -110,6 +114,8 @@ def _carry_settings(run: Run) -> None:
     if not run.settings_dirty:
         return
     for character in run.characters:
+        if character.motion is not None:
+            character.motion = motion.of(character.obj)
         if character.keyed:
             source.copy_settings(character.obj, character.source, character.bones)
 
@@ -118,7 +124,7 @@ def step(run: Run, scene, clock) -> None:
     """Prepare the next frame: pose of the source, place of the targets, gains of the drives.
 
     Raises:
-        RagdollError: a body was deleted or has left all bounds.
+        RagdollError: a body was deleted, or the animation is not a number.
     """
     frame = scene.frame_current
     run.graph = depsgraph_of(scene)
@@ -126,13 +132,12 @@ def step(run: Run, scene, clock) -> None:
     clock("source", _evaluate_source, run, scene, frame)
     evaluated.show_physics(run, True)
     _read_settings(run, scene)
+    _apply_settings(run, scene)
     before, run.wanted = run.wanted, _wanted(run, scene, frame)
     fps = scene.render.fps / scene.render.fps_base
     substeps = scene.rigidbody_world.substeps_per_frame
     seconds = scene.rigidbody_world.time_scale / fps
-    last = run.body
-    _read_bodies(run)
-    _note_calm(run, last, seconds, scene.gravity.length)
+    hits.step(run, scene)
     if run.gains_dirty:
         run.reach = np.where(run.spring, drives.FARTHEST, drives.reach(run.weights()[0], seconds))
     reachable = drives.within_reach(run.body, run.wanted, run.reach)
@@ -146,6 +151,19 @@ def step(run: Run, scene, clock) -> None:
     run.frame = run.reached = frame
 
 
+def observe(run: Run, scene) -> None:
+    """After a frame is shown: where the bodies stand now, and what follows from it for the next frame.
+
+    Raises:
+        RagdollError: a body was deleted, is not a number or has left all bounds.
+    """
+    if run.frame > run.first:
+        _read_bodies(run)
+        seconds = scene.rigidbody_world.time_scale * scene.render.fps_base / scene.render.fps
+        _note_calm(run, max(seconds, 1e-9), scene.gravity.length)
+    recovery.observe(run, scene)
+
+
 def show_other(run: Run | None, scene) -> None:
     """A jump: the cached pose where the frame is simulated, else the animation."""
     if run is not None:
@@ -154,6 +172,12 @@ def show_other(run: Run | None, scene) -> None:
             # A cache that settings have outdated loses what comes after, on a jump back.
             run.reached = min(run.reached, max(scene.frame_current, run.first))
             evaluated.show_physics(run, True)
+            evaluated.follow_cache(run)
+            for character in run.characters:
+                found = run.recoveries.get(character.name)
+                if found is not None:
+                    blend = character.blend * found.record.blend(scene.frame_current)
+                    evaluated.write_blend(character.obj, character, blend, scene)
         else:
             evaluated.show_physics(run, False)
         run.frame = None
@@ -167,24 +191,37 @@ def show_cached(scene) -> None:
 
     The physics armatures are no physics objects, so their originals may be written, and a final render sees it too.
     """
-    first, last = world.shot_range(scene)
+    first, last = world.shot_range(scene)[0], world.last_good(scene)
     frame = scene.frame_current
     _mute_originals(scene, not (first <= frame <= last and frame != 0))
     keyed = [obj for obj in active_ragdolls(scene) if shot_run.is_keyed(obj, "active_ragdoll.physics_blend")]
-    if not keyed:
-        return
-    scene.active_ragdoll.source.frame_set(frame)
-    for obj in keyed:
-        blend = source.evaluated(obj).active_ragdoll.physics_blend
-        for name in [part.bone for part in obj.active_ragdoll.parts] + source.followers(obj):
-            constraint = obj.pose.bones[name].constraints[source.CONSTRAINT_NAME]
-            if constraint.influence != blend:
-                constraint.influence = blend
+    if keyed:
+        scene.active_ragdoll.source.frame_set(frame)
+    for obj in active_ragdolls(scene):
+        record = recovery_record.of(obj, frame)
+        if record is None and obj not in keyed:
+            continue
+        blend = (source.evaluated(obj) if obj in keyed else obj).active_ragdoll.physics_blend
+        if record is not None:
+            blend *= record.blend(frame)
+        _write_blend(obj, blend)
+
+
+def _write_blend(obj, blend: float) -> None:
+    """Set the influence of the constraints that a character itself carries."""
+    for name in [part.bone for part in obj.active_ragdoll.parts] + source.followers(obj):
+        constraint = obj.pose.bones[name].constraints[source.CONSTRAINT_NAME]
+        if abs(constraint.influence - blend) > 1e-7:
+            constraint.influence = blend
 
 
 def stop_showing(scene) -> None:
     """When the baked cache is freed: physics armatures play the animation until a run shows otherwise."""
     _mute_originals(scene, True)
+    for obj in active_ragdolls(scene):
+        if obj.active_ragdoll.recovery.record:
+            recovery_record.drop(obj)
+            _write_blend(obj, obj.active_ragdoll.physics_blend)
 
 
 def _mute_originals(scene, mute: bool) -> None:
@@ -216,8 +253,21 @@ def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
             pose = pose[character.bones]
             if record:
                 motion.write_target(character.obj, basis)
-        np.matmul(array_of(pose_of.matrix_world), pose, out=matrices[character.rows])
+        place = array_of(pose_of.matrix_world)
+        if frame is not None:
+            _check_size(character, place, frame)
+        np.matmul(place, pose, out=matrices[character.rows])
     return matrices
+
+
+def _check_size(character, place: np.ndarray, frame: int) -> None:
+    """Bodies keep the size that they were built with."""
+    size, built = float(np.linalg.norm(place[:3, 0])), character.built_scale
+    if abs(size - built) > UNIFORM_TOLERANCE * built:
+        raise RagdollError(
+            f"'{character.name}' has the scale {size:.4g} at frame {frame}, but its bodies were built at {built:.4g}: "
+            "build the ragdoll anew, and do not scale it within a shot"
+        )
 
 
 def _hands(run: Run, scene) -> np.ndarray:
@@ -244,15 +294,16 @@ def _read_bodies(run: Run) -> None:
         character.bodies.objects.foreach_get("matrix_world", flat[character.rows].reshape(-1))
     body = flat.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
     near = np.abs(body[:, :3, 3] - run.body[:, :3, 3]) <= run.farthest  # not when it is not a number
-    if not near.all():
-        row = int(np.flatnonzero(~near.all(axis=1))[0])
-        raise RagdollError(f"The body of {shot_run.name_of(run, row)} has left all bounds at frame {run.frame}")
-    run.body = body
+    if not near.all() or not np.isfinite(body.sum()):
+        row = int(np.flatnonzero(~near.all(axis=1) | ~np.isfinite(body).all(axis=(1, 2)))[0])
+        trouble = "has left all bounds" if np.isfinite(body[row]).all() else "is not a number"
+        raise RagdollError(f"The body of {shot_run.name_of(run, row)} {trouble} at frame {run.frame}")
+    run.body_before, run.body = run.body, body
 
 
-def _note_calm(run: Run, last, seconds: float, gravity: float) -> None:
+def _note_calm(run: Run, seconds: float, gravity: float) -> None:
     """Keep an eye on characters that have come to lie nearly still."""
-    speeds = np.linalg.norm(run.body[:, :3, 3] - last[:, :3, 3], axis=1) / seconds
+    speeds = np.linalg.norm(run.body[:, :3, 3] - run.body_before[:, :3, 3], axis=1) / seconds
     for character in run.characters:
         was = character.calm >= drives.CALM_AFTER
         own_speed = froude.speed(character.height, gravity)
@@ -268,6 +319,8 @@ def _read_settings(run: Run, scene) -> None:
     if not dirty and not any(character.keyed for character in run.characters):
         return
     run.gains_dirty = True
+    if dirty and scene.frame_current > run.first:
+        hits.read(run, scene)
     for character in run.characters:
         if not (dirty or character.keyed):
             continue
@@ -296,13 +349,22 @@ def _read_settings(run: Run, scene) -> None:
             run.damping_ratio[rows] *= settings.spring_damping_ratio
         modes = [bone.body_mode for bone in own]
         run.limp[rows] = [mode == "LIMP" for mode in modes]
-        kinematic = np.array([mode == "KINEMATIC" or obj.active_ragdoll.muted for mode in modes])
-        changed = np.flatnonzero(kinematic != run.kinematic[rows])
-        run.kinematic[rows] = kinematic
-        if len(changed) and scene.frame_current > run.first:
-            for i in changed:
-                character.bodies.objects[int(i)].evaluated_get(run.graph).rigid_body.kinematic = bool(kinematic[i])
-        if character.keyed:
-            evaluated.write_blend(obj, character, settings.physics_blend, scene)
+        run.riding[rows] = [mode == "KINEMATIC" or obj.active_ragdoll.muted for mode in modes]
+        character.blend = settings.physics_blend
+        if character.name in run.recoveries:
+            run.recoveries[character.name].read(settings.recovery, dirty, scene)
     run.limited = bool(np.any(run.max_torque > 0.0) or np.any(run.max_force > 0.0))
-    run.any_kinematic = bool(np.any(run.kinematic))
+
+
+def _apply_settings(run: Run, scene) -> None:
+    """Write what bodies are kinematic and how much of the physics is shown, where it differs from before."""
+    kinematic = run.riding | run.off
+    changed = np.flatnonzero(kinematic != run.kinematic)
+    if len(changed):
+        run.kinematic, run.gains_dirty = kinematic, True
+        run.any_kinematic = bool(np.any(kinematic))
+        if scene.frame_current > run.first:
+            evaluated.switch_kinematic(run, changed)
+    for character in run.characters:
+        if character.keyed or character.name in run.recoveries:
+            evaluated.write_blend(character.obj, character, character.blend * character.share, scene)

@@ -17,7 +17,7 @@ from ..profile_match import AUTO, BY_NAME, NO_PART, match
 from ..profile_mirror import mirrored
 from ..profile_schema import Field, Schema, shortest
 from ..ragdoll import shapes
-from . import joint_objects, recognition, remove, runtime
+from . import joint_objects, limb_settings, recognition, remove, runtime
 from .armature import BindPose, check_armature
 from .runtime import STATE
 
@@ -32,11 +32,14 @@ PRESETS = (
     ("GENERIC", "Generic", "All settings as a new character has them"),
 )
 # What a build keeps on the object and what is no choice of the user's.
-NOT_SETTINGS = {*remove._STORED, "parts", "state", "name", "rna_type"}
+_ACTIVE = {*limb_settings.ACTIVE.values(), "active_hit", "active_explosion"}  # which item a list shows
+NOT_SETTINGS = {*remove._STORED, *_ACTIVE, "parts", "state", "name", "rna_type"}
 NOT_BONE_SETTINGS = {"name", "rna_type", "profile_limits"}
 RENAMED = {"role": "own_role"}  # an entry's role is what the bone was taken for, not what was chosen for it
 LIVE = {
-    *("rotation_weight", "translation_weight", "physics_blend", "drive", "drive_space", "key_tolerance"),
+    *("rotation_weight", "translation_weight", "physics_blend", "key_tolerance"),
+    *("spring_frequency", "spring_damping_ratio", "human_strength", "frequency_scale", "damping_scale"),
+    *("loosening", "loosening_parents", "loosening_children", "loosening_others", "loosening_regain"),
     *("body_mode", "max_torque", "max_force"),
 }  # take effect without a new build
 POINTS = {"body_points": 32}  # texts that hold points as JSON, and how many at most

@@ -17,9 +17,10 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import runtime, source
+from . import hit_settings, limb_settings, look_at_settings, recovery_record, recovery_settings, runtime, source
 from .bone_role import BoneRole
 from .edited_body import EditedBody
+from .hit_settings import HitSettings
 
 ANIMATABLE = {"ANIMATABLE"}
 FIXED = set()  # a shot's set-up: not animatable
@@ -113,13 +114,7 @@ class ActiveRagdollPart(bpy.types.PropertyGroup):
     depth: IntProperty(options=FIXED)
 
 
-class ActiveRagdollMotionKind(bpy.types.PropertyGroup):
-    """A place in the order of the motion stack's entries."""
-
-    kind: StringProperty(options=FIXED)
-
-
-class ActiveRagdollObject(bpy.types.PropertyGroup):
+class ActiveRagdollObject(limb_settings.MotionLists, HitSettings, bpy.types.PropertyGroup):
     """Settings of a character."""
 
     rotation_weight: FloatProperty(
@@ -276,9 +271,6 @@ class ActiveRagdollObject(bpy.types.PropertyGroup):
     motion_scene: PointerProperty(type=bpy.types.Scene, options=FIXED)
     motion_collection: PointerProperty(type=bpy.types.Collection, options=FIXED)
     target_armature: PointerProperty(type=bpy.types.Object, options=FIXED)
-    motion_order: CollectionProperty(
-        type=ActiveRagdollMotionKind, options=FIXED, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
-    )
     followers: StringProperty(options=FIXED, description="Names of bones that follow by a constraint, as JSON")
     height: FloatProperty(options=FIXED, description="Largest extent of the bind pose [m]")
     built_scale: FloatProperty(options=FIXED)
@@ -287,11 +279,27 @@ class ActiveRagdollObject(bpy.types.PropertyGroup):
     old_action: PointerProperty(type=bpy.types.Action, options=FIXED)
     bake_record: StringProperty(options=FIXED, description="What revert_bake restores, as JSON")
 
-    def _get_state(self) -> int:
+    recovery: PointerProperty(
+        type=recovery_settings.ActiveRagdollRecovery, name="Recovery", override={"LIBRARY_OVERRIDABLE"}
+    )
+
+    def _get_run_state(self) -> int:
         return [s[0] for s in STATES].index(runtime.state_of(self.id_data))
 
+    def _get_state(self) -> int:
+        own = self.id_data
+        state = recovery_record.phase_of(own) or runtime.state_of(own)
+        return [s[0] for s in (*STATES, *recovery_settings.PHASES)].index(state)
+
+    run_state: EnumProperty(
+        name="Run", items=STATES, get=_get_run_state, options=FIXED, description="How far the simulation is"
+    )
     state: EnumProperty(
-        name="State", items=STATES, get=_get_state, options=FIXED, description="What the ragdoll is doing"
+        name="State",
+        items=(*STATES, *recovery_settings.PHASES),
+        get=_get_state,
+        options=FIXED,
+        description="What the ragdoll is doing; with a recovery its state at the frame shown",
     )
 
 
@@ -437,15 +445,19 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
     cache_start: IntProperty(options=FIXED)
     cache_end: IntProperty(options=FIXED)
     cache_saved: BoolProperty(options=FIXED)
+    cache_good: IntProperty(options=FIXED, description="Last frame of the baked cache that is good")
     cache_is_ours: BoolProperty(options=FIXED, description="The baked cache was made by a run")
     source: PointerProperty(type=bpy.types.Scene, options=FIXED)
     is_source: BoolProperty(options=FIXED)
 
 
 CLASSES = (
+    *look_at_settings.CLASSES,
+    *limb_settings.CLASSES,
+    *hit_settings.CLASSES,
+    *recovery_settings.CLASSES,
     ActiveRagdollMotor,
     ActiveRagdollPart,
-    ActiveRagdollMotionKind,
     ActiveRagdollObject,
     ActiveRagdollBone,
     ActiveRagdollScene,

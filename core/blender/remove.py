@@ -42,7 +42,10 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
                 if name != "source" or settings.target_armature is None:
                     settings.property_unset(name)
             settings.parts.clear()
+            settings.hitters.clear()
+            settings.recovery.property_unset("record")
             STATE.messages.pop(obj.name, None)
+            STATE.warnings.pop(obj.name, None)
         if scene is not None and scene.rigidbody_world is not None:
             world.halt(scene)
         if scene is not None:
@@ -113,6 +116,7 @@ def drop_source_scene(scene) -> None:
         return
     hidden = scene.active_ragdoll.source
     if hidden is not None:
+        source.drop_stand_ins(hidden)
         bpy.data.scenes.remove(hidden)
     scene.active_ragdoll.property_unset("source")
 

@@ -17,8 +17,11 @@ class State:
         alive: scenes whose rigid body world a run has filled.
         broken: scenes whose run was interrupted in mid-shot (undo, redo, load).
         messages: last trouble by object name, shown in the sidebar.
+        warnings: of the last run by object name, which did not stop it.
         limits: last `limit_check.Report` by object name.
+        records: of recoveries in the file by object name, with the text they were read from.
         motions: motion stacks by object name, each with its record of states.
+        edited: characters whose settings were edited since their stack was last shown.
         diagnoses: what `diagnose` last found by object name, shown in the sidebar.
     """
 
@@ -29,8 +32,11 @@ class State:
     alive: set = field(default_factory=set)
     broken: set = field(default_factory=set)
     messages: dict = field(default_factory=dict)
+    warnings: dict = field(default_factory=dict)
     limits: dict = field(default_factory=dict)
+    records: dict = field(default_factory=dict)
     motions: dict = field(default_factory=dict)
+    edited: set = field(default_factory=set)
     diagnoses: dict = field(default_factory=dict)
 
     def clear(self) -> None:
@@ -41,11 +47,17 @@ class State:
 STATE = State()
 
 
-def settings_changed(owner, layout: bool = False) -> None:
-    """Called by the settings' update callbacks: the run reads them again, the cache is out of date."""
+def settings_changed(owner, layout: bool = False, stack: bool = True) -> None:
+    """Called by the settings' update callbacks: the run reads them again, the cache is out of date.
+
+    Args:
+        stack: the motion stack must be made anew; not for what its entries read on every frame.
+    """
     if STATE.building or not isinstance(owner, bpy.types.Object):
         return
-    STATE.motions.pop(owner.name, None)
+    if stack:
+        STATE.motions.pop(owner.name, None)
+    STATE.edited.add(owner.name)
     if not owner.active_ragdoll.is_ragdoll:
         return
     for run in STATE.runs.values():
@@ -60,7 +72,7 @@ def settings_changed(owner, layout: bool = False) -> None:
 
 
 def state_of(obj) -> str:
-    """The value of `Object.active_ragdoll.state`."""
+    """The value of `Object.active_ragdoll.run_state`."""
     settings = obj.active_ragdoll
     if not settings.is_ragdoll:
         return "NONE"

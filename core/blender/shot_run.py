@@ -7,7 +7,7 @@ import numpy as np
 
 from ..errors import RagdollError
 from ..ragdoll import strengths
-from . import action_channels, joint_drives, recognition, source
+from . import action_channels, hits, joint_drives, recognition, source
 from .armature import check_scale
 from .remove import ragdolls
 
@@ -30,6 +30,7 @@ class Character:
         motion: its motion stack, if it has one.
         calm: seconds for which it has been slow throughout.
         keyed: its settings are animated and must be read on every frame.
+        blend: its own physics blend; share: what a recovery leaves of it.
     """
 
     name: str
@@ -44,10 +45,12 @@ class Character:
     offsets: np.ndarray
     buffer: np.ndarray
     height: float
+    built_scale: float
     motion: object = None
     strengths: tuple | None = None
     keyed: bool = False
     blend: float = 1.0
+    share: float = 1.0
     calm: float = 0.0
 
 
@@ -57,10 +60,16 @@ class Run:
 
     Attributes:
         first, frame: first frame and the last one stepped.
+        observed: last frame after which the bodies were read.
         reached: last frame whose result stands in the cache.
         graph: the dependency graph of this frame.
         factors: by what reacts (a hit, recovery), what the weights are multiplied with [m].
+        recoveries: by character.
+        off: bodies of characters that a recovery has switched off: they ride the animation [m].
+        riding: bodies that are told to be kinematic [m]; kinematic: all that are.
+        body, body_before: where the bodies stood after the last frame and the one before [m, 4, 4].
         settings_dirty: a setting was edited; read them again on the next step.
+        hits: what the hits of each character do; see `hits`.
         seconds: time spent per frame in our own Python and in evaluating the source scene, for reports.
     """
 
@@ -71,8 +80,11 @@ class Run:
     characters: list
     graph: bpy.types.Depsgraph
     settings_dirty: bool = True
+    observed: int | None = None
     held: list = field(default_factory=list)
     factors: dict = field(default_factory=dict)
+    hits: list = field(default_factory=list)
+    recoveries: dict = field(default_factory=dict)
     seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
 
     @property
@@ -93,6 +105,10 @@ class Run:
         for other in self.factors.values():
             factor = factor * other
         return self.rotation_weight * factor, self.translation_weight * factor
+
+    def impulse_on(self, character, frame: int) -> float:
+        """Sum of the sizes of the hits that act on a character in the step from a frame to the next [N s]."""
+        return hits.impulse_on(self, character, frame)
 
     def shows(self, frame: int) -> bool:
         """Whether the frame is simulated."""
@@ -149,6 +165,7 @@ def gather(run: Run, scene) -> None:
                 offsets=np.array([part.offset for part in settings.parts]).reshape(-1, 4, 4),
                 buffer=np.empty(len(obj.pose.bones) * 16, dtype=np.float32),
                 height=settings.height,
+                built_scale=settings.built_scale,
                 keyed=is_keyed(obj) and not settings.muted,
             )
         )
@@ -158,7 +175,8 @@ def gather(run: Run, scene) -> None:
     parts = [p for c in run.characters for p in c.obj.active_ragdoll.parts]
     run.masses = np.array([part.body.rigid_body.mass for part in parts])
     run.inertia = np.array([part.inertia for part in parts])
-    run.kinematic = np.zeros(begin, dtype=bool)
+    for name in ("kinematic", "riding", "off"):
+        setattr(run, name, np.zeros(begin, dtype=bool))
     run.own_damping = np.array([(p.body.rigid_body.linear_damping, p.body.rigid_body.angular_damping) for p in parts])
     run.gains = np.full((begin, 7), np.nan)  # unlike anything: the first step writes them all
     run.distance = np.zeros(begin)

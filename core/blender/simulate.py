@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ..errors import RagdollError
-from . import build, pipeline, source, world
+from . import build, evaluated, motion_setup, pipeline, recovery_record, source, world
 from .runtime import STATE
 
 
@@ -23,6 +23,8 @@ def prepare(scene) -> None:
     world.free_cache(scene)
     pipeline.stop_showing(scene)
     for obj in characters:
+        if obj.active_ragdoll.recovery.enabled and obj.active_ragdoll.recovery.reroot:
+            motion_setup.ensure(obj, scene)
         if obj.active_ragdoll.layout_changed:
             build.rebuild(obj, scene)
         source.refresh(obj)
@@ -43,20 +45,33 @@ def frames(scene) -> Iterator[int]:
     """
     prepare(scene)
     first, last = world.shot_range(scene)
-    done = first
+    done, run = first, None
     try:
         for frame in range(first, last + 1):
             scene.frame_set(frame)
+            run = STATE.runs.get(scene.name, run)
             if scene.name in STATE.messages:
                 raise RagdollError(STATE.messages[scene.name])
             done = frame
             yield frame
     finally:
         if done > first:
-            world.bake_cache(scene)
+            _settle(run, scene, done)
+            world.bake_cache(scene, done)
+            recovery_record.store(run)
             for obj in pipeline.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
             pipeline.show_cached(scene)
+
+
+def _settle(run, scene, frame: int) -> None:
+    """Let the cache end with the last good frame, in date: what a run writes to bodies outdates it until it is read."""
+    evaluated.follow_cache(run)
+    was_busy, STATE.busy = STATE.busy, True
+    try:
+        scene.frame_set(frame)
+    finally:
+        STATE.busy = was_busy
 
 
 def use_range(scene, frame_start: int, frame_end: int) -> None:

@@ -9,10 +9,14 @@ import json
 import bpy
 import numpy as np
 
+from . import recovery_settings
+
 CONSTRAINT_NAME = "Active Ragdoll"  # our one constraint on each simulated bone of the character
 FOLLOWER_NAME = "Active Ragdoll Follower"  # on the physics armature: the source's local animation
 TARGET_NAME = "Active Ragdoll Target"  # copies the target armature, which the motion stack poses
+PLACE_NAME = "Active Ragdoll Place"  # on objects whose own motion the character has
 LINK_NAME = "Active Ragdoll Link"  # on the physics armature: keeps anchors and bones in evaluation order
+STAND_IN_FOR = "active_ragdoll_basis_of"  # on copies of objects in the hidden scene: the object's name
 RANGE_SAMPLES = 100  # poses looked at when limits are widened to an animation
 
 
@@ -51,6 +55,11 @@ def source_scene(scene):
     return hidden
 
 
+def drop_stand_ins(hidden) -> None:
+    """Remove what was made in a hidden scene to read objects, before the scene is removed."""
+    bpy.data.batch_remove([other for other in hidden.collection.objects if STAND_IN_FOR in other])
+
+
 def scene_of(obj):
     """The scene in which a character has its ragdoll or its motion stack."""
     return obj.active_ragdoll.scene or obj.active_ragdoll.motion_scene
@@ -65,8 +74,13 @@ def copy_of(obj, name: str):
     copy.hide_viewport = False  # what is disabled in viewports is not evaluated
     settings = copy.active_ragdoll
     settings.parts.clear()
+    settings.hitters.clear()
     for pointer in _OWN:
         settings.property_unset(pointer)
+    for items, pointers in ((settings.look_at, ("target",)), (settings.two_bone_ik, ("effector", "pole"))):
+        for item in items:  # who is only looked at by a copy can be deleted
+            for pointer in pointers:
+                item.property_unset(pointer)
     for bone in copy.pose.bones:
         for constraint in [c for c in bone.constraints if c.name.startswith(CONSTRAINT_NAME)]:
             bone.constraints.remove(constraint)
@@ -128,6 +142,7 @@ def copy_settings(obj, copy, bones) -> None:
     """
     for name in KEYABLE:
         setattr(copy.active_ragdoll, name, getattr(obj.active_ragdoll, name))
+    recovery_settings.copy_keyable(obj.active_ragdoll.recovery, copy.active_ragdoll.recovery)
     for i in bones:
         mine, its = obj.pose.bones[int(i)].active_ragdoll, copy.pose.bones[int(i)].active_ragdoll
         for name in KEYABLE_ON_BONES:
@@ -167,11 +182,33 @@ def signature(obj) -> tuple:
     return tuple(parts)
 
 
+_signatures: dict = {}
+
+
+def keep_up(obj) -> None:
+    """Make the source of a character without a ragdoll anew where its animation set-up is another one by now.
+
+    A ragdoll's is looked after by its run.
+    """
+    settings = obj.active_ragdoll
+    now = signature(obj)
+    known = _signatures.get(obj.name)
+    if not settings.is_ragdoll and (settings.source is None or known != (settings.source.name, now)):
+        refresh(obj)
+    if settings.source is not None:
+        _signatures[obj.name] = settings.source.name, now
+
+
 def evaluated(obj):
     """The source of a character as last evaluated in its scene."""
     settings = obj.active_ragdoll
     hidden = scene_of(obj).active_ragdoll.source
     return settings.source.evaluated_get(hidden.view_layers[0].depsgraph)
+
+
+def sampled_frames(first: int, last: int) -> np.ndarray:
+    """The frames of a shot that are looked at when limits are widened to its animation."""
+    return np.unique(np.linspace(first, last, min(RANGE_SAMPLES, max(last - first + 1, 1))).round())
 
 
 def poses_over(copy, first: int, last: int, current: int) -> tuple[np.ndarray, np.ndarray]:
@@ -184,7 +221,7 @@ def poses_over(copy, first: int, last: int, current: int) -> tuple[np.ndarray, n
         scene.active_ragdoll.is_source = True
         scene.collection.objects.link(copy)
         count = len(copy.pose.bones)
-        frames = np.unique(np.linspace(first, last, min(RANGE_SAMPLES, max(last - first + 1, 1))).round())
+        frames = sampled_frames(first, last)
         poses = np.empty((len(frames), count, 4, 4))
         buffer = np.empty(count * 16, dtype=np.float32)
         for i, frame in enumerate(frames):

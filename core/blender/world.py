@@ -88,12 +88,24 @@ def cache_covers_shot(scene) -> bool:
     return (world.point_cache.frame_start, world.point_cache.frame_end) == (first - WARM_UP, last)
 
 
-def bake_cache(scene) -> None:
-    """Keep what is in the cache as a bake: every jump reads right, also without the extension."""
+def last_good(scene) -> int:
+    """Last frame of the baked cache that a run has finished."""
+    own = scene.active_ragdoll
+    last = shot_range(scene)[1]
+    return min(last, own.cache_good) if own.is_property_set("cache_good") else last
+
+
+def bake_cache(scene, last: int) -> None:
+    """Keep what is in the cache as a bake: every jump reads right, also without the extension.
+
+    Args:
+        last: frame up to which it is good.
+    """
     cache = scene.rigidbody_world.point_cache
     with bpy.context.temp_override(scene=scene, point_cache=cache):
         bpy.ops.ptcache.bake_from_cache()
     scene.active_ragdoll.cache_is_ours = True
+    scene.active_ragdoll.cache_good = last
 
 
 def free_cache(scene) -> None:
@@ -104,6 +116,7 @@ def free_cache(scene) -> None:
         with bpy.context.temp_override(scene=scene, point_cache=world.point_cache):
             bpy.ops.ptcache.free_bake()
     scene.active_ragdoll.cache_is_ours = False
+    scene.active_ragdoll.property_unset("cache_good")
 
 
 def replace(scene) -> None:
@@ -233,5 +246,6 @@ def restore(scene) -> None:
         "cache_start",
         "cache_end",
         "cache_is_ours",
+        "cache_good",
     ):
         own.property_unset(name)

@@ -8,20 +8,18 @@ form; more are brought there by FABRIK and closed exactly.
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
 from ..errors import RagdollError
 from . import components as c
+from .bend import bend_direction, bind_bend
 from .fabrik import close_gap, reach, triangle
 from .local_pose import LocalPose
 from .model_view import ModelView, aligned, views, with_own_rotations
 from .rig import Inputs, Rig, weights_of
 
 SHORTEST, LONGEST = 2, 8
-# A leg bent by less is straight; from there to twice that its own plane takes over from the bind pose's [share].
-_STRAIGHT = 0.01
 # What a foot may have moved and still stand where it was, in parts of the leg: rounding of the pose's numbers.
 _STILL = 1e-9
 
@@ -80,7 +78,7 @@ class LegStabilizer:
                 raise RagdollError(f"{title}: the {what} must be in 0..{high:g}, got {value:g}")
         self.bones = tuple(bones)
         self._closure = rig.with_ancestors(bones)
-        self._bend = _bind_bend(rig, self.bones)
+        self._bend = bind_bend(rig, self.bones)
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
         """(pose, None): the pose with the foot back in the place and orientation it has in `inputs.reference`.
@@ -89,6 +87,21 @@ class LegStabilizer:
             RagdollError: no reference, or one with other leading axes; a weight that is not a number. Names the entry.
         """
         return stabilize([self], rig, pose, inputs), None
+
+
+@dataclass
+class Legs:
+    """Several legs as one entry.
+
+    Attributes:
+        legs: none hangs on another.
+    """
+
+    legs: list
+
+    def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
+        """See `LegStabilizer.apply`."""
+        return stabilize(self.legs, rig, pose, inputs), None
 
 
 def stabilize(legs: list, rig: Rig, pose: LocalPose, inputs: Inputs) -> LocalPose:
@@ -149,7 +162,7 @@ def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight) -> dict:
         joints.append(c.add(joints[-1], c.rotate(rotation, offset)))
     line = c.unit(m, c.sub(joints[-1], hip), (0.0, 0.0, -1.0))
     goal = c.unit(m, c.sub(target, hip), line)
-    bend = _bend_direction(m, joints, line, size, c.rotate(based[0], leg._bend))
+    bend = bend_direction(m, joints, line, size, c.rotate(based[0], leg._bend))
     carry = c.arc(m, line, goal, bend)
     carried = [c.add(hip, c.rotate(carry, c.sub(joint, hip))) for joint in joints]
     side = c.rotate(carry, bend)
@@ -188,54 +201,4 @@ def _half_angle_sine(a, b):
     return abs(x) + abs(y) + abs(z)
 
 
-def _bend_direction(m, joints: list, line, size, of_bind) -> tuple:
-    """Unit vector at a right angle to the line from hip to foot: to where the leg bends.
-
-    A leg that is as good as straight bends to where the bind pose does, carried by its first bone; in between the
-    one goes over into the other, so that noise in a straight leg's joints never turns its plane.
-    """
-    widest, best = None, None
-    for joint in joints[1:-1]:
-        offset = c.sub(joint, joints[0])
-        part = c.along(offset, -c.dot(offset, line), line)
-        far = c.length(m, part)
-        if best is None:
-            widest, best = far, part
-        else:
-            best = c.choose(m, far > widest, part, best)
-            widest = m.maximum(far, widest)
-    if best is not None and m.all(widest > 2.0 * _STRAIGHT * size):
-        return c.perpendicular(m, line, best)
-    spare = c.perpendicular(m, line, of_bind)
-    if best is None:
-        return spare
-    share = m.minimum(m.maximum(widest / (_STRAIGHT * m.where(size > 0.0, size, 1.0)) - 1.0, 0.0), 1.0)
-    own = c.unit(m, best, spare)
-    # Through opposite directions there is no steady way: the leg's own plane counts then.
-    share = m.where((c.dot(own, spare) < -0.5) & (share > 0.0), 1.0, share)
-    return c.perpendicular(m, line, c.lerp(spare, own, share))
-
-
-def _bind_bend(rig: Rig, bones: tuple) -> tuple:
-    """Where the leg bends in bind pose, in the frame of its first bone, as plain numbers.
-
-    A leg that is straight there too bends to the side of the foot's own offset, else any one, always the same.
-    """
-    m = c.FLOATS
-    view = ModelView(rig, rig.bind, rig.with_ancestors(bones), 0)
-    joints = [tuple(view.positions[bone]) for bone in bones]
-    line = c.unit(m, c.sub(joints[-1], joints[0]), (0.0, 0.0, -1.0))
-    size = sum(c.length(m, c.sub(b, a)) for a, b in pairwise(joints))
-    parts = [c.along(o, -c.dot(o, line), line) for o in (c.sub(j, joints[0]) for j in joints[1:-1])]
-    # Toes, in front of the ankle, show where a knee goes; a hock's leg is hardly ever straight in bind pose.
-    toes = [tuple(rig.bind_positions[child].tolist()) for child in rig.skeleton.children(bones[-1])]
-    parts.sort(key=lambda part: -c.length(m, part))
-    ahead = [c.sub(toe, joints[-1]) for toe in toes]
-    ahead = [c.along(o, -c.dot(o, line), line) for o in ahead]
-    for part in [*parts[:1], *ahead]:
-        if c.length(m, part) > 1e-4 * size:
-            return c.rotate(c.conjugate(view.rotations[bones[0]]), c.unit(m, part, line))
-    return c.rotate(c.conjugate(view.rotations[bones[0]]), c.some_perpendicular(m, line))
-
-
-__all__ = ["LegStabilizer", "stabilize"]
+__all__ = ["LegStabilizer", "Legs", "stabilize"]

@@ -10,10 +10,12 @@ from ..errors import RagdollError
 from .local_pose import LocalPose
 from .rig import Inputs, Rig
 
+RECOVERY = "RECOVERY"  # where the character lies: comes before all else
 LAYERS, GRAPH = "LAYERS", "GRAPH"
 BONE_TRANSFORMS, TWO_BONE_IK = "BONE_TRANSFORMS", "TWO_BONE_IK"
 LOOK_AT, LEG_STABILIZERS = "LOOK_AT", "LEG_STABILIZERS"
-DEFAULT_ORDER = (GRAPH, LAYERS, BONE_TRANSFORMS, TWO_BONE_IK, LOOK_AT, LEG_STABILIZERS)
+CHOSEN_ORDER = (GRAPH, LAYERS, BONE_TRANSFORMS, TWO_BONE_IK, LOOK_AT, LEG_STABILIZERS)
+DEFAULT_ORDER = (RECOVERY, *CHOSEN_ORDER)  # where a character lies comes before all else
 
 
 class Solver(Protocol):

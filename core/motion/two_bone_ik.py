@@ -11,12 +11,13 @@ import numpy as np
 
 from ..errors import RagdollError
 from . import components as c
+from .bend import bend_direction, bind_bend
 from .fabrik import triangle
 from .local_pose import LocalPose
 from .model_view import ModelView, aligned, views, with_own_rotations
 from .rig import Inputs, Rig, batch_of, points_to_model, weights_of
 
-WORLD, OBJECT, BONE = "WORLD", "OBJECT", "BONE"
+WORLD, OBJECT, BONE, BEND = "WORLD", "OBJECT", "BONE", "BEND"
 SPACES = (WORLD, OBJECT, BONE)
 _NEAR = 1e-9  # of both lengths together: an effector this near to the root has no direction
 
@@ -68,7 +69,8 @@ class TwoBoneIK:
         end_bone: level index; its parent is the lower limb, its grandparent the upper.
         name: for messages.
         allow_stretching, start_stretch_ratio, max_stretch_scale: see `solve`.
-        effector_space, pole_space: WORLD, OBJECT (the armature's) or BONE.
+        effector_space, pole_space: WORLD, OBJECT (the armature's) or BONE. The pole's may be BEND: the limb keeps the
+            plane that it bends in, which goes with the line from root to effector.
         effector_bone, pole_bone: level indices, for BONE; positions in their own frame.
         keep_end_rotation: hold the end bone's rotation in model space; else it follows the lower limb.
 
@@ -105,8 +107,9 @@ class TwoBoneIK:
             ("effector", self.effector_space, self.effector_bone),
             ("pole", self.pole_space, self.pole_bone),
         ):
-            if space not in SPACES:
-                raise RagdollError(f"{title}: the {what}'s space must be one of {', '.join(SPACES)}, got {space!r}")
+            known = SPACES if what == "effector" else (*SPACES, BEND)
+            if space not in known:
+                raise RagdollError(f"{title}: the {what}'s space must be one of {', '.join(known)}, got {space!r}")
             if space == BONE:
                 bone = rig.check(f"{title}, {what}", bone)
                 if bone == self.upper_bone or rig.is_ancestor(self.upper_bone, bone):
@@ -116,6 +119,8 @@ class TwoBoneIK:
             values = f"{self.start_stretch_ratio:g} and {self.max_stretch_scale:g}"
             raise RagdollError(f"{title}: the stretch must start above 0 and go to at least 1, got {values}")
         self._closure = rig.with_ancestors([self.end_bone, *frames])
+        bones = (self.upper_bone, self.lower_bone, self.end_bone)
+        self._bend = bind_bend(rig, bones) if self.pole_space == BEND else None
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
         """(pose, None): the pose with the limb brought to `inputs.target`, bending to `inputs.pole`.
@@ -129,13 +134,17 @@ class TwoBoneIK:
         if not weights.any():
             return pose, None
         effectors = self._points(inputs.target, inputs.world, self.effector_space, lead, "effector")
-        poles = self._points(inputs.pole, inputs.world, self.pole_space, lead, "pole")
+        own = self.pole_space != BEND
+        poles = self._points(inputs.pole, inputs.world, self.pole_space, lead, "pole") if own else None
         result = with_own_rotations(pose)
         if self.allow_stretching:
             result.positions = np.array(pose.positions, order="C")
         for view in views(rig, pose, self._closure, rows=np.flatnonzero(weights)):
             effector = _in_model(view, view.vectors(effectors), self.effector_space, self.effector_bone)
-            pole = _in_model(view, view.vectors(poles), self.pole_space, self.pole_bone)
+            if own:
+                pole = _in_model(view, view.vectors(poles), self.pole_space, self.pole_bone)
+            else:
+                pole = self._bend_point(view, effector)
             self._write(view, result, effector, pole, view.number(weights))
         return result, None
 
@@ -144,6 +153,16 @@ class TwoBoneIK:
         if space == WORLD:
             points = points_to_model(points, world)
         return np.broadcast_to(points, (*lead, 3)).reshape(-1, 3)
+
+    def _bend_point(self, view: ModelView, effector) -> tuple:
+        """A point beside the line from root to effector, to where the limb bends."""
+        m, bones = view.m, (self.upper_bone, self.lower_bone, self.end_bone)
+        joints = [view.positions[bone] for bone in bones]
+        size = c.length(m, c.sub(joints[1], joints[0])) + c.length(m, c.sub(joints[2], joints[1]))
+        line = c.unit(m, c.sub(joints[2], joints[0]), (0.0, 0.0, -1.0))
+        bend = bend_direction(m, joints, line, size, c.rotate(view.rotations[self.upper_bone], self._bend))
+        goal = c.unit(m, c.sub(effector, joints[0]), line)
+        return c.along(joints[0], size, c.rotate(c.arc(m, line, goal, bend), bend))
 
     def _write(self, view: ModelView, result: LocalPose, effector, pole, weight) -> None:
         m, bones = view.m, (self.upper_bone, self.lower_bone, self.end_bone)

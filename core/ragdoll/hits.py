@@ -36,6 +36,7 @@ class Hit:
         space: WORLD, LOCAL (turns with the body) or TOWARDS (from the point to `target`).
         duration: [s].
         target: [3] world, for TOWARDS; where the object stands now.
+        number: its place in the user's list, for messages; 0 takes that in the sequence.
     """
 
     frame: float
@@ -46,6 +47,11 @@ class Hit:
     space: str = WORLD
     duration: float = 0.0
     target: tuple = (0.0, 0.0, 0.0)
+    number: int = 0
+
+    def title(self, index: int) -> str:
+        """What messages call it."""
+        return f"Hit {self.number or index + 1} on bone '{self.bone}'"
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,7 @@ class Explosion:
         impulse: on a body at the origin [N s], or with areas [N s/m^2].
         falloff: exponent of ``1 - distance / radius``; 0 is the same everywhere within the radius.
         duration: [s].
+        number: as a hit's.
     """
 
     frame: float
@@ -67,6 +74,11 @@ class Explosion:
     impulse: float
     falloff: float = 1.0
     duration: float = 0.0
+    number: int = 0
+
+    def title(self, index: int) -> str:
+        """What messages call it."""
+        return f"Explosion {self.number or index + 1}"
 
 
 @dataclass(frozen=True)
@@ -127,7 +139,7 @@ def checked_hits(hits: Sequence[Hit], names: Sequence[str], first: float, last: 
     notes = []
     known = set(names)
     for i, hit in enumerate(hits):
-        title = f"Hit {i + 1} on bone '{hit.bone}'"
+        title = hit.title(i)
         if hit.bone not in known:
             raise RagdollError(f"{title}: the bone has no body")
         _check_numbers(title, hit, ("frame", "impulse", "duration", "point", "direction", "target"))
@@ -149,7 +161,7 @@ def checked_explosions(explosions: Sequence[Explosion], first: float, last: floa
     """
     notes = []
     for i, blast in enumerate(explosions):
-        title = f"Explosion {i + 1}"
+        title = blast.title(i)
         _check_numbers(title, blast, ("frame", "impulse", "duration", "origin", "radius", "falloff"))
         if blast.radius <= 0.0:
             raise RagdollError(f"{title}: the radius must be positive, got {blast.radius:g} m")
@@ -179,6 +191,30 @@ def share(begins: float, duration: float, begin: float, end: float) -> float:
     return max(min(end, begins + duration) - max(begin, begins), 0.0) / duration
 
 
+@dataclass(frozen=True)
+class Push:
+    """What one hit does to one body in a span.
+
+    Attributes:
+        row: of the body.
+        impulse: in the span [3], [N s], world.
+        arm: from the body's centre to where it acts [3], [m], world.
+        velocity, spin: what a free body gains by it [3], world.
+        hit: the hit or explosion.
+        whole: size of the impulse over the whole duration, after it was cut down [N s].
+        warning: where its span begins and it was cut down, else "".
+    """
+
+    row: int
+    impulse: np.ndarray
+    arm: np.ndarray
+    velocity: np.ndarray
+    spin: np.ndarray
+    hit: Hit | Explosion
+    whole: float
+    warning: str
+
+
 def kicks(
     hits: Sequence[Hit],
     explosions: Sequence[Explosion],
@@ -188,7 +224,28 @@ def kicks(
     fps: float,
     areas=None,
 ) -> Kicks:
-    """What the bodies gain from time `begin` to `end`, from where they are now.
+    """What the bodies gain from time `begin` to `end`, from where they are now: the sum of `pushes`."""
+    count = len(bodies.masses)
+    result = Kicks(np.zeros((count, 3)), np.zeros((count, 3)), np.zeros(count), [])
+    for push in pushes(hits, explosions, bodies, begin, end, fps, areas):
+        result.velocity[push.row] += push.velocity
+        result.spin[push.row] += push.spin
+        result.impulse[push.row] += float(np.linalg.norm(push.impulse))
+        if push.warning:
+            result.warnings.append(push.warning)
+    return result
+
+
+def pushes(
+    hits: Sequence[Hit],
+    explosions: Sequence[Explosion],
+    bodies: Bodies,
+    begin: float,
+    end: float,
+    fps: float,
+    areas=None,
+) -> list[Push]:
+    """What every hit does to every body from time `begin` to `end`, from where the bodies are now.
 
     A hit that would make its body faster than `Bodies.fastest`, or turn it as fast by its radius of gyration, is cut
     down as a whole.
@@ -201,8 +258,7 @@ def kicks(
     Raises:
         RagdollError: a hit on a bone without body, a value that is no number.
     """
-    count = len(bodies.masses)
-    result = Kicks(np.zeros((count, 3)), np.zeros((count, 3)), np.zeros(count), [])
+    found = []
     rows = {name: i for i, name in enumerate(bodies.names)}
     for i, hit in enumerate(hits):
         part = share(hit.frame / fps, hit.duration, begin, end)
@@ -211,16 +267,19 @@ def kicks(
             row = rows[hit.bone]
             starts = begin <= hit.frame / fps
             arm = quaternion.rotate(bodies.rotations[row], np.asarray(hit.point, dtype=float))
-            title = f"Hit {i + 1} on bone '{hit.bone}' at frame {hit.frame:g}"
-            _add(result, bodies, row, part, hit.impulse, _direction(hit, bodies, row, arm), arm, title, starts)
+            title = f"{hit.title(i)} at frame {hit.frame:g}"
+            way = _direction(hit, bodies, row, arm)
+            found.append(_push(hit, bodies, row, part, hit.impulse, way, arm, title, starts))
     for i, blast in enumerate(explosions):
         part = share(blast.frame / fps, blast.duration, begin, end)
         if part > 0.0:
             starts = begin <= blast.frame / fps
             for row, (impulse, way) in enumerate(zip(*_blown(blast, bodies, areas), strict=True)):
-                title = f"Explosion {i + 1} at frame {blast.frame:g}, bone '{bodies.names[row]}'"
-                _add(result, bodies, row, part, float(impulse), way, np.zeros(3), title, starts)
-    return result
+                title = f"{blast.title(i)} at frame {blast.frame:g}, bone '{bodies.names[row]}'"
+                if impulse != 0.0:
+                    arm = np.zeros(3)
+                    found.append(_push(blast, bodies, row, part, float(impulse), way, arm, title, starts))
+    return found
 
 
 def _direction(hit: Hit, bodies: Bodies, row: int, arm) -> np.ndarray:
@@ -246,8 +305,8 @@ def _blown(blast: Explosion, bodies: Bodies, areas) -> tuple[np.ndarray, np.ndar
     return size * (1.0 if areas is None else np.asarray(areas, dtype=float)), away
 
 
-def _add(result: Kicks, bodies: Bodies, row: int, part, impulse: float, direction, arm, title: str, starts) -> None:
-    """Add a part of a hit whose whole impulse is given."""
+def _push(hit, bodies: Bodies, row: int, part, impulse: float, direction, arm, title: str, starts) -> Push:
+    """A part of a hit whose whole impulse is given."""
     turn, inertia = bodies.rotations[row], bodies.inertia[row]
     velocity = direction / bodies.masses[row]  # both for 1 N s
     twist = quaternion.rotate(quaternion.conjugate(turn), np.cross(arm, direction))
@@ -258,8 +317,9 @@ def _add(result: Kicks, bodies: Bodies, row: int, part, impulse: float, directio
         raise RagdollError(f"{title}: the body's motion would not be a number")
     most = bodies.fastest / speed if speed > 0.0 else np.inf
     kept = float(np.clip(impulse, -most, most))
+    warning = ""
     if abs(impulse) > most and starts:
-        result.warnings.append(f"{title}: {abs(impulse):g} N s cut down to {most:g}, {bodies.fastest:.0f} m/s at most")
-    result.velocity[row] += part * kept * velocity
-    result.spin[row] += part * kept * spin
-    result.impulse[row] += part * abs(kept) * float(np.linalg.norm(direction))
+        warning = f"{title}: {abs(impulse):g} N s cut down to {most:g}, {bodies.fastest:.0f} m/s at most"
+    whole = abs(kept) * float(np.linalg.norm(direction))
+    now = part * kept
+    return Push(row, now * direction, arm, now * velocity, now * spin, hit, whole, warning)

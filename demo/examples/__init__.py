@@ -6,6 +6,9 @@ and prints its main figures.
 
 # One line each: the module's name and what it shows.
 EXAMPLES = {
+    "look_at": "three characters look at a moving ball, their feet planted",
+    "look_at_compare": "one character and a circling target: ours beside Damped Track and Blender's IK",
+    "push": "a walker stumbles after a push",
     "bump": "two walkers run into each other",
     "drunk_walk": "a walk on loose joints",
     "one_arm_limp": "a walk with one arm that nothing drives",

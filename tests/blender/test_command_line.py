@@ -236,3 +236,25 @@ def test_cli_without_a_blender_program(two_armatures, tmp_path):
     output = tmp_path / "built.blend"
     done = run("build", two_armatures, "--armature", "First", "--output", output)
     assert done.returncode == 0 and output.is_file(), done.stderr
+
+
+def test_the_drive_is_chosen(call, tmp_path):
+    """Springs lag behind where the usual drive does not; in joint space nothing holds the character up."""
+    found = {}
+    for drive, space in (("VELOCITY", "WORLD"), ("SPRING", "WORLD"), ("VELOCITY", "JOINT")):
+        report = tmp_path / "report.json"
+        options = ["--drive", drive, "--space", space, "--frequency", "2", "--damping", "0.5", "--report", report]
+        code, _out, errors = call("bake", data("Knight.glb"), "--frames", 1, 30, *options)
+        assert code == 0, errors
+        found[drive, space] = json.loads(report.read_text(encoding="utf-8"))
+    angle = {key: figures["orientation_error_deg"]["mean"] for key, figures in found.items()}
+    place = {key: figures["position_error_mm"]["mean"] for key, figures in found.items()}
+    assert angle["SPRING", "WORLD"] > 5.0 * angle["VELOCITY", "WORLD"]
+    assert place["VELOCITY", "JOINT"] > 100.0 * place["VELOCITY", "WORLD"]
+
+
+@pytest.mark.parametrize(("option", "value"), (("--frequency", "1000"), ("--frequency", "nan"), ("--damping", "4")))
+def test_springs_beyond_their_range_are_refused(call, option, value):
+    code, _out, errors = call("bake", data("Knight.glb"), "--frames", 1, 5, "--drive", "SPRING", option, value)
+    assert code != 0 and len(errors) == 1
+    assert value in errors[0]

@@ -1,0 +1,183 @@
+"""Going on elsewhere: from a moment on a character plays a motion that was moved to where it lies.
+
+A passage begins at a frame with the pose that the character has there. From then on it plays its own animation, or an
+action, as a whole turned about the vertical and shifted (`ragdoll.reroot`), and the difference to the pose before dies
+away (`ragdoll.inertialize`). It is a function of the moved motion's pose and the time since its beginning alone, so a
+list of passages that a run records gives the same pose at every frame again.
+
+Bones above the simulated ones (a root bone on the floor, a control) carry the others: they go to the new place at
+once, and the bones below them keep theirs. Otherwise a hip would fly in an arc around a root that turns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import pose as pose_space
+from .. import quaternion
+from ..errors import RagdollError
+from ..ragdoll.inertialize import Moving, Transition, cross_faded, smooth_step, transition
+from ..ragdoll.reroot import Reroot
+from .local_pose import LocalPose
+from .rig import Rig
+
+INERTIALIZED, CROSS_FADED = "INERTIALIZED", "CROSS_FADED"
+METHODS = (INERTIALIZED, CROSS_FADED)
+
+
+@dataclass(frozen=True, eq=False)
+class Passage:
+    """A motion played elsewhere, for a skeleton of n bones in level order.
+
+    Attributes:
+        frame: of the pose that it begins with; it shows from the next one on.
+        fps: frames per second when it began.
+        action: name of the action that is played from its first frame, "" for the character's own animation.
+        move: where the motion goes, world.
+        carriers: level indices of the bones that go there at once.
+        duration: of the blend [s].
+        old: local positions [n, 3] and rotations [n, 4] at the beginning, for cross-fading; None: inertialised.
+        offsets: what dies away; None: cross-faded.
+        lowest: level indices of bones that are to stay above the floor, and how high [m, world] the lowest of them was.
+    """
+
+    frame: float
+    fps: float
+    action: str
+    move: Reroot
+    carriers: np.ndarray
+    duration: float
+    old: tuple | None = None
+    offsets: Transition | None = None
+    lowest: tuple | None = None
+
+    def seconds(self, frame: float) -> float:
+        """Time since the beginning [s], at the frame rate that was then."""
+        return (frame - self.frame) / self.fps
+
+    def pose(self, rig: Rig, motion: LocalPose, world: np.ndarray, frame: float) -> LocalPose:
+        """The pose [n] at a frame, from that of the motion as it is played in its own place.
+
+        Args:
+            world: matrix of the armature object [4, 4] at the frame.
+        """
+        moved = moved_pose(rig, motion, self.move, world)
+        seconds = self.seconds(frame)
+        if seconds >= self.duration:
+            return moved
+        if self.offsets is not None:
+            positions, rotations = self.offsets.applied(moved.positions, moved.rotations, np.float64(seconds))
+        else:
+            share = np.full(len(moved.positions), seconds / self.duration)
+            share[self.carriers] = 1.0
+            positions, rotations = cross_faded(*self.old, moved.positions, moved.rotations, share)
+        result = LocalPose(positions, rotations, moved.scales)
+        if self.lowest is not None:
+            self._lift(rig, result, moved, world, float(smooth_step(seconds / self.duration)))
+        return result
+
+    def _lift(self, rig: Rig, pose: LocalPose, moved: LocalPose, world: np.ndarray, share: float) -> None:
+        """Raise a pose that is blended from lying to standing, so that its feet do not go through the floor.
+
+        Legs stretch before the hips are high enough. The lowest bone goes from its height at the beginning to that in
+        the moved motion.
+        """
+        rows, before = self.lowest
+        least = (1.0 - share) * before + share * _height(rig, moved, world, rows)
+        lift = least - _height(rig, pose, world, rows)
+        if lift > 0.0:
+            pose.positions[: rig.skeleton.root_count] += np.linalg.solve(world[:3, :3], (0.0, 0.0, lift))
+
+
+def _height(rig: Rig, pose: LocalPose, world: np.ndarray, rows: np.ndarray) -> float:
+    """Of the lowest of some joints [m]."""
+    positions, _rotations, _scales = pose.model(rig.skeleton)
+    return float((positions[rows] @ world[2, :3] + world[2, 3]).min())
+
+
+def moved_pose(rig: Rig, pose: LocalPose, move: Reroot, world: np.ndarray) -> LocalPose:
+    """A local pose [n] whose roots stand where `move`, of the world, takes them.
+
+    Raises:
+        RagdollError: a world matrix of no extent.
+    """
+    try:
+        inside = np.linalg.solve(world, move.matrix() @ world)
+    except np.linalg.LinAlgError:
+        raise RagdollError("The armature's world matrix has a scale of 0") from None
+    result = pose.copy()
+    roots = slice(0, rig.skeleton.root_count)
+    result.positions[roots] = pose.positions[roots] @ inside[:3, :3].T + inside[:3, 3]
+    turn = quaternion.from_matrix(inside[:3, :3])
+    result.rotations[roots] = quaternion.multiply(turn, pose.rotations[roots])
+    return result
+
+
+def begun(
+    rig: Rig,
+    old: tuple[np.ndarray, np.ndarray],
+    new: tuple[LocalPose, LocalPose],
+    worlds: tuple[np.ndarray, np.ndarray],
+    move: Reroot,
+    *,
+    frame: float,
+    fps: float,
+    duration: float,
+    carriers=(),
+    method: str = INERTIALIZED,
+    action: str = "",
+    lowest=(),
+) -> Passage:
+    """The passage from a pose that was shown to a motion elsewhere.
+
+    Args:
+        old: model-space matrices [n, 4, 4], level order, at the frame and at the one before.
+        new: the motion's poses [n], in its own place, at the frame and at the one before.
+        worlds: of the armature object at these two.
+        carriers: level indices of bones that go to the new place at once.
+        lowest: level indices of bones that are to stay above the floor.
+
+    Raises:
+        RagdollError: an unknown method, or a pose that is no number; names the bone.
+    """
+    if method not in METHODS:
+        raise RagdollError(f"Unknown way to blend {method!r}, use one of {', '.join(METHODS)}")
+    carriers = np.asarray(carriers, dtype=int)
+    moved = [moved_pose(rig, pose, move, world) for pose, world in zip(new, worlds, strict=True)]
+    shown = [_under(rig, matrices, pose, carriers) for matrices, pose in zip(old, moved, strict=True)]
+    now, before = shown
+    rows = np.asarray(lowest, dtype=int)
+    floor = (rows, float((old[0][rows, :3, 3] @ worlds[0][2, :3] + worlds[0][2, 3]).min())) if len(rows) else None
+    more = {"carriers": carriers, "duration": duration, "lowest": floor}
+    if method == CROSS_FADED:
+        return Passage(frame, fps, action, move, old=(now.positions, now.rotations), **more)
+    offsets = transition(
+        Moving.from_frames(now.positions, now.rotations, before.positions, before.rotations, 1.0 / fps),
+        Moving.from_frames(moved[0].positions, moved[0].rotations, moved[1].positions, moved[1].rotations, 1.0 / fps),
+        np.float64(duration),
+    )
+    for decay in (offsets.positions, offsets.rotations):
+        decay.offset[carriers] = decay.velocity[carriers] = 0.0
+    return Passage(frame, fps, action, move, offsets=offsets, **more)
+
+
+def _under(rig: Rig, matrices: np.ndarray, moved: LocalPose, carriers: np.ndarray) -> LocalPose:
+    """A shown pose, relative to the carriers where the moved motion has them."""
+    if not np.isfinite(matrices).all():
+        row = int(np.flatnonzero(~np.isfinite(matrices).all(axis=(1, 2)))[0])
+        raise RagdollError(f'The pose of bone "{rig.name(row)}" is not a number')
+    if len(carriers):
+        new = pose_space.compose_matrices(*moved.model(rig.skeleton))
+        matrices = matrices.copy()
+        matrices[carriers] = new[carriers]
+    local = pose_space.model_to_local_matrices(rig.skeleton, matrices)
+    return LocalPose(*pose_space.decompose_matrices(local))
+
+
+def carriers_of(rig: Rig, simulated) -> np.ndarray:
+    """Level indices of the bones above the topmost of the simulated ones (level indices)."""
+    simulated = {int(bone) for bone in simulated}
+    tops = [b for b in simulated if simulated.isdisjoint(rig.with_ancestors([b])[:-1])]
+    return np.array([bone for bone in rig.with_ancestors(tops) if bone not in simulated], dtype=int)

@@ -1,0 +1,293 @@
+"""Adding hits by operators, by hand in the viewport and on the command line; their arrows; tools for weights."""
+
+import math
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender import build, hit_edits, weight_tools
+from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.errors import RagdollError
+from active_ragdoll.operators import command_line
+
+OPS = bpy.ops.active_ragdoll
+
+
+@pytest.fixture
+def human(fresh_scene):
+    """A built human, active and in object mode, at frame 1 of 20."""
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    build.build(obj, fresh_scene, np.array(["finger" not in bone.name for bone in obj.pose.bones]))
+    fresh_scene.frame_set(1)
+    return obj
+
+
+def with_mesh(obj):
+    """A box mesh around the chest that the spine moves."""
+    mesh = bpy.data.objects.new("Skin", rigs.box_mesh("Skin", (0.4, 0.3, 0.5)))
+    mesh.data.transform(__import__("mathutils").Matrix.Translation((0.0, 0.0, 1.3)))
+    bpy.context.scene.collection.objects.link(mesh)
+    group = mesh.vertex_groups.new(name="spine")
+    group.add(range(8), 1.0, "REPLACE")
+    mesh.modifiers.new("Armature", "ARMATURE").object = obj
+    mesh.parent = obj
+    bpy.context.view_layer.update()
+    return mesh
+
+
+# ---- operators ------------------------------------------------------------------------------------------------------
+
+
+def test_add_hit_with_values(human):
+    assert OPS.add_hit(bone="head", frame=7, impulse=(1.0, 2.0, 3.0), point=(0.0, 0.1, 0.0)) == {"FINISHED"}
+    hit = human.active_ragdoll.hits[0]
+    assert (hit.bone, hit.frame, tuple(hit.impulse), hit.space) == ("head", 7, (1.0, 2.0, 3.0), "WORLD")
+    assert hit.point[1] == pytest.approx(0.1)
+    assert hit.strength == pytest.approx(math.sqrt(14.0))
+    hit.strength = 2.0 * math.sqrt(14.0)
+    assert tuple(hit.impulse) == pytest.approx((2.0, 4.0, 6.0))
+
+
+def test_add_hit_without_values_takes_the_active_bone_and_the_current_frame(human):
+    human.data.bones.active = human.data.bones["arm.R"]
+    bpy.context.scene.frame_set(5)
+    assert OPS.add_hit() == {"FINISHED"}
+    hit = human.active_ragdoll.hits[0]
+    assert (hit.bone, hit.frame) == ("arm.R", 5)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    (
+        ({"bone": "finger.L"}, ("finger.L", "no body")),
+        ({"bone": "nobody"}, ("nobody", "no body")),
+        ({"bone": "head", "impulse": (math.nan, 0.0, 0.0)}, ("head", "impulse", "nan")),
+        ({"bone": "head", "impulse": (0.0, 0.0, 0.0)}, ("head", "no length")),
+    ),
+)
+def test_add_hit_refuses(human, values, words):
+    with pytest.raises(RuntimeError) as caught:
+        OPS.add_hit(frame=3, **values)
+    for word in words:
+        assert word in str(caught.value)
+    assert len(human.active_ragdoll.hits) == 0
+
+
+def test_add_hit_outside_the_range_warns(human):
+    notes = hit_edits.add(human, bpy.context.scene, "head", 400, (1.0, 0.0, 0.0))
+    assert "400" in notes[0] and len(human.active_ragdoll.hits) == 1
+
+
+def test_remove_and_explosions(human):
+    for frame in (3, 5, 7):
+        OPS.add_hit(bone="head", frame=frame, impulse=(1.0, 0.0, 0.0))
+    human.active_ragdoll.active_hit = 1
+    OPS.remove_hit()
+    assert [hit.frame for hit in human.active_ragdoll.hits] == [3, 7]
+    bpy.context.scene.cursor.location = (1.0, 2.0, 3.0)
+    OPS.add_explosion()
+    assert tuple(human.active_ragdoll.explosions[0].origin) == (1.0, 2.0, 3.0)
+    OPS.remove_explosion()
+    OPS.remove_hit()
+    OPS.remove_hit()
+    assert not OPS.remove_hit.poll() and not OPS.remove_explosion.poll()
+
+
+def test_not_while_there_is_no_ragdoll(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    assert not OPS.add_hit.poll() and not OPS.place_hit.poll()
+    with pytest.raises(RagdollError, match="no ragdoll"):
+        hit_edits.add(obj, fresh_scene, "head", 3, (1.0, 0.0, 0.0))
+
+
+def test_undo_brings_the_hit_back(human):
+    bpy.ops.ed.undo_push(message="before")
+    OPS.add_hit(bone="head", frame=3, impulse=(1.0, 0.0, 0.0))
+    bpy.ops.ed.undo_push(message="added")
+    OPS.remove_hit()
+    bpy.ops.ed.undo_push(message="removed")
+    bpy.ops.ed.undo()
+    assert len(bpy.data.objects["Human"].active_ragdoll.hits) == 1
+
+
+# ---- in the viewport ------------------------------------------------------------------------------------------------
+
+
+def _ray(origin, place):
+    way = np.array(place, dtype=float) - origin
+    return np.array(origin, dtype=float), way / np.linalg.norm(way)
+
+
+@pytest.mark.parametrize("skinned", (False, True))
+@pytest.mark.parametrize("turn", (0.0, 1.2))
+def test_a_ray_picks_a_bone_and_a_point_on_it(human, skinned, turn):
+    scene, graph = bpy.context.scene, bpy.context.view_layer.depsgraph
+    if skinned:
+        with_mesh(human)
+    human.rotation_euler = (0.0, 0.0, turn)
+    bpy.context.view_layer.update()
+    rows = [part.bone for part in human.active_ragdoll.parts]
+    chest = hit_edits._body(human, scene, graph, "spine")[1][:3, 3]
+    origin, way = _ray((0.3, -4.0, 1.6), chest)
+    bone, place = hit_edits.picked(human, scene, graph, origin, way)
+    assert bone == "spine" and bone in rows
+    assert np.linalg.norm(np.cross(place - origin, way)) < 1e-4
+    assert 3.0 < np.linalg.norm(place - origin) < np.linalg.norm(chest - origin)
+    point = hit_edits.point_on(human, scene, graph, bone, place)
+    _row, matrix = hit_edits._body(human, scene, graph, bone)
+    offset = np.array(human.active_ragdoll.parts[rows.index(bone)].offset).reshape(4, 4)
+    back = matrix[:3, 3] + matrix[:3, :3] @ offset[:3, :3].T @ point
+    assert np.allclose(back, place, atol=1e-5)
+    assert hit_edits.picked(human, scene, graph, origin, -way) is None
+
+
+def test_a_dragged_arrow_is_drawn_as_it_was_dragged(human):
+    """What the mouse drew is what the overlay shows: from the place to where the mouse was let go."""
+    scene, graph = bpy.context.scene, bpy.context.view_layer.depsgraph
+    chest = hit_edits._body(human, scene, graph, "spine")[1][:3, 3]
+    origin, way = _ray((0.0, -4.0, 1.4), chest)
+    bone, place = hit_edits.picked(human, scene, graph, origin, way)
+    wanted = place + np.cross(way, (0.0, 0.0, 0.4))
+    impulse = hit_edits.impulse_by_drag(human, scene, *_ray(origin, wanted), place, way)
+    hit_edits.add(human, scene, bone, 1, impulse, hit_edits.point_on(human, scene, graph, bone, place))
+    lines = hit_edits.lines(human, scene, graph)
+    assert np.allclose(lines.ends[0, 0], place, atol=1e-4)
+    assert np.allclose(lines.ends[0, 1] - lines.ends[0, 0], wanted - place, atol=1e-4)
+    assert lines.emphasised.all()
+    human.active_ragdoll.hits[0].frame = 9
+    assert not hit_edits.lines(human, scene, graph).emphasised.any()
+    human.active_ragdoll.hits[0].enabled = False
+    assert hit_edits.lines(human, scene, graph) is None
+
+
+def test_what_stands_in_front_is_looked_through(human):
+    scene = bpy.context.scene
+    with_mesh(human)
+    wall = rigs.box(scene, "Wall", (3.0, 0.1, 3.0), (0.0, -2.0, 1.5), passive=True)
+    bpy.context.view_layer.update()
+    graph = bpy.context.view_layer.depsgraph
+    bone, place = hit_edits.picked(human, scene, graph, *_ray((0.0, -4.0, 1.3), (0.0, 0.0, 1.3)))
+    assert bone == "spine" and place[1] > wall.location.y + 1.0
+
+
+def test_lines_of_explosions_and_of_bad_values(human):
+    scene, graph = bpy.context.scene, bpy.context.view_layer.depsgraph
+    blast = human.active_ragdoll.explosions.add()
+    blast.radius, blast.origin = 1.5, (1.0, 0.0, 0.0)
+    hit = human.active_ragdoll.hits.add()
+    hit.bone = "no such bone"
+    other = human.active_ragdoll.hits.add()
+    other.bone, other.impulse = "head", (math.nan, 0.0, 0.0)
+    lines = hit_edits.lines(human, scene, graph)
+    assert np.isfinite(lines.ends).all() and len(lines.ends) == len(lines.colors) == len(lines.emphasised) > 100
+
+
+# ---- on the command line --------------------------------------------------------------------------------------------
+
+
+def test_hits_on_the_command_line(human, tmp_path, capsys):
+    shot, out = tmp_path / "shot.blend", tmp_path / "out.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    arguments = ["bake", str(shot), "--output", str(out)]
+    assert (
+        command_line.run([*arguments, "--hit", "spine", "5", "0", "40", "0", "--hit", "head", "99", "1", "0", "0"]) == 0
+    )
+    text = capsys.readouterr().out
+    assert "outside the shot" in text and "'head'" in text
+    assert len(bpy.data.objects["Human"].active_ragdoll.hits) == 2
+    for wrong, word in ((("ghost", "5", "0", "1", "0"), "ghost"), (("head", "soon", "0", "1", "0"), "soon")):
+        assert command_line.run([*arguments, "--hit", *wrong]) == 1
+        assert word in capsys.readouterr().err
+
+
+# ---- weights of many bones ------------------------------------------------------------------------------------------
+
+
+def _weights(obj, kind="rotation_weight"):
+    return {bone.name: round(getattr(bone.active_ragdoll, kind), 4) for bone in obj.pose.bones}
+
+
+def _select(obj, active, *names):
+    bpy.ops.object.mode_set(mode="POSE")
+    for bone in obj.data.bones if "select" not in bpy.types.PoseBone.bl_rna.properties else obj.pose.bones:
+        bone.select = bone.name in (active, *names)
+    obj.data.bones.active = obj.data.bones[active]
+
+
+def test_presets(human):
+    for name in ("UPPER_BODY_LOOSE", "ONE_ARM_LIMP", "DRUNK", "RIGID"):
+        assert OPS.weight_preset(preset=name) == {"FINISHED"}
+        found = _weights(human)
+        assert all(0.0 <= value <= 1.0 for value in found.values())
+        if name == "ONE_ARM_LIMP":
+            assert found["arm.L"] == found["forearm.L"] == found["finger.L"] == 0.0 < found["arm.R"]
+        elif name == "RIGID":
+            assert set(found.values()) == {1.0}
+        else:
+            assert found["forearm.L"] < found["spine"] < 1.0
+    OPS.weight_preset(preset="ONE_ARM_LIMP", side="RIGHT")
+    assert _weights(human)["arm.R"] == 0.0 < _weights(human)["arm.L"]
+
+
+def test_spreading(human):
+    _select(human, "spine", "forearm.L")
+    OPS.spread_weights(mode="CHAIN", value=1.0, end=0.0, kind="ROTATION")
+    found = _weights(human)
+    assert (found["spine"], found["arm.L"], found["forearm.L"]) == (1.0, 0.5, 0.0)
+    assert set(_weights(human, "translation_weight").values()) == {1.0}
+    OPS.spread_weights(mode="SET", value=0.25)
+    assert _weights(human)["spine"] == _weights(human, "translation_weight")["forearm.L"] == 0.25
+    _select(human, "arm.R")
+    OPS.spread_weights(mode="DOWN", value=0.0, reach=2.0)
+    found = _weights(human)
+    assert (found["arm.R"], found["forearm.R"], found["finger.R"]) == (0.0, 0.5, 1.0)
+    OPS.spread_weights(mode="MIRROR")
+    assert _weights(human)["arm.L"] == 0.0
+    _select(human, "arm.R", "foot.L", "foot.R")
+    OPS.spread_weights(mode="COPY")
+    assert _weights(human)["foot.L"] == _weights(human)["foot.R"] == 0.0
+    _select(human, "head")
+    OPS.spread_weights(mode="UP", value=0.0, reach=2.0)
+    assert _weights(human)["head"] == 0.0 and _weights(human)["spine"] == pytest.approx(0.125)
+
+
+def test_sliding_keeps_the_range_and_the_differences(human):
+    _select(human, "arm.L", "arm.R")
+    human.pose.bones["arm.R"].active_ragdoll.rotation_weight = 0.6
+    OPS.drag_weights(change=-0.3)
+    assert _weights(human)["arm.L"] == pytest.approx(0.7) and _weights(human)["arm.R"] == pytest.approx(0.3)
+    OPS.drag_weights(change=-1.0)
+    assert _weights(human)["arm.L"] == _weights(human)["arm.R"] == 0.0
+
+
+def test_what_cannot_be_spread_is_named(human):
+    _select(human, "arm.L", "arm.R")
+    with pytest.raises(RuntimeError, match="not on one chain"):
+        OPS.spread_weights(mode="CHAIN")
+    _select(human, "arm.L")
+    with pytest.raises(RuntimeError, match="two ends"):
+        OPS.spread_weights(mode="CHAIN")
+    with pytest.raises(RagdollError, match="no bone"):
+        weight_tools.set_value(human, ["nobody"], 0.5)
+
+
+def test_weights_set_in_mid_shot_act(human):
+    scene = bpy.context.scene
+    rigs.play(scene, 1, 6)
+    weight_tools.preset(human, "DRUNK")
+    scene.frame_set(7)
+    assert STATE.runs[scene.name].weights()[0].max() < 1.0
+
+
+def test_loosening_goes_with_a_profile(human):
+    from active_ragdoll.core.blender import profiles
+
+    human.active_ragdoll.loosening, human.active_ragdoll.loosening_regain = 2.5, 0.4
+    kept = profiles.collect(human)
+    human.active_ragdoll.loosening = human.active_ragdoll.loosening_regain = 1.0
+    profiles.apply(human, kept)
+    assert human.active_ragdoll.loosening == 2.5
+    assert human.active_ragdoll.loosening_regain == pytest.approx(0.4)
+    assert not human.active_ragdoll.layout_changed

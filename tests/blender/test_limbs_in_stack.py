@@ -1,0 +1,318 @@
+"""Two-bone IK, transform bone and the order of the stack on characters; what the overlay and the sidebar show."""
+
+from types import SimpleNamespace
+
+import bpy
+import numpy as np
+import pytest
+
+import looking
+import rigs
+from active_ragdoll.core.blender import (
+    bake,
+    build,
+    look_at_drawing,
+    look_at_setup,
+    motion,
+    motion_entries,
+    motion_lists,
+)
+from active_ragdoll.core.motion import look_at_lines
+from active_ragdoll.core.motion.stack import CHOSEN_ORDER
+from active_ragdoll.panels import motion as panels
+from active_ragdoll.panels import overlay
+
+HANDS = {
+    "Knight.glb": "wrist.l",
+    "mh_mixamo.blend": "mixamorig:LeftHand",
+    "mh_game_engine.blend": "hand_l",
+    "metarig human": "hand.L",
+}
+
+
+def empty(scene, name, location):
+    obj = bpy.data.objects.new(name, None)
+    scene.collection.objects.link(obj)
+    obj.location = location
+    return obj
+
+
+def joint(obj, bone):
+    return rigs.pose(obj)[obj.data.bones.find(bone)][:3, 3]
+
+
+@pytest.mark.parametrize("name", HANDS)
+def test_a_hand_reaches_a_moving_effector_and_bends_to_the_pole(data_dir, name):
+    rig = looking.character(name, data_dir)
+    obj, scene = rig.obj, rig.scene
+    hand = obj.data.bones[HANDS[name]]
+    lower, upper = hand.parent, hand.parent.parent
+    root, elbow, end = (joint(obj, bone.name) for bone in (upper, lower, hand))
+    reach = np.linalg.norm(elbow - root) + np.linalg.norm(end - elbow)
+    effector, pole = empty(scene, "Effector", (0, 0, 0)), empty(scene, "Pole", (0, 0, 0))
+    for frame in range(rig.first, rig.last + 1):
+        turn = 0.2 * frame
+        effector.location = root + 0.7 * reach * np.array((np.cos(turn), -0.6, np.sin(turn))) / np.sqrt(1.36)
+        effector.keyframe_insert("location", frame=frame)
+    pole.location = root + 2.0 * reach * np.array((0.3, 1.0, -0.6))
+    item = motion_lists.add(obj, scene, "two_bone_ik", hand.name)
+    item.effector, item.pole = effector, pole
+    played = {}
+    for frame in range(rig.first, rig.last + 1):
+        scene.frame_set(frame)
+        played[frame] = rigs.pose(obj)
+        goal = rigs.matrices([effector])[0][:3, 3]
+        root, elbow, end = (joint(obj, bone.name) for bone in (upper, lower, hand))
+        # The clip moves the shoulder, so that the effector may be out of reach.
+        if np.linalg.norm(goal - root) < 0.99 * reach:
+            assert np.linalg.norm(end - goal) < 1e-4 * reach
+        line = (end - root) / np.linalg.norm(end - root)
+        side, wanted = (v - line * (v @ line) for v in (elbow - root, np.array(pole.location) - root))
+        assert side @ wanted > 0.999 * np.linalg.norm(side) * np.linalg.norm(wanted)
+    assert not motion.of(obj).messages
+    for _frame in bake.frames(obj, scene):
+        pass
+    scene.frame_set(rig.first + 7)
+    assert np.abs(rigs.pose(obj) - played[rig.first + 7])[:, :3, 3].max() < 1e-5 * max(reach, 1.0) * 10
+
+
+@pytest.fixture
+def human(fresh_scene):
+    return rigs.swinging_human(fresh_scene, 1, 30)
+
+
+def test_without_a_pole_the_limb_bends_as_it_does(human, fresh_scene):
+    """The elbow swings about the forearm's Z: an effector nearer along the line keeps it on the same side."""
+    fresh_scene.frame_set(8)
+    arm, elbow, hand = (joint(human, name) for name in ("arm.L", "forearm.L", "finger.L"))
+    line = (hand - arm) / np.linalg.norm(hand - arm)
+    before = elbow - arm - line * ((elbow - arm) @ line)
+    assert np.linalg.norm(before) > 0.005, "the arm is straight: nothing is tested"
+    item = motion_lists.add(human, fresh_scene, "two_bone_ik", "finger.L")
+    item.effector_location = arm + 0.8 * (hand - arm)
+    fresh_scene.frame_set(8)
+    after = joint(human, "forearm.L") - arm
+    after -= line * (after @ line)
+    assert before @ after > 0.99 * np.linalg.norm(before) * np.linalg.norm(after)
+    assert np.linalg.norm(joint(human, "finger.L") - (arm + 0.8 * (hand - arm))) < 1e-5
+
+
+@pytest.mark.parametrize("space", ("WORLD", "OBJECT", "BONE"))
+def test_effectors_without_an_object_in_each_space(human, fresh_scene, space):
+    human.location, human.rotation_euler.z = (1.0, 2.0, 0.0), 0.7
+    fresh_scene.frame_set(8)
+    wanted = rigs.pose(human)[human.data.bones.find("arm.L")][:3, 3] + np.array((0.2, -0.3, 0.1))
+    item = motion_lists.add(human, fresh_scene, "two_bone_ik", "finger.L")
+    item.effector_space, item.effector_bone = space, "head"
+    frame = {
+        "WORLD": np.eye(4),
+        "OBJECT": np.array(human.matrix_world),
+        "BONE": rigs.pose(human)[human.data.bones.find("head")],
+    }[space]
+    item.effector_location = (np.linalg.inv(frame) @ (*wanted, 1.0))[:3]
+    fresh_scene.frame_set(8)
+    assert np.linalg.norm(joint(human, "finger.L") - wanted) < 1e-5
+
+
+def test_a_limb_without_bones_is_refused_by_name(human, fresh_scene):
+    for bone, words in (("hips", '"hips"'), ("spine", '"hips"'), ("nose", '"nose"')):
+        item = human.active_ragdoll.two_bone_ik.add()
+        item.end_bone = bone
+        motion_lists.motion_setup.ensure(human, fresh_scene)
+        fresh_scene.frame_set(5)
+        assert words in " ".join(motion.of(human).messages.values())
+        human.active_ragdoll.two_bone_ik.clear()
+
+
+def test_a_deleted_effector_is_named(human, fresh_scene):
+    item = motion_lists.add(human, fresh_scene, "two_bone_ik", "finger.L")
+    item.effector = empty(fresh_scene, "Effector", (0, 0, 0))
+    fresh_scene.frame_set(4)
+    bpy.data.objects.remove(bpy.data.objects["Effector"])
+    fresh_scene.frame_set(5)
+    assert "Two-bone IK 1, effector" in " ".join(motion.of(human).messages.values())
+
+
+def test_hands_hold_a_ledge_while_the_ragdoll_is_active(human, fresh_scene):
+    """The drives follow what the IK gives: the hands stay at the ledge within millimetres while physics runs."""
+    goals = {}
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        item = motion_lists.add(human, fresh_scene, "two_bone_ik", f"finger.{side}")
+        item.effector = empty(fresh_scene, f"Ledge.{side}", (0.25 * sign, -0.3, 1.75))
+        # Without a pole the elbow turns with the swinging arm, by half a turn within a frame where that is straight.
+        item.pole = empty(fresh_scene, f"Elbow.{side}", (0.8 * sign, 0.0, 1.0))
+        goals[side] = np.array(item.effector.location)
+    build.build(human, fresh_scene)
+    for frame in range(1, 31):
+        fresh_scene.frame_set(frame)
+        if frame > 8:
+            for side, goal in goals.items():
+                assert np.linalg.norm(joint(human, f"finger.{side}") - goal) < 0.01
+    assert human.active_ragdoll.state == "LIVE"
+
+
+def test_transform_bone_moves_turns_and_scales(human, fresh_scene):
+    fresh_scene.frame_set(6)
+    before = rigs.pose(human)
+    row = human.data.bones.find("head")
+    item = motion_lists.add(human, fresh_scene, "bone_transforms", "head")
+    item.translation_space, item.translation = "WORLD", (0.1, 0.2, 0.3)
+    item.rotation_space, item.rotation = "WORLD", (0.0, 0.0, 0.5)
+    item.scale_mode, item.scale_space, item.scale = "ADD", "BONE", (2.0, 2.0, 2.0)
+    fresh_scene.frame_set(6)
+    after = rigs.pose(human)
+    assert np.allclose(after[row][:3, 3] - before[row][:3, 3], (0.1, 0.2, 0.3), atol=1e-5)
+    c, s = np.cos(0.5), np.sin(0.5)
+    turn = np.array(((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0)))
+    assert np.allclose(after[row][:3, :3], 2.0 * turn @ before[row][:3, :3], atol=1e-5)
+    item.weight = 0.5
+    fresh_scene.frame_set(6)
+    assert np.allclose(rigs.pose(human)[row][:3, 3] - before[row][:3, 3], (0.05, 0.1, 0.15), atol=1e-5)
+
+
+def test_a_marked_entry_is_what_the_feet_are_held_from(human, fresh_scene):
+    """The hips go down by a bone transform: marked, the feet stay and the knees bend; else they go down too."""
+    look_at_setup.setup(human, fresh_scene)
+    item = motion_lists.add(human, fresh_scene, "bone_transforms", "hips")
+    item.rotation_mode, item.translation = "IGNORE", (0.0, 0.0, -0.1)
+    item.enabled = False
+    fresh_scene.frame_set(5)
+    before = joint(human, "foot.L")
+    item.enabled = True
+    fresh_scene.frame_set(5)
+    assert np.linalg.norm(joint(human, "foot.L") - before) == pytest.approx(0.1, abs=0.02)
+    item.marks_reference = True
+    fresh_scene.frame_set(5)
+    assert np.linalg.norm(joint(human, "foot.L") - before) < 1e-5
+
+
+def test_the_order_can_be_changed(human, fresh_scene):
+    """An IK before a turn of the shoulder misses its effector, after it, it does not."""
+    item = motion_lists.add(human, fresh_scene, "two_bone_ik", "finger.L")
+    item.effector_location = (0.5, -0.2, 1.3)
+    turn = motion_lists.add(human, fresh_scene, "bone_transforms", "arm.L")
+    turn.rotation_space, turn.rotation = "COMPONENT", (0.0, 0.8, 0.0)
+    fresh_scene.frame_set(5)
+    assert np.linalg.norm(joint(human, "finger.L") - np.array((0.5, -0.2, 1.3))) < 1e-5
+    assert bpy.ops.active_ragdoll.motion_order(kind="TWO_BONE_IK", direction="UP") == {"FINISHED"}
+    assert motion_entries.order_of(human).index("TWO_BONE_IK") < motion_entries.order_of(human).index("BONE_TRANSFORMS")
+    fresh_scene.frame_set(5)
+    assert np.linalg.norm(joint(human, "finger.L") - np.array((0.5, -0.2, 1.3))) > 0.05
+    assert bpy.ops.active_ragdoll.motion_order(kind="TWO_BONE_IK", direction="DOWN") == {"FINISHED"}
+    assert len(human.active_ragdoll.motion_order) == 0 and motion_entries.order_of(human) == list(CHOSEN_ORDER)
+
+
+# ---- what is shown --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ("Knight.glb", "Fox.glb", "metarig human"))
+def test_the_overlay_draws_targets_forwards_and_cones(data_dir, name):
+    rig, target, _plain = looking.set_up(name, data_dir)
+    obj = rig.obj
+    rig.scene.frame_set(rig.first + 6)
+    lines = look_at_drawing.lines(obj, bpy.context.view_layer.depsgraph)
+    assert lines.ends.dtype == lines.colors.dtype == np.float32, "the GPU's buffers take the bytes as they are"
+    place, ahead = looking.sight(obj, obj.active_ragdoll.look_at[0])
+    red = lines.ends[np.isclose(lines.colors, look_at_lines.TARGET).all(axis=1)]
+    assert np.array_equal(lines.emphasised, np.isclose(lines.colors, look_at_lines.TARGET).all(axis=1))
+    size = looking.size_of(obj)
+    assert np.abs(red[0] - (place, rigs.matrices([target])[0][:3, 3])).max() < 1e-5 * size
+    green = lines.ends[np.isclose(lines.colors, look_at_lines.FORWARD).all(axis=1)]
+    assert len(green) == len(obj.active_ragdoll.look_at[0].entries)
+    direction = green[0, 1] - green[0, 0]
+    assert np.allclose(direction / np.linalg.norm(direction), ahead, atol=1e-5)
+    # The aim is exact, so the first green line lies on the red one.
+    along = (red[0, 1] - red[0, 0]) / np.linalg.norm(red[0, 1] - red[0, 0])
+    assert direction @ along > 0.999999 * np.linalg.norm(direction)
+    # Every bone is within its cone, as the colours say: nothing is beyond, what is at the limit stands out.
+    context = SimpleNamespace(
+        scene=rig.scene, view_layer=bpy.context.view_layer, selected_objects=[obj], window_manager=None
+    )
+    assert any(len(drawn.ends) == len(lines.ends) for drawn in overlay.collected(context))
+    rig.scene.active_ragdoll_overlay.look_at = False
+    assert not overlay.collected(context)
+
+
+class Layout:
+    """Takes everything that a panel draws and checks that the properties and operators exist."""
+
+    def __init__(self, drawn=None):
+        self.drawn = [] if drawn is None else drawn
+
+    def __getattr__(self, name):
+        if name in {"row", "column", "box", "split"}:
+            return lambda **_options: Layout(self.drawn)
+        raise AttributeError(name)
+
+    def prop(self, data, name, **_options):
+        assert name in data.bl_rna.properties, name
+        self.drawn.append(name)
+
+    def prop_search(self, data, name, *_where, **_options):
+        self.prop(data, name)
+
+    def label(self, text="", **_options):
+        self.drawn.append(text)
+
+    def operator(self, name, **_options):
+        operator = eval(f"bpy.ops.{name}")
+        known = operator.get_rna_type().properties
+        self.drawn.append(name)
+
+        class Properties:
+            def __setattr__(self, prop, value):
+                assert prop in known, prop
+
+        return Properties()
+
+    def template_list(self, _kind, _id, owner, name, active_owner, active, **_options):
+        assert name in owner.bl_rna.properties and active in active_owner.bl_rna.properties
+        self.drawn.append(f"list {name}")
+
+
+def drawn(panel, obj) -> list:
+    layout = Layout()
+    context = SimpleNamespace(
+        object=obj,
+        scene=bpy.context.scene,
+        preferences=SimpleNamespace(system=SimpleNamespace(ui_scale=1.0)),
+        region=SimpleNamespace(width=5000),
+    )
+    if hasattr(panel, "poll") and not panel.poll(context):
+        return []
+    own = SimpleNamespace(layout=layout)
+    for name in ("begin", "_place"):
+        if hasattr(panel, name):
+            function = getattr(panel, name)
+            setattr(own, name, function if name == "_place" else function.__get__(own))
+    panel.draw(own, context)
+    return layout.drawn
+
+
+PANELS = [cls for cls in panels.CLASSES if issubclass(cls, bpy.types.Panel)]
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=[cls.__name__ for cls in PANELS])
+def test_panels_draw_in_every_state(human, fresh_scene, panel):
+    drawn(panel, None)
+    drawn(panel, human)
+    look_at_setup.setup(human, fresh_scene)
+    motion_lists.add(human, fresh_scene, "linked_bones", "arm.L")
+    motion_lists.add(human, fresh_scene, "two_bone_ik", "finger.L").allow_stretching = True
+    motion_lists.add(human, fresh_scene, "bone_transforms", "head")
+    bpy.ops.active_ragdoll.disable_look_at(time=0.5)
+    fresh_scene.frame_set(3)
+    full = drawn(panel, human)
+    assert len(full) > 4
+    for item in human.active_ragdoll.two_bone_ik:
+        item.effector_space = item.pole_space = "BONE"
+    human.active_ragdoll.look_at[0].target_type = "POINT"
+    human.active_ragdoll.look_at[0].entries[0].limit_from = "PARENT"
+    human.active_ragdoll.leg_stabilizers[0].bones_count = 4
+    human.active_ragdoll.look_at[0].entries[1].bone = "arm.R"
+    fresh_scene.frame_set(4)
+    shown = drawn(panel, human)
+    if panel is panels.ACTIVE_RAGDOLL_PT_look_at:
+        assert any("ancestor" in text for text in shown)
+    if panel is panels.ACTIVE_RAGDOLL_PT_legs:
+        assert any("hangs on nothing" in text for text in shown)

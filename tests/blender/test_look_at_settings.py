@@ -1,0 +1,549 @@
+"""Settings of look-at and leg stabilisers: keyed, stored, overridden, refused; the weight's functions; operators."""
+
+import math
+
+import bpy
+import numpy as np
+import pytest
+
+import looking
+import rigs
+from active_ragdoll.core.blender import (
+    build,
+    look_at_api,
+    look_at_setup,
+    motion,
+    motion_lists,
+    motion_setup,
+    motion_show,
+    remove,
+)
+from active_ragdoll.core.errors import RagdollError
+
+OPERATORS = bpy.ops.active_ragdoll
+
+
+@pytest.fixture
+def human(fresh_scene):
+    """A human in motion, set up to look at an Empty to its side."""
+    obj = rigs.swinging_human(fresh_scene, 1, 48)
+    target = bpy.data.objects.new("Target", None)
+    fresh_scene.collection.objects.link(target)
+    target.location = (1.5, -2.0, 1.6)
+    look_at_setup.setup(obj, fresh_scene, target)
+    fresh_scene.frame_set(1)
+    return obj
+
+
+def head(obj):
+    return rigs.pose(obj)[obj.data.bones.find("head")]
+
+
+def turned(obj, scene, frame) -> float:
+    """How far the head is turned [deg] from what it is with the chain switched off."""
+    chain = obj.active_ragdoll.look_at[0]
+    scene.frame_set(frame)
+    now = head(obj)
+    chain.enabled = False
+    scene.frame_set(frame)
+    plain = head(obj)
+    chain.enabled = True
+    scene.frame_set(frame)
+    return float(rigs.angles(now, plain))
+
+
+# ---- weights --------------------------------------------------------------------------------------------------------
+
+
+def test_a_keyed_weight_is_read_at_the_frame(human, fresh_scene):
+    chain = human.active_ragdoll.look_at[0]
+    whole = turned(human, fresh_scene, 20)
+    for frame, weight in ((10, 0.0), (30, 1.0)):
+        chain.weight = weight
+        human.keyframe_insert("active_ragdoll.look_at[0].weight", frame=frame)
+    for curve in rigs.curves_of(human.animation_data.action):
+        if "look_at" in curve.data_path:
+            for point in curve.keyframe_points:
+                point.interpolation = "LINEAR"
+    assert turned(human, fresh_scene, 10) < 1e-3
+    assert 0.3 * whole < turned(human, fresh_scene, 20) < 0.7 * whole
+    assert looking.aim_error(human, bpy.data.objects["Target"]) > 1.0
+    fresh_scene.frame_set(30)
+    assert looking.aim_error(human, bpy.data.objects["Target"]) < 0.05
+
+
+def test_keys_on_a_character_that_had_none(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    fresh_scene.frame_start, fresh_scene.frame_end = 1, 48
+    look_at_setup.setup(obj, fresh_scene).target.location = (1.5, -2.0, 1.6)
+    fresh_scene.frame_set(1)
+    for frame, weight in ((5, 0.0), (6, 1.0)):
+        obj.active_ragdoll.look_at[0].weight = weight
+        obj.keyframe_insert("active_ragdoll.look_at[0].weight", frame=frame)
+    fresh_scene.frame_set(5)
+    plain = head(obj)
+    fresh_scene.frame_set(6)
+    assert rigs.angles(head(obj), plain) > 10.0
+    fresh_scene.frame_set(5)
+    assert rigs.angles(head(obj), plain) < 1e-3
+
+
+def test_keys_on_a_list_that_grew_after_the_set_up(human, fresh_scene):
+    item = motion_lists.add(human, fresh_scene, "bone_transforms", "head")
+    item.rotation_space, item.rotation_mode = "BONE", "ADD"
+    human.active_ragdoll.look_at[0].enabled = False
+    for frame, angle in ((10, 0.0), (20, 1.0)):
+        item.rotation = (0.0, angle, 0.0)
+        human.keyframe_insert("active_ragdoll.bone_transforms[0].rotation", frame=frame)
+    fresh_scene.frame_set(20)
+    with_turn = head(human)
+    item.enabled = False
+    fresh_scene.frame_set(20)
+    assert rigs.angles(with_turn, head(human)) == pytest.approx(math.degrees(1.0), abs=0.01)
+
+
+def test_a_driver_on_a_weight(human, fresh_scene):
+    human.driver_add("active_ragdoll.look_at[0].weight").driver.expression = "0.0 if frame < 10 else 1.0"
+    assert turned(human, fresh_scene, 9) < 1e-3
+    fresh_scene.frame_set(10)
+    assert looking.aim_error(human, bpy.data.objects["Target"]) < 0.05
+
+
+def test_leg_weight_keyed(human, fresh_scene):
+    plain = {}
+    human.active_ragdoll.look_at[0].enabled = False
+    for frame in (10, 20):
+        fresh_scene.frame_set(frame)
+        plain[frame] = rigs.pose(human)
+    human.active_ragdoll.look_at[0].enabled = True
+    entry = motion_lists.add(human, fresh_scene, "entries", "hips")
+    entry.limit, entry.rotate_around_up_weight = 1.0, 0.0
+    bpy.data.objects["Target"].location = (2.0, 1.0, -1.0)
+    for frame, weight in ((10, 0.0), (20, 1.0)):
+        human.active_ragdoll.leg_stabilizers[0].ik_weight = weight
+        human.keyframe_insert("active_ragdoll.leg_stabilizers[0].ik_weight", frame=frame)
+    foot = human.data.bones.find(human.active_ragdoll.leg_stabilizers[0].foot_bone)
+    moved = {}
+    for frame in (10, 20):
+        fresh_scene.frame_set(frame)
+        moved[frame] = np.linalg.norm(rigs.pose(human)[foot][:3, 3] - plain[frame][foot][:3, 3])
+    assert moved[10] > 0.02 and moved[20] < 1e-4 * 0.9
+
+
+def test_the_weight_functions_have_the_articles_meaning(human, fresh_scene):
+    api, fps = look_at_api, 24.0
+    fresh_scene.frame_set(1)
+    assert api.get_look_at_weight(human) == 1.0
+    assert api.time_to_finish_transition(human) == 0.0 and not api.is_in_transition(human)
+    assert api.disable_look_at(human, 1.0, frame=5)
+    assert api.get_look_at_weight(human, frame=5 + fps / 4) == pytest.approx(0.75)
+    assert api.is_in_transition(human, frame=11) and not api.is_in_transition(human, frame=30)
+    assert api.time_to_finish_transition(human, frame=5 + fps / 4) == pytest.approx(0.75)
+    # A call that does not cancel is ignored meanwhile; by default it cancels.
+    assert not api.enable_look_at(human, 0.5, False, frame=17)
+    assert api.get_look_at_weight(human, frame=29) == pytest.approx(0.0)
+    assert api.enable_look_at(human, 0.5, frame=17)
+    assert api.get_look_at_weight(human, frame=17) == pytest.approx(0.5)
+    assert api.get_look_at_weight(human, frame=17 + fps / 4) == pytest.approx(0.75)
+    # Setting cancels.
+    api.set_look_at_weight(human, 0.2, frame=20)
+    assert api.get_look_at_weight(human, frame=21) == pytest.approx(0.2)
+    assert api.time_to_finish_transition(human, frame=21) == 0.0
+    api.clear_events(human)
+    assert api.get_look_at_weight(human, frame=21) == 1.0
+    with pytest.raises(RagdollError, match="look-at chain 3"):
+        api.get_look_at_weight(human, 3)
+    with pytest.raises(RagdollError, match=r"1\.5"):
+        api.set_look_at_weight(human, 1.5)
+    with pytest.raises(RagdollError, match="-1"):
+        api.enable_look_at(human, -1.0)
+
+
+def test_transitions_show_the_same_in_any_order(human, fresh_scene):
+    look_at_api.disable_look_at(human, 0.5, frame=10)
+    look_at_api.enable_look_at(human, 0.5, frame=30)
+    rig = rigs.Rig(human, fresh_scene, 1, 48)
+    played = looking.shown(rig, range(1, 49))
+    target = bpy.data.objects["Target"]
+    for frame, pose in looking.shown(rig, (40, 16, 25, 33)).items():
+        assert np.array_equal(pose, played[frame])
+    for frame, reached in ((8, True), (16, False), (25, False), (36, False), (45, True)):
+        fresh_scene.frame_set(frame)
+        assert (looking.aim_error(human, target) < 0.05) == reached
+    assert turned(human, fresh_scene, 25) < 1e-3
+
+
+# ---- smoothing, links, reset ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fps", (12, 24, 48))
+def test_blend_speed_means_the_same_at_any_frame_rate(human, fresh_scene, fps):
+    """A step of the target at t = 0.5 s: the angle left decays as exp(-speed t), by its definition."""
+    human.animation_data_clear()
+    fresh_scene.render.fps = fps
+    fresh_scene.frame_start, fresh_scene.frame_end = 0, 2 * fps
+    target, chain = bpy.data.objects["Target"], human.active_ragdoll.look_at[0]
+    while len(chain.entries) > 1:
+        chain.entries.remove(1)
+    step = fps // 2
+    for frame, x in ((0, 0.0), (step, 0.0), (step + 1e-3, 1.5)):
+        target.location = (x, -2.0, 1.6)
+        target.keyframe_insert("location", frame=frame)
+    for curve in rigs.curves_of(target.animation_data.action):
+        for point in curve.keyframe_points:
+            point.interpolation = "CONSTANT"
+    chain.blend_speed = 4.0
+    fresh_scene.frame_set(0)
+    left = {}
+    for frame in range(0, 2 * fps + 1):
+        fresh_scene.frame_set(frame)
+        left[frame] = looking.aim_error(human, target)
+    ratio = left[step + fps] / left[step + fps // 2]
+    assert ratio == pytest.approx(math.exp(-4.0 * 0.5), rel=0.01)
+    motion.forget()
+    fresh_scene.frame_set(step + fps // 2)
+    assert looking.aim_error(human, target) == pytest.approx(left[step + fps // 2], abs=1e-4)
+
+
+def test_linked_bones_take_the_same_turn(data_dir):
+    rig, _target, plain = looking.set_up("metarig human", data_dir)
+    chain = rig.obj.active_ragdoll.look_at[0]
+    assert [link.bone for link in chain.entries[0].linked_bones] == ["eye.R"]
+    rows = [rig.obj.data.bones.find(name) for name in ("eye.L", "eye.R", "spine.006")]
+    for frame, pose in looking.shown(rig, (4, 12, 20)).items():
+        turns = [pose[row][:3, :3] @ np.linalg.inv(plain[frame][row][:3, :3]) for row in rows]
+        assert np.abs(turns[0] - turns[1]).max() < 1e-5
+        assert np.abs(turns[0] - turns[2]).max() > 1e-2, "the eyes do not turn in the head: nothing is tested"
+
+
+def test_reset_to_default_forgets_the_incoming_pose(human, fresh_scene):
+    """The head swings; a chain that starts from bind pose aims with the roll of bind pose, the same at every frame."""
+    chain = human.active_ragdoll.look_at[0]
+    while len(chain.entries) > 1:
+        chain.entries.remove(1)
+    for curve in [c for c in rigs.curves_of(human.animation_data.action) if '"head"' not in c.data_path]:
+        curve.mute = True
+    frames = (5, 15, 25)
+    swinging = [head(human) for frame in frames if fresh_scene.frame_set(frame) is None]
+    assert max(rigs.angles(pose, swinging[0]) for pose in swinging) > 0.5, "the head does not roll"
+    chain.entries[0].reset_to_default = True
+    resting = [head(human) for frame in frames if fresh_scene.frame_set(frame) is None]
+    assert max(rigs.angles(pose, resting[0]) for pose in resting) < 1e-3
+
+
+def test_off_while_limp(human, fresh_scene):
+    fresh_scene.frame_end = 30
+    for item in human.active_ragdoll.leg_stabilizers:
+        item.off_while_limp = True
+    build.build(human, fresh_scene)
+    entries = motion.of(human).entries
+    read = next(entry.read for entry in entries if entry.kind == "LEG_STABILIZERS")
+
+    class Places:
+        source = None
+
+        @staticmethod
+        def remembered(_key, function):
+            return function()
+
+    rigs.play(fresh_scene, 1, 5)
+    assert read(Places(), None) is not None
+    rigs.key_weights(human, {1: 1.0, 8: 0.0})
+    rigs.play(fresh_scene, 1, 7)
+    read = next(e.read for e in motion.of(human).entries if e.kind == "LEG_STABILIZERS")
+    assert read(Places(), None) is not None
+    for frame in (8, 9, 10):
+        fresh_scene.frame_set(frame)
+    assert read(Places(), None) is None
+
+
+# ---- stored ---------------------------------------------------------------------------------------------------------
+
+
+def test_saved_and_loaded(human, fresh_scene, tmp_path):
+    human.active_ragdoll.look_at[0].blend_speed = 3.0
+    look_at_api.disable_look_at(human, 0.5, frame=20)
+    played = looking.shown(rigs.Rig(human, fresh_scene, 1, 48), range(1, 31))
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "look.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "look.blend"))
+    obj, scene = bpy.data.objects["Human"], bpy.context.scene
+    for frame, pose in looking.shown(rigs.Rig(obj, scene, 1, 48), (25, 10, 30)).items():
+        assert np.abs(pose - played[frame]).max() < 1e-6
+
+
+def test_a_library_override_is_set_up(human, fresh_scene, tmp_path):
+    motion_lists.remove(human, "look_at")
+    for _ in range(2):
+        motion_lists.remove(human, "leg_stabilizers")
+    path = str(tmp_path / "library.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    with bpy.data.libraries.load(path, link=True) as (_source, wanted):
+        wanted.objects = ["Human"]
+    scene = bpy.context.scene
+    linked = bpy.data.objects["Human"]
+    scene.collection.objects.link(linked)
+    with pytest.raises(RagdollError, match="override"):
+        look_at_setup.setup(linked, scene)
+    obj = linked.override_create(remap_local_usages=True)
+    if obj.name not in scene.objects:
+        scene.collection.objects.link(obj)
+    target = look_at_setup.setup(obj, scene).target
+    target.location = (1.5, -2.0, 1.6)
+    name = target.name
+    scene.frame_set(12)
+    assert looking.aim_error(obj, target) < 0.05
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    obj = next(o for o in bpy.context.scene.objects if o.type == "ARMATURE" and len(o.active_ragdoll.look_at))
+    assert [entry.bone for entry in obj.active_ragdoll.look_at[0].entries] == ["head", "spine"]
+    bpy.context.scene.frame_set(15)
+    assert looking.aim_error(obj, bpy.data.objects[name]) < 0.05
+
+
+def test_nothing_is_left_behind(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 24)
+    before = rigs.counts(), sum(len(bone.constraints) for bone in obj.pose.bones)
+    fresh_scene.frame_set(5)
+    plain = rigs.pose(obj)
+    target = look_at_setup.setup(obj, fresh_scene).target
+    fresh_scene.frame_set(6)
+    build.build(obj, fresh_scene)
+    remove.remove(obj, fresh_scene)
+    for what in ("look_at", "leg_stabilizers", "leg_stabilizers"):
+        motion_lists.remove(obj, what)
+    bpy.data.objects.remove(target)
+    assert obj.active_ragdoll.target_armature is None
+    assert (rigs.counts(), sum(len(bone.constraints) for bone in obj.pose.bones)) == before
+    fresh_scene.frame_set(5)
+    assert np.abs(rigs.pose(obj) - plain).max() < 1e-6
+
+
+# ---- refused --------------------------------------------------------------------------------------------------------
+
+
+def messages(obj, scene, frame=5) -> str:
+    scene.frame_set(frame)
+    return " | ".join(motion.of(obj).messages.values())
+
+
+def _rename(obj):
+    obj.data.bones["head"].name = "skull"
+
+
+def _duplicate(obj):
+    obj.active_ragdoll.look_at[0].entries.add().bone = "head"
+
+
+def _not_an_ancestor(obj):
+    obj.active_ragdoll.look_at[0].entries.add().bone = "arm.L"
+
+
+def _linked_entry(obj):
+    obj.active_ragdoll.look_at[0].entries[0].linked_bones.add().bone = "spine"
+
+
+def _no_entries(obj):
+    obj.active_ragdoll.look_at[0].entries.clear()
+
+
+def _no_target(obj):
+    bpy.data.objects.remove(bpy.data.objects["Target"])
+
+
+def _unlinked_target(obj):
+    target = bpy.data.objects["Target"]
+    bpy.context.scene.collection.objects.unlink(target)
+
+
+def _nan_target(obj):
+    bpy.data.objects["Target"].location.x = float("nan")
+
+
+def _no_target_bone(obj):
+    chain = obj.active_ragdoll.look_at[0]
+    chain.target, chain.target_bone = obj, "nose"
+
+
+def _no_up(obj):
+    obj.active_ragdoll.look_at[0].up_vector = (0.0, 0.0, 0.0)
+
+
+BAD = (
+    (_rename, ('"head"', "Look-at")),
+    (_duplicate, ('"head"', "twice")),
+    (_not_an_ancestor, ('"arm.L"', '"spine"', "ancestor")),
+    (_linked_entry, ('"spine"', '"head"')),
+    (_no_entries, ("Look-at", "no entries")),
+    (_no_target, ("Look-at", "missing")),
+    (_unlinked_target, ("Look-at", "Target", "not in the scene")),
+    (_nan_target, ("Look-at", "not a number")),
+    (_no_target_bone, ("Look-at", "nose")),
+    (_no_up, ("direction",)),
+)
+
+
+@pytest.mark.parametrize(("spoil", "words"), BAD, ids=[spoil.__name__ for spoil, _words in BAD])
+def test_what_cannot_be_is_named_and_the_rest_goes_on(human, fresh_scene, spoil, words):
+    item = motion_lists.add(human, fresh_scene, "bone_transforms", "arm.R")
+    item.rotation_mode, item.rotation = "ADD", (0.0, 0.0, 0.7)
+    item.enabled = False
+    fresh_scene.frame_set(5)
+    row = human.data.bones.find("arm.R")
+    before = rigs.pose(human)[row]
+    item.enabled = True
+    spoil(human)
+    motion.forget()
+    text = messages(human, fresh_scene)
+    for word in words:
+        assert word in text
+    chain_off = rigs.pose(human)[row]
+    assert rigs.angles(chain_off, before) > 10.0
+
+
+def test_limits_stay_within_what_there_is(human, fresh_scene):
+    chain = human.active_ragdoll.look_at[0]
+    entry = chain.entries[0]
+    entry.limit = -1.0
+    assert entry.limit == 0.0
+    entry.limit = math.pi  # in single precision a little more
+    chain.behind_margin = math.pi / 2.0
+    assert not messages(human, fresh_scene)
+
+
+def test_a_target_inside_the_head_and_on_the_up_axis_leave_numbers(human, fresh_scene):
+    target = bpy.data.objects["Target"]
+    fresh_scene.frame_set(5)
+    place = looking.sight(human, human.active_ragdoll.look_at[0])[0]
+    for offset in ((0, 0, 0), (0, 0, 0.01), (0, 0, 3.0), (0, 0, -0.5)):
+        target.location = place + np.array(offset)
+        fresh_scene.frame_set(5)
+        assert np.isfinite(rigs.pose(human)).all()
+        assert not motion.of(human).messages
+
+
+@pytest.mark.parametrize(
+    ("foot", "count", "words"),
+    (
+        ("hips", 3, ('"hips"', "chain ends")),
+        ("foot.L", 4, ('"foot.L"', '"hips"')),
+        ("no foot", 3, ('"no foot"',)),
+        ("foot.R", 2, ('"foot.R"', "same leg")),
+    ),
+)
+def test_legs_that_cannot_be_are_named(human, fresh_scene, foot, count, words):
+    item = human.active_ragdoll.leg_stabilizers.add()
+    item.foot_bone, item.bones_count = foot, count
+    text = messages(human, fresh_scene)
+    for word in words:
+        assert word in text
+    assert looking.aim_error(human, bpy.data.objects["Target"]) < 0.05
+
+
+# ---- operators ------------------------------------------------------------------------------------------------------
+
+
+def test_one_click_makes_the_whole_chain(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 24)
+    assert OPERATORS.setup_look_at() == {"FINISHED"}
+    settings = obj.active_ragdoll
+    chain = settings.look_at[0]
+    assert [entry.bone for entry in chain.entries] == ["head", "spine"]
+    assert {leg.foot_bone for leg in settings.leg_stabilizers} == {"foot.L", "foot.R"}
+    assert chain.target.name == "Human Look Target"
+    chain.target.location.x += 0.7
+    fresh_scene.frame_set(9)
+    assert looking.aim_error(obj, chain.target) < 0.05
+    # Again: nothing twice, the target stays.
+    assert OPERATORS.setup_look_at() == {"FINISHED"}
+    assert (len(settings.look_at), len(settings.leg_stabilizers)) == (1, 2)
+    assert len(settings.look_at[0].entries) == 2 and settings.look_at[0].target.name == "Human Look Target"
+
+
+def test_the_other_selected_object_is_the_target(fresh_scene):
+    target = bpy.data.objects.new("Lamp", None)
+    fresh_scene.collection.objects.link(target)
+    obj = rigs.human(fresh_scene)
+    target.select_set(True)
+    assert OPERATORS.setup_look_at() == {"FINISHED"}
+    assert obj.active_ragdoll.look_at[0].target == target
+    with pytest.raises(RuntimeError, match="no object 'Moon'"):
+        OPERATORS.setup_look_at(target="Moon")
+    with pytest.raises(RuntimeError, match="itself"):
+        OPERATORS.setup_look_at(target="Human")
+
+
+def test_lists_are_edited_by_operators(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    settings = obj.active_ragdoll
+    assert OPERATORS.motion_add(what="look_at") == {"FINISHED"}
+    assert OPERATORS.motion_add(what="entries", bone="head") == {"FINISHED"}
+    assert OPERATORS.motion_add(what="entries") == {"FINISHED"}
+    entries = settings.look_at[0].entries
+    assert [entry.bone for entry in entries] == ["head", "spine"]
+    assert OPERATORS.motion_move(what="entries", direction="UP") == {"FINISHED"}
+    assert [entry.bone for entry in entries] == ["spine", "head"]
+    assert OPERATORS.motion_add(what="linked_bones", bone="arm.L") == {"FINISHED"}
+    assert len(entries[0].linked_bones) == 1
+    for what, bone in (("leg_stabilizers", "foot.L"), ("two_bone_ik", "forearm.L"), ("bone_transforms", "hips")):
+        assert OPERATORS.motion_add(what=what, bone=bone) == {"FINISHED"}
+        assert len(getattr(settings, what)) == 1
+    assert settings.leg_stabilizers[0].bones_count == 3
+    assert settings.target_armature is not None
+    for what in ("linked_bones", "entries", "entries", "look_at", "leg_stabilizers", "two_bone_ik", "bone_transforms"):
+        assert OPERATORS.motion_remove(what=what) == {"FINISHED"}
+    assert settings.target_armature is None, "with the last item the stack goes"
+    with pytest.raises(RuntimeError, match="nothing to remove"):
+        OPERATORS.motion_remove(what="look_at")
+    with pytest.raises(RuntimeError, match="no bone 'nose'"):
+        OPERATORS.motion_add(what="bone_transforms", bone="nose")
+    with pytest.raises(RuntimeError, match="add one first"):
+        OPERATORS.motion_add(what="entries")
+
+
+def test_weights_by_operators(human, fresh_scene):
+    fresh_scene.frame_set(10)
+    assert OPERATORS.disable_look_at(time=0.5) == {"FINISHED"}
+    fresh_scene.frame_set(16)
+    assert look_at_api.get_look_at_weight(human) == pytest.approx(0.5)
+    assert OPERATORS.enable_look_at(time=0.5, cancel_current_transition=False) == {"FINISHED"}
+    assert len(human.active_ragdoll.look_at[0].events) == 1
+    assert OPERATORS.set_look_at_weight(weight=0.25) == {"FINISHED"}
+    assert look_at_api.get_look_at_weight(human) == pytest.approx(0.25)
+    assert OPERATORS.clear_look_at_events() == {"FINISHED"}
+    assert look_at_api.get_look_at_weight(human) == 1.0
+
+
+def test_axes_are_found_and_shown_and_a_choice_is_kept(human):
+    entry = human.active_ragdoll.look_at[0].entries[0]
+    found = tuple(entry.forward_axis)
+    assert entry.axes_from == "AUTO"
+    world = np.array(human.data.bones["head"].matrix_local)[:3, :3] @ np.array(found)
+    assert np.allclose(world, (0.0, -1.0, 0.0), atol=1e-5), "the character faces -Y"
+    entry.forward_axis = (1.0, 0.0, 0.0)
+    assert entry.axes_from == "USER"
+    entry.bone = "spine"
+    assert tuple(entry.forward_axis) == (1.0, 0.0, 0.0)
+    assert OPERATORS.find_look_at_axes() == {"FINISHED"}
+    entry.bone = "head"
+    assert np.allclose(entry.forward_axis, found) and entry.axes_from == "AUTO"
+
+
+def test_an_edit_is_shown_without_a_change_of_frame(human, fresh_scene):
+    fresh_scene.frame_set(7)
+    assert looking.aim_error(human, bpy.data.objects["Target"]) < 0.05
+    for entry in human.active_ragdoll.look_at[0].entries:
+        entry.limit = 0.1
+    motion_show.again(fresh_scene)
+    bpy.context.view_layer.update()
+    assert looking.aim_error(human, bpy.data.objects["Target"]) > 5.0
+
+
+def test_a_baked_character_is_left_alone(human, fresh_scene):
+    assert OPERATORS.bake() == {"FINISHED"}
+    assert not OPERATORS.setup_look_at.poll()
+    with pytest.raises(RagdollError, match="baked"):
+        motion_lists.remove(human, "look_at")
+    assert OPERATORS.revert_bake() == {"FINISHED"}
+    assert OPERATORS.setup_look_at.poll()
+    motion_setup.drop(human)

@@ -1,0 +1,428 @@
+"""Knock-out and recovery in Blender: the whole course on real rigs, the record, bad input."""
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Matrix
+
+import rigs
+from active_ragdoll.core.blender import bake, build, evaluated, motion_setup, recovery_record, remove, simulate
+from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.errors import RagdollError
+
+RIGS = ("Knight.glb", "mh_mixamo.blend", "01_01.bvh", "run.fbx")
+COURSE = ["ACTIVE", "LIMP", "SETTLING", "RECOVERING", "BLENDING", "ANIMATED"]
+LIMIT = 0.1  # [m/s] of a jump of a joint's velocity, for a character of 1.8 m
+KNOCK = 8  # frames after the shot's first
+
+
+def _floor(scene, obj):
+    """Just under the lowest that its bodies come to in the first second of the animation."""
+    low = np.inf
+    for frame in range(scene.frame_start, scene.frame_start + 24, 4):
+        scene.frame_set(frame)
+        source = obj.active_ragdoll.source
+        scene.active_ragdoll.source.frame_set(frame)
+        posed = source.evaluated_get(scene.active_ragdoll.source.view_layers[0].depsgraph)
+        for part in obj.active_ragdoll.parts:
+            place = (posed.matrix_world @ posed.pose.bones[part.bone].matrix).normalized()
+            place = place @ Matrix(np.array(part.offset).reshape(4, 4).tolist())
+            low = min(low, min((place @ vertex.co).z for vertex in part.body.data.vertices))
+    rigs.box(scene, "Floor", (60, 60, 1), (0, 0, low - 0.51), passive=True)
+
+
+def _prepare(scene, obj, first, last, events=None, **settings):
+    rigs.set_range(scene, first, last)
+    scene.frame_set(first)
+    rigs.ensure_world(scene)
+    build.build(obj, scene, "MAIN")
+    _floor(scene, obj)
+    scene.frame_set(first)
+    group = obj.active_ragdoll.recovery
+    group.enabled = True
+    for name, value in settings.items():
+        setattr(group, name, value)
+    for frame, phase in (events or {first + KNOCK: "LIMP"}).items():
+        event = group.events.add()
+        event.frame, event.phase = frame, phase
+    return group
+
+
+def _human(scene, last=150, events=None, **settings):
+    obj = rigs.swinging_human(scene, 1, last)
+    _prepare(scene, obj, 1, last, events, **settings)
+    return obj
+
+
+def _simulate(scene, obj):
+    """Shown and target poses, and states, by frame."""
+    shown, targets, states = {}, {}, {}
+    target = obj.active_ragdoll
+    for frame in simulate.frames(scene):
+        shown[frame], states[frame] = rigs.pose(obj), obj.active_ragdoll.state
+        if target.target_armature is not None:
+            targets[frame] = rigs.pose(target.target_armature)
+    return shown, targets, states
+
+
+def _course(states):
+    """States one after the other; a limp body may come to a halt and slide on."""
+    found = []
+    for frame in sorted(states):
+        if not found or found[-1] != states[frame]:
+            found.append(states[frame])
+    while "SETTLING" in found and found[found.index("SETTLING") + 1 : found.index("SETTLING") + 2] == ["LIMP"]:
+        del found[found.index("SETTLING") : found.index("SETTLING") + 2]
+    return found
+
+
+def _jumps(obj, shown, rows, fps=24.0):
+    """Largest jump of a joint's velocity at each frame, as of a character of 1.8 m [m/s]."""
+    frames = sorted(shown)
+    places = np.array([shown[frame][rows, :3, 3] for frame in frames])
+    change = np.linalg.norm(np.diff(places, n=2, axis=0), axis=2) * fps
+    scale = obj.active_ragdoll.height / 1.8
+    return dict(zip(frames[1:-1], change.max(axis=1) / scale, strict=True))
+
+
+def _rows(obj):
+    names = [bone.name for bone in obj.pose.bones]
+    return [names.index(part.bone) for part in obj.active_ragdoll.parts]
+
+
+def _first(states, phase):
+    return min(frame for frame, state in states.items() if state == phase)
+
+
+@pytest.mark.parametrize("name", RIGS)
+def test_a_character_is_knocked_out_and_gets_up_where_it_lies(data_dir, name):
+    rig = rigs.load(data_dir / name)
+    obj, scene = rig.obj, rig.scene
+    _prepare(scene, obj, rig.first, rig.first + 200)
+    shown, targets, states = _simulate(scene, obj)
+    assert _course(states) == COURSE
+    recovering, animated = _first(states, "RECOVERING"), _first(states, "ANIMATED")
+    rows = _rows(obj)
+    height = obj.active_ragdoll.height
+    # The animation goes on where the pelvis came to rest, on the same floor.
+    record = recovery_record.of(obj, animated)
+    (passage,) = record.passages
+    assert passage.frame == recovering and abs(passage.move.shift[2]) < 0.3 * height
+    lying, moved = shown[recovering][rows[0], :2, 3], targets[recovering + 1][rows[0], :2, 3]
+    assert np.linalg.norm(lying - moved) < 0.02 * height
+    # No pop where the blend begins and where it ends: nothing jumps beyond what the target itself does.
+    jumps, wanted = _jumps(obj, shown, rows), _jumps(obj, targets, rows)
+    for frame in (recovering, recovering + 1):
+        assert jumps[frame] < LIMIT
+    for frame in (animated, animated + 1):
+        assert jumps[frame] < LIMIT + wanted[frame]
+    # Switched off, it shows its target.
+    assert np.abs(shown[animated + 3] - targets[animated + 3])[rows, :3, 3].max() < 1e-4 * height
+
+
+def test_jumps_and_saved_files_show_what_was_simulated(fresh_scene, tmp_path):
+    obj = _human(fresh_scene)
+    shown, _targets, states = _simulate(fresh_scene, obj)
+    frames = [150, 60, 5, 90, 30, _first(states, "BLENDING") + 2]
+    path = str(tmp_path / "shot.blend")
+
+    def check(scene, obj):
+        for frame in frames:
+            scene.frame_set(frame)
+            assert obj.active_ragdoll.state == states[frame]
+            assert obj.active_ragdoll.run_state == "CACHED"
+            assert np.abs(rigs.pose(obj) - shown[frame]).max() < 1e-5
+
+    check(fresh_scene, obj)
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    check(bpy.context.scene, bpy.data.objects["Human"])
+
+
+def test_a_live_run_shows_its_record_when_scrubbed(fresh_scene):
+    obj = _human(fresh_scene, 120)
+    motion_setup.ensure(obj, fresh_scene)
+    shown, states = {}, {}
+
+    def read():
+        shown[fresh_scene.frame_current] = rigs.pose(obj)
+        states[fresh_scene.frame_current] = obj.active_ragdoll.state
+
+    rigs.play(fresh_scene, 1, 120, read)
+    assert "ANIMATED" in states.values()
+    for frame in (90, 40, 15):
+        fresh_scene.frame_set(frame)
+        assert obj.active_ragdoll.state == states[frame]
+        assert np.abs(rigs.pose(obj) - shown[frame]).max() < 1e-5
+
+
+def test_the_bake_is_what_was_simulated(fresh_scene):
+    obj = _human(fresh_scene)
+    shown, _targets, _states = _simulate(fresh_scene, obj)
+    for _frame in bake.frames(obj, fresh_scene):
+        pass
+    for frame in (150, 20, 60, 85, 100):
+        fresh_scene.frame_set(frame)
+        assert np.abs(rigs.pose(obj) - shown[frame])[:, :3, 3].max() < 1e-4
+    bake.revert(obj)
+    fresh_scene.frame_set(100)
+    assert np.abs(rigs.pose(obj) - shown[100])[:, :3, 3].max() < 1e-4
+
+
+def test_two_runs_are_the_same(fresh_scene):
+    obj = _human(fresh_scene)
+    first, _targets, states = _simulate(fresh_scene, obj)
+    second, _targets, again = _simulate(fresh_scene, obj)
+    assert states == again
+    assert all(np.array_equal(first[frame], second[frame]) for frame in first)
+
+
+@pytest.mark.parametrize("method", ("INERTIALIZED", "CROSS_FADED"))
+def test_a_get_up_action_is_played_and_the_animation_goes_on(fresh_scene, method):
+    action = bpy.data.actions.new("Get Up")
+    obj = rigs.swinging_human(fresh_scene, 1, 200)
+    plain = rigs.animation(obj, range(1, 201))
+    own = obj.animation_data.action
+    obj.animation_data.action = action
+    obj.pose.bones["spine"].keyframe_insert("location", frame=1)
+    obj.pose.bones["spine"].location = (0.0, -0.4, 0.0)
+    obj.pose.bones["spine"].keyframe_insert("location", frame=31)
+    obj.pose.bones["spine"].location = (0.0, 0.0, 0.0)
+    obj.animation_data.action = own
+    _prepare(fresh_scene, obj, 1, 200, method=method, get_up_face_up=action, get_up_face_down=action)
+    shown, _targets, states = _simulate(fresh_scene, obj)
+    record = recovery_record.of(obj, 150)
+    assert [passage.action for passage in record.passages] == ["Get Up", ""]
+    assert record.passages[1].frame == record.passages[0].frame + 30
+    jumps = _jumps(obj, shown, _rows(obj))
+    start = int(record.passages[0].frame)
+    assert max(jumps[start], jumps[start + 1]) < LIMIT
+    last = int(record.passages[1].frame)
+    own = _jumps(obj, plain, _rows(obj))  # the animation's own, and the action comes to a halt here
+    assert max(jumps[last], jumps[last + 1]) < 2.0 * LIMIT + max(own[last], own[last + 1])
+    assert states[200] == "ANIMATED"
+
+
+def test_without_re_rooting_it_goes_back_to_its_place(fresh_scene):
+    obj = _human(fresh_scene, 200, reroot=False)
+    plain = obj.active_ragdoll.target_armature
+    assert plain is None
+    shown, _targets, states = _simulate(fresh_scene, obj)
+    assert states[200] == "ANIMATED" and obj.active_ragdoll.target_armature is None
+    remove.remove(obj, fresh_scene)
+    fresh_scene.frame_set(200)
+    assert np.abs(rigs.pose(obj) - shown[200])[:, :3, 3].max() < 1e-4
+
+
+def test_a_character_that_starts_animated_wakes_with_its_velocity(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 40)
+    plain = rigs.animation(obj, range(1, 41))
+    _prepare(fresh_scene, obj, 1, 40, {20: "ACTIVE"}, starts="ANIMATED")
+    shown, _targets, states = _simulate(fresh_scene, obj)
+    assert _course(states) == ["ANIMATED", "ACTIVE"]
+    rows = _rows(obj)
+    for frame in range(2, 20):
+        assert np.abs(shown[frame] - plain[frame]).max() < 1e-5
+    for frame in range(20, 30):
+        assert rigs.angles(shown[frame][rows], plain[frame][rows]).max() < 2.0
+        assert np.abs(shown[frame] - plain[frame])[rows, :3, 3].max() < 0.01
+
+
+def test_a_limp_character_wakes_with_the_velocity_of_its_animation(fresh_scene):
+    """Carried along at 3 m/s and let go: it flies on."""
+    obj = rigs.swinging_human(fresh_scene, 1, 40)
+    rigs.key_locations(obj, {1: (0.0, 0.0, 5.0), 41: (5.0, 0.0, 5.0)})
+    for curve in rigs.curves_of(obj.animation_data.action):
+        for key in curve.keyframe_points:
+            key.interpolation = "LINEAR"
+    fresh_scene.gravity = (0.0, 0.0, 0.0)
+    _prepare(fresh_scene, obj, 1, 40, {20: "LIMP"}, starts="ANIMATED")
+    centres = {}
+    for frame in simulate.frames(fresh_scene):
+        centres[frame] = rigs.bodies(obj)[:, :3, 3].mean(axis=0)
+    before = (centres[20] - centres[18])[0] * 12.0
+    after = (centres[26] - centres[24])[0] * 12.0
+    assert before == pytest.approx(3.0, rel=0.05) and after == pytest.approx(before, rel=0.1)
+
+
+@pytest.mark.parametrize("scale", (0.01, 100.0))
+def test_the_course_is_the_same_at_any_object_scale(fresh_scene, scale):
+    obj = rigs.swinging_human(fresh_scene, 1, 150)
+    obj.data.transform(Matrix.Scale(1.0 / scale, 4))
+    obj.scale = (scale,) * 3
+    for curve in rigs.curves_of(obj.animation_data.action):
+        if curve.data_path.endswith("location"):
+            for key in curve.keyframe_points:
+                key.co.y /= scale
+    fresh_scene.frame_set(1)
+    _prepare(fresh_scene, obj, 1, 150)
+    shown, _targets, states = _simulate(fresh_scene, obj)
+    assert _course(states) == COURSE
+    frame = _first(states, "RECOVERING")
+    jumps = _jumps(obj, shown, _rows(obj))
+    assert max(jumps[frame], jumps[frame + 1]) < LIMIT
+
+
+def test_a_rig_with_root_bones_gets_up_in_its_place(fresh_scene):
+    """A root on the floor carries the body, another root a prop: both go where the character lies."""
+    obj = rigs.human(fresh_scene)
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = obj.data.edit_bones
+    for name, x in (("root", 0.0), ("prop", 1.0)):
+        bone = bones.new(name)
+        bone.head, bone.tail, bone.use_deform = (x, 0.0, 0.0), (x, 0.3, 0.0), False
+    top = next(bone for bone in bones if bone.parent is None and bone.name not in ("root", "prop"))
+    top.use_connect, top.parent = False, bones["root"]
+    bpy.ops.object.mode_set(mode="OBJECT")
+    fresh_scene.frame_set(1)
+    _prepare(fresh_scene, obj, 1, 150)
+    obj.pose.bones["root"].active_ragdoll.simulate = False
+    shown, _targets, states = _simulate(fresh_scene, obj)
+    assert _course(states) == COURSE
+    start = _first(states, "RECOVERING")
+    jumps = _jumps(obj, shown, _rows(obj))
+    assert max(jumps[start], jumps[start + 1]) < LIMIT
+    names = [bone.name for bone in obj.pose.bones]
+    root, prop, hips = (names.index(name) for name in ("root", "prop", top_name(obj)))
+    for one, other in ((root, hips), (prop, root)):
+        before, after = (np.linalg.inv(shown[frame][one]) @ shown[frame][other] for frame in (1, 150))
+        assert np.abs(before - after).max() < 1e-3
+
+
+def top_name(obj):
+    return next(bone.name for bone in obj.data.bones if bone.parent is not None and bone.parent.name == "root")
+
+
+def test_the_distance_from_the_animation_knocks_out(fresh_scene):
+    obj = _human(fresh_scene, 40, events={2: "ACTIVE"}, knock_out_distance=0.5)
+    obj.active_ragdoll.translation_weight = 0.0
+    obj.location.z += 3.0
+    fresh_scene.frame_set(1)
+    build.rebuild(obj, fresh_scene)
+    _shown, _targets, states = _simulate(fresh_scene, obj)
+    assert _course(states)[:2] == ["ACTIVE", "LIMP"]
+    # It falls 0.5 m, scaled by its height, in about 0.3 s.
+    size = obj.active_ragdoll.height / 1.8
+    assert _first(states, "LIMP") == pytest.approx(1 + 24 * np.sqrt(2 * 0.5 * size / 9.81), abs=2)
+
+
+# ---- bad input ----
+
+
+def test_of_two_states_at_one_frame_the_limper_one_holds_and_the_user_is_told(fresh_scene):
+    obj = _human(fresh_scene, 30, events={10: "LIMP"})
+    event = obj.active_ragdoll.recovery.events.add()
+    event.frame, event.phase = 10, "ANIMATED"
+    _shown, _targets, states = _simulate(fresh_scene, obj)
+    assert states[10] == "LIMP"
+    assert "both forced" in STATE.messages[obj.name]
+
+
+def test_a_frame_rate_changed_in_mid_work_keeps_the_course_and_the_cached_frames(fresh_scene):
+    obj = _human(fresh_scene, 150)
+    shown = {}
+    for frame in simulate.frames(fresh_scene):
+        if frame == 70:
+            fresh_scene.render.fps = 30
+        shown[frame] = rigs.pose(obj)
+    states = [recovery_record.of(obj, frame).state(frame).phase for frame in range(1, 151)]
+    assert states[-1] == "ANIMATED"
+    fresh_scene.render.fps = 60
+    for frame in (120, 80, 60, 100):
+        fresh_scene.frame_set(frame)
+        assert np.abs(rigs.pose(obj) - shown[frame]).max() < 1e-5
+
+
+def test_a_character_scaled_in_mid_shot_is_refused(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 40)
+    for frame, scale in ((1, 1.0), (20, 1.0), (30, 2.0)):
+        obj.scale = (scale,) * 3
+        obj.keyframe_insert("scale", frame=frame)
+    fresh_scene.frame_set(1)
+    _prepare(fresh_scene, obj, 1, 40)
+    with pytest.raises(RagdollError, match=r"'Human' has the scale 1.0.* at frame 2[1-3]"):
+        _simulate(fresh_scene, obj)
+
+
+def test_a_body_that_is_not_a_number_stops_the_run_and_keeps_the_last_good_frame(fresh_scene, monkeypatch):
+    obj = _human(fresh_scene, 40, events={2: "ACTIVE"})
+    place = evaluated.place
+
+    def broken(run, kind, matrices, only=None):
+        if kind == "targets" and fresh_scene.frame_current == 20:
+            matrices = matrices.copy()
+            matrices[3, :3, 3] = np.nan
+        place(run, kind, matrices, only)
+
+    monkeypatch.setattr(evaluated, "place", broken)
+    shown = {}
+    with pytest.raises(RagdollError, match=r"bone '.*' of 'Human' is not a number at frame 20"):
+        for frame in simulate.frames(fresh_scene):
+            shown[frame] = rigs.pose(obj)
+    assert max(shown) == 19
+    monkeypatch.undo()
+    for frame in (19, 5, 20, 30):
+        fresh_scene.frame_set(frame)
+        assert np.isfinite(rigs.pose(obj)).all()
+        if frame in shown:
+            assert np.abs(rigs.pose(obj) - shown[frame]).max() < 1e-5
+    _shown, _targets, states = _simulate(fresh_scene, obj)
+    assert states[40] == "ACTIVE"
+
+
+def test_a_deleted_get_up_action_is_named_and_the_character_gets_up_without(fresh_scene):
+    obj = _human(fresh_scene, 120)
+    empty = bpy.data.actions.new("Nothing")
+    obj.active_ragdoll.recovery.get_up_face_up = obj.active_ragdoll.recovery.get_up_face_down = empty
+    _shown, _targets, states = _simulate(fresh_scene, obj)
+    assert states[120] == "ANIMATED" and "Nothing" in STATE.messages[obj.name]
+
+
+# ---- settings ----
+
+
+def test_settings_are_saved_and_removed_with_the_ragdoll(fresh_scene, tmp_path):
+    obj = _human(fresh_scene, 30)
+    _simulate(fresh_scene, obj)
+    group = obj.active_ragdoll.recovery
+    group.regain = 2.5
+    path = str(tmp_path / "shot.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    obj = bpy.data.objects["Human"]
+    group = obj.active_ragdoll.recovery
+    assert group.enabled and group.regain == 2.5 and group.events[0].phase == "LIMP" and group.record
+    remove.remove(obj, bpy.context.scene)
+    assert not group.record and obj.active_ragdoll.state == "NONE"
+
+
+def test_keyed_thresholds_are_read_at_their_frame(fresh_scene):
+    obj = _human(fresh_scene, 60)
+    group = obj.active_ragdoll.recovery
+    for frame, regain in ((1, 0.0), (59, 0.0), (60, 1.0)):
+        group.regain = regain
+        obj.keyframe_insert("active_ragdoll.recovery.regain", frame=frame)
+    group.rest_time = 0.0
+    _shown, _targets, states = _simulate(fresh_scene, obj)
+    assert states[59] == "RECOVERING"
+    run = STATE.runs[fresh_scene.name]
+    assert run.recoveries[obj.name].record.state(58).progress == 0.0
+
+
+def test_operators(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 30)
+    bpy.context.view_layer.objects.active = obj
+    assert not bpy.ops.active_ragdoll.setup_recovery.poll()
+    _prepare(fresh_scene, obj, 1, 30)
+    obj.active_ragdoll.recovery.enabled = False
+    assert bpy.ops.active_ragdoll.setup_recovery() == {"FINISHED"}
+    assert obj.active_ragdoll.recovery.enabled and obj.active_ragdoll.target_armature is not None
+    fresh_scene.frame_set(12)
+    bpy.ops.active_ragdoll.add_recovery_event(phase="ANIMATED")
+    events = obj.active_ragdoll.recovery.events
+    assert (events[-1].frame, events[-1].phase) == (12, "ANIMATED")
+    bpy.ops.active_ragdoll.remove_recovery_event()
+    assert len(events) == 1
+    bpy.ops.active_ragdoll.remove_recovery_event()
+    assert not bpy.ops.active_ragdoll.remove_recovery_event.poll()
