@@ -133,7 +133,7 @@ def write_gains(run: Run, scene, substeps: int, seconds: float) -> None:
     steps_per_second = substeps / seconds
     fps = scene.render.fps / scene.render.fps_base
     rotation, translation = run.weights()
-    undriven = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic & ~run.awake
+    undriven = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic & ~run.awake & ~run.attached
     rotation, translation = (np.where(run.joint_space, 0.0, weight) for weight in (rotation, translation))
     stiffness_l, rate_l = drives.servo(translation, run.masses, steps_per_second)
     stiffness_a, rate_a = drives.servo(rotation, run.inertia, steps_per_second)

@@ -17,7 +17,17 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import hit_settings, limb_settings, look_at_settings, recovery_record, recovery_settings, runtime, source
+from . import (
+    attachment_settings,
+    hit_settings,
+    limb_settings,
+    look_at_settings,
+    recovery_record,
+    recovery_settings,
+    runtime,
+    source,
+)
+from .attachment_settings import AttachmentSettings
 from .bone_role import BoneRole
 from .edited_body import EditedBody
 from .hit_settings import HitSettings
@@ -114,7 +124,7 @@ class ActiveRagdollPart(bpy.types.PropertyGroup):
     depth: IntProperty(options=FIXED)
 
 
-class ActiveRagdollObject(limb_settings.MotionLists, HitSettings, bpy.types.PropertyGroup):
+class ActiveRagdollObject(limb_settings.MotionLists, HitSettings, AttachmentSettings, bpy.types.PropertyGroup):
     """Settings of a character."""
 
     rotation_weight: FloatProperty(
@@ -455,6 +465,7 @@ CLASSES = (
     *look_at_settings.CLASSES,
     *limb_settings.CLASSES,
     *hit_settings.CLASSES,
+    *attachment_settings.CLASSES,
     *recovery_settings.CLASSES,
     ActiveRagdollMotor,
     ActiveRagdollPart,
