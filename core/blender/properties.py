@@ -19,7 +19,9 @@ from bpy.props import (
 
 from . import (
     attachment_settings,
+    graph_properties,
     hit_settings,
+    layer_properties,
     limb_settings,
     look_at_settings,
     recovery_record,
@@ -124,7 +126,14 @@ class ActiveRagdollPart(bpy.types.PropertyGroup):
     depth: IntProperty(options=FIXED)
 
 
-class ActiveRagdollObject(limb_settings.MotionLists, HitSettings, AttachmentSettings, bpy.types.PropertyGroup):
+class ActiveRagdollObject(
+    limb_settings.MotionLists,
+    layer_properties.PoseLayers,
+    graph_properties.PoseGraph,
+    HitSettings,
+    AttachmentSettings,
+    bpy.types.PropertyGroup,
+):
     """Settings of a character."""
 
     rotation_weight: FloatProperty(
@@ -462,6 +471,8 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
 
 
 CLASSES = (
+    *layer_properties.CLASSES,
+    *graph_properties.CLASSES,
     *look_at_settings.CLASSES,
     *limb_settings.CLASSES,
     *hit_settings.CLASSES,

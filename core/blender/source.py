@@ -83,6 +83,8 @@ def copy_of(obj, name: str):
         for item in items:  # who is only looked at by a copy can be deleted
             for pointer in pointers:
                 item.property_unset(pointer)
+    for items in (settings.layers, settings.blend_spaces):  # a stack that is keyed brings what it needs
+        items.clear()
     for bone in copy.pose.bones:
         for constraint in [c for c in bone.constraints if c.name.startswith(CONSTRAINT_NAME)]:
             bone.constraints.remove(constraint)
