@@ -7,8 +7,8 @@ and against N active ones; processor time of all threads, medians over the frame
 each of them adds, "without helpers" what it adds where nothing of its ragdoll is in the scene, its animation alone.
 Aim: a switched-off character costs at most 10 % of an active one, its own animation not counted.
 
-Jumps: a character falls limp, comes to rest, gets up where it lies. The largest jump of a joint's velocity from frame to
-frame where the blend begins and where it ends, beyond what its animation does there, for 1.8 m of height.
+Jumps: a character falls limp, comes to rest, gets up where it lies. The largest jump of a joint's velocity from frame
+to frame where the blend begins and where it ends, beyond what its animation does there, for 1.8 m of height.
 Aim: at most 0.1 m/s.
 """
 
