@@ -67,10 +67,24 @@ def switch_kinematic(run: Run, rows) -> None:
 
 def follow_cache(run: Run) -> None:
     """Let all bodies stand where the cache has them: a kinematic one does not read it."""
+    run.off = np.zeros_like(run.off)
     rows = np.flatnonzero(run.kinematic)
     if len(rows):
         run.kinematic = np.zeros_like(run.kinematic)
         switch_kinematic(run, rows)
+
+
+def switch_joints(run: Run, on: bool, character) -> None:
+    """Let Bullet solve a character's joints, or leave them out while its bodies ride the animation.
+
+    Motors are left to the drives, which stop them at weight 0.
+    """
+    targets = set(character.targets.objects)
+    for helper in character.obj.active_ragdoll.collection.all_objects:
+        constraint = helper.rigid_body_constraint
+        if constraint is not None and constraint.type != "MOTOR" and helper not in targets:
+            helper.evaluated_get(run.graph).rigid_body_constraint.enabled = on and constraint.enabled
+    character.switched_off = not on
 
 
 def hold_others(run: Run, scene) -> None:
@@ -93,11 +107,12 @@ def show_physics(run: Run, on: bool) -> None:
     """Let the physics armatures take their bodies' places, or play the animation."""
     graph = run.graph
     for character in run.characters:
+        shown = on and not run.off[character.rows.start]  # nobody sees one that is switched off
         bones = character.physics.evaluated_get(graph).pose.bones
-        if bones[character.bone_names[-1]].constraints[source.CONSTRAINT_NAME].mute is not on:
+        if bones[character.bone_names[-1]].constraints[source.CONSTRAINT_NAME].mute is not shown:
             continue
         for name in character.bone_names:
-            _write_own(bones[name].constraints, "mute", not on)
+            _write_own(bones[name].constraints, "mute", not shown)
 
 
 def _write_own(constraints, name: str, value) -> None:
@@ -120,7 +135,7 @@ def write_gains(run: Run, scene, substeps: int, seconds: float) -> None:
     steps_per_second = substeps / seconds
     fps = scene.render.fps / scene.render.fps_base
     rotation, translation = run.weights()
-    undriven = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic & ~run.awake
+    undriven = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic & ~run.awake & ~run.attached
     rotation, translation = (np.where(run.joint_space, 0.0, weight) for weight in (rotation, translation))
     stiffness_l, rate_l = drives.servo(translation, run.masses, steps_per_second)
     stiffness_a, rate_a = drives.servo(rotation, run.inertia, steps_per_second)

@@ -6,7 +6,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ..errors import RagdollError
-from . import hits, motion, motion_show, pipeline, shot_run, world
+from . import attachments, hits, motion, motion_show, pipeline, shot_run, world
 from .runtime import STATE
 
 
@@ -85,6 +85,7 @@ def _stop(scene, run, text) -> None:
     STATE.runs.pop(scene.name, None)
     if run is not None:
         hits.let_go(run)
+        attachments.let_go(run)
     for obj in pipeline.active_ragdolls(scene):
         STATE.messages[obj.name] = text
     STATE.messages[scene.name] = text

@@ -10,7 +10,19 @@ import numpy as np
 
 from ..errors import RagdollError
 from ..ragdoll import drives, froude, springs
-from . import compounds, evaluated, hits, joint_drives, motion, recovery, recovery_record, shot_run, source, world
+from . import (
+    attachments,
+    compounds,
+    evaluated,
+    hits,
+    joint_drives,
+    motion,
+    recovery,
+    recovery_record,
+    shot_run,
+    source,
+    world,
+)
 from .armature import UNIFORM_TOLERANCE, array_of
 from .runtime import STATE
 from .shot_run import Run, active_ragdolls, depsgraph_of
@@ -39,12 +51,14 @@ def start(scene, clock) -> Run:
         motion.forget(character.obj)
         character.motion = motion.of(character.obj)
     hits.start(run, scene)
+    attachments.start(run, scene)
     recovery.start(run, scene)
     count = run.characters[-1].rows.stop
     matrices = np.empty((count, 4, 4))
     for character in run.characters:
         parts = character.obj.active_ragdoll.parts
         matrices[character.rows] = np.array([part.bind for part in parts]).reshape(-1, 4, 4)
+        evaluated.switch_joints(run, True, character)  # the last run may have ended with it switched off
 
     was_busy, STATE.busy = STATE.busy, True
     STATE.alive.add(scene.name)
@@ -62,8 +76,10 @@ def start(scene, clock) -> Run:
         evaluated.place(run, "bodies", matrices)
         evaluated.place(run, "targets", matrices)
         hits.rest(run, matrices)
+        attachments.rest(run, scene)
         compounds.place_pieces(run)
         scene.frame_set(first - 2)
+        attachments.undo(run)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
         for pose in (drives.extrapolated(wanted, coming), wanted):
             evaluated.place(run, "bodies", pose)
@@ -130,14 +146,15 @@ def step(run: Run, scene, clock) -> None:
     run.graph = depsgraph_of(scene)
     _carry_settings(run)
     clock("source", _evaluate_source, run, scene, frame)
-    evaluated.show_physics(run, True)
     _read_settings(run, scene)
     _apply_settings(run, scene)
+    evaluated.show_physics(run, True)
     before, run.wanted = run.wanted, _wanted(run, scene, frame)
     fps = scene.render.fps / scene.render.fps_base
     substeps = scene.rigidbody_world.substeps_per_frame
     seconds = scene.rigidbody_world.time_scale / fps
     hits.step(run, scene)
+    attachments.step(run, scene, max(seconds, 1e-9), substeps)
     if run.gains_dirty:
         run.reach = np.where(run.spring, drives.FARTHEST, drives.reach(run.weights()[0], seconds))
     reachable = drives.within_reach(run.body, run.wanted, run.reach)
@@ -171,8 +188,8 @@ def show_other(run: Run | None, scene) -> None:
         if run.shows(scene.frame_current):
             # A cache that settings have outdated loses what comes after, on a jump back.
             run.reached = min(run.reached, max(scene.frame_current, run.first))
-            evaluated.show_physics(run, True)
             evaluated.follow_cache(run)
+            evaluated.show_physics(run, True)
             for character in run.characters:
                 found = run.recoveries.get(character.name)
                 if found is not None:
@@ -366,5 +383,8 @@ def _apply_settings(run: Run, scene) -> None:
         if scene.frame_current > run.first:
             evaluated.switch_kinematic(run, changed)
     for character in run.characters:
+        off = bool(run.off[character.rows.start])
+        if character.switched_off != off and scene.frame_current > run.first:
+            evaluated.switch_joints(run, not off, character)
         if character.keyed or character.name in run.recoveries:
             evaluated.write_blend(character.obj, character, character.blend * character.share, scene)

@@ -18,6 +18,7 @@ from bpy.props import (
 )
 
 from . import (
+    attachment_settings,
     graph_properties,
     hit_settings,
     layer_properties,
@@ -28,6 +29,7 @@ from . import (
     runtime,
     source,
 )
+from .attachment_settings import AttachmentSettings
 from .bone_role import BoneRole
 from .edited_body import EditedBody
 from .hit_settings import HitSettings
@@ -129,6 +131,7 @@ class ActiveRagdollObject(
     layer_properties.PoseLayers,
     graph_properties.PoseGraph,
     HitSettings,
+    AttachmentSettings,
     bpy.types.PropertyGroup,
 ):
     """Settings of a character."""
@@ -473,6 +476,7 @@ CLASSES = (
     *look_at_settings.CLASSES,
     *limb_settings.CLASSES,
     *hit_settings.CLASSES,
+    *attachment_settings.CLASSES,
     *recovery_settings.CLASSES,
     ActiveRagdollMotor,
     ActiveRagdollPart,

@@ -67,7 +67,8 @@ def frames(scene) -> Iterator[int]:
             yield frame
     finally:
         if done > first:
-            _settle(run, scene, done)
+            if run is not None and run.recoveries:
+                _settle(run, scene, done)
             world.bake_cache(scene, done)
             recovery_record.store(run)
             for obj in pipeline.active_ragdolls(scene):

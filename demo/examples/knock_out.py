@@ -1,0 +1,44 @@
+"""Knock-out: a walker is hit hard, falls, comes to rest, gets up where it lies and walks on from there."""
+
+from pathlib import Path
+
+import bpy
+import numpy as np
+
+from demo import character, contact_sheet, stage, walk_cycle
+
+HIT, END = 40, 190  # frames
+IMPULSE = (30.0, 170.0, 30.0)  # [N s] from the front, on the chest
+
+
+def main(out: Path) -> None:
+    """Write knock_out.blend and knock_out.png."""
+    from active_ragdoll.core.blender import build, hit_edits, simulate
+
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    scene = bpy.context.scene
+    walker, _mesh = character.make_rigify_human(scene)
+    walk_cycle.make_walk_cycle(walker, scene, cycles=8)
+    scene.frame_end = END
+    stage.ensure_rigid_body_world(scene)
+    stage.make_floor(scene)
+    stage.make_camera(scene, walker)
+    stage.make_light(scene)
+    stage.set_render_look(scene)
+    build.build(walker, scene)
+    recovery = walker.active_ragdoll.recovery
+    recovery.enabled = True
+    recovery.regain, recovery.reroot_time = 0.6, 2.0  # he takes his time
+    hit_edits.add(walker, scene, "spine.003", HIT, IMPULSE, (0.0, 0.1, 0.0), duration=0.1)
+    states = {}
+    for frame in simulate.frames(scene):
+        states[frame] = walker.active_ragdoll.state
+    changes = [frame for frame in states if states[frame] != states.get(frame - 1)]
+    print(", ".join(f"{states[frame].lower()} at {frame}" for frame in changes))
+    bpy.ops.wm.save_as_mainfile(filepath=str((out / "knock_out.blend").resolve()), compress=True)
+    up = [frame for frame in states if states[frame] in ("RECOVERING", "BLENDING")]
+    shown = [HIT - 2, HIT + 4, HIT + 9, HIT + 14, HIT + 20]
+    if up:
+        shown += [up[0], *np.linspace(up[0] + 8, up[-1], 4).round().astype(int).tolist(), up[-1] + 12, END]
+    shown = sorted({frame for frame in shown if frame <= END})
+    print(contact_sheet.render_contact_sheet(scene, shown, out / "knock_out.png", caption="KNOCKED OUT, UP AGAIN"))
