@@ -115,7 +115,12 @@ def _knight() -> tuple:
     obj.matrix_world = Matrix.Scale(scale, 4) @ obj.matrix_world
     scene.display.shading.color_type = "TEXTURE"
     bpy.context.view_layer.update()
-    return scene, obj, {name: bpy.data.actions[action] for name, action in CLIPS.items()}
+    return scene, obj, {name: _action(action, obj) for name, action in CLIPS.items()}
+
+
+def _action(name: str, obj):
+    """An imported action; Blender 4.2 adds the object's name."""
+    return bpy.data.actions.get(name) or bpy.data.actions[f"{name}_{obj.name}"]
 
 
 def _metarig() -> tuple:

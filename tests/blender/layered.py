@@ -18,6 +18,8 @@ from active_ragdoll.core.pose import (
 def knight(data_dir, first: int = 1, last: int = 60):
     """Knight.glb, which comes with 76 actions and plays "Idle"."""
     rig = rigs.load(data_dir / "Knight.glb")
+    for action in bpy.data.actions:  # Blender 4.2 adds the object's name
+        action.name = action.name.removesuffix(f"_{rig.obj.name}")
     play(rig.obj, "Idle")
     rig.first, rig.last = first, last
     rigs.set_range(rig.scene, first, last)

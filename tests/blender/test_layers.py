@@ -298,35 +298,6 @@ def test_an_edited_action_is_seen_at_once_after_blender_was_told(data_dir):
     assert rigs.angles(before, after).max() > 5.0
 
 
-def test_removing_the_last_layer_leaves_nothing_behind(data_dir):
-    rig = layered.knight(data_dir)
-    plain = layered.shown(rig, FRAMES)
-    before = rigs.counts(), sum(len(bone.constraints) for bone in rig.obj.pose.bones)
-    layered.layer(rig, "Cheer")
-    layered.shown(rig, FRAMES)
-    rig.obj.active_ragdoll.layers.remove(0)
-    motion_setup.drop_if_idle(rig.obj)
-    assert (rigs.counts(), sum(len(bone.constraints) for bone in rig.obj.pose.bones)) == before
-    assert layered.difference(layered.shown(rig, FRAMES), plain)[0] < 0.01
-
-
-def test_settings_survive_saving_and_undo_of_their_owner(data_dir, tmp_path):
-    rig = layered.knight(data_dir)
-    made = layered.layer(rig, "Cheer", mode="ADDITIVE_MESH", weight=0.7)
-    layer_tools.mask_bones(made, ["chest"])
-    layered.space(rig, (("Idle", 0.0), ("Walking_A", 2.0)))
-    name = rig.obj.name
-    shown = layered.shown(rig, (9,))[9]
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "a.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "a.blend"))
-    obj = bpy.data.objects[name]
-    again = obj.active_ragdoll.layers[0]
-    assert (again.mode, again.mask_bones[0].bone, round(again.weight, 6)) == ("ADDITIVE_MESH", "chest", 0.7)
-    assert [s.action.name for s in obj.active_ragdoll.blend_spaces[0].samples] == ["Idle", "Walking_A"]
-    bpy.context.scene.frame_set(9)
-    assert rigs.angles(rigs.pose(obj), shown).max() < 0.01
-
-
 def test_arnaud_plays_the_clips_of_run_and_walk_by_bone_names(data_dir):
     """Their rest pose is their first frame: what a bone does relative to its parent is what must be the same."""
     rig = rigs.load(data_dir / "arnaud.fbx")
