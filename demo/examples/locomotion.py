@@ -9,6 +9,7 @@ import json
 import math
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import bpy
 import numpy as np
@@ -21,6 +22,7 @@ from active_ragdoll.core.anatomy.axes import of_role
 from active_ragdoll.core.blender import (
     action_channels,
     build,
+    clips,
     hit_edits,
     importing,
     layer_tools,
@@ -30,8 +32,8 @@ from active_ragdoll.core.blender import (
     simulate,
     space_view,
 )
-from active_ragdoll.core.blender.layer_clips import Library
 from active_ragdoll.core.blender.look_at_axes import rig_of
+from active_ragdoll.core.blender.space_inputs import Facing
 from active_ragdoll.core.motion.sync import contact_markers
 from demo import character, contact_sheet, stage, walk_cycle
 
@@ -58,10 +60,11 @@ def main(out: Path) -> None:
     aims += [((0.0, side * AIM[1]), _turned(obj, "LEFT", -side * AIM[1])) for side in (-1.0, 1.0)]
     natural = {name: _ground_speed(obj, action) for name, action in actions.items()}
     natural["idle"] = 0.0
+    own_run, natural["run"] = natural["run"], max(natural["run"], 1.6 * natural["walk"])
     path = _walk_along(obj, natural)
     ball = _moving_ball(scene, path)
 
-    _locomotion(obj, scene, actions, natural)
+    _locomotion(obj, scene, actions, natural, natural["run"] / own_run)
     _lean(obj, scene, leans, path)
     _aim(obj, scene, aims, ball)
     look_at_setup.setup(obj, scene, ball)
@@ -124,16 +127,34 @@ def _action(name: str, obj):
 
 
 def _metarig() -> tuple:
-    """Rigify's human with the demo's walk; its run is that walk, faster, its idle the bind pose with the arms down."""
+    """Rigify's human with the demo's walk, on the spot; its run is that walk, faster; it stands with its arms down."""
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     scene = bpy.context.scene
     obj, _mesh = character.make_rigify_human(scene)
     walk_cycle.make_walk_cycle(obj, scene)
     walk = obj.animation_data.action
+    _stay_on_the_spot(walk)
+    scene.frame_set((scene.frame_start + scene.frame_end) // 2)
+    obj.animation_data.action = None
+    for bone in obj.pose.bones:
+        if "arm" not in bone.name:
+            bone.matrix_basis.identity()
+    bpy.context.view_layer.update()
     idle = layer_tools.pose_action(obj, "Stand")
     for bone in obj.pose.bones:
-        bone.location, bone.rotation_quaternion, bone.rotation_euler = (0, 0, 0), (1, 0, 0, 0), (0, 0, 0)
+        bone.matrix_basis.identity()
     return scene, obj, {"idle": idle, "walk": walk, "run": walk}
+
+
+def _stay_on_the_spot(action) -> None:
+    """Take away the even motion of location keys."""
+    for curve in rigs.curves_of(action):
+        if curve.data_path.endswith("location"):
+            first, last = (curve.keyframe_points[i].co for i in (0, -1))
+            slope, begin = (last.y - first.y) / max(last.x - first.x, 1e-9), first.x
+            for point in curve.keyframe_points:
+                point.co.y -= slope * (point.co.x - begin)
+            curve.update()
 
 
 def _turned(obj, about: str, degrees: float):
@@ -141,11 +162,7 @@ def _turned(obj, about: str, degrees: float):
     current = action_channels.current(obj)
     obj.animation_data_create().action = None
     anatomy, rig = recognition.anatomy_of(obj), rig_of(obj)
-    library = Library.__new__(Library)
-    library.obj, library.rig, library._anatomy = obj, rig, anatomy
-    from active_ragdoll.core.blender.space_inputs import Facing
-
-    forward, up = Facing(library).axes
+    forward, up = Facing(SimpleNamespace(obj=obj, rig=rig, anatomy=anatomy)).axes
     axis = {"UP": up, "FORWARD": forward, "LEFT": np.cross(up, forward)}[about]
     rows = of_role(anatomy, roles.SPINE) + of_role(anatomy, roles.CHEST)
     for bone in obj.pose.bones:
@@ -167,8 +184,6 @@ def _turned(obj, about: str, degrees: float):
 
 def _ground_speed(obj, action) -> float:
     """How fast the ground passes under the feet of a clip on the spot [m/s]: the median of the feet that are down."""
-    from active_ragdoll.core.blender import clips
-
     clip = clips.sample_action(action, obj)
     rig, anatomy = rig_of(obj), recognition.anatomy_of(obj)
     feet = [int(rig.skeleton.from_level[i]) for i in of_role(anatomy, roles.FOOT)]
@@ -222,15 +237,16 @@ def _moving_ball(scene, path: np.ndarray):
     return ball
 
 
-def _locomotion(obj, scene, actions: dict, natural: dict) -> None:
+def _locomotion(obj, scene, actions: dict, natural: dict, hurry: float) -> None:
+    """Idle, walk and run at their own speeds; the run plays `hurry` times as fast."""
     space = layer_tools.add_blend_space(obj, "SPEED")
-    run = max(natural["run"], 1.6 * natural["walk"])
+    run = natural["run"]
     space.x.maximum, space.x.input, space.x.smoothing, space.sync = run, "SPEED", 0.1, "NORMALIZED"
     for name, place in (("idle", 0.0), ("walk", natural["walk"]), ("run", run)):
         sample = space.samples.add()
         layer_tools.choose(sample, actions[name])
         sample.x = place
-        sample.speed = run / natural["run"] if name == "run" else 1.0
+        sample.speed = hurry if name == "run" else 1.0
     layer = layer_tools.add_layer(obj, scene, "BLEND_SPACE", space.name)
     layer.blend_space = space.name
 
