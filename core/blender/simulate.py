@@ -56,9 +56,11 @@ def frames(scene) -> Iterator[int]:
             yield frame
     finally:
         if done > first:
-            _settle(run, scene, done)
+            if run is not None:
+                _settle(run, scene, done)
             world.bake_cache(scene, done)
-            recovery_record.store(run)
+            if run is not None:
+                recovery_record.store(run)
             for obj in pipeline.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
             pipeline.show_cached(scene)
@@ -66,7 +68,8 @@ def frames(scene) -> Iterator[int]:
 
 def _settle(run, scene, frame: int) -> None:
     """Let the cache end with the last good frame, in date: what a run writes to bodies outdates it until it is read."""
-    evaluated.follow_cache(run)
+    if not evaluated.follow_cache(run) and scene.frame_current == frame:
+        return
     was_busy, STATE.busy = STATE.busy, True
     try:
         scene.frame_set(frame)
