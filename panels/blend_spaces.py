@@ -21,7 +21,7 @@ class ACTIVE_RAGDOLL_UL_samples(bpy.types.UIList):
     """Samples, with their numbers in the picture and their places"""
 
     def draw_item(self, _context, layout, data, item, _icon, _active_data, _active_property, index=0):
-        row = layout.row(align=True)
+        row = layout.split(factor=0.5 if data.dimensions == "2D" else 0.7, align=True)
         row.label(text=f"{index + 1}  {item.action.name if item.action is not None else 'No action'}")
         places = row.row(align=True)
         places.prop(item, "x", text="")

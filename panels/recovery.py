@@ -35,8 +35,9 @@ class ACTIVE_RAGDOLL_PT_recovery(Sidebar, bpy.types.Panel):
         row.use_property_decorate = False
         row.prop(group, "enabled")
         part = column.column(align=True)
-        part.prop(group, "knock_out_speed")
-        part.prop(group, "knock_out_distance")
+        part.label(text="Knocked out by")
+        part.prop(group, "knock_out_speed", text="Hit")
+        part.prop(group, "knock_out_distance", text="Distance")
         part = column.column(align=True)
         part.prop(group, "watched")
         part.prop(group, "rest_speed")

@@ -67,6 +67,7 @@ def switch_kinematic(run: Run, rows) -> None:
 
 def follow_cache(run: Run) -> None:
     """Let all bodies stand where the cache has them: a kinematic one does not read it."""
+    run.off = np.zeros_like(run.off)
     rows = np.flatnonzero(run.kinematic)
     if len(rows):
         run.kinematic = np.zeros_like(run.kinematic)
@@ -83,6 +84,7 @@ def switch_joints(run: Run, on: bool, character) -> None:
         constraint = helper.rigid_body_constraint
         if constraint is not None and constraint.type != "MOTOR" and helper not in targets:
             helper.evaluated_get(run.graph).rigid_body_constraint.enabled = on and constraint.enabled
+    character.switched_off = not on
 
 
 def hold_others(run: Run, scene) -> None:

@@ -58,6 +58,7 @@ def start(scene, clock) -> Run:
     for character in run.characters:
         parts = character.obj.active_ragdoll.parts
         matrices[character.rows] = np.array([part.bind for part in parts]).reshape(-1, 4, 4)
+        evaluated.switch_joints(run, True, character)  # the last run may have ended with it switched off
 
     was_busy, STATE.busy = STATE.busy, True
     STATE.alive.add(scene.name)
@@ -187,8 +188,8 @@ def show_other(run: Run | None, scene) -> None:
         if run.shows(scene.frame_current):
             # A cache that settings have outdated loses what comes after, on a jump back.
             run.reached = min(run.reached, max(scene.frame_current, run.first))
-            evaluated.show_physics(run, True)
             evaluated.follow_cache(run)
+            evaluated.show_physics(run, True)
             for character in run.characters:
                 found = run.recoveries.get(character.name)
                 if found is not None:
@@ -384,7 +385,6 @@ def _apply_settings(run: Run, scene) -> None:
     for character in run.characters:
         off = bool(run.off[character.rows.start])
         if character.switched_off != off and scene.frame_current > run.first:
-            character.switched_off = off
             evaluated.switch_joints(run, not off, character)
         if character.keyed or character.name in run.recoveries:
             evaluated.write_blend(character.obj, character, character.blend * character.share, scene)

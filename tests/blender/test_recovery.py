@@ -6,7 +6,16 @@ import pytest
 from mathutils import Matrix
 
 import rigs
-from active_ragdoll.core.blender import bake, build, evaluated, motion_setup, recovery_record, remove, simulate
+from active_ragdoll.core.blender import (
+    bake,
+    build,
+    evaluated,
+    hit_edits,
+    motion_setup,
+    recovery_record,
+    remove,
+    simulate,
+)
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
 
@@ -426,3 +435,17 @@ def test_operators(fresh_scene):
     assert len(events) == 1
     bpy.ops.active_ragdoll.remove_recovery_event()
     assert not bpy.ops.active_ragdoll.remove_recovery_event.poll()
+
+
+def test_a_hard_hit_wakes_and_knocks_out_and_a_light_one_wakes(fresh_scene):
+    for strength, phase in ((3.0, "LIMP"), (0.2, "ACTIVE")):
+        obj = rigs.swinging_human(fresh_scene, 1, 40)
+        group = _prepare(fresh_scene, obj, 1, 40, {40: "ACTIVE"}, starts="ANIMATED")
+        mass = sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts)
+        hit_edits.add(obj, fresh_scene, "spine", 15, (0.0, strength * mass * group.knock_out_speed, 0.0))
+        _shown, _targets, states = _simulate(fresh_scene, obj)
+        assert {states[frame] for frame in range(1, 13)} == {"ANIMATED"}
+        assert phase in [states[frame] for frame in range(13, 18)]
+        assert ("LIMP" in states.values()) == (phase == "LIMP")
+        remove.remove(obj, fresh_scene)
+        bpy.data.objects.remove(obj)

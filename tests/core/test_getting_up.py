@@ -1,0 +1,129 @@
+"""Passages: they begin with the pose that was shown, end with the moved motion, and keep their place in any world."""
+
+import numpy as np
+import pytest
+
+from core import pose as pose_space
+from core import quaternion
+from core.errors import RagdollError
+from core.motion import getting_up
+from core.motion.local_pose import LocalPose
+from core.motion.rig import Rig
+from core.ragdoll.lying import Landmarks
+from core.ragdoll.reroot import Reroot
+from core.skeleton import Skeleton
+
+FPS = 24.0
+NAMES = ("root", "hips", "spine", "leg", "foot", "prop")
+PARENTS = (None, "root", "hips", "hips", "leg", None)
+
+
+@pytest.fixture
+def rig():
+    skeleton = Skeleton.from_parents(NAMES, PARENTS)
+    rng = np.random.default_rng(3)
+    count = len(NAMES)
+    bind = LocalPose(rng.normal(size=(count, 3)), _rotations(rng, count), np.ones((count, 3)))
+    return Rig(skeleton, bind)
+
+
+def _rotations(rng, *shape):
+    return quaternion.normalize(rng.normal(size=(*shape, 4)))
+
+
+def _pose(rig, seed):
+    rng = np.random.default_rng(seed)
+    count = len(rig.parents)
+    return LocalPose(rng.normal(size=(count, 3)), _rotations(rng, count), np.ones((count, 3)))
+
+
+def _matrices(rig, pose):
+    return pose_space.compose_matrices(*pose.model(rig.skeleton))
+
+
+def _world(scale=1.0, seed=9):
+    rng = np.random.default_rng(seed)
+    return pose_space.compose_matrices(rng.normal(size=3), _rotations(rng),
+                                       np.full(3, scale))  # fmt: skip
+
+
+def _move():
+    return Reroot(quaternion.from_axis_angle((0.0, 0.0, 1.0), 2.0), np.array([1.0, -2.0, 0.3]))
+
+
+def _begun(rig, method, world, **more):
+    old = _matrices(rig, _pose(rig, 1))
+    new = _pose(rig, 2)
+    carriers = getting_up.carriers_of(rig, [rig.index[name] for name in ("hips", "spine", "foot")])
+    return old, new, getting_up.begun(
+        rig, (old, old), (new, new), (world, world), _move(),
+        frame=10.0, fps=FPS, duration=1.0, carriers=carriers, method=method, **more,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("method", getting_up.METHODS)
+@pytest.mark.parametrize("scale", (0.01, 1.0, 100.0))
+def test_a_passage_begins_with_what_was_shown_and_ends_with_the_moved_motion(rig, method, scale):
+    world = _world(scale)
+    old, new, passage = _begun(rig, method, world)
+    at_first = _matrices(rig, passage.pose(rig, new, world, 10.0))
+    rows = [rig.index[name] for name in ("hips", "spine", "leg", "foot", "prop")]
+    assert np.allclose(at_first[rows], old[rows], atol=1e-9)
+    at_last = world @ _matrices(rig, passage.pose(rig, new, world, 10.0 + FPS))
+    assert np.allclose(at_last, _move().matrix() @ world @ _matrices(rig, new), atol=1e-8 * scale)
+
+
+def test_bones_above_the_body_go_at_once_and_those_within_do_not(rig):
+    """An unsimulated leg between hips and foot is part of the body, the root above them carries it."""
+    level = rig.index
+    found = getting_up.carriers_of(rig, [level[name] for name in ("hips", "spine", "foot")])
+    assert found.tolist() == [level["root"]]
+    world = _world()
+    _old, new, passage = _begun(rig, getting_up.INERTIALIZED, world)
+    root = (world @ _matrices(rig, passage.pose(rig, new, world, 10.0)))[level["root"]]
+    assert np.allclose(root, (_move().matrix() @ world @ _matrices(rig, new))[level["root"]])
+
+
+def test_the_lowest_joint_stays_above_the_floor_on_the_way(rig):
+    world = np.eye(4)
+    rows = np.array([rig.index[name] for name in ("hips", "spine", "foot")])
+    old, new, passage = _begun(rig, getting_up.INERTIALIZED, world, lowest=rows)
+    ends = old[rows, 2, 3].min(), (_move().matrix() @ _matrices(rig, new))[rows, 2, 3].min()
+    heights = [
+        _matrices(rig, passage.pose(rig, new, world, 10.0 + frame))[rows, 2, 3].min()
+        for frame in np.linspace(0, 24, 49)
+    ]
+    assert min(heights) >= min(ends) - 1e-9
+    assert heights[0] == pytest.approx(ends[0]) and heights[-1] == pytest.approx(ends[1])
+
+
+def test_time_goes_by_the_frame_rate_of_the_beginning(rig):
+    _old, _new, passage = _begun(rig, getting_up.INERTIALIZED, np.eye(4))
+    assert passage.seconds(34.0) == pytest.approx(1.0)
+
+
+def test_refusals(rig):
+    with pytest.raises(RagdollError, match="SUDDEN"):
+        _begun(rig, "SUDDEN", np.eye(4))
+    broken = _matrices(rig, _pose(rig, 1))
+    broken[rig.index["leg"]] = np.nan
+    pose = _pose(rig, 2)
+    with pytest.raises(RagdollError, match='"leg"'):
+        getting_up.begun(
+            rig, (broken, broken), (pose, pose), (np.eye(4), np.eye(4)), _move(), frame=1.0, fps=FPS, duration=1.0
+        )
+    with pytest.raises(RagdollError, match="scale of 0"):
+        getting_up.moved_pose(rig, pose, _move(), np.zeros((4, 4)))
+
+
+def test_without_anatomy_the_pelvis_alone_says_where_a_body_lies():
+    marks = Landmarks(0, None, np.array([0]), 1.8)
+    animated = np.eye(4)[None]
+    turn = quaternion.to_matrix(quaternion.from_axis_angle((0.0, 0.0, 1.0), 0.7))
+    rest = np.eye(4)[None].copy()
+    rest[0, :3, :3], rest[0, :3, 3] = turn, (3.0, 4.0, 0.1)
+    move = marks.move(rest, animated)
+    assert np.allclose(move.matrix()[:3, :3], turn) and np.allclose(move.shift, (3.0, 4.0, 0.0))
+    rest[0, 2, 3] = 1.0  # a step: another floor
+    assert marks.move(rest, animated).shift[2] == pytest.approx(1.0)
+    assert marks.action(rest, "", "down") == "down"
