@@ -28,6 +28,7 @@ def unregister() -> None:
         bpy.utils.unregister_cli_command(_command.pop())
     handlers.remove()
     panels.overlay.remove()
+    panels.space_preview.remove()
     properties.remove_settings()
     for cls in reversed(CLASSES):
         bpy.utils.unregister_class(cls)

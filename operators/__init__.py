@@ -1,6 +1,20 @@
 """What users call: operators that read the context, call core and report; and the command line."""
 
-from . import bake, bones, build, diagnose, hits, limits, motion, profile, recovery, simulate, weights
+from . import (
+    bake,
+    blend_spaces,
+    bones,
+    build,
+    diagnose,
+    hits,
+    layers,
+    limits,
+    motion,
+    profile,
+    recovery,
+    simulate,
+    weights,
+)
 
 CLASSES = (
     *build.CLASSES,
@@ -10,6 +24,8 @@ CLASSES = (
     *bones.CLASSES,
     *profile.CLASSES,
     *diagnose.CLASSES,
+    *layers.CLASSES,
+    *blend_spaces.CLASSES,
     *motion.CLASSES,
     *hits.CLASSES,
     *weights.CLASSES,

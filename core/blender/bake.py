@@ -7,7 +7,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ..errors import RagdollError
-from . import action_channels, action_poses, actions, motion, pipeline, simulate, source, world
+from . import action_channels, action_poses, actions, layer_tools, motion, pipeline, simulate, source, world
 from .runtime import STATE
 
 SHEAR_TOLERANCE = 1e-5  # cosine between two axes of a bone; single precision gives about 1e-6
@@ -36,6 +36,7 @@ def frames(obj, scene, first: int | None = None, last: int | None = None) -> Ite
     last = shot[1] if last is None else last
     if not shot[0] <= first < last <= shot[1]:
         raise RagdollError(f"Frames {first} to {last} are not within the shot, {shot[0]} to {shot[1]}")
+    layer_tools.end_previews(scene)
     current = scene.frame_current
     recorder = _Recorder(obj, scene)
     for frame in _shown_frames(scene, first, last):

@@ -15,7 +15,7 @@ import bpy
 from ..errors import RagdollError
 from ..motion.clip import Clip
 from .action_channels import slot_of
-from .clips import action_keys, channels_now, rig_rest, sample_action, whole_frames
+from .clips import action_keys, channels_now, cycle_frames, rig_rest, sample_action, whole_frames
 
 
 @dataclass
@@ -29,18 +29,31 @@ class _Entry:
 
 
 class ClipCache:
-    """Clips by action, slot, armature object and frame rate."""
+    """Clips by action, slot, armature object and frame rate.
+
+    Attributes:
+        edits: rises whenever a kept clip may be out of date.
+    """
 
     def __init__(self) -> None:
         self._entries: dict[tuple, _Entry] = {}
+        self.edits = 0
 
     def get(
-        self, action: bpy.types.Action, obj: bpy.types.Object, slot=None, fps: float | None = None, verify: bool = False
+        self,
+        action: bpy.types.Action,
+        obj: bpy.types.Object,
+        slot=None,
+        fps: float | None = None,
+        verify: bool = False,
+        *,
+        cycle: bool = False,
     ) -> Clip:
         """The clip of an action on an armature, sampled anew only where something changed.
 
         Args:
             action, obj, slot, fps: See `clips.sample_action`.
+            cycle: Sample to the exact end, as `clips.cycle_frames` says, instead of whole frames.
             verify: Compare all keys with those that were sampled; needed after edits that Blender was not told of.
 
         Raises:
@@ -50,7 +63,7 @@ class ClipCache:
         slot = slot_of(action, obj) if slot is None else slot
         scene = bpy.context.scene
         fps = scene.render.fps / scene.render.fps_base if fps is None else fps
-        key = (action_id, slot.handle if slot is not None else 0, obj.session_uid, fps)
+        key = (action_id, slot.handle if slot is not None else 0, obj.session_uid, fps, cycle)
         size = _size(action, obj, slot)
         entry = self._entries.get(key)
         if entry is not None and entry.size == size and not entry.stale and not verify:
@@ -62,7 +75,8 @@ class ClipCache:
             digest.update(array.tobytes())
         digest.update(repr((rest.skeleton.names, rest.modes, rest.special, action.frame_range[:])).encode())
         if entry is None or entry.size != size or entry.digest != digest.digest():
-            clip = sample_action(action, obj, slot=slot, fps=fps, rest=rest, keys=keys)
+            frames = cycle_frames(action, keys) if cycle else None
+            clip = sample_action(action, obj, slot=slot, frames=frames, fps=fps, rest=rest, keys=keys)
             entry = _Entry(clip, action_id, obj.data.session_uid, size, digest.digest())
             self._entries[key] = entry
         entry.stale = False
@@ -75,12 +89,24 @@ class ClipCache:
             for update in depsgraph.updates
             if isinstance(update.id, (bpy.types.Action, bpy.types.Armature))
         }
-        for entry in self._entries.values():
-            entry.stale |= entry.action in edited or entry.armature in edited
+        self._mark([entry for entry in self._entries.values() if edited & {entry.action, entry.armature}])
+
+    def verify_all(self) -> None:
+        """Have every clip compared with its action's keys when it is asked for next, as at the start of a shot."""
+        self._mark(list(self._entries.values()))
+
+    def _mark(self, entries: list) -> None:
+        for entry in entries:
+            entry.stale = True
+        self.edits += bool(entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
     def clear(self) -> None:
         """Forget everything: another file was loaded, or something was undone."""
         self._entries.clear()
+        self.edits += 1
 
 
 def _id(action: bpy.types.Action, obj: bpy.types.Object) -> int:

@@ -35,6 +35,7 @@ _REST = {
     "scale": (1.0, 1.0, 1.0),
 }
 _MODE = "rotation_mode"
+CYCLE_SAMPLES = 4  # a frame, of clips whose ends are between frames
 
 
 @dataclass
@@ -172,6 +173,24 @@ def current_pose(obj: bpy.types.Object, rest: RigRest | None = None) -> LocalPos
     return LocalPose(*pose_space.decompose_matrices(pose_space.model_to_local_matrices(skeleton, matrices)))
 
 
+def object_matrices(action: bpy.types.Action, obj: bpy.types.Object, frames: ArrayLike, slot=None) -> NDArray:
+    """World matrices [f, 4, 4] that an action's channels of the object itself give it; channels that it lacks stand as
+    they are now. The object's parent and constraints count as they are now too."""
+    slot = slot_of(action, obj) if slot is None else slot
+    frames = np.asarray(frames, dtype=np.float64)
+    turned = rotation_property(obj.rotation_mode)
+    values = {
+        name: np.tile(np.array(getattr(obj, name), dtype=float), (len(frames), 1)) for name in ("location", "scale")
+    }
+    values[turned] = np.tile(np.array(getattr(obj, turned), dtype=float), (len(frames), 1))
+    for curve in channels_now(action, slot):
+        if curve.data_path in values and not curve.mute:
+            values[curve.data_path][:, curve.array_index] = [curve.evaluate(frame) for frame in frames.tolist()]
+    turns = rotation_modes.rotations(obj.rotation_mode, values[turned])
+    basis = pose_space.compose_matrices(values["location"], quaternion.normalize(turns), values["scale"])
+    return np.array(obj.matrix_world @ obj.matrix_basis.inverted(), dtype=float) @ basis
+
+
 def action_keys(action: bpy.types.Action, obj: bpy.types.Object, slot=None) -> ActionKeys:
     """The keys of the slot of an action that animates `obj`.
 
@@ -205,6 +224,25 @@ def whole_frames(action: bpy.types.Action, keys: ActionKeys) -> NDArray:
     """All whole frames that the keys, or the action's own range where it has one, cover."""
     first, last = (action.frame_start, action.frame_end) if action.use_frame_range else keys.range
     return np.arange(math.floor(first + 1e-4), math.ceil(last - 1e-4) + 1, dtype=np.float64)
+
+
+def cycle_frames(action: bpy.types.Action, keys: ActionKeys) -> NDArray:
+    """Evenly spaced frames from the exact beginning to the exact end, so that a clip whose end is between two frames
+    goes round without a halt.
+
+    Whole frames where both ends are whole; else the keys' own times where they are evenly spaced (clips made at another
+    frame rate), so that nothing between them is lost; else quarters of a frame.
+    """
+    first, last = (action.frame_start, action.frame_end) if action.use_frame_range else keys.range
+    whole = whole_frames(action, keys)
+    if last <= first or max(abs(first - round(first)), abs(last - round(last))) < 1e-3:
+        return whole
+    own = np.unique(np.round(keys.curves.co[:, 0].astype(np.float64), 3))
+    own = own[(own >= first - 1e-3) & (own <= last + 1e-3)]
+    even = np.linspace(first, last, len(own))
+    if len(whole) // 2 <= len(own) <= CYCLE_SAMPLES * len(whole) and np.abs(own - even).max() < 5e-3:
+        return even
+    return np.linspace(first, last, CYCLE_SAMPLES * (len(whole) - 1) + 1)
 
 
 @dataclass

@@ -39,13 +39,15 @@ def animated(obj) -> set[tuple[str, int, str]]:
 
 
 def stamp(obj) -> tuple:
-    """Changes when a character gets or loses keyed or driven settings; cheap enough for every frame."""
-    data = obj.animation_data
+    """Changes when a character gets or loses keyed or driven settings, or another source; cheap enough for every
+    frame."""
+    data, copy = obj.animation_data, obj.active_ragdoll.source
+    made = copy.name if copy is not None else ""
     if data is None:
-        return ()
+        return (made,)
     action = data.action
     count = len(action_channels.fcurves_of(action, obj)) if action is not None else 0
-    return action.name if action is not None else "", count, len(data.drivers), len(data.nla_tracks)
+    return made, action.name if action is not None else "", count, len(data.drivers), len(data.nla_tracks)
 
 
 def _lengthen(obj, name: str) -> None:

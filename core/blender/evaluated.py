@@ -83,10 +83,12 @@ def switch_joints(run: Run, on: bool, character) -> None:
     targets = set(character.targets.objects)
     for helper in character.obj.active_ragdoll.collection.all_objects:
         constraint = helper.rigid_body_constraint
-        if constraint is not None and constraint.type != "MOTOR" and helper not in targets:
-            copy = helper.evaluated_get(run.graph).rigid_body_constraint
-            if copy.enabled != (on and constraint.enabled):
-                copy.enabled = on and constraint.enabled
+        if constraint is None or constraint.type == "MOTOR" or helper in targets:
+            continue
+        own = helper.evaluated_get(run.graph).rigid_body_constraint
+        # A hit's helper that was made just now comes with the next evaluation.
+        if own is not None and own.enabled != (on and constraint.enabled):
+            own.enabled = on and constraint.enabled
     character.switched_off = not on
 
 
@@ -138,7 +140,7 @@ def write_gains(run: Run, scene, substeps: int, seconds: float) -> None:
     steps_per_second = substeps / seconds
     fps = scene.render.fps / scene.render.fps_base
     rotation, translation = run.weights()
-    undriven = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic & ~run.awake
+    undriven = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic & ~run.awake & ~run.attached
     rotation, translation = (np.where(run.joint_space, 0.0, weight) for weight in (rotation, translation))
     stiffness_l, rate_l = drives.servo(translation, run.masses, steps_per_second)
     stiffness_a, rate_a = drives.servo(rotation, run.inertia, steps_per_second)

@@ -6,7 +6,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ..errors import RagdollError
-from . import hits, motion, motion_show, pipeline, shot_run, world
+from . import attachments, hits, motion, motion_show, pipeline, shot_run, world
 from .runtime import STATE
 
 
@@ -59,6 +59,7 @@ def before_frame(scene, _graph=None) -> None:
         posed = ()
         if frame == first:
             motion.forget()
+            STATE.clips.verify_all()
         if frame == first and shot_run.ragdolls(scene):
             STATE.broken.discard(scene.name)
             STATE.runs.pop(scene.name, None)
@@ -84,6 +85,7 @@ def _stop(scene, run, text) -> None:
     STATE.runs.pop(scene.name, None)
     if run is not None:
         hits.let_go(run)
+        attachments.let_go(run)
     for obj in pipeline.active_ragdolls(scene):
         STATE.messages[obj.name] = text
     STATE.messages[scene.name] = text
@@ -120,6 +122,13 @@ def after_edit(scene, graph=None) -> None:
 
 
 @persistent
+def after_update(_scene=None, graph=None) -> None:
+    """depsgraph_update_post: actions that were edited are sampled anew."""
+    if graph is not None and len(STATE.clips):
+        STATE.clips.mark(graph)
+
+
+@persistent
 def before_undo(_scene=None, _graph=None) -> None:
     """undo_pre, redo_pre: Blender is about to free bodies that the copies of their joints still look at."""
     for scene in _alive():
@@ -131,6 +140,7 @@ def before_undo(_scene=None, _graph=None) -> None:
 def after_undo(_scene=None, _graph=None) -> None:
     """undo_post, redo_post: bodies and joints may be others now, so the run cannot go on."""
     break_runs()
+    STATE.clips.clear()
     motion.forget()
     for scene in _alive():
         if not scene.rigidbody_world.point_cache.is_baked:  # a baked world does not step, and keeps its cache
@@ -198,6 +208,7 @@ def after_render(_scene=None, _graph=None) -> None:
 _HANDLERS = (
     ("frame_change_pre", before_frame),
     ("frame_change_post", after_frame),
+    ("depsgraph_update_post", after_update),
     ("depsgraph_update_post", after_edit),
     ("undo_pre", before_undo),
     ("redo_pre", before_undo),

@@ -18,6 +18,7 @@ from ..ragdoll.loosening import Loosening
 from . import runtime
 
 FIXED = set()  # events of a shot: not animatable
+KEPT = {"LIBRARY_OVERRIDABLE"}  # else an override forgets it when the file is loaded
 LIST = {"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
 _STANDARD = Loosening()
 
@@ -48,12 +49,23 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
     """An impulse on a bone's body at a frame."""
 
     enabled: BoolProperty(
-        name="Enabled", description="Whether it acts at all", default=True, options=FIXED, update=_changed
+        name="Enabled",
+        description="Whether it acts at all",
+        default=True,
+        options=FIXED,
+        override=KEPT,
+        update=_changed,
     )
     frame: IntProperty(
-        name="Frame", description="Frame at which it begins; seen from the next one on", options=FIXED, update=_changed
+        name="Frame",
+        description="Frame at which it begins; seen from the next one on",
+        options=FIXED,
+        override=KEPT,
+        update=_changed,
     )
-    bone: StringProperty(name="Bone", description="Bone whose body is hit", options=FIXED, update=_changed)
+    bone: StringProperty(
+        name="Bone", description="Bone whose body is hit", options=FIXED, override=KEPT, update=_changed
+    )
     point: FloatVectorProperty(
         name="Point",
         description="Where it acts: from the middle of the body, along the bone's axes",
@@ -61,6 +73,7 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         subtype="XYZ",
         unit="LENGTH",
         options=FIXED,
+        override=KEPT,
         update=_changed,
     )
     impulse: FloatVectorProperty(
@@ -70,6 +83,7 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         subtype="XYZ",
         default=(0.0, 20.0, 0.0),
         options=FIXED,
+        override=KEPT,
         update=_changed,
     )
     strength: FloatProperty(
@@ -79,8 +93,9 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         get=_strength,
         set=_set_strength,
         options=FIXED,
+        override=KEPT,
     )
-    space: EnumProperty(name="Space", items=SPACES, default="WORLD", options=FIXED, update=_changed)
+    space: EnumProperty(name="Space", items=SPACES, default="WORLD", options=FIXED, override=KEPT, update=_changed)
     duration: FloatProperty(
         name="Duration",
         description="Time over which the impulse is given evenly; 0 is a blow within one frame",
@@ -90,10 +105,16 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         precision=3,
         unit="TIME_ABSOLUTE",
         options=FIXED,
+        override=KEPT,
         update=_changed,
     )
     target: PointerProperty(
-        name="Target", description="Object to hit towards", type=bpy.types.Object, options=FIXED, update=_changed
+        name="Target",
+        description="Object to hit towards",
+        type=bpy.types.Object,
+        options=FIXED,
+        override=KEPT,
+        update=_changed,
     )
 
 
@@ -101,10 +122,19 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
     """A blast that pushes all bodies of the character away from its origin."""
 
     enabled: BoolProperty(
-        name="Enabled", description="Whether it acts at all", default=True, options=FIXED, update=_changed
+        name="Enabled",
+        description="Whether it acts at all",
+        default=True,
+        options=FIXED,
+        override=KEPT,
+        update=_changed,
     )
     frame: IntProperty(
-        name="Frame", description="Frame at which it begins; seen from the next one on", options=FIXED, update=_changed
+        name="Frame",
+        description="Frame at which it begins; seen from the next one on",
+        options=FIXED,
+        override=KEPT,
+        update=_changed,
     )
     origin: FloatVectorProperty(
         name="Origin",
@@ -113,6 +143,7 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         subtype="XYZ",
         unit="LENGTH",
         options=FIXED,
+        override=KEPT,
         update=_changed,
     )
     target: PointerProperty(
@@ -120,6 +151,7 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         description="Object that it comes from, instead of the origin",
         type=bpy.types.Object,
         options=FIXED,
+        override=KEPT,
         update=_changed,
     )
     radius: FloatProperty(
@@ -129,6 +161,7 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         min=1e-4,
         unit="LENGTH",
         options=FIXED,
+        override=KEPT,
         update=_changed,
     )
     impulse: FloatProperty(
@@ -136,6 +169,7 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         description="On a body at the origin [N s]; negative pulls",
         default=10.0,
         options=FIXED,
+        override=KEPT,
         update=_changed,
     )
     falloff: FloatProperty(
@@ -145,6 +179,7 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         min=0.0,
         soft_max=4.0,
         options=FIXED,
+        override=KEPT,
         update=_changed,
     )
     duration: FloatProperty(
@@ -156,6 +191,7 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         precision=3,
         unit="TIME_ABSOLUTE",
         options=FIXED,
+        override=KEPT,
         update=_changed,
     )
 
@@ -163,17 +199,17 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
 class ActiveRagdollHitter(bpy.types.PropertyGroup):
     """A helper that gives impulses to a bone's body."""
 
-    bone: StringProperty(options=FIXED)
-    object: PointerProperty(type=bpy.types.Object, options=FIXED)
+    bone: StringProperty(options=FIXED, override=KEPT)
+    object: PointerProperty(type=bpy.types.Object, options=FIXED, override=KEPT)
 
 
 class HitSettings:
     """What a character's settings have for hits."""
 
     hits: CollectionProperty(type=ActiveRagdollHit, options=FIXED, override=LIST)
-    active_hit: IntProperty(options=FIXED)
+    active_hit: IntProperty(options=FIXED, override=KEPT)
     explosions: CollectionProperty(type=ActiveRagdollExplosion, options=FIXED, override=LIST)
-    active_explosion: IntProperty(options=FIXED)
+    active_explosion: IntProperty(options=FIXED, override=KEPT)
     hitters: CollectionProperty(type=ActiveRagdollHitter, options=FIXED, override=LIST)
 
     loosening: FloatProperty(
@@ -183,6 +219,7 @@ class HitSettings:
         min=0.0,
         soft_max=5.0,
         options=FIXED,
+        override=KEPT,
         update=_changed,
     )
     loosening_parents: FloatProperty(
@@ -193,6 +230,7 @@ class HitSettings:
         max=1.0,
         subtype="FACTOR",
         options=FIXED,
+        override=KEPT,
         update=_changed,
     )
     loosening_children: FloatProperty(
@@ -203,6 +241,7 @@ class HitSettings:
         max=1.0,
         subtype="FACTOR",
         options=FIXED,
+        override=KEPT,
         update=_changed,
     )
     loosening_others: FloatProperty(
@@ -213,6 +252,7 @@ class HitSettings:
         max=1.0,
         subtype="FACTOR",
         options=FIXED,
+        override=KEPT,
         update=_changed,
     )
     loosening_regain: FloatProperty(
@@ -222,6 +262,7 @@ class HitSettings:
         min=0.0,
         soft_max=10.0,
         options=FIXED,
+        override=KEPT,
         update=_changed,
     )
 

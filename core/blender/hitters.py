@@ -51,13 +51,13 @@ def ensure(obj, scene, wanted) -> list:
     for bone, point, kind in wanted:
         waiting = free.get((bone, kind > 0))
         if not waiting and not cleared:
-            _clear_old_world(scene)
+            clear_old_world(scene)
             cleared = True
         found.append(waiting.pop(0) if waiting else _make(obj, scene, parts[bone], point, kind > 0))
     return found
 
 
-def _clear_old_world(scene) -> None:
+def clear_old_world(scene) -> None:
     """Before Blender 4.3 a world that is made anew with one joint more looks at joints that are gone, and crashes."""
     if bpy.app.version >= world.JOINTS_LEAVE_BODIES or scene.name not in STATE.alive:
         return

@@ -32,8 +32,8 @@ class Motion:
 
     def __init__(self, obj) -> None:
         self.obj = obj
-        self.stamp = entry_values.stamp(obj)
         source.keep_up(obj)
+        self.stamp = entry_values.stamp(obj)
         motion_places.tidy(source.scene_of(obj))
         self._rest = clips.rig_rest(obj)
         skeleton = self._rest.skeleton
@@ -55,10 +55,10 @@ class Motion:
             Matrices in armature space and basis matrices, both [n, 4, 4] in Blender's order.
         """
         first, _last = world.shot_range(scene)
-        if record and frame > first and frame - 1 not in self.states:
+        if frame > first and frame - 1 not in self.states:
             self._catch_up(scene, frame, first)
         playing = record and self._last == frame - 1
-        matrices, basis, states = self._posed(scene, frame, self.states.get(frame - 1), playing)
+        matrices, basis, states = self._posed(scene, frame, self._before(frame, first), playing)
         if record:
             self.states[frame] = states
             self._last = frame
@@ -72,8 +72,12 @@ class Motion:
         hidden = scene.active_ragdoll.source
         for passed in range(max(known) + 1 if known else first, frame):
             hidden.frame_set(passed)
-            self.states[passed] = self._posed(scene, passed, self.states.get(passed - 1))[2]
+            self.states[passed] = self._posed(scene, passed, self._before(passed, first))[2]
         hidden.frame_set(frame)
+
+    def _before(self, frame: int, first: int) -> tuple | None:
+        """The states that a frame goes on from: none up to the shot's first one."""
+        return self.states.get(frame - 1) if frame > first else None
 
     def _posed(self, scene, frame: int, states, playing: bool = False) -> tuple[np.ndarray, np.ndarray, tuple]:
         skeleton = self.rig.skeleton

@@ -3,10 +3,12 @@
 from ..errors import RagdollError
 from ..motion import stack
 from ..motion.rig import Rig
-from . import limb_entries, look_at_entries
+from . import graph_entries, layer_entries, limb_entries, look_at_entries
 
 # For each kind a function of the character and its rig that gives pairs (name, make), `make` giving the entry.
 BUILDERS: dict = {
+    stack.GRAPH: graph_entries.build,
+    stack.LAYERS: layer_entries.build,
     stack.BONE_TRANSFORMS: limb_entries.bone_transforms,
     stack.TWO_BONE_IK: limb_entries.two_bone_iks,
     stack.LOOK_AT: look_at_entries.look_ats,

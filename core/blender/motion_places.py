@@ -1,11 +1,13 @@
 """Where the objects and bones that the motion stack reads stand at the frame that is about to be shown."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import bpy
 import numpy as np
 
 from ..errors import RagdollError
+from . import source
 from .armature import array_of
 from .shot_run import depsgraph_of
 from .source import STAND_IN_FOR as OF
@@ -107,6 +109,23 @@ class Places:
         self.seconds_per_frame = scene.render.fps_base / scene.render.fps
         self.seconds = frame * self.seconds_per_frame
         self._memory, self._playing, self._posed = memory, playing, posed
+
+    @contextmanager
+    def at(self, frame: int) -> Iterator["Places"]:
+        """Everything at another frame: the hidden scene goes there, and comes back afterwards.
+
+        What the simulation moves is read where it is now.
+        """
+        hidden = self.scene.active_ragdoll.source
+        hidden.frame_set(frame)
+        try:
+            now = source.evaluated(self.obj)
+            flat = np.empty(len(now.pose.bones) * 16, dtype=np.float32)
+            now.pose.bones.foreach_get("matrix", flat)
+            matrices = flat.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
+            yield Places(self.scene, self.obj, now, matrices, frame, {}, False, self._posed)
+        finally:
+            hidden.frame_set(self.frame)
 
     def remembered(self, key, read):
         """What `read` gives while the shot is played; on a jump to the frame, what it gave then."""

@@ -8,7 +8,7 @@ from .armature import check_armature
 from .helpers import copy_locally, stand_with
 from .runtime import STATE
 
-HELD = ("look_at", "leg_stabilizers", "two_bone_ik", "bone_transforms", "layers", "blend_spaces")  # what the stack does
+HELD = ("look_at", "leg_stabilizers", "two_bone_ik", "bone_transforms", "layers")  # what the stack does
 
 
 def ensure(obj, scene) -> None:
@@ -85,5 +85,5 @@ def drop(obj) -> None:
 def drop_if_idle(obj) -> None:
     """Take the target armature away when the character's motion stack has nothing left to do."""
     settings = obj.active_ragdoll
-    if not any(len(getattr(settings, name, ())) for name in HELD):
+    if not settings.graph.enabled and not any(len(getattr(settings, name, ())) for name in HELD):
         drop(obj)

@@ -10,7 +10,19 @@ import numpy as np
 
 from ..errors import RagdollError
 from ..ragdoll import drives, froude, springs
-from . import compounds, evaluated, hits, joint_drives, motion, recovery, recovery_record, shot_run, source, world
+from . import (
+    attachments,
+    compounds,
+    evaluated,
+    hits,
+    joint_drives,
+    motion,
+    recovery,
+    recovery_record,
+    shot_run,
+    source,
+    world,
+)
 from .armature import UNIFORM_TOLERANCE, array_of
 from .runtime import STATE
 from .shot_run import Run, active_ragdolls, depsgraph_of
@@ -39,6 +51,7 @@ def start(scene, clock) -> Run:
         motion.forget(character.obj)
         character.motion = motion.of(character.obj)
     hits.start(run, scene)
+    attachments.start(run, scene)
     recovery.start(run, scene)
     count = run.characters[-1].rows.stop
     matrices = np.empty((count, 4, 4))
@@ -64,8 +77,10 @@ def start(scene, clock) -> Run:
         evaluated.place(run, "bodies", matrices)
         evaluated.place(run, "targets", matrices)
         hits.rest(run, matrices)
+        attachments.rest(run, scene)
         compounds.place_pieces(run)
         scene.frame_set(first - 2)
+        attachments.undo(run)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
         for pose in (drives.extrapolated(wanted, coming), wanted):
             evaluated.place(run, "bodies", pose)
@@ -140,6 +155,7 @@ def step(run: Run, scene, clock) -> None:
     substeps = scene.rigidbody_world.substeps_per_frame
     seconds = scene.rigidbody_world.time_scale / fps
     hits.step(run, scene)
+    attachments.step(run, scene, max(seconds, 1e-9), substeps)
     if run.gains_dirty:
         run.reach = np.where(run.spring, drives.FARTHEST, drives.reach(run.weights()[0], seconds))
     reachable = drives.within_reach(run.body, run.wanted, run.reach)

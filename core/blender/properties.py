@@ -17,7 +17,19 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import hit_settings, limb_settings, look_at_settings, recovery_record, recovery_settings, runtime, source
+from . import (
+    attachment_settings,
+    graph_properties,
+    hit_settings,
+    layer_properties,
+    limb_settings,
+    look_at_settings,
+    recovery_record,
+    recovery_settings,
+    runtime,
+    source,
+)
+from .attachment_settings import AttachmentSettings
 from .bone_role import BoneRole
 from .edited_body import EditedBody
 from .hit_settings import HitSettings
@@ -114,7 +126,14 @@ class ActiveRagdollPart(bpy.types.PropertyGroup):
     depth: IntProperty(options=FIXED)
 
 
-class ActiveRagdollObject(limb_settings.MotionLists, HitSettings, bpy.types.PropertyGroup):
+class ActiveRagdollObject(
+    limb_settings.MotionLists,
+    layer_properties.PoseLayers,
+    graph_properties.PoseGraph,
+    HitSettings,
+    AttachmentSettings,
+    bpy.types.PropertyGroup,
+):
     """Settings of a character."""
 
     rotation_weight: FloatProperty(
@@ -452,9 +471,12 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
 
 
 CLASSES = (
+    *layer_properties.CLASSES,
+    *graph_properties.CLASSES,
     *look_at_settings.CLASSES,
     *limb_settings.CLASSES,
     *hit_settings.CLASSES,
+    *attachment_settings.CLASSES,
     *recovery_settings.CLASSES,
     ActiveRagdollMotor,
     ActiveRagdollPart,

@@ -43,6 +43,7 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
                     settings.property_unset(name)
             settings.parts.clear()
             settings.hitters.clear()
+            settings.attachment_parts.clear()
             settings.recovery.property_unset("record")
             STATE.messages.pop(obj.name, None)
             STATE.warnings.pop(obj.name, None)

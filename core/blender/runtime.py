@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import bpy
 
+from .clip_cache import ClipCache
+
 
 @dataclass
 class State:
@@ -23,6 +25,8 @@ class State:
         motions: motion stacks by object name, each with its record of states.
         edited: characters whose settings were edited since their stack was last shown.
         diagnoses: what `diagnose` last found by object name, shown in the sidebar.
+        readings: what graphs read from ragdolls by object name and frame.
+        clips: actions sampled for layers, samples and states.
     """
 
     runs: dict = field(default_factory=dict)
@@ -38,6 +42,8 @@ class State:
     motions: dict = field(default_factory=dict)
     edited: set = field(default_factory=set)
     diagnoses: dict = field(default_factory=dict)
+    readings: dict = field(default_factory=dict)
+    clips: ClipCache = field(default_factory=ClipCache)
 
     def clear(self) -> None:
         """Forget everything, as after loading a file."""

@@ -65,13 +65,15 @@ class Run:
         observed: last frame after which the bodies were read.
         reached: last frame whose result stands in the cache.
         graph: the dependency graph of this frame.
-        factors: by what reacts (a hit, recovery), what the weights are multiplied with [m].
+        factors: by what reacts (a hit, recovery), what the weights are multiplied with [m], or those of rotation and
+            of translation apart [2, m].
         recoveries: by character.
         off: bodies of characters that a recovery has switched off: they ride the animation [m].
         riding: bodies that are told to be kinematic [m]; kinematic: all that are.
         body, body_before: where the bodies stood after the last frame and the one before [m, 4, 4].
         settings_dirty: a setting was edited; read them again on the next step.
         hits: what the hits of each character do; see `hits`.
+        attachments: what holds bodies at something; see `attachments`.
         seconds: time spent per frame in our own Python and in evaluating the source scene, for reports.
     """
 
@@ -86,6 +88,7 @@ class Run:
     held: list = field(default_factory=list)
     factors: dict = field(default_factory=dict)
     hits: list = field(default_factory=list)
+    attachments: list = field(default_factory=list)
     recoveries: dict = field(default_factory=dict)
     seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
 
@@ -103,10 +106,11 @@ class Run:
 
     def weights(self) -> tuple:
         """Rotation and translation weights of all bodies with all factors [m]; 0 where nothing drives."""
-        factor = np.where(self.limp | self.kinematic, 0.0, 1.0)
-        for other in self.factors.values():
-            factor = factor * other
-        return self.rotation_weight * factor, self.translation_weight * factor
+        weights = np.stack([self.rotation_weight, self.translation_weight])
+        weights *= np.where(self.limp | self.kinematic, 0.0, 1.0)
+        for factor in self.factors.values():
+            weights *= factor
+        return weights[0], weights[1]
 
     def impulse_on(self, character, frame: int) -> float:
         """Sum of the sizes of the hits that act on a character in the step from a frame to the next [N s]."""

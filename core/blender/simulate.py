@@ -3,7 +3,17 @@
 from collections.abc import Iterator
 
 from ..errors import RagdollError
-from . import build, evaluated, motion_setup, pipeline, recovery_record, source, world
+from . import (
+    build,
+    evaluated,
+    layer_tools,
+    motion_setup,
+    pipeline,
+    ragdoll_readings,
+    recovery_record,
+    source,
+    world,
+)
 from .runtime import STATE
 
 
@@ -20,6 +30,7 @@ def prepare(scene) -> None:
     if last <= first:
         raise RagdollError(f"The frame range {first} to {last} has no frame to simulate")
     world.refuse_user_bake(scene)
+    layer_tools.end_previews(scene)
     world.free_cache(scene)
     pipeline.stop_showing(scene)
     for obj in characters:
@@ -56,13 +67,14 @@ def frames(scene) -> Iterator[int]:
             yield frame
     finally:
         if done > first:
-            if run is not None:
+            if run is not None and (run.recoveries or scene.frame_current != done):
                 _settle(run, scene, done)
             world.bake_cache(scene, done)
             if run is not None:
                 recovery_record.store(run)
             for obj in pipeline.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
+                ragdoll_readings.keep(obj)
             pipeline.show_cached(scene)
 
 

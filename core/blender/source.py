@@ -9,7 +9,7 @@ import json
 import bpy
 import numpy as np
 
-from . import recovery_settings
+from . import attachment_settings, recovery_settings
 
 CONSTRAINT_NAME = "Active Ragdoll"  # our one constraint on each simulated bone of the character
 FOLLOWER_NAME = "Active Ragdoll Follower"  # on the physics armature: the source's local animation
@@ -75,12 +75,16 @@ def copy_of(obj, name: str):
     settings = copy.active_ragdoll
     settings.parts.clear()
     settings.hitters.clear()
+    settings.attachment_parts.clear()
     for pointer in _OWN:
         settings.property_unset(pointer)
-    for items, pointers in ((settings.look_at, ("target",)), (settings.two_bone_ik, ("effector", "pole"))):
+    lists = (settings.look_at, ("target",)), (settings.two_bone_ik, ("effector", "pole"))
+    for items, pointers in (*lists, (settings.attachments, ("target",))):
         for item in items:  # who is only looked at by a copy can be deleted
             for pointer in pointers:
                 item.property_unset(pointer)
+    for items in (settings.layers, settings.blend_spaces):  # a stack that is keyed brings what it needs
+        items.clear()
     for bone in copy.pose.bones:
         for constraint in [c for c in bone.constraints if c.name.startswith(CONSTRAINT_NAME)]:
             bone.constraints.remove(constraint)
@@ -143,6 +147,7 @@ def copy_settings(obj, copy, bones) -> None:
     for name in KEYABLE:
         setattr(copy.active_ragdoll, name, getattr(obj.active_ragdoll, name))
     recovery_settings.copy_keyable(obj.active_ragdoll.recovery, copy.active_ragdoll.recovery)
+    attachment_settings.copy_keyable(obj.active_ragdoll, copy.active_ragdoll)
     for i in bones:
         mine, its = obj.pose.bones[int(i)].active_ragdoll, copy.pose.bones[int(i)].active_ragdoll
         for name in KEYABLE_ON_BONES:

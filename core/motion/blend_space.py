@@ -158,6 +158,17 @@ class BlendSpace2D:
         self._coefficients = delaunay.coefficients(self._points, self._corners)
         self.triangles = self._owners[self._corners]
 
+    @property
+    def edges(self) -> NDArray:
+        """Ends of the triangles' sides [e, 2, 2] as shares of the axes, for a picture; of a wrapped space beyond 0..1
+        too. Of two samples the line between them."""
+        if self.method == GRID or len(self._points) < 2:
+            return np.empty((0, 2, 2))
+        if self._corners is None:
+            return self._points[None, :2]
+        sides = self._corners[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
+        return self._points[np.unique(np.sort(sides, axis=-1), axis=0)]
+
     def weights(self, x: ArrayLike, y: ArrayLike) -> NDArray:
         """Weights of the samples [..., k] at inputs [...].
 

@@ -19,7 +19,10 @@ DEFAULT_ORDER = (RECOVERY, *CHOSEN_ORDER)  # where a character lies comes before
 
 
 class Solver(Protocol):
-    """What an entry does to a pose."""
+    """What an entry does to a pose.
+
+    A solver of several parts may have `messages`: why some of them were left out at the last frame, by their names.
+    """
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state, seconds: float) -> tuple[LocalPose, object]:
         """The new pose, and the state for the next frame."""
@@ -79,6 +82,7 @@ def run(
                 if entry.kind == LEG_STABILIZERS and inputs.reference is None:
                     inputs.reference = pose if reference is None else reference
                 pose, state = entry.solver.apply(rig, pose, inputs, state, seconds)
+                messages |= getattr(entry.solver, "messages", {})
         except RagdollError as error:
             messages[entry.name] = str(error)
         after.append(state)

@@ -8,6 +8,7 @@ and prints its main figures.
 EXAMPLES = {
     "look_at": "three characters look at a moving ball, their feet planted",
     "look_at_compare": "one character and a circling target: ours beside Damped Track and Blender's IK",
+    "locomotion": "idle, walk and run by measured speed; leaning, aiming and looking on top; hit while running",
     "push": "a walker stumbles after a push",
     "bump": "two walkers run into each other",
     "drunk_walk": "a walk on loose joints",

@@ -13,7 +13,7 @@ from .. import shot, stage
 
 SPEED = 0.9  # of the walk [m/s]
 CURVES = ((22.0, 3.4, 0.0), (9.0, 1.9, 1.3))  # of the heading: degrees, seconds, phase
-DIPS = {1: 1.0, 40: 1.0, 50: 0.62, 64: 1.0, 104: 1.0, 114: 0.55, 132: 1.0}  # moments of weakness
+DIPS = {1: 1.0, 40: 1.0, 50: 0.62, 64: 1.0, 104: 1.0, 114: 0.78, 134: 1.0}  # moments of weakness
 
 
 def main(out: Path) -> None:

@@ -15,15 +15,16 @@ from active_ragdoll.core.blender import build
 
 from .. import character, shot
 
-FPS, FRAMES = 48, 60
-UP, FORWARD, SPIN = 5.9, 0.9, 2.6  # of the throw: [m/s], [m/s], [rad/s]
+FPS, FRAMES = 48, 57
+CLEAR = 0.3  # of the floor when it is let go [m]: the toes point down
+UP, FORWARD, SPIN = 5.9, 0.9, 2.3  # of the throw: [m/s], [m/s], [rad/s]
 OPEN = {"upper_arm": (0.25, -0.1, 1.0), "forearm": (0.05, -0.1, 1.0), "thigh": (0.0, 0.0, -1.0)}
 OPEN |= {"shin": (0.0, 0.05, -1.0), "foot": (0.05, -0.5, -1.0)}
 TUCKED = {"upper_arm": (0.15, -0.75, -0.6), "forearm": (-0.2, -0.75, -0.55), "thigh": (0.12, -0.8, 0.55)}
 TUCKED |= {"shin": (0.0, 0.45, -0.9), "foot": (0.05, -0.4, -1.0)}
 BENT = {"spine.001": (0.0, -0.1, 1.0), "spine.002": (0.0, -0.35, 0.9), "spine.003": (0.0, -0.6, 0.8)}
 BENT |= {"spine.004": (0.0, -0.9, 0.6), "spine.006": (0.0, -1.0, 0.5)}
-POSES = {1: False, 6: False, 18: True, 36: True, 50: False, FRAMES: False}  # whether it is tucked, by frame
+POSES = {1: False, 6: False, 18: True, 36: True, 49: False, FRAMES: False}  # whether it is tucked, by frame
 
 
 def main(out: Path) -> None:
@@ -52,7 +53,7 @@ def _shot(weight: float) -> tuple:
     scene.frame_start, scene.frame_end = 1, FRAMES
     hero, _mesh = character.make_rigify_human(scene)
     for frame, tucked in POSES.items():
-        ways = BENT if tucked else {name: hero.data.bones[name].vector for name in BENT}
+        ways = BENT if tucked else _upright(hero)
         shot.point_bones(scene, hero, ways | shot.both_sides(TUCKED if tucked else OPEN), frame)
     _throw(scene, hero)
     shot.furnish(scene)
@@ -62,7 +63,7 @@ def _shot(weight: float) -> tuple:
         bone.active_ragdoll.linear_damping = bone.active_ragdoll.angular_damping = 0.0
     settings.rotation_weight = weight
     build.build(hero, scene)
-    shot.camera(scene, (-6.0, -1.4, 1.9), (0.0, -0.55, 1.75), lens=42.0)
+    shot.camera(scene, (-6.4, -1.6, 2.0), (0.0, 0.1, 1.85), lens=38.0)
 
     def read():
         run = build.STATE.runs[scene.name]
@@ -80,12 +81,19 @@ def _shot(weight: float) -> tuple:
     return scene, (masses, inertia, [part.bone for part in parts].index("spine")), found, cost
 
 
+def _upright(hero) -> dict:
+    """The trunk as in bind pose."""
+    bones = hero.data.bones
+    return {name: bones[name].tail_local - bones[name].head_local for name in BENT}
+
+
 def _throw(scene, hero) -> None:
     """Key the object: what counts is the velocity of the first frame, at which the bodies are let go."""
     middle = Vector((0.0, 0.0, 1.05))
     for frame in range(-2, FRAMES + 1):
         seconds = (frame - 1) / FPS
-        place = middle + Vector((0.0, 0.6 - FORWARD * seconds, UP * seconds + 0.5 * scene.gravity.z * seconds**2))
+        rise = CLEAR + UP * seconds + 0.5 * scene.gravity.z * seconds**2
+        place = middle + Vector((0.0, 0.6 - FORWARD * seconds, rise))
         turn = Euler((SPIN * seconds, 0.0, 0.0))
         hero.location = place + turn.to_matrix() @ -middle
         hero.rotation_euler = turn

@@ -86,22 +86,21 @@ def inertia(obj, matrix):
 @pytest.mark.parametrize("mass", (0.01, 1.0, 100.0))
 @pytest.mark.parametrize("moving", (None, (3.0, -5.0, 1.0)))
 def test_a_free_body_gains_the_impulse(fresh_scene, fps, mass, moving):
-    """Within 1 %: measured 0.03 %."""
+    """Measured: 0.01 %; 1 % would do."""
     scene = empty(fps)
     obj = free_body(scene, mass, moving=None if moving is None else np.array(moving) / fps)
     impulse = mass * np.array((1.0, -2.0, 0.5))
     add(obj, impulse=impulse)
     poses = play(scene, obj)
     gained = mass * (velocity(poses, 12, fps) - velocity(poses, HIT, fps))[0]
-    assert np.linalg.norm(gained - impulse) < 0.01 * np.linalg.norm(impulse)
-    assert np.linalg.norm(gained - impulse) < 0.002 * np.linalg.norm(impulse)
+    assert np.linalg.norm(gained - impulse) < 0.001 * np.linalg.norm(impulse)
 
 
 @pytest.mark.parametrize("fps", (24, 240))
 @pytest.mark.parametrize("mass", (0.01, 1.0, 100.0))
 @pytest.mark.parametrize("point", ((0.0, 0.15, 0.0), (0.02, 0.1, -0.03), (0.05, 0.0, 0.0)))
 def test_a_free_body_gains_the_spin(fresh_scene, fps, mass, point):
-    """I w = r x J within 3 %; w over the whole step after the hit, in which nothing acts any more."""
+    """I w = r x J, measured 0.7 %; 3 % would do. w over the step after the hit, in which nothing acts any more."""
     scene = empty(fps)
     obj = free_body(scene, mass)
     impulse = mass * np.array((0.3, -0.2, 0.25))
@@ -118,7 +117,7 @@ def test_a_free_body_gains_the_spin(fresh_scene, fps, mass, point):
     gained = inertia(obj, middle) @ spin(poses, HIT + 2, fps)[0]
     assert body.rigid_body.mass == pytest.approx(mass)
     assert np.linalg.norm(wanted) > 0.0
-    assert np.linalg.norm(gained - wanted) < 0.03 * np.linalg.norm(wanted)
+    assert np.linalg.norm(gained - wanted) < 0.01 * np.linalg.norm(wanted)
     still = velocity(poses, HIT, fps)[0]
     assert np.linalg.norm(mass * (velocity(poses, 12, fps)[0] - still) - impulse) < 0.01 * np.linalg.norm(impulse)
 
@@ -601,3 +600,41 @@ def test_a_character_at_rest_is_switched_on_and_knocked_out(fresh_scene):
     steps = np.diff(np.array(poses, dtype=float)[:, :, :3, 3], axis=0) * 24.0
     gained = masses @ (steps[20] - steps[18])
     assert np.linalg.norm(gained - (0.0, 1.5 * mass, 0.0)) < 0.01 * 1.5 * mass
+
+
+def test_a_run_with_hits_writes_no_originals(fresh_scene):
+    """But for the hitters that it makes at its first frame."""
+    from test_no_original_writes import _differences, _snapshot
+
+    scene = empty(24, 20)
+    obj = rigs.swinging_human(scene, 1, 20)
+    build.build(obj, scene)
+    add(obj, "spine", 4, (0.0, 60.0, 0.0))
+    add(obj, "head", 6, (0.0, 6.0, 0.0), (0.0, 0.05, 0.0), duration=0.2)
+    explode(obj, 9, origin=(0, 1, 1), radius=3.0, impulse=5.0)
+    scene.frame_set(1)
+    before = _snapshot(obj)
+    assert sum("Hitter" in name for name in before) == len(obj.active_ragdoll.hitters) > 15
+    for frame in [*range(2, 21), 7, 1, *range(2, 12)]:
+        scene.frame_set(frame)
+        assert _differences(before, _snapshot(obj)) == [], f"frame {frame}"
+
+
+def test_hits_of_a_library_override(fresh_scene, tmp_path):
+    """Hits that the library brings stay, others can be added."""
+    scene = empty()
+    obj = rigs.human(scene)
+    hit = obj.active_ragdoll.hits.add()
+    hit.bone, hit.frame, hit.impulse = "head", HIT, (1.0, 2.0, 3.0)
+    path = str(tmp_path / "library.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    scene = empty()
+    with bpy.data.libraries.load(path, link=True) as (source, target):
+        target.objects = [name for name in source.objects if name == "Human"]
+    scene.collection.objects.link(target.objects[0])
+    obj = target.objects[0].override_create(remap_local_usages=True)
+    build.build(obj, scene)
+    assert tuple(obj.active_ragdoll.hits[0].impulse) == (1.0, 2.0, 3.0)
+    add(obj, "spine", HIT, (0.0, 40.0, 0.0))
+    poses = play(scene, obj)
+    assert np.abs(poses[-1] - poses[HIT - 1]).max() > 1e-3

@@ -101,7 +101,7 @@ def text_of(panel: dict) -> str:
 
 def test_sidebar_without_an_armature_says_what_to_select(fresh_scene):
     drawn = draw()
-    assert set(drawn) >= {"main", "weights", "drive", "simulate", "bone"}
+    assert set(drawn) >= {"main", "weights", "drive", "bodies", "simulate", "bone"}
     for name in ("main", "weights", "bone"):
         assert "Select the character's armature" in text_of(drawn[name])
 
@@ -110,7 +110,7 @@ def test_sidebar_before_the_build_greys_out_what_needs_a_ragdoll(arm):
     drawn = draw()
     assert "Build the ragdoll first" in text_of(drawn["weights"])
     assert drawn["weights"]["prop", "rotation_weight"] is False
-    assert drawn["drive"]["prop", "density"] is True
+    assert drawn["bodies"]["prop", "density"] is True
 
 
 def test_sidebar_of_a_ragdoll(arm, scene):

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from motion_rigs import HUMAN, rig
+from motion_rigs import HUMAN, posed, rig
 
 from core import quaternion
 from core.errors import RagdollError
 from core.motion import components as c
 from core.motion.rig import Inputs
-from core.motion.two_bone_ik import BONE, OBJECT, TwoBoneIK, solve
+from core.motion.two_bone_ik import BEND, BONE, OBJECT, TwoBoneIK, solve
 
 length = np.linalg.norm
 number = st.floats(-3, 3).filter(lambda x: abs(x) > 1e-3)
@@ -205,3 +205,61 @@ def test_refusals_name_the_bones():
         entry.apply(body, body.bind, Inputs(target=(np.nan, 0, 0), pole=(0, 0, 0)))
     with pytest.raises(RagdollError, match=r"Left leg: there is no pole"):
         entry.apply(body, body.bind, Inputs(target=(0, 0, 0)))
+
+
+# ---- the limb's own bend in place of a pole -------------------------------------------------------------------------
+
+
+STRAIGHT = {**HUMAN, "shin.L": ("thigh.L", (0.1, 0.005, 0.515)), "foot.L": ("shin.L", (0.1, 0.01, 0.08))}
+
+
+def bending(seed=None, table=HUMAN):
+    body = rig(table, seed)
+    return body, TwoBoneIK(body, body.index["foot.L"], effector_space=OBJECT, pole_space=BEND)
+
+
+def joints(body, ik, pose):
+    places, _, _ = pose.model(body.skeleton)
+    return (places[..., bone, :] for bone in (ik.upper_bone, ik.lower_bone, ik.end_bone))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1000), st.floats(0.5, 0.95), st.integers(0, 1))
+def test_an_effector_on_the_limbs_line_keeps_the_plane_of_the_bend(seed, share, many):
+    body, ik = bending(seed)
+    pose = posed(body, np.random.default_rng(seed), 0.4, (12,) if many else ())
+    root, joint, end = joints(body, ik, pose)
+    result, _ = ik.apply(body, pose, Inputs(target=root + share * (end - root)))
+    after = list(joints(body, ik, result))
+    np.testing.assert_allclose(after[2], root + share * (end - root), atol=1e-9)
+    line = (end - root) / length(end - root, axis=-1, keepdims=True)
+    sides = [v - line * (v * line).sum(-1, keepdims=True) for v in (joint - root, after[1] - root)]
+    bent = length(sides[0], axis=-1) > 0.03 * length(end - root, axis=-1)
+    cosine = (sides[0] * sides[1]).sum(-1) / (length(sides[0], axis=-1) * length(sides[1], axis=-1))
+    assert np.all(cosine[bent] > 1 - 1e-9)
+
+
+def test_a_straight_limb_bends_to_the_same_side_whatever_noise_its_joints_have():
+    """To where the toes point; a millionth of the leg to any side changes nothing."""
+    body, ik = bending(table=STRAIGHT)
+    sides = []
+    for noise in (0.0, 1e-6, -1e-6):
+        pose = body.bind.copy()
+        for bone in (ik.upper_bone, ik.lower_bone):
+            pose.rotations[bone] = quaternion.normalize(pose.rotations[bone] + noise)
+        root, _joint, end = joints(body, ik, pose)
+        result, _ = ik.apply(body, pose, Inputs(target=root + 0.8 * (end - root)))
+        _root, joint, end = joints(body, ik, result)
+        line = (end - root) / length(end - root)
+        side = joint - root - line * ((joint - root) @ line)
+        sides.append(side / length(side))
+    np.testing.assert_allclose(sides[1], sides[0], atol=1e-4)
+    np.testing.assert_allclose(sides[2], sides[0], atol=1e-4)
+    assert sides[0] @ (0.0, -1.0, 0.0) > 0.9, "a knee bends forwards"
+
+
+def test_the_bend_has_no_point_and_effectors_no_bend():
+    body, ik = bending()
+    assert ik.apply(body, body.bind, Inputs(target=(0.1, 0.0, 0.3), pole=None))[0] is not None
+    with pytest.raises(RagdollError, match="effector's space"):
+        TwoBoneIK(body, body.index["foot.L"], effector_space=BEND)

@@ -1,0 +1,120 @@
+"""Characters with actions, layers and blend spaces for the tests."""
+
+import bpy
+import numpy as np
+
+import rigs
+from active_ragdoll.core.blender import layer_tools, motion, motion_setup
+from active_ragdoll.core.blender.clips import rig_rest
+from active_ragdoll.core.motion.local_pose import LocalPose
+from active_ragdoll.core.pose import (
+    compose_matrices,
+    decompose_matrices,
+    local_to_model_matrices,
+    model_to_local_matrices,
+)
+
+
+def knight(data_dir, first: int = 1, last: int = 60):
+    """Knight.glb, which comes with 76 actions and plays "Idle"."""
+    rig = rigs.load(data_dir / "Knight.glb")
+    play(rig.obj, "Idle")
+    rig.first, rig.last = first, last
+    rigs.set_range(rig.scene, first, last)
+    return rig
+
+
+def play(obj, name: str) -> None:
+    """Assign an action."""
+    from active_ragdoll.core.blender import action_channels
+
+    action = bpy.data.actions[name]
+    action_channels.assign(obj, action, action_channels.slot_of(action, obj))
+
+
+def plays(rig, name: str, frames) -> dict:
+    """World matrices by frame while the character plays an action, as Blender alone shows it."""
+    from active_ragdoll.core.blender import action_channels
+
+    before = action_channels.current(rig.obj)
+    play(rig.obj, name)
+    for bone in rig.obj.pose.bones:  # what an action has no keys for stands in bind pose
+        bone.matrix_basis.identity()
+    found = shown(rig, frames)
+    action_channels.assign(rig.obj, *before)
+    return found
+
+
+def shown(rig, frames) -> dict:
+    """World matrices [n, 4, 4] by frame, as the scene shows them."""
+    result = {}
+    for frame in frames:
+        rig.scene.frame_set(frame)
+        result[frame] = rigs.pose(rig.obj)
+    return result
+
+
+def layer(rig, action: str, source: str = "CLIP", **settings):
+    """A layer of an action on top."""
+    made = layer_tools.add_layer(rig.obj, rig.scene, source, action)
+    layer_tools.choose(made, bpy.data.actions[action])
+    for key, value in settings.items():
+        setattr(made, key, value)
+    return made
+
+
+def space(rig, samples, kind: str = "SPEED", **settings):
+    """A blend space; samples are (action, x) or (action, x, y)."""
+    made = layer_tools.add_blend_space(rig.obj, kind)
+    for action, *place in samples:
+        sample = made.samples.add()
+        layer_tools.choose(sample, bpy.data.actions[action])
+        sample.x = place[0]
+        sample.y = place[1] if len(place) > 1 else 0.0
+    for key, value in settings.items():
+        setattr(made, key, value)
+    return made
+
+
+def space_layer(rig, name: str, source: str = "BLEND_SPACE", **settings):
+    """A layer of a blend space."""
+    made = layer_tools.add_layer(rig.obj, rig.scene, source, name)
+    made.blend_space = name
+    for key, value in settings.items():
+        setattr(made, key, value)
+    return made
+
+
+def local(obj, world: np.ndarray) -> LocalPose:
+    """World matrices [n, 4, 4] in Blender's order as a pose in local space, level order."""
+    skeleton = rig_rest(obj).skeleton
+    matrices = np.linalg.inv(np.array(obj.matrix_world)) @ world
+    return LocalPose(*decompose_matrices(model_to_local_matrices(skeleton, matrices[skeleton.to_level])))
+
+
+def world(obj, pose: LocalPose) -> np.ndarray:
+    """The way back from `local`."""
+    skeleton = rig_rest(obj).skeleton
+    matrices = local_to_model_matrices(skeleton, compose_matrices(pose.positions, pose.rotations, pose.scales))
+    return np.array(obj.matrix_world) @ matrices[skeleton.from_level]
+
+
+def messages(rig) -> dict:
+    """Messages of the stack at the frame that was shown last."""
+    rig.scene.frame_set(rig.scene.frame_current)
+    return motion.of(rig.obj).messages
+
+
+def size(poses: dict) -> float:
+    """Largest extent of the first pose."""
+    return float(np.ptp(next(iter(poses.values()))[:, :3, 3], axis=0).max())
+
+
+def difference(a: dict, b: dict) -> tuple[float, float]:
+    """Largest angle [deg] and largest distance as a share of the character's size between poses by frame."""
+    angle = max(rigs.angles(a[frame], b[frame]).max() for frame in a)
+    way = max(np.abs(a[frame] - b[frame])[:, :3, 3].max() for frame in a)
+    return float(angle), float(way / size(a))
+
+
+__all__ = ["motion_setup"]

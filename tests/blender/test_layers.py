@@ -1,0 +1,374 @@
+"""Pose layers on real characters: clips, poses, modes, masks, order, keys, what is shown while scrubbing and baked."""
+
+import bpy
+import numpy as np
+import pytest
+
+import layered
+import rigs
+from active_ragdoll.core import quaternion
+from active_ragdoll.core.blender import bake, build, layer_tools, motion, motion_setup, simulate
+from active_ragdoll.core.blender.clips import rig_rest
+from active_ragdoll.core.motion import additive, pose_blend
+from active_ragdoll.core.motion.layers import mask_from_bones
+from active_ragdoll.core.motion.rig import Rig
+
+FRAMES = (1, 7, 18)
+
+
+@pytest.mark.parametrize("playback, limits", (("ONCE", (1e-3, 1e-5)), ("LOOP", (0.02, 1e-4))))
+def test_a_clip_layer_at_weight_one_shows_what_blender_plays(data_dir, playback, limits):
+    """Looped, a clip that ends between two frames is sampled to its exact end, and interpolated by ourselves."""
+    rig = layered.knight(data_dir)
+    expected = layered.plays(rig, "Running_A", FRAMES)
+    start = bpy.data.actions["Running_A"].frame_range[0]
+    layered.layer(rig, "Running_A", start=start, only_keyed=False, playback=playback)
+    angle, way = layered.difference(layered.shown(rig, FRAMES), expected)
+    assert angle < limits[0] and way < limits[1]
+
+
+def test_a_loop_that_ends_between_two_frames_does_not_halt(data_dir):
+    """19.2 frames: five rounds are 96 frames."""
+    rig = layered.knight(data_dir, 0, 100)
+    assert np.isclose(bpy.data.actions["Running_A"].frame_range[1], 19.2)
+    layered.layer(rig, "Running_A", start=0.0, only_keyed=False)
+    found = layered.shown(rig, (0, 3, 96, 99))
+    assert rigs.angles(found[96], found[0]).max() < 0.1 and rigs.angles(found[99], found[3]).max() < 0.1
+
+
+def test_weight_zero_is_the_animation_to_the_bit(data_dir):
+    rig = layered.knight(data_dir)
+    layered.layer(rig, "Running_A", weight=0.0)
+    with_layer = layered.shown(rig, FRAMES)
+    rig.obj.active_ragdoll.layers.clear()
+    layer_tools.changed(rig.obj)
+    without = layered.shown(rig, FRAMES)
+    assert all(np.array_equal(with_layer[f], without[f]) for f in FRAMES)
+
+
+def test_half_a_weight_is_half_way_on_shortest_arcs(data_dir):
+    rig = layered.knight(data_dir)
+    below = layered.plays(rig, "Idle", FRAMES)
+    above = layered.plays(rig, "Running_A", FRAMES)
+    layered.layer(rig, "Running_A", weight=0.5, start=bpy.data.actions["Running_A"].frame_range[0], only_keyed=False)
+    found = layered.shown(rig, FRAMES)
+    for frame in FRAMES:
+        a, b = layered.local(rig.obj, below[frame]), layered.local(rig.obj, above[frame])
+        expected = layered.world(rig.obj, pose_blend.toward(a, b, 0.5))
+        assert rigs.angles(found[frame], expected).max() < 0.05
+
+
+@pytest.mark.parametrize("by", ("BONES", "COLLECTION", "ROLES"))
+def test_a_mask_keeps_the_layer_to_some_bones(data_dir, by):
+    rig = layered.knight(data_dir)
+    obj = rig.obj
+    below = layered.plays(rig, "Idle", FRAMES)
+    above = layered.plays(rig, "Cheer", FRAMES)
+    arm = next(b for b in obj.data.bones if b.name.lower().startswith("upperarm"))
+    names = {arm.name, *(b.name for b in arm.children_recursive)}
+    made = layered.layer(rig, "Cheer", start=bpy.data.actions["Cheer"].frame_range[0])
+    if by == "BONES":
+        layer_tools.mask_bones(made, [arm.name])
+    elif by == "COLLECTION":
+        collection = obj.data.collections.new("Arm")
+        for name in names:
+            collection.assign(obj.data.bones[name])
+        made.mask, made.mask_collection = "COLLECTION", "Arm"
+    else:
+        made.mask, made.mask_roles = "ROLES", {"UPPER_ARM", "FOREARM", "HAND"}
+        made.mask_side = "LEFT"
+        names = None
+    found = layered.shown(rig, FRAMES)
+    bones = [bone.name for bone in obj.pose.bones]
+    for frame in FRAMES:
+        pose = layered.local(obj, found[frame])
+        a, b = layered.local(obj, below[frame]), layered.local(obj, above[frame])
+        skeleton = rig_rest(obj).skeleton
+        to_below = np.degrees(quaternion.angle_between(pose.rotations, a.rotations))
+        to_above = np.degrees(quaternion.angle_between(pose.rotations, b.rotations))
+        inside = np.array([name in names for name in skeleton.names]) if names else to_below > 0.05
+        assert to_above[inside].max() < 0.05 and to_below[~inside].max() < 0.05
+        assert 0 < inside.sum() < len(bones) / 2
+        if names is None:
+            assert all(name.endswith(".l") or ".L" in name for name in np.array(skeleton.names)[inside])
+
+
+def test_a_falloff_rises_along_the_spine(data_dir):
+    rig = layered.knight(data_dir)
+    obj = rig.obj
+    below, above = layered.plays(rig, "Idle", FRAMES), layered.plays(rig, "Sit_Floor_Idle", FRAMES)
+    made = layered.layer(rig, "Sit_Floor_Idle", start=bpy.data.actions["Sit_Floor_Idle"].frame_range[0])
+    layer_tools.mask_bones(made, ["hips"])
+    made.mask_falloff = 3
+    skeleton = rig_rest(obj).skeleton
+    mask = mask_from_bones(skeleton, ["hips"], depth=3)
+    assert {0.0, 1.0} < set(np.round(mask, 6)) and len(set(np.round(mask, 6))) == 4
+    found = layered.shown(rig, FRAMES)
+    for frame in FRAMES:
+        a, b = layered.local(obj, below[frame]), layered.local(obj, above[frame])
+        expected = layered.world(obj, pose_blend.toward(a, b, mask))
+        assert rigs.angles(found[frame], expected).max() < 0.05
+
+
+@pytest.mark.parametrize("space", ("LOCAL", "MESH"))
+def test_make_additive_then_apply_on_its_base_gives_the_clip_back(data_dir, space):
+    rig = layered.knight(data_dir)
+    obj = rig.obj
+    expected = layered.plays(rig, "Cheer", FRAMES)
+    base = layered.layer(rig, "Cheer", source="POSE")
+    base.frame = bpy.data.actions["Cheer"].frame_range[0]
+    base.only_keyed = False
+    layered.layer(rig, "Cheer", start=base.frame, only_keyed=False)
+    assert layer_tools.make_additive(obj, "LAYER", space, "FIRST", 1) == 1
+    angle, way = layered.difference(layered.shown(rig, FRAMES), expected)
+    assert angle < 0.05 and way < 1e-5
+
+
+def test_additive_layers_add_as_core_does_and_order_matters(data_dir):
+    rig = layered.knight(data_dir)
+    obj = rig.obj
+    start = bpy.data.actions["Cheer"].frame_range[0]
+    below, cheer = layered.plays(rig, "Idle", FRAMES), layered.plays(rig, "Cheer", FRAMES)
+    layered.layer(rig, "Cheer", start=start, mode="ADDITIVE_MESH", weight=0.6, only_keyed=False)
+    rest = rig_rest(obj)
+    found = layered.shown(rig, FRAMES)
+    for frame in FRAMES:
+        a, b = layered.local(obj, below[frame]), layered.local(obj, cheer[frame])
+        difference = additive.make_additive(rest.skeleton, b, rest.bind, additive.MESH)
+        expected = layered.world(obj, additive.apply_additive(rest.skeleton, a, difference, 0.6))
+        assert rigs.angles(found[frame], expected).max() < 0.05
+    layered.layer(rig, "Running_A", weight=0.5)
+    one = layered.shown(rig, FRAMES)
+    obj.active_ragdoll.layer_index = 1
+    obj.active_ragdoll.layer_index = layer_tools.move_item(obj.active_ragdoll.layers, 1, -1)
+    layer_tools.changed(obj)
+    assert layered.difference(layered.shown(rig, FRAMES), one)[0] > 1.0
+
+
+def test_enabled_and_solo(data_dir):
+    rig = layered.knight(data_dir)
+    plain = layered.plays(rig, "Idle", FRAMES)
+    run = layered.layer(rig, "Running_A")
+    layered.layer(rig, "Cheer")
+    both = layered.shown(rig, FRAMES)
+    run = rig.obj.active_ragdoll.layers[0]
+    run.solo = True
+    soloed = layered.shown(rig, FRAMES)
+    assert layered.difference(soloed, both)[0] > 5.0
+    run.enabled = False
+    run.solo = False
+    assert layered.difference(layered.shown(rig, FRAMES), both)[0] < 0.05
+    rig.obj.active_ragdoll.layers[1].enabled = False
+    assert layered.difference(layered.shown(rig, FRAMES), plain)[0] < 0.05
+
+
+def test_poses_normalise_add_and_make_a_sequence(data_dir):
+    rig = layered.knight(data_dir)
+    obj = rig.obj
+    names = ("Sit_Floor_Pose", "T-Pose", "Lie_Pose")
+    held = [layered.local(obj, layered.plays(rig, name, (1,))[1]) for name in names]
+    made = layered.layer(rig, "Sit_Floor_Pose", source="POSE")
+    for i, name in enumerate(names):
+        pose = made.poses.add()
+        layer_tools.choose(pose, bpy.data.actions[name])
+        pose.weight, pose.time = (0.6, 0.3, 0.9)[i], 10.0 * i
+    rest = rig_rest(obj)
+    layer_tools.changed(obj)
+    for several in ("NORMALIZE", "ADD"):
+        made.several = several
+        found = layered.shown(rig, (3,))[3]
+        expected = pose_blend.blend_poses(rest.skeleton, rest.bind, held, [0.6, 0.3, 0.9], mode=several)
+        assert rigs.angles(found, layered.world(obj, expected)).max() < 0.1
+    made.several, made.start, made.playback = "SEQUENCE", 1.0, "ONCE"
+    found = layered.shown(rig, (1, 11, 16, 21, 40))
+    for frame, pose in ((1, held[0]), (11, held[1]), (16, pose_blend.toward(held[1], held[2], 0.5)), (21, held[2])):
+        assert rigs.angles(found[frame], layered.world(obj, pose)).max() < 0.1
+    assert rigs.angles(found[40], found[21]).max() < 0.05
+
+
+def test_the_current_pose_becomes_a_layer_that_shows_it(data_dir):
+    for name in ("Knight.glb", "run.fbx", "01_01.bvh", "mh_mixamo.blend", "Fox.glb"):
+        rig = rigs.load(data_dir / name)
+        rigs.set_range(rig.scene, rig.first, rig.last)
+        middle = (rig.first + rig.last) // 2
+        kept = layered.shown(rig, (middle,))[middle]
+        action = layer_tools.pose_action(rig.obj, "Kept")
+        made = layer_tools.add_pose_layer(rig.obj, rig.scene, action)
+        assert made.source == "POSE"
+        for frame in (rig.first, middle):
+            found = layered.shown(rig, (frame,))[frame]
+            world = np.linalg.inv(np.array(rig.obj.matrix_world))
+            bpy.context.scene.frame_set(middle)
+            before = np.linalg.inv(np.array(rig.obj.matrix_world)) @ kept
+            assert rigs.angles(world @ found, before).max() < 0.1, name
+
+
+def test_playback_loops_turns_round_holds_and_runs_backwards(data_dir):
+    rig = layered.knight(data_dir)
+    first, last = (int(value) for value in bpy.data.actions["Cheer"].frame_range)
+    length = last - first
+    clip = layered.plays(rig, "Cheer", range(first, last + 1))
+    made = layered.layer(rig, "Cheer", start=5.0, only_keyed=False)
+    rigs.set_range(rig.scene, 1, 5 + 3 * length)
+
+    def at(frame):
+        return layered.shown(rig, (frame,))[frame]
+
+    cases = (
+        ("LOOP", 1.0, {5: 0, 5 + length + 3: 3}),
+        ("ONCE", 1.0, {1: 0, 8: 3, 5 + 2 * length: length}),
+        ("PING_PONG", 1.0, {5 + length + 2: length - 2, 5 + 2 * length: 0}),
+        ("ONCE", -1.0, {5: length, 8: length - 3}),
+        ("LOOP", 2.0, {8: 6}),
+    )
+    for playback, speed, expected in cases:
+        made.playback, made.speed = playback, speed
+        for frame, place in expected.items():
+            assert rigs.angles(at(frame), clip[first + place]).max() < 0.05, (playback, speed, frame)
+
+
+def test_a_keyed_weight_is_read_at_its_own_frame_and_the_bake_is_what_was_shown(data_dir):
+    rig = layered.knight(data_dir, 1, 30)
+    obj = rig.obj
+    # Keys of settings go to a copy, so that the imported action stays as it is.
+    obj.animation_data.action = obj.animation_data.action.copy()
+    below, above = layered.plays(rig, "Idle", range(1, 31)), layered.plays(rig, "Running_A", range(1, 31))
+    start = bpy.data.actions["Running_A"].frame_range[0]
+    made = layered.layer(rig, "Running_A", start=start, only_keyed=False, playback="ONCE")
+    for frame, weight in ((1, 0.0), (20, 1.0)):
+        made.weight = weight
+        obj.keyframe_insert("active_ragdoll.layers[0].weight", frame=frame)
+    for curve in rigs.curves_of(obj.animation_data.action):
+        if "active_ragdoll" in curve.data_path:
+            for point in curve.keyframe_points:
+                point.interpolation = "LINEAR"
+    played = layered.shown(rig, range(1, 31))
+    for frame in (1, 5, 10, 20, 25):
+        share = min((frame - 1) / 19, 1.0)
+        a, b = layered.local(obj, below[frame]), layered.local(obj, above[frame])
+        expected = layered.world(obj, pose_blend.toward(a, b, share))
+        assert rigs.angles(played[frame], expected).max() < 0.1, frame
+    scrubbed = layered.shown(rig, (25, 3, 17, 30, 1))
+    assert all(np.array_equal(scrubbed[f], played[f]) for f in scrubbed)
+    for _frame in bake.frames(obj, rig.scene):
+        pass
+    assert layered.difference(layered.shown(rig, range(1, 31)), played)[1] < 1e-4
+    bake.revert(obj)
+    assert layered.difference(layered.shown(rig, (10,)), {10: played[10]})[0] < 0.05
+
+
+def test_physics_takes_a_layer_as_it_takes_the_animation_and_the_bake_is_what_was_shown(data_dir):
+    last = 16
+
+    def simulated(layers: bool):
+        rig = layered.knight(data_dir, 1, last)
+        if layers:
+            start = bpy.data.actions["Running_A"].frame_range[0]
+            layered.layer(rig, "Running_A", only_keyed=False, playback="ONCE", start=start)
+        else:
+            layered.play(rig.obj, "Running_A")
+            for bone in rig.obj.pose.bones:
+                bone.matrix_basis.identity()
+        build.build(rig.obj, rig.scene)
+        for _frame in simulate.frames(rig.scene):
+            pass
+        return rig, layered.shown(rig, range(1, last + 1))
+
+    plain = simulated(False)[1]
+    rig, found = simulated(True)
+    rows = [rig.obj.data.bones.find(part.bone) for part in rig.obj.active_ragdoll.parts]
+    errors = np.array([rigs.angles(found[f][rows], plain[f][rows]) for f in found])
+    assert np.median(errors) < 0.1 and errors.max() < 3.0
+    for _frame in bake.frames(rig.obj, rig.scene):
+        pass
+    assert layered.difference(layered.shown(rig, found), found)[1] < 1e-4
+
+
+def test_an_edited_action_is_seen_at_once_after_blender_was_told(data_dir):
+    rig = layered.knight(data_dir)
+    layered.layer(rig, "Cheer", only_keyed=False)
+    before = layered.shown(rig, (5,))[5]
+    action = bpy.data.actions["Cheer"]
+    for curve in rigs.curves_of(action):
+        if "rotation_quaternion" in curve.data_path and curve.array_index == 1:
+            for point in curve.keyframe_points:
+                point.co[1] += 0.2
+            curve.update()
+    after = layered.shown(rig, (1, 5))[5]  # the shot's first frame looks at all actions again
+    assert rigs.angles(before, after).max() > 5.0
+
+
+def test_removing_the_last_layer_leaves_nothing_behind(data_dir):
+    rig = layered.knight(data_dir)
+    plain = layered.shown(rig, FRAMES)
+    before = rigs.counts(), sum(len(bone.constraints) for bone in rig.obj.pose.bones)
+    layered.layer(rig, "Cheer")
+    layered.shown(rig, FRAMES)
+    rig.obj.active_ragdoll.layers.remove(0)
+    motion_setup.drop_if_idle(rig.obj)
+    assert (rigs.counts(), sum(len(bone.constraints) for bone in rig.obj.pose.bones)) == before
+    assert layered.difference(layered.shown(rig, FRAMES), plain)[0] < 0.01
+
+
+def test_settings_survive_saving_and_undo_of_their_owner(data_dir, tmp_path):
+    rig = layered.knight(data_dir)
+    made = layered.layer(rig, "Cheer", mode="ADDITIVE_MESH", weight=0.7)
+    layer_tools.mask_bones(made, ["chest"])
+    layered.space(rig, (("Idle", 0.0), ("Walking_A", 2.0)))
+    name = rig.obj.name
+    shown = layered.shown(rig, (9,))[9]
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "a.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "a.blend"))
+    obj = bpy.data.objects[name]
+    again = obj.active_ragdoll.layers[0]
+    assert (again.mode, again.mask_bones[0].bone, round(again.weight, 6)) == ("ADDITIVE_MESH", "chest", 0.7)
+    assert [s.action.name for s in obj.active_ragdoll.blend_spaces[0].samples] == ["Idle", "Walking_A"]
+    bpy.context.scene.frame_set(9)
+    assert rigs.angles(rigs.pose(obj), shown).max() < 0.01
+
+
+def test_arnaud_plays_the_clips_of_run_and_walk_by_bone_names(data_dir):
+    """Their rest pose is their first frame: what a bone does relative to its parent is what must be the same."""
+    rig = rigs.load(data_dir / "arnaud.fbx")
+    obj = rig.obj
+    rigs.set_range(rig.scene, 1, 20)
+    for name in ("run.fbx", "walk.fbx"):
+        known = set(bpy.data.objects)
+        bpy.ops.import_scene.fbx(filepath=str(data_dir / name))
+        other = next(o for o in set(bpy.data.objects) - known if o.type == "ARMATURE")
+        action = other.animation_data.action
+        made = layer_tools.add_layer(obj, rig.scene, "CLIP", action.name)
+        layer_tools.choose(made, action)
+        assert made.armature == other and made.object_motion
+        made.start, made.only_keyed = action.frame_range[0], False
+        common = [b.name for b in obj.data.bones if b.name in other.data.bones]
+        assert len(common) == 53
+        rows = [obj.data.bones.find(n) for n in common], [other.data.bones.find(n) for n in common]
+        for frame in (1, 8, 15):
+            rig.scene.frame_set(frame)
+            assert not [m for m in motion.of(obj).messages if m.startswith("Layer")]
+            mine, its = rigs.pose(obj)[rows[0]], rigs.pose(other)[rows[1]]
+            assert rigs.angles(mine, its).max() < 0.1, (name, frame)
+            assert np.abs(mine - its)[:, :3, 3].max() < 0.02, (name, frame)
+        obj.active_ragdoll.layers.clear()
+        layer_tools.changed(obj)
+
+
+def test_layers_on_a_bvh(data_dir):
+    rig = rigs.load(data_dir / "zombie.bvh")
+    rigs.set_range(rig.scene, 1, 60)
+    expected = layered.shown(rig, (31, 46))
+    made = layer_tools.add_clip_layer(rig.obj, rig.scene)
+    made.start, made.only_keyed = -29.0, False  # 30 frames ahead
+    found = layered.shown(rig, (1, 16))
+    assert rigs.angles(found[1], expected[31]).max() < 0.05 and rigs.angles(found[16], expected[46]).max() < 0.05
+
+
+def test_the_solver_is_the_one_of_core(data_dir):
+    rig = layered.knight(data_dir)
+    layered.layer(rig, "Cheer")
+    rig.scene.frame_set(4)
+    stack = motion.of(rig.obj)
+    assert [entry.kind for entry in stack.entries] == ["LAYERS"]
+    assert isinstance(stack.rig, Rig) and not stack.entries[0].keeps_state
+    assert motion_setup is not None
