@@ -1,6 +1,6 @@
 """What users call: operators that read the context, call core and report; and the command line."""
 
-from . import bake, bones, build, diagnose, hits, limits, motion, profile, recovery, simulate, weights
+from . import attachments, bake, bones, build, diagnose, hits, limits, motion, profile, recovery, simulate, weights
 
 CLASSES = (
     *build.CLASSES,
@@ -12,6 +12,7 @@ CLASSES = (
     *diagnose.CLASSES,
     *motion.CLASSES,
     *hits.CLASSES,
+    *attachments.CLASSES,
     *weights.CLASSES,
     *recovery.CLASSES,
 )

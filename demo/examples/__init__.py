@@ -10,6 +10,7 @@ EXAMPLES = {
     "look_at_compare": "one character and a circling target: ours beside Damped Track and Blender's IK",
     "push": "a walker stumbles after a push",
     "bump": "two walkers run into each other",
+    "holding_hands": "two walkers take each other's hands",
     "drunk_walk": "a walk on loose joints",
     "one_arm_limp": "a walk with one arm that nothing drives",
     "tumble": "a tumble in the air that keeps its momentum",

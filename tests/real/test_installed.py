@@ -15,6 +15,8 @@ REPO = Path(__file__).resolve().parent.parent.parent
 BLENDER = os.environ.get("BLENDER", "")
 ZIP = os.environ.get("ACTIVE_RAGDOLL_ZIP", "")
 OPERATORS = {
+    "add_attachment",
+    "remove_attachment",
     "add_explosion",
     "add_hit",
     "adopt_body",
