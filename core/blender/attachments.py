@@ -106,8 +106,8 @@ def step(run, scene, seconds: float, substeps: int) -> None:
         if own.other_row >= 0:
             attached[own.other_row] = True
         if own.holder is not None and own.kind != DISTANCE:
-            # The place in the animation does not pull at what has another place to be at.
-            factors[1, own.row] = 0.0
+            # The place in the animation does not pull at what has another place to be at, nor at what hangs on it.
+            factors[1, own.below] = 0.0
             if own.kind == FIXED:
                 factors[0, own.row] = 0.0
     run.set_factor(CAUSE, factors)

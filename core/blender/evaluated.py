@@ -82,8 +82,11 @@ def switch_joints(run: Run, on: bool, character) -> None:
     targets = set(character.targets.objects)
     for helper in character.obj.active_ragdoll.collection.all_objects:
         constraint = helper.rigid_body_constraint
-        if constraint is not None and constraint.type != "MOTOR" and helper not in targets:
-            helper.evaluated_get(run.graph).rigid_body_constraint.enabled = on and constraint.enabled
+        if constraint is None or constraint.type == "MOTOR" or helper in targets:
+            continue
+        own = helper.evaluated_get(run.graph).rigid_body_constraint
+        if own is not None:  # a hit's helper that was made just now comes with the next evaluation
+            own.enabled = on and constraint.enabled
     character.switched_off = not on
 
 

@@ -70,7 +70,8 @@ def frames(scene) -> Iterator[int]:
             if run is not None and run.recoveries:
                 _settle(run, scene, done)
             world.bake_cache(scene, done)
-            recovery_record.store(run)
+            if run is not None:
+                recovery_record.store(run)
             for obj in pipeline.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
                 ragdoll_readings.keep(obj)

@@ -52,7 +52,11 @@ class AimOffset:
         Raises:
             RagdollError: an input that is not a number.
         """
-        weights = np.moveaxis(self.weights(yaw, pitch), -1, 0)
+        return self.weighed(self.weights(yaw, pitch))
+
+    def weighed(self, weights: ArrayLike) -> AdditivePose:
+        """The additive pose [..., n] of weights of the samples [..., k] that sum to 1."""
+        weights = np.moveaxis(np.asarray(weights, dtype=np.float64), -1, 0)
         extra = (1,) * (weights.ndim - 1)
         arrays = [a.reshape(len(a), *extra, *a.shape[1:]) for a in self._arrays()]
         if weights.ndim == 1:  # three samples at most have a part

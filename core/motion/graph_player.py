@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from numpy.typing import NDArray
+
 from ..errors import RagdollError
 from .graph import Graph, GraphState
 from .local_pose import LocalPose
@@ -19,18 +21,18 @@ class SpaceSource:
 
     def __init__(self, player: SpacePlayer) -> None:
         self.player = player
-        self.at: tuple | None = None
+        self.weights: NDArray | None = None
         self.message = ""
 
     def rate(self, parameters: Mapping[str, float]) -> float:
         """Cycles per second at the current point."""
-        return 0.0 if self.at is None else float(self.player.group.rate(self.player.weights(self.at)))
+        return 0.0 if self.weights is None else float(self.player.group.rate(self.weights))
 
     def pose(self, phase: float, parameters: Mapping[str, float]) -> LocalPose:
         """The blended pose [n]. Raises RagdollError where the inputs are wrong."""
-        if self.at is None or self.message:
+        if self.weights is None or self.message:
             raise RagdollError(self.message)
-        return self.player.group.pose(phase, self.player.weights(self.at))
+        return self.player.group.pose(phase, self.weights)
 
 
 @dataclass
@@ -89,7 +91,7 @@ class GraphPlayer:
         )
         self.messages |= troubles
         for name, source in self.sources.items():
-            source.at = spaces[name].at if name in spaces else None
+            source.weights = spaces[name].weights if name in spaces else None
             source.message = troubles.get(name, "")
         if state is None:
             now = self.graph.start(inputs.frame)

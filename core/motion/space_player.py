@@ -7,7 +7,7 @@ first frame and recorded per frame.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,12 +29,14 @@ class SpaceState:
         at: the inputs after smoothing: the current point.
         phase: of the samples, in cycles.
         seconds: time of the frame.
+        weights: of the samples at the current point [k].
     """
 
     given: tuple
     at: tuple
     phase: float
     seconds: float
+    weights: np.ndarray = field(compare=False, repr=False)
 
 
 class SpacePlayer:
@@ -92,8 +94,7 @@ class SpacePlayer:
             RagdollError: an input that is not a number.
         """
         given = tuple(float(value) for value in given)
-        self.weights(given)
-        return SpaceState(given, given, 0.0, seconds)
+        return SpaceState(given, given, 0.0, seconds, self.weights(given))
 
     def step(self, state: SpaceState | None, given: Sequence[float], seconds: float) -> SpaceState:
         """The state at the next frame, `seconds` being its time.
@@ -106,7 +107,6 @@ class SpacePlayer:
         if state is None:
             return self.start(given, seconds)
         passed = seconds - state.seconds
-        before = self.weights(state.at)
         given = tuple(
             _unwrapped(axis, old, float(new)) for axis, old, new in zip(self.axes, state.given, given, strict=True)
         )
@@ -114,17 +114,17 @@ class SpacePlayer:
         if any(self.smoothing) and passed > 0.0:
             steps = zip(state.at, state.given, given, self.smoothing, strict=True)
             at = tuple(float(smooth_step(x, old, new, time, passed)) for x, old, new, time in steps)
-        now = self.weights(at)
+        weights = state.weights if at == state.at else self.weights(at)
         phase = state.phase
         if self.group is not None:
-            phase += 0.5 * float(self.group.rate(before) + self.group.rate(now)) * passed
-        return SpaceState(given, at, phase, seconds)
+            phase += 0.5 * float(self.group.rate(state.weights) + self.group.rate(weights)) * passed
+        return SpaceState(given, at, phase, seconds, weights)
 
     def pose(self, state: SpaceState) -> LocalPose | AdditivePose:
         """The blended pose [n] at a state."""
         if self.aim is not None:
-            return self.aim.pose(*state.at)
-        return self.group.pose(state.phase, self.weights(state.at))
+            return self.aim.weighed(state.weights)
+        return self.group.pose(state.phase, state.weights)
 
 
 def step_all(
