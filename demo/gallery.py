@@ -12,6 +12,7 @@ REPO = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPO))
 
 from demo import contact_sheet  # noqa: E402
+from demo.examples import EXAMPLES  # noqa: E402
 
 WIDTH = 600  # pixels, at least
 
@@ -27,9 +28,11 @@ def shrink(source: Path, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    for sheet in sorted(Path(sys.argv[1]).glob("*/contact-sheet.png")):
-        small = REPO / "docs" / "gallery" / f"{sheet.parent.name}.png"
-        shrink(sheet, small)
-        print(f"{small.relative_to(REPO)}  {small.stat().st_size / 1024:.0f} KiB")
+    for name in sorted(EXAMPLES):
+        folder, small = Path(sys.argv[1], name), REPO / "docs" / "gallery" / f"{name}.png"
+        for sheet in (folder / "contact-sheet.png", folder / f"{name}.png"):
+            if sheet.is_file():
+                shrink(sheet, small)
+                print(f"{small.relative_to(REPO)}  {small.stat().st_size / 1024:.0f} KiB")
     sys.stdout.flush()
     os._exit(0)
