@@ -67,7 +67,7 @@ def frames(scene) -> Iterator[int]:
             yield frame
     finally:
         if done > first:
-            if run is not None and (run.recoveries or scene.frame_current != done):
+            if run is not None:
                 _settle(run, scene, done)
             world.bake_cache(scene, done)
             if run is not None:
@@ -79,8 +79,12 @@ def frames(scene) -> Iterator[int]:
 
 
 def _settle(run, scene, frame: int) -> None:
-    """Let the cache end with the last good frame, in date: what a run writes to bodies outdates it until it is read."""
-    if not evaluated.follow_cache(run) and scene.frame_current == frame:
+    """Let the cache end with the last good frame, in date: what a run writes to bodies outdates it until it is read.
+
+    A cache that begins before frame 0 does not bear being read at once: it loses what comes before that frame.
+    """
+    switched = evaluated.follow_cache(run)
+    if run.first < 0 and not switched and scene.frame_current == frame:
         return
     was_busy, STATE.busy = STATE.busy, True
     try:
