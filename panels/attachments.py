@@ -63,7 +63,7 @@ class ACTIVE_RAGDOLL_PT_attachments(Sidebar, bpy.types.Panel):
             if item.kind != "DISTANCE":
                 inner.prop(item, "reach_seconds")
         keyed = column.column(align=True)
-        keyed.use_property_split = True
+        keyed.use_property_split = keyed.use_property_decorate = True
         keyed.prop(item, "enabled")
         if item.kind == "DISTANCE":
             keyed.prop(item, "length")

@@ -481,3 +481,29 @@ def test_removed_from_the_list_in_mid_shot_it_lets_go(fresh_scene):
     for frame in range(11, 31):
         scene.frame_set(frame)
     assert scene.name not in STATE.messages and "removed" in _warnings(obj)
+
+
+# ---- the interface --------------------------------------------------------------------------------------------------
+
+
+def test_operators_add_and_remove_and_the_overlay_draws_a_line(fresh_scene):
+    from active_ragdoll.core.blender import attachment_edits
+
+    scene = fresh_scene
+    obj = rigs.human(scene)
+    target = empty(scene, {1: (0.5, 0.0, 1.5)})
+    with pytest.raises(RuntimeError):
+        bpy.ops.active_ragdoll.add_attachment(bone=HAND, target="Target")
+    build.build(obj, scene)
+    assert bpy.ops.active_ragdoll.add_attachment(bone=HAND, target="Target") == {"FINISHED"}
+    item = obj.active_ragdoll.attachments[0]
+    assert (item.bone, item.target) == (HAND, target)
+    scene.view_layers[0].update()
+    lines = attachment_edits.lines(obj, scene, scene.view_layers[0].depsgraph)
+    assert np.allclose(lines.ends, [[(0.75, 0.0, 1.42), (0.5, 0.0, 1.5)]], atol=1e-5)
+    for values in ({"bone": "nothing"}, {"bone": HAND, "target": "nobody"}, {"bone": HAND, "target": obj.name}):
+        with pytest.raises(RuntimeError):
+            bpy.ops.active_ragdoll.add_attachment(**values)
+    assert len(obj.active_ragdoll.attachments) == 1
+    assert bpy.ops.active_ragdoll.remove_attachment() == {"FINISHED"}
+    assert not len(obj.active_ragdoll.attachments)
