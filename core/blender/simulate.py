@@ -67,7 +67,7 @@ def frames(scene) -> Iterator[int]:
             yield frame
     finally:
         if done > first:
-            if run is not None and run.recoveries:
+            if run is not None and (run.recoveries or scene.frame_current != done):
                 _settle(run, scene, done)
             world.bake_cache(scene, done)
             if run is not None:
@@ -80,7 +80,8 @@ def frames(scene) -> Iterator[int]:
 
 def _settle(run, scene, frame: int) -> None:
     """Let the cache end with the last good frame, in date: what a run writes to bodies outdates it until it is read."""
-    evaluated.follow_cache(run)
+    if not evaluated.follow_cache(run) and scene.frame_current == frame:
+        return
     was_busy, STATE.busy = STATE.busy, True
     try:
         scene.frame_set(frame)
