@@ -8,6 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
+
 REPO = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPO))
 
@@ -15,6 +17,7 @@ from demo import contact_sheet  # noqa: E402
 from demo.examples import EXAMPLES  # noqa: E402
 
 WIDTH = 600  # pixels, at least
+SHADES = 63  # of each colour: fewer pack better
 
 
 def shrink(source: Path, target: Path) -> None:
@@ -24,7 +27,7 @@ def shrink(source: Path, target: Path) -> None:
     height, width = (side // factor for side in pixels.shape[:2])
     blocks = pixels[: height * factor, : width * factor].reshape(height, factor, width, factor, 4)
     target.parent.mkdir(parents=True, exist_ok=True)
-    contact_sheet.save_png(blocks.mean(axis=(1, 3)), target)
+    contact_sheet.save_png(np.round(blocks.mean(axis=(1, 3)) * SHADES) / SHADES, target)
 
 
 if __name__ == "__main__":
