@@ -112,7 +112,7 @@ def render_contact_sheet(
     tiles = _render_tiles(scene, frames, tile, engine or fastest_engine())
     for frame, pixels in zip(frames, tiles, strict=True):
         draw_text(pixels, f"{frame}", 8, 8, scale=max(tile[1] // 120, 1))
-    _save_png(compose(tiles, columns, caption), path)
+    save_png(compose(tiles, columns, caption), path)
     return path
 
 
@@ -260,7 +260,7 @@ def _render_tiles(
                     bpy.ops.render.render(write_still=True, scene=scene.name)
                 if not still.exists():
                     raise DemoError(f"frame {frame} could not be rendered with {engine}")
-                tiles.append(_load_png(still))
+                tiles.append(load_png(still))
     finally:
         for owner, values in before.items():
             for name, value in values.items():
@@ -287,7 +287,8 @@ def _silent_output() -> Iterator[None]:
         os.close(sink)
 
 
-def _load_png(path: Path) -> np.ndarray:
+def load_png(path: Path) -> np.ndarray:
+    """A picture [height, width, 4] with values 0..1, first row on top."""
     image = bpy.data.images.load(str(path), check_existing=False)
     try:
         width, height = image.size
@@ -298,7 +299,12 @@ def _load_png(path: Path) -> np.ndarray:
     return pixels.reshape(height, width, 4)[::-1].copy()
 
 
-def _save_png(pixels: np.ndarray, path: Path) -> None:
+def save_png(pixels: np.ndarray, path: Path) -> None:
+    """Write a picture [height, width, 4] with values 0..1, first row on top.
+
+    Raises:
+        DemoError: it could not be written.
+    """
     height, width = pixels.shape[:2]
     image = bpy.data.images.new("contact sheet", width, height, alpha=True)
     try:

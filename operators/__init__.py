@@ -1,6 +1,7 @@
 """What users call: operators that read the context, call core and report; and the command line."""
 
 from . import (
+    attachments,
     bake,
     blend_spaces,
     bones,
@@ -28,6 +29,7 @@ CLASSES = (
     *blend_spaces.CLASSES,
     *motion.CLASSES,
     *hits.CLASSES,
+    *attachments.CLASSES,
     *weights.CLASSES,
     *recovery.CLASSES,
 )

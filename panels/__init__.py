@@ -1,6 +1,7 @@
 """What is drawn in the sidebar; panels change nothing."""
 
 from . import (
+    attachments,
     blend_spaces,
     diagnose,
     graph,
@@ -20,6 +21,7 @@ CLASSES = (
     *ragdoll.CLASSES,
     *weight_tools.CLASSES,
     *hits.CLASSES,
+    *attachments.CLASSES,
     *recovery.CLASSES,
     *layers.CLASSES,
     *blend_spaces.CLASSES,

@@ -5,7 +5,7 @@ import traceback
 import bpy
 from bpy.props import BoolProperty, PointerProperty
 
-from ..core.blender import body_edits, hit_edits, look_at_drawing, overlay_data
+from ..core.blender import attachment_edits, body_edits, hit_edits, look_at_drawing, overlay_data
 from ..core.blender.runtime import STATE
 from ..core.ragdoll.overlay import Show
 from .ragdoll import Sidebar, paragraph
@@ -70,6 +70,13 @@ class ActiveRagdollOverlay(bpy.types.PropertyGroup):
         update=redraw,
         options=set(),
     )
+    attachments: BoolProperty(
+        name="Attachments",
+        description="Lines from bones to what they are attached to, bright while they are held",
+        default=True,
+        update=redraw,
+        options=set(),
+    )
     only_selected: BoolProperty(
         name="Only Selected", description="Only the selected bones", default=False, update=redraw, options=set()
     )
@@ -109,6 +116,9 @@ def collected(context) -> list:
         arrows = hit_edits.lines(obj, context.scene, graph) if settings.hits and not editing else None
         if arrows is not None and len(arrows.ends):
             found.append(arrows)
+        held = attachment_edits.lines(obj, context.scene, graph) if settings.attachments and not editing else None
+        if held is not None:
+            found.append(held)
     for obj in look_at_drawing.shown(context, settings.all_characters) if settings.look_at else ():
         lines = look_at_drawing.lines(obj, graph)
         if lines is not None:
@@ -171,8 +181,8 @@ class ACTIVE_RAGDOLL_PT_overlay(Sidebar, bpy.types.Panel):
             )
         column = layout.column(align=True)
         column.active = settings.show and not _trouble
-        row = column.row(align=True)
-        for name in ("bodies", "joints", "limits", "look_at", "hits"):
+        row = column.grid_flow(columns=3, even_columns=True, align=True)
+        for name in ("bodies", "joints", "limits", "look_at", "hits", "attachments"):
             row.prop(settings, name, toggle=True)
         column.prop(settings, "only_selected")
         column.prop(settings, "all_characters")

@@ -24,6 +24,7 @@ class Attached:
         kind, stated, offset, reach: as the settings had them when the run began.
         point: where it is held, in the body's frame [3], [m].
         part: from the bone's to the body's frame [4, 4].
+        below: rows of its body and of all that hang on it.
         other: object with the body that holds it: another character's, a prop's or the holder.
         joints: two constraint objects; live: which of them is joined, None where none is.
         since: frames since it was switched on, None while it is off.
@@ -44,6 +45,7 @@ class Attached:
     reach: float
     point: np.ndarray
     part: np.ndarray
+    below: np.ndarray
     body: bpy.types.Object
     target: bpy.types.Object
     target_bone: str
@@ -106,12 +108,23 @@ def read(character, number: int, item, scene, rows: dict) -> Attached:
         item.reach_seconds,
         (np.linalg.inv(bind) @ [*item.point, 1.0])[:3],
         bind,
+        _below(settings.parts, part.bone, rows),
         part.body,
         target,
         bone,
         other,
         rows.get(other.name, -1) if other is not None else -1,
     )
+
+
+def _below(parts, bone: str, rows: dict) -> np.ndarray:
+    """Rows of a bone's body and of the bodies that hang on it; parts come after their parents."""
+    found, names = [], {bone}
+    for part in parts:
+        if part.bone == bone or part.parent in names:
+            names.add(part.bone)
+            found.append(rows[part.body.name])
+    return np.array(found)
 
 
 def body_of(target, bone: str):

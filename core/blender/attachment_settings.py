@@ -148,8 +148,12 @@ class AttachmentSettings:
 
 
 def copy_keyable(settings, other) -> None:
-    """Let a source's attachments have the character's values; keys overrule them when it is evaluated."""
-    for mine, its in zip(settings.attachments, other.attachments, strict=False):
+    """Let a source have as many attachments with the same values; keys overrule them when it is evaluated."""
+    while len(other.attachments) > len(settings.attachments):
+        other.attachments.remove(len(other.attachments) - 1)
+    while len(other.attachments) < len(settings.attachments):
+        other.attachments.add()
+    for mine, its in zip(settings.attachments, other.attachments, strict=True):
         for name in KEYABLE:
             setattr(its, name, getattr(mine, name))
 

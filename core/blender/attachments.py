@@ -16,7 +16,7 @@ from .attachment_reading import Attached, begin, error_of, other_now, place_of, 
 from .runtime import STATE
 
 CAUSE = "attachments"  # of the run's factors
-SETTLING = 3  # frames after the reach time in which what is left of a stated offset is closed
+SETTLING = 3  # frames after the reach time in which what is left of a stated offset is closed anew
 
 
 # ---- once per run ---------------------------------------------------------------------------------------------------
@@ -106,8 +106,8 @@ def step(run, scene, seconds: float, substeps: int) -> None:
         if own.other_row >= 0:
             attached[own.other_row] = True
         if own.holder is not None and own.kind != DISTANCE:
-            # The place in the animation does not pull at what has another place to be at.
-            factors[1, own.row] = 0.0
+            # The place in the animation does not pull at what has another place to be at, nor at what hangs on it.
+            factors[1, own.below] = 0.0
             if own.kind == FIXED:
                 factors[0, own.row] = 0.0
     run.set_factor(CAUSE, factors)
@@ -134,12 +134,15 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
         _rope(run, own, body, now, before, length, seconds)
         _lead(run, own, own.place)
         return
-    frames = round(own.reach / seconds)
-    if own.holder is None and own.stated and own.since <= frames + SETTLING:
-        _approach(run, own, body, now, max(frames - own.since + 1, 1))
-        return
+    if own.holder is None and own.stated:
+        frames = round(own.reach / seconds)
+        last = frames + SETTLING
+        if own.since <= last:
+            _approach(run, own, body, now, max(frames - own.since + 1, 1))
+        if own.since <= last or (settings.max_force <= 0.0 and own.grip is None):
+            return  # the last limits stay
     gains = _gains(run, own, scene, settings.max_force, seconds, substeps, body, now)
-    if own.live is None or (own.holder is None and own.stated and own.since == frames + SETTLING + 1):
+    if own.grip is None:
         frame = np.array(now, dtype=float)
         frame[:3, 3] = point_of(own, body)
         own.grip = np.linalg.inv(now) @ (body if own.kind == FIXED else frame)

@@ -65,13 +65,14 @@ def switch_kinematic(run: Run, rows) -> None:
             body.rigid_body.kinematic = bool(run.kinematic[row])
 
 
-def follow_cache(run: Run) -> None:
-    """Let all bodies stand where the cache has them: a kinematic one does not read it."""
+def follow_cache(run: Run) -> bool:
+    """Let all bodies stand where the cache has them: a kinematic one does not read it. Whether any was kinematic."""
     run.off = np.zeros_like(run.off)
     rows = np.flatnonzero(run.kinematic)
     if len(rows):
         run.kinematic = np.zeros_like(run.kinematic)
         switch_kinematic(run, rows)
+    return len(rows) > 0
 
 
 def switch_joints(run: Run, on: bool, character) -> None:
@@ -82,8 +83,12 @@ def switch_joints(run: Run, on: bool, character) -> None:
     targets = set(character.targets.objects)
     for helper in character.obj.active_ragdoll.collection.all_objects:
         constraint = helper.rigid_body_constraint
-        if constraint is not None and constraint.type != "MOTOR" and helper not in targets:
-            helper.evaluated_get(run.graph).rigid_body_constraint.enabled = on and constraint.enabled
+        if constraint is None or constraint.type == "MOTOR" or helper in targets:
+            continue
+        own = helper.evaluated_get(run.graph).rigid_body_constraint
+        # A hit's helper that was made just now comes with the next evaluation.
+        if own is not None and own.enabled != (on and constraint.enabled):
+            own.enabled = on and constraint.enabled
     character.switched_off = not on
 
 

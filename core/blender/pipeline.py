@@ -58,7 +58,6 @@ def start(scene, clock) -> Run:
     for character in run.characters:
         parts = character.obj.active_ragdoll.parts
         matrices[character.rows] = np.array([part.bind for part in parts]).reshape(-1, 4, 4)
-        evaluated.switch_joints(run, True, character)  # the last run may have ended with it switched off
 
     was_busy, STATE.busy = STATE.busy, True
     STATE.alive.add(scene.name)
@@ -72,6 +71,8 @@ def start(scene, clock) -> Run:
         scene.frame_set(first - 3)
         shot_run.check_evaluated(run, scene)
         evaluated.hold_others(run, scene)
+        for character in run.characters:
+            evaluated.switch_joints(run, True, character)  # the last run may have ended with it switched off
         evaluated.set_kinematic(run, True)
         evaluated.place(run, "bodies", matrices)
         evaluated.place(run, "targets", matrices)

@@ -149,7 +149,9 @@ def gather(run: Run, scene) -> None:
         _check_parts(obj)
         signature = source.signature(obj)
         known = _known_signatures.get(obj.name)
-        if settings.source is None or (known is not None and known != signature):
+        if known is None and settings.source is not None:
+            known = source.signature(settings.source)
+        if settings.source is None or known != signature:
             source.refresh(obj)
         _known_signatures[obj.name] = signature
         names = [part.bone for part in settings.parts]

@@ -67,10 +67,11 @@ def frames(scene) -> Iterator[int]:
             yield frame
     finally:
         if done > first:
-            if run is not None and run.recoveries:
+            if run is not None:
                 _settle(run, scene, done)
             world.bake_cache(scene, done)
-            recovery_record.store(run)
+            if run is not None:
+                recovery_record.store(run)
             for obj in pipeline.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
                 ragdoll_readings.keep(obj)
@@ -78,8 +79,13 @@ def frames(scene) -> Iterator[int]:
 
 
 def _settle(run, scene, frame: int) -> None:
-    """Let the cache end with the last good frame, in date: what a run writes to bodies outdates it until it is read."""
-    evaluated.follow_cache(run)
+    """Let the cache end with the last good frame, in date: what a run writes to bodies outdates it until it is read.
+
+    A cache that begins before frame 0 does not bear being read at once: it loses what comes before that frame.
+    """
+    switched = evaluated.follow_cache(run)
+    if run.first < 0 and not switched and scene.frame_current == frame:
+        return
     was_busy, STATE.busy = STATE.busy, True
     try:
         scene.frame_set(frame)

@@ -11,6 +11,7 @@ EXAMPLES = {
     "locomotion": "idle, walk and run by measured speed; leaning, aiming and looking on top; hit while running",
     "push": "a walker stumbles after a push",
     "bump": "two walkers run into each other",
+    "holding_hands": "two walkers take each other's hands",
     "drunk_walk": "a walk on loose joints",
     "one_arm_limp": "a walk with one arm that nothing drives",
     "knock_out": "a walker is knocked out, falls, comes to rest and gets up where it lies",

@@ -31,7 +31,7 @@ def main(out: Path) -> None:
         for name, weight in zip(("rotation_weight", "translation_weight"), WEIGHTS[obj.name], strict=True):
             frames = [meeting + offset for offset in (*EARLY, *LATE)]
             shot.key(obj, name, dict(zip(frames, (1.0, weight, weight, 1.0), strict=True)))
-    shot.camera(scene, (-3.0, -3.9, 1.9), (0.0, 0.0, 0.9), lens=48.0)
+    shot.camera(scene, (-3.0, -3.9, 1.9), (0.0, 0.0, 0.9), lens=43.0)
 
     def read():
         return [(*shot.errors(scene, obj), shot.bodies(obj)[:, :3, 3]) for obj in walkers]

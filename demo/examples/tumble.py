@@ -1,7 +1,8 @@
 """A somersault: thrown up once, the body turns faster when it draws in its limbs and slower when it opens again.
 
 The drives act between the bodies alone and nothing touches them, so momentum is kept: linear but for what gravity
-adds, angular about the centre of mass.
+adds, angular about the centre of mass. The report's angular momentum is taken from differences between frames, which at
+48 a second are a hundredth off while the limbs are drawn in; at 192 they agree to 0.0014.
 """
 
 import math

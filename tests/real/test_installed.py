@@ -16,6 +16,8 @@ BLENDER = os.environ.get("BLENDER", "")
 ZIP = os.environ.get("ACTIVE_RAGDOLL_ZIP", "")
 OPERATORS = {
     "add_blend_space",
+    "add_attachment",
+    "remove_attachment",
     "add_explosion",
     "add_hit",
     "add_recovery_event",

@@ -1,0 +1,509 @@
+"""Attachments: what is held stays held, the reaction acts where physics moves the target, and nothing acts before."""
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender import build, remove, simulate
+from active_ragdoll.core.blender.runtime import STATE
+
+HAND = "forearm.L"
+TIP = (0.0, 0.28, 0.0)  # of the human's forearm
+
+
+def attach(obj, target, bone=HAND, **values):
+    item = obj.active_ragdoll.attachments.add()
+    item.name, item.bone, item.target = values.pop("name", "Grip"), bone, target
+    for name, value in values.items():
+        setattr(item, name, value)
+    return item
+
+
+def key_enabled(obj, keys, number=0):
+    item = obj.active_ragdoll.attachments[number]
+    for frame, value in keys.items():
+        item.enabled = value
+        obj.keyframe_insert(f"active_ragdoll.attachments[{number}].enabled", frame=frame)
+
+
+def empty(scene, keys, name="Target"):
+    obj = bpy.data.objects.new(name, None)
+    scene.collection.objects.link(obj)
+    rigs.key_locations(obj, keys)
+    return obj
+
+
+def loosen_arm(obj, side="L"):
+    """Let an arm go where it is led, as far as it is long; before the build."""
+    for bone in (f"arm.{side}", f"forearm.{side}", f"finger.{side}"):
+        settings = obj.pose.bones[bone].active_ragdoll
+        settings.joint, settings.translation_weight, settings.rotation_weight = "FREE", 0.0, 0.2
+
+
+def undamped(obj):
+    for bone in obj.pose.bones:
+        bone.active_ragdoll.linear_damping = bone.active_ragdoll.angular_damping = 0.0
+
+
+def row_of(obj, bone):
+    return [part.bone for part in obj.active_ragdoll.parts].index(bone)
+
+
+def bone_matrix(obj, bone):
+    """World matrix [4, 4] of a bone as its body has it."""
+    row = row_of(obj, bone)
+    offset = np.array(obj.active_ragdoll.parts[row].offset).reshape(4, 4)
+    return rigs.bodies(obj)[row] @ np.linalg.inv(offset)
+
+
+def tip(obj, bone=HAND, point=TIP):
+    return (bone_matrix(obj, bone) @ [*point, 1.0])[:3]
+
+
+def in_target(target, point):
+    return (np.linalg.inv(rigs.matrices([target])[0]) @ [*point, 1.0])[:3]
+
+
+def limp(obj):
+    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+
+
+def momentum_reader(obj, prop):
+    """Reads masses' centre, and spin about it by finite differences of two frames."""
+    run = STATE.runs[bpy.context.scene.name]
+    masses = np.array([*run.masses, prop.rigid_body.mass])
+    places = np.concatenate([rigs.bodies(obj), rigs.matrices([prop])])
+    return masses, places
+
+
+# ---- targets that stand still or are animated -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("space", ("WORLD", "JOINT"))
+def test_a_hand_rides_a_moving_target_with_the_offset_of_the_moment(fresh_scene, space):
+    obj = rigs.swinging_human(fresh_scene, 1, 48)
+    obj.active_ragdoll.drive_space = space
+    target = empty(fresh_scene, {1: (0.6, -0.2, 1.3), 48: (0.52, -0.15, 1.36)})
+    loosen_arm(obj)
+    build.build(obj, fresh_scene)
+    if space == "JOINT":
+        obj.pose.bones["hips"].active_ragdoll.body_mode = "KINEMATIC"
+    attach(obj, target, point=TIP)
+    key_enabled(obj, {1: False, 12: True})
+    offsets = np.array(rigs.play(fresh_scene, 1, 48, lambda: in_target(target, tip(obj))))
+    kept = offsets[10]  # frame 11, where it stood when it was switched on
+    assert np.linalg.norm(offsets[12:] - kept, axis=1).max() < 4e-3
+    assert np.linalg.norm(offsets[5] - kept) > 0.02, "it moved against the target before"
+    assert not STATE.warnings.get(obj.name)
+
+
+@pytest.mark.parametrize("mode", ("KINEMATIC", "ACTIVE"))
+def test_a_fixed_bone_turns_with_its_target(fresh_scene, mode):
+    """The end of a limp chain whose root is led keeps its pose against a target that moves and turns."""
+    scene = fresh_scene
+    scene.render.fps = rigs.FPS
+    obj = rigs.chain(scene, 4)
+    target = empty(scene, {1: (1.6, 0.0, 2.0), 48: (1.2, 0.3, 2.2)})
+    for frame, angle in ((1, 0.0), (48, 1.0)):
+        target.rotation_euler = (0.2 * angle, 0.0, angle)
+        target.keyframe_insert("rotation_euler", frame=frame)
+    rigs.set_range(scene, 1, 48)
+    for bone in obj.pose.bones:
+        bone.active_ragdoll.joint = "FREE"
+        if bone.name != "A":
+            bone.active_ragdoll.rotation_weight = bone.active_ragdoll.translation_weight = 0.0
+    obj.pose.bones["A"].active_ragdoll.body_mode = mode
+    build.build(obj, scene)
+    attach(obj, target, bone="D", kind="FIXED", point=(0.0, 0.4, 0.0))
+    key_enabled(obj, {1: False, 8: True})
+    read = np.array(rigs.play(scene, 1, 48, lambda: np.linalg.inv(rigs.matrices([target])[0]) @ bone_matrix(obj, "D")))
+    kept = read[6]
+    assert np.linalg.norm(read[7:, :3, 3] - kept[:3, 3], axis=1).max() < 2e-3
+    assert rigs.angles(read[7:], np.broadcast_to(kept, read[7:].shape)).max() < 0.5
+
+
+def test_a_stated_offset_is_reached_in_its_time_and_kept(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 48)
+    target = empty(fresh_scene, {1: (0.6, -0.2, 1.3), 48: (0.52, -0.15, 1.36)})
+    loosen_arm(obj)
+    build.build(obj, fresh_scene)
+    attach(obj, target, offset="STATED", offset_location=(0.0, 0.0, 0.1), reach_seconds=0.5, point=TIP)
+    key_enabled(obj, {1: False, 12: True})
+    offsets = np.array(rigs.play(fresh_scene, 1, 48, lambda: in_target(target, tip(obj)) - (0.0, 0.0, 0.1)))
+    away = np.linalg.norm(offsets, axis=1)
+    assert away[10] > 0.1
+    assert away[24:].max() < 4e-3
+    assert np.abs(np.diff(away[10:24])).max() < 2.5 * away[10] / 12, "no jerk on the way"
+
+
+def test_switched_off_it_falls_and_switched_on_again_it_keeps_the_new_offset(fresh_scene):
+    scene = fresh_scene
+    scene.render.fps = rigs.FPS
+    obj = rigs.chain(scene, 2)
+    target = empty(scene, {1: (0.5, 0.0, 2.0)})
+    rigs.set_range(scene, 1, 60)
+    build.build(obj, scene)
+    limp(obj)
+    attach(obj, target, bone="A", kind="FIXED")
+    key_enabled(obj, {1: True, 20: False, 26: True})
+    heights = np.array(rigs.play(scene, 1, 60, lambda: rigs.bodies(obj)[0, 2, 3]))
+    assert np.ptp(heights[:18]) < 1e-3
+    fall = heights[18] - heights[24]
+    assert 0.15 < fall < 0.4, "six frames of free fall: 0.31 m, one body pulls at the other"
+    assert np.ptp(heights[26:]) < 5e-3
+
+
+def test_the_largest_force_carries_what_it_can(fresh_scene):
+    scene = fresh_scene
+    scene.render.fps = rigs.FPS
+    results = {}
+    for share in (0.8, 4.0):
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        scene = bpy.context.scene
+        obj = rigs.chain(scene, 2)
+        target = empty(scene, {1: (0.5, 0.0, 2.0)})
+        rigs.set_range(scene, 1, 40)
+        build.build(obj, scene)
+        limp(obj)
+        weight = 9.81 * sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts)
+        attach(obj, target, bone="A", max_force=share * weight)
+        heights = np.array(rigs.play(scene, 1, 40, lambda obj=obj: bone_matrix(obj, "A")[2, 3]))
+        results[share] = heights[0] - heights[24]
+    # The bones swing down on what holds them, so that it has to carry more than their weight for a while.
+    assert results[4.0] < 0.03
+    assert results[0.8] > 0.3
+
+
+# ---- targets that physics moves -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ("POINT", "FIXED", "DISTANCE"))
+@pytest.mark.parametrize("offset", ("MOMENT", "STATED"))
+def test_a_pair_keeps_its_momentum(fresh_scene, kind, offset):
+    """No outside hand: the centre of both goes on as before, through switching on, holding and switching off."""
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 90)
+    scene.gravity = (0.0, 0.0, 0.0)
+    prop = rigs.box(scene, "Prop", (0.1, 0.1, 0.1), (0.8, 0.1, 1.6), mass=3.0)
+    prop.rigid_body.linear_damping = prop.rigid_body.angular_damping = 0.0
+    undamped(obj)
+    obj.active_ragdoll.drive_space = "JOINT"
+    build.build(obj, scene)
+    attach(obj, prop, kind=kind, offset=offset, point=TIP, offset_location=(-0.15, 0.0, 0.0))
+    key_enabled(obj, {1: False, 10: True, 80: False})
+    read = rigs.play(scene, 1, 90, lambda: momentum_reader(obj, prop))
+    masses = read[0][0]
+    centres = np.array([masses @ r[1][:, :3, 3] / masses.sum() for r in read])
+    speed = np.diff(centres, axis=0) * rigs.FPS
+    assert np.linalg.norm(speed[2:] - speed[5], axis=1).max() < 1e-4
+    assert not STATE.warnings.get(obj.name)
+
+
+@pytest.mark.parametrize("kind", ("POINT", "FIXED"))
+def test_a_pair_keeps_its_spin(fresh_scene, kind):
+    """Two boxes of one bone each: their angular momentum stays, measured at 240 frames a second."""
+    scene = fresh_scene
+    scene.gravity = (0.0, 0.0, 0.0)
+    scene.render.fps = 240
+    obj = rigs.chain(scene, 1)
+    undamped(obj)
+    prop = rigs.box(scene, "Prop", (0.3, 0.2, 0.1), (0.3, 0.5, 2.3), mass=2.0)
+    prop.rigid_body.linear_damping = prop.rigid_body.angular_damping = 0.0
+    rigs.set_range(scene, 1, 120)
+    rigs.key_locations(obj, {-3: (0.0, 0.0, 0.0), 1: (0.0, 0.0, 0.0)})
+    obj.rotation_mode = "XYZ"
+    for frame, angle in ((1, 0.0), (2, 0.02)):  # the bodies start with the animation's spin
+        obj.rotation_euler = (0.0, 0.0, angle)
+        obj.keyframe_insert("rotation_euler", frame=frame)
+    for curve in rigs.curves_of(obj.animation_data.action):
+        for point in curve.keyframe_points:
+            point.interpolation = "LINEAR"
+        curve.extrapolation = "LINEAR"
+    build.build(obj, scene)
+    limp(obj)
+    attach(obj, prop, bone="A", kind=kind)
+    key_enabled(obj, {1: False, 30: True})
+    read = rigs.play(scene, 1, 120, lambda: momentum_reader(obj, prop))
+    boxes = [np.array(o.dimensions) for o in (obj.active_ragdoll.parts[0].body, prop)]
+    spin = _angular_momentum(read, boxes, 240.0)
+    size = np.linalg.norm(spin[5:25], axis=1).mean()
+    assert size > 1e-3
+    assert np.linalg.norm(spin[5:] - spin[5:25].mean(axis=0), axis=1).max() < 0.02 * size
+
+
+def _angular_momentum(read, boxes, fps):
+    from active_ragdoll.core import quaternion
+
+    masses = read[0][0]
+    places = np.array([r[1] for r in read])
+    centres = np.einsum("m,fmi->fi", masses, places[:, :, :3, 3]) / masses.sum()
+    arms = places[:, :, :3, 3] - centres[:, None]
+    speeds = np.diff(arms, axis=0) * fps
+    middle = 0.5 * (arms[1:] + arms[:-1])
+    total = np.einsum("m,fmi->fi", masses, np.cross(middle, speeds))
+    for i, box in enumerate(boxes):
+        inertia = masses[i] / 12.0 * (np.sum(box**2) - box**2)
+        turns = quaternion.from_matrix(places[:, i, :3, :3])
+        step = quaternion.multiply(turns[1:], quaternion.conjugate(turns[:-1]))
+        rate = quaternion.to_rotation_vector(step) * fps
+        axes = places[1:, i, :3, :3]
+        total += np.einsum("fij,j,fkj,fk->fi", axes, inertia, axes, rate)
+    return total
+
+
+def test_a_held_prop_does_not_drift_over_five_seconds(fresh_scene):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 120)
+    prop = rigs.box(scene, "Prop", (0.1, 0.1, 0.4), (0.95, 0.0, 1.42), mass=1.0)
+    build.build(obj, scene)
+    attach(obj, prop, kind="FIXED", point=TIP)
+    read = np.array(rigs.play(scene, 1, 120, lambda: np.linalg.inv(bone_matrix(obj, HAND)) @ rigs.matrices([prop])[0]))
+    assert np.linalg.norm(read[2:, :3, 3] - read[0, :3, 3], axis=1).max() < 2e-3
+    assert rigs.angles(read[2:], np.broadcast_to(read[0], read[2:].shape)).max() < 0.5
+    assert np.linalg.norm(read[-1, :3, 3] - read[3, :3, 3]) < 1e-3
+
+
+def test_two_characters_hold_hands(fresh_scene):
+    scene = fresh_scene
+    first = rigs.swinging_human(scene, 1, 60)
+    second = rigs.human(scene, "Partner")
+    second.location = (1.42, 0.0, 0.0)
+    rigs.swing(second, 1, 60)
+    loosen_arm(first)
+    loosen_arm(second, "R")
+    for obj in (first, second):
+        build.build(obj, scene)
+    item = attach(first, second, kind="POINT", offset="STATED", offset_location=TIP, point=TIP, reach_seconds=0.4)
+    item.target_bone = "forearm.R"
+    key_enabled(first, {1: False, 10: True, 50: False})
+    gaps = np.array(rigs.play(scene, 1, 60, lambda: np.linalg.norm(tip(first) - tip(second, "forearm.R"))))
+    assert gaps[8] > 0.04
+    assert gaps[24:48].max() < 5e-3
+    assert gaps[-1] > 0.02
+    assert not STATE.warnings.get(first.name)
+
+
+# ---- ropes ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_rope_swings_as_a_pendulum_and_never_gets_longer(fresh_scene):
+    """A small body on a long rope: the period is that of a pendulum with its amplitude, within 2 %."""
+    scene = fresh_scene
+    scene.render.fps = 48
+    obj = rigs.chain(scene, 1, length=0.1, head=(0.0, -0.05, 0.0), direction=(0.0, 1.0, 0.0))
+    obj.pose.bones["A"].active_ragdoll.linear_damping = obj.pose.bones["A"].active_ragdoll.angular_damping = 0.0
+    length, angle = 1.5, np.radians(40.0)
+    target = empty(scene, {1: (length * np.sin(angle), 0.0, length * np.cos(angle))})
+    rigs.set_range(scene, 1, 240)
+    build.build(obj, scene)
+    limp(obj)
+    attach(obj, target, bone="A", kind="DISTANCE", point=(0.0, 0.05, 0.0))
+    places = np.array(rigs.play(scene, 1, 240, lambda: rigs.bodies(obj)[0, :3, 3]))
+    away = places - np.array(target.location)
+    lengths = np.linalg.norm(away, axis=1)
+    assert abs(lengths[1:] / length - 1.0).max() < 0.01
+    angles = np.arctan2(away[:, 0], -away[:, 2])
+    assert abs(angles.max() - angle) < np.radians(3.0), "it comes up again on the other side"
+    crossings = np.flatnonzero(np.diff(np.sign(angles)))
+    at = crossings + angles[crossings] / (angles[crossings] - angles[crossings + 1])
+    period = 2.0 * np.mean(np.diff(at)) / 48.0
+    exact = 2.0 * np.pi * np.sqrt(length / 9.81) * (1.0 + angle**2 / 16.0 + 11.0 * angle**4 / 3072.0)
+    assert abs(period / exact - 1.0) < 0.02
+
+
+def test_a_slack_rope_does_nothing(fresh_scene):
+    scene = fresh_scene
+    scene.render.fps = rigs.FPS
+    heights = {}
+    for name in ("free", "slack"):
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        scene = bpy.context.scene
+        obj = rigs.chain(scene, 2)
+        target = empty(scene, {1: (0.5, 0.0, 2.2)})
+        rigs.set_range(scene, 1, 30)
+        build.build(obj, scene)
+        limp(obj)
+        if name == "slack":
+            attach(obj, target, bone="A", kind="DISTANCE", length=0.8)
+        heights[name] = np.array(rigs.play(scene, 1, 30, lambda obj=obj: rigs.bodies(obj)[0, 2, 3]))
+    fallen = heights["free"][0] - heights["free"]
+    free = fallen < 0.4
+    assert np.abs(heights["free"] - heights["slack"])[free].max() < 1e-4
+    assert heights["slack"][-1] > heights["free"][-1] + 0.2
+
+
+# ---- runs -----------------------------------------------------------------------------------------------------------
+
+
+def _shot(scene, attached: bool):
+    obj = rigs.swinging_human(scene, 1, 40)
+    prop = rigs.box(scene, "Prop", (0.1, 0.1, 0.4), (1.0, 0.0, 1.45), mass=1.0)
+    target = empty(scene, {1: (0.0, 0.0, 2.0), 40: (0.2, 0.0, 2.0)})
+    build.build(obj, scene)
+    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.5
+    if attached:
+        attach(obj, prop, kind="FIXED", point=TIP)
+        attach(obj, target, bone="head", kind="DISTANCE", name="Rope")
+        key_enabled(obj, {1: False, 15: True})
+        key_enabled(obj, {1: False, 20: True}, 1)
+    return obj, prop
+
+
+def test_runs_are_the_same_to_the_bit_and_nothing_changes_before(fresh_scene):
+    obj, prop = _shot(fresh_scene, True)
+
+    def read():
+        return np.concatenate([rigs.bodies(obj), rigs.matrices([prop])])
+
+    first = np.array(rigs.play(fresh_scene, 1, 40, read))
+    second = np.array(rigs.play(fresh_scene, 1, 40, read))
+    assert np.array_equal(first, second)
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    obj, prop = _shot(bpy.context.scene, False)
+    plain = np.array(rigs.play(bpy.context.scene, 1, 40, read))
+    assert np.abs(first[:14] - plain[:14]).max() < 1e-6
+    assert np.abs(first[20:] - plain[20:]).max() > 0.05
+
+
+def test_simulated_saved_and_loaded_it_is_the_same(fresh_scene, tmp_path):
+    scene = fresh_scene
+    obj, _prop = _shot(scene, True)
+    shown = {frame: rigs.pose(obj) for frame in simulate.frames(scene)}
+    path = str(tmp_path / "a.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    scene, obj = bpy.context.scene, bpy.data.objects["Human"]
+    item = obj.active_ragdoll.attachments[0]
+    assert (item.kind, item.bone, item.target.name) == ("FIXED", HAND, "Prop")
+    for frame in (30, 12, 40):
+        scene.frame_set(frame)
+        assert np.abs(rigs.pose(obj) - shown[frame]).max() < 1e-6
+    again = {frame: rigs.pose(obj) for frame in simulate.frames(scene)}
+    assert np.abs(again[40] - shown[40]).max() < 1e-6
+
+
+def test_nothing_is_left_behind(fresh_scene):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 20)
+    target = empty(scene, {1: (0.0, 0.0, 2.0)})
+    before = rigs.counts()
+    build.build(obj, scene)
+    attach(obj, target, point=TIP)
+    rigs.play(scene, 1, 15)
+    rigs.play(scene, 1, 15)
+    assert len(obj.active_ragdoll.attachment_parts) == 1
+    remove.remove(obj, scene)
+    assert rigs.counts() == before
+    assert len(obj.active_ragdoll.attachments) == 1 and not len(obj.active_ragdoll.attachment_parts)
+
+
+# ---- bad input ------------------------------------------------------------------------------------------------------
+
+
+def _warnings(obj):
+    return " ".join(STATE.warnings.get(obj.name, ()))
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    (
+        ({"bone": "nothing"}, "no body"),
+        ({"bone": ""}, "no bone"),
+        ({"target": None}, "missing"),
+        ({"target": "itself", "target_bone": HAND}, "itself"),
+        ({"target": "itself"}, "itself"),
+        ({"target": "itself", "target_bone": "gone"}, "gone"),
+        ({"point": (float("nan"), 0.0, 0.0)}, "not a number"),
+    ),
+)
+def test_what_makes_no_sense_is_told_and_the_rest_goes_on(fresh_scene, values, said):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 20)
+    target = empty(scene, {1: (0.64, -0.15, 1.42)})
+    loosen_arm(obj)
+    build.build(obj, scene)
+    item = attach(obj, target, name="Bad")
+    for name, value in values.items():
+        setattr(item, name, obj if value == "itself" else value)
+    attach(obj, target, name="Good", offset="STATED", point=TIP, reach_seconds=0.1)
+    rigs.play(scene, 1, 20)
+    assert "Bad" in _warnings(obj) and said in _warnings(obj) and "Good" not in _warnings(obj)
+    assert np.linalg.norm(tip(obj) - np.array(target.location)) < 5e-3
+
+
+def test_a_target_deleted_in_mid_shot_is_named_and_the_run_goes_on(fresh_scene):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 30)
+    target = empty(scene, {1: (0.64, -0.15, 1.42)}, "Crane")
+    loosen_arm(obj)
+    build.build(obj, scene)
+    attach(obj, target, point=TIP)
+    rigs.play(scene, 1, 10)
+    bpy.data.objects.remove(target)
+    for frame in range(11, 31):
+        scene.frame_set(frame)
+    assert scene.name not in STATE.messages and STATE.runs[scene.name].frame == 30
+    assert "Grip" in _warnings(obj) and "deleted" in _warnings(obj)
+    rigs.play(scene, 1, 20)
+    assert "missing" in _warnings(obj)
+
+
+def test_keys_beyond_the_range_are_clamped(fresh_scene):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 20)
+    target = empty(scene, {1: (0.64, -0.15, 1.42)})
+    loosen_arm(obj)
+    build.build(obj, scene)
+    attach(obj, target, point=TIP)
+    item = obj.active_ragdoll.attachments[0]
+    item.max_force = 1.0
+    obj.keyframe_insert("active_ragdoll.attachments[0].max_force", frame=1)
+    obj.keyframe_insert("active_ragdoll.attachments[0].enabled", frame=1)
+    for curve in rigs.curves_of(obj.animation_data.action):
+        if "attachments" in curve.data_path:
+            curve.keyframe_points[0].co.y = -5.0 if "max_force" in curve.data_path else 7.0
+            curve.update()
+    offsets = np.array(rigs.play(scene, 1, 20, lambda: in_target(target, tip(obj))))
+    assert np.isfinite(offsets).all()
+    assert np.linalg.norm(offsets[2:] - offsets[0], axis=1).max() < 5e-3
+
+
+def test_removed_from_the_list_in_mid_shot_it_lets_go(fresh_scene):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 30)
+    target = empty(scene, {1: (0.64, -0.15, 1.42)})
+    loosen_arm(obj)
+    build.build(obj, scene)
+    attach(obj, target, point=TIP)
+    rigs.play(scene, 1, 10)
+    obj.active_ragdoll.attachments.remove(0)
+    for frame in range(11, 31):
+        scene.frame_set(frame)
+    assert scene.name not in STATE.messages and "removed" in _warnings(obj)
+
+
+# ---- the interface --------------------------------------------------------------------------------------------------
+
+
+def test_operators_add_and_remove_and_the_overlay_draws_a_line(fresh_scene):
+    from active_ragdoll.core.blender import attachment_edits
+
+    scene = fresh_scene
+    obj = rigs.human(scene)
+    target = empty(scene, {1: (0.5, 0.0, 1.5)})
+    with pytest.raises(RuntimeError):
+        bpy.ops.active_ragdoll.add_attachment(bone=HAND, target="Target")
+    build.build(obj, scene)
+    assert bpy.ops.active_ragdoll.add_attachment(bone=HAND, target="Target") == {"FINISHED"}
+    item = obj.active_ragdoll.attachments[0]
+    assert (item.bone, item.target) == (HAND, target)
+    scene.view_layers[0].update()
+    lines = attachment_edits.lines(obj, scene, scene.view_layers[0].depsgraph)
+    assert np.allclose(lines.ends, [[(0.75, 0.0, 1.42), (0.5, 0.0, 1.5)]], atol=1e-5)
+    for values in ({"bone": "nothing"}, {"bone": HAND, "target": "nobody"}, {"bone": HAND, "target": obj.name}):
+        with pytest.raises(RuntimeError):
+            bpy.ops.active_ragdoll.add_attachment(**values)
+    assert len(obj.active_ragdoll.attachments) == 1
+    assert bpy.ops.active_ragdoll.remove_attachment() == {"FINISHED"}
+    assert not len(obj.active_ragdoll.attachments)

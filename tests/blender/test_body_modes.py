@@ -1,0 +1,162 @@
+"""Body modes: kinematic, active and limp bodies in one character, switched in mid-shot without a jump."""
+
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender import build
+
+SWITCH = 24
+SPACES = ("WORLD", "JOINT")
+
+
+def key_modes(obj, bones, keys):
+    """Key the body mode of bones: ``{frame: mode}``."""
+    for bone in bones:
+        for frame, mode in keys.items():
+            obj.pose.bones[bone].active_ragdoll.body_mode = mode
+            obj.keyframe_insert(f'pose.bones["{bone}"].active_ragdoll.body_mode', frame=frame)
+
+
+def rows(obj, bones):
+    names = [part.bone for part in obj.active_ragdoll.parts]
+    return [names.index(bone) for bone in bones]
+
+
+def below(obj, name):
+    """Names of the bodies of a bone and of all below it."""
+    found = {name, *(b.name for b in obj.data.bones[name].children_recursive)}
+    return [part.bone for part in obj.active_ragdoll.parts if part.bone in found]
+
+
+def speeds(places, fps):
+    return np.diff(places[..., :3, 3], axis=0) * fps
+
+
+def branch(obj):
+    """A bone below the root whose chain is long and thin: the tail of an animal, the arm of a human."""
+    parts = {part.bone: part for part in obj.active_ragdoll.parts}
+    found = [name for name in parts if 2 <= len(below(obj, name)) <= 4 and parts[name].parent]
+    return max(found, key=lambda name: max(abs(obj.data.bones[name].head_local.z), 0.0))
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("before, after", (("KINEMATIC", "LIMP"), ("KINEMATIC", "ACTIVE"), ("ACTIVE", "LIMP")))
+def test_a_switch_in_mid_shot_keeps_pose_and_velocity(fresh_scene, space, before, after):
+    """Bodies go on as they moved: their velocity changes by what gravity and the curve of the motion do in a frame."""
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 48)
+    obj.active_ragdoll.drive_space = space
+    arm = ("arm.L", "forearm.L", "finger.L")
+    build.build(obj, scene)
+    if space == "JOINT":
+        obj.pose.bones["hips"].active_ragdoll.body_mode = "KINEMATIC"
+        obj.pose.bones["spine"].active_ragdoll.body_mode = "KINEMATIC"
+    key_modes(obj, arm, {1: before, SWITCH: after})
+    places = np.array(rigs.play(scene, 1, 40, lambda: rigs.bodies(obj)[rows(obj, arm)]))
+    moved = speeds(places, rigs.FPS)
+    at = SWITCH - 2  # row of the speed between the two frames around the switch
+    change = np.linalg.norm(np.diff(moved, axis=0), axis=-1)
+    usual = change[4 : at - 2].max()
+    gravity = 9.81 / rigs.FPS
+    # Limp bodies fall, at a joint the outer one by up to 1.5 times as fast.
+    allowed = 2.0 * usual + (2.0 * gravity if after == "LIMP" else 0.3 * gravity)
+    assert change[at - 1 : at + 2].max() < allowed
+    jump = np.linalg.norm(places[at + 1, :, :3, 3] - places[at, :, :3, 3], axis=-1)
+    assert jump.max() < 1.6 * np.linalg.norm(moved[at - 4 : at], axis=-1).max() / rigs.FPS + gravity / rigs.FPS
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_kinematic_again_it_is_where_the_animation_is(fresh_scene, space):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 40)
+    plain = rigs.animation(obj, (36,))[36]
+    obj.active_ragdoll.drive_space = space
+    build.build(obj, scene)
+    arm = ("arm.L", "forearm.L", "finger.L")
+    names = [bone.name for bone in obj.pose.bones]
+    key_modes(obj, arm, {1: "ACTIVE", 10: "LIMP", 30: "KINEMATIC"})
+    if space == "JOINT":
+        obj.pose.bones["hips"].active_ragdoll.body_mode = "KINEMATIC"
+    shown = dict(zip(range(1, 37), rigs.play(scene, 1, 36, lambda: rigs.pose(obj)), strict=True))
+    which = [names.index(bone) for bone in arm[:2]]
+    assert rigs.angles(shown[36], plain)[which].max() < 1.0
+    assert rigs.angles(shown[28], shown[36])[which].max() > 5.0, "it hung in between"
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("name", ("Knight.glb", "Fox.glb", "animals_pack_Horse.glb", "mh_mixamo.blend", "01_01.bvh"))
+def test_a_kinematic_character_with_a_limp_branch(data_dir, name, space):
+    """All bodies but one branch ride the animation exactly; the branch hangs on them, its joints closed."""
+    rig = rigs.load(data_dir / name)
+    obj, scene = rig.obj, rig.scene
+    rig.last = min(rig.last, rig.first + 30)
+    rigs.set_range(scene, rig.first, rig.last)
+    obj.active_ragdoll.drive_space = space
+    build.build(obj, scene)
+    loose = below(obj, branch(obj))
+    for part in obj.active_ragdoll.parts:
+        settings = obj.pose.bones[part.bone].active_ragdoll
+        settings.body_mode = "LIMP" if part.bone in loose else "KINEMATIC"
+    from active_ragdoll.core.blender.runtime import STATE
+
+    size = obj.active_ragdoll.height
+    which = rows(obj, loose)
+    rest = [i for i in range(len(obj.active_ragdoll.parts)) if i not in which]
+    wanted = []
+
+    def read():
+        wanted.append(STATE.runs[scene.name].wanted.copy())
+        return rigs.bodies(obj)
+
+    shown = np.array(rigs.play(scene, rig.first, rig.last, read))
+    wanted = np.array(wanted)
+    assert np.abs(shown[:, rest, :3, 3] - wanted[:, rest, :3, 3]).max() < 2e-4 * size
+    assert rigs.angles(shown[:, rest], wanted[:, rest]).max() < 0.1
+    parts = obj.active_ragdoll.parts
+    index = {part.bone: i for i, part in enumerate(parts)}
+    for i in which:
+        joint = np.linalg.inv(np.array(parts[i].offset).reshape(4, 4))[:, 3]
+        bind = np.array([part.bind for part in parts]).reshape(-1, 4, 4)
+        own = np.einsum("fij,j->fi", shown[:, i], joint)[:, :3]
+        parent = index[parts[i].parent]
+        its = np.linalg.inv(bind[parent]) @ bind[i] @ joint
+        apart = np.linalg.norm(own - np.einsum("fij,j->fi", shown[:, parent], its)[:, :3], axis=1)
+        assert np.median(apart) < 0.02 * size, parts[i].bone
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_an_active_upper_body_on_kinematic_legs(fresh_scene, space):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 48)
+    obj.active_ragdoll.drive_space = space
+    build.build(obj, scene)
+    plain = rigs.bodies
+    for bone in obj.pose.bones:
+        if bone.name.startswith(("hips", "thigh", "shin", "foot")):
+            bone.active_ragdoll.body_mode = "KINEMATIC"
+    from active_ragdoll.core.blender.runtime import STATE
+
+    def read():
+        run = STATE.runs[scene.name]
+        return rigs.angles(plain(obj), run.wanted), np.linalg.norm((plain(obj) - run.wanted)[:, :3, 3], axis=1)
+
+    found = rigs.play(scene, 1, 48, read)
+    turned, apart = np.array([f[0] for f in found]), np.array([f[1] for f in found])
+    legs = [i for i, p in enumerate(obj.active_ragdoll.parts) if p.bone.startswith(("hips", "thigh", "shin", "foot"))]
+    upper = [i for i in range(turned.shape[1]) if i not in legs]
+    assert turned[:, legs].max() < 0.1 and apart[:, legs].max() < 1e-4
+    assert turned[12:, upper].mean() < (0.3 if space == "WORLD" else 1.5)
+
+
+def test_a_kinematic_limb_pushes_what_it_meets(fresh_scene):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 48)
+    prop = rigs.box(scene, "Prop", (0.2, 0.2, 0.2), (0.5, -0.35, 1.42), mass=0.5)
+    scene.gravity = (0.0, 0.0, 0.0)
+    rigs.swing(obj, 1, 48, [("arm.L", (0, 0, 1), 60.0, 0.6, 0.0)])
+    build.build(obj, scene)
+    for bone in obj.pose.bones:
+        bone.active_ragdoll.body_mode = "KINEMATIC"
+    places = np.array(rigs.play(scene, 1, 48, lambda: rigs.matrices([prop])[0, :3, 3]))
+    assert np.linalg.norm(places[-1] - places[0]) > 0.1
