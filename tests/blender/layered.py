@@ -1,5 +1,8 @@
 """Characters with actions, layers and blend spaces for the tests."""
 
+import tempfile
+from pathlib import Path
+
 import bpy
 import numpy as np
 
@@ -14,13 +17,24 @@ from active_ragdoll.core.pose import (
     model_to_local_matrices,
 )
 
+_FOLDER = Path(tempfile.mkdtemp(prefix="layered"))
+
 
 def knight(data_dir, first: int = 1, last: int = 60):
-    """Knight.glb, which comes with 76 actions and plays "Idle"."""
-    rig = rigs.load(data_dir / "Knight.glb")
-    for action in bpy.data.actions:  # Blender 4.2 adds the object's name
-        action.name = action.name.removesuffix(f"_{rig.obj.name}")
-    play(rig.obj, "Idle")
+    """Knight.glb, which comes with 76 actions and plays "Idle"; imported once, which takes more than a second."""
+    kept = _FOLDER / "knight.blend"
+    if not kept.exists():
+        rig = rigs.load(data_dir / "Knight.glb")
+        for action in bpy.data.actions:  # Blender 4.2 adds the object's name
+            action.name = action.name.removesuffix(f"_{rig.obj.name}")
+            action.use_fake_user = True
+        play(rig.obj, "Idle")
+        rig.obj["armature"] = True
+        bpy.ops.wm.save_as_mainfile(filepath=str(kept), compress=False)
+    bpy.ops.wm.open_mainfile(filepath=str(kept), load_ui=False)
+    obj = next(o for o in bpy.context.scene.objects if "armature" in o)
+    del obj["armature"]
+    rig = rigs.Rig(obj, bpy.context.scene, first, last)
     rig.first, rig.last = first, last
     rigs.set_range(rig.scene, first, last)
     return rig
