@@ -12,11 +12,8 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import runtime
+from .setting_options import ANIMATABLE, FIXED, GROWING, OVERRIDABLE, changed
 
-FIXED, ANIMATABLE = set(), {"ANIMATABLE"}
-LIST = {"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
-OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
 KEYABLE = ("enabled", "length", "max_force")
 
 KINDS = (
@@ -30,10 +27,6 @@ OFFSETS = (
 )
 
 
-def _changed(self, _context) -> None:
-    runtime.settings_changed(self.id_data)
-
-
 class ActiveRagdollAttachment(bpy.types.PropertyGroup):
     """A bone's body held at an object or a bone."""
 
@@ -44,10 +37,10 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
         default=True,
         options=ANIMATABLE,
         override=OVERRIDABLE,
-        update=_changed,
+        update=changed,
     )
     bone: StringProperty(
-        name="Bone", description="Bone whose body is held", options=FIXED, override=OVERRIDABLE, update=_changed
+        name="Bone", description="Bone whose body is held", options=FIXED, override=OVERRIDABLE, update=changed
     )
     point: FloatVectorProperty(
         name="Point",
@@ -57,7 +50,7 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
         unit="LENGTH",
         options=FIXED,
         override=OVERRIDABLE,
-        update=_changed,
+        update=changed,
     )
     target: PointerProperty(
         name="Target",
@@ -65,18 +58,18 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
         type=bpy.types.Object,
         options=FIXED,
         override=OVERRIDABLE,
-        update=_changed,
+        update=changed,
     )
     target_bone: StringProperty(
         name="Target Bone",
         description="Bone of the target that holds it, where the target is an armature",
         options=FIXED,
         override=OVERRIDABLE,
-        update=_changed,
+        update=changed,
     )
-    kind: EnumProperty(name="Kind", items=KINDS, default="POINT", options=FIXED, override=OVERRIDABLE, update=_changed)
+    kind: EnumProperty(name="Kind", items=KINDS, default="POINT", options=FIXED, override=OVERRIDABLE, update=changed)
     offset: EnumProperty(
-        name="Offset", items=OFFSETS, default="MOMENT", options=FIXED, override=OVERRIDABLE, update=_changed
+        name="Offset", items=OFFSETS, default="MOMENT", options=FIXED, override=OVERRIDABLE, update=changed
     )
     offset_location: FloatVectorProperty(
         name="Location",
@@ -87,7 +80,7 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
         unit="LENGTH",
         options=FIXED,
         override=OVERRIDABLE,
-        update=_changed,
+        update=changed,
     )
     offset_rotation: FloatVectorProperty(
         name="Rotation",
@@ -97,7 +90,7 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
         default=(1.0, 0.0, 0.0, 0.0),
         options=FIXED,
         override=OVERRIDABLE,
-        update=_changed,
+        update=changed,
     )
     reach_seconds: FloatProperty(
         name="Reach Time",
@@ -108,7 +101,7 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
         unit="TIME_ABSOLUTE",
         options=FIXED,
         override=OVERRIDABLE,
-        update=_changed,
+        update=changed,
     )
     length: FloatProperty(
         name="Length",
@@ -118,7 +111,7 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
         unit="LENGTH",
         options=ANIMATABLE,
         override=OVERRIDABLE,
-        update=_changed,
+        update=changed,
     )
     max_force: FloatProperty(
         name="Max Force",
@@ -127,7 +120,7 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
         min=0.0,
         options=ANIMATABLE,
         override=OVERRIDABLE,
-        update=_changed,
+        update=changed,
     )
 
 
@@ -142,9 +135,9 @@ class ActiveRagdollAttachmentPart(bpy.types.PropertyGroup):
 class AttachmentSettings:
     """What a character's settings have for attachments."""
 
-    attachments: CollectionProperty(type=ActiveRagdollAttachment, options=FIXED, override=LIST)
+    attachments: CollectionProperty(type=ActiveRagdollAttachment, options=FIXED, override=GROWING)
     active_attachment: IntProperty(options=FIXED)
-    attachment_parts: CollectionProperty(type=ActiveRagdollAttachmentPart, options=FIXED, override=LIST)
+    attachment_parts: CollectionProperty(type=ActiveRagdollAttachmentPart, options=FIXED, override=GROWING)
 
 
 def copy_keyable(settings, other) -> None:

@@ -3,12 +3,11 @@
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, PointerProperty, StringProperty
 
-from . import motion_show, runtime
+from . import runtime
+from .setting_options import FIXED, OVERRIDABLE
+from .stack_edits import stack_changed, stack_value_changed
 
-OVER = {"LIBRARY_OVERRIDABLE"}
-LIST = {"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
 KEYS = {"ANIMATABLE", "LIBRARY_EDITABLE"}
-FIXED: set = set()
 
 PLAYBACK = (
     ("LOOP", "Loop", "Goes on at the other end"),
@@ -32,22 +31,10 @@ BASES = (
 )
 
 
-def changed(self, _context) -> None:
-    """What a setting's edit entails: stacks are made anew, and the frame is shown anew."""
-    runtime.settings_changed(self.id_data)
-    motion_show.later()
-
-
-def changed_value(self, _context) -> None:
-    """For what is read on every frame and leaves no trace in those to come."""
-    runtime.settings_changed(self.id_data, stack=False)
-    motion_show.later()
-
-
 def set_up(self, context) -> None:
-    """As `changed`, for what decides which poses come: limits are widened to those by the next build."""
+    """As `stack_changed`, for what decides which poses come: limits are widened to those by the next build."""
     runtime.settings_changed(self.id_data, layout=True)
-    changed(self, context)
+    stack_changed(self, context)
 
 
 def _action_chosen(self, context) -> None:
@@ -82,47 +69,57 @@ def _is_armature(_self, obj) -> bool:
 def number(name: str, description: str, default: float = 0.0, *, keyed: bool = False, **more):
     """A number; `keyed`: it may be animated."""
     options = KEYS if keyed else FIXED
-    more = {"precision": 3, "update": changed if keyed else set_up, **more}
-    return FloatProperty(name=name, description=description, default=default, options=options, override=OVER, **more)
+    more = {"precision": 3, "update": stack_changed if keyed else set_up, **more}
+    return FloatProperty(
+        name=name, description=description, default=default, options=options, override=OVERRIDABLE, **more
+    )
 
 
 def share(name: str, description: str, default: float = 1.0):
     """A share of 0 to 1 that can be keyed."""
-    return number(name, description, default, keyed=True, min=0.0, max=1.0, subtype="FACTOR", update=changed_value)
+    return number(
+        name, description, default, keyed=True, min=0.0, max=1.0, subtype="FACTOR", update=stack_value_changed
+    )
 
 
 def choice(name: str, description: str, items, default: str, **more):
     """One of several; not animatable."""
     more = {"options": FIXED, **more}
     return EnumProperty(
-        name=name, description=description, items=items, default=default, override=OVER, update=set_up, **more
+        name=name, description=description, items=items, default=default, override=OVERRIDABLE, update=set_up, **more
     )
 
 
 def text(name: str, description: str, default: str = ""):
     """A name of something."""
     return StringProperty(
-        name=name, description=description, default=default, options=FIXED, override=OVER, update=set_up
+        name=name, description=description, default=default, options=FIXED, override=OVERRIDABLE, update=set_up
     )
 
 
 def flag(name: str, description: str, default: bool = False, **more):
     """On or off."""
     more = {"options": FIXED, "update": set_up, **more}
-    return BoolProperty(name=name, description=description, default=default, override=OVER, **more)
+    return BoolProperty(name=name, description=description, default=default, override=OVERRIDABLE, **more)
 
 
 def whole(name: str, description: str, default: int, **more):
     """A whole number."""
     return IntProperty(
-        name=name, description=description, default=default, options=FIXED, override=OVER, update=set_up, **more
+        name=name, description=description, default=default, options=FIXED, override=OVERRIDABLE, update=set_up, **more
     )
 
 
 def an_object(name: str, description: str, **more):
     """An object of the file."""
     return PointerProperty(
-        type=bpy.types.Object, name=name, description=description, options=FIXED, override=OVER, update=set_up, **more
+        type=bpy.types.Object,
+        name=name,
+        description=description,
+        options=FIXED,
+        override=OVERRIDABLE,
+        update=set_up,
+        **more,
     )
 
 
@@ -134,10 +131,10 @@ class ActionChoice:
         name="Action",
         description="Its bones are matched by name; it need not be assigned to anything",
         options=FIXED,
-        override=OVER,
+        override=OVERRIDABLE,
         update=_action_chosen,
     )
-    action_name: StringProperty(options=FIXED, override=OVER)
+    action_name: StringProperty(options=FIXED, override=OVERRIDABLE)
     slot: text("Slot", "Slot of the action (Blender 4.4 and later); empty: the one that fits")
     armature: an_object(
         "Made For",
@@ -169,9 +166,9 @@ class BasePose:
         name="Base Action",
         description="Action that the base pose is a frame of",
         options=FIXED,
-        override=OVER,
+        override=OVERRIDABLE,
         update=_base_chosen,
     )
-    base_action_name: StringProperty(options=FIXED, override=OVER)
+    base_action_name: StringProperty(options=FIXED, override=OVERRIDABLE)
     base_armature: an_object("Base Made For", "Armature that the base action was made for", poll=_is_armature)
     base_slot: text("Base Slot", "Slot of the base action; empty: the one that fits")

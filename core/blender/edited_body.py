@@ -2,13 +2,7 @@
 
 from bpy.props import BoolProperty, FloatVectorProperty, StringProperty
 
-from . import runtime
-
-FIXED = set()
-
-
-def _changed(self, _context) -> None:
-    runtime.settings_changed(self.id_data, layout=True)
+from .setting_options import FIXED, layout_changed
 
 
 class EditedBody:
@@ -20,7 +14,7 @@ class EditedBody:
         "instead of automatic ones",
         default=False,
         options=FIXED,
-        update=_changed,
+        update=layout_changed,
     )
     half_extents: FloatVectorProperty(
         name="Half Size",
@@ -31,7 +25,7 @@ class EditedBody:
         min=0.0,
         precision=4,
         options=FIXED,
-        update=_changed,
+        update=layout_changed,
     )
     body_location: FloatVectorProperty(
         name="Place",
@@ -40,7 +34,7 @@ class EditedBody:
         subtype="XYZ",
         precision=4,
         options=FIXED,
-        update=_changed,
+        update=layout_changed,
     )
     body_rotation: FloatVectorProperty(
         name="Turn",
@@ -49,7 +43,7 @@ class EditedBody:
         subtype="QUATERNION",
         default=(1.0, 0.0, 0.0, 0.0),
         options=FIXED,
-        update=_changed,
+        update=layout_changed,
     )
     body_points: StringProperty(
         description="Corners of a convex hull in the body's frame and the armature's units, as JSON", options=FIXED

@@ -3,7 +3,9 @@
 import bpy
 from bpy.props import CollectionProperty, IntProperty, PointerProperty, StringProperty
 
-from .clip_properties import FIXED, KEYS, LIST, OVER, ActionChoice, Playback, changed, choice, flag, number, share, text
+from .clip_properties import KEYS, ActionChoice, Playback, choice, flag, number, share, text
+from .setting_options import FIXED, GROWING, OVERRIDABLE
+from .stack_edits import stack_changed
 
 KINDS = (("FLOAT", "Number", "A number"), ("BOOL", "On or Off", "Counts as 1 and 0"))
 READS = (
@@ -44,7 +46,7 @@ class ActiveRagdollParameter(bpy.types.PropertyGroup):
     kind: choice("Kind", "A number, or on and off", KINDS, "FLOAT")
     read: choice("Read", "Where the value comes from", READS, "VALUE")
     value: number("Value", "Key it, or drive it by any property", keyed=True)
-    on: flag("On", "Key it, or drive it by any property", options=KEYS, update=changed)
+    on: flag("On", "Key it, or drive it by any property", options=KEYS, update=stack_changed)
     bone: text("Bone", "Bone whose body's contact counts; empty: any")
 
 
@@ -70,8 +72,8 @@ class ActiveRagdollTransition(bpy.types.PropertyGroup):
     origin: text("From", "State that it leads from; *: any other", "*")
     target: text("To", "State that it leads to")
     blend_time: number("Blend", "Seconds until the new state is shown alone", 0.2, min=0.0, soft_max=2.0)
-    conditions: CollectionProperty(type=ActiveRagdollCondition, options=FIXED, override=LIST)
-    condition_index: IntProperty(options=FIXED, override=OVER)
+    conditions: CollectionProperty(type=ActiveRagdollCondition, options=FIXED, override=GROWING)
+    condition_index: IntProperty(options=FIXED, override=OVERRIDABLE)
 
 
 class ActiveRagdollGraph(bpy.types.PropertyGroup):
@@ -79,12 +81,12 @@ class ActiveRagdollGraph(bpy.types.PropertyGroup):
 
     enabled: flag("Graph", "The graph gives the pose that layers are put on", False)
     weight: share("Weight", "0 is the character's own animation, 1 the graph's")
-    parameters: CollectionProperty(type=ActiveRagdollParameter, options=FIXED, override=LIST)
-    parameter_index: IntProperty(options=FIXED, override=OVER)
-    states: CollectionProperty(type=ActiveRagdollGraphState, options=FIXED, override=LIST)
-    state_index: IntProperty(options=FIXED, override=OVER)
-    transitions: CollectionProperty(type=ActiveRagdollTransition, options=FIXED, override=LIST)
-    transition_index: IntProperty(options=FIXED, override=OVER)
+    parameters: CollectionProperty(type=ActiveRagdollParameter, options=FIXED, override=GROWING)
+    parameter_index: IntProperty(options=FIXED, override=OVERRIDABLE)
+    states: CollectionProperty(type=ActiveRagdollGraphState, options=FIXED, override=GROWING)
+    state_index: IntProperty(options=FIXED, override=OVERRIDABLE)
+    transitions: CollectionProperty(type=ActiveRagdollTransition, options=FIXED, override=GROWING)
+    transition_index: IntProperty(options=FIXED, override=OVERRIDABLE)
     record: StringProperty(
         description="What the ragdoll gave the parameters in the simulated shot, as JSON", options=FIXED
     )
@@ -93,7 +95,7 @@ class ActiveRagdollGraph(bpy.types.PropertyGroup):
 class PoseGraph:
     """A part of a character's settings."""
 
-    graph: PointerProperty(type=ActiveRagdollGraph, options=FIXED, override=OVER)
+    graph: PointerProperty(type=ActiveRagdollGraph, options=FIXED, override=OVERRIDABLE)
 
 
 CLASSES = (

@@ -15,11 +15,8 @@ from bpy.props import (
 )
 
 from ..ragdoll.loosening import Loosening
-from . import runtime
+from .setting_options import FIXED, GROWING, OVERRIDABLE, changed
 
-FIXED = set()  # events of a shot: not animatable
-KEPT = {"LIBRARY_OVERRIDABLE"}  # else an override forgets it when the file is loaded
-LIST = {"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
 _STANDARD = Loosening()
 
 SPACES = (
@@ -27,10 +24,6 @@ SPACES = (
     ("LOCAL", "Local", "Along the bone's axes, turning with its body"),
     ("TOWARDS", "Towards", "From the point that is hit towards an object"),
 )
-
-
-def _changed(self, _context) -> None:
-    runtime.settings_changed(self.id_data)
 
 
 def _strength(self) -> float:
@@ -53,18 +46,18 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         description="Whether it acts at all",
         default=True,
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
     frame: IntProperty(
         name="Frame",
         description="Frame at which it begins; seen from the next one on",
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
     bone: StringProperty(
-        name="Bone", description="Bone whose body is hit", options=FIXED, override=KEPT, update=_changed
+        name="Bone", description="Bone whose body is hit", options=FIXED, override=OVERRIDABLE, update=changed
     )
     point: FloatVectorProperty(
         name="Point",
@@ -73,8 +66,8 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         subtype="XYZ",
         unit="LENGTH",
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
     impulse: FloatVectorProperty(
         name="Impulse",
@@ -83,8 +76,8 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         subtype="XYZ",
         default=(0.0, 20.0, 0.0),
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
     strength: FloatProperty(
         name="Strength",
@@ -93,9 +86,11 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         get=_strength,
         set=_set_strength,
         options=FIXED,
-        override=KEPT,
+        override=OVERRIDABLE,
     )
-    space: EnumProperty(name="Space", items=SPACES, default="WORLD", options=FIXED, override=KEPT, update=_changed)
+    space: EnumProperty(
+        name="Space", items=SPACES, default="WORLD", options=FIXED, override=OVERRIDABLE, update=changed
+    )
     duration: FloatProperty(
         name="Duration",
         description="Time over which the impulse is given evenly; 0 is a blow within one frame",
@@ -105,16 +100,16 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         precision=3,
         unit="TIME_ABSOLUTE",
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
     target: PointerProperty(
         name="Target",
         description="Object to hit towards",
         type=bpy.types.Object,
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
 
 
@@ -126,15 +121,15 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         description="Whether it acts at all",
         default=True,
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
     frame: IntProperty(
         name="Frame",
         description="Frame at which it begins; seen from the next one on",
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
     origin: FloatVectorProperty(
         name="Origin",
@@ -143,16 +138,16 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         subtype="XYZ",
         unit="LENGTH",
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
     target: PointerProperty(
         name="Object",
         description="Object that it comes from, instead of the origin",
         type=bpy.types.Object,
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
     radius: FloatProperty(
         name="Radius",
@@ -161,16 +156,16 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         min=1e-4,
         unit="LENGTH",
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
     impulse: FloatProperty(
         name="Impulse",
         description="On a body at the origin [N s]; negative pulls",
         default=10.0,
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
     falloff: FloatProperty(
         name="Falloff",
@@ -179,8 +174,8 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         min=0.0,
         soft_max=4.0,
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
     duration: FloatProperty(
         name="Duration",
@@ -191,26 +186,26 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         precision=3,
         unit="TIME_ABSOLUTE",
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
 
 
 class ActiveRagdollHitter(bpy.types.PropertyGroup):
     """A helper that gives impulses to a bone's body."""
 
-    bone: StringProperty(options=FIXED, override=KEPT)
-    object: PointerProperty(type=bpy.types.Object, options=FIXED, override=KEPT)
+    bone: StringProperty(options=FIXED, override=OVERRIDABLE)
+    object: PointerProperty(type=bpy.types.Object, options=FIXED, override=OVERRIDABLE)
 
 
 class HitSettings:
     """What a character's settings have for hits."""
 
-    hits: CollectionProperty(type=ActiveRagdollHit, options=FIXED, override=LIST)
-    active_hit: IntProperty(options=FIXED, override=KEPT)
-    explosions: CollectionProperty(type=ActiveRagdollExplosion, options=FIXED, override=LIST)
-    active_explosion: IntProperty(options=FIXED, override=KEPT)
-    hitters: CollectionProperty(type=ActiveRagdollHitter, options=FIXED, override=LIST)
+    hits: CollectionProperty(type=ActiveRagdollHit, options=FIXED, override=GROWING)
+    active_hit: IntProperty(options=FIXED, override=OVERRIDABLE)
+    explosions: CollectionProperty(type=ActiveRagdollExplosion, options=FIXED, override=GROWING)
+    active_explosion: IntProperty(options=FIXED, override=OVERRIDABLE)
+    hitters: CollectionProperty(type=ActiveRagdollHitter, options=FIXED, override=GROWING)
 
     loosening: FloatProperty(
         name="Loosening",
@@ -219,8 +214,8 @@ class HitSettings:
         min=0.0,
         soft_max=5.0,
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
     loosening_parents: FloatProperty(
         name="Parents",
@@ -230,8 +225,8 @@ class HitSettings:
         max=1.0,
         subtype="FACTOR",
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
     loosening_children: FloatProperty(
         name="Children",
@@ -241,8 +236,8 @@ class HitSettings:
         max=1.0,
         subtype="FACTOR",
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
     loosening_others: FloatProperty(
         name="Others",
@@ -252,8 +247,8 @@ class HitSettings:
         max=1.0,
         subtype="FACTOR",
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
     loosening_regain: FloatProperty(
         name="Regain",
@@ -262,8 +257,8 @@ class HitSettings:
         min=0.0,
         soft_max=10.0,
         options=FIXED,
-        override=KEPT,
-        update=_changed,
+        override=OVERRIDABLE,
+        update=changed,
     )
 
 

@@ -6,14 +6,10 @@ from bpy.props import CollectionProperty, IntProperty, PointerProperty
 from ..anatomy.roles import ROLES
 from .clip_properties import (
     ADDITIVE,
-    FIXED,
-    LIST,
-    OVER,
     ActionChoice,
     BasePose,
     Playback,
     an_object,
-    changed,
     choice,
     flag,
     number,
@@ -21,6 +17,8 @@ from .clip_properties import (
     text,
     whole,
 )
+from .setting_options import FIXED, GROWING, OVERRIDABLE
+from .stack_edits import stack_changed
 
 SOURCES = (
     ("CLIP", "Clip", "An action, played"),
@@ -105,14 +103,14 @@ class ActiveRagdollLayer(ActionChoice, Playback, BasePose, bpy.types.PropertyGro
         "Only Keyed Bones", "Bones that the action has no keys for keep the pose below; otherwise they go to bind", True
     )
     frame: number("Frame", "Frame of the action that is the pose", 1.0, precision=1)
-    poses: CollectionProperty(type=ActiveRagdollPose, options=FIXED, override=LIST)
-    pose_index: IntProperty(options=FIXED, override=OVER)
+    poses: CollectionProperty(type=ActiveRagdollPose, options=FIXED, override=GROWING)
+    pose_index: IntProperty(options=FIXED, override=OVERRIDABLE)
     several: choice("Several Poses", "What becomes of more than one pose", SEVERAL, "NORMALIZE")
     blend_space: text("Blend Space", "Name of the blend space")
 
     mask: choice("Mask", "Which bones the layer acts on", MASKS, "ALL")
-    mask_bones: CollectionProperty(type=ActiveRagdollBoneName, options=FIXED, override=LIST)
-    mask_bone_index: IntProperty(options=FIXED, override=OVER)
+    mask_bones: CollectionProperty(type=ActiveRagdollBoneName, options=FIXED, override=GROWING)
+    mask_bone_index: IntProperty(options=FIXED, override=OVERRIDABLE)
     mask_children: flag("With Children", "What hangs on the bones is included", True)
     mask_falloff: whole("Falloff", "Bones over which the mask rises to its full value", 0, min=0, soft_max=6)
     mask_collection: text("Bone Collection", "Bone collection of the armature")
@@ -149,7 +147,7 @@ class ActiveRagdollAxis(bpy.types.PropertyGroup):
     input: choice("Input", "Where the point comes from", INPUTS, "VALUE")
     value: number("Value", "The input; key it, or drive it by any property", keyed=True, precision=2)
     smoothing: number("Smoothing", "Lag of the input [s]; 63 % of a step are done after it", 0.0, min=0.0, soft_max=2.0)
-    preview: number("Preview", "The point while Preview is on", precision=2, update=changed)
+    preview: number("Preview", "The point while Preview is on", precision=2, update=stack_changed)
 
 
 class ActiveRagdollBlendSpace(bpy.types.PropertyGroup):
@@ -158,10 +156,10 @@ class ActiveRagdollBlendSpace(bpy.types.PropertyGroup):
     name: text("Name", "By which layers and states refer to it", "Blend Space")
     dimensions: choice("Dimensions", "One axis or two", DIMENSIONS, "1D")
     method: choice("Method", "How samples in a plane blend", METHODS, "TRIANGLES")
-    x: PointerProperty(type=ActiveRagdollAxis, options=FIXED, override=OVER)
-    y: PointerProperty(type=ActiveRagdollAxis, options=FIXED, override=OVER)
-    samples: CollectionProperty(type=ActiveRagdollSample, options=FIXED, override=LIST)
-    sample_index: IntProperty(options=FIXED, override=OVER)
+    x: PointerProperty(type=ActiveRagdollAxis, options=FIXED, override=OVERRIDABLE)
+    y: PointerProperty(type=ActiveRagdollAxis, options=FIXED, override=OVERRIDABLE)
+    samples: CollectionProperty(type=ActiveRagdollSample, options=FIXED, override=GROWING)
+    sample_index: IntProperty(options=FIXED, override=OVERRIDABLE)
     sync: choice("Sync", "How clips of different lengths keep in phase", SYNC, "NORMALIZED")
     measured_object: an_object("Measured", "What speed and direction are measured of; empty: the character")
     measured_bone: text("Measured Bone", "Its bone; empty: of the character its root bone, else the object")
@@ -169,17 +167,17 @@ class ActiveRagdollBlendSpace(bpy.types.PropertyGroup):
     target_bone: text("Target Bone", "Its bone; empty: the object")
     aim_bone: text("Aim From", "Bone that yaw and pitch are measured from; empty: the head, else the armature")
     show_preview: flag(
-        "Preview", "Show the preview point instead of the input; simulating and baking end it", update=changed
+        "Preview", "Show the preview point instead of the input; simulating and baking end it", update=stack_changed
     )
 
 
 class PoseLayers:
     """A part of a character's settings."""
 
-    layers: CollectionProperty(type=ActiveRagdollLayer, options=FIXED, override=LIST)
-    layer_index: IntProperty(options=FIXED, override=OVER)
-    blend_spaces: CollectionProperty(type=ActiveRagdollBlendSpace, options=FIXED, override=LIST)
-    blend_space_index: IntProperty(options=FIXED, override=OVER)
+    layers: CollectionProperty(type=ActiveRagdollLayer, options=FIXED, override=GROWING)
+    layer_index: IntProperty(options=FIXED, override=OVERRIDABLE)
+    blend_spaces: CollectionProperty(type=ActiveRagdollBlendSpace, options=FIXED, override=GROWING)
+    blend_space_index: IntProperty(options=FIXED, override=OVERRIDABLE)
 
 
 CLASSES = (

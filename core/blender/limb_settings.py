@@ -12,17 +12,9 @@ from bpy.props import (
     StringProperty,
 )
 
-from .look_at_settings import (
-    ANIMATABLE,
-    FIXED,
-    GROWING,
-    OVERRIDABLE,
-    SHARE,
-    ActiveRagdollLegStabilizer,
-    ActiveRagdollLookAt,
-    changed,
-    changed_value,
-)
+from .look_at_settings import SHARE, ActiveRagdollLegStabilizer, ActiveRagdollLookAt
+from .setting_options import ANIMATABLE, FIXED, GROWING, OVERRIDABLE
+from .stack_edits import stack_changed, stack_value_changed
 
 PLACES = (
     ("WORLD", "World", "In the scene"),
@@ -44,7 +36,7 @@ SPACES = (
 
 
 def _text(name: str, description: str = "") -> StringProperty:
-    return StringProperty(name=name, description=description, options=FIXED, override=OVERRIDABLE, update=changed)
+    return StringProperty(name=name, description=description, options=FIXED, override=OVERRIDABLE, update=stack_changed)
 
 
 def _choice(name: str, items: tuple, default: str, description: str = "") -> EnumProperty:
@@ -55,13 +47,13 @@ def _choice(name: str, items: tuple, default: str, description: str = "") -> Enu
         default=default,
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
 
 
 def _switch(name: str, description: str = "", default: bool = False) -> BoolProperty:
     return BoolProperty(
-        name=name, description=description, default=default, options=FIXED, override=OVERRIDABLE, update=changed
+        name=name, description=description, default=default, options=FIXED, override=OVERRIDABLE, update=stack_changed
     )
 
 
@@ -74,7 +66,7 @@ def _keyed_vector(name: str, subtype: str, default=(0.0, 0.0, 0.0), description:
         default=default,
         options=ANIMATABLE,
         override=OVERRIDABLE,
-        update=changed_value,
+        update=stack_value_changed,
     )
 
 
@@ -85,12 +77,12 @@ def _object(name: str, description: str) -> PointerProperty:
         type=bpy.types.Object,
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
 
 
 def _weight() -> FloatProperty:
-    return FloatProperty(name="Weight", default=1.0, options=ANIMATABLE, update=changed_value, **SHARE)
+    return FloatProperty(name="Weight", default=1.0, options=ANIMATABLE, update=stack_value_changed, **SHARE)
 
 
 def _reference() -> BoolProperty:
@@ -122,7 +114,7 @@ class ActiveRagdollTwoBoneIK(bpy.types.PropertyGroup):
         max=100.0,
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
     max_stretch_scale: FloatProperty(
         name="Largest Scale",
@@ -133,7 +125,7 @@ class ActiveRagdollTwoBoneIK(bpy.types.PropertyGroup):
         max=100.0,
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
     keep_end_rotation: _switch(
         "Keep End Rotation", "The end keeps its rotation in the armature; else it follows the lower limb", True

@@ -18,12 +18,11 @@ from bpy.props import (
 )
 
 from ..motion.leg_stabilizer import LONGEST, SHORTEST
-from . import look_at_axes, motion_show, runtime
+from . import look_at_axes, runtime
+from .setting_options import ANIMATABLE, FIXED, GROWING, OVERRIDABLE, PERCENT
+from .stack_edits import stack_changed, stack_value_changed
 
-ANIMATABLE, FIXED = {"ANIMATABLE"}, set()
-OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
-GROWING = {"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
-SHARE = {"subtype": "FACTOR", "min": 0.0, "max": 1.0, "override": OVERRIDABLE}
+SHARE = {**PERCENT, "override": OVERRIDABLE}
 
 LIMITS_FROM = (
     ("BIND", "Bind Pose", "Between the bone's forward now and where it points in bind pose"),
@@ -44,39 +43,27 @@ TARGETS = (
 )
 
 
-def changed(self, _context) -> None:
-    """A setting that the entries are made from."""
-    runtime.settings_changed(self.id_data)
-    motion_show.later()
-
-
-def changed_value(self, _context) -> None:
-    """A setting that is read on every frame."""
-    runtime.settings_changed(self.id_data, stack=False)
-    motion_show.later()
-
-
 def _bone_changed(self, context) -> None:
     look_at_axes.find_for(self)
-    changed(self, context)
+    stack_changed(self, context)
 
 
 def _axis_edited(self, context) -> None:
     if not runtime.STATE.building:
         self.axes_from = "USER"
-    changed(self, context)
+    stack_changed(self, context)
 
 
 class ActiveRagdollLinkedBone(bpy.types.PropertyGroup):
     """A bone, such as the other eye, that turns with an entry's bone."""
 
-    bone: StringProperty(name="Bone", options=FIXED, override=OVERRIDABLE, update=changed)
+    bone: StringProperty(name="Bone", options=FIXED, override=OVERRIDABLE, update=stack_changed)
     reset_to_default: BoolProperty(
         name="Reset",
         description="Start from bind pose instead of the bone's own pose",
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
 
 
@@ -99,7 +86,7 @@ class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
         max=math.pi,
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
     limit_from: EnumProperty(
         name="Limit From",
@@ -107,7 +94,7 @@ class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
         items=LIMITS_FROM,
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
     forward_axis: FloatVectorProperty(
         name="Forward",
@@ -142,7 +129,7 @@ class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
         description="0 turns by the shortest way, 1 about the up vector alone",
         default=0.0,
         options=FIXED,
-        update=changed,
+        update=stack_changed,
         **SHARE,
     )
     reset_to_default: BoolProperty(
@@ -150,7 +137,7 @@ class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
         description="Start from bind pose, for a bone that the action does not key",
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
     linked_bones: CollectionProperty(type=ActiveRagdollLinkedBone, options=FIXED, override=GROWING)
 
@@ -158,9 +145,9 @@ class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
 class ActiveRagdollWeightEvent(bpy.types.PropertyGroup):
     """A call of the look-at's weight functions, at a frame."""
 
-    kind: EnumProperty(name="Kind", items=EVENTS, options=FIXED, override=OVERRIDABLE, update=changed_value)
-    frame: FloatProperty(name="Frame", options=FIXED, override=OVERRIDABLE, update=changed_value)
-    weight: FloatProperty(name="Weight", default=1.0, options=FIXED, update=changed_value, **SHARE)
+    kind: EnumProperty(name="Kind", items=EVENTS, options=FIXED, override=OVERRIDABLE, update=stack_value_changed)
+    frame: FloatProperty(name="Frame", options=FIXED, override=OVERRIDABLE, update=stack_value_changed)
+    weight: FloatProperty(name="Weight", default=1.0, options=FIXED, update=stack_value_changed, **SHARE)
     duration: FloatProperty(
         name="Time",
         description="Of the transition [s]",
@@ -168,7 +155,7 @@ class ActiveRagdollWeightEvent(bpy.types.PropertyGroup):
         subtype="TIME_ABSOLUTE",
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed_value,
+        update=stack_value_changed,
     )
     cancel_current_transition: BoolProperty(
         name="Cancel Current",
@@ -176,26 +163,30 @@ class ActiveRagdollWeightEvent(bpy.types.PropertyGroup):
         default=True,
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed_value,
+        update=stack_value_changed,
     )
 
 
 class ActiveRagdollLookAt(bpy.types.PropertyGroup):
     """A chain of bones that look at a target."""
 
-    name: StringProperty(name="Name", default="Look-at", options=FIXED, override=OVERRIDABLE, update=changed)
-    enabled: BoolProperty(name="Enabled", default=True, options=FIXED, override=OVERRIDABLE, update=changed)
-    target_type: EnumProperty(name="Look At", items=TARGETS, options=FIXED, override=OVERRIDABLE, update=changed)
+    name: StringProperty(name="Name", default="Look-at", options=FIXED, override=OVERRIDABLE, update=stack_changed)
+    enabled: BoolProperty(name="Enabled", default=True, options=FIXED, override=OVERRIDABLE, update=stack_changed)
+    target_type: EnumProperty(name="Look At", items=TARGETS, options=FIXED, override=OVERRIDABLE, update=stack_changed)
     target: PointerProperty(
         name="Target",
         description="Object to look at",
         type=bpy.types.Object,
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
     target_bone: StringProperty(
-        name="Bone", description="Bone of the target to look at", options=FIXED, override=OVERRIDABLE, update=changed
+        name="Bone",
+        description="Bone of the target to look at",
+        options=FIXED,
+        override=OVERRIDABLE,
+        update=stack_changed,
     )
     target_point: FloatVectorProperty(
         name="Point",
@@ -204,14 +195,14 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
         subtype="TRANSLATION",
         options=ANIMATABLE,
         override=OVERRIDABLE,
-        update=changed_value,
+        update=stack_value_changed,
     )
     weight: FloatProperty(
         name="Weight",
         description="Share of the look in the pose; from the first stored event on, the events say it",
         default=1.0,
         options=ANIMATABLE,
-        update=changed_value,
+        update=stack_value_changed,
         **SHARE,
     )
     blend_speed: FloatProperty(
@@ -223,7 +214,7 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
         max=1.0e6,
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
     up_vector: FloatVectorProperty(
         name="Up",
@@ -233,14 +224,14 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
         default=(0.0, 0.0, 1.0),
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
     comfort: FloatProperty(
         name="Comfort",
         description="Share of all limits that is used up before any bone goes to its own",
         default=1.0,
         options=FIXED,
-        update=changed,
+        update=stack_changed,
         **SHARE,
     )
     behind_margin: FloatProperty(
@@ -252,14 +243,14 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
         max=math.pi / 2.0,
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
     marks_reference: BoolProperty(
         name="Feet Held from Here",
         description="Leg stabilisers hold the feet as they are in the pose that comes in here",
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
     entries: CollectionProperty(type=ActiveRagdollLookAtEntry, options=FIXED, override=GROWING)
     active_entry: IntProperty(options=FIXED, override=OVERRIDABLE)
@@ -269,8 +260,8 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
 class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
     """A foot that is put back where it was before later entries moved it."""
 
-    enabled: BoolProperty(name="Enabled", default=True, options=FIXED, override=OVERRIDABLE, update=changed)
-    foot_bone: StringProperty(name="Foot", options=FIXED, override=OVERRIDABLE, update=changed)
+    enabled: BoolProperty(name="Enabled", default=True, options=FIXED, override=OVERRIDABLE, update=stack_changed)
+    foot_bone: StringProperty(name="Foot", options=FIXED, override=OVERRIDABLE, update=stack_changed)
     bones_count: IntProperty(
         name="Bones",
         description="Of the leg from the foot up, the foot included: 3 for a human",
@@ -279,14 +270,14 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
         max=LONGEST,
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
     ik_weight: FloatProperty(
         name="Weight",
         description="Share of the way back",
         default=1.0,
         options=ANIMATABLE,
-        update=changed_value,
+        update=stack_value_changed,
         **SHARE,
     )
     off_while_limp: BoolProperty(
@@ -294,7 +285,7 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
         description="Weight 0 while the leg's bodies are limp, as when the character falls",
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
     min_distance: FloatProperty(
         name="Start Distance",
@@ -303,7 +294,7 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
         min=0.0,
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
     max_iterations: IntProperty(
         name="Iterations",
@@ -313,7 +304,7 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
         max=10000,
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
     tolerance: FloatProperty(
         name="Tolerance",
@@ -324,7 +315,7 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
         precision=5,
         options=FIXED,
         override=OVERRIDABLE,
-        update=changed,
+        update=stack_changed,
     )
 
 

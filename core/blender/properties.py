@@ -3,8 +3,6 @@
 Property groups hold data only. Angles are in radians; what can be keyed is marked by `ANIMATABLE`.
 """
 
-import math
-
 import bpy
 from bpy.props import (
     BoolProperty,
@@ -30,33 +28,10 @@ from . import (
     source,
 )
 from .attachment_settings import AttachmentSettings
-from .bone_role import BoneRole
-from .edited_body import EditedBody
+from .bone_properties import ActiveRagdollBone
 from .hit_settings import HitSettings
+from .setting_options import ANIMATABLE, FIXED, PERCENT, changed, layout_changed
 
-ANIMATABLE = {"ANIMATABLE"}
-FIXED = set()  # a shot's set-up: not animatable
-PERCENT = {"subtype": "FACTOR", "min": 0.0, "max": 1.0}
-
-JOINT_TYPES = (
-    ("FIXED", "Fixed", "Does not turn against its parent"),
-    ("HINGE", "Hinge", "Turns about one axis, the one whose range is not zero"),
-    ("CONE", "Cone", "Two swings and a twist, each with its own range"),
-    ("FREE", "Free", "Turns freely about its joint"),
-)
-SHAPES = (
-    ("AUTO", "Automatic", "The one of least volume that covers the part of the mesh that the bone holds"),
-    ("CAPSULE", "Capsule", "A capsule along the limb"),
-    ("BOX", "Box", "A box along the limb"),
-    ("SPHERE", "Sphere", "A sphere around the middle of the limb"),
-    ("CONVEX_HULL", "Convex Hull", "A convex hull of at most 32 points around the bone's part of the mesh"),
-    ("COMPOUND", "Compound", "Two or three convex hulls, split at bones that the body carries, such as a foot"),
-)
-BODY_MODES = (
-    ("ACTIVE", "Active", "Follows its animation as strongly as its weights say"),
-    ("LIMP", "Limp", "Ignores its animation"),
-    ("KINEMATIC", "Kinematic", "Rides its animation and pushes others"),
-)
 MASS_MODELS = (
     ("AUTO", "Automatic", "A table of human segments for recognised humans, else volume times density"),
     ("DE_LEVA_MALE", "De Leva, Male", "Human segments after de Leva 1996, male"),
@@ -74,10 +49,6 @@ STATES = (
 )
 
 
-def _changed(self, _context) -> None:
-    runtime.settings_changed(self.id_data)
-
-
 def _blend_changed(self, _context) -> None:
     """The one setting that originals carry: the influence of the character's own constraints."""
     runtime.settings_changed(self.id_data)
@@ -85,17 +56,6 @@ def _blend_changed(self, _context) -> None:
         for constraint in bone.constraints:
             if constraint.name == source.CONSTRAINT_NAME:
                 constraint.influence = self.physics_blend
-
-
-def _layout_changed(self, _context) -> None:
-    """For settings that only a new build can bring into the rigid bodies and joints."""
-    runtime.settings_changed(self.id_data, layout=True)
-
-
-def _limits_edited(self, context) -> None:
-    if not runtime.STATE.building:
-        self.limits_from = "USER"
-    _layout_changed(self, context)
 
 
 class ActiveRagdollMotor(bpy.types.PropertyGroup):
@@ -141,7 +101,7 @@ class ActiveRagdollObject(
         description="How strongly the bodies' orientations follow the animation: 1 exactly, 0 limp",
         default=1.0,
         options=ANIMATABLE,
-        update=_changed,
+        update=changed,
         **PERCENT,
     )
     translation_weight: FloatProperty(
@@ -149,7 +109,7 @@ class ActiveRagdollObject(
         description="How strongly the bodies' positions follow the animation: 1 exactly, 0 not at all",
         default=1.0,
         options=ANIMATABLE,
-        update=_changed,
+        update=changed,
         **PERCENT,
     )
     physics_blend: FloatProperty(
@@ -168,7 +128,7 @@ class ActiveRagdollObject(
         ),
         default="VELOCITY",
         options=FIXED,
-        update=_layout_changed,
+        update=layout_changed,
     )
     drive_space: EnumProperty(
         name="Space",
@@ -178,7 +138,7 @@ class ActiveRagdollObject(
         ),
         default="WORLD",
         options=FIXED,
-        update=_layout_changed,
+        update=layout_changed,
     )
     spring_frequency: FloatProperty(
         name="Frequency",
@@ -187,7 +147,7 @@ class ActiveRagdollObject(
         min=0.1,
         max=30.0,
         options=ANIMATABLE,
-        update=_changed,
+        update=changed,
     )
     spring_damping_ratio: FloatProperty(
         name="Damping Ratio",
@@ -196,21 +156,21 @@ class ActiveRagdollObject(
         min=0.0,
         max=3.0,
         options=ANIMATABLE,
-        update=_changed,
+        update=changed,
     )
     human_strength: BoolProperty(
         name="Human Strength",
         description="Bones without a largest torque or force of their own are as strong as a human's, by their roles",
         default=False,
         options=FIXED,
-        update=_changed,
+        update=changed,
     )
     self_collision: BoolProperty(
         name="Self Collision",
         description="Bodies of this character that are not joined touch each other",
         default=True,
         options=FIXED,
-        update=_layout_changed,
+        update=layout_changed,
     )
     stretch: BoolProperty(
         name="Follow Positions",
@@ -218,7 +178,7 @@ class ActiveRagdollObject(
         "as the bodies do, instead of the rotation alone",
         default=False,
         options=FIXED,
-        update=_layout_changed,
+        update=layout_changed,
     )
     coverage: FloatProperty(
         name="Coverage",
@@ -228,7 +188,7 @@ class ActiveRagdollObject(
         max=1.0,
         subtype="FACTOR",
         options=FIXED,
-        update=_layout_changed,
+        update=layout_changed,
     )
     density: FloatProperty(
         name="Density",
@@ -237,7 +197,7 @@ class ActiveRagdollObject(
         min=1.0,
         max=30000.0,
         options=FIXED,
-        update=_layout_changed,
+        update=layout_changed,
     )
     mass_model: EnumProperty(
         name="Mass Model",
@@ -245,7 +205,7 @@ class ActiveRagdollObject(
         default="AUTO",
         description="How the masses of bodies without a mass of their own come about",
         options=FIXED,
-        update=_layout_changed,
+        update=layout_changed,
     )
     body_mass: FloatProperty(
         name="Body Mass",
@@ -256,7 +216,7 @@ class ActiveRagdollObject(
         max=1.0e7,
         unit="MASS",
         options=FIXED,
-        update=_layout_changed,
+        update=layout_changed,
     )
     stabilize_masses: BoolProperty(
         name="Stabilize Masses",
@@ -264,7 +224,7 @@ class ActiveRagdollObject(
         "and farther from nature",
         default=False,
         options=FIXED,
-        update=_layout_changed,
+        update=layout_changed,
     )
     key_tolerance: FloatProperty(
         name="Key Tolerance",
@@ -319,136 +279,6 @@ class ActiveRagdollObject(
         get=_get_state,
         options=FIXED,
         description="What the ragdoll is doing; with a recovery its state at the frame shown",
-    )
-
-
-class ActiveRagdollBone(BoneRole, EditedBody, bpy.types.PropertyGroup):
-    """Settings of a bone."""
-
-    simulate: BoolProperty(
-        name="Simulated",
-        description="This bone has a body of its own",
-        default=False,
-        options=FIXED,
-        update=_layout_changed,
-    )
-    shape: EnumProperty(name="Shape", items=SHAPES, default="AUTO", options=FIXED, update=_layout_changed)
-    mass: FloatProperty(
-        name="Mass",
-        description="0 takes the volume times the density",
-        default=0.0,
-        min=0.0,
-        max=1.0e7,
-        unit="MASS",
-        options=FIXED,
-        update=_layout_changed,
-    )
-    friction: FloatProperty(name="Friction", default=0.5, min=0.0, soft_max=1.0, options=FIXED, update=_layout_changed)
-    bounciness: FloatProperty(name="Bounciness", default=0.0, options=FIXED, update=_layout_changed, **PERCENT)
-    linear_damping: FloatProperty(name="Linear Damping", default=0.04, options=FIXED, update=_layout_changed, **PERCENT)
-    angular_damping: FloatProperty(
-        name="Angular Damping", default=0.1, options=FIXED, update=_layout_changed, **PERCENT
-    )
-    joint: EnumProperty(name="Joint", items=JOINT_TYPES, default="CONE", options=FIXED, update=_limits_edited)
-    limit_min: FloatVectorProperty(
-        name="Min",
-        description="Lowest swing X, twist Y and swing Z from bind pose",
-        size=3,
-        subtype="EULER",
-        default=(-math.pi / 4, -math.pi / 6, -math.pi / 4),
-        min=-math.pi,
-        max=math.pi,
-        options=FIXED,
-        update=_limits_edited,
-    )
-    limit_max: FloatVectorProperty(
-        name="Max",
-        description="Highest swing X, twist Y and swing Z from bind pose",
-        size=3,
-        subtype="EULER",
-        default=(math.pi / 4, math.pi / 6, math.pi / 4),
-        min=-math.pi,
-        max=math.pi,
-        options=FIXED,
-        update=_limits_edited,
-    )
-    joint_rotation: FloatVectorProperty(
-        name="Joint Frame",
-        description="Rotation from the bone's to the joint's frame",
-        size=4,
-        subtype="QUATERNION",
-        default=(1.0, 0.0, 0.0, 0.0),
-        options=FIXED,
-        update=_limits_edited,
-    )
-    limits_from: EnumProperty(
-        name="Limits From",
-        items=(
-            ("DEFAULT", "Default", "A generic range, widened to what the shot's animation needs"),
-            ("RIG", "Rig", "Locked axes, IK limits or Limit Rotation constraints of the rig"),
-            ("ANATOMY", "Anatomy", "The range of the recognised joint, widened to what the shot's animation needs"),
-            ("USER", "User", "Set by hand; a new build keeps them"),
-            ("PROFILE", "Profile", "The range of a preset, widened to what the shot's animation needs"),
-        ),
-        default="DEFAULT",
-        options=FIXED,
-        update=_layout_changed,
-    )
-    profile_limits: StringProperty(
-        description="Joint and range as the preset states them, before the animation widens them, as JSON",
-        options=FIXED,
-    )
-    rotation_weight: FloatProperty(
-        name="Rotation",
-        description="Multiplies the character's rotation weight",
-        default=1.0,
-        options=ANIMATABLE,
-        update=_changed,
-        **PERCENT,
-    )
-    translation_weight: FloatProperty(
-        name="Translation",
-        description="Multiplies the character's translation weight",
-        default=1.0,
-        options=ANIMATABLE,
-        update=_changed,
-        **PERCENT,
-    )
-    body_mode: EnumProperty(name="Mode", items=BODY_MODES, default="ACTIVE", options=ANIMATABLE, update=_changed)
-    max_torque: FloatProperty(
-        name="Max Torque",
-        description="Largest torque of the drive [N m]; 0 is no limit",
-        default=0.0,
-        min=0.0,
-        options=ANIMATABLE,
-        update=_changed,
-    )
-    max_force: FloatProperty(
-        name="Max Force",
-        description="Largest force of the drive [N]; 0 is no limit",
-        default=0.0,
-        min=0.0,
-        options=ANIMATABLE,
-        update=_changed,
-    )
-
-    frequency_scale: FloatProperty(
-        name="Frequency",
-        description="Multiplies the character's spring frequency",
-        default=1.0,
-        min=0.01,
-        max=100.0,
-        options=ANIMATABLE,
-        update=_changed,
-    )
-    damping_scale: FloatProperty(
-        name="Damping",
-        description="Multiplies the character's damping ratio",
-        default=1.0,
-        min=0.0,
-        max=100.0,
-        options=ANIMATABLE,
-        update=_changed,
     )
 
 

@@ -13,10 +13,8 @@ from bpy.props import (
 
 from ..motion import getting_up
 from ..ragdoll import recovery
-from . import runtime
+from .setting_options import ANIMATABLE, FIXED, changed
 
-FIXED = set()
-ANIMATABLE = {"ANIMATABLE"}
 PHASES = (
     ("ANIMATED", "Animated", "The simulation is off: the animation plays"),
     ("ACTIVE", "Active", "Simulated with its own weights"),
@@ -38,33 +36,29 @@ KEYABLE = (
 )
 
 
-def _changed(self, _context) -> None:
-    runtime.settings_changed(self.id_data)
-
-
 def _number(name: str, default: float, description: str, **more) -> FloatProperty:
-    options = {"min": 0.0, "precision": 2, "options": ANIMATABLE, "update": _changed} | more
+    options = {"min": 0.0, "precision": 2, "options": ANIMATABLE, "update": changed} | more
     return FloatProperty(name=name, description=description, default=default, **options)
 
 
 class ActiveRagdollRecoveryEvent(bpy.types.PropertyGroup):
     """A state forced at a frame."""
 
-    frame: IntProperty(name="Frame", description="Frame of the shot", default=1, options=FIXED, update=_changed)
+    frame: IntProperty(name="Frame", description="Frame of the shot", default=1, options=FIXED, update=changed)
     phase: EnumProperty(
         name="State",
         description="State that begins at the frame; of two at one frame the one further from the animation holds",
         items=PHASES,
         default="LIMP",
         options=FIXED,
-        update=_changed,
+        update=changed,
     )
     hold: BoolProperty(
         name="Hold",
         description="Keep the state until the next event, whatever happens",
         default=False,
         options=FIXED,
-        update=_changed,
+        update=changed,
     )
 
 
@@ -76,7 +70,7 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
         description="Strong hits knock the character out; when it has come to rest it recovers, and gets up",
         default=False,
         options=FIXED,
-        update=_changed,
+        update=changed,
     )
     knock_out_speed: _number(
         "Knock-out Hit",
@@ -96,7 +90,7 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
         items=(("PELVIS", "Pelvis", "The pelvis's"), ("MEAN", "All Bodies", "The mean of all bodies'")),
         default=recovery.Settings.watched,
         options=FIXED,
-        update=_changed,
+        update=changed,
     )
     rest_speed: _number(
         "Rest Speed", recovery.Settings.rest_speed, "Slower, a limp character is at rest [m/s]", unit="VELOCITY"
@@ -109,7 +103,7 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
         description="End the simulation of the character when it has recovered, until the next event",
         default=recovery.Settings.switch_off,
         options=FIXED,
-        update=_changed,
+        update=changed,
     )
     starts: EnumProperty(
         name="Starts",
@@ -117,7 +111,7 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
         items=[phase for phase in PHASES if phase[0] in ("ACTIVE", "ANIMATED")],
         default=recovery.Settings.starts,
         options=FIXED,
-        update=_changed,
+        update=changed,
     )
     calm_time: _number(
         "Calm Time",
@@ -135,7 +129,7 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
         description="Move the animation to where the pelvis came to rest, turned as the character lies",
         default=True,
         options=FIXED,
-        update=_changed,
+        update=changed,
     )
     method: EnumProperty(
         name="Blend",
@@ -146,7 +140,7 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
         ),
         default=getting_up.INERTIALIZED,
         options=FIXED,
-        update=_changed,
+        update=changed,
     )
     reroot_time: _number("Pose Time", 1.0, "In which the limp pose goes over into the moved animation [s]")
     get_up_face_up: PointerProperty(
@@ -154,14 +148,14 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
         description="Action that is played first when the character lies on its back",
         type=bpy.types.Action,
         options=FIXED,
-        update=_changed,
+        update=changed,
     )
     get_up_face_down: PointerProperty(
         name="Face Down",
         description="Action that is played first when the character lies on its face",
         type=bpy.types.Action,
         options=FIXED,
-        update=_changed,
+        update=changed,
     )
     record: StringProperty(options=FIXED, description="States of the cached frames, as JSON")
 
