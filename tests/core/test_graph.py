@@ -187,7 +187,10 @@ def test_graphs_that_cannot_work_are_refused_by_name():
 def test_circles_that_something_stops_are_fine():
     a, b = State("a"), State("b")
     for back in (Condition("x", "<=", 1), Condition("time_in_state", ">", 0.2), Condition("phase", ">=", 1)):
-        Graph("G", {"x": 0.0}, [a, b], [Transition("a", "b", (Condition("x", ">", 1),)), Transition("b", "a", (back,))])
+        there_and_back = [Transition("a", "b", (Condition("x", ">", 1),)), Transition("b", "a", (back,))]
+        graph = Graph("G", {"x": 0.0}, [a, b], there_and_back)
+        state = graph.start()
+        assert state.current == "a" and graph.step(state, {"x": 2.0}).current == "b"
 
 
 def test_bad_input_is_named_and_the_state_before_is_still_there():

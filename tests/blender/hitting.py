@@ -1,0 +1,78 @@
+"""Characters to hit, and what a hit gave them."""
+
+from pathlib import Path
+
+import bpy
+import numpy as np
+
+import rigs
+from active_ragdoll.core import quaternion
+from active_ragdoll.core.blender import build, hit_reading
+
+HIT = 6  # frame of the hits
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+def empty(fps=24, last=12):
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    scene = bpy.context.scene
+    scene.render.fps, scene.render.fps_base = fps, 1.0
+    scene.gravity = (0.0, 0.0, 0.0)
+    rigs.set_range(scene, 1, last)
+    return scene
+
+
+def free_body(scene, mass=2.0, turn=(0.3, 1.0, 0.4), moving=None, direction=(1.0, 2.0, 0.5)):
+    """One limp bone that nothing holds or brakes; `moving` is its place at frame 2, keyed from frame 1 on."""
+    obj = rigs.chain(scene, 1, direction=direction)
+    obj.rotation_euler = turn
+    bone = obj.pose.bones["A"].active_ragdoll
+    bone.linear_damping = bone.angular_damping = 0.0
+    bone.mass = mass
+    if moving is not None:
+        for frame in range(-5, 40):
+            obj.location = np.array(moving) * (frame - 1)
+            obj.keyframe_insert("location", frame=frame)
+        for curve in rigs.curves_of(obj.animation_data.action):
+            for point in curve.keyframe_points:
+                point.interpolation = "LINEAR"
+    build.build(obj, scene)
+    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+    return obj
+
+
+def add(obj, bone="A", frame=HIT, impulse=(0.0, 1.0, 0.0), point=(0.0, 0.0, 0.0), **others):
+    hit = obj.active_ragdoll.hits.add()
+    hit.bone, hit.frame, hit.impulse, hit.point = bone, frame, impulse, point
+    for name, value in others.items():
+        setattr(hit, name, value)
+    return hit
+
+
+def explode(obj, frame=HIT, **others):
+    blast = obj.active_ragdoll.explosions.add()
+    blast.frame = frame
+    for name, value in others.items():
+        setattr(blast, name, value)
+    return blast
+
+
+def play(scene, obj, last=12):
+    return np.array(rigs.play(scene, 1, last, lambda: rigs.bodies(obj))).astype(float)
+
+
+def velocity(poses, frame, fps):
+    """Of the bodies over the step into a frame [m, 3]."""
+    return (poses[frame - 1, :, :3, 3] - poses[frame - 2, :, :3, 3]) * fps
+
+
+def spin(poses, frame, fps):
+    """Angular velocity of the bodies over the step into a frame [m, 3]."""
+    turn = poses[frame - 1, :, :3, :3] @ poses[frame - 2, :, :3, :3].transpose(0, 2, 1)
+    return quaternion.to_rotation_vector(quaternion.from_matrix(turn)) * fps
+
+
+def inertia(obj, matrix):
+    """World inertia [3, 3] of the first body as Blender has it."""
+    own = hit_reading.own_inertia(obj.active_ragdoll.parts[0].body)
+    return matrix[:3, :3] @ np.diag(own) @ matrix[:3, :3].T
