@@ -249,11 +249,11 @@ def decompose_matrices(matrices: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.
     x, y, z = (_unit_or_zero(columns[..., i, :] * signs) for i in range(3))
     flat = not lengths.all()
     if flat:
-        x = np.where((lengths[..., 0] == 0)[..., None], np.cross(y, z), x)
+        x = np.where((lengths[..., 0] == 0)[..., None], quaternion.cross(y, z), x)
     y = _unit_or_zero(y - x * np.sum(x * y, axis=-1, keepdims=True))
     if flat:
-        y = np.where((lengths[..., 1] == 0)[..., None], np.cross(z, x), y)
-    rotations = quaternion.from_matrix(np.stack([x, y, quaternion._cross(x, y)], axis=-1))
+        y = np.where((lengths[..., 1] == 0)[..., None], quaternion.cross(z, x), y)
+    rotations = quaternion.from_matrix(np.stack([x, y, quaternion.cross(x, y)], axis=-1))
     return matrices[..., :3, 3].copy(), rotations, scales
 
 

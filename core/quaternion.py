@@ -52,7 +52,8 @@ def _unit(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return vectors / np.where(usable, length, 1)[..., None], usable
 
 
-def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Cross products of vectors [..., 3], broadcast; `np.cross` takes longer to look at its arguments."""
     ax, ay, az = _components(a)
     bx, by, bz = _components(b)
     return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
@@ -280,9 +281,9 @@ def shortest_arc(u: ArrayLike, v: ArrayLike) -> np.ndarray:
     difference, total = v - u, v + u
     # u x v, but from the small one of v - u and v + u, which is exact, so that the direction survives.
     opposed = np.sum(u * v, axis=-1, keepdims=True) < 0
-    axis, has_axis = _unit(_cross(u, np.where(opposed, total, difference)))
+    axis, has_axis = _unit(cross(u, np.where(opposed, total, difference)))
     least = np.argmin(np.abs(u), axis=-1)
-    some_perpendicular, _ = _unit(_cross(u, np.eye(3, dtype=u.dtype)[least]))
+    some_perpendicular, _ = _unit(cross(u, np.eye(3, dtype=u.dtype)[least]))
     axis = np.where(has_axis[..., None], axis, some_perpendicular)
     axis, _ = _unit(axis - u * np.sum(u * axis, axis=-1, keepdims=True))
     # Half the angle has the cosine |u + v| / 2 and the sine |u - v| / 2.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import quaternion
 from . import roles
 
 # A bind pose bent by less says nothing about the axis of a knee or elbow, one bent by more says all [rad].
@@ -125,7 +126,7 @@ def character_axes(anatomy, heads, tails, directions=None) -> Axes | None:
     up = unit(across(up, left))
     if up is None:
         return None
-    forward = np.cross(left, up)
+    forward = quaternion.cross(left, up)
     seen = _raw_forward(anatomy, heads, tails, size, directions)
     swapped = seen is not None and float(seen @ forward) < 0.0
     if swapped:
@@ -257,9 +258,9 @@ def joint_frame(bone, anatomy, parents, heads, directions, axes: Axes) -> JointF
         level = unit(across(along, axes.up))
         along = level if level is not None and float(along @ axes.up) > -0.97 else axes.forward
     bend_to = _bends_to(role, human, anatomy, side, along, bone, heads, axes)
-    expected = unit(np.cross(along, bend_to))
+    expected = unit(quaternion.cross(along, bend_to))
     before = _bone_before(bone, anatomy, parents)
-    if expected is None or np.linalg.norm(np.cross(along, bend_to)) < 0.1:
+    if expected is None or np.linalg.norm(quaternion.cross(along, bend_to)) < 0.1:
         expected = unit(across(axes.left, along)) if abs(axes.left @ along) < 0.9 else unit(across(axes.up, along))
     if before is None:
         return JointFrame(_frame(expected, along), float("nan"))
@@ -268,7 +269,7 @@ def joint_frame(bone, anatomy, parents, heads, directions, axes: Axes) -> JointF
     if role == roles.FOOT and human:
         bend = np.pi / 2.0 - angle_between(along, -upper)
         return JointFrame(_frame(expected, along), float(bend))
-    turn = np.cross(upper, along)
+    turn = quaternion.cross(upper, along)
     angle = angle_between(upper, along)
     own = unit(turn)
     if own is None:
@@ -285,7 +286,7 @@ def joint_frame(bone, anatomy, parents, heads, directions, axes: Axes) -> JointF
 
 def _frame(x, y) -> np.ndarray:
     x = unit(across(x, y))
-    return np.stack([x, y, np.cross(x, y)], axis=1)
+    return np.stack([x, y, quaternion.cross(x, y)], axis=1)
 
 
 def _bone_before(bone, anatomy, parents):
@@ -304,7 +305,7 @@ def _bone_before(bone, anatomy, parents):
 def _bends_to(role, human, anatomy, side, along, bone, heads, axes: Axes) -> np.ndarray:
     """The direction [3] towards which flexion moves the end of a limb."""
     if role in (*roles.TRUNK, roles.TAIL, roles.JAW, roles.EAR, roles.EYE):
-        return np.cross(axes.left, along)  # towards the belly, whether the back is upright or level
+        return quaternion.cross(axes.left, along)  # towards the belly, whether the back is upright or level
     if role == roles.SHANK:
         return -axes.forward
     if role in (roles.HAND, roles.FINGER, roles.THUMB) and human:
@@ -327,6 +328,6 @@ def _palm(anatomy, side, along, bone, heads, axes: Axes) -> np.ndarray:
         if straight is not None:
             aside = across(heads[thumbs[0]] - heads[hands[0]], straight)
             if np.linalg.norm(aside) > 0.1 * np.linalg.norm(to_fingers):
-                return mirror * np.cross(straight, aside / np.linalg.norm(aside))
+                return mirror * quaternion.cross(straight, aside / np.linalg.norm(aside))
     aside = unit(across(axes.forward, along))
-    return axes.forward if aside is None else mirror * np.cross(along, aside)
+    return axes.forward if aside is None else mirror * quaternion.cross(along, aside)

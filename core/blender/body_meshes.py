@@ -1,5 +1,7 @@
 """Meshes of the bodies: what Blender sizes a primitive collision shape by, and what is drawn as a wire."""
 
+from functools import cache
+
 import bpy
 import numpy as np
 
@@ -8,52 +10,59 @@ from ..ragdoll.shape_fit import BOX, CAPSULE, CONVEX_HULL, Shape
 SIDES = 8
 MARGIN = 0.005  # of the smallest half extent; a hull is larger than its mesh by it
 
+_BOX_CORNERS = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], dtype=float)
 _BOX_FACES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
 
 
-def _rings(rings: list) -> tuple[list, list]:
-    """Vertices and faces of a surface of revolution about z; rings are (radius, height), ends closed."""
-    angles = np.arange(SIDES) * (2.0 * np.pi / SIDES)
-    vertices = [(r * np.cos(a), r * np.sin(a), z) for r, z in rings for a in angles]
+@cache
+def _round(capsule: bool) -> tuple[np.ndarray, np.ndarray, list]:
+    """A ball of radius 1 cut in rings about z: vertices [k, 3], the half of each (1 above, -1 below) [k], faces.
+
+    A capsule has the equator twice, once for each half. The poles are small rings: every face stays a proper polygon.
+    """
+    bend = np.radians((30, 60, 90))
+    upper = [(0.02, 1.0), *zip(np.sin(bend), np.cos(bend), strict=True)]
+    lower = [(r, -h) for r, h in reversed(upper if capsule else upper[:-1])]
+    radius, height = np.repeat(np.array(upper + lower)[::-1], SIDES, axis=0).T
+    turn = np.tile(np.arange(SIDES) * (2.0 * np.pi / SIDES), len(upper + lower))
+    half = np.repeat([-1.0] * len(lower) + [1.0] * len(upper), SIDES)
     faces = [tuple(range(SIDES))[::-1]]
-    for ring in range(len(rings) - 1):
-        for i in range(SIDES):
-            j = (i + 1) % SIDES
-            low, high = ring * SIDES, (ring + 1) * SIDES
-            faces.append((low + i, low + j, high + j, high + i))
-    faces.append(tuple((len(rings) - 1) * SIDES + i for i in range(SIDES)))
-    return vertices, faces
+    for low in range(0, len(half) - SIDES, SIDES):
+        faces += [(low + i, low + j, low + SIDES + j, low + SIDES + i) for i, j in _SIDES_IN_TURN]
+    faces.append(tuple(range(len(half) - SIDES, len(half))))
+    return np.stack([radius * np.cos(turn), radius * np.sin(turn), height], axis=1), half, faces
+
+
+_SIDES_IN_TURN = [(i, (i + 1) % SIDES) for i in range(SIDES)]
 
 
 def make(name: str, shape: Shape) -> bpy.types.Mesh:
     """A mesh whose bounding box is exactly the shape's in its own frame; a compound's is that of all its pieces."""
-    vertices, faces = [], []
+    vertices, faces, count = [], [], 0
     for part in shape.parts():
         own, polygons = _surface(part)
-        turn = shape.axes.T @ part.axes
-        faces += [tuple(len(vertices) + i for i in face) for face in polygons]
-        vertices += (own if part is shape else own @ turn.T + shape.axes.T @ (part.center - shape.center)).tolist()
+        faces += [tuple(count + i for i in face) for face in polygons] if count else polygons
+        count += len(own)
+        if part is not shape:
+            own = own @ (shape.axes.T @ part.axes).T + shape.axes.T @ (part.center - shape.center)
+        vertices.append(own)
     mesh = bpy.data.meshes.new(name)
-    mesh.from_pydata(vertices, [], faces)
+    mesh.from_pydata(np.concatenate(vertices).astype(np.float32), [], faces)
     return mesh
 
 
 def _surface(shape: Shape) -> tuple[np.ndarray, list]:
     """Vertices [k, 3] in the shape's own frame, and faces, of a convex shape."""
-    x, y, z = (float(h) for h in shape.half)
     if shape.kind == CONVEX_HULL:
         return shape.solid.points, shape.solid.faces
     if shape.kind == BOX:
-        signs = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], dtype=float)
-        return signs * (x, y, z), _BOX_FACES
-    straight = max(z - x, 0.0) if shape.kind == CAPSULE else 0.0
-    tip = 0.02 * x  # the poles are small rings: every face stays a proper polygon
-    bend = [(x * np.sin(t), x * np.cos(t)) for t in np.radians((30, 60, 90))]
-    upper = [(r, straight + h) for r, h in bend]
-    rings = [(tip, straight + x), *upper]
-    rings += [(r, -h) for r, h in reversed(rings)] if straight > 0.0 else [(r, -h) for r, h in reversed(rings[:-1])]
-    vertices, faces = _rings(rings[::-1])
-    return np.array(vertices), faces
+        return _BOX_CORNERS * shape.half, _BOX_FACES
+    radius, straight = float(shape.half[0]), float(shape.half[2] - shape.half[0]) if shape.kind == CAPSULE else 0.0
+    ball, half, faces = _round(straight > 0.0)
+    vertices = radius * ball
+    if straight > 0.0:
+        vertices[:, 2] += straight * half
+    return vertices, faces
 
 
 def set_shape(rigid_body, kind: str, half) -> None:

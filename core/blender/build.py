@@ -25,7 +25,7 @@ from . import (
     world,
 )
 from .armature import BindPose, check_armature, check_scale, deforming, read_skin, selected, vertices_of
-from .helpers import carry, copy_locally, helper
+from .helpers import carry, constrain, copy_locally, helper
 from .runtime import STATE
 
 BONE_CHOICES = ("DEFORM", "MAIN", "SELECTED", "ALL", "KEEP")
@@ -344,6 +344,7 @@ def _physics_armature(obj, collection, pose, plan, to_world):
     mirrored = bool(np.linalg.det(to_world[:3, :3]) < 0.0)
     ancestors = shapes.nearest_ancestors(pose.parents, np.isin(np.arange(len(pose.names)), plan.bones))
     carry(obj, physics)
+    alike, link = {}, None
     for i, bone in enumerate(plan.bones):
         part = settings.parts[i]
         name = pose.names[bone]
@@ -354,26 +355,29 @@ def _physics_armature(obj, collection, pose, plan, to_world):
         anchor.matrix_basis = Matrix(np.linalg.inv(offset).tolist()) @ Matrix.Diagonal((*scale, 1.0))
         part.anchor = anchor
         whole = ancestors[bone] < 0 or settings.stretch
-        copy = physics.pose.bones[name].constraints.new("COPY_TRANSFORMS" if whole else "COPY_ROTATION")
-        copy.name = source.CONSTRAINT_NAME
-        # Where nothing is simulated the physics armature plays the animation; a run lets it take the bodies' places,
-        # on the evaluated copy. The dependency graph forgets the targets of muted constraints, hence the link.
-        copy.mute = True
-        if mirrored and not whole:  # a rotation in the world loses the mirroring, one in the armature's space has none
-            copy.owner_space, copy.target_space, copy.space_object = "POSE", "CUSTOM", physics
-        copy.target = anchor  # targets last: with one, every other property looks for it among all objects
-        link = physics.pose.bones[name].constraints.new("COPY_LOCATION")
-        link.name = source.LINK_NAME
-        link.use_x = link.use_y = link.use_z = False
+        kind = "COPY_TRANSFORMS" if whole else "COPY_ROTATION"
+        copy = constrain(physics.pose.bones[name], kind, source.CONSTRAINT_NAME, alike.get(kind))
+        if kind not in alike:
+            # Where nothing is simulated the physics armature plays the animation; a run lets it take the bodies'
+            # places, on the evaluated copy. The dependency graph forgets the targets of muted constraints, hence the
+            # link.
+            copy.mute = True
+            if mirrored and not whole:  # a rotation in the world loses the mirroring, one in the armature's space none
+                copy.owner_space, copy.target_space, copy.space_object = "POSE", "CUSTOM", physics
+        copy.target, alike[kind] = anchor, copy
+        first = link is None
+        link = constrain(physics.pose.bones[name], "COPY_LOCATION", source.LINK_NAME, link)
+        if first:
+            link.use_x = link.use_y = link.use_z = False
         link.target = anchor
-        copy_locally(obj, name, physics, source.CONSTRAINT_NAME)
-    held = _held_back(obj, ancestors, {pose.names[bone] for bone in plan.bones}, pose)
-    for name in held:
-        if settings.target_armature is None:
+    simulated = [pose.names[bone] for bone in plan.bones]
+    held = _held_back(obj, ancestors, set(simulated), pose)
+    if settings.target_armature is None:
+        for name in held:
             for constraint in physics.pose.bones[name].constraints:
                 constraint.mute = True
-            copy_locally(physics, name, settings.source, source.FOLLOWER_NAME)
-        copy_locally(obj, name, physics, source.CONSTRAINT_NAME)
+        copy_locally(physics, held, settings.source, source.FOLLOWER_NAME)
+    copy_locally(obj, simulated + held, physics, source.CONSTRAINT_NAME)
     settings.followers = json.dumps(held)
 
 

@@ -16,14 +16,31 @@ def helper(name, data, collection):
     return helper
 
 
-def copy_locally(owner, name: str, target, constraint_name: str) -> None:
-    """Let a bone copy the same bone of another armature, relative to the parent; our own by the physics blend."""
-    copy = owner.pose.bones[name].constraints.new("COPY_TRANSFORMS")
-    copy.name = constraint_name
-    copy.target, copy.subtarget = target, name
-    copy.owner_space = copy.target_space = "LOCAL"
-    if constraint_name == source.CONSTRAINT_NAME:
-        copy.influence = owner.active_ragdoll.physics_blend
+def constrain(bone, kind: str, name: str, like=None):
+    """A new constraint of a pose bone, or a copy of one that has the name already.
+
+    Giving a constraint a name looks through the animation of the whole file, and once it has a target every other
+    property looks for that among all objects: give targets last.
+    """
+    if like is not None:
+        return bone.constraints.copy(like)
+    made = bone.constraints.new(kind)
+    made.name = name
+    return made
+
+
+def copy_locally(owner, names, target, constraint_name: str) -> None:
+    """Let bones copy their namesakes of another armature, relative to the parent; our own by the physics blend."""
+    copy = None
+    for name in names:
+        first = copy is None
+        copy = constrain(owner.pose.bones[name], "COPY_TRANSFORMS", constraint_name, copy)
+        if first:
+            copy.owner_space = copy.target_space = "LOCAL"
+            if constraint_name == source.CONSTRAINT_NAME:
+                copy.influence = owner.active_ragdoll.physics_blend
+        copy.subtarget = name
+        copy.target = target
 
 
 def stand_with(obj, copy) -> None:
@@ -43,4 +60,4 @@ def carry(obj, physics) -> None:
     for bone in physics.pose.bones:
         for constraint in bone.constraints:
             constraint.mute = True
-        copy_locally(physics, bone.name, target, source.TARGET_NAME)
+    copy_locally(physics, physics.pose.bones.keys(), target, source.TARGET_NAME)

@@ -41,10 +41,11 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
         vertices: for each bone the vertices [k, 3] (world, bind pose) that it dominates, or None [n].
     """
     anatomical = _anatomical(obj, pose, plan, vertices, anatomy)
+    bind = rigid(pose.local)
     for i, bone in enumerate(plan.bones):
-        _state_limits(obj.pose.bones[bone], anatomical[i], pose.local[bone])
+        _state_limits(obj.pose.bones[bone], anatomical[i], bind[bone, :3, :3])
     to_joint = np.array([obj.pose.bones[bone].active_ragdoll.joint_rotation for bone in plan.bones], dtype=float)
-    relatives = relative_rotations(poses, plan, rigid(pose.local), to_joint)
+    relatives = relative_rotations(poses, plan, bind, to_joint)
     widened, animated, fights = {kind: [] for kind in _KINDS}, {}, []
     for i, bone in enumerate(plan.bones):
         settings = obj.pose.bones[bone].active_ragdoll
@@ -91,8 +92,12 @@ def _anatomical(obj, pose, plan, vertices, anatomy) -> list:
     return joint_limits(anatomy, pose.parents, heads, tails, plan.bones, plan.parents, vertices)
 
 
-def _state_limits(pose_bone, anatomical, local) -> None:
-    """Write where a bone's limits come from, and the limits, without regard to the animation."""
+def _state_limits(pose_bone, anatomical, axes) -> None:
+    """Write where a bone's limits come from, and the limits, without regard to the animation.
+
+    Args:
+        axes: of the bone in bind pose [3, 3].
+    """
     settings = pose_bone.active_ragdoll
     if settings.limits_from == "USER":
         return
@@ -107,10 +112,10 @@ def _state_limits(pose_bone, anatomical, local) -> None:
         settings.joint, settings.limit_min, settings.limit_max = stated
         settings.limits_from = "RIG"
     elif anatomical is not None:
-        turn = rigid(local)[:3, :3].T @ anatomical.rotation
+        turn = axes.T @ anatomical.rotation
         settings.joint = anatomical.joint
         settings.limit_min, settings.limit_max = anatomical.limit_min, anatomical.limit_max
-        settings.joint_rotation = quaternion.from_matrix(turn)
+        settings.joint_rotation = Matrix(turn.tolist()).to_quaternion()  # quicker than numpy for one
         settings.limits_from = "ANATOMY"
     else:
         settings.limits_from = "DEFAULT"
@@ -192,7 +197,7 @@ def separations(obj, pose, plan, poses, to_world) -> dict:
     Args:
         poses: world matrices of all bones over the sampled frames [f, n, 4, 4].
     """
-    bind = to_world @ pose.local
+    bind, axes = to_world @ pose.local, rigid(poses[:, plan.bones])[..., :3, :3]
     found = {}
     for i, bone in enumerate(plan.bones):
         if plan.parents[i] < 0:
@@ -200,8 +205,7 @@ def separations(obj, pose, plan, poses, to_world) -> dict:
         parent = plan.bones[plan.parents[i]]
         place = (np.linalg.inv(bind[parent]) @ bind[bone])[:3, 3]
         there = np.einsum("fij,j->fi", poses[:, parent, :3, :3], place) + poses[:, parent, :3, 3]
-        axes = rigid(poses[:, bone])[:, :3, :3]
-        apart = np.einsum("fij,fi->fj", axes, there - poses[:, bone, :3, 3])
+        apart = np.einsum("fij,fi->fj", axes[:, i], there - poses[:, bone, :3, 3])
         if np.abs(apart).max() > PLAY * obj.active_ragdoll.height:
             found[i] = apart
     return found

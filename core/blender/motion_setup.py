@@ -42,8 +42,7 @@ def ensure(obj, scene) -> None:
         target.hide_render = target.hide_select = target.hide_viewport = True
         collection.objects.link(target)
         settings.target_armature = target
-        for bone in obj.pose.bones:
-            copy_locally(obj, bone.name, target, source.TARGET_NAME)
+        copy_locally(obj, obj.pose.bones.keys(), target, source.TARGET_NAME)
     finally:
         STATE.building = was_building
     if settings.is_ragdoll:

@@ -10,6 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
+from .. import quaternion
 from ..errors import RagdollError
 
 MOST_POINTS = 32
@@ -43,7 +44,7 @@ class Hull:
         """Volume [m^3]: the tetrahedra from the middle to the triangles of the faces."""
         fans = [(face[0], face[i], face[i + 1]) for face in self.faces for i in range(1, len(face) - 1)]
         a, b, c = (self.points[np.array(fans)] - self.center).transpose(1, 0, 2)
-        return float(np.einsum("ti,ti->", a, _cross(b, c)) / 6.0)
+        return float(np.einsum("ti,ti->", a, quaternion.cross(b, c)) / 6.0)
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
         """By what factor [n] the hull must be scaled about its middle to reach each point [n, 3]."""
@@ -78,13 +79,6 @@ def _remembered(solid: Hull) -> Hull:
         _MEMORY.clear()
     _MEMORY[solid.points.tobytes()] = solid
     return solid
-
-
-def _cross(a, b):
-    """Cross products of rows; `np.cross` takes longer to look at its arguments."""
-    x, y, z = a.T
-    u, v, w = b.T
-    return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=1)
 
 
 @cache
@@ -126,7 +120,7 @@ def hull(points: np.ndarray) -> Hull:
 def _faces(local, flat_within, sliver):
     """Faces of points [k, 3] of size 1, and their outward normals."""
     a, b, c = local[_triples(len(local))].transpose(1, 0, 2)
-    normals = _cross(b - a, c - a)
+    normals = quaternion.cross(b - a, c - a)
     lengths = np.sqrt(np.einsum("ti,ti->t", normals, normals))
     kept = lengths > sliver
     normals, a = normals[kept] / lengths[kept, None], a[kept]
@@ -165,7 +159,7 @@ def _merged(points, normals, flat):
         single = single[missed.min(axis=1) > 0]
     corners = np.nonzero(flat[single])[1].reshape(-1, 3)
     a, b, c = points[corners].transpose(1, 0, 2)
-    back = np.einsum("fi,fi->f", _cross(b - a, c - a), normals[single]) < 0.0
+    back = np.einsum("fi,fi->f", quaternion.cross(b - a, c - a), normals[single]) < 0.0
     corners[back] = corners[back][:, ::-1]
     faces += [tuple(row) for row in corners.tolist()]
     kept += list(single)

@@ -7,6 +7,7 @@ that Bullet will measure.
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,20 +17,23 @@ from .joints import ConstraintSpec
 SINGULAR = math.radians(80.0)  # the middle angle beyond which Bullet's other two mean nothing
 
 
-def measured_angles(spec: ConstraintSpec, r_rel) -> np.ndarray:
-    """Angles [f, 3] that Bullet measures about the Empty's X, Y and Z for joint rotations r_rel [f, 4]."""
-    turn = np.asarray(spec.rotation, dtype=float)
-    matrix = quaternion.to_matrix(
-        quaternion.multiply(quaternion.conjugate(turn), quaternion.multiply(np.asarray(r_rel, dtype=float), turn))
-    )
-    return np.stack(
-        [
-            np.arctan2(-matrix[:, 1, 2], matrix[:, 2, 2]),
-            np.arcsin(np.clip(matrix[:, 0, 2], -1.0, 1.0)),
-            np.arctan2(-matrix[:, 0, 1], matrix[:, 0, 0]),
-        ],
-        axis=1,
-    )
+def measured_angles(specs: list[ConstraintSpec], r_rel) -> np.ndarray:
+    """Angles [s, f, 3] that Bullet measures about each Empty's X, Y and Z for joint rotations r_rel [f, 4]."""
+    r = np.asarray(r_rel, dtype=float)
+    w = r[:, 0]
+    turned = r[:, 1:] @ np.stack([_turn(spec.rotation) for spec in specs])  # the vectors, seen from the Empties
+    x, y, z = turned[..., 0], turned[..., 1], turned[..., 2]
+    angles = np.empty_like(turned)
+    # From the five entries of the rotation's matrix that Rx(a) Ry(b) Rz(c) is read from.
+    np.arctan2(2.0 * (w * x - y * z), 1.0 - 2.0 * (x * x + y * y), out=angles[..., 0])
+    np.arcsin(np.clip(2.0 * (x * z + w * y), -1.0, 1.0), out=angles[..., 1])
+    np.arctan2(2.0 * (w * z - x * y), 1.0 - 2.0 * (y * y + z * z), out=angles[..., 2])
+    return angles
+
+
+@lru_cache(maxsize=1024)
+def _turn(rotation) -> np.ndarray:
+    return quaternion.to_matrix(np.array(rotation, dtype=float))
 
 
 def opened(specs: list[ConstraintSpec], r_rel, margin: float) -> list[ConstraintSpec]:
@@ -38,13 +42,12 @@ def opened(specs: list[ConstraintSpec], r_rel, margin: float) -> list[Constraint
     Where the poses come near the singular middle angle of a constraint all its angular limits are given up; a
     bound that would go beyond half a turn too.
     """
+    angles = measured_angles(specs, r_rel)
     result = []
-    for spec in specs:
+    for spec, low, high in zip(specs, angles.min(axis=1), angles.max(axis=1), strict=True):
         if spec.type != "GENERIC":
             result.append(spec)
             continue
-        angles = measured_angles(spec, r_rel)
-        low, high = angles.min(axis=0), angles.max(axis=0)
         if max(-low[1], high[1]) > SINGULAR:
             result.append(replace(spec, angular_limits=(None, None, None)))
             continue

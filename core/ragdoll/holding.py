@@ -26,7 +26,7 @@ FLAT = 4.0  # a cone with swings in such a ratio is narrowed across only, so tha
 def joint_angles(limit_min, limit_max, r_rel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(swing X, twist, swing Z) [f] (rad) of rotations r_rel [f, 4] in a cone's frame, as it limits them; see above."""
     first = _x_first(limit_min, limit_max)
-    wide, other, turn = fitting.measured_angles(_ALONG_X if first else _ALONG_Z, r_rel).T
+    wide, other, turn = fitting.measured_angles([_ALONG_X if first else _ALONG_Z], r_rel)[0].T
     return (wide, turn, -other) if first else (other, turn, wide)
 
 
@@ -55,10 +55,9 @@ def excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
         ValueError: as `core.ragdoll.joints.plan_constraints`.
     """
     q = np.asarray(r_rel, dtype=float).reshape(-1, 4)
-    plain = joints.limit_excess(joint_type, limit_min, limit_max, q)
     if joint_type != "CONE":
-        return plain
-    low, high = np.asarray(limit_min, dtype=float), np.asarray(limit_max, dtype=float)
+        return joints.limit_excess(joint_type, limit_min, limit_max, q)
+    low, high = joints.checked_limits(joint_type, limit_min, limit_max)
     x, turn, z = joint_angles(low, high, q)
     swing = _beyond_ellipse(x, z, low, high)
     middle = 0.5 * (low[1] + high[1])
@@ -185,7 +184,7 @@ def _swings_beyond(low, high) -> np.ndarray:
 def _lets_through(specs, rotations) -> bool:
     """Whether constraints allow the swing of any of the rotations [k, 4]."""
     for spec in specs:
-        angles = fitting.measured_angles(spec, rotations)
+        angles = fitting.measured_angles([spec], rotations)[0]
         allowed = np.ones(len(rotations), dtype=bool)
         for axis in (0, 1):
             limit = spec.angular_limits[axis]

@@ -63,6 +63,7 @@ __all__ = [
     "JOINT_TYPES",
     "LATITUDE_MAX",
     "ConstraintSpec",
+    "checked_limits",
     "hinge_axis",
     "limit_excess",
     "plan_constraints",

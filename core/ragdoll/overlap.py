@@ -5,10 +5,12 @@ directions is the depth (the separating axis theorem; Ericson, Real-Time Collisi
 sampled and then refined, so a depth is never reported too small.
 """
 
+import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .. import quaternion
 from ..errors import RagdollError
 from . import convex
 from .shape_fit import BOX, CAPSULE, SPHERE, Shape, from_hull
@@ -31,6 +33,7 @@ def _sphere_directions(count: int) -> np.ndarray:
 
 _DIRECTIONS = _sphere_directions(_SAMPLES)
 _RING = np.stack([np.cos(np.arange(8) * np.pi / 4.0), np.sin(np.arange(8) * np.pi / 4.0)], axis=1)
+_AT_ONCE = 50_000  # pairs in poses: enough to spread the cost of calling numpy, few enough for the memory
 
 
 class _Cores:
@@ -46,6 +49,21 @@ class _Cores:
         reach = np.linalg.norm(self.points - self.centers[:, None], axis=2).max(axis=1)
         self.reach = reach + self.radii
 
+    def moved(self, moves: np.ndarray) -> "_Cores":
+        """The shapes in all of several poses, pose by pose, by the rigid motions [f, m, 4, 4]."""
+        turn, shift = moves[..., :3, :3], moves[..., :3, 3]
+        result, count = copy.copy(self), len(moves)
+        result.points = (self.points @ turn.swapaxes(-1, -2) + shift[:, :, None]).reshape(-1, *self.points.shape[1:])
+        result.centers = (np.einsum("fmij,mj->fmi", turn, self.centers) + shift).reshape(-1, 3)
+        result.axes = (turn @ self.axes).reshape(-1, 3, 3)
+        result.radii, result.reach = np.tile(self.radii, count), np.tile(self.reach, count)
+        return result
+
+    def within_reach(self, first, second):
+        """Pairs [p] whose spheres around the middles meet."""
+        between = self.centers[second] - self.centers[first]
+        return np.einsum("pi,pi->p", between, between) < (self.reach[first] + self.reach[second]) ** 2
+
     def overlap(self, first, second, directions):
         """Overlap [p, d] of pairs along directions [p, d, 3] from the first towards the second."""
         a = np.matmul(directions, self.points[first].transpose(0, 2, 1)).max(axis=2)
@@ -55,10 +73,9 @@ class _Cores:
 
 def _perpendicular(directions):
     """Two unit vectors [p, 3] across each direction [p, 3]."""
-    helper = np.eye(3)[np.argmin(np.abs(directions), axis=1)]
-    u = np.cross(helper, directions)
+    u = quaternion.cross(np.eye(3)[np.argmin(np.abs(directions), axis=1)], directions)
     u /= np.linalg.norm(u, axis=1)[:, None]
-    return u, np.cross(directions, u)
+    return u, quaternion.cross(directions, u)
 
 
 def _few(cores, first, second):
@@ -70,23 +87,29 @@ def _few(cores, first, second):
     return np.concatenate([own, -own, between[:, None]], axis=1)
 
 
-def _depths(cores, first, second):
+def _depths(cores, first, second, enough: float = -np.inf):
+    """Depths [p] and directions [p, 3] of pairs; those that are no deeper than `enough` are not measured on."""
     spread = np.broadcast_to(_DIRECTIONS, (len(first), *_DIRECTIONS.shape))
-    directions = np.concatenate([spread, _few(cores, first, second)], axis=1)
-    rows = np.arange(len(first))
-
-    def best_of(directions):
-        overlap = cores.overlap(first, second, directions)
-        least = np.argmin(overlap, axis=1)
-        return directions[rows, least], overlap[rows, least]
-
-    direction, depth = best_of(directions)
+    direction, depth = _least(cores, first, second, np.concatenate([spread, _few(cores, first, second)], axis=1))
+    rows = np.flatnonzero(depth > enough)
     for angle in _REFINEMENTS:
-        u, v = _perpendicular(direction)
+        if not len(rows):
+            break
+        now = direction[rows]
+        u, v = _perpendicular(now)
         ring = _RING[:, 0][None, :, None] * u[:, None] + _RING[:, 1][None, :, None] * v[:, None]
-        tried = np.cos(angle) * direction[:, None] + np.sin(angle) * ring
-        direction, depth = best_of(np.concatenate([direction[:, None], tried], axis=1))
+        tried = np.concatenate([now[:, None], np.cos(angle) * now[:, None] + np.sin(angle) * ring], axis=1)
+        direction[rows], depth[rows] = _least(cores, first[rows], second[rows], tried)
+        rows = rows[depth[rows] > enough]
     return depth, direction
+
+
+def _least(cores, first, second, directions):
+    """The direction [p, 3] of each pair's directions [p, d, 3] along which it overlaps least, and by how much [p]."""
+    overlap = cores.overlap(first, second, directions)
+    least = np.argmin(overlap, axis=1)
+    rows = np.arange(len(first))
+    return directions[rows, least], overlap[rows, least]
 
 
 def depths(shapes: list, first, second, within: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -113,10 +136,7 @@ def depths(shapes: list, first, second, within: float = 0.0) -> tuple[np.ndarray
     if len(near):
         # Few directions settle most pairs.
         few = _few(cores, first[near], second[near])
-        overlap = cores.overlap(first[near], second[near], few)
-        least = np.argmin(overlap, axis=1)
-        rows = np.arange(len(near))
-        depth[near], direction[near] = overlap[rows, least], few[rows, least]
+        direction[near], depth[near] = _least(cores, first[near], second[near], few)
         near = near[depth[near] > -within]
     if len(near):
         depth[near], direction[near] = _depths(cores, first[near], second[near])
@@ -133,24 +153,31 @@ def met(shapes: list, first, second, moves: np.ndarray, tolerance: float = 0.0) 
     """
     first, second = np.asarray(first, dtype=int), np.asarray(second, dtype=int)
     found = np.zeros(len(first), dtype=bool)
+    if not len(first):
+        return found
     cores = _Cores(shapes)
-    points, centers, axes = cores.points, cores.centers, cores.axes
-    together = cores.reach[first] + cores.reach[second]
-    for frame, move in enumerate(moves if len(first) else ()):
-        if frame and np.array_equal(move, moves[frame - 1]):
-            continue
-        turn, shift = move[:, :3, :3], move[:, :3, 3]
-        cores.centers = np.einsum("mij,mj->mi", turn, centers) + shift
-        between = cores.centers[second] - cores.centers[first]
-        distance = np.linalg.norm(between, axis=1)
-        rows = np.flatnonzero((distance < together) & ~found)
-        if len(rows):
-            cores.axes = turn @ axes
-            cores.points = points @ turn.transpose(0, 2, 1) + shift[:, None]
-            few = _few(cores, first[rows], second[rows])
-            rows = rows[cores.overlap(first[rows], second[rows], few).min(axis=1) > tolerance]
-        if len(rows):
-            found[rows] = _depths(cores, first[rows], second[rows])[0] > tolerance
+    step = max(_AT_ONCE // len(first), 1)
+    for start in range(0, len(moves), step):
+        some = moves[start : start + step]
+        posed, pairs = cores.moved(some), np.flatnonzero(~found)
+        begin = len(shapes) * np.arange(len(some))[:, None]
+        a, b = (begin + first[pairs]).ravel(), (begin + second[pairs]).ravel()
+        rows = np.flatnonzero(posed.within_reach(a, b))
+        if len(rows):  # few directions settle most pairs
+            _direction, depth = _least(posed, a[rows], b[rows], _few(posed, a[rows], b[rows]))
+            rows = rows[depth > tolerance]
+        while len(rows):
+            # What keeps a pair apart in one pose, turned with its first shape, mostly does in the others.
+            _pair, once = np.unique(rows % len(pairs), return_index=True)
+            tried = rows[once]
+            depth, direction = _depths(posed, a[tried], b[tried], tolerance)
+            apart = depth <= tolerance
+            found[pairs[tried[~apart] % len(pairs)]] = True
+            held = np.full((len(pairs), 3), np.nan)
+            held[tried[apart] % len(pairs)] = np.einsum("pij,pi->pj", posed.axes[a[tried[apart]]], direction[apart])
+            rows = rows[~np.isin(rows, tried)]
+            turned = np.einsum("pij,pj->pi", posed.axes[a[rows]], held[rows % len(pairs)])
+            rows = rows[posed.overlap(a[rows], b[rows], turned[:, None])[:, 0] > tolerance]
     return found
 
 

@@ -94,7 +94,7 @@ def test_what_a_plan_lets_through_stays_within_the_limits(name):
         tried = quaternion.multiply(walkers, quaternion.from_rotation_vector(random.normal(0.0, 0.06, (300, 3))))
         allowed = np.ones(300, dtype=bool)
         for spec in specs:
-            angles = fitting.measured_angles(spec, tried)
+            angles = fitting.measured_angles([spec], tried)[0]
             for axis, limit in enumerate(spec.angular_limits):
                 if limit is not None:
                     allowed &= (angles[:, axis] >= limit[0]) & (angles[:, axis] <= limit[1])
