@@ -83,6 +83,22 @@ def jumps(obj, shown, rows, fps=24.0):
     return dict(zip(frames[1:-1], change.max(axis=1) / scale, strict=True))
 
 
+def pops_where_it_begins(scene, obj, shown, frame):
+    """Largest jump of a joint's velocity when it leaves limpness at a frame, beside one that is left lying [m/s].
+
+    Limp bodies tremble and flop by themselves. Until then both are the same.
+    """
+    event = obj.active_ragdoll.recovery.events.add()
+    event.frame, event.phase, event.hold = frame, "LIMP", True
+    difference = {}
+    for now in simulate.frames(scene):
+        difference[now] = shown[now] - rigs.pose(obj)
+        if now == frame + 2:
+            break
+    assert np.abs(difference[frame]).max() < 1e-6 * obj.active_ragdoll.height
+    return max(jumps(obj, difference, rows(obj)).values())
+
+
 def rows(obj):
     names = [bone.name for bone in obj.pose.bones]
     return [names.index(part.bone) for part in obj.active_ragdoll.parts]

@@ -224,7 +224,8 @@ def test_two_characters_hold_hands(fresh_scene):
     key_enabled(first, {1: False, 10: True, 50: False})
     gaps = np.array(rigs.play(scene, 1, 60, lambda: np.linalg.norm(tip(first) - tip(second, "forearm.R"))))
     assert gaps[8] > 0.04
-    assert gaps[24:48].max() < 5e-3
+    assert gaps[20:48].max() < 15e-3  # they meet, and bump, within the time that was given them
+    assert gaps[30:48].max() < 5e-3
     assert gaps[-1] > 0.02
     assert not STATE.warnings.get(first.name)
 
