@@ -163,6 +163,8 @@ def local_to_model_rotations(skeleton: Skeleton, rotations_ls: ArrayLike) -> np.
     """Model-space rotations [..., n, 4] of local ones. Raises PoseError if the shape does not fit."""
     rotations = _checked("rotations_ls", rotations_ls, skeleton, (4,))
     lead = rotations.shape[:-2]
+    if not lead and len(rotations) <= _NARROW_LEVEL * len(skeleton.levels):
+        return _accumulate_one(skeleton, rotations)
     return _component_last(_accumulate_rotations(skeleton, _component_first(rotations, lead)), lead)
 
 
@@ -311,8 +313,20 @@ def _component_last(values: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
     return np.ascontiguousarray(values.transpose(2, 1, 0)).reshape(*lead, count, size)
 
 
+def _accumulate_one(skeleton: Skeleton, rotations: np.ndarray) -> np.ndarray:
+    """Local to model rotations of a single pose, both [n, 4]: two numpy calls a level."""
+    factors = rotations.take(_RIGHT_FACTOR_COMPONENT, -1) * _RIGHT_FACTOR_SIGN
+    model = rotations.copy()
+    columns = model[:, :, None]
+    for above, level, parents in skeleton.level_steps:
+        np.matmul(factors[level], columns[above].take(parents, 0), out=columns[level])
+    return model
+
+
 def _accumulate_rotations(skeleton: Skeleton, rotations: np.ndarray) -> np.ndarray:
     """Local to model rotations, both [4, n, batch]."""
+    if rotations.shape[2] == 1 and rotations[0].size <= _NARROW_LEVEL * len(skeleton.levels):
+        return np.ascontiguousarray(_accumulate_one(skeleton, rotations[:, :, 0].T).T)[:, :, None]
     model = rotations.copy()
     if rotations[0].size > _NARROW_LEVEL * len(skeleton.levels):
         for above, level, parents in skeleton.level_steps:

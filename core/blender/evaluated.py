@@ -35,7 +35,7 @@ def place(run: Run, kind: str, matrices: np.ndarray, only: np.ndarray | None = N
             continue
         objects = getattr(character, kind).evaluated_get(graph).objects
         mine = columns[rows]
-        if only is not None:
+        if only is not None and not only[rows].all():
             for name in ("matrix_basis", "matrix_world"):
                 now = np.empty_like(mine)
                 objects.foreach_get(name, now.ravel())

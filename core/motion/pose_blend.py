@@ -12,7 +12,7 @@ from .. import quaternion
 from ..errors import RagdollError
 from ..skeleton import Skeleton
 from .additive import apply_additive, make_additive
-from .clip import interpolate, stack
+from .clip import interpolate, like, stack
 from .local_pose import LocalPose
 
 NORMALIZE, ADD = "NORMALIZE", "ADD"
@@ -36,12 +36,7 @@ def weighted_sum(poses: LocalPose, weights: ArrayLike) -> LocalPose:
     weights = np.asarray(weights, dtype=np.float64)[..., None]
     rotations = quaternion.weighted_mean(poses.rotations, weights)
     w = weights[..., None]
-    return replace(
-        poses,
-        positions=np.add.reduce(poses.positions * w, axis=0),
-        rotations=rotations,
-        scales=np.add.reduce(poses.scales * w, axis=0),
-    )
+    return like(poses, np.add.reduce(poses.positions * w, axis=0), rotations, np.add.reduce(poses.scales * w, axis=0))
 
 
 def blend_poses(

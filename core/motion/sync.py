@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import RagdollError
-from .clip import Clip, stack
+from .clip import Clip, at_once, stack
 from .local_pose import LocalPose
 from .pose_blend import weighted_sum
 
@@ -81,14 +81,15 @@ class SyncGroup:
 
     def clip_times(self, phase: ArrayLike) -> NDArray:
         """Time within each clip [s], shape [..., k], at phases [...] in cycles."""
-        phase = np.asarray(phase, dtype=np.float64)
+        one = isinstance(phase, (int, float))  # of one number Python's own remainder is quicker
+        phase = float(phase) if one else np.asarray(phase, dtype=np.float64)
         if not np.isfinite(phase).all():
             raise RagdollError("A phase is not a number")
         times = []
         for clip, warp, rounds in zip(self.clips, self._warps, self.rounds.tolist(), strict=True):
-            own = np.mod(phase, rounds)
+            own = phase % rounds
             times.append(own * clip.length if warp is None else np.mod(np.interp(own, *warp), clip.length))
-        return np.stack(times, axis=-1)
+        return np.array(times) if one else np.stack(times, axis=-1)
 
     def pose(self, phase: ArrayLike, weights: ArrayLike) -> LocalPose:
         """The blended pose [..., n] at phases [...] with weights [..., k] that sum to 1; clips without weight are not
@@ -96,6 +97,9 @@ class SyncGroup:
         weights = np.asarray(weights, dtype=np.float64)
         used = np.flatnonzero(weights if weights.ndim == 1 else weights.reshape(-1, len(self.clips)).any(axis=0))
         times = self.clip_times(phase)
+        if weights.ndim == times.ndim == 1 and len(used) > 1:
+            poses = at_once([self.clips[i] for i in used], times[used].tolist())
+            return weighted_sum(poses, weights[used])
         poses = [self.clips[i].at(times[..., i]) for i in used.tolist()]
         if len(used) == 1 and np.all(weights[..., used[0]] == 1.0):
             return poses[0]
