@@ -58,7 +58,7 @@ class ACTIVE_RAGDOLL_OT_add_layer(bpy.types.Operator):
         return next(text for key, _name, text in SOURCES if key == properties.source)
 
     def invoke(self, context, _event):
-        if self.source == "POSE_ASSET" and not self.action and _asset_of(context) is None:
+        if self.source == "POSE_ASSET" and not self.action and _active_asset(context) is None:
             return context.window_manager.invoke_props_dialog(self)
         return self.execute(context)
 
@@ -82,10 +82,7 @@ class ACTIVE_RAGDOLL_OT_add_layer(bpy.types.Operator):
         if self.source == "CURRENT_POSE":
             return layer_tools.add_pose_layer(obj, scene, layer_tools.pose_action(obj, f"{obj.name} Pose"))
         if self.source == "POSE_ASSET":
-            action = bpy.data.actions.get(self.action) if self.action else _asset_of(context)
-            if action is None:
-                raise RagdollError(f"There is no action '{self.action}'" if self.action else "No pose asset is active")
-            return layer_tools.add_pose_layer(obj, scene, action)
+            return layer_tools.add_pose_layer(obj, scene, self._pose_asset(context))
         if not 0 <= settings.blend_space_index < len(settings.blend_spaces):
             raise RagdollError("Add a blend space first, and give it samples")
         space = settings.blend_spaces[settings.blend_space_index]
@@ -93,17 +90,22 @@ class ACTIVE_RAGDOLL_OT_add_layer(bpy.types.Operator):
         layer.blend_space = space.name
         return layer
 
+    def _pose_asset(self, context):
+        if self.action:
+            action = bpy.data.actions.get(self.action)
+            if action is None:
+                raise RagdollError(f"There is no action '{self.action}'")
+            return action
+        asset = _active_asset(context)
+        if asset is None:
+            raise RagdollError("No pose asset is active")
+        return asset.local_id or layer_tools.appended_action(asset.full_library_path, asset.name)
 
-def _asset_of(context):
-    """The action of the asset that is active in an asset browser or shelf; one of another file is appended."""
+
+def _active_asset(context):
+    """The action asset that is active in an asset browser or shelf, or None."""
     asset = getattr(context, "asset", None)
-    if asset is None or asset.id_type != "ACTION":
-        return None
-    if asset.local_id is not None:
-        return asset.local_id
-    with bpy.data.libraries.load(asset.full_library_path) as (there, here):
-        here.actions = [name for name in there.actions if name == asset.name]
-    return here.actions[0] if here.actions else None
+    return asset if asset is not None and asset.id_type == "ACTION" else None
 
 
 class ACTIVE_RAGDOLL_OT_remove_layer(bpy.types.Operator):

@@ -80,6 +80,22 @@ def add_pose_layer(obj, scene, action, frame: float | None = None):
     return layer
 
 
+def appended_action(path: str, name: str):
+    """An action of another file, such as a pose asset of a library, appended.
+
+    Raises:
+        RagdollError: the file cannot be read, or has no such action.
+    """
+    try:
+        with bpy.data.libraries.load(path) as (there, here):
+            here.actions = [own for own in there.actions if own == name]
+    except OSError as error:
+        raise RagdollError(f"The file '{path}' of the pose asset '{name}' cannot be read") from error
+    if not here.actions or here.actions[0] is None:
+        raise RagdollError(f"The file '{path}' has no action '{name}'")
+    return here.actions[0]
+
+
 def pose_action(obj, name: str):
     """A new action of one frame: the pose that the character shows now.
 

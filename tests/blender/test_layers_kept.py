@@ -1,10 +1,12 @@
 """Settings of layers in the file: saved, undone, overridden, and taken away without a trace."""
 
 import bpy
+import pytest
 
 import layered
 import rigs
 from active_ragdoll.core.blender import layer_tools, motion, motion_setup
+from active_ragdoll.core.errors import RagdollError
 
 FRAMES = (1, 7, 18)
 
@@ -36,6 +38,33 @@ def test_settings_survive_saving(data_dir, tmp_path):
     assert [s.action.name for s in obj.active_ragdoll.blend_spaces[0].samples] == ["Idle", "Walking_A"]
     bpy.context.scene.frame_set(9)
     assert rigs.angles(rigs.pose(obj), shown).max() < 0.01
+
+
+def test_a_pose_asset_of_another_file_is_a_layer(data_dir, tmp_path):
+    rig = layered.knight(data_dir)
+    expected = layered.plays(rig, "Sit_Floor_Pose", FRAMES)
+    asset = bpy.data.actions["Sit_Floor_Pose"]
+    asset.asset_mark()
+    bpy.data.libraries.write(str(tmp_path / "poses.blend"), {asset}, fake_user=True)
+    rig = layered.knight(data_dir)
+    bpy.data.actions.remove(bpy.data.actions["Sit_Floor_Pose"])
+    action = layer_tools.appended_action(str(tmp_path / "poses.blend"), "Sit_Floor_Pose")
+    assert action.library is None and action.asset_data is not None
+    made = layer_tools.add_pose_layer(rig.obj, rig.scene, action)
+    made.only_keyed = False
+    layer_tools.changed(rig.obj)
+    angle, way = layered.difference(layered.shown(rig, FRAMES), expected)
+    assert angle < 1e-3 and way < 1e-5
+
+
+def test_a_pose_asset_that_is_not_there_is_named(tmp_path, fresh_scene):
+    path = str(tmp_path / "poses.blend")
+    with pytest.raises(RagdollError, match="' of the pose asset 'Sit' cannot be read"):
+        layer_tools.appended_action(path, "Sit")
+    bpy.data.libraries.write(path, {fresh_scene})
+    with pytest.raises(RagdollError, match="has no action 'Sit'"):
+        layer_tools.appended_action(path, "Sit")
+    assert not bpy.data.actions and len(bpy.data.scenes) == 1
 
 
 def test_undo_and_redo_of_layers(data_dir):
