@@ -45,6 +45,9 @@ class ACTIVE_RAGDOLL_OT_simulate(SteppingOperator, bpy.types.Operator):
         first, last = world.shot_range(self._scene)
         if stopped_at is None:
             self.report({"INFO"}, f"Simulated frames {first} to {last}")
+            for obj in pipeline.active_ragdolls(self._scene):
+                for text in STATE.warnings.get(obj.name, ()):
+                    self.report({"WARNING"}, text)
         else:
             self.report({"WARNING"}, f"Stopped at frame {stopped_at}; frames {first} to {stopped_at} are kept")
         return {"FINISHED"}

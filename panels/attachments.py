@@ -2,7 +2,6 @@
 
 import bpy
 
-from ..core.blender.runtime import STATE
 from .ragdoll import Sidebar, active_armature, paragraph, reason, rows, why_not
 
 
@@ -40,9 +39,6 @@ class ACTIVE_RAGDOLL_PT_attachments(Sidebar, bpy.types.Panel):
         buttons.operator("active_ragdoll.remove_attachment", text="", icon="REMOVE")
         if 0 <= settings.active_attachment < len(settings.attachments):
             self._draw_item(column, context, obj, settings.attachments[settings.active_attachment])
-        for text in STATE.warnings.get(obj.name, ()):
-            if text.startswith("Attachment"):
-                paragraph(self.layout.box(), context, text, "ERROR")
 
     def _draw_item(self, column, context, obj, item):
         inner = rows(column)

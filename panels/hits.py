@@ -2,7 +2,6 @@
 
 import bpy
 
-from ..core.blender.runtime import STATE
 from .ragdoll import Sidebar, active_armature, paragraph, reason, rows, why_not
 
 
@@ -52,8 +51,6 @@ class ACTIVE_RAGDOLL_PT_hits(Sidebar, bpy.types.Panel):
         buttons.operator("active_ragdoll.remove_hit", text="", icon="REMOVE")
         if 0 <= settings.active_hit < len(settings.hits):
             self._draw_hit(column, context, obj, settings.hits[settings.active_hit])
-        for text in STATE.warnings.get(obj.name, ()):
-            paragraph(self.layout.box(), context, text, "ERROR")
 
     def _draw_hit(self, column, context, obj, hit):
         inner = rows(column)

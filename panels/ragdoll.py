@@ -130,6 +130,8 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
                 box = layout.box()
                 box.alert = True
                 paragraph(box, context, text, "ERROR")
+        for text in STATE.warnings.get(obj.name, ()):  # what the run goes on without
+            paragraph(layout.box(), context, text, "ERROR")
 
 
 class ACTIVE_RAGDOLL_PT_weights(Sidebar, bpy.types.Panel):

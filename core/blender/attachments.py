@@ -39,7 +39,7 @@ def start(run, scene) -> None:
             try:
                 found.append(read(character, number, item, scene, rows))
             except RagdollError as error:
-                _warn(character.name, str(error))
+                STATE.warn(character.name, str(error))
         triples = helpers.ensure(character.obj, scene, [(a.body, a.other) for a in found])
         for own, (*joints, holder) in zip(found, triples, strict=True):
             own.joints, own.holder = tuple(joints), holder
@@ -238,11 +238,4 @@ def _lead(run, own: Attached, command) -> None:
 def _fail(run, own: Attached, text: str) -> None:
     own.trouble = text
     _let_go(run, own)
-    _warn(own.character.name, text)
-
-
-def _warn(name: str, text: str) -> None:
-    notes = STATE.warnings.setdefault(name, [])
-    if text not in notes:
-        notes.append(text)
-        print(f"Active Ragdoll: {text}")
+    STATE.warn(own.character.name, text)

@@ -15,6 +15,7 @@ from . import (
     body_edits,
     body_masses,
     body_meshes,
+    collision,
     compounds,
     joint_drives,
     joint_objects,
@@ -29,7 +30,6 @@ from .helpers import carry, constrain, copy_locally, helper
 from .runtime import STATE
 
 BONE_CHOICES = ("DEFORM", "MAIN", "SELECTED", "ALL", "KEEP")
-SELF_COLLISION_LAYERS = range(1, 20)
 TARGET_SIZE = 0.01  # of the character's height
 # Slower than this, a limp body of a character 1.8 m tall may fall asleep. Speeds of falling grow with the root of the
 # height, times too: a giant's limbs are still on their way down at speeds at which a dwarf's would lie.
@@ -178,14 +178,16 @@ def _build(obj, scene, bones, notes) -> Built:
     _bodies(obj, scene, pose, plan, masses)
     body_edits.remember(obj)
     relative = joint_objects.set_limits(obj, pose, plan, poses, notes, vertices, anatomy)
-    joint_objects.part_overlaps(pose, plan, to_world @ poses, notes)
+    if settings.self_collision:
+        joint_objects.part_overlaps(pose, plan, to_world @ poses, notes)
+    else:
+        plan.no_collide = collision.pairs_apart(plan)
     apart = joint_objects.separations(obj, pose, plan, to_world @ poses, to_world)
     made = joint_objects.make(obj, scene, collection, pose, plan, relative, apart)
     if settings.drive_space == "JOINT":
         joint_drives.make(obj, scene, collection, pose, plan, relative)
     _physics_armature(obj, collection, pose, plan, to_world)
-    if not settings.self_collision:
-        world_layers(scene)
+    notes += collision.assign(scene)
     settings.layout_changed = False
     notes += _unknown(pose, plan, anatomy)
     return Built(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), made, float(masses.sum()), notes)
@@ -288,9 +290,6 @@ def _bodies(obj, scene, pose, plan, masses):
         rigid_body.use_deactivation = False
         rigid_body.deactivate_linear_velocity = SLEEPY * pace
         rigid_body.deactivate_angular_velocity = SLEEPY_TURN / pace
-        if not settings.self_collision:
-            own_layer = 1 + i % len(SELF_COLLISION_LAYERS)
-            rigid_body.collision_collections = [layer == own_layer for layer in range(20)]
 
         target = helper(f"{obj.name} {name} Target", small, settings.targets)
         target.matrix_basis = Matrix(body_bind.tolist())
@@ -391,17 +390,3 @@ def _held_back(obj, ancestors, simulated, pose) -> list[str]:
         if any(not c.mute and c.influence > 0.0 and c.type != "LIMIT_ROTATION" for c in own):
             found.append(pose.names[index])
     return found
-
-
-def world_layers(scene) -> None:
-    """Let the scene's own rigid bodies touch bodies on any layer, for characters without self-collision."""
-    ours = {part.body for o in scene.objects if o.type == "ARMATURE" for part in o.active_ragdoll.parts}
-    ours |= {part.target for o in scene.objects if o.type == "ARMATURE" for part in o.active_ragdoll.parts}
-    for other in scene.rigidbody_world.collection.objects:
-        if other in ours or other.rigid_body is None:
-            continue
-        layers = list(other.rigid_body.collision_collections)
-        if layers[0] and not all(layers[1:]):
-            if "active_ragdoll_layers" not in other:
-                other["active_ragdoll_layers"] = [int(flag) for flag in layers]
-            other.rigid_body.collision_collections = [True] * 20

@@ -5,6 +5,8 @@ import re
 from . import action_channels
 
 _PATH = re.compile(r"active_ragdoll\.(\w+)\[(\d+)\]\.(\w+)")
+# Lists tell nobody when they get longer or shorter.
+LISTS = ("look_at", "leg_stabilizers", "two_bone_ik", "bone_transforms", "layers", "blend_spaces")
 
 
 class Values:
@@ -39,15 +41,22 @@ def animated(obj) -> set[tuple[str, int, str]]:
 
 
 def stamp(obj) -> tuple:
-    """Changes when a character gets or loses keyed or driven settings, or another source; cheap enough for every
-    frame."""
-    data, copy = obj.animation_data, obj.active_ragdoll.source
-    made = copy.name if copy is not None else ""
+    """Changes when a character gets or loses entries, keyed or driven settings, or another source; cheap enough for
+    every frame."""
+    settings = obj.active_ragdoll
+    data, copy = obj.animation_data, settings.source
+    made = copy.name if copy is not None else "", *lengths(obj)
     if data is None:
-        return (made,)
+        return made
     action = data.action
     count = len(action_channels.fcurves_of(action, obj)) if action is not None else 0
-    return made, action.name if action is not None else "", count, len(data.drivers), len(data.nla_tracks)
+    return *made, action.name if action is not None else "", count, len(data.drivers), len(data.nla_tracks)
+
+
+def lengths(obj) -> tuple:
+    """How many entries each list of a character has."""
+    settings = obj.active_ragdoll
+    return tuple([len(getattr(settings, name)) for name in LISTS])
 
 
 def _lengthen(obj, name: str) -> None:

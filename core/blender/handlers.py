@@ -76,8 +76,16 @@ def before_frame(scene, _graph=None) -> None:
     except (RagdollError, ReferenceError) as error:
         _stop(scene, run, str(error))
         return
+    except Exception as error:
+        _stop(scene, run, _unforeseen(error))
+        raise  # Blender prints where it was
     if run is not None:
         clock.note(run)
+
+
+def _unforeseen(error: Exception) -> str:
+    """A run that went on after a mistake of ours would show a pose of some other frame."""
+    return f"An error in Active Ragdoll, see the console: {type(error).__name__}: {error}"
 
 
 def _stop(scene, run, text) -> None:
@@ -108,6 +116,9 @@ def after_frame(scene, _graph=None) -> None:
         pipeline.observe(run, scene)
     except (RagdollError, ReferenceError) as error:
         _stop(scene, run, str(error))
+    except Exception as error:
+        _stop(scene, run, _unforeseen(error))
+        raise
     run.seconds["own"][-1] += time.perf_counter() - began
 
 

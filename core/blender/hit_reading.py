@@ -43,6 +43,7 @@ class CharacterHits:
         targets: objects that they refer to, by their number: ("Hit", 1).
         lengths: of the user's lists when they were read.
         factors: of its weights [m].
+        notes: what was wrong with them when they were read.
     """
 
     character: object
@@ -55,6 +56,7 @@ class CharacterHits:
     lengths: tuple = (0, 0)
     loose: loosening.Loosening = field(default_factory=loosening.Loosening)
     hitters: list = field(default_factory=list)
+    notes: list = field(default_factory=list)
 
 
 def own_inertia(body) -> np.ndarray:
@@ -67,50 +69,74 @@ def own_inertia(body) -> np.ndarray:
     return mass / 12.0 * (squares.sum() - squares)
 
 
-def read(own: CharacterHits, scene) -> None:
-    """The settings as core takes them; numbers are places in the user's lists."""
-    obj = own.character.obj
+def read(own: CharacterHits, scene, *, leave_out: bool = False) -> None:
+    """The settings as core takes them; numbers are places in the user's lists.
+
+    Args:
+        leave_out: do without what makes no sense and say so in the warnings, as in mid-shot.
+
+    Raises:
+        RagdollError: a hit, an explosion or the loosening makes no sense; names it and the character.
+    """
+    obj, notes = own.character.obj, []
+    settings = obj.active_ragdoll
+    own.hits, own.explosions, own.targets = [], [], {}
+    own.lengths = lengths_of(settings)
+    for kind, entries, take in (("Hit", settings.hits, _take_hit), ("Explosion", settings.explosions, _take_explosion)):
+        for number, entry in enumerate(entries, 1):
+            if not entry.enabled:
+                continue
+            try:
+                notes += take(own, entry, number, *world.shot_range(scene))
+            except RagdollError as error:
+                if not leave_out:
+                    raise RagdollError(f"'{obj.name}': {error}") from error
+                notes.append(f"'{obj.name}': {error}; it is left out")
+                continue
+            if entry.target is not None and getattr(entry, "space", core_hits.TOWARDS) == core_hits.TOWARDS:
+                own.targets[kind, number] = entry.target
+    loose = _loosening(settings)
     try:
-        _read_lists(own, obj.active_ragdoll)
-        first, last = world.shot_range(scene)
-        notes = core_hits.checked_hits(own.hits, own.character.bone_names, first, last)
-        notes += core_hits.checked_explosions(own.explosions, first, last)
-        loosening.checked(own.loose)
-        for hit in own.hits:
-            away = max(abs(component) for component in hit.point)
-            if away > FARTHEST * own.character.height:
-                raise RagdollError(f"{hit.title(0)}: the point is {away:.3g} m from the body, too far to push there")
+        loosening.checked(loose)
+        own.loose = loose
     except RagdollError as error:
-        raise RagdollError(f"'{obj.name}': {error}") from error
-    STATE.warnings[obj.name] = notes
+        if not leave_out:
+            raise RagdollError(f"'{obj.name}': {error}") from error
+        notes.append(f"'{obj.name}': {error}; the last good setting stays")
+    known = STATE.warnings.setdefault(obj.name, [])
+    known[:] = [text for text in known if text not in own.notes] + notes
+    own.notes = notes
 
 
 def lengths_of(settings) -> tuple[int, int]:
     return len(settings.hits), len(settings.explosions)
 
 
-def _read_lists(own: CharacterHits, settings) -> None:
-    turns = {}
-    for name, offset in zip(own.character.bone_names, own.character.offsets, strict=True):
-        turns[name] = offset[:3, :3].T
-    own.hits, own.explosions, own.targets = [], [], {}
-    own.lengths = lengths_of(settings)
-    for number, entry in enumerate(settings.hits, 1):
-        if entry.enabled:
-            hit = _hit(entry, number, turns.get(entry.bone, np.eye(3)))
-            own.hits.append(hit)
-            if entry.space == core_hits.TOWARDS:
-                if entry.target is None:
-                    raise RagdollError(f"{hit.title(0)}: it has no target object to go towards")
-                own.targets["Hit", number] = entry.target
-    for number, entry in enumerate(settings.explosions, 1):
-        if entry.enabled:
-            frame, origin, strength = float(entry.frame), tuple(entry.origin), entry.impulse
-            blast = core_hits.Explosion(frame, origin, entry.radius, strength, entry.falloff, entry.duration, number)
-            own.explosions.append(blast)
-            if entry.target is not None:
-                own.targets["Explosion", number] = entry.target
-    own.loose = loosening.Loosening(
+def _take_hit(own: CharacterHits, entry, number: int, first: int, last: int) -> list:
+    """Add a hit that makes sense; notes on it."""
+    names = own.character.bone_names
+    turn = own.character.offsets[names.index(entry.bone), :3, :3].T if entry.bone in names else np.eye(3)
+    hit = _hit(entry, number, turn)
+    if entry.space == core_hits.TOWARDS and entry.target is None:
+        raise RagdollError(f"{hit.title(0)}: it has no target object to go towards")
+    notes = core_hits.checked_hits([hit], names, first, last)
+    away = max(abs(component) for component in hit.point)
+    if away > FARTHEST * own.character.height:
+        raise RagdollError(f"{hit.title(0)}: the point is {away:.3g} m from the body, too far to push there")
+    own.hits.append(hit)
+    return notes
+
+
+def _take_explosion(own: CharacterHits, entry, number: int, first: int, last: int) -> list:
+    frame, origin, strength = float(entry.frame), tuple(entry.origin), entry.impulse
+    blast = core_hits.Explosion(frame, origin, entry.radius, strength, entry.falloff, entry.duration, number)
+    notes = core_hits.checked_explosions([blast], first, last)
+    own.explosions.append(blast)
+    return notes
+
+
+def _loosening(settings) -> loosening.Loosening:
+    return loosening.Loosening(
         sensitivity=settings.loosening,
         parents=settings.loosening_parents,
         children=settings.loosening_children,

@@ -9,6 +9,7 @@ import bpy
 import numpy as np
 
 from .. import quaternion
+from ..errors import RagdollError
 from ..ragdoll import hits as core_hits
 from ..ragdoll import hitter, loosening
 from . import hit_reading, hitters
@@ -43,6 +44,7 @@ def start(run, scene) -> None:
             np.ones(len(settings.parts)),
         )
         run.hits.append(own)
+        STATE.warnings[character.name] = []
         hit_reading.read(own, scene)
         wanted = hitters.needed(acting_points(own), character.height)
         made = hitters.ensure(character.obj, scene, wanted)
@@ -71,21 +73,16 @@ def rest(run, matrices) -> None:
 
 
 def read(run, scene) -> None:
-    """Read the hits again after an edit in mid-shot.
-
-    Raises:
-        RagdollError: a hit makes no sense; the message names it.
-    """
+    """Read the hits again after an edit in mid-shot; one that makes no sense is left out, with a warning."""
     for own in run.hits:
-        hit_reading.read(own, scene)
+        hit_reading.read(own, scene, leave_out=True)
     _note_all(run)
 
 
 def _note_all(run) -> None:
     for own in run.hits:
         if any(hitter_of(own, *point) is None for point in acting_points(own)):
-            text = "What was set in mid-shot acts from the next start of the shot on"
-            STATE.warnings[own.character.name].append(text)
+            STATE.warn(own.character.name, "What was set in mid-shot acts from the next start of the shot on")
 
 
 def let_go(run) -> None:
@@ -102,11 +99,7 @@ def let_go(run) -> None:
 
 
 def step(run, scene) -> None:
-    """The step into the frame that the scene is about to show: springs, hitters, factors of the weights.
-
-    Raises:
-        RagdollError: a target was deleted.
-    """
+    """The step into the frame that the scene is about to show: springs, hitters, factors of the weights."""
     frame, rate = scene.frame_current, _rate(scene)
     run.impulses[:] = 0.0
     awake = np.zeros_like(run.awake)
@@ -144,8 +137,8 @@ def _step_character(run, own: CharacterHits, scene, frame: int, rate: float, awa
         helper = hitter_of(own, bone, point, kind_of(push.hit))
         if helper is None:
             continue
-        if push.warning and push.warning not in STATE.warnings[own.character.name]:
-            STATE.warnings[own.character.name].append(push.warning)
+        if push.warning:
+            STATE.warn(own.character.name, push.warning)
         impulse = middle.get((push.hit.title(0), push.row), push.impulse)
         sums[id(helper)] = sums.get(id(helper), 0.0) + impulse
         run.impulses[rows.start + push.row] += float(np.linalg.norm(push.impulse))
@@ -188,8 +181,6 @@ def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, 
     blasts = [b for b in own.explosions if core_hits.share(b.frame / rate, b.duration, begin, end) > 0.0]
     if not acting and not blasts:
         return []
-    acting = [replace(h, target=_place_of(run, own, "Hit", h.number, h.target)) for h in acting]
-    blasts = [replace(b, origin=_place_of(run, own, "Explosion", b.number, b.origin)) for b in blasts]
     rows = own.character.rows
     bodies = core_hits.Bodies(
         own.character.bone_names,
@@ -200,15 +191,30 @@ def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, 
         own.character.height,
         scene.gravity.length if scene.use_gravity else 0.0,
     )
-    return core_hits.pushes(acting, blasts, bodies, begin, end, rate)
+    found = []
+    for hit in [*acting, *blasts]:
+        try:
+            if isinstance(hit, core_hits.Hit):
+                now = [replace(hit, target=_place_of(run, own, "Hit", hit, hit.target))], []
+            else:
+                now = [], [replace(hit, origin=_place_of(run, own, "Explosion", hit, hit.origin))]
+            found += core_hits.pushes(*now, bodies, begin, end, rate)
+        except RagdollError as error:
+            own.hits = [other for other in own.hits if other is not hit]
+            own.explosions = [other for other in own.explosions if other is not hit]
+            STATE.warn(own.character.name, f"'{own.character.name}': {error}; it is left out")
+    return found
 
 
-def _place_of(run, own: CharacterHits, kind: str, number: int, otherwise) -> tuple:
+def _place_of(run, own: CharacterHits, kind: str, hit, otherwise) -> tuple:
     """Where the target of a hit stands in the last frame."""
-    target = own.targets.get((kind, number))
+    target = own.targets.get((kind, hit.number))
     if target is None:
         return otherwise
-    return tuple(array_of(target.evaluated_get(run.graph).matrix_world)[:3, 3])
+    try:
+        return tuple(array_of(target.evaluated_get(run.graph).matrix_world)[:3, 3])
+    except ReferenceError:
+        raise RagdollError(f"{hit.title(0)}: its target was deleted") from None
 
 
 def _drive(run, helper: Hitter, impulse, seconds: float, substeps: int, height: float) -> None:

@@ -27,13 +27,13 @@ class Motion:
         messages: why entries were left out, by their names.
         states: of the entries, by frame.
         seen: what was read of the simulation, by frame.
-        stamp: of the keyed settings that it was made with.
+        stamp: of the keyed settings that it was made with; lengths: of its lists then.
     """
 
     def __init__(self, obj) -> None:
         self.obj = obj
         source.keep_up(obj)
-        self.stamp = entry_values.stamp(obj)
+        self.stamp, self.lengths = entry_values.stamp(obj), entry_values.lengths(obj)
         motion_places.tidy(source.scene_of(obj))
         self._rest = clips.rig_rest(obj)
         skeleton = self._rest.skeleton

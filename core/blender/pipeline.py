@@ -13,6 +13,7 @@ from ..ragdoll import drives, froude, springs
 from . import (
     attachments,
     compounds,
+    entry_values,
     evaluated,
     hits,
     joint_drives,
@@ -87,7 +88,7 @@ def start(scene, clock) -> Run:
             evaluated.place(run, "targets", pose)
             if pose is not wanted:
                 scene.frame_set(first - 1)
-        _stand_at(scene, first)
+        world.stand_at(scene, first)
     finally:
         STATE.busy = was_busy
     run.command = run.wanted = run.body = run.body_before = wanted
@@ -96,17 +97,6 @@ def start(scene, clock) -> Run:
     _apply_settings(run, scene)
     run.reached = first
     return run
-
-
-def _stand_at(scene, frame: int) -> None:
-    """Set the frame about to be shown; by default the property does not go below 0, which `frame_set` does."""
-    preferences = bpy.context.preferences.edit
-    before = preferences.use_negative_frames
-    if frame < 0 and not before:
-        preferences.use_negative_frames = True
-    scene.frame_current = frame
-    if preferences.use_negative_frames != before:
-        preferences.use_negative_frames = before
 
 
 def release(run: Run, scene) -> None:
@@ -128,12 +118,11 @@ def _evaluate_source(run: Run, scene, frame: int) -> None:
 
 def _carry_settings(run: Run) -> None:
     """Edited settings that are not keyed go to the source, which is where those of keyed characters are read."""
-    if not run.settings_dirty:
-        return
     for character in run.characters:
-        if character.motion is not None:
+        made = character.motion
+        if made is not None and (run.settings_dirty or made.lengths != entry_values.lengths(character.obj)):
             character.motion = motion.of(character.obj)
-        if character.keyed:
+        if character.keyed and run.settings_dirty:
             source.copy_settings(character.obj, character.source, character.bones)
 
 
@@ -347,6 +336,7 @@ def _read_settings(run: Run, scene) -> None:
         settings, bones = owner.active_ragdoll, owner.pose.bones
         own = [bones[i].active_ragdoll for i in character.bones]
         rows = character.rows
+        before = {name: getattr(run, name)[rows].copy() for name in shot_run.NUMBERS}
         run.rotation_weight[rows] = [bone.rotation_weight for bone in own]
         run.rotation_weight[rows] *= settings.rotation_weight
         run.translation_weight[rows] = [bone.translation_weight for bone in own]
@@ -368,9 +358,20 @@ def _read_settings(run: Run, scene) -> None:
         modes = [bone.body_mode for bone in own]
         run.limp[rows] = [mode == "LIMP" for mode in modes]
         run.riding[rows] = [mode == "KINEMATIC" or obj.active_ragdoll.muted for mode in modes]
-        character.blend = settings.physics_blend
-        if character.name in run.recoveries:
-            run.recoveries[character.name].read(settings.recovery, dirty, scene)
+        blend = settings.physics_blend
+        try:
+            shot_run.check_numbers(run, character, blend)
+            character.blend = blend
+            if character.name in run.recoveries:
+                run.recoveries[character.name].read(settings.recovery, dirty, scene)
+        except RagdollError as error:
+            if scene.frame_current == run.first:
+                raise
+            # One character's mistake in mid-shot is no reason to stop the others.
+            STATE.warn(character.name, f"{error}; what was set before stays")
+            for name, values in before.items():
+                mine = getattr(run, name)[rows]
+                mine[:] = np.where(np.isfinite(mine), mine, values)
     run.limited = bool(np.any(run.max_torque > 0.0) or np.any(run.max_force > 0.0))
 
 

@@ -52,14 +52,16 @@ class Recovery:
             print(f"Active Ragdoll: '{character.name}': {'; '.join(notes)}")
 
     def read(self, group, events: bool = False, scene=None) -> None:
-        """Settings from the object's property group, or from its evaluated source's.
+        """Settings from the object's property group, or from its evaluated source's; all stay if one is wrong.
 
         Raises:
             RagdollError: a value that makes no sense.
         """
-        self.settings = recovery_settings.settings_of(group)
-        self.reroot_time = group.reroot_time
-        recovery.checked(self.settings, f"Recovery of '{self.character.name}'")
+        title, settings = f"Recovery of '{self.character.name}'", recovery_settings.settings_of(group)
+        recovery.checked(settings, title)
+        if not (np.isfinite(group.reroot_time) and group.reroot_time >= 0.0):
+            raise RagdollError(f"{title}: reroot_time must not be negative, got {group.reroot_time:g} s")
+        self.settings, self.reroot_time = settings, group.reroot_time
         if events:
             own = self.character.obj.active_ragdoll.recovery
             self.events, _notes = recovery_settings.events_of(own, *world.shot_range(scene))
@@ -118,10 +120,13 @@ class Recovery:
         )
         self.record.values[frame] = self.state.values()
         down = before.phase in (recovery.LIMP, recovery.SETTLING)
-        if down and self.state.phase in (recovery.RECOVERING, recovery.BLENDING, recovery.ANIMATED):
-            self._get_up(frame, scene)
-        else:
-            self._finish_action(frame, scene)
+        try:
+            if down and self.state.phase in (recovery.RECOVERING, recovery.BLENDING, recovery.ANIMATED):
+                self._get_up(frame, scene)
+            else:
+                self._finish_action(frame, scene)
+        except RagdollError as error:
+            STATE.warn(self.character.name, f"'{self.character.name}' gets up in its animation's own place: {error}")
 
     def _get_up(self, frame: int, scene) -> None:
         """Go on where the character lies, with the get-up action for how it lies."""
@@ -187,7 +192,9 @@ class Recovery:
         self.record.passages.append(passage)
 
     def _clip(self, action: str, fps: float):
-        entry = next(e for e in self.character.motion.entries if e.name == recovery_entry.NAME)
+        entry = next((e for e in self.character.motion.entries if e.name == recovery_entry.NAME), None)
+        if entry is None:
+            raise RagdollError("its recovery was taken away in mid-shot")
         return entry.solver.clip(action, fps)
 
 

@@ -49,6 +49,13 @@ class State:
         """Forget everything, as after loading a file."""
         self.__init__()
 
+    def warn(self, name: str, text: str) -> None:
+        """Tell of something wrong with a character that the run goes on without; once."""
+        notes = self.warnings.setdefault(name, [])
+        if text not in notes:
+            notes.append(text)
+            print(f"Active Ragdoll: {text}")
+
 
 STATE = State()
 

@@ -11,6 +11,7 @@ from . import action_channels, hits, joint_drives, recognition, source
 from .armature import check_scale
 from .remove import ragdolls
 
+NUMBERS = ("rotation_weight", "translation_weight", "max_torque", "max_force", "frequency", "damping_ratio")
 FASTEST = 2000.0  # [m/s per metre of height]: beyond it something has come apart
 
 
@@ -193,12 +194,24 @@ def gather(run: Run, scene) -> None:
     run.limited = run.any_kinematic = False
     run.offsets = np.concatenate([c.offsets for c in run.characters])
     run.farthest = np.concatenate([np.full((len(c.bones), 1), FASTEST * c.height / 24.0) for c in run.characters])
-    for name in ("rotation_weight", "translation_weight", "max_torque", "max_force", "frequency", "damping_ratio"):
+    for name in NUMBERS:
         setattr(run, name, np.zeros(begin))
     run.limp, run.spring = np.zeros(begin, dtype=bool), np.zeros(begin, dtype=bool)
     run.joint_drives = joint_drives.gather(run.characters)
     run.calm = np.zeros(begin, dtype=bool)
     run.joint_space = joint_drives.held(run)
+
+
+def check_numbers(run: Run, character, blend: float) -> None:
+    """Raises RagdollError naming a setting of a character, and the bone, that is not a number."""
+    if not np.isfinite(blend):
+        raise RagdollError(f"The physics blend of '{character.name}' is not a number")
+    for name in NUMBERS:
+        values = getattr(run, name)[character.rows]
+        if not np.isfinite(values).all():
+            bone = character.bone_names[int(np.argmin(np.isfinite(values)))]
+            what = name.replace("_", " ")
+            raise RagdollError(f"The {what} of bone '{bone}' of '{character.name}' is not a number")
 
 
 def strengths_of(obj) -> tuple:

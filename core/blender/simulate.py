@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ..errors import RagdollError
 from . import (
     build,
+    collision,
     evaluated,
     layer_tools,
     motion_setup,
@@ -41,8 +42,7 @@ def prepare(scene) -> None:
         source.refresh(obj)
         STATE.messages.pop(obj.name, None)
     STATE.messages.pop(scene.name, None)
-    if any(not obj.active_ragdoll.self_collision for obj in characters):
-        build.world_layers(scene)
+    collision.assign(scene)
     STATE.runs.pop(scene.name, None)
 
 

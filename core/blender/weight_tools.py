@@ -107,10 +107,13 @@ def preset(obj, name: str, side: str = roles.LEFT) -> list[str]:
     """The rotation and translation weights of a preset on all bones.
 
     Raises:
-        RagdollError: unknown preset, or no limb that could go limp.
+        RagdollError: unknown preset or side, no arm on that side, or no limb that could go limp; names the character.
     """
     check_armature(obj)
-    found = weight_spread.preset(name, recognition.anatomy_of(obj), _parents(obj), side)
+    try:
+        found = weight_spread.preset(name, recognition.anatomy_of(obj), _parents(obj), side)
+    except RagdollError as error:
+        raise RagdollError(f"'{obj.name}': {error}") from error
     changed: list = []
     for kind, weights in zip(KINDS, found, strict=True):
         changed += [bone for bone in write(obj, kind, weights) if bone not in changed]

@@ -79,6 +79,17 @@ def set_range(scene) -> None:
         cache.frame_end = last
 
 
+def stand_at(scene, frame: int) -> None:
+    """Set the frame about to be shown; by default the property does not go below 0, which `frame_set` does."""
+    preferences = bpy.context.preferences.edit
+    before = preferences.use_negative_frames
+    if frame < 0 and not before:
+        preferences.use_negative_frames = True
+    scene.frame_current = frame
+    if preferences.use_negative_frames != before:
+        preferences.use_negative_frames = before
+
+
 def cache_covers_shot(scene) -> bool:
     """Whether there is a baked cache, made by a run for the shot's range as it is now."""
     world = scene.rigidbody_world

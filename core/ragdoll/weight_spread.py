@@ -46,6 +46,14 @@ _DRUNKEN = {
     roles.FOOT: 0.6,
     roles.TAIL: 0.2,
 }
+# Four-footed: the forelegs carry as the hind legs do, and the trunk between them is no upper body.
+_FORELEGS = {
+    roles.CLAVICLE: roles.PELVIS,
+    roles.UPPER_ARM: roles.THIGH,
+    roles.FOREARM: roles.SHANK,
+    roles.HAND: roles.FOOT,
+}
+_TRUNK = (roles.SPINE, roles.CHEST)
 _LOOSE_STEP, _DRUNK_TOP, _DRUNK_STEP = 0.75, 0.6, 0.85  # by generation from the root, on rigs without roles
 LOOSE_CHAIN = 0.5  # a limp arm's collar bone
 
@@ -180,17 +188,19 @@ def preset(name: str, anatomy: roles.Anatomy, parents, side: str = roles.LEFT, l
     """Rotation and translation weights [n] of a preset.
 
     On a rig of which nothing is recognised, "loose" and "drunk" fall off from the root to the tips, and the limp arm is
-    the longest chain without a fork.
+    the longest chain without a fork. A quadruped's arms are its forelegs; its upper body is neck, head and tail.
 
     Args:
         side: of the limp arm, LEFT or RIGHT.
         lengths: from each bone's parent to the bone [n]; None counts bones.
 
     Raises:
-        RagdollError: unknown preset, or no limb that could go limp.
+        RagdollError: unknown preset or side, no arm on that side, or no limb that could go limp.
     """
     if name not in PRESETS:
         raise RagdollError(f"Unknown preset of weights {name!r}, use one of {', '.join(PRESETS)}")
+    if side not in (roles.LEFT, roles.RIGHT):
+        raise RagdollError(f"Unknown side {side!r} of a limp arm, use {roles.LEFT} or {roles.RIGHT}")
     parents = np.asarray(parents if anatomy.parents is None else anatomy.parents, dtype=int)
     count = len(parents)
     if name == RIGID:
@@ -199,7 +209,11 @@ def preset(name: str, anatomy: roles.Anatomy, parents, side: str = roles.LEFT, l
     if name == ONE_ARM_LIMP:
         return _arm_limp(anatomy, parents, side, lengths)
     if known:
-        rotation = _by_role(anatomy, parents, _LOOSE if name == UPPER_BODY_LOOSE else _DRUNKEN)
+        table = dict(_LOOSE if name == UPPER_BODY_LOOSE else _DRUNKEN)
+        if anatomy.kind == roles.QUADRUPED:
+            table |= {fore: table[hind] for fore, hind in _FORELEGS.items()}
+            table |= dict.fromkeys(_TRUNK, table[roles.PELVIS])
+        rotation = _by_role(anatomy, parents, table)
     else:
         top, step = (1.0, _LOOSE_STEP) if name == UPPER_BODY_LOOSE else (_DRUNK_TOP, _DRUNK_STEP)
         rotation = top * step ** _generations(parents)
@@ -227,8 +241,11 @@ def _generations(parents) -> np.ndarray:
 
 def _arm_limp(anatomy, parents, side, lengths):
     rotation, translation = np.ones(len(parents)), np.ones(len(parents))
-    arm = [i for i, role in enumerate(anatomy.roles) if role == roles.UPPER_ARM]
-    arm = [i for i in arm if anatomy.sides[i] == side] or arm[:1]
+    arms = [i for i, role in enumerate(anatomy.roles) if role == roles.UPPER_ARM]
+    arm = [i for i in arms if anatomy.sides[i] == side]
+    if arms and not arm:
+        known = sorted({anatomy.sides[i].lower() for i in arms})
+        raise RagdollError(f"No arm on the {side.lower()} side is known, only {', '.join(known)}")
     start = arm[0] if arm else _longest_chain(parents, lengths)
     _up, down = distances(parents, start, lengths)
     limp = np.isfinite(down) & (_up == 0.0)

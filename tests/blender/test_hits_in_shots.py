@@ -123,14 +123,20 @@ def test_a_monstrous_impulse_on_a_whole_character(fresh_scene):
     assert any("cut down" in text for text in STATE.warnings[obj.name])
 
 
-def test_a_run_that_ends_in_mid_push_pushes_no_more(fresh_scene):
+@pytest.mark.parametrize("broken", ("hit", "run"))
+def test_what_ends_in_mid_push_pushes_no_more(fresh_scene, broken):
     scene = empty(24, 30)
     obj = free_body(scene)
     hit = add(obj, duration=2.0, impulse=(0.0, 4.0, 0.0))
     rigs.play(scene, 1, 12)
-    hit.bone = "gone"
-    scene.frame_set(13)
-    assert "gone" in STATE.messages[obj.name]
+    if broken == "hit":
+        hit.bone = "gone"
+        scene.frame_set(13)
+        assert "gone" in STATE.warnings[obj.name][-1] and scene.name not in STATE.messages
+    else:
+        obj.active_ragdoll.source.location.x = math.nan
+        scene.frame_set(13)
+        assert "not a number" in STATE.messages[obj.name]
     poses = []
     for frame in range(14, 20):
         scene.frame_set(frame)

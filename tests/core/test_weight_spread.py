@@ -194,3 +194,34 @@ def test_what_is_no_weight_is_refused_by_name():
             spread.checked([0.0, value], ["A", "B"])
     with pytest.raises(RagdollError, match="FLOPPY"):
         spread.preset("FLOPPY", HUMAN.anatomy, HUMAN.parents)
+
+
+@pytest.mark.parametrize("name", spread.PRESETS)
+@pytest.mark.parametrize("side", ("L", "left", "CENTER", "", None))
+def test_an_unknown_side_is_refused(name, side):
+    with pytest.raises(RagdollError, match="side"):
+        spread.preset(name, HUMAN.anatomy, HUMAN.parents, side)
+
+
+def test_an_arm_that_is_not_there_is_refused():
+    old = HUMAN.anatomy
+    kept = tuple(
+        roles.GENERIC if role == roles.UPPER_ARM and side == roles.RIGHT else role
+        for role, side in zip(old.roles, old.sides, strict=True)
+    )
+    anatomy = roles.Anatomy(kept, old.sides, old.order, old.kind, old.certainty)
+    with pytest.raises(RagdollError, match="right side is known, only left"):
+        spread.preset(spread.ONE_ARM_LIMP, anatomy, HUMAN.parents, roles.RIGHT)
+    rotation, _translation = spread.preset(spread.ONE_ARM_LIMP, anatomy, HUMAN.parents, roles.LEFT)
+    assert rotation[HUMAN.row("hand.L")] == 0.0
+
+
+def test_a_quadruped_stands_on_four_legs():
+    old = HUMAN.anatomy
+    anatomy = roles.Anatomy(old.roles, old.sides, old.order, roles.QUADRUPED, old.certainty)
+    rotation, translation = spread.preset(spread.UPPER_BODY_LOOSE, anatomy, HUMAN.parents)
+    for bone in ("hand.L", "thigh.L"):
+        assert rotation[HUMAN.row(bone)] == translation[HUMAN.row(bone)] == 1.0
+    assert rotation[HUMAN.row("head")] < 0.5
+    rotation, _translation = spread.preset(spread.DRUNK, anatomy, HUMAN.parents)
+    assert rotation[HUMAN.row("hand.L")] == rotation[HUMAN.row("foot.L")] > rotation[HUMAN.row("head")]

@@ -1,0 +1,150 @@
+"""Self-collision off: a character's own bodies pass through each other; others', props and floors do not."""
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender import build, collision, remove, simulate
+from active_ragdoll.core.ragdoll import collision_layers
+
+LAST = 24
+
+
+def scene_of(last=LAST):
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    scene = bpy.context.scene
+    scene.render.fps, scene.render.fps_base = rigs.FPS, 1.0
+    scene.gravity = (0.0, 0.0, 0.0)
+    rigs.set_range(scene, 1, last)
+    return scene
+
+
+def thrown(scene, name, place, speed, *, self_collision=False, turn=0.0):
+    """Limp and undamped, flying along Y from the first frame on."""
+    obj = rigs.human(scene, name)
+    obj.rotation_euler.z = turn
+    ways = {f: (place[0], place[1] + speed * (f - 1) / rigs.FPS, place[2]) for f in range(-3, LAST + 1)}
+    rigs.key_locations(obj, ways)
+    settings = obj.active_ragdoll
+    settings.rotation_weight = settings.translation_weight = 0.0
+    settings.self_collision = self_collision
+    for bone in obj.pose.bones:
+        bone.active_ragdoll.linear_damping = bone.active_ragdoll.angular_damping = 0.0
+    build.build(obj, scene)
+    return obj
+
+
+def momentum(obj, ways):
+    """Along Y, at each frame but the first [N s]."""
+    masses = np.array([part.body.rigid_body.mass for part in obj.active_ragdoll.parts])
+    return (np.diff(ways[:, :, 1, 3], axis=0) * rigs.FPS) @ masses
+
+
+@pytest.mark.parametrize("own", ((False, False), (False, True), (True, False), (True, True)))
+@pytest.mark.parametrize("turn", (0.0, 1.5))
+def test_two_thrown_at_each_other_meet(own, turn):
+    """Crosswise or face to face: what one loses the other gains, with and without self-collision."""
+    scene = scene_of()
+    one = thrown(scene, "One", (0.0, 0.0, 0.0), 0.5, self_collision=own[0])
+    two = thrown(scene, "Two", (0.1, -1.0, 0.1), 4.0, self_collision=own[1], turn=turn)
+    found = np.array(rigs.play(scene, 1, LAST, lambda: np.stack([rigs.bodies(one), rigs.bodies(two)])))
+    first, second = momentum(one, found[:, 0]), momentum(two, found[:, 1])
+    assert first[-1] - first[0] > 0.2 * second[0]
+    assert np.abs(first + second - first[0] - second[0]).max() < 1e-3 * second[0]
+
+
+@pytest.mark.parametrize("bone", ("head", "forearm.L", "shin.R", "hips"))
+def test_each_body_meets_every_body_of_the_other(bone):
+    """A stick of two bones is thrown at every limb of the other one."""
+    scene = scene_of(14)
+    obj = thrown(scene, "Human", (0.0, 0.0, 0.0), 0.0)
+    middle = (obj.data.bones[bone].head_local + obj.data.bones[bone].tail_local) / 2
+    table = {name: ((0, y, 0), (0, y + 0.2, 0), above) for name, y, above in (("A", -0.1, None), ("B", 0.1, "A"))}
+    other = rigs.armature(scene, table, "Stick")
+    rigs.key_locations(other, {f: (middle.x, -1.4 + 4.0 * (f - 1) / rigs.FPS, middle.z) for f in range(-3, 15)})
+    settings = other.active_ragdoll
+    settings.rotation_weight = settings.translation_weight = 0.0
+    settings.self_collision = False
+    build.build(other, scene)
+    ways = np.array(rigs.play(scene, 1, 14, lambda: rigs.bodies(obj)))
+    assert np.abs(ways[-1] - ways[0]).max() > 0.02
+
+
+@pytest.mark.parametrize("self_collision", (False, True))
+def test_own_bodies_pass_through_each_other_only_without(self_collision):
+    """Both arms are swung flat through the trunk's middle: with self-collision they cannot."""
+    scene = scene_of()
+    obj = rigs.human(scene)
+    for side, sign in (("L", -1.0), ("R", 1.0)):
+        bone = obj.pose.bones[f"arm.{side}"]
+        axis = np.array(bone.bone.matrix_local)[2, :3]  # the world's Z in the bone's frame
+        for frame, angle in ((-4, 0.0), (1, 0.0), (LAST, 3.0)):
+            bone.rotation_quaternion = (np.cos(angle / 2), *(np.sin(sign * angle / 2) * axis))
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+        bone.active_ragdoll.joint = obj.pose.bones[f"forearm.{side}"].active_ragdoll.joint = "FREE"
+    obj.active_ragdoll.self_collision = self_collision
+    obj.active_ragdoll.rotation_weight, obj.active_ragdoll.translation_weight = 0.2, 0.0  # gives way
+    built = build.build(obj, scene)
+    # Only what the build tells apart of its own accord must not spare the arms the meeting with each other.
+    helpers = [o for o in obj.active_ragdoll.collection.all_objects if "Overlap" in o.name]
+    count = len(obj.active_ragdoll.parts)
+    assert built.bodies == count
+    if self_collision:
+        bpy.data.batch_remove(helpers)
+    rows = [[part.bone for part in obj.active_ragdoll.parts].index(f"forearm.{side}") for side in "LR"]
+    found = np.array(rigs.play(scene, 1, LAST, lambda: rigs.bodies(obj)[rows, :3, 3]))
+    apart = found[:, 0, 0] - found[:, 1, 0]
+    assert apart[0] > 0.5
+    assert (apart.min() < -0.2) == (not self_collision), "the left arm comes to the right, and the other way round"
+
+
+def test_constraints_for_it_are_few():
+    scene = scene_of()
+    obj = thrown(scene, "Human", (0.0, 0.0, 0.0), 0.0)
+    count = len(obj.active_ragdoll.parts)
+    helpers = [o for o in obj.active_ragdoll.collection.all_objects if "Overlap" in o.name]
+    assert len(helpers) <= count, "all pairs would be count * (count - 1) / 2"
+
+
+def test_props_floors_and_their_own_layers():
+    """A prop on the first layer is met; one that the user has put on another layer is not, by none."""
+    scene = scene_of()
+    rigs.ensure_world(scene)
+    met = rigs.box(scene, "Met", (0.3, 0.3, 0.3), (0.6, -1.0, 1.42), mass=5.0)
+    passed = rigs.box(scene, "Passed", (0.3, 0.3, 0.3), (-0.6, -1.0, 1.42), mass=5.0)
+    passed.rigid_body.collision_collections = [i == 2 for i in range(20)]
+    obj = thrown(scene, "Human", (0.0, -0.2, 0.0), -1.5)
+    other = thrown(scene, "Other", (0.0, 5.0, 0.0), 0.0, self_collision=True)
+    found = np.array(rigs.play(scene, 1, LAST, lambda: rigs.matrices([met, passed])[:, 1, 3]))
+    assert found[-1, 0] < found[0, 0] - 0.1 and abs(found[-1, 1] - found[0, 1]) < 1e-6
+    remove.remove(obj, scene)
+    for _frame in simulate.frames(scene):
+        pass
+    layers = [list(part.body.rigid_body.collision_collections) for part in other.active_ragdoll.parts]
+    assert all(own == [i == 0 for i in range(20)] for own in layers), "who is left needs no other layers"
+
+
+def test_layers_that_the_user_gave_a_body_are_kept():
+    scene = scene_of(4)
+    own = [i in (0, 7) for i in range(20)]
+    keeps = thrown(scene, "Keeps", (0.0, 0.0, 0.0), 0.0, self_collision=True)
+    body = keeps.active_ragdoll.parts[0].body
+    body.rigid_body.collision_collections = own
+    thrown(scene, "Other", (5.0, 0.0, 0.0), 0.0)
+    list(simulate.frames(scene))
+    assert list(body.rigid_body.collision_collections) == own
+
+
+def test_beyond_five_it_is_said_who_meets_whom_in_part():
+    scene = scene_of(4)
+    built = []
+    for i in range(collision_layers.CHARACTERS + 1):
+        obj = rigs.chain(scene, 6, head=(0.0, float(i), 2.0))
+        obj.name = f"Chain {i}"
+        obj.active_ragdoll.self_collision = False
+        built.append(build.build(obj, scene))
+    assert not any("meet" in note for made in built[:-1] for note in made.notes)
+    (note,) = [note for note in built[-1].notes if "meet" in note]
+    assert "'Chain 5'" in note and "'Chain 0'" in note and "5" in note
+    assert collision.assign(scene) == [note]
