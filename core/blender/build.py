@@ -22,6 +22,7 @@ from . import (
     recognition,
     remove,
     source,
+    visibility,
     world,
 )
 from .armature import BindPose, check_armature, check_scale, deforming, read_skin, selected, vertices_of
@@ -185,7 +186,8 @@ def _build(obj, scene, bones, notes) -> Built:
         joint_drives.make(obj, scene, collection, pose, plan, relative)
     _physics_armature(obj, collection, pose, plan, to_world)
     if not settings.self_collision:
-        world_layers(scene)
+        world.open_layers(scene)
+    visibility.show(scene)
     settings.layout_changed = False
     notes += _unknown(pose, plan, anatomy)
     return Built(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), made, float(masses.sum()), notes)
@@ -391,17 +393,3 @@ def _held_back(obj, ancestors, simulated, pose) -> list[str]:
         if any(not c.mute and c.influence > 0.0 and c.type != "LIMIT_ROTATION" for c in own):
             found.append(pose.names[index])
     return found
-
-
-def world_layers(scene) -> None:
-    """Let the scene's own rigid bodies touch bodies on any layer, for characters without self-collision."""
-    ours = {part.body for o in scene.objects if o.type == "ARMATURE" for part in o.active_ragdoll.parts}
-    ours |= {part.target for o in scene.objects if o.type == "ARMATURE" for part in o.active_ragdoll.parts}
-    for other in scene.rigidbody_world.collection.objects:
-        if other in ours or other.rigid_body is None:
-            continue
-        layers = list(other.rigid_body.collision_collections)
-        if layers[0] and not all(layers[1:]):
-            if "active_ragdoll_layers" not in other:
-                other["active_ragdoll_layers"] = [int(flag) for flag in layers]
-            other.rigid_body.collision_collections = [True] * 20

@@ -42,7 +42,7 @@ def prepare(scene) -> None:
         STATE.messages.pop(obj.name, None)
     STATE.messages.pop(scene.name, None)
     if any(not obj.active_ragdoll.self_collision for obj in characters):
-        build.world_layers(scene)
+        world.open_layers(scene)
     STATE.runs.pop(scene.name, None)
 
 

@@ -59,6 +59,20 @@ def ensure(scene) -> list[str]:
     return made
 
 
+def open_layers(scene) -> None:
+    """Let the scene's own rigid bodies touch bodies on any layer, for characters without self-collision."""
+    ours = {part.body for o in scene.objects if o.type == "ARMATURE" for part in o.active_ragdoll.parts}
+    ours |= {part.target for o in scene.objects if o.type == "ARMATURE" for part in o.active_ragdoll.parts}
+    for other in scene.rigidbody_world.collection.objects:
+        if other in ours or other.rigid_body is None:
+            continue
+        layers = list(other.rigid_body.collision_collections)
+        if layers[0] and not all(layers[1:]):
+            if "active_ragdoll_layers" not in other:
+                other["active_ragdoll_layers"] = [int(flag) for flag in layers]
+            other.rigid_body.collision_collections = [True] * 20
+
+
 def refuse_user_bake(scene) -> None:
     """A rigid body cache that the user has baked is never dropped without asking."""
     world = scene.rigidbody_world
