@@ -186,6 +186,7 @@ class ACTIVE_RAGDOLL_PT_overlay(Sidebar, bpy.types.Panel):
             row.prop(settings, name, toggle=True)
         column.prop(settings, "only_selected")
         column.prop(settings, "all_characters")
+        layout.prop(context.scene.active_ragdoll, "show_helpers")
         if settings.show and not context.space_data.overlay.show_overlays:
             paragraph(layout, context, "This view shows no overlays: switch on Show Overlays in its header", "INFO")
         self._draw_editing(layout, context)

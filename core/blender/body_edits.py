@@ -14,7 +14,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ..errors import RagdollError
 from ..ragdoll import compound, convex
 from ..ragdoll.shape_fit import BOX, CAPSULE, COMPOUND, CONVEX_HULL, PRIMITIVES, SPHERE, Shape
-from . import source
+from . import source, visibility
 from .armature import rigid
 from .runtime import STATE
 
@@ -175,6 +175,7 @@ def begin(obj) -> None:
     if obj.data.library is None:
         obj.data.pose_position = "REST"
     settings.collection.hide_viewport = settings.bodies.hide_viewport = False
+    visibility.show_for_editing(obj, True)
     for part in settings.parts:
         part.body.hide_select = False
 
@@ -192,6 +193,7 @@ def end(obj) -> None:
     for part in settings.parts:
         if part.body is not None:
             part.body.hide_select = True
+    visibility.show_for_editing(obj, False)
     del settings.bodies[EDITING]
 
 

@@ -26,6 +26,7 @@ from . import (
     recovery_settings,
     runtime,
     source,
+    visibility,
 )
 from .attachment_settings import AttachmentSettings
 from .bone_properties import ActiveRagdollBone
@@ -56,6 +57,10 @@ def _blend_changed(self, _context) -> None:
         for constraint in bone.constraints:
             if constraint.name == source.CONSTRAINT_NAME:
                 constraint.influence = self.physics_blend
+
+
+def _helpers_shown(self, _context) -> None:
+    visibility.show(self.id_data)
 
 
 class ActiveRagdollMotor(bpy.types.PropertyGroup):
@@ -288,6 +293,13 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
     use_range: BoolProperty(name="Own Range", description="Simulate another range than the scene's", options=FIXED)
     frame_start: IntProperty(name="Start", default=1, options=FIXED)
     frame_end: IntProperty(name="End", default=250, options=FIXED)
+    show_helpers: BoolProperty(
+        name="Helper Objects",
+        description="Show the objects that ragdolls are made of: bodies, joints and what drives them",
+        default=False,
+        options=FIXED,
+        update=_helpers_shown,
+    )
     world_created: BoolProperty(options=FIXED)
     collections_created: StringProperty(options=FIXED)
     collections_linked: StringProperty(options=FIXED)
