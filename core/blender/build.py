@@ -27,7 +27,7 @@ from . import (
     world,
 )
 from .armature import BindPose, check_armature, check_scale, deforming, read_skin, selected, vertices_of
-from .helpers import helper
+from .helpers import helper, keep_aside
 from .runtime import STATE
 
 BONE_CHOICES = ("DEFORM", "MAIN", "SELECTED", "ALL", "KEEP")
@@ -189,6 +189,8 @@ def _build(obj, scene, bones, notes) -> Built:
         joint_drives.make(obj, scene, collection, pose, plan, relative)
     physics_armature.make(obj, collection, pose, plan, to_world)
     notes += collision.assign(scene)
+    for own in (collection, settings.bodies, settings.targets):
+        keep_aside(own)
     visibility.show(scene)
     settings.layout_changed = False
     notes += _unknown(pose, plan, anatomy)
@@ -276,7 +278,7 @@ def _bodies(obj, scene, pose, plan, masses):
         offset = np.linalg.inv(bind) @ body_bind
 
         mesh = body_meshes.make(f"{obj.name} {name}", solids[i])
-        body = helper(f"{obj.name} {name} Body", mesh, settings.bodies)
+        body = helper(f"{obj.name} {name} Body", mesh, settings.bodies, aside=False)
         body.matrix_basis = Matrix(body_bind.tolist())
         body.display_type = "WIRE"
         scene.rigidbody_world.collection.objects.link(body)
@@ -293,7 +295,7 @@ def _bodies(obj, scene, pose, plan, masses):
         rigid_body.deactivate_linear_velocity = SLEEPY * pace
         rigid_body.deactivate_angular_velocity = SLEEPY_TURN / pace
 
-        target = helper(f"{obj.name} {name} Target", small, settings.targets)
+        target = helper(f"{obj.name} {name} Target", small, settings.targets, aside=False)
         target.matrix_basis = Matrix(body_bind.tolist())
         target.display_type = "BOUNDS"
         scene.rigidbody_world.collection.objects.link(target)

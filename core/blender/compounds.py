@@ -22,7 +22,7 @@ def add_pieces(scene, body, shape, collection) -> None:
     inverse[:3, :3], inverse[:3, 3] = shape.axes.T, -shape.axes.T @ shape.center
     for number, piece in enumerate(shape.pieces, 1):
         mesh = body_meshes.make(f"{body.name} {number}", piece)
-        made = helper(f"{body.name} {number}", mesh, collection)
+        made = helper(f"{body.name} {number}", mesh, collection, aside=False)
         place = np.eye(4)
         place[:3, :3], place[:3, 3] = piece.axes, piece.center
         made.parent = body

@@ -5,15 +5,33 @@ import bpy
 from . import source
 
 
-def helper(name, data, collection):
-    """A helper object. None is hidden one by one: Blender drops hidden constraints from evaluation as soon as nothing
-    shown needs them (the character is deleted, the bodies are hidden), in mid-shot, and crashes."""
-    helper = bpy.data.objects.new(name, data)
-    helper.hide_render = True
-    helper.hide_select = True
-    helper.rotation_mode = "QUATERNION"
-    collection.objects.link(helper)
-    return helper
+def helper(name, data, collection, *, aside: bool = True):
+    """A helper object, kept out of renders and from being selected.
+
+    None is hidden one by one: Blender drops hidden constraints from evaluation as soon as nothing shown needs them
+    (the character is deleted, the bodies are hidden), in mid-shot, and crashes.
+
+    Args:
+        aside: False where many are made: `keep_aside` is due when all of a collection are.
+    """
+    made = bpy.data.objects.new(name, data)
+    if aside:
+        made.hide_render = made.hide_select = True
+    made.rotation_mode = "QUATERNION"
+    collection.objects.link(made)
+    return made
+
+
+def keep_aside(collection) -> None:
+    """Keep all objects of a new collection out of renders and from being selected.
+
+    At once: each such change by itself has Blender look through all objects of all view layers.
+    """
+    objects = collection.objects
+    if len(objects):
+        for name in ("hide_render", "hide_select"):
+            objects.foreach_set(name, [True] * len(objects))
+        objects[0].hide_select = True  # foreach_set tells nobody, this does
 
 
 def constrain(bone, kind: str, name: str, like=None):

@@ -35,7 +35,7 @@ def make(obj, scene, collection, pose, plan, animated) -> None:
             x, z = joint_drive.MOTORS[index]
             own = np.eye(4)
             own[:3, :3] = np.stack([np.eye(3)[x], np.cross(np.eye(3)[z], np.eye(3)[x]), np.eye(3)[z]], axis=1)
-            empty = helper(f"{obj.name} {pose.names[bone]} Motor", None, collection)
+            empty = helper(f"{obj.name} {pose.names[bone]} Motor", None, collection, aside=False)
             empty.empty_display_size = size
             empty.matrix_basis = Matrix((frame @ own).tolist())
             scene.rigidbody_world.constraints.objects.link(empty)

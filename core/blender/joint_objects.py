@@ -229,7 +229,7 @@ def make(obj, scene, collection, pose, plan, animated, apart) -> int:
         if i in animated:
             specs = fitting.opened(specs, animated[i], OPEN_MARGIN)
         for spec in specs:
-            empty = helper(f"{obj.name} {name} Joint", None, collection)
+            empty = helper(f"{obj.name} {name} Joint", None, collection, aside=False)
             empty.empty_display_size = size
             empty.matrix_basis = Matrix((frame @ turn_matrix(_rotation(spec.rotation))).tolist())
             pair = (bodies[i], bodies[parent])
@@ -239,7 +239,7 @@ def make(obj, scene, collection, pose, plan, animated, apart) -> int:
                 _open_linear(constraint, apart[i] @ turn)
             made += 1
     for i, k in plan.no_collide:
-        empty = helper(f"{obj.name} Overlap", None, collection)
+        empty = helper(f"{obj.name} Overlap", None, collection, aside=False)
         empty.empty_display_size = size
         empty.matrix_basis = Matrix.Translation(plan.centers[i])
         free = joints.ConstraintSpec(type="GENERIC", rotation=(1.0, 0.0, 0.0, 0.0))

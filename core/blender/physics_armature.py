@@ -26,7 +26,7 @@ def make(obj, collection, pose, plan, to_world) -> None:
     for i, bone in enumerate(plan.bones):
         part = settings.parts[i]
         name = pose.names[bone]
-        anchor = helper(f"{obj.name} {name} Anchor", None, collection)
+        anchor = helper(f"{obj.name} {name} Anchor", None, collection, aside=False)
         anchor.empty_display_size = 0.005 * settings.height
         anchor.parent = part.body
         offset = np.array(part.offset).reshape(4, 4)
