@@ -47,6 +47,7 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
     to_joint = np.array([obj.pose.bones[bone].active_ragdoll.joint_rotation for bone in plan.bones], dtype=float)
     relatives = relative_rotations(poses, plan, bind, to_joint)
     widened, animated, fights = {kind: [] for kind in _KINDS}, {}, []
+    within = _cones_within(obj, plan, relatives)
     for i, bone in enumerate(plan.bones):
         settings = obj.pose.bones[bone].active_ragdoll
         if plan.parents[i] < 0:
@@ -57,6 +58,8 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
                 fights.append((excess, pose.names[bone]))
             continue
         animated[i] = relatives[:, i]
+        if within[i]:
+            continue
         if fit_limits(settings, animated[i], LIMIT_MARGIN, fixed_too=True) > NOTED:
             widened[settings.limits_from].append(pose.names[bone])
     for kind, names in widened.items():
@@ -71,6 +74,22 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
             "Check Limits lists them and can widen them"
         )
     return animated
+
+
+def _cones_within(obj, plan, relatives) -> np.ndarray:
+    """Bodies whose joints are cones, not of the user's making, that relatives [f, m, 4] stay inside of [m].
+
+    That is nearly all, and found at once.
+    """
+    settings = [obj.pose.bones[bone].active_ragdoll for bone in plan.bones]
+    cones = np.array([own.joint == "CONE" and own.limits_from in _KINDS for own in settings], dtype=bool)
+    cones &= plan.parents >= 0
+    result = np.zeros(len(plan.bones), dtype=bool)
+    rows = np.flatnonzero(cones)
+    if len(rows):
+        limits = (np.array([getattr(settings[i], name)[:] for i in rows]) for name in ("limit_min", "limit_max"))
+        result[rows] = ~holding.cones_beyond(*limits, relatives[:, rows])
+    return result
 
 
 _KINDS = {"DEFAULT": "default", "ANATOMY": "anatomical", "PROFILE": "preset's"}

@@ -20,10 +20,20 @@ SINGULAR = math.radians(80.0)  # the middle angle beyond which Bullet's other tw
 def measured_angles(specs: list[ConstraintSpec], r_rel) -> np.ndarray:
     """Angles [s, f, 3] that Bullet measures about each Empty's X, Y and Z for joint rotations r_rel [f, 4]."""
     r = np.asarray(r_rel, dtype=float)
-    w = r[:, 0]
-    turned = r[:, 1:] @ np.stack([_turn(spec.rotation) for spec in specs])  # the vectors, seen from the Empties
-    x, y, z = turned[..., 0], turned[..., 1], turned[..., 2]
-    angles = np.empty_like(turned)
+    return _read(r[:, 0], r[:, 1:] @ np.stack([_turn(spec.rotation) for spec in specs]))
+
+
+def angles_of_each(specs: list[ConstraintSpec], r_rel) -> np.ndarray:
+    """As `measured_angles`, each Empty [s] with rotations of its own: of r_rel [f, s, 4] the angles [f, s, 3]."""
+    r = np.asarray(r_rel, dtype=float)
+    turns = np.stack([_turn(spec.rotation) for spec in specs])
+    return _read(r[..., 0], (r[..., None, 1:] @ turns)[..., 0, :])
+
+
+def _read(w, vectors) -> np.ndarray:
+    """Angles [..., 3] of rotations with real parts w and these vectors [..., 3], seen from their Empties."""
+    x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
+    angles = np.empty_like(vectors)
     # From the five entries of the rotation's matrix that Rx(a) Ry(b) Rz(c) is read from.
     np.arctan2(2.0 * (w * x - y * z), 1.0 - 2.0 * (x * x + y * y), out=angles[..., 0])
     np.arcsin(np.clip(2.0 * (x * z + w * y), -1.0, 1.0), out=angles[..., 1])

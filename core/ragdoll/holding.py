@@ -20,6 +20,7 @@ from . import fitting, joints
 # A wide cone is planned narrower by steps until what Bullet lets through goes beyond by no more than this [rad].
 ALLOWED = np.radians(1.5)
 _SCALES = (1.0, 0.96, 0.92, 0.88, 0.84, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5)
+_THIN = 1e-6  # [rad]: half axes of a cone are no less
 FLAT = 4.0  # a cone with swings in such a ratio is narrowed across only, so that it keeps its way
 
 
@@ -28,6 +29,25 @@ def joint_angles(limit_min, limit_max, r_rel) -> tuple[np.ndarray, np.ndarray, n
     first = _x_first(limit_min, limit_max)
     wide, other, turn = fitting.measured_angles([_ALONG_X if first else _ALONG_Z], r_rel)[0].T
     return (wide, turn, -other) if first else (other, turn, wide)
+
+
+def cones_beyond(limit_min, limit_max, r_rel) -> np.ndarray:
+    """Which of many cones [j] any of their rotations leaves at all: where `excess` is above 0.
+
+    Args:
+        limit_min, limit_max: angles of each [rad], [j, 3].
+        r_rel: unit quaternions (w, x, y, z) of each child relative to its parent in the joint's frame [f, j, 4].
+    """
+    low, high = np.asarray(limit_min, dtype=float), np.asarray(limit_max, dtype=float)
+    first = np.array([_x_first(*limits) for limits in zip(low, high, strict=True)], dtype=bool)
+    specs = [_ALONG_X if x else _ALONG_Z for x in first]
+    wide, other, turn = np.moveaxis(fitting.angles_of_each(specs, r_rel), -1, 0)
+    x, z = np.where(first, wide, other), np.where(first, -other, wide)
+    a = np.maximum(np.where(x >= 0.0, high[:, 0], -low[:, 0]), _THIN)
+    b = np.maximum(np.where(z >= 0.0, high[:, 2], -low[:, 2]), _THIN)
+    middle = 0.5 * (low[:, 1] + high[:, 1])
+    away = np.abs(np.mod(turn - middle + np.pi, 2.0 * np.pi) - np.pi)
+    return ((x / a) ** 2 + (z / b) ** 2 > 1.0).any(axis=0) | (away > 0.5 * (high[:, 1] - low[:, 1])).any(axis=0)
 
 
 def _x_first(limit_min, limit_max) -> bool:
@@ -70,8 +90,8 @@ def _beyond_ellipse(x, z, low, high) -> np.ndarray:
 
     The nearest point of an ellipse by bisection, Eberly 2013, Distance from a point to an ellipse.
     """
-    a = np.maximum(np.where(x >= 0.0, high[0], -low[0]), 1e-6)
-    b = np.maximum(np.where(z >= 0.0, high[2], -low[2]), 1e-6)
+    a = np.maximum(np.where(x >= 0.0, high[0], -low[0]), _THIN)
+    b = np.maximum(np.where(z >= 0.0, high[2], -low[2]), _THIN)
     result = np.zeros(len(x))
     outside = (x / a) ** 2 + (z / b) ** 2 > 1.0
     if not outside.any():

@@ -110,3 +110,14 @@ def test_other_joints_are_planned_and_measured_as_before():
     assert holding.plan("HINGE", low, high) == joints.plan_constraints("HINGE", low, high)
     q = quaternion.from_axis_angle(X, 1.5)
     assert holding.excess("HINGE", low, high, q) == pytest.approx(0.5)
+
+
+def test_many_cones_at_once_are_beyond_where_one_by_one_they_are():
+    rng = np.random.default_rng(3)
+    count, frames = 40, 30
+    high, low = rng.uniform(0.0, 2.0, (count, 3)), -rng.uniform(0.0, 2.0, (count, 3))
+    vectors = rng.normal(size=(frames, count, 3)) * rng.uniform(0.0, 0.8, count)[:, None]
+    turns = quaternion.from_rotation_vector(vectors)
+    expected = [(holding.excess("CONE", low[j], high[j], turns[:, j]) > 0.0).any() for j in range(count)]
+    assert holding.cones_beyond(low, high, turns).tolist() == expected
+    assert 5 < sum(expected) < count - 5
