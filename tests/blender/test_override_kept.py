@@ -100,7 +100,7 @@ def fill(scene, obj):
         item.name, item.bone, item.target, item.kind = f"Grip {i}", "forearm.L", target, "DISTANCE"
         item.enabled, item.length = bool(i), 1.5
         event = own.recovery.events.add()
-        event.frame, event.phase = 40 + i, "LIMP"
+        event.frame, event.phase = (4, "LIMP") if i == 0 else (9, "RECOVERING")
     own.recovery.enabled, own.recovery.rest_time = True, 0.7
     own.recovery.get_up_face_up = obj.animation_data.action
     look_at_setup.setup(obj, scene, target)
@@ -166,14 +166,18 @@ def test_it_plays_as_before(shot):
 def test_it_simulates_and_its_cache_and_states_are_there_after_loading(shot):
     path, _before, shown = shot
     scene, obj = opened(path)
-    again = np.array([rigs.pose(obj) for _frame in simulate.frames(scene)])
-    assert np.abs(again - shown).max() < 1e-6
+    again, states = [], []
+    for _frame in simulate.frames(scene):
+        again.append(rigs.pose(obj))
+        states.append(obj.active_ragdoll.state)
+    assert np.abs(np.array(again) - shown).max() < 1e-6
+    assert {"LIMP", "RECOVERING"} <= set(states)
     before = stored(obj)
     scene, obj = reloaded(path.replace("shot", "cached"))
     assert stored(obj) == before and obj.active_ragdoll.recovery.record
     for frame in (LAST, 3, 9):
         scene.frame_set(frame)
-        assert obj.active_ragdoll.run_state == "CACHED"
+        assert obj.active_ragdoll.run_state == "CACHED" and obj.active_ragdoll.state == states[frame - 1]
         assert np.abs(rigs.pose(obj) - shown[frame - 1]).max() < 1e-5
 
 
