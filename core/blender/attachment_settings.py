@@ -1,7 +1,10 @@
 """The settings of attachments, which are part of a character's."""
 
 import bpy
-from bpy.props import (
+
+from .setting_options import (
+    ANIMATABLE,
+    FIXED,
     BoolProperty,
     CollectionProperty,
     EnumProperty,
@@ -10,9 +13,8 @@ from bpy.props import (
     IntProperty,
     PointerProperty,
     StringProperty,
+    changed,
 )
-
-from .setting_options import ANIMATABLE, FIXED, GROWING, OVERRIDABLE, changed
 
 KEYABLE = ("enabled", "length", "max_force")
 
@@ -30,18 +32,15 @@ OFFSETS = (
 class ActiveRagdollAttachment(bpy.types.PropertyGroup):
     """A bone's body held at an object or a bone."""
 
-    name: StringProperty(name="Name", options=FIXED, override=OVERRIDABLE)
+    name: StringProperty(name="Name", options=FIXED)
     enabled: BoolProperty(
         name="Enabled",
         description="Whether it holds; can be keyed",
         default=True,
         options=ANIMATABLE,
-        override=OVERRIDABLE,
         update=changed,
     )
-    bone: StringProperty(
-        name="Bone", description="Bone whose body is held", options=FIXED, override=OVERRIDABLE, update=changed
-    )
+    bone: StringProperty(name="Bone", description="Bone whose body is held", options=FIXED, update=changed)
     point: FloatVectorProperty(
         name="Point",
         description="Where it is held: from the bone's head, along the bone's axes [m]",
@@ -49,7 +48,6 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
         subtype="XYZ",
         unit="LENGTH",
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     target: PointerProperty(
@@ -57,20 +55,16 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
         description="Object that holds it. Where physics moves that too, the reaction acts on it",
         type=bpy.types.Object,
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     target_bone: StringProperty(
         name="Target Bone",
         description="Bone of the target that holds it, where the target is an armature",
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
-    kind: EnumProperty(name="Kind", items=KINDS, default="POINT", options=FIXED, override=OVERRIDABLE, update=changed)
-    offset: EnumProperty(
-        name="Offset", items=OFFSETS, default="MOMENT", options=FIXED, override=OVERRIDABLE, update=changed
-    )
+    kind: EnumProperty(name="Kind", items=KINDS, default="POINT", options=FIXED, update=changed)
+    offset: EnumProperty(name="Offset", items=OFFSETS, default="MOMENT", options=FIXED, update=changed)
     offset_location: FloatVectorProperty(
         name="Location",
         description="Where the target has the bone's point (Point, Distance) or the bone's head (Fixed), along the "
@@ -79,7 +73,6 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
         subtype="XYZ",
         unit="LENGTH",
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     offset_rotation: FloatVectorProperty(
@@ -89,7 +82,6 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
         subtype="QUATERNION",
         default=(1.0, 0.0, 0.0, 0.0),
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     reach_seconds: FloatProperty(
@@ -100,7 +92,6 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
         soft_max=2.0,
         unit="TIME_ABSOLUTE",
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     length: FloatProperty(
@@ -110,7 +101,6 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
         min=0.0,
         unit="LENGTH",
         options=ANIMATABLE,
-        override=OVERRIDABLE,
         update=changed,
     )
     max_force: FloatProperty(
@@ -119,7 +109,6 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
         default=0.0,
         min=0.0,
         options=ANIMATABLE,
-        override=OVERRIDABLE,
         update=changed,
     )
 
@@ -135,9 +124,9 @@ class ActiveRagdollAttachmentPart(bpy.types.PropertyGroup):
 class AttachmentSettings:
     """What a character's settings have for attachments."""
 
-    attachments: CollectionProperty(type=ActiveRagdollAttachment, options=FIXED, override=GROWING)
+    attachments: CollectionProperty(type=ActiveRagdollAttachment, options=FIXED)
     active_attachment: IntProperty(options=FIXED)
-    attachment_parts: CollectionProperty(type=ActiveRagdollAttachmentPart, options=FIXED, override=GROWING)
+    attachment_parts: CollectionProperty(type=ActiveRagdollAttachmentPart, options=FIXED)
 
 
 def copy_keyable(settings, other) -> None:

@@ -131,7 +131,7 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
     own.since += 1
     if own.kind == DISTANCE:
         length = settings.length if settings.length > 0.0 else own.length
-        _rope(run, own, body, now, before, length, seconds)
+        _rope(run, own, scene, body, now, before, length, seconds)
         _lead(run, own, own.place)
         return
     if own.holder is None and own.stated:
@@ -176,7 +176,7 @@ def _approach(run, own: Attached, body, now, left: int) -> None:
     helpers.join_by_limits(own.joints[own.live], run.graph, own.other, own.body, frame, limits, angles)
 
 
-def _rope(run, own: Attached, body, now, before, length: float, seconds: float) -> None:
+def _rope(run, own: Attached, scene, body, now, before, length: float, seconds: float) -> None:
     """A limit along the rope, anew in every frame: the rope swings, the axes of a constraint do not."""
     held = own.offset if own.stated else np.eye(4)
     anchor = (now @ own.base @ held)[:3, 3]
@@ -190,6 +190,11 @@ def _rope(run, own: Attached, body, now, before, length: float, seconds: float) 
     _swap(run, own)
     frame = attachment.frame_along(point, axis)
     limits = [(-1e3 * max(length, own.character.height), way), None, None]
+    gravity = scene.gravity.length if scene.use_gravity else 0.0
+    aside = attachment.sway(point, anchor, (point - last) / seconds, pace, length, gravity, seconds)
+    if aside is not None:
+        expected = frame[:3, :3].T @ aside[0]
+        limits[1:] = [(float(y - aside[1]), float(y + aside[1])) for y in expected[1:]]
     helpers.join_by_limits(own.joints[own.live], run.graph, own.other, own.body, frame, limits)
 
 

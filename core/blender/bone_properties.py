@@ -3,12 +3,22 @@
 import math
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, FloatVectorProperty, StringProperty
 
 from . import runtime
 from .bone_role import BoneRole
 from .edited_body import EditedBody
-from .setting_options import ANIMATABLE, FIXED, PERCENT, changed, layout_changed
+from .setting_options import (
+    ANIMATABLE,
+    FIXED,
+    PERCENT,
+    BoolProperty,
+    EnumProperty,
+    FloatProperty,
+    FloatVectorProperty,
+    StringProperty,
+    changed,
+    layout_changed,
+)
 
 JOINT_TYPES = (
     ("FIXED", "Fixed", "Does not turn against its parent"),

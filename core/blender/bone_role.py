@@ -1,9 +1,8 @@
 """The role of a bone, as a setting; a base of the property group on pose bones."""
 
-from bpy.props import BoolProperty, EnumProperty
-
 from ..anatomy.roles import GENERIC, ROLES
 from . import runtime
+from .setting_options import BoolProperty, EnumProperty
 
 
 def _role_edited(self, _context) -> None:

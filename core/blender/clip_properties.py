@@ -1,10 +1,17 @@
 """Settings that layers, samples of blend spaces and states of the graph share: which action, and how it is played."""
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, PointerProperty, StringProperty
 
 from . import runtime
-from .setting_options import FIXED, OVERRIDABLE
+from .setting_options import (
+    FIXED,
+    BoolProperty,
+    EnumProperty,
+    FloatProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+)
 from .stack_edits import stack_changed, stack_value_changed
 
 KEYS = {"ANIMATABLE", "LIBRARY_EDITABLE"}
@@ -70,9 +77,7 @@ def number(name: str, description: str, default: float = 0.0, *, keyed: bool = F
     """A number; `keyed`: it may be animated."""
     options = KEYS if keyed else FIXED
     more = {"precision": 3, "update": stack_changed if keyed else set_up, **more}
-    return FloatProperty(
-        name=name, description=description, default=default, options=options, override=OVERRIDABLE, **more
-    )
+    return FloatProperty(name=name, description=description, default=default, options=options, **more)
 
 
 def share(name: str, description: str, default: float = 1.0):
@@ -85,29 +90,23 @@ def share(name: str, description: str, default: float = 1.0):
 def choice(name: str, description: str, items, default: str, **more):
     """One of several; not animatable."""
     more = {"options": FIXED, **more}
-    return EnumProperty(
-        name=name, description=description, items=items, default=default, override=OVERRIDABLE, update=set_up, **more
-    )
+    return EnumProperty(name=name, description=description, items=items, default=default, update=set_up, **more)
 
 
 def text(name: str, description: str, default: str = ""):
     """A name of something."""
-    return StringProperty(
-        name=name, description=description, default=default, options=FIXED, override=OVERRIDABLE, update=set_up
-    )
+    return StringProperty(name=name, description=description, default=default, options=FIXED, update=set_up)
 
 
 def flag(name: str, description: str, default: bool = False, **more):
     """On or off."""
     more = {"options": FIXED, "update": set_up, **more}
-    return BoolProperty(name=name, description=description, default=default, override=OVERRIDABLE, **more)
+    return BoolProperty(name=name, description=description, default=default, **more)
 
 
 def whole(name: str, description: str, default: int, **more):
     """A whole number."""
-    return IntProperty(
-        name=name, description=description, default=default, options=FIXED, override=OVERRIDABLE, update=set_up, **more
-    )
+    return IntProperty(name=name, description=description, default=default, options=FIXED, update=set_up, **more)
 
 
 def an_object(name: str, description: str, **more):
@@ -117,7 +116,6 @@ def an_object(name: str, description: str, **more):
         name=name,
         description=description,
         options=FIXED,
-        override=OVERRIDABLE,
         update=set_up,
         **more,
     )
@@ -131,10 +129,9 @@ class ActionChoice:
         name="Action",
         description="Its bones are matched by name; it need not be assigned to anything",
         options=FIXED,
-        override=OVERRIDABLE,
         update=_action_chosen,
     )
-    action_name: StringProperty(options=FIXED, override=OVERRIDABLE)
+    action_name: StringProperty(options=FIXED)
     slot: text("Slot", "Slot of the action (Blender 4.4 and later); empty: the one that fits")
     armature: an_object(
         "Made For",
@@ -166,9 +163,8 @@ class BasePose:
         name="Base Action",
         description="Action that the base pose is a frame of",
         options=FIXED,
-        override=OVERRIDABLE,
         update=_base_chosen,
     )
-    base_action_name: StringProperty(options=FIXED, override=OVERRIDABLE)
+    base_action_name: StringProperty(options=FIXED)
     base_armature: an_object("Base Made For", "Armature that the base action was made for", poll=_is_armature)
     base_slot: text("Base Slot", "Slot of the base action; empty: the one that fits")

@@ -1,8 +1,6 @@
 """Settings of a body that was edited by hand: a part of the bone's settings."""
 
-from bpy.props import BoolProperty, FloatVectorProperty, StringProperty
-
-from .setting_options import FIXED, layout_changed
+from .setting_options import FIXED, BoolProperty, FloatVectorProperty, StringProperty, layout_changed
 
 
 class EditedBody:

@@ -1,10 +1,9 @@
 """Settings of a character's graph of states."""
 
 import bpy
-from bpy.props import CollectionProperty, IntProperty, PointerProperty, StringProperty
 
 from .clip_properties import KEYS, ActionChoice, Playback, choice, flag, number, share, text
-from .setting_options import FIXED, GROWING, OVERRIDABLE
+from .setting_options import FIXED, CollectionProperty, IntProperty, PointerProperty, StringProperty
 from .stack_edits import stack_changed
 
 KINDS = (("FLOAT", "Number", "A number"), ("BOOL", "On or Off", "Counts as 1 and 0"))
@@ -72,8 +71,8 @@ class ActiveRagdollTransition(bpy.types.PropertyGroup):
     origin: text("From", "State that it leads from; *: any other", "*")
     target: text("To", "State that it leads to")
     blend_time: number("Blend", "Seconds until the new state is shown alone", 0.2, min=0.0, soft_max=2.0)
-    conditions: CollectionProperty(type=ActiveRagdollCondition, options=FIXED, override=GROWING)
-    condition_index: IntProperty(options=FIXED, override=OVERRIDABLE)
+    conditions: CollectionProperty(type=ActiveRagdollCondition, options=FIXED)
+    condition_index: IntProperty(options=FIXED)
 
 
 class ActiveRagdollGraph(bpy.types.PropertyGroup):
@@ -81,12 +80,12 @@ class ActiveRagdollGraph(bpy.types.PropertyGroup):
 
     enabled: flag("Graph", "The graph gives the pose that layers are put on", False)
     weight: share("Weight", "0 is the character's own animation, 1 the graph's")
-    parameters: CollectionProperty(type=ActiveRagdollParameter, options=FIXED, override=GROWING)
-    parameter_index: IntProperty(options=FIXED, override=OVERRIDABLE)
-    states: CollectionProperty(type=ActiveRagdollGraphState, options=FIXED, override=GROWING)
-    state_index: IntProperty(options=FIXED, override=OVERRIDABLE)
-    transitions: CollectionProperty(type=ActiveRagdollTransition, options=FIXED, override=GROWING)
-    transition_index: IntProperty(options=FIXED, override=OVERRIDABLE)
+    parameters: CollectionProperty(type=ActiveRagdollParameter, options=FIXED)
+    parameter_index: IntProperty(options=FIXED)
+    states: CollectionProperty(type=ActiveRagdollGraphState, options=FIXED)
+    state_index: IntProperty(options=FIXED)
+    transitions: CollectionProperty(type=ActiveRagdollTransition, options=FIXED)
+    transition_index: IntProperty(options=FIXED)
     record: StringProperty(
         description="What the ragdoll gave the parameters in the simulated shot, as JSON", options=FIXED
     )
@@ -95,7 +94,7 @@ class ActiveRagdollGraph(bpy.types.PropertyGroup):
 class PoseGraph:
     """A part of a character's settings."""
 
-    graph: PointerProperty(type=ActiveRagdollGraph, options=FIXED, override=OVERRIDABLE)
+    graph: PointerProperty(type=ActiveRagdollGraph, options=FIXED)
 
 
 CLASSES = (

@@ -6,7 +6,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ..errors import RagdollError
-from . import attachments, hits, motion, motion_show, pipeline, shot_run, world
+from . import attachments, hits, motion, motion_show, override_kept, pipeline, shot_run, world
 from .runtime import STATE
 
 
@@ -194,6 +194,13 @@ def after_load(_file=None) -> None:
     """load_post"""
     STATE.clear()
     shot_run.forget()
+    override_kept.restore()
+
+
+@persistent
+def before_save(_file=None) -> None:
+    """save_pre"""
+    override_kept.keep()
 
 
 @persistent
@@ -227,6 +234,7 @@ _HANDLERS = (
     ("redo_post", after_undo),
     ("load_pre", before_load),
     ("load_post", after_load),
+    ("save_pre", before_save),
     ("render_init", before_render),
     ("render_complete", after_render),
     ("render_cancel", after_render),

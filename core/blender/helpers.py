@@ -62,7 +62,7 @@ def copy_locally(owner, names, target, constraint_name: str) -> None:
 
 
 def stand_with(obj, copy) -> None:
-    """Let a copy without the character's animation stand where the character's object does."""
+    """Let a copy stand where the character's object does, wherever that is moved or parented to later."""
     place = copy.constraints.new("COPY_TRANSFORMS")
     place.name = source.PLACE_NAME
     place.target = obj
@@ -70,11 +70,11 @@ def stand_with(obj, copy) -> None:
 
 def carry(obj, physics) -> None:
     """Let a new physics armature play what the stack gives instead of the character's own animation."""
+    stand_with(obj, physics)
     target = obj.active_ragdoll.target_armature
     if target is None:
         return
     physics.animation_data_clear()
-    stand_with(obj, physics)
     for bone in physics.pose.bones:
         for constraint in bone.constraints:
             constraint.mute = True

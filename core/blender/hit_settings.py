@@ -3,7 +3,10 @@
 import math
 
 import bpy
-from bpy.props import (
+
+from ..ragdoll.loosening import Loosening
+from .setting_options import (
+    FIXED,
     BoolProperty,
     CollectionProperty,
     EnumProperty,
@@ -12,10 +15,8 @@ from bpy.props import (
     IntProperty,
     PointerProperty,
     StringProperty,
+    changed,
 )
-
-from ..ragdoll.loosening import Loosening
-from .setting_options import FIXED, GROWING, OVERRIDABLE, changed
 
 _STANDARD = Loosening()
 
@@ -46,19 +47,15 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         description="Whether it acts at all",
         default=True,
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     frame: IntProperty(
         name="Frame",
         description="Frame at which it begins; seen from the next one on",
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
-    bone: StringProperty(
-        name="Bone", description="Bone whose body is hit", options=FIXED, override=OVERRIDABLE, update=changed
-    )
+    bone: StringProperty(name="Bone", description="Bone whose body is hit", options=FIXED, update=changed)
     point: FloatVectorProperty(
         name="Point",
         description="Where it acts: from the middle of the body, along the bone's axes",
@@ -66,7 +63,6 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         subtype="XYZ",
         unit="LENGTH",
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     impulse: FloatVectorProperty(
@@ -76,7 +72,6 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         subtype="XYZ",
         default=(0.0, 20.0, 0.0),
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     strength: FloatProperty(
@@ -85,12 +80,9 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         min=0.0,
         get=_strength,
         set=_set_strength,
-        options=FIXED,
-        override=OVERRIDABLE,
+        options={"SKIP_SAVE"},  # the impulse is what is stored
     )
-    space: EnumProperty(
-        name="Space", items=SPACES, default="WORLD", options=FIXED, override=OVERRIDABLE, update=changed
-    )
+    space: EnumProperty(name="Space", items=SPACES, default="WORLD", options=FIXED, update=changed)
     duration: FloatProperty(
         name="Duration",
         description="Time over which the impulse is given evenly; 0 is a blow within one frame",
@@ -100,7 +92,6 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         precision=3,
         unit="TIME_ABSOLUTE",
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     target: PointerProperty(
@@ -108,7 +99,6 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         description="Object to hit towards",
         type=bpy.types.Object,
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
 
@@ -121,14 +111,12 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         description="Whether it acts at all",
         default=True,
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     frame: IntProperty(
         name="Frame",
         description="Frame at which it begins; seen from the next one on",
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     origin: FloatVectorProperty(
@@ -138,7 +126,6 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         subtype="XYZ",
         unit="LENGTH",
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     target: PointerProperty(
@@ -146,7 +133,6 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         description="Object that it comes from, instead of the origin",
         type=bpy.types.Object,
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     radius: FloatProperty(
@@ -156,7 +142,6 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         min=1e-4,
         unit="LENGTH",
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     impulse: FloatProperty(
@@ -164,7 +149,6 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         description="On a body at the origin [N s]; negative pulls",
         default=10.0,
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     falloff: FloatProperty(
@@ -174,7 +158,6 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         min=0.0,
         soft_max=4.0,
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     duration: FloatProperty(
@@ -186,7 +169,6 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
         precision=3,
         unit="TIME_ABSOLUTE",
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
 
@@ -194,18 +176,18 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
 class ActiveRagdollHitter(bpy.types.PropertyGroup):
     """A helper that gives impulses to a bone's body."""
 
-    bone: StringProperty(options=FIXED, override=OVERRIDABLE)
-    object: PointerProperty(type=bpy.types.Object, options=FIXED, override=OVERRIDABLE)
+    bone: StringProperty(options=FIXED)
+    object: PointerProperty(type=bpy.types.Object, options=FIXED)
 
 
 class HitSettings:
     """What a character's settings have for hits."""
 
-    hits: CollectionProperty(type=ActiveRagdollHit, options=FIXED, override=GROWING)
-    active_hit: IntProperty(options=FIXED, override=OVERRIDABLE)
-    explosions: CollectionProperty(type=ActiveRagdollExplosion, options=FIXED, override=GROWING)
-    active_explosion: IntProperty(options=FIXED, override=OVERRIDABLE)
-    hitters: CollectionProperty(type=ActiveRagdollHitter, options=FIXED, override=GROWING)
+    hits: CollectionProperty(type=ActiveRagdollHit, options=FIXED)
+    active_hit: IntProperty(options=FIXED)
+    explosions: CollectionProperty(type=ActiveRagdollExplosion, options=FIXED)
+    active_explosion: IntProperty(options=FIXED)
+    hitters: CollectionProperty(type=ActiveRagdollHitter, options=FIXED)
 
     loosening: FloatProperty(
         name="Loosening",
@@ -214,7 +196,6 @@ class HitSettings:
         min=0.0,
         soft_max=5.0,
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     loosening_parents: FloatProperty(
@@ -225,7 +206,6 @@ class HitSettings:
         max=1.0,
         subtype="FACTOR",
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     loosening_children: FloatProperty(
@@ -236,7 +216,6 @@ class HitSettings:
         max=1.0,
         subtype="FACTOR",
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     loosening_others: FloatProperty(
@@ -247,7 +226,6 @@ class HitSettings:
         max=1.0,
         subtype="FACTOR",
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
     loosening_regain: FloatProperty(
@@ -257,7 +235,6 @@ class HitSettings:
         min=0.0,
         soft_max=10.0,
         options=FIXED,
-        override=OVERRIDABLE,
         update=changed,
     )
 

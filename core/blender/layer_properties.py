@@ -1,7 +1,6 @@
 """Settings of a character's pose layers and blend spaces."""
 
 import bpy
-from bpy.props import CollectionProperty, IntProperty, PointerProperty
 
 from ..anatomy.roles import ROLES
 from .clip_properties import (
@@ -17,7 +16,7 @@ from .clip_properties import (
     text,
     whole,
 )
-from .setting_options import FIXED, GROWING, OVERRIDABLE
+from .setting_options import FIXED, CollectionProperty, IntProperty, PointerProperty
 from .stack_edits import stack_changed
 
 SOURCES = (
@@ -103,14 +102,14 @@ class ActiveRagdollLayer(ActionChoice, Playback, BasePose, bpy.types.PropertyGro
         "Only Keyed Bones", "Bones that the action has no keys for keep the pose below; otherwise they go to bind", True
     )
     frame: number("Frame", "Frame of the action that is the pose", 1.0, precision=1)
-    poses: CollectionProperty(type=ActiveRagdollPose, options=FIXED, override=GROWING)
-    pose_index: IntProperty(options=FIXED, override=OVERRIDABLE)
+    poses: CollectionProperty(type=ActiveRagdollPose, options=FIXED)
+    pose_index: IntProperty(options=FIXED)
     several: choice("Several Poses", "What becomes of more than one pose", SEVERAL, "NORMALIZE")
     blend_space: text("Blend Space", "Name of the blend space")
 
     mask: choice("Mask", "Which bones the layer acts on", MASKS, "ALL")
-    mask_bones: CollectionProperty(type=ActiveRagdollBoneName, options=FIXED, override=GROWING)
-    mask_bone_index: IntProperty(options=FIXED, override=OVERRIDABLE)
+    mask_bones: CollectionProperty(type=ActiveRagdollBoneName, options=FIXED)
+    mask_bone_index: IntProperty(options=FIXED)
     mask_children: flag("With Children", "What hangs on the bones is included", True)
     mask_falloff: whole("Falloff", "Bones over which the mask rises to its full value", 0, min=0, soft_max=6)
     mask_collection: text("Bone Collection", "Bone collection of the armature")
@@ -156,10 +155,10 @@ class ActiveRagdollBlendSpace(bpy.types.PropertyGroup):
     name: text("Name", "By which layers and states refer to it", "Blend Space")
     dimensions: choice("Dimensions", "One axis or two", DIMENSIONS, "1D")
     method: choice("Method", "How samples in a plane blend", METHODS, "TRIANGLES")
-    x: PointerProperty(type=ActiveRagdollAxis, options=FIXED, override=OVERRIDABLE)
-    y: PointerProperty(type=ActiveRagdollAxis, options=FIXED, override=OVERRIDABLE)
-    samples: CollectionProperty(type=ActiveRagdollSample, options=FIXED, override=GROWING)
-    sample_index: IntProperty(options=FIXED, override=OVERRIDABLE)
+    x: PointerProperty(type=ActiveRagdollAxis, options=FIXED)
+    y: PointerProperty(type=ActiveRagdollAxis, options=FIXED)
+    samples: CollectionProperty(type=ActiveRagdollSample, options=FIXED)
+    sample_index: IntProperty(options=FIXED)
     sync: choice("Sync", "How clips of different lengths keep in phase", SYNC, "NORMALIZED")
     measured_object: an_object("Measured", "What speed and direction are measured of; empty: the character")
     measured_bone: text("Measured Bone", "Its bone; empty: of the character its root bone, else the object")
@@ -174,10 +173,10 @@ class ActiveRagdollBlendSpace(bpy.types.PropertyGroup):
 class PoseLayers:
     """A part of a character's settings."""
 
-    layers: CollectionProperty(type=ActiveRagdollLayer, options=FIXED, override=GROWING)
-    layer_index: IntProperty(options=FIXED, override=OVERRIDABLE)
-    blend_spaces: CollectionProperty(type=ActiveRagdollBlendSpace, options=FIXED, override=GROWING)
-    blend_space_index: IntProperty(options=FIXED, override=OVERRIDABLE)
+    layers: CollectionProperty(type=ActiveRagdollLayer, options=FIXED)
+    layer_index: IntProperty(options=FIXED)
+    blend_spaces: CollectionProperty(type=ActiveRagdollBlendSpace, options=FIXED)
+    blend_space_index: IntProperty(options=FIXED)
 
 
 CLASSES = (

@@ -1,7 +1,12 @@
 """Settings of two-bone IKs and bone transforms, and the lists of a character's motion stack."""
 
 import bpy
-from bpy.props import (
+
+from .look_at_settings import ActiveRagdollLegStabilizer, ActiveRagdollLookAt
+from .setting_options import (
+    ANIMATABLE,
+    FIXED,
+    PERCENT,
     BoolProperty,
     CollectionProperty,
     EnumProperty,
@@ -11,9 +16,6 @@ from bpy.props import (
     PointerProperty,
     StringProperty,
 )
-
-from .look_at_settings import SHARE, ActiveRagdollLegStabilizer, ActiveRagdollLookAt
-from .setting_options import ANIMATABLE, FIXED, GROWING, OVERRIDABLE
 from .stack_edits import stack_changed, stack_value_changed
 
 PLACES = (
@@ -36,7 +38,7 @@ SPACES = (
 
 
 def _text(name: str, description: str = "") -> StringProperty:
-    return StringProperty(name=name, description=description, options=FIXED, override=OVERRIDABLE, update=stack_changed)
+    return StringProperty(name=name, description=description, options=FIXED, update=stack_changed)
 
 
 def _choice(name: str, items: tuple, default: str, description: str = "") -> EnumProperty:
@@ -46,15 +48,12 @@ def _choice(name: str, items: tuple, default: str, description: str = "") -> Enu
         items=items,
         default=default,
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
 
 
 def _switch(name: str, description: str = "", default: bool = False) -> BoolProperty:
-    return BoolProperty(
-        name=name, description=description, default=default, options=FIXED, override=OVERRIDABLE, update=stack_changed
-    )
+    return BoolProperty(name=name, description=description, default=default, options=FIXED, update=stack_changed)
 
 
 def _keyed_vector(name: str, subtype: str, default=(0.0, 0.0, 0.0), description: str = "") -> FloatVectorProperty:
@@ -65,7 +64,6 @@ def _keyed_vector(name: str, subtype: str, default=(0.0, 0.0, 0.0), description:
         subtype=subtype,
         default=default,
         options=ANIMATABLE,
-        override=OVERRIDABLE,
         update=stack_value_changed,
     )
 
@@ -76,13 +74,12 @@ def _object(name: str, description: str) -> PointerProperty:
         description=description,
         type=bpy.types.Object,
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
 
 
 def _weight() -> FloatProperty:
-    return FloatProperty(name="Weight", default=1.0, options=ANIMATABLE, update=stack_value_changed, **SHARE)
+    return FloatProperty(name="Weight", default=1.0, options=ANIMATABLE, update=stack_value_changed, **PERCENT)
 
 
 def _reference() -> BoolProperty:
@@ -113,7 +110,6 @@ class ActiveRagdollTwoBoneIK(bpy.types.PropertyGroup):
         soft_max=1.0,
         max=100.0,
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
     max_stretch_scale: FloatProperty(
@@ -124,7 +120,6 @@ class ActiveRagdollTwoBoneIK(bpy.types.PropertyGroup):
         soft_max=2.0,
         max=100.0,
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
     keep_end_rotation: _switch(
@@ -161,15 +156,15 @@ class ActiveRagdollMotionKind(bpy.types.PropertyGroup):
 class MotionLists:
     """A part of the character's settings: what its motion stack is made of."""
 
-    look_at: CollectionProperty(type=ActiveRagdollLookAt, options=FIXED, override=GROWING)
-    leg_stabilizers: CollectionProperty(type=ActiveRagdollLegStabilizer, options=FIXED, override=GROWING)
-    two_bone_ik: CollectionProperty(type=ActiveRagdollTwoBoneIK, options=FIXED, override=GROWING)
-    bone_transforms: CollectionProperty(type=ActiveRagdollBoneTransform, options=FIXED, override=GROWING)
-    motion_order: CollectionProperty(type=ActiveRagdollMotionKind, options=FIXED, override=GROWING)
-    active_look_at: IntProperty(options=FIXED, override=OVERRIDABLE)
-    active_leg_stabilizer: IntProperty(options=FIXED, override=OVERRIDABLE)
-    active_two_bone_ik: IntProperty(options=FIXED, override=OVERRIDABLE)
-    active_bone_transform: IntProperty(options=FIXED, override=OVERRIDABLE)
+    look_at: CollectionProperty(type=ActiveRagdollLookAt, options=FIXED)
+    leg_stabilizers: CollectionProperty(type=ActiveRagdollLegStabilizer, options=FIXED)
+    two_bone_ik: CollectionProperty(type=ActiveRagdollTwoBoneIK, options=FIXED)
+    bone_transforms: CollectionProperty(type=ActiveRagdollBoneTransform, options=FIXED)
+    motion_order: CollectionProperty(type=ActiveRagdollMotionKind, options=FIXED)
+    active_look_at: IntProperty(options=FIXED)
+    active_leg_stabilizer: IntProperty(options=FIXED)
+    active_two_bone_ik: IntProperty(options=FIXED)
+    active_bone_transform: IntProperty(options=FIXED)
 
 
 LISTS = ("look_at", "leg_stabilizers", "two_bone_ik", "bone_transforms")

@@ -6,7 +6,13 @@ Those that can be keyed are on the object: `active_ragdoll.look_at[0].weight`.
 import math
 
 import bpy
-from bpy.props import (
+
+from ..motion.leg_stabilizer import LONGEST, SHORTEST
+from . import look_at_axes, runtime
+from .setting_options import (
+    ANIMATABLE,
+    FIXED,
+    PERCENT,
     BoolProperty,
     CollectionProperty,
     EnumProperty,
@@ -16,13 +22,7 @@ from bpy.props import (
     PointerProperty,
     StringProperty,
 )
-
-from ..motion.leg_stabilizer import LONGEST, SHORTEST
-from . import look_at_axes, runtime
-from .setting_options import ANIMATABLE, FIXED, GROWING, OVERRIDABLE, PERCENT
 from .stack_edits import stack_changed, stack_value_changed
-
-SHARE = {**PERCENT, "override": OVERRIDABLE}
 
 LIMITS_FROM = (
     ("BIND", "Bind Pose", "Between the bone's forward now and where it points in bind pose"),
@@ -57,12 +57,11 @@ def _axis_edited(self, context) -> None:
 class ActiveRagdollLinkedBone(bpy.types.PropertyGroup):
     """A bone, such as the other eye, that turns with an entry's bone."""
 
-    bone: StringProperty(name="Bone", options=FIXED, override=OVERRIDABLE, update=stack_changed)
+    bone: StringProperty(name="Bone", options=FIXED, update=stack_changed)
     reset_to_default: BoolProperty(
         name="Reset",
         description="Start from bind pose instead of the bone's own pose",
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
 
@@ -74,7 +73,6 @@ class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
         name="Bone",
         description="An ancestor of the bone of the entry before it",
         options=FIXED,
-        override=OVERRIDABLE,
         update=_bone_changed,
     )
     limit: FloatProperty(
@@ -85,7 +83,6 @@ class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
         min=0.0,
         max=math.pi,
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
     limit_from: EnumProperty(
@@ -93,7 +90,6 @@ class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
         description="What the limit is measured from; a pose already beyond it is only not turned further",
         items=LIMITS_FROM,
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
     forward_axis: FloatVectorProperty(
@@ -103,7 +99,6 @@ class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
         subtype="XYZ",
         default=(0.0, 1.0, 0.0),
         options=FIXED,
-        override=OVERRIDABLE,
         update=_axis_edited,
     )
     parent_forward_axis: FloatVectorProperty(
@@ -113,7 +108,6 @@ class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
         subtype="XYZ",
         default=(0.0, 1.0, 0.0),
         options=FIXED,
-        override=OVERRIDABLE,
         update=_axis_edited,
     )
     axes_from: EnumProperty(
@@ -121,7 +115,6 @@ class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
         description="Where the forward axes come from",
         items=AXES_FROM,
         options=FIXED,
-        override=OVERRIDABLE,
         update=_bone_changed,
     )
     rotate_around_up_weight: FloatProperty(
@@ -130,31 +123,29 @@ class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
         default=0.0,
         options=FIXED,
         update=stack_changed,
-        **SHARE,
+        **PERCENT,
     )
     reset_to_default: BoolProperty(
         name="Reset to Default",
         description="Start from bind pose, for a bone that the action does not key",
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
-    linked_bones: CollectionProperty(type=ActiveRagdollLinkedBone, options=FIXED, override=GROWING)
+    linked_bones: CollectionProperty(type=ActiveRagdollLinkedBone, options=FIXED)
 
 
 class ActiveRagdollWeightEvent(bpy.types.PropertyGroup):
     """A call of the look-at's weight functions, at a frame."""
 
-    kind: EnumProperty(name="Kind", items=EVENTS, options=FIXED, override=OVERRIDABLE, update=stack_value_changed)
-    frame: FloatProperty(name="Frame", options=FIXED, override=OVERRIDABLE, update=stack_value_changed)
-    weight: FloatProperty(name="Weight", default=1.0, options=FIXED, update=stack_value_changed, **SHARE)
+    kind: EnumProperty(name="Kind", items=EVENTS, options=FIXED, update=stack_value_changed)
+    frame: FloatProperty(name="Frame", options=FIXED, update=stack_value_changed)
+    weight: FloatProperty(name="Weight", default=1.0, options=FIXED, update=stack_value_changed, **PERCENT)
     duration: FloatProperty(
         name="Time",
         description="Of the transition [s]",
         min=0.0,
         subtype="TIME_ABSOLUTE",
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_value_changed,
     )
     cancel_current_transition: BoolProperty(
@@ -162,7 +153,6 @@ class ActiveRagdollWeightEvent(bpy.types.PropertyGroup):
         description="A transition under way gives way to this one; else this one is ignored meanwhile",
         default=True,
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_value_changed,
     )
 
@@ -170,22 +160,20 @@ class ActiveRagdollWeightEvent(bpy.types.PropertyGroup):
 class ActiveRagdollLookAt(bpy.types.PropertyGroup):
     """A chain of bones that look at a target."""
 
-    name: StringProperty(name="Name", default="Look-at", options=FIXED, override=OVERRIDABLE, update=stack_changed)
-    enabled: BoolProperty(name="Enabled", default=True, options=FIXED, override=OVERRIDABLE, update=stack_changed)
-    target_type: EnumProperty(name="Look At", items=TARGETS, options=FIXED, override=OVERRIDABLE, update=stack_changed)
+    name: StringProperty(name="Name", default="Look-at", options=FIXED, update=stack_changed)
+    enabled: BoolProperty(name="Enabled", default=True, options=FIXED, update=stack_changed)
+    target_type: EnumProperty(name="Look At", items=TARGETS, options=FIXED, update=stack_changed)
     target: PointerProperty(
         name="Target",
         description="Object to look at",
         type=bpy.types.Object,
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
     target_bone: StringProperty(
         name="Bone",
         description="Bone of the target to look at",
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
     target_point: FloatVectorProperty(
@@ -194,7 +182,6 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
         size=3,
         subtype="TRANSLATION",
         options=ANIMATABLE,
-        override=OVERRIDABLE,
         update=stack_value_changed,
     )
     weight: FloatProperty(
@@ -203,7 +190,7 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
         default=1.0,
         options=ANIMATABLE,
         update=stack_value_changed,
-        **SHARE,
+        **PERCENT,
     )
     blend_speed: FloatProperty(
         name="Blend Speed",
@@ -213,7 +200,6 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
         soft_max=20.0,
         max=1.0e6,
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
     up_vector: FloatVectorProperty(
@@ -223,7 +209,6 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
         subtype="XYZ",
         default=(0.0, 0.0, 1.0),
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
     comfort: FloatProperty(
@@ -232,7 +217,7 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
         default=1.0,
         options=FIXED,
         update=stack_changed,
-        **SHARE,
+        **PERCENT,
     )
     behind_margin: FloatProperty(
         name="Margin Behind",
@@ -242,26 +227,24 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
         min=0.0,
         max=math.pi / 2.0,
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
     marks_reference: BoolProperty(
         name="Feet Held from Here",
         description="Leg stabilisers hold the feet as they are in the pose that comes in here",
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
-    entries: CollectionProperty(type=ActiveRagdollLookAtEntry, options=FIXED, override=GROWING)
-    active_entry: IntProperty(options=FIXED, override=OVERRIDABLE)
-    events: CollectionProperty(type=ActiveRagdollWeightEvent, options=FIXED, override=GROWING)
+    entries: CollectionProperty(type=ActiveRagdollLookAtEntry, options=FIXED)
+    active_entry: IntProperty(options=FIXED)
+    events: CollectionProperty(type=ActiveRagdollWeightEvent, options=FIXED)
 
 
 class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
     """A foot that is put back where it was before later entries moved it."""
 
-    enabled: BoolProperty(name="Enabled", default=True, options=FIXED, override=OVERRIDABLE, update=stack_changed)
-    foot_bone: StringProperty(name="Foot", options=FIXED, override=OVERRIDABLE, update=stack_changed)
+    enabled: BoolProperty(name="Enabled", default=True, options=FIXED, update=stack_changed)
+    foot_bone: StringProperty(name="Foot", options=FIXED, update=stack_changed)
     bones_count: IntProperty(
         name="Bones",
         description="Of the leg from the foot up, the foot included: 3 for a human",
@@ -269,7 +252,6 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
         min=SHORTEST,
         max=LONGEST,
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
     ik_weight: FloatProperty(
@@ -278,13 +260,12 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
         default=1.0,
         options=ANIMATABLE,
         update=stack_value_changed,
-        **SHARE,
+        **PERCENT,
     )
     off_while_limp: BoolProperty(
         name="Off While Limp",
         description="Weight 0 while the leg's bodies are limp, as when the character falls",
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
     min_distance: FloatProperty(
@@ -293,7 +274,6 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
         default=0.0,
         min=0.0,
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
     max_iterations: IntProperty(
@@ -303,7 +283,6 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
         min=0,
         max=10000,
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
     tolerance: FloatProperty(
@@ -314,7 +293,6 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
         max=1.0,
         precision=5,
         options=FIXED,
-        override=OVERRIDABLE,
         update=stack_changed,
     )
 

@@ -24,7 +24,7 @@ from . import (
     source,
     world,
 )
-from .armature import UNIFORM_TOLERANCE, array_of
+from .armature import array_of
 from .runtime import STATE
 from .shot_run import Run, active_ragdolls, depsgraph_of
 
@@ -262,19 +262,11 @@ def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
                 motion.write_target(character.obj, basis)
         place = array_of(pose_of.matrix_world)
         if frame is not None:
-            _check_size(character, place, frame)
+            shot_run.check_size(character, place, frame)
+            if record and frame > run.first:
+                shot_run.check_not_scaled(character, frame)
         np.matmul(place, pose, out=matrices[character.rows])
     return matrices
-
-
-def _check_size(character, place: np.ndarray, frame: int) -> None:
-    """Bodies keep the size that they were built with."""
-    size, built = float(np.linalg.norm(place[:3, 0])), character.built_scale
-    if abs(size - built) > UNIFORM_TOLERANCE * built:
-        raise RagdollError(
-            f"'{character.name}' has the scale {size:.4g} at frame {frame}, but its bodies were built at {built:.4g}: "
-            "build the ragdoll anew, and do not scale it within a shot"
-        )
 
 
 def _hands(run: Run, scene) -> np.ndarray:

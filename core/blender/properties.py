@@ -4,16 +4,6 @@ Property groups hold data only. Angles are in radians; what can be keyed is mark
 """
 
 import bpy
-from bpy.props import (
-    BoolProperty,
-    CollectionProperty,
-    EnumProperty,
-    FloatProperty,
-    FloatVectorProperty,
-    IntProperty,
-    PointerProperty,
-    StringProperty,
-)
 
 from . import (
     attachment_settings,
@@ -31,7 +21,21 @@ from . import (
 from .attachment_settings import AttachmentSettings
 from .bone_properties import ActiveRagdollBone
 from .hit_settings import HitSettings
-from .setting_options import ANIMATABLE, FIXED, PERCENT, changed, layout_changed
+from .setting_options import (
+    ANIMATABLE,
+    FIXED,
+    PERCENT,
+    BoolProperty,
+    CollectionProperty,
+    EnumProperty,
+    FloatProperty,
+    FloatVectorProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+    changed,
+    layout_changed,
+)
 
 MASS_MODELS = (
     ("AUTO", "Automatic", "A table of human segments for recognised humans, else volume times density"),
@@ -84,9 +88,7 @@ class ActiveRagdollPart(bpy.types.PropertyGroup):
         description="Bone in bind pose in the armature's space at world scale, row-major",
         options=FIXED,
     )
-    motors: CollectionProperty(
-        type=ActiveRagdollMotor, options=FIXED, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
-    )
+    motors: CollectionProperty(type=ActiveRagdollMotor, options=FIXED)
     inertia: FloatProperty(description="Inertia of all that the joint carries [kg m^2]", options=FIXED)
     depth: IntProperty(options=FIXED)
 
@@ -245,7 +247,7 @@ class ActiveRagdollObject(
     muted: BoolProperty(options=FIXED, description="The result is baked to keyframes")
     layout_changed: BoolProperty(options=FIXED, description="Settings changed that need a new build")
     cache_outdated: BoolProperty(options=FIXED, description="Settings changed since the cache was made")
-    parts: CollectionProperty(type=ActiveRagdollPart, options=FIXED, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"})
+    parts: CollectionProperty(type=ActiveRagdollPart, options=FIXED)
     collection: PointerProperty(type=bpy.types.Collection, options=FIXED)
     bodies: PointerProperty(type=bpy.types.Collection, options=FIXED)
     targets: PointerProperty(type=bpy.types.Collection, options=FIXED)
@@ -263,9 +265,7 @@ class ActiveRagdollObject(
     old_action: PointerProperty(type=bpy.types.Action, options=FIXED)
     bake_record: StringProperty(options=FIXED, description="What revert_bake restores, as JSON")
 
-    recovery: PointerProperty(
-        type=recovery_settings.ActiveRagdollRecovery, name="Recovery", override={"LIBRARY_OVERRIDABLE"}
-    )
+    recovery: PointerProperty(type=recovery_settings.ActiveRagdollRecovery, name="Recovery")
 
     def _get_run_state(self) -> int:
         return [s[0] for s in STATES].index(runtime.state_of(self.id_data))
@@ -276,13 +276,19 @@ class ActiveRagdollObject(
         return [s[0] for s in (*STATES, *recovery_settings.PHASES)].index(state)
 
     run_state: EnumProperty(
-        name="Run", items=STATES, get=_get_run_state, options=FIXED, description="How far the simulation is"
+        name="Run",
+        items=STATES,
+        get=_get_run_state,
+        options=FIXED,
+        override=set(),
+        description="How far the simulation is",
     )
     state: EnumProperty(
         name="State",
         items=(*STATES, *recovery_settings.PHASES),
         get=_get_state,
         options=FIXED,
+        override=set(),
         description="What the ragdoll is doing; with a recovery its state at the frame shown",
     )
 
@@ -309,6 +315,7 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
     cache_good: IntProperty(options=FIXED, description="Last frame of the baked cache that is good")
     cache_is_ours: BoolProperty(options=FIXED, description="The baked cache was made by a run")
     source: PointerProperty(type=bpy.types.Scene, options=FIXED)
+    overrides: StringProperty(options=FIXED, description="Settings of characters with a library override, as JSON")
     is_source: BoolProperty(options=FIXED)
 
 
@@ -337,7 +344,7 @@ _OWNERS = (
 def add_settings() -> None:
     """Attach the property groups as `active_ragdoll`."""
     for owner, group in _OWNERS:
-        owner.active_ragdoll = PointerProperty(type=group, name="Active Ragdoll", override={"LIBRARY_OVERRIDABLE"})
+        owner.active_ragdoll = PointerProperty(type=group, name="Active Ragdoll")
 
 
 def remove_settings() -> None:

@@ -131,7 +131,9 @@ class Recovery:
     def _get_up(self, frame: int, scene) -> None:
         """Go on where the character lies, with the get-up action for how it lies."""
         group = self.character.obj.active_ragdoll.recovery
-        if not group.reroot or self.character.motion is None or frame not in self._shown:
+        if group.reroot and self.character.motion is None:
+            raise RagdollError("use Set Up Recovery or Simulate to let it get up where it lies")
+        if not group.reroot or frame not in self._shown:
             return
         shown = [self._shown[frame], self._shown.get(frame - 1, self._shown[frame])]
         place = self._worlds[frame]

@@ -1,7 +1,12 @@
 """The settings of knock-out and recovery, on the character object."""
 
 import bpy
-from bpy.props import (
+
+from ..motion import getting_up
+from ..ragdoll import recovery
+from .setting_options import (
+    ANIMATABLE,
+    FIXED,
     BoolProperty,
     CollectionProperty,
     EnumProperty,
@@ -9,11 +14,8 @@ from bpy.props import (
     IntProperty,
     PointerProperty,
     StringProperty,
+    changed,
 )
-
-from ..motion import getting_up
-from ..ragdoll import recovery
-from .setting_options import ANIMATABLE, FIXED, changed
 
 PHASES = (
     ("ANIMATED", "Animated", "The simulation is off: the animation plays"),
@@ -119,9 +121,7 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
         "After a hit that did not knock out, the simulation is switched off again when the bodies have been near "
         "the animation for so long [s]",
     )
-    events: CollectionProperty(
-        type=ActiveRagdollRecoveryEvent, options=FIXED, override={"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
-    )
+    events: CollectionProperty(type=ActiveRagdollRecoveryEvent, options=FIXED)
     event_index: IntProperty(options=FIXED)
 
     reroot: BoolProperty(

@@ -8,7 +8,7 @@ import numpy as np
 from ..errors import RagdollError
 from ..ragdoll import strengths
 from . import action_channels, hits, joint_drives, recognition, source
-from .armature import check_scale
+from .armature import UNIFORM_TOLERANCE, check_scale
 from .remove import ragdolls
 
 NUMBERS = ("rotation_weight", "translation_weight", "max_torque", "max_force", "frequency", "damping_ratio")
@@ -154,6 +154,8 @@ def gather(run: Run, scene) -> None:
             known = source.signature(settings.source)
         if settings.source is None or known != signature:
             source.refresh(obj)
+        else:
+            source.catch_up(obj)
         _known_signatures[obj.name] = signature
         names = [part.bone for part in settings.parts]
         index = {bone.name: i for i, bone in enumerate(obj.data.bones)}
@@ -268,6 +270,26 @@ def check_evaluated(run: Run, scene) -> None:
                 )
         evaluated = character.source.evaluated_get(run.source_graph)
         check_scale(settings.source, np.array(evaluated.matrix_world, dtype=float))
+
+
+def check_size(character, place: np.ndarray, frame: int) -> None:
+    """Bodies keep the size that they were built with."""
+    size, built = float(np.linalg.norm(place[:3, 0])), character.built_scale
+    if abs(size - built) > UNIFORM_TOLERANCE * built:
+        raise RagdollError(
+            f"'{character.name}' has the scale {size:.4g} at frame {frame}, but its bodies were built at {built:.4g}: "
+            "build the ragdoll anew, and do not scale it within a shot"
+        )
+
+
+def check_not_scaled(character, frame: int) -> None:
+    """By hand, in mid-shot: what is shown would be of another size than the bodies, and the next run is refused."""
+    now, then = (float(np.linalg.norm(obj.scale)) for obj in (character.obj, character.source))
+    if abs(now - then) > UNIFORM_TOLERANCE * then:
+        raise RagdollError(
+            f"'{character.name}' was scaled by {now / then:.4g} before frame {frame}: scale it back, or build the "
+            "ragdoll anew"
+        )
 
 
 def is_keyed(obj, path: str = "active_ragdoll") -> bool:

@@ -12,6 +12,8 @@ from .. import quaternion
 POINT, FIXED, DISTANCE = "POINT", "FIXED", "DISTANCE"
 MOMENT, STATED = "MOMENT", "STATED"
 FARTHEST_STEP = np.radians(60.0)  # of turn within a frame: well inside the 90 degrees where Euler angles degenerate
+SWAY = 0.15  # of a rope's length that its end may be aside of where it was expected, in each of two directions
+TAUT = 0.8  # of its length: a shorter distance does not become too long by less than that
 
 
 def eased(share: float) -> float:
@@ -62,6 +64,25 @@ def rope(point, anchor, velocity, anchor_velocity, length: float, seconds: float
     far = float(np.linalg.norm(end))
     cosine = float(axis @ end) / far if far > 1e-9 else 1.0
     return axis, length * max(cosine, 0.5) - float(axis @ now)
+
+
+def sway(point, anchor, velocity, anchor_velocity, length: float, gravity: float, seconds: float) -> tuple | None:
+    """How far the end of a taut rope may come aside of where its velocity takes it in a frame; None where it is slack.
+
+    The limit along the rope is a plane; beside the place that it was made for, the plane is farther than the rope is
+    long. A limb that whips round when the rope becomes taut would come there: 0.9 m out on a rope of 0.08 m. An end
+    that is aside by no more than `SWAY` of the length is at most 2.3 % too far. What gravity does is always allowed.
+
+    Args:
+        gravity: of the scene [m/s^2]. Others as `rope`.
+    Returns:
+        Way [3] of the end in the frame against the anchor, and the deviation from it [m].
+    """
+    now = np.asarray(point, dtype=float) - anchor
+    moved = (np.asarray(velocity, dtype=float) - anchor_velocity) * seconds
+    if max(np.linalg.norm(now), np.linalg.norm(now + moved)) < TAUT * length:
+        return None
+    return moved, max(SWAY * length, 1.5 * gravity * seconds**2)
 
 
 def frame_along(origin, axis) -> np.ndarray:
