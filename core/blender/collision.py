@@ -58,15 +58,31 @@ def assign(scene) -> list[str]:
 
 def _widen_others(scene, characters, wide: np.ndarray) -> None:
     """Let the scene's own rigid bodies that touch ordinary characters touch those without self-collision too."""
+    for other, layers in _others(scene, characters, wide):
+        if SAVED not in other:
+            other[SAVED] = [int(flag) for flag in layers]
+        other.rigid_body.collision_collections = (layers | wide).tolist()
+
+
+def widen_evaluated(run, scene) -> None:
+    """The same for a run, on evaluated bodies: of objects that were added since the build."""
+    characters = ragdolls(scene)
+    if all(obj.active_ragdoll.self_collision for obj in characters):
+        return
+    wide = collision_layers.meeting_all()
+    for other, layers in _others(scene, characters, wide):
+        other.evaluated_get(run.graph).rigid_body.collision_collections = (layers | wide).tolist()
+
+
+def _others(scene, characters, wide: np.ndarray):
+    """The scene's own rigid bodies that touch ordinary characters only, and their layers [20]."""
     ours = {o for c in characters if c.active_ragdoll.collection for o in c.active_ragdoll.collection.all_objects}
     for other in scene.rigidbody_world.collection.objects:
         if other in ours or other.rigid_body is None:
             continue
         layers = np.array(other.rigid_body.collision_collections, dtype=bool)
         if layers[0] and not layers[wide].all():
-            if SAVED not in other:
-                other[SAVED] = [int(flag) for flag in layers]
-            other.rigid_body.collision_collections = (layers | wide).tolist()
+            yield other, layers
 
 
 def _layers(body) -> list | None:

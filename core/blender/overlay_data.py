@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import bpy
 import numpy as np
 
-from .. import quaternion
 from ..ragdoll import overlay, wireframes
 from . import body_edits, runtime
 from .armature import array_of, rigid
 from .body_edits import OWNER
+from .joint_frames import joint_frames
 
 
 @dataclass
@@ -104,17 +104,8 @@ def figure(obj) -> overlay.Figure:
     """The figure of a built ragdoll: wires of the bodies, joint frames and limits as the bones' settings say."""
     settings = obj.active_ragdoll
     parts = settings.parts
-    count = len(parts)
-    row = {part.bone: i for i, part in enumerate(parts)}
-    binds = np.array([part.bind for part in parts], dtype=float).reshape(count, 4, 4)
-    offsets = np.array([part.offset for part in parts], dtype=float).reshape(count, 4, 4)
     own = [obj.pose.bones[part.bone].active_ragdoll for part in parts]
-    parents = np.array([row.get(part.parent, -1) for part in parts], dtype=int)
-    turns = np.tile(np.eye(4), (count, 1, 1))
-    rotations = np.array([bone.joint_rotation for bone in own], dtype=float)
-    turns[:, :3, :3] = quaternion.to_matrix(quaternion.normalize(rotations))
-    child_frames = np.linalg.inv(offsets) @ turns
-    parent_frames = np.linalg.inv(binds[parents]) @ binds @ child_frames
+    parents, child_frames, parent_frames = joint_frames(obj)
     edges = [body_edges(part.body) for part in parts]
     return overlay.Figure(
         edges=edges,

@@ -12,6 +12,7 @@ from ..errors import RagdollError
 from ..ragdoll import drives, froude, springs
 from . import (
     attachments,
+    collision,
     compounds,
     entry_values,
     evaluated,
@@ -72,6 +73,7 @@ def start(scene, clock) -> Run:
         scene.frame_set(first - 3)
         shot_run.check_evaluated(run, scene)
         evaluated.hold_others(run, scene)
+        collision.widen_evaluated(run, scene)
         for character in run.characters:
             evaluated.switch_joints(run, True, character)  # the last run may have ended with it switched off
         evaluated.set_kinematic(run, True)
@@ -151,7 +153,7 @@ def step(run: Run, scene, clock) -> None:
     run.command = drives.lag_compensated(run.command, reachable, substeps)
     evaluated.place(run, "targets", run.command)
     if run.any_kinematic:
-        evaluated.place(run, "bodies", run.wanted, run.kinematic)
+        evaluated.place(run, "bodies", run.dislocations.placed(run, seconds), run.kinematic)
     evaluated.write_gains(run, scene, substeps, max(seconds, 1e-9))
     if run.joint_drives is not None:
         joint_drives.write(run, before, run.weights()[0], seconds, substeps, scene.gravity.length)
@@ -168,6 +170,7 @@ def observe(run: Run, scene) -> None:
         _read_bodies(run)
         seconds = scene.rigidbody_world.time_scale * scene.render.fps_base / scene.render.fps
         _note_calm(run, max(seconds, 1e-9), scene.gravity.length)
+        run.dislocations.observe(run, seconds)
     recovery.observe(run, scene)
 
 
@@ -369,7 +372,7 @@ def _read_settings(run: Run, scene) -> None:
 
 def _apply_settings(run: Run, scene) -> None:
     """Write what bodies are kinematic and how much of the physics is shown, where it differs from before."""
-    kinematic = run.riding | run.off
+    kinematic = run.riding | run.off | run.dislocations.led
     changed = np.flatnonzero(kinematic != run.kinematic)
     if len(changed):
         run.kinematic, run.gains_dirty = kinematic, True

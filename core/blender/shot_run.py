@@ -7,7 +7,7 @@ import numpy as np
 
 from ..errors import RagdollError
 from ..ragdoll import strengths
-from . import action_channels, hits, joint_drives, recognition, source
+from . import action_channels, dislocations, hits, joint_drives, recognition, source
 from .armature import UNIFORM_TOLERANCE, check_scale
 from .remove import ragdolls
 
@@ -69,6 +69,7 @@ class Run:
         factors: by what reacts (a hit, recovery), what the weights are multiplied with [m], or those of rotation and
             of translation apart [2, m].
         recoveries: by character.
+        dislocations: bodies that are led back because their joints were thrown over their limits.
         off: bodies of characters that a recovery has switched off: they ride the animation [m].
         riding: bodies that are told to be kinematic [m]; kinematic: all that are.
         body, body_before: where the bodies stood after the last frame and the one before [m, 4, 4].
@@ -202,6 +203,7 @@ def gather(run: Run, scene) -> None:
     run.joint_drives = joint_drives.gather(run.characters)
     run.calm = np.zeros(begin, dtype=bool)
     run.joint_space = joint_drives.held(run)
+    run.dislocations = dislocations.Dislocations(begin)
 
 
 def check_numbers(run: Run, character, blend: float) -> None:
