@@ -1,5 +1,6 @@
 """What the active bone's panels show besides plain settings: its tools, and the size of its body."""
 
+import bpy
 import numpy as np
 
 
@@ -27,6 +28,9 @@ def draw_size(column, settings, part) -> None:
     body = part.body if part is not None else None
     if body is None or body.type != "MESH" or body.rigid_body is None:
         return
+    if settings.shape == "AUTO":
+        kind = bpy.types.UILayout.enum_item_name(body.rigid_body, "collision_shape", body.rigid_body.collision_shape)
+        column.label(text=f"Automatic: {kind}")
     row = column.row(align=True)
     row.label(text=size_text(body))
     row.operator("active_ragdoll.adopt_body", text="", icon="GREASEPENCIL")
