@@ -15,7 +15,7 @@ WINDOW = os.environ.get("BLENDER_WINDOW", "")
 
 
 @pytest.mark.skipif(not WINDOW, reason="BLENDER_WINDOW is not set: no Blender that can open a window")
-@pytest.mark.parametrize(("script", "cycles"), (("undo_in_window.py", 30), ("undo_bodies_in_window.py", 14)))
+@pytest.mark.parametrize(("script", "cycles"), (("undo_in_window.py", 30), ("undo_bodies_in_window.py", 13)))
 def test_undo_and_redo_hold_in_a_window(tmp_path, script, cycles):
     environment = {**os.environ, "PROFILE": str(tmp_path), "TMO": "600"}
     environment.pop("BLENDER_USER_RESOURCES", None)

@@ -35,6 +35,7 @@ KINDS = (
     "build",
     "body moved",
     "bodies edited",
+    "piece edited",
     "compound to box",
     "hull to compound",
     "preset",
@@ -60,6 +61,11 @@ def bone_with(shape):
     return next(name for name in parts() if shape_of(name) == shape)
 
 
+def piece_of(bone):
+    body = parts()[bone].body
+    return next(o for o in armature().active_ragdoll.collection.objects if o.parent == body and o.type == "MESH")
+
+
 def rebuild():
     assert OPERATORS.build(bones="KEEP") == {"FINISHED"}
 
@@ -73,10 +79,13 @@ def edit(kind):
     elif kind == "body moved":
         parts()[Session.bone].body.location.x += 0.02 * settings.height
         rebuild()
-    elif kind == "bodies edited":
+    elif kind in ("bodies edited", "piece edited"):
         assert OPERATORS.edit_bodies() == {"FINISHED"}
         push("editing")
-        parts()[Session.bone].body.scale = (1.3, 1.2, 1.1)
+        if kind == "bodies edited":
+            parts()[Session.bone].body.scale = (1.3, 1.2, 1.1)
+        else:
+            piece_of(bone_with("COMPOUND")).scale = (1.3, 1.2, 1.1)
         push("scaled")
         activate()
         assert OPERATORS.edit_bodies() == {"FINISHED"}
@@ -108,7 +117,12 @@ def edit(kind):
     push(kind)
 
 
-STEPS = {"bodies edited": 3, "preset": 2, "substeps": 2}  # of undo that an edit takes, where there are several
+STEPS = {"bodies edited": 3, "piece edited": 3, "preset": 2, "substeps": 2}  # of undo; others take one
+    "bodies edited": 3,
+    "piece edited": 3,
+    "preset": 2,
+    "substeps": 2,
+}  # of undo that an edit takes, where there are several
 
 
 def set_up():
