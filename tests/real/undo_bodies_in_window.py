@@ -118,11 +118,6 @@ def edit(kind):
 
 
 STEPS = {"bodies edited": 3, "piece edited": 3, "preset": 2, "substeps": 2}  # of undo; others take one
-    "bodies edited": 3,
-    "piece edited": 3,
-    "preset": 2,
-    "substeps": 2,
-}  # of undo that an edit takes, where there are several
 
 
 def set_up():
