@@ -3,6 +3,8 @@
 import bpy
 import numpy as np
 
+CORNERED = ("CONVEX_HULL", "COMPOUND")
+
 
 def draw_buttons(layout) -> None:
     """Copy, mirror, reset, in one row."""
@@ -22,7 +24,8 @@ def draw_size(column, settings, part) -> None:
     """
     if settings.shape_by_user:
         column.prop(settings, "shape_by_user")
-        column.prop(settings, "half_extents")
+        if not (settings.body_points and settings.shape in CORNERED):  # there the corners are the size
+            column.prop(settings, "half_extents")
         column.prop(settings, "body_location")
         return
     body = part.body if part is not None else None
