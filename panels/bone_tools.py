@@ -1,6 +1,9 @@
 """What the active bone's panels show besides plain settings: its tools, and the size of its body."""
 
+import bpy
 import numpy as np
+
+CORNERED = ("CONVEX_HULL", "COMPOUND")
 
 
 def draw_buttons(layout) -> None:
@@ -21,12 +24,16 @@ def draw_size(column, settings, part) -> None:
     """
     if settings.shape_by_user:
         column.prop(settings, "shape_by_user")
-        column.prop(settings, "half_extents")
+        if not (settings.body_points and settings.shape in CORNERED):  # there the corners are the size
+            column.prop(settings, "half_extents")
         column.prop(settings, "body_location")
         return
     body = part.body if part is not None else None
     if body is None or body.type != "MESH" or body.rigid_body is None:
         return
+    if settings.shape == "AUTO":
+        kind = bpy.types.UILayout.enum_item_name(body.rigid_body, "collision_shape", body.rigid_body.collision_shape)
+        column.label(text=f"Automatic: {kind}")
     row = column.row(align=True)
     row.label(text=size_text(body))
     row.operator("active_ragdoll.adopt_body", text="", icon="GREASEPENCIL")

@@ -18,9 +18,7 @@ class ACTIVE_RAGDOLL_PT_diagnose(Sidebar, bpy.types.Panel):
         layout = self.layout
         obj = active_armature(context)
         text = why_not(obj)
-        if text:
-            paragraph(layout, context, text, "INFO")
-        layout.operator("active_ragdoll.diagnose", icon="VIEWZOOM")
+        reason(layout, context, text).operator("active_ragdoll.diagnose", icon="VIEWZOOM")
         found = None if text else diagnose.latest(obj)
         if found is None:
             return

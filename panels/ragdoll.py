@@ -341,14 +341,14 @@ class ACTIVE_RAGDOLL_PT_body(BonePart, bpy.types.Panel):
             column.prop(settings, "role")
         column.prop(settings, "shape")
         bone_tools.draw_size(column, settings, _part_of(obj, bone))
-        column.prop(settings, "mass", text="Mass (0 is automatic)" if settings.mass == 0.0 else "Mass")
+        column.prop(settings, "mass")
         part = _part_of(obj, bone)
         if settings.mass == 0.0 and part is not None and part.body is not None and part.body.rigid_body is not None:
             column.label(text=f"Automatic: {part.body.rigid_body.mass:.3g} kg")
         column.prop(settings, "friction")
         column.prop(settings, "bounciness")
-        column.prop(settings, "linear_damping")
-        column.prop(settings, "angular_damping")
+        column.prop(settings, "linear_damping", text="Damping Linear")
+        column.prop(settings, "angular_damping", text="Angular")
 
 
 class ACTIVE_RAGDOLL_PT_joint(BonePart, bpy.types.Panel):

@@ -14,7 +14,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ..errors import RagdollError
 from ..ragdoll import compound, convex
 from ..ragdoll.shape_fit import BOX, CAPSULE, COMPOUND, CONVEX_HULL, PRIMITIVES, SPHERE, Shape
-from . import source, visibility
+from . import compounds, source, visibility
 from .armature import rigid
 from .runtime import STATE
 
@@ -30,18 +30,21 @@ _TUNED = (("mass", "mass"), ("friction", "friction"), ("restitution", "bouncines
 
 def remember(obj) -> None:
     """Record how the bodies of a ragdoll were made; called at the end of a build."""
+    pieces = compounds.by_body(obj.active_ragdoll)
     for part in obj.active_ragdoll.parts:
-        record(obj, part)
+        record(obj, part, pieces.get(part.body, ()))
 
 
-def record(obj, part) -> None:
-    """Take a body as it is now for what was built, so that no difference counts as an edit."""
+def record(obj, part, pieces) -> None:
+    """Take a body, and a compound's pieces, as they are now for what was built: no difference counts as an edit."""
     body = part.body
-    body[OWNER] = obj
+    for each in (body, *pieces):
+        each[OWNER] = obj
     body[BUILT] = {
         "basis": [value for row in body.matrix_basis for value in row],
         "kind": body.rigid_body.collision_shape,
         "mesh": _checksum(_points(body.data)),
+        "pieces": _checksum(_placed(pieces)),
         **{name: float(getattr(body.rigid_body, name)) for name, _setting in _TUNED},
     }
 
@@ -65,6 +68,7 @@ def collect(obj) -> list[str]:
     try:
         editing = is_editing(obj)
         shown = None if editing else _animated_places(obj)
+        pieces = compounds.by_body(settings)
         for i, part in enumerate(settings.parts):
             body, bone = part.body, obj.pose.bones.get(part.bone)
             if body is None or bone is None or body.type != "MESH" or body.rigid_body is None or BUILT not in body:
@@ -72,12 +76,13 @@ def collect(obj) -> list[str]:
             built = body[BUILT]
             own = bone.active_ragdoll
             touched = _keep_tuning(body, built, own)
-            if _reshaped(body, built, settings.height):
-                _keep_shape(part, own, settings, None if shown is None else shown[i])
+            its = pieces.get(body, ())
+            if _reshaped(body, its, built, settings.height):
+                _keep_shape(part, its, own, settings, None if shown is None else shown[i])
                 touched = True
             if touched:
                 edited.append(part.bone)
-                record(obj, part)
+                record(obj, part, its)
     finally:
         STATE.building = was_building
     return edited
@@ -97,7 +102,7 @@ def applied(obj, plan, pose, to_world):
         own = obj.pose.bones[int(bone)].active_ragdoll
         if own.shape_by_user:
             shape = _shape(own, plan.kinds[i], pose.matrices[bone], scale)
-            plan.kinds[i], plan.points[i], plan.pieces[i] = shape.kind, shape.points, ()
+            plan.kinds[i], plan.points[i], plan.pieces[i] = shape.kind, shape.points, shape.pieces
             plan.centers[i], plan.axes[i], plan.half[i] = shape.center, shape.axes, shape.half
             edited.append(i)
     if edited:
@@ -113,8 +118,10 @@ def _shape(own, planned: str, bind, scale: float) -> Shape:
     """The shape [m] that a bone's settings state; a round one takes its larger half extents, as in Blender."""
     kind = planned if own.shape == "AUTO" else own.shape
     points = np.array(json.loads(own.body_points or "[]"), dtype=float).reshape(-1, 3) * scale
-    if kind == COMPOUND:  # measured by hand it is the hull of its corners
-        kind = CONVEX_HULL
+    if kind == COMPOUND:
+        if len(points) and sum(own.body_pieces) == len(points):
+            return _compound(own, points, bind, scale)
+        kind = CONVEX_HULL  # of corners that are told as a whole
     if kind == CONVEX_HULL and not len(points):
         kind = BOX
     half = np.array(own.half_extents, dtype=float) * scale
@@ -126,9 +133,26 @@ def _shape(own, planned: str, bind, scale: float) -> Shape:
         half[2] = max(half[2], half[0])
     elif kind == CONVEX_HULL:
         half = np.ptp(points, axis=0) / 2.0
-    center = bind[:3, :3] @ np.array(own.body_location, dtype=float) * scale + bind[:3, 3]
-    axes = bind[:3, :3] @ np.array(Quaternion(own.body_rotation).normalized().to_matrix())
+    center, axes = _place(own, bind, scale)
     return Shape(kind, center, axes, half, points if kind == CONVEX_HULL else None)
+
+
+def _compound(own, points, bind, scale: float) -> Shape:
+    """A compound of the hulls of corners [k, 3] in the body's frame [m]."""
+    center, axes = _place(own, bind, scale)
+    pieces = []
+    for corners in np.split(points, np.cumsum(own.body_pieces)[:-1]):
+        if len(corners):
+            low, high = corners.min(axis=0), corners.max(axis=0)
+            middle = (low + high) / 2.0
+            pieces.append(Shape(CONVEX_HULL, center + axes @ middle, axes, (high - low) / 2.0, corners - middle))
+    return compound.joined(pieces, axes)
+
+
+def _place(own, bind, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Middle [3] [m] and axes [3, 3] of a body, as a bone's settings state them."""
+    center = bind[:3, :3] @ np.array(own.body_location, dtype=float) * scale + bind[:3, 3]
+    return center, bind[:3, :3] @ np.array(Quaternion(own.body_rotation).normalized().to_matrix())
 
 
 def adopt(obj, part) -> None:
@@ -136,12 +160,13 @@ def adopt(obj, part) -> None:
     was_building, STATE.building = STATE.building, True
     try:
         own = obj.pose.bones[part.bone].active_ragdoll
-        _keep_shape(part, own, obj.active_ragdoll, None)
+        pieces = compounds.by_body(obj.active_ragdoll).get(part.body, ())
+        _keep_shape(part, pieces, own, obj.active_ragdoll, None)
     finally:
         STATE.building = was_building
 
 
-SHAPE_SETTINGS = ("shape_by_user", "body_location", "body_rotation", "half_extents", "body_points")
+SHAPE_SETTINGS = ("shape_by_user", "body_location", "body_rotation", "half_extents", "body_points", "body_pieces")
 
 
 def reset(obj, bone_name: str) -> None:
@@ -151,7 +176,7 @@ def reset(obj, bone_name: str) -> None:
         own.property_unset(name)
     for part in obj.active_ragdoll.parts:
         if part.bone == bone_name and part.body is not None and part.body.rigid_body is not None:
-            record(obj, part)
+            record(obj, part, compounds.by_body(obj.active_ragdoll).get(part.body, ()))
 
 
 # ---- editing in the viewport ----------------------------------------------------------------------------------------
@@ -176,8 +201,11 @@ def begin(obj) -> None:
         obj.data.pose_position = "REST"
     settings.collection.hide_viewport = settings.bodies.hide_viewport = False
     visibility.show_for_editing(obj, True)
+    pieces = compounds.by_body(settings)
     for part in settings.parts:
         part.body.hide_select = False
+        if part.body in pieces:  # its wires would stay behind when a piece is moved
+            part.body.display_type = "BOUNDS"
 
 
 def end(obj) -> None:
@@ -192,7 +220,7 @@ def end(obj) -> None:
         obj.data.pose_position = before["pose"]
     for part in settings.parts:
         if part.body is not None:
-            part.body.hide_select = True
+            part.body.hide_select, part.body.display_type = True, "WIRE"
     visibility.show_for_editing(obj, False)
     del settings.bodies[EDITING]
 
@@ -206,13 +234,24 @@ def _points(mesh) -> np.ndarray:
     return flat.reshape(-1, 3)
 
 
+def _placed(pieces) -> np.ndarray:
+    """Corners of a compound's pieces [k, 3], in the body's own frame before it is scaled."""
+    found = [np.empty((0, 3))]
+    for piece in pieces:
+        place = np.array(piece.matrix_parent_inverse @ piece.matrix_basis, dtype=float)
+        found.append(_points(piece.data) @ place[:3, :3].T + place[:3, 3])
+    return np.concatenate(found)
+
+
 def _checksum(points) -> str:
     return hashlib.blake2b(points.tobytes(), digest_size=8).hexdigest()
 
 
-def _reshaped(body, built, height) -> bool:
-    """Whether place, size, shape or mesh of a body are not as built."""
+def _reshaped(body, pieces, built, height) -> bool:
+    """Whether place, size, shape, mesh or pieces of a body are not as built."""
     if body.rigid_body.collision_shape != built["kind"] or _checksum(_points(body.data)) != built["mesh"]:
+        return True
+    if _checksum(_placed(pieces)) != built["pieces"]:
         return True
     before = np.array(built["basis"]).reshape(4, 4)
     now = np.array(body.matrix_basis)
@@ -233,11 +272,14 @@ def _keep_tuning(body, built, own) -> bool:
     return touched
 
 
-def _keep_shape(part, own, settings, shown) -> None:
-    """Measure a body and write its place and size to its bone's settings."""
+def _keep_shape(part, pieces, own, settings, shown) -> None:
+    """Measure a body and write its place and size to its bone's settings; a compound is its pieces."""
     body = part.body
     place, turn, scale = body.matrix_basis.decompose()
-    points = _points(body.data).astype(float) * np.array(scale)
+    if pieces and _checksum(_points(body.data)) != body[BUILT]["mesh"]:
+        pieces = ()  # its whole mesh was edited: that is what counts
+    lumps = [_lump(_placed([piece]) * np.array(scale), settings.height) for piece in pieces]
+    points = np.concatenate(lumps) if lumps else _points(body.data).astype(float) * np.array(scale)
     low, high = points.min(axis=0), points.max(axis=0)
     middle = (low + high) / 2.0
     now = np.array(Matrix.LocRotScale(place, turn, Vector((1.0, 1.0, 1.0))), dtype=float)
@@ -246,12 +288,24 @@ def _keep_shape(part, own, settings, shown) -> None:
     half = np.maximum((high - low) / 2.0, SMALLEST * settings.height)
     reference = _nearest(now, [bind] if shown is None else [bind, shown], half)
     offset = np.array(part.offset, dtype=float).reshape(4, 4) @ np.linalg.inv(reference) @ now
-    kind, corners = _kind_of(body.rigid_body.collision_shape, points - middle)
+    kind, corners = (COMPOUND, points - middle) if lumps else _kind_of(body.rigid_body.collision_shape, points - middle)
     own.shape_by_user, own.shape = True, kind
+    own.body_pieces = [len(lump) for lump in lumps] + [0] * (compound.MOST_PARTS - len(lumps))
     own.body_location = offset[:3, 3] / settings.built_scale
     own.body_rotation = Matrix(offset[:3, :3].tolist()).to_quaternion()
     own.half_extents = half / settings.built_scale
-    own.body_points = json.dumps((corners / settings.built_scale).round(7).tolist()) if kind == CONVEX_HULL else ""
+    told = kind in (CONVEX_HULL, COMPOUND)
+    own.body_points = json.dumps((corners / settings.built_scale).round(7).tolist()) if told else ""
+
+
+def _lump(points, height: float) -> np.ndarray:
+    """Corners [k, 3] of the hull of a piece's, at most `convex.MOST_POINTS`; of a flat one's box."""
+    kind, corners = _kind_of(CONVEX_HULL, points)
+    if kind == CONVEX_HULL:
+        return corners
+    low, high = points.min(axis=0), points.max(axis=0)
+    half = np.maximum((high - low) / 2.0, SMALLEST * height)
+    return (low + high) / 2.0 + half * np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)])
 
 
 def _kind_of(collision_shape: str, points) -> tuple[str, np.ndarray]:

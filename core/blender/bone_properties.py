@@ -60,7 +60,7 @@ class ActiveRagdollBone(BoneRole, EditedBody, bpy.types.PropertyGroup):
     shape: EnumProperty(name="Shape", items=SHAPES, default="AUTO", options=FIXED, update=layout_changed)
     mass: FloatProperty(
         name="Mass",
-        description="0 takes the volume times the density",
+        description="0 is automatic: its part of a human, or the volume times the density",
         default=0.0,
         min=0.0,
         max=1.0e7,

@@ -74,6 +74,8 @@ def build_each(objects, scene, bones: str = "DEFORM"):
             except RagdollError as error:
                 yield obj, error
     finally:
+        for each in {scene, *(obj.active_ragdoll.scene for obj in objects)} - {None}:
+            visibility.show(each)
         scene.view_layers[0].update()
 
 
@@ -111,6 +113,7 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
         try:
             built = _build(obj, scene, bones, world_notes)
             if update:
+                visibility.show(scene)
                 scene.view_layers[0].update()
             return built
         except Exception:
@@ -191,7 +194,6 @@ def _build(obj, scene, bones, notes) -> Built:
     notes += collision.assign(scene)
     for own in (collection, settings.bodies, settings.targets):
         keep_aside(own)
-    visibility.show(scene)
     settings.layout_changed = False
     notes += _unknown(pose, plan, anatomy)
     return Built(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), made, float(masses.sum()), notes)

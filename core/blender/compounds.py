@@ -39,6 +39,14 @@ def pieces_of(settings) -> list:
     return [o for o in found if o.parent is not None and o.rigid_body is not None and _is_compound(o.parent)]
 
 
+def by_body(settings) -> dict:
+    """The objects of the pieces of each compound of a ragdoll, in their order."""
+    found = {}
+    for piece in pieces_of(settings):
+        found.setdefault(piece.parent, []).append(piece)
+    return found
+
+
 def _is_compound(body) -> bool:
     return body.rigid_body is not None and body.rigid_body.collision_shape == COMPOUND
 

@@ -1,6 +1,15 @@
 """Settings of a body that was edited by hand: a part of the bone's settings."""
 
-from .setting_options import FIXED, BoolProperty, FloatVectorProperty, StringProperty, layout_changed
+from ..ragdoll.compound import MOST_PARTS
+from ..ragdoll.convex import MOST_POINTS
+from .setting_options import (
+    FIXED,
+    BoolProperty,
+    FloatVectorProperty,
+    IntVectorProperty,
+    StringProperty,
+    layout_changed,
+)
 
 
 class EditedBody:
@@ -44,5 +53,14 @@ class EditedBody:
         update=layout_changed,
     )
     body_points: StringProperty(
-        description="Corners of a convex hull in the body's frame and the armature's units, as JSON", options=FIXED
+        description="Corners of a convex hull, or of a compound's one after the other, in the body's frame "
+        "and the armature's units, as JSON",
+        options=FIXED,
+    )
+    body_pieces: IntVectorProperty(
+        description="How many of the corners each piece of a compound has; all 0 for other shapes",
+        size=MOST_PARTS,
+        min=0,
+        max=MOST_POINTS,
+        options=FIXED,
     )

@@ -6,7 +6,17 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ..errors import RagdollError
-from . import attachments, hits, motion, motion_show, override_kept, pipeline, shot_run, world
+from . import (
+    attachments,
+    hits,
+    motion,
+    motion_show,
+    override_kept,
+    pipeline,
+    shot_run,
+    undo_mending,
+    world,
+)
 from .runtime import STATE
 
 
@@ -150,6 +160,7 @@ def before_undo(_scene=None, _graph=None) -> None:
 @persistent
 def after_undo(_scene=None, _graph=None) -> None:
     """undo_post, redo_post: bodies and joints may be others now, so the run cannot go on."""
+    undo_mending.mend()
     break_runs()
     STATE.clips.clear()
     motion.forget()

@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 
 from ..ragdoll import overlay, wireframes
-from . import body_edits, runtime
+from . import body_edits, compounds, runtime
 from .armature import array_of, rigid
 from .body_edits import OWNER
 from .joint_frames import joint_frames
@@ -88,6 +88,7 @@ def current(obj, scene) -> Cached | None:
 def _settings(obj, parts, bodies) -> tuple | None:
     """All that a figure is made from and a user may edit; None where a bone is gone."""
     found = []
+    pieces = compounds.by_body(obj.active_ragdoll) if body_edits.is_editing(obj) else {}
     for part, body in zip(parts, bodies, strict=True):
         bone = obj.pose.bones.get(part.bone)
         if bone is None or body.rigid_body is None:
@@ -96,7 +97,8 @@ def _settings(obj, parts, bodies) -> tuple | None:
         limits = own.joint, own.limit_min[:], own.limit_max[:], own.joint_rotation[:]
         # Reading boxes takes longer than all the rest: only those that somebody may be working on.
         box = tuple(corner[:] for corner in body.bound_box) if body.select_get() else None
-        found.append((body.rigid_body.collision_shape, box, *limits))
+        places = tuple(tuple(row) for piece in pieces.get(body, ()) for row in piece.matrix_basis)
+        found.append((body.rigid_body.collision_shape, box, places, *limits))
     return tuple(found)
 
 
@@ -173,13 +175,15 @@ def _on_bones(obj, depsgraph, cached: Cached) -> np.ndarray:
 
 
 def selected_bodies(obj, bones: np.ndarray) -> np.ndarray:
-    """Which bodies [m] are selected: by their bones in pose mode, else as objects.
+    """Which bodies [m] are selected: by their bones in pose mode, else as objects, or a compound by a piece of it.
 
     Args:
         bones: index of every body's bone [m].
     """
     if obj.mode != "POSE":
-        return np.array([part.body.select_get() for part in obj.active_ragdoll.parts], dtype=bool)
+        of_pieces = {piece.parent for piece in bpy.context.selected_objects if piece.parent is not None}
+        parts = obj.active_ragdoll.parts
+        return np.array([part.body.select_get() or part.body in of_pieces for part in parts], dtype=bool)
     on_pose = "select" in bpy.types.PoseBone.bl_rna.properties  # moved there in Blender 5.0
     flags = np.empty(len(obj.data.bones), dtype=bool)
     (obj.pose.bones if on_pose else obj.data.bones).foreach_get("select", flags)

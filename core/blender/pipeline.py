@@ -204,7 +204,7 @@ def show_cached(scene) -> None:
     first, last = world.shot_range(scene)[0], world.last_good(scene)
     frame = scene.frame_current
     _mute_originals(scene, not (first <= frame <= last and frame != 0))
-    keyed = [obj for obj in active_ragdolls(scene) if shot_run.is_keyed(obj, "active_ragdoll.physics_blend")]
+    keyed = [obj for obj in active_ragdolls(scene) if shot_run.is_keyed(obj, "physics_blend")]
     if keyed:
         scene.active_ragdoll.source.frame_set(frame)
     for obj in active_ragdolls(scene):

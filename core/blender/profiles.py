@@ -16,8 +16,8 @@ from ..profile import Entry, Profile
 from ..profile_match import AUTO, BY_NAME, NO_PART, match
 from ..profile_mirror import mirrored
 from ..profile_schema import Field, Schema, shortest
-from ..ragdoll import shapes
-from . import joint_objects, limb_settings, recognition, remove, runtime
+from ..ragdoll import compound, convex, shapes
+from . import body_edits, joint_objects, limb_settings, recognition, remove, runtime
 from .armature import BindPose, check_armature
 from .runtime import STATE
 
@@ -42,14 +42,10 @@ LIVE = {
     *("loosening", "loosening_parents", "loosening_children", "loosening_others", "loosening_regain"),
     *("body_mode", "max_torque", "max_force"),
 }  # take effect without a new build
-POINTS = {"body_points": 32}  # texts that hold points as JSON, and how many at most
-OWN_PLACE = {
-    "shape_by_user",
-    "half_extents",
-    "body_location",
-    "body_rotation",
-    "body_points",
-}  # of no other rig's bones
+POINTS = {
+    "body_points": compound.MOST_PARTS * convex.MOST_POINTS
+}  # texts that hold points as JSON, and how many at most
+OWN_PLACE = {*body_edits.SHAPE_SETTINGS}  # of no other rig's bones
 AUTOMATIC = "DEFAULT"  # where limits come from when the extension finds them
 PROFILE = "PROFILE"  # and when a preset states them: as anatomical ones they are widened to the animation
 SAME_FRAME = 1e-3  # [rad] two rigs' bones that differ by less have the same frame

@@ -20,6 +20,7 @@ EnumProperty = partial(bpy.props.EnumProperty, override={"LIBRARY_OVERRIDABLE"})
 FloatProperty = partial(bpy.props.FloatProperty, override={"LIBRARY_OVERRIDABLE"})
 FloatVectorProperty = partial(bpy.props.FloatVectorProperty, override={"LIBRARY_OVERRIDABLE"})
 IntProperty = partial(bpy.props.IntProperty, override={"LIBRARY_OVERRIDABLE"})
+IntVectorProperty = partial(bpy.props.IntVectorProperty, override={"LIBRARY_OVERRIDABLE"})
 PointerProperty = partial(bpy.props.PointerProperty, override={"LIBRARY_OVERRIDABLE"})
 StringProperty = partial(bpy.props.StringProperty, override={"LIBRARY_OVERRIDABLE"})
 

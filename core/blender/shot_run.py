@@ -294,12 +294,15 @@ def check_not_scaled(character, frame: int) -> None:
         )
 
 
-def is_keyed(obj, path: str = "active_ragdoll") -> bool:
-    """Whether any of a character's settings (or the one at a path) is animated or driven."""
+def is_keyed(obj, setting: str = "") -> bool:
+    """Whether any of a character's settings, or a certain one of the object's, is animated or driven."""
     data = obj.animation_data
     if data is None:
         return False
+    path = f"active_ragdoll.{setting}" if setting else "active_ragdoll"
     if any(path in driver.data_path for driver in data.drivers):
         return True
     played = {data.action} | {strip.action for track in data.nla_tracks for strip in track.strips}
+    if setting:
+        return any(action_channels.animates(action, path) for action in played - {None})
     return any(path in curve.data_path for action in played - {None} for curve in action_channels.all_fcurves(action))

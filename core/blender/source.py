@@ -39,11 +39,16 @@ _OWN = (
 )
 
 
+def hidden_name(scene) -> str:
+    """What the hidden scene of a scene is called, if no other is called so."""
+    return f".{scene.name} Ragdoll Source"
+
+
 def source_scene(scene):
     """The hidden scene that belongs to a scene; made on first use and kept in step with its timing."""
     own = scene.active_ragdoll
     if own.source is None:
-        own.source = bpy.data.scenes.new(f".{scene.name} Ragdoll Source")
+        own.source = bpy.data.scenes.new(hidden_name(scene))
         own.source.active_ragdoll.is_source = True
     hidden = own.source
     for name in ("fps", "fps_base", "frame_map_old", "frame_map_new"):

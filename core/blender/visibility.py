@@ -5,6 +5,8 @@ of their collections in the view layers, they are evaluated as if they were show
 one, or disabled in viewports, are not.
 """
 
+from . import compounds
+
 
 def show(scene) -> None:
     """Let all view layers of a scene show or hide its ragdolls' objects, as the scene says."""
@@ -19,14 +21,16 @@ def show(scene) -> None:
 
 
 def show_for_editing(obj, editing: bool) -> None:
-    """Show a character's bodies in spite of all, for as long as they are edited."""
+    """Show a character's bodies and their pieces in spite of all, for as long as they are edited."""
     settings = obj.active_ragdoll
-    scene = settings.scene
-    outer, inner = scene.collection.children, settings.bodies
-    if editing and inner.name not in outer:
-        outer.link(inner)
-    elif not editing and inner.name in outer:
-        outer.unlink(inner)
+    outer = settings.scene.collection
+    pieces = compounds.pieces_of(settings)
+    for things, held in (([settings.bodies], outer.children), (pieces, outer.objects)):
+        for thing in things:
+            if editing != (thing.name in held):
+                (held.link if editing else held.unlink)(thing)
+    for piece in pieces:
+        piece.hide_select = not editing
 
 
 def _inside(layer_collection):

@@ -35,6 +35,8 @@ def ensure(scene) -> list[str]:
         world.substeps_per_frame = max(10, diagnosis.needed_substeps(fps))
         world.solver_iterations = diagnosis.FEWEST_ITERATIONS
         made.append("a rigid body world")
+    elif not own.cache_saved and _is_coarse(scene):  # told once, with the scene's first ragdoll
+        made.append("the rigid body world has few steps or iterations: Diagnose can raise them, so that limits hold")
     world = scene.rigidbody_world
     refuse_user_bake(scene)
     created = []
@@ -57,6 +59,12 @@ def ensure(scene) -> list[str]:
         own.cache_start, own.cache_end = world.point_cache.frame_start, world.point_cache.frame_end
         own.cache_saved = True
     return made
+
+
+def _is_coarse(scene) -> bool:
+    world, fps = scene.rigidbody_world, scene.render.fps / scene.render.fps_base
+    steps = diagnosis.needed_substeps(fps, world.time_scale)
+    return world.substeps_per_frame < steps or world.solver_iterations < diagnosis.FEWEST_ITERATIONS
 
 
 def refuse_user_bake(scene) -> None:

@@ -297,3 +297,14 @@ def test_sleep_thresholds_follow_the_speeds_of_falling(fresh_scene, scale):
     (speed, turn), (its_speed, its_turn) = found
     assert its_speed / speed == pytest.approx(math.sqrt(scale), rel=1e-4)
     assert its_turn / turn == pytest.approx(1.0 / math.sqrt(scale), rel=1e-4)
+
+
+@pytest.mark.parametrize("substeps, iterations, told", ((10, 10, True), (20, 10, True), (20, 40, False)))
+def test_a_coarse_world_of_the_scene_is_told_once(fresh_scene, substeps, iterations, told):
+    obj = rigs.swinging_human(fresh_scene, 1, 10)
+    rigs.ensure_world(fresh_scene)
+    world = fresh_scene.rigidbody_world
+    world.substeps_per_frame, world.solver_iterations = substeps, iterations
+    assert any("Diagnose" in note for note in build.build(obj, fresh_scene).notes) == told
+    assert (world.substeps_per_frame, world.solver_iterations) == (substeps, iterations)
+    assert not any("Diagnose" in note for note in build.rebuild(obj, fresh_scene).notes)

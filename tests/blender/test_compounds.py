@@ -3,10 +3,22 @@
 import bpy
 import numpy as np
 import pytest
+from mathutils import Quaternion
 
 import rigs
-from active_ragdoll.core.blender import body_edits, build, compounds, diagnose, overlay_data, remove
+from active_ragdoll.core import profile
+from active_ragdoll.core.blender import (
+    body_edits,
+    bone_tools,
+    build,
+    compounds,
+    diagnose,
+    overlay_data,
+    profiles,
+    remove,
+)
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.ragdoll import convex
 
 FRAMES = 30
 GAP = 0.01
@@ -128,20 +140,118 @@ def test_simulate_and_bake_play_what_live_play_shows(rig):
     np.testing.assert_allclose(rigs.pose(rig.obj)[:, :3, 3], shown[:, :3, 3], atol=1e-3)
 
 
-def test_an_edited_compound_is_kept_as_its_hull_and_reset_brings_it_back(rig):
+def corners_of(part) -> list:
+    """Corners of a compound's pieces where they were made, in their order."""
+    return [piece.core()[0] for piece in compounds.solids_of(part.body)]
+
+
+def found_again(rig, bone):
+    return next(p for p in rig.obj.active_ragdoll.parts if p.bone == bone)
+
+
+def hulls_apart(first, second) -> float:
+    """How far [m] the corners of two hulls are outside of each other."""
+    return max(
+        (convex.hull(a).normals @ b.T - convex.hull(a).offsets[:, None]).max()
+        for a, b in ((first, second), (second, first))
+    )
+
+
+@pytest.mark.parametrize("times", (1, 2))
+def test_a_compound_that_is_moved_turned_and_scaled_keeps_its_pieces_and_reset_brings_it_back(rig, times):
     part = compound_parts(rig.obj)[0]
-    bone, size = part.bone, rigs.half_extents(part)
-    part.body.scale = (1.0, 1.0, 1.2)
-    build.rebuild(rig.obj, rig.scene)
+    bone, before = part.bone, corners_of(part)
+    size = rigs.half_extents(part)
+    part.body.location.x += 0.1
+    part.body.rotation_quaternion = Quaternion((0, 0, 1), 0.2) @ part.body.rotation_quaternion
+    part.body.scale = (1.0, 1.1, 1.2)
+    wanted = corners_of(part)
+    for _time in range(times):
+        build.rebuild(rig.obj, rig.scene)
     own = rig.obj.pose.bones[bone].active_ragdoll
-    (edited,) = [p for p in rig.obj.active_ragdoll.parts if p.bone == bone]
-    assert own.shape_by_user and edited.body.rigid_body.collision_shape == "CONVEX_HULL"
-    np.testing.assert_allclose(rigs.half_extents(edited), size * (1.0, 1.0, 1.2), rtol=1e-3)
-    assert not edited.body.children or all(child.rigid_body is None for child in edited.body.children)
+    assert own.shape_by_user and own.shape == "COMPOUND"
+    got = corners_of(found_again(rig, bone))
+    assert len(got) == len(wanted)
+    assert max(map(hulls_apart, got, wanted)) < 1e-4 * rig.obj.active_ragdoll.height
+    np.testing.assert_allclose(rigs.half_extents(found_again(rig, bone)), size * (1.0, 1.1, 1.2), rtol=1e-3)
     body_edits.reset(rig.obj, bone)
     own.shape = "AUTO"
     build.rebuild(rig.obj, rig.scene)
-    assert bone in [p.bone for p in compound_parts(rig.obj)]
+    got = corners_of(found_again(rig, bone))
+    assert max(map(hulls_apart, got, before)) < 1e-4 * rig.obj.active_ragdoll.height
+
+
+def test_a_piece_that_is_moved_is_kept_and_the_others_stay(rig):
+    part = compound_parts(rig.obj)[0]
+    bone = part.bone
+    piece = compounds.by_body(rig.obj.active_ragdoll)[part.body][1]
+    piece.location.x += 0.05
+    piece.scale.z = 1.3
+    wanted = corners_of(part)
+    assert body_edits.collect(rig.obj) == [bone]
+    build.rebuild(rig.obj, rig.scene)
+    got = corners_of(found_again(rig, bone))
+    assert max(map(hulls_apart, got, wanted)) < 1e-4 * rig.obj.active_ragdoll.height
+    assert body_edits.collect(rig.obj) == []
+    rigs.play(rig.scene, rig.first, rig.first + 3)
+    bpy.context.view_layer.objects.active = rig.obj
+    pairs = bone_tools.mirror(rig.obj, [bone], ["size", "body"])
+    build.rebuild(rig.obj, rig.scene)
+    ((_bone, other),) = pairs
+    assert len(corners_of(found_again(rig, other))) == len(got)
+    volumes = [sum(p.volume() for p in compounds.solids_of(found_again(rig, n).body)) for n in (bone, other)]
+    assert volumes[0] == pytest.approx(volumes[1], rel=1e-4)
+
+
+def test_pieces_can_be_selected_and_seen_while_bodies_are_edited(rig):
+    part = compound_parts(rig.obj)[0]
+    bone = part.bone
+    bpy.context.view_layer.objects.active = rig.obj
+    bpy.ops.active_ragdoll.edit_bodies()
+    part = found_again(rig, bone)
+    piece = compounds.by_body(rig.obj.active_ragdoll)[part.body][0]
+    assert piece.visible_get() and not piece.hide_select
+    for other in bpy.context.selected_objects:
+        other.select_set(False)
+    piece.select_set(True)
+    bpy.context.view_layer.objects.active = piece
+    cached = overlay_data.current(rig.obj, rig.scene)
+    row = [p.bone for p in rig.obj.active_ragdoll.parts].index(bone)
+    chosen = overlay_data.selected_bodies(rig.obj, cached.bones)
+    assert chosen[row] and chosen.sum() == 1
+    piece.location.z += 0.1
+    assert overlay_data.current(rig.obj, rig.scene) is not cached
+    wanted = corners_of(part)
+    assert bpy.ops.active_ragdoll.edit_bodies() == {"FINISHED"}
+    assert max(map(hulls_apart, corners_of(found_again(rig, bone)), wanted)) < 1e-4
+    pieces = compounds.pieces_of(rig.obj.active_ragdoll)
+    assert len(pieces) == 4 and all(p.hide_select and not p.visible_get() for p in pieces)
+    assert not [o for o in rig.scene.collection.objects if o.parent is not None and o.rigid_body is not None]
+
+
+def test_a_compound_whose_whole_mesh_is_edited_is_its_hull(rig):
+    part = compound_parts(rig.obj)[0]
+    bone = part.bone
+    for vertex in part.body.data.vertices:
+        vertex.co *= 1.1
+    build.rebuild(rig.obj, rig.scene)
+    edited = found_again(rig, bone)
+    assert edited.body.rigid_body.collision_shape == "CONVEX_HULL"
+    assert edited.body not in compounds.by_body(rig.obj.active_ragdoll)
+
+
+def test_an_edited_compound_goes_through_a_profile(rig):
+    part = compound_parts(rig.obj)[0]
+    bone = part.bone
+    part.body.scale = (1.0, 1.1, 1.2)
+    build.rebuild(rig.obj, rig.scene)
+    wanted = corners_of(found_again(rig, bone))
+    text = profile.dump(profiles.collect(rig.obj))
+    body_edits.reset(rig.obj, bone)
+    rig.obj.pose.bones[bone].active_ragdoll.shape = "BOX"
+    profiles.apply(rig.obj, profile.parse(text, profiles.schema()))
+    build.rebuild(rig.obj, rig.scene)
+    assert max(map(hulls_apart, corners_of(found_again(rig, bone)), wanted)) < 1e-4 * rig.obj.active_ragdoll.height
 
 
 def test_overlay_and_diagnosis_see_the_pieces(rig):

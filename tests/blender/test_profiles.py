@@ -59,7 +59,7 @@ def scramble(obj, seed=5) -> None:
             elif wanted.kind == "POINTS":
                 values = [json.dumps(rng.normal(size=(4, 3)).tolist())]
             else:
-                values = [int(max(wanted.low, 0)) + int(rng.integers(0, 2))]
+                values = [int(max(wanted.low, 0)) + int(v) for v in rng.integers(0, 2, count)]
             setattr(owner, name, values if wanted.length and wanted.kind != "POINTS" else values[0])
     for bone in obj.pose.bones:
         low, high = bone.active_ragdoll.limit_min[:], bone.active_ragdoll.limit_max[:]

@@ -6,7 +6,7 @@ import pytest
 from mathutils import Matrix
 
 import rigs
-from active_ragdoll.core.blender import build, handlers, simulate
+from active_ragdoll.core.blender import build, handlers, shot_run, simulate
 from active_ragdoll.core.blender.runtime import STATE
 
 FIRST, LAST = 5, 44
@@ -280,3 +280,20 @@ def test_a_load_that_fails_in_mid_shot_leaves_a_shot_that_runs(fresh_scene, tmp_
     assert scene.frame_current == 12
     after = rigs.play(scene, 1, 12, lambda: rigs.pose(obj))[-1]
     assert np.array_equal(before, after)
+
+
+@pytest.mark.parametrize("where", ("nowhere", "action", "strip", "driver"))
+def test_whether_a_setting_is_keyed(fresh_scene, where):
+    obj = rigs.swinging_human(fresh_scene, 1, 10)
+    name = "active_ragdoll.physics_blend"
+    if where == "driver":
+        obj.driver_add(name)
+    elif where != "nowhere":
+        obj.keyframe_insert(name, frame=3)
+    if where == "strip":
+        action = obj.animation_data.action
+        obj.animation_data.nla_tracks.new().strips.new(action.name, 1, action)
+        obj.animation_data.action = None
+    for setting in ("physics_blend", ""):
+        assert shot_run.is_keyed(obj, setting) == (where != "nowhere")
+    assert not shot_run.is_keyed(obj, "rotation_weight")

@@ -7,81 +7,32 @@ redoes, starts again. After an undo the shot, started again, must be what it was
 undo and the new start the character shows its animation.
 """
 
-import os
 import sys
-import traceback
 from pathlib import Path
 
 import bpy
 import numpy as np
 
-REPO = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(REPO), str(REPO / "tests" / "blender")]
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import harness  # noqa: E402
+from window_session import (
+    Session,
+    activate,
+    animation,
+    armature,
+    compare,
+    empty_file,
+    play,
+    push,
+    run,
+    scene,
+)
 
-harness.load_extension()
-
-from active_ragdoll.core.blender import pipeline, source  # noqa: E402
-from demo import character, walk_cycle  # noqa: E402
+from demo import character, walk_cycle
 
 CYCLES = int(sys.argv[sys.argv.index("--") + 1]) if "--" in sys.argv else 30
 FIRST, MIDDLE, LAST = 5, 22, 34
 KINDS = ("weight", "bone weight", "limit", "selection", "blend", "remove", "simulate", "bake")
-
-
-class Session:
-    """What the timer keeps between its calls; no data-block references, since undo replaces them."""
-
-    step = 0
-    bone = ""
-    name = ""
-    reference: dict = {}
-    changed = None
-
-
-def scene():
-    return bpy.data.scenes["Scene"]
-
-
-def armature():
-    return bpy.data.objects[Session.name]
-
-
-def override():
-    window = bpy.context.window_manager.windows[0]
-    area = next(area for area in window.screen.areas if area.type == "VIEW_3D")
-    region = next(region for region in area.regions if region.type == "WINDOW")
-    return bpy.context.temp_override(window=window, area=area, region=region)
-
-
-def pose():
-    bones = armature().evaluated_get(pipeline.depsgraph_of(scene())).pose.bones
-    result = np.empty((len(bones), 4, 4), dtype=np.float32)
-    bones.foreach_get("matrix", result.ravel())
-    return result
-
-
-def animation(frame):
-    hidden = scene().active_ragdoll.source
-    hidden.frame_set(frame)
-    bones = source.evaluated(armature()).pose.bones
-    result = np.empty((len(bones), 4, 4), dtype=np.float32)
-    bones.foreach_get("matrix", result.ravel())
-    return result
-
-
-def play(first, last):
-    """The poses of a range, played frame by frame."""
-    result = {}
-    for frame in range(first, last + 1):
-        scene().frame_set(frame)
-        result[frame] = pose()
-    return result
-
-
-def push(message):
-    bpy.ops.ed.undo_push(message=message)
 
 
 def edit(kind, cycle):
@@ -111,23 +62,11 @@ def edit(kind, cycle):
     push(kind)
 
 
-def activate():
-    bpy.context.view_layer.objects.active = armature()
-    armature().select_set(True)
-
-
-def compare(got, wanted, what):
-    worst = max(float(np.abs(got[frame] - wanted[frame]).max()) for frame in got)
-    assert worst == 0.0, f"{what}: deviates by {worst}"
-
-
 def set_up():
-    for obj in list(bpy.data.objects):
-        bpy.data.objects.remove(obj)
+    empty_file()
     obj, _mesh = character.make_rigify_human(bpy.context.scene)
     walk_cycle.make_walk_cycle(obj, bpy.context.scene)
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = FIRST, LAST
-    bpy.context.scene.name = "Scene"
     Session.name = obj.name
     activate()
     push("character")
@@ -169,28 +108,4 @@ def cycle(number):
     print(f"cycle {number}: {kind} at {'mid-shot' if stop == MIDDLE else 'the first frame'}: held", flush=True)
 
 
-def tick():
-    try:
-        with override():
-            if Session.step == 0:
-                set_up()
-            elif Session.step <= CYCLES:
-                cycle(Session.step - 1)
-            else:
-                print(f"{CYCLES} passed, 0 failed", flush=True)
-                finish(0)
-        Session.step += 1
-        return 0.05
-    except Exception:
-        traceback.print_exc()
-        finish(1)
-
-
-def finish(code):
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
-
-
-bpy.context.preferences.view.show_splash = False
-bpy.app.timers.register(tick, first_interval=1.0, persistent=True)
+run(set_up, cycle, CYCLES)
