@@ -148,7 +148,7 @@ def test_a_failed_build_leaves_nothing(fresh_scene, monkeypatch):
     def fail(*_args):
         raise ValueError("in the middle of a build")
 
-    monkeypatch.setattr(build, "_physics_armature", fail)
+    monkeypatch.setattr(build.physics_armature, "make", fail)
     with pytest.raises(ValueError):
         build.build(obj, scene)
     after = _state(obj, scene)
