@@ -12,7 +12,7 @@ from .. import pose as pose_space
 from ..motion import stack
 from ..motion.local_pose import LocalPose
 from ..motion.rig import Rig
-from . import clips, entry_values, motion_entries, motion_places, source, world
+from . import clips, entry_values, motion_entries, motion_places, source, source_edits, world
 from .armature import array_of
 from .runtime import STATE
 
@@ -33,6 +33,8 @@ class Motion:
     def __init__(self, obj) -> None:
         self.obj = obj
         source.keep_up(obj)
+        if not obj.active_ragdoll.is_ragdoll:
+            source_edits.carry(obj)
         self.stamp, self.lengths = entry_values.stamp(obj), entry_values.lengths(obj)
         motion_places.tidy(source.scene_of(obj))
         self._rest = clips.rig_rest(obj)
@@ -47,6 +49,14 @@ class Motion:
         bind = pose_space.compose_matrices(self._rest.bind.positions, self._rest.bind.rotations)
         self._to_basis = np.linalg.inv(bind)[skeleton.from_level]
         self._buffer = np.empty(len(skeleton) * 16, dtype=np.float32)
+        self._names, self._rest_matrices = _bones_of(obj)
+
+    def fits(self) -> bool:
+        """Whether the armature still has the bones that the stack was made for, named and placed as then."""
+        if len(self.obj.data.bones) != len(self._names):
+            return False
+        names, matrices = _bones_of(self.obj)
+        return names == self._names and np.array_equal(matrices, self._rest_matrices)
 
     def pose(self, scene, frame: int, *, record: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """The pose after the stack; the hidden scene stands at the frame.
@@ -137,6 +147,14 @@ class Motion:
         return basis
 
 
+def _bones_of(obj) -> tuple[list, np.ndarray]:
+    """Names of an armature's bones, and their bind pose [n * 16]."""
+    bones = obj.data.bones
+    matrices = np.empty(len(bones) * 16, dtype=np.float32)
+    bones.foreach_get("matrix_local", matrices)
+    return bones.keys(), matrices
+
+
 def motions(scene) -> list:
     """The characters of a scene that have a motion stack."""
     return [o for o in scene.objects if o.type == "ARMATURE" and o.active_ragdoll.target_armature is not None]
@@ -148,7 +166,7 @@ def of(obj) -> Motion | None:
     if settings.target_armature is None or settings.muted:
         return None
     found = STATE.motions.get(obj.name)
-    if found is None or found.obj != obj or found.stamp != entry_values.stamp(obj):
+    if found is None or found.obj != obj or found.stamp != entry_values.stamp(obj) or not found.fits():
         found = STATE.motions[obj.name] = Motion(obj)
         for text in found.problems.values():
             print(f"Active Ragdoll: '{obj.name}': {text}")
@@ -186,8 +204,10 @@ def forget(obj: bpy.types.Object | None = None) -> None:
     """Drop stacks and their records, of one character or of all, so that they are made anew."""
     if obj is None:
         STATE.motions.clear()
+        STATE.carried.clear()
     else:
         STATE.motions.pop(obj.name, None)
+        STATE.carried.pop(obj.name, None)
 
 
 def poses_over(obj, scene, first: int, last: int) -> np.ndarray:
