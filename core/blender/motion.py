@@ -16,6 +16,8 @@ from . import clips, entry_values, motion_entries, motion_places, source, source
 from .armature import array_of
 from .runtime import STATE
 
+_LEAST_SIZE = 1e-5  # of a bone, against bind pose
+
 
 class Motion:
     """A character's stack, made from its settings; made anew when they change.
@@ -95,7 +97,11 @@ class Motion:
         now = source.evaluated(self.obj)
         now.pose.bones.foreach_get("matrix", self._buffer)
         matrices = self._buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
-        local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
+        try:
+            local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
+        except pose_space.PoseError:
+            matrices = _with_extent(matrices)
+            local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
         before = LocalPose(*pose_space.decompose_matrices(local))
         memory = self.seen.setdefault(frame, {})
         places = motion_places.Places(scene, self.obj, now, matrices, frame, memory, playing, self._other)
@@ -145,6 +151,18 @@ class Motion:
             pose = Matrix(matrices[row].tolist())
             basis[row] = np.array(bone.convert_local_to_pose(pose, bone.matrix_local, invert=True, **known))
         return basis
+
+
+def _with_extent(matrices: np.ndarray) -> np.ndarray:
+    """Matrices [n, 4, 4] in which a bone that is scaled to nothing, as to hide it, keeps a hundred-thousandth.
+
+    So what hangs on it has a transform relative to it; the stack and Blender both divide by a parent's size.
+    """
+    turned, sizes, axes = np.linalg.svd(matrices[:, :3, :3])
+    result, flat = matrices.copy(), sizes[:, 2] < _LEAST_SIZE
+    whole = np.maximum(sizes[flat], _LEAST_SIZE)
+    result[flat, :3, :3] = (turned[flat] * whole[:, None, :]) @ axes[flat]
+    return result
 
 
 def _bones_of(obj) -> tuple[list, np.ndarray]:

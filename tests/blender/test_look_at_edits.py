@@ -175,3 +175,23 @@ def test_undone_and_done_again_it_shows_what_it_did(swinging, fresh_scene):
     scene.frame_set(9)
     scene.frame_set(8)
     assert np.abs(rigs.pose(obj) - limited).max() < 1e-6
+
+
+@pytest.mark.parametrize("bone", ("arm.L", "spine", "hips", "thigh.L"))
+def test_a_bone_scaled_to_nothing_to_hide_it_stops_nobody(swinging, fresh_scene, bone):
+    other = rigs.human(fresh_scene, "Other")
+    other.location.x = 3.0
+    look_at_setup.setup(other, fresh_scene, bpy.data.objects["Target"])
+    swinging.pose.bones[bone].scale = (0.0, 0.0, 0.0)
+    for frame in (1, 6, 7):
+        fresh_scene.frame_set(frame)
+        assert fresh_scene.name not in STATE.messages
+        assert not motion.of(swinging).messages
+        assert aim(other) < 0.05
+    after, below = rigs.pose(swinging), [bone, *(child.name for child in swinging.data.bones[bone].children_recursive)]
+    assert np.isfinite(after).all()
+    size = np.linalg.norm(after[:, :3, :3], axis=1).max(axis=1)
+    for name in swinging.data.bones.keys():
+        assert size[swinging.data.bones.find(name)] == pytest.approx(0.0 if name in below else 1.0, abs=1e-3), name
+    if "head" not in below:
+        assert aim(swinging) < 0.05
