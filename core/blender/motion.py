@@ -158,10 +158,10 @@ def _with_extent(matrices: np.ndarray) -> np.ndarray:
 
     So what hangs on it has a transform relative to it; the stack and Blender both divide by a parent's size.
     """
-    turned, sizes, axes = np.linalg.svd(matrices[:, :3, :3])
-    result, flat = matrices.copy(), sizes[:, 2] < _LEAST_SIZE
-    whole = np.maximum(sizes[flat], _LEAST_SIZE)
-    result[flat, :3, :3] = (turned[flat] * whole[:, None, :]) @ axes[flat]
+    result = matrices.copy()
+    rows = np.flatnonzero(np.isfinite(matrices).all(axis=(1, 2)))
+    turned, sizes, axes = np.linalg.svd(matrices[rows, :3, :3])
+    result[rows, :3, :3] = (turned * np.maximum(sizes, _LEAST_SIZE)[:, None, :]) @ axes
     return result
 
 
