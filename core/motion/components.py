@@ -100,11 +100,12 @@ def choose(m, condition, a, b):
 
 def unit(m, v, fallback):
     """A vector at length 1; the fallback where it has no length."""
-    size = length(m, v)
+    x, y, z = v
+    size = m.sqrt(x * x + y * y + z * z)
     usable = size > _TINY
     if m.all(usable):
         factor = 1.0 / size
-        return factor * v[0], factor * v[1], factor * v[2]
+        return factor * x, factor * y, factor * z
     return choose(m, usable, mul(1.0 / m.where(usable, size, 1.0), v), fallback)
 
 

@@ -119,6 +119,13 @@ class LookAt:
         self._axes = [_unit(e.forward_axis) for e in self.entries]
         self._parent_axes = [_unit(e.parent_forward_axis) for e in self.entries]
         self._bind_locals = [tuple(rig.bind.rotations[e.bone].tolist()) for e in self.entries]
+        # Where nothing is scaled, what limits are measured from is the same in the parent's frame at every frame.
+        self._measured = [
+            parent if e.limit_from == PARENT else c.rotate(bind, axis)
+            for e, axis, parent, bind in zip(
+                self.entries, self._axes, self._parent_axes, self._bind_locals, strict=True
+            )
+        ]
         first, last = self.entries[0].bone, self.entries[-1].bone
         view = ModelView(rig, rig.bind, rig.with_ancestors([first]), 0)
         # The character's own forward, carried by the last entry's bone.
@@ -199,15 +206,11 @@ class LookAt:
             if i and entry.limit <= 0.0:
                 continue
             bone, above = entry.bone, view.parent_rotation(entry.bone)
-            axis = self._axes[i] if view.scales is None else _times(view.scales[bone], self._axes[i])
+            axis, measured = self._axes[i], self._measured[i]
+            if view.scales is not None:
+                axis = _times(view.scales[bone], axis)
+                measured = self._measured_scaled(view, i, axis)
             forward = c.unit(m, c.rotate(view.rotations[bone], axis), up)
-            if entry.limit_from == PARENT:
-                parent = view.rig.parents[bone]
-                measured = self._parent_axes[i]
-                if view.scales is not None and parent >= 0:
-                    measured = _times(view.scales[parent], measured)
-            else:
-                measured = c.rotate(self._bind_locals[i], axis)
             reference = c.unit(m, c.rotate(above, measured), up)
             now = m.atan2(c.length(m, c.cross(forward, reference)), c.dot(forward, reference))
             positions.append(view.positions[bone])
@@ -216,6 +219,14 @@ class LookAt:
             limits.append(m.maximum(now, entry.limit))
             weights.append(float(entry.up_weight) if entry.limit > 0.0 else None)
         return Chain(positions, forwards, references, limits, tuple(weights), up)
+
+    def _measured_scaled(self, view: ModelView, i: int, axis: tuple) -> tuple:
+        """What a limit is measured from, in the frame of the parent's rotation, where bones have scales."""
+        entry = self.entries[i]
+        if entry.limit_from != PARENT:
+            return c.rotate(self._bind_locals[i], axis)
+        parent = view.rig.parents[entry.bone]
+        return _times(view.scales[parent], self._parent_axes[i]) if parent >= 0 else self._parent_axes[i]
 
     def _further(self, m, chain: Chain, turns: list, target: tuple, mask) -> list:
         """Go on from turns that reached the edge of the zone behind, where that leads to the target."""
