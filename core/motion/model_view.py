@@ -50,10 +50,12 @@ class ModelView:
         parents = self.rig.parents
         self.positions, self.rotations = places, turns = {}, {}
         self.scales = sizes = None if local_scales is None else {}
+        add, rotate, multiply = c.add, c.rotate, c.multiply
+        local_positions, local_rotations = self.local_positions, self.local_rotations
         for bone in bones:
-            parent, position, rotation = parents[bone], self.local_positions[bone], self.local_rotations[bone]
+            parent, position = parents[bone], local_positions[bone]
             if parent < 0:
-                places[bone], turns[bone] = position, rotation
+                places[bone], turns[bone] = position, local_rotations[bone]
                 if sizes is not None:
                     sizes[bone] = local_scales[bone]
                 continue
@@ -61,8 +63,8 @@ class ModelView:
             if sizes is not None:
                 position = _times(sizes[parent], position)
                 sizes[bone] = _times(sizes[parent], local_scales[bone])
-            places[bone] = c.add(places[parent], c.rotate(above, position))
-            turns[bone] = c.multiply(above, rotation)
+            places[bone] = add(places[parent], rotate(above, position))
+            turns[bone] = multiply(above, local_rotations[bone])
 
     def axis(self, bone: int, vector) -> tuple:
         """A vector of the bone's own frame in model space, scaled and mirrored as the bone is."""
