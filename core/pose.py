@@ -204,14 +204,11 @@ def model_to_local_matrices(skeleton: Skeleton, matrices_ms: ArrayLike) -> np.nd
     with_children = np.flatnonzero(skeleton.children_start >= 0)
     if not len(with_children):
         return matrices_ls
-    to_invert = matrices_ms[..., with_children, :, :]
-    try:
-        inverses = np.linalg.inv(to_invert)
-    except np.linalg.LinAlgError:
-        ranks = np.linalg.matrix_rank(to_invert).reshape(-1, len(with_children))
-        name = skeleton.names[with_children[np.argmin(ranks.min(axis=0))]]
-        message = f'The matrix of bone "{name}" has no inverse: its children have no local transform'
-        raise PoseError(message) from None
+    inverses, determinants = _inverted(matrices_ms[..., with_children, :, :])
+    if not determinants.all():
+        least = np.abs(determinants).reshape(-1, len(with_children)).min(axis=0)
+        name = skeleton.names[with_children[np.argmin(least)]]
+        raise PoseError(f'The matrix of bone "{name}" has no inverse: its children have no local transform')
     roots = skeleton.root_count
     inverse_of_parent = inverses[..., np.searchsorted(with_children, skeleton.parents[roots:]), :, :]
     np.matmul(inverse_of_parent, matrices_ms[..., roots:, :, :], out=matrices_ls[..., roots:, :, :])
@@ -257,6 +254,23 @@ def decompose_matrices(matrices: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.
         y = np.where((lengths[..., 1] == 0)[..., None], quaternion.cross(z, x), y)
     rotations = quaternion.from_matrix(np.stack([x, y, quaternion.cross(x, y)], axis=-1))
     return matrices[..., :3, 3].copy(), rotations, scales
+
+
+def _inverted(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Inverses of affine matrices [..., 4, 4] and the determinants of their linear parts [...]; 0: no inverse.
+
+    By cofactors: for so small matrices ten times as quick as a general solver, and as exact unless they are nearly
+    flat.
+    """
+    x, y, z = (matrices[..., :3, i] for i in range(3))
+    cofactors = np.stack([quaternion.cross(y, z), quaternion.cross(z, x), quaternion.cross(x, y)], axis=-2)
+    determinants = np.sum(x * cofactors[..., 0, :], axis=-1)
+    linear = cofactors / np.where(determinants == 0, 1, determinants)[..., None, None]
+    inverses = np.zeros_like(matrices)
+    inverses[..., :3, :3] = linear
+    inverses[..., :3, 3] = -np.matmul(linear, matrices[..., :3, 3, None])[..., 0]
+    inverses[..., 3, 3] = 1
+    return inverses, determinants
 
 
 def _unit_or_zero(vectors: np.ndarray) -> np.ndarray:
