@@ -18,6 +18,7 @@ from .look_at_smoothing import follow
 from .look_at_solver import Chain, facing, solve
 from .model_view import ModelView, aligned, views, with_own_rotations
 from .rig import Inputs, Rig, batch_of, vector_to_model, weights_of
+from .uneven_scale import aimed_anew, carried, is_uneven
 
 BIND, PARENT = "BIND", "PARENT"  # what a limit is measured from
 _AT_EYE = 1e-6  # of the character's size: a target this near to the first bone's joint has no direction
@@ -157,7 +158,7 @@ class LookAt:
         sides = np.zeros(len(weights)) if state is None else np.array(state.side, dtype=float).reshape(-1)
         result = with_own_rotations(pose)
         for view in views(rig, pose, self._closure, self._replaced):
-            rotations, side = self._solve(view, view.vectors(targets), view.vectors(ups), view.number(sides))
+            rotations, side = self._aimed(view, view.vectors(targets), view.vectors(ups), view.number(sides))
             view.write_rotations(result, rotations)
             sides[view.rows] = side
         return self._blended(pose, result, weights.reshape(lead), state, sides.reshape(lead), float(seconds))
@@ -176,8 +177,20 @@ class LookAt:
             result.rotations[..., turned, :] = slerp(pose.rotations[..., turned, :], looked, weight[..., None])
         return result, LookAtState(seconds, side.astype(np.int8), followed, smoothed)
 
-    def _solve(self, view: ModelView, target: tuple, up: tuple, last_side) -> tuple[dict, object]:
-        """Local rotations of the turned bones, and the side."""
+    def _aimed(self, view: ModelView, target: tuple, up: tuple, last_side) -> tuple[dict, object]:
+        """Local rotations of the turned bones, and the side; what uneven scales lead astray is aimed anew."""
+        first = self.entries[0].bone
+        rotations, side, error = self._solve(view, target, up, last_side)
+        if self._active and is_uneven(view, first):
+
+            def solve_for(point: tuple) -> dict:
+                return self._solve(view, point, up, last_side)[0]
+
+            rotations = aimed_anew(view, first, self._axes[0], target, rotations, error < _REACHED, solve_for)
+        return rotations, side
+
+    def _solve(self, view: ModelView, target: tuple, up: tuple, last_side) -> tuple[dict, object, object]:
+        """Local rotations of the turned bones, the side, and the angle left [rad] by rotations and scales alone."""
         m = view.m
         chain = self.chain(view, up)
         eye, sight = chain.positions[0], chain.forwards[0]
@@ -196,8 +209,8 @@ class LookAt:
             if m.any(further):
                 turns = self._further(m, chain, turns, c.add(eye, to_target), further)
         else:
-            turns = []
-        return self._locals(view, turns), side
+            turns, error = [], 0.0
+        return self._locals(view, turns), side, error
 
     def chain(self, view: ModelView, up: tuple) -> Chain:
         """The solver's view of the entries that may turn, in a pose."""
@@ -282,8 +295,10 @@ class LookAt:
         first = self.entries[0].bone
         for view in views(rig, pose, rig.with_ancestors([first])):
             m = view.m
-            sight = c.unit(m, view.axis(first, self._axes[0]), (0.0, 0.0, 1.0))
-            wanted = c.unit(m, c.sub(view.vectors(targets), view.positions[first]), sight)
+            eye, sight = view.positions[first], c.unit(m, view.axis(first, self._axes[0]), (0.0, 0.0, 1.0))
+            if is_uneven(view, first):
+                eye, sight = carried(view, first, self._axes[0], {})
+            wanted = c.unit(m, c.sub(view.vectors(targets), eye), sight)
             errors[view.rows] = m.atan2(c.length(m, c.cross(sight, wanted)), c.dot(sight, wanted))
         return errors.reshape(lead)
 

@@ -23,6 +23,7 @@ class ModelView:
         positions, rotations: of each bone, by its level index.
         scales: likewise; None where nothing is scaled.
         local_rotations, local_positions: relative to the parent.
+        local_scales: likewise; None where nothing is scaled.
     """
 
     def __init__(self, rig: Rig, pose: LocalPose, bones: tuple, rows, replaced: dict | None = None) -> None:
@@ -43,11 +44,11 @@ class ModelView:
         self.local_rotations = dict(zip(bones, rotations, strict=True))
         if replaced:
             self.local_rotations.update(replaced)
-        local_scales = dict(zip(bones, scales, strict=True)) if scaled else None
-        self._accumulate(bones, local_scales)
+        self.local_scales = dict(zip(bones, scales, strict=True)) if scaled else None
+        self._accumulate(bones)
 
-    def _accumulate(self, bones: tuple, local_scales: dict | None) -> None:
-        parents = self.rig.parents
+    def _accumulate(self, bones: tuple) -> None:
+        parents, local_scales = self.rig.parents, self.local_scales
         self.positions, self.rotations = places, turns = {}, {}
         self.scales = sizes = None if local_scales is None else {}
         add, rotate, multiply = c.add, c.rotate, c.multiply

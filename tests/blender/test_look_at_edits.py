@@ -120,6 +120,15 @@ def test_a_switch_of_the_rig_reaches_its_drivers(fresh_scene):
     assert rigs.angles(shown(obj, "forearm.R"), before) > 20.0
 
 
+@pytest.mark.parametrize("scale", ((1.1, 1.0, 1.0), (0.8, 1.3, 1.0)))
+def test_a_chest_that_breathes_by_uneven_scale_is_no_hindrance(swinging, fresh_scene, scale):
+    """Its children are sheared; where they look is what is shown."""
+    swinging.pose.bones["spine"].scale = swinging.pose.bones["hips"].scale = scale
+    for frame in (1, 6, 11, 16):
+        fresh_scene.frame_set(frame)
+        assert aim(swinging) < 0.05
+
+
 @pytest.mark.parametrize("how", ("renamed", "deleted"))
 def test_a_bone_that_goes_is_named_and_the_rest_goes_on(swinging, fresh_scene, how):
     item = motion_lists.add(swinging, fresh_scene, "bone_transforms", "arm.R")
