@@ -134,12 +134,12 @@ def after_frame(scene, _graph=None) -> None:
 
 @persistent
 def after_edit(scene, graph=None) -> None:
-    """depsgraph_update_post: a look-at's target was moved by hand."""
+    """depsgraph_update_post: a character or what it looks at was moved, posed or edited by hand."""
     if not STATE.motions or graph is None or not _concerns(scene):
         return
-    moved = {u.id.name for u in graph.updates if u.is_updated_transform and isinstance(u.id, bpy.types.Object)}
-    if moved & motion_show.watched(scene):
-        motion_show.again(scene)
+    objects = [u for u in graph.updates if isinstance(u.id, bpy.types.Object)]
+    moved = {u.id.name for u in objects if u.is_updated_transform}
+    motion_show.after_edits(scene, moved, moved | {u.id.name for u in objects if u.is_updated_geometry})
 
 
 @persistent

@@ -101,7 +101,7 @@ class ActiveRagdollTwoBoneIK(bpy.types.PropertyGroup):
     pole_space: _choice("Pole", POLES, "BEND", "Space of the pole's location")
     pole_bone: _text("Bone", "Bone of the character in whose frame the pole's location is")
     pole_location: _keyed_vector("Location", "TRANSLATION")
-    allow_stretching: _switch("Stretch", "Both bones grow when the effector is far away")
+    allow_stretching: _switch("Stretch", "Both bones grow when the effector is far away; not where they are connected")
     start_stretch_ratio: FloatProperty(
         name="Start",
         description="Share of the reach from which on the limb grows",

@@ -12,9 +12,11 @@ from .. import pose as pose_space
 from ..motion import stack
 from ..motion.local_pose import LocalPose
 from ..motion.rig import Rig
-from . import clips, entry_values, motion_entries, motion_places, source, world
+from . import clips, entry_values, motion_entries, motion_places, source, source_edits, world
 from .armature import array_of
 from .runtime import STATE
+
+_LEAST_SIZE = 1e-5  # of a bone, against bind pose
 
 
 class Motion:
@@ -33,6 +35,8 @@ class Motion:
     def __init__(self, obj) -> None:
         self.obj = obj
         source.keep_up(obj)
+        if not obj.active_ragdoll.is_ragdoll:
+            source_edits.carry(obj)
         self.stamp, self.lengths = entry_values.stamp(obj), entry_values.lengths(obj)
         motion_places.tidy(source.scene_of(obj))
         self._rest = clips.rig_rest(obj)
@@ -47,6 +51,14 @@ class Motion:
         bind = pose_space.compose_matrices(self._rest.bind.positions, self._rest.bind.rotations)
         self._to_basis = np.linalg.inv(bind)[skeleton.from_level]
         self._buffer = np.empty(len(skeleton) * 16, dtype=np.float32)
+        self._names, self._rest_matrices = _bones_of(obj)
+
+    def fits(self) -> bool:
+        """Whether the armature still has the bones that the stack was made for, named and placed as then."""
+        if len(self.obj.data.bones) != len(self._names):
+            return False
+        names, matrices = _bones_of(self.obj)
+        return names == self._names and np.array_equal(matrices, self._rest_matrices)
 
     def pose(self, scene, frame: int, *, record: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """The pose after the stack; the hidden scene stands at the frame.
@@ -85,7 +97,11 @@ class Motion:
         now = source.evaluated(self.obj)
         now.pose.bones.foreach_get("matrix", self._buffer)
         matrices = self._buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
-        local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
+        try:
+            local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
+        except pose_space.PoseError:
+            matrices = _with_extent(matrices)
+            local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
         before = LocalPose(*pose_space.decompose_matrices(local))
         memory = self.seen.setdefault(frame, {})
         places = motion_places.Places(scene, self.obj, now, matrices, frame, memory, playing, self._other)
@@ -137,6 +153,26 @@ class Motion:
         return basis
 
 
+def _with_extent(matrices: np.ndarray) -> np.ndarray:
+    """Matrices [n, 4, 4] in which a bone that is scaled to nothing, as to hide it, keeps a hundred-thousandth.
+
+    So what hangs on it has a transform relative to it; the stack and Blender both divide by a parent's size.
+    """
+    result = matrices.copy()
+    rows = np.flatnonzero(np.isfinite(matrices).all(axis=(1, 2)))
+    turned, sizes, axes = np.linalg.svd(matrices[rows, :3, :3])
+    result[rows, :3, :3] = (turned * np.maximum(sizes, _LEAST_SIZE)[:, None, :]) @ axes
+    return result
+
+
+def _bones_of(obj) -> tuple[list, np.ndarray]:
+    """Names of an armature's bones, and their bind pose [n * 16]."""
+    bones = obj.data.bones
+    matrices = np.empty(len(bones) * 16, dtype=np.float32)
+    bones.foreach_get("matrix_local", matrices)
+    return bones.keys(), matrices
+
+
 def motions(scene) -> list:
     """The characters of a scene that have a motion stack."""
     return [o for o in scene.objects if o.type == "ARMATURE" and o.active_ragdoll.target_armature is not None]
@@ -148,7 +184,7 @@ def of(obj) -> Motion | None:
     if settings.target_armature is None or settings.muted:
         return None
     found = STATE.motions.get(obj.name)
-    if found is None or found.obj != obj or found.stamp != entry_values.stamp(obj):
+    if found is None or found.obj != obj or found.stamp != entry_values.stamp(obj) or not found.fits():
         found = STATE.motions[obj.name] = Motion(obj)
         for text in found.problems.values():
             print(f"Active Ragdoll: '{obj.name}': {text}")
@@ -186,8 +222,10 @@ def forget(obj: bpy.types.Object | None = None) -> None:
     """Drop stacks and their records, of one character or of all, so that they are made anew."""
     if obj is None:
         STATE.motions.clear()
+        STATE.carried.clear()
     else:
         STATE.motions.pop(obj.name, None)
+        STATE.carried.pop(obj.name, None)
 
 
 def poses_over(obj, scene, first: int, last: int) -> np.ndarray:

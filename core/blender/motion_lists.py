@@ -2,7 +2,7 @@
 
 from ..errors import RagdollError
 from ..motion import look_at_setup, stack
-from . import look_at_axes, motion_entries, motion_setup, recognition, runtime
+from . import limb_entries, look_at_axes, motion_entries, motion_setup, recognition, runtime
 from .limb_settings import ACTIVE, LISTS
 from .runtime import STATE
 
@@ -75,7 +75,8 @@ def add(obj, scene, what: str, bone: str = ""):
             item.end_bone = bone
         else:
             item.bone = bone
-            item.translation_mode = item.rotation_mode = "ADD"
+            item.translation_mode = "IGNORE" if bone and limb_entries.is_held(obj, bone) else "ADD"
+            item.rotation_mode = "ADD"
     finally:
         STATE.building = was_building
     _activate(obj, what, len(items) - 1)

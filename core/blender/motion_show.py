@@ -5,14 +5,18 @@ Only characters without a running simulation: what a run has under way is change
 
 import bpy
 
-from . import motion, source
+from . import motion, source, source_edits
 from .runtime import STATE
 
 _waiting: list = []
 
 
-def again(scene) -> None:
-    """Pose the targets of a scene's characters again at the frame that is shown."""
+def again(scene, still: bool = False) -> None:
+    """Pose the targets of a scene's characters again at the frame that is shown.
+
+    Args:
+        still: as things stand, also what was moved by hand and is keyed otherwise; else as their keys say.
+    """
     if scene is None or scene.active_ragdoll.source is None or STATE.busy or scene.name in STATE.runs:
         return
     frame = scene.frame_current
@@ -22,7 +26,11 @@ def again(scene) -> None:
         return
     was_busy, STATE.busy = STATE.busy, True
     try:
-        source.source_scene(scene).frame_set(frame)
+        hidden = source.source_scene(scene)
+        if still and hidden.frame_current == frame:
+            hidden.view_layers[0].update()
+        else:
+            hidden.frame_set(frame)
         for obj, stack in found:
             if stack is not None:
                 motion.write_target(obj, stack.pose(scene, frame)[1])
@@ -44,6 +52,27 @@ def _now() -> None:
     scenes = {source.scene_of(obj) for name in edited if (obj := bpy.data.objects.get(name)) is not None}
     for scene in scenes - {None}:
         again(scene)
+
+
+def after_edits(scene, moved: set, changed: set) -> None:
+    """Show again what edits by hand have to do with.
+
+    Args:
+        moved: names of objects that stand elsewhere now.
+        changed: names of objects that stand or are posed otherwise.
+    """
+    if scene.name in STATE.runs:
+        return
+    edited = False
+    for obj in motion.motions(scene):
+        if obj.name not in changed or obj.active_ragdoll.is_ragdoll or obj.active_ragdoll.muted:
+            continue
+        stack = STATE.motions.get(obj.name)
+        edited |= source_edits.carry(obj) or (stack is not None and not stack.fits())
+    if moved & watched(scene):
+        again(scene)
+    elif edited:
+        again(scene, still=True)
 
 
 def watched(scene) -> set:

@@ -23,6 +23,7 @@ class State:
         limits: last `limit_check.Report` by object name.
         records: of recoveries in the file by object name, with the text they were read from.
         motions: motion stacks by object name, each with its record of states.
+        carried: what was carried last from characters to their sources, by object name.
         edited: characters whose settings were edited since their stack was last shown.
         diagnoses: what `diagnose` last found by object name, shown in the sidebar.
         readings: what graphs read from ragdolls by object name and frame.
@@ -40,6 +41,7 @@ class State:
     limits: dict = field(default_factory=dict)
     records: dict = field(default_factory=dict)
     motions: dict = field(default_factory=dict)
+    carried: dict = field(default_factory=dict)
     edited: set = field(default_factory=set)
     diagnoses: dict = field(default_factory=dict)
     readings: dict = field(default_factory=dict)

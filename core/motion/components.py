@@ -56,7 +56,9 @@ _BESIDE = (0.6 / math.sqrt(0.5904), -0.48 / math.sqrt(0.5904), 0.0)
 
 def dot(a, b):
     """Scalar product."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    ax, ay, az = a
+    bx, by, bz = b
+    return ax * bx + ay * by + az * bz
 
 
 def cross(a, b):
@@ -68,12 +70,16 @@ def cross(a, b):
 
 def add(a, b):
     """Sum of two vectors."""
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+    ax, ay, az = a
+    bx, by, bz = b
+    return ax + bx, ay + by, az + bz
 
 
 def sub(a, b):
     """Difference of two vectors."""
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+    ax, ay, az = a
+    bx, by, bz = b
+    return ax - bx, ay - by, az - bz
 
 
 def mul(factor, v):
@@ -83,12 +89,15 @@ def mul(factor, v):
 
 def along(start, factor, direction):
     """start + factor * direction."""
-    return start[0] + factor * direction[0], start[1] + factor * direction[1], start[2] + factor * direction[2]
+    ax, ay, az = start
+    bx, by, bz = direction
+    return ax + factor * bx, ay + factor * by, az + factor * bz
 
 
 def length(m, v):
     """Length of a vector."""
-    return m.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    x, y, z = v
+    return m.sqrt(x * x + y * y + z * z)
 
 
 def choose(m, condition, a, b):
@@ -100,11 +109,12 @@ def choose(m, condition, a, b):
 
 def unit(m, v, fallback):
     """A vector at length 1; the fallback where it has no length."""
-    size = length(m, v)
+    x, y, z = v
+    size = m.sqrt(x * x + y * y + z * z)
     usable = size > _TINY
     if m.all(usable):
         factor = 1.0 / size
-        return factor * v[0], factor * v[1], factor * v[2]
+        return factor * x, factor * y, factor * z
     return choose(m, usable, mul(1.0 / m.where(usable, size, 1.0), v), fallback)
 
 

@@ -18,6 +18,7 @@ from .look_at_smoothing import follow
 from .look_at_solver import Chain, facing, solve
 from .model_view import ModelView, aligned, views, with_own_rotations
 from .rig import Inputs, Rig, batch_of, vector_to_model, weights_of
+from .uneven_scale import aimed_anew, carried, is_uneven
 
 BIND, PARENT = "BIND", "PARENT"  # what a limit is measured from
 _AT_EYE = 1e-6  # of the character's size: a target this near to the first bone's joint has no direction
@@ -119,6 +120,13 @@ class LookAt:
         self._axes = [_unit(e.forward_axis) for e in self.entries]
         self._parent_axes = [_unit(e.parent_forward_axis) for e in self.entries]
         self._bind_locals = [tuple(rig.bind.rotations[e.bone].tolist()) for e in self.entries]
+        # Where nothing is scaled, what limits are measured from is the same in the parent's frame at every frame.
+        self._measured = [
+            parent if e.limit_from == PARENT else c.rotate(bind, axis)
+            for e, axis, parent, bind in zip(
+                self.entries, self._axes, self._parent_axes, self._bind_locals, strict=True
+            )
+        ]
         first, last = self.entries[0].bone, self.entries[-1].bone
         view = ModelView(rig, rig.bind, rig.with_ancestors([first]), 0)
         # The character's own forward, carried by the last entry's bone.
@@ -150,7 +158,7 @@ class LookAt:
         sides = np.zeros(len(weights)) if state is None else np.array(state.side, dtype=float).reshape(-1)
         result = with_own_rotations(pose)
         for view in views(rig, pose, self._closure, self._replaced):
-            rotations, side = self._solve(view, view.vectors(targets), view.vectors(ups), view.number(sides))
+            rotations, side = self._aimed(view, view.vectors(targets), view.vectors(ups), view.number(sides))
             view.write_rotations(result, rotations)
             sides[view.rows] = side
         return self._blended(pose, result, weights.reshape(lead), state, sides.reshape(lead), float(seconds))
@@ -169,8 +177,20 @@ class LookAt:
             result.rotations[..., turned, :] = slerp(pose.rotations[..., turned, :], looked, weight[..., None])
         return result, LookAtState(seconds, side.astype(np.int8), followed, smoothed)
 
-    def _solve(self, view: ModelView, target: tuple, up: tuple, last_side) -> tuple[dict, object]:
-        """Local rotations of the turned bones, and the side."""
+    def _aimed(self, view: ModelView, target: tuple, up: tuple, last_side) -> tuple[dict, object]:
+        """Local rotations of the turned bones, and the side; what uneven scales lead astray is aimed anew."""
+        first = self.entries[0].bone
+        rotations, side, error = self._solve(view, target, up, last_side)
+        if self._active and is_uneven(view, first):
+
+            def solve_for(point: tuple) -> dict:
+                return self._solve(view, point, up, last_side)[0]
+
+            rotations = aimed_anew(view, first, self._axes[0], target, rotations, error < _REACHED, solve_for)
+        return rotations, side
+
+    def _solve(self, view: ModelView, target: tuple, up: tuple, last_side) -> tuple[dict, object, object]:
+        """Local rotations of the turned bones, the side, and the angle left [rad] by rotations and scales alone."""
         m = view.m
         chain = self.chain(view, up)
         eye, sight = chain.positions[0], chain.forwards[0]
@@ -189,8 +209,8 @@ class LookAt:
             if m.any(further):
                 turns = self._further(m, chain, turns, c.add(eye, to_target), further)
         else:
-            turns = []
-        return self._locals(view, turns), side
+            turns, error = [], 0.0
+        return self._locals(view, turns), side, error
 
     def chain(self, view: ModelView, up: tuple) -> Chain:
         """The solver's view of the entries that may turn, in a pose."""
@@ -199,15 +219,11 @@ class LookAt:
             if i and entry.limit <= 0.0:
                 continue
             bone, above = entry.bone, view.parent_rotation(entry.bone)
-            axis = self._axes[i] if view.scales is None else _times(view.scales[bone], self._axes[i])
+            axis, measured = self._axes[i], self._measured[i]
+            if view.scales is not None:
+                axis = _times(view.scales[bone], axis)
+                measured = self._measured_scaled(view, i, axis)
             forward = c.unit(m, c.rotate(view.rotations[bone], axis), up)
-            if entry.limit_from == PARENT:
-                parent = view.rig.parents[bone]
-                measured = self._parent_axes[i]
-                if view.scales is not None and parent >= 0:
-                    measured = _times(view.scales[parent], measured)
-            else:
-                measured = c.rotate(self._bind_locals[i], axis)
             reference = c.unit(m, c.rotate(above, measured), up)
             now = m.atan2(c.length(m, c.cross(forward, reference)), c.dot(forward, reference))
             positions.append(view.positions[bone])
@@ -216,6 +232,14 @@ class LookAt:
             limits.append(m.maximum(now, entry.limit))
             weights.append(float(entry.up_weight) if entry.limit > 0.0 else None)
         return Chain(positions, forwards, references, limits, tuple(weights), up)
+
+    def _measured_scaled(self, view: ModelView, i: int, axis: tuple) -> tuple:
+        """What a limit is measured from, in the frame of the parent's rotation, where bones have scales."""
+        entry = self.entries[i]
+        if entry.limit_from != PARENT:
+            return c.rotate(self._bind_locals[i], axis)
+        parent = view.rig.parents[entry.bone]
+        return _times(view.scales[parent], self._parent_axes[i]) if parent >= 0 else self._parent_axes[i]
 
     def _further(self, m, chain: Chain, turns: list, target: tuple, mask) -> list:
         """Go on from turns that reached the edge of the zone behind, where that leads to the target."""
@@ -271,8 +295,10 @@ class LookAt:
         first = self.entries[0].bone
         for view in views(rig, pose, rig.with_ancestors([first])):
             m = view.m
-            sight = c.unit(m, view.axis(first, self._axes[0]), (0.0, 0.0, 1.0))
-            wanted = c.unit(m, c.sub(view.vectors(targets), view.positions[first]), sight)
+            eye, sight = view.positions[first], c.unit(m, view.axis(first, self._axes[0]), (0.0, 0.0, 1.0))
+            if is_uneven(view, first):
+                eye, sight = carried(view, first, self._axes[0], {})
+            wanted = c.unit(m, c.sub(view.vectors(targets), eye), sight)
             errors[view.rows] = m.atan2(c.length(m, c.cross(sight, wanted)), c.dot(sight, wanted))
         return errors.reshape(lead)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from . import components as c
 
+_PLAIN = 1e-100  # a longer normal of two directions needs no substitute
+
 
 def ahead(m, offset, sight, reach, to_target) -> tuple:
     """Unit directions, from a bone, of the point on the line of sight to turn and of the target.
@@ -59,8 +61,12 @@ def _axis_and_angle(m, turn_from, turn_to, up, up_weight: float) -> tuple:
     about up brings nearer, needs no choice of side.
     """
     normal, cosine = c.cross(turn_from, turn_to), c.dot(turn_from, turn_to)
-    axis = c.unit(m, normal, c.perpendicular(m, turn_from, up))
-    angle = m.atan2(c.length(m, normal), cosine)
+    size = c.length(m, normal)
+    if m.all(size > _PLAIN):
+        axis = c.mul(1.0 / size, normal)
+    else:
+        axis = c.unit(m, normal, c.perpendicular(m, turn_from, up))
+    angle = m.atan2(size, cosine)
     if up_weight == 0.0:
         return axis, angle
     from_up, to_up = c.dot(turn_from, up), c.dot(turn_to, up)

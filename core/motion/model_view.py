@@ -23,6 +23,7 @@ class ModelView:
         positions, rotations: of each bone, by its level index.
         scales: likewise; None where nothing is scaled.
         local_rotations, local_positions: relative to the parent.
+        local_scales: likewise; None where nothing is scaled.
     """
 
     def __init__(self, rig: Rig, pose: LocalPose, bones: tuple, rows, replaced: dict | None = None) -> None:
@@ -43,17 +44,19 @@ class ModelView:
         self.local_rotations = dict(zip(bones, rotations, strict=True))
         if replaced:
             self.local_rotations.update(replaced)
-        local_scales = dict(zip(bones, scales, strict=True)) if scaled else None
-        self._accumulate(bones, local_scales)
+        self.local_scales = dict(zip(bones, scales, strict=True)) if scaled else None
+        self._accumulate(bones)
 
-    def _accumulate(self, bones: tuple, local_scales: dict | None) -> None:
-        parents = self.rig.parents
+    def _accumulate(self, bones: tuple) -> None:
+        parents, local_scales = self.rig.parents, self.local_scales
         self.positions, self.rotations = places, turns = {}, {}
         self.scales = sizes = None if local_scales is None else {}
+        add, rotate, multiply = c.add, c.rotate, c.multiply
+        local_positions, local_rotations = self.local_positions, self.local_rotations
         for bone in bones:
-            parent, position, rotation = parents[bone], self.local_positions[bone], self.local_rotations[bone]
+            parent, position = parents[bone], local_positions[bone]
             if parent < 0:
-                places[bone], turns[bone] = position, rotation
+                places[bone], turns[bone] = position, local_rotations[bone]
                 if sizes is not None:
                     sizes[bone] = local_scales[bone]
                 continue
@@ -61,8 +64,8 @@ class ModelView:
             if sizes is not None:
                 position = _times(sizes[parent], position)
                 sizes[bone] = _times(sizes[parent], local_scales[bone])
-            places[bone] = c.add(places[parent], c.rotate(above, position))
-            turns[bone] = c.multiply(above, rotation)
+            places[bone] = add(places[parent], rotate(above, position))
+            turns[bone] = multiply(above, local_rotations[bone])
 
     def axis(self, bone: int, vector) -> tuple:
         """A vector of the bone's own frame in model space, scaled and mirrored as the bone is."""

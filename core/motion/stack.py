@@ -39,6 +39,7 @@ class Entry:
         read: its inputs at a frame, given what the host hands to `run` and the pose that comes in; None: leave it out.
         marks_reference: leg stabilisers hold to the pose that enters this entry.
         keeps_state: what it does depends on the frames before.
+        note: what of its settings it leaves out, told at every frame; empty: nothing.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Entry:
     read: Callable[[object, LocalPose], Inputs | None]
     marks_reference: bool = False
     keeps_state: bool = False
+    note: str = ""
 
 
 def in_order(entries: list[Entry], order=DEFAULT_ORDER) -> list[Entry]:
@@ -69,13 +71,15 @@ def run(
         seconds: time of this frame.
 
     Returns:
-        The pose, the states of this frame, and messages by the name of the entry that failed.
+        The pose, the states of this frame, and messages by the name of the entry that failed or has a note.
     """
     reference, after, messages = None, [], {}
     for i, entry in enumerate(entries):
         state = states[i] if states is not None else None
         if entry.marks_reference or (entry.kind == LOOK_AT and reference is None):
             reference = pose
+        if entry.note:
+            messages[entry.name] = entry.note
         try:
             inputs = entry.read(context, pose)
             if inputs is not None:

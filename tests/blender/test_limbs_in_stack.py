@@ -153,6 +153,60 @@ def test_hands_hold_a_ledge_while_the_ragdoll_is_active(human, fresh_scene):
     assert human.active_ragdoll.state == "LIVE"
 
 
+STRETCHED = {
+    "Knight.glb": True,
+    "mh_game_engine.blend": True,
+    "mh_mixamo.blend": False,
+    "metarig human": False,
+}  # whether the arms' bones are free of their parents' tails
+
+
+@pytest.mark.parametrize("name", STRETCHED)
+def test_stretching_is_shown_or_the_connected_bones_are_named(data_dir, name):
+    rig = looking.character(name, data_dir, 2)
+    obj, scene = rig.obj, rig.scene
+    hand = obj.data.bones[HANDS[name]]
+    chain = [bone.name for bone in (hand.parent.parent, hand.parent, hand)]
+    root, elbow, end = (joint(obj, bone) for bone in chain)
+    before = np.array([np.linalg.norm(elbow - root), np.linalg.norm(end - elbow)])
+    item = motion_lists.add(obj, scene, "two_bone_ik", hand.name)
+    item.allow_stretching, item.start_stretch_ratio, item.max_stretch_scale = True, 0.8, 1.5
+    for ratio in (0.9, 1.3):
+        goal = root + ratio * before.sum() * np.array((0.6, -0.8, 0.0))
+        item.effector_location = goal
+        scene.frame_set(rig.first)
+        root, elbow, end = (joint(obj, bone) for bone in chain)
+        after = np.array([np.linalg.norm(elbow - root), np.linalg.norm(end - elbow)])
+        factor = 1.0 + 0.5 * (ratio - 0.8) / 0.7 if STRETCHED[name] else 1.0
+        assert after / before == pytest.approx(factor, abs=1e-5)
+        # What is in reach, grown or not, is reached.
+        assert np.linalg.norm(end - goal) == pytest.approx(
+            max(ratio - factor, 0.0) * before.sum(), abs=1e-4 * sum(before)
+        )
+    words = " ".join(motion.of(obj).messages.values())
+    assert words == "" if STRETCHED[name] else f'"{hand.name}"' in words and "cannot stretch" in words
+
+
+def test_a_connected_bone_cannot_be_moved_and_says_so(data_dir):
+    rig = looking.character("metarig human", data_dir, 2)
+    obj = rig.obj
+    item = motion_lists.add(obj, rig.scene, "bone_transforms", "forearm.L")
+    assert item.translation_mode == "IGNORE"
+    item.rotation_space, item.rotation = "BONE", (0.5, 0.0, 0.0)
+    item.translation_mode, item.translation = "ADD", (0.1, 0.0, 0.0)
+    item.enabled = False
+    rig.scene.frame_set(2)
+    row, before = obj.data.bones.find("forearm.L"), rigs.pose(obj)
+    item.enabled = True
+    rig.scene.frame_set(2)
+    after = rigs.pose(obj)
+    assert np.abs(after[row, :3, 3] - before[row, :3, 3]).max() < 1e-6
+    assert rigs.angles(after[row], before[row]) == pytest.approx(np.degrees(0.5), abs=1e-3)
+    assert list(motion.of(obj).messages.values()) == [
+        'Transform bone 1: it cannot move, as "forearm.L" is connected to the parent (Bone > Relations > Connected)'
+    ]
+
+
 def test_transform_bone_moves_turns_and_scales(human, fresh_scene):
     fresh_scene.frame_set(6)
     before = rigs.pose(human)
