@@ -37,11 +37,19 @@ class LayerFrame:
 
 @dataclass
 class LayerInputs:
-    """What is read at a frame: a weight for every layer, the inputs of every blend space, the poses' weights."""
+    """What is read at a frame.
+
+    Attributes:
+        weights: of every layer.
+        spaces: inputs of the blend spaces by name.
+        poses: weights of the poses of layers that have several, by the layer's place.
+        unread: why a blend space has no inputs, by its name.
+    """
 
     weights: Sequence[float]
     spaces: Mapping[str, tuple] = field(default_factory=dict)
     poses: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 class LayerStack:
@@ -66,7 +74,8 @@ class LayerStack:
         self, rig: Rig, pose: LocalPose, inputs: LayerInputs, state: dict | None, seconds: float
     ) -> tuple[LocalPose, dict]:
         """The pose with all layers on top; the state is that of the blend spaces by name."""
-        spaces, troubles = step_all(self.players, state or {}, inputs.spaces, seconds)
+        spaces, troubles = step_all(self.players, state or {}, inputs.spaces, seconds, inputs.unread)
+        troubles = {name: f'Blend space "{self.players[name].name}": {text}' for name, text in troubles.items()}
         frame = LayerFrame(seconds, spaces, inputs.poses, troubles)
         self.messages = {}
         weighed = [replace(layer, weight=weight) for layer, weight in zip(self.layers, inputs.weights, strict=True)]

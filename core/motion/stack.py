@@ -39,6 +39,8 @@ class Entry:
         read: its inputs at a frame, given what the host hands to `run` and the pose that comes in; None: leave it out.
         marks_reference: leg stabilisers hold to the pose that enters this entry.
         keeps_state: what it does depends on the frames before.
+        refresh: takes in what changed beside the settings, such as an edited action; whether the states that were
+            recorded before are void.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Entry:
     read: Callable[[object, LocalPose], Inputs | None]
     marks_reference: bool = False
     keeps_state: bool = False
+    refresh: Callable[[], bool] | None = None
 
 
 def in_order(entries: list[Entry], order=DEFAULT_ORDER) -> list[Entry]:

@@ -236,15 +236,23 @@ def test_a_target_gives_yaw_and_pitch_at_its_own_frame(aiming):
     assert space_view.current_point(obj, space, 20)[1] > 30.0
 
 
-def test_an_aim_offset_refuses_what_is_not_additive_in_mesh_space(aiming):
+def test_an_aim_offset_refuses_what_is_not_additive_in_mesh_space_and_goes_on_without(aiming):
     rig, obj = aiming, aiming.obj
+    plain = layered.shown(rig, (5,))[5]
     layered.space_layer(rig, "Aim", "AIM_OFFSET")
-    sample = obj.active_ragdoll.blend_spaces[0].samples[2]
+    space = obj.active_ragdoll.blend_spaces[0]
+    sample, row = space.samples[2], obj.data.bones.find("chest")
     for kind, words in (("NONE", "not additive"), ("LOCAL", "local")):
-        sample.additive = kind
-        rig.scene.frame_set(5)
-        text = motion.of(obj).messages['Layer "Aim"']
-        assert sample.action.name in text and words in text
+        sample.additive, space.x.value = kind, -60.0
+        found = layered.shown(rig, (5,))[5]
+        text = motion.of(obj).messages['Blend space "Aim"']
+        assert sample.action.name in text and words in text and "left out" in text
+        assert abs(rigs.angles(found[row], plain[row]) - 60.0) < 0.1
+    for other in space.samples:
+        other.additive = "NONE"
+    rig.scene.frame_set(6)
+    text = motion.of(obj).messages['Layer "Aim"']
+    assert all(other.action.name in text for other in space.samples)
 
 
 @pytest.mark.parametrize("sync", ("NORMALIZED", "MARKERS"))

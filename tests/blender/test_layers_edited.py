@@ -1,0 +1,167 @@
+"""What is edited or deleted while layers, blend spaces and the graph play it: scrubbing finds what playing gives."""
+
+import bpy
+import numpy as np
+import pytest
+
+import layered
+import rigs
+from active_ragdoll.core.blender import layer_tools, motion
+
+WALK = (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0))
+
+
+def locomotion(rig, **settings):
+    """The active layer plays this space."""
+    layered.space_layer(rig, layered.space(rig, WALK, **settings).name)
+    return rig.obj.active_ragdoll.blend_spaces[0]
+
+
+def stretch(action, factor: float) -> None:
+    """Make an action slower."""
+    for curve in rigs.curves_of(action):
+        for point in curve.keyframe_points:
+            for co in (point.co, point.handle_left, point.handle_right):
+                co[0] *= factor
+        curve.update()
+
+
+def tell_blender() -> None:
+    """As after an operator: handlers see the edits."""
+    bpy.context.view_layer.update()
+
+
+def phase(rig, frame: int) -> float:
+    rig.scene.frame_set(frame)
+    return motion.of(rig.obj).states[frame][0]["Locomotion"].phase
+
+
+@pytest.mark.parametrize("edit, slower", (("action", 2.0), ("frame rate", 1.0)))
+def test_scrubbing_after_an_edit_in_mid_shot_finds_what_playing_gives(data_dir, edit, slower):
+    """Clips are frames: another frame rate leaves the phase of each frame as it was."""
+    rig = layered.knight(data_dir, 1, 60)
+    locomotion(rig).x.value = 2.0
+    before = phase(rig, 40)
+    if edit == "action":
+        stretch(bpy.data.actions["Walking_A"], 2.0)
+        tell_blender()
+    else:
+        rig.scene.render.fps *= 2
+    scrubbed = [phase(rig, frame) for frame in (41, 30)]
+    motion.forget()
+    assert scrubbed == [phase(rig, frame) for frame in (41, 30)]
+    assert np.isclose(scrubbed[0], before * 40 / 39 / slower, rtol=1e-5)
+
+
+@pytest.mark.parametrize("source", ("CLIP", "GRAPH"))
+def test_clips_follow_the_frame_rate_of_the_scene(data_dir, source):
+    """A clip is frames of an action: at twice the rate it takes half the time, and each frame shows what it did."""
+    rig = layered.knight(data_dir, 1, 40)
+    if source == "CLIP":
+        layered.layer(rig, "Cheer", only_keyed=False)
+    else:
+        bpy.ops.active_ragdoll.enable_graph()
+        graph = rig.obj.active_ragdoll.graph
+        layer_tools.edit_graph(graph, "STATE", "ADD")
+        layer_tools.choose(graph.states[0], bpy.data.actions["Cheer"])
+        layer_tools.changed(rig.obj)
+    before = layered.shown(rig, (3, 20))
+    rig.scene.render.fps = 60
+    after = layered.shown(rig, (20, 3))
+    assert all(rigs.angles(before[f], after[f]).max() < 0.05 for f in before)
+
+
+def test_a_base_action_deleted_in_use_is_named(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    made = layered.layer(rig, "Cheer", mode="ADDITIVE_LOCAL", base="ACTION")
+    made.base_action = bpy.data.actions["Sit_Floor_Pose"]
+    rig.scene.frame_set(4)
+    assert motion.of(rig.obj).messages == {}
+    bpy.data.actions.remove(bpy.data.actions["Sit_Floor_Pose"])
+    rig.scene.frame_set(5)
+    assert "Sit_Floor_Pose" in motion.of(rig.obj).messages['Layer "Cheer"']
+
+
+def test_a_base_pose_that_is_edited_is_seen(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    made = layered.layer(rig, "Cheer", mode="ADDITIVE_LOCAL", base="ACTION")
+    made.base_action = bpy.data.actions["Running_A"]
+    before = layered.shown(rig, (5,))[5]
+    for curve in rigs.curves_of(made.base_action):
+        if "rotation_quaternion" in curve.data_path and curve.array_index == 1:
+            for point in curve.keyframe_points:
+                point.co[1] += 0.2
+            curve.update()
+    tell_blender()
+    assert rigs.angles(layered.shown(rig, (5,))[5], before).max() > 5.0
+
+
+def test_a_sample_whose_action_is_deleted_is_named_and_the_space_goes_on(data_dir):
+    rig = layered.knight(data_dir, 1, 40)
+    space = locomotion(rig)
+    space.x.value = 4.0
+    rig.scene.frame_set(3)
+    expected = layered.shown(rig, (9,))[9]
+    bpy.data.actions.remove(bpy.data.actions["Walking_A"])
+    found = layered.shown(rig, (9,))[9]
+    assert "Walking_A" in motion.of(rig.obj).messages['Blend space "Locomotion"']
+    assert rigs.angles(found, expected).max() < 0.01
+    for name in ("Idle", "Running_A"):
+        bpy.data.actions.remove(bpy.data.actions[name])
+    rig.scene.frame_set(10)
+    assert all(name in motion.of(rig.obj).messages['Layer "Locomotion"'] for name, _x in WALK)
+
+
+@pytest.mark.parametrize("kind", ("SPEED", "YAW"))
+def test_an_object_that_an_input_is_read_of_is_named_when_it_is_deleted(data_dir, kind):
+    rig = layered.knight(data_dir, 1, 20)
+    space = locomotion(rig)
+    other = bpy.data.objects.new("Beacon", None)
+    other.location = (1.0, -3.0, 1.0)
+    rig.scene.collection.objects.link(other)
+    made = layered.layer(rig, "Cheer")
+    layer_tools.mask_bones(made, ["chest"])
+    space.x.minimum, space.x.maximum = -90.0, 90.0
+    space.measured_object = space.target = other
+    space.x.input = kind
+    rig.scene.frame_set(4)
+    assert motion.of(rig.obj).messages == {}
+    bpy.data.objects.remove(other)
+    found = layered.shown(rig, (6,))[6]
+    texts = motion.of(rig.obj).messages
+    assert set(texts) == {'Layer "Locomotion"'} and "Beacon" in texts['Layer "Locomotion"']
+    rig.obj.active_ragdoll.layers[1].enabled = False
+    assert rigs.angles(layered.shown(rig, (6,))[6], found).max() > 5.0
+
+
+def test_bones_removed_while_a_layer_plays(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    obj = rig.obj
+    for child in [o for o in bpy.data.objects if o.parent == obj and o.parent_bone == "handslot.l"]:
+        bpy.data.objects.remove(child)
+    layered.layer(rig, "Cheer", start=0.0, only_keyed=False)
+    rig.scene.frame_set(4)
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.mode_set(mode="EDIT")
+    for name in ("handslot.l", "hand.l"):
+        obj.data.edit_bones.remove(obj.data.edit_bones[name])
+    bpy.ops.object.mode_set(mode="OBJECT")
+    found = layered.shown(rig, (6,))[6]
+    assert "hand.l" in motion.of(obj).messages['Action "Cheer"'] and len(motion.of(obj).messages) == 1
+    assert rigs.angles(found, layered.plays(rig, "Cheer", (6,))[6]).max() < 0.05
+
+
+def test_a_state_refuses_additive_samples_instead_of_showing_differences(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    plain = layered.shown(rig, (5,))[5]
+    space = layered.space(rig, WALK)
+    for sample in space.samples:
+        sample.additive = "LOCAL"
+    bpy.ops.active_ragdoll.enable_graph()
+    graph = rig.obj.active_ragdoll.graph
+    layer_tools.edit_graph(graph, "STATE", "ADD")
+    graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Locomotion"
+    layer_tools.changed(rig.obj)
+    found = layered.shown(rig, (5,))[5]
+    assert "additive" in motion.of(rig.obj).messages[f'State "{graph.states[0].name}"']
+    assert rigs.angles(found, plain).max() < 0.01 and np.abs(found - plain).max() < 1e-4
