@@ -17,6 +17,7 @@ from .clip_properties import (
     text,
     whole,
 )
+from .setting_names import Named, named, uses_of_space
 from .setting_options import FIXED, GROWING, OVERRIDABLE
 from .stack_edits import stack_changed
 
@@ -88,10 +89,10 @@ class ActiveRagdollPose(ActionChoice, bpy.types.PropertyGroup):
     time: number("Time", "When the sequence comes to this pose [frames]", 0.0, precision=1)
 
 
-class ActiveRagdollLayer(ActionChoice, Playback, BasePose, bpy.types.PropertyGroup):
+class ActiveRagdollLayer(ActionChoice, Playback, BasePose, Named, bpy.types.PropertyGroup):
     """A layer of the motion stack."""
 
-    name: text("Name", "For messages", "Layer")
+    name: named("For messages", "Layer", lambda settings: settings.layers)
     enabled: flag("Enabled", "The layer acts", True)
     solo: flag("Solo", "While any layer is solo, only those act")
     source: choice("Source", "What the layer plays", SOURCES, "CLIP")
@@ -150,10 +151,12 @@ class ActiveRagdollAxis(bpy.types.PropertyGroup):
     preview: number("Preview", "The point while Preview is on", precision=2, update=stack_changed)
 
 
-class ActiveRagdollBlendSpace(bpy.types.PropertyGroup):
+class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
     """A blend space."""
 
-    name: text("Name", "By which layers and states refer to it", "Blend Space")
+    name: named(
+        "By which layers and states refer to it", "Blend Space", lambda settings: settings.blend_spaces, uses_of_space
+    )
     dimensions: choice("Dimensions", "One axis or two", DIMENSIONS, "1D")
     method: choice("Method", "How samples in a plane blend", METHODS, "TRIANGLES")
     x: PointerProperty(type=ActiveRagdollAxis, options=FIXED, override=OVERRIDABLE)

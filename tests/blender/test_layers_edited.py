@@ -62,7 +62,7 @@ def test_clips_follow_the_frame_rate_of_the_scene(data_dir, source):
     else:
         bpy.ops.active_ragdoll.enable_graph()
         graph = rig.obj.active_ragdoll.graph
-        layer_tools.edit_graph(graph, "STATE", "ADD")
+        layer_tools.edit_graph(rig.obj, "STATE", "ADD")
         layer_tools.choose(graph.states[0], bpy.data.actions["Cheer"])
         layer_tools.changed(rig.obj)
     before = layered.shown(rig, (3, 20))
@@ -159,9 +159,101 @@ def test_a_state_refuses_additive_samples_instead_of_showing_differences(data_di
         sample.additive = "LOCAL"
     bpy.ops.active_ragdoll.enable_graph()
     graph = rig.obj.active_ragdoll.graph
-    layer_tools.edit_graph(graph, "STATE", "ADD")
+    layer_tools.edit_graph(rig.obj, "STATE", "ADD")
     graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Locomotion"
     layer_tools.changed(rig.obj)
     found = layered.shown(rig, (5,))[5]
     assert "additive" in motion.of(rig.obj).messages[f'State "{graph.states[0].name}"']
     assert rigs.angles(found, plain).max() < 0.01 and np.abs(found - plain).max() < 1e-4
+
+
+def test_what_is_renamed_is_still_found(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    settings = rig.obj.active_ragdoll
+    locomotion(rig).x.value = 4.0
+    clip = layered.layer(rig, "Cheer")
+    layer_tools.mask_bones(clip, ["chest"])
+    clip.sync_with = "Locomotion"
+    bpy.ops.active_ragdoll.enable_graph()
+    for what in ("STATE", "STATE", "PARAMETER", "TRANSITION", "CONDITION"):
+        layer_tools.edit_graph(rig.obj, what, "ADD")
+    graph = settings.graph
+    graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Locomotion"
+    graph.states[1].source = "NONE"
+    graph.parameters[0].value, graph.transitions[0].blend_time = 1.0, 0.0
+    expected = layered.shown(rig, (5,))[5]
+    assert motion.of(rig.obj).messages == {}
+    settings.blend_spaces[0].name, graph.parameters[0].name = "Moves", "velocity"
+    graph.states[0].name, graph.states[1].name = "Moving", "Still"
+    assert np.array_equal(layered.shown(rig, (5,))[5], expected) and motion.of(rig.obj).messages == {}
+    layers = settings.layers
+    assert layers[0].blend_space == layers[1].sync_with == graph.states[0].blend_space == "Moves"
+    transition = graph.transitions[0]
+    assert (transition.origin, transition.target, transition.conditions[0].parameter) == ("Moving", "Still", "velocity")
+
+
+def test_names_are_given_once(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    settings = rig.obj.active_ragdoll
+    for name in ("Run", "Run", "Jump"):
+        settings.blend_spaces.add().name = name
+        layer_tools.edit_graph(rig.obj, "STATE", "ADD")
+        settings.graph.states[len(settings.graph.states) - 1].name = name
+        layered.layer(rig, "Cheer").name = name
+    for items in (settings.blend_spaces, settings.graph.states, settings.layers):
+        assert sorted(item.name for item in items) == ["Jump", "Run", "Run 2"]
+    settings.graph.states[2].name = "Run"
+    assert settings.graph.states[2].name == "Run 3"
+
+
+def weights(rig, frame: int) -> dict:
+    rig.scene.frame_set(frame)
+    return {layer.name: round(layer.weight, 4) for layer in rig.obj.active_ragdoll.layers}
+
+
+@pytest.mark.parametrize("how", ("keys", "driver"))
+def test_keyed_and_driven_weights_go_with_their_layers(data_dir, how):
+    """Cheer and Running_A have weights of their own; layers are moved, added before them and removed."""
+    rig = layered.knight(data_dir, 1, 21)
+    obj, settings = rig.obj, rig.obj.active_ragdoll
+    obj.animation_data.action = obj.animation_data.action.copy()
+    for i, name in enumerate(("Cheer", "Running_A")):
+        layered.layer(rig, name)
+        path = f"active_ragdoll.layers[{i}].weight"
+        if how == "driver":
+            obj.driver_add(path).driver.expression = ("(frame - 1) / 20", "(21 - frame) / 20")[i]
+            continue
+        for frame, value in ((1, float(i)), (21, 1.0 - i)):
+            settings.layers[i].weight = value
+            obj.keyframe_insert(path, frame=frame)
+    for curve in rigs.curves_of(obj.animation_data.action):
+        for point in curve.keyframe_points if "active_ragdoll" in curve.data_path else ():
+            point.interpolation = "LINEAR"
+    expected = {"Cheer": 0.25, "Running_A": 0.75}
+    assert weights(rig, 6) == expected
+    shown = layered.shown(rig, (6,))[6]
+    settings.layer_index = 1
+    assert bpy.ops.active_ragdoll.move_layer(step=-1) == {"FINISHED"}
+    assert [layer.name for layer in settings.layers] == ["Running_A", "Cheer"] and weights(rig, 6) == expected
+    assert bpy.ops.active_ragdoll.move_layer(step=1) == {"FINISHED"}
+    assert rigs.angles(layered.shown(rig, (6,))[6], shown).max() < 0.01
+    settings.layer_index = 0
+    layered.layer(rig, "Walking_A", weight=0.0)
+    assert weights(rig, 6) == expected | {"Walking_A": 0.0}
+    assert rigs.angles(layered.shown(rig, (6,))[6], shown).max() < 0.01
+    settings.layer_index = 0
+    assert bpy.ops.active_ragdoll.remove_layer() == {"FINISHED"}
+    assert weights(rig, 6) == {"Walking_A": 0.0, "Running_A": 0.75}
+    curves = [*rigs.curves_of(obj.animation_data.action), *obj.animation_data.drivers]
+    assert [c.data_path for c in curves if "layers" in c.data_path] == ["active_ragdoll.layers[1].weight"]
+
+
+def test_an_edited_driver_is_followed(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    layered.layer(rig, "Running_A", only_keyed=False)
+    driver = rig.obj.driver_add("active_ragdoll.layers[0].weight").driver
+    driver.expression = "0.0"
+    plain = layered.shown(rig, (1, 5))[5]
+    driver.expression = "1.0"
+    rig.obj.update_tag()
+    assert rigs.angles(layered.shown(rig, (1, 5))[5], plain).max() > 5.0
