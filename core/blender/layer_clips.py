@@ -58,11 +58,11 @@ class Library:
             RagdollError: no action, a deleted or an empty one, a missing slot, or one that moves no bone of the
                 character.
         """
-        return self._clip(chosen(choice), cycle=cycle)
+        return self._clip(self._chosen(choice), cycle=cycle)
 
     def pose(self, choice, frame: float) -> LocalPose:
         """The pose [n] at a frame of an action; Raises as `clip`."""
-        return self._pose(chosen(choice), frame)
+        return self._pose(self._chosen(choice), frame)
 
     def one_frame(self, choice, frame: float) -> Clip:
         """A frame of an action as a clip of one pose; Raises as `clip`."""
@@ -116,6 +116,16 @@ class Library:
             return ()
         return contact_markers(heights, clip.fps, names)
 
+    def _chosen(self, choice) -> Chosen:
+        found = chosen(choice)
+        if choice.armature is None and choice.armature_name:
+            self._note(
+                found.action.name,
+                f"the armature '{choice.armature_name}' that it was made for was deleted: the rest pose of "
+                f"'{self.obj.name}' counts",
+            )
+        return found
+
     def _clip(self, source: Chosen, frame: float | None = None, *, cycle: bool = False) -> Clip:
         """The whole clip, or one frame of it that may be between its frames or outside them."""
         action = source.action
@@ -133,10 +143,14 @@ class Library:
         if clip.missing:
             shown = ", ".join(f'"{bone}"' for bone in clip.missing[:LISTED])
             more = len(clip.missing) - LISTED
-            self.notes[clip.name] = f"'{self.obj.name}' lacks bones that it moves: {shown}" + (
-                f" and {more} more" if more > 0 else ""
-            )
+            ending = f" and {more} more" if more > 0 else ""
+            self._note(clip.name, f"'{self.obj.name}' lacks bones that it moves: {shown}{ending}")
         return clip
+
+    def _note(self, action: str, text: str) -> None:
+        known = self.notes.get(action, "")
+        if text not in known:
+            self.notes[action] = f"{known}; {text}" if known else text
 
     def _pose(self, source: Chosen, frame: float) -> LocalPose:
         if not np.isfinite(frame):

@@ -1,7 +1,7 @@
 """Settings of a character's pose layers and blend spaces."""
 
 import bpy
-from bpy.props import CollectionProperty, IntProperty, PointerProperty
+from bpy.props import CollectionProperty, IntProperty, PointerProperty, StringProperty
 
 from ..anatomy.roles import ROLES
 from .clip_properties import (
@@ -13,6 +13,7 @@ from .clip_properties import (
     choice,
     flag,
     number,
+    set_up,
     share,
     text,
     whole,
@@ -151,6 +152,11 @@ class ActiveRagdollAxis(bpy.types.PropertyGroup):
     preview: number("Preview", "The point while Preview is on", precision=2, update=stack_changed)
 
 
+def _measured_chosen(self, context) -> None:
+    self.measured_name = self.measured_object.name if self.measured_object is not None else ""
+    set_up(self, context)
+
+
 class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
     """A blend space."""
 
@@ -164,7 +170,10 @@ class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
     samples: CollectionProperty(type=ActiveRagdollSample, options=FIXED, override=GROWING)
     sample_index: IntProperty(options=FIXED, override=OVERRIDABLE)
     sync: choice("Sync", "How clips of different lengths keep in phase", SYNC, "NORMALIZED")
-    measured_object: an_object("Measured", "What speed and direction are measured of; empty: the character")
+    measured_object: an_object(
+        "Measured", "What speed and direction are measured of; empty: the character", update=_measured_chosen
+    )
+    measured_name: StringProperty(options=FIXED, override=OVERRIDABLE)
     measured_bone: text("Measured Bone", "Its bone; empty: of the character its root bone, else the object")
     target: an_object("Target", "What yaw and pitch lead to")
     target_bone: text("Target Bone", "Its bone; empty: the object")

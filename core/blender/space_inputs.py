@@ -123,7 +123,6 @@ class SpaceInputs:
             if other is not None:
                 motion_places.follow(obj, other)
             self._mover = Mover("what is measured", other or obj, bone, facing)
-        self._measured = settings.measured_object.name if settings.measured_object is not None else ""
         self._aims = bool({"YAW", "PITCH"} & set(self._kinds))
         if self._aims:
             if settings.target is None:
@@ -144,8 +143,8 @@ class SpaceInputs:
             return tuple(getattr(own, axis).preview for axis in self._axes)
         live = self._live.settings(f"blend_spaces[{self._index}]").blend_spaces[self._index]
         yaw = pitch = 0.0
-        if self._mover is not None and self._measured and own.measured_object is None:
-            raise RagdollError(f"the object '{self._measured}' that it is measured of was deleted")
+        if self._mover is not None and own.measured_name and own.measured_object is None:
+            raise RagdollError(f"the object '{own.measured_name}' that it is measured of was deleted")
         if self._aims and own.target is None:
             raise RagdollError(f"its target '{self._target}' was deleted")
         if self._aims:

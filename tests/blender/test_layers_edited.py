@@ -257,3 +257,24 @@ def test_an_edited_driver_is_followed(data_dir):
     driver.expression = "1.0"
     rig.obj.update_tag()
     assert rigs.angles(layered.shown(rig, (1, 5))[5], plain).max() > 5.0
+
+
+def test_a_deleted_armature_that_a_clip_was_made_for_is_named(data_dir):
+    rig = rigs.load(data_dir / "arnaud.fbx")
+    rigs.set_range(rig.scene, 1, 20)
+    known = set(bpy.data.objects)
+    bpy.ops.import_scene.fbx(filepath=str(data_dir / "walk.fbx"))
+    other = next(o for o in set(bpy.data.objects) - known if o.type == "ARMATURE")
+    action, name = other.animation_data.action, other.name
+    made = layer_tools.add_layer(rig.obj, rig.scene, "CLIP", "Walk")
+    layer_tools.choose(made, action)
+    words = f"the armature '{name}' that it was made for was deleted"
+    rig.scene.frame_set(4)
+    assert made.armature == other and words not in str(motion.of(rig.obj).messages)
+    bpy.data.objects.remove(other)
+    rig.scene.frame_set(5)
+    text = motion.of(rig.obj).messages[f'Action "{action.name}"']
+    assert words in text and "lacks bones" in text
+    made.armature = None  # as a user clears it
+    rig.scene.frame_set(6)
+    assert words not in str(motion.of(rig.obj).messages)
