@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ..errors import RagdollError
 from .layers import Layer, active_layers, apply_layer
@@ -78,10 +78,12 @@ class LayerStack:
         troubles = {name: f'Blend space "{self.players[name].name}": {text}' for name, text in troubles.items()}
         frame = LayerFrame(seconds, spaces, inputs.poses, troubles)
         self.messages = {}
-        weighed = [replace(layer, weight=weight) for layer, weight in zip(self.layers, inputs.weights, strict=True)]
-        for layer in active_layers(weighed):
+        acting = active_layers(self.layers)
+        for layer, weight in zip(self.layers, inputs.weights, strict=True):
+            if not any(layer is own for own in acting):
+                continue
             try:
-                pose = apply_layer(rig.skeleton, pose, layer, frame)
+                pose = apply_layer(rig.skeleton, pose, layer, frame, weight)
             except RagdollError as error:
                 self.messages[f'Layer "{layer.name}"'] = str(error)
         return pose, spaces
