@@ -6,7 +6,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ..errors import RagdollError
-from . import attachments, hits, motion, motion_show, pipeline, shot_run, world
+from . import attachments, hits, motion, motion_setup, motion_show, pipeline, shot_run, world
 from .runtime import STATE
 
 
@@ -57,6 +57,8 @@ def before_frame(scene, _graph=None) -> None:
     clock = Clock()
     try:
         posed = ()
+        if run is None:
+            motion_setup.part_copies(scene)
         if frame == first:
             motion.forget()
             STATE.clips.verify_all()

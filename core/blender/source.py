@@ -36,6 +36,7 @@ _OWN = (
     "motion_scene",
     "motion_collection",
     "target_armature",
+    "posed_by",
 )
 
 

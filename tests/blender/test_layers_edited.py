@@ -278,3 +278,38 @@ def test_a_deleted_armature_that_a_clip_was_made_for_is_named(data_dir):
     made.armature = None  # as a user clears it
     rig.scene.frame_set(6)
     assert words not in str(motion.of(rig.obj).messages)
+
+
+def test_a_duplicate_has_layers_of_its_own(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    obj, scene = rig.obj, rig.scene
+    plain = layered.plays(rig, "Idle", (8,))[8]
+    layered.layer(rig, "Cheer", only_keyed=False)
+    scene.frame_set(5)
+    bpy.ops.object.select_all(action="DESELECT")
+    obj.select_set(True)
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.duplicate()
+    copy = bpy.context.object
+    shown = layered.shown(rig, (8,))[8]
+    assert rigs.angles(rigs.pose(copy), shown).max() < 0.01
+    copy.active_ragdoll.layers[0].weight = 0.0
+    scene.frame_set(8)
+    assert rigs.angles(rigs.pose(copy), plain).max() < 0.01 and rigs.angles(rigs.pose(obj), shown).max() < 0.01
+    assert copy.active_ragdoll.target_armature != obj.active_ragdoll.target_armature
+    assert copy.active_ragdoll.source != obj.active_ragdoll.source
+    bpy.data.objects.remove(obj)
+    copy.active_ragdoll.layers[0].weight = 1.0
+    scene.frame_set(8)
+    assert rigs.angles(rigs.pose(copy), shown).max() < 0.01 and motion.of(copy).messages == {}
+
+
+def test_a_duplicate_goes_on_when_the_character_that_it_was_made_of_is_deleted_at_once(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    layered.layer(rig, "Cheer", only_keyed=False)
+    shown = layered.shown(rig, (8, 5))[8]
+    copy = rig.obj.copy()
+    rig.scene.collection.objects.link(copy)
+    bpy.data.objects.remove(rig.obj)
+    bpy.context.scene.frame_set(8)
+    assert rigs.angles(rigs.pose(copy), shown).max() < 0.01 and motion.of(copy).messages == {}
