@@ -301,3 +301,14 @@ def test_add_sample_takes_the_point_or_the_next_free_place(data_dir):
     space.x.value = 3.4
     assert np.isclose(layer_tools.add_sample(space, action, slot).x, 3.0)
     assert motion_setup is not None
+
+
+def test_by_markers_a_standing_clip_plays_at_its_own_pace(data_dir):
+    """Noise of standing feet is no step: idle alone is what Blender plays."""
+    rig = layered.knight(data_dir, 1, 40)
+    expected = layered.plays(rig, "Idle", (0, 6, 12))
+    speed_space(rig, sync="MARKERS").x.value = 0.0
+    found = layered.shown(rig, (1, 7, 13))
+    clips = motion.of(rig.obj).entries[0].solver._spaces.players["Locomotion"].group.clips
+    assert [len(clip.markers) for clip in clips] == [0, 2, 2]
+    assert all(rigs.angles(found[frame + 1], expected[frame]).max() < 0.1 for frame in expected)
