@@ -23,13 +23,17 @@ _SERIES_ANGLE = 1e-3
 
 # Divides in place of 0; the least that float32 has too.
 _TINY = 1.2e-38
-_ONE = np.ones(1)
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_ONE = {kind: np.ones(1, kind) for kind in _FLOATS}
+_CONJUGATE = {kind: np.array([1, -1, -1, -1], kind) for kind in _FLOATS}
 
 # Numbers up to which the cost of a product is that of calling numpy; measured.
 _FEW = 2000
 # Component k of a product is the sum over j of a[j] * b[of[k, j]] * sign[k, j].
 _PRODUCT_OF = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]])
-_PRODUCT_SIGN = np.array([[1, -1, -1, -1], [1, 1, 1, -1], [1, -1, 1, 1], [1, 1, -1, 1]], np.float32)
+_PRODUCT_SIGN = {
+    kind: np.array([[1, -1, -1, -1], [1, 1, 1, -1], [1, -1, 1, 1], [1, 1, -1, 1]], kind) for kind in _FLOATS
+}
 
 
 def _as_float(values: ArrayLike) -> np.ndarray:
@@ -75,7 +79,7 @@ def multiply(a: ArrayLike, b: ArrayLike) -> np.ndarray:
     a, b = _as_float(a), _as_float(b)
     if max(a.size, b.size) <= _FEW:
         # The same products and sums in the same order, in four numpy calls instead of thirty.
-        return np.add.reduce(a[..., None, :] * (b.take(_PRODUCT_OF, -1) * _PRODUCT_SIGN.astype(b.dtype)), axis=-1)
+        return np.add.reduce(a[..., None, :] * (b.take(_PRODUCT_OF, -1) * _PRODUCT_SIGN[b.dtype]), axis=-1)
     return np.stack(multiply_components(_components(a), _components(b)), axis=-1)
 
 
@@ -94,7 +98,7 @@ def multiply_components(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> tup
 def conjugate(q: ArrayLike) -> np.ndarray:
     """The inverse of unit quaternions [..., 4]."""
     q = _as_float(q)
-    return q * np.array([1, -1, -1, -1], q.dtype)
+    return q * _CONJUGATE[q.dtype]
 
 
 def normalize(q: ArrayLike) -> np.ndarray:
@@ -125,7 +129,7 @@ def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> np.ndarray:
     """Rotations [..., 4] by angle [...] in radians about axis [..., 3] of any length; a zero axis: the
     identity."""
     axis, usable = _unit(_as_float(axis))
-    half = np.where(usable, 0.5 * _as_float(angle), axis.dtype.type(0))
+    half = np.where(usable, axis.dtype.type(0.5) * _as_float(angle), axis.dtype.type(0))
     return np.concatenate([np.cos(half)[..., None], np.sin(half)[..., None] * axis], axis=-1)
 
 
@@ -211,9 +215,9 @@ def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> np.ndarray:
     With a and b half a turn apart both arcs are equally long; the one through +b is taken.
     """
     a, b = _as_float(a), _as_float(b)
-    t = np.asarray(t, dtype=np.result_type(a, b))[..., None]
+    t = np.asarray(t, dtype=max(a.dtype, b.dtype))[..., None]
     cosine = np.add.reduce(a * b, axis=-1, keepdims=True)
-    b = np.copysign(_ONE.astype(cosine.dtype), cosine) * b
+    b = np.copysign(_ONE[cosine.dtype], cosine) * b
     cosine = np.abs(cosine)
     # What b has perpendicular to a is exact where they are close, unlike an arccos of the cosine.
     across = b - cosine * a
@@ -230,7 +234,7 @@ def power(q: ArrayLike, t: ArrayLike) -> np.ndarray:
     """
     q = _as_float(q)
     t = np.asarray(t, dtype=q.dtype)[..., None]
-    q = np.copysign(_ONE.astype(q.dtype), q[..., :1]) * q
+    q = np.copysign(_ONE[q.dtype], q[..., :1]) * q
     w, vector = q[..., :1], q[..., 1:]
     sine = np.sqrt(np.add.reduce(vector * vector, axis=-1, keepdims=True))
     angle = np.arctan2(sine, w) * t
@@ -254,7 +258,9 @@ def weighted_mean(q: ArrayLike, weights: ArrayLike) -> np.ndarray:
         if len(active) == 1:
             return q[active[0]].copy()
         if len(active):
-            q, few = q[active], few[active].reshape(-1, *(1,) * (q.ndim - 2))
+            if len(active) < len(q):
+                q, few = q[active], few[active]
+            few = few.reshape(-1, *(1,) * (q.ndim - 2))
             near = np.copysign(few[..., None], np.add.reduce(q * q[0], axis=-1, keepdims=True))
             total = np.add.reduce(near * q, axis=0)
             # What it has along the first one is positive, so it has a length.

@@ -3,7 +3,7 @@
 import bpy
 from bpy.props import EnumProperty, IntProperty, StringProperty
 
-from ..core.blender import layer_tools, motion_setup
+from ..core.blender import keyed_lists, layer_tools, motion_setup
 from ..core.errors import RagdollError
 from .character import active_armature, refuse, scene_of
 from .layers import layers_can_change
@@ -68,7 +68,8 @@ class ACTIVE_RAGDOLL_OT_remove_blend_space(bpy.types.Operator):
     def execute(self, context):
         obj = active_armature(context)
         settings = obj.active_ragdoll
-        settings.blend_space_index = layer_tools.remove_item(settings.blend_spaces, settings.blend_space_index)
+        place = settings.blend_space_index
+        settings.blend_space_index = keyed_lists.remove(obj, "blend_spaces", settings.blend_spaces, place)
         layer_tools.changed(obj)
         return {"FINISHED"}
 
@@ -118,9 +119,10 @@ class ACTIVE_RAGDOLL_OT_remove_sample(bpy.types.Operator):
         return 0 <= space.sample_index < len(space.samples) or refuse(cls, "Add a sample first")
 
     def execute(self, context):
-        space = active_space(context)
-        space.sample_index = layer_tools.remove_item(space.samples, space.sample_index)
-        layer_tools.changed(active_armature(context))
+        obj, space = active_armature(context), active_space(context)
+        path = f"blend_spaces[{obj.active_ragdoll.blend_space_index}].samples"
+        space.sample_index = keyed_lists.remove(obj, path, space.samples, space.sample_index)
+        layer_tools.changed(obj)
         return {"FINISHED"}
 
 
@@ -171,7 +173,7 @@ class ACTIVE_RAGDOLL_OT_edit_graph(bpy.types.Operator):
     def execute(self, context):
         obj = active_armature(context)
         try:
-            layer_tools.edit_graph(obj.active_ragdoll.graph, self.what, self.do, self.step)
+            layer_tools.edit_graph(obj, self.what, self.do, self.step)
         except RagdollError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}

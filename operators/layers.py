@@ -3,7 +3,7 @@
 import bpy
 from bpy.props import EnumProperty, IntProperty, StringProperty
 
-from ..core.blender import layer_tools, motion_setup
+from ..core.blender import keyed_lists, layer_tools, motion_setup
 from ..core.errors import RagdollError
 from .character import active_armature, needs_armature, refuse, scene_of
 
@@ -123,7 +123,7 @@ class ACTIVE_RAGDOLL_OT_remove_layer(bpy.types.Operator):
         obj = active_armature(context)
         settings = obj.active_ragdoll
         try:
-            settings.layer_index = layer_tools.remove_item(settings.layers, settings.layer_index)
+            settings.layer_index = keyed_lists.remove(obj, "layers", settings.layers, settings.layer_index)
             layer_tools.changed(obj)
             motion_setup.drop_if_idle(obj)
         except RagdollError as error:
@@ -148,7 +148,8 @@ class ACTIVE_RAGDOLL_OT_move_layer(bpy.types.Operator):
     def execute(self, context):
         obj = active_armature(context)
         settings = obj.active_ragdoll
-        settings.layer_index = layer_tools.move_item(settings.layers, settings.layer_index, self.step)
+        place = settings.layer_index
+        settings.layer_index = keyed_lists.move(obj, "layers", settings.layers, place, place + self.step)
         layer_tools.changed(obj)
         return {"FINISHED"}
 
@@ -234,7 +235,7 @@ class ACTIVE_RAGDOLL_OT_edit_layer_list(bpy.types.Operator):
         return has_layer(cls, context)
 
     def execute(self, context):
-        layer = active_layer(context)
+        obj, layer = active_armature(context), active_layer(context)
         names = ("poses", "pose_index") if self.items == "POSES" else ("mask_bones", "mask_bone_index")
         items, index = getattr(layer, names[0]), getattr(layer, names[1])
         if self.do == "ADD":
@@ -244,8 +245,9 @@ class ACTIVE_RAGDOLL_OT_edit_layer_list(bpy.types.Operator):
                 layer_tools.choose(added, layer.action, layer.slot)
                 added.frame, added.time = context.scene.frame_current, 10.0 * (len(items) - 1)
         elif 0 <= index < len(items):
-            setattr(layer, names[1], layer_tools.remove_item(items, index))
-        layer_tools.changed(active_armature(context))
+            path = f"layers[{obj.active_ragdoll.layer_index}].{names[0]}"
+            setattr(layer, names[1], keyed_lists.remove(obj, path, items, index))
+        layer_tools.changed(obj)
         return {"FINISHED"}
 
 

@@ -56,6 +56,11 @@ def _base_chosen(self, context) -> None:
     set_up(self, context)
 
 
+def _armature_chosen(self, context) -> None:
+    self.armature_name = self.armature.name if self.armature is not None else ""
+    set_up(self, context)
+
+
 def _made_for(action, owner):
     """Another armature that plays an action, as after importing a clip with a skeleton of its own; None if there is
     none, or if the character itself plays it."""
@@ -116,13 +121,12 @@ def an_object(name: str, description: str, **more):
         name=name,
         description=description,
         options=FIXED,
-        update=set_up,
-        **more,
+        **{"update": set_up, **more},
     )
 
 
 class ActionChoice:
-    """An action; the name tells which one it was when it is deleted."""
+    """An action; names tell which one it was, and what it was made for, when they are deleted."""
 
     action: PointerProperty(
         type=bpy.types.Action,
@@ -138,7 +142,9 @@ class ActionChoice:
         "Armature of the same bones that the action was made for, where its rest pose is another: what each bone does "
         "relative to its parent is taken over. Empty: the character's own rest pose counts",
         poll=_is_armature,
+        update=_armature_chosen,
     )
+    armature_name: StringProperty(options=FIXED)
     object_motion: flag(
         "Object Motion",
         "Root bones also take over how the action moves the armature object it was made for, from where the "

@@ -41,11 +41,11 @@ def animated(obj) -> set[tuple[str, int, str]]:
 
 
 def stamp(obj) -> tuple:
-    """Changes when a character gets or loses entries, keyed or driven settings, or another source; cheap enough for
-    every frame."""
+    """Changes when a character gets or loses bones, entries, keyed or driven settings, or another source; cheap enough
+    for every frame."""
     settings = obj.active_ragdoll
     data, copy = obj.animation_data, settings.source
-    made = copy.name if copy is not None else "", *lengths(obj)
+    made = copy.name if copy is not None else "", len(obj.data.bones), *lengths(obj)
     if data is None:
         return made
     action = data.action

@@ -1,12 +1,14 @@
 """A character's graph of states as an entry of its motion stack."""
 
+import math
+
 from ..errors import RagdollError
 from ..motion import stack
-from ..motion.graph import Condition, Graph, State, Transition
+from ..motion.graph import Condition, State, Transition, graph_without_faults
 from ..motion.graph_player import GraphInputs, GraphPlayer, SpaceSource
 from ..motion.sources import ClipSource
 from .layer_clips import Library
-from .layer_entries import fingerprint
+from .layer_entries import fingerprint, notes_of
 from .live_settings import LiveSettings
 from .ragdoll_readings import Readings
 from .space_inputs import Facing, Mover
@@ -21,7 +23,7 @@ def build(obj, rig):
 
 def _entry(obj, rig) -> stack.Entry:
     graph = StateGraph(obj, rig)
-    return stack.Entry("Graph", stack.GRAPH, graph, graph.read, keeps_state=True)
+    return stack.Entry("Graph", stack.GRAPH, graph, graph.read, keeps_state=True, refresh=graph.refresh)
 
 
 class StateGraph:
@@ -49,19 +51,21 @@ class StateGraph:
         self._problems: dict[str, str] = {}
         self._sources: dict[str, SpaceSource] = {}
         states = [State(state.name, self._source(state)) for state in settings.states]
-        graph = Graph(
+        graph, faults = graph_without_faults(
             obj.name,
-            {p.name: float(p.on) if p.kind == "BOOL" else p.value for p in settings.parameters},
+            {p.name: _number(float(p.on) if p.kind == "BOOL" else p.value) for p in settings.parameters},
             states,
             [_transition(t) for t in settings.transitions],
             self._library.fps,
         )
+        for number, fault in enumerate(faults, 1):
+            self._problems["Graph" if number == 1 else f"Graph ({number})"] = fault
         self._player = GraphPlayer(graph, self._sources)
         speed = any(p.read == "SPEED" for p in settings.parameters)
         self._mover = Mover("Graph", obj, facing.pelvis(), facing) if speed else None
         contacts = [p.bone for p in settings.parameters if p.read == "RAGDOLL_CONTACT"]
         self._readings = Readings(obj, contacts) if any("RAGDOLL" in p.read for p in settings.parameters) else None
-        self._problems |= {f'Action "{name}"': text for name, text in self._library.notes.items()}
+        self._problems |= notes_of(self._library, self._spaces)
 
     def _source(self, state):
         """What a state plays; None, the pose below, where that cannot be made."""
@@ -77,12 +81,18 @@ class StateGraph:
             self._problems[f'State "{state.name}"'] = str(error)
         return None
 
+    def refresh(self) -> bool:
+        """Follow edits of actions; whether they change what is played."""
+        if fingerprint(self._obj) == self._made_of:
+            return False
+        before = self._library
+        self._make()
+        return not self._library.plays_as(before)
+
     def read(self, places, _pose) -> GraphInputs:
         """What the graph needs at the frame to come."""
-        if fingerprint(self._obj) != self._made_of:
-            self._make()
         live = self._live.settings("graph").graph
-        spaces, self._unread = self._spaces.read(places)
+        spaces, unread = self._spaces.read(places)
         given = self._readings.at(places.scene, places.frame) if self._readings is not None else {}
         parameters = {}
         for own in live.parameters:
@@ -94,12 +104,12 @@ class StateGraph:
                 parameters[own.name] = given.get(own.read, 0.0)
             else:
                 parameters[own.name] = float(own.on) if own.kind == "BOOL" else own.value
-        return GraphInputs(places.frame, parameters, spaces, live.weight)
+        return GraphInputs(places.frame, parameters, spaces, live.weight, unread)
 
     def apply(self, rig, pose, inputs, state, seconds) -> tuple:
         """See `GraphPlayer.apply`."""
         after = self._player.apply(rig, pose, inputs, state, seconds)
-        self.messages = self._problems | self._unread | self._player.messages
+        self.messages = self._problems | self._player.messages
         return after
 
     def weights(self, state) -> list[tuple[str, float]]:
@@ -109,6 +119,11 @@ class StateGraph:
     def point(self, state, name: str) -> tuple | None:
         """The current point of a blend space at a recorded state, None where no state plays it."""
         return state.spaces[name].at if state is not None and name in state.spaces else None
+
+
+def _number(value: float) -> float:
+    """A parameter's default; of what is not a number, 0: it is told when it is read."""
+    return value if math.isfinite(value) else 0.0
 
 
 def _transition(settings) -> Transition:

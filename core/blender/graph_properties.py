@@ -3,6 +3,7 @@
 import bpy
 
 from .clip_properties import KEYS, ActionChoice, Playback, choice, flag, number, share, text
+from .setting_names import Named, named, uses_of_parameter, uses_of_state
 from .setting_options import FIXED, CollectionProperty, IntProperty, PointerProperty, StringProperty
 from .stack_edits import stack_changed
 
@@ -38,10 +39,12 @@ COMPARE = (
 )
 
 
-class ActiveRagdollParameter(bpy.types.PropertyGroup):
+class ActiveRagdollParameter(Named, bpy.types.PropertyGroup):
     """A value that conditions ask for."""
 
-    name: text("Name", "By which conditions refer to it", "speed")
+    name: named(
+        "By which conditions refer to it", "speed", lambda settings: settings.graph.parameters, uses_of_parameter
+    )
     kind: choice("Kind", "A number, or on and off", KINDS, "FLOAT")
     read: choice("Read", "Where the value comes from", READS, "VALUE")
     value: number("Value", "Key it, or drive it by any property", keyed=True)
@@ -49,10 +52,10 @@ class ActiveRagdollParameter(bpy.types.PropertyGroup):
     bone: text("Bone", "Bone whose body's contact counts; empty: any")
 
 
-class ActiveRagdollGraphState(ActionChoice, Playback, bpy.types.PropertyGroup):
+class ActiveRagdollGraphState(ActionChoice, Playback, Named, bpy.types.PropertyGroup):
     """A state and what it plays."""
 
-    name: text("Name", "By which transitions refer to it", "State")
+    name: named("By which transitions refer to it", "State", lambda settings: settings.graph.states, uses_of_state)
     source: choice("Source", "What the state plays", STATE_SOURCES, "CLIP")
     blend_space: text("Blend Space", "Name of the blend space")
 

@@ -10,6 +10,7 @@ from . import (
     attachments,
     hits,
     motion,
+    motion_setup,
     motion_show,
     override_kept,
     pipeline,
@@ -67,6 +68,8 @@ def before_frame(scene, _graph=None) -> None:
     clock = Clock()
     try:
         posed = ()
+        if run is None:
+            motion_setup.part_copies(scene)
         if frame == first:
             motion.forget()
             STATE.clips.verify_all()

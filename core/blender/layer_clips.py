@@ -21,20 +21,22 @@ from .runtime import STATE
 
 SPACES = {"LOCAL": LOCAL, "MESH": MESH}
 LISTED = 4  # bones of another skeleton that a note names
+STEP = 0.01  # of the character's size: feet that do not rise as far make no steps
 
 
 class Library:
     """Samples actions for one character, while its stack is made.
 
     Attributes:
+        fps: frames per second of the character's scene.
         notes: what users should know of each action, by its name.
     """
 
     def __init__(self, obj, rig) -> None:
         self.obj, self.rig = obj, rig
-        scene = obj.active_ragdoll.motion_scene
-        self.fps = scene.render.fps / scene.render.fps_base
+        self.fps = fps_of(obj)
         self.notes: dict[str, str] = {}
+        self._sampled: list[Clip] = []
         self._anatomy = None
 
     @property
@@ -44,6 +46,11 @@ class Library:
             self._anatomy = anatomy_of(self.obj)
         return self._anatomy
 
+    def plays_as(self, other: Library) -> bool:
+        """Whether another library of the character sampled the same: no action was edited in between."""
+        same = len(self._sampled) == len(other._sampled) and self.fps == other.fps
+        return same and all(a is b for a, b in zip(self._sampled, other._sampled, strict=True))
+
     def clip(self, choice, *, cycle: bool = False) -> Clip:
         """The clip of an `ActionChoice`; `cycle`: one that goes round, to its exact end.
 
@@ -51,11 +58,11 @@ class Library:
             RagdollError: no action, a deleted or an empty one, a missing slot, or one that moves no bone of the
                 character.
         """
-        return self._clip(chosen(choice), cycle=cycle)
+        return self._clip(self._chosen(choice), cycle=cycle)
 
     def pose(self, choice, frame: float) -> LocalPose:
         """The pose [n] at a frame of an action; Raises as `clip`."""
-        return self._pose(chosen(choice), frame)
+        return self._pose(self._chosen(choice), frame)
 
     def one_frame(self, choice, frame: float) -> Clip:
         """A frame of an action as a clip of one pose; Raises as `clip`."""
@@ -83,7 +90,8 @@ class Library:
         return make_additive(self.rig.skeleton, pose, base, SPACES[space])
 
     def with_markers(self, choice, clip: Clip) -> Clip:
-        """The clip with its action's pose markers, or, without any, with its feet's contacts."""
+        """The clip with its action's pose markers, or, without any, with its feet's contacts, which are none where the
+        character stands."""
         own = getattr(choice.action, "pose_markers", ())
         markers = sorted((marker.frame, marker.name) for marker in own)
         if markers:
@@ -103,7 +111,20 @@ class Library:
         names = sorted(feet)
         positions = clip.poses.model(self.rig.skeleton)[0][:, [feet[name] for name in names]]
         up = array_of(self.obj.matrix_world)[2, :3]
-        return contact_markers(positions @ up, clip.fps, names)
+        heights = positions @ (up / np.linalg.norm(up))
+        if np.ptp(heights, axis=0).min() < STEP * self.rig.size:
+            return ()
+        return contact_markers(heights, clip.fps, names)
+
+    def _chosen(self, choice) -> Chosen:
+        found = chosen(choice)
+        if choice.armature is None and choice.armature_name:
+            self._note(
+                found.action.name,
+                f"the armature '{choice.armature_name}' that it was made for was deleted: the rest pose of "
+                f"'{self.obj.name}' counts",
+            )
+        return found
 
     def _clip(self, source: Chosen, frame: float | None = None, *, cycle: bool = False) -> Clip:
         """The whole clip, or one frame of it that may be between its frames or outside them."""
@@ -112,6 +133,7 @@ class Library:
         slot = slot_named(action, source.slot)
         if frame is None:
             clip = STATE.clips.get(action, owner, slot, self.fps, cycle=cycle)
+            self._sampled.append(clip)
         else:
             clip = clips.sample_action(action, owner, slot=slot, frames=[frame], fps=self.fps)
         if owner != self.obj:
@@ -121,10 +143,14 @@ class Library:
         if clip.missing:
             shown = ", ".join(f'"{bone}"' for bone in clip.missing[:LISTED])
             more = len(clip.missing) - LISTED
-            self.notes[clip.name] = f"'{self.obj.name}' lacks bones that it moves: {shown}" + (
-                f" and {more} more" if more > 0 else ""
-            )
+            ending = f" and {more} more" if more > 0 else ""
+            self._note(clip.name, f"'{self.obj.name}' lacks bones that it moves: {shown}{ending}")
         return clip
+
+    def _note(self, action: str, text: str) -> None:
+        known = self.notes.get(action, "")
+        if text not in known:
+            self.notes[action] = f"{known}; {text}" if known else text
 
     def _pose(self, source: Chosen, frame: float) -> LocalPose:
         if not np.isfinite(frame):
@@ -146,6 +172,12 @@ class Library:
         moved = pose_space.decompose_matrices(places[:, None] @ pose_space.compose_matrices(*own))
         poses.positions[:, roots], poses.rotations[:, roots], poses.scales[:, roots] = moved
         return replace(clip, poses=poses)
+
+
+def fps_of(obj) -> float:
+    """Frames per second of a character's scene."""
+    scene = obj.active_ragdoll.motion_scene
+    return scene.render.fps / scene.render.fps_base
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ def build(obj, rig):
 
 def _entry(obj, rig) -> stack.Entry:
     layers = Layers(obj, rig)
-    return stack.Entry("Layers", stack.LAYERS, layers, layers.read, keeps_state=layers.keeps_state)
+    return stack.Entry(
+        "Layers", stack.LAYERS, layers, layers.read, keeps_state=layers.keeps_state, refresh=layers.refresh
+    )
 
 
 class Layers:
@@ -62,7 +64,7 @@ class Layers:
             except RagdollError as error:
                 self._problems[f'Layer "{layer.name}"'] = str(error)
         self._stack = LayerStack(made, self._spaces.players)
-        self._problems |= {f'Action "{name}"': text for name, text in self._library.notes.items()}
+        self._problems |= notes_of(self._library, self._spaces)
 
     def _layer(self, place: int, layer) -> Layer:
         library, rig = self._library, self._rig
@@ -112,23 +114,29 @@ class Layers:
         several = layer.several
         return (lambda frame: blend_poses(rig.skeleton, base, held, frame.poses[place], names, several)), None
 
+    def refresh(self) -> bool:
+        """Follow edits of actions; whether they change what is played."""
+        if fingerprint(self._obj) == self._made_of:
+            return False
+        before = self._library
+        self._make()
+        return not self._library.plays_as(before)
+
     def read(self, places, _pose) -> LayerInputs:
         """What the layers need at the frame to come."""
-        if fingerprint(self._obj) != self._made_of:
-            self._make()
         live = [self._live.settings(f"layers[{place}]").layers[place] for place in self._places]
-        inputs, self._unread = self._spaces.read(places)
+        inputs, unread = self._spaces.read(places)
         several = {
             place: [item.weight for item in layer.poses]
             for place, layer in zip(self._places, live, strict=True)
             if layer.source == "POSE" and len(layer.poses)
         }
-        return LayerInputs([layer.weight for layer in live], inputs, several)
+        return LayerInputs([layer.weight for layer in live], inputs, several, unread)
 
     def apply(self, rig, pose, inputs, state, seconds) -> tuple:
         """See `LayerStack.apply`."""
         after = self._stack.apply(rig, pose, inputs, state, seconds)
-        self.messages = self._problems | self._unread | self._stack.messages
+        self.messages = self._problems | self._stack.messages
         return after
 
     def point(self, state: dict | None, name: str) -> tuple | None:
@@ -139,13 +147,27 @@ class Layers:
         return None
 
 
+def notes_of(library, spaces) -> dict[str, str]:
+    """What users should know of actions and blend spaces that are played all the same, by name."""
+    actions = {f'Action "{name}"': text for name, text in library.notes.items()}
+    return actions | {f'Blend space "{name}"': text for name, text in spaces.notes.items()}
+
+
 def fingerprint(obj) -> tuple:
-    """What a character's stack is made of beyond its settings: actions that exist, and edits of them."""
+    """What a character's stack is made of beyond its settings: the frame rate, what they point at and still exists, and
+    edits of actions."""
     settings = obj.active_ragdoll
-    actions = [getattr(item.action, "session_uid", 0) for item in choices(settings)]
+    chosen = [getattr(other, "session_uid", 0) for item in choices(settings) for other in _chosen_of(item)]
     data = obj.animation_data
     own = data.action if data is not None else None
-    return STATE.clips.edits, len(data.drivers) if data is not None else 0, own and own.session_uid, *actions
+    driven = len(data.drivers) if data is not None else 0
+    return STATE.clips.edits, layer_clips.fps_of(obj), driven, own and own.session_uid, *chosen
+
+
+def _chosen_of(item) -> tuple:
+    """Actions and armatures that a setting points at."""
+    chosen = item.action, item.armature
+    return (*chosen, item.base_action, item.base_armature) if hasattr(item, "base_action") else chosen
 
 
 def choices(settings):

@@ -12,11 +12,13 @@ from .clip_properties import (
     choice,
     flag,
     number,
+    set_up,
     share,
     text,
     whole,
 )
-from .setting_options import FIXED, CollectionProperty, IntProperty, PointerProperty
+from .setting_names import Named, named, uses_of_space
+from .setting_options import FIXED, CollectionProperty, IntProperty, PointerProperty, StringProperty
 from .stack_edits import stack_changed
 
 SOURCES = (
@@ -87,10 +89,10 @@ class ActiveRagdollPose(ActionChoice, bpy.types.PropertyGroup):
     time: number("Time", "When the sequence comes to this pose [frames]", 0.0, precision=1)
 
 
-class ActiveRagdollLayer(ActionChoice, Playback, BasePose, bpy.types.PropertyGroup):
+class ActiveRagdollLayer(ActionChoice, Playback, BasePose, Named, bpy.types.PropertyGroup):
     """A layer of the motion stack."""
 
-    name: text("Name", "For messages", "Layer")
+    name: named("For messages", "Layer", lambda settings: settings.layers)
     enabled: flag("Enabled", "The layer acts", True)
     solo: flag("Solo", "While any layer is solo, only those act")
     source: choice("Source", "What the layer plays", SOURCES, "CLIP")
@@ -149,10 +151,17 @@ class ActiveRagdollAxis(bpy.types.PropertyGroup):
     preview: number("Preview", "The point while Preview is on", precision=2, update=stack_changed)
 
 
-class ActiveRagdollBlendSpace(bpy.types.PropertyGroup):
+def _measured_chosen(self, context) -> None:
+    self.measured_name = self.measured_object.name if self.measured_object is not None else ""
+    set_up(self, context)
+
+
+class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
     """A blend space."""
 
-    name: text("Name", "By which layers and states refer to it", "Blend Space")
+    name: named(
+        "By which layers and states refer to it", "Blend Space", lambda settings: settings.blend_spaces, uses_of_space
+    )
     dimensions: choice("Dimensions", "One axis or two", DIMENSIONS, "1D")
     method: choice("Method", "How samples in a plane blend", METHODS, "TRIANGLES")
     x: PointerProperty(type=ActiveRagdollAxis, options=FIXED)
@@ -160,7 +169,10 @@ class ActiveRagdollBlendSpace(bpy.types.PropertyGroup):
     samples: CollectionProperty(type=ActiveRagdollSample, options=FIXED)
     sample_index: IntProperty(options=FIXED)
     sync: choice("Sync", "How clips of different lengths keep in phase", SYNC, "NORMALIZED")
-    measured_object: an_object("Measured", "What speed and direction are measured of; empty: the character")
+    measured_object: an_object(
+        "Measured", "What speed and direction are measured of; empty: the character", update=_measured_chosen
+    )
+    measured_name: StringProperty(options=FIXED)
     measured_bone: text("Measured Bone", "Its bone; empty: of the character its root bone, else the object")
     target: an_object("Target", "What yaw and pitch lead to")
     target_bone: text("Target Bone", "Its bone; empty: the object")

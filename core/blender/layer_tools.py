@@ -5,8 +5,9 @@ import numpy as np
 
 from .. import rotation_modes
 from ..errors import RagdollError
-from . import action_channels, motion_setup, motion_show, runtime
+from . import action_channels, keyed_lists, motion_setup, motion_show, runtime
 from .armature import check_armature, selected
+from .setting_names import unique
 from .space_players import axis_of
 
 LISTS = {
@@ -28,16 +29,6 @@ def current_action(obj) -> tuple:
     return action, slot.identifier if slot is not None else ""
 
 
-def unique(items, name: str) -> str:
-    """A name that no item has yet."""
-    names = {item.name for item in items}
-    result, count = name, 1
-    while result in names:
-        count += 1
-        result = f"{name} {count}"
-    return result
-
-
 def add_layer(obj, scene, source: str, name: str = ""):
     """A new layer on top of the active one, whose character the stack poses from now on.
 
@@ -53,8 +44,8 @@ def add_layer(obj, scene, source: str, name: str = ""):
     if source == "AIM_OFFSET":
         layer.mode = "ADDITIVE_MESH"
     last = len(settings.layers) - 1
-    settings.layer_index = min(settings.layer_index + 1, last) if last else 0
-    settings.layers.move(last, settings.layer_index)
+    wanted = settings.layer_index + 1 if last else 0
+    settings.layer_index = keyed_lists.move(obj, "layers", settings.layers, last, wanted)
     return settings.layers[settings.layer_index]
 
 
@@ -126,19 +117,6 @@ def pose_action(obj, name: str):
     return action
 
 
-def remove_item(items, index: int) -> int:
-    """Remove an item; the index of what is active then."""
-    items.remove(index)
-    return max(min(index, len(items) - 1), 0)
-
-
-def move_item(items, index: int, step: int) -> int:
-    """Move an item by one place; its new index."""
-    new = min(max(index + step, 0), len(items) - 1)
-    items.move(index, new)
-    return new
-
-
 def add_blend_space(obj, kind: str):
     """A new blend space: SPEED (1D), DIRECTION (2D of speed and direction), AIM (2D of yaw and pitch) or PLAIN."""
     settings = obj.active_ragdoll
@@ -196,24 +174,32 @@ def _free_place(space, wanted: list) -> list:
     return wanted
 
 
-def edit_graph(graph, kind: str, do: str, step: int = 1) -> None:
+def edit_graph(obj, kind: str, do: str, step: int = 1) -> None:
     """Add, remove or move a parameter, state, transition, or condition of the active transition.
 
     Raises:
         RagdollError: a condition without a transition.
     """
+    graph = obj.active_ragdoll.graph
     owner, list_name, index_name = graph, *LISTS.get(kind, ("conditions", "condition_index"))
+    path = f"graph.{list_name}"
     if kind == "CONDITION":
         if not 0 <= graph.transition_index < len(graph.transitions):
             raise RagdollError("Add a transition first: conditions belong to one")
-        owner = graph.transitions[graph.transition_index]
+        owner, path = (
+            graph.transitions[graph.transition_index],
+            f"graph.transitions[{graph.transition_index}].{list_name}",
+        )
     items, index = getattr(owner, list_name), getattr(owner, index_name)
     if do == "ADD":
         items.add()
         index = len(items) - 1
         _prepare(graph, items, kind)
     elif 0 <= index < len(items):
-        index = remove_item(items, index) if do == "REMOVE" else move_item(items, index, step)
+        if do == "REMOVE":
+            index = keyed_lists.remove(obj, path, items, index)
+        else:
+            index = keyed_lists.move(obj, path, items, index, index + step)
     setattr(owner, index_name, index)
 
 

@@ -66,6 +66,9 @@ class Motion:
         Returns:
             Matrices in armature space and basis matrices, both [n, 4, 4] in Blender's order.
         """
+        outdated = [entry.refresh() for entry in self.entries if entry.refresh is not None]
+        if any(outdated):
+            self.states.clear()
         first, _last = world.shot_range(scene)
         if frame > first and frame - 1 not in self.states:
             self._catch_up(scene, frame, first)

@@ -3,7 +3,7 @@
 import bpy
 
 from ..errors import RagdollError
-from . import build, remove, source
+from . import build, motion, remove, source
 from .armature import check_armature
 from .helpers import copy_locally, stand_with
 from .runtime import STATE
@@ -41,7 +41,7 @@ def ensure(obj, scene) -> None:
                 bone.constraints.remove(constraint)
         target.hide_render = target.hide_select = target.hide_viewport = True
         collection.objects.link(target)
-        settings.target_armature = target
+        settings.target_armature, target.active_ragdoll.posed_by = target, obj.name
         copy_locally(obj, obj.pose.bones.keys(), target, source.TARGET_NAME)
     finally:
         STATE.building = was_building
@@ -49,6 +49,29 @@ def ensure(obj, scene) -> None:
         build.rebuild(obj, scene)
     else:
         source.refresh(obj)
+
+
+def part_copies(scene) -> None:
+    """Give duplicates of a character, which would share its target armature and source, a stack of their own.
+
+    Those of a ragdoll wait until they are built.
+    """
+    for obj in motion.motions(scene):
+        settings = obj.active_ragdoll
+        target = settings.target_armature.active_ragdoll
+        if target.posed_by == obj.name or settings.is_ragdoll or settings.muted:
+            continue
+        owner = scene.objects.get(target.posed_by)  # a name, not a pointer, which would keep it from being deleted
+        if owner is None or owner.active_ragdoll.target_armature != settings.target_armature:
+            target.posed_by = obj.name
+            continue
+        for bone in obj.pose.bones:
+            for constraint in [c for c in bone.constraints if c.name == source.TARGET_NAME]:
+                bone.constraints.remove(constraint)
+        for name in ("target_armature", "motion_collection", "motion_scene", "source"):
+            settings.property_unset(name)
+        STATE.motions.pop(obj.name, None)
+        ensure(obj, scene)
 
 
 def drop(obj) -> None:

@@ -36,6 +36,7 @@ _OWN = (
     "motion_scene",
     "motion_collection",
     "target_armature",
+    "posed_by",
 )
 
 
@@ -221,7 +222,7 @@ def signature(obj) -> tuple:
             data.action_blend_type,
             round(data.action_influence, 6),
             data.use_nla,
-            len(data.drivers),
+            *(_driver_signature(curve, obj) for curve in data.drivers),
         ]
         for track in data.nla_tracks:
             parts.append((track.name, track.mute, track.is_solo))
@@ -235,6 +236,21 @@ def signature(obj) -> tuple:
             if not constraint.name.startswith(CONSTRAINT_NAME):
                 parts.append((bone.name, constraint.name, constraint.type, constraint.mute))
     return tuple(parts)
+
+
+def _driver_signature(curve, obj) -> tuple:
+    """What a driver does; of a copy the same, though it refers to the copy."""
+    driver = curve.driver
+    variables = [
+        (variable.name, variable.type, _other(target.id, obj), target.data_path, target.bone_target)
+        for variable in driver.variables
+        for target in variable.targets
+    ]
+    return curve.data_path, curve.array_index, curve.mute, driver.type, driver.expression, *variables
+
+
+def _other(data, obj) -> str:
+    return "" if data is None or data == obj else data.name
 
 
 _signatures: dict = {}

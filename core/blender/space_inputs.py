@@ -113,8 +113,6 @@ class SpaceInputs:
     def __init__(self, obj, index: int, live, facing: Facing) -> None:
         self._obj, self._index, self._live, self._facing = obj, index, live, facing
         settings = obj.active_ragdoll.blend_spaces[index]
-        name = f'Blend space "{settings.name}"'
-        self._name = name
         axes = ("x", "y")[: 1 if settings.dimensions == "1D" else 2]
         self._axes = axes
         self._kinds = [getattr(settings, axis).input for axis in axes]
@@ -124,13 +122,14 @@ class SpaceInputs:
             bone = settings.measured_bone or ("" if other is not None else facing.pelvis())
             if other is not None:
                 motion_places.follow(obj, other)
-            self._mover = Mover(name, other or obj, bone, facing)
+            self._mover = Mover("what is measured", other or obj, bone, facing)
         self._aims = bool({"YAW", "PITCH"} & set(self._kinds))
         if self._aims:
             if settings.target is None:
                 raise RagdollError("yaw and pitch lead to a target, and it has none")
             motion_places.follow(obj, settings.target)
             self._aim_bone = settings.aim_bone or facing.head()
+        self._target = settings.target.name if settings.target is not None else ""
 
     @property
     def is_measured(self) -> bool:
@@ -144,6 +143,10 @@ class SpaceInputs:
             return tuple(getattr(own, axis).preview for axis in self._axes)
         live = self._live.settings(f"blend_spaces[{self._index}]").blend_spaces[self._index]
         yaw = pitch = 0.0
+        if self._mover is not None and own.measured_name and own.measured_object is None:
+            raise RagdollError(f"the object '{own.measured_name}' that it is measured of was deleted")
+        if self._aims and own.target is None:
+            raise RagdollError(f"its target '{self._target}' was deleted")
         if self._aims:
             yaw, pitch = self._angles(places, own)
         values = []
@@ -161,8 +164,8 @@ class SpaceInputs:
         return tuple(values)
 
     def _angles(self, places, own) -> tuple[float, float]:
-        target = places.point(self._name, own.target, own.target_bone)
-        eye = places.point(self._name, self._obj, self._aim_bone)
+        target = places.point("yaw and pitch", own.target, own.target_bone)
+        eye = places.point("yaw and pitch", self._obj, self._aim_bone)
         forward, up = self._facing.axes
         towards = points_to_model(target, places.world) - points_to_model(eye, places.world)
         if not np.any(towards):

@@ -1,6 +1,7 @@
 """Blend spaces made from settings, and their inputs."""
 
 from ..errors import RagdollError
+from ..motion.aim_offset import mesh_space_pose
 from ..motion.blend_space import Axis, BlendSpace1D, BlendSpace2D
 from ..motion.space_player import SpacePlayer
 from ..motion.sync import MARKERS
@@ -25,16 +26,20 @@ def labels(space) -> list[str]:
     return found
 
 
-def places_of(space) -> BlendSpace1D | BlendSpace2D:
+def places_of(space, without=()) -> BlendSpace1D | BlendSpace2D:
     """The space alone, as the picture needs it.
+
+    Args:
+        without: labels of samples that are left out.
 
     Raises:
         RagdollError: no samples, two at one place, on one line, outside the axes; or a wrong axis.
     """
-    names = labels(space)
+    kept = {label: sample for label, sample in zip(labels(space), space.samples, strict=True) if label not in without}
+    names = list(kept)
     if space.dimensions == "1D":
-        return BlendSpace1D(axis_of(space.x), names, [sample.x for sample in space.samples])
-    positions = [(sample.x, sample.y) for sample in space.samples]
+        return BlendSpace1D(axis_of(space.x), names, [sample.x for sample in kept.values()])
+    positions = [(sample.x, sample.y) for sample in kept.values()]
     return BlendSpace2D((axis_of(space.x), axis_of(space.y)), names, positions, space.method)
 
 
@@ -44,12 +49,14 @@ class Spaces:
     Attributes:
         players: by name; for the aim offset's use of a space, by ("aim", name).
         inputs: what reads their inputs, by the same keys.
+        notes: which samples are left out and why, by the name of the space.
     """
 
     def __init__(self, obj, library, live, facing) -> None:
         self._obj, self._library, self._live, self._facing = obj, library, live, facing
         self.players: dict = {}
         self.inputs: dict = {}
+        self.notes: dict[str, str] = {}
 
     def player(self, name: str, *, aim: bool = False) -> tuple:
         """The key and the player of a blend space.
@@ -73,18 +80,31 @@ class Spaces:
         return key, self.players[key]
 
     def _make(self, space, aim: bool) -> SpacePlayer:
-        clips = []
+        clips, speeds, wrong = [], [], {}
         for label, sample in zip(labels(space), space.samples, strict=True):
             try:
-                clips.append(self._clip(space, sample))
+                clip = self._clip(space, sample)
             except RagdollError as error:
-                raise RagdollError(f'sample "{label}": {error}') from error
+                wrong[label] = f'sample "{label}": {error}'
+                continue
+            try:
+                if aim:
+                    mesh_space_pose(label, clip)
+            except RagdollError as error:
+                wrong[label] = str(error)
+                continue
+            clips.append(clip)
+            speeds.append(sample.speed)
+        if wrong and not clips:
+            raise RagdollError("; ".join(wrong.values()))
+        if wrong:
+            self.notes[space.name] = "; ".join(f"{text}; it is left out" for text in wrong.values())
         return SpacePlayer(
             space.name,
-            places_of(space),
+            places_of(space, wrong),
             clips,
             aim=aim,
-            speeds=[sample.speed for sample in space.samples],
+            speeds=speeds,
             sync=space.sync,
             smoothing=(space.x.smoothing, space.y.smoothing),
         )
@@ -101,12 +121,11 @@ class Spaces:
         return clip
 
     def read(self, places) -> tuple[dict, dict]:
-        """Inputs by key, and messages by name of those that cannot be read."""
-        values, messages = {}, {}
+        """Inputs by key, and by key why some cannot be read."""
+        values, unread = {}, {}
         for key, inputs in self.inputs.items():
             try:
                 values[key] = inputs.read(places)
             except RagdollError as error:
-                messages[f'Blend space "{key}"'] = str(error)
-                values[key] = tuple(float("nan") for _axis in self.players[key].axes)
-        return values, messages
+                unread[key] = str(error)
+        return values, unread

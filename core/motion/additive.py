@@ -74,6 +74,12 @@ def make_additive(skeleton: Skeleton, pose: LocalPose, base: LocalPose, space: s
     )
 
 
+def check_whole(poses: LocalPose | AdditivePose | None, what: str) -> None:
+    """Refuse differences where poses to be shown are needed. Raises RagdollError naming `what`."""
+    if poses is None or isinstance(poses, AdditivePose):
+        raise RagdollError(f"{what} is additive: a state shows whole poses; put it on top as a layer")
+
+
 def apply_additive(skeleton: Skeleton, pose: LocalPose, additive: AdditivePose, weight: ArrayLike = 1.0) -> LocalPose:
     """A pose with a difference on top.
 

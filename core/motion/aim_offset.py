@@ -37,7 +37,7 @@ class AimOffset:
             RagdollError: a sample that is missing, or is not additive in mesh space.
         """
         self.space = space
-        self.samples = [_mesh_space(name, samples.get(name)) for name in space.names]
+        self.samples = [mesh_space_pose(name, samples.get(name)) for name in space.names]
         self._stacked = stack(self.samples)
 
     def weights(self, yaw: ArrayLike, pitch: ArrayLike = 0.0) -> NDArray:
@@ -109,7 +109,12 @@ def _unit(vectors: NDArray, what: str) -> NDArray:
     return vectors / length
 
 
-def _mesh_space(name: str, sample: AdditivePose | LocalPose | Clip | None) -> AdditivePose:
+def mesh_space_pose(name: str, sample: AdditivePose | LocalPose | Clip | None) -> AdditivePose:
+    """The sample of an aim offset, of a clip its first frame.
+
+    Raises:
+        RagdollError: it is missing or not additive in mesh space; names it.
+    """
     if sample is None:
         raise RagdollError(f'The sample "{name}" of the aim offset is missing')
     pose = sample.pose(0) if isinstance(sample, Clip) else sample

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from ..errors import RagdollError
-from .graph_checks import check_cycles
+from .graph_checks import check_cycles, circle_of, describe_circle
 from .local_pose import LocalPose
 from .pose_blend import toward
 
@@ -133,7 +133,7 @@ class Graph:
         if not (math.isfinite(self.fps) and self.fps > 0.0):
             raise RagdollError(f'Graph "{self.name}" must have a positive frame rate, got {self.fps:g}')
         for transition in self.transitions:
-            self._check_transition(transition)
+            self.check_transition(transition)
         check_cycles(self.name, [state.name for state in self.states], self.transitions)
 
     def start(self, frame: int = 0) -> GraphState:
@@ -226,7 +226,8 @@ class Graph:
             raise RagdollError(f'State "{playing.state}" of graph "{self.name}" plays at a rate that is not a number')
         return rate
 
-    def _check_transition(self, transition: Transition) -> None:
+    def check_transition(self, transition: Transition) -> None:
+        """Raises RagdollError where a transition does not fit the states and parameters."""
         path = f'The transition "{transition.source}" > "{transition.target}" of graph "{self.name}"'
         for name in {transition.source, transition.target} - ({ANY} if transition.target != ANY else set()):
             if name not in self._by_name:
@@ -240,6 +241,41 @@ class Graph:
                 raise RagdollError(f'{path} compares by "{condition.compare}"; use {" ".join(_COMPARE)}')
             if not math.isfinite(condition.value):
                 raise RagdollError(f'{path} compares "{condition.parameter}" with what is not a number')
+
+
+def graph_without_faults(
+    name: str,
+    parameters: Mapping[str, float],
+    states: Sequence[State],
+    transitions: Sequence[Transition],
+    fps: float,
+) -> tuple[Graph, list[str]]:
+    """A graph of what is right, and messages about what was left out of it.
+
+    Of states of one name the first counts. Of a circle the transition that comes last in precedence is left out.
+
+    Raises:
+        RagdollError: what is wrong with the graph as a whole, see `Graph`.
+    """
+    faults, named = [], {}
+    for state in states:
+        if state.name in named or state.name == ANY:
+            faults.append(f'More than one state is called "{state.name}": the others are left out')
+            continue
+        named[state.name] = state
+    bare = Graph(name, parameters, list(named.values()), (), fps)
+    kept = []
+    for transition in transitions:
+        try:
+            bare.check_transition(transition)
+            kept.append(transition)
+        except RagdollError as error:
+            faults.append(f"{error}; it is left out")
+    while circle := circle_of(list(named), kept):
+        last = max(circle, key=lambda transition: max(i for i, own in enumerate(kept) if own is transition))
+        kept = [own for own in kept if own is not last]
+        faults.append(f'{describe_circle(name, circle)}; "{last.source}" > "{last.target}" is left out')
+    return Graph(name, parameters, list(named.values()), kept, fps), faults
 
 
 def _share(playing: Playing, frame: int) -> float:

@@ -24,6 +24,24 @@ def check_cycles(graph: str, states: Sequence[str], transitions: Sequence[Transi
     Raises:
         RagdollError: naming the states of the circle.
     """
+    path = circle_of(states, transitions)
+    if path:
+        raise RagdollError(describe_circle(graph, path))
+
+
+def describe_circle(graph: str, path: Sequence[Transition]) -> str:
+    """What is wrong with a circle that `circle_of` found."""
+    ends = [t.target for t in path]
+    names = " > ".join(f'"{name}"' for name in [ends[-1], *ends])
+    return (
+        f'The states {names} of graph "{graph}" are cyclic: their conditions can all hold at once, so that it would '
+        "change on every frame"
+    )
+
+
+def circle_of(states: Sequence[str], transitions: Sequence[Transition]) -> list[Transition]:
+    """The transitions of a circle that `check_cycles` would refuse, in the order in which they are gone through; empty
+    where there is none."""
     leaving = {
         name: [t for t in transitions if t.source in (name, "*") and t.target != name and _possible(t.conditions)]
         for name in states
@@ -31,11 +49,8 @@ def check_cycles(graph: str, states: Sequence[str], transitions: Sequence[Transi
     for start in states:
         path = _circle(start, start, leaving, [], {start}, states.index)
         if path:
-            names = " > ".join(f'"{name}"' for name in [start, *(t.target for t in path)])
-            raise RagdollError(
-                f'The states {names} of graph "{graph}" are cyclic: their conditions can all hold at once, so that it '
-                "would change on every frame"
-            )
+            return path
+    return []
 
 
 def _circle(start, here, leaving, path, seen, place) -> list[Transition] | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from numpy.typing import NDArray
 
 from ..errors import RagdollError
+from .additive import check_whole
 from .graph import Graph, GraphState
 from .local_pose import LocalPose
 from .pose_blend import toward
@@ -20,6 +21,8 @@ class SpaceSource:
     """A blend space as what a state plays; the graph keeps its phase, the player its current point."""
 
     def __init__(self, player: SpacePlayer) -> None:
+        """Raises RagdollError: samples that are additive, which a state cannot show."""
+        check_whole(player.group.clips[0].poses if player.group is not None else None, f'Blend space "{player.name}"')
         self.player = player
         self.weights: NDArray | None = None
         self.message = ""
@@ -44,12 +47,14 @@ class GraphInputs:
         parameters: values by name.
         spaces: inputs of the blend spaces by name.
         weight: share of the graph's pose, 0..1.
+        unread: why a blend space has no inputs, by its name.
     """
 
     frame: int
     parameters: Mapping[str, float] = field(default_factory=dict)
     spaces: Mapping[str, tuple] = field(default_factory=dict)
     weight: float = 1.0
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -88,11 +93,12 @@ class GraphPlayer:
             state.spaces if state is not None else {},
             inputs.spaces,
             seconds,
+            inputs.unread,
         )
-        self.messages |= troubles
+        self.messages |= {f'Blend space "{name}"': text for name, text in troubles.items()}
         for name, source in self.sources.items():
             source.weights = spaces[name].weights if name in spaces else None
-            source.message = troubles.get(name, "")
+            source.message = f'Blend space "{name}": {troubles[name]}' if name in troubles else ""
         if state is None:
             now = self.graph.start(inputs.frame)
         else:

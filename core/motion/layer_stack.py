@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ..errors import RagdollError
 from .layers import Layer, active_layers, apply_layer
@@ -37,11 +37,19 @@ class LayerFrame:
 
 @dataclass
 class LayerInputs:
-    """What is read at a frame: a weight for every layer, the inputs of every blend space, the poses' weights."""
+    """What is read at a frame.
+
+    Attributes:
+        weights: of every layer.
+        spaces: inputs of the blend spaces by name.
+        poses: weights of the poses of layers that have several, by the layer's place.
+        unread: why a blend space has no inputs, by its name.
+    """
 
     weights: Sequence[float]
     spaces: Mapping[str, tuple] = field(default_factory=dict)
     poses: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 class LayerStack:
@@ -66,13 +74,16 @@ class LayerStack:
         self, rig: Rig, pose: LocalPose, inputs: LayerInputs, state: dict | None, seconds: float
     ) -> tuple[LocalPose, dict]:
         """The pose with all layers on top; the state is that of the blend spaces by name."""
-        spaces, troubles = step_all(self.players, state or {}, inputs.spaces, seconds)
+        spaces, troubles = step_all(self.players, state or {}, inputs.spaces, seconds, inputs.unread)
+        troubles = {name: f'Blend space "{self.players[name].name}": {text}' for name, text in troubles.items()}
         frame = LayerFrame(seconds, spaces, inputs.poses, troubles)
         self.messages = {}
-        weighed = [replace(layer, weight=weight) for layer, weight in zip(self.layers, inputs.weights, strict=True)]
-        for layer in active_layers(weighed):
+        acting = active_layers(self.layers)
+        for layer, weight in zip(self.layers, inputs.weights, strict=True):
+            if not any(layer is own for own in acting):
+                continue
             try:
-                pose = apply_layer(rig.skeleton, pose, layer, frame)
+                pose = apply_layer(rig.skeleton, pose, layer, frame, weight)
             except RagdollError as error:
                 self.messages[f'Layer "{layer.name}"'] = str(error)
         return pose, spaces

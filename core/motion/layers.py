@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ class Layer:
     base: LocalPose | None = None
     enabled: bool = True
     solo: bool = False
+    checked_mask: np.ndarray | None = field(default=None, init=False, repr=False, compare=False)
 
 
 def active_layers(layers: Iterable[Layer]) -> list[Layer]:
@@ -94,18 +95,22 @@ def apply_layers(
     return pose
 
 
-def apply_layer(skeleton: Skeleton, pose: LocalPose, layer: Layer, time: Any = 0.0) -> LocalPose:
-    """A pose with one layer on top, whether it is enabled or not; see `apply_layers`."""
+def apply_layer(
+    skeleton: Skeleton, pose: LocalPose, layer: Layer, time: Any = 0.0, weight: ArrayLike | None = None
+) -> LocalPose:
+    """A pose with one layer on top, whether it is enabled or not; see `apply_layers`. `weight`: in place of its own."""
     if layer.mode not in MODES:
         raise RagdollError(f'there is no mode "{layer.mode}"; use {", ".join(MODES)}')
-    weight = np.asarray(layer.weight, dtype=np.float64)
-    if not (weight.size and weight.min() >= 0.0 and weight.max() <= 1.0):
+    weight = np.asarray(layer.weight if weight is None else weight, dtype=np.float64)
+    if not _is_share(weight):
         raise RagdollError(f"the weight must be within 0 and 1, got {_first_wrong(weight):g}")
     if not weight.any():
         return pose
     weights = weight[..., None]
     if layer.mask is not None:
-        weights = weights * _checked_mask(layer.mask, skeleton)
+        if layer.checked_mask is not layer.mask:
+            layer.checked_mask = _checked_mask(layer.mask, skeleton)
+        weights = weights * layer.checked_mask
         if not weights.any():
             return pose
     given = layer.source(time)
@@ -170,6 +175,13 @@ def mask_from_roles(
     if side is not None and sides is not None:
         mask *= np.array([own == side for own in sides])
     return mask
+
+
+def _is_share(weight: np.ndarray) -> bool:
+    """Whether there are weights and all are within 0 and 1."""
+    if weight.ndim == 0:  # of one number Python's own comparison is quicker
+        return 0.0 <= float(weight) <= 1.0
+    return bool(weight.size and weight.min() >= 0.0 and weight.max() <= 1.0)
 
 
 def _first_wrong(weight: np.ndarray) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..errors import RagdollError
+from .additive import check_whole
 from .blend_space import BlendSpace1D, BlendSpace2D
 from .clip import LOOP, ONCE, PING_PONG, Clip
 from .local_pose import LocalPose
@@ -34,6 +35,9 @@ class ClipSource:
     clip: Clip
     speed: float = 1.0
     mode: str = LOOP
+
+    def __post_init__(self) -> None:
+        check_whole(self.clip.poses, f'Clip "{self.clip.name}"')
 
     def rate(self, parameters: Mapping[str, float]) -> float:
         """Cycles per second."""
@@ -68,6 +72,8 @@ class BlendSpaceSource:
             raise RagdollError(f"A blend space of {axes} axes needs as many inputs, got {len(self.inputs)}")
         if len(self.group.clips) != len(self.space.names):
             raise RagdollError(f"Got {len(self.group.clips)} clips for {len(self.space.names)} samples")
+        for clip in self.group.clips:
+            check_whole(clip.poses, f'Clip "{clip.name}"')
 
     def weights(self, parameters: Mapping[str, float]):
         """Weights of the samples [k]."""

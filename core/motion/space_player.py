@@ -128,18 +128,29 @@ class SpacePlayer:
 
 
 def step_all(
-    players: Mapping[str, SpacePlayer], states: Mapping[str, SpaceState], inputs: Mapping[str, tuple], seconds: float
+    players: Mapping[str, SpacePlayer],
+    states: Mapping[str, SpaceState],
+    inputs: Mapping[str, tuple],
+    seconds: float,
+    unread: Mapping[str, str] | None = None,
 ) -> tuple[dict, dict]:
-    """States of all spaces one frame on, and messages by the names of those that have none (their inputs are wrong).
+    """States of all spaces one frame on, and messages by the names of those whose inputs are wrong.
 
     A space whose input is wrong for a while stays where it was and goes on from there.
+
+    Args:
+        players, states, inputs: by the spaces' names.
+        seconds: time of the frame.
+        unread: why a space has no inputs, by its name.
     """
     after, messages = {}, {}
     for name, player in players.items():
         try:
+            if unread and name in unread:
+                raise RagdollError(unread[name])
             after[name] = player.step(states.get(name), inputs[name], seconds)
         except RagdollError as error:
-            messages[name] = f'Blend space "{name}": {error}'
+            messages[name] = str(error)
             if name in states:
                 after[name] = states[name]
     return after, messages

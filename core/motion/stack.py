@@ -40,6 +40,8 @@ class Entry:
         marks_reference: leg stabilisers hold to the pose that enters this entry.
         keeps_state: what it does depends on the frames before.
         note: what of its settings it leaves out, told at every frame; empty: nothing.
+        refresh: takes in what changed beside the settings, such as an edited action; whether the states that were
+            recorded before are void.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Entry:
     marks_reference: bool = False
     keeps_state: bool = False
     note: str = ""
+    refresh: Callable[[], bool] | None = None
 
 
 def in_order(entries: list[Entry], order=DEFAULT_ORDER) -> list[Entry]:

@@ -2,7 +2,8 @@
 
 A group of clips shares one phase, counted in cycles. Without markers a cycle is each clip's length. With markers, such
 as the feet's contacts, a cycle is one round of the markers that all clips go through in the same order; between two
-markers each clip plays evenly. What is on the way to a step in one clip is then on the way to the same step in all.
+markers each clip plays evenly. A clip that has none, such as of a character that stands, goes by its length there too.
+What is on the way to a step in one clip is then on the way to the same step in all.
 
 The phase is a function of the shot stepped from its first frame: `advance` takes the phase of one frame to the next,
 and a caller that records it per frame can be scrubbed.
@@ -34,8 +35,8 @@ class SyncGroup:
     """
 
     def __init__(self, clips: Sequence[Clip], speeds: ArrayLike | None = None, method: str = NORMALIZED) -> None:
-        """Raises RagdollError: no clips, a speed that is not a number, or, by markers, a clip that has none, or others
-        than the first clip, or two at one time."""
+        """Raises RagdollError: no clips, a speed that is not a number, or, by markers, a clip that has others than the
+        first one with any, or two at one time."""
         if len(clips) == 0:
             raise RagdollError("There are no clips to keep in phase")
         if method not in (NORMALIZED, MARKERS):
@@ -51,9 +52,11 @@ class SyncGroup:
         self.rounds = np.ones(len(clips))
         if method == MARKERS:
             moving = [i for i, clip in enumerate(clips) if clip.length > 0.0]
-            pattern = _pattern([name for name, _ in clips[moving[0]].markers]) if moving else ()
+            first = next((clips[i] for i in moving if clips[i].markers), None)
+            pattern = _pattern([name for name, _ in first.markers]) if first is not None else ()
             for i in moving:
-                self._warps[i], self.rounds[i] = _warp(clips[i], pattern, clips[moving[0]])
+                if clips[i].markers:
+                    self._warps[i], self.rounds[i] = _warp(clips[i], pattern, first)
         self.lengths = np.array([clip.length for clip in clips]) / self.rounds
 
     def rate(self, weights: ArrayLike) -> NDArray:
@@ -182,8 +185,6 @@ def _pattern(names: Sequence[str]) -> tuple[str, ...]:
 
 def _warp(clip: Clip, pattern: tuple[str, ...], first: Clip) -> tuple[tuple[NDArray, NDArray], int]:
     """Phases and clip times between which time runs evenly, and the number of rounds in the clip."""
-    if not clip.markers:
-        raise RagdollError(f'Clip "{clip.name}" has no markers to be kept in phase by')
     times = np.array([time for _, time in clip.markers])
     if not np.isfinite(times).all() or (np.diff(times) <= 0.0).any() or times[0] < 0.0 or times[-1] >= clip.length:
         raise RagdollError(f'The markers of clip "{clip.name}" must rise from 0 to before its end ({clip.length:g} s)')

@@ -101,7 +101,7 @@ def main() -> int:
     graph = rig.obj.active_ragdoll.graph
     motion_setup.ensure(rig.obj, rig.scene)
     for name in ("Move", "Cheer"):
-        layer_tools.edit_graph(graph, "STATE", "ADD")
+        layer_tools.edit_graph(rig.obj, "STATE", "ADD")
         graph.states[len(graph.states) - 1].name = name
     graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Locomotion"
     layer_tools.choose(graph.states[1], bpy.data.actions["Cheer"])

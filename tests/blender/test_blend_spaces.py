@@ -236,15 +236,23 @@ def test_a_target_gives_yaw_and_pitch_at_its_own_frame(aiming):
     assert space_view.current_point(obj, space, 20)[1] > 30.0
 
 
-def test_an_aim_offset_refuses_what_is_not_additive_in_mesh_space(aiming):
+def test_an_aim_offset_refuses_what_is_not_additive_in_mesh_space_and_goes_on_without(aiming):
     rig, obj = aiming, aiming.obj
+    plain = layered.shown(rig, (5,))[5]
     layered.space_layer(rig, "Aim", "AIM_OFFSET")
-    sample = obj.active_ragdoll.blend_spaces[0].samples[2]
+    space = obj.active_ragdoll.blend_spaces[0]
+    sample, row = space.samples[2], obj.data.bones.find("chest")
     for kind, words in (("NONE", "not additive"), ("LOCAL", "local")):
-        sample.additive = kind
-        rig.scene.frame_set(5)
-        text = motion.of(obj).messages['Layer "Aim"']
-        assert sample.action.name in text and words in text
+        sample.additive, space.x.value = kind, -60.0
+        found = layered.shown(rig, (5,))[5]
+        text = motion.of(obj).messages['Blend space "Aim"']
+        assert sample.action.name in text and words in text and "left out" in text
+        assert abs(rigs.angles(found[row], plain[row]) - 60.0) < 0.1
+    for other in space.samples:
+        other.additive = "NONE"
+    rig.scene.frame_set(6)
+    text = motion.of(obj).messages['Layer "Aim"']
+    assert all(other.action.name in text for other in space.samples)
 
 
 @pytest.mark.parametrize("sync", ("NORMALIZED", "MARKERS"))
@@ -293,3 +301,14 @@ def test_add_sample_takes_the_point_or_the_next_free_place(data_dir):
     space.x.value = 3.4
     assert np.isclose(layer_tools.add_sample(space, action, slot).x, 3.0)
     assert motion_setup is not None
+
+
+def test_by_markers_a_standing_clip_plays_at_its_own_pace(data_dir):
+    """Noise of standing feet is no step: idle alone is what Blender plays."""
+    rig = layered.knight(data_dir, 1, 40)
+    expected = layered.plays(rig, "Idle", (0, 6, 12))
+    speed_space(rig, sync="MARKERS").x.value = 0.0
+    found = layered.shown(rig, (1, 7, 13))
+    clips = motion.of(rig.obj).entries[0].solver._spaces.players["Locomotion"].group.clips
+    assert [len(clip.markers) for clip in clips] == [0, 2, 2]
+    assert all(rigs.angles(found[frame + 1], expected[frame]).max() < 0.1 for frame in expected)

@@ -140,8 +140,7 @@ def test_additive_layers_add_as_core_does_and_order_matters(data_dir):
     layered.layer(rig, "Running_A", weight=0.5)
     one = layered.shown(rig, FRAMES)
     obj.active_ragdoll.layer_index = 1
-    obj.active_ragdoll.layer_index = layer_tools.move_item(obj.active_ragdoll.layers, 1, -1)
-    layer_tools.changed(obj)
+    assert bpy.ops.active_ragdoll.move_layer(step=-1) == {"FINISHED"}
     assert layered.difference(layered.shown(rig, FRAMES), one)[0] > 1.0
 
 

@@ -14,7 +14,7 @@ def graph_of(rig, states, parameters, transitions):
     motion_setup.ensure(rig.obj, rig.scene)
     graph = rig.obj.active_ragdoll.graph
     for name, action in states:
-        layer_tools.edit_graph(graph, "STATE", "ADD")
+        layer_tools.edit_graph(rig.obj, "STATE", "ADD")
         state = graph.states[len(graph.states) - 1]
         state.name = name
         if action in bpy.data.actions:
@@ -22,7 +22,7 @@ def graph_of(rig, states, parameters, transitions):
         else:
             state.source, state.blend_space = "BLEND_SPACE", action
     for name, read in parameters:
-        layer_tools.edit_graph(graph, "PARAMETER", "ADD")
+        layer_tools.edit_graph(rig.obj, "PARAMETER", "ADD")
         parameter = graph.parameters[len(graph.parameters) - 1]
         parameter.name = name
         if read == "BOOL":
@@ -30,11 +30,11 @@ def graph_of(rig, states, parameters, transitions):
         else:
             parameter.read = read
     for origin, target, blend, conditions in transitions:
-        layer_tools.edit_graph(graph, "TRANSITION", "ADD")
+        layer_tools.edit_graph(rig.obj, "TRANSITION", "ADD")
         transition = graph.transitions[len(graph.transitions) - 1]
         transition.origin, transition.target, transition.blend_time = origin, target, blend
         for parameter, compare, value in conditions:
-            layer_tools.edit_graph(graph, "CONDITION", "ADD")
+            layer_tools.edit_graph(rig.obj, "CONDITION", "ADD")
             condition = transition.conditions[len(transition.conditions) - 1]
             condition.parameter, condition.compare, condition.value = parameter, compare, value
     graph.enabled = True

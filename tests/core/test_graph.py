@@ -9,7 +9,7 @@ from pose_samples import assert_close, assert_same_bits, human, near_pose, rando
 from core import quaternion
 from core.errors import RagdollError
 from core.motion.blend_space import Axis, BlendSpace1D
-from core.motion.graph import ANY, Condition, Graph, GraphState, Playing, State, Transition
+from core.motion.graph import ANY, Condition, Graph, GraphState, Playing, State, Transition, graph_without_faults
 from core.motion.sources import BlendSpaceSource, ClipSource, PoseSource
 from core.motion.sync import SyncGroup
 
@@ -182,6 +182,36 @@ def test_graphs_that_cannot_work_are_refused_by_name():
             Graph("G", {"x": 0.0}, *arguments)
     with pytest.raises(RagdollError, match='parameter "phase"'):
         Graph("G", {"phase": 0.0}, [a])
+
+
+def test_a_graph_goes_on_without_its_faults_and_names_them():
+    a, b, c = State("a"), State("b"), State("c")
+    right = Transition("a", "b", (Condition("x", ">", 1),))
+    wrong = [
+        Transition("a", "gone"),
+        Transition("b", "c", (Condition("y"),)),
+        Transition("b", "c", (Condition("x", "~"),)),
+        Transition("b", "c", (), -1.0),
+    ]
+    graph, faults = graph_without_faults("G", {"x": 0.0}, [a, b, c, State("b")], [wrong[0], right, *wrong[1:]], 24.0)
+    assert list(graph.transitions) == [right] and [state.name for state in graph.states] == ["a", "b", "c"]
+    assert len(faults) == 5
+    for text, words in zip(faults, ('"b"', '"gone"', '"y"', '"~"', "-1"), strict=True):
+        assert words in text and "left out" in text
+    assert graph.step(graph.start(), {"x": 2.0}).current == "b"
+    with pytest.raises(RagdollError, match="no states"):
+        graph_without_faults("G", {}, [], [], 24.0)
+
+
+def test_of_each_circle_the_transition_that_comes_last_is_left_out():
+    a, b, c = State("a"), State("b"), State("c")
+    ways = [Transition("b", "a"), Transition("a", "b"), Transition("b", "c"), Transition("c", "b")]
+    graph, faults = graph_without_faults("G", {}, [a, b, c], ways, 24.0)
+    assert list(graph.transitions) == [ways[0], ways[2]] and len(faults) == 2
+    assert all("cyclic" in text and "is left out" in text for text in faults)
+    same = Transition("a", "b")
+    graph, _faults = graph_without_faults("G", {}, [a, b], [same, Transition("b", "a"), Transition("a", "b")], 24.0)
+    assert graph.transitions[0] is same and {(t.source, t.target) for t in graph.transitions} == {("a", "b")}
 
 
 def test_circles_that_something_stops_are_fine():

@@ -104,10 +104,21 @@ def test_contacts_are_found_where_feet_come_down():
         assert found == pytest.approx(expected[name], abs=0.01)
 
 
+def test_by_markers_a_clip_that_stands_still_goes_evenly_through_its_own_length():
+    walk = cycle("walk", 1.0, [("L", 0.1), ("R", 0.6)])
+    idle = cycle("idle", 2.0, ())
+    phases = np.linspace(0.0, 3.0, 31)
+    for clips, own in (((idle, walk), 0), ((walk, idle), 1)):
+        group = SyncGroup(clips, method=MARKERS)
+        assert np.allclose(group.clip_times(phases)[:, own], phases % 1.0 * 2.0, atol=1e-12)
+        alone = SyncGroup([walk], method=MARKERS).clip_times(phases)[:, 0]
+        assert np.allclose(group.clip_times(phases)[:, 1 - own], alone, atol=1e-12)
+        assert np.allclose(group.rate(np.eye(2)[own]), 0.5) and np.allclose(group.rate(np.eye(2)[1 - own]), 1.0)
+
+
 def test_bad_groups_are_refused_by_name():
     walk = cycle("walk", 1.0, [("L", 0.1), ("R", 0.6)])
     for markers, message in (
-        ((), '"run" has no markers'),
         ([("L", 0.1)], r'"run" \(L\) do not go round like those of "walk" \(L, R\)'),
         ([("L", 0.1), ("X", 0.2)], '"run"'),
         ([("L", 0.2), ("R", 0.2)], '"run" must rise'),

@@ -1,0 +1,315 @@
+"""What is edited or deleted while layers, blend spaces and the graph play it: scrubbing finds what playing gives."""
+
+import bpy
+import numpy as np
+import pytest
+
+import layered
+import rigs
+from active_ragdoll.core.blender import layer_tools, motion
+
+WALK = (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0))
+
+
+def locomotion(rig, **settings):
+    """The active layer plays this space."""
+    layered.space_layer(rig, layered.space(rig, WALK, **settings).name)
+    return rig.obj.active_ragdoll.blend_spaces[0]
+
+
+def stretch(action, factor: float) -> None:
+    """Make an action slower."""
+    for curve in rigs.curves_of(action):
+        for point in curve.keyframe_points:
+            for co in (point.co, point.handle_left, point.handle_right):
+                co[0] *= factor
+        curve.update()
+
+
+def tell_blender() -> None:
+    """As after an operator: handlers see the edits."""
+    bpy.context.view_layer.update()
+
+
+def phase(rig, frame: int) -> float:
+    rig.scene.frame_set(frame)
+    return motion.of(rig.obj).states[frame][0]["Locomotion"].phase
+
+
+@pytest.mark.parametrize("edit, slower", (("action", 2.0), ("frame rate", 1.0)))
+def test_scrubbing_after_an_edit_in_mid_shot_finds_what_playing_gives(data_dir, edit, slower):
+    """Clips are frames: another frame rate leaves the phase of each frame as it was."""
+    rig = layered.knight(data_dir, 1, 60)
+    locomotion(rig).x.value = 2.0
+    before = phase(rig, 40)
+    if edit == "action":
+        stretch(bpy.data.actions["Walking_A"], 2.0)
+        tell_blender()
+    else:
+        rig.scene.render.fps *= 2
+    scrubbed = [phase(rig, frame) for frame in (41, 30)]
+    motion.forget()
+    assert scrubbed == [phase(rig, frame) for frame in (41, 30)]
+    assert np.isclose(scrubbed[0], before * 40 / 39 / slower, rtol=1e-5)
+
+
+@pytest.mark.parametrize("source", ("CLIP", "GRAPH"))
+def test_clips_follow_the_frame_rate_of_the_scene(data_dir, source):
+    """A clip is frames of an action: at twice the rate it takes half the time, and each frame shows what it did."""
+    rig = layered.knight(data_dir, 1, 40)
+    if source == "CLIP":
+        layered.layer(rig, "Cheer", only_keyed=False)
+    else:
+        bpy.ops.active_ragdoll.enable_graph()
+        graph = rig.obj.active_ragdoll.graph
+        layer_tools.edit_graph(rig.obj, "STATE", "ADD")
+        layer_tools.choose(graph.states[0], bpy.data.actions["Cheer"])
+        layer_tools.changed(rig.obj)
+    before = layered.shown(rig, (3, 20))
+    rig.scene.render.fps = 60
+    after = layered.shown(rig, (20, 3))
+    assert all(rigs.angles(before[f], after[f]).max() < 0.05 for f in before)
+
+
+def test_a_base_action_deleted_in_use_is_named(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    made = layered.layer(rig, "Cheer", mode="ADDITIVE_LOCAL", base="ACTION")
+    made.base_action = bpy.data.actions["Sit_Floor_Pose"]
+    rig.scene.frame_set(4)
+    assert motion.of(rig.obj).messages == {}
+    bpy.data.actions.remove(bpy.data.actions["Sit_Floor_Pose"])
+    rig.scene.frame_set(5)
+    assert "Sit_Floor_Pose" in motion.of(rig.obj).messages['Layer "Cheer"']
+
+
+def test_a_base_pose_that_is_edited_is_seen(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    made = layered.layer(rig, "Cheer", mode="ADDITIVE_LOCAL", base="ACTION")
+    made.base_action = bpy.data.actions["Running_A"]
+    before = layered.shown(rig, (5,))[5]
+    for curve in rigs.curves_of(made.base_action):
+        if "rotation_quaternion" in curve.data_path and curve.array_index == 1:
+            for point in curve.keyframe_points:
+                point.co[1] += 0.2
+            curve.update()
+    tell_blender()
+    assert rigs.angles(layered.shown(rig, (5,))[5], before).max() > 5.0
+
+
+def test_a_sample_whose_action_is_deleted_is_named_and_the_space_goes_on(data_dir):
+    rig = layered.knight(data_dir, 1, 40)
+    space = locomotion(rig)
+    space.x.value = 4.0
+    rig.scene.frame_set(3)
+    expected = layered.shown(rig, (9,))[9]
+    bpy.data.actions.remove(bpy.data.actions["Walking_A"])
+    found = layered.shown(rig, (9,))[9]
+    assert "Walking_A" in motion.of(rig.obj).messages['Blend space "Locomotion"']
+    assert rigs.angles(found, expected).max() < 0.01
+    for name in ("Idle", "Running_A"):
+        bpy.data.actions.remove(bpy.data.actions[name])
+    rig.scene.frame_set(10)
+    assert all(name in motion.of(rig.obj).messages['Layer "Locomotion"'] for name, _x in WALK)
+
+
+@pytest.mark.parametrize("kind", ("SPEED", "YAW"))
+def test_an_object_that_an_input_is_read_of_is_named_when_it_is_deleted(data_dir, kind):
+    rig = layered.knight(data_dir, 1, 20)
+    space = locomotion(rig)
+    other = bpy.data.objects.new("Beacon", None)
+    other.location = (1.0, -3.0, 1.0)
+    rig.scene.collection.objects.link(other)
+    made = layered.layer(rig, "Cheer")
+    layer_tools.mask_bones(made, ["chest"])
+    space.x.minimum, space.x.maximum = -90.0, 90.0
+    space.measured_object = space.target = other
+    space.x.input = kind
+    rig.scene.frame_set(4)
+    assert motion.of(rig.obj).messages == {}
+    bpy.data.objects.remove(other)
+    found = layered.shown(rig, (6,))[6]
+    texts = motion.of(rig.obj).messages
+    assert set(texts) == {'Layer "Locomotion"'} and "Beacon" in texts['Layer "Locomotion"']
+    rig.obj.active_ragdoll.layers[1].enabled = False
+    assert rigs.angles(layered.shown(rig, (6,))[6], found).max() > 5.0
+
+
+def test_bones_removed_while_a_layer_plays(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    obj = rig.obj
+    for child in [o for o in bpy.data.objects if o.parent == obj and o.parent_bone == "handslot.l"]:
+        bpy.data.objects.remove(child)
+    layered.layer(rig, "Cheer", start=0.0, only_keyed=False)
+    rig.scene.frame_set(4)
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.mode_set(mode="EDIT")
+    for name in ("handslot.l", "hand.l"):
+        obj.data.edit_bones.remove(obj.data.edit_bones[name])
+    bpy.ops.object.mode_set(mode="OBJECT")
+    found = layered.shown(rig, (6,))[6]
+    assert "hand.l" in motion.of(obj).messages['Action "Cheer"'] and len(motion.of(obj).messages) == 1
+    assert rigs.angles(found, layered.plays(rig, "Cheer", (6,))[6]).max() < 0.05
+
+
+def test_a_state_refuses_additive_samples_instead_of_showing_differences(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    plain = layered.shown(rig, (5,))[5]
+    space = layered.space(rig, WALK)
+    for sample in space.samples:
+        sample.additive = "LOCAL"
+    bpy.ops.active_ragdoll.enable_graph()
+    graph = rig.obj.active_ragdoll.graph
+    layer_tools.edit_graph(rig.obj, "STATE", "ADD")
+    graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Locomotion"
+    layer_tools.changed(rig.obj)
+    found = layered.shown(rig, (5,))[5]
+    assert "additive" in motion.of(rig.obj).messages[f'State "{graph.states[0].name}"']
+    assert rigs.angles(found, plain).max() < 0.01 and np.abs(found - plain).max() < 1e-4
+
+
+def test_what_is_renamed_is_still_found(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    settings = rig.obj.active_ragdoll
+    locomotion(rig).x.value = 4.0
+    clip = layered.layer(rig, "Cheer")
+    layer_tools.mask_bones(clip, ["chest"])
+    clip.sync_with = "Locomotion"
+    bpy.ops.active_ragdoll.enable_graph()
+    for what in ("STATE", "STATE", "PARAMETER", "TRANSITION", "CONDITION"):
+        layer_tools.edit_graph(rig.obj, what, "ADD")
+    graph = settings.graph
+    graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Locomotion"
+    graph.states[1].source = "NONE"
+    graph.parameters[0].value, graph.transitions[0].blend_time = 1.0, 0.0
+    expected = layered.shown(rig, (5,))[5]
+    assert motion.of(rig.obj).messages == {}
+    settings.blend_spaces[0].name, graph.parameters[0].name = "Moves", "velocity"
+    graph.states[0].name, graph.states[1].name = "Moving", "Still"
+    assert np.array_equal(layered.shown(rig, (5,))[5], expected) and motion.of(rig.obj).messages == {}
+    layers = settings.layers
+    assert layers[0].blend_space == layers[1].sync_with == graph.states[0].blend_space == "Moves"
+    transition = graph.transitions[0]
+    assert (transition.origin, transition.target, transition.conditions[0].parameter) == ("Moving", "Still", "velocity")
+
+
+def test_names_are_given_once(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    settings = rig.obj.active_ragdoll
+    for name in ("Run", "Run", "Jump"):
+        settings.blend_spaces.add().name = name
+        layer_tools.edit_graph(rig.obj, "STATE", "ADD")
+        settings.graph.states[len(settings.graph.states) - 1].name = name
+        layered.layer(rig, "Cheer").name = name
+    for items in (settings.blend_spaces, settings.graph.states, settings.layers):
+        assert sorted(item.name for item in items) == ["Jump", "Run", "Run 2"]
+    settings.graph.states[2].name = "Run"
+    assert settings.graph.states[2].name == "Run 3"
+
+
+def weights(rig, frame: int) -> dict:
+    rig.scene.frame_set(frame)
+    return {layer.name: round(layer.weight, 4) for layer in rig.obj.active_ragdoll.layers}
+
+
+@pytest.mark.parametrize("how", ("keys", "driver"))
+def test_keyed_and_driven_weights_go_with_their_layers(data_dir, how):
+    """Cheer and Running_A have weights of their own; layers are moved, added before them and removed."""
+    rig = layered.knight(data_dir, 1, 21)
+    obj, settings = rig.obj, rig.obj.active_ragdoll
+    obj.animation_data.action = obj.animation_data.action.copy()
+    for i, name in enumerate(("Cheer", "Running_A")):
+        layered.layer(rig, name)
+        path = f"active_ragdoll.layers[{i}].weight"
+        if how == "driver":
+            obj.driver_add(path).driver.expression = ("(frame - 1) / 20", "(21 - frame) / 20")[i]
+            continue
+        for frame, value in ((1, float(i)), (21, 1.0 - i)):
+            settings.layers[i].weight = value
+            obj.keyframe_insert(path, frame=frame)
+    for curve in rigs.curves_of(obj.animation_data.action):
+        for point in curve.keyframe_points if "active_ragdoll" in curve.data_path else ():
+            point.interpolation = "LINEAR"
+    expected = {"Cheer": 0.25, "Running_A": 0.75}
+    assert weights(rig, 6) == expected
+    shown = layered.shown(rig, (6,))[6]
+    settings.layer_index = 1
+    assert bpy.ops.active_ragdoll.move_layer(step=-1) == {"FINISHED"}
+    assert [layer.name for layer in settings.layers] == ["Running_A", "Cheer"] and weights(rig, 6) == expected
+    assert bpy.ops.active_ragdoll.move_layer(step=1) == {"FINISHED"}
+    assert rigs.angles(layered.shown(rig, (6,))[6], shown).max() < 0.01
+    settings.layer_index = 0
+    layered.layer(rig, "Walking_A", weight=0.0)
+    assert weights(rig, 6) == expected | {"Walking_A": 0.0}
+    assert rigs.angles(layered.shown(rig, (6,))[6], shown).max() < 0.01
+    settings.layer_index = 0
+    assert bpy.ops.active_ragdoll.remove_layer() == {"FINISHED"}
+    assert weights(rig, 6) == {"Walking_A": 0.0, "Running_A": 0.75}
+    curves = [*rigs.curves_of(obj.animation_data.action), *obj.animation_data.drivers]
+    assert [c.data_path for c in curves if "layers" in c.data_path] == ["active_ragdoll.layers[1].weight"]
+
+
+def test_an_edited_driver_is_followed(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    layered.layer(rig, "Running_A", only_keyed=False)
+    driver = rig.obj.driver_add("active_ragdoll.layers[0].weight").driver
+    driver.expression = "0.0"
+    plain = layered.shown(rig, (1, 5))[5]
+    driver.expression = "1.0"
+    rig.obj.update_tag()
+    assert rigs.angles(layered.shown(rig, (1, 5))[5], plain).max() > 5.0
+
+
+def test_a_deleted_armature_that_a_clip_was_made_for_is_named(data_dir):
+    rig = rigs.load(data_dir / "arnaud.fbx")
+    rigs.set_range(rig.scene, 1, 20)
+    known = set(bpy.data.objects)
+    bpy.ops.import_scene.fbx(filepath=str(data_dir / "walk.fbx"))
+    other = next(o for o in set(bpy.data.objects) - known if o.type == "ARMATURE")
+    action, name = other.animation_data.action, other.name
+    made = layer_tools.add_layer(rig.obj, rig.scene, "CLIP", "Walk")
+    layer_tools.choose(made, action)
+    words = f"the armature '{name}' that it was made for was deleted"
+    rig.scene.frame_set(4)
+    assert made.armature == other and words not in str(motion.of(rig.obj).messages)
+    bpy.data.objects.remove(other)
+    rig.scene.frame_set(5)
+    text = motion.of(rig.obj).messages[f'Action "{action.name}"']
+    assert words in text and "lacks bones" in text
+    made.armature = None  # as a user clears it
+    rig.scene.frame_set(6)
+    assert words not in str(motion.of(rig.obj).messages)
+
+
+def test_a_duplicate_has_layers_of_its_own(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    obj, scene = rig.obj, rig.scene
+    plain = layered.plays(rig, "Idle", (8,))[8]
+    layered.layer(rig, "Cheer", only_keyed=False)
+    scene.frame_set(5)
+    bpy.ops.object.select_all(action="DESELECT")
+    obj.select_set(True)
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.duplicate()
+    copy = bpy.context.object
+    shown = layered.shown(rig, (8,))[8]
+    assert rigs.angles(rigs.pose(copy), shown).max() < 0.01
+    copy.active_ragdoll.layers[0].weight = 0.0
+    scene.frame_set(8)
+    assert rigs.angles(rigs.pose(copy), plain).max() < 0.01 and rigs.angles(rigs.pose(obj), shown).max() < 0.01
+    assert copy.active_ragdoll.target_armature != obj.active_ragdoll.target_armature
+    assert copy.active_ragdoll.source != obj.active_ragdoll.source
+    bpy.data.objects.remove(obj)
+    copy.active_ragdoll.layers[0].weight = 1.0
+    scene.frame_set(8)
+    assert rigs.angles(rigs.pose(copy), shown).max() < 0.01 and motion.of(copy).messages == {}
+
+
+def test_a_duplicate_goes_on_when_the_character_that_it_was_made_of_is_deleted_at_once(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    layered.layer(rig, "Cheer", only_keyed=False)
+    shown = layered.shown(rig, (8, 5))[8]
+    copy = rig.obj.copy()
+    rig.scene.collection.objects.link(copy)
+    bpy.data.objects.remove(rig.obj)
+    bpy.context.scene.frame_set(8)
+    assert rigs.angles(rigs.pose(copy), shown).max() < 0.01 and motion.of(copy).messages == {}
