@@ -5,6 +5,7 @@ import math
 import bpy
 import numpy as np
 
+from .. import quaternion
 from ..errors import RagdollError
 from .skinning import carried_meshes, read_skin, skinned_meshes, vertices_of
 
@@ -18,7 +19,8 @@ def rigid(matrices: np.ndarray) -> np.ndarray:
     result = np.array(matrices, dtype=float)
     axes = result[..., :3, :3]
     axes /= np.sqrt(np.maximum(np.einsum("...ij,...ij->...j", axes, axes), 1e-24))[..., None, :]
-    mirrored = np.linalg.det(axes) < 0.0
+    normals = quaternion.cross(axes[..., 0], axes[..., 1])  # their side tells, and sooner than a determinant
+    mirrored = np.einsum("...i,...i->...", normals, axes[..., 2]) < 0.0
     if np.any(mirrored):
         axes[mirrored] *= -1.0
     return result

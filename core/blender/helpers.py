@@ -58,7 +58,8 @@ def copy_locally(owner, names, target, constraint_name: str) -> None:
             if constraint_name == source.CONSTRAINT_NAME:
                 copy.influence = owner.active_ragdoll.physics_blend
         copy.subtarget = name
-        copy.target = target
+        if first:
+            copy.target = target
 
 
 def stand_with(obj, copy) -> None:
