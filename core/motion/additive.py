@@ -101,19 +101,22 @@ def apply_additive(skeleton: Skeleton, pose: LocalPose, additive: AdditivePose, 
     else:
         rotations = quaternion.multiply(turns, pose.rotations)
     if weight.size > 1 or weight.item() == 0.0:
-        untouched = w == 0.0
-        if additive.space == MESH:
-            untouched = _untouched_locally(skeleton, np.broadcast_to(untouched, (*rotations.shape[:-1], 1)))
-        rotations = np.where(untouched, pose.rotations, rotations)
+        untouched = weight == 0.0
+        if untouched.any():
+            if additive.space == MESH:
+                untouched = _untouched_locally(skeleton, untouched)
+            rotations = np.where(untouched[..., None], pose.rotations, rotations)
     # x + 0 and x * 1 are x to the bit.
     return LocalPose(pose.positions + w * additive.positions, rotations, pose.scales * (1.0 + w * additive.scales))
 
 
 def _untouched_locally(skeleton: Skeleton, untouched: np.ndarray) -> np.ndarray:
-    """Bones [..., n, 1] that keep their local rotation: those that do in mesh space, and their parent does too."""
+    """Bones [..., n] that keep their local rotation: those that do in mesh space, and their parent too."""
+    if untouched.ndim == 0 or untouched.shape[-1] != len(skeleton):
+        return untouched  # one for all bones
     roots = skeleton.root_count
     result = untouched.copy()
-    result[..., roots:, :] &= untouched.take(skeleton.parents[roots:], axis=-2)
+    result[..., roots:] &= untouched.take(skeleton.parents[roots:], axis=-1)
     return result
 
 

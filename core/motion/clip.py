@@ -259,23 +259,20 @@ def at_once(clips: Sequence[Clip], times: Sequence[float]) -> LocalPose:
 def interpolate(a: LocalPose, b: LocalPose, share: ArrayLike) -> LocalPose:
     """From a to b by shares [..., n] (or broadcast): a at 0 and b at 1, both to the bit; shortest arcs between.
 
-    Of two additive poses the result is one, in the same space.
+    Of two additive poses the result is one, in the same space. Both are finite.
     """
     share = np.asarray(share, dtype=np.float64)
-    result = _between(a, b, share)
-    if share.size == 1 and 0.0 < share.item() < 1.0:
+    result = _between(a, b, share)  # a + 0 (b - a) is a to the bit, and so is the arc at 0
+    whole = share == 1.0
+    if not whole.any():
         return result
-    for end, pose in ((0.0, a), (1.0, b)):
-        there = share == end
-        if there.any():
-            there = there[..., None]
-            result = like(
-                a,
-                np.where(there, pose.positions, result.positions),
-                np.where(there, pose.rotations, result.rotations),
-                np.where(there, pose.scales, result.scales),
-            )
-    return result
+    whole = whole[..., None]
+    return like(
+        a,
+        np.where(whole, b.positions, result.positions),
+        np.where(whole, b.rotations, result.rotations),
+        np.where(whole, b.scales, result.scales),
+    )
 
 
 def _between(a: LocalPose, b: LocalPose, share: np.ndarray) -> LocalPose:

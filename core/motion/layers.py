@@ -104,7 +104,7 @@ def apply_layer(
     weight = np.asarray(layer.weight if weight is None else weight, dtype=np.float64)
     if not _is_share(weight):
         raise RagdollError(f"the weight must be within 0 and 1, got {_first_wrong(weight):g}")
-    if not weight.any():
+    if not (weight.item() if weight.ndim == 0 else weight.any()):
         return pose
     weights = weight[..., None]
     if layer.mask is not None:
