@@ -33,7 +33,7 @@ PRESETS = (
 )
 # What a build keeps on the object and what is no choice of the user's.
 _ACTIVE = {*limb_settings.ACTIVE.values(), "active_hit", "active_explosion"}  # which item a list shows
-NOT_SETTINGS = {*remove._STORED, *_ACTIVE, "parts", "state", "name", "rna_type"}
+NOT_SETTINGS = {"posed_by", *remove._STORED, *_ACTIVE, "parts", "state", "name", "rna_type"}
 NOT_BONE_SETTINGS = {"name", "rna_type", "profile_limits"}
 RENAMED = {"role": "own_role"}  # an entry's role is what the bone was taken for, not what was chosen for it
 LIVE = {
