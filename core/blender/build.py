@@ -34,7 +34,7 @@ BONE_CHOICES = ("DEFORM", "MAIN", "SELECTED", "ALL", "KEEP")
 TARGET_SIZE = 0.01  # of the character's height
 # Slower than this, a limp body of a character 1.8 m tall may fall asleep. Speeds of falling grow with the root of the
 # height, times too: a giant's limbs are still on their way down at speeds at which a dwarf's would lie.
-SLEEPY, SLEEPY_TURN, SLEEPY_HEIGHT = 0.144, 3.0, 1.8  # [m/s], [rad/s], [m]
+SLEEPY, SLEEPY_TURN, SLEEPY_HEIGHT = 0.2, 6.0, 1.8  # [m/s], [rad/s], [m]
 
 
 @dataclass
