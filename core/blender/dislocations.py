@@ -17,7 +17,7 @@ class Dislocations:
 
     def __init__(self, count: int) -> None:
         self.led = np.zeros(count, dtype=bool)
-        self._off = np.zeros(count)  # [s] for which a body has been thrown over
+        self._off = np.zeros(count)  # [s] for which a body has been far from where it is wanted, since it was looked at
         self._seconds = np.zeros(count)  # of the way back
         self._ways, self._turns = np.zeros((count, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
         self._frames: dict = {}
@@ -32,13 +32,15 @@ class Dislocations:
         if not far.any() and not self.led.any():
             self._off[:] = 0.0
             return
-        over = far & self._thrown_over(run, np.flatnonzero(far))
-        self._off = np.where(over, self._off + seconds, 0.0)
+        self._off = np.where(far, self._off + seconds, 0.0)
+        due = far & (self._off >= dislocation.LASTS - 1e-9)
+        over = self._thrown_over(run, np.flatnonzero(due))
+        self._off[due] = 0.0  # what only lags is looked at again later: limits take time to look at
         self._seconds[self.led] += seconds
         self.led &= may & ~run.limp & ~run.riding & ~run.off & (self._seconds < dislocation.RETURNS)
         for character in run.characters:
             rows = np.arange(character.rows.start, character.rows.stop)
-            if np.any(self._off[rows] >= dislocation.LASTS):
+            if over[rows].any():
                 self._set_out(run, rows[(driven[rows] & (angles[rows] > dislocation.ALONG)) & ~self.led[rows]])
 
     def _set_out(self, run, rows: np.ndarray) -> None:

@@ -15,7 +15,7 @@ FAR = np.radians(30.0)  # from where it is wanted
 BEYOND = np.radians(30.0)  # of a limit; what bounces off one, or is pressed into it, stays far below
 OWN = np.radians(15.0)  # what the wanted pose itself may be beyond: more, and there is nothing to be led back to
 ALONG = np.radians(10.0)  # from where it is wanted: what is farther off is led back together with it
-LASTS = 0.25  # [s] that it is so before anything is done
+LASTS = 0.25  # [s] for which a body is far off before its joint is looked at
 RETURNS = 0.25  # [s] of the way back
 
 
