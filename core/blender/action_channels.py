@@ -63,6 +63,11 @@ def fcurves_of(action: bpy.types.Action | None, owner: bpy.types.ID):
     return channels.fcurves if channels is not None else ()
 
 
+def played(data: bpy.types.AnimData) -> set:
+    """The actions that animation data plays: its own, and those of strips."""
+    return ({data.action} | {strip.action for track in data.nla_tracks for strip in track.strips}) - {None}
+
+
 def all_fcurves(action: bpy.types.Action) -> Iterator[bpy.types.FCurve]:
     """The F-curves of all slots of an action."""
     if not has_slots():

@@ -32,9 +32,8 @@ def animated(obj) -> set[tuple[str, int, str]]:
     data = obj.animation_data
     if data is None:
         return set()
-    actions = {data.action} | {strip.action for track in data.nla_tracks for strip in track.strips}
     paths = {driver.data_path for driver in data.drivers}
-    for action in actions - {None}:
+    for action in action_channels.played(data):
         paths.update(curve.data_path for curve in action_channels.all_fcurves(action))
     found = (_PATH.fullmatch(path) for path in paths)
     return {(match[1], int(match[2]), match[3]) for match in found if match}

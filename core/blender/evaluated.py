@@ -5,7 +5,7 @@ An original joint, drive or body that is written while the world is alive makes 
 
 import numpy as np
 
-from ..ragdoll import drives, springs
+from ..ragdoll import dislocation, drives, springs
 from . import source
 from .shot_run import Run, depsgraph_of
 
@@ -150,8 +150,7 @@ def write_gains(run: Run, scene, substeps: int, seconds: float) -> None:
         distance, run.distance = distance + 0.5 * np.maximum(distance - run.distance, 0.0), distance
         fall = 0.5 * max(scene.gravity.length, 1e-6) * (1.0 / fps) ** 2
         stiffness_l = drives.capped(stiffness_l, run.max_force, distance, fall)
-        cosine = 0.5 * (np.einsum("mij,mij->m", run.body[:, :3, :3], run.command[:, :3, :3]) - 1.0)
-        angle = np.arccos(np.clip(cosine, -1.0, 1.0))
+        angle = dislocation.angles_off(run.body, run.command)
         stiffness_a = drives.capped(stiffness_a, run.max_torque, angle, fall / run.arms)
     scale = scene.rigidbody_world.solver_iterations / steps_per_second
     calm = np.where(undriven & run.calm, drives.CALM_DRAG, 0.0)

@@ -37,8 +37,7 @@ def _renumber(obj, path: str, place_of: Callable[[int], int | None]) -> None:
     if data is None:
         return
     owners = [data.drivers]
-    played = {data.action} | {strip.action for track in data.nla_tracks for strip in track.strips}
-    for action in played - {None}:
+    for action in action_channels.played(data):
         if action.library is None:
             owners.append(action_channels.fcurves_of(action, obj))
     start = f"{PREFIX}{path}["

@@ -15,8 +15,7 @@ def animated_paths(obj) -> list[str]:
     data = obj.animation_data
     if data is None:
         return []
-    played = {data.action} | {strip.action for track in data.nla_tracks for strip in track.strips}
-    curves = [c for action in played - {None} for c in action_channels.all_fcurves(action)]
+    curves = [c for action in action_channels.played(data) for c in action_channels.all_fcurves(action)]
     paths = {curve.data_path for curve in [*curves, *data.drivers] if curve.data_path.startswith(PREFIX)}
     return sorted(path.removeprefix(PREFIX) for path in paths)
 

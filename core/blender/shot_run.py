@@ -7,7 +7,7 @@ import numpy as np
 
 from ..errors import RagdollError
 from ..ragdoll import strengths
-from . import action_channels, dislocations, hits, joint_drives, recognition, source
+from . import action_channels, dislocations, hits, joint_drives, recognition, source, source_edits
 from .armature import UNIFORM_TOLERANCE, check_scale
 from .remove import ragdolls
 
@@ -156,7 +156,7 @@ def gather(run: Run, scene) -> None:
         if settings.source is None or known != signature:
             source.refresh(obj)
         else:
-            source.catch_up(obj)
+            source_edits.carry(obj)
         _known_signatures[obj.name] = signature
         names = [part.bone for part in settings.parts]
         index = {bone.name: i for i, bone in enumerate(obj.data.bones)}
@@ -302,7 +302,7 @@ def is_keyed(obj, setting: str = "") -> bool:
     path = f"active_ragdoll.{setting}" if setting else "active_ragdoll"
     if any(path in driver.data_path for driver in data.drivers):
         return True
-    played = {data.action} | {strip.action for track in data.nla_tracks for strip in track.strips}
+    played = action_channels.played(data)
     if setting:
-        return any(action_channels.animates(action, path) for action in played - {None})
-    return any(path in curve.data_path for action in played - {None} for curve in action_channels.all_fcurves(action))
+        return any(action_channels.animates(action, path) for action in played)
+    return any(path in curve.data_path for action in played for curve in action_channels.all_fcurves(action))

@@ -160,51 +160,6 @@ def copy_settings(obj, copy, bones) -> None:
             setattr(its, name, getattr(mine, name))
 
 
-_PLACES = ("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle", "scale")
-_OBJECT_PLACES = (
-    *_PLACES,
-    "delta_location",
-    "delta_rotation_euler",
-    "delta_rotation_quaternion",
-    "delta_scale",
-    "matrix_parent_inverse",
-)
-
-
-def catch_up(obj) -> None:
-    """Let the source have what was moved, posed or set by hand without a key; keys overrule it."""
-    copy = obj.active_ragdoll.source
-    changed = _copy_own(obj, copy)
-    for name in _OBJECT_PLACES:
-        if tuple(getattr(copy, name)) != tuple(getattr(obj, name)):
-            setattr(copy, name, getattr(obj, name))
-            changed = True
-    mine, its = obj.pose.bones, copy.pose.bones
-    for name in _PLACES:
-        size = len(mine) * (4 if name in ("rotation_quaternion", "rotation_axis_angle") else 3)
-        here, there = np.empty(size, dtype=np.float32), np.empty(size, dtype=np.float32)
-        mine.foreach_get(name, here)
-        its.foreach_get(name, there)
-        if not np.array_equal(here, there):
-            its.foreach_set(name, here)
-            changed = True
-    for bone, other in zip(mine, its, strict=True):
-        if bone.rotation_mode != other.rotation_mode:
-            other.rotation_mode, changed = bone.rotation_mode, True
-        changed = _copy_own(bone, other) or changed
-    if changed:
-        copy.update_tag()
-
-
-def _copy_own(owner, other) -> bool:
-    """Set the numbers and texts that a rigger has put on an object or a bone; whether any was another one."""
-    changed = False
-    for key, value in owner.items():
-        if isinstance(value, int | float | str) and other.get(key) != value:
-            other[key], changed = value, True
-    return changed
-
-
 def followers(obj) -> list[str]:
     """Bones without a body that rig constraints would hold back: they take their local animation from the source."""
     return json.loads(obj.active_ragdoll.followers or "[]")
@@ -268,8 +223,6 @@ def keep_up(obj) -> None:
         refresh(obj)
     if settings.source is not None:
         _signatures[obj.name] = settings.source.name, now
-        if not settings.is_ragdoll:
-            catch_up(obj)
 
 
 def evaluated(obj):

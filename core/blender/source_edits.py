@@ -67,7 +67,7 @@ def _switches_of(obj) -> dict:
     result = {}
     for i, owner in enumerate((obj, *obj.pose.bones)):
         for key, value in owner.items():
-            if isinstance(value, (bool, int, float)):
+            if isinstance(value, bool | int | float | str):
                 result[i, "property", key] = value
         for constraint in owner.constraints:
             if not constraint.name.startswith(CONSTRAINT_NAME):
