@@ -4,7 +4,7 @@ import numpy as np
 
 from ..errors import RagdollError
 from ..ragdoll import overlay
-from . import overlay_data, runtime
+from . import keyed_lists, overlay_data, runtime
 from .armature import array_of
 
 HELD, LOOSE = (0.95, 0.35, 0.85, 1.0), (0.95, 0.35, 0.85, 0.35)  # colours of what is switched on and off
@@ -12,8 +12,6 @@ HELD, LOOSE = (0.95, 0.35, 0.85, 1.0), (0.95, 0.35, 0.85, 0.35)  # colours of wh
 
 def add(obj, bone: str, target=None):
     """Attach a bone, at its tail, to an object; returns the attachment, whose settings are there to be changed.
-
-    Keys of attachments go by their place in the list.
 
     Raises:
         RagdollError: no ragdoll, or the bone has no body; nothing is added then.
@@ -39,9 +37,9 @@ def add(obj, bone: str, target=None):
 
 
 def remove(obj, number: int) -> None:
-    """Take an attachment away; those after it move up, and so do not their keys."""
+    """Take an attachment away; those after it move up with their keys."""
     settings = obj.active_ragdoll
-    settings.attachments.remove(number)
+    keyed_lists.remove(obj, "attachments", settings.attachments, number)
     settings.active_attachment = max(min(settings.active_attachment, len(settings.attachments) - 1), 0)
     runtime.settings_changed(obj)
 

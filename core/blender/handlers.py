@@ -67,7 +67,7 @@ def before_frame(scene, _graph=None) -> None:
         return
     clock = Clock()
     try:
-        posed = ()
+        posed, stacked = (), None
         if run is None:
             motion_setup.part_copies(scene)
         if frame == first:
@@ -80,12 +80,12 @@ def before_frame(scene, _graph=None) -> None:
             posed = run.names
         elif run is not None and run.frame is not None and frame == run.frame + 1 and frame <= last:
             pipeline.step(run, scene, clock)
-            posed = run.names
+            posed, stacked = run.names, _stacked(run, scene)
         elif run is not None and frame == run.frame:
             return
         else:
             pipeline.show_other(run, scene)
-        motion.show(scene, posed)
+        motion.show(scene, posed, stacked)
     except (RagdollError, ReferenceError) as error:
         _stop(scene, run, str(error))
         return
@@ -94,6 +94,17 @@ def before_frame(scene, _graph=None) -> None:
         raise  # Blender prints where it was
     if run is not None:
         clock.note(run)
+
+
+def _stacked(run, scene) -> list:
+    """The scene's characters that have a motion stack, looked for again when one was deleted."""
+    try:
+        if run.stacked is not None and all(obj.name for obj in run.stacked):
+            return run.stacked
+    except ReferenceError:
+        pass
+    run.stacked = motion.motions(scene)
+    return run.stacked
 
 
 def _unforeseen(error: Exception) -> str:

@@ -106,7 +106,7 @@ def step(run, scene) -> None:
     if any(own.lengths != lengths_of(own.character.obj.active_ragdoll) for own in run.hits):
         read(run, scene)  # lists tell nobody when they get longer or shorter
     for own in run.hits:
-        if own.hits or own.explosions or any(h.acting for h in own.hitters) or np.any(own.factors < 1.0):
+        if own.hits or own.explosions or any(h.acting for h in own.hitters) or own.factors.min() < 1.0:
             _step_character(run, own, scene, frame, rate, awake)
     if np.any(awake != run.awake):
         run.awake, run.gains_dirty = awake, True

@@ -194,13 +194,15 @@ def of(obj) -> Motion | None:
     return found
 
 
-def show(scene, done=()) -> None:
+def show(scene, done=(), characters=None) -> None:
     """Pose the targets of characters at the frame that the scene is about to show.
 
     Args:
-        done: characters that a run has posed already.
+        done: names of characters that a run has posed already.
+        characters: all that have a motion stack, where they are known: looking through a scene full of helpers takes
+            longer than posing some.
     """
-    todo = [obj for obj in motions(scene) if obj.name not in done]
+    todo = [obj for obj in (motions(scene) if characters is None else characters) if obj.name not in done]
     stacks = [(obj, of(obj)) for obj in todo]  # before the evaluation: they may bring in objects to read
     if not any(found for _obj, found in stacks):
         return

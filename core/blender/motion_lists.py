@@ -2,7 +2,7 @@
 
 from ..errors import RagdollError
 from ..motion import look_at_setup, stack
-from . import limb_entries, look_at_axes, motion_entries, motion_setup, recognition, runtime
+from . import keyed_lists, limb_entries, look_at_axes, motion_entries, motion_setup, recognition, runtime
 from .limb_settings import ACTIVE, LISTS
 from .runtime import STATE
 
@@ -117,8 +117,8 @@ def remove(obj, what: str, index: int | None = None) -> None:
         raise RagdollError(f"'{obj.name}': there is nothing to remove")
     if obj.active_ragdoll.muted:
         raise RagdollError(f"'{obj.name}' is baked: revert the bake first")
-    items.remove(index)
-    _activate(obj, what, max(0, min(index, len(items) - 1)))
+    # What is in lists inside a chain cannot be keyed, and no curve has such a path.
+    _activate(obj, what, keyed_lists.remove(obj, what, items, index))
     runtime.settings_changed(obj)
     motion_setup.drop_if_idle(obj)
 
@@ -129,8 +129,7 @@ def move(obj, what: str, step: int) -> bool:
     index = active_index(obj, what)
     if items is None or index < 0 or not 0 <= index + step < len(items):
         return False
-    items.move(index, index + step)
-    _activate(obj, what, index + step)
+    _activate(obj, what, keyed_lists.move(obj, what, items, index, index + step))
     runtime.settings_changed(obj)
     return True
 

@@ -45,10 +45,17 @@ def ensure(obj, scene) -> None:
         copy_locally(obj, obj.pose.bones.keys(), target, source.TARGET_NAME)
     finally:
         STATE.building = was_building
+    _look_again()
     if settings.is_ragdoll:
         build.rebuild(obj, scene)
     else:
         source.refresh(obj)
+
+
+def _look_again() -> None:
+    """Let runs notice that a character has got or lost its stack."""
+    for run in STATE.runs.values():
+        run.stacked = None
 
 
 def part_copies(scene) -> None:
@@ -98,6 +105,7 @@ def drop(obj) -> None:
         STATE.motions.pop(obj.name, None)
     finally:
         STATE.building = was_building
+    _look_again()
     if settings.is_ragdoll:
         build.rebuild(obj, settings.scene)
     else:

@@ -74,6 +74,7 @@ class Run:
         riding: bodies that are told to be kinematic [m]; kinematic: all that are.
         body, body_before: where the bodies stood after the last frame and the one before [m, 4, 4].
         settings_dirty: a setting was edited; read them again on the next step.
+        stacked: the scene's characters that have a motion stack; None: look for them again.
         hits: what the hits of each character do; see `hits`.
         attachments: what holds bodies at something; see `attachments`.
         seconds: time spent per frame in our own Python and in evaluating the source scene, for reports.
@@ -86,6 +87,7 @@ class Run:
     characters: list
     graph: bpy.types.Depsgraph
     settings_dirty: bool = True
+    stacked: list | None = None
     observed: int | None = None
     held: list = field(default_factory=list)
     factors: dict = field(default_factory=dict)
@@ -286,7 +288,7 @@ def check_size(character, place: np.ndarray, frame: int) -> None:
 
 def check_not_scaled(character, frame: int) -> None:
     """By hand, in mid-shot: what is shown would be of another size than the bodies, and the next run is refused."""
-    now, then = (float(np.linalg.norm(obj.scale)) for obj in (character.obj, character.source))
+    now, then = character.obj.scale.length, character.source.scale.length
     if abs(now - then) > UNIFORM_TOLERANCE * then:
         raise RagdollError(
             f"'{character.name}' was scaled by {now / then:.4g} before frame {frame}: scale it back, or build the "

@@ -168,6 +168,21 @@ def test_removed_from_the_list_in_mid_shot_it_lets_go(fresh_scene):
     assert scene.name not in STATE.messages and "removed" in _warnings(obj)
 
 
+def test_keys_go_with_their_attachments(fresh_scene):
+    """Of two keyed ones the first is taken away: the other is switched on when it always was."""
+    from active_ragdoll.core.blender import attachment_edits
+
+    obj, _prop = _shot(fresh_scene, True)
+    attachment_edits.remove(obj, 0)
+    switched = []
+    for frame in (14, 15, 19, 20):
+        fresh_scene.frame_set(frame)
+        switched.append(obj.active_ragdoll.attachments[0].enabled)
+    assert obj.active_ragdoll.attachments[0].name == "Rope" and switched == [False, False, False, True]
+    paths = {curve.data_path for curve in rigs.curves_of(obj.animation_data.action) if "attach" in curve.data_path}
+    assert paths == {"active_ragdoll.attachments[0].enabled"}
+
+
 # ---- the interface --------------------------------------------------------------------------------------------------
 
 

@@ -204,3 +204,33 @@ def test_a_bone_scaled_to_nothing_to_hide_it_stops_nobody(swinging, fresh_scene,
         assert size[row] == pytest.approx(0.0 if found.name in below else 1.0, abs=1e-3), found.name
     if "head" not in below:
         assert aim(swinging) < 0.05
+
+
+def test_keys_go_with_chains_and_limbs(human, fresh_scene):
+    """Of a keyed chain and a keyed leg, others before them are added, moved and removed."""
+    settings = human.active_ragdoll
+    motion_lists.add(human, fresh_scene, "look_at")
+    motion_lists.add(human, fresh_scene, "leg_stabilizers", "foot.L")
+    motion_lists.add(human, fresh_scene, "leg_stabilizers", "foot.R")
+    for path in ("look_at[0].weight", "leg_stabilizers[1].ik_weight"):
+        owner, name = human.path_resolve(f"active_ragdoll.{path.split('.')[0]}"), path.split(".")[1]
+        for frame, value in ((1, 1.0), (11, 0.0)):
+            setattr(owner, name, value)
+            human.keyframe_insert(f"active_ragdoll.{path}", frame=frame)
+
+    def keyed():
+        paths = {curve.data_path for curve in rigs.curves_of(human.animation_data.action)}
+        return {path.removeprefix("active_ragdoll.") for path in paths if path.startswith("active_ragdoll")}
+
+    settings.active_look_at = 0
+    assert motion_lists.move(human, "look_at", 1)
+    assert keyed() == {"look_at[1].weight", "leg_stabilizers[1].ik_weight"}
+    motion_lists.remove(human, "look_at", 0)
+    motion_lists.remove(human, "leg_stabilizers", 0)
+    assert keyed() == {"look_at[0].weight", "leg_stabilizers[0].ik_weight"}
+    assert settings.leg_stabilizers[0].foot_bone == "foot.R"
+    for frame, weight in ((1, 1.0), (11, 0.0)):
+        fresh_scene.frame_set(frame)
+        assert settings.look_at[0].weight == weight and settings.leg_stabilizers[0].ik_weight == weight
+    motion_lists.remove(human, "look_at")
+    assert keyed() == {"leg_stabilizers[0].ik_weight"}
