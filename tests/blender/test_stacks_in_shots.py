@@ -1,4 +1,4 @@
-"""Characters that only look at something, beside a ragdoll whose shot runs: set up, taken away and deleted in mid-shot."""
+"""Characters that only look at something, beside a ragdoll whose shot runs: set up, dropped, deleted in mid-shot."""
 
 import bpy
 import pytest
