@@ -35,11 +35,6 @@ class PoseError(RagdollError, ValueError):
     """A pose does not fit its skeleton or cannot be converted; the message names the array or the bone."""
 
 
-# q_ms = p * q is linear in the parent's p: entry [i, j] of the matrix that is applied to p is
-# sign[i, j] * q[component[i, j]].
-_RIGHT_FACTOR_COMPONENT = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]])
-_RIGHT_FACTOR_SIGN = np.array([[1, -1, -1, -1], [1, 1, 1, -1], [1, -1, 1, 1], [1, 1, -1, 1]], np.float32)
-
 # Values per component in an average level up to which the product written as a matrix (three numpy calls a
 # level, sixteen times the memory) beats the one written out (thirty calls); measured.
 _NARROW_LEVEL = 1000
@@ -338,7 +333,7 @@ def _component_last(values: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
 
 def _accumulate_one(skeleton: Skeleton, rotations: np.ndarray) -> np.ndarray:
     """Local to model rotations of a single pose, both [n, 4]: two numpy calls a level."""
-    factors = rotations.take(_RIGHT_FACTOR_COMPONENT, -1) * _RIGHT_FACTOR_SIGN
+    factors = quaternion.right_factors(rotations)
     model = rotations.copy()
     columns = model[:, :, None]
     for above, level, parents in skeleton.level_steps:
@@ -356,7 +351,8 @@ def _accumulate_rotations(skeleton: Skeleton, rotations: np.ndarray) -> np.ndarr
             from_parents = model[:, above].take(parents, 1)
             model[:, level] = quaternion.multiply_components(from_parents, model[:, level])
         return model
-    factors = rotations[_RIGHT_FACTOR_COMPONENT] * _RIGHT_FACTOR_SIGN[:, :, None, None]
+    # q_ms = p * q is linear in the parent's p.
+    factors = rotations[quaternion.PRODUCT_OF] * quaternion.PRODUCT_SIGN[:, :, None, None]
     for above, level, parents in skeleton.level_steps:
         terms = factors[:, :, level] * model[:, above].take(parents, 1)
         np.add.reduce(terms, axis=1, out=model[:, level])

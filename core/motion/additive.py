@@ -80,7 +80,13 @@ def check_whole(poses: LocalPose | AdditivePose | None, what: str) -> None:
         raise RagdollError(f"{what} is additive: a state shows whole poses; put it on top as a layer")
 
 
-def apply_additive(skeleton: Skeleton, pose: LocalPose, additive: AdditivePose, weight: ArrayLike = 1.0) -> LocalPose:
+def apply_additive(
+    skeleton: Skeleton,
+    pose: LocalPose,
+    additive: AdditivePose,
+    weight: ArrayLike = 1.0,
+    kept: np.ndarray | None = None,
+) -> LocalPose:
     """A pose with a difference on top.
 
     Args:
@@ -88,29 +94,28 @@ def apply_additive(skeleton: Skeleton, pose: LocalPose, additive: AdditivePose, 
         pose: [..., n].
         additive: [..., n].
         weight: Of each bone [..., n] or broadcast against it; 0 is the identity, to the bit.
+        kept: What `kept_bones` gives for the bones whose weight is 0, where the caller knows it.
 
     Returns:
         [..., n], with the leading axes of all three broadcast.
     """
     weight = np.asarray(weight, dtype=np.float64)
-    w = weight[..., None]
+    w = weight[..., None] if weight.ndim else weight
     turns = quaternion.power(additive.rotations, weight)
     if additive.space == MESH:
         model = pose_space.local_to_model_rotations(skeleton, pose.rotations)
         rotations = pose_space.model_to_local_rotations(skeleton, quaternion.multiply(turns, model))
+        if kept is None and not weight.all():
+            kept = kept_bones(skeleton, weight == 0.0)
+        if kept is not None:  # there and back is not the same to the bit
+            np.copyto(rotations, pose.rotations, where=kept[..., None])
     else:
         rotations = quaternion.multiply(turns, pose.rotations)
-    if weight.size > 1 or weight.item() == 0.0:
-        untouched = weight == 0.0
-        if untouched.any():
-            if additive.space == MESH:
-                untouched = _untouched_locally(skeleton, untouched)
-            rotations = np.where(untouched[..., None], pose.rotations, rotations)
-    # x + 0 and x * 1 are x to the bit.
+    # x + 0 and x * 1, of numbers and of rotations, are x to the bit.
     return LocalPose(pose.positions + w * additive.positions, rotations, pose.scales * (1.0 + w * additive.scales))
 
 
-def _untouched_locally(skeleton: Skeleton, untouched: np.ndarray) -> np.ndarray:
+def kept_bones(skeleton: Skeleton, untouched: np.ndarray) -> np.ndarray:
     """Bones [..., n] that keep their local rotation: those that do in mesh space, and their parent too."""
     if untouched.ndim == 0 or untouched.shape[-1] != len(skeleton):
         return untouched  # one for all bones

@@ -56,13 +56,14 @@ class AimOffset:
 
     def weighed(self, weights: ArrayLike) -> AdditivePose:
         """The additive pose [..., n] of weights of the samples [..., k] that sum to 1."""
-        weights = np.moveaxis(np.asarray(weights, dtype=np.float64), -1, 0)
-        extra = (1,) * (weights.ndim - 1)
-        arrays = [a.reshape(len(a), *extra, *a.shape[1:]) for a in self._arrays()]
+        weights = np.asarray(weights, dtype=np.float64)
         if weights.ndim == 1:  # three samples at most have a part
-            used = np.flatnonzero(weights)
-            weights, arrays = weights[used], [a[used] for a in arrays]
-        return weighted_sum(AdditivePose(*arrays, space=MESH), weights)
+            used = weights.nonzero()[0]
+            return weighted_sum(AdditivePose(*(a.take(used, 0) for a in self._arrays()), MESH), weights[used])
+        weights = np.moveaxis(weights, -1, 0)
+        extra = (1,) * (weights.ndim - 1)
+        arrays = (a.reshape(len(a), *extra, *a.shape[1:]) for a in self._arrays())
+        return weighted_sum(AdditivePose(*arrays, MESH), weights)
 
     def apply(
         self, skeleton: Skeleton, pose: LocalPose, yaw: ArrayLike, pitch: ArrayLike = 0.0, weight: ArrayLike = 1.0

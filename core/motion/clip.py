@@ -17,6 +17,8 @@ from .local_pose import LocalPose
 ONCE, LOOP, PING_PONG = "ONCE", "LOOP", "PING_PONG"
 MODES = (ONCE, LOOP, PING_PONG)
 
+_NUMBER = (int, float)
+
 # A time this close to a frame, in frames, is that frame: sums of single steps are not exact.
 _ON_FRAME = 1e-9
 
@@ -96,7 +98,8 @@ class Clip:
         self, time: ArrayLike, *, start: ArrayLike = 0.0, speed: ArrayLike = 1.0, mode: str = LOOP
     ) -> np.ndarray:
         """Time [s] within the clip, 0 .. length; see `sample`."""
-        if np.ndim(time) == np.ndim(start) == np.ndim(speed) == 0 and mode == LOOP and self.frame_count > 1:
+        one = isinstance(time, _NUMBER) and isinstance(start, _NUMBER) and isinstance(speed, _NUMBER)
+        if one and mode == LOOP and self.frame_count > 1:
             played = (float(time) - float(start)) * float(speed) * self.fps
             if speed >= 0.0 and math.isfinite(played):
                 whole = round(played)
@@ -142,14 +145,14 @@ class Clip:
         if not share.any():
             return _take(self.poses, below)
         above = np.minimum(below + 1, self.frame_count - 1)
-        return _between(_take(self.poses, below), _take(self.poses, above), share[..., None])
+        return between(_take(self.poses, below), _take(self.poses, above), share[..., None])
 
     def _at_one(self, clip_time: float) -> LocalPose:
         """`at` for a single time: a few numbers less are a third of the cost."""
         below, share = self._place(clip_time)
         if share == 0.0:
             return _take(self.poses, below)
-        return _between(_take(self.poses, below), _take(self.poses, below + 1), np.array([share]))
+        return between(_take(self.poses, below), _take(self.poses, below + 1), np.array(share))
 
     def _place(self, clip_time: float) -> tuple[int, float]:
         """The frame at or before a time within the clip [s], and how far it is to the next, 0 on a frame."""
@@ -246,14 +249,22 @@ class Clip:
 def at_once(clips: Sequence[Clip], times: Sequence[float]) -> LocalPose:
     """Poses [k, n] of k clips of one kind at a time within each [s], as `Clip.at` gives them one by one."""
     places = [clip._place(time) for clip, time in zip(clips, times, strict=True)]
-    below = stack([_take(clip.poses, frame) for clip, (frame, _share) in zip(clips, places, strict=True)])
+    below = _frames_of(clips, [frame for frame, _share in places])
     if not any(share for _frame, share in places):
         return below
-    above = [
-        _take(clip.poses, min(frame + 1, clip.frame_count - 1))
-        for clip, (frame, _share) in zip(clips, places, strict=True)
-    ]
-    return _between(below, stack(above), np.array([[share] for _frame, share in places]))
+    after = [min(frame + 1, clip.frame_count - 1) for clip, (frame, _share) in zip(clips, places, strict=True)]
+    return between(below, _frames_of(clips, after), np.array([[share] for _frame, share in places]))
+
+
+def _frames_of(clips: Sequence[Clip], frames: Sequence[int]) -> LocalPose:
+    """One frame of each of k clips of one kind as poses [k, n]."""
+    poses = [clip.poses for clip in clips]
+    return like(
+        poses[0],
+        np.array([own.positions[frame] for own, frame in zip(poses, frames, strict=True)]),
+        np.array([own.rotations[frame] for own, frame in zip(poses, frames, strict=True)]),
+        np.array([own.scales[frame] for own, frame in zip(poses, frames, strict=True)]),
+    )
 
 
 def interpolate(a: LocalPose, b: LocalPose, share: ArrayLike) -> LocalPose:
@@ -262,7 +273,7 @@ def interpolate(a: LocalPose, b: LocalPose, share: ArrayLike) -> LocalPose:
     Of two additive poses the result is one, in the same space. Both are finite.
     """
     share = np.asarray(share, dtype=np.float64)
-    result = _between(a, b, share)  # a + 0 (b - a) is a to the bit, and so is the arc at 0
+    result = between(a, b, share)
     whole = share == 1.0
     if not whole.any():
         return result
@@ -275,8 +286,9 @@ def interpolate(a: LocalPose, b: LocalPose, share: ArrayLike) -> LocalPose:
     )
 
 
-def _between(a: LocalPose, b: LocalPose, share: np.ndarray) -> LocalPose:
-    t = share[..., None]
+def between(a: LocalPose, b: LocalPose, share: np.ndarray) -> LocalPose:
+    """`interpolate` for shares [..., n] of which none is 1, or where b need not come out to the bit."""
+    t = share[..., None] if share.ndim else share  # a + 0 (b - a) is a to the bit, and so is the arc at 0
     return like(
         a,
         a.positions + (b.positions - a.positions) * t,

@@ -92,6 +92,19 @@ def barycentric(coefficients: NDArray, at: NDArray) -> tuple[NDArray, NDArray, N
     return best, chosen / np.maximum(chosen.sum(axis=-1, keepdims=True), _INSIDE * _INSIDE), inside
 
 
+def barycentric_of_one(coefficients: NDArray, x: float, y: float) -> tuple[int, list[float]] | None:
+    """The triangle that one place is in, and the weights of its corners, none negative; None: it is in no triangle.
+
+    `coefficients`: as for `barycentric`, whose weights also sum to 1 where rounding has made one of them negative.
+    """
+    weights = coefficients.dot(np.array((x, y, 1.0)))  # [t, 3]
+    least = weights.min(axis=-1)
+    best = int(least.argmax())
+    if least[best] < _INSIDE:
+        return None
+    return best, [max(weight, 0.0) for weight in weights[best].tolist()]
+
+
 def nearest_on_edges(points: NDArray, edges: NDArray, at: NDArray) -> tuple[NDArray, NDArray]:
     """Nearest edge [m] of places [m, 2], and the share [m] of the way along it, 0..1, of its nearest point."""
     a = points[edges[:, 0]]

@@ -16,13 +16,31 @@ from numpy.typing import ArrayLike
 
 from ..errors import RagdollError
 from ..skeleton import Skeleton
-from .additive import LOCAL, MESH, AdditivePose, apply_additive, make_additive
-from .clip import interpolate
+from .additive import LOCAL, MESH, AdditivePose, apply_additive, kept_bones, make_additive
+from .clip import between, interpolate
 from .local_pose import LocalPose
 
 OVERRIDE, ADDITIVE_LOCAL, ADDITIVE_MESH = "OVERRIDE", "ADDITIVE_LOCAL", "ADDITIVE_MESH"
 SPACE_OF_MODE = {ADDITIVE_LOCAL: LOCAL, ADDITIVE_MESH: MESH}
 MODES = (OVERRIDE, *SPACE_OF_MODE)
+
+
+class CheckedMask:
+    """A layer's mask and what follows from it alone, for every frame.
+
+    Attributes:
+        given, skeleton: What it is made of.
+        values: 0..1, float64 [n].
+        most: The largest.
+        kept: Bones that an additive layer in mesh space leaves as they are, boolean [n].
+    """
+
+    def __init__(self, given: ArrayLike, skeleton: Skeleton) -> None:
+        """Raises RagdollError: another shape than [n], or a value outside of 0 and 1."""
+        self.given, self.skeleton = given, skeleton
+        self.values = _mask_values(given, skeleton)
+        self.most = float(self.values.max())
+        self.kept = kept_bones(skeleton, self.values == 0.0)
 
 
 @dataclass
@@ -35,7 +53,8 @@ class Layer:
             RagdollError.
         mode: OVERRIDE, ADDITIVE_LOCAL or ADDITIVE_MESH.
         weight: 0..1, [...], for instance one per character.
-        mask: Share of the weight of each bone, 0..1 [n]; None: all bones wholly.
+        mask: Share of the weight of each bone, 0..1 [n]; None: all bones wholly. Checked once, so not to be written to
+            but replaced.
         base: Additive modes: what a source that gives whole poses is the difference to. A source that gives additive
             poses needs none.
         enabled: Off: the layer does nothing.
@@ -50,7 +69,7 @@ class Layer:
     base: LocalPose | None = None
     enabled: bool = True
     solo: bool = False
-    checked_mask: np.ndarray | None = field(default=None, init=False, repr=False, compare=False)
+    checked_mask: CheckedMask | None = field(default=None, init=False, repr=False, compare=False)
 
 
 def active_layers(layers: Iterable[Layer]) -> list[Layer]:
@@ -102,25 +121,23 @@ def apply_layer(
     if layer.mode not in MODES:
         raise RagdollError(f'there is no mode "{layer.mode}"; use {", ".join(MODES)}')
     weight = np.asarray(layer.weight if weight is None else weight, dtype=np.float64)
-    if not _is_share(weight):
-        raise RagdollError(f"the weight must be within 0 and 1, got {_first_wrong(weight):g}")
-    if not (weight.item() if weight.ndim == 0 else weight.any()):
+    most = _largest(weight)
+    mask = _checked_mask(layer, skeleton) if most > 0.0 else None
+    if most == 0.0 or (mask is not None and mask.most == 0.0):
         return pose
-    weights = weight[..., None]
-    if layer.mask is not None:
-        if layer.checked_mask is not layer.mask:
-            layer.checked_mask = _checked_mask(layer.mask, skeleton)
-        weights = weights * layer.checked_mask
-        if not weights.any():
-            return pose
+    one = weight.ndim == 0
+    weights = weight if one else weight[..., None]
+    if mask is not None:
+        weights = weights * mask.values
+        most *= mask.most
     given = layer.source(time)
     _check_pose(given, skeleton)
     if layer.mode == OVERRIDE:
         if isinstance(given, AdditivePose):
             raise RagdollError("its source is additive, which cannot override")
-        if layer.mask is None and weight.ndim == 0 and weight == 1.0 and given.rotations.ndim >= pose.rotations.ndim:
+        if mask is None and one and most == 1.0 and given.rotations.ndim >= pose.rotations.ndim:
             return given
-        return interpolate(pose, given, weights)
+        return interpolate(pose, given, weights) if most == 1.0 else between(pose, given, weights)
     space = SPACE_OF_MODE[layer.mode]
     if not isinstance(given, AdditivePose):
         if layer.base is None:
@@ -128,7 +145,7 @@ def apply_layer(
         given = make_additive(skeleton, given, layer.base, space)
     elif given.space != space:
         raise RagdollError(f"its source is additive in {given.space.lower()} space, the layer in {space.lower()} space")
-    return apply_additive(skeleton, pose, given, weights)
+    return apply_additive(skeleton, pose, given, weights, mask.kept if one and mask is not None else None)
 
 
 def mask_from_bones(skeleton: Skeleton, bones: Sequence[str], *, depth: int = 0, children: bool = True) -> np.ndarray:
@@ -177,19 +194,29 @@ def mask_from_roles(
     return mask
 
 
-def _is_share(weight: np.ndarray) -> bool:
-    """Whether there are weights and all are within 0 and 1."""
+def _largest(weight: np.ndarray) -> float:
+    """The largest weight. Raises RagdollError: one is not within 0 and 1."""
     if weight.ndim == 0:  # of one number Python's own comparison is quicker
-        return 0.0 <= float(weight) <= 1.0
-    return bool(weight.size and weight.min() >= 0.0 and weight.max() <= 1.0)
+        least = most = float(weight)
+    else:
+        least, most = float(weight.min()), float(weight.max())
+    if not (least >= 0.0 and most <= 1.0):
+        wrong = weight[~((weight >= 0.0) & (weight <= 1.0))].flat[0]
+        raise RagdollError(f"the weight must be within 0 and 1, got {wrong:g}")
+    return most
 
 
-def _first_wrong(weight: np.ndarray) -> float:
-    inside = (weight >= 0.0) & (weight <= 1.0)
-    return float(weight[~inside].flat[0]) if weight.ndim else float(weight)
+def _checked_mask(layer: Layer, skeleton: Skeleton) -> CheckedMask | None:
+    """The layer's mask, looked at once."""
+    if layer.mask is None:
+        return None
+    mask = layer.checked_mask
+    if mask is None or mask.given is not layer.mask or mask.skeleton is not skeleton:
+        mask = layer.checked_mask = CheckedMask(layer.mask, skeleton)
+    return mask
 
 
-def _checked_mask(mask: ArrayLike, skeleton: Skeleton) -> np.ndarray:
+def _mask_values(mask: ArrayLike, skeleton: Skeleton) -> np.ndarray:
     mask = np.asarray(mask, dtype=np.float64)
     if mask.shape != (len(skeleton),):
         raise RagdollError(f"its mask must have the shape [{len(skeleton)}], got {list(mask.shape)}")
@@ -200,11 +227,13 @@ def _checked_mask(mask: ArrayLike, skeleton: Skeleton) -> np.ndarray:
 
 
 def _check_pose(pose: LocalPose | AdditivePose, skeleton: Skeleton) -> None:
-    shape = np.shape(pose.rotations)
+    shape = pose.rotations.shape
     if len(shape) < 2 or shape[-2] != len(skeleton):
         raise RagdollError(f"its source has poses of {shape[-2] if len(shape) > 1 else 0} bones, not {len(skeleton)}")
     # One number that is none, if any of them is.
-    if not math.isfinite(sum(float(np.vdot(a, a)) for a in (pose.rotations, pose.positions, pose.scales))):
-        finite = np.isfinite(np.concatenate([pose.rotations, pose.positions, pose.scales], axis=-1)).all(axis=-1)
+    rotations, positions, scales = pose.rotations, pose.positions, pose.scales
+    squares = np.vdot(rotations, rotations), np.vdot(positions, positions), np.vdot(scales, scales)
+    if not math.isfinite(sum(map(float, squares))):
+        finite = np.isfinite(np.concatenate([rotations, positions, scales], axis=-1)).all(axis=-1)
         bone = int(np.argmin(finite.reshape(-1, len(skeleton)).all(axis=0)))
         raise RagdollError(f'its source gives a value that is not a number on bone "{skeleton.names[bone]}"')

@@ -33,10 +33,16 @@ def weighted_sum(poses: LocalPose, weights: ArrayLike) -> LocalPose:
 
     A weight that is the only one gives its pose to the bit.
     """
-    weights = np.asarray(weights, dtype=np.float64)[..., None]
-    rotations = quaternion.weighted_mean(poses.rotations, weights)
-    w = weights[..., None]
-    return like(poses, np.add.reduce(poses.positions * w, axis=0), rotations, np.add.reduce(poses.scales * w, axis=0))
+    weights = np.asarray(weights, dtype=np.float64)
+    rotations = quaternion.weighted_mean(poses.rotations, weights[..., None])
+    return like(poses, _sum(poses.positions, weights), rotations, _sum(poses.scales, weights))
+
+
+def _sum(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Sum of values [k, ..., n, 3] with weights [k, ...]."""
+    if weights.ndim == 1:
+        return weights.dot(values.reshape(len(weights), -1)).reshape(values.shape[1:])
+    return np.add.reduce(values * weights[..., None, None], axis=0)
 
 
 def blend_poses(

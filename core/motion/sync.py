@@ -11,6 +11,7 @@ and a caller that records it per frame can be scrubbed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -84,9 +85,9 @@ class SyncGroup:
 
     def clip_times(self, phase: ArrayLike) -> NDArray:
         """Time within each clip [s], shape [..., k], at phases [...] in cycles."""
-        one = isinstance(phase, (int, float))  # of one number Python's own remainder is quicker
+        one = isinstance(phase, (int, float))  # of one number Python's own functions are quicker
         phase = float(phase) if one else np.asarray(phase, dtype=np.float64)
-        if not np.isfinite(phase).all():
+        if not (math.isfinite(phase) if one else np.isfinite(phase).all()):
             raise RagdollError("A phase is not a number")
         times = []
         for clip, warp, rounds in zip(self.clips, self._warps, self.rounds.tolist(), strict=True):
@@ -98,7 +99,7 @@ class SyncGroup:
         """The blended pose [..., n] at phases [...] with weights [..., k] that sum to 1; clips without weight are not
         sampled."""
         weights = np.asarray(weights, dtype=np.float64)
-        used = np.flatnonzero(weights if weights.ndim == 1 else weights.reshape(-1, len(self.clips)).any(axis=0))
+        used = (weights if weights.ndim == 1 else weights.reshape(-1, len(self.clips)).any(axis=0)).nonzero()[0]
         times = self.clip_times(phase)
         if weights.ndim == times.ndim == 1 and len(used) > 1:
             poses = at_once([self.clips[i] for i in used], times[used].tolist())

@@ -1,11 +1,13 @@
 """Blend spaces: exact at samples, weights that sum to 1, no jumps, Delaunay's circles, wrapped and bounded ends."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from core.errors import RagdollError
 from core.motion import delaunay
-from core.motion.blend_space import GRID, WRAP, Axis, BlendSpace1D, BlendSpace2D
+from core.motion.blend_space import CLAMP, GRID, WRAP, Axis, BlendSpace1D, BlendSpace2D
 
 hypothesis = pytest.importorskip("hypothesis", reason="hypothesis is not installed")
 given, settings, st = hypothesis.given, hypothesis.settings, hypothesis.strategies
@@ -116,6 +118,18 @@ def test_inside_the_samples_the_weighted_places_are_the_input(seed, count):
     space = BlendSpace2D((SPEED, LEAN), names(count), places)
     inside = rng.dirichlet(np.ones(count), 200) @ places
     np.testing.assert_allclose(space.weights(*inside.T) @ places, inside, atol=1e-8)
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 2**32 - 1), count=st.integers(3, 12), ends=st.sampled_from((CLAMP, WRAP)))
+def test_one_place_has_the_weights_that_it_has_among_many(seed, count, ends):
+    rng = np.random.default_rng(seed)
+    places = random_places(rng, count)
+    space = BlendSpace2D((dataclasses.replace(SPEED, ends=ends), LEAN), names(count), places)
+    # Samples and what is between them, inside or outside of the triangles.
+    asked = np.concatenate([places, 0.5 * (places + places[::-1]), rng.uniform([-2, -3], [6, 3], (20, 2))])
+    for many, place in zip(space.weights(*asked.T), asked.tolist(), strict=True):
+        np.testing.assert_allclose(space.weights(*place), many, rtol=0, atol=1e-9)
 
 
 def test_outside_the_nearest_edge_counts():

@@ -54,6 +54,19 @@ def test_a_full_override_is_its_clip_to_the_bit():
         np.testing.assert_array_equal(getattr(result, key), expected)
 
 
+@pytest.mark.parametrize("mode", (OVERRIDE, ADDITIVE_LOCAL, ADDITIVE_MESH))
+def test_another_mask_replaces_the_first(mode):
+    below, other, base = poses(8)
+    layer = Layer("Masked", holding(other), mode, base=base)
+    for bones in ([1], [3, 4], range(COUNT)):
+        layer.mask = np.zeros(COUNT)
+        layer.mask[list(bones)] = 1.0
+        fresh = Layer("Fresh", holding(other), mode, mask=layer.mask, base=base)
+        assert_same_bits(apply_layers(SKELETON, below, [layer]), apply_layers(SKELETON, below, [fresh]))
+    layer.mask = np.zeros(COUNT)
+    assert apply_layers(SKELETON, below, [layer]) is below
+
+
 def test_masks_of_a_half_blend_halfway():
     below, other, _ = poses(2)
     mask = np.full(COUNT, 0.5)

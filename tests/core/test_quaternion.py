@@ -130,6 +130,60 @@ def test_slerp_takes_one_fraction_per_element(rng):
     assert np.array_equal(quaternion.slerp(a, b, t)[4, 1], quaternion.slerp(a[4, 1], b[1], t[4, 1]))
 
 
+ANGLES = (0, 1e-16, 1e-12, 1e-9, 1e-8, 2e-8, 1e-7, 1e-4, 0.1, 1.5, 3.0, math.pi - 1e-9)
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+def test_slerp_and_power_keep_the_digits_of_every_angle(rng, angle):
+    a, axes, t = random_rotations(rng, 200), rng.normal(size=(200, 3)), rng.uniform(size=200)
+    turn, part = quaternion.from_axis_angle(axes, angle), quaternion.from_axis_angle(axes, t * angle)
+    power = quaternion.power(turn, t)
+    np.testing.assert_allclose(power[:, 1:], part[:, 1:], rtol=8 * EPS, atol=0)
+    np.testing.assert_allclose(power[:, 0], part[:, 0], rtol=0, atol=4 * EPS)
+    expected = quaternion.multiply(part, a)
+    for sign in (1, -1):
+        arc = quaternion.slerp(a, sign * quaternion.multiply(turn, a), t)
+        np.testing.assert_allclose(arc, expected, rtol=0, atol=8 * EPS)
+
+
+@pytest.mark.parametrize("t", (-2.0, -0.5, 1.5, 3.0))
+def test_power_goes_on_beyond_both_ends(rng, t):
+    axes, angles = rng.normal(size=(50, 3)), np.geomspace(1e-12, 1.0, 50)
+    expected = quaternion.from_axis_angle(axes, t * angles)
+    np.testing.assert_allclose(quaternion.power(quaternion.from_axis_angle(axes, angles), t), expected, atol=20 * EPS)
+
+
+@pytest.mark.parametrize("dtype", (np.float32, np.float64))
+@pytest.mark.parametrize("shape", ((), (1,), (59,), (3, 1), (3, 59)))
+def test_slerp_and_power_have_their_ends_to_the_bit(rng, dtype, shape):
+    a, b = (random_rotations(rng, 59).astype(dtype) for _ in range(2))
+    near = np.where(np.sum(a * b, axis=-1, keepdims=True) < 0, -b, b)
+    short = np.where(b[:, :1] < 0, -b, b)
+    for t, arc, share in ((np.zeros(shape), a, [1, 0, 0, 0]), (np.ones(shape), near, short)):
+        results = quaternion.slerp(a, b, t), quaternion.power(b, t)
+        assert {result.dtype for result in results} == {np.dtype(dtype)}
+        assert (results[0] == arc).all() and (results[1] == share).all()
+
+
+def test_slerp_of_half_a_turn_and_of_float32(rng):
+    a, axes = random_rotations(rng, 20), rng.normal(size=(20, 3))
+    b = quaternion.multiply(quaternion.from_axis_angle(axes, math.pi), a)
+    middle = quaternion.slerp(a, b, 0.5)
+    for end in (a, b):
+        np.testing.assert_allclose(quaternion.angle_between(end, middle), 0.5 * math.pi, rtol=0, atol=20 * EPS)
+    turns = quaternion.from_axis_angle(axes, rng.uniform(0, 1e-3, 20)).astype(np.float32)
+    part = quaternion.from_rotation_vector(0.25 * quaternion.to_rotation_vector(turns.astype(float)))
+    np.testing.assert_allclose(quaternion.power(turns, 0.25)[:, 1:], part[:, 1:], rtol=1e-6, atol=0)
+
+
+def test_products_of_few_are_those_of_many(rng):
+    a, b = random_rotations(rng, 1000), random_rotations(rng, 1000)
+    some = slice(0, 50)
+    np.testing.assert_allclose(
+        quaternion.multiply(a[some], b[some]), quaternion.multiply(a, b)[some], rtol=0, atol=2 * EPS
+    )
+
+
 def test_shortest_arc_maps_u_to_v_by_the_angle_between_them(rng):
     u, v = rng.normal(size=(100, 3)), rng.normal(size=(100, 3))
     q = quaternion.shortest_arc(u, v)
