@@ -10,15 +10,16 @@ from . import source
 from .shot_run import Run, depsgraph_of
 
 
-def write_blend(obj, character, blend, scene) -> None:
-    """Set the share of the physics in what a character shows."""
+def write_blend(obj, character, blend, scene) -> bool:
+    """Set the share of the physics in what a character shows; whether it was another."""
     bones = obj.evaluated_get(depsgraph_of(scene)).pose.bones
     # An edit of the character makes Blender copy it anew, with its original's influence.
     shown = bones[character.bone_names[0]].constraints[source.CONSTRAINT_NAME].influence
     if abs(blend - shown) < 1e-7:
-        return
+        return False
     for name in character.bone_names + source.followers(obj):
         _write_own(bones[name].constraints, "influence", blend)
+    return True
 
 
 def place(run: Run, kind: str, matrices: np.ndarray, only: np.ndarray | None = None) -> None:
@@ -108,9 +109,9 @@ def hold_others(run: Run, scene) -> None:
             run.held.append(other.name)
 
 
-def show_physics(run: Run, on: bool) -> None:
-    """Let the physics armatures take their bodies' places, or play the animation."""
-    graph = run.graph
+def show_physics(run: Run, on: bool) -> list:
+    """Let the physics armatures take their bodies' places, or play the animation; the characters that did not yet."""
+    graph, changed = run.graph, []
     for character in run.characters:
         shown = on and not run.off[character.rows.start]  # nobody sees one that is switched off
         bones = character.physics.evaluated_get(graph).pose.bones
@@ -118,6 +119,8 @@ def show_physics(run: Run, on: bool) -> None:
             continue
         for name in character.bone_names:
             _write_own(bones[name].constraints, "mute", not shown)
+        changed.append(character)
+    return changed
 
 
 def _write_own(constraints, name: str, value) -> None:

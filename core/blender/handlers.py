@@ -1,5 +1,6 @@
 """Frame, undo, load and render handlers. They decide what kind of frame comes; the pipeline does the work."""
 
+import contextlib
 import time
 
 import bpy
@@ -149,7 +150,12 @@ def after_frame(scene, _graph=None) -> None:
 @persistent
 def after_edit(scene, graph=None) -> None:
     """depsgraph_update_post: a character or what it looks at was moved, posed or edited by hand."""
-    if not STATE.motions or graph is None or not _concerns(scene):
+    if graph is None or not _concerns(scene):
+        return
+    if scene.name in STATE.runs:
+        with contextlib.suppress(ReferenceError, KeyError):  # something was deleted: the next frame tells
+            pipeline.show_again(STATE.runs[scene.name], scene)
+    if not STATE.motions:
         return
     objects = [u for u in graph.updates if isinstance(u.id, bpy.types.Object)]
     moved = {u.id.name for u in objects if u.is_updated_transform}

@@ -184,13 +184,39 @@ def show_other(run: Run | None, scene) -> None:
             evaluated.follow_cache(run)
             evaluated.show_physics(run, True)
             for character in run.characters:
-                found = run.recoveries.get(character.name)
-                if found is not None:
-                    blend = character.blend * found.record.blend(scene.frame_current)
-                    evaluated.write_blend(character.obj, character, blend, scene)
+                _write_shown_blend(run, character, scene)
         else:
             evaluated.show_physics(run, False)
         run.frame = None
+
+
+def show_again(run: Run, scene) -> None:
+    """After an edit without a change of frame: what Blender has copied anew knows nothing of what the run wrote.
+
+    Such as a physics armature when a bone gets another colour. It is written again; that it is seen, too, needs another
+    evaluation of the bones, which only what they copy can be tagged for: a tag of their own would copy them once more.
+    """
+    if not run.shows(scene.frame_current) or scene.frame_subframe != 0.0:
+        return
+    run.graph = depsgraph_of(scene)
+    renewed = {character.name for character in evaluated.show_physics(run, True)}
+    for character in run.characters:
+        if _write_shown_blend(run, character, scene) or character.name in renewed:
+            for part in character.obj.active_ragdoll.parts:
+                part.anchor.update_tag(refresh={"OBJECT"})
+
+
+def _write_shown_blend(run: Run, character, scene) -> bool:
+    """The share of the physics at a frame that is simulated already; whether another was shown."""
+    frame = scene.frame_current
+    if character.blends is None:
+        own = character.obj.active_ragdoll.physics_blend
+    else:
+        own = character.blends.get(frame, character.blend)
+    found = run.recoveries.get(character.name)
+    share = 1.0 if found is None else found.record.blend(frame)
+    blend = (own if np.isfinite(own) else character.blend) * share
+    return evaluated.write_blend(character.obj, character, blend, scene)
 
 
 def show_cached(scene) -> None:
@@ -357,6 +383,8 @@ def _read_settings(run: Run, scene) -> None:
         try:
             shot_run.check_numbers(run, character, blend)
             character.blend = blend
+            if character.blends is not None:
+                character.blends[scene.frame_current] = blend
             if character.name in run.recoveries:
                 run.recoveries[character.name].read(settings.recovery, dirty, scene)
         except RagdollError as error:

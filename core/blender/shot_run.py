@@ -32,7 +32,8 @@ class Character:
         switched_off: whether its joints are left out, as a recovery wants.
         calm: seconds for which it has been slow throughout.
         keyed: its settings are animated and must be read on every frame.
-        blend: its own physics blend; share: what a recovery leaves of it.
+        blend: its own physics blend; share: what a recovery leaves of it; both for the frame to come.
+        blends: its own physics blend by frame, where it is keyed.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Character:
     motion: object = None
     strengths: tuple | None = None
     keyed: bool = False
+    blends: dict | None = None
     blend: float = 1.0
     share: float = 1.0
     switched_off: bool = False
@@ -160,7 +162,7 @@ def gather(run: Run, scene) -> None:
         else:
             source_edits.carry(obj)
         _known_signatures[obj.name] = signature
-        names = [part.bone for part in settings.parts]
+        names, keyed = [part.bone for part in settings.parts], is_keyed(obj)
         index = {bone.name: i for i, bone in enumerate(obj.data.bones)}
         missing = [name for name in names if name not in index]
         if missing:
@@ -180,7 +182,8 @@ def gather(run: Run, scene) -> None:
                 buffer=np.empty(len(obj.pose.bones) * 16, dtype=np.float32),
                 height=settings.height,
                 built_scale=settings.built_scale,
-                keyed=is_keyed(obj) and not settings.muted,
+                keyed=keyed and not settings.muted,
+                blends={} if keyed and is_keyed(obj, "physics_blend") else None,
             )
         )
         begin += len(names)

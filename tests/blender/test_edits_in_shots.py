@@ -1,0 +1,106 @@
+"""Edits of a character in mid-shot: the frame goes on showing the physics."""
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender import build
+from active_ragdoll.core.blender.runtime import STATE
+
+LAST, NOW = 20, 10
+
+
+@pytest.fixture
+def limp(fresh_scene):
+    """A limp character in mid-fall, far from its animation, and what it shows."""
+    obj = rigs.swinging_human(fresh_scene, 1, LAST)
+    build.build(obj, fresh_scene)
+    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+    for frame in range(1, NOW + 1):
+        fresh_scene.frame_set(frame)
+    bpy.context.view_layer.objects.active = obj
+    return obj, rigs.pose(obj)
+
+
+def update():
+    """As Blender does after every edit; what a handler changes is shown by the next."""
+    bpy.context.view_layer.update()
+    bpy.context.view_layer.update()
+
+
+def mode(name):
+    def edit(_obj):
+        bpy.ops.object.mode_set(mode=name)
+
+    return edit
+
+
+def edited_bones(obj):
+    bpy.ops.object.mode_set(mode="EDIT")
+    obj.data.edit_bones["forearm.L"].select = True
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def data(obj):
+    obj.data.show_names = True
+    obj.data.update_tag()
+
+
+EDITS = {
+    "pose mode": mode("POSE"),
+    "edit mode": edited_bones,
+    "armature data": data,
+    "a bone's colour": lambda obj: setattr(obj.data.bones["forearm.L"].color, "palette", "THEME01"),
+    "a property of the object": lambda obj: setattr(obj, "show_in_front", True),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_the_frame_still_shows_the_physics(limp, fresh_scene, edit):
+    obj, shown = limp
+    EDITS[edit](obj)
+    update()
+    assert np.abs(rigs.pose(obj) - shown).max() < 1e-5
+    assert fresh_scene.name not in STATE.messages
+
+
+def test_the_shot_goes_on_as_without_the_edits(limp, fresh_scene):
+    obj, _shown = limp
+    rigs.play(fresh_scene, 1, LAST)
+    expected = rigs.bodies(obj)
+    for frame in range(1, LAST + 1):
+        fresh_scene.frame_set(frame)
+        list(EDITS.values())[frame % len(EDITS)](obj)
+        update()
+    assert np.array_equal(rigs.bodies(obj), expected)
+
+
+def test_frames_that_were_jumped_to_keep_what_they_show(limp, fresh_scene):
+    """A frame back in the shot shows its physics, one after it the animation."""
+    obj, shown = limp
+    fresh_scene.frame_set(NOW + 1)
+    for frame, expected in ((NOW, shown), (LAST + 5, None), (NOW, shown)):
+        fresh_scene.frame_set(frame)
+        before = rigs.pose(obj)
+        assert expected is None or np.abs(before - expected).max() < 1e-5
+        data(obj)
+        update()
+        assert np.abs(rigs.pose(obj) - before).max() < 1e-5
+
+
+@pytest.mark.parametrize("jump", (False, True))
+def test_a_keyed_blend_stays_that_of_the_frame(limp, fresh_scene, jump):
+    """It is read at the frame that is shown, also after a jump back."""
+    obj, _shown = limp
+    for frame, blend in ((1, 1.0), (LAST, 0.0)):
+        obj.active_ragdoll.physics_blend = blend
+        obj.keyframe_insert("active_ragdoll.physics_blend", frame=frame)
+    poses = rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj))
+    frame = NOW if jump else LAST
+    fresh_scene.frame_set(frame)
+    assert np.abs(rigs.pose(obj) - poses[frame - 1]).max() < 1e-5
+    for edit in EDITS.values():
+        edit(obj)
+        update()
+        assert np.abs(rigs.pose(obj) - poses[frame - 1]).max() < 1e-5
