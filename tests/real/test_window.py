@@ -1,4 +1,4 @@
-"""Undo and redo in a real window: see undo_in_window.py and undo_bodies_in_window.py, which run inside it.
+"""Undo, redo and edits in a real window: see the scripts that run inside it.
 
 BLENDER_WINDOW is the command of a Blender that can open a window (on a desktop the same as BLENDER).
 """
@@ -15,8 +15,10 @@ WINDOW = os.environ.get("BLENDER_WINDOW", "")
 
 
 @pytest.mark.skipif(not WINDOW, reason="BLENDER_WINDOW is not set: no Blender that can open a window")
-@pytest.mark.parametrize(("script", "cycles"), (("undo_in_window.py", 30), ("undo_bodies_in_window.py", 13)))
-def test_undo_and_redo_hold_in_a_window(tmp_path, script, cycles):
+@pytest.mark.parametrize(
+    ("script", "cycles"), (("undo_in_window.py", 30), ("undo_bodies_in_window.py", 13), ("edits_in_window.py", 11))
+)
+def test_undo_redo_and_edits_hold_in_a_window(tmp_path, script, cycles):
     environment = {**os.environ, "PROFILE": str(tmp_path), "TMO": "600"}
     environment.pop("BLENDER_USER_RESOURCES", None)
     done = subprocess.run(
