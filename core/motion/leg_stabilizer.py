@@ -18,10 +18,13 @@ from .fabrik import close_gap, reach, triangle
 from .local_pose import LocalPose
 from .model_view import ModelView, aligned, views, with_own_rotations
 from .rig import Inputs, Rig, weights_of
+from .uneven_scale import carried, is_uneven, placed_anew
 
 SHORTEST, LONGEST = 2, 8
 # What a foot may have moved and still stand where it was, in parts of the leg: rounding of the pose's numbers.
 _STILL = 1e-9
+# How far from its place, in parts of the leg, a foot below unevenly scaled bones may come out.
+_PLACED = 1e-6
 
 
 @dataclass
@@ -137,7 +140,7 @@ def stabilize(legs: list, rig: Rig, pose: LocalPose, inputs: Inputs) -> LocalPos
 def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight) -> dict:
     """Local rotations of the leg's bones; empty where the foot stands as it did."""
     m, bones = now.m, leg.bones
-    hip, foot = now.positions[bones[0]], now.positions[bones[-1]]
+    foot = now.positions[bones[-1]]
     wanted = then.positions[bones[-1]]
     offsets = [now.local_positions[b] for b in bones[1:]]
     if now.scales is not None:
@@ -157,6 +160,34 @@ def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight) -> dict:
         share = m.where(weight >= 1.0, 1.0, weight)
         based = [c.between(m, now.rotations[b], r, share) for b, r in zip(bones, based, strict=True)]
     target = wanted if full else c.lerp(foot, wanted, share)
+    rotations = _toward(leg, now, based, offsets, lengths, target)
+    if is_uneven(now, bones[-1]):
+        place = wanted if then.local_scales is None else carried(then, bones[-1], leg._bend, {})[0]
+        if not full:
+            place = c.lerp(carried(now, bones[-1], leg._bend, {})[0], place, share)
+        rotations = placed_anew(
+            now,
+            bones[-1],
+            place,
+            rotations,
+            start,
+            lambda offset: _toward(leg, now, based, offsets, lengths, c.add(target, offset)),
+            _PLACED * size,
+        )
+    if m.all(start):
+        return rotations
+    return {bone: c.choose(m, start, local, now.local_rotations[bone]) for bone, local in rotations.items()}
+
+
+def _toward(leg: LegStabilizer, now: ModelView, based: list, offsets: list, lengths: list, target: tuple) -> dict:
+    """Local rotations of the leg's bones that bring the foot to a point, as rotations and scales know it.
+
+    Args:
+        based: rotations of the bones in model space, which the leg keeps the shape of.
+        offsets: of each joint from the one above, in the upper bone's frame; lengths: theirs.
+    """
+    m, bones, size = now.m, leg.bones, sum(lengths)
+    hip = now.positions[bones[0]]
     joints = [hip]
     for rotation, offset in zip(based, offsets, strict=False):
         joints.append(c.add(joints[-1], c.rotate(rotation, offset)))
@@ -164,7 +195,7 @@ def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight) -> dict:
     goal = c.unit(m, c.sub(target, hip), line)
     bend = bend_direction(m, joints, line, size, c.rotate(based[0], leg._bend))
     carry = c.arc(m, line, goal, bend)
-    carried = [c.add(hip, c.rotate(carry, c.sub(joint, hip))) for joint in joints]
+    turned = [c.add(hip, c.rotate(carry, c.sub(joint, hip))) for joint in joints]
     side = c.rotate(carry, bend)
     if len(bones) == 3:
         distance = c.length(m, c.sub(target, hip))
@@ -173,20 +204,18 @@ def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight) -> dict:
     elif len(bones) == 2:
         solved = [hip, c.along(hip, lengths[0], goal)]
     else:
-        solved, _ = reach(m, carried, lengths, target, side, leg.tolerance, leg.max_iterations)
+        solved, _ = reach(m, turned, lengths, target, side, leg.tolerance, leg.max_iterations)
         solved = close_gap(m, solved, target, side)
     rotations = {}
-    everyone = m.all(start)
     above = now.parent_rotation(bones[0])
     for i, bone in enumerate(bones):
         if i < len(bones) - 1:
-            old = c.unit(m, c.sub(carried[i + 1], carried[i]), goal)
+            old = c.unit(m, c.sub(turned[i + 1], turned[i]), goal)
             new = c.unit(m, c.sub(solved[i + 1], solved[i]), old)
             rotation = c.multiply(c.arc(m, old, new, side), c.multiply(carry, based[i]))
         else:
             rotation = based[i]
-        local = c.normalized(m, c.multiply(c.conjugate(above), rotation))
-        rotations[bone] = local if everyone else c.choose(m, start, local, now.local_rotations[bone])
+        rotations[bone] = c.normalized(m, c.multiply(c.conjugate(above), rotation))
         above = rotation
     return rotations
 

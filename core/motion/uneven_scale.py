@@ -15,6 +15,7 @@ from .model_view import ModelView
 _EVEN = 1e-4  # scales that differ by less, in parts of them, turn nothing by more than 0.003 deg
 
 _AIMED = np.radians(0.01)
+_ANY_AXIS = (0.0, 1.0, 0.0)
 _STEPS = 20
 
 
@@ -64,10 +65,48 @@ def aimed_anew(
         reached: where that solver has reached the target; elsewhere its answer stands.
         solve_for: the solver's rotations for another point.
     """
+    return _brought(
+        view,
+        rotations,
+        reached,
+        lambda found: _seen(view, bone, axis, found, target),
+        lambda offset: solve_for(c.add(target, offset)),
+        _AIMED,
+    )
+
+
+def placed_anew(
+    view: ModelView, bone: int, place: tuple, rotations: dict, reached, solve_for: Callable, enough: float
+) -> dict:
+    """Local rotations with which a bone stands at a place in spite of uneven scales, as near as it can.
+
+    Args:
+        bone: what is to stand there.
+        place: in model space.
+        rotations: of a solver that knows rotations and scales alone, by bone.
+        reached: where the bone is to be put; elsewhere the solver's answer stands.
+        solve_for: the solver's rotations for a place so far from the one it was asked for.
+        enough: distance that need not be made good.
+    """
+
+    def seen(found: dict) -> tuple:
+        missed = c.sub(place, carried(view, bone, _ANY_AXIS, found)[0])
+        return missed, c.length(view.m, missed)
+
+    return _brought(view, rotations, reached, seen, solve_for, enough)
+
+
+def _brought(view: ModelView, rotations: dict, reached, seen: Callable, solve_for: Callable, enough: float) -> dict:
+    """Rotations of a solver that is asked for as much beside the goal as it comes out beside it, until that is good.
+
+    Args:
+        seen: by how much rotations miss the goal: as vector, and as a number that counts.
+        solve_for: rotations for a vector beside the goal.
+    """
     m, offset, last = view.m, (0.0, 0.0, 0.0), None
-    missed, error = _seen(view, bone, axis, rotations, target)
+    missed, error = seen(rotations)
     for _ in range(_STEPS):
-        astray = reached & (error > _AIMED)
+        astray = reached & (error > enough)
         if not m.any(astray):
             break
         step = missed
@@ -78,8 +117,8 @@ def aimed_anew(
             share = m.where(square > 0.0, c.dot(missed, changed) / m.where(square > 0.0, square, 1.0), 0.0)
             step = c.along(missed, -share, c.add(moved, changed))
         last, offset = (offset, missed), c.add(offset, step)
-        again = solve_for(c.add(target, offset))
-        missed, now = _seen(view, bone, axis, again, target)
+        again = solve_for(offset)
+        missed, now = seen(again)
         better, before = astray & (now < error), view.local_rotations
         error = m.where(better, now, error)
         rotations = {

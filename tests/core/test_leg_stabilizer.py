@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from motion_rigs import DOG, HUMAN, angle, posed, rig
 
+from core import pose as pose_space
 from core import quaternion
 from core.errors import RagdollError
 from core.motion.leg_stabilizer import LegStabilizer, stabilize
@@ -59,6 +60,32 @@ def test_feet_keep_place_and_orientation_under_any_turn_of_the_hips(seed, amount
     # Only the legs' own bones turn.
     others = [i for i in range(len(body.parents)) if not any(i in leg.bones for leg in legs)]
     np.testing.assert_array_equal(result.rotations[others], after.rotations[others])
+
+
+def shown(body, pose, bone):
+    """Where the matrices that are shown have a bone."""
+    matrices = pose_space.compose_matrices(pose.positions, pose.rotations, pose.scales)
+    return pose_space.local_to_model_matrices(body.skeleton, matrices)[..., bone, :3, 3]
+
+
+@pytest.mark.parametrize("lead", ((), (12,)))
+@pytest.mark.parametrize("weight", (1.0, 0.4))
+def test_feet_stay_below_unevenly_scaled_hips(lead, weight):
+    """Squashed and stretched hips shear the legs: the foot still stands where the matrices have it."""
+    rng = np.random.default_rng(5)
+    body = rig(HUMAN, 5, {})
+    before = posed(body, rng, 0.1, lead)
+    for bone, angle_of_knee in (("thigh.L", -0.4), ("shin.L", 0.8), ("thigh.R", -0.4), ("shin.R", 0.8)):
+        before = turned(body, before, bone, (angle_of_knee, 0.0, 0.0))
+    before.scales[..., body.index["hips"], :] = (1.1, 1.0, 0.95)
+    after = turned(body, before, "hips", (0.12, -0.08, 0.15))
+    legs = [LegStabilizer(body, body.index[f"foot.{side}"], 3, ik_weight=weight) for side in "LR"]
+    result = stabilize(legs, body, after, Inputs(reference=before))
+    for leg in legs:
+        size = leg_length(body, leg)
+        old, moved, new = (shown(body, pose, leg.foot_bone) for pose in (before, after, result))
+        assert np.linalg.norm(moved - old, axis=-1).max() > 0.02 * size
+        assert np.linalg.norm(new - (moved + weight * (old - moved)), axis=-1).max() < 1e-5 * size
 
 
 @settings(max_examples=40, deadline=None)
