@@ -176,7 +176,7 @@ def _build(obj, scene, bones, notes) -> Built:
         inner = bpy.data.collections.new(f"{obj.name} {name.capitalize()}")
         collection.children.link(inner)
         setattr(settings, name, inner)
-    settings.is_ragdoll = True
+    settings.is_ragdoll, settings.built_for = True, obj.name
 
     masses = body_masses.of_bodies(obj, pose, plan, settings.height, anatomy)
     _bodies(obj, scene, pose, plan, masses)

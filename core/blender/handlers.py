@@ -69,8 +69,8 @@ def before_frame(scene, _graph=None) -> None:
     clock = Clock()
     try:
         posed, stacked = (), None
-        if run is None:
-            motion_setup.part_copies(scene)
+        if run is None or frame == first:
+            _part_duplicates(scene, frame == first)
         if frame == first:
             motion.forget()
             STATE.clips.verify_all()
@@ -95,6 +95,14 @@ def before_frame(scene, _graph=None) -> None:
         raise  # Blender prints where it was
     if run is not None:
         clock.note(run)
+
+
+def _part_duplicates(scene, ragdolls: bool) -> None:
+    was_busy, STATE.busy = STATE.busy, True
+    try:
+        motion_setup.part_duplicates(scene, ragdolls)
+    finally:
+        STATE.busy = was_busy
 
 
 def _stacked(run, scene) -> list:

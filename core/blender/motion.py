@@ -186,6 +186,8 @@ def of(obj) -> Motion | None:
     settings = obj.active_ragdoll
     if settings.target_armature is None or settings.muted:
         return None
+    if settings.is_ragdoll and settings.source is None:  # a duplicate of one that was removed; see `part_duplicates`
+        return None
     found = STATE.motions.get(obj.name)
     if found is None or found.obj != obj or found.stamp != entry_values.stamp(obj) or not found.fits():
         found = STATE.motions[obj.name] = Motion(obj)

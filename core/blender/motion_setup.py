@@ -1,5 +1,7 @@
 """Giving a character a target armature, which its motion stack poses, and taking it away."""
 
+import contextlib
+
 import bpy
 
 from ..errors import RagdollError
@@ -58,15 +60,18 @@ def _look_again() -> None:
         run.stacked = None
 
 
-def part_copies(scene) -> None:
-    """Give duplicates of a character, which would share its target armature and source, a stack of their own.
+def part_duplicates(scene, ragdolls: bool = True) -> None:
+    """Give duplicates of a character, which would share its helpers, a stack and a ragdoll of their own.
 
-    Those of a ragdoll wait until they are built.
+    One that is baked plays its keys and waits until the bake is reverted. What cannot be built says why.
+
+    Args:
+        ragdolls: off: those of ragdolls wait too; a shot that is under way does without them.
     """
     for obj in motion.motions(scene):
         settings = obj.active_ragdoll
         target = settings.target_armature.active_ragdoll
-        if target.posed_by == obj.name or settings.is_ragdoll or settings.muted:
+        if target.posed_by == obj.name or settings.muted or (settings.is_ragdoll and not ragdolls):
             continue
         owner = scene.objects.get(target.posed_by)  # a name, not a pointer, which would keep it from being deleted
         if owner is None or owner.active_ragdoll.target_armature != settings.target_armature:
@@ -78,7 +83,28 @@ def part_copies(scene) -> None:
         for name in ("target_armature", "motion_collection", "motion_scene", "source"):
             settings.property_unset(name)
         STATE.motions.pop(obj.name, None)
-        ensure(obj, scene)
+        with _told(obj):
+            ensure(obj, scene)
+    if not ragdolls:
+        return
+    characters = [o for o in scene.objects if o.type == "ARMATURE" and o.active_ragdoll.is_ragdoll]
+    for obj in remove.duplicates(characters):
+        if not obj.active_ragdoll.muted:
+            with _told(obj):
+                build.rebuild(obj, scene)
+    for obj in characters:
+        if obj.active_ragdoll.built_for != obj.name and not remove.is_duplicate(obj):
+            obj.active_ragdoll.built_for = obj.name
+
+
+@contextlib.contextmanager
+def _told(obj):
+    """Whether a character can be built is no matter of the others."""
+    try:
+        yield
+    except RagdollError as error:
+        STATE.messages[obj.name] = str(error)
+        print(f"Active Ragdoll: '{obj.name}': {error}")
 
 
 def drop(obj) -> None:

@@ -257,6 +257,7 @@ class ActiveRagdollObject(
     motion_scene: PointerProperty(type=bpy.types.Scene, options=FIXED)
     motion_collection: PointerProperty(type=bpy.types.Collection, options=FIXED)
     target_armature: PointerProperty(type=bpy.types.Object, options=FIXED)
+    built_for: StringProperty(options=FIXED, description="Name of the character when its ragdoll was built")
     posed_by: StringProperty(options=FIXED, description="Of a target armature: its character's name")
     followers: StringProperty(options=FIXED, description="Names of bones that follow by a constraint, as JSON")
     height: FloatProperty(options=FIXED, description="Largest extent of the bind pose [m]")

@@ -20,13 +20,14 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
     scene = next((o.active_ragdoll.scene for o in objects if o.active_ragdoll.scene), scene)
     was_building, STATE.building = STATE.building, True
     try:
+        shared = {obj for obj in objects if is_duplicate(obj)}
         for obj in objects:
             body_edits.before_removal(obj)
             for bone in obj.pose.bones:
                 for constraint in [c for c in bone.constraints if c.name == source.CONSTRAINT_NAME]:
                     bone.constraints.remove(constraint)
                 bone.active_ragdoll.simulate = False
-        helpers = set().union(*(_helpers(obj.active_ragdoll) for obj in objects))
+        helpers = set().union(*(_helpers(obj.active_ragdoll) for obj in objects if obj not in shared))
         if scene is not None and scene.rigidbody_world is not None:
             cache = scene.rigidbody_world.point_cache
             if cache.is_baked and scene.active_ragdoll.cache_is_ours:
@@ -36,10 +37,10 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
         bpy.data.batch_remove(list(helpers) + [mesh for mesh in meshes if mesh.users <= len(helpers)])
         for obj in objects:
             settings = obj.active_ragdoll
-            for collection in _collections(settings):
+            for collection in _collections(settings) if obj not in shared else ():
                 bpy.data.collections.remove(collection)
             for name in _STORED:
-                if name != "source" or settings.target_armature is None:
+                if name != "source" or settings.target_armature is None or obj in shared:
                     settings.property_unset(name)
             settings.parts.clear()
             settings.hitters.clear()
@@ -72,6 +73,7 @@ def _joints_of(scene, helpers) -> list:
 
 _STORED = (
     "is_ragdoll",
+    "built_for",
     "muted",
     "layout_changed",
     "cache_outdated",
@@ -91,8 +93,38 @@ _STORED = (
 
 
 def ragdolls(scene) -> list:
-    """The characters of a scene that have a ragdoll."""
-    return [o for o in scene.objects if o.type == "ARMATURE" and o.active_ragdoll.is_ragdoll]
+    """The characters of a scene that have a ragdoll of their own."""
+    found = _with_ragdoll(scene.objects)
+    others = duplicates(found)
+    return [obj for obj in found if obj not in others]
+
+
+def duplicates(objects) -> set:
+    """Of characters with a ragdoll those that were made by duplicating one, and share its helpers.
+
+    Whose the helpers are is told by the name that they were built for. Where a character of that name is not among
+    those that share them, it was renamed before it was duplicated: the name of a duplicate is a longer one.
+    """
+    sharing: dict = {}
+    for obj in objects:
+        sharing.setdefault(obj.active_ragdoll.collection, []).append(obj)
+    found = set()
+    for collection, alike in sharing.items():
+        named = [obj for obj in alike if obj.active_ragdoll.built_for in ("", obj.name)]
+        if collection is not None and not named:
+            named = [min(alike, key=lambda obj: (len(obj.name), obj.name))]
+        # Without a collection the helpers are gone, with the one that they were built for or by hand.
+        found.update(set(alike) - set(named[:1] if collection is not None else named))
+    return found
+
+
+def is_duplicate(obj) -> bool:
+    """Whether a character's helpers are another's; see `duplicates`."""
+    return obj.active_ragdoll.is_ragdoll and obj in duplicates(_with_ragdoll(bpy.data.objects))
+
+
+def _with_ragdoll(objects) -> list:
+    return [o for o in objects if o.type == "ARMATURE" and o.active_ragdoll.is_ragdoll]
 
 
 def _collections(settings) -> list:

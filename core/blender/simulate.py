@@ -24,6 +24,7 @@ def prepare(scene) -> None:
     Raises:
         RagdollError: there is nothing to simulate, or the user's own baked cache is in the way.
     """
+    motion_setup.part_duplicates(scene)
     characters = pipeline.active_ragdolls(scene)
     if not characters:
         raise RagdollError(f"Scene '{scene.name}' has no ragdoll to simulate: build one first")

@@ -37,6 +37,7 @@ _OWN = (
     "motion_collection",
     "target_armature",
     "posed_by",
+    "built_for",
 )
 
 
