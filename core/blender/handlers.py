@@ -52,6 +52,8 @@ def before_frame(scene, _graph=None) -> None:
     """frame_change_pre"""
     if not _concerns(scene):
         return
+    if scene.rigidbody_world is not None:
+        STATE.joined.add(scene.name)
     run = STATE.runs.get(scene.name)
     cache_baked = scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked
     if cache_baked:
@@ -180,9 +182,11 @@ def after_update(_scene=None, graph=None) -> None:
 @persistent
 def before_undo(_scene=None, _graph=None) -> None:
     """undo_pre, redo_pre: Blender is about to free bodies that the copies of their joints still look at."""
-    for scene in _alive():
+    for scene in _with_world(STATE.joined):
         if scene.rigidbody_world.constraints is not None:
             world.release(scene, scene.rigidbody_world.constraints.all_objects)
+    if bpy.app.version >= world.JOINTS_LEAVE_BODIES:
+        STATE.joined.clear()
 
 
 @persistent
@@ -192,13 +196,14 @@ def after_undo(_scene=None, _graph=None) -> None:
     break_runs()
     STATE.clips.clear()
     motion.forget()
-    for scene in _alive():
+    for scene in _with_world(STATE.alive):
         if not scene.rigidbody_world.point_cache.is_baked:  # a baked world does not step, and keeps its cache
             world.halt(scene)
 
 
-def _alive() -> list:
-    return [scene for scene in bpy.data.scenes if scene.name in STATE.alive and scene.rigidbody_world is not None]
+def _with_world(names: set) -> list:
+    """Those of some scenes that have a rigid body world."""
+    return [scene for scene in bpy.data.scenes if scene.name in names and scene.rigidbody_world is not None]
 
 
 def break_runs() -> None:
@@ -221,7 +226,7 @@ def before_load(_file=None) -> None:
         return
     was_busy, STATE.busy = STATE.busy, True
     try:
-        for scene in _alive():
+        for scene in _with_world(STATE.joined):
             world.clear(scene)
     finally:
         STATE.busy = was_busy

@@ -17,6 +17,7 @@ class State:
         building: set while operators write settings, so that update callbacks do not take them for edits.
         rendering: set between render_init and render_complete or render_cancel.
         alive: scenes whose rigid body world a run has filled.
+        joined: scenes whose joints may hold on to bodies, also of worlds that are no more.
         broken: scenes whose run was interrupted in mid-shot (undo, redo, load).
         messages: last trouble by object name, shown in the sidebar.
         warnings: of the last run by object name, which did not stop it.
@@ -35,6 +36,7 @@ class State:
     building: bool = False
     rendering: bool = False
     alive: set = field(default_factory=set)
+    joined: set = field(default_factory=set)
     broken: set = field(default_factory=set)
     messages: dict = field(default_factory=dict)
     warnings: dict = field(default_factory=dict)
