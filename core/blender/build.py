@@ -131,8 +131,9 @@ def rebuild(obj, scene) -> Built:
 def _build(obj, scene, bones, notes) -> Built:
     settings = obj.active_ragdoll
     frame = scene.frame_current
-    if settings.source is not None:  # of its motion stack
-        bpy.data.objects.remove(settings.source)
+    old = settings.source  # of its motion stack
+    settings.property_unset("source")
+    source.drop(old)
     copy = source.copy_of(obj, f".{obj.name} Source")
     settings.source, settings.scene = copy, scene
     first, last = world.shot_range(scene)

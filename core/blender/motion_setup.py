@@ -70,12 +70,10 @@ def part_duplicates(scene, ragdolls: bool = True) -> None:
     """
     for obj in motion.motions(scene):
         settings = obj.active_ragdoll
-        target = settings.target_armature.active_ragdoll
-        if target.posed_by == obj.name or settings.muted or (settings.is_ragdoll and not ragdolls):
+        if settings.muted or (settings.is_ragdoll and not ragdolls):
             continue
-        owner = scene.objects.get(target.posed_by)  # a name, not a pointer, which would keep it from being deleted
-        if owner is None or owner.active_ragdoll.target_armature != settings.target_armature:
-            target.posed_by = obj.name
+        if not _shares_target(obj):
+            settings.target_armature.active_ragdoll.posed_by = obj.name
             continue
         for bone in obj.pose.bones:
             for constraint in [c for c in bone.constraints if c.name == source.TARGET_NAME]:
@@ -97,6 +95,14 @@ def part_duplicates(scene, ragdolls: bool = True) -> None:
             obj.active_ragdoll.built_for = obj.name
 
 
+def _shares_target(obj) -> bool:
+    """Whether the target armature of a character is that of another, which it is a duplicate of."""
+    target = obj.active_ragdoll.target_armature
+    owner = target.active_ragdoll.posed_by  # a name, not a pointer, which would keep it from being deleted
+    other = bpy.data.objects.get(owner) if owner != obj.name else None
+    return other is not None and other.active_ragdoll.target_armature == target
+
+
 @contextlib.contextmanager
 def _told(obj):
     """Whether a character can be built is no matter of the others."""
@@ -114,20 +120,22 @@ def drop(obj) -> None:
         return
     if settings.muted:
         raise RagdollError(f"'{obj.name}' is baked: revert the bake first")
-    scene = settings.motion_scene
+    scene, own = settings.motion_scene, not _shares_target(obj)
     was_building, STATE.building = STATE.building, True
     try:
         for bone in obj.pose.bones:
             for constraint in [c for c in bone.constraints if c.name == source.TARGET_NAME]:
                 bone.constraints.remove(constraint)
-        helpers = [settings.target_armature] + ([] if settings.is_ragdoll else [settings.source])
-        bpy.data.batch_remove([o for o in helpers if o is not None])
-        if settings.motion_collection is not None:
-            bpy.data.collections.remove(settings.motion_collection)
+        if own:
+            bpy.data.objects.remove(settings.target_armature)
+            if settings.motion_collection is not None:
+                bpy.data.collections.remove(settings.motion_collection)
         for name in ("target_armature", "motion_collection", "motion_scene"):
             settings.property_unset(name)
         if not settings.is_ragdoll:
+            copy = settings.source
             settings.property_unset("source")
+            source.drop(copy)
         STATE.motions.pop(obj.name, None)
     finally:
         STATE.building = was_building

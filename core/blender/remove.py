@@ -39,9 +39,12 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
             settings = obj.active_ragdoll
             for collection in _collections(settings) if obj not in shared else ():
                 bpy.data.collections.remove(collection)
+            own_source = settings.source
             for name in _STORED:
                 if name != "source" or settings.target_armature is None or obj in shared:
                     settings.property_unset(name)
+            if obj in shared:
+                source.drop(own_source)
             settings.parts.clear()
             settings.hitters.clear()
             settings.attachment_parts.clear()

@@ -129,8 +129,13 @@ def refresh(obj) -> None:
             constraint = bone.constraints.get(FOLLOWER_NAME) if bone else None
             if constraint is not None:
                 constraint.target = settings.source
-    if old is not None:
-        bpy.data.objects.remove(old)
+    drop(old)
+
+
+def drop(copy) -> None:
+    """Remove a source that no character has any more; a duplicate may share it."""
+    if copy is not None and copy.users <= len(copy.users_collection):
+        bpy.data.objects.remove(copy)
 
 
 KEYABLE = ("rotation_weight", "translation_weight", "physics_blend", "spring_frequency", "spring_damping_ratio")

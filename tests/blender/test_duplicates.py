@@ -166,5 +166,29 @@ def test_a_baked_duplicate_plays_its_keys(human, fresh_scene):
         away[:, 0, 3] -= ASIDE
         assert np.abs(away).max() < 1e-4
     bake.revert(copy)
+    assert obj.active_ragdoll.source not in (None, copy.active_ragdoll.source)
     bake.revert(obj)
     play_both(fresh_scene, obj, copy, simulate.frames)
+    remove.remove_all([obj, copy], fresh_scene)
+    assert not [o.name for o in bpy.data.objects if "Source" in o.name]
+
+
+def test_a_duplicate_that_drops_its_stack_at_once_leaves_the_first_its_own(fresh_scene):
+    """Before any frame has changed; both have a stack and no ragdoll."""
+    obj = rigs.swinging_human(fresh_scene, 1, LAST)
+    target = bpy.data.objects.new("Target", None)
+    fresh_scene.collection.objects.link(target)
+    target.location = (1.0, -3.0, 1.6)
+    look_at_setup.setup(obj, fresh_scene, target)
+    fresh_scene.frame_set(3)
+    copy = duplicate(obj)
+    bpy.context.view_layer.update()
+    bpy.context.view_layer.update()
+    motion_setup.drop(copy)
+    assert copy.active_ragdoll.source is None and obj.active_ragdoll.source is not None
+    fresh_scene.frame_set(4)
+    assert looking.aim_error(obj, target) < 0.05 and looking.aim_error(copy, target) > 1.0
+    before = {scene.name for scene in bpy.data.scenes}
+    motion_setup.drop(obj)
+    assert {scene.name for scene in bpy.data.scenes} < before  # the hidden one is gone, and with it all sources
+    assert not [o.name for o in bpy.data.objects if o.name.endswith("Source")]
