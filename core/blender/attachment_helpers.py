@@ -9,7 +9,7 @@ the constraint has Blender look at it anew. (Measured on 4.2, 4.5 and 5.0; the o
 import numpy as np
 from mathutils import Matrix
 
-from . import hitters
+from . import world
 from .helpers import helper
 
 AXES = "xyz"
@@ -34,7 +34,7 @@ def ensure(obj, scene, wanted) -> list:
     for body, other in wanted:
         waiting = free.get((body, other))
         if not waiting and not cleared:
-            hitters.clear_old_world(scene)
+            world.clear_old(scene)
             cleared = True
         found.append(waiting.pop(0) if waiting else _make(obj, scene, body, other))
     return found

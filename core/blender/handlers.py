@@ -19,6 +19,7 @@ from . import (
     undo_mending,
     world,
 )
+from .remove import interrupt
 from .runtime import STATE
 
 
@@ -208,15 +209,10 @@ def _with_world(names: set) -> list:
 
 def break_runs() -> None:
     """Mark every run in mid-shot as broken; the shot starts again from its first frame."""
-    for name, run in list(STATE.runs.items()):
-        if run.reached > run.first:
-            STATE.broken.add(name)
-    STATE.runs.clear()
     for scene in bpy.data.scenes:
-        for obj in pipeline.active_ragdolls(scene) if scene.active_ragdoll.source else ():
-            physics = obj.active_ragdoll.physics_armature
-            if physics is not None:
-                physics.update_tag()  # evaluated anew from the original, which plays the animation
+        if scene.active_ragdoll.source:
+            interrupt(scene)
+    STATE.runs.clear()
 
 
 @persistent

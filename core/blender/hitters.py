@@ -5,13 +5,11 @@ point they stand at in bind pose during that run. None is taken away before the 
 more rests.
 """
 
-import bpy
 import numpy as np
 from mathutils import Matrix
 
 from . import world
 from .helpers import helper
-from .runtime import STATE
 
 SAME_POINT = 1e-6  # of the height
 
@@ -51,21 +49,10 @@ def ensure(obj, scene, wanted) -> list:
     for bone, point, kind in wanted:
         waiting = free.get((bone, kind > 0))
         if not waiting and not cleared:
-            clear_old_world(scene)
+            world.clear_old(scene)
             cleared = True
         found.append(waiting.pop(0) if waiting else _make(obj, scene, parts[bone], point, kind > 0))
     return found
-
-
-def clear_old_world(scene) -> None:
-    """Before Blender 4.3 a world that is made anew with one joint more looks at joints that are gone, and crashes."""
-    if bpy.app.version >= world.JOINTS_LEAVE_BODIES or scene.name not in STATE.alive:
-        return
-    was_busy, STATE.busy = STATE.busy, True
-    try:
-        world.clear(scene)
-    finally:
-        STATE.busy = was_busy
 
 
 def _serves(hitter, scene, part) -> bool:

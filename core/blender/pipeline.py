@@ -45,6 +45,8 @@ def start(scene, clock) -> Run:
     first, _last = world.shot_range(scene)
     if scene.rigidbody_world is None:
         raise RagdollError(f"The rigid body world of scene '{scene.name}' has been removed: build the ragdoll anew")
+    world.clear_changed(scene)
+    STATE.halted.discard(scene.name)
     world.set_range(scene)
     source.source_scene(scene)
     run = Run(scene.name, first, first, first - 1, [], depsgraph_of(scene))
@@ -93,6 +95,7 @@ def start(scene, clock) -> Run:
         world.stand_at(scene, first)
     finally:
         STATE.busy = was_busy
+    world.note_joints(scene)
     run.command = run.wanted = run.body = run.body_before = wanted
     evaluated.show_physics(run, True)
     _read_settings(run, scene)

@@ -54,14 +54,27 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
         if scene is not None and scene.rigidbody_world is not None:
             world.halt(scene)
         if scene is not None:
-            STATE.runs.pop(scene.name, None)
-            STATE.broken.discard(scene.name)
+            interrupt(scene)
             if not keep_world:
                 if not ragdolls(scene):
                     _restore_scene(scene)
                 drop_source_scene(scene)
     finally:
         STATE.building = was_building
+
+
+def interrupt(scene) -> None:
+    """End the scene's run, if there is one: its characters play their animation until the shot begins anew."""
+    run = STATE.runs.pop(scene.name, None)
+    others = [obj for obj in ragdolls(scene) if not obj.active_ragdoll.muted]
+    if not others:
+        STATE.broken.discard(scene.name)
+    elif run is not None and run.reached > run.first:
+        STATE.broken.add(scene.name)
+    for obj in others:
+        physics = obj.active_ragdoll.physics_armature
+        if physics is not None:
+            physics.update_tag()  # evaluated anew from the original, which plays the animation
 
 
 def _joints_of(scene, helpers) -> list:

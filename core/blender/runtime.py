@@ -17,6 +17,8 @@ class State:
         building: set while operators write settings, so that update callbacks do not take them for edits.
         rendering: set between render_init and render_complete or render_cancel.
         alive: scenes whose rigid body world a run has filled.
+        halted: scenes whose world must not step before it is made anew at a first frame.
+        made_with: names of the joints that a scene's world was last made with; before Blender 4.3.
         joined: scenes whose joints may hold on to bodies, also of worlds that are no more.
         broken: scenes whose run was interrupted in mid-shot (undo, redo, load).
         messages: last trouble by object name, shown in the sidebar.
@@ -36,6 +38,8 @@ class State:
     building: bool = False
     rendering: bool = False
     alive: set = field(default_factory=set)
+    halted: set = field(default_factory=set)
+    made_with: dict = field(default_factory=dict)
     joined: set = field(default_factory=set)
     broken: set = field(default_factory=set)
     messages: dict = field(default_factory=dict)

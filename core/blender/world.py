@@ -78,7 +78,12 @@ def refuse_user_bake(scene) -> None:
 
 
 def set_range(scene) -> None:
-    """Let the cache cover the warm-up and the shot; called before the world comes alive."""
+    """Let the cache cover the warm-up and the shot; called before the world comes alive.
+
+    Not while it is halted: whoever lets it come alive again takes that back.
+    """
+    if scene.name in STATE.halted:
+        return
     first, last = shot_range(scene)
     cache = scene.rigidbody_world.point_cache
     if cache.frame_start != first - WARM_UP:
@@ -164,6 +169,7 @@ def halt(scene) -> None:
         replace(scene)
     else:
         scene.rigidbody_world.point_cache.frame_end = scene.rigidbody_world.point_cache.frame_start
+        STATE.halted.add(scene.name)
         STATE.alive.discard(scene.name)
 
 
@@ -189,6 +195,35 @@ def clear(scene) -> None:
     scene.frame_set(now)
     for joint in scene.rigidbody_world.constraints.all_objects:
         joint.show_in_front = joint.show_in_front  # the copies are made anew: the scene may yet go on
+
+
+def clear_old(scene) -> None:
+    """Before Blender 4.3 a world that is made anew with other joints looks at joints that are gone, and crashes."""
+    if bpy.app.version >= JOINTS_LEAVE_BODIES or scene.name not in STATE.joined:
+        return
+    was_busy, STATE.busy = STATE.busy, True
+    try:
+        clear(scene)
+    finally:
+        STATE.busy = was_busy
+
+
+def clear_changed(scene) -> None:
+    """`clear_old` where the scene has other joints than when its world was last made."""
+    names = _joint_names(scene)
+    if STATE.made_with.get(scene.name, names) != names:
+        clear_old(scene)
+
+
+def note_joints(scene) -> None:
+    """The world is made with the joints that the scene has now."""
+    if bpy.app.version < JOINTS_LEAVE_BODIES:
+        STATE.made_with[scene.name] = _joint_names(scene)
+
+
+def _joint_names(scene) -> frozenset:
+    constraints = scene.rigidbody_world.constraints
+    return frozenset() if constraints is None else frozenset(constraints.all_objects.keys())
 
 
 def release(scene, constraints) -> None:
