@@ -18,7 +18,7 @@ from ..motion.local_pose import LocalPose
 from ..ragdoll import recovery
 from ..ragdoll.lying import Landmarks
 from ..skeleton import Skeleton
-from . import recognition, recovery_entry, recovery_settings, world
+from . import joint_drives, recognition, recovery_entry, recovery_settings, world
 from .recovery_record import Record
 from .runtime import STATE
 
@@ -301,3 +301,5 @@ def _apply(run) -> None:
         found.character.share = found.state.physics_blend
         run.off[rows] = not found.state.simulated
     run.set_factor("recovery", factor)
+    led = [found.character.rows for found in run.recoveries.values() if found.state.led]
+    joint_drives.leave_to_world(run, led)

@@ -204,7 +204,7 @@ def gather(run: Run, scene) -> None:
     run.limp, run.spring = np.zeros(begin, dtype=bool), np.zeros(begin, dtype=bool)
     run.joint_drives = joint_drives.gather(run.characters)
     run.calm = np.zeros(begin, dtype=bool)
-    run.joint_space = joint_drives.held(run)
+    run.in_joints = run.joint_space = joint_drives.held(run)
     run.dislocations = dislocations.Dislocations(begin)
 
 

@@ -135,6 +135,11 @@ class State:
         """Whether the character's bodies are simulated; else they ride the animation."""
         return self.phase != ANIMATED
 
+    @property
+    def led(self) -> bool:
+        """Whether the character is on its way to its animation's place, to which its own muscles do not bring it."""
+        return self.phase in (RECOVERING, BLENDING)
+
     def values(self) -> tuple:
         """The state as eight numbers, for recording."""
         flags = (self.armed, self.woken, self.held)

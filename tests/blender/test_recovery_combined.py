@@ -1,0 +1,35 @@
+"""Knock-out and recovery together with other spaces, drives and ranges."""
+
+import numpy as np
+import pytest
+
+import knock_outs
+import rigs
+from active_ragdoll.core.blender import simulate
+
+
+@pytest.mark.parametrize("drive", ("VELOCITY", "SPRING"))
+def test_driven_in_joint_space_it_stands_again_before_the_physics_is_blended_out(fresh_scene, drive):
+    obj = knock_outs.human(fresh_scene)
+    obj.active_ragdoll.drive_space, obj.active_ragdoll.drive = "JOINT", drive
+    shown, targets, states = knock_outs.run(fresh_scene, obj)
+    assert knock_outs.course(states) == knock_outs.COURSE
+    rows = knock_outs.rows(obj)
+    begins, ends = knock_outs.first(states, "BLENDING"), knock_outs.first(states, "ANIMATED")
+    away = np.linalg.norm((shown[begins] - targets[begins])[rows, :3, 3], axis=1)
+    assert away.max() < 0.05 * obj.active_ragdoll.height
+    jumps, wanted = (knock_outs.jumps(obj, poses, rows) for poses in (shown, targets))
+    for frame in (ends, ends + 1):
+        assert jumps[frame] < knock_outs.LIMIT + wanted[frame]
+
+
+def test_a_shot_before_frame_zero_is_shown_as_simulated_when_it_ends_switched_off(fresh_scene):
+    first, last = -110, -2
+    obj = rigs.swinging_human(fresh_scene, first, last)
+    knock_outs.prepare(fresh_scene, obj, first, last)
+    simulate.use_range(fresh_scene, first, last)
+    shown, _targets, states = knock_outs.run(fresh_scene, obj)
+    assert states[last] == "ANIMATED"
+    for frame in (first, first + 20, first + 60, last):
+        fresh_scene.frame_set(frame)
+        assert np.abs(rigs.pose(obj) - shown[frame]).max() < 1e-5
