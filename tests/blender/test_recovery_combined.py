@@ -5,7 +5,8 @@ import pytest
 
 import knock_outs
 import rigs
-from active_ragdoll.core.blender import simulate
+from active_ragdoll.core.blender import build, simulate
+from holding import HAND, TIP, attach, bone_matrix
 
 
 @pytest.mark.parametrize("drive", ("VELOCITY", "SPRING"))
@@ -33,3 +34,22 @@ def test_a_shot_before_frame_zero_is_shown_as_simulated_when_it_ends_switched_of
     for frame in (first, first + 20, first + 60, last):
         fresh_scene.frame_set(frame)
         assert np.abs(rigs.pose(obj) - shown[frame]).max() < 1e-5
+
+
+@pytest.mark.parametrize("kind", ("POINT", "FIXED"))
+def test_a_hand_holds_its_prop_while_the_character_is_switched_on_and_off(fresh_scene, kind):
+    obj = rigs.swinging_human(fresh_scene, 1, 80)
+    prop = rigs.box(fresh_scene, "Prop", (0.1, 0.1, 0.1), (0.8, 0.0, 1.42), mass=0.5)
+    build.build(obj, fresh_scene)
+    attach(obj, prop, point=TIP, kind=kind)
+    group = obj.active_ragdoll.recovery
+    group.enabled, group.starts = True, "ANIMATED"
+    for frame, phase in ((30, "ACTIVE"), (55, "ANIMATED")):
+        event = group.events.add()
+        event.frame, event.phase = frame, phase
+    held = []
+    for _frame in simulate.frames(fresh_scene):
+        grip = bone_matrix(obj, HAND) @ [*TIP, 1.0]
+        held.append((np.linalg.inv(rigs.matrices([prop])[0]) @ grip)[:3])
+    assert obj.active_ragdoll.state == "ANIMATED"
+    assert np.linalg.norm(np.array(held) - held[0], axis=1).max() < 0.02
