@@ -23,6 +23,7 @@ from .recovery_record import Record
 from .runtime import STATE
 
 KEPT = 2  # frames of poses that a passage begins from
+TAKEN_AWAY = "its recovery was taken away in mid-shot"
 
 
 class Recovery:
@@ -136,6 +137,8 @@ class Recovery:
         if not group.reroot or frame not in self._shown:
             return
         shown = [self._shown[frame], self._shown.get(frame - 1, self._shown[frame])]
+        if frame not in self._worlds:
+            raise RagdollError(TAKEN_AWAY)
         place = self._worlds[frame]
         names = [action.name if action else "" for action in (group.get_up_face_up, group.get_up_face_down)]
         if self.landmarks is None:
@@ -196,7 +199,7 @@ class Recovery:
     def _clip(self, action: str, fps: float):
         entry = next((e for e in self.character.motion.entries if e.name == recovery_entry.NAME), None)
         if entry is None:
-            raise RagdollError("its recovery was taken away in mid-shot")
+            raise RagdollError(TAKEN_AWAY)
         return entry.solver.clip(action, fps)
 
 

@@ -5,7 +5,8 @@ import pytest
 
 import knock_outs
 import rigs
-from active_ragdoll.core.blender import build, simulate
+from active_ragdoll.core.blender import build, motion_setup, simulate
+from active_ragdoll.core.blender.runtime import STATE
 from holding import HAND, TIP, attach, bone_matrix
 
 
@@ -53,3 +54,22 @@ def test_a_hand_holds_its_prop_while_the_character_is_switched_on_and_off(fresh_
         held.append((np.linalg.inv(rigs.matrices([prop])[0]) @ grip)[:3])
     assert obj.active_ragdoll.state == "ANIMATED"
     assert np.linalg.norm(np.array(held) - held[0], axis=1).max() < 0.02
+
+
+def test_recovery_taken_away_in_mid_shot_is_told_and_the_run_goes_on(fresh_scene):
+    obj = knock_outs.human(fresh_scene, 100)
+    rigs.play(fresh_scene, 1, 39)
+    obj.active_ragdoll.recovery.enabled = False
+    rigs.play(fresh_scene, 40, 100)
+    assert STATE.runs[fresh_scene.name].frame == 100
+    assert any("gets up in its animation's own place" in text for text in STATE.warnings["Human"])
+
+
+def test_a_character_renamed_in_mid_shot_gets_up_where_it_lies(fresh_scene):
+    obj = knock_outs.human(fresh_scene)
+    motion_setup.ensure(obj, fresh_scene)
+    rigs.play(fresh_scene, 1, 19)
+    obj.name = "Another"
+    rigs.play(fresh_scene, 20, 120)
+    (recovery,) = STATE.runs[fresh_scene.name].recoveries.values()
+    assert recovery.state.phase == "ANIMATED" and len(recovery.record.passages) == 1
