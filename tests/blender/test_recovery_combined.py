@@ -7,6 +7,7 @@ import knock_outs
 import rigs
 from active_ragdoll.core.blender import build, motion_setup, simulate
 from active_ragdoll.core.blender.runtime import STATE
+from hitting import add
 from holding import HAND, TIP, attach, bone_matrix
 
 
@@ -73,3 +74,20 @@ def test_a_character_renamed_in_mid_shot_gets_up_where_it_lies(fresh_scene):
     rigs.play(fresh_scene, 20, 120)
     (recovery,) = STATE.runs[fresh_scene.name].recoveries.values()
     assert recovery.state.phase == "ANIMATED" and len(recovery.record.passages) == 1
+
+
+@pytest.mark.parametrize("starts", ("ANIMATED", "ACTIVE"))
+@pytest.mark.parametrize(("impulse", "phase"), ((150.0, "LIMP"), (20.0, "ACTIVE")))
+def test_a_hit_in_the_shots_first_frame_is_felt_as_in_any_other(fresh_scene, starts, impulse, phase):
+    obj = rigs.swinging_human(fresh_scene, 1, 12)
+    build.build(obj, fresh_scene)
+    obj.active_ragdoll.recovery.enabled, obj.active_ragdoll.recovery.starts = True, starts
+    moved = []
+    for frame in (1, 2):
+        obj.active_ragdoll.hits.clear()
+        add(obj, "spine", frame, (impulse, 0.0, 0.0))
+        places = [rigs.bodies(obj) for _frame in simulate.frames(fresh_scene)]
+        fresh_scene.frame_set(frame)
+        assert obj.active_ragdoll.state == phase
+        moved.append(np.linalg.norm((places[frame + 4] - places[frame - 1])[:, :3, 3], axis=1).max())
+    assert moved[0] > 0.02 and abs(moved[0] / moved[1] - 1.0) < 0.25
