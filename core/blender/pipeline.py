@@ -154,7 +154,7 @@ def step(run: Run, scene, clock) -> None:
     reachable = drives.within_reach(run.body, run.wanted, run.reach)
     run.command = drives.lag_compensated(run.command, reachable, substeps)
     evaluated.place(run, "targets", run.command)
-    places = run.rides.placed(run, before, run.dislocations.placed(run, seconds), seconds)
+    places = run.rides.placed(run, before, run.dislocations.placed(run, seconds), 1.0 / fps)
     if run.any_kinematic:
         evaluated.place(run, "bodies", places, run.kinematic)
     evaluated.write_gains(run, scene, substeps, max(seconds, 1e-9))

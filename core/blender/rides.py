@@ -18,15 +18,16 @@ class Rides:
         self._left = [np.zeros((count, 3)) for _ in range(4)]  # offsets and their velocities, of places and of turns
 
     def placed(self, run, before: np.ndarray, places: np.ndarray, seconds: float) -> np.ndarray:
-        """Where kinematic bodies stand at the frame to come [m, 4, 4], which lasts some seconds.
+        """Where kinematic bodies stand at the frame to come [m, 4, 4].
 
         Args:
             before: where the animation had the bodies at the frame shown. places: where they would stand at once.
+            seconds: of a frame, as it is shown: a simulation in slow motion does not slow the animation.
         """
         begun = np.flatnonzero(run.riding & ~self._riding)
         self._riding = run.riding.copy()
         if len(begun):
-            self._begin(run, before, begun, max(seconds, 1e-9))
+            self._begin(run, before, begun, seconds)
         self._seconds += seconds
         rows = np.flatnonzero(run.riding & (self._seconds < DURATION))
         if not len(rows):

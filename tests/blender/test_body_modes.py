@@ -67,14 +67,15 @@ def test_a_switch_in_mid_shot_keeps_pose_and_velocity(fresh_scene, space, before
     assert jump.max() < 1.6 * np.linalg.norm(moved[at - 4 : at], axis=-1).max() / rigs.FPS + gravity / rigs.FPS
 
 
-@pytest.mark.parametrize("before", ("LIMP", "ACTIVE"))
-def test_made_kinematic_it_goes_over_into_the_animation_from_its_own_motion(fresh_scene, before):
+@pytest.mark.parametrize(("before", "time_scale"), (("LIMP", 1.0), ("LIMP", 0.25), ("ACTIVE", 1.0)))
+def test_made_kinematic_it_goes_over_into_the_animation_from_its_own_motion(fresh_scene, before, time_scale):
     """In the first frame it moves on as before; after a quarter of a second it is where the animation is."""
     scene = fresh_scene
     obj = rigs.swinging_human(scene, 1, 40)
     obj.active_ragdoll.drive, obj.active_ragdoll.spring_frequency = "SPRING", 0.7
     arm = ("arm.L", "forearm.L")
     build.build(obj, scene)
+    scene.rigidbody_world.time_scale = time_scale
     for bone in arm:
         obj.pose.bones[bone].active_ragdoll.translation_weight = 0.0
     key_modes(obj, arm, {1: before, SWITCH: "KINEMATIC"})
