@@ -79,12 +79,16 @@ def follow_cache(run: Run) -> bool:
 def switch_joints(run: Run, on: bool, character) -> None:
     """Let Bullet solve a character's joints, or leave them out while its bodies ride the animation.
 
-    Motors are left to the drives, which stop them at weight 0.
+    Motors are left to the drives, which stop them at weight 0, and attachments to themselves: a hand that rides the
+    animation still holds what it holds.
     """
-    targets = set(character.targets.objects)
-    for helper in character.obj.active_ragdoll.collection.all_objects:
+    settings = character.obj.active_ragdoll
+    others = set(character.targets.objects)
+    for part in settings.attachment_parts:
+        others |= {part.joint, part.other_joint}
+    for helper in settings.collection.all_objects:
         constraint = helper.rigid_body_constraint
-        if constraint is None or constraint.type == "MOTOR" or helper in targets:
+        if constraint is None or constraint.type == "MOTOR" or helper in others:
             continue
         own = helper.evaluated_get(run.graph).rigid_body_constraint
         # A hit's helper that was made just now comes with the next evaluation.

@@ -80,6 +80,7 @@ def before_frame(scene, _graph=None) -> None:
         if frame == first and shot_run.ragdolls(scene):
             STATE.broken.discard(scene.name)
             STATE.runs.pop(scene.name, None)
+            _forget_trouble(scene)
             run = STATE.runs[scene.name] = pipeline.start(scene, clock)
             posed = run.names
         elif run is not None and run.frame is not None and frame == run.frame + 1 and frame <= last:
@@ -122,6 +123,14 @@ def _stacked(run, scene) -> list:
 def _unforeseen(error: Exception) -> str:
     """A run that went on after a mistake of ours would show a pose of some other frame."""
     return f"An error in Active Ragdoll, see the console: {type(error).__name__}: {error}"
+
+
+def _forget_trouble(scene) -> None:
+    """What ended the last run is told no more when a new one begins."""
+    text = STATE.messages.pop(scene.name, None)
+    for obj in shot_run.ragdolls(scene) if text is not None else ():
+        if STATE.messages.get(obj.name) == text:
+            del STATE.messages[obj.name]
 
 
 def _stop(scene, run, text) -> None:
@@ -178,6 +187,31 @@ def after_update(_scene=None, graph=None) -> None:
     """depsgraph_update_post: actions that were edited are sampled anew."""
     if graph is not None and len(STATE.clips):
         STATE.clips.mark(graph)
+
+
+@persistent
+def after_bones_changed(scene, graph=None) -> None:
+    """depsgraph_update_post: bones of a character were added, removed or renamed while its world is alive.
+
+    Renaming has Blender copy all objects anew, the joints too, whose constraints Bullet's world still holds: the next
+    step would crash.
+    """
+    if graph is None or scene.name not in STATE.alive or not graph.id_type_updated("ARMATURE") or not _concerns(scene):
+        return
+    if scene.rigidbody_world is None or scene.rigidbody_world.point_cache.is_baked:
+        return
+    run = STATE.runs.get(scene.name)
+    names = [obj.name for obj in shot_run.ragdolls(scene) if shot_run.has_other_bones(run, obj)]
+    if not names:
+        return
+    _stop(scene, run, f"Bones of '{names[0]}' were added, removed or renamed: begin at the shot's first frame again")
+    if bpy.app.version < world.JOINTS_LEAVE_BODIES:
+        return  # there nothing helps: the bodies look at joints that are gone as soon as they are freed
+    was_busy, STATE.busy = STATE.busy, True
+    try:
+        world.halt(scene)
+    finally:
+        STATE.busy = was_busy
 
 
 @persistent
@@ -268,6 +302,7 @@ _HANDLERS = (
     ("frame_change_post", after_frame),
     ("depsgraph_update_post", after_update),
     ("depsgraph_update_post", after_edit),
+    ("depsgraph_update_post", after_bones_changed),
     ("undo_pre", before_undo),
     ("redo_pre", before_undo),
     ("undo_post", after_undo),

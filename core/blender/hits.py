@@ -121,11 +121,13 @@ def _rate(scene) -> float:
 def _step_character(run, own: CharacterHits, scene, frame: int, rate: float, awake) -> None:
     rows = own.character.rows
     begin, end = (frame - 1) / rate, frame / rate
-    found = [
-        push
-        for push in _pushes(run, own, scene, run.body[rows], begin, end, rate)
-        if not run.kinematic[rows.start + push.row]
-    ]
+    found = []
+    for push in _pushes(run, own, scene, run.body[rows], begin, end, rate):
+        if not run.kinematic[rows.start + push.row]:
+            found.append(push)
+        elif run.riding[rows.start + push.row] and isinstance(push.hit, core_hits.Hit):
+            text = f"{push.hit.title(0)}: the bone is kinematic at frame {frame - 1}, nothing is felt"
+            STATE.warn(own.character.name, text)
     # A push turns with its body within the frame: it goes where it points in the middle of it.
     middle = {}
     if any(kind_of(push.hit) == 0 for push in found):

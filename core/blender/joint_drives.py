@@ -140,7 +140,7 @@ def write(run, before, weights, seconds: float, substeps: int, gravity: float) -
     """
     own = run.joint_drives
     relative, start, end = own.relative(run.body), own.relative(before), own.relative(run.wanted)
-    weight = weights[own.rows]
+    weight = np.where(run.joint_space, weights, 0.0)[own.rows]
     inertia, is_spring = run.inertia[own.rows], run.spring[own.rows]
     velocity = joint_drive.desired(relative, start, end, weight, seconds)
     if is_spring.any():
@@ -181,3 +181,18 @@ def held(run) -> np.ndarray:
     for character in run.characters:
         result[character.rows] = character.obj.active_ragdoll.drive_space == "JOINT"
     return result
+
+
+def leave_to_world(run, led: list) -> None:
+    """Let characters that are brought back to their animation be driven in world space meanwhile.
+
+    Without an outside hand they would only stretch where they lie, and leave the whole way up to the physics blend.
+
+    Args:
+        led: slices of their bodies.
+    """
+    own = run.in_joints.copy()
+    for rows in led:
+        own[rows] = False
+    if np.any(own != run.joint_space):
+        run.joint_space, run.gains_dirty = own, True

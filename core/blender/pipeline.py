@@ -21,6 +21,7 @@ from . import (
     motion,
     recovery,
     recovery_record,
+    rides,
     shot_run,
     source,
     world,
@@ -100,6 +101,7 @@ def start(scene, clock) -> Run:
     evaluated.show_physics(run, True)
     _read_settings(run, scene)
     _apply_settings(run, scene)
+    run.rides = rides.Rides(run.riding)
     run.reached = first
     return run
 
@@ -155,8 +157,9 @@ def step(run: Run, scene, clock) -> None:
     reachable = drives.within_reach(run.body, run.wanted, run.reach)
     run.command = drives.lag_compensated(run.command, reachable, substeps)
     evaluated.place(run, "targets", run.command)
+    places = run.rides.placed(run, before, run.dislocations.placed(run, seconds), 1.0 / fps)
     if run.any_kinematic:
-        evaluated.place(run, "bodies", run.dislocations.placed(run, seconds), run.kinematic)
+        evaluated.place(run, "bodies", places, run.kinematic)
     evaluated.write_gains(run, scene, substeps, max(seconds, 1e-9))
     if run.joint_drives is not None:
         joint_drives.write(run, before, run.weights()[0], seconds, substeps, scene.gravity.length)

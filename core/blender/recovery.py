@@ -18,11 +18,12 @@ from ..motion.local_pose import LocalPose
 from ..ragdoll import recovery
 from ..ragdoll.lying import Landmarks
 from ..skeleton import Skeleton
-from . import recognition, recovery_entry, recovery_settings, world
+from . import joint_drives, recognition, recovery_entry, recovery_settings, world
 from .recovery_record import Record
 from .runtime import STATE
 
 KEPT = 2  # frames of poses that a passage begins from
+TAKEN_AWAY = "its recovery was taken away in mid-shot"
 
 
 class Recovery:
@@ -89,30 +90,27 @@ class Recovery:
 
     # ---- one frame ----
 
+    def begin(self, run, scene, frame: int) -> None:
+        """The state at the first frame, when a hit acts in the step to come."""
+        impulse = run.impulse_on(self.character, frame)
+        if impulse > 0.0:
+            still = np.zeros(len(run.masses))
+            self.state = recovery.struck(self.settings, self.state, self._motion(run, scene, still, impulse))
+            self.record.values[frame] = self.state.values()
+
     def step(self, run, scene, frame: int, speeds: np.ndarray, seconds: float) -> None:
         """The state at a frame that was just shown.
 
         Args:
             speeds: of all bodies [m], over the frame [m/s]. seconds: of the simulation, a frame.
         """
-        rows = self.character.rows
         impulse = run.impulse_on(self.character, frame)
         events = [event for event in self.events if frame - 1 < event.frame <= frame]
         if self.state.phase == recovery.ANIMATED and impulse == 0.0 and not events:
             self._finish_action(frame, scene)
             self.record.values[frame] = self.state.values()
             return
-        masses = run.masses[rows]
-        distances = np.linalg.norm(run.body[rows, :3, 3] - run.wanted[rows, :3, 3], axis=1)
-        motion = recovery.Motion(
-            mean_speed=float(speeds[rows].mean()),
-            pelvis_speed=float(speeds[rows][self._pelvis_body]),
-            distance=float(distances.max()),
-            impulse=impulse,
-            mass=float(masses.sum()),
-            size=self.character.height,
-            gravity=scene.gravity.length if scene.use_gravity else 0.0,
-        )
+        motion = self._motion(run, scene, speeds, impulse)
         fps = 1.0 / seconds
         before = self.state
         self.state = recovery.step(
@@ -128,6 +126,19 @@ class Recovery:
         except RagdollError as error:
             STATE.warn(self.character.name, f"'{self.character.name}' gets up in its animation's own place: {error}")
 
+    def _motion(self, run, scene, speeds: np.ndarray, impulse: float) -> recovery.Motion:
+        rows = self.character.rows
+        distances = np.linalg.norm(run.body[rows, :3, 3] - run.wanted[rows, :3, 3], axis=1)
+        return recovery.Motion(
+            mean_speed=float(speeds[rows].mean()),
+            pelvis_speed=float(speeds[rows][self._pelvis_body]),
+            distance=float(distances.max()),
+            impulse=impulse,
+            mass=float(run.masses[rows].sum()),
+            size=self.character.height,
+            gravity=scene.gravity.length if scene.use_gravity else 0.0,
+        )
+
     def _get_up(self, frame: int, scene) -> None:
         """Go on where the character lies, with the get-up action for how it lies."""
         group = self.character.obj.active_ragdoll.recovery
@@ -136,6 +147,8 @@ class Recovery:
         if not group.reroot or frame not in self._shown:
             return
         shown = [self._shown[frame], self._shown.get(frame - 1, self._shown[frame])]
+        if frame not in self._worlds:
+            raise RagdollError(TAKEN_AWAY)
         place = self._worlds[frame]
         names = [action.name if action else "" for action in (group.get_up_face_up, group.get_up_face_down)]
         if self.landmarks is None:
@@ -196,7 +209,7 @@ class Recovery:
     def _clip(self, action: str, fps: float):
         entry = next((e for e in self.character.motion.entries if e.name == recovery_entry.NAME), None)
         if entry is None:
-            raise RagdollError("its recovery was taken away in mid-shot")
+            raise RagdollError(TAKEN_AWAY)
         return entry.solver.clip(action, fps)
 
 
@@ -284,6 +297,9 @@ def observe(run, scene) -> None:
     for found in run.recoveries.values():
         found.note_shown(frame, run.graph)
     if frame == run.first:
+        for found in run.recoveries.values():
+            found.begin(run, scene, frame)
+        _apply(run)
         return
     seconds = max(scene.rigidbody_world.time_scale, 1e-9) * scene.render.fps_base / scene.render.fps
     speeds = np.linalg.norm(run.body[:, :3, 3] - run.body_before[:, :3, 3], axis=1) / seconds
@@ -301,3 +317,5 @@ def _apply(run) -> None:
         found.character.share = found.state.physics_blend
         run.off[rows] = not found.state.simulated
     run.set_factor("recovery", factor)
+    led = [found.character.rows for found in run.recoveries.values() if found.state.led]
+    joint_drives.leave_to_world(run, led)

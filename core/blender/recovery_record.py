@@ -112,7 +112,9 @@ def live(obj):
     """The `recovery.Recovery` of a character in the run of its scene; None where there is none."""
     scene = obj.active_ragdoll.scene
     run = STATE.runs.get(scene.name) if scene is not None else None
-    return None if run is None else run.recoveries.get(obj.name)
+    # Not by its name, which may be another one by now.
+    found = () if run is None else run.recoveries.values()
+    return next((recovery for recovery in found if recovery.character.obj == obj), None)
 
 
 def of(obj, frame: int) -> Record | None:
@@ -130,7 +132,7 @@ def of(obj, frame: int) -> Record | None:
             known = STATE.records[obj.name] = (text, Record.from_text(text))
         return known[1]
     run = STATE.runs.get(scene.name)
-    found = None if run is None else run.recoveries.get(obj.name)
+    found = live(obj)
     stepping = run is not None and run.frame is not None and frame == run.frame + 1
     return found.record if found is not None and (stepping or run.shows(frame)) else None
 

@@ -207,8 +207,17 @@ def gather(run: Run, scene) -> None:
     run.limp, run.spring = np.zeros(begin, dtype=bool), np.zeros(begin, dtype=bool)
     run.joint_drives = joint_drives.gather(run.characters)
     run.calm = np.zeros(begin, dtype=bool)
-    run.joint_space = joint_drives.held(run)
+    run.in_joints = run.joint_space = joint_drives.held(run)
     run.dislocations = dislocations.Dislocations(begin)
+
+
+def has_other_bones(run: Run | None, obj) -> bool:
+    """Whether a character's bones are not those that its bodies were built for, or its run has begun with."""
+    bones = obj.data.bones
+    if any(part.bone not in bones for part in obj.active_ragdoll.parts):
+        return True
+    found = next((c for c in run.characters if c.obj == obj), None) if run is not None else None
+    return found is not None and len(found.buffer) != 16 * len(bones)
 
 
 def check_numbers(run: Run, character, blend: float) -> None:

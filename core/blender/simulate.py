@@ -72,6 +72,7 @@ def frames(scene) -> Iterator[int]:
                 _settle(run, scene, done)
             world.bake_cache(scene, done)
             if run is not None:
+                evaluated.follow_cache(run)
                 recovery_record.store(run)
             for obj in pipeline.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
@@ -84,9 +85,9 @@ def _settle(run, scene, frame: int) -> None:
 
     A cache that begins before frame 0 does not bear being read at once: it loses what comes before that frame.
     """
-    switched = evaluated.follow_cache(run)
-    if run.first < 0 and not switched and scene.frame_current == frame:
+    if run.first < 0 and scene.frame_current == frame:
         return
+    evaluated.follow_cache(run)
     was_busy, STATE.busy = STATE.busy, True
     try:
         scene.frame_set(frame)

@@ -135,6 +135,11 @@ class State:
         """Whether the character's bodies are simulated; else they ride the animation."""
         return self.phase != ANIMATED
 
+    @property
+    def led(self) -> bool:
+        """Whether the character is on its way to its animation's place, to which its own muscles do not bring it."""
+        return self.phase in (RECOVERING, BLENDING)
+
     def values(self) -> tuple:
         """The state as eight numbers, for recording."""
         flags = (self.armed, self.woken, self.held)
@@ -243,7 +248,7 @@ def step(
             state = _elapsed(settings, state, motion, moment - now)
             now = moment
             state = _forced(state, event)
-    return _struck(settings, _elapsed(settings, state, motion, end - now), motion)
+    return struck(settings, _elapsed(settings, state, motion, end - now), motion)
 
 
 def _entered(state: State, phase: str) -> State:
@@ -259,8 +264,8 @@ def _entered(state: State, phase: str) -> State:
     return replace(state, phase=phase, clock=0.0, blend=blend, progress=0.0, armed=False)
 
 
-def _struck(settings: Settings, state: State, motion: Motion) -> State:
-    """What hits and the distance from the targets do."""
+def struck(settings: Settings, state: State, motion: Motion) -> State:
+    """What hits and the distance from the targets do; also at the shot's first frame, which no step leads to."""
     if state.held:
         return state
     hit = motion.impulse > 0.0

@@ -5,6 +5,7 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender import build
+from active_ragdoll.core.blender.runtime import STATE
 
 SWITCH = 24
 SPACES = ("WORLD", "JOINT")
@@ -66,6 +67,32 @@ def test_a_switch_in_mid_shot_keeps_pose_and_velocity(fresh_scene, space, before
     assert jump.max() < 1.6 * np.linalg.norm(moved[at - 4 : at], axis=-1).max() / rigs.FPS + gravity / rigs.FPS
 
 
+@pytest.mark.parametrize(("before", "time_scale"), (("LIMP", 1.0), ("LIMP", 0.25), ("ACTIVE", 1.0)))
+def test_made_kinematic_it_goes_over_into_the_animation_from_its_own_motion(fresh_scene, before, time_scale):
+    """In the first frame it moves on as before; after a quarter of a second it is where the animation is."""
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 40)
+    obj.active_ragdoll.drive, obj.active_ragdoll.spring_frequency = "SPRING", 0.7
+    arm = ("arm.L", "forearm.L")
+    build.build(obj, scene)
+    scene.rigidbody_world.time_scale = time_scale
+    for bone in arm:
+        obj.pose.bones[bone].active_ragdoll.translation_weight = 0.0
+    key_modes(obj, arm, {1: before, SWITCH: "KINEMATIC"})
+    own = rows(obj, arm)
+
+    def read():
+        return rigs.bodies(obj)[own], STATE.runs[scene.name].wanted[own]
+
+    places, wanted = np.array(rigs.play(scene, 1, SWITCH + 8, read)).swapaxes(0, 1)[..., :3, 3]
+    last = SWITCH - 2  # row of the last frame before the switch
+    away = np.linalg.norm(wanted[last] - places[last], axis=-1).max()
+    expected = 2.0 * places[last] - places[last - 1]
+    assert away > 0.1
+    assert np.linalg.norm(places[last + 1] - expected, axis=-1).max() < 0.15 * away
+    assert np.abs(places[last + 7 :] - wanted[last + 7 :]).max() < 1e-4
+
+
 @pytest.mark.parametrize("space", SPACES)
 def test_kinematic_again_it_is_where_the_animation_is(fresh_scene, space):
     scene = fresh_scene
@@ -98,8 +125,6 @@ def test_a_kinematic_character_with_a_limp_branch(data_dir, name, space):
     for part in obj.active_ragdoll.parts:
         settings = obj.pose.bones[part.bone].active_ragdoll
         settings.body_mode = "LIMP" if part.bone in loose else "KINEMATIC"
-    from active_ragdoll.core.blender.runtime import STATE
-
     size = obj.active_ragdoll.height
     which = rows(obj, loose)
     rest = [i for i in range(len(obj.active_ragdoll.parts)) if i not in which]
@@ -135,7 +160,6 @@ def test_an_active_upper_body_on_kinematic_legs(fresh_scene, space):
     for bone in obj.pose.bones:
         if bone.name.startswith(("hips", "thigh", "shin", "foot")):
             bone.active_ragdoll.body_mode = "KINEMATIC"
-    from active_ragdoll.core.blender.runtime import STATE
 
     def read():
         run = STATE.runs[scene.name]

@@ -372,3 +372,13 @@ def test_hits_of_a_library_override(fresh_scene, tmp_path):
     add(obj, "spine", HIT, (0.0, 40.0, 0.0))
     poses = play(scene, obj)
     assert np.abs(poses[-1] - poses[HIT - 1]).max() > 1e-3
+
+
+def test_on_a_kinematic_bone_it_is_said_that_nothing_is_felt(fresh_scene):
+    scene = empty()
+    obj = free_body(scene)
+    obj.pose.bones["A"].active_ragdoll.body_mode = "KINEMATIC"
+    add(obj)
+    play(scene, obj)
+    (told,) = STATE.warnings[obj.name]
+    assert "Hit 1 on bone 'A'" in told and "kinematic" in told and "frame 6" in told
