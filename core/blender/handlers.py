@@ -218,10 +218,10 @@ def after_bones_changed(scene, graph=None) -> None:
 def before_undo(_scene=None, _graph=None) -> None:
     """undo_pre, redo_pre: Blender is about to free bodies that the copies of their joints still look at."""
     for scene in _with_world(STATE.joined):
+        world.clear_old(scene)
         if scene.rigidbody_world.constraints is not None:
             world.release(scene, scene.rigidbody_world.constraints.all_objects)
-    if bpy.app.version >= world.JOINTS_LEAVE_BODIES:
-        STATE.joined.clear()
+    STATE.joined.clear()
 
 
 @persistent

@@ -78,8 +78,10 @@ def part_duplicates(scene, ragdolls: bool = True) -> None:
         for bone in obj.pose.bones:
             for constraint in [c for c in bone.constraints if c.name == source.TARGET_NAME]:
                 bone.constraints.remove(constraint)
+        copy = settings.source
         for name in ("target_armature", "motion_collection", "motion_scene", "source"):
             settings.property_unset(name)
+        source.drop(copy)
         STATE.motions.pop(obj.name, None)
         with _told(obj):
             ensure(obj, scene)
