@@ -24,6 +24,7 @@ from ..core.blender import (
     measure,
     pipeline,
     profiles,
+    showing,
     world,
 )
 from ..core.errors import RagdollError
@@ -177,7 +178,7 @@ def _bake(options) -> None:
     diagnosis = _diagnosis(obj, scene)
     if options.report:
         world.free_cache(scene)  # figures come from a run, not from what is kept of an earlier one
-        pipeline.stop_showing(scene)
+        showing.stop_showing(scene)
     report = _bake_and_measure(obj, scene, bool(options.report))
     first, last = world.shot_range(scene)
     for text in pipeline.STATE.warnings.get(obj.name, ()):

@@ -3,7 +3,7 @@
 import bpy
 from bpy.props import IntProperty
 
-from ..core.blender import pipeline, simulate, world
+from ..core.blender import shot_run, showing, simulate, world
 from ..core.blender.runtime import STATE
 from ..core.errors import RagdollError
 from .character import active_ragdoll, refuse
@@ -30,13 +30,13 @@ class ACTIVE_RAGDOLL_OT_simulate(SteppingOperator, bpy.types.Operator):
         if scene is None or scene.active_ragdoll.source is None:
             return refuse(cls, "Build a ragdoll first")
         mine = active_ragdoll(context)
-        if mine is not None and mine.active_ragdoll.muted and not pipeline.active_ragdolls(scene):
+        if mine is not None and mine.active_ragdoll.muted and not shot_run.active_ragdolls(scene):
             return refuse(cls, "The result is baked: revert the bake first")
         return True
 
     def prepare(self, context):
         scene = context.scene
-        if not pipeline.active_ragdolls(scene):
+        if not shot_run.active_ragdolls(scene):
             raise RagdollError(f"Every ragdoll of scene '{scene.name}' is baked: revert a bake first")
         choose_range(scene, self.frame_start, self.frame_end)
         return simulate.frames(scene), scene
@@ -45,7 +45,7 @@ class ACTIVE_RAGDOLL_OT_simulate(SteppingOperator, bpy.types.Operator):
         first, last = world.shot_range(self._scene)
         if stopped_at is None:
             self.report({"INFO"}, f"Simulated frames {first} to {last}")
-            for obj in pipeline.active_ragdolls(self._scene):
+            for obj in shot_run.active_ragdolls(self._scene):
                 for text in STATE.warnings.get(obj.name, ()):
                     self.report({"WARNING"}, text)
         else:
@@ -76,9 +76,9 @@ class ACTIVE_RAGDOLL_OT_free_cache(bpy.types.Operator):
         except RagdollError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        pipeline.stop_showing(scene)
+        showing.stop_showing(scene)
         STATE.runs.pop(scene.name, None)
-        for obj in pipeline.active_ragdolls(scene):
+        for obj in shot_run.active_ragdolls(scene):
             obj.active_ragdoll.property_unset("cache_outdated")
         scene.frame_set(scene.frame_current)
         redraw()

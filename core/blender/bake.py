@@ -7,7 +7,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ..errors import RagdollError
-from . import action_channels, action_poses, actions, layer_tools, motion, pipeline, simulate, source, world
+from . import action_channels, action_poses, actions, layer_tools, motion, shot_run, simulate, source, world
 from .runtime import STATE
 
 SHEAR_TOLERANCE = 1e-5  # cosine between two axes of a bone; single precision gives about 1e-6
@@ -83,7 +83,7 @@ class _Recorder:
         self.numbers, self.poses = [], []
 
     def record(self, frame: int) -> None:
-        bones = self.obj.evaluated_get(pipeline.depsgraph_of(self.scene)).pose.bones
+        bones = self.obj.evaluated_get(shot_run.depsgraph_of(self.scene)).pose.bones
         buffer = np.empty((len(bones), 4, 4), dtype=np.float32)
         bones.foreach_get("matrix", buffer.ravel())
         self.numbers.append(frame)
@@ -171,11 +171,11 @@ def _without_shear(matrices: np.ndarray) -> np.ndarray:
 
 def _shown_frames(scene, first, last) -> Iterator[int]:
     stale = any(
-        o.active_ragdoll.cache_outdated or o.active_ragdoll.layout_changed for o in pipeline.active_ragdolls(scene)
+        o.active_ragdoll.cache_outdated or o.active_ragdoll.layout_changed for o in shot_run.active_ragdolls(scene)
     )
     shot = world.shot_range(scene)
-    unreadable = shot[0] < 0 <= shot[1]  # see pipeline.show_cached
-    if pipeline.active_ragdolls(scene) and (unreadable or stale or not world.cache_covers_shot(scene)):
+    unreadable = shot[0] < 0 <= shot[1]  # see showing.show_cached
+    if shot_run.active_ragdolls(scene) and (unreadable or stale or not world.cache_covers_shot(scene)):
         yield from simulate.frames(scene)
         return
     for frame in range(first, last + 1):
@@ -238,7 +238,7 @@ def deviation(obj, scene, recorded: dict) -> float:
     worst = 0.0
     for frame, before in recorded.items():
         scene.frame_set(frame)
-        bones = obj.evaluated_get(pipeline.depsgraph_of(scene)).pose.bones
+        bones = obj.evaluated_get(shot_run.depsgraph_of(scene)).pose.bones
         now = np.empty((len(bones), 4, 4), dtype=np.float32)
         bones.foreach_get("matrix", now.ravel())
         worst = max(worst, float(np.abs(now[:, 3, :3] - before[:, 3, :3]).max()))

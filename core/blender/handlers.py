@@ -16,6 +16,7 @@ from . import (
     override_kept,
     pipeline,
     shot_run,
+    showing,
     undo_mending,
     world,
 )
@@ -59,7 +60,7 @@ def before_frame(scene, _graph=None) -> None:
     cache_baked = scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked
     if cache_baked:
         if scene.active_ragdoll.cache_is_ours:
-            pipeline.show_cached(scene)
+            showing.show_cached(scene)
         motion.show(scene)
         return
     if STATE.rendering:
@@ -89,7 +90,7 @@ def before_frame(scene, _graph=None) -> None:
         elif run is not None and frame == run.frame:
             return
         else:
-            pipeline.show_other(run, scene)
+            showing.show_other(run, scene)
         motion.show(scene, posed, stacked)
     except (RagdollError, ReferenceError) as error:
         _stop(scene, run, str(error))
@@ -139,7 +140,7 @@ def _stop(scene, run, text) -> None:
     if run is not None:
         hits.let_go(run)
         attachments.let_go(run)
-    for obj in pipeline.active_ragdolls(scene):
+    for obj in shot_run.active_ragdolls(scene):
         STATE.messages[obj.name] = text
     STATE.messages[scene.name] = text
     print(f"Active Ragdoll: {text}")
@@ -174,7 +175,7 @@ def after_edit(scene, graph=None) -> None:
         return
     if scene.name in STATE.runs:
         with contextlib.suppress(ReferenceError, KeyError):  # something was deleted: the next frame tells
-            pipeline.show_again(STATE.runs[scene.name], scene)
+            showing.show_again(STATE.runs[scene.name], scene)
     if not STATE.motions:
         return
     objects = [u for u in graph.updates if isinstance(u.id, bpy.types.Object)]
@@ -283,7 +284,7 @@ def before_render(scene, _graph=None) -> None:
     if not isinstance(scene, bpy.types.Scene) or scene.active_ragdoll.is_source:
         return
     now = scene.rigidbody_world
-    if now is not None and not now.point_cache.is_baked and pipeline.active_ragdolls(scene):
+    if now is not None and not now.point_cache.is_baked and shot_run.active_ragdolls(scene):
         from . import simulate
 
         for _frame in simulate.frames(scene):

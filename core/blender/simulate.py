@@ -9,9 +9,10 @@ from . import (
     evaluated,
     layer_tools,
     motion_setup,
-    pipeline,
     ragdoll_readings,
     recovery_record,
+    shot_run,
+    showing,
     source,
     world,
 )
@@ -25,7 +26,7 @@ def prepare(scene) -> None:
         RagdollError: there is nothing to simulate, or the user's own baked cache is in the way.
     """
     motion_setup.part_duplicates(scene)
-    characters = pipeline.active_ragdolls(scene)
+    characters = shot_run.active_ragdolls(scene)
     if not characters:
         raise RagdollError(f"Scene '{scene.name}' has no ragdoll to simulate: build one first")
     first, last = world.shot_range(scene)
@@ -34,7 +35,7 @@ def prepare(scene) -> None:
     world.refuse_user_bake(scene)
     layer_tools.end_previews(scene)
     world.free_cache(scene)
-    pipeline.stop_showing(scene)
+    showing.stop_showing(scene)
     for obj in characters:
         if obj.active_ragdoll.recovery.enabled and obj.active_ragdoll.recovery.reroot:
             motion_setup.ensure(obj, scene)
@@ -74,10 +75,10 @@ def frames(scene) -> Iterator[int]:
             if run is not None:
                 evaluated.follow_cache(run)
                 recovery_record.store(run)
-            for obj in pipeline.active_ragdolls(scene):
+            for obj in shot_run.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
                 ragdoll_readings.keep(obj)
-            pipeline.show_cached(scene)
+            showing.show_cached(scene)
 
 
 def _settle(run, scene, frame: int) -> None:
