@@ -3,7 +3,7 @@
 import bpy
 from bpy.props import IntProperty
 
-from ..core.blender import shot_run, showing, simulate, world
+from ..core.blender import motion_setup, shot_run, showing, simulate, world
 from ..core.blender.runtime import STATE
 from ..core.errors import RagdollError
 from .character import active_ragdoll, refuse
@@ -36,6 +36,7 @@ class ACTIVE_RAGDOLL_OT_simulate(SteppingOperator, bpy.types.Operator):
 
     def prepare(self, context):
         scene = context.scene
+        motion_setup.part_duplicates(scene)
         if not shot_run.active_ragdolls(scene):
             raise RagdollError(f"Every ragdoll of scene '{scene.name}' is baked: revert a bake first")
         choose_range(scene, self.frame_start, self.frame_end)

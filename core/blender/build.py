@@ -112,6 +112,7 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
         world_notes = []
         try:
             built = _build(obj, scene, bones, world_notes)
+            STATE.messages.pop(obj.name, None)
             if update:
                 visibility.show(scene)
                 scene.view_layers[0].update()

@@ -66,14 +66,13 @@ def switch_kinematic(run: Run, rows) -> None:
             body.rigid_body.kinematic = bool(run.kinematic[row])
 
 
-def follow_cache(run: Run) -> bool:
-    """Let all bodies stand where the cache has them: a kinematic one does not read it. Whether any was kinematic."""
+def follow_cache(run: Run) -> None:
+    """Let all bodies stand where the cache has them: a kinematic one does not read it."""
     run.off = np.zeros_like(run.off)
     rows = np.flatnonzero(run.kinematic)
     if len(rows):
         run.kinematic = np.zeros_like(run.kinematic)
         switch_kinematic(run, rows)
-    return len(rows) > 0
 
 
 def switch_joints(run: Run, on: bool, character) -> None:

@@ -54,8 +54,6 @@ def before_frame(scene, _graph=None) -> None:
     """frame_change_pre"""
     if not _concerns(scene):
         return
-    if scene.rigidbody_world is not None:
-        STATE.joined.add(scene.name)
     run = STATE.runs.get(scene.name)
     cache_baked = scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked
     if cache_baked:
@@ -170,7 +168,10 @@ def after_frame(scene, _graph=None) -> None:
 
 @persistent
 def after_edit(scene, graph=None) -> None:
-    """depsgraph_update_post: a character or what it looks at was moved, posed or edited by hand."""
+    """depsgraph_update_post: a character or what it looks at was moved, posed or edited by hand.
+
+    A run's physics is shown again where the edit has hidden it.
+    """
     if graph is None or not _concerns(scene):
         return
     if scene.name in STATE.runs:
@@ -206,6 +207,7 @@ def after_bones_changed(scene, graph=None) -> None:
     if not names:
         return
     _stop(scene, run, f"Bones of '{names[0]}' were added, removed or renamed: begin at the shot's first frame again")
+    interrupt(scene)
     if bpy.app.version < world.JOINTS_LEAVE_BODIES:
         return  # there nothing helps: the bodies look at joints that are gone as soon as they are freed
     was_busy, STATE.busy = STATE.busy, True

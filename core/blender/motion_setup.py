@@ -87,14 +87,15 @@ def part_duplicates(scene, ragdolls: bool = True) -> None:
             ensure(obj, scene)
     if not ragdolls:
         return
-    characters = [o for o in scene.objects if o.type == "ARMATURE" and o.active_ragdoll.is_ragdoll]
-    for obj in remove.duplicates(characters):
-        if not obj.active_ragdoll.muted:
+    for obj in [o for o in scene.objects if o.type == "ARMATURE" and o.active_ragdoll.is_ragdoll]:
+        settings = obj.active_ragdoll
+        if settings.built_for == obj.name:
+            continue
+        if not remove.is_duplicate(obj):
+            settings.built_for = obj.name
+        elif not settings.muted:
             with _told(obj):
                 build.rebuild(obj, scene)
-    for obj in characters:
-        if obj.active_ragdoll.built_for != obj.name and not remove.is_duplicate(obj):
-            obj.active_ragdoll.built_for = obj.name
 
 
 def _shares_target(obj) -> bool:
@@ -122,14 +123,16 @@ def drop(obj) -> None:
         return
     if settings.muted:
         raise RagdollError(f"'{obj.name}' is baked: revert the bake first")
-    scene, own = settings.motion_scene, not _shares_target(obj)
+    target = settings.target_armature
+    others = (o for o in bpy.data.objects if o.type == "ARMATURE" and o != obj)
+    scene, own = settings.motion_scene, all(o.active_ragdoll.target_armature != target for o in others)
     was_building, STATE.building = STATE.building, True
     try:
         for bone in obj.pose.bones:
             for constraint in [c for c in bone.constraints if c.name == source.TARGET_NAME]:
                 bone.constraints.remove(constraint)
         if own:
-            bpy.data.objects.remove(settings.target_armature)
+            bpy.data.objects.remove(target)
             if settings.motion_collection is not None:
                 bpy.data.collections.remove(settings.motion_collection)
         for name in ("target_armature", "motion_collection", "motion_scene"):

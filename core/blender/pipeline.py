@@ -65,6 +65,7 @@ def start(scene, clock) -> Run:
 
     was_busy, STATE.busy = STATE.busy, True
     STATE.alive.add(scene.name)
+    STATE.joined.add(scene.name)
     try:
         _carry_settings(run)
         clock("source", _evaluate_source, run, scene, first + 1)

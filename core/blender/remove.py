@@ -22,7 +22,8 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
     try:
         shared = {obj for obj in objects if is_duplicate(obj)}
         for obj in objects:
-            body_edits.before_removal(obj)
+            if obj not in shared:  # else the bodies are another's, and so are the edits of them
+                body_edits.before_removal(obj)
             for bone in obj.pose.bones:
                 for constraint in [c for c in bone.constraints if c.name == source.CONSTRAINT_NAME]:
                     bone.constraints.remove(constraint)
@@ -110,9 +111,8 @@ _STORED = (
 
 def ragdolls(scene) -> list:
     """The characters of a scene that have a ragdoll of their own."""
-    found = _with_ragdoll(scene.objects)
-    others = duplicates(found)
-    return [obj for obj in found if obj not in others]
+    others = duplicates(_with_ragdoll(bpy.data.objects))
+    return [obj for obj in _with_ragdoll(scene.objects) if obj not in others]
 
 
 def duplicates(objects) -> set:

@@ -24,7 +24,8 @@ class Rides:
             before: where the animation had the bodies at the frame shown. places: where they would stand at once.
             seconds: of a frame, as it is shown: a simulation in slow motion does not slow the animation.
         """
-        begun = np.flatnonzero(run.riding & ~self._riding)
+        # At the first frame all bodies stand and move as the animation does.
+        begun = np.flatnonzero(run.riding & ~self._riding & (run.frame > run.first))
         self._riding = run.riding.copy()
         if len(begun):
             self._begin(run, before, begun, seconds)

@@ -20,7 +20,7 @@ class State:
         halted: scenes whose world must not step before it is made anew at a first frame.
         made_with: names of the joints that a scene's world was last made with; before Blender 4.3.
         joined: scenes whose joints may hold on to bodies, also of worlds that are no more.
-        broken: scenes whose run was interrupted in mid-shot (undo, redo, load).
+        broken: scenes whose run was interrupted in mid-shot (undo, redo, load, a ragdoll built anew or removed).
         messages: last trouble by object name, shown in the sidebar.
         warnings: of the last run by object name, which did not stop it.
         limits: last `limit_check.Report` by object name.

@@ -28,7 +28,8 @@ def show_again(run: Run, scene) -> None:
     Such as a physics armature when a bone gets another colour. It is written again; that it is seen, too, needs another
     evaluation of the bones, which only what they copy can be tagged for: a tag of their own would copy them once more.
     """
-    if not run.shows(scene.frame_current) or scene.frame_subframe != 0.0:
+    now = scene.rigidbody_world
+    if now is None or now.point_cache.is_baked or not run.shows(scene.frame_current) or scene.frame_subframe != 0.0:
         return
     run.graph = depsgraph_of(scene)
     renewed = {character.name for character in evaluated.show_physics(run, True)}

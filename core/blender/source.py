@@ -133,8 +133,8 @@ def refresh(obj) -> None:
 
 
 def drop(copy) -> None:
-    """Remove a source that no character has any more; a duplicate may share it."""
-    if copy is not None and copy.users <= len(copy.users_collection):
+    """Remove a source that no character has any more: none but its scene. A duplicate may share it."""
+    if copy is not None and copy.users <= 1:
         bpy.data.objects.remove(copy)
 
 

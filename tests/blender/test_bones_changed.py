@@ -80,3 +80,25 @@ def test_after_a_simulation_its_frames_stay(shot):
     obj.data.bones["skull"].name = "head"
     again = {frame: rigs.pose(obj) for frame in simulate.frames(scene)}
     assert np.abs(again[30] - shown[30]).max() < 1e-5
+
+
+def test_the_others_play_their_animation_meanwhile(fresh_scene):
+    """They have no bone changed, but the world that carried them has stopped."""
+    made = []
+    for name, place in (("One", 0.0), ("Other", 4.0)):
+        obj = rigs.human(fresh_scene, name)
+        obj.location.x = place
+        rigs.swing(obj, 1, 30)
+        made.append(obj)
+    rigs.set_range(fresh_scene, 1, 30)
+    expected = rigs.animation(made[1], (20, 28))
+    for obj in made:
+        build.build(obj, fresh_scene)
+        obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+    rigs.play(fresh_scene, 1, 15)
+    _add(made[0])
+    bpy.context.view_layer.update()
+    for frame in range(16, 29):
+        fresh_scene.frame_set(frame)
+        if frame in expected:
+            assert np.abs(rigs.pose(made[1]) - expected[frame]).max() < 1e-4

@@ -192,3 +192,38 @@ def test_a_duplicate_that_drops_its_stack_at_once_leaves_the_first_its_own(fresh
     motion_setup.drop(obj)
     assert {scene.name for scene in bpy.data.scenes} < before  # the hidden one is gone, and with it all sources
     assert not [o.name for o in bpy.data.objects if o.name.endswith("Source")]
+
+
+def test_the_first_that_drops_its_stack_leaves_the_duplicate_one(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, LAST)
+    target = bpy.data.objects.new("Target", None)
+    fresh_scene.collection.objects.link(target)
+    target.location = (1.0, -3.0, 1.6)
+    look_at_setup.setup(obj, fresh_scene, target)
+    copy = duplicate(obj)
+    motion_setup.drop(obj)
+    for frame in (3, 4):
+        fresh_scene.frame_set(frame)
+    assert looking.aim_error(copy, target) < 0.05 and looking.aim_error(obj, target) > 1.0
+    motion_setup.drop(copy)
+    assert not [o.name for o in bpy.data.objects if "Source" in o.name or o.name.endswith("Target Armature")]
+
+
+def test_bodies_edited_by_hand_stay_those_of_the_first(human, fresh_scene):
+    obj, _before = human
+    body = next(part.body for part in obj.active_ragdoll.parts if part.bone == "forearm.L")
+    body.rigid_body.mass = 7.5
+    copy = duplicate(obj)
+    remove.remove(copy, fresh_scene)
+    build.rebuild(obj, fresh_scene)
+    body = next(part.body for part in obj.active_ragdoll.parts if part.bone == "forearm.L")
+    assert body.rigid_body.mass == pytest.approx(7.5)
+
+
+def test_a_duplicate_alone_can_be_simulated_by_the_operator(human, fresh_scene):
+    obj, _before = human
+    copy = duplicate(obj)
+    remove.remove(obj, fresh_scene)
+    bpy.context.view_layer.objects.active = copy
+    assert bpy.ops.active_ragdoll.simulate() == {"FINISHED"}
+    assert copy.active_ragdoll.run_state == "CACHED" and len(rigs.bodies(copy))
