@@ -2,9 +2,11 @@
 
     python3.11 dev.py demo [--out DIR] [--input FILE] ...   the main job, from character to baked keyframes
     python3.11 dev.py example NAME | all [--out DIR]        a short shot of demo/examples; --list names them
-    python3.11 dev.py test [--bpy 4.2 4.5 5.0 | all] ...    all tests
+    python3.11 dev.py test [--bpy 4.2 4.5 5.0 | all] ...    all tests; outside 4.5 and a real Blender only those
+                                                            marked blender_version, unless --nightly
     python3.11 dev.py bench NAME ...                        a benchmark of tests/benchmarks
-    python3.11 dev.py build | lint | format
+    python3.11 dev.py golden [COMMIT] [--bpy 4.2 ... | all] bodies and poses of golden shots, equal to a commit's?
+    python3.11 dev.py build | lint [--strict] | format
 
 Virtual environments are made in .venv/ on first use. BLENDER=/path/to/blender (or a command that starts one)
 adds the tests in a real Blender and runs the demo there. BLENDER_SETUP is a command that makes that Blender
@@ -18,6 +20,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import zipfile
@@ -27,13 +30,25 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent / "tests"
 sys.path.insert(0, str(TESTS))
 
-from environments import ROOT, DevError, environment, fault_of, pytest_folder, say  # noqa: E402
-from run_blender import Result, kill_group, print_skips, run_pytest  # noqa: E402
+import figures  # noqa: E402
+from environments import ROOT, DevError, environment, fault_of, pytest_folder, quietly, say  # noqa: E402
+from run_blender import (  # noqa: E402
+    Result,
+    kill_group,
+    print_skips,
+    program_command,
+    run_files,
+    run_pytest,
+    wheel_command,
+)
 
 RESULTS = ROOT / ".test-results"
 DIST = ROOT / "dist"
+GOLDEN = TESTS / "golden"
+BLENDER_TESTS = sorted((TESTS / "blender").glob("test_*.py"))
 BPY_VERSIONS = ("4.2", "4.5", "5.0")
 DEFAULT_BPY = "4.5"
+INSTALLED = "installed"  # the Blender of BLENDER, where a bpy version is asked for
 STAGES = ("lint", "core", "blender", "build", "real")
 SETUP_TIMEOUT = 900.0
 
@@ -81,13 +96,15 @@ def outcome(title: str, fault: str) -> Result:
     return Result(failed=1) if fault else Result(passed=1)
 
 
-def lint() -> Result:
-    """Ruff's rules, its formatting, and who may import what."""
+def lint(strict: bool = False) -> Result:
+    """Ruff's rules, its formatting, who may import what; the figures are bounds only where `strict`."""
     python = environment("tools")
     total = Result()
     total.add(step("ruff check", [python, "-m", "ruff", "check", "--quiet", "."]))
     total.add(step("ruff format --check", [python, "-m", "ruff", "format", "--check", "--quiet", "."]))
     total.add(step("architecture", [python, TESTS / "check_architecture.py"]))
+    over = figures.main(strict)
+    total.add(outcome("figures", "over a bound" if over else ""))
     return total
 
 
@@ -101,65 +118,17 @@ def reformat() -> Result:
 
 def core(pattern: str | None) -> Result:
     """The tests that need no Blender."""
-    select = ["-k", pattern] if pattern else []
-    command = [str(environment("tools")), "-m", "pytest", str(TESTS / "core"), *select]
-    result = run_pytest(command, RESULTS / "core.xml", timeout=900.0)
-    say(f"  {result.counts()}" + (f"\n{result.output}" if result.failed else ""))
-    print_skips(result)
-    return result
+    files = sorted((TESTS / "core").glob("test_*.py"))
+    return run_files(files, wheel_command(environment("tools")), RESULTS / "core", pattern=pattern, size=14)
 
 
-# Sweeps over all characters whose results come from numpy, and a version that stands between two others that run them.
-SWEEPS = (
-    "blend_spaces",
-    "diagnose",
-    "layers",
-    "layers_bad_input",
-    "main_bodies",
-    "overlay",
-    "profiles",
-    "roles",
-    "shapes",
-)
-BETWEEN = ("5.0",)
-
-
-def blender(version: str, python: Path, pattern: str | None) -> Result:
-    """The tests inside a bpy wheel."""
+def blender(version: str, python: Path, pattern: str | None, every: bool) -> Result:
+    """The tests inside a bpy wheel; unless `every` one is wanted, on most versions those marked `blender_version`."""
     # Freed memory is overwritten, so that use after free shows; Blender 4.2 does that itself when it loads a file.
     env = {} if version == "4.2" else {"MALLOC_PERTURB_": "85"}
-    files = sorted((TESTS / "blender").glob("test_*.py"))
-    if version in BETWEEN:
-        files = [file for file in files if file.stem.removeprefix("test_") not in SWEEPS]
-        say(f"  without the sweeps over all characters, which the versions around {version} run: {', '.join(SWEEPS)}")
-    arguments = ("--python", str(python), "--results", str(RESULTS / version), *map(str, files))
-    return run_files(*arguments, pattern=pattern, env=env)
-
-
-def run_files(*arguments: str, pattern: str | None, env: dict[str, str] | None = None) -> Result:
-    """Run tests/run_blender.py and read the counts from its closing line."""
-    command = [str(environment("tools")), str(TESTS / "run_blender.py"), *arguments]
-    command += ["-k", pattern] if pattern else []
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace", env=os.environ | (env or {})
-    )
-    last = ""
-    try:
-        for line in process.stdout:
-            if last:
-                say(last)
-            last = line.rstrip("\n")
-        process.wait()
-    except BaseException:
-        process.terminate()
-        process.wait()
-        raise
-    words = last.replace(",", "").split()
-    if words[1::2] == ["passed", "failed", "skipped"] and (process.returncode == 0 or int(words[2])):
-        say(f"  {last}")
-        return Result(*map(int, words[::2]))
-    say(last)
-    return outcome("tests/run_blender.py", f"exit code {process.returncode} without a closing line")
+    marker = None if every or version == DEFAULT_BPY else "blender_version"
+    command = wheel_command(python)
+    return run_files(BLENDER_TESTS, command, RESULTS / version, env=env, pattern=pattern, marker=marker)
 
 
 def extension_tool(python: Path) -> list[str | Path]:
@@ -229,8 +198,8 @@ def real(command: str, pattern: str | None) -> Result:
     say(f"  {installed.counts()} (installing)" + (f"\n{installed.output}" if installed.failed else ""))
     total = Result()
     total.add(installed)
-    arguments = ("--blender", command, "--installed", "--results", str(RESULTS / "real"))
-    total.add(run_files(*arguments, pattern=pattern, env=env))
+    env["ACTIVE_RAGDOLL_INSTALLED"] = "1"
+    total.add(run_files(BLENDER_TESTS, program_command(command, True), RESULTS / "real", env=env, pattern=pattern))
     return total
 
 
@@ -239,7 +208,7 @@ def real(command: str, pattern: str | None) -> Result:
 
 def test(options: argparse.Namespace) -> int:
     """All stages, a table of them, and the closing line."""
-    versions = BPY_VERSIONS if "all" in options.bpy else tuple(dict.fromkeys(options.bpy))
+    versions = versions_of(options.bpy)
     chosen = options.only or STAGES
     shutil.rmtree(RESULTS, ignore_errors=True)
     setup_command = os.environ.get("BLENDER_SETUP", "") if "real" in chosen else ""
@@ -266,7 +235,7 @@ def test(options: argparse.Namespace) -> int:
         stage("core", lambda: core(options.k))
     if "blender" in chosen:
         for version in versions:
-            stage(f"bpy {version}", lambda v=version: blender(v, wheels[v].wait(), options.k))
+            stage(f"bpy {version}", lambda v=version: blender(v, wheels[v].wait(), options.k, options.nightly))
     if "build" in chosen or "real" in chosen:
         stage("build", lambda: build(wheels[builder].wait()))
     if "real" in chosen:
@@ -312,6 +281,7 @@ def summary(rows: list[tuple[str, Result]]) -> int:
         total.add(result)
         say(f"{title:<14}{result.passed:>8}{result.failed:>8}{result.skipped:>9}{result.seconds:>9.1f}")
     say(f"{'all':<49}{sum(result.seconds for _, result in rows):>8.1f}\n")
+    print_skips(total)
     say(total.counts())
     return 1 if total.failed else 0
 
@@ -326,10 +296,19 @@ def demo(options: argparse.Namespace, rest: list[str]) -> int:
 
 def in_blender(version: str, script: Path, arguments: list[str]) -> int:
     """Run a script in the Blender of BLENDER, else in a bpy wheel; its exit code."""
-    if command := os.environ.get("BLENDER"):
-        program = [*shlex.split(command), "--background", "--factory-startup", "--python-exit-code", "1"]
-        return subprocess.run([*program, "--python", script, "--", *arguments], cwd=ROOT).returncode
-    return subprocess.run([environment(version), script, *arguments], cwd=ROOT).returncode
+    version = INSTALLED if os.environ.get("BLENDER") else version
+    return subprocess.run(script_command(version, script, arguments), cwd=ROOT).returncode
+
+
+def script_command(version: str, script: Path, arguments: list[str | Path]) -> list[str | Path]:
+    """The command that runs a script in a bpy wheel, or in the Blender of BLENDER."""
+    if version != INSTALLED:
+        return [environment(version), script, *arguments]
+    command = os.environ.get("BLENDER")
+    if not command:
+        raise DevError("BLENDER is not set: it is the program, or a command that starts one")
+    program = [*shlex.split(command), "--background", "--factory-startup", "--python-exit-code", "1"]
+    return [*program, "--python", script, "--", *arguments]
 
 
 def example(options: argparse.Namespace) -> int:
@@ -361,6 +340,46 @@ def bench(options: argparse.Namespace, rest: list[str]) -> int:
     return subprocess.run([environment(options.bpy), script, *rest], cwd=ROOT).returncode
 
 
+def golden(options: argparse.Namespace) -> int:
+    """Play the golden shots with a commit's extension and with the one that stands here, and compare them."""
+    with tempfile.TemporaryDirectory(prefix="golden-") as folder:
+        tree, failed = Path(folder) / "tree", 0
+        quietly(["git", "worktree", "add", "--detach", tree, options.commit], f"checking out {options.commit}")
+        try:
+            for version in versions_of(options.bpy):
+                say(f"\n== {version}: {options.commit} and the working tree")
+                failed |= golden_in(version, {Path(folder) / "before.npz": tree, Path(folder) / "after.npz": ROOT})
+        finally:
+            quietly(["git", "worktree", "remove", "--force", tree], "removing the worktree")
+    return failed
+
+
+def golden_in(version: str, trees: dict[Path, Path]) -> int:
+    """Play the golden shots in one Blender, all trees at once, and compare: 1 if they differ or cannot be played.
+
+    Args:
+        version: of bpy, or INSTALLED.
+        trees: file to write -> source tree of the extension; the first is what the second is compared with.
+    """
+    commands = [
+        script_command(version, GOLDEN / "shots.py", ["--tree", tree, "--out", path]) for path, tree in trees.items()
+    ]
+    jobs = [Background(lambda c=command: fault_of(c)) for command in commands]
+    faults = {tree: job.wait() for tree, job in zip(trees.values(), jobs, strict=True)}
+    for tree, fault in faults.items():
+        if fault:
+            say(f"  {'the working tree' if tree == ROOT else 'the commit'}:\n{fault.rstrip()}")
+    if not all(path.exists() for path in trees):
+        return 1
+    command = [environment("tools"), GOLDEN / "compare.py", *trees]
+    return 1 if subprocess.run(command, cwd=ROOT).returncode or any(faults.values()) else 0
+
+
+def versions_of(chosen: list[str]) -> tuple[str, ...]:
+    """The bpy versions that --bpy means, each once."""
+    return BPY_VERSIONS if "all" in chosen else tuple(dict.fromkeys(chosen))
+
+
 def main() -> int:
     """Read the command line and run one command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -369,6 +388,7 @@ def main() -> int:
     sub.add_argument("--bpy", nargs="+", default=[DEFAULT_BPY], choices=[*BPY_VERSIONS, "all"])
     sub.add_argument("--only", nargs="+", choices=STAGES, help="these stages; real builds first")
     sub.add_argument("-k", metavar="PATTERN", help="pytest's -k for core, blender and real")
+    sub.add_argument("--nightly", action="store_true", help="every test in every version")
     sub = commands.add_parser("demo", help="run the main job; further options go to demo/run.py")
     sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
     sub.add_argument("--out", default="demo-out", metavar="DIR", help="folder of the results (demo-out)")
@@ -381,8 +401,12 @@ def main() -> int:
     sub = commands.add_parser("bench", help="run a benchmark; further options go to it")
     sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
     sub.add_argument("name", nargs="?", default="", metavar="NAME")
+    sub = commands.add_parser("golden", help="compare golden shots with a commit's, bit for bit")
+    sub.add_argument("commit", nargs="?", default="HEAD", metavar="COMMIT", help="to compare with (HEAD)")
+    sub.add_argument("--bpy", nargs="+", default=[DEFAULT_BPY], choices=[*BPY_VERSIONS, INSTALLED, "all"])
     commands.add_parser("build", help="validate and build dist/*.zip")
-    commands.add_parser("lint", help="check rules, formatting and imports")
+    sub = commands.add_parser("lint", help="check rules, formatting and imports, print figures")
+    sub.add_argument("--strict", action="store_true", help="figures over their bounds are a failure")
     commands.add_parser("format", help="apply ruff's fixes and formatting")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     options, rest = parser.parse_known_args()
@@ -398,10 +422,12 @@ def main() -> int:
                 return example(options)
             case "bench":
                 return bench(options, rest)
+            case "golden":
+                return golden(options)
             case "build":
                 return 1 if build(environment(DEFAULT_BPY)).failed else 0
             case "lint":
-                return 1 if lint().failed else 0
+                return 1 if lint(options.strict).failed else 0
             case _:
                 return 1 if reformat().failed else 0
     except DevError as error:

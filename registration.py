@@ -3,19 +3,24 @@
 import bpy
 
 from . import operators, panels
-from .core.blender import handlers, properties
+from .core.blender.run import handlers
+from .core.blender.settings import declare
+from .core.blender.settings import object as settings
+from .core.blender.stack import stack_show
 from .operators import command_line
 
-CLASSES = (*properties.CLASSES, *operators.CLASSES, *panels.CLASSES)
-
 _command = []
+_classes = []
 
 
 def register() -> None:
     """Classes first, then the settings that point at them, then handlers and the command."""
-    for cls in CLASSES:
+    settings.take_registries()
+    _classes.extend((*settings.classes(), *operators.CLASSES, *panels.classes()))
+    for cls in _classes:
         bpy.utils.register_class(cls)
-    properties.add_settings()
+    settings.add_settings()
+    declare.show_stack_later = stack_show.later
     panels.overlay.add()
     handlers.add()
     if hasattr(bpy.utils, "register_cli_command"):
@@ -28,7 +33,6 @@ def unregister() -> None:
         bpy.utils.unregister_cli_command(_command.pop())
     handlers.remove()
     panels.overlay.remove()
-    panels.space_preview.remove()
-    properties.remove_settings()
-    for cls in reversed(CLASSES):
-        bpy.utils.unregister_class(cls)
+    settings.remove_settings()
+    while _classes:
+        bpy.utils.unregister_class(_classes.pop())

@@ -40,45 +40,6 @@ class PoseError(RagdollError, ValueError):
 _NARROW_LEVEL = 1000
 
 
-def accumulate_positions(skeleton: Skeleton, offsets: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-    """Sum of each bone's offset with those of all its ancestors: positions where no bone turns.
-
-    Fastest with float32 rows of 4, that is [n, 4] with an unused last component, and `out` given: a row is
-    then 16 bytes and moves as one machine word, which makes up for the quarter of the additions that nobody
-    needs.
-
-    Args:
-        offsets: [..., n, c] in level order, any number of components c.
-        out: where to write the result, of the shape and type of `offsets`; may be `offsets` itself.
-
-    Raises:
-        PoseError: the shape does not fit the skeleton, or `out` does not fit `offsets`.
-    """
-    offsets = _checked("offsets", offsets, skeleton, None)
-    if out is None:
-        out = np.empty_like(offsets, order="C")
-    elif out.shape != offsets.shape or out.dtype != offsets.dtype:
-        raise PoseError(
-            f"out must have the shape {list(offsets.shape)} and type {offsets.dtype}, "
-            f"got {list(out.shape)} and {out.dtype}"
-        )
-    roots = slice(0, skeleton.root_count)
-    if offsets.ndim == 2 and out.flags.c_contiguous and not np.may_share_memory(offsets, out):
-        out[roots] = offsets[roots]
-        for above, level, parents in skeleton.level_steps:
-            own = out[level]
-            # The parents' values go straight to their place. All indices are valid; "wrap" only keeps numpy
-            # from taking the detour by a buffer that its default "raise" needs.
-            out[above].take(parents, 0, own, "wrap")
-            np.add(own, offsets[level], own)
-        return out
-    out[..., roots, :] = offsets[..., roots, :]
-    for above, level, parents in skeleton.level_steps:
-        from_parents = out[..., above, :].take(parents, -2)
-        np.add(from_parents, offsets[..., level, :], out[..., level, :])
-    return out
-
-
 def local_to_model(
     skeleton: Skeleton, positions_ls: ArrayLike, rotations_ls: ArrayLike, scales_ls: ArrayLike | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:

@@ -1,4 +1,4 @@
-"""A skeleton as a structure of arrays in level order (breadth-first).
+"""A skeleton as a structure of arrays in level order (breadth-first), and what trees of bones in any order are asked.
 
 All roots come first, then all their children, then all of theirs: a *level* is one contiguous slice, and so
 are the children of one bone. What has to be done parents first is then done for a whole level at once. Within
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .errors import RagdollError
 
@@ -135,49 +134,6 @@ class Skeleton:
         start = int(self.children_start[bone])
         return range(start, int(self.children_end[bone]) + 1) if start >= 0 else range(0)
 
-    def children_counts(self) -> np.ndarray:
-        """Number of children of each bone; int32 [n]."""
-        return np.where(self.children_start < 0, 0, self.children_end - self.children_start + 1).astype(np.int32)
-
-    def nearest_selected_ancestor(self, selected: ArrayLike) -> np.ndarray:
-        """For each bone the level index of its nearest ancestor (not itself) in the mask `selected` [n].
-
-        Returns int32 [n], -1 where no ancestor is selected. Bones themselves may be selected or not.
-        """
-        selected = self._mask(selected)
-        # What a bone hands down to its children: itself if it is selected, else what it got itself.
-        handed_down = np.where(selected, np.arange(len(self), dtype=np.int32), np.int32(-1))
-        nearest = np.full(len(self), -1, np.int32)
-        for above, level, parents in self.level_steps:
-            nearest[level] = handed_down[above][parents]
-            handed_down[level] = np.where(selected[level], handed_down[level], nearest[level])
-        return nearest
-
-    def descendants_mask(self, selected: ArrayLike) -> np.ndarray:
-        """Mask bool [n] of the bones that have an ancestor (not themselves) in the mask `selected` [n]."""
-        return self.nearest_selected_ancestor(selected) >= 0
-
-    def subtree_sums(self, values: ArrayLike) -> np.ndarray:
-        """Sum of `values` [n, ...] over each bone and all its descendants; same shape (masks are counted)."""
-        sums = np.array(values)
-        if sums.ndim == 0 or len(sums) != len(self):
-            raise SkeletonError(f"Expected values of shape [{len(self)}, ...], got {list(sums.shape)}")
-        if sums.dtype == bool:
-            sums = sums.astype(np.int64)
-        for above, level, _ in reversed(self.level_steps):
-            first_children = self.children_start[above]
-            with_children = first_children >= 0
-            # The children of the bones that have some cover their level in order and without gaps.
-            child_sums = np.add.reduceat(sums[level], first_children[with_children] - level.start, axis=0)
-            sums[above][with_children] += child_sums
-        return sums
-
-    def _mask(self, selected: ArrayLike) -> np.ndarray:
-        mask = np.asarray(selected)
-        if mask.dtype != bool or mask.shape != (len(self),):
-            raise SkeletonError(f"Expected a bool mask of shape [{len(self)}], got {mask.dtype} {list(mask.shape)}")
-        return mask
-
 
 def _read_only(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
@@ -247,3 +203,38 @@ def _describe_cycle(names: tuple[str, ...], parents: np.ndarray, reached: np.nda
     cycle = list(seen)[seen[bone] :]
     shown = [f'"{names[i]}"' for i in cycle[:8]] + (["..."] if len(cycle) > 8 else [])
     return f'Bone "{names[bone]}" is its own ancestor: ' + " > ".join([*shown, f'"{names[bone]}"'])
+
+
+# ---- trees in any order ---------------------------------------------------------------------------------------------
+
+
+def from_the_roots(parents) -> list:
+    """Indices [m] of a tree with parents before their children; `parents` [m] in any order, -1 at roots."""
+    children = [[] for _parent in parents]
+    for i, parent in enumerate(parents):
+        if parent >= 0:
+            children[parent].append(i)
+    order = [i for i, parent in enumerate(parents) if parent < 0]
+    for i in order:
+        order.extend(children[i])
+    return order
+
+
+def subtree_means(points, parents) -> np.ndarray:
+    """Mean of the points [m, 3] of each one of a tree and all below it [m, 3]; `parents` as in `from_the_roots`."""
+    total, count = np.array(points, dtype=float), np.ones(len(points))
+    for i in reversed(from_the_roots(parents)):
+        if parents[i] >= 0:
+            total[parents[i]] += total[i]
+            count[parents[i]] += count[i]
+    return total / count[:, None]
+
+
+def nearest_ancestors(parents, chosen) -> np.ndarray:
+    """Nearest strict ancestor that is chosen, -1 where there is none, for every bone [n]; parents in any order."""
+    result = np.full(len(parents), -1)
+    for row in from_the_roots(parents):
+        parent = parents[row]
+        if parent >= 0:
+            result[row] = parent if chosen[parent] else result[parent]
+    return result

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from core.blender import importing
-from core.blender.importing import ImportedCharacter
+from core.blender.rig import importing
+from core.blender.rig.importing import ImportedCharacter
 from core.errors import RagdollError
 
 from . import DemoError
 
 
 def import_character(path: str | Path) -> ImportedCharacter:
-    """See `core.blender.importing.import_character`.
+    """See `core.blender.rig.importing.import_character`.
 
     Raises:
         DemoError: no such file, an unknown kind of file, one that Blender cannot read, or no armature in it.

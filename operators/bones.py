@@ -1,15 +1,49 @@
-"""Settings of bones from one to another, and editing bodies by hand."""
+"""Settings of bones from one to another, weights spread over bones, and editing bodies by hand."""
 
 import bpy
-from bpy.props import BoolProperty
+from bpy.props import BoolProperty, EnumProperty, FloatProperty
 
-from ..core.blender import armature, body_edits, bone_tools, build
+from ..core.anatomy import roles
+from ..core.blender import active
+from ..core.blender.active import redraw
+from ..core.blender.physics import body_edits, build, built
+from ..core.blender.tools import bone_tools
 from ..core.errors import RagdollError
-from .character import active_armature, refuse, scene_of
+from .base import Operator, leave_modal, named
+
+KIND_ITEMS = (
+    ("BOTH", "Both", "Rotation and translation"),
+    ("ROTATION", "Rotation", "Of orientations"),
+    ("TRANSLATION", "Translation", "Of positions"),
+)
+PRESET_ITEMS = (
+    ("UPPER_BODY_LOOSE", "Upper Body Loose", "Legs and pelvis exact, looser towards head and hands"),
+    ("ONE_ARM_LIMP", "One Arm Limp", "An arm hangs, its collar bone gives way"),
+    ("DRUNK", "Drunk", "Loose all over, most of all neck and arms"),
+    ("RIGID", "Rigid", "Every bone at full weight"),
+)
+SPREADS = (
+    ("SET", "Set", "The value on all selected bones"),
+    ("CHAIN", "Chain", "Evenly from the active bone to the other selected one on its chain"),
+    ("DOWN", "Falloff Down", "The active bone, and those below it less and less"),
+    ("UP", "Falloff Up", "The active bone, and those above it less and less"),
+    ("COPY", "Copy", "The active bone's weights on the selected ones"),
+    ("MIRROR", "Mirror", "The selected bones' weights on the other side"),
+)
+TRAVEL = 300.0  # [px] of the mouse for the whole range
+
+
+class BoneOperator(Operator):
+    """Acts on the active or the selected bones of the active armature."""
+
+    requires = (active.not_in_edit_mode, active.unbaked, active.bone)
+
+
+# ---- settings -------------------------------------------------------------------------------------------------------
 
 
 class Groups:
-    """Which settings are meant."""
+    """The groups of settings that an operator is about."""
 
     body: BoolProperty(name="Body", description="Shape, mass, friction, bounciness and damping", default=True)
     size: BoolProperty(name="Size", description="Size and place that were set by hand", default=True)
@@ -17,177 +51,109 @@ class Groups:
     limits: BoolProperty(name="Limits", description="Ranges of the joint", default=True)
     weights: BoolProperty(name="Weights", description="Weights, mode and strongest drive", default=True)
 
-    def groups(self) -> list[str]:
-        """The chosen keys of `bone_tools.GROUPS`."""
-        return [name for name in bone_tools.GROUPS if getattr(self, name)]
+    def groups(self, verb: str) -> list[str]:
+        """The chosen ones of `bone_tools.GROUPS`.
 
-    def draw(self, context):
-        """The groups as a row of switches."""
+        Raises:
+            RagdollError: there is none.
+        """
+        chosen = [name for name in bone_tools.GROUPS if getattr(self, name)]
+        if not chosen:
+            raise RagdollError(f"Nothing to {verb}: switch on at least one group of settings")
+        return chosen
+
+    def draw(self, _context):
         column = self.layout.column(heading="Settings")
         for name in bone_tools.GROUPS:
             column.prop(self, name)
 
 
-def _active_bone(obj):
-    bone = obj.data.bones.active
-    return bone.name if bone is not None and bone.name in obj.pose.bones else None
-
-
-def _selected_bones(obj) -> list[str]:
-    """The selected bones in pose mode, else the active one, which is what the sidebar shows."""
-    active = _active_bone(obj)
-    if obj.mode != "POSE":
-        return [active] if active else []
-    names = [bone.name for bone, flag in zip(obj.data.bones, armature.selected(obj)) if flag]
-    return names or ([active] if active else [])
-
-
-def _needs_bones(cls, context) -> bool:
-    obj = active_armature(context)
-    if obj is None:
-        return refuse(cls, "Select the character's armature")
-    if obj.mode == "EDIT":
-        return refuse(cls, "Leave Edit Mode first")
-    if obj.active_ragdoll.muted:
-        return refuse(cls, "Baked: revert the bake to change this")
-    return _active_bone(obj) is not None or refuse(cls, "No active bone: click one in Pose Mode")
-
-
-class OnBones:
-    """An operator on the active or the selected bones of the active armature."""
-
-    bl_options = {"REGISTER", "UNDO"}
-
-    @classmethod
-    def poll(cls, context):
-        return _needs_bones(cls, context)
-
-    def cancelled(self, reason: str) -> set:
-        """Say why nothing is done."""
-        self.report({"ERROR"}, reason)
-        return {"CANCELLED"}
-
-
-def _listed(names) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:3])
-    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-class ACTIVE_RAGDOLL_OT_copy_to_selected(Groups, OnBones, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_copy_to_selected(Groups, BoneOperator, bpy.types.Operator):
     """Give the selected bones the settings of the active one, in each bone's own frame"""
 
-    bl_idname = "active_ragdoll.copy_to_selected"
     bl_label = "Copy to Selected"
+    requires = (
+        *BoneOperator.requires,
+        lambda obj: "" if obj.mode == "POSE" else "Select the other bones in Pose Mode",
+    )
 
     size: BoolProperty(name="Size", description="Size and place that were set by hand", default=False)
 
-    @classmethod
-    def poll(cls, context):
-        if not _needs_bones(cls, context):
-            return False
-        return active_armature(context).mode == "POSE" or refuse(cls, "Select the other bones in Pose Mode")
-
-    def execute(self, context):
-        obj = active_armature(context)
-        name = _active_bone(obj)
-        others = [other for other in _selected_bones(obj) if other != name]
+    def act(self, _context, obj):
+        name = active.active_bone(obj).name
+        others = [other for other in active.selected_bones(obj) if other != name]
         if not others:
-            return self.cancelled(f"Only '{name}' is selected: select the bones to copy to as well")
-        if not self.groups():
-            return self.cancelled("Nothing to copy: switch on at least one group of settings")
-        bone_tools.copy(obj, name, others, self.groups())
-        self.report({"INFO"}, f"Copied '{name}' to {_listed(others)}")
-        return {"FINISHED"}
+            raise RagdollError(f"Only '{name}' is selected: select the bones to copy to as well")
+        bone_tools.copy(obj, name, others, self.groups("copy"))
+        return f"Copied '{name}' to {named(others)}"
 
 
-class ACTIVE_RAGDOLL_OT_mirror_settings(Groups, OnBones, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_mirror_settings(Groups, BoneOperator, bpy.types.Operator):
     """Give the bones on the other side the settings of the selected ones, limits and bodies mirrored"""
 
-    bl_idname = "active_ragdoll.mirror_settings"
     bl_label = "Mirror"
 
-    def execute(self, context):
-        obj = active_armature(context)
-        if not self.groups():
-            return self.cancelled("Nothing to mirror: switch on at least one group of settings")
-        try:
-            pairs = bone_tools.mirror(obj, _selected_bones(obj), self.groups())
-        except RagdollError as error:
-            return self.cancelled(str(error))
-        self.report({"INFO"}, f"Mirrored to {_listed([other for _name, other in pairs])}")
-        return {"FINISHED"}
+    def act(self, _context, obj):
+        pairs = bone_tools.mirror(obj, active.selected_bones(obj), self.groups("mirror"))
+        return f"Mirrored to {named([other for _name, other in pairs])}"
 
 
-class ACTIVE_RAGDOLL_OT_reset_bone(OnBones, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_reset_bone(BoneOperator, bpy.types.Operator):
     """Shape, size, mass, joint and limits of the selected bones become automatic again"""
 
-    bl_idname = "active_ragdoll.reset_bone"
     bl_label = "Reset"
 
-    def execute(self, context):
-        obj = active_armature(context)
-        names = _selected_bones(obj)
+    def act(self, _context, obj):
+        names = active.selected_bones(obj)
         bone_tools.reset(obj, names)
-        self.report({"INFO"}, f"Reset {_listed(names)}: rebuild to see it")
-        return {"FINISHED"}
+        return f"Reset {named(names)}: rebuild to see it"
 
 
-class ACTIVE_RAGDOLL_OT_adopt_body(OnBones, bpy.types.Operator):
+# ---- bodies ---------------------------------------------------------------------------------------------------------
+
+
+class ACTIVE_RAGDOLL_OT_adopt_body(BoneOperator, bpy.types.Operator):
     """Take the body as it stands for the bone's own size and place, to be changed as numbers"""
 
-    bl_idname = "active_ragdoll.adopt_body"
     bl_label = "Set Size by Hand"
 
-    def execute(self, context):
-        obj = active_armature(context)
-        name = _active_bone(obj)
-        part = next((part for part in obj.active_ragdoll.parts if part.bone == name), None)
+    def act(self, _context, obj):
+        name = active.active_bone(obj).name
+        part = built.part_of(obj, name)
         if part is None or part.body is None:
-            return self.cancelled(f"Bone '{name}' has no body: build the ragdoll with it first")
+            raise RagdollError(f"Bone '{name}' has no body: build the ragdoll with it first")
         body_edits.adopt(obj, part)
-        return {"FINISHED"}
 
 
-class ACTIVE_RAGDOLL_OT_edit_bodies(bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
     """Show the bodies in bind pose, to be moved, scaled or edited; once more keeps the edits. Physics rests"""
 
-    bl_idname = "active_ragdoll.edit_bodies"
-    bl_label = "Edit Bodies"
-    bl_options = {"REGISTER", "UNDO"}
+    requires = (active.ragdoll, active.unbaked)
 
     @classmethod
-    def poll(cls, context):
-        obj = character(context)
-        if obj is None:
-            return refuse(cls, "Build the ragdoll first")
-        return not obj.active_ragdoll.muted or refuse(cls, "Baked: revert the bake to change this")
+    def subject(cls, context):
+        """The character that is active, or whose body is."""
+        obj = getattr(context, "object", None)
+        return obj.get(body_edits.OWNER) if obj is not None and obj.type != "ARMATURE" else obj
 
-    def execute(self, context):
-        obj = character(context)
-        scene = scene_of(obj, context)
+    def act(self, context, obj):
         layer = context.view_layer
         if layer.objects.active is not None and layer.objects.active.mode != "OBJECT":
             bpy.ops.object.mode_set(mode="OBJECT")
         editing = body_edits.is_editing(obj)
-        try:
-            edited = body_edits.collect(obj)
-            build.rebuild(obj, scene)
-        except RagdollError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
+        edited = body_edits.collect(obj)
+        build.rebuild(obj, active.scene_of(obj, context))
         if editing:
             layer.objects.active = obj
             obj.select_set(True)
-            self.report({"INFO"}, f"Kept the edits of {_listed(edited)}" if edited else "No body was edited")
-            return {"FINISHED"}
+            return f"Kept the edits of {named(edited)}" if edited else "No body was edited"
         body_edits.begin(obj)
         self._activate(context, obj)
-        return {"FINISHED"}
 
     def _activate(self, context, obj):
         """Select the body of the active bone, ready to be moved."""
-        parts = obj.active_ragdoll.parts
-        part = next((part for part in parts if part.bone == _active_bone(obj)), None)
+        bone = active.active_bone(obj)
+        part = built.part_of(obj, bone.name) if bone is not None else None
         if part is None or not part.body.visible_get():
             return
         for other in context.selected_objects:
@@ -196,18 +162,96 @@ class ACTIVE_RAGDOLL_OT_edit_bodies(bpy.types.Operator):
         context.view_layer.objects.active = part.body
 
 
-def character(context):
-    """The character with a ragdoll that is active, or whose body is."""
-    obj = getattr(context, "object", None)
-    if obj is not None and obj.type != "ARMATURE":
-        obj = obj.get(body_edits.OWNER)
-    return obj if obj is not None and obj.active_ragdoll.is_ragdoll else None
+# ---- weights --------------------------------------------------------------------------------------------------------
 
 
-CLASSES = (
-    ACTIVE_RAGDOLL_OT_copy_to_selected,
-    ACTIVE_RAGDOLL_OT_mirror_settings,
-    ACTIVE_RAGDOLL_OT_reset_bone,
-    ACTIVE_RAGDOLL_OT_adopt_body,
-    ACTIVE_RAGDOLL_OT_edit_bodies,
-)
+def _changed(names) -> str:
+    return f"Weights of {named(names)}" if names else "No weight changed"
+
+
+class ACTIVE_RAGDOLL_OT_weight_preset(Operator, bpy.types.Operator):
+    """Set the weights of all bones from a preset; keyed weights win over it"""
+
+    requires = (active.unbaked,)
+
+    preset: EnumProperty(name="Preset", items=PRESET_ITEMS)
+    side: EnumProperty(
+        name="Side", items=((roles.LEFT, "Left", "The left arm"), (roles.RIGHT, "Right", "The right arm"))
+    )
+
+    def draw(self, _context):
+        self.layout.prop(self, "preset")
+        if self.preset == "ONE_ARM_LIMP":
+            self.layout.prop(self, "side", expand=True)
+
+    def act(self, _context, obj):
+        return _changed(bone_tools.apply_weight_preset(obj, self.preset, self.side))
+
+
+class ACTIVE_RAGDOLL_OT_spread_weights(BoneOperator, bpy.types.Operator):
+    """Set the weights of several bones at once"""
+
+    mode: EnumProperty(name="Mode", items=SPREADS)
+    kind: EnumProperty(name="Weights", items=KIND_ITEMS)
+    value: FloatProperty(name="Weight", default=0.0, min=0.0, max=1.0, subtype="FACTOR")
+    end: FloatProperty(
+        name="End", description="Weight at the chain's other end", default=1.0, min=0.0, max=1.0, subtype="FACTOR"
+    )
+    reach: FloatProperty(
+        name="Reach", description="Bones away from which nothing changes any more", default=4.0, min=0.1, soft_max=20.0
+    )
+
+    def draw(self, _context):
+        layout = self.layout
+        layout.use_property_split = True
+        names = {"SET": ("value",), "CHAIN": ("value", "end"), "DOWN": ("value", "reach"), "UP": ("value", "reach")}
+        for name in ("mode", "kind", *names.get(self.mode, ())):
+            layout.prop(self, name)
+
+    def act(self, _context, obj):
+        bone, how = active.active_bone(obj).name, (self.mode, self.kind, self.value, self.end, self.reach)
+        return _changed(bone_tools.spread_weights(obj, bone, active.selected_bones(obj), *how))
+
+
+class ACTIVE_RAGDOLL_OT_drag_weights(BoneOperator, bpy.types.Operator):
+    """Move the weights of the selected bones with the mouse, all from where they are"""
+
+    bl_label = "Slide Weights"
+
+    kind: EnumProperty(name="Weights", items=KIND_ITEMS)
+    change: FloatProperty(name="Change", default=0.0, min=-1.0, max=1.0)
+
+    def act(self, _context, obj):
+        return _changed(bone_tools.move_weights(obj, active.selected_bones(obj), self.change, self.kind))
+
+    def invoke(self, context, event):
+        self._obj = self.subject(context)
+        self._names = active.selected_bones(self._obj)
+        self._start = event.mouse_x
+        self._before = {kind: bone_tools.read_weights(self._obj, kind) for kind in bone_tools.WEIGHTS}
+        context.window_manager.modal_handler_add(self)
+        context.window.cursor_modal_set("SCROLL_X")
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context, event):
+        """Each move counts from the weights that were there before the drag."""
+        if event.type == "MOUSEMOVE":
+            self._restore()
+            self.change = max(min((event.mouse_x - self._start) / TRAVEL, 1.0), -1.0)
+            bone_tools.move_weights(self._obj, self._names, self.change, self.kind)
+            if context.area is not None:
+                context.area.header_text_set(f"Weights {self.change:+.2f} on {named(self._names)}")
+            redraw()
+        elif event.type in {"LEFTMOUSE", "RET"} and event.value == "PRESS":
+            return leave_modal(context, {"FINISHED"})
+        elif event.type in {"ESC", "RIGHTMOUSE"}:
+            self._restore()
+            return leave_modal(context, {"CANCELLED"})
+        return {"RUNNING_MODAL"}
+
+    def cancel(self, context):
+        """Blender itself ends the operator."""
+        leave_modal(context, {"CANCELLED"})
+
+    def _restore(self):
+        bone_tools.write_weights(self._obj, self._before)

@@ -1,11 +1,15 @@
-"""Making a ragdoll and taking it away."""
+"""Making a ragdoll and taking it away; checking it, and the animation against its limits."""
 
 import bpy
-from bpy.props import EnumProperty
+from bpy.props import BoolProperty, EnumProperty, StringProperty
 
-from ..core.blender import build, remove
+from ..core.blender import active
+from ..core.blender.physics import build, remove
+from ..core.blender.stack import stack_setup
+from ..core.blender.tools import diagnose
 from ..core.errors import RagdollError
-from .character import active_armature, chosen_armatures, needs_armature, needs_ragdoll, refuse, scene_of
+from ..core.ragdoll import diagnosis
+from .base import Operator
 
 BONES = (
     ("DEFORM", "Deforming", "Bones that deform the mesh; tiny ones ride on their parent's body"),
@@ -14,31 +18,43 @@ BONES = (
     ("ALL", "All", "All bones but the tiny ones"),
     ("KEEP", "As Chosen", "The bones whose Simulated is on: brings edited shapes, masses and limits into the bodies"),
 )
+LEVELS = {diagnosis.ERROR: "WARNING", diagnosis.WARNING: "WARNING", diagnosis.INFO: "INFO"}
+# Those whose remedy is an operator of its own, or nobody's but the user's, are not here.
+REMEDIES = (
+    (diagnosis.WORLD_DISABLED, "Switch On", "Switch the scene's rigid body world on"),
+    (diagnosis.EXCLUDED, "Take In", "Take the ragdoll's collections into the view layer again"),
+    (diagnosis.TIME_SCALE, "Set to 1", "Let the bodies move at the animation's speed"),
+    (diagnosis.MASS_RATIO, "Stabilize", "Even out the masses of joined bodies, the total being kept, and build anew"),
+    (diagnosis.TINY, "Merge", "Let tiny bodies ride on their parents' bodies, and build anew"),
+    (diagnosis.SUBSTEPS, "Raise", f"Raise the substeps to {diagnosis.STEPS_PER_SECOND:g} steps a second"),
+    (diagnosis.ITERATIONS, "Raise", "Raise the solver's iterations to what limits need"),
+)
 
 
-class ACTIVE_RAGDOLL_OT_build(bpy.types.Operator):
+def chosen_armatures(context) -> list:
+    """The active armature and the selected ones, in a stable order."""
+    obj = active.active_armature(context)
+    others = [other for other in context.selected_objects if other.type == "ARMATURE" and other is not obj]
+    return [obj, *sorted(others, key=lambda other: other.name)]
+
+
+class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
     """Give the selected armatures physical bodies; one that it has already is built anew, its settings are kept"""
 
-    bl_idname = "active_ragdoll.build"
-    bl_label = "Build"
-    bl_options = {"REGISTER", "UNDO"}
+    requires = (active.unbaked,)
 
     bones: EnumProperty(name="Bones", items=BONES, default="DEFORM", description="Which bones get a body")
 
-    @classmethod
-    def poll(cls, context):
-        if not needs_armature(cls, context):
-            return False
-        if active_armature(context).active_ragdoll.muted:
-            return refuse(cls, "The result is baked: revert the bake first")
-        return True
-
     def execute(self, context):
+        """One that cannot be built does not keep the others from it."""
         objects = [obj for obj in chosen_armatures(context) if not obj.active_ragdoll.muted]
         made = 0
+        for obj in objects:
+            self._let_get_up(obj, context)
         for obj, built in build.build_each(objects, context.scene, self.bones):
             if isinstance(built, RagdollError):
                 self.report({"ERROR"}, str(built))
+                stack_setup.drop_if_idle(obj)
                 continue
             figures = f"{built.bodies} bodies, {built.joints} joints, {built.mass:.4g} kg"
             notes = "".join(f"; {note}" for note in built.notes)
@@ -46,28 +62,78 @@ class ACTIVE_RAGDOLL_OT_build(bpy.types.Operator):
             made += 1
         return {"FINISHED"} if made else {"CANCELLED"}
 
+    def _let_get_up(self, obj, context):
+        """A recovery that was set up before the last Remove gets back the motion stack that went with it."""
+        if stack_setup.gets_up_where_it_lies(obj) and not obj.active_ragdoll.is_ragdoll:
+            try:
+                stack_setup.ensure(obj, active.scene_of(obj, context))
+            except RagdollError as error:
+                self.report({"WARNING"}, str(error))
 
-class ACTIVE_RAGDOLL_OT_remove(bpy.types.Operator):
+
+class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator):
     """Take the ragdolls of the selected armatures away; they are as before, and keyframes that were baked stay"""
 
-    bl_idname = "active_ragdoll.remove"
-    bl_label = "Remove"
-    bl_options = {"REGISTER", "UNDO"}
+    requires = (active.ragdoll,)
 
-    @classmethod
-    def poll(cls, context):
-        return needs_ragdoll(cls, context)
-
-    def execute(self, context):
+    def act(self, context, _obj):
         by_scene = {}
         for obj in chosen_armatures(context):
             if obj.active_ragdoll.is_ragdoll:
-                by_scene.setdefault(scene_of(obj, context), []).append(obj)
+                by_scene.setdefault(active.scene_of(obj, context), []).append(obj)
         for scene, objects in by_scene.items():
             remove.remove_all(objects, scene)
             for obj in objects:
+                stack_setup.drop_if_idle(obj)  # what only its recovery needed
                 self.report({"INFO"}, f"Removed the ragdoll of '{obj.name}'")
-        return {"FINISHED"}
 
 
-CLASSES = (ACTIVE_RAGDOLL_OT_build, ACTIVE_RAGDOLL_OT_remove)
+class ACTIVE_RAGDOLL_OT_check_limits(Operator, bpy.types.Operator):
+    """List the bones whose animation goes beyond their joints' limits, at which frames and by how much"""
+
+    requires = (active.ragdoll, active.unbaked)
+
+    widen: BoolProperty(
+        name="Widen",
+        description="Widen these limits to what the animation needs, and build anew so that they act",
+        default=False,
+    )
+
+    def act(self, context, obj):
+        scene = active.scene_of(obj, context)
+        report = diagnose.check_limits(obj, scene, widen=self.widen)
+        if self.widen and report.found:
+            build.rebuild(obj, scene)
+        self.report({"WARNING" if report.found and not self.widen else "INFO"}, f"'{obj.name}': {report.text()}")
+
+
+class ACTIVE_RAGDOLL_OT_diagnose(Operator, bpy.types.Operator):
+    """Look for what would make this ragdoll shake, jerk or stand still, and for remedies"""
+
+    bl_options = {"REGISTER"}
+    requires = (active.ragdoll,)
+
+    def act(self, context, obj):
+        found = diagnose.diagnose(obj, active.scene_of(obj, context))
+        for finding in found:
+            self.report({LEVELS[finding.severity]}, f"{finding.text}. {finding.remedy}")
+        return None if found else f"'{obj.name}': nothing found that would make it unstable"
+
+
+class ACTIVE_RAGDOLL_OT_remedy(Operator, bpy.types.Operator):
+    """Mend one of the findings of Diagnose"""
+
+    bl_label = "Mend"
+    requires = (active.ragdoll, active.unbaked)
+
+    kind: EnumProperty(name="Finding", items=REMEDIES)
+    bones: StringProperty(name="Bones", description="Whose bodies are meant, one in a line")
+
+    @classmethod
+    def description(cls, _context, properties):
+        return next((text for kind, _name, text in REMEDIES if kind == properties.kind), cls.__doc__)
+
+    def act(self, context, obj):
+        scene = active.scene_of(obj, context)
+        diagnose.remedy(obj, scene, self.kind, self.bones.splitlines())
+        diagnose.diagnose(obj, scene)

@@ -1,10 +1,14 @@
 """The command line: `blender --command active_ragdoll bake shot.blend ...`, and cli.py with the bpy wheel.
 
-Exit codes: 0 done; 1 something is in the way; 2 wrong options. Trouble is one line on stderr.
+Exit codes: 0 done; 1 something is in the way; 2 wrong options; 130 interrupted, 143 told to end. Trouble is one line
+on stderr. What is written is written whole or not at all.
 """
 
 import argparse
+import contextlib
 import json
+import os
+import signal
 import sys
 import time
 import tomllib
@@ -14,25 +18,20 @@ from pathlib import Path
 import bpy
 import numpy as np
 
-from ..core.blender import (
-    action_channels,
-    bake,
-    build,
-    diagnose,
-    hit_edits,
-    importing,
-    measure,
-    pipeline,
-    profiles,
-    showing,
-    world,
-)
+from ..core.blender.bake import bake
+from ..core.blender.physics import build, world
+from ..core.blender.rig import importing
+from ..core.blender.run import show
+from ..core.blender.runtime import STATE
+from ..core.blender.settings import at_frame
+from ..core.blender.tools import diagnose, effect_edits, measure, profiles
 from ..core.errors import RagdollError
-from ..core.ragdoll import springs
-from .stepping import Progress, choose_range
+from ..core.ragdoll import drives
+from .shot import Progress, choose_range
 
 PROGRAM = "active_ragdoll"
 BONES = build.BONE_CHOICES
+LAST_FRAME = 1048574  # Blender's own
 DIGITS = 6  # significant digits of a report's figures
 
 
@@ -56,9 +55,12 @@ class _Parser(argparse.ArgumentParser):
 
 def run(argv: list[str]) -> int:
     """Do what the arguments say and return the exit code; never raises and never exits."""
+    signals = _Signals()
     try:
         options = _parser().parse_args(argv)
-        options.call(options)
+        _check_outputs(options)
+        with signals:
+            options.call(options)
         return 0
     except _Finished:
         return 0
@@ -67,10 +69,37 @@ def run(argv: list[str]) -> int:
     except (RagdollError, OSError, RuntimeError) as error:
         return _complain(error, 1)
     except KeyboardInterrupt:
-        return _complain("interrupted", 130)
+        return _complain("interrupted", signals.code)
     except Exception:  # a fault of ours: the whole story helps to mend it
         traceback.print_exc()
         return 1
+
+
+class _Signals:
+    """While it lasts, SIGINT and SIGTERM raise KeyboardInterrupt; Blender's handlers swallow it, so it is noted, too.
+
+    Attributes:
+        code: the exit code that tells of the last signal.
+    """
+
+    code = 128 + signal.SIGINT
+
+    def __enter__(self):
+        STATE.interrupted = False
+        self._before = {}
+        with contextlib.suppress(ValueError):  # not in the main thread: they are another's business
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_trouble):
+        for number, before in self._before.items():
+            signal.signal(number, before if before is not None else signal.SIG_DFL)
+
+    def _note(self, number, _frame):
+        self.code = 128 + number
+        STATE.interrupted = True
+        raise KeyboardInterrupt
 
 
 def _complain(trouble, code: int) -> int:
@@ -87,13 +116,14 @@ def _parser() -> _Parser:
 
     sub = commands.add_parser("bake", help="simulate a character and write the result to keyframes")
     _common(sub, file_help)
-    sub.add_argument("--frames", nargs=2, type=int, metavar=("A", "B"), help="first and last frame (the scene's)")
+    sub.add_argument("--frames", nargs=2, type=_frame, metavar=("A", "B"), help="first and last frame (the scene's)")
     sub.add_argument("--rotation", type=_weight, metavar="W", help="rotation weight, 0 to 1")
     sub.add_argument("--translation", type=_weight, metavar="W", help="translation weight, 0 to 1")
-    sub.add_argument("--drive", choices=("VELOCITY", "SPRING"), help="what leads the bodies")
+    sub.add_argument("--drive", choices=[law.identifier for law in drives.LAWS], help="what leads the bodies")
     sub.add_argument("--space", choices=("WORLD", "JOINT"), help="led in the world, or each against its parent")
-    sub.add_argument("--frequency", type=float, metavar="HZ", help="of the springs")
-    sub.add_argument("--damping", type=float, metavar="RATIO", help="damping ratio of the springs")
+    for parameter in drives.parameters():
+        name, shown, text = parameter.option
+        sub.add_argument(f"--{name}", type=float, metavar=shown, help=text, dest=parameter.setting)
     sub.add_argument(
         "--hit",
         nargs=5,
@@ -141,68 +171,76 @@ def _weight(text: str) -> float:
     return value
 
 
+def _frame(text: str) -> int:
+    value = int(text)
+    if abs(value) > LAST_FRAME:
+        raise argparse.ArgumentTypeError(f"Blender's frames go from -{LAST_FRAME} to {LAST_FRAME}, not to {text}")
+    return value
+
+
 # ---- the commands ---------------------------------------------------------------------------------------------------
 
 
 def _build(options) -> None:
-    _check_outputs(options.output, ".blend")
-    _check_outputs(options.report, ".json")
     scene, obj = _open(options)
-    made, line = _ragdoll_of(obj, scene, options)
-    print(line)
+    built = _ragdoll_of(obj, scene, options)
     diagnosis = _diagnosis(obj, scene)
-    _report(options, {**_figures_of(obj, scene, made), "diagnosis": diagnosis})
+    figures = _figures_of(obj, scene, built)
     _save(options.output)
+    _report(options, {**figures, "diagnosis": diagnosis})
 
 
 def _bake(options) -> None:
     if options.frames and options.frames[0] >= options.frames[1]:
         raise UsageError(f"--frames {options.frames[0]} {options.frames[1]}: the first must come before the last")
-    _check_outputs(options.output, ".blend")
-    _check_outputs(options.report, ".json")
     scene, obj = _open(options)
     if options.frames:
         choose_range(scene, *options.frames)  # before building, which looks at the animation of the shot
     _choose_drive(obj, options)
-    made, line = _ragdoll_of(obj, scene, options)
-    print(line)
-    settings = obj.active_ragdoll
-    for name in ("rotation", "translation"):
-        value = getattr(options, name)
-        if value is not None:
-            _refuse_keyed(obj, f"{name}_weight")
-            setattr(settings, f"{name}_weight", value)
+    built = _ragdoll_of(obj, scene, options)
+    _set(obj, "rotation_weight", options.rotation)
+    _set(obj, "translation_weight", options.translation)
     choose_range(scene, 0, 0)
-    for note in hit_edits.add_given(obj, scene, options.hit):
+    for note in effect_edits.add_given_hits(obj, scene, options.hit):
         print(f"warning: {note}")
     diagnosis = _diagnosis(obj, scene)
     if options.report:
         world.free_cache(scene)  # figures come from a run, not from what is kept of an earlier one
-        showing.stop_showing(scene)
+        show.stop_showing(scene)
     report = _bake_and_measure(obj, scene, bool(options.report))
     first, last = world.shot_range(scene)
-    for text in pipeline.STATE.warnings.get(obj.name, ()):
+    for text in STATE.warnings.get(obj.name, ()):
         print(f"warning: {text}")
-    print(f"baked frames {first} to {last} of '{obj.name}' to the action '{settings.baked_action.name}'")
-    _report(options, {**_figures_of(obj, scene, made), **report, "diagnosis": diagnosis})
+    print(f"baked frames {first} to {last} of '{obj.name}' to the action '{obj.active_ragdoll.baked_action.name}'")
+    figures = _figures_of(obj, scene, built)
     _save(options.output)
+    _report(options, {**figures, **report, "diagnosis": diagnosis})
 
 
 def _choose_drive(obj, options) -> None:
     """Before building, which makes what the drive needs."""
-    settings = obj.active_ragdoll
-    if options.drive:
-        settings.drive = options.drive
-    if options.space:
-        settings.drive_space = options.space
-    if options.frequency is not None or options.damping is not None:
-        frequency = settings.spring_frequency if options.frequency is None else options.frequency
-        ratio = settings.spring_damping_ratio if options.damping is None else options.damping
-        springs.checked(f"'{obj.name}'", frequency, ratio)
-        for name, option in (("spring_frequency", options.frequency), ("spring_damping_ratio", options.damping)):
-            if option is not None:
-                _refuse_keyed(obj, name)
-                setattr(settings, name, option)
+    given = {parameter: getattr(options, parameter.setting) for parameter in drives.parameters()}
+    for parameter, value in given.items():
+        if value is not None:
+            parameter.check(f"'{obj.name}'", value)
+    _set(obj, "drive", options.drive)
+    _set(obj, "drive_space", options.space)
+    for parameter, value in given.items():
+        _set(obj, parameter.setting, value)
+
+
+def _set(obj, name: str, value) -> None:
+    """Give the character a setting that an option states; one that is keyed would win over it."""
+    if value is not None:
+        _refuse_keyed(obj, name)
+        setattr(obj.active_ragdoll, name, value)
+
+
+def _refuse_keyed(obj, name: str) -> None:
+    if at_frame.is_keyed(obj, name):
+        raise RagdollError(
+            f"The {name.replace('_', ' ')} of '{obj.name}' is keyed or driven: the option would do nothing"
+        )
 
 
 def _bake_and_measure(obj, scene, measuring: bool) -> dict:
@@ -216,7 +254,7 @@ def _bake_and_measure(obj, scene, measuring: bool) -> dict:
         for frame in bake.frames(obj, scene):
             if meter:
                 meter.after_frame()
-                recorded[frame] = _pose(obj, scene)
+                recorded[frame] = bake.shown_pose(obj, scene)
             progress.show(frame)
     finally:
         progress.end()
@@ -227,12 +265,11 @@ def _bake_and_measure(obj, scene, measuring: bool) -> dict:
         "bake_seconds": seconds,
         "bake_deviation": bake.deviation(obj, scene, recorded),
         **meter.summary(character=obj.name),
-        "messages": [text for text in (pipeline.STATE.messages.get(name) for name in (obj.name, scene.name)) if text],
+        "messages": [text for text in (STATE.messages.get(name) for name in (obj.name, scene.name)) if text],
     }
 
 
 def _info(options) -> None:
-    _check_outputs(options.report, ".json")
     path = importing.open_file(options.file)
     scene = bpy.context.scene
     first, last = world.shot_range(scene)
@@ -243,21 +280,29 @@ def _info(options) -> None:
         print("no armature")
     found = {}
     for obj in armatures:
-        data = obj.animation_data
-        action = data.action if data else None
-        motion = "no action"
-        if action is not None:
-            motion = "action '{}', frames {:.6g} to {:.6g}".format(action.name, *action.frame_range)
-        settings = obj.active_ragdoll
-        state = "no ragdoll"
-        if settings.is_ragdoll:
-            joints = sum(1 for part in settings.parts if part.parent)
-            weights = f"weights {settings.rotation_weight:.3g}/{settings.translation_weight:.3g}"
-            state = f"ragdoll {settings.state}, {len(settings.parts)} bodies, {joints} joints, {weights}"
-        print(f"armature '{obj.name}': {len(obj.data.bones)} bones, {motion}, {state}")
-        if settings.is_ragdoll:
-            found[obj.name] = _diagnosis(obj, settings.scene or scene)
+        print(f"armature '{obj.name}': {len(obj.data.bones)} bones, {_motion_text(obj)}, {_state_text(obj)}")
+        if obj.active_ragdoll.is_ragdoll:
+            found[obj.name] = _diagnosis(obj, obj.active_ragdoll.scene or scene)
     _report(options, {"diagnosis": found})
+
+
+def _motion_text(obj) -> str:
+    action = obj.animation_data.action if obj.animation_data else None
+    if action is None:
+        return "no action"
+    return "action '{}', frames {:.6g} to {:.6g}".format(action.name, *action.frame_range)
+
+
+def _state_text(obj) -> str:
+    settings = obj.active_ragdoll
+    if not settings.is_ragdoll:
+        return "no ragdoll"
+    weights = f"weights {settings.rotation_weight:.3g}/{settings.translation_weight:.3g}"
+    return f"ragdoll {settings.state}, {len(settings.parts)} bodies, {_joints(settings)} joints, {weights}"
+
+
+def _joints(settings) -> int:
+    return sum(1 for part in settings.parts if part.parent)
 
 
 # ---- files and characters -------------------------------------------------------------------------------------------
@@ -301,15 +346,17 @@ def _find_armature(scene, file: str, name: str | None):
 
 
 def _ragdoll_of(obj, scene, options):
-    """The ragdoll that is there, or a new one: (build.Built or None, a line about it)."""
+    """Build the character's ragdoll: `build.Built`; None where it has one and no option asks for another."""
     settings = obj.active_ragdoll
-    kept = _apply_profile(obj, options.profile) if options.profile else None
+    kept = _apply_profile(obj, options.profile) if options.profile is not None else None
     bones = options.bones or kept
     if settings.is_ragdoll and not bones:
-        return None, f"'{obj.name}' has a ragdoll: {len(settings.parts)} bodies"
+        print(f"'{obj.name}' has a ragdoll: {len(settings.parts)} bodies")
+        return None
     built = build.build(obj, scene, bones or "DEFORM")
     notes = "".join(f"; {note}" for note in built.notes)
-    return built, f"built '{obj.name}': {built.bodies} bodies, {built.joints} joints, {built.mass:.4g} kg{notes}"
+    print(f"built '{obj.name}': {built.bodies} bodies, {built.joints} joints, {built.mass:.4g} kg{notes}")
+    return built
 
 
 def _apply_profile(obj, text: str) -> str | None:
@@ -320,35 +367,38 @@ def _apply_profile(obj, text: str) -> str | None:
     return "KEEP" if any(bone.active_ragdoll.simulate for bone in obj.pose.bones) else None
 
 
-def _refuse_keyed(obj, name: str) -> None:
-    """A value that is keyed would win over the one given."""
-    path = f"active_ragdoll.{name}"
-    data = obj.animation_data
-    keyed = data is not None and any(driver.data_path == path for driver in data.drivers)
-    if data is not None:
-        keyed = keyed or any(curve.data_path == path for curve in action_channels.fcurves_of(data.action, obj))
-    if keyed:
-        raise RagdollError(
-            f"The {name.replace('_', ' ')} of '{obj.name}' is keyed or driven: the option would do nothing"
-        )
-
-
-def _check_outputs(path: Path | None, suffix: str) -> None:
-    """Before any work is done: could a result be written there?"""
-    if path is None:
-        return
-    if path.suffix.lower() != suffix:
-        raise UsageError(f"'{path}' does not end in {suffix}")
-    if not path.resolve().parent.is_dir():
-        raise RagdollError(f"{path}: there is no folder {path.resolve().parent}")
+def _check_outputs(options) -> None:
+    """Before any work is done: could the results be written?"""
+    for name, suffix in (("output", ".blend"), ("report", ".json")):
+        path = getattr(options, name, None)
+        if path is None:
+            continue
+        if path.suffix.lower() != suffix:
+            raise UsageError(f"'{path}' does not end in {suffix}")
+        if not path.resolve().parent.is_dir():
+            raise RagdollError(f"{path}: there is no folder {path.resolve().parent}")
 
 
 def _save(path: Path | None) -> None:
+    if STATE.interrupted:  # noted where Blender swallowed it
+        raise KeyboardInterrupt
     if path is None:
         print("not saved: no --output")
         return
-    bpy.ops.wm.save_as_mainfile(filepath=str(path.resolve()), check_existing=False)
+    with _whole(path.resolve()) as unfinished:
+        bpy.ops.wm.save_as_mainfile(filepath=str(unfinished), check_existing=False, copy=True)
     print(f"saved {path.resolve()}")
+
+
+@contextlib.contextmanager
+def _whole(path: Path):
+    """A file to write beside the one that is meant, whose place it takes when it is whole."""
+    unfinished = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
+    try:
+        yield unfinished
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _diagnosis(obj, scene) -> list[dict]:
@@ -366,16 +416,13 @@ def _diagnosis(obj, scene) -> list[dict]:
 
 def _report(options, figures: dict) -> None:
     if options.report:
-        report = {**_versions(), "file": str(options.file), **figures}
-        options.report.write_text(json.dumps(_rounded(report), indent=2) + "\n", encoding="utf-8")
+        with (Path(__file__).resolve().parents[1] / "blender_manifest.toml").open("rb") as stream:
+            versions = {"active_ragdoll": tomllib.load(stream)["version"]}
+        versions |= {"blender": bpy.app.version_string, "numpy": np.__version__}
+        report = {**versions, "file": str(options.file), **figures}
+        with _whole(options.report.resolve()) as unfinished:
+            unfinished.write_text(json.dumps(_rounded(report), indent=2) + "\n", encoding="utf-8")
         print(f"report {options.report.resolve()}")
-
-
-def _versions() -> dict:
-    manifest = Path(__file__).resolve().parents[1] / "blender_manifest.toml"
-    with manifest.open("rb") as stream:
-        own = tomllib.load(stream)["version"]
-    return {"active_ragdoll": own, "blender": bpy.app.version_string, "numpy": np.__version__}
 
 
 def _figures_of(obj, scene, built) -> dict:
@@ -387,7 +434,7 @@ def _figures_of(obj, scene, built) -> dict:
         "character": obj.name,
         "bones": len(obj.data.bones),
         "bodies": len(parts),
-        "joints": sum(1 for part in parts if part.parent),
+        "joints": _joints(settings),
         "mass_kg": sum(part.body.rigid_body.mass for part in parts),
         "height_m": settings.height,
         "frames": list(world.shot_range(scene)),
@@ -399,13 +446,6 @@ def _figures_of(obj, scene, built) -> dict:
         "old_action": settings.old_action.name if settings.old_action else None,
         "notes": list(built.notes) if built else [],
     }
-
-
-def _pose(obj, scene) -> np.ndarray:
-    bones = obj.evaluated_get(pipeline.depsgraph_of(scene)).pose.bones
-    pose = np.empty((len(bones), 4, 4), dtype=np.float32)
-    bones.foreach_get("matrix", pose.reshape(-1))
-    return pose
 
 
 def _rounded(value):

@@ -1,11 +1,15 @@
-"""Pose layers: adding, removing, moving, their masks."""
+"""Pose layers, blend spaces and the graph of states: adding, removing, moving, masks."""
 
 import bpy
 from bpy.props import EnumProperty, IntProperty, StringProperty
 
-from ..core.blender import keyed_lists, layer_tools, motion_setup
+from ..core.blender.active import filled, scene_of, unbaked
+from ..core.blender.rig.armature import selected
+from ..core.blender.settings import lists
+from ..core.blender.settings.lists import active_item
+from ..core.blender.stack import layer_tools, stack_setup
 from ..core.errors import RagdollError
-from .character import active_armature, needs_armature, refuse, scene_of
+from .base import Operator
 
 SOURCES = (
     ("ACTION", "Current Action", "Play the action that the character plays now"),
@@ -14,44 +18,65 @@ SOURCES = (
     ("BLEND_SPACE", "Blend Space", "Play the active blend space"),
     ("AIM_OFFSET", "Aim Offset", "Put the active blend space on top as an aim offset"),
 )
+KINDS = (
+    ("SPEED", "Speed", "One axis: speed, from standing to running"),
+    ("DIRECTION", "Direction and Speed", "Two axes, measured of how the character moves"),
+    ("AIM", "Aim", "Two axes: yaw and pitch, for an aim offset"),
+    ("PLAIN", "Plain", "One axis from 0 to 4"),
+)
+GRAPH_ITEMS = (
+    ("PARAMETER", "Parameter", "A value that conditions ask for"),
+    ("STATE", "State", "What is played"),
+    ("TRANSITION", "Transition", "A way from state to state"),
+    ("CONDITION", "Condition", "When the active transition begins"),
+)
 
 
-def layers_can_change(cls, context) -> bool:
-    """For `poll`: an armature is active, and its result is not baked."""
-    if not needs_armature(cls, context):
-        return False
-    if active_armature(context).active_ragdoll.muted:
-        return refuse(cls, "The result is baked: revert the bake first")
-    return True
+HAS_LAYER = filled("layers", "Add a layer first")
+HAS_SPACE = filled("blend_spaces", "Add a blend space first")
 
 
-def has_layer(cls, context) -> bool:
-    """For `poll`: there is an active layer."""
-    if not layers_can_change(cls, context):
-        return False
-    settings = active_armature(context).active_ragdoll
-    return 0 <= settings.layer_index < len(settings.layers) or refuse(cls, "Add a layer first")
+def active_layer(obj):
+    """The active layer of a character, None where there is none."""
+    return active_item(obj.active_ragdoll, "layers")
 
 
-def active_layer(context):
-    """The active layer of the active armature."""
-    settings = active_armature(context).active_ragdoll
-    return settings.layers[settings.layer_index]
+def active_space(obj):
+    """The active blend space of a character, None where there is none."""
+    return active_item(obj.active_ragdoll, "blend_spaces")
 
 
-class ACTIVE_RAGDOLL_OT_add_layer(bpy.types.Operator):
+def action_named(name: str):
+    """An action of the file. Raises RagdollError: there is none of that name."""
+    action = bpy.data.actions.get(name)
+    if action is None:
+        raise RagdollError(f"There is no action '{name}'")
+    return action
+
+
+class LayerOperator(Operator):
+    """Acts on an armature whose result is not baked."""
+
+    requires = (unbaked,)
+
+
+class OfLayer(Operator):
+    """Acts on the active layer."""
+
+    requires = (unbaked, HAS_LAYER)
+
+
+class OfSpace(Operator):
+    """Acts on the active blend space."""
+
+    requires = (unbaked, HAS_SPACE)
+
+
+class ACTIVE_RAGDOLL_OT_add_layer(LayerOperator, bpy.types.Operator):
     """Put a pose layer on top of the active one"""
-
-    bl_idname = "active_ragdoll.add_layer"
-    bl_label = "Add Layer"
-    bl_options = {"REGISTER", "UNDO"}
 
     source: EnumProperty(name="Source", items=SOURCES, default="ACTION")
     action: StringProperty(name="Action", description="Of a pose asset; empty: the active asset")
-
-    @classmethod
-    def poll(cls, context):
-        return layers_can_change(cls, context)
 
     @classmethod
     def description(cls, _context, properties):
@@ -65,37 +90,27 @@ class ACTIVE_RAGDOLL_OT_add_layer(bpy.types.Operator):
     def draw(self, _context):
         self.layout.prop_search(self, "action", bpy.data, "actions")
 
-    def execute(self, context):
-        obj = active_armature(context)
-        try:
-            layer = self._add(context, obj, scene_of(obj, context))
-        except RagdollError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        self.report({"INFO"}, f"Layer '{layer.name}' of '{obj.name}'")
-        return {"FINISHED"}
+    def act(self, context, obj):
+        layer = self._add(context, obj, scene_of(obj, context))
+        return f"Layer '{layer.name}' of '{obj.name}'"
 
     def _add(self, context, obj, scene):
-        settings = obj.active_ragdoll
         if self.source == "ACTION":
             return layer_tools.add_clip_layer(obj, scene)
         if self.source == "CURRENT_POSE":
             return layer_tools.add_pose_layer(obj, scene, layer_tools.pose_action(obj, f"{obj.name} Pose"))
         if self.source == "POSE_ASSET":
             return layer_tools.add_pose_layer(obj, scene, self._pose_asset(context))
-        if not 0 <= settings.blend_space_index < len(settings.blend_spaces):
+        space = active_space(obj)
+        if space is None:
             raise RagdollError("Add a blend space first, and give it samples")
-        space = settings.blend_spaces[settings.blend_space_index]
         layer = layer_tools.add_layer(obj, scene, self.source, space.name)
         layer.blend_space = space.name
         return layer
 
     def _pose_asset(self, context):
         if self.action:
-            action = bpy.data.actions.get(self.action)
-            if action is None:
-                raise RagdollError(f"There is no action '{self.action}'")
-            return action
+            return action_named(self.action)
         asset = _active_asset(context)
         if asset is None:
             raise RagdollError("No pose asset is active")
@@ -108,58 +123,28 @@ def _active_asset(context):
     return asset if asset is not None and asset.id_type == "ACTION" else None
 
 
-class ACTIVE_RAGDOLL_OT_remove_layer(bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_remove_layer(OfLayer, bpy.types.Operator):
     """Remove the active layer; with the last one the character is as it was before"""
 
-    bl_idname = "active_ragdoll.remove_layer"
-    bl_label = "Remove Layer"
-    bl_options = {"REGISTER", "UNDO"}
-
-    @classmethod
-    def poll(cls, context):
-        return has_layer(cls, context)
-
-    def execute(self, context):
-        obj = active_armature(context)
-        settings = obj.active_ragdoll
-        try:
-            settings.layer_index = keyed_lists.remove(obj, "layers", settings.layers, settings.layer_index)
-            layer_tools.changed(obj)
-            motion_setup.drop_if_idle(obj)
-        except RagdollError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        return {"FINISHED"}
+    def act(self, _context, obj):
+        lists.remove_item(obj.active_ragdoll, "layers")
+        layer_tools.changed(obj)
+        stack_setup.drop_if_idle(obj)
 
 
-class ACTIVE_RAGDOLL_OT_move_layer(bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_move_layer(OfLayer, bpy.types.Operator):
     """Move the active layer: those further down the list act later, on top of those above"""
-
-    bl_idname = "active_ragdoll.move_layer"
-    bl_label = "Move Layer"
-    bl_options = {"REGISTER", "UNDO"}
 
     step: IntProperty(name="Step", default=1, min=-1, max=1)
 
-    @classmethod
-    def poll(cls, context):
-        return has_layer(cls, context)
-
-    def execute(self, context):
-        obj = active_armature(context)
-        settings = obj.active_ragdoll
-        place = settings.layer_index
-        settings.layer_index = keyed_lists.move(obj, "layers", settings.layers, place, place + self.step)
+    def act(self, _context, obj):
+        place = lists.active_index(obj.active_ragdoll, "layers")
+        lists.move_item(obj.active_ragdoll, "layers", place, place + self.step)
         layer_tools.changed(obj)
-        return {"FINISHED"}
 
 
-class ACTIVE_RAGDOLL_OT_make_additive(bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_make_additive(LayerOperator, bpy.types.Operator):
     """Let the active layer add its difference to a base pose, or do so with all samples of the active blend space"""
-
-    bl_idname = "active_ragdoll.make_additive"
-    bl_label = "Make Additive"
-    bl_options = {"REGISTER", "UNDO"}
 
     what: EnumProperty(
         name="What",
@@ -183,79 +168,123 @@ class ACTIVE_RAGDOLL_OT_make_additive(bpy.types.Operator):
         default="FIRST",
     )
 
-    @classmethod
-    def poll(cls, context):
-        return layers_can_change(cls, context)
+    def act(self, context, obj):
+        missing = (HAS_LAYER if self.what == "LAYER" else HAS_SPACE)(obj)
+        if missing:
+            raise RagdollError(missing)
+        if self.what == "LAYER":
+            chosen = [active_layer(obj)]
+            chosen[0].mode = f"ADDITIVE_{self.space}"
+        else:
+            chosen = list(active_space(obj).samples)
+            for sample in chosen:
+                sample.additive = self.space
+        for item in chosen:
+            item.base = "BIND" if self.base == "BIND" or item.action is None else "FRAME"
+            if item.base == "FRAME":
+                first = self.base == "FIRST"
+                item.base_frame = item.action.frame_range[0] if first else context.scene.frame_current
+        return f"{len(chosen)} made additive in {self.space.lower()} space"
 
-    def execute(self, context):
-        obj = active_armature(context)
-        try:
-            count = layer_tools.make_additive(obj, self.what, self.space, self.base, context.scene.frame_current)
-        except RagdollError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        self.report({"INFO"}, f"{count} made additive in {self.space.lower()} space")
-        return {"FINISHED"}
 
-
-class ACTIVE_RAGDOLL_OT_mask_from_selected(bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_mask_from_selected(OfLayer, bpy.types.Operator):
     """Let the active layer act on the selected bones and what hangs on them"""
 
-    bl_idname = "active_ragdoll.mask_from_selected"
     bl_label = "Mask from Selected"
-    bl_options = {"REGISTER", "UNDO"}
 
-    @classmethod
-    def poll(cls, context):
-        return has_layer(cls, context)
-
-    def execute(self, context):
-        obj = active_armature(context)
-        names = layer_tools.selected_bones(obj)
+    def act(self, _context, obj):
+        names = [bone.name for bone, chosen in zip(obj.data.bones, selected(obj), strict=True) if chosen]
         if not names:
-            self.report({"ERROR"}, "Select bones in pose mode first")
-            return {"CANCELLED"}
-        layer_tools.mask_bones(active_layer(context), names)
-        self.report({"INFO"}, f"Mask of {len(names)} bones")
-        return {"FINISHED"}
+            raise RagdollError("Select bones in pose mode first")
+        layer_tools.mask_bones(active_layer(obj), names)
+        return f"Mask of {len(names)} bones"
 
 
-class ACTIVE_RAGDOLL_OT_edit_layer_list(bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_edit_layer_list(OfLayer, bpy.types.Operator):
     """Add to, or remove from, the poses or mask bones of the active layer"""
 
-    bl_idname = "active_ragdoll.edit_layer_list"
     bl_label = "Edit Layer"
-    bl_options = {"REGISTER", "UNDO"}
 
     items: EnumProperty(name="List", items=(("POSES", "Poses", ""), ("BONES", "Mask Bones", "")))
     do: EnumProperty(name="Do", items=(("ADD", "Add", ""), ("REMOVE", "Remove", "")))
 
-    @classmethod
-    def poll(cls, context):
-        return has_layer(cls, context)
-
-    def execute(self, context):
-        obj, layer = active_armature(context), active_layer(context)
-        names = ("poses", "pose_index") if self.items == "POSES" else ("mask_bones", "mask_bone_index")
-        items, index = getattr(layer, names[0]), getattr(layer, names[1])
+    def act(self, context, obj):
+        layer = active_layer(obj)
+        name = "poses" if self.items == "POSES" else "mask_bones"
+        items = getattr(layer, name)
         if self.do == "ADD":
             added = items.add()
-            setattr(layer, names[1], len(items) - 1)
+            lists.activate(layer, name, len(items) - 1)
             if self.items == "POSES" and layer.action is not None:
                 layer_tools.choose(added, layer.action, layer.slot)
                 added.frame, added.time = context.scene.frame_current, 10.0 * (len(items) - 1)
-        elif 0 <= index < len(items):
-            path = f"layers[{obj.active_ragdoll.layer_index}].{names[0]}"
-            setattr(layer, names[1], keyed_lists.remove(obj, path, items, index))
+        elif len(items):
+            lists.remove_item(layer, name)
         layer_tools.changed(obj)
-        return {"FINISHED"}
 
 
-CLASSES = (
-    ACTIVE_RAGDOLL_OT_add_layer,
-    ACTIVE_RAGDOLL_OT_remove_layer,
-    ACTIVE_RAGDOLL_OT_move_layer,
-    ACTIVE_RAGDOLL_OT_make_additive,
-    ACTIVE_RAGDOLL_OT_mask_from_selected,
-    ACTIVE_RAGDOLL_OT_edit_layer_list,
-)
+class ACTIVE_RAGDOLL_OT_add_blend_space(LayerOperator, bpy.types.Operator):
+    """Add a blend space, which layers and states of the graph can play"""
+
+    kind: EnumProperty(name="Kind", items=KINDS, default="SPEED")
+
+    def act(self, _context, obj):
+        layer_tools.add_blend_space(obj, self.kind)
+
+
+class ACTIVE_RAGDOLL_OT_remove_blend_space(OfSpace, bpy.types.Operator):
+    """Remove the active blend space"""
+
+    def act(self, _context, obj):
+        lists.remove_item(obj.active_ragdoll, "blend_spaces")
+        layer_tools.changed(obj)
+
+
+class ACTIVE_RAGDOLL_OT_add_sample(OfSpace, bpy.types.Operator):
+    """Add the action that the character plays, or another one, to the active blend space at its current point"""
+
+    action: StringProperty(name="Action", description="Empty: the one that the character plays")
+
+    def act(self, _context, obj):
+        action, slot = (action_named(self.action), "") if self.action else layer_tools.current_action(obj)
+        layer_tools.add_sample(active_space(obj), action, slot)
+        layer_tools.changed(obj)
+
+
+class ACTIVE_RAGDOLL_OT_remove_sample(OfSpace, bpy.types.Operator):
+    """Remove the active sample of the active blend space"""
+
+    requires = (*OfSpace.requires, lambda obj: "" if len(active_space(obj).samples) else "Add a sample first")
+
+    def act(self, _context, obj):
+        lists.remove_item(active_space(obj), "samples")
+        layer_tools.changed(obj)
+
+
+class ACTIVE_RAGDOLL_OT_enable_graph(LayerOperator, bpy.types.Operator):
+    """Let a graph of states give the pose that layers are put on, or do without it again"""
+
+    bl_label = "Use Graph"
+
+    def act(self, context, obj):
+        graph = obj.active_ragdoll.graph
+        if graph.enabled:
+            graph.enabled = False
+            stack_setup.drop_if_idle(obj)
+        else:
+            stack_setup.ensure(obj, scene_of(obj, context))
+            graph.enabled = True
+
+
+class ACTIVE_RAGDOLL_OT_edit_graph(LayerOperator, bpy.types.Operator):
+    """Add, remove or move parameters, states, transitions and conditions of the graph"""
+
+    what: EnumProperty(name="What", items=GRAPH_ITEMS, default="STATE")
+    do: EnumProperty(
+        name="Do", items=(("ADD", "Add", ""), ("REMOVE", "Remove", ""), ("MOVE", "Move", "")), default="ADD"
+    )
+    step: IntProperty(name="Step", default=1, min=-1, max=1)
+
+    def act(self, _context, obj):
+        layer_tools.edit_graph(obj, self.what, self.do, self.step)
+        layer_tools.changed(obj)

@@ -1,32 +1,11 @@
 """What is drawn in the sidebar; panels change nothing."""
 
-from . import (
-    attachments,
-    blend_spaces,
-    diagnose,
-    graph,
-    hits,
-    layers,
-    motion,
-    overlay,
-    ragdoll,
-    recovery,
-    space_preview,
-    weight_tools,
-)
+from ..core.blender.settings.declare import classes_of
+from . import bones, effects, layers, motion, overlay, ragdoll
 
-__all__ = ["CLASSES", "overlay", "space_preview"]
+__all__ = ["classes", "overlay"]
 
-CLASSES = (
-    *ragdoll.CLASSES,
-    *weight_tools.CLASSES,
-    *hits.CLASSES,
-    *attachments.CLASSES,
-    *recovery.CLASSES,
-    *layers.CLASSES,
-    *blend_spaces.CLASSES,
-    *graph.CLASSES,
-    *motion.CLASSES,
-    *overlay.CLASSES,
-    *diagnose.CLASSES,
-)
+
+def classes() -> tuple:
+    """What is to be registered, in this order from top to bottom."""
+    return (*classes_of(ragdoll, bones, effects, layers), *motion.classes(), *classes_of(overlay))

@@ -1,9 +1,13 @@
-"""Pose layers in the sidebar."""
+"""Pose layers, blend spaces and the graph of states in the sidebar."""
 
 import bpy
 
-from ..core.blender import space_view
-from .ragdoll import Sidebar, active_armature, paragraph, reason, rows, why_not
+from ..core.blender.settings.lists import active_item
+from ..core.blender.stack import blend_spaces
+from ..core.blender.stack.entries import state_graph
+from ..core.blender.view.layout import keyed, object_fields, props, rows
+from ..core.errors import RagdollError
+from .base import Part, Sidebar, boxed, draw_list, draw_messages, paragraph, starts_with
 
 SOURCE_ICONS = {"CLIP": "ACTION", "POSE": "ARMATURE_DATA", "BLEND_SPACE": "EMPTY_AXIS", "AIM_OFFSET": "TRACKER"}
 
@@ -45,44 +49,30 @@ def draw_base(layout, choice) -> None:
         layout.prop(choice, "base_frame")
 
 
-def draw_messages(layout, context, texts) -> None:
-    """Boxes with what is wrong."""
-    for text in texts:
-        box = layout.box()
-        box.alert = True
-        paragraph(box, context, text, "ERROR")
-
-
 class ACTIVE_RAGDOLL_PT_layers(Sidebar, bpy.types.Panel):
     """Poses, clips and blend spaces on top of the animation, before look-at and physics"""
 
     bl_label = "Pose Layers"
     bl_options = {"DEFAULT_CLOSED"}
+    need_ragdoll = False
 
-    def draw(self, context):
-        layout = self.layout
-        obj = active_armature(context)
-        layout = reason(layout, context, why_not(obj, need_ragdoll=False))
+    def fill(self, context, obj, layout):
         layout.operator_menu_enum("active_ragdoll.add_layer", "source", text="Add Layer", icon="ADD")
-        if obj is None or not len(obj.active_ragdoll.layers):
+        if not len(obj.active_ragdoll.layers):
             return
         settings = obj.active_ragdoll
-        row = layout.row()
-        row.template_list("ACTIVE_RAGDOLL_UL_layers", "", settings, "layers", settings, "layer_index", rows=3)
-        buttons = row.column(align=True)
+        buttons, layer = draw_list(layout, "layers", settings, "layers")
         buttons.operator("active_ragdoll.remove_layer", text="", icon="REMOVE")
         buttons.separator()
         buttons.operator("active_ragdoll.move_layer", text="", icon="TRIA_UP").step = -1
         buttons.operator("active_ragdoll.move_layer", text="", icon="TRIA_DOWN").step = 1
-        draw_messages(layout, context, space_view.messages(obj, "LAYERS"))
-        if 0 <= settings.layer_index < len(settings.layers):
-            self._draw_layer(context, layout, obj, settings.layers[settings.layer_index])
+        draw_messages(layout, context, obj, starts_with("Layer", "Blend space", "Action"))
+        if layer is not None:
+            self._draw_layer(context, layout, obj, layer)
 
     def _draw_layer(self, context, layout, obj, layer):
         column = rows(layout)
-        keyed = column.column()
-        keyed.use_property_decorate = True
-        keyed.prop(layer, "weight", slider=True)
+        keyed(column, layer, "weight", slider=True)
         column.prop(layer, "source")
         if layer.source == "CLIP":
             draw_action(column, layer)
@@ -137,23 +127,20 @@ class ACTIVE_RAGDOLL_PT_layers(Sidebar, bpy.types.Panel):
             draw_base(column, layer)
 
 
-class ACTIVE_RAGDOLL_PT_layer_mask(Sidebar, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_layer_mask(Part, bpy.types.Panel):
     """Which bones the active layer acts on"""
 
     bl_label = "Mask"
     bl_parent_id = "ACTIVE_RAGDOLL_PT_layers"
 
-    @classmethod
-    def poll(cls, context):
-        obj = active_armature(context)
-        return obj is not None and 0 <= obj.active_ragdoll.layer_index < len(obj.active_ragdoll.layers)
+    need_ragdoll = False
 
-    def draw(self, context):
-        obj = active_armature(context)
-        settings = obj.active_ragdoll
-        layer = settings.layers[settings.layer_index]
-        column = rows(self.layout)
-        column.enabled = not settings.muted
+    @staticmethod
+    def is_there(obj):
+        return active_item(obj.active_ragdoll, "layers") is not None
+
+    def fill(self, _context, obj, column):
+        layer, column = active_item(obj.active_ragdoll, "layers"), rows(column)
         column.prop(layer, "mask")
         if layer.mask == "BONES":
             for item in layer.mask_bones:
@@ -177,4 +164,214 @@ class ACTIVE_RAGDOLL_PT_layer_mask(Sidebar, bpy.types.Panel):
             column.prop(layer, "mask_invert")
 
 
-CLASSES = (ACTIVE_RAGDOLL_UL_layers, ACTIVE_RAGDOLL_PT_layers, ACTIVE_RAGDOLL_PT_layer_mask)
+class ACTIVE_RAGDOLL_UL_blend_spaces(bpy.types.UIList):
+    """Blend spaces"""
+
+    def draw_item(self, _context, layout, _data, item, _icon, _active_data, _active_property):
+        layout.prop(item, "name", text="", emboss=False, icon="EMPTY_AXIS")
+        layout.label(text=f"{len(item.samples)} samples")
+
+
+class ACTIVE_RAGDOLL_UL_samples(bpy.types.UIList):
+    """Samples and their places"""
+
+    def draw_item(self, _context, layout, data, item, _icon, _active_data, _active_property):
+        row = layout.split(factor=0.5 if data.dimensions == "2D" else 0.7, align=True)
+        row.label(text=item.action.name if item.action is not None else "No action")
+        places = row.row(align=True)
+        places.prop(item, "x", text="")
+        if data.dimensions == "2D":
+            places.prop(item, "y", text="")
+
+
+class ACTIVE_RAGDOLL_PT_blend_spaces(Sidebar, bpy.types.Panel):
+    """Clips placed on a line or in a plane, blended by where the point is"""
+
+    bl_options = {"DEFAULT_CLOSED"}
+    need_ragdoll = False
+
+    def fill(self, context, obj, layout):
+        layout.operator_menu_enum("active_ragdoll.add_blend_space", "kind", text="Add Blend Space", icon="ADD")
+        if not len(obj.active_ragdoll.blend_spaces):
+            return
+        settings = obj.active_ragdoll
+        buttons, space = draw_list(layout, "blend_spaces", settings, "blend_spaces", rows=2)
+        buttons.operator("active_ragdoll.remove_blend_space", text="", icon="REMOVE")
+        if space is not None:
+            self._draw_point(layout, context, obj, space)
+            self._draw_inputs(layout, space)
+            self._draw_samples(layout, space)
+
+    def _draw_point(self, layout, context, obj, space):
+        try:
+            axes, samples = blend_spaces.shown(obj, space, context.scene.frame_current)
+        except RagdollError as error:
+            boxed(layout, context, [str(error)])
+            return
+        column = layout.column(align=True)
+        for name, value, share in axes:
+            column.progress(text=f"{name} {value:.2f}", factor=share)
+        column = layout.column(align=True)
+        for name, weight in samples:
+            if weight > 0.0:
+                column.progress(text=f"{name} {weight:.0%}", factor=weight)
+
+    def _draw_inputs(self, layout, space):
+        column = rows(layout)
+        column.prop(space, "show_preview")
+        for axis in blend_spaces.axes_of(space):
+            row = column.row(align=True)
+            if space.show_preview:
+                row.prop(axis, "preview", text=axis.name)
+            elif axis.input == "VALUE":
+                row.use_property_decorate = True
+                row.prop(axis, "value", text=axis.name)
+            else:
+                row.prop(axis, "input", text=axis.name)
+
+    def _draw_samples(self, layout, space):
+        buttons = "add_sample", "remove_sample"
+        _column, sample = draw_list(layout, "samples", space, "samples", buttons)
+        if sample is None:
+            return
+        column = rows(layout)
+        draw_action(column, sample)
+        column.prop(sample, "x", text=space.x.name)
+        if space.dimensions == "2D":
+            column.prop(sample, "y", text=space.y.name)
+        column.prop(sample, "single")
+        column.prop(sample, "frame" if sample.single else "speed")
+        column.prop(sample, "additive")
+        if sample.additive != "NONE":
+            draw_base(column, sample)
+        row = layout.row(align=True)
+        for name in ("LOCAL", "MESH"):
+            button = row.operator("active_ragdoll.make_additive", text=f"All Additive, {name.title()}")
+            button.what, button.space = "SAMPLES", name
+
+
+class ACTIVE_RAGDOLL_PT_blend_axes(Part, bpy.types.Panel):
+    """Axes, inputs and synchronisation of the active blend space"""
+
+    bl_label = "Axes and Inputs"
+    bl_parent_id = "ACTIVE_RAGDOLL_PT_blend_spaces"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    need_ragdoll = False
+
+    @staticmethod
+    def is_there(obj):
+        return active_item(obj.active_ragdoll, "blend_spaces") is not None
+
+    def fill(self, _context, obj, column):
+        space, column = active_item(obj.active_ragdoll, "blend_spaces"), rows(column)
+        column.prop(space, "dimensions")
+        if space.dimensions == "2D":
+            column.prop(space, "method")
+        column.prop(space, "sync")
+        axes = blend_spaces.axes_of(space)
+        for axis in axes:
+            box = rows(column.box())
+            props(box, axis, "name", "minimum", "maximum", "ends", "grid", "input", "smoothing")
+        inputs = {axis.input for axis in axes}
+        if inputs & {"SPEED", "DIRECTION"}:
+            column.prop(space, "measured_object")
+            owner = space.measured_object or obj
+            if owner.type == "ARMATURE":
+                column.prop_search(space, "measured_bone", owner.data, "bones")
+        if inputs & {"YAW", "PITCH"}:
+            object_fields(column, space, "target", "target_bone")
+            column.prop_search(space, "aim_bone", obj.data, "bones")
+
+
+class ACTIVE_RAGDOLL_UL_parameters(bpy.types.UIList):
+    """Parameters"""
+
+    def draw_item(self, _context, layout, _data, item, _icon, _active_data, _active_property):
+        row = layout.row(align=True)
+        row.prop(item, "name", text="", emboss=False)
+        if item.read == "VALUE":
+            row.prop(item, "on" if item.kind == "BOOL" else "value", text="")
+        else:
+            row.label(text=bpy.types.UILayout.enum_item_name(item, "read", item.read))
+
+
+class ACTIVE_RAGDOLL_UL_states(bpy.types.UIList):
+    """States; the first one begins"""
+
+    def draw_item(self, context, layout, _data, item, _icon, _active_data, _active_property):
+        shown = dict(state_graph.shown_states(item.id_data, context.scene.frame_current))
+        row = layout.row(align=True)
+        row.prop(item, "name", text="", emboss=False, icon="RADIOBUT_ON" if item.name in shown else "RADIOBUT_OFF")
+        if item.name in shown:
+            row.label(text=f"{shown[item.name]:.0%}")
+
+
+class ACTIVE_RAGDOLL_UL_transitions(bpy.types.UIList):
+    """Transitions; those further up come first"""
+
+    def draw_item(self, _context, layout, _data, item, _icon, _active_data, _active_property):
+        layout.label(text=f"{item.origin} \u2192 {item.target or '?'}")
+        layout.label(text=f"{len(item.conditions)} conditions")
+
+
+class ACTIVE_RAGDOLL_PT_graph(Sidebar, bpy.types.Panel):
+    """States that each play a clip or blend space, and what leads from one to another"""
+
+    bl_label = "State Graph"
+    bl_options = {"DEFAULT_CLOSED"}
+    need_ragdoll = False
+
+    def fill(self, context, obj, layout):
+        graph = obj.active_ragdoll.graph
+        layout.operator("active_ragdoll.enable_graph", text="Use Graph", depress=graph.enabled, icon="NODETREE")
+        if not graph.enabled:
+            return
+        column = layout.column()
+        column.use_property_split = True
+        column.prop(graph, "weight", slider=True)
+        draw_messages(layout, context, obj, starts_with("Graph", "State", "Parameter", "Blend space"))
+        for what in ("state", "parameter", "transition"):
+            layout.label(text=f"{what.title()}s")
+            buttons, item = draw_list(layout, f"{what}s", graph, f"{what}s", rows=2)
+            for do, icon, step in (("ADD", "ADD", 1), ("REMOVE", "REMOVE", 1), ("MOVE", "TRIA_UP", -1)):
+                button = buttons.operator("active_ragdoll.edit_graph", text="", icon=icon)
+                button.what, button.do, button.step = what.upper(), do, step
+            if item is not None:
+                getattr(self, f"_draw_{what}")(layout, context, obj, item)
+
+    def _draw_state(self, layout, _context, obj, state):
+        column = rows(layout)
+        column.prop(state, "source")
+        if state.source == "CLIP":
+            draw_action(column, state)
+            column.prop(state, "speed")
+            column.prop(state, "playback")
+        elif state.source == "BLEND_SPACE":
+            column.prop_search(state, "blend_space", obj.active_ragdoll, "blend_spaces")
+
+    def _draw_parameter(self, layout, _context, obj, parameter):
+        column = rows(layout)
+        column.prop(parameter, "read")
+        if parameter.read == "VALUE":
+            column.prop(parameter, "kind")
+            keyed(column, parameter, "on" if parameter.kind == "BOOL" else "value")
+        if parameter.read == "RAGDOLL_CONTACT":
+            column.prop_search(parameter, "bone", obj.data, "bones")
+
+    def _draw_transition(self, layout, context, obj, transition):
+        column, graph = rows(layout), obj.active_ragdoll.graph
+        column.prop_search(transition, "origin", graph, "states")
+        column.prop_search(transition, "target", graph, "states")
+        column.prop(transition, "blend_time")
+        for condition in transition.conditions:
+            row = layout.row(align=True)
+            row.prop(condition, "parameter", text="")
+            row.prop(condition, "compare", text="")
+            row.prop(condition, "value", text="")
+        row = layout.row(align=True)
+        for do, icon in (("ADD", "ADD"), ("REMOVE", "REMOVE")):
+            button = row.operator("active_ragdoll.edit_graph", text=f"{do.title()} Condition", icon=icon)
+            button.what, button.do = "CONDITION", do
+        if not len(transition.conditions):
+            paragraph(layout, context, "Without conditions it begins at once", "INFO")

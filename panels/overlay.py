@@ -5,30 +5,26 @@ import traceback
 import bpy
 from bpy.props import BoolProperty, PointerProperty
 
-from ..core.blender import attachment_edits, body_edits, hit_edits, look_at_drawing, overlay_data
+from ..core.blender.active import redraw
+from ..core.blender.physics import body_edits
 from ..core.blender.runtime import STATE
+from ..core.blender.view import overlay_data
 from ..core.ragdoll.overlay import Show
-from .ragdoll import Sidebar, paragraph
+from .base import Sidebar, boxed, paragraph
 
 THIN, THICK = 1.5, 2.5  # [px] of lines, at the usual size of the interface
 _VIEW = bpy.types.SpaceView3D
 
 _handles: list = []
-_trouble: list = []  # what went wrong while drawing; the overlay rests until it is switched on again
 
 
-def redraw(_self=None, context=None) -> None:
-    """Let all 3D views show what is set now."""
-    manager = (context or bpy.context).window_manager
-    for window in manager.windows if manager else ():
-        for area in window.screen.areas:
-            if area.type == "VIEW_3D":
-                area.tag_redraw()
+def _switched(_self, _context) -> None:
+    STATE.drawing = ""
+    redraw()
 
 
-def _switched(self, context) -> None:
-    _trouble.clear()
-    redraw(self, context)
+def _switch(name: str, description: str, default: bool = True):
+    return BoolProperty(name=name, description=description, default=default, update=redraw, options=set())
 
 
 class ActiveRagdollOverlay(bpy.types.PropertyGroup):
@@ -41,58 +37,20 @@ class ActiveRagdollOverlay(bpy.types.PropertyGroup):
         update=_switched,
         options=set(),
     )
-    bodies: BoolProperty(name="Bodies", description="Wires of the bodies", default=True, update=redraw, options=set())
-    joints: BoolProperty(
-        name="Joints",
-        description="Connections, and where joints separate",
-        default=True,
-        update=redraw,
-        options=set(),
-    )
-    limits: BoolProperty(
-        name="Limits",
-        description="Cones and arcs with the current angle: green inside, orange near, red beyond",
-        default=True,
-        update=redraw,
-        options=set(),
-    )
-    look_at: BoolProperty(
-        name="Look-at",
-        description="Targets in red, forward vectors in green, and limit cones",
-        default=True,
-        update=redraw,
-        options=set(),
-    )
-    hits: BoolProperty(
-        name="Hits",
-        description="Arrows of hits and circles of explosions, bright at their frames",
-        default=True,
-        update=redraw,
-        options=set(),
-    )
-    attachments: BoolProperty(
-        name="Attachments",
-        description="Lines from bones to what they are attached to, bright while they are held",
-        default=True,
-        update=redraw,
-        options=set(),
-    )
-    only_selected: BoolProperty(
-        name="Only Selected", description="Only the selected bones", default=False, update=redraw, options=set()
-    )
-    all_characters: BoolProperty(
-        name="All Characters",
-        description="Every ragdoll of the scene, and not only those selected",
-        default=False,
-        update=redraw,
-        options=set(),
-    )
+    bodies: _switch("Bodies", "Wires of the bodies")
+    joints: _switch("Joints", "Connections, and where joints separate")
+    limits: _switch("Limits", "Cones and arcs with the current angle: green inside, orange near, red beyond")
+    look_at: _switch("Look-at", "Targets in red, forward vectors in green, and limit cones")
+    hits: _switch("Hits", "Arrows of hits and circles of explosions, bright at their frames")
+    attachments: _switch("Attachments", "Lines from bones to what they are attached to, bright while they are held")
+    only_selected: _switch("Only Selected", "Only the selected bones", default=False)
+    all_characters: _switch("All Characters", "Every ragdoll of the scene, and not only those selected", default=False)
 
 
 def wanted(context) -> bool:
     """Whether the overlay is to be drawn in this view now."""
     space = context.space_data
-    if _trouble or STATE.rendering or bpy.app.is_job_running("RENDER"):
+    if STATE.drawing or STATE.rendering or bpy.app.is_job_running("RENDER"):
         return False
     return context.scene.active_ragdoll_overlay.show and space.type == "VIEW_3D" and space.overlay.show_overlays
 
@@ -110,20 +68,15 @@ def collected(context) -> list:
             limits=settings.limits and not editing,
             only_selected=settings.only_selected and not editing,
         )
-        lines = overlay_data.lines(obj, context.scene, graph, show)
-        if lines is not None and len(lines.ends):
-            found.append(lines)
-        arrows = hit_edits.lines(obj, context.scene, graph) if settings.hits and not editing else None
-        if arrows is not None and len(arrows.ends):
-            found.append(arrows)
-        held = attachment_edits.lines(obj, context.scene, graph) if settings.attachments and not editing else None
-        if held is not None:
-            found.append(held)
-    for obj in look_at_drawing.shown(context, settings.all_characters) if settings.look_at else ():
-        lines = look_at_drawing.lines(obj, graph)
-        if lines is not None:
-            found.append(lines)
-    return found
+        found.append(overlay_data.lines(obj, context.scene, graph, show))
+        if settings.hits and not editing:
+            found.append(overlay_data.hit_lines(obj, context.scene, graph))
+        if settings.attachments and not editing:
+            found.append(overlay_data.attachment_lines(obj, context.scene, graph))
+    if settings.look_at:
+        chains = overlay_data.look_at_shown(context, settings.all_characters)
+        found += [overlay_data.look_at_chains(obj, graph) for obj in chains]
+    return [lines for lines in found if lines is not None and len(lines.ends)]
 
 
 def draw_view() -> None:
@@ -134,7 +87,7 @@ def draw_view() -> None:
             for lines in collected(context):
                 _draw(context, lines)
     except Exception as error:
-        _trouble.append(f"{type(error).__name__}: {error}")
+        STATE.drawing = f"{type(error).__name__}: {error}"
         print("Active Ragdoll: the overlay is switched off because of an error")
         traceback.print_exc()
 
@@ -165,28 +118,25 @@ def _draw(context, lines) -> None:
 class ACTIVE_RAGDOLL_PT_overlay(Sidebar, bpy.types.Panel):
     """What the 3D view shows of the ragdoll, and editing its bodies by hand"""
 
-    bl_label = "Overlay"
-
     def draw_header(self, context):
         self.layout.prop(context.scene.active_ragdoll_overlay, "show", text="")
 
     def draw(self, context):
         layout = self.layout
         settings = context.scene.active_ragdoll_overlay
-        if _trouble:
-            box = layout.box()
-            box.alert = True
-            paragraph(
-                box, context, f"Off because of an error: {_trouble[0]}. Switch it off and on to try again", "ERROR"
-            )
+        if STATE.drawing:
+            boxed(layout, context, [f"Off because of an error: {STATE.drawing}. Switch it off and on to try again"])
         column = layout.column(align=True)
-        column.active = settings.show and not _trouble
+        column.active = settings.show and not STATE.drawing
         row = column.grid_flow(columns=3, even_columns=True, align=True)
         for name in ("bodies", "joints", "limits", "look_at", "hits", "attachments"):
             row.prop(settings, name, toggle=True)
         column.prop(settings, "only_selected")
         column.prop(settings, "all_characters")
         layout.prop(context.scene.active_ragdoll, "show_helpers")
+        if context.scene.active_ragdoll.show_helpers:
+            text = "Do not delete these objects, also not in the Outliner: Remove takes a ragdoll away"
+            paragraph(layout, context, text, "ERROR")
         if settings.show and not context.space_data.overlay.show_overlays:
             paragraph(layout, context, "This view shows no overlays: switch on Show Overlays in its header", "INFO")
         self._draw_editing(layout, context)
@@ -198,10 +148,8 @@ class ACTIVE_RAGDOLL_PT_overlay(Sidebar, bpy.types.Panel):
         text = "Keep Edited Bodies" if editing else "Edit Bodies"
         layout.operator("active_ragdoll.edit_bodies", text=text, icon="MESH_CUBE", depress=editing)
         if editing:
-            paragraph(layout, context, "Move, turn, scale or edit the bodies; physics rests meanwhile", "INFO")
-
-
-CLASSES = (ActiveRagdollOverlay, ACTIVE_RAGDOLL_PT_overlay)
+            text = "Move, turn, scale or edit the bodies, do not delete them; physics rests meanwhile"
+            paragraph(layout, context, text, "INFO")
 
 
 def add() -> None:
@@ -215,8 +163,6 @@ def add() -> None:
 def remove() -> None:
     """Take everything back that `add` did."""
     remove_handler()
-    overlay_data.forget()
-    _trouble.clear()
     del bpy.types.Scene.active_ragdoll_overlay
 
 

@@ -1,13 +1,15 @@
 """The tab Ragdoll of the 3D view's sidebar."""
 
 import math
-import textwrap
 
 import bpy
 
-from ..core.blender import world
+from ..core.blender.physics import world
 from ..core.blender.runtime import STATE
-from . import bone_tools
+from ..core.blender.tools import diagnose
+from ..core.blender.view.layout import props, rows
+from ..core.ragdoll import drives
+from .base import Sidebar, active_armature, boxed, paragraph, why_not
 
 STATE_ICONS = {
     "NONE": "X",
@@ -27,66 +29,8 @@ STATE_NOTES = {
     "READY": "Play from frame {first}, or simulate",
     "BROKEN": "Interrupted: starts again from frame {first}",
 }
-LIMIT_AXES = ("Swing X", "Twist Y", "Swing Z")
+FINDING_ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR", "INFO": "INFO"}
 LISTED = 8  # bones of a report that are shown
-LETTER = 6.5  # [px] a letter takes at the usual size of the interface
-
-
-def active_armature(context):
-    """The active object when it is an armature, else None."""
-    obj = context.object
-    return obj if obj is not None and obj.type == "ARMATURE" else None
-
-
-def active_bone(obj):
-    """The active bone of an armature as a pose bone, in pose and object mode; None where there is none."""
-    bone = obj.data.bones.active
-    return obj.pose.bones.get(bone.name) if bone is not None else None
-
-
-def why_not(obj, need_ragdoll: bool = True) -> str:
-    """Why settings of a character do not apply now; empty when they do."""
-    if obj is None:
-        return "Select the character's armature"
-    if need_ragdoll and not obj.active_ragdoll.is_ragdoll:
-        return "Build the ragdoll first"
-    if obj.active_ragdoll.muted:
-        return "Baked: revert the bake to change this"
-    return ""
-
-
-def paragraph(layout, context, text: str, icon: str = "NONE") -> None:
-    """Text in as many lines as the sidebar's width needs."""
-    scale = context.preferences.system.ui_scale
-    letters = max(int((context.region.width / scale - 60.0) / LETTER), 16)
-    lines = layout.column(align=True)
-    lines.scale_y = 0.8
-    for i, line in enumerate(textwrap.wrap(text, letters)):
-        lines.label(text=line, icon=icon if i == 0 else ("BLANK1" if icon != "NONE" else "NONE"))
-
-
-def reason(layout, context, text: str):
-    """The reason on top, and the layout to draw what is greyed out because of it."""
-    if text:
-        paragraph(layout, context, text, "INFO")
-    column = layout.column()
-    column.enabled = not text
-    return column
-
-
-def rows(layout):
-    """Labels on the left, values on the right, without the column of dots for keys where nothing can be keyed."""
-    layout.use_property_split = True
-    layout.use_property_decorate = False
-    return layout.column(align=True)
-
-
-class Sidebar:
-    """Where our panels stand."""
-
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
-    bl_category = "Ragdoll"
 
 
 class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
@@ -103,9 +47,8 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
         button.bones = "KEEP" if has_ragdoll else "DEFORM"
         row.operator_menu_enum("active_ragdoll.build", "bones", text="", icon="DOWNARROW_HLT")
         layout.operator("active_ragdoll.remove", icon="TRASH")
-        text = why_not(obj, need_ragdoll=False) if obj is None else ""
-        if text:
-            paragraph(layout, context, text, "INFO")
+        if obj is None:
+            paragraph(layout, context, why_not(obj), "INFO")
             return
         self._draw_state(context, obj)
 
@@ -125,11 +68,8 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
         if settings.layout_changed and not settings.muted:
             box = layout.box()
             paragraph(box, context, "Edited bodies or joints wait for Rebuild or the next simulation", "INFO")
-        for text in dict.fromkeys(STATE.messages.get(name) for name in (obj.name, scene.name)):
-            if text:
-                box = layout.box()
-                box.alert = True
-                paragraph(box, context, text, "ERROR")
+        messages = dict.fromkeys(STATE.messages.get(name) for name in (obj.name, scene.name))
+        boxed(layout, context, filter(None, messages))
         for text in STATE.warnings.get(obj.name, ()):  # what the run goes on without
             paragraph(layout.box(), context, text, "ERROR")
 
@@ -137,59 +77,39 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
 class ACTIVE_RAGDOLL_PT_weights(Sidebar, bpy.types.Panel):
     """How strongly the body follows its animation"""
 
-    bl_label = "Weights"
-
-    def draw(self, context):
-        obj = active_armature(context)
-        column = reason(self.layout, context, why_not(obj))
-        if obj is None:
-            return
+    def fill(self, _context, obj, column):
         column.use_property_split = True  # with the dots: these can be keyed
         settings = obj.active_ragdoll
         inner = column.column(align=True)
-        inner.prop(settings, "rotation_weight", slider=True)
-        inner.prop(settings, "translation_weight", slider=True)
+        props(inner, settings, "rotation_weight", "translation_weight", slider=True)
         column.prop(settings, "physics_blend", slider=True)
 
 
 class ACTIVE_RAGDOLL_PT_drive(Sidebar, bpy.types.Panel):
     """What leads the bodies"""
 
-    bl_label = "Drive"
     bl_options = {"DEFAULT_CLOSED"}
+    need_ragdoll = False
 
-    def draw(self, context):
-        obj = active_armature(context)
-        column = reason(self.layout, context, why_not(obj, need_ragdoll=False))
-        if obj is None:
-            return
+    def fill(self, _context, obj, column):
         settings = obj.active_ragdoll
         inner = rows(column)
-        inner.prop(settings, "drive")
-        inner.prop(settings, "drive_space")
-        if settings.drive == "SPRING":
-            springs = column.column(align=True)
-            springs.use_property_split = True  # with the dots: these can be keyed
-            springs.prop(settings, "spring_frequency")
-            springs.prop(settings, "spring_damping_ratio")
+        props(inner, settings, "drive", "drive_space")
+        keyed = column.column(align=True)
+        keyed.use_property_split = True  # with the dots: these can be keyed
+        props(keyed, settings, *(parameter.setting for parameter in drives.of(settings.drive).parameters))
         column.prop(settings, "human_strength")
 
 
 class ACTIVE_RAGDOLL_PT_bodies(Sidebar, bpy.types.Panel):
     """What the bodies are made of"""
 
-    bl_label = "Bodies"
     bl_options = {"DEFAULT_CLOSED"}
+    need_ragdoll = False
 
-    def draw(self, context):
-        obj = active_armature(context)
-        # They may also be set before the first build.
-        column = reason(self.layout, context, why_not(obj, need_ragdoll=False))
-        if obj is None:
-            return
+    def fill(self, _context, obj, column):
         settings = obj.active_ragdoll
-        column.prop(settings, "self_collision")
-        column.prop(settings, "stretch")
+        props(column, settings, "self_collision", "stretch")
         column.prop(settings, "coverage", slider=True)
         inner = rows(column)
         inner.prop(settings, "mass_model")
@@ -203,14 +123,11 @@ class ACTIVE_RAGDOLL_PT_bodies(Sidebar, bpy.types.Panel):
 class ACTIVE_RAGDOLL_PT_limits(Sidebar, bpy.types.Panel):
     """Whether the shot's animation stays within the joints' limits"""
 
-    bl_label = "Limits"
     bl_options = {"DEFAULT_CLOSED"}
 
-    def draw(self, context):
-        obj = active_armature(context)
-        column = reason(self.layout, context, why_not(obj))
+    def fill(self, context, obj, column):
         column.operator("active_ragdoll.check_limits", icon="CON_ROTLIMIT").widen = False
-        report = STATE.limits.get(obj.name) if obj is not None else None
+        report = STATE.limits.get(obj.name)
         if report is None:
             return
         paragraph(column, context, report.text(), "INFO")
@@ -267,124 +184,43 @@ class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel):
                 layout.label(text=settings.baked_action.name, icon="ACTION")
 
 
-class ACTIVE_RAGDOLL_PT_bone(Sidebar, bpy.types.Panel):
-    """The body and the joint of the active bone"""
+class ACTIVE_RAGDOLL_PT_profile(Sidebar, bpy.types.Panel):
+    """All settings of the character to a file and back"""
 
-    bl_label = "Active Bone"
-
-    def draw(self, context):
-        layout = self.layout
-        obj = active_armature(context)
-        if obj is None:
-            paragraph(layout, context, why_not(obj, need_ragdoll=False), "INFO")
-            return
-        bone = active_bone(obj) if obj.mode != "EDIT" else None
-        if bone is None:
-            text = "Leave Edit Mode first" if obj.mode == "EDIT" else "No active bone: click one in Pose Mode"
-            paragraph(layout, context, text, "INFO")
-            return
-        settings = bone.active_ragdoll
-        layout.label(text=bone.name, icon="BONE_DATA")
-        bone_tools.draw_buttons(layout)
-        column = reason(layout, context, why_not(obj))
-        inner = rows(column)
-        inner.prop(settings, "simulate")
-        body = column.column()
-        body.enabled = settings.simulate
-        if not settings.simulate:
-            paragraph(column, context, "Follows its parent's body and keeps its own animation", "BLANK1")
-        keyed = body.column(align=True)
-        keyed.use_property_decorate = True
-        keyed.prop(settings, "body_mode")
-        keyed.prop(settings, "rotation_weight", slider=True)
-        keyed.prop(settings, "translation_weight", slider=True)
-        keyed.prop(settings, "max_torque")
-        keyed.prop(settings, "max_force")
-        if obj.active_ragdoll.drive == "SPRING":
-            keyed.prop(settings, "frequency_scale")
-            keyed.prop(settings, "damping_scale")
-
-
-def _part_of(obj, bone):
-    return next((part for part in obj.active_ragdoll.parts if part.bone == bone.name), None)
-
-
-class BonePart(Sidebar):
-    """A panel inside the active bone's."""
-
-    bl_parent_id = "ACTIVE_RAGDOLL_PT_bone"
-
-    @classmethod
-    def poll(cls, context):
-        obj = active_armature(context)
-        return obj is not None and obj.mode != "EDIT" and active_bone(obj) is not None
-
-    def column(self, context):
-        """A column that is greyed out where the bone has no body, and the bone."""
-        obj = active_armature(context)
-        bone = active_bone(obj)
-        column = rows(self.layout)
-        column.enabled = bone.active_ragdoll.simulate and not why_not(obj)
-        return column, obj, bone
-
-
-class ACTIVE_RAGDOLL_PT_body(BonePart, bpy.types.Panel):
-    """Shape and mass of the active bone's body"""
-
-    bl_label = "Body"
     bl_options = {"DEFAULT_CLOSED"}
+    bl_order = 1  # below those of the other modules
+    need_ragdoll = False
 
-    def draw(self, context):
-        column, obj, bone = self.column(context)
-        settings = bone.active_ragdoll
-        if hasattr(settings, "role"):
-            column.prop(settings, "role")
-        column.prop(settings, "shape")
-        bone_tools.draw_size(column, settings, _part_of(obj, bone))
-        column.prop(settings, "mass")
-        part = _part_of(obj, bone)
-        if settings.mass == 0.0 and part is not None and part.body is not None and part.body.rigid_body is not None:
-            column.label(text=f"Automatic: {part.body.rigid_body.mass:.3g} kg")
-        column.prop(settings, "friction")
-        column.prop(settings, "bounciness")
-        column.prop(settings, "linear_damping", text="Damping Linear")
-        column.prop(settings, "angular_damping", text="Angular")
+    def fill(self, _context, _obj, column):
+        column.operator_menu_enum("active_ragdoll.apply_preset", "name", text="Preset", icon="PRESET")
+        row = column.row(align=True)
+        row.operator("active_ragdoll.import_profile", text="Import", icon="IMPORT")
+        row.operator("active_ragdoll.export_profile", text="Export", icon="EXPORT")
 
 
-class ACTIVE_RAGDOLL_PT_joint(BonePart, bpy.types.Panel):
-    """Joint and limits of the active bone"""
+class ACTIVE_RAGDOLL_PT_diagnose(Sidebar, bpy.types.Panel):
+    """What would make this ragdoll unstable"""
 
-    bl_label = "Joint"
+    bl_options = {"DEFAULT_CLOSED"}
+    bl_order = 1
 
-    def draw(self, context):
-        column, obj, bone = self.column(context)
-        settings = bone.active_ragdoll
-        part = _part_of(obj, bone)
-        if part is not None and not part.parent:
-            column.enabled = False
-            paragraph(self.layout, context, "A root: no joint leads to another body", "INFO")
-        column.prop(settings, "joint")
-        if settings.joint in {"HINGE", "CONE"}:
-            for axis, name in enumerate(LIMIT_AXES):
-                halves = column.split(factor=0.4, align=True)
-                title = halves.column()
-                title.alignment = "RIGHT"
-                title.label(text=name)
-                pair = halves.row(align=True)
-                pair.prop(settings, "limit_min", index=axis, text="")
-                pair.prop(settings, "limit_max", index=axis, text="")
-            column.prop(settings, "joint_rotation")
-        column.prop(settings, "limits_from")
+    def fill(self, context, obj, column):
+        column.operator("active_ragdoll.diagnose", icon="VIEWZOOM")
+        found = None if why_not(obj) else diagnose.latest(obj)
+        if found is None:
+            return
+        if not found:
+            self.layout.label(text="Nothing found", icon="CHECKMARK")
+        for finding in found:
+            self._draw_finding(context, finding)
 
-
-CLASSES = (
-    ACTIVE_RAGDOLL_PT_main,
-    ACTIVE_RAGDOLL_PT_weights,
-    ACTIVE_RAGDOLL_PT_drive,
-    ACTIVE_RAGDOLL_PT_bodies,
-    ACTIVE_RAGDOLL_PT_limits,
-    ACTIVE_RAGDOLL_PT_simulate,
-    ACTIVE_RAGDOLL_PT_bone,
-    ACTIVE_RAGDOLL_PT_body,
-    ACTIVE_RAGDOLL_PT_joint,
-)
+    def _draw_finding(self, context, finding):
+        box = self.layout.box()
+        box.alert = finding.severity == "ERROR"
+        paragraph(box, context, finding.text, FINDING_ICONS[finding.severity])
+        if not finding.operator:
+            paragraph(box, context, finding.remedy, "BLANK1")
+            return
+        button = box.operator(f"active_ragdoll.{finding.operator}", text=finding.button)
+        for key, value in finding.arguments.items():
+            setattr(button, key, value)

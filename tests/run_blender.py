@@ -1,10 +1,11 @@
-"""Runs every tests/blender/test_*.py in a process of its own.
+"""Runs test files in a few processes at a time, several files in each.
 
-    python tests/run_blender.py --python .venv/4.5/bin/python
+    python tests/run_blender.py --python .venv/4.5/bin/python [tests/blender/test_x.py ...]
     python tests/run_blender.py --blender "/path/to/blender" --installed
 
-Processes of their own, because a bpy wheel does not exit cleanly after a simulation, because a crash of
-Blender then fails one file only, and because the files run in parallel.
+Many processes, because a bpy wheel does not exit cleanly after a simulation, because a crash of Blender then fails the
+files of one process only, and because they run in parallel. (pytest-xdist cannot: a Blender program has to start
+its own Python.)
 """
 
 import argparse
@@ -74,7 +75,9 @@ def read_junit(path: Path) -> Result:
     return result
 
 
-def run_pytest(command: list[str], junit: Path, timeout: float, env: dict[str, str] | None = None) -> Result:
+def run_pytest(
+    command: list[str], junit: Path, timeout: float, env: dict[str, str] | None = None, files: int = 1
+) -> Result:
     """Run a command that writes a junit file, and count.
 
     Args:
@@ -82,6 +85,7 @@ def run_pytest(command: list[str], junit: Path, timeout: float, env: dict[str, s
         junit: where the report is to be written.
         timeout: seconds after which the command and its children are killed, which counts as a failure.
         env: variables added to the environment.
+        files: how many failures a crash counts as: nobody knows what the files would have come to.
     """
     junit.parent.mkdir(parents=True, exist_ok=True)
     junit.unlink(missing_ok=True)
@@ -120,7 +124,7 @@ def run_pytest(command: list[str], junit: Path, timeout: float, env: dict[str, s
             result = Result()
         if code != 0 and result.failed == 0:
             # A crash, a time-out, or an error before the first test.
-            result.failed += 1
+            result.failed += files
             reason = f"killed after {timeout:.0f} s" if code is None else f"exit code {code}"
             output += f"\n{reason}; the report says: {result.counts()}\n"
         elif code == 0 and not junit.exists():
@@ -141,44 +145,84 @@ def kill_group(process: subprocess.Popen) -> None:
     process.wait()
 
 
-def file_command(options: argparse.Namespace, path: Path) -> list[str]:
-    """The command that tests one file."""
-    pytest_arguments = [str(path), *(["-k", options.k] if options.k else [])]
-    if options.blender:
-        # Factory settings would leave out the installed extension.
-        factory = [] if options.installed else ["--factory-startup"]
-        script = ["--python-exit-code", "1", "--python", str(TESTS / "run_in_blender.py"), "--"]
-        return [*shlex.split(options.blender), "--background", *factory, *script, *pytest_arguments]
-    return [options.python, "-m", "pytest", *pytest_arguments]
+def wheel_command(python: str | Path) -> list[str]:
+    """The command that tests files in a bpy wheel, or without Blender; the files are to be added."""
+    return [str(python), "-m", "pytest", "--continue-on-collection-errors"]
 
 
-def run_files(options: argparse.Namespace) -> Result:
-    """Run the files in parallel, print one line for each and the whole output of those that failed."""
-    files = [Path(f).resolve() for f in options.files] or sorted((TESTS / "blender").glob("test_*.py"))
-    env = {"ACTIVE_RAGDOLL_INSTALLED": "1"} if options.installed else {}
-    results = Path(options.results).resolve()
+def program_command(blender: str, installed: bool) -> list[str]:
+    """The command that tests files in a Blender program; the files are to be added."""
+    # Factory settings would leave out the installed extension.
+    factory = [] if installed else ["--factory-startup"]
+    script = ["--python-exit-code", "1", "--python", str(TESTS / "run_in_blender.py"), "--"]
+    return [*shlex.split(blender), "--background", *factory, *script, "--continue-on-collection-errors"]
 
-    def run(path: Path) -> Result:
-        result = run_pytest(file_command(options, path), results / f"{path.stem}.xml", options.timeout, env)
+
+def batches(files: list[Path], size: int) -> list[list[Path]]:
+    """Files by the process that runs them: alone with the marker `own_process`, else several together.
+
+    Neighbours in the alphabet are often alike, and long: they are spread over the processes.
+    """
+    alone = [path for path in files if "pytest.mark.own_process" in path.read_text(encoding="utf-8")]
+    others = [path for path in files if path not in alone]
+    count = -(-len(others) // size)
+    return [[path] for path in alone] + [others[i::count] for i in range(count)]
+
+
+def run_files(
+    files: list[Path],
+    command: list[str],
+    results: Path,
+    *,
+    env: dict[str, str] | None = None,
+    pattern: str | None = None,
+    marker: str | None = None,
+    timeout: float = 900.0,
+    jobs: int = os.cpu_count() or 1,
+    size: int = 4,
+) -> Result:
+    """Run test files in parallel processes, print one line for each and the whole output of those that failed.
+
+    Args:
+        files: the test files.
+        command: what runs them, from `wheel_command` or `program_command`.
+        results: folder of the reports.
+        env: variables added to the environment.
+        pattern: pytest's -k.
+        marker: only tests with this marker; files without it are not even started.
+        timeout: seconds for one process.
+        jobs: processes at the same time.
+        size: files that share a process.
+    """
+    select = (["-k", pattern] if pattern else []) + (["-m", marker] if marker else [])
+    if marker:
+        files = [path for path in files if f"pytest.mark.{marker}" in path.read_text(encoding="utf-8")]
+    # What is made once for all files of one Blender, such as imported characters, is kept here.
+    results = results.resolve()
+    (results / "kept").mkdir(parents=True, exist_ok=True)
+    env = {"ACTIVE_RAGDOLL_KEPT": str(results / "kept"), **(env or {})}
+
+    def run(batch: list[Path]) -> Result:
+        junit = results / f"{batch[0].stem}.xml"
+        result = run_pytest([*command, *map(str, batch), *select], junit, timeout, env, len(batch))
         state = "FAIL" if result.failed else "ok" if result.passed else "skip" if result.skipped else "none"
-        line = f"  {state:<4}  {path.name:<34} {result.counts()}  {result.seconds:.1f} s"
+        names = ", ".join(path.stem.removeprefix("test_") for path in batch)
+        line = f"  {state:<4}  {names}: {result.counts()}  {result.seconds:.1f} s"
         print(line + ("\n" + indent(result.output) if result.failed else ""), flush=True)
         return result
 
     total = Result()
     if not files:
         print("  there are no test files")
-    # Long files first would be better, but a file's size says little about its time.
-    with ThreadPoolExecutor(max(1, min(options.jobs, len(files) or 1))) as pool:
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
         try:
-            for result in pool.map(run, files):
+            for result in pool.map(run, batches(files, size)):
                 total.add(result)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in tuple(_running):
                 kill_group(process)
             raise
-    print_skips(total)
     return total
 
 
@@ -202,11 +246,29 @@ def main() -> int:
     program.add_argument("--blender", help="a Blender program, or a command with arguments that starts one")
     parser.add_argument("--installed", action="store_true", help="demand the installed extension")
     parser.add_argument("--results", default=REPO / ".test-results" / "blender", help="folder of the reports")
-    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for one file")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="files at the same time")
+    parser.add_argument("--timeout", type=float, default=900.0, help="seconds for one process")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at the same time")
+    parser.add_argument(
+        "--files-per-process", type=int, default=4, help="but those marked own_process, which are alone"
+    )
     parser.add_argument("-k", help="pytest's -k")
+    parser.add_argument("-m", help="only tests with this marker")
     parser.add_argument("files", nargs="*", help="default: tests/blender/test_*.py")
-    total = run_files(parser.parse_args())
+    options = parser.parse_args()
+    files = [Path(f).resolve() for f in options.files] or sorted((TESTS / "blender").glob("test_*.py"))
+    command = wheel_command(options.python) if options.python else program_command(options.blender, options.installed)
+    total = run_files(
+        files,
+        command,
+        Path(options.results),
+        env={"ACTIVE_RAGDOLL_INSTALLED": "1"} if options.installed else {},
+        pattern=options.k,
+        marker=options.m,
+        timeout=options.timeout,
+        jobs=options.jobs,
+        size=options.files_per_process,
+    )
+    print_skips(total)
     print(total.counts())
     return 1 if total.failed else 0
 

@@ -7,8 +7,8 @@ next segment towards the trunk. So the total is the body mass whatever the rig.
 
 import numpy as np
 
+from ..skeleton import from_the_roots
 from . import roles
-from .order import from_the_roots
 
 MASS, STATURE = 70.0, 1.8  # [kg] of a human of [m]; others by the cube of their height
 # Automatic masses stop growing and shrinking with the size here [m]: props in Blender weigh 1 kg by default at any

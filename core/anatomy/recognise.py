@@ -7,11 +7,11 @@ the names tell nothing.
 import numpy as np
 
 from ..errors import RagdollError
-from . import limbs, names_japanese, trunk
+from ..skeleton import nearest_ancestors
 from . import names as naming
+from . import parts
 from .names import TRUNK
 from .roles import (
-    ARM,
     CENTER,
     CREATURE,
     EAR,
@@ -26,7 +26,6 @@ from .roles import (
     HUMAN,
     JAW,
     LEFT,
-    LEG,
     PELVIS,
     QUADRUPED,
     RIGHT,
@@ -38,17 +37,14 @@ from .roles import (
     TOE,
     TWIST,
     UPPER_ARM,
-    WING,
     Anatomy,
 )
-from .structure import examine
-from .tree import Tree, nearest_in
+from .structure import Tree, examine
 
 AGREED, NAMED, SHOWN = 1.0, 0.7, 0.5  # certainty: both say so, the name alone, the joints alone
 TELLING = 6  # names tell something when they name this many of the main bones
 GENERATED = 8  # so many bones with "DEF-" make a generated Rigify rig
 _MAIN = (PELVIS, HEAD, THIGH, SHANK, FOOT, UPPER_ARM, FOREARM, HAND)
-_LIMB = (*ARM, *LEG, THUMB, FINGER, WING)
 _BEFORE = {FOREARM: UPPER_ARM, HAND: FOREARM, SHANK: THIGH, FOOT: SHANK, TOE: FOOT, FINGER: HAND, THUMB: HAND}
 _OTHER = {LEFT: RIGHT, RIGHT: LEFT, CENTER: CENTER, None: None}
 
@@ -117,7 +113,7 @@ def _body(names: list, parents, read: list, deform) -> np.ndarray:
         mask &= deform | np.array(named, dtype=bool)
     _leave_out_twins(names, mask)
     # What hangs on a control and has no name of its own belongs to it.
-    nearest = nearest_in(parents, mask)
+    nearest = nearest_ancestors(parents, mask)
     telling = np.array([meaning is not None for meaning in meanings], dtype=bool)
     below = _with_below(parents, telling & mask)
     for i in np.flatnonzero(mask & ~below):
@@ -141,8 +137,8 @@ def _leave_out_twins(names: list, mask: np.ndarray) -> None:
     """Drop the plain leg bones of a MikuMikuDance model that has "D" twins with the weights."""
     row = {name: i for i, name in enumerate(names)}
     for i, name in enumerate(names):
-        if mask[i] and names_japanese.follows_twin(name):
-            plain = row.get(names_japanese.plain(name))
+        if mask[i] and naming.follows_twin(name):
+            plain = row.get(naming.plain(name))
             if plain is not None:
                 mask[plain] = False
 
@@ -192,7 +188,7 @@ def _telling(read: list, found) -> bool:
 
 
 def _main(name) -> bool:
-    strong = limbs.STRONG.get(name.meaning, name.meaning)
+    strong = parts.STRONG.get(name.meaning, name.meaning)
     return strong in _MAIN and (name.side in (LEFT, RIGHT) or strong in (PELVIS, HEAD))
 
 
@@ -237,8 +233,8 @@ def _roles(tree, names, read, sides, found, telling: bool, notes: list) -> tuple
     certainty = np.zeros(len(names))
     if telling:
         sided = [name._replace(side=side) for name, side in zip(read, sides, strict=True)]
-        of_limbs = limbs.settle(tree, sided, notes, names)
-        along = trunk.settle(tree, [name.meaning for name in read], sides, of_limbs, found)
+        of_limbs = parts.settle_limbs(tree, sided, notes, names)
+        along = parts.settle_trunk(tree, [name.meaning for name in read], sides, of_limbs, found)
         given = {**of_limbs, **along}
     else:
         given = {}
@@ -314,7 +310,7 @@ def _parents(tree, parents, own: np.ndarray) -> np.ndarray:
     """The bone of the body that each bone hangs on [n]; a helper of its own (`own` [n]) goes to what it is next to."""
     body = np.zeros(len(parents), dtype=bool)
     body[tree.rows] = True
-    result = np.where(body, tree.parent, nearest_in(parents, body))
+    result = np.where(body, tree.parent, nearest_ancestors(parents, body))
     loose = np.flatnonzero(~body & (result < 0) & own)
     if len(loose) and tree.rows:
         result[loose] = tree.beside(tree.heads[loose])

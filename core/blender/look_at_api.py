@@ -5,11 +5,11 @@ as an event at a frame, so that it acts the same in any order of playing.
 """
 
 from ..errors import RagdollError
-from ..motion import look_at_weight
+from ..motion.look_at import weight as look_at_weight
 from . import runtime
-from .entry_values import animated
-from .look_at_entries import events_of
-from .source import evaluated, scene_of
+from .physics.source import scene_of
+from .settings import at_frame
+from .stack.entries.look_at import events_of
 
 
 def get_look_at_weight(obj, index: int = 0, frame: float | None = None) -> float:
@@ -98,14 +98,13 @@ def _read(obj, index: int, frame: float | None) -> tuple:
     scene = _scene_of(obj)
     step = scene.render.fps_base / scene.render.fps
     seconds = (scene.frame_current_final if frame is None else frame) * step
-    return chain, seconds, events_of(chain, step), _initial(obj, chain, index)
+    return chain, seconds, events_of(chain, step), _initial(obj, index)
 
 
-def _initial(obj, chain, index: int) -> float:
+def _initial(obj, index: int) -> float:
     """The setting's own weight, which may be keyed."""
-    if ("look_at", index, "weight") not in animated(obj) or obj.active_ragdoll.source is None:
-        return chain.weight
-    return evaluated(obj).active_ragdoll.look_at[index].weight
+    keyed = at_frame.is_keyed(obj, f"look_at[{index}].weight") and obj.active_ragdoll.source is not None
+    return at_frame.owner(obj, keyed).active_ragdoll.look_at[index].weight
 
 
 def _go(obj, kind: str, time: float, cancel: bool, index: int, frame: float | None) -> bool:

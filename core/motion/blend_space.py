@@ -1,28 +1,36 @@
-"""Blend spaces: samples placed on a line or in a plane, and their weights at any point of it.
+"""Blend spaces: samples placed on a line or in a plane, their weights at any point of it, and their play over time.
 
-A space knows places and names only; what the samples are (clips, additive clips, poses) is blended by `sync.SyncGroup`
-or `pose_blend.weighted_sum` with the weights found here. Weights are not negative, sum to 1, are 1 at a sample's own
-place, and change continuously everywhere.
+Weights are not negative, sum to 1, are 1 at a sample's own place, and change continuously everywhere. What a space
+remembers from frame to frame (`SpaceState`) follows from the frame before and the inputs, so it is stepped from the
+shot's first frame and recorded per frame.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import RagdollError
-from . import delaunay
+from .additive import MESH, AdditivePose
+from .clip import Clip, stack, weighted_sum
+from .rig import LocalPose
+from .sync import NORMALIZED, SyncGroup, smooth_step
 
 CLAMP, WRAP = "CLAMP", "WRAP"
 TRIANGLES, GRID = "TRIANGLES", "GRID"
 
-_SAME_PLACE = 1e-9  # of an axis' length
+# Of an axis' length. Triangles are found in single precision, which has to tell two samples apart.
+_SAME_PLACE, _SAME_LINE = 1e-6, 1e-9
 _NO_WEIGHT = 1e-12  # what rounding leaves at a sample's place
+_STILL = 1e-6  # [m/s] slower things have no direction
+_INSIDE = -1e-12  # barycentric coordinates down to this count as inside: rounding at shared edges
+# Of a triangle in shares of the axes: a smaller one is what rounding makes of points on one line.
+_LEAST_AREA = 1e-6
 
 
 @dataclass(frozen=True)
@@ -48,91 +56,57 @@ class Axis:
                 f'The minimum of axis "{self.name}" must be below its maximum, '
                 f"got {self.minimum:g} and {self.maximum:g}"
             )
-        if self.ends not in (CLAMP, WRAP):
-            raise RagdollError(f'Axis "{self.name}" cannot end by "{self.ends}"; use {CLAMP} or {WRAP}')
-        if self.grid < 1:
-            raise RagdollError(f'Axis "{self.name}" needs at least one division, got {self.grid}')
 
-    def share(self, value: ArrayLike) -> NDArray:
-        """Values [...] as 0..1 from minimum to maximum; clamped, or wrapped into 0 <= x < 1.
+    def share(self, value: float) -> float:
+        """A value as 0..1 from minimum to maximum; clamped, or wrapped into 0 <= x < 1.
 
         Raises:
             RagdollError: a value that is not a number.
         """
-        if isinstance(value, (int, float)):
-            return self._share_of_one(float(value))
-        value = np.asarray(value, dtype=np.float64)
-        if np.isnan(value).any() or (self.ends == WRAP and not np.isfinite(value).all()):
-            raise RagdollError(f'The input of axis "{self.name}" is not a number')
-        if self.ends == CLAMP:
-            value = np.clip(value, self.minimum, self.maximum)
-        result = (value - self.minimum) / (self.maximum - self.minimum)
-        return result if self.ends == CLAMP else result - np.floor(result)
-
-    def _share_of_one(self, value: float) -> NDArray:
-        """`share` of a single value: numpy takes ten times as long over one number."""
         if math.isnan(value) or (self.ends == WRAP and not math.isfinite(value)):
             raise RagdollError(f'The input of axis "{self.name}" is not a number')
         if self.ends == CLAMP:
             value = min(max(value, self.minimum), self.maximum)
         share = (value - self.minimum) / (self.maximum - self.minimum)
-        return np.float64(share if self.ends == CLAMP else share - math.floor(share))
+        return share if self.ends == CLAMP else share - math.floor(share)
 
-    def snapped(self, value: ArrayLike) -> NDArray:
-        """Values [...] on the nearest division."""
+    def snapped(self, value: float) -> float:
+        """The nearest division to a value."""
         step = (self.maximum - self.minimum) / self.grid
-        return self.minimum + np.round((np.asarray(value, dtype=np.float64) - self.minimum) / step) * step
+        return self.minimum + round((value - self.minimum) / step) * step
 
 
 class BlendSpace1D:
     """Samples on a line, linear between neighbours.
 
     Attributes:
-        axis: Its input.
+        axes: Its one input.
         names: Of the samples [k].
-        positions: Of the samples on the axis [k].
     """
 
     def __init__(self, axis: Axis, names: Sequence[str], positions: ArrayLike) -> None:
         """Raises RagdollError: no samples, one outside the axis or not a number, or two at one place."""
-        self.axis, self.names = axis, tuple(names)
-        self.positions = np.asarray(positions, dtype=np.float64)
-        shares = _checked_samples((axis,), self.names, self.positions.reshape(-1, 1))[:, 0]
-        self._order = np.argsort(shares, kind="stable")
-        self._places = shares[self._order]
-        self._listed = self._places.tolist()
+        self.axes, self.names = (axis,), tuple(names)
+        shares = _checked_samples(self.axes, self.names, np.asarray(positions, dtype=np.float64).reshape(-1, 1))[:, 0]
+        self._order = np.argsort(shares, kind="stable").tolist()
+        self._places = shares[self._order].tolist()
 
-    def weights(self, value: ArrayLike) -> NDArray:
-        """Weights of the samples [..., k] at inputs [...].
-
-        Raises:
-            RagdollError: an input that is not a number.
-        """
-        share = self.axis.share(value)
-        places, order = self._places, self._order
-        count = len(places)
-        result = np.zeros((*share.shape, count))
+    def weights(self, value: float) -> NDArray:
+        """Weights of the samples [k] at an input. Raises RagdollError: it is not a number."""
+        share = self.axes[0].share(value)
+        places, order, count = self._places, self._order, len(self._places)
+        result = np.zeros(count)
         if count == 1:
-            result[...] = 1.0
+            result[0] = 1.0
             return result
-        if share.ndim == 0 and self.axis.ends == CLAMP:
-            before = min(max(bisect_right(self._listed, share) - 1, 0), count - 2)
-            low, high = self._listed[before : before + 2]
-            t = min(max((share - low) / (high - low), 0.0), 1.0)
-            result[order[before]], result[order[before + 1]] = 1.0 - t, t
-            return result
-        after = np.searchsorted(places, share, side="right")
-        if self.axis.ends == CLAMP:
-            before = np.clip(after - 1, 0, count - 2)
+        before = bisect_right(places, share) - 1
+        if self.axes[0].ends == CLAMP:
+            before, part = _between(places, share)
             after = before + 1
-            t = np.clip((share - places[before]) / (places[after] - places[before]), 0.0, 1.0)
         else:
-            before, after = (after - 1) % count, after % count
-            gap = (places[after] - places[before]) % 1.0
-            t = ((share - places[before]) % 1.0) / np.where(gap == 0.0, 1.0, gap)
-        flat, rows = result.reshape(-1, count), np.arange(share.size)
-        flat[rows, order[before].ravel()] = 1.0 - t.ravel()
-        flat[rows, order[after].ravel()] = t.ravel()
+            after = (before + 1) % count
+            part = ((share - places[before]) % 1.0) / ((places[after] - places[before]) % 1.0)
+        result[order[before]], result[order[after]] = 1.0 - part, part
         return result
 
 
@@ -145,110 +119,109 @@ class BlendSpace2D:
     Attributes:
         axes: Its two inputs.
         names: Of the samples [k].
-        positions: Of the samples [k, 2].
-        method: TRIANGLES or GRID.
-        triangles: Corners of the triangles for an editor's picture [t, 3], indices of samples; of a wrapped space some
-            reach over its ends. Empty for a grid.
     """
 
     def __init__(
-        self, axes: tuple[Axis, Axis], names: Sequence[str], positions: ArrayLike, method: str = TRIANGLES
+        self,
+        axes: tuple[Axis, Axis],
+        names: Sequence[str],
+        positions: ArrayLike,
+        method: str = TRIANGLES,
+        triangulate: Callable[[NDArray], NDArray] | None = None,
     ) -> None:
-        """Raises RagdollError: no samples, one outside the axes or not a number, two at one place, three or more on
-        one line, or, for a grid, a corner without a sample."""
-        self.axes, self.names, self.method = tuple(axes), tuple(names), method
-        self.positions = np.asarray(positions, dtype=np.float64).reshape(-1, 2)
-        self.triangles = np.empty((0, 3), dtype=np.intp)
-        shares = _checked_samples(self.axes, self.names, self.positions)
-        if method == GRID:
-            self._columns, self._rows, self._cells = _grid(self.axes, self.names, shares)
-            return
-        if method != TRIANGLES:
-            raise RagdollError(f'There is no method "{method}"; use {TRIANGLES} or {GRID}')
-        self._points, self._owners = _with_wrapped_copies(self.axes, shares)
-        if len(self._points) < 3:
-            self._corners = None
-            return
-        try:
-            self._corners = delaunay.triangulate(self._points)
-        except RagdollError:
-            listed = ", ".join(f'"{name}"' for name in self.names)
-            raise RagdollError(f"The samples {listed} are on one line: a plane needs one beside it") from None
-        self._edges = delaunay.hull_edges(self._corners)
-        self._coefficients = delaunay.coefficients(self._points, self._corners)
-        self.triangles = self._owners[self._corners]
-        self._owners_of_corners = self.triangles.tolist()
+        """Prepare the space.
 
-    @property
-    def edges(self) -> NDArray:
-        """Ends of the triangles' sides [e, 2, 2] as shares of the axes, for a picture; of a wrapped space beyond 0..1
-        too. Of two samples the line between them."""
-        if self.method == GRID or len(self._points) < 2:
-            return np.empty((0, 2, 2))
-        if self._corners is None:
-            return self._points[None, :2]
-        sides = self._corners[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
-        return self._points[np.unique(np.sort(sides, axis=-1), axis=0)]
-
-    def weights(self, x: ArrayLike, y: ArrayLike) -> NDArray:
-        """Weights of the samples [..., k] at inputs [...].
+        Args:
+            axes, names, positions: Inputs; names and places [k, 2] of the samples.
+            method: TRIANGLES or GRID.
+            triangulate: Gives the Delaunay triangles [t, 3] of points [k, 2]; of four or more points on one circle the
+                same ones wherever these are shifted to. Needed for three and more samples in triangles.
 
         Raises:
-            RagdollError: an input that is not a number.
+            RagdollError: no samples, one outside the axes or not a number, two at one place, three or more on one
+                line, or, for a grid, a corner without a sample.
         """
-        shares = self.axes[0].share(x), self.axes[1].share(y)
-        if isinstance(x, (int, float)) and isinstance(y, (int, float)):
-            inside = self._weights_inside(*shares)
-            if inside is not None:
-                return inside
-        at = np.array(shares) if shares[0].ndim == shares[1].ndim == 0 else np.stack(np.broadcast_arrays(*shares), -1)
-        lead, at = at.shape[:-1], at.reshape(-1, 2)
-        result = np.zeros((len(at), len(self.names)))
-        rows = np.arange(len(at))[:, None]
-        if self.method == GRID:
-            columns, across = _between(self._columns, at[:, 0])
-            lines, up = _between(self._rows, at[:, 1])
-            for i, wx in ((0, 1.0 - across), (1, across)):
-                for j, wy in ((0, 1.0 - up), (1, up)):
-                    np.add.at(result, (rows[:, 0], self._cells[columns + i, lines + j]), wx * wy)
-        elif self._corners is None:
-            along = np.zeros(len(at))
-            if len(self._points) == 2:
-                along = delaunay.nearest_on_edges(self._points, np.array([[0, 1]]), at)[1]
-                result[:, self._owners[1]] += along
-            result[:, self._owners[0]] += 1.0 - along
-        else:
-            triangle, shares, inside = delaunay.barycentric(self._coefficients, at)
-            corners = self._corners[triangle]
-            if not inside.all():
-                edge, along = delaunay.nearest_on_edges(self._points, self._edges, at[~inside])
-                edges = self._edges[edge]
-                # The third corner is the second again, and without a weight of its own.
-                corners[~inside] = edges[:, [0, 1, 1]]
-                shares[~inside] = np.stack([1.0 - along, along, along], axis=-1)
-            if len(self._points) == len(self.names):  # without copies no sample is a corner twice
-                result[rows, corners] = shares
-            else:
-                np.add.at(result, (rows, self._owners[corners]), shares)
-        result[result < _NO_WEIGHT] = 0.0
-        result /= result.sum(axis=-1, keepdims=True)
-        return result.reshape(*lead, -1)
+        self.axes, self.names = tuple(axes), tuple(names)
+        positions = np.asarray(positions, dtype=np.float64).reshape(-1, 2)
+        shares = _checked_samples(self.axes, self.names, positions)
+        if method == GRID:
+            columns, rows, cells = _grid(self.axes, self.names, shares)
+            self._lines, self._cells = (columns.tolist(), rows.tolist()), cells.tolist()
+            self._corners_at = self._in_grid
+            return
+        points, owners = _with_wrapped_copies(self.axes, shares)
+        self._points, self._owners = points, owners.tolist()
+        self._corners_at = self._on_edges
+        if len(points) < 3:
+            self._edges = np.array([[0, len(points) - 1]])
+            return
+        triangles = np.asarray(triangulate(points), dtype=np.intp).reshape(-1, 3)
+        sides = points[triangles[:, 1:]] - points[triangles[:, :1]]
+        areas = 0.5 * np.abs(sides[:, 0, 0] * sides[:, 1, 1] - sides[:, 0, 1] * sides[:, 1, 0])
+        triangles = triangles[areas > _LEAST_AREA]
+        if not len(triangles):
+            listed = ", ".join(f'"{name}"' for name in self.names)
+            raise RagdollError(f"The samples {listed} are on one line: a plane needs one beside it")
+        self._triangles = triangles.tolist()
+        self._edges = _hull_edges(self._triangles)
+        corners = np.concatenate([points[triangles], np.ones((*triangles.shape, 1))], axis=-1)  # [t, corner, (x, y, 1)]
+        self._coefficients = np.swapaxes(np.linalg.inv(corners), -1, -2)
+        self._corners_at = self._in_triangles
 
-    def _weights_inside(self, x: float, y: float) -> NDArray | None:
-        """`weights` [k] at one place, in shares of the axes; None: it is in no triangle, or there are none.
-
-        Of the three weights Python's own arithmetic is quicker.
-        """
-        found = delaunay.barycentric_of_one(self._coefficients, x, y) if len(self.triangles) else None
-        if found is None:
-            return None
-        triangle, shares = found
+    def weights(self, x: float, y: float) -> NDArray:
+        """Weights of the samples [k] at inputs. Raises RagdollError: an input that is not a number."""
+        found = self._corners_at(self.axes[0].share(x), self.axes[1].share(y))
+        kept = [(sample, weight) for sample, weight in found if weight >= _NO_WEIGHT]
+        total = sum(weight for _sample, weight in kept)
         result = np.zeros(len(self.names))
-        kept = [share if share >= _NO_WEIGHT else 0.0 for share in shares]
-        total = sum(kept)
-        for sample, share in zip(self._owners_of_corners[triangle], kept, strict=True):
-            result[sample] += share / total
+        for sample, weight in kept:
+            result[sample] += weight / total
         return result
+
+    def _in_grid(self, x: float, y: float) -> list[tuple[int, float]]:
+        """Samples around a place, in shares of the axes, with their weights."""
+        column, across = _between(self._lines[0], x)
+        row, up = _between(self._lines[1], y)
+        cells = self._cells
+        return [
+            (cells[column][row], (1.0 - across) * (1.0 - up)),
+            (cells[column][row + 1], (1.0 - across) * up),
+            (cells[column + 1][row], across * (1.0 - up)),
+            (cells[column + 1][row + 1], across * up),
+        ]
+
+    def _in_triangles(self, x: float, y: float) -> list[tuple[int, float]]:
+        """As `_in_grid`."""
+        weights = self._coefficients.dot(np.array((x, y, 1.0)))  # [t, 3]
+        least = weights.min(axis=-1)
+        best = int(least.argmax())
+        if least[best] < _INSIDE:
+            return self._on_edges(x, y)
+        corners = self._triangles[best]
+        return [(self._owners[corner], weight) for corner, weight in zip(corners, weights[best].tolist(), strict=True)]
+
+    def _on_edges(self, x: float, y: float) -> list[tuple[int, float]]:
+        """As `_in_grid`, at the nearest point of the nearest edge."""
+        a = self._points[self._edges[:, 0]]
+        along = self._points[self._edges[:, 1]] - a
+        to = np.array((x, y)) - a
+        lengths = np.maximum(np.sum(along * along, axis=-1), 1e-300)  # of a single sample none
+        share = np.clip(np.sum(to * along, axis=-1) / lengths, 0.0, 1.0)
+        best = int(np.argmin(np.sum((share[:, None] * along - to) ** 2, axis=-1)))
+        first, second = (self._owners[corner] for corner in self._edges[best].tolist())
+        return [(first, 1.0 - share[best]), (second, share[best])]
+
+
+def _hull_edges(triangles: list) -> NDArray:
+    """Edges that belong to one triangle only, indices of points [e, 2]."""
+    edges = [tuple(sorted(edge)) for a, b, c in triangles for edge in ((a, b), (b, c), (c, a))]
+    return np.array(sorted(edge for edge in set(edges) if edges.count(edge) == 1), dtype=np.intp)
+
+
+def _between(lines: Sequence[float], share: float) -> tuple[int, float]:
+    """The line below a place, and how far it is to the next, 0..1."""
+    below = min(max(bisect_right(lines, share) - 1, 0), len(lines) - 2)
+    return below, min(max((share - lines[below]) / (lines[below + 1] - lines[below]), 0.0), 1.0)
 
 
 def _checked_samples(axes: Sequence[Axis], names: Sequence[str], positions: NDArray) -> NDArray:
@@ -256,17 +229,15 @@ def _checked_samples(axes: Sequence[Axis], names: Sequence[str], positions: NDAr
     label = " x ".join(f'"{axis.name}"' for axis in axes)
     if len(names) == 0:
         raise RagdollError(f"The blend space {label} has no samples")
-    if len(positions) != len(names):
-        raise RagdollError(f"The blend space {label} has {len(names)} names but {len(positions)} positions")
     shares = np.empty_like(positions)
     for i, axis in enumerate(axes):
-        for name, value in zip(names, positions[:, i].tolist(), strict=True):
+        for row, (name, value) in enumerate(zip(names, positions[:, i].tolist(), strict=True)):
             if not axis.minimum <= value <= axis.maximum:
                 raise RagdollError(
                     f'Sample "{name}" is at {value:g} on axis "{axis.name}", which goes from {axis.minimum:g} to '
                     f"{axis.maximum:g}"
                 )
-        shares[:, i] = axis.share(positions[:, i])
+            shares[row, i] = axis.share(value)
     for i in range(len(names)):
         gap = np.abs(shares[i + 1 :] - shares[i])
         for column, axis in enumerate(axes):
@@ -293,7 +264,7 @@ def _grid(axes: Sequence[Axis], names: Sequence[str], shares: NDArray) -> tuple[
     themselves."""
     lines, places = [], []
     for i in range(2):
-        values = np.unique(np.round(shares[:, i] / _SAME_PLACE) * _SAME_PLACE)
+        values = np.unique(np.round(shares[:, i] / _SAME_LINE) * _SAME_LINE)
         lines.append(values)
         places.append(np.argmin(np.abs(shares[:, i][:, None] - values), axis=-1))
     cells = np.full((len(lines[0]), len(lines[1])), -1, dtype=np.intp)
@@ -318,7 +289,237 @@ def _grid(axes: Sequence[Axis], names: Sequence[str], shares: NDArray) -> tuple[
     return lines[0], lines[1], cells
 
 
-def _between(lines: NDArray, share: NDArray) -> tuple[NDArray, NDArray]:
-    """Line below each place, and how far it is to the next, 0..1."""
-    below = np.clip(np.searchsorted(lines, share, side="right") - 1, 0, len(lines) - 2)
-    return below, np.clip((share - lines[below]) / (lines[below + 1] - lines[below]), 0.0, 1.0)
+@dataclass(frozen=True)
+class SpaceState:
+    """What a space remembers from frame to frame.
+
+    Attributes:
+        given: inputs of the axes as they were read; on wrapped axes without jumps.
+        at: the inputs after smoothing: the current point.
+        phase: of the samples, in cycles.
+        seconds: time of the frame.
+        weights: of the samples at the current point [k].
+    """
+
+    given: tuple
+    at: tuple
+    phase: float
+    seconds: float
+    weights: np.ndarray = field(compare=False, repr=False)
+
+
+class SpacePlayer:
+    """A space with its samples.
+
+    Attributes:
+        name: for messages.
+        space: places of the samples.
+        group: the samples' clips in phase, None for an aim offset.
+        smoothing: time constant of each axis [s].
+
+    An aim offset is a space of yaw, or of yaw and pitch, whose samples are additive in mesh space: those keep the
+    direction that is aimed at whatever the body below does, as Unreal Engine's aim offsets do.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        space: BlendSpace1D | BlendSpace2D,
+        clips: Sequence[Clip],
+        *,
+        aim: bool = False,
+        speeds: Sequence[float] | None = None,
+        sync: str = NORMALIZED,
+        smoothing: Sequence[float] = (0.0, 0.0),
+    ) -> None:
+        """Samples in the order of the space's names.
+
+        Raises:
+            RagdollError: additive samples beside whole ones, a negative smoothing time, or what `SyncGroup` or, for an
+                aim offset, `mesh_space_pose` refuse.
+        """
+        self.name, self.space = name, space
+        self.smoothing = tuple(float(value) for value in smoothing)[: len(space.axes)]
+        for axis, seconds in zip(space.axes, self.smoothing, strict=True):
+            if not seconds >= 0.0:
+                raise RagdollError(f'The smoothing of axis "{axis.name}" must be 0 s or more, got {seconds:g}')
+        if not aim:
+            _check_kinds(space.names, clips)
+        self.group = None if aim else SyncGroup(clips, speeds, sync)
+        self._aims = stack([mesh_space_pose(*own) for own in zip(space.names, clips, strict=True)]) if aim else None
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether a frame depends on those before it."""
+        return any(self.smoothing) or (self.group is not None and bool(np.any(self.group.lengths > 0.0)))
+
+    def start(self, given: Sequence[float], seconds: float) -> SpaceState:
+        """The state at the shot's first frame.
+
+        Raises:
+            RagdollError: an input that is not a number.
+        """
+        given = tuple(float(value) for value in given)
+        return SpaceState(given, given, 0.0, seconds, self.space.weights(*given))
+
+    def step(self, state: SpaceState | None, given: Sequence[float], seconds: float) -> SpaceState:
+        """The state at the next frame, `seconds` being its time.
+
+        The phase advances by the mean of both frames' rates.
+
+        Raises:
+            RagdollError: an input that is not a number.
+        """
+        if state is None:
+            return self.start(given, seconds)
+        passed = seconds - state.seconds
+        given = tuple(
+            _unwrapped(axis, old, float(new))
+            for axis, old, new in zip(self.space.axes, state.given, given, strict=True)
+        )
+        at = given
+        if any(self.smoothing) and passed > 0.0:
+            steps = zip(state.at, state.given, given, self.smoothing, strict=True)
+            at = tuple(smooth_step(x, old, new, time, passed) for x, old, new, time in steps)
+        weights = state.weights if at == state.at else self.space.weights(*at)
+        phase = state.phase
+        if self.group is not None:
+            phase += 0.5 * (self.group.rate(state.weights) + self.group.rate(weights)) * passed
+        return SpaceState(given, at, phase, seconds, weights)
+
+    def pose(self, state: SpaceState) -> LocalPose | AdditivePose:
+        """The blended pose [n] at a state."""
+        if self.group is not None:
+            return self.group.pose(state.phase, state.weights)
+        used = state.weights.nonzero()[0]
+        aims = self._aims
+        arrays = (array.take(used, 0) for array in (aims.positions, aims.rotations, aims.scales))
+        return weighted_sum(AdditivePose(*arrays, MESH), state.weights[used])
+
+
+def step_all(
+    players: Mapping[str, SpacePlayer],
+    states: Mapping[str, SpaceState],
+    inputs: Mapping[str, tuple],
+    seconds: float,
+    unread: Mapping[str, str] | None = None,
+) -> tuple[dict, dict]:
+    """States of all spaces one frame on, and messages by the names of those whose inputs are wrong.
+
+    A space whose input is wrong for a while stays where it was and goes on from there.
+
+    Args:
+        players, states, inputs: by the spaces' names.
+        seconds: time of the frame.
+        unread: why a space has no inputs, by its name.
+    """
+    after, messages = {}, {}
+    for name, player in players.items():
+        try:
+            if unread and name in unread:
+                raise RagdollError(unread[name])
+            after[name] = player.step(states.get(name), inputs[name], seconds)
+        except RagdollError as error:
+            messages[name] = str(error)
+            if name in states:
+                after[name] = states[name]
+    return after, messages
+
+
+def _unwrapped(axis, old: float, new: float) -> float:
+    if axis.ends != WRAP or not math.isfinite(new):
+        return new
+    size = axis.maximum - axis.minimum
+    return old + (new - old + 0.5 * size) % size - 0.5 * size
+
+
+def _check_kinds(names: Sequence[str], clips: Sequence[Clip]) -> None:
+    kinds = [clip.poses.space if isinstance(clip.poses, AdditivePose) else None for clip in clips]
+    for name, kind in zip(names, kinds, strict=True):
+        if kind != kinds[0]:
+            raise RagdollError(
+                f'Sample "{name}" is {_words(kind)}, sample "{names[0]}" is {_words(kinds[0])}: samples of one space '
+                "must be alike"
+            )
+
+
+def _words(kind: str | None) -> str:
+    return "not additive" if kind is None else f"additive in {kind.lower()} space"
+
+
+def mesh_space_pose(name: str, sample: Clip) -> AdditivePose:
+    """A sample of an aim offset: the first frame of a clip.
+
+    Raises:
+        RagdollError: it is not additive in mesh space; names it.
+    """
+    pose = sample.pose(0)
+    if not isinstance(pose, AdditivePose):
+        raise RagdollError(f'The sample "{name}" of the aim offset is not additive: it must be, in mesh space')
+    if pose.space != MESH:
+        raise RagdollError(f'The sample "{name}" of the aim offset is additive in local, not in mesh space')
+    return pose
+
+
+def velocity(before: ArrayLike, now: ArrayLike, seconds: float) -> NDArray:
+    """Velocity [3] from positions [3] one step of time apart.
+
+    Raises:
+        RagdollError: no time passes, or a position is not a number.
+    """
+    if not seconds > 0.0:
+        raise RagdollError(f"A speed needs some time to be measured in, got {seconds:g} s")
+    result = (np.asarray(now, dtype=float) - np.asarray(before, dtype=float)) / seconds
+    if not np.isfinite(result).all():
+        raise RagdollError("What is measured stands where no number is")
+    return result
+
+
+def ground_speed(velocity_ws: ArrayLike) -> float:
+    """Length of a velocity [3] without its part along Z."""
+    x, y = np.asarray(velocity_ws, dtype=float)[:2].tolist()
+    return math.hypot(x, y)
+
+
+def ground_direction(velocity_ws: ArrayLike, forward_ws: ArrayLike) -> float | None:
+    """Angle [rad] about Z from where a character faces to where it moves, -pi..pi, positive to its left.
+
+    None where it stands still or faces along Z.
+    """
+    (x, y), (ahead_x, ahead_y) = (np.asarray(vector, dtype=float)[:2].tolist() for vector in (velocity_ws, forward_ws))
+    if math.hypot(x, y) < _STILL or math.hypot(ahead_x, ahead_y) < 1e-9:
+        return None
+    return math.atan2(ahead_x * y - ahead_y * x, ahead_x * x + ahead_y * y)
+
+
+def yaw_pitch(
+    direction: ArrayLike, forward: ArrayLike = (0.0, -1.0, 0.0), up: ArrayLike = (0.0, 0.0, 1.0)
+) -> tuple[float, float]:
+    """Yaw and pitch in radians of the direction to a target.
+
+    Args:
+        direction: From the eyes or the weapon to the target [3], in model space, any length but 0.
+        forward: Where yaw and pitch are 0; its part along `up` does not count.
+        up: About which the yaw turns.
+
+    Returns:
+        Yaw, -pi..pi, positive counter-clockwise seen from above (to the character's left), and pitch, -pi/2..pi/2,
+        positive upwards. Straight up or down the yaw is 0.
+
+    Raises:
+        RagdollError: a direction that is zero or not a number, or `forward` along `up`.
+    """
+    direction, up = _unit(direction, "direction of the target"), _unit(up, "up axis")
+    forward = np.asarray(forward, dtype=np.float64)
+    forward = _unit(forward - up * (forward @ up), "forward axis across the up axis")
+    ahead, aside, above = direction @ forward, direction @ np.cross(up, forward), direction @ up
+    across = math.hypot(ahead, aside)
+    return (math.atan2(aside, ahead) if across >= 1e-9 else 0.0), math.atan2(above, across)
+
+
+def _unit(vector: ArrayLike, what: str) -> NDArray:
+    vector = np.asarray(vector, dtype=np.float64)
+    length = float(np.linalg.norm(vector))
+    if not 1e-12 <= length < math.inf:
+        raise RagdollError(f"The {what} has no length or is not a number")
+    return vector / length

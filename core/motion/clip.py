@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,12 +12,10 @@ from numpy.typing import ArrayLike
 from .. import quaternion
 from ..errors import RagdollError
 from ..skeleton import Skeleton
-from .local_pose import LocalPose
+from .rig import LocalPose
 
 ONCE, LOOP, PING_PONG = "ONCE", "LOOP", "PING_PONG"
 MODES = (ONCE, LOOP, PING_PONG)
-
-_NUMBER = (int, float)
 
 # A time this close to a frame, in frames, is that frame: sums of single steps are not exact.
 _ON_FRAME = 1e-9
@@ -47,15 +45,6 @@ class Clip:
     unanimated: tuple[str, ...] = ()
     markers: tuple[tuple[str, float], ...] = ()
 
-    def __post_init__(self) -> None:
-        shape = self.poses.rotations.shape
-        if len(shape) != 3 or shape[0] < 1:
-            raise RagdollError(f'Clip "{self.name}" has no frames')
-        if not (math.isfinite(self.fps) and self.fps > 0.0):
-            raise RagdollError(f'Clip "{self.name}" must have a positive frame rate, got {self.fps:g}')
-        if shape[1] != len(self.bones):
-            raise RagdollError(f'Clip "{self.name}" has {len(self.bones)} bone names, but poses of {shape[1]} bones')
-
     @property
     def frame_count(self) -> int:
         """Number of poses."""
@@ -76,114 +65,70 @@ class Clip:
             raise RagdollError(f'Clip "{self.name}" has {self.frame_count} frames, there is no frame {frame}')
         return _take(self.poses, frame)
 
-    def sample(self, time: ArrayLike, *, start: ArrayLike = 0.0, speed: ArrayLike = 1.0, mode: str = LOOP) -> LocalPose:
-        """The pose at a time of the shot.
+    def sample(self, time: float, *, start: float = 0.0, speed: float = 1.0, mode: str = LOOP) -> LocalPose:
+        """The pose [n] at a time of the shot.
 
         Args:
-            time: Seconds [...], for instance one per character.
+            time: Seconds.
             start: When the clip begins to play [s]; before it the clip stands in its first pose (ONCE) or has been
                 playing for ever.
             speed: Seconds of the clip per second; negative: backwards, from its end at `start`.
             mode: ONCE holds the ends, LOOP goes on at the other end, PING_PONG turns round at them.
 
         Returns:
-            Poses [..., n]; on whole frames those of the clip to the bit.
+            On whole frames the pose of the clip to the bit.
 
         Raises:
             RagdollError: an unknown mode, or a time, start or speed that is not a number.
         """
         return self.at(self.clip_time(time, start=start, speed=speed, mode=mode))
 
-    def clip_time(
-        self, time: ArrayLike, *, start: ArrayLike = 0.0, speed: ArrayLike = 1.0, mode: str = LOOP
-    ) -> np.ndarray:
+    def clip_time(self, time: float, *, start: float = 0.0, speed: float = 1.0, mode: str = LOOP) -> float:
         """Time [s] within the clip, 0 .. length; see `sample`."""
-        one = isinstance(time, _NUMBER) and isinstance(start, _NUMBER) and isinstance(speed, _NUMBER)
-        if one and mode == LOOP and self.frame_count > 1:
-            played = (float(time) - float(start)) * float(speed) * self.fps
-            if speed >= 0.0 and math.isfinite(played):
-                whole = round(played)
-                played = whole if abs(played - whole) <= _ON_FRAME * max(abs(whole), 1.0) else played
-                return np.float64(played % (self.frame_count - 1) / self.fps)
-        time, start, speed = (np.asarray(value, dtype=np.float64) for value in (time, start, speed))
         for what, value in (("time", time), ("start", start), ("speed", speed)):
-            if not np.isfinite(value).all():
+            if not math.isfinite(value):
                 raise RagdollError(f'The {what} of clip "{self.name}" is not a number')
-        played = (time - start) * speed
-        length = self.length
-        played = np.where(speed < 0.0, played + length, played)
-        if mode == ONCE:
-            return np.clip(played, 0.0, length)
         if mode not in MODES:
             raise RagdollError(f'Clip "{self.name}" cannot be played as "{mode}"; use {", ".join(MODES)}')
-        if length == 0.0:
-            return np.zeros_like(played)
+        played = (time - start) * speed + (self.length if speed < 0.0 else 0.0)
+        count = self.frame_count - 1
+        if mode == ONCE or count == 0:
+            return min(max(played, 0.0), self.length)
         # Counted in frames, whose number is exact, so that a loop does not drift. At the end of a round the last pose
         # is shown when played backwards from there, otherwise the first, which a cycle has there as well.
-        count = self.frame_count - 1
         frames = _rounded(played * self.fps)
-        if mode == LOOP:
-            wrapped = np.mod(frames, count)
-            frames = np.where((wrapped == 0.0) & (speed < 0.0), count, wrapped)
-        else:
-            frames = count - np.abs(np.mod(frames, 2 * count) - count)
-        return frames / self.fps
+        if mode == PING_PONG:
+            return (count - abs(frames % (2 * count) - count)) / self.fps
+        wrapped = frames % count
+        return (count if wrapped == 0.0 and speed < 0.0 else wrapped) / self.fps
 
-    def at(self, clip_time: ArrayLike) -> LocalPose:
-        """Poses [..., n] at times [...] within the clip [s], which are held at its ends.
+    def at(self, clip_time: float) -> LocalPose:
+        """The pose [n] at a time within the clip [s], which is held at its ends.
 
         Between frames positions and scales are interpolated linearly and rotations on the shortest arc.
         """
-        clip_time = np.asarray(clip_time, dtype=np.float64)
-        if clip_time.ndim == 0:
-            return self._at_one(float(clip_time))
-        frames = np.clip(_rounded(clip_time * self.fps), 0.0, self.frame_count - 1)
-        if np.isnan(frames).any():
-            raise RagdollError(f'The time of clip "{self.name}" is not a number')
-        below = np.floor(frames).astype(np.intp)
-        share = frames - below
-        if not share.any():
-            return _take(self.poses, below)
-        above = np.minimum(below + 1, self.frame_count - 1)
-        return between(_take(self.poses, below), _take(self.poses, above), share[..., None])
-
-    def _at_one(self, clip_time: float) -> LocalPose:
-        """`at` for a single time: a few numbers less are a third of the cost."""
-        below, share = self._place(clip_time)
+        below, share = self.place(clip_time)
         if share == 0.0:
             return _take(self.poses, below)
         return between(_take(self.poses, below), _take(self.poses, below + 1), np.array(share))
 
-    def _place(self, clip_time: float) -> tuple[int, float]:
+    def at_phase(self, phase: float) -> LocalPose:
+        """The pose [n] at a phase: 0 the first frame, 1 the last, going round outside."""
+        if not math.isfinite(phase):
+            raise RagdollError(f'The phase of clip "{self.name}" is not a number')
+        count = self.frame_count - 1
+        return self.at(_rounded(phase * count) % max(count, 1) / self.fps)
+
+    def place(self, clip_time: float) -> tuple[int, float]:
         """The frame at or before a time within the clip [s], and how far it is to the next, 0 on a frame."""
         if math.isnan(clip_time):
             raise RagdollError(f'The time of clip "{self.name}" is not a number')
-        frame = min(max(clip_time * self.fps, 0.0), self.frame_count - 1)
-        whole = round(frame)
-        if abs(frame - whole) <= _ON_FRAME * max(whole, 1.0):
-            return whole, 0.0
+        frame = _rounded(min(max(clip_time * self.fps, 0.0), self.frame_count - 1))
         return int(frame), frame - int(frame)
 
-    def at_phase(self, phase: ArrayLike) -> LocalPose:
-        """Poses [..., n] at phases [...]: 0 the first frame, 1 the last, going round outside."""
-        phase = np.asarray(phase, dtype=np.float64)
-        if not np.isfinite(phase).all():
-            raise RagdollError(f'The phase of clip "{self.name}" is not a number')
-        frames = _rounded(phase * (self.frame_count - 1))
-        return self.at(np.mod(frames, max(self.frame_count - 1, 1)) / self.fps)
-
-    def mapped(
-        self, skeleton: Skeleton, bind: LocalPose, source_bind: LocalPose | None = None, name: str | None = None
-    ) -> Clip:
-        """This motion on another skeleton's bones of the same names; other bones stand in its bind pose.
-
-        Args:
-            skeleton: The other skeleton.
-            bind: Its bind pose [n].
-            source_bind: Bind pose of this clip's skeleton. Where it is given, what is taken over is each bone's motion
-                relative to bind pose in the bone's own axes, as Blender's channels hold it; otherwise the transform
-                relative to the parent bone.
-            name: Of the new clip.
+    def mapped(self, skeleton: Skeleton, bind: LocalPose) -> Clip:
+        """This motion on another skeleton's bones of the same names, relative to the parent bones; other bones stand in
+        that skeleton's bind pose [n].
 
         Raises:
             RagdollError: no bone of the clip is in the skeleton.
@@ -194,26 +139,18 @@ class Clip:
             listed = ", ".join(f'"{bone}"' for bone in self.bones[:5])
             raise RagdollError(f'No bone of clip "{self.name}" is in the skeleton; it has {listed}')
         source = [row[skeleton.names[i]] for i in target]
-        moved = LocalPose(*(a[:, source] for a in (self.poses.positions, self.poses.rotations, self.poses.scales)))
-        if source_bind is not None:
-            own = LocalPose(*(a[target] for a in (bind.positions, bind.rotations, bind.scales)))
-            old = LocalPose(*(a[source] for a in (source_bind.positions, source_bind.rotations, source_bind.scales)))
-            moved = _relative_motion(moved, old, own)
-        poses = repeated(bind, self.frame_count)
-        poses.positions[:, target] = moved.positions
-        poses.rotations[:, target] = moved.rotations
-        poses.scales[:, target] = moved.scales
+        arrays = []
+        for own, still in zip(vars(self.poses).values(), vars(bind).values(), strict=True):
+            arrays.append(np.repeat(still[None], self.frame_count, axis=0))
+            arrays[-1][:, target] = own[:, source]
         there = set(skeleton.names)
-        still = {*self.unanimated, *(set(skeleton.names) - set(self.bones))}
-        return Clip(
-            name=self.name if name is None else name,
+        still = {*self.unanimated, *(there - set(self.bones))}
+        return replace(
+            self,
             bones=skeleton.names,
-            fps=self.fps,
-            poses=poses,
-            start_frame=self.start_frame,
+            poses=LocalPose(*arrays),
             missing=(*self.missing, *(b for b in self.bones if b not in there and b not in self.unanimated)),
             unanimated=tuple(b for b in skeleton.names if b in still),
-            markers=self.markers,
         )
 
     @staticmethod
@@ -223,19 +160,13 @@ class Clip:
         Poses between whole frames are met as nearly as the frame rate allows.
 
         Raises:
-            RagdollError: no poses, as many times as poses are not given, or times that do not rise.
+            RagdollError: times that do not rise.
         """
         times = np.asarray(times, dtype=np.float64)
-        if len(poses) == 0:
-            raise RagdollError(f'Clip "{name}" needs at least one pose, got none')
-        if times.shape != (len(poses),):
-            raise RagdollError(f'Clip "{name}" has {len(poses)} poses but times of shape {list(times.shape)}')
         if not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
             raise RagdollError(f'The times of clip "{name}" must rise from pose to pose')
-        if not (math.isfinite(fps) and fps > 0.0):
-            raise RagdollError(f'Clip "{name}" must have a positive frame rate, got {fps:g}')
         stacked = stack(poses)
-        count = math.ceil(float(_rounded((times[-1] - times[0]) * fps))) + 1
+        count = math.ceil(_rounded((times[-1] - times[0]) * fps)) + 1
         wanted = np.clip(times[0] + np.arange(count) / fps, times[0], times[-1])
         if len(poses) == 1:
             return Clip(name, tuple(bones), fps, stacked)
@@ -248,7 +179,7 @@ class Clip:
 
 def at_once(clips: Sequence[Clip], times: Sequence[float]) -> LocalPose:
     """Poses [k, n] of k clips of one kind at a time within each [s], as `Clip.at` gives them one by one."""
-    places = [clip._place(time) for clip, time in zip(clips, times, strict=True)]
+    places = [clip.place(time) for clip, time in zip(clips, times, strict=True)]
     below = _frames_of(clips, [frame for frame, _share in places])
     if not any(share for _frame, share in places):
         return below
@@ -268,16 +199,17 @@ def _frames_of(clips: Sequence[Clip], frames: Sequence[int]) -> LocalPose:
 
 
 def interpolate(a: LocalPose, b: LocalPose, share: ArrayLike) -> LocalPose:
-    """From a to b by shares [..., n] (or broadcast): a at 0 and b at 1, both to the bit; shortest arcs between.
+    """From a to b by shares, a number or [..., n]: a at 0 and b at 1, both to the bit; shortest arcs between.
 
     Of two additive poses the result is one, in the same space. Both are finite.
     """
     share = np.asarray(share, dtype=np.float64)
+    if share.ndim == 0 and share == 1.0:
+        return b
     result = between(a, b, share)
-    whole = share == 1.0
+    whole = share[..., None] == 1.0
     if not whole.any():
         return result
-    whole = whole[..., None]
     return like(
         a,
         np.where(whole, b.positions, result.positions),
@@ -297,6 +229,20 @@ def between(a: LocalPose, b: LocalPose, share: np.ndarray) -> LocalPose:
     )
 
 
+def weighted_sum(poses: LocalPose, weights: np.ndarray) -> LocalPose:
+    """Mean of poses [k, n] of one kind with weights [k] that sum to 1; rotations normalised.
+
+    A weight that is the only one gives its pose to the bit.
+    """
+    rotations = quaternion.weighted_mean(poses.rotations, weights[:, None])
+    return like(poses, _sum(poses.positions, weights), rotations, _sum(poses.scales, weights))
+
+
+def _sum(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Sum of values [k, n, 3] with weights [k]."""
+    return weights.dot(values.reshape(len(weights), -1)).reshape(values.shape[1:])
+
+
 def stack(poses: Sequence[LocalPose]) -> LocalPose:
     """Poses [...] of one kind as one pose [k, ...]."""
     return like(
@@ -305,11 +251,6 @@ def stack(poses: Sequence[LocalPose]) -> LocalPose:
         np.array([pose.rotations for pose in poses]),
         np.array([pose.scales for pose in poses]),
     )
-
-
-def repeated(pose: LocalPose, count: int) -> LocalPose:
-    """A pose [n] as `count` equal frames [f, n] of its own."""
-    return LocalPose(*(np.repeat(a[None], count, axis=0) for a in (pose.positions, pose.rotations, pose.scales)))
 
 
 def like(pose: LocalPose, positions: np.ndarray, rotations: np.ndarray, scales: np.ndarray) -> LocalPose:
@@ -323,19 +264,7 @@ def _take(poses: LocalPose, index) -> LocalPose:
     return like(poses, poses.positions[index], poses.rotations[index], poses.scales[index])
 
 
-def _rounded(frames: np.ndarray) -> np.ndarray:
-    """Frames, whole ones where only rounding is missing."""
-    whole = np.round(frames)
-    return np.where(np.abs(frames - whole) <= _ON_FRAME * np.maximum(np.abs(whole), 1.0), whole, frames)
-
-
-def _relative_motion(moved: LocalPose, old: LocalPose, new: LocalPose) -> LocalPose:
-    """Motion relative to the bind pose `old`, put on the bind pose `new`."""
-    back = quaternion.conjugate(old.rotations)
-    offset = quaternion.rotate(back, moved.positions - old.positions) / old.scales
-    turn = quaternion.multiply(back, moved.rotations)
-    return LocalPose(
-        new.positions + quaternion.rotate(new.rotations, new.scales * offset),
-        quaternion.multiply(new.rotations, turn),
-        new.scales * (moved.scales / old.scales),
-    )
+def _rounded(frame: float) -> float:
+    """A frame, a whole one where only rounding is missing."""
+    whole = round(frame)
+    return whole if abs(frame - whole) <= _ON_FRAME * max(abs(whole), 1) else frame

@@ -18,10 +18,9 @@ import numpy as np
 from .. import pose as pose_space
 from .. import quaternion
 from ..errors import RagdollError
-from ..ragdoll.inertialize import Moving, Transition, cross_faded, smooth_step, transition
-from ..ragdoll.reroot import Reroot
-from .local_pose import LocalPose
-from .rig import Rig
+from ..ragdoll.recovery.inertialize import Moving, Transition, cross_faded, smooth_step, transition
+from ..ragdoll.recovery.reroot import Reroot
+from .rig import LocalPose, Rig
 
 INERTIALIZED, CROSS_FADED = "INERTIALIZED", "CROSS_FADED"
 METHODS = (INERTIALIZED, CROSS_FADED)

@@ -14,13 +14,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from numpy.typing import NDArray
+
 from ..errors import RagdollError
-from .graph_checks import check_cycles, circle_of, describe_circle
-from .local_pose import LocalPose
-from .pose_blend import toward
+from .additive import check_whole
+from .blend_space import SpacePlayer, step_all
+from .clip import LOOP, ONCE, PING_PONG, Clip, interpolate
+from .rig import LocalPose, Rig
+from .stack import Step
 
 ANY = "*"
-TIME_IN_STATE, PHASE = "time_in_state", "phase"
+TIME_IN_STATE, PHASE = "time_in_state", "phase"  # that every state has; 0 when it has just been entered
 _BUILT_IN = (TIME_IN_STATE, PHASE)
 _COMPARE = {
     ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
@@ -28,13 +32,63 @@ _COMPARE = {
 
 
 class Source(Protocol):
-    """What a state plays: a clip, a blend space of clips, a pose."""
+    """What a state plays."""
 
-    def rate(self, parameters: Mapping[str, float]) -> float:
+    def rate(self) -> float:
         """Cycles per second."""
 
-    def pose(self, phase: float, parameters: Mapping[str, float]) -> LocalPose:
+    def pose(self, phase: float) -> LocalPose:
         """The pose [n] at a phase in cycles; unbounded, it begins at 0 when the state is entered."""
+
+
+@dataclass(frozen=True)
+class ClipSource:
+    """A clip; one cycle is its length. `mode` is one of `clip.MODES`, the speed may be negative."""
+
+    clip: Clip
+    speed: float = 1.0
+    mode: str = LOOP
+
+    def __post_init__(self) -> None:
+        check_whole(self.clip.poses, f'Clip "{self.clip.name}"')
+
+    def rate(self) -> float:
+        """Cycles per second."""
+        return self.speed / self.clip.length if self.clip.length > 0.0 else 0.0
+
+    def pose(self, phase: float) -> LocalPose:
+        """The pose [n]; played backwards it begins at the clip's end."""
+        if self.mode in (ONCE, PING_PONG):
+            start = self.clip.length if self.speed < 0.0 else 0.0
+            return self.clip.sample(start + phase * self.clip.length, mode=self.mode)
+        return self.clip.at_phase(phase + (1.0 if self.speed < 0.0 else 0.0))
+
+
+class SpaceSource:
+    """A blend space; the graph keeps its phase, the player its current point.
+
+    Attributes:
+        player: the space.
+        weights: of its samples at the frame [k]; None: its inputs have been wrong from the first frame on.
+        message: what is wrong with its inputs at the frame.
+    """
+
+    def __init__(self, player: SpacePlayer) -> None:
+        """Raises RagdollError: samples that are additive, which a state cannot show."""
+        check_whole(player.group.clips[0].poses if player.group is not None else None, f'Blend space "{player.name}"')
+        self.player = player
+        self.weights: NDArray | None = None
+        self.message = ""
+
+    def rate(self) -> float:
+        """Cycles per second at the current point."""
+        return 0.0 if self.weights is None else self.player.group.rate(self.weights)
+
+    def pose(self, phase: float) -> LocalPose:
+        """The blended pose [n]. Raises RagdollError where the inputs are wrong."""
+        if self.weights is None or self.message:
+            raise RagdollError(self.message)
+        return self.player.group.pose(phase, self.weights)
 
 
 @dataclass(frozen=True)
@@ -95,69 +149,74 @@ class GraphState:
         return self.playing[-1].state
 
 
-@dataclass(frozen=True)
 class Graph:
-    """States, transitions and parameters, checked when it is made.
+    """States, transitions and parameters; what is wrong with them is left out.
+
+    Of states of one name the first counts. Of transitions that lead round in a circle at once, which nothing would stop
+    from changing the state on every frame, the one that comes last in precedence is left out.
 
     Attributes:
         name: For messages.
         parameters: Names and defaults; bools are kept as 0 and 1.
-        states: The first one is entered at the shot's first frame.
+        states: By name; the first one is entered at the shot's first frame.
         transitions: In order of precedence.
         fps: Frames per second.
-
-    Raises (when made):
-        RagdollError: no states, a name twice, a transition from or to a missing state, a condition on a missing
-            parameter or with an unknown comparison, a blend time or value that is negative or not a number, or states
-            that lead round in a circle at once: naming it.
+        faults: Messages about what was left out.
     """
 
-    name: str
-    parameters: Mapping[str, float]
-    states: Sequence[State]
-    transitions: Sequence[Transition] = ()
-    fps: float = 24.0
-    _by_name: dict[str, State] = field(default_factory=dict, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        for state in self.states:
-            if state.name in self._by_name or state.name == ANY:
-                raise RagdollError(f'Graph "{self.name}" has more than one state "{state.name}"')
-            self._by_name[state.name] = state
+    def __init__(
+        self,
+        name: str,
+        parameters: Mapping[str, float],
+        states: Sequence[State],
+        transitions: Sequence[Transition] = (),
+        fps: float = 24.0,
+    ) -> None:
+        """Raises RagdollError: no states, or a parameter with a name that every state has."""
+        self.name, self.fps = name, fps
+        self.parameters = {key: float(value) for key, value in parameters.items()}
+        self.states: dict[str, State] = {}
+        self.faults: list[str] = []
+        for state in states:
+            if state.name in self.states or state.name == ANY:
+                self.faults.append(f'More than one state is called "{state.name}": the others are left out')
+            else:
+                self.states[state.name] = state
         if not self.states:
-            raise RagdollError(f'Graph "{self.name}" has no states')
-        for name, value in self.parameters.items():
-            if name in _BUILT_IN:
-                raise RagdollError(f'Graph "{self.name}" cannot have a parameter "{name}": every state has it')
-            self._number(name, value)
-        if not (math.isfinite(self.fps) and self.fps > 0.0):
-            raise RagdollError(f'Graph "{self.name}" must have a positive frame rate, got {self.fps:g}')
-        for transition in self.transitions:
-            self.check_transition(transition)
-        check_cycles(self.name, [state.name for state in self.states], self.transitions)
+            raise RagdollError(f'Graph "{name}" has no states')
+        for key in _BUILT_IN:
+            if key in self.parameters:
+                raise RagdollError(f'Graph "{name}" cannot have a parameter "{key}": every state has it')
+        self.transitions: list[Transition] = []
+        for transition in transitions:
+            fault = self._fault_of(transition)
+            if fault:
+                self.faults.append(f"{fault}; it is left out")
+            else:
+                self.transitions.append(transition)
+        while circle := circle_of(list(self.states), self.transitions):
+            last = max(circle, key=lambda one: max(i for i, own in enumerate(self.transitions) if own is one))
+            self.transitions = [own for own in self.transitions if own is not last]
+            names = " > ".join(f'"{end}"' for end in [circle[-1].target, *(one.target for one in circle)])
+            self.faults.append(
+                f'The states {names} of graph "{name}" are cyclic: their conditions can all hold at once, so that it '
+                f'would change on every frame; "{last.source}" > "{last.target}" is left out'
+            )
 
     def start(self, frame: int = 0) -> GraphState:
         """The state at the shot's first frame."""
-        return GraphState(frame, (Playing(self.states[0].name, frame),))
+        return GraphState(frame, (Playing(next(iter(self.states)), frame),))
 
-    def step(self, state: GraphState, parameters: Mapping[str, float] | None = None) -> GraphState:
-        """The state one frame later.
-
-        Sources advance by the parameters given; then the first transition whose conditions hold begins.
+    def step(self, state: GraphState, parameters: Mapping[str, float]) -> GraphState:
+        """The state one frame later; sources advance, then the first transition whose conditions hold begins.
 
         Args:
             state: At the frame before; not changed.
             parameters: At the new frame; those not given have their defaults.
-
-        Raises:
-            RagdollError: a parameter that the graph does not have or that is not a number, or a state of `state` that
-                it does not have.
         """
-        values = self.values(parameters)
+        values = {**self.parameters, **parameters}
         frame = state.frame + 1
-        playing = [
-            replace(p, phase=p.phase + self._rate(p, values) / self.fps) for p in _without_hidden(state.playing, frame)
-        ]
+        playing = [replace(p, phase=p.phase + self._rate(p) / self.fps) for p in _without_hidden(state.playing, frame)]
         current = playing[-1]
         known = {**values, TIME_IN_STATE: (frame - current.entered) / self.fps, PHASE: current.phase}
         for transition in self.transitions:
@@ -168,13 +227,6 @@ class Graph:
                 break
         return GraphState(frame, tuple(_without_hidden(playing, frame)))
 
-    def run(self, parameters: Sequence[Mapping[str, float]], first_frame: int = 0) -> list[GraphState]:
-        """The states at all frames of a shot; the parameters of its first frame decide nothing yet."""
-        states = [self.start(first_frame)] if parameters else []
-        for values in parameters[1:]:
-            states.append(self.step(states[-1], values))
-        return states
-
     def weights(self, state: GraphState) -> list[tuple[str, float]]:
         """States with a part in the pose and their weights, which sum to 1; the current one last."""
         result: list[tuple[str, float]] = []
@@ -184,98 +236,36 @@ class Graph:
             result.append((playing.state, share))
         return result
 
-    def pose(self, state: GraphState, below: LocalPose, parameters: Mapping[str, float] | None = None) -> LocalPose:
-        """The pose [n] at a state: each blends over what was before, as far as its blend has come.
-
-        Args:
-            state: What `start` or `step` gave.
-            below: What states without a source show [n].
-            parameters: Those of the state's frame.
-        """
-        values = self.values(parameters)
+    def pose(self, state: GraphState, below: LocalPose) -> LocalPose:
+        """The pose [n] at a state: each blends over what was before, as far as its blend has come. States without a
+        source show the pose below."""
         result = None
         for playing in _without_hidden(state.playing, state.frame):
-            source = self._state(playing.state).source
-            pose = below if source is None else source.pose(playing.phase, values)
-            result = pose if result is None else toward(result, pose, _share(playing, state.frame))
+            source = self.states[playing.state].source
+            pose = below if source is None else source.pose(playing.phase)
+            result = pose if result is None else interpolate(result, pose, _share(playing, state.frame))
         return result
 
-    def values(self, parameters: Mapping[str, float] | None = None) -> dict[str, float]:
-        """All parameters, defaults where none is given, as numbers."""
-        result = {name: float(value) for name, value in self.parameters.items()}
-        for name, value in (parameters or {}).items():
-            if name not in result:
-                raise RagdollError(f'Graph "{self.name}" has no parameter "{name}"')
-            result[name] = self._number(name, value)
-        return result
+    def _rate(self, playing: Playing) -> float:
+        source = self.states[playing.state].source
+        return 0.0 if source is None else source.rate()
 
-    def _number(self, name: str, value: float) -> float:
-        if not math.isfinite(float(value)):
-            raise RagdollError(f'Parameter "{name}" of graph "{self.name}" is not a number')
-        return float(value)
-
-    def _state(self, name: str) -> State:
-        if name not in self._by_name:
-            raise RagdollError(f'Graph "{self.name}" has no state "{name}"')
-        return self._by_name[name]
-
-    def _rate(self, playing: Playing, values: Mapping[str, float]) -> float:
-        source = self._state(playing.state).source
-        rate = 0.0 if source is None else float(source.rate(values))
-        if not math.isfinite(rate):
-            raise RagdollError(f'State "{playing.state}" of graph "{self.name}" plays at a rate that is not a number')
-        return rate
-
-    def check_transition(self, transition: Transition) -> None:
-        """Raises RagdollError where a transition does not fit the states and parameters."""
+    def _fault_of(self, transition: Transition) -> str:
+        """Why a transition does not fit the states and parameters; empty: it does."""
         path = f'The transition "{transition.source}" > "{transition.target}" of graph "{self.name}"'
-        for name in {transition.source, transition.target} - ({ANY} if transition.target != ANY else set()):
-            if name not in self._by_name:
-                raise RagdollError(f'{path} needs a state "{name}", which is missing')
-        if not (math.isfinite(transition.blend_time) and transition.blend_time >= 0.0):
-            raise RagdollError(f"{path} must blend for 0 s or more, got {transition.blend_time:g}")
+        for name in (transition.source, transition.target):
+            if name not in self.states and (name != ANY or transition.target == ANY):
+                return f'{path} needs a state "{name}", which is missing'
+        if not 0.0 <= transition.blend_time < math.inf:
+            return f"{path} must blend for 0 s or more, got {transition.blend_time:g}"
         for condition in transition.conditions:
             if condition.parameter not in (*self.parameters, *_BUILT_IN):
-                raise RagdollError(f'{path} asks for the parameter "{condition.parameter}", which is missing')
+                return f'{path} asks for the parameter "{condition.parameter}", which is missing'
             if condition.compare not in _COMPARE:
-                raise RagdollError(f'{path} compares by "{condition.compare}"; use {" ".join(_COMPARE)}')
+                return f'{path} compares by "{condition.compare}"; use {" ".join(_COMPARE)}'
             if not math.isfinite(condition.value):
-                raise RagdollError(f'{path} compares "{condition.parameter}" with what is not a number')
-
-
-def graph_without_faults(
-    name: str,
-    parameters: Mapping[str, float],
-    states: Sequence[State],
-    transitions: Sequence[Transition],
-    fps: float,
-) -> tuple[Graph, list[str]]:
-    """A graph of what is right, and messages about what was left out of it.
-
-    Of states of one name the first counts. Of a circle the transition that comes last in precedence is left out.
-
-    Raises:
-        RagdollError: what is wrong with the graph as a whole, see `Graph`.
-    """
-    faults, named = [], {}
-    for state in states:
-        if state.name in named or state.name == ANY:
-            faults.append(f'More than one state is called "{state.name}": the others are left out')
-            continue
-        named[state.name] = state
-    bare = Graph(name, parameters, list(named.values()), (), fps)
-    kept = []
-    for transition in transitions:
-        try:
-            bare.check_transition(transition)
-            kept.append(transition)
-        except RagdollError as error:
-            faults.append(f"{error}; it is left out")
-    while circle := circle_of(list(named), kept):
-        last = max(circle, key=lambda transition: max(i for i, own in enumerate(kept) if own is transition))
-        kept = [own for own in kept if own is not last]
-        faults.append(f'{describe_circle(name, circle)}; "{last.source}" > "{last.target}" is left out')
-    return Graph(name, parameters, list(named.values()), kept, fps), faults
+                return f'{path} compares "{condition.parameter}" with what is not a number'
+        return ""
 
 
 def _share(playing: Playing, frame: int) -> float:
@@ -291,3 +281,152 @@ def _without_hidden(playing: Sequence[Playing], frame: int) -> list[Playing]:
         if _share(playing[index], frame) >= 1.0:
             return list(playing[index:])
     return list(playing)
+
+
+def circle_of(states: Sequence[str], transitions: Sequence[Transition]) -> list[Transition]:
+    """Transitions that lead round, whose conditions can all hold together on entry of each state; empty: none do.
+
+    Idle to walk above a speed and back below it is a circle too, but no value is on both sides. Where the ranges
+    overlap, the values in between would change the state on every frame.
+    """
+    leaving = {
+        name: [t for t in transitions if t.source in (name, ANY) and t.target != name and _possible(t.conditions)]
+        for name in states
+    }
+    for start in states:
+        path = _circle(start, start, leaving, [], {start}, states.index)
+        if path:
+            return path
+    return []
+
+
+def _circle(start, here, leaving, path, seen, place) -> list[Transition] | None:
+    """A way back to `start` through states that come after it, all of whose conditions can hold together."""
+    for transition in leaving[here]:
+        way = [*path, transition]
+        if not _possible([condition for t in way for condition in t.conditions]):
+            continue
+        if transition.target == start:
+            return way
+        if transition.target in seen or place(transition.target) < place(start):
+            continue
+        found = _circle(start, transition.target, leaving, way, seen | {transition.target}, place)
+        if found:
+            return found
+    return None
+
+
+def _possible(conditions: Sequence[Condition]) -> bool:
+    """Whether one value of each parameter meets all conditions."""
+    by_parameter: dict[str, list[Condition]] = {}
+    for condition in conditions:
+        by_parameter.setdefault(condition.parameter, []).append(condition)
+    return all(_has_value(name, own) for name, own in by_parameter.items())
+
+
+def _has_value(parameter: str, conditions: Sequence[Condition]) -> bool:
+    low, high, open_low, open_high = -math.inf, math.inf, False, False
+    if parameter in _BUILT_IN:
+        low = high = 0.0
+    excluded = set()
+    for condition in conditions:
+        value = condition.value
+        if condition.compare in (">", ">=", "=="):
+            strict = condition.compare == ">"
+            if value > low or (value == low and strict):
+                low, open_low = value, strict
+        if condition.compare in ("<", "<=", "=="):
+            strict = condition.compare == "<"
+            if value < high or (value == high and strict):
+                high, open_high = value, strict
+        if condition.compare == "!=":
+            excluded.add(value)
+    if low < high:
+        return True
+    return low == high and not open_low and not open_high and low not in excluded
+
+
+@dataclass
+class GraphInputs:
+    """What is read at a frame.
+
+    Attributes:
+        frame: its number.
+        parameters: values by name.
+        spaces: inputs of the blend spaces by name.
+        weight: share of the graph's pose, 0..1.
+        unread: why a blend space has no inputs, by its name.
+    """
+
+    frame: int
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    spaces: Mapping[str, tuple] = field(default_factory=dict)
+    weight: float = 1.0
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GraphPlaying:
+    """What the graph and the blend spaces remember; `values` are the parameters of the frame."""
+
+    graph: GraphState
+    spaces: Mapping
+    values: Mapping[str, float]
+
+
+class GraphPlayer(Step):
+    """The graph of a character, as an entry of the motion stack.
+
+    Attributes:
+        graph: states and transitions.
+        sources: blend spaces that states play, by name.
+        messages: what was wrong at the last frame.
+    """
+
+    name, keeps_state = "Graph", True
+
+    def __init__(self, graph: Graph, sources: Mapping[str, SpaceSource]) -> None:
+        self.graph, self.sources = graph, dict(sources)
+        self.messages: dict[str, str] = {}
+
+    def apply(
+        self, rig: Rig, pose: LocalPose, inputs: GraphInputs, state: GraphPlaying | None, seconds: float
+    ) -> tuple[LocalPose, GraphPlaying]:
+        """The pose that the current states give, over the one below as far as the weight goes.
+
+        A parameter that is not a number counts with its default. A state that cannot be shown shows the pose below.
+        """
+        self.messages = {}
+        values = self._values(inputs.parameters)
+        spaces, troubles = step_all(
+            {name: source.player for name, source in self.sources.items()},
+            state.spaces if state is not None else {},
+            inputs.spaces,
+            seconds,
+            inputs.unread,
+        )
+        self.messages |= {f'Blend space "{name}"': text for name, text in troubles.items()}
+        for name, source in self.sources.items():
+            source.weights = spaces[name].weights if name in spaces else None
+            source.message = f'Blend space "{name}": {troubles[name]}' if name in troubles else ""
+        now = self.graph.start(inputs.frame) if state is None else self.graph.step(state.graph, values)
+        playing = GraphPlaying(now, spaces, values)
+        if not 0.0 <= inputs.weight <= 1.0:
+            self.messages["Graph"] = f"Its weight must be within 0 and 1, got {inputs.weight:g}"
+            return pose, playing
+        if inputs.weight == 0.0:
+            return pose, playing
+        try:
+            return interpolate(pose, self.graph.pose(now, pose), inputs.weight), playing
+        except RagdollError as error:
+            self.messages["Graph"] = str(error)
+            return pose, playing
+
+    def _values(self, given: Mapping[str, float]) -> dict[str, float]:
+        values = {}
+        for name, value in given.items():
+            if math.isfinite(value):
+                values[name] = float(value)
+            else:
+                self.messages[f'Parameter "{name}"'] = "Its value is not a number: its default counts"
+        return values

@@ -1,45 +1,72 @@
-"""Model-space transforms of a few bones, for one character in plain numbers or for many in arrays."""
+"""Model-space transforms of a few bones of one character, in plain numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from types import MappingProxyType
 
 import numpy as np
 
 from . import components as c
-from .local_pose import LocalPose
-from .rig import Rig
+from .rig import LocalPose, Rig
 
-# From so many characters on arrays beat one after the other in plain numbers; measured.
-MANY = 8
+_EVEN = 1e-4  # scales that differ by less, in parts of them, turn nothing by more than 0.003 deg
+_AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+class Affine:
+    """A space within another one.
+
+    Attributes:
+        origin: where it begins.
+        columns: its axes, three vectors; None: those of the other space.
+    """
+
+    def __init__(self, origin: tuple = (0.0, 0.0, 0.0), columns: tuple | None = None) -> None:
+        self.origin, self.columns = origin, columns
+
+    def vector(self, v: tuple) -> tuple:
+        """A vector of this space in the other one."""
+        return v if self.columns is None else transformed(self.columns, v)
+
+    def point(self, v: tuple) -> tuple:
+        """Likewise a point."""
+        return c.add(self.origin, self.vector(v))
+
+    def inverse(self) -> tuple | None:
+        """Columns that lead vectors of the other space into this one; None: they are the same in both."""
+        if self.columns is None:
+            return None
+        x, y, z = self.columns
+        rows = c.cross(y, z), c.cross(z, x), c.cross(x, y)
+        volume = c.dot(x, rows[0])
+        return tuple((rows[0][i] / volume, rows[1][i] / volume, rows[2][i] / volume) for i in range(3))
+
+
+def transformed(columns: tuple, v: tuple) -> tuple:
+    """A matrix, given by its columns, times a vector."""
+    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = columns
+    x, y, z = v
+    return ax * x + bx * y + cx * z, ay * x + by * y + cy * z, az * x + bz * y + cz * z
 
 
 class ModelView:
     """Positions, rotations and scales in model space of some bones and all above them, as components.
 
     Attributes:
-        m: the mathematics of the components, `components.FLOATS` or `components.ARRAYS`.
-        rows: the characters it is about, index into the batch.
         positions, rotations: of each bone, by its level index.
         scales: likewise; None where nothing is scaled.
         local_rotations, local_positions: relative to the parent.
         local_scales: likewise; None where nothing is scaled.
     """
 
-    def __init__(self, rig: Rig, pose: LocalPose, bones: tuple, rows, replaced: dict | None = None) -> None:
+    def __init__(self, rig: Rig, pose: LocalPose, bones: tuple, replaced: dict | None = None) -> None:
         """`replaced`: local rotations to take instead of the pose's, by bone."""
         picked = list(bones)
-        single = isinstance(rows, int)
-        self.rig, self.rows, self.m = rig, rows, c.FLOATS if single else c.ARRAYS
-        arrays = (pose.positions, pose.rotations, pose.scales)
-        if single:
-            rows_of = arrays if pose.rotations.ndim == 2 else [_batch(a)[rows] for a in arrays]
-            positions, rotations, scales = (a.take(picked, 0).tolist() for a in rows_of)
-            scaled = scales != [[1.0, 1.0, 1.0]] * len(picked)
-        else:
-            locals_ = [_batch(a)[rows][:, picked].transpose(1, 2, 0).astype(float, order="C") for a in arrays]
-            scaled = bool((locals_[2] != 1.0).any())
-            positions, rotations, scales = (list(map(tuple, a)) for a in locals_)
+        self.rig = rig
+        positions, rotations, scales = (
+            array.take(picked, 0).tolist() for array in (pose.positions, pose.rotations, pose.scales)
+        )
+        scaled = scales != [[1.0, 1.0, 1.0]] * len(picked)
         self.local_positions = dict(zip(bones, positions, strict=True))
         self.local_rotations = dict(zip(bones, rotations, strict=True))
         if replaced:
@@ -62,15 +89,15 @@ class ModelView:
                 continue
             above = turns[parent]
             if sizes is not None:
-                position = _times(sizes[parent], position)
-                sizes[bone] = _times(sizes[parent], local_scales[bone])
+                position = c.times(sizes[parent], position)
+                sizes[bone] = c.times(sizes[parent], local_scales[bone])
             places[bone] = add(places[parent], rotate(above, position))
             turns[bone] = multiply(above, local_rotations[bone])
 
     def axis(self, bone: int, vector) -> tuple:
         """A vector of the bone's own frame in model space, scaled and mirrored as the bone is."""
         if self.scales is not None:
-            vector = _times(self.scales[bone], vector)
+            vector = c.times(self.scales[bone], vector)
         return c.rotate(self.rotations[bone], vector)
 
     def scale(self, bone: int) -> tuple:
@@ -87,71 +114,55 @@ class ModelView:
         parent = self.rig.parents[bone]
         return self.positions[parent] if parent >= 0 else (0.0, 0.0, 0.0)
 
-    def vectors(self, values: np.ndarray) -> tuple:
-        """Rows of [batch, k] as components."""
-        return tuple(values[self.rows].tolist()) if self.m is c.FLOATS else tuple(values[self.rows].T)
+    def is_uneven(self, bone: int) -> bool:
+        """Whether a bone's parent, or any bone above that, is scaled unevenly: then its own frame is sheared."""
+        if self.local_scales is None:
+            return False
+        bone = self.rig.parents[bone]
+        while bone >= 0:
+            x, y, z = self.local_scales[bone]
+            least = _EVEN * abs(x)
+            if abs(x - y) > least or abs(x - z) > least:
+                return True
+            bone = self.rig.parents[bone]
+        return False
 
-    def number(self, values: np.ndarray):
-        """Numbers [batch] as one component."""
-        return float(values[self.rows]) if self.m is c.FLOATS else values[self.rows]
+    def frame(self, bone: int) -> Affine:
+        """The space that a bone turns in: along the model's axes and from the bone's joint on.
 
-    def write_rotations(self, pose: LocalPose, rotations: dict) -> None:
-        """Put local rotations, by bone, into a pose with arrays of its own."""
-        self._write(_batch(pose.rotations), rotations)
+        Below unevenly scaled bones it is sheared as they are, so that the bone's turns in it are rotations there too;
+        below flat ones, which nothing can be turned in, it is not.
+        """
+        if not self.is_uneven(bone):
+            return Affine(self.positions[bone])
+        parent = self.rig.parents[bone]
+        above, back = self._shape(parent), c.conjugate(self.rotations[parent])
+        columns = tuple(above.vector(c.rotate(back, axis)) for axis in _AXES)
+        if c.dot(columns[0], c.cross(columns[1], columns[2])) == 0.0:
+            return Affine(self.positions[bone])
+        return Affine(above.point(self.local_positions[bone]), columns)
 
-    def write_positions(self, pose: LocalPose, positions: dict) -> None:
-        """Put local positions, by bone, into a pose with arrays of its own."""
-        self._write(_batch(pose.positions), positions)
+    def shown(self, bone: int, rotations: dict) -> tuple:
+        """Where a bone below unevenly scaled ones is in model space, by local rotations that differ from the view's."""
+        return self._shape(self.rig.parents[bone], rotations).point(self.local_positions[bone])
 
-    def write_scales(self, pose: LocalPose, scales: dict) -> None:
-        """Put local scales, by bone, into a pose with arrays of its own."""
-        self._write(_batch(pose.scales), scales)
-
-    def _write(self, target: np.ndarray, values: dict) -> None:
-        if not values:
-            return
-        if self.m is c.FLOATS:
-            target[self.rows, list(values)] = list(values.values())
-            return
-        for bone, components in values.items():
-            for i, component in enumerate(components):
-                target[self.rows, bone, i] = component
-
-
-def views(rig: Rig, pose: LocalPose, bones: tuple, replaced: dict | None = None, rows=None) -> Iterator[ModelView]:
-    """Views that together cover the characters of a pose, or those of them in `rows`, as fits their number."""
-    if rows is None:
-        if pose.rotations.ndim == 2:
-            yield ModelView(rig, pose, bones, 0, replaced)
-            return
-        rows = np.arange(_batch(pose.rotations).shape[0])
-    if len(rows) <= MANY:
-        for row in rows.tolist():
-            yield ModelView(rig, pose, bones, row, replaced)
-    else:
-        yield ModelView(rig, pose, bones, rows, replaced)
-
-
-def aligned(pose: LocalPose) -> LocalPose:
-    """The pose with the same leading axes on all three arrays."""
-    if pose.positions.ndim == pose.rotations.ndim == pose.scales.ndim == 2:
-        return pose
-    arrays = (pose.positions, pose.rotations, pose.scales)
-    leads = [a.shape[:-2] for a in arrays]
-    if leads[0] == leads[1] == leads[2]:
-        return pose
-    lead = np.broadcast_shapes(*leads)
-    return LocalPose(*(np.broadcast_to(a, (*lead, *a.shape[-2:])) for a in arrays))
+    def _shape(self, bone: int, rotations: dict = MappingProxyType({})) -> Affine:
+        """A bone's own frame in model space, shear included."""
+        chain = [bone] if bone >= 0 else []
+        while chain and self.rig.parents[chain[-1]] >= 0:
+            chain.append(self.rig.parents[chain[-1]])
+        result = Affine()
+        for link in reversed(chain):
+            rotation, scale = rotations.get(link, self.local_rotations[link]), self.local_scales[link]
+            x, y, z = (result.vector(c.rotate(rotation, axis)) for axis in _AXES)
+            columns = c.mul(scale[0], x), c.mul(scale[1], y), c.mul(scale[2], z)
+            result = Affine(result.point(self.local_positions[link]), columns)
+        return result
 
 
-def with_own_rotations(pose: LocalPose) -> LocalPose:
-    """The pose with an array of rotations of its own; positions and scales are shared."""
-    return LocalPose(pose.positions, np.array(pose.rotations, order="C"), pose.scales)
-
-
-def _batch(array: np.ndarray) -> np.ndarray:
-    return array.reshape(-1, *array.shape[-2:])
-
-
-def _times(a, b) -> tuple:
-    return a[0] * b[0], a[1] * b[1], a[2] * b[2]
+def write_rotations(pose: LocalPose, rotations: dict) -> LocalPose:
+    """The pose with local rotations, by bone, in an array of its own; positions and scales are shared."""
+    result = LocalPose(pose.positions, np.array(pose.rotations, order="C"), pose.scales)
+    if rotations:
+        result.rotations[list(rotations)] = list(rotations.values())
+    return result

@@ -1,4 +1,4 @@
-"""What entries of the motion stack know of a character and are handed at a frame."""
+"""What entries of the motion stack know of a character and are handed at a frame, a pose above all."""
 
 from __future__ import annotations
 
@@ -7,9 +7,39 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .. import pose as pose_space
 from ..errors import RagdollError
 from ..skeleton import Skeleton
-from .local_pose import LocalPose
+
+
+@dataclass
+class LocalPose:
+    """Transforms relative to the parent bone, for roots to the armature; bones in the skeleton's level order.
+
+    Leading axes are characters, frames or both.
+
+    Attributes:
+        positions: [..., n, 3] in the armature's units.
+        rotations: [..., n, 4] unit quaternions (w, x, y, z).
+        scales: [..., n, 3].
+    """
+
+    positions: np.ndarray
+    rotations: np.ndarray
+    scales: np.ndarray
+
+    def copy(self) -> LocalPose:
+        """The same pose in arrays of its own."""
+        return LocalPose(self.positions.copy(), self.rotations.copy(), self.scales.copy())
+
+    def model(self, skeleton: Skeleton) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Positions, rotations and scales in model (armature) space, of the same shapes."""
+        return pose_space.local_to_model(skeleton, self.positions, self.rotations, self.scales)
+
+    @staticmethod
+    def from_model(skeleton: Skeleton, positions, rotations, scales) -> LocalPose:
+        """The local pose of transforms in model space."""
+        return LocalPose(*pose_space.model_to_local(skeleton, positions, rotations, scales))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,57 +110,47 @@ class Rig:
 
 @dataclass
 class Inputs:
-    """What an entry reads at a frame; leading axes `...` are broadcast to the pose's.
+    """What an entry reads at a frame.
 
     Attributes:
-        weight: share of the entry's result, 0..1, a number or [...].
-        world: world matrix of the armature object [..., 4, 4]; None: the identity. Without shear.
-        target: what is looked at, or the effector of an IK: a point [..., 3] in model (armature) space, for two-bone
+        weight: share of the entry's result, 0..1, a number.
+        world: world matrix of the armature object [4, 4]; None: the identity. Without shear.
+        target: what is looked at, or the effector of an IK: a point [3] in model (armature) space, for two-bone
             IK in the entry's own space.
-        pole: joint target of a two-bone IK [..., 3] in the entry's own space.
-        reference: the pose that leg stabilisers hold to, with the pose's leading axes.
+        pole: joint target of a two-bone IK [3] in the entry's own space.
+        reference: the pose that leg stabilisers hold to.
     """
 
-    weight: float | np.ndarray = 1.0
+    weight: float = 1.0
     world: np.ndarray | None = None
     target: np.ndarray | None = None
     pole: np.ndarray | None = None
     reference: LocalPose | None = None
 
 
-def batch_of(values, lead: tuple, size: int, entry: str, what: str) -> np.ndarray:
-    """Vectors [..., size] as [batch, size] for the leading axes of a pose.
+def vector_of(values, size: int, entry: str, what: str) -> tuple:
+    """A vector as plain numbers.
 
     Raises:
-        RagdollError: missing, of another shape, or not numbers; names the entry.
+        RagdollError: missing, of another size, or not numbers; names the entry.
     """
     if values is None:
         raise RagdollError(f"{entry}: there is no {what}")
     array = np.asarray(values, dtype=float)
-    if not lead and array.shape == (size,) and all(map(math.isfinite, array.tolist())):
-        return array[None]
-    try:
-        array = np.broadcast_to(array, (*lead, size)) if lead else array.reshape(size)
-    except ValueError:
-        raise RagdollError(f"{entry}: the {what} has the shape {list(array.shape)}, not [..., {size}]") from None
-    array = array.reshape(-1, size)
-    if not np.isfinite(array).all():
+    if array.shape != (size,):
+        raise RagdollError(f"{entry}: the {what} has the shape {list(array.shape)}, not [{size}]")
+    result = tuple(array.tolist())
+    if not all(map(math.isfinite, result)):
         raise RagdollError(f"{entry}: the {what} is not a number")
-    return array
+    return result
 
 
-def weights_of(weight, lead: tuple, entry: str) -> np.ndarray:
-    """Weights as [batch], clamped to 0..1. Raises RagdollError, naming the entry, when they are not numbers."""
-    if type(weight) is float and not lead and 0.0 <= weight <= 1.0:
-        return np.array([weight])
-    array = np.asarray(weight, dtype=float)
-    try:
-        array = np.broadcast_to(array, lead).reshape(-1)
-    except ValueError:
-        raise RagdollError(f"{entry}: the weight has the shape {list(array.shape)}, the pose {list(lead)}") from None
-    if not np.isfinite(array).all():
+def weight_of(weight, entry: str) -> float:
+    """A weight, clamped to 0..1. Raises RagdollError, naming the entry, when it is not a number."""
+    weight = float(weight)
+    if not math.isfinite(weight):
         raise RagdollError(f"{entry}: the weight is not a number")
-    return np.clip(array, 0.0, 1.0)
+    return min(1.0, max(0.0, weight))
 
 
 def vector_to_model(vector_ws, world) -> np.ndarray:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import overlap
+from .bodies import overlap
 
 OVERLAP, MASS_RATIO, TINY, FIRST_POSE = "OVERLAP", "MASS_RATIO", "TINY", "FIRST_POSE"
 SCALE, ANIMATED_SCALE, SUBSTEPS, ITERATIONS = "SCALE", "ANIMATED_SCALE", "SUBSTEPS", "ITERATIONS"
@@ -35,64 +35,41 @@ FEWEST_ITERATIONS = 40
 
 @dataclass(frozen=True)
 class Finding:
-    """One trouble.
+    """One trouble."""
 
-    Attributes:
-        kind: one of KINDS.
-        severity: ERROR (it will not work), WARNING (it may shake or jerk) or INFO.
-        bones: whose bodies it is about.
-        text: what was found, with its figures.
-        remedy: what helps, in words.
-        operator: of the button that does it, without `active_ragdoll.`; empty where only the user can.
-        arguments: for the operator.
-        button: what stands on its button.
-    """
-
-    kind: str
-    severity: str
-    text: str
-    remedy: str
-    bones: tuple = ()
-    operator: str = ""
-    arguments: dict = field(default_factory=dict)
-    button: str = ""
+    kind: str  # one of KINDS
+    severity: str  # ERROR (it will not work), WARNING (it may shake or jerk) or INFO
+    text: str  # what was found, with its figures
+    remedy: str  # what helps, in words
+    bones: tuple = ()  # whose bodies it is about
+    operator: str = ""  # of the button that does it, without `active_ragdoll.`; empty where only the user can.
+    arguments: dict = field(default_factory=dict)  # for the operator
+    button: str = ""  # what stands on its button
 
 
 @dataclass
 class Situation:
-    """A ragdoll and its world as they are judged.
+    """A ragdoll and its world as they are judged."""
 
-    Attributes:
-        names: bones of the bodies [m].
-        parents: index of each body's parent, -1 at roots [m].
-        masses: [kg] [m].
-        sizes: largest side of every body [m] [m].
-        height: of the character [m].
-        overlaps: bodies that touch in bind pose without being joined or told apart, (i, j, depth [m]).
-        excess: of the first pose beyond each joint's limits [rad] [m].
-        scale_range: smallest and largest scale over the shot.
-        fps, substeps, iterations, time_scale, enabled: of the scene and its rigid body world.
-        stabilized: the masses of joined bodies are evened out already.
-        excluded: collections that are left out of the view layer though the ragdoll needs them.
-        outdated: settings wait for a new build.
-    """
-
-    names: list
-    parents: np.ndarray
-    masses: np.ndarray
-    sizes: np.ndarray
-    height: float
+    names: list  # bones of the bodies [m]
+    parents: np.ndarray  # index of each body's parent, -1 at roots [m]
+    masses: np.ndarray  # [kg] [m]
+    sizes: np.ndarray  # largest side of every body [m] [m]
+    height: float  # of the character [m]
+    # bodies that touch in bind pose without being joined or told apart, (i, j, depth [m])
     overlaps: list = field(default_factory=list)
-    excess: np.ndarray | None = None
-    scale_range: tuple = (1.0, 1.0)
+    excess: np.ndarray | None = None  # of the first pose beyond each joint's limits [rad] [m]
+    scale_range: tuple = (1.0, 1.0)  # smallest and largest scale over the shot
+    # fps, substeps, iterations, time_scale, enabled: of the scene and its rigid body world
     fps: float = 24.0
     substeps: int = 20
     iterations: int = FEWEST_ITERATIONS
     time_scale: float = 1.0
     enabled: bool = True
-    stabilized: bool = False
+    stabilized: bool = False  # the masses of joined bodies are evened out already
+    # collections that are left out of the view layer though the ragdoll needs them
     excluded: list = field(default_factory=list)
-    outdated: bool = False
+    outdated: bool = False  # settings wait for a new build
 
 
 def overlaps(pieces: list, owners, parents, exempt=()) -> list:

@@ -6,7 +6,7 @@ sqrt(gravity * height): 1 m for about 100 N s on a man of 70 kg, and characters 
 
 import numpy as np
 
-from . import froude
+from . import speeds
 
 ARROW_SPEED = 0.6  # of sqrt(gravity * height): what an arrow as long as the character gives its whole mass
 HEAD, HEAD_WIDTH = 0.2, 0.07  # of an arrow's length
@@ -20,12 +20,12 @@ def arrow(impulse, mass: float, size: float, gravity: float) -> np.ndarray:
     Args:
         mass: of the whole character [kg]. size: its height [m]. gravity: [m/s^2].
     """
-    return np.asarray(impulse, dtype=float) * (size / (mass * ARROW_SPEED * froude.speed(size, gravity)))
+    return np.asarray(impulse, dtype=float) * (size / (mass * ARROW_SPEED * speeds.froude(size, gravity)))
 
 
 def impulse(drawn, mass: float, size: float, gravity: float) -> np.ndarray:
     """The impulse [.., 3], [N s], of an arrow [.., 3], [m]: the inverse of `arrow`."""
-    return np.asarray(drawn, dtype=float) * (mass * ARROW_SPEED * froude.speed(size, gravity) / size)
+    return np.asarray(drawn, dtype=float) * (mass * ARROW_SPEED * speeds.froude(size, gravity) / size)
 
 
 def met(origin, direction, matrices, halves) -> tuple[int, float]:

@@ -9,7 +9,7 @@ in the child's own, so that the one is seen inside the other:
   the twist, and a tick the current twist.
 - a hinge: an arc over the range of its angle, and a line at the current one.
 
-Conventions of limits and angles are those of `joints`.
+Conventions of limits and angles are those of `joints.limits`.
 """
 
 import math
@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import wireframes
-from .joints import hinge_axis
+from .bodies.fitting import BOX, CAPSULE, SPHERE
+from .joints.limits import hinge_axis
 
 BODY, CONNECTION, SEPARATION, SWING, TWIST, SWING_MARK, TWIST_MARK = range(7)  # kinds of lines
 INSIDE, NEAR, BEYOND = range(3)  # how an angle stands to its limits
@@ -42,33 +42,150 @@ KINDS = 7
 BLOCK = 32  # points that are carried at once; of the sizes tried the quickest
 
 
-# ---- what stays the same -------------------------------------------------------------------------------------------
+CIRCLE = 24  # segments of a full turn
+BONE = np.array([0.0, 1.0, 0.0])  # the bone's direction in a joint's frame
+
+_X, _Y, _Z = np.eye(3)
+_DIRECTIONS = np.arange(2 * CIRCLE) * (2.0 * math.pi / (2 * CIRCLE))
+
+
+# ---- wires of shapes ------------------------------------------------------------------------------------------------
+
+
+def polyline(points) -> np.ndarray:
+    """The segments [k - 1, 2, 3] that join points [k, 3] one after the other."""
+    points = np.asarray(points, dtype=float)
+    return np.stack([points[:-1], points[1:]], axis=1)
+
+
+def _arc(radius, first, last, count, u, v, center=(0.0, 0.0, 0.0)) -> np.ndarray:
+    """Segments of a circle's arc: ``center + radius (u cos t + v sin t)``."""
+    t = np.linspace(first, last, count + 1)[:, None]
+    return polyline(np.asarray(center) + radius * (np.asarray(u) * np.cos(t) + np.asarray(v) * np.sin(t)))
+
+
+def capsule_edges(half) -> np.ndarray:
+    """Wire [k, 2, 3] of a capsule along Z, sized by its half extents [3] as Blender does: radius the larger of X, Y."""
+    radius = float(max(half[0], half[1]))
+    straight = max(float(half[2]) - radius, 0.0)
+    parts = []
+    for end in (straight, -straight):
+        center = (0.0, 0.0, end)
+        pole = _Z if end > 0.0 or not parts else -_Z
+        parts.append(_arc(radius, 0.0, 2.0 * math.pi, CIRCLE, _X, _Y, center))
+        parts += [_arc(radius, 0.0, math.pi, CIRCLE // 2, side, pole, center) for side in (_X, _Y)]
+    sides = radius * np.array([_X, _Y, -_X, -BONE])
+    parts.append(np.stack([sides + straight * _Z, sides - straight * _Z], axis=1))
+    return np.concatenate(parts)
+
+
+def sphere_edges(half) -> np.ndarray:
+    """Wire [k, 2, 3] of a sphere: three circles; Blender takes the largest half extent as radius."""
+    radius = float(np.max(half))
+    pairs = ((_X, _Y), (_Y, _Z), (_Z, _X))
+    return np.concatenate([_arc(radius, 0.0, 2.0 * math.pi, CIRCLE, u, v) for u, v in pairs])
+
+
+def box_edges(half) -> np.ndarray:
+    """The twelve edges [12, 2, 3] of a box."""
+    signs = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], dtype=float)
+    pairs = [(i, j) for i in range(8) for j in range(i + 1, 8) if np.count_nonzero(signs[i] != signs[j]) == 1]
+    return (signs * np.asarray(half, dtype=float))[np.array(pairs)]
+
+
+PRIMITIVES = {CAPSULE: capsule_edges, SPHERE: sphere_edges, BOX: box_edges}
+
+
+def shape_edges(kind: str, half, edges=None) -> np.ndarray:
+    """Wire [k, 2, 3] of a shape in its body's frame; kinds other than capsule, box and sphere show their own edges.
+
+    Args:
+        kind: Blender's collision shape.
+        half: half extents [3].
+        edges: edges of the mesh [k, 2, 3], for the other kinds; its box is shown where there are none.
+    """
+    if kind in PRIMITIVES:
+        return PRIMITIVES[kind](half)
+    return np.asarray(edges, dtype=float) if edges is not None and len(edges) else box_edges(half)
+
+
+# ---- limits ---------------------------------------------------------------------------------------------------------
+
+
+def swung(direction, angle) -> np.ndarray:
+    """Direction [..., 3] of the bone in the joint's frame after a swing by `angle` about (cos d, 0, sin d)."""
+    direction, angle = np.asarray(direction, dtype=float), np.asarray(angle, dtype=float)
+    sine = np.sin(angle)
+    return np.stack([-np.sin(direction) * sine, np.cos(angle), np.cos(direction) * sine], axis=-1)
+
+
+def cone_edges(limit_min, limit_max, radius: float) -> np.ndarray:
+    """Rim and spokes [k, 2, 3] of a cone's swing limit, in the parent's joint frame.
+
+    The rim is `limits.swing_limit`, with its points spread on the ellipse and not in angle: a flat one keeps its tips.
+    """
+    x, z = np.cos(_DIRECTIONS), np.sin(_DIRECTIONS)
+    half = np.clip([limit_max[0], -limit_min[0], limit_max[2], -limit_min[2]], 0.0, math.pi)
+    x, z = x * np.where(x >= 0.0, half[0], half[1]), z * np.where(z >= 0.0, half[2], half[3])
+    rim = radius * swung(np.arctan2(z, x), np.hypot(x, z))
+    spokes = rim[:: len(rim) // 8]
+    loop = polyline(np.concatenate([rim, rim[:1]]))
+    return np.concatenate([loop, np.stack([np.zeros_like(spokes), spokes], axis=1)])
+
+
+def hinge_axes(axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """The direction that shows a hinge's angle at zero, and that at a quarter turn: the bone's own unless it is Y."""
+    shown = _Z if axis == 1 else _Y
+    return shown, np.cross(np.eye(3)[axis], shown)
+
+
+def hinge_edges(limit_min, limit_max, radius: float) -> np.ndarray:
+    """The sector [k, 2, 3] over which a hinge turns, in the parent's joint frame."""
+    axis = hinge_axis(limit_min, limit_max)
+    u, v = hinge_axes(axis)
+    low, high = float(limit_min[axis]), float(limit_max[axis])
+    count = max(2, math.ceil((high - low) / (2.0 * math.pi) * 2 * CIRCLE))
+    arc = _arc(radius, low, high, count, u, v)
+    ends = np.stack([arc[0, 0], arc[-1, 1]])
+    return np.concatenate([arc, np.stack([np.zeros_like(ends), ends], axis=1)])
+
+
+def twist_edges(low: float, high: float, radius: float) -> np.ndarray:
+    """The arc [k, 2, 3] of a cone's twist about Y, in the frame that swings with the bone; empty when it is locked."""
+    if high - low < 1e-4:
+        return np.zeros((0, 2, 3))
+    count = max(2, math.ceil((high - low) / (2.0 * math.pi) * CIRCLE))
+    center = (0.0, 0.6 * radius, 0.0)
+    arc = _arc(0.3 * radius, low, high, count, _Z, _X, center)
+    ends = np.stack([arc[0, 0], arc[-1, 1]])
+    inner = np.asarray(center) + (ends - center) * 0.7
+    return np.concatenate([arc, np.stack([inner, ends], axis=1)])
+
+
+def twist_tick(radius: float) -> np.ndarray:
+    """The mark [1, 2, 3] of the current twist, in the child's joint frame."""
+    return radius * np.array([[(0.0, 0.6, 0.0), (0.0, 0.6, 0.36)]])
+
+
+# ---- what stays the same --------------------------------------------------------------------------------------------
 
 
 @dataclass
 class Figure:
-    """A ragdoll of m bodies as it was built.
+    """A ragdoll of m bodies as it was built."""
 
-    Attributes:
-        edges: wire of every body in its own frame, m arrays [k, 2, 3] [m].
-        lengths: length of every body along its longest side [m], [m].
-        parents: index of the parent body, -1 at roots [m].
-        child_frames, parent_frames: frame of the joint to the parent, in the body's own and in its parent's frame
-            [m, 4, 4]; whatever at roots.
-        types: joint types [m].
-        limit_min, limit_max: limits [rad], [m, 3].
-        height: of the character [m].
-    """
-
-    edges: list
-    lengths: np.ndarray
-    parents: np.ndarray
+    edges: list  # wire of every body in its own frame, m arrays [k, 2, 3] [m]
+    lengths: np.ndarray  # length of every body along its longest side [m], [m]
+    parents: np.ndarray  # index of the parent body, -1 at roots [m]
+    # child_frames, parent_frames: frame of the joint to the parent, in the body's own and in its parent's frame [m, 4,
+    # 4]; whatever at roots
     child_frames: np.ndarray
     parent_frames: np.ndarray
-    types: list
+    types: list  # joint types [m]
+    # limit_min, limit_max: limits [rad], [m, 3]
     limit_min: np.ndarray
     limit_max: np.ndarray
-    height: float
+    height: float  # of the character [m]
 
 
 class Wires:
@@ -131,14 +248,14 @@ class Wires:
         low, high = figure.limit_min[i], figure.limit_max[i]
         radius = float(np.clip(0.5 * figure.lengths[i], *(share * figure.height for share in GAUGE)))
         if self._cone[row]:
-            self._add(_carried(parent_frame, wireframes.cone_edges(low, high, radius)), parent, parent, i, SWING)
-            self._add(_carried(child_frame, np.array([[origin, radius * wireframes.BONE]])), i, i, i, SWING_MARK)
+            self._add(_carried(parent_frame, cone_edges(low, high, radius)), parent, parent, i, SWING)
+            self._add(_carried(child_frame, np.array([[origin, radius * BONE]])), i, i, i, SWING_MARK)
             if high[1] - low[1] < 2.0 * math.pi - 1e-3:
-                self._add(wireframes.twist_edges(low[1], high[1], radius), self.count + i, self.count + i, i, TWIST)
-                self._add(_carried(child_frame, wireframes.twist_tick(radius)), i, i, i, TWIST_MARK)
+                self._add(twist_edges(low[1], high[1], radius), self.count + i, self.count + i, i, TWIST)
+                self._add(_carried(child_frame, twist_tick(radius)), i, i, i, TWIST_MARK)
         elif self._hinge[row]:
-            shown, _quarter = wireframes.hinge_axes(int(self._axis[row]))
-            self._add(_carried(parent_frame, wireframes.hinge_edges(low, high, radius)), parent, parent, i, SWING)
+            shown, _quarter = hinge_axes(int(self._axis[row]))
+            self._add(_carried(parent_frame, hinge_edges(low, high, radius)), parent, parent, i, SWING)
             self._add(_carried(child_frame, np.array([[origin, radius * shown]])), i, i, i, SWING_MARK)
 
     # ---- every frame ----------------------------------------------------------------------------------------------
@@ -288,25 +405,18 @@ class Kept:
 
 @dataclass
 class Reading:
-    """The j joints at one frame.
+    """The j joints at one frame."""
 
-    Attributes:
-        angle, direction: the swing and the direction of its axis from X towards Z [rad], [j].
-        turn: a hinge's angle, else the twist [rad], [j].
-        allowed: a cone's largest swing in that direction [rad], [j].
-        swing_standing, twist_standing: INSIDE, NEAR or BEYOND [j]; a hinge's is its swing's.
-        separation: how far apart the joint is [m], [j].
-        swung_frames: the parent's joint frame turned by the swing alone [j, 4, 4].
-    """
-
+    # angle, direction: the swing and the direction of its axis from X towards Z [rad], [j]
     angle: np.ndarray
     direction: np.ndarray
-    turn: np.ndarray
-    allowed: np.ndarray
+    turn: np.ndarray  # a hinge's angle, else the twist [rad], [j]
+    allowed: np.ndarray  # a cone's largest swing in that direction [rad], [j]
+    # swing_standing, twist_standing: INSIDE, NEAR or BEYOND [j]; a hinge's is its swing's
     swing_standing: np.ndarray
     twist_standing: np.ndarray
-    separation: np.ndarray
-    swung_frames: np.ndarray
+    separation: np.ndarray  # how far apart the joint is [m], [j]
+    swung_frames: np.ndarray  # the parent's joint frame turned by the swing alone [j, 4, 4]
 
 
 @dataclass

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from active_ragdoll.core.blender import build
+from active_ragdoll.core.blender.physics import build
 
 from .. import shot
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from mathutils import Matrix, Vector
 
-from active_ragdoll.core.blender import build
+from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.ragdoll import weight_spread
 
 from .. import shot, stage

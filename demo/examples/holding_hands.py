@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from active_ragdoll.core.blender import attachment_edits, build
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.tools import effect_edits
 
 from .. import shot
 
@@ -32,7 +33,7 @@ def main(out: Path) -> None:
         for bone in (f"{ARM[0]}.{side}", *led):
             settings = obj.pose.bones[bone].active_ragdoll
             settings.rotation_weight, settings.translation_weight = WEIGHTS
-    grip = attachment_edits.add(first, "hand.L", second)
+    grip = effect_edits.attach(first, "hand.L", second)
     grip.target_bone, grip.offset, grip.reach_seconds = "hand.R", "STATED", 0.6
     grip.offset_location = grip.point
     length = scene.frame_end - scene.frame_start
@@ -45,7 +46,7 @@ def main(out: Path) -> None:
 
     def place(obj, bone):
         part = next(part for part in obj.active_ragdoll.parts if part.bone == bone)
-        offset = np.array(part.offset).reshape(4, 4)
+        offset = part.offset
         return (np.array(part.body.matrix_world) @ np.linalg.inv(offset) @ point)[:3]
 
     found, cost = shot.run(scene, lambda: np.linalg.norm(place(first, "hand.L") - place(second, "hand.R")))

@@ -19,21 +19,13 @@ import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.anatomy import roles
 from active_ragdoll.core.anatomy.axes import of_role
-from active_ragdoll.core.blender import (
-    action_channels,
-    build,
-    clips,
-    hit_edits,
-    importing,
-    layer_tools,
-    look_at_setup,
-    motion,
-    recognition,
-    simulate,
-    space_view,
-)
-from active_ragdoll.core.blender.look_at_axes import rig_of
-from active_ragdoll.core.blender.space_inputs import Facing
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.rig import action_channels, clips, importing, recognition
+from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.stack import blend_spaces, layer_tools, look_at_setup, pose_stack
+from active_ragdoll.core.blender.stack.blend_spaces import Facing
+from active_ragdoll.core.blender.stack.entries.look_at import rig_of
+from active_ragdoll.core.blender.tools import effect_edits
 from active_ragdoll.core.motion.sync import contact_markers
 from demo import character, contact_sheet, stage, walk_cycle
 
@@ -78,7 +70,7 @@ def main(out: Path) -> None:
         for name in ("rotation_weight", "translation_weight"):
             obj.keyframe_insert(f"active_ragdoll.{name}", frame=frame)
     chest = obj.data.bones[of_role(recognition.anatomy_of(obj), roles.CHEST)[0]].name
-    hit_edits.add(obj, scene, chest, HIT, (55.0, 25.0, 0.0))
+    effect_edits.add_hit(obj, scene, chest, HIT, (55.0, 25.0, 0.0))
     figures = _measure(scene, obj, path)
     figures["stack without physics [ms/frame]"] = without_physics
     figures["natural speeds [m/s]"] = {name: round(speed, 3) for name, speed in natural.items()}
@@ -299,14 +291,14 @@ def _stage(scene, obj) -> None:
 
 def _cost(scene, obj) -> float:
     """Median time of the stack alone [ms a frame], the evaluation of the scenes not counted."""
-    stack = motion.of(obj)
+    stack = pose_stack.of(obj)
     times = []
     for frame in range(FIRST, LAST + 1):
         scene.active_ragdoll.source.frame_set(frame)
         began = time.perf_counter()
         stack.pose(scene, frame)
         times.append(1e3 * (time.perf_counter() - began))
-    motion.forget()
+    pose_stack.forget()
     return round(float(np.median(times)), 3)
 
 
@@ -317,8 +309,8 @@ def _measure(scene, obj, path: np.ndarray) -> dict:
     points, troubles, poses = [], set(), {}
     feet = of_role(recognition.anatomy_of(obj), roles.FOOT)
     for frame in simulate.frames(scene):
-        points.append(space_view.current_point(obj, space, frame)[0])
-        troubles |= set(motion.of(obj).messages.values())
+        points.append(blend_spaces.current_point(obj, space, frame)[0])
+        troubles |= set(pose_stack.of(obj).messages.values())
         poses[frame] = rigs.pose(obj)
     heights = np.array([pose[feet, 2, 3] for pose in poses.values()])
     moved = np.diff(np.array([pose[feet, :2, 3] for pose in poses.values()]), axis=0) * FPS

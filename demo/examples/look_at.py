@@ -16,7 +16,8 @@ from mathutils import Matrix, Vector
 import looking
 import rigs
 from active_ragdoll.core.anatomy import roles
-from active_ragdoll.core.blender import importing, look_at_setup, motion, motion_lists, recognition
+from active_ragdoll.core.blender.rig import importing, recognition
+from active_ragdoll.core.blender.stack import look_at_setup, pose_stack, stack_lists
 from demo import character, contact_sheet, stage
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -139,10 +140,11 @@ def _skin(scene, obj) -> None:
 
 def _place(obj, height: float, x: float) -> None:
     """Stand a character on the floor at a place, facing -Y, with a given height."""
-    from active_ragdoll.core.blender import armature, look_at_axes
-    from active_ragdoll.core.motion.auto_axes import character_forward
+    from active_ragdoll.core.blender.rig import armature
+    from active_ragdoll.core.blender.stack.entries.look_at import rig_of
+    from active_ragdoll.core.motion.look_at.setup import character_forward
 
-    rig = look_at_axes.rig_of(obj)
+    rig = rig_of(obj)
     forward = character_forward(rig, recognition.anatomy_of(obj), armature.bind_tails(obj.data))
     forward = obj.matrix_world.to_3x3() @ Vector(forward if forward is not None else (0.0, -1.0, 0.0))
     turn = Matrix.Rotation(math.atan2(-1.0, 0.0) - math.atan2(forward.y, forward.x), 4, "Z")
@@ -164,7 +166,7 @@ def _lower_arms(obj, scene) -> None:
         if role == roles.UPPER_ARM and side in (roles.LEFT, roles.RIGHT):
             along = obj.matrix_world.to_3x3() @ (bone.tail_local - bone.head_local)
             angle = ARMS - math.atan2(-along.z, abs(along.x))
-            item = motion_lists.add(obj, scene, "bone_transforms", bone.name)
+            item = stack_lists.add(obj, scene, "bone_transforms", bone.name)
             item.rotation_space = "WORLD"
             item.rotation = (0.0, math.copysign(angle, along.x), 0.0)
 
@@ -200,7 +202,7 @@ def _measure(scene, characters: list, ball, plain: dict) -> dict:
     result = {}
     for obj in characters:
         own = found[obj.name]
-        for text in motion.of(obj).messages.values():
+        for text in pose_stack.of(obj).messages.values():
             print(f"{obj.name}: {text}")
         result[obj.name] = {
             "bones that look": len(obj.active_ragdoll.look_at[0].entries),

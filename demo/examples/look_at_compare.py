@@ -23,7 +23,8 @@ from mathutils import Vector
 import rigs
 from active_ragdoll.core.anatomy import roles
 from active_ragdoll.core.anatomy.axes import of_role
-from active_ragdoll.core.blender import importing, look_at_setup, motion, motion_lists, recognition
+from active_ragdoll.core.blender.rig import importing, recognition
+from active_ragdoll.core.blender.stack import look_at_setup, pose_stack, stack_lists
 from demo import character, contact_sheet, stage
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -75,7 +76,7 @@ def _run(case: str, out: Path) -> tuple:
         while obj.active_ragdoll.target_armature is not None:
             for what in ("look_at", "leg_stabilizers"):
                 if len(getattr(obj.active_ragdoll, what)):
-                    motion_lists.remove(obj, what)
+                    stack_lists.remove(obj, what)
         {"Damped Track": _damped_track, "Damped Track and leg IK": _damped_track_and_legs, "IK constraint": _ik}[case](
             obj, scene, target, entries, legs, plain
         )
@@ -124,7 +125,7 @@ def _with_pelvis(obj, scene):
     pelvis = obj.data.bones[of_role(anatomy, roles.PELVIS)[0]].name
     chain = obj.active_ragdoll.look_at[0]
     if all(entry.bone != pelvis for entry in chain.entries):
-        entry = motion_lists.add(obj, scene, "entries", pelvis)
+        entry = stack_lists.add(obj, scene, "entries", pelvis)
         entry.limit, entry.rotate_around_up_weight = PELVIS_LIMIT, PELVIS_UP
     return chain
 
@@ -259,7 +260,7 @@ def _milliseconds(scene) -> float:
 
 
 def _make_stage(obj, scene) -> None:
-    assert not motion.motions(scene) or not motion.of(obj).messages
+    assert not pose_stack.motions(scene) or not pose_stack.of(obj).messages
     stage.make_light(scene)
     stage.set_render_look(scene)
     scene.display.shading.color_type = "TEXTURE"

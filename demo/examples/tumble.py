@@ -12,7 +12,7 @@ import numpy as np
 from mathutils import Euler, Vector
 
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender import build
+from active_ragdoll.core.blender.physics import build
 
 from .. import character, shot
 

@@ -1,4 +1,7 @@
-"""What the benchmarks share: loading the extension, characters to measure, props, tables."""
+"""The frame of the benchmarks: the command line, tables and aims, the extension, characters to measure, props.
+
+A benchmark is a function that measures, prints its tables and returns its figures; `bench` does the rest.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,14 +21,51 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 REPO = Path(__file__).resolve().parents[2]
 DATA = REPO.parent / "shared" / "data"
 sys.path.insert(0, str(REPO))
-sys.path.insert(0, str(REPO / "tests" / "blender"))
+sys.path[:0] = [str(REPO / "tests"), str(REPO / "tests" / "blender")]
 
 import bpy  # noqa: E402
 from mathutils import Quaternion  # noqa: E402
 
 import harness  # noqa: E402
 
+harness.load_extension()
+
+from demo import importing, stage  # noqa: E402
+from demo.character import enable_rigify, make_rigify_human  # noqa: E402
+from demo.walk_cycle import make_walk_cycle  # noqa: E402
+
 FPS = 24
+ensure_world = stage.ensure_rigid_body_world
+
+
+def bench(run: Callable[..., tuple[dict, bool]], description: str, **options: object) -> None:
+    """Measure with the options of the command line, write the figures where asked, and end the process.
+
+    Args:
+        run: takes the options by name; returns its figures and whether all aims are met.
+        description: the text of --help.
+        options: a default for each: a list takes several values, for `only` some of the default's; False is a switch.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawTextHelpFormatter)
+    for name, default in options.items():
+        if default is False:
+            parser.add_argument(f"--{name}", action="store_true")
+        elif isinstance(default, Sequence):
+            choices = default if name == "only" else None
+            parser.add_argument(f"--{name}", type=type(default[0]), nargs="+", default=default, choices=choices)
+        else:
+            parser.add_argument(f"--{name}", type=type(default), default=default)
+    chosen = vars(arguments(parser))
+    path = chosen.pop("json")
+    figures, met = run(**chosen)
+    print(f"\nbpy {bpy.app.version_string}: {'all aims met' if met else 'an aim is MISSED'}")
+    write_json(path, {"bpy": bpy.app.version_string, **figures, "met": bool(met)})
+    leave(0 if met else 1)
+
+
+def verdict(good: bool) -> str:
+    """Whether an aim is met, for a table."""
+    return "PASS" if good else "MISS"
 
 
 @contextlib.contextmanager
@@ -58,11 +98,6 @@ class Subject:
     frame_end: int
 
 
-def start() -> None:
-    """Make `import active_ragdoll` work; call once, before anything else."""
-    harness.load_extension()
-
-
 def leave(status: int = 0) -> None:
     """End the process: a bpy wheel may hang in its own clean-up."""
     harness.exit_now(status)
@@ -85,7 +120,7 @@ def write_json(path: Path | None, report: dict) -> None:
 
 def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """A table with a left-aligned first column."""
-    cells = [[c if isinstance(c, str) else f"{c:.4g}" for c in row] for row in rows]
+    cells = [[f"{c:.4g}" if isinstance(c, float) else str(c) for c in row] for row in rows]
     widths = [max(len(row[i]) for row in [list(head), *cells]) for i in range(len(head))]
     print(f"\n{title}")
     for row in [head, *cells]:
@@ -103,8 +138,6 @@ def empty_scene() -> bpy.types.Scene:
 
 def basic_human(scene: bpy.types.Scene, name: str = "Human") -> bpy.types.Object:
     """Rigify's Basic Human metarig: 29 bones, 2 m tall, no mesh."""
-    from demo.character import enable_rigify
-
     enable_rigify()
     from rigify.metarigs.Basic import basic_human as metarig
 
@@ -124,8 +157,6 @@ def basic_human(scene: bpy.types.Scene, name: str = "Human") -> bpy.types.Object
 
 def walking_humans(scene: bpy.types.Scene, count: int) -> list[bpy.types.Object]:
     """Walking 29-bone humans, 2 m apart, each with an armature, an object and an action of its own."""
-    from demo.walk_cycle import make_walk_cycle
-
     first = basic_human(scene)
     make_walk_cycle(first, scene)
     humans = [first]
@@ -152,12 +183,7 @@ def load(name: str) -> Subject:
     Raises:
         Missing: its file is not there.
     """
-    from demo import importing
-
     if name == "rigify walk":
-        from demo.character import make_rigify_human
-        from demo.walk_cycle import make_walk_cycle
-
         scene = empty_scene()
         armature, _mesh = make_rigify_human(scene)
         make_walk_cycle(armature, scene)
@@ -255,10 +281,3 @@ def add_ball(scene: bpy.types.Scene, radius: float, mass: float, location: Seque
     ball.rigid_body.mass = mass
     ball.rigid_body.use_deactivation = False
     return ball
-
-
-def ensure_world(scene: bpy.types.Scene) -> None:
-    """A rigid body world with its two collections, as Blender's own operators make it."""
-    from demo.stage import ensure_rigid_body_world
-
-    ensure_rigid_body_world(scene)

@@ -16,15 +16,15 @@ before physics; both are medians. The ratio is (frame - source) / plain, the ful
 Aims: ratio at most 2.5 and own Python at most 15 % of the frame without the source's evaluation.
 """
 
-from __future__ import annotations
-
-import argparse
 import time
 from collections.abc import Callable
 
 import _characters
 import bpy
 import numpy as np
+
+from active_ragdoll.core.blender.physics import build, source, world
+from active_ragdoll.core.blender.runtime import STATE
 
 AIM_RATIO, AIM_SHARE = 2.5, 0.15
 WARM_UP = 12
@@ -39,8 +39,6 @@ def make(count: int, weights: tuple | None, change: Callable | None = None) -> b
     Args:
         change: called with the scene and the characters after the build, for experiments.
     """
-    from active_ragdoll.core.blender import build, world
-
     scene = bpy.data.scenes.new("Cost")
     bpy.context.window.scene = scene
     scene.render.fps = _characters.FPS
@@ -64,8 +62,6 @@ def make(count: int, weights: tuple | None, change: Callable | None = None) -> b
 
 def strip(human: bpy.types.Object) -> None:
     """Leave the bodies and joints of a ragdoll, as if made by hand in plain Blender."""
-    from active_ragdoll.core.blender import source
-
     settings = human.active_ragdoll
     helpers = [helper for part in settings.parts for helper in (part.target, part.anchor)]
     helpers += [settings.physics_armature, settings.source]
@@ -78,8 +74,6 @@ def strip(human: bpy.types.Object) -> None:
 
 def seconds_of(scene: bpy.types.Scene, frames: int) -> tuple[np.ndarray, dict]:
     """Seconds of each frame of a run from the scene's first frame, without the warm-up, and of parts of it."""
-    from active_ragdoll.core.blender.runtime import STATE
-
     bpy.context.window.scene = scene
     first = scene.frame_start
     for other in scene.rigidbody_world.collection.objects:
@@ -126,42 +120,30 @@ def clear() -> None:
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
 
 
-def main() -> int:
-    """Print the tables; 1 when an aim is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--counts", type=int, nargs="+", default=[1, 5, 20])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--frames", type=int, default=60)
-    options = _characters.arguments(parser)
-    _characters.start()
-    report = {"bpy": bpy.app.version_string, "counts": []}
-    met = True
-    for count in options.counts:
+def run(counts: list[int], rounds: int, frames: int) -> tuple[dict, bool]:
+    """Print a table for each number of characters."""
+    found, met = [], True
+    for count in counts:
         clear()
         scenes = [(name, make(count, weights)) for name, weights in CASES]
-        bodies = sum(o.rigid_body is not None and o.rigid_body.type == "ACTIVE" for o in scenes[0][1].objects)
-        rows = measure(scenes, options.frames, options.rounds)
-        report["counts"].append({"count": count, "bodies": bodies // count, "cases": rows})
-        lines = []
-        for row in rows:
-            verdict = "-"
-            if row["case"] != "plain":
-                good = row["ratio"] <= AIM_RATIO and row["own_share"] <= AIM_SHARE
-                verdict = "PASS" if good else "MISS"
-                met &= good
-            numbers = [f"{row[key]:.3f}" for key in ("ms", "source", "own")]
-            numbers += [f"{100 * row['own_share']:.1f} %", f"{row['full_ratio']:.2f}", f"{row['ratio']:.2f}"]
-            lines.append([row["case"], str(row["objects"]), *numbers, verdict])
+        bodies = sum(o.rigid_body is not None and o.rigid_body.type == "ACTIVE" for o in scenes[0][1].objects) // count
+        cases = measure(scenes, frames, rounds)
+        found.append({"count": count, "bodies": bodies, "cases": cases})
+        rows = []
+        for case in cases:
+            aimed = case["case"] != "plain"
+            good = not aimed or (case["ratio"] <= AIM_RATIO and case["own_share"] <= AIM_SHARE)
+            met &= good
+            row = [case[key] for key in ("case", "objects", "ms", "source", "own")]
+            row += [f"{100 * case['own_share']:.1f} %", case["full_ratio"], case["ratio"]]
+            rows.append([*row, _characters.verdict(good) if aimed else "-"])
         _characters.print_table(
-            f"{count} characters of {bodies // count} bodies, bpy {bpy.app.version_string} (aim: ratio {AIM_RATIO},"
-            f" own {100 * AIM_SHARE:.0f} %)",
+            f"{count} characters of {bodies} bodies (aim: ratio {AIM_RATIO}, own {100 * AIM_SHARE:.0f} %)",
             ("case", "objects", "ms a frame", "source", "own", "own share", "full ratio", "ratio", "aim"),
-            lines,
+            rows,
         )
-    report["met"] = bool(met)
-    _characters.write_json(options.json, report)
-    return 0 if met else 1
+    return {"counts": found}, met
 
 
 if __name__ == "__main__":
-    _characters.leave(main())
+    _characters.bench(run, __doc__, counts=[1, 5, 20], rounds=3, frames=60)

@@ -1,53 +1,54 @@
-"""Cost of layers a frame and character, and of sampling an action to a clip.
+"""Cost of pose layers a frame and character, and of sampling an action to a clip.
 
-    python tests/benchmarks/layers.py [--bones N] [--frames N] [--json FILE]
+    python dev.py bench layers [--bones N] [--frames N] [--json FILE]
 
 Layers: five on one character of 60 bones, namely a clip on half the body, a blend space of two of three clips, a lean
 (additive in local space), an aim offset (additive in mesh space) and a pose; weights, masks and phases are such that
 nothing is left out. The clips play at the scene's frame rate, the blend space's in between their frames. Processor
 time in rounds of 48 frames, so that a busy machine counts less; the figure is the best round, the median is beside it.
-The aim is 0.5 ms or less a frame; a crowd of 100, all of them between frames, is evaluated at once and given per
-character.
+The aim is 0.5 ms or less a frame.
 
-Sampling: 100 bones with keys of location, rotation and scale over 250 frames, read from an action in Blender; the aim
-is a median of 60 ms or less. "dense": a key on every frame; "sparse": on every tenth, Bezier between
-them; "between", for comparison and without an aim: the dense one asked for between its frames, so that all handles have
-to be read, which alone takes Blender longer. Skipped, saying so, where there is no bpy.
+Sampling: 100 bones with keys of location, rotation and scale over 250 frames, read from an action in Blender. "dense":
+a key on every frame, as imported clips have; the aim is a median of 60 ms or less. For comparison and without an aim,
+since Blender evaluates every curve at every frame: "sparse": on every tenth, Bezier between them; "between": the dense
+one asked for between its frames.
+
+In Blender, settings being read anew on every frame: the knight of ../shared/data with the like of these layers, then
+with a graph of two states instead. Counted is the entry alone, which reads and solves.
 """
 
-import argparse
-import json
-import os
-import sys
+import math
 import time
-from pathlib import Path
+from dataclasses import replace
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
+import _characters
+import bpy
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from core import quaternion
-from core.motion.additive import MESH, additive_clip
-from core.motion.aim_offset import AimOffset
-from core.motion.blend_space import Axis, BlendSpace1D, BlendSpace2D
-from core.motion.clip import Clip
-from core.motion.layers import ADDITIVE_LOCAL, ADDITIVE_MESH, Layer, apply_layers, mask_from_bones
-from core.motion.local_pose import LocalPose
-from core.motion.sync import SyncGroup
-from core.skeleton import Skeleton
-
-try:
-    import bpy
-except ImportError:
-    bpy = None
+import layered
+import rigs
+from active_ragdoll.core import quaternion
+from active_ragdoll.core.blender.rig import action_channels
+from active_ragdoll.core.blender.rig.clips import sample_action
+from active_ragdoll.core.blender.stack import layer_tools, pose_stack, stack_setup
+from active_ragdoll.core.motion.additive import MESH, AdditivePose, additive_clip
+from active_ragdoll.core.motion.blend_space import GRID, Axis, BlendSpace1D, BlendSpace2D, SpacePlayer
+from active_ragdoll.core.motion.clip import Clip
+from active_ragdoll.core.motion.pose_layers import (
+    ADDITIVE_LOCAL,
+    ADDITIVE_MESH,
+    Layer,
+    LayerInputs,
+    LayerStack,
+    mask_from_bones,
+)
+from active_ragdoll.core.motion.rig import LocalPose, Rig
+from active_ragdoll.core.motion.sync import SyncGroup
+from active_ragdoll.core.skeleton import Skeleton
 
 AIM_MS, AIM_BONES = 0.5, 60
 ROUND = 48  # frames
 SAMPLING_AIM_MS, SAMPLED_BONES, SAMPLED_FRAMES = 60.0, 100, 250
-CROWD = 100
 
 
 def skeleton_of(count: int) -> Skeleton:
@@ -67,8 +68,8 @@ def clip_of(name: str, skeleton: Skeleton, frames: int, seed: int) -> Clip:
     return Clip(name, skeleton.names, 24.0, poses)
 
 
-def layers_of(skeleton: Skeleton, characters: int) -> tuple[Clip, list[Layer]]:
-    """The base clip and five layers; sources take the time [s], one for all or one each."""
+def layers_of(skeleton: Skeleton) -> tuple[Clip, list[Layer], list[float]]:
+    """The base clip, five layers and their weights."""
     base, wave, reach = (clip_of(name, skeleton, 49, i) for i, name in enumerate(("base", "wave", "reach")))
     group = SyncGroup([clip_of(name, skeleton, count, count) for name, count in (("a", 25), ("b", 31), ("c", 41))])
     speed = BlendSpace1D(Axis("speed", 0.0, 4.0), ["a", "b", "c"], [0.0, 2.0, 4.0])
@@ -76,63 +77,62 @@ def layers_of(skeleton: Skeleton, characters: int) -> tuple[Clip, list[Layer]]:
     places = [[y, p] for y in (-1, 0, 1) for p in (-1, 0, 1)]
     names = [f"{y} {p}" for y, p in places]
     aims = additive_clip(skeleton, clip_of("aim", skeleton, 9, 5), base.pose(0), MESH)
-    aim = AimOffset(
-        BlendSpace2D((Axis("yaw", -1.0, 1.0), Axis("pitch", -1.0, 1.0)), names, places),
-        {name: aims.pose(i) for i, name in enumerate(names)},
-    )
-    shape = () if characters == 1 else (characters,)
-    weight = np.full(shape, 0.7)
+    single = [replace(aims, poses=AdditivePose(*(a[i : i + 1] for a in arrays_of(aims)), MESH)) for i in range(9)]
+    plane = BlendSpace2D((Axis("yaw", -1.0, 1.0), Axis("pitch", -1.0, 1.0)), names, places, GRID)
+    aim = SpacePlayer("aim", plane, single, aim=True)
     mask = mask_from_bones(skeleton, ["bone 1"], depth=3)
+
+    def moving(frame):
+        return group.pose(1.1 * frame.seconds, speed.weights(1.0 + 0.1 * math.sin(frame.seconds)))
+
+    def aiming(frame):
+        t = frame.seconds
+        return aim.pose(aim.start((0.5 * math.sin(t), 0.3 * math.cos(t)), t))
+
     layers = [
-        Layer("wave", wave.sample, weight=weight, mask=mask),
-        Layer("move", lambda t: group.pose(1.1 * t, speed.weights(1.0 + 0.1 * np.sin(t))), weight=weight),
-        Layer("lean", lean.sample, ADDITIVE_LOCAL, weight),
-        Layer("aim", lambda t: aim.pose(0.5 * np.sin(t), 0.3 * np.cos(t)), ADDITIVE_MESH, weight, mask),
-        Layer("pose", lambda t: reach.pose(7), weight=weight * 0.2),
+        Layer("wave", lambda frame: wave.sample(frame.seconds), mask=mask),
+        Layer("move", moving),
+        Layer("lean", lambda frame: lean.sample(frame.seconds), ADDITIVE_LOCAL),
+        Layer("aim", aiming, ADDITIVE_MESH, mask),
+        Layer("pose", lambda frame: reach.pose(7)),
     ]
-    return base, layers
+    return base, layers, [0.7, 0.7, 0.7, 0.7, 0.14]
 
 
-def time_layers(bones: int, frames: int, characters: int) -> dict:
-    """Times [ms] of a frame and character: the whole, and each layer alone."""
+def arrays_of(clip: Clip) -> tuple:
+    """Positions, rotations and scales of a clip."""
+    return clip.poses.positions, clip.poses.rotations, clip.poses.scales
+
+
+def time_layers(bones: int, frames: int) -> dict:
+    """Times [ms] of a frame: the whole, and each layer alone."""
     skeleton = skeleton_of(bones)
-    base, layers = layers_of(skeleton, characters)
-    offsets = 0.0 if characters == 1 else np.linspace(0, 2, characters)
+    base, layers, weights = layers_of(skeleton)
+    rig = Rig(skeleton, base.pose(0))
 
-    def timed(run) -> tuple[float, float]:
-        rounds = []
+    def timed(own, weights, below=None) -> tuple[float, float]:
+        rounds, stack = [], LayerStack(own, {})
         for start in range(0, frames, ROUND):
             began = time.process_time()
             for frame in range(start, start + ROUND):
-                run(frame / 24 + offsets)
-            rounds.append(1e3 * (time.process_time() - began) / (ROUND * characters))
+                seconds = frame / 24
+                pose = base.sample(seconds) if below is None else below
+                stack.apply(rig, pose, LayerInputs(weights), None, seconds)
+            rounds.append(1e3 * (time.process_time() - began) / ROUND)
         return min(rounds), float(np.median(rounds))
 
-    result = {"characters": characters}
-    result["best_ms"], result["median_ms"] = timed(lambda t: apply_layers(skeleton, base.sample(t), layers, t))
-    below = base.sample(0.3 + offsets)
-    for layer in layers:
-        result[layer.name + "_ms"] = timed(lambda t, own=layer: apply_layers(skeleton, below, [own], t))[0]
+    result = dict(zip(("best_ms", "median_ms"), timed(layers, weights), strict=True))
+    for layer, weight in zip(layers, weights, strict=True):
+        result[layer.name + "_ms"] = timed([layer], [weight], base.sample(0.3))[0]
     return result
 
 
 def time_sampling(step: int, between: bool, rounds: int = 9) -> dict:
     """Times [ms] of an action of 100 bones over 250 frames, its keys `step` frames apart."""
-    from core.blender import action_channels
-    from core.blender.clips import rig_rest, sample_action
-
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    scene, skeleton = bpy.context.scene, skeleton_of(SAMPLED_BONES)
-    obj = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
-    scene.collection.objects.link(obj)
-    bpy.context.view_layer.objects.active = obj
-    bpy.ops.object.mode_set(mode="EDIT")
-    for i, name in enumerate(skeleton.names):
-        bone = obj.data.edit_bones.new(name)
-        bone.head, bone.tail = (i, 0, 0), (i, 0, 1)
-        parent = int(skeleton.parents[i])
-        bone.parent = obj.data.edit_bones[skeleton.names[parent]] if parent >= 0 else None
-    bpy.ops.object.mode_set(mode="OBJECT")
+    scene, skeleton = _characters.empty_scene(), skeleton_of(SAMPLED_BONES)
+    above = [skeleton.names[parent] if parent >= 0 else None for parent in skeleton.parents]
+    bones = {name: ((i, 0, 0), (i, 0, 1), above[i]) for i, name in enumerate(skeleton.names)}
+    obj = rigs.armature(scene, bones)
     action, slot = action_channels.new_action_for(obj, "Clip")
     action_channels.assign(obj, action, slot)
     channels = action_channels.channels_of(action, slot, ensure=True)
@@ -147,48 +147,100 @@ def time_sampling(step: int, between: bool, rounds: int = 9) -> dict:
                 curve.keyframe_points.foreach_set("co", co.ravel())
                 curve.update()
     asked = np.arange(1, SAMPLED_FRAMES + 1) - (0.4 if between else 0.0)
-    rest = rig_rest(obj)
     times = []
     for _ in range(rounds):
         began = time.perf_counter()
-        sample_action(action, obj, frames=asked, rest=rest)
+        sample_action(action, obj, frames=asked)
         times.append(1e3 * (time.perf_counter() - began))
     return {"keys_every": step, "between": between, "median_ms": float(np.median(times)), "min_ms": min(times)}
 
 
-def main() -> int:
-    """Print the figures; 1 when an aim is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--bones", type=int, default=AIM_BONES)
-    parser.add_argument("--frames", type=int, default=300)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    report = {"layers": [time_layers(options.bones, options.frames, 1)]}
-    report["layers"].append(time_layers(options.bones, max(options.frames // 10, 5), CROWD))
-    for row in report["layers"]:
-        alone = ", ".join(f"{key[:-3]} {row[key]:.3f}" for key in list(row)[3:])
-        print(
-            f"5 layers, {options.bones} bones, {row['characters']} character(s): {row['best_ms']:.3f} ms a "
-            f"frame and character, median {row['median_ms']:.3f} (each alone: {alone})"
-        )
-    missed = options.bones <= AIM_BONES and report["layers"][0]["best_ms"] > AIM_MS
-    if bpy is None:
-        print("sampling skipped: no bpy here")
-    else:
-        report["sampling"] = [time_sampling(1, False), time_sampling(1, True), time_sampling(10, False)]
-        for name, row in zip(("dense", "between", "sparse"), report["sampling"], strict=True):
-            print(
-                f"sampling {SAMPLED_BONES} bones x {SAMPLED_FRAMES} frames, {name}: median {row['median_ms']:.1f} ms, "
-                f"best {row['min_ms']:.1f}"
-            )
-            missed |= name != "between" and row["median_ms"] > SAMPLING_AIM_MS
-    print(f"aims: {AIM_MS} ms a frame, {SAMPLING_AIM_MS:.0f} ms to sample: {'missed' if missed else 'met'}")
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
-    return int(missed)
+def five_layers(rig) -> None:
+    """A blend space, a clip, a lean, an aim offset and a pose."""
+    obj, scene = rig.obj, rig.scene
+    space = layered.space(rig, (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0)))
+    layered.space_layer(rig, space.name)
+    obj.animation_data.action = obj.animation_data.action.copy()
+    for frame, value in ((1, 0.5), (200, 3.5)):
+        obj.active_ragdoll.blend_spaces[0].x.value = value
+        obj.keyframe_insert("active_ragdoll.blend_spaces[0].x.value", frame=frame)
+    clip = layered.layer(rig, "Cheer", weight=0.5)
+    layer_tools.mask_bones(clip, ["chest"])
+    clip.mask_falloff = 2
+    layered.layer(rig, "Running_Strafe_Left", weight=0.3, mode="ADDITIVE_LOCAL")
+    aim = layered.space(
+        rig, (("Idle", -60.0, 0.0), ("Cheer", 60.0, 0.0), ("Sit_Floor_Pose", 0.0, 40.0), ("T-Pose", 0.0, -40.0)), "AIM"
+    )
+    for sample in aim.samples:
+        sample.additive, sample.single = "MESH", True
+    aim.x.value, aim.y.value = 20.0, 10.0
+    layered.space_layer(rig, aim.name, "AIM_OFFSET", weight=0.2)
+    pose = layered.layer(rig, "Sit_Floor_Pose", source="POSE", weight=0.4)
+    layer_tools.mask_bones(pose, ["upperarm.l"])
+    scene.frame_set(1)
+
+
+def cost(rig, frames: int) -> list[float]:
+    """Best and median milliseconds of the stack's one entry."""
+    stack, hidden = pose_stack.of(rig.obj), rig.scene.active_ragdoll.source
+    entry = stack.entries[0]
+    spent, times = [0.0], []
+
+    def timed(function):
+        def call(*arguments):
+            began = time.perf_counter()
+            result = function(*arguments)
+            spent[0] += time.perf_counter() - began
+            return result
+
+        return call
+
+    entry.read, entry.apply = timed(entry.read), timed(entry.apply)
+    for frame in range(2, 2 + frames):
+        hidden.frame_set(frame)
+        spent[0] = 0.0
+        stack.pose(rig.scene, frame)
+        times.append(1e3 * spent[0])
+    for name, text in stack.messages.items():
+        print(f"{name}: {text}")
+    return [min(times), float(np.median(times))]
+
+
+def two_states(rig) -> None:
+    """A graph of a blend space and a clip."""
+    layered.space(rig, (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0)))
+    rig.obj.active_ragdoll.blend_spaces[0].x.value = 1.0
+    graph = rig.obj.active_ragdoll.graph
+    stack_setup.ensure(rig.obj, rig.scene)
+    for name in ("Move", "Cheer"):
+        layer_tools.edit_graph(rig.obj, "STATE", "ADD")
+        graph.states[len(graph.states) - 1].name = name
+    graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Locomotion"
+    layer_tools.choose(graph.states[1], bpy.data.actions["Cheer"])
+    graph.enabled = True
+
+
+def run(bones: int, frames: int) -> tuple[dict, bool]:
+    """Print the tables."""
+    alone = time_layers(bones, frames)
+    sampling = [time_sampling(1, False), time_sampling(1, True), time_sampling(10, False)]
+    met = (bones > AIM_BONES or alone["best_ms"] <= AIM_MS) and sampling[0]["median_ms"] <= SAMPLING_AIM_MS
+    title = f"5 layers, {bones} bones, ms a frame (aim {AIM_MS})"
+    _characters.print_table(title, [key[:-3] for key in alone], [alone.values()])
+    rows = [[name, one["median_ms"], one["min_ms"]] for name, one in zip(("dense", "between", "sparse"), sampling)]
+    title = f"sampling {SAMPLED_BONES} bones x {SAMPLED_FRAMES} frames, ms (aim {SAMPLING_AIM_MS:g})"
+    _characters.print_table(title, ("", "median", "best"), rows)
+    inside = {}
+    if (_characters.DATA / "Knight.glb").is_file():
+        for prepare in (five_layers, two_states):
+            with _characters.silence():
+                rig = layered.knight(_characters.DATA, 1, 200)
+            prepare(rig)
+            inside[prepare.__name__] = cost(rig, min(frames, 150))
+        rows = [[name, *times] for name, times in inside.items()]
+        _characters.print_table("in Blender, ms a frame", ("", "best", "median"), rows)
+    return {"layers": alone, "sampling": sampling, "in Blender": inside}, met
 
 
 if __name__ == "__main__":
-    status = main()
-    sys.stdout.flush()
-    os._exit(status)
+    _characters.bench(run, __doc__, bones=AIM_BONES, frames=300)

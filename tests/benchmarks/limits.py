@@ -3,11 +3,14 @@
     python dev.py bench limits [--only NAME ...] [--seconds S] [--fps N] [--substeps N] [--iterations N]
                             [--height H] [--json FILE]
 
+`--seconds` is how long 1.8 m of height is looked at; 0 substeps or iterations leaves what the build sets; a height
+scales every character to it [m].
+
 Every character of the test data is released limp and at rest in the pose of its clip's first frame, just above a
 floor, at 240 frames a second, in the rigid body world and with the settings of a fresh build. Energies mean something
 at 240 frames a second and more only.
 
-    excess    farthest that any joint goes beyond its limits [deg], `core.ragdoll.holding.excess`
+    excess    farthest that any joint goes beyond its limits [deg], `core.ragdoll.joints.limits.excess`
     frames    frames (of 1/24 s) that the worst joint spends more than 3 deg beyond
     apart     largest separation of a joint [% of the height]
     energy    largest growth of kinetic and potential energy over that at the release [% of it], heights from the floor
@@ -17,15 +20,14 @@ All that falls takes as many times longer as the root of its height is larger: a
 one of 1.8 m that rests after an eighth of its time. It is looked at for as much longer, too.
 """
 
-from __future__ import annotations
-
-import argparse
-
 import _characters
 import bpy
 import numpy as np
 
 import rigs
+from active_ragdoll.core import quaternion
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.ragdoll.joints import limits
 
 FPS, SECONDS = 240, 12.0
 GRAVITY = 9.81
@@ -38,8 +40,6 @@ GAP = 0.002  # of the height between the lowest body and the floor
 
 def released(name: str, fps: int = FPS, substeps: int = 0, iterations: int = 0, height: float = 0.0):
     """A built, limp character that stands still in the first pose of its clip, above a floor, scaled to a height."""
-    from active_ragdoll.core.blender import build
-
     rig = rigs.load(_characters.DATA / name)
     scene, obj = rig.scene, rig.obj
     scene.frame_set(rig.first)
@@ -112,9 +112,6 @@ class Bodies:
 
     def excesses(self, run: np.ndarray) -> np.ndarray:
         """How far joints are beyond their limits [f, k], degrees."""
-        from active_ragdoll.core import quaternion
-        from active_ragdoll.core.ragdoll import holding
-
         turned = run[:, :, :3, :3] @ self.rest.transpose(0, 2, 1)
         result = []
         for i in self.children:
@@ -122,13 +119,11 @@ class Bodies:
             relative = turned[:, self.parents[i]].transpose(0, 2, 1) @ turned[:, i]
             q = quaternion.from_matrix(frame.T @ relative @ frame)
             own = self.own[i]
-            result.append(holding.excess(own.joint, tuple(own.limit_min), tuple(own.limit_max), q))
+            result.append(limits.excess(own.joint, tuple(own.limit_min), tuple(own.limit_max), q))
         return np.degrees(np.array(result).T)
 
     def energies(self, run: np.ndarray, floor: float, fps: int = FPS) -> tuple[np.ndarray, np.ndarray]:
         """Energy [f - 1] (J) after every step, and the speed of the fastest body [f - 1] (m/s)."""
-        from active_ragdoll.core import quaternion
-
         velocity = np.diff(run[:, :, :3, 3], axis=0) * fps
         turns = run[1:, :, :3, :3] @ run[:-1, :, :3, :3].transpose(0, 1, 3, 2)
         spin = quaternion.to_rotation_vector(quaternion.from_matrix(turns)) * fps
@@ -180,59 +175,27 @@ def fall(name: str, seconds: float, fps: int, substeps: int, iterations: int, he
     }
 
 
-def main() -> int:
-    """Print the table; 1 when an aim is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=rigs.FILES, default=list(rigs.FILES), metavar="NAME")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="how long to look at 1.8 m of height (12)")
-    parser.add_argument("--fps", type=int, default=FPS, help="frames a second (240)")
-    parser.add_argument("--substeps", type=int, default=0, help="a frame; 0 leaves what the build sets")
-    parser.add_argument("--iterations", type=int, default=0, help="of the solver; 0 leaves what the build sets")
-    parser.add_argument("--height", type=float, default=0.0, help="scale every character to it [m]; 0 leaves them")
-    options = _characters.arguments(parser)
-    _characters.start()
+def run(only: list, seconds: float, fps: int, substeps: int, iterations: int, height: float) -> tuple[dict, bool]:
+    """Print the table."""
     figures, rows, missed = [], [], 0
-    for name in options.only:
+    for name in only:
         if not (_characters.DATA / name).is_file():
             print(f"no {name}")
             continue
         with _characters.silence():
-            found = fall(name, options.seconds, options.fps, options.substeps, options.iterations, options.height)
+            found = fall(name, seconds, fps, substeps, iterations, height)
         figures.append(found)
         bad = [key for key, aim in AIMS.items() if not found[key] <= aim]
         missed += bool(bad)
-        rows.append(
-            [
-                name,
-                str(found["bodies"]),
-                f"{found['start_excess']:.1f}",
-                f"{found['excess']:.1f}",
-                str(found["frames"]),
-                found["worst"],
-                f"{found['apart']:.2f}",
-                f"{found['energy']:.2f}",
-                f"{found['rest']:.2f}" if found["rested"] else f"> {found['rest']:.2f}",
-                f"{found['rest_units']:.1f}",
-                "PASS" if not bad else "MISS " + ", ".join(bad),
-            ]
-        )
-    head = (
-        "character",
-        "bodies",
-        "at release",
-        "excess deg",
-        "frames",
-        "worst",
-        "apart %",
-        "energy %",
-        "rest s",
-        "in sqrt(h/g)",
-        "aim",
-    )
-    _characters.print_table(f"limp falls at {options.fps} fps, bpy {bpy.app.version_string}", head, rows)
-    _characters.write_json(options.json, {"bpy": bpy.app.version_string, "characters": figures, "missed": missed})
-    return 1 if missed else 0
+        row = [found[key] for key in ("name", "bodies", "start_excess", "excess", "frames", "worst", "apart", "energy")]
+        rest = f"{found['rest']:.2f}"
+        row += [rest if found["rested"] else f"> {rest}", found["rest_units"]]
+        rows.append([*row, " ".join((_characters.verdict(not bad), ", ".join(bad)))])
+    head = ("character", "bodies", "at release", "excess deg", "frames", "worst", "apart %", "energy %")
+    _characters.print_table(f"limp falls at {fps} fps", (*head, "rest s", "in sqrt(h/g)", "aim"), rows)
+    return {"characters": figures, "missed": missed}, not missed
 
 
 if __name__ == "__main__":
-    _characters.leave(main())
+    options = {"only": list(rigs.FILES), "seconds": SECONDS, "fps": FPS, "substeps": 0, "iterations": 0, "height": 0.0}
+    _characters.bench(run, __doc__, **options)

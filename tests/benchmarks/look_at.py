@@ -67,7 +67,7 @@ class Parts:
 
 def measure(count: int, rounds: int) -> dict:
     """The table's row for a number of characters."""
-    from active_ragdoll.core.blender import look_at_setup, motion
+    from active_ragdoll.core.blender.stack import look_at_setup, pose_stack
     from active_ragdoll.core.motion import stack
 
     scene = bpy.data.scenes.new("Cost")
@@ -86,9 +86,9 @@ def measure(count: int, rounds: int) -> dict:
     scene.frame_set(scene.frame_start)  # where stacks are made anew
     parts = Parts()
     parts.watch(stack, "run", "solve")
-    parts.watch(motion.Motion, "pose", "pose")
-    parts.watch(motion, "write_target", "write")
-    parts.watch(motion, "show", "show")
+    parts.watch(pose_stack.Motion, "pose", "pose")
+    parts.watch(pose_stack, "write_target", "write")
+    parts.watch(pose_stack, "show", "show")
     try:
         for frame in range(scene.frame_start + 1, scene.frame_start + FRAMES):
             scene.frame_set(frame)
@@ -107,7 +107,6 @@ def main() -> int:
     parser.add_argument("--counts", type=int, nargs="+", default=[1, 5, 20])
     parser.add_argument("--rounds", type=int, default=3)
     options = _characters.arguments(parser)
-    _characters.start()
     table = {count: measure(count, options.rounds) for count in options.counts}
     names = list(next(iter(table.values())))
     lines = [[count, *(f"{row[name]:.2f}" for name in names)] for count, row in table.items()]

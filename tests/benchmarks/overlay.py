@@ -1,30 +1,20 @@
-"""Cost of the overlay's computation a frame: lines and colours of 20 bodies, without Blender and without drawing.
+"""Cost of the overlay's computation a frame: lines and colours of 20 bodies, without drawing.
 
-    python tests/benchmarks/overlay.py [--bodies N] [--frames N] [--json FILE]
+    python dev.py bench overlay [--bodies N] [--frames N] [--json FILE]
 
 The aim is a median under 0.5 ms a frame for 20 bodies. Every body has a capsule and a cone with a twist (the figure
 with the most lines), one is selected, and all of them move on every frame.
 """
 
-import argparse
-import json
-import os
-import sys
 import time
-from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
+import _characters
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from active_ragdoll.core import quaternion
+from active_ragdoll.core.ragdoll import overlay
 
-from core import quaternion
-from core.ragdoll import overlay, wireframes
-
-AIM_MS = 0.5
-AIM_BODIES = 20
+AIM_MS, AIM_BODIES = 0.5, 20
 
 
 def figure(count: int) -> overlay.Figure:
@@ -32,7 +22,7 @@ def figure(count: int) -> overlay.Figure:
     end, begin = np.eye(4), np.eye(4)
     end[1, 3], begin[1, 3] = 0.2, -0.2
     return overlay.Figure(
-        edges=[wireframes.capsule_edges((0.05, 0.05, 0.2))] * count,
+        edges=[overlay.capsule_edges((0.05, 0.05, 0.2))] * count,
         lengths=np.full(count, 0.4),
         parents=np.arange(count) - 1,
         child_frames=np.tile(begin, (count, 1, 1)),
@@ -44,42 +34,23 @@ def figure(count: int) -> overlay.Figure:
     )
 
 
-def poses(count: int, frames: int) -> np.ndarray:
-    """Random rigid matrices [f, n, 4, 4]."""
+def run(bodies: int, frames: int) -> tuple[dict, bool]:
+    """Print the times."""
     random = np.random.default_rng(1)
-    result = np.tile(np.eye(4), (frames, count, 1, 1))
-    result[..., :3, :3] = quaternion.to_matrix(quaternion.normalize(random.normal(size=(frames, count, 4))))
-    result[..., :3, 3] = random.normal(size=(frames, count, 3))
-    return result
-
-
-def main() -> int:
-    """Print the figures; 1 when the aim is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--bodies", type=int, default=AIM_BODIES)
-    parser.add_argument("--frames", type=int, default=500)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    began = time.perf_counter()
-    wires = overlay.Wires(figure(options.bodies))
-    made = time.perf_counter() - began
-    selected = np.arange(options.bodies) == 1
-    times = []
-    for matrices in poses(options.bodies, options.frames):
+    poses = np.tile(np.eye(4), (frames, bodies, 1, 1))
+    poses[..., :3, :3] = quaternion.to_matrix(quaternion.normalize(random.normal(size=(frames, bodies, 4))))
+    poses[..., :3, 3] = random.normal(size=(frames, bodies, 3))
+    wires, selected, times = overlay.Wires(figure(bodies)), np.arange(bodies) == 1, []
+    for matrices in poses:
         began = time.perf_counter()
         lines = wires.lines(matrices, selected)
-        times.append(time.perf_counter() - began)
-    median, worst = 1e3 * float(np.median(times)), 1e3 * float(np.percentile(times, 99))
-    met = median < AIM_MS or options.bodies > AIM_BODIES
-    print(f"{options.bodies} bodies, {len(lines.ends)} lines; made once in {1e3 * made:.1f} ms")
-    print(
-        f"a frame: median {median:.3f} ms, 99th percentile {worst:.3f} ms   aim {AIM_MS} {'met' if met else 'MISSED'}"
-    )
-    if options.json:
-        report = {"bodies": options.bodies, "lines": len(lines.ends), "median_ms": median, "p99_ms": worst}
-        options.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
-    return 0 if met else 1
+        times.append(1e3 * (time.perf_counter() - began))
+    found = {"bodies": bodies, "lines": len(lines.ends), "median_ms": float(np.median(times))}
+    found["p99_ms"] = float(np.percentile(times, 99))
+    met = found["median_ms"] < AIM_MS or bodies > AIM_BODIES
+    _characters.print_table("a frame", (*found, "aim"), [[*found.values(), _characters.verdict(met)]])
+    return found, met
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    _characters.bench(run, __doc__, bodies=AIM_BODIES, frames=500)

@@ -12,9 +12,6 @@ to frame where the blend begins and where it ends, beyond what its animation doe
 Aim: at most 0.1 m/s.
 """
 
-from __future__ import annotations
-
-import argparse
 import time
 
 import _characters
@@ -22,6 +19,9 @@ import bpy
 import cost
 import numpy as np
 from mathutils import Matrix
+
+from active_ragdoll.core.blender.physics import build, remove
+from active_ragdoll.core.blender.run import simulate
 
 AIM_SHARE, AIM_JUMP = 0.10, 0.1
 WARM_UP = 12
@@ -48,8 +48,6 @@ def switched_off(_scene, humans) -> None:
 
 def bare(scene, humans) -> None:
     """All but the first have no ragdoll."""
-    from active_ragdoll.core.blender import remove
-
     remove.remove_all(humans[1:], scene)
 
 
@@ -77,15 +75,13 @@ def lowest_body(obj, scene) -> float:
         posed = source.evaluated_get(hidden.view_layers[0].depsgraph)
         for part in obj.active_ragdoll.parts:
             place = (posed.matrix_world @ posed.pose.bones[part.bone].matrix).normalized()
-            place = place @ Matrix(np.array(part.offset).reshape(4, 4).tolist())
+            place = place @ Matrix(part.offset.tolist())
             low = min(low, min((place @ vertex.co).z for vertex in part.body.data.vertices))
     return low
 
 
 def jumps(name: str) -> dict:
     """Largest jumps [m/s] at the beginning and the end of the way back, of a character of 1.8 m."""
-    from active_ragdoll.core.blender import build, simulate
-
     subject = _characters.load(name)
     obj, scene = subject.armature, subject.scene
     first = subject.frame_start + 1  # some clips begin with a pose that is no part of the motion
@@ -122,52 +118,34 @@ def jumps(name: str) -> dict:
     }
 
 
-def main() -> int:
-    """Print the tables; 1 when an aim is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--frames", type=int, default=60)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--characters", nargs="+", default=["Knight.glb", "mh_mixamo.blend", "01_01.bvh"])
-    options = _characters.arguments(parser)
-    _characters.start()
+def run(count: int, frames: int, rounds: int, characters: list[str]) -> tuple[dict, bool]:
+    """Print the tables."""
     found = []
-    for name in options.characters:
+    for name in characters:
         try:
             found.append(jumps(name))
         except _characters.Missing as missing:
             print(missing)
-    met = all(max(row["start"], row["end"]) <= AIM_JUMP for row in found)
-    _characters.print_table(
-        f"Jumps of velocity [m/s], bpy {bpy.app.version_string} (aim: {AIM_JUMP})",
-        ("character", "recovers at", "animated at", "start", "end", "aim"),
-        [
-            [row["character"], *map(str, row["frames"]), f"{row['start']:.3f}", f"{row['end']:.3f}",
-             "PASS" if max(row["start"], row["end"]) <= AIM_JUMP else "MISS"]
-            for row in found
-        ],
-    )  # fmt: skip
+    rows, met = [], True
+    for one in found:
+        good = max(one["start"], one["end"]) <= AIM_JUMP
+        met &= good
+        rows.append([one["character"], *one["frames"], one["start"], one["end"], _characters.verdict(good)])
+    head = ("character", "recovers at", "animated at", "start", "end", "aim")
+    _characters.print_table(f"Jumps of velocity [m/s] (aim: {AIM_JUMP})", head, rows)
     cost.clear()
-    times = measure_cost(options.count, options.frames, options.rounds)
+    times = measure_cost(count, frames, rounds)
     alone, active, off, plain = times.values()
-    others = options.count - 1
-    each_off, each_plain = (off - alone) / others, (plain - alone) / others
-    each_active = (active - plain) / others  # of a scene with as many animations
+    each_off, each_plain = (off - alone) / (count - 1), (plain - alone) / (count - 1)
+    each_active = (active - plain) / (count - 1)  # of a scene with as many animations
     share = (each_off - each_plain) / each_active
-    met &= share <= AIM_SHARE
-    _characters.print_table(
-        f"{options.count} characters, processor time (aim: switched off {AIM_SHARE:.0%} of active)",
-        ("case", "ms a frame"),
-        [[name, f"{value:.2f}"] for name, value in times.items()]
-        + [
-            ["an active character", f"{each_active:.3f}"],
-            ["a switched-off character", f"{each_off - each_plain:.3f}"],
-            ["its share", f"{share:.1%} {'PASS' if share <= AIM_SHARE else 'MISS'}"],
-        ],
-    )
-    _characters.write_json(options.json, {"jumps": found, "cost": times, "share": share, "met": bool(met)})
-    return 0 if met else 1
+    rows = [*times.items(), ("an active character", each_active), ("a switched-off character", each_off - each_plain)]
+    rows.append(("its share", f"{share:.1%} {_characters.verdict(share <= AIM_SHARE)}"))
+    title = f"{count} characters, processor time (aim: switched off {AIM_SHARE:.0%} of active)"
+    _characters.print_table(title, ("case", "ms a frame"), rows)
+    return {"jumps": found, "cost": times, "share": share}, met and share <= AIM_SHARE
 
 
 if __name__ == "__main__":
-    _characters.leave(main())
+    standard = ["Knight.glb", "mh_mixamo.blend", "01_01.bvh"]
+    _characters.bench(run, __doc__, count=20, frames=60, rounds=3, characters=standard)

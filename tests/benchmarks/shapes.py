@@ -12,15 +12,15 @@ overlap    deepest overlap of two bodies that can touch each other, % of height;
 mirror     largest distance of a point of a body from the mirror image of its counterpart, % of height
 """
 
-from __future__ import annotations
-
-import argparse
-import sys
-from pathlib import Path
-
 import _characters
 import bpy
 import numpy as np
+
+import rigs
+from active_ragdoll.core import mirror
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.rig import armature, recognition, skinning
+from active_ragdoll.core.ragdoll.bodies import compound
 
 NEAR = 0.01  # of the height
 GRID = 90  # points along the height
@@ -30,23 +30,10 @@ RIGIFY = "Rigify human"
 
 
 def load(name: str):
-    """The armature and the scene of a file, or of the bundled human."""
-    import rigs
-
+    """The armature of a file, or of the bundled human."""
     if name == RIGIFY:
-        from demo import character
-
-        scene = _characters.empty_scene()
-        return character.make_rigify_human(scene)[0]
-    rig = rigs.load(_characters.DATA / name)
-    return rig.obj
-
-
-def solids(obj) -> list:
-    """The bodies as they stand in the file: `Shape`s in bind pose, read from the objects alone."""
-    import rigs
-
-    return [rigs.solid(part) for part in obj.active_ragdoll.parts]
+        return _characters.make_rigify_human(_characters.empty_scene())[0]
+    return rigs.load(_characters.DATA / name).obj
 
 
 def told_apart(obj) -> set:
@@ -64,13 +51,11 @@ def told_apart(obj) -> set:
 
 def mesh_triangles(obj, world) -> tuple[np.ndarray, float]:
     """All triangles [t, 3, 3] of the skinned and worn meshes in bind pose, and the share of edges between two faces."""
-    from active_ragdoll.core.blender import armature, recognition
-
     triangles, closed, edges = [], 0, 0
     inverse = np.linalg.inv(np.array(obj.matrix_world))
-    placed = [(mesh, world @ inverse @ np.array(mesh.matrix_world)) for mesh in armature.skinned_meshes(obj)]
+    placed = [(mesh, world @ inverse @ np.array(mesh.matrix_world)) for mesh in skinning.skinned_meshes(obj)]
     pose, props = armature.BindPose(obj.data, world), recognition.props(obj, recognition.anatomy_of(obj))
-    placed += [(mesh, place) for mesh, _bone, place in armature.carried_meshes(obj, pose, world, props)]
+    placed += [(mesh, place) for mesh, _bone, place in skinning.carried_meshes(obj, pose, world, props)]
     for mesh, matrix in placed:
         data = mesh.data
         flat = np.empty(3 * len(data.vertices), dtype=np.float32)
@@ -83,9 +68,8 @@ def mesh_triangles(obj, world) -> tuple[np.ndarray, float]:
         triangles.append(points[rows])
         # Importers split vertices along seams: the same place counts as the same vertex.
         size = np.ptp(points, axis=0).max()
-        place = np.unique(np.round((points - points.min(axis=0)) / (1e-6 * size)), axis=0, return_inverse=True)[
-            1
-        ].ravel()
+        rounded = np.round((points - points.min(axis=0)) / (1e-6 * size))
+        place = np.unique(rounded, axis=0, return_inverse=True)[1].ravel()
         pairs = np.sort(place[rows][:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
         pairs = pairs[pairs[:, 0] != pairs[:, 1]]
         _unique, number = np.unique(pairs, axis=0, return_counts=True)
@@ -147,14 +131,11 @@ def volume_ratio(shapes, triangles, height) -> float:
 
 def measure(obj, bones: str) -> dict:
     """All figures of one character, which is built here."""
-    from active_ragdoll.core import reflection
-    from active_ragdoll.core.blender import armature, build, recognition
-    from active_ragdoll.core.ragdoll import compound, symmetry
-
     build.build(obj, bpy.context.scene, bones)
     settings = obj.active_ragdoll
-    height, shapes = settings.height, solids(obj)
+    height = settings.height
     parts = list(settings.parts)
+    shapes = [rigs.solid(part) for part in parts]
     names = [part.bone for part in parts]
     row = {name: i for i, name in enumerate(names)}
     parents = np.array([row.get(part.parent, -1) for part in parts])
@@ -163,7 +144,7 @@ def measure(obj, bones: str) -> dict:
     result = {"bodies": len(parts), "hulls": sum(shape.points is not None for shape in shapes)}
     result["compounds"] = sum(bool(shape.pieces) for shape in shapes)
 
-    skin = armature.read_skin(obj, pose, world, recognition.props(obj, recognition.anatomy_of(obj)))
+    skin = skinning.read_skin(obj, pose, world, recognition.props(obj, recognition.anatomy_of(obj)))
     if skin is not None:
         held = np.unique(skin.vertex)
         nearest = np.min([shape.distance(skin.points[held]) for shape in shapes], axis=0)
@@ -197,12 +178,12 @@ def measure(obj, bones: str) -> dict:
         result["worst pair"] = f"{names[first[worst]]} - {names[second[worst]]}"
 
     heads = pose.heads[[pose.row[name] for name in names]]
-    normal, offset, twins = symmetry.mirror_plane(heads, parents, pose.axes, height)
+    normal, offset, twins = mirror.plane_of_joints(heads, parents, pose.axes, height)
     result["pairs"] = int(np.count_nonzero(twins > np.arange(len(twins))))
     error = 0.0
     for i, twin in enumerate(twins):
         if twin > i:
-            image = reflection.reflect(shapes[twin].core()[0], normal, offset)
+            image = mirror.reflect(shapes[twin].core()[0], normal, offset)
             own, radius = shapes[i].core()
             gaps = np.linalg.norm(own[:, None] - image[None], axis=2).min(axis=1)
             error = max(error, float(gaps.max()), abs(radius - shapes[twin].core()[1]))
@@ -210,22 +191,12 @@ def measure(obj, bones: str) -> dict:
     return result
 
 
-def main() -> int:
-    """Print the table; 1 when an aim is missed."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "blender"))
-    _characters.start()
-    import rigs
-
-    names = (*rigs.FILES, RIGIFY)
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=names, default=list(names))
-    parser.add_argument("--bones", choices=("DEFORM", "MAIN"), default="DEFORM")
-    options = _characters.arguments(parser)
+def run(only: list[str], bones: str) -> tuple[dict, bool]:
+    """Print the table."""
     report, rows, missed = {}, [], 0
-    for name in options.only:
+    for name in only:
         with _characters.silence():
-            obj = load(name)
-            report[name] = found = measure(obj, options.bones)
+            report[name] = found = measure(load(name), bones)
         row = [name[:26], f"{found['bodies']} ({found['hulls']}, {found['compounds']})"]
         for figure, (low, high) in AIMS.items():
             value = found.get(figure)
@@ -235,18 +206,13 @@ def main() -> int:
                 continue
             good = (low is None or value >= low) and (high is None or value <= high)
             missed += not good
-            row.append(f"{value:.3g} {'PASS' if good else 'MISS'}")
-        own = found.get("coverage of bodies %")
-        row += ["-" if own is None else f"{own:.1f}", f"{found['kept apart']}: {found['their overlap %']:.1f}"]
-        rows.append([*row, str(found["pairs"]), found.get("worst pair", "")[:34] if found["overlap %"] > 0 else ""])
-        print(".", end="", flush=True)
+            row.append(f"{value:.3g} {_characters.verdict(good)}")
+        row += [found.get("coverage of bodies %", "-"), f"{found['kept apart']}: {found['their overlap %']:.1f}"]
+        rows.append([*row, found["pairs"], found.get("worst pair", "")[:34] if found["overlap %"] > 0 else ""])
     head = ("", "bodies (hulls, compounds)", *AIMS, "of bodies %", "kept apart: %", "pairs", "deepest")
-    _characters.print_table(f"bodies in bind pose, bpy {bpy.app.version_string}", head, rows)
-    print(f"\n{missed} aims missed" if missed else "\nall aims met")
-    report = {"bpy": bpy.app.version_string, "aims": AIMS, "rigs": report, "missed": missed}
-    _characters.write_json(options.json, report)
-    return 1 if missed else 0
+    _characters.print_table("bodies in bind pose", head, rows)
+    return {"aims": AIMS, "rigs": report, "missed": missed}, not missed
 
 
 if __name__ == "__main__":
-    _characters.leave(main())
+    _characters.bench(run, __doc__, only=[*rigs.FILES, RIGIFY], bones="DEFORM")

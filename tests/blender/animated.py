@@ -1,16 +1,14 @@
 """Characters with keys, and what their actions and settings hold, for the tests of baked actions."""
 
-from pathlib import Path
-
 import bpy
 import numpy as np
-import pytest
 
+import rigs
 from core import quaternion
-from core.blender import action_channels, action_keys, action_poses
+from core.blender.bake import action_keys
+from core.blender.rig import action_channels
 from motions import smooth_rotations
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 EULER_ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 ODD_NAMES = ('a "quoted" bone', "back\\slash", "brackets]['x", "knöchel.L 骨", "tab\there", 'ends with \\"')
 # A matrix of single precision built from keys of single precision: a few units in the last place of 1.
@@ -46,24 +44,6 @@ def rig(names, modes=("QUATERNION",), connected=()):
     return obj
 
 
-def imported(name):
-    """The armature of a file of third-party data, in a file of its own."""
-    path = DATA / name
-    if not path.is_file():
-        pytest.skip(f"../shared/data/{name} is missing")
-    clear()
-    if path.suffix == ".glb":
-        bpy.ops.import_scene.gltf(filepath=str(path))
-    elif path.suffix == ".bvh":
-        bpy.ops.import_anim.bvh(filepath=str(path), rotate_mode="NATIVE")
-    else:
-        with bpy.data.libraries.load(str(path)) as (source, target):
-            target.objects = source.objects
-        for obj in target.objects:
-            bpy.context.scene.collection.objects.link(obj)
-    return next(obj for obj in bpy.data.objects if obj.type == "ARMATURE")
-
-
 def character(name):
     if name == "all Euler orders":
         return rig([f"bone.{i}" for i in range(12)], EULER_ORDERS, connected=(3, 5))
@@ -71,7 +51,7 @@ def character(name):
         return rig([f"bone.{i}" for i in range(8)], ("AXIS_ANGLE",))
     if name == "odd names":
         return rig(ODD_NAMES, ("QUATERNION", "XYZ", "AXIS_ANGLE"))
-    return imported(name)
+    return rigs.load(name).obj
 
 
 CHARACTERS = (
@@ -103,7 +83,7 @@ def random_poses(obj, bones, frames, seed=1, scaled=True):
     free = np.array([not obj.pose.bones[bone].bone.use_connect for bone in bones])[None, :, None]
     scale = 1.0 + 0.2 * wave[..., ::-1] * (rng.random((1, count, 1)) < 0.3) * scaled
     rotation = smooth_rotations(len(frames), count, seed)
-    return action_poses.Poses(bones, np.asarray(frames, dtype=float), 0.4 * wave * free, rotation, scale)
+    return action_keys.Poses(bones, np.asarray(frames, dtype=float), 0.4 * wave * free, rotation, scale)
 
 
 def played(obj, frames, bones=None, subframe=0.0):

@@ -2,6 +2,8 @@
 
 import bpy
 
+import rigs
+
 ARM = "upper arm.L"
 
 
@@ -22,9 +24,7 @@ def make_arm(scene, frames: int = 30):
     bpy.ops.object.mode_set(mode="OBJECT")
     for bone in obj.pose.bones:
         bone.rotation_mode = "XYZ"
-        for frame, angle in ((1, 0.0), (frames, 0.4)):
-            bone.rotation_euler.x = angle
-            bone.keyframe_insert("rotation_euler", frame=frame)
+        rigs.key(bone, "rotation_euler", {1: (0.0, 0.0, 0.0), frames: (0.4, 0.0, 0.0)})
     scene.frame_start, scene.frame_end = 1, frames
     scene.frame_set(1)
     return obj

@@ -1,4 +1,4 @@
-"""Every test file here runs in a process of its own, inside a Blender: see ../run_blender.py."""
+"""Test files here run inside a Blender, several in a process: see ../run_blender.py."""
 
 import importlib.util
 
@@ -56,3 +56,23 @@ def fresh_scene():
     lost = before - harness.own_handlers()
     assert not lost, f"loading a file removed handlers, they lack @persistent: {sorted(lost)}"
     return bpy.context.scene
+
+
+@pytest.fixture
+def scene(fresh_scene):
+    """The same under a shorter name."""
+    return fresh_scene
+
+
+@pytest.fixture
+def call(fresh_scene, capfd):
+    """Run the command line: (exit code, stdout, its lines on stderr)."""
+    from active_ragdoll.operators import command_line
+
+    def run(*arguments: str):
+        capfd.readouterr()
+        code = command_line.run([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return code, out, [line for line in err.splitlines() if line.startswith("active_ragdoll:")]
+
+    return run

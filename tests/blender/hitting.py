@@ -1,22 +1,16 @@
 """Characters to hit, and what a hit gave them."""
 
-from pathlib import Path
-
-import bpy
 import numpy as np
 
 import rigs
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender import build, hit_reading
+from active_ragdoll.core.blender.physics import body_meshes, build
 
 HIT = 6  # frame of the hits
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def empty(fps=24, last=12):
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    scene = bpy.context.scene
-    scene.render.fps, scene.render.fps_base = fps, 1.0
+    scene = rigs.empty_file(fps)
     scene.gravity = (0.0, 0.0, 0.0)
     rigs.set_range(scene, 1, last)
     return scene
@@ -30,12 +24,7 @@ def free_body(scene, mass=2.0, turn=(0.3, 1.0, 0.4), moving=None, direction=(1.0
     bone.linear_damping = bone.angular_damping = 0.0
     bone.mass = mass
     if moving is not None:
-        for frame in range(-5, 40):
-            obj.location = np.array(moving) * (frame - 1)
-            obj.keyframe_insert("location", frame=frame)
-        for curve in rigs.curves_of(obj.animation_data.action):
-            for point in curve.keyframe_points:
-                point.interpolation = "LINEAR"
+        rigs.key_locations(obj, {frame: np.array(moving) * (frame - 1) for frame in range(-5, 40)})
     build.build(obj, scene)
     obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
     return obj
@@ -74,5 +63,5 @@ def spin(poses, frame, fps):
 
 def inertia(obj, matrix):
     """World inertia [3, 3] of the first body as Blender has it."""
-    own = hit_reading.own_inertia(obj.active_ragdoll.parts[0].body)
+    own = body_meshes.own_moments([obj.active_ragdoll.parts[0].body])[0]
     return matrix[:3, :3] @ np.diag(own) @ matrix[:3, :3].T

@@ -39,11 +39,6 @@ def loosen_arm(obj, side="L"):
         settings.joint, settings.translation_weight, settings.rotation_weight = "FREE", 0.0, 0.2
 
 
-def undamped(obj):
-    for bone in obj.pose.bones:
-        bone.active_ragdoll.linear_damping = bone.active_ragdoll.angular_damping = 0.0
-
-
 def row_of(obj, bone):
     return [part.bone for part in obj.active_ragdoll.parts].index(bone)
 

@@ -4,10 +4,8 @@ import numpy as np
 from mathutils import Matrix
 
 import rigs
-from active_ragdoll.core.blender import (
-    build,
-    simulate,
-)
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.run import simulate
 
 COURSE = ["ACTIVE", "LIMP", "SETTLING", "RECOVERING", "BLENDING", "ANIMATED"]
 LIMIT = 0.1  # [m/s] of a jump of a joint's velocity, for a character of 1.8 m
@@ -24,7 +22,7 @@ def floor(scene, obj):
         posed = source.evaluated_get(scene.active_ragdoll.source.view_layers[0].depsgraph)
         for part in obj.active_ragdoll.parts:
             place = (posed.matrix_world @ posed.pose.bones[part.bone].matrix).normalized()
-            place = place @ Matrix(np.array(part.offset).reshape(4, 4).tolist())
+            place = place @ Matrix(part.offset.tolist())
             low = min(low, min((place @ vertex.co).z for vertex in part.body.data.vertices))
     rigs.box(scene, "Floor", (60, 60, 1), (0, 0, low - 0.51), passive=True)
 

@@ -6,10 +6,11 @@ from pathlib import Path
 import bpy
 import numpy as np
 
+import own_characters
 import rigs
-from active_ragdoll.core.blender import layer_tools, motion, motion_setup
-from active_ragdoll.core.blender.clips import rig_rest
-from active_ragdoll.core.motion.local_pose import LocalPose
+from active_ragdoll.core.blender.rig.clips import rig_rest
+from active_ragdoll.core.blender.stack import layer_tools, pose_stack, stack_setup
+from active_ragdoll.core.motion.rig import LocalPose
 from active_ragdoll.core.pose import (
     compose_matrices,
     decompose_matrices,
@@ -24,7 +25,7 @@ def knight(data_dir, first: int = 1, last: int = 60):
     """Knight.glb, which comes with 76 actions and plays "Idle"; imported once, which takes more than a second."""
     kept = _FOLDER / "knight.blend"
     if not kept.exists():
-        rig = rigs.load(data_dir / "Knight.glb")
+        rig = rigs.load("Knight.glb") if data_dir.is_dir() else own_characters.knight()
         for action in bpy.data.actions:  # Blender 4.2 adds the object's name
             action.name = action.name.removesuffix(f"_{rig.obj.name}")
             action.use_fake_user = True
@@ -42,7 +43,7 @@ def knight(data_dir, first: int = 1, last: int = 60):
 
 def play(obj, name: str) -> None:
     """Assign an action."""
-    from active_ragdoll.core.blender import action_channels
+    from active_ragdoll.core.blender.rig import action_channels
 
     action = bpy.data.actions[name]
     action_channels.assign(obj, action, action_channels.slot_of(action, obj))
@@ -50,7 +51,7 @@ def play(obj, name: str) -> None:
 
 def plays(rig, name: str, frames) -> dict:
     """World matrices by frame while the character plays an action, as Blender alone shows it."""
-    from active_ragdoll.core.blender import action_channels
+    from active_ragdoll.core.blender.rig import action_channels
 
     before = action_channels.current(rig.obj)
     play(rig.obj, name)
@@ -63,11 +64,7 @@ def plays(rig, name: str, frames) -> dict:
 
 def shown(rig, frames) -> dict:
     """World matrices [n, 4, 4] by frame, as the scene shows them."""
-    result = {}
-    for frame in frames:
-        rig.scene.frame_set(frame)
-        result[frame] = rigs.pose(rig.obj)
-    return result
+    return rigs.shown(rig.scene, rig.obj, frames)
 
 
 def layer(rig, action: str, source: str = "CLIP", **settings):
@@ -118,7 +115,7 @@ def world(obj, pose: LocalPose) -> np.ndarray:
 def messages(rig) -> dict:
     """Messages of the stack at the frame that was shown last."""
     rig.scene.frame_set(rig.scene.frame_current)
-    return motion.of(rig.obj).messages
+    return pose_stack.of(rig.obj).messages
 
 
 def size(poses: dict) -> float:
@@ -133,4 +130,4 @@ def difference(a: dict, b: dict) -> tuple[float, float]:
     return float(angle), float(way / size(a))
 
 
-__all__ = ["motion_setup"]
+__all__ = ["stack_setup"]

@@ -6,18 +6,23 @@ import bpy
 import numpy as np
 
 import rigs
-from active_ragdoll.core.blender import look_at_setup
+from active_ragdoll.core.blender.stack import look_at_setup
 
-REAL = (
-    "Knight.glb",
-    "mh_mixamo.blend",
-    "mh_game_engine.blend",
-    "Fox.glb",
-    "animals_pack_Horse.glb",
-    "metarig human",
-    "metarig Animals.horse",
-    "metarig Basic.basic_quadruped",
-)
+# Rigs, and how many of their feet are held.
+REAL = {
+    "Knight.glb": 2,
+    "mh_mixamo.blend": 2,
+    "mh_game_engine.blend": 2,
+    "cesium_man.gltf": 2,
+    "01_01.bvh": 2,
+    "arnaud.fbx": 2,
+    "Fox.glb": 4,
+    "animals_pack_Horse.glb": 4,
+    "metarig human": 2,
+    "metarig Animals.wolf": 4,
+    "metarig Animals.horse": 4,
+    "metarig Basic.basic_quadruped": 4,
+}
 
 
 def character(name: str, data_dir, frames: int = 24) -> rigs.Rig:
@@ -46,6 +51,16 @@ def _metarig(name: str) -> rigs.Rig:
     module.create(obj)
     bpy.ops.object.mode_set(mode="OBJECT")
     return rigs.Rig(obj, scene, 1, 24)
+
+
+def to_its_side(scene, obj):
+    """A character that looks at an Empty to its side, "Target", at the first frame."""
+    target = bpy.data.objects.new("Target", None)
+    scene.collection.objects.link(target)
+    target.location = (1.5, -2.0, 1.6)
+    look_at_setup.setup(obj, scene, target)
+    scene.frame_set(1)
+    return obj
 
 
 def size_of(obj) -> float:
@@ -119,8 +134,4 @@ def foot_errors(obj, pose: np.ndarray, plain: np.ndarray) -> tuple[float, float]
 
 def shown(rig: rigs.Rig, frames) -> dict:
     """World matrices of the bones by frame, in the order given."""
-    result = {}
-    for frame in frames:
-        rig.scene.frame_set(frame)
-        result[frame] = rigs.pose(rig.obj)
-    return result
+    return rigs.shown(rig.scene, rig.obj, frames)

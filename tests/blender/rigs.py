@@ -1,14 +1,22 @@
-"""Characters, props and measuring for the tests: in code where that is enough, else from ../shared/data."""
+"""Characters, props and measuring for the tests: in code where that is enough, else from ../shared/data.
 
+The extension is imported inside functions only: golden/shots.py uses this file with the extension of any commit.
+"""
+
+import json
 import math
+import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 FPS = 24
+KEPT = Path(os.environ.get("ACTIVE_RAGDOLL_KEPT") or tempfile.mkdtemp())  # characters that were imported
 FILES = (
     "01_01.bvh",
     "jumping_jacks.bvh",
@@ -38,21 +46,94 @@ class Rig:
     last: int
 
 
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+def empty_file(fps: int = FPS):
+    """The scene of a new file, without objects."""
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    scene = bpy.context.scene
+    scene.render.fps, scene.render.fps_base = fps, 1.0
+    return scene
+
+
+def reopened(path: Path, name: str = "Human") -> tuple:
+    """Save the file and open it again: its scene, and an object of it."""
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    return bpy.context.scene, bpy.data.objects[name]
+
+
+def linked(path: Path, name: str = "Human") -> bpy.types.Object:
+    """Save the file and link an object of it into a new one, without an override."""
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    return link(path, empty_file(), name)
+
+
+def link(path: Path, scene, name: str = "Human") -> bpy.types.Object:
+    """An object of a library, in a scene."""
+    with bpy.data.libraries.load(str(path), link=True) as (_there, here):
+        here.objects = [name]
+    scene.collection.objects.link(here.objects[0])
+    return here.objects[0]
+
+
 # ---- characters ---------------------------------------------------------------------------------------------------
 
 
-def load(path: Path) -> Rig:
-    """The largest armature of a file in a file of its own, at 24 frames per second, standing at its first frame."""
+def load(name: Path | str) -> Rig:
+    """A character of the test data (its largest armature) or of our own, in a file of its own, at its first frame.
+
+    It is imported or made once and kept as a .blend for all processes that run tests in this Blender.
+    """
+    import own_characters
+    import third_party
+
+    name = Path(name).name
+    kept = KEPT / f"{name}.blend"
+    if not kept.exists():
+        _keep(own_characters.make(name) if name in own_characters.TABLES else _import(third_party.data(name)), kept)
+    return _open(kept)[0]
+
+
+def built(name: str, bones: str = "DEFORM") -> tuple[Rig, SimpleNamespace]:
+    """Likewise with a ragdoll, and how many bodies, joints, constraints and kg were built."""
+    from active_ragdoll.core.blender.physics import build
+
+    kept = KEPT / f"{name} {bones}.blend"
+    if not kept.exists():
+        rig = load(name)
+        made = build.build(rig.obj, rig.scene, bones)
+        _keep(rig, kept, {key: getattr(made, key) for key in ("bodies", "joints", "constraints", "mass")})
+    return _open(kept)
+
+
+def _open(kept: Path) -> tuple[Rig, SimpleNamespace]:
+    bpy.ops.wm.open_mainfile(filepath=str(kept), load_ui=False)
+    scene = bpy.context.scene
+    name, first, last, made = json.loads(scene.pop("kept"))
+    return Rig(bpy.data.objects[name], scene, first, last), SimpleNamespace(**made)
+
+
+def _import(path: Path) -> Rig:
+    """At 24 frames per second."""
     from demo import importing
 
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    bpy.context.scene.render.fps, bpy.context.scene.render.fps_base = FPS, 1.0
+    empty_file()
     found = importing.import_character(path)
     scene = bpy.context.scene
     scene.render.fps, scene.render.fps_base = FPS, 1.0
     # The importer looks for a bind pose far below the clip; a T-pose in its first frame is no part of the motion.
     first = found.frame_start + (1 if path.name == "01_01.bvh" else 0)
     return Rig(found.armature, scene, first, found.frame_end)
+
+
+def _keep(rig: Rig, kept: Path, made: dict | None = None) -> None:
+    rig.scene["kept"] = json.dumps((rig.obj.name, rig.first, rig.last, made or {}))
+    # Another process may be at it too.
+    own = kept.with_suffix(f".{os.getpid()}.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=str(own), compress=False, copy=True)
+    own.replace(kept)
 
 
 def armature(scene, bones: dict, name: str = "Rig") -> bpy.types.Object:
@@ -149,16 +230,26 @@ def curves_of(action) -> list:
     return [c for a in action.layers for s in a.strips for bag in s.channelbags for c in bag.fcurves]
 
 
+def interpolate(obj, kind: str, only: str = "") -> None:
+    """Set the interpolation of an object's keys, of the paths that contain `only`."""
+    for curve in curves_of(obj.animation_data.action):
+        for point in curve.keyframe_points if only in curve.data_path else ():
+            point.interpolation = kind
+
+
+def key(owner, path: str, keys: dict) -> None:
+    """Key a property of an object or a bone: ``{frame: value}``."""
+    group, _, name = path.rpartition(".")
+    for frame, value in keys.items():
+        setattr(owner.path_resolve(group) if group else owner, name, value)
+        owner.keyframe_insert(path, frame=frame)
+
+
 def key_weights(obj, keys: dict) -> None:
     """Key both weights with constant interpolation: ``{frame: weight}``."""
-    for frame, weight in keys.items():
-        obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = weight
-        for name in ("rotation_weight", "translation_weight"):
-            obj.keyframe_insert(f"active_ragdoll.{name}", frame=frame)
-    for curve in curves_of(obj.animation_data.action):
-        if "active_ragdoll" in curve.data_path:
-            for point in curve.keyframe_points:
-                point.interpolation = "CONSTANT"
+    for name in ("rotation_weight", "translation_weight"):
+        key(obj, f"active_ragdoll.{name}", keys)
+    interpolate(obj, "CONSTANT", "active_ragdoll")
 
 
 # ---- props --------------------------------------------------------------------------------------------------------
@@ -202,12 +293,8 @@ def box(scene, name: str, size, location, *, passive: bool = False, kinematic: b
 
 def key_locations(obj, keys: dict) -> None:
     """Key places with linear interpolation: ``{frame: (x, y, z)}``."""
-    for frame, location in keys.items():
-        obj.location = location
-        obj.keyframe_insert("location", frame=frame)
-    for curve in curves_of(obj.animation_data.action):
-        for point in curve.keyframe_points:
-            point.interpolation = "LINEAR"
+    key(obj, "location", keys)
+    interpolate(obj, "LINEAR")
 
 
 def set_range(scene, first: int, last: int) -> None:
@@ -236,6 +323,15 @@ def pose(obj) -> np.ndarray:
     return np.array([world @ np.array(bone.matrix) for bone in evaluated.pose.bones])
 
 
+def shown(scene, obj, frames) -> dict:
+    """World matrices [n, 4, 4] of the bones by frame, as the scene shows them, in the order given."""
+    result = {}
+    for frame in frames:
+        scene.frame_set(frame)
+        result[frame] = pose(obj)
+    return result
+
+
 def animation(obj, frames) -> dict:
     """World matrices [n, 4, 4] of the bones by frame, of the animation alone; call before building.
 
@@ -243,10 +339,7 @@ def animation(obj, frames) -> dict:
     """
     assert not obj.active_ragdoll.is_ragdoll
     scene, current = bpy.context.scene, bpy.context.scene.frame_current
-    result = {}
-    for frame in frames:
-        scene.frame_set(frame)
-        result[frame] = pose(obj)
+    result = shown(scene, obj, frames)
     scene.frame_set(current)
     return result
 
@@ -269,8 +362,8 @@ def play(scene, first: int, last: int, read=None) -> list:
 
 
 def figures(scene, first: int, last: int, skip_seconds: float = 0.5) -> dict:
-    """Errors of a live run of the shot, as `core.blender.measure` sums them up."""
-    from active_ragdoll.core.blender.measure import Meter
+    """Errors of a live run of the shot, as `core.blender.tools.measure` sums them up."""
+    from active_ragdoll.core.blender.tools.measure import Meter
 
     meter = Meter(scene)
     play(scene, first, last, meter.after_frame)
@@ -280,7 +373,7 @@ def figures(scene, first: int, last: int, skip_seconds: float = 0.5) -> dict:
 def angles(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Angles [deg] between the rotations of matrices [.., 4, 4]; scale and mirroring are left out."""
     from active_ragdoll.core import quaternion
-    from active_ragdoll.core.blender.armature import rigid
+    from active_ragdoll.core.blender.rig.armature import rigid
 
     qa = quaternion.from_matrix(rigid(a)[..., :3, :3].reshape(-1, 3, 3))
     qb = quaternion.from_matrix(rigid(b)[..., :3, :3].reshape(-1, 3, 3))
@@ -294,13 +387,19 @@ def transformed(matrix: Matrix, gravity=(0.0, 0.0, -9.81)) -> Vector:
 
 def solid(part):
     """The body of a part in bind pose as the objects in the file have it: a `Shape`, of pieces for a compound."""
-    from active_ragdoll.core.blender import compounds
-    from active_ragdoll.core.ragdoll import compound
+    from active_ragdoll.core.blender.physics import body_meshes
+    from active_ragdoll.core.ragdoll.bodies import compound
 
-    found = compounds.solids_of(part.body)
+    found = body_meshes.solids_of(part.body)
     if part.body.rigid_body.collision_shape != "COMPOUND":
         return found[0]
-    return compound.joined(found, np.array(part.bind, dtype=float).reshape(4, 4)[:3, :3])
+    return compound.joined(found, part.bind[:3, :3])
+
+
+def undamped(obj) -> None:
+    """Leave out Blender's own damping; before the build."""
+    for bone in obj.pose.bones:
+        bone.active_ragdoll.linear_damping = bone.active_ragdoll.angular_damping = 0.0
 
 
 def half_extents(part) -> np.ndarray:
@@ -319,7 +418,7 @@ def ragdoll(obj) -> dict:
     return {
         "bones": [part.bone for part in parts],
         "parents": [part.parent for part in parts],
-        "bind": np.array([part.bind for part in parts]).reshape(-1, 4, 4),
+        "bind": np.array([part.bind for part in parts]),
         "half": np.array([half_extents(part) for part in parts]),
         "mass": np.array([part.body.rigid_body.mass for part in parts]),
         "kind": [part.body.rigid_body.collision_shape for part in parts],

@@ -5,7 +5,10 @@ import numpy as np
 import pytest
 
 from animated import SAME, animate, key_curve, matrices, played, random_poses, rig
-from core.blender import action_channels, actions
+from core.blender.bake import actions
+from core.blender.rig import action_channels
+
+pytestmark = pytest.mark.blender_version
 
 
 @pytest.mark.parametrize("interpolation", ("BEZIER", "LINEAR", "CONSTANT", "ELASTIC"))

@@ -5,8 +5,11 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender import build, remove, simulate
+from active_ragdoll.core.blender.physics import build, remove
+from active_ragdoll.core.blender.run import attachment_objects, simulate
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.settings import lists
+from active_ragdoll.core.blender.view import overlay_data
 from holding import (
     HAND,
     TIP,
@@ -17,6 +20,8 @@ from holding import (
     loosen_arm,
     tip,
 )
+
+pytestmark = pytest.mark.blender_version
 
 # ---- runs -----------------------------------------------------------------------------------------------------------
 
@@ -51,14 +56,10 @@ def test_runs_are_the_same_to_the_bit_and_nothing_changes_before(fresh_scene):
     assert np.abs(first[20:] - plain[20:]).max() > 0.05
 
 
-def test_simulated_saved_and_loaded_it_is_the_same(fresh_scene, tmp_path):
-    scene = fresh_scene
+def test_simulated_saved_and_loaded_it_is_the_same(scene, tmp_path):
     obj, _prop = _shot(scene, True)
     shown = {frame: rigs.pose(obj) for frame in simulate.frames(scene)}
-    path = str(tmp_path / "a.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    bpy.ops.wm.open_mainfile(filepath=path)
-    scene, obj = bpy.context.scene, bpy.data.objects["Human"]
+    scene, obj = rigs.reopened(tmp_path / "a.blend", "Human")
     item = obj.active_ragdoll.attachments[0]
     assert (item.kind, item.bone, item.target.name) == ("FIXED", HAND, "Prop")
     for frame in (30, 12, 40):
@@ -68,8 +69,7 @@ def test_simulated_saved_and_loaded_it_is_the_same(fresh_scene, tmp_path):
     assert np.abs(again[40] - shown[40]).max() < 1e-6
 
 
-def test_nothing_is_left_behind(fresh_scene):
-    scene = fresh_scene
+def test_nothing_is_left_behind(scene):
     obj = rigs.swinging_human(scene, 1, 20)
     target = empty(scene, {1: (0.0, 0.0, 2.0)})
     before = rigs.counts()
@@ -77,10 +77,10 @@ def test_nothing_is_left_behind(fresh_scene):
     attach(obj, target, point=TIP)
     rigs.play(scene, 1, 15)
     rigs.play(scene, 1, 15)
-    assert len(obj.active_ragdoll.attachment_parts) == 1
+    assert len(attachment_objects.of(obj.active_ragdoll)) == 1
     remove.remove(obj, scene)
     assert rigs.counts() == before
-    assert len(obj.active_ragdoll.attachments) == 1 and not len(obj.active_ragdoll.attachment_parts)
+    assert len(obj.active_ragdoll.attachments) == 1 and not len(attachment_objects.of(obj.active_ragdoll))
 
 
 # ---- bad input ------------------------------------------------------------------------------------------------------
@@ -102,8 +102,7 @@ def _warnings(obj):
         ({"point": (float("nan"), 0.0, 0.0)}, "not a number"),
     ),
 )
-def test_what_makes_no_sense_is_told_and_the_rest_goes_on(fresh_scene, values, said):
-    scene = fresh_scene
+def test_what_makes_no_sense_is_told_and_the_rest_goes_on(scene, values, said):
     obj = rigs.swinging_human(scene, 1, 20)
     target = empty(scene, {1: (0.64, -0.15, 1.42)})
     loosen_arm(obj)
@@ -117,8 +116,7 @@ def test_what_makes_no_sense_is_told_and_the_rest_goes_on(fresh_scene, values, s
     assert np.linalg.norm(tip(obj) - np.array(target.location)) < 5e-3
 
 
-def test_a_target_deleted_in_mid_shot_is_named_and_the_run_goes_on(fresh_scene):
-    scene = fresh_scene
+def test_a_target_deleted_in_mid_shot_is_named_and_the_run_goes_on(scene):
     obj = rigs.swinging_human(scene, 1, 30)
     target = empty(scene, {1: (0.64, -0.15, 1.42)}, "Crane")
     loosen_arm(obj)
@@ -134,8 +132,7 @@ def test_a_target_deleted_in_mid_shot_is_named_and_the_run_goes_on(fresh_scene):
     assert "missing" in _warnings(obj)
 
 
-def test_keys_beyond_the_range_are_clamped(fresh_scene):
-    scene = fresh_scene
+def test_keys_beyond_the_range_are_clamped(scene):
     obj = rigs.swinging_human(scene, 1, 20)
     target = empty(scene, {1: (0.64, -0.15, 1.42)})
     loosen_arm(obj)
@@ -154,8 +151,7 @@ def test_keys_beyond_the_range_are_clamped(fresh_scene):
     assert np.linalg.norm(offsets[2:] - offsets[0], axis=1).max() < 5e-3
 
 
-def test_removed_from_the_list_in_mid_shot_it_lets_go(fresh_scene):
-    scene = fresh_scene
+def test_removed_from_the_list_in_mid_shot_it_lets_go(scene):
     obj = rigs.swinging_human(scene, 1, 30)
     target = empty(scene, {1: (0.64, -0.15, 1.42)})
     loosen_arm(obj)
@@ -170,10 +166,8 @@ def test_removed_from_the_list_in_mid_shot_it_lets_go(fresh_scene):
 
 def test_keys_go_with_their_attachments(fresh_scene):
     """Of two keyed ones the first is taken away: the other is switched on when it always was."""
-    from active_ragdoll.core.blender import attachment_edits
-
     obj, _prop = _shot(fresh_scene, True)
-    attachment_edits.remove(obj, 0)
+    lists.remove_item(obj.active_ragdoll, "attachments", 0)
     switched = []
     for frame in (14, 15, 19, 20):
         fresh_scene.frame_set(frame)
@@ -186,10 +180,7 @@ def test_keys_go_with_their_attachments(fresh_scene):
 # ---- the interface --------------------------------------------------------------------------------------------------
 
 
-def test_operators_add_and_remove_and_the_overlay_draws_a_line(fresh_scene):
-    from active_ragdoll.core.blender import attachment_edits
-
-    scene = fresh_scene
+def test_operators_add_and_remove_and_the_overlay_draws_a_line(scene):
     obj = rigs.human(scene)
     target = empty(scene, {1: (0.5, 0.0, 1.5)})
     with pytest.raises(RuntimeError):
@@ -199,7 +190,7 @@ def test_operators_add_and_remove_and_the_overlay_draws_a_line(fresh_scene):
     item = obj.active_ragdoll.attachments[0]
     assert (item.bone, item.target) == (HAND, target)
     scene.view_layers[0].update()
-    lines = attachment_edits.lines(obj, scene, scene.view_layers[0].depsgraph)
+    lines = overlay_data.attachment_lines(obj, scene, scene.view_layers[0].depsgraph)
     assert np.allclose(lines.ends, [[(0.75, 0.0, 1.42), (0.5, 0.0, 1.5)]], atol=1e-5)
     for values in ({"bone": "nothing"}, {"bone": HAND, "target": "nobody"}, {"bone": HAND, "target": obj.name}):
         with pytest.raises(RuntimeError):

@@ -1,16 +1,16 @@
 """Attachments on real rigs: a prop in a hand, hanging on an object, a held tail, hands held, scaled objects."""
 
-import bpy
 import numpy as np
 import pytest
 from mathutils import Matrix
 
 import rigs
 from active_ragdoll.core.anatomy import roles
-from active_ragdoll.core.blender import build, recognition
-from active_ragdoll.core.blender.armature import rigid
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.rig import recognition
+from active_ragdoll.core.blender.rig.armature import rigid
 from active_ragdoll.core.blender.runtime import STATE
-from holding import HAND, attach, bone_matrix, empty, key_enabled, limp, tip
+from holding import HAND, attach, bone_matrix, empty, limp, tip
 
 FRAMES = 30
 
@@ -74,6 +74,7 @@ def test_a_knight_holds_a_prop_in_its_hand(data_dir, size):
     assert heights[0] - heights[-1] > 1.0
 
 
+@pytest.mark.blender_version
 @pytest.mark.parametrize(("kind", "rope"), (("POINT", 0.0), ("DISTANCE", 0.2), ("DISTANCE", 0.05)))
 def test_a_character_hangs_limp_on_a_moving_object(data_dir, kind, rope):
     """By its hand, also on a rope so short that the arm whips round within a frame."""
@@ -98,73 +99,8 @@ def test_a_character_hangs_limp_on_a_moving_object(data_dir, kind, rope):
     assert quiet(obj)
 
 
-def test_a_foxs_tail_is_held_while_the_rest_rides_the_animation(data_dir):
-    """A kinematic root with dynamic limbs, one of which an object draws aside."""
-    rig = shot(rigs.load(data_dir / "Fox.glb"))
-    obj, scene = rig.obj, rig.scene
-    build.build(obj, scene)
-    tail = [part.bone for part in obj.active_ragdoll.parts if "tail" in part.bone.lower()]
-    assert len(tail) >= 2
-    for part in obj.active_ragdoll.parts:
-        settings = obj.pose.bones[part.bone].active_ragdoll
-        settings.body_mode = "LIMP" if part.bone in tail else "KINEMATIC"
-    others = [i for i, part in enumerate(obj.active_ragdoll.parts) if part.bone not in tail]
-    height, end = obj.active_ragdoll.height, tail[-1]
-    plain = played(rig, lambda: rigs.bodies(obj))
-    target = empty(scene, {rig.first: plain[0, [p.bone for p in obj.active_ragdoll.parts].index(end), :3, 3]}, "Peg")
-    attach(obj, target, bone=end, kind="POINT", point=tuple((np.array(part_of(obj, end).offset).reshape(4, 4))[:3, 3]))
-    found = played(rig, lambda: rigs.bodies(obj))
-    row = [part.bone for part in obj.active_ragdoll.parts].index(end)
-    peg = np.array(target.location)
-    assert np.linalg.norm(found[2:, row, :3, 3] - peg, axis=1).max() < 0.03 * height
-    assert np.linalg.norm(plain[2:, row, :3, 3] - peg, axis=1).max() > 0.05 * height, "else it would not be there"
-    assert np.abs(found[:, others] - plain[:, others]).max() < 1e-4 * height
-    assert quiet(obj)
-
-
 def part_of(obj, bone):
     return next(part for part in obj.active_ragdoll.parts if part.bone == bone)
-
-
-@pytest.mark.parametrize("kind", ("POINT", "DISTANCE"))
-def test_two_characters_of_different_rigs_hold_hands(data_dir, kind):
-    """From the middle of the shot on, as one walks away: the hands stay together, and each feels the other."""
-    rig = rigs.load(data_dir / "mh_mixamo.blend")
-    scene, other = rig.scene, rig.obj
-    before = set(bpy.data.objects)
-    bpy.ops.import_scene.gltf(filepath=str(data_dir / "Knight.glb"))
-    (knight,) = [o for o in set(bpy.data.objects) - before if o.type == "ARMATURE"]
-    scene.render.fps, scene.render.fps_base = rigs.FPS, 1.0
-    shot(rig, 36)
-    for obj in (knight, other):
-        obj.animation_data_clear()
-        build.build(obj, scene, "MAIN")
-        obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.7
-    hands = bone_of(knight, roles.HAND), bone_of(other, roles.HAND, roles.RIGHT)
-    shift = standing(rig, knight, hands[0]) - standing(rig, other, hands[1])
-    top = other.parent if other.parent is not None else other
-    way = np.array((0.6, 0.0, 0.0))  # the left of the one, the right of the other
-    place = np.array(top.location) + shift + 0.2 * way
-    rigs.key_locations(top, {rig.first - 3: place, rig.first + 12: place, rig.last: place + way})
-    scene.frame_set(rig.first)
-    for obj in (knight, other):
-        build.rebuild(obj, scene)
-    height = knight.active_ragdoll.height
-
-    def read():
-        return np.stack([tip(knight, hands[0], (0, 0, 0)), tip(other, hands[1], (0, 0, 0))])
-
-    plain = played(rig, read)
-    item = attach(knight, other, bone=hands[0], kind=kind)
-    item.target_bone = hands[1]
-    key_enabled(knight, {rig.first: False, rig.first + 10: True})
-    found = played(rig, read)
-    away = np.linalg.norm(found[:, 0] - found[:, 1], axis=1)
-    assert away[10:].max() < away[9] + 0.02 * height
-    free = np.linalg.norm(plain[:, 0] - plain[:, 1], axis=1)
-    assert free.max() > away[10:].max() + 0.1 * height, "else nothing held them"
-    assert (np.linalg.norm(found[-1] - plain[-1], axis=1) > 0.03 * height).all(), "each is drawn by the other"
-    assert quiet(knight, other)
 
 
 def scaled_human(scene, scale):
@@ -179,7 +115,7 @@ def scaled_human(scene, scale):
     return obj
 
 
-@pytest.mark.parametrize("kind", ("POINT", "FIXED", "DISTANCE"))
+@pytest.mark.parametrize("kind", ("FIXED", "DISTANCE"))
 def test_the_objects_scale_changes_nothing(kind):
     """Bones a hundred times as large or small in an object scaled by the inverse: a limp character hangs as well.
 
@@ -187,8 +123,7 @@ def test_the_objects_scale_changes_nothing(kind):
     """
     found = {}
     for scale in (1.0, 0.01, 100.0):
-        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-        scene = bpy.context.scene
+        scene = rigs.empty_file()
         scene.render.fps = rigs.FPS
         rigs.set_range(scene, 1, FRAMES)
         obj = scaled_human(scene, scale)

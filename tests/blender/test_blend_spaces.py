@@ -1,4 +1,5 @@
-"""Blend spaces and aim offsets on a real character: weights, phase, inputs, scrubbing, the preview, the picture."""
+"""Blend spaces and aim offsets on a real character: weights, phase, inputs, scrubbing, the preview, what the
+sidebar shows; planes of Blender's Delaunay triangles."""
 
 import bpy
 import numpy as np
@@ -6,9 +7,13 @@ import pytest
 
 import layered
 import rigs
+import third_party
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender import bake, layer_tools, motion, motion_setup, space_view
-from active_ragdoll.core.blender.clips import rig_rest
+from active_ragdoll.core.blender.bake import bake
+from active_ragdoll.core.blender.rig.clips import rig_rest
+from active_ragdoll.core.blender.stack import blend_spaces, layer_tools, pose_stack
+from active_ragdoll.core.errors import RagdollError
+from active_ragdoll.core.motion.blend_space import WRAP, Axis, BlendSpace2D
 
 WALK = (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0))
 
@@ -23,30 +28,13 @@ def keyed(rig, path: str, keys: dict) -> None:
     """Key a setting of the character on a copy of its action, linear."""
     obj = rig.obj
     obj.animation_data.action = obj.animation_data.action.copy()
-    owner, name = path.rsplit(".", 1)
-    for frame, value in keys.items():
-        setattr(obj.active_ragdoll.path_resolve(owner), name, value)
-        obj.keyframe_insert(f"active_ragdoll.{path}", frame=frame)
-    for curve in rigs.curves_of(obj.animation_data.action):
-        if "active_ragdoll" in curve.data_path:
-            for point in curve.keyframe_points:
-                point.interpolation = "LINEAR"
+    rigs.key(obj, f"active_ragdoll.{path}", keys)
+    rigs.interpolate(obj, "LINEAR", "active_ragdoll")
 
 
 def space_state(rig, frame: int):
     rig.scene.frame_set(frame)
-    return motion.of(rig.obj).states[frame][0]["Locomotion"]
-
-
-def test_at_a_sample_its_clip_plays_alone(data_dir):
-    rig = layered.knight(data_dir, 1, 40)
-    clip = layered.plays(rig, "Cheer", range(0, 41))  # 40 whole frames
-    made = layered.space(rig, (("Idle", 0.0), ("Cheer", 2.0)))
-    layered.space_layer(rig, made.name)
-    rig.obj.active_ragdoll.blend_spaces[0].x.value = 2.0
-    found = layered.shown(rig, (1, 11, 25))
-    for frame in found:
-        assert rigs.angles(found[frame], clip[frame - 1]).max() < 0.05
+    return pose_stack.of(rig.obj).states[frame][0]["Locomotion"]
 
 
 def test_the_phase_runs_at_the_mean_rate_and_speed_may_be_keyed(data_dir):
@@ -61,31 +49,19 @@ def test_the_phase_runs_at_the_mean_rate_and_speed_may_be_keyed(data_dir):
     assert np.isclose(state.phase, np.sum(0.5 * (rate[1:] + rate[:-1])) / 24.0, rtol=1e-4)
 
 
+@pytest.mark.blender_version
 def test_playing_scrubbing_and_the_bake_show_the_same(data_dir):
     rig = layered.knight(data_dir, 1, 50)
     space = speed_space(rig)
     space.x.smoothing = 0.2
     keyed(rig, "blend_spaces[0].x.value", {1: 0.0, 20: 0.5, 50: 4.0})
     played = layered.shown(rig, range(1, 51))
-    motion.forget()
+    pose_stack.forget()
     scrubbed = layered.shown(rig, (44, 12, 50, 3, 27))
     assert all(np.array_equal(scrubbed[f], played[f]) for f in scrubbed)
-    assert motion.of(rig.obj).messages == {}
-    for _frame in bake.frames(rig.obj, rig.scene):
-        pass
+    assert pose_stack.of(rig.obj).messages == {}
+    list(bake.frames(rig.obj, rig.scene))
     assert layered.difference(layered.shown(rig, range(1, 51)), played)[1] < 1e-4
-
-
-def test_nothing_jumps_while_the_speed_rises(data_dir):
-    rig = layered.knight(data_dir, 1, 97)
-    speed_space(rig)
-    keyed(rig, "blend_spaces[0].x.value", {1: 0.0, 97: 4.0})
-    played = layered.shown(rig, range(1, 98))
-    steps = np.array([rigs.angles(played[f + 1], played[f]).max() for f in range(1, 97)])
-    run = layered.knight(data_dir, 1, 40)
-    clip = layered.plays(run, "Running_A", range(0, 19))
-    fastest = max(rigs.angles(clip[f + 1], clip[f]).max() for f in range(18))
-    assert steps.max() < 1.2 * fastest
 
 
 def test_the_speed_is_measured_of_the_moving_character(data_dir):
@@ -97,11 +73,12 @@ def test_the_speed_is_measured_of_the_moving_character(data_dir):
     assert abs(state.at[0] - 2.5) < 0.1
     assert abs(space_state(rig, 1).at[0] - 0.0) < 0.2  # before its first key it stood
     again = [space_state(rig, frame).at[0] for frame in (29, 7, 30)]
-    motion.forget()
+    pose_stack.forget()
     assert again == [space_state(rig, frame).at[0] for frame in (29, 7, 30)]
 
 
 def test_the_direction_is_measured_against_where_it_faces(data_dir):
+    third_party.data("Knight.glb")  # whose clips and size it is about
     rig = layered.knight(data_dir, 1, 30)
     made = layered.space(
         rig,
@@ -116,21 +93,8 @@ def test_the_direction_is_measured_against_where_it_faces(data_dir):
         rig.obj.animation_data.action = bpy.data.actions["Idle"].copy()
         rigs.key_locations(rig.obj, {1: (0, 0, 0), 30: (2.9 * way[0], 2.9 * way[1], 0)})
         rig.scene.frame_set(20)
-        state = motion.of(rig.obj).states[20][0]["Directions"]
+        state = pose_stack.of(rig.obj).states[20][0]["Directions"]
         assert abs(state.at[0] - angle) < 6.0, (way, state.at)
-
-
-def test_any_property_can_drive_the_input(data_dir):
-    rig = layered.knight(data_dir, 1, 20)
-    speed_space(rig)
-    other = bpy.data.objects.new("Dial", None)
-    rig.scene.collection.objects.link(other)
-    other["dial"] = 3.0
-    driver = rig.obj.driver_add("active_ragdoll.blend_spaces[0].x.value").driver
-    driver.type = "AVERAGE"
-    variable = driver.variables.new()
-    variable.targets[0].id, variable.targets[0].data_path = other, '["dial"]'
-    assert np.isclose(space_state(rig, 5).at[0], 3.0)
 
 
 def test_a_preview_shows_its_point_until_a_bake(data_dir):
@@ -140,8 +104,7 @@ def test_a_preview_shows_its_point_until_a_bake(data_dir):
     space.x.preview, space.show_preview = 4.0, True
     preview = layered.shown(rig, (5,))[5]
     assert rigs.angles(preview, live).max() > 5.0
-    for _frame in bake.frames(rig.obj, rig.scene):
-        pass
+    list(bake.frames(rig.obj, rig.scene))
     assert not space.show_preview
     assert rigs.angles(layered.shown(rig, (5,))[5], live).max() < 0.1
 
@@ -231,9 +194,9 @@ def test_a_target_gives_yaw_and_pitch_at_its_own_frame(aiming):
     rigs.key_locations(target, places)
     for frame, wanted in ((1, 45.0), (10, -45.0), (20, 0.0)):
         rig.scene.frame_set(frame)
-        at = space_view.current_point(obj, space, frame)
+        at = blend_spaces.current_point(obj, space, frame)
         assert abs(at[0] - wanted) < 3.0, (frame, at)
-    assert space_view.current_point(obj, space, 20)[1] > 30.0
+    assert blend_spaces.current_point(obj, space, 20)[1] > 30.0
 
 
 def test_an_aim_offset_refuses_what_is_not_additive_in_mesh_space_and_goes_on_without(aiming):
@@ -245,70 +208,147 @@ def test_an_aim_offset_refuses_what_is_not_additive_in_mesh_space_and_goes_on_wi
     for kind, words in (("NONE", "not additive"), ("LOCAL", "local")):
         sample.additive, space.x.value = kind, -60.0
         found = layered.shown(rig, (5,))[5]
-        text = motion.of(obj).messages['Blend space "Aim"']
+        text = pose_stack.of(obj).messages['Blend space "Aim"']
         assert sample.action.name in text and words in text and "left out" in text
         assert abs(rigs.angles(found[row], plain[row]) - 60.0) < 0.1
     for other in space.samples:
         other.additive = "NONE"
     rig.scene.frame_set(6)
-    text = motion.of(obj).messages['Layer "Aim"']
+    text = pose_stack.of(obj).messages['Layer "Aim"']
     assert all(other.action.name in text for other in space.samples)
 
 
-@pytest.mark.parametrize("sync", ("NORMALIZED", "MARKERS"))
-def test_feet_stay_in_phase(data_dir, sync):
+def test_feet_stay_in_phase(data_dir):
     """By markers both clips bring the same foot down at the same phase."""
     rig = layered.knight(data_dir, 1, 80)
-    made = layered.space(rig, (("Walking_A", 2.0), ("Running_A", 4.0)), sync=sync)
+    made = layered.space(rig, (("Walking_A", 2.0), ("Running_A", 4.0)), sync="MARKERS")
     layered.space_layer(rig, made.name)
     rig.obj.active_ragdoll.blend_spaces[0].x.value = 3.0
     rig.scene.frame_set(2)
-    assert motion.of(rig.obj).messages == {}
-    player = motion.of(rig.obj).entries[0].solver._spaces.players["Locomotion"]
-    if sync == "MARKERS":
-        downs = [dict(clip.markers) for clip in player.group.clips]
-        for clip, down in zip(player.group.clips, downs, strict=True):
-            assert set(down) == {"LEFT", "RIGHT"} and clip.length > 0
-        phases = np.linspace(0.0, 1.0, 400)
-        times = player.group.clip_times(phases)
-        for name in ("LEFT", "RIGHT"):
-            at = [phases[np.argmin(np.abs(times[:, i] - down[name]))] for i, down in enumerate(downs)]
-            gap = abs(at[0] - at[1])
-            assert min(gap, 1 - gap) < 0.01
+    assert pose_stack.of(rig.obj).messages == {}
+    player = pose_stack.of(rig.obj).entries[0]._spaces.players["Locomotion"]
+    downs = [dict(clip.markers) for clip in player.group.clips]
+    for clip, down in zip(player.group.clips, downs, strict=True):
+        assert set(down) == {"LEFT", "RIGHT"} and clip.length > 0
+    phases = np.linspace(0.0, 1.0, 400)
+    times = np.array([player.group.clip_times(phase) for phase in phases])
+    for name in ("LEFT", "RIGHT"):
+        at = [phases[np.argmin(np.abs(times[:, i] - down[name]))] for i, down in enumerate(downs)]
+        gap = abs(at[0] - at[1])
+        assert min(gap, 1 - gap) < 0.01
 
 
-def test_the_picture_shows_samples_and_the_point(data_dir):
+def test_the_sidebar_tells_where_the_input_stands_and_what_each_sample_weighs(data_dir):
     rig = layered.knight(data_dir, 1, 20)
     space = speed_space(rig)
     space.x.value = 1.0
     rig.scene.frame_set(3)
-    pixels, weights, message = space_view.picture(rig.obj, space, 3)
-    assert message == "" and pixels.shape == (256, 256, 4)
-    assert np.allclose(weights, [0.5, 0.5, 0.0])
-    orange = (pixels[..., 0] > 0.9) & (pixels[..., 1] < 0.65) & (pixels[..., 2] < 0.3)
-    columns = np.flatnonzero(orange.any(axis=0))
-    assert abs(columns.mean() / 256 - (0.09 + 0.82 * 0.25)) < 0.02
+    axes, samples = blend_spaces.shown(rig.obj, space, 3)
+    assert axes == [("Speed", 1.0, 0.25)]
+    assert [name for name, _weight in samples] == [sample.action.name for sample in space.samples]
+    assert np.allclose([weight for _name, weight in samples], [0.5, 0.5, 0.0])
     space.x.minimum = 9.0
-    assert "minimum" in space_view.picture(rig.obj, space, 3)[2]
-
-
-def test_add_sample_takes_the_point_or_the_next_free_place(data_dir):
-    rig = layered.knight(data_dir)
-    space = layer_tools.add_blend_space(rig.obj, "SPEED")
-    action, slot = layer_tools.current_action(rig.obj)
-    places = [layer_tools.add_sample(space, action, slot).x for _ in range(3)]
-    assert places == [0.0, 1.0, 2.0]
-    space.x.value = 3.4
-    assert np.isclose(layer_tools.add_sample(space, action, slot).x, 3.0)
-    assert motion_setup is not None
+    with pytest.raises(RagdollError, match="minimum"):
+        blend_spaces.shown(rig.obj, space, 3)
 
 
 def test_by_markers_a_standing_clip_plays_at_its_own_pace(data_dir):
     """Noise of standing feet is no step: idle alone is what Blender plays."""
+    third_party.data("Knight.glb")  # whose clips and size it is about
     rig = layered.knight(data_dir, 1, 40)
     expected = layered.plays(rig, "Idle", (0, 6, 12))
     speed_space(rig, sync="MARKERS").x.value = 0.0
     found = layered.shown(rig, (1, 7, 13))
-    clips = motion.of(rig.obj).entries[0].solver._spaces.players["Locomotion"].group.clips
+    clips = pose_stack.of(rig.obj).entries[0]._spaces.players["Locomotion"].group.clips
     assert [len(clip.markers) for clip in clips] == [0, 2, 2]
     assert all(rigs.angles(found[frame + 1], expected[frame]).max() < 0.1 for frame in expected)
+
+
+# ---- planes -------------------------------------------------------------------------------------------------------
+
+SPEED, LEAN = Axis("Speed", 0.0, 4.0), Axis("Lean", -1.0, 1.0)
+
+
+def plane(places, axes=(SPEED, LEAN)):
+    return BlendSpace2D(axes, [f"s{i}" for i in range(len(places))], places, triangulate=blend_spaces.triangulate)
+
+
+def weights_at(space, places):
+    return np.array([space.weights(*place) for place in np.asarray(places).tolist()])
+
+
+@pytest.mark.blender_version
+@pytest.mark.parametrize("seed", range(8))
+def test_triangles_are_delaunay_s_and_cover_the_hull_once(seed):
+    rng = np.random.default_rng(seed)
+    points = rng.uniform(0, 1, (rng.integers(3, 15), 2))
+    triangles = blend_spaces.triangulate(points)
+    a, b, c = (points[triangles[:, i]] for i in range(3))
+    areas = 0.5 * np.abs((b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0])
+    sides = [tuple(sorted(side)) for t in triangles.tolist() for side in ((t[0], t[1]), (t[1], t[2]), (t[2], t[0]))]
+    border = [side for side in sides if sides.count(side) == 1]
+    middle = points.mean(axis=0)
+    hull = 0.0
+    for i, j in border:  # it is convex: all points are on one side of every border edge
+        along, to = points[j] - points[i], points - points[i]
+        beside = along[0] * to[:, 1] - along[1] * to[:, 0]
+        assert beside.min() > -1e-7 or beside.max() < 1e-7
+        inwards = middle - points[i]
+        hull += 0.5 * abs(along[0] * inwards[1] - along[1] * inwards[0])
+    assert areas.sum() == pytest.approx(hull)
+    for corners in triangles:
+        p = points[corners]
+        center = np.linalg.solve(2 * (p[1:] - p[0]), (p[1:] ** 2).sum(1) - (p[0] ** 2).sum())
+        radius = np.linalg.norm(p[0] - center)
+        if radius < 10.0:  # up to what the shear and single precision decide
+            assert np.linalg.norm(points - center, axis=-1).min() > radius * (1 - 1e-3)
+
+
+@pytest.mark.blender_version
+@pytest.mark.parametrize("both", (False, True))
+@pytest.mark.parametrize("seed", range(4))
+def test_a_wrapped_plane_is_exact_at_samples_and_has_no_seam(seed, both):
+    rng = np.random.default_rng(seed)
+    axes = (Axis("u", 0.0, 1.0, WRAP), Axis("v", 0.0, 1.0, WRAP if both else "CLAMP"))
+    places = rng.uniform(0, 1, (rng.integers(2, 9), 2))
+    space = plane(places, axes)
+    np.testing.assert_array_equal(weights_at(space, places), np.eye(len(places)))
+    v = rng.uniform(0, 1, 60)
+    near, far = np.full(60, 1e-7), np.full(60, 1 - 1e-7)
+    for turned in (False, True) if both else (False,):
+        pairs = [np.stack([u, v][:: -1 if turned else 1], -1) for u in (near, far)]
+        np.testing.assert_allclose(weights_at(space, pairs[0]), weights_at(space, pairs[1]), atol=1e-4)
+
+
+@pytest.mark.blender_version
+def test_wrapped_squares_have_no_seam_either():
+    # Four samples on one circle everywhere: the diagonals must be the same ones on both sides of the seam.
+    u, v = (grid.ravel() for grid in np.meshgrid([0.0, 0.25, 0.5, 0.75], [0.0, 0.5, 1.0]))
+    axes = (Axis("u", 0.0, 1.0, WRAP), Axis("v", 0.0, 1.0))
+    space = plane(np.stack([u, v], -1), axes)
+    path = np.stack([np.linspace(-1.3, 2.7, 8001), np.full(8001, 0.2)], -1)
+    found = weights_at(space, path)
+    assert np.abs(np.diff(found, axis=0)).sum(axis=-1).max() < 2 * 4 * 5e-4 + 1e-6
+    turned = plane(np.stack([(u + 0.13) % 1.0, v], -1), axes)
+    np.testing.assert_allclose(weights_at(turned, path + np.array([0.13, 0.0])), found, atol=1e-6)
+
+
+@pytest.mark.blender_version
+@pytest.mark.parametrize(
+    "places", ([[0, 0], [1, 0], [2, 0]], [[0, -1], [2, 0], [4, 1]], [[0, -0.3], [0.3, -0.225], [0.4, -0.2]])
+)
+def test_samples_on_one_line_are_refused(places):
+    with pytest.raises(RagdollError, match='"s0", "s1", "s2" are on one line'):
+        plane(places)
+
+
+@pytest.mark.blender_version
+def test_rows_of_samples_leave_no_gap_at_the_border():
+    """Points on one line on the border, of which single precision makes slivers."""
+    u, v = (grid.ravel() for grid in np.meshgrid(np.linspace(0.0, 4.0, 7), np.linspace(-1.0, 1.0, 4)))
+    space = plane(np.stack([u, v], -1))
+    np.testing.assert_allclose(weights_at(space, np.stack([u, v], -1)), np.eye(28), atol=1e-12)
+    rng = np.random.default_rng(0)
+    inside = rng.uniform([0, -1], [4, 1], (300, 2))
+    inside[:100, 1], inside[100:200, 0] = rng.choice([-1, 1], 100), rng.choice([0, 4], 100)
+    np.testing.assert_allclose(weights_at(space, inside) @ np.stack([u, v], -1), inside, atol=1e-9)

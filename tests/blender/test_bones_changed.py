@@ -5,9 +5,12 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender import build, simulate
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
+
+pytestmark = [pytest.mark.blender_version, pytest.mark.own_process]
 
 
 @pytest.fixture

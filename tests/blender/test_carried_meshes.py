@@ -6,8 +6,9 @@ import pytest
 from mathutils import Matrix, Quaternion
 
 import rigs
-from active_ragdoll.core.blender import armature, build, recognition
-from active_ragdoll.core.ragdoll.shape_fit import Shape
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.rig import armature, recognition, skinning
+from active_ragdoll.core.ragdoll.bodies.fitting import Shape
 
 HALF = np.array((0.05, 0.03, 0.08))
 WAYS = ("BONE", "RELATIVE", "CHILD_OF", "EMPTY", "MIRROR")
@@ -53,7 +54,7 @@ def bodies(obj) -> dict:
     for part in obj.active_ragdoll.parts:
         points = np.empty(3 * len(part.body.data.vertices), dtype=np.float32)
         part.body.data.vertices.foreach_get("co", points)
-        points, bind = points.reshape(-1, 3).astype(float), np.array(part.bind).reshape(4, 4)
+        points, bind = points.reshape(-1, 3).astype(float), part.bind
         kind = part.body.rigid_body.collision_shape
         found[part.bone] = Shape(kind, bind[:3, 3], bind[:3, :3], np.abs(points).max(axis=0), points)
     return found
@@ -79,9 +80,8 @@ def robot(scene, way: str, world: Matrix, scale: float = 1.0) -> tuple:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_character_made_only_of_carried_meshes_gets_bodies_that_fit_them(fresh_scene, way):
+def test_a_character_made_only_of_carried_meshes_gets_bodies_that_fit_them(scene, way):
     """In a pose far from bind pose, and with the armature moved, turned and scaled."""
-    scene = fresh_scene
     world = Matrix.LocRotScale((3.0, -2.0, 0.5), Quaternion((1.0, 0.2, -0.4, 0.7)).normalized(), (2.0, 2.0, 2.0))
     obj, places = robot(scene, way, world)
     for bone in obj.pose.bones:
@@ -101,9 +101,9 @@ def test_a_character_made_only_of_carried_meshes_gets_bodies_that_fit_them(fresh
         assert abs(shape.axes[:, 2] @ place[:3, 2] / 2.0) == pytest.approx(1.0, abs=1e-3), name
 
 
-def test_carried_and_skinned_meshes_count_together(fresh_scene):
+@pytest.mark.blender_version
+def test_carried_and_skinned_meshes_count_together(scene):
     """A helmet makes a head's body larger; a hidden one, or one that is a rigid body of its own, does not."""
-    scene = fresh_scene
     obj = rigs.armature(scene, {"A": ((0, 0, 0), (0, 0, 1), None)})
     skinned = blocks(scene, "Skin", grid((0.1, 0.1, 0.5), (0, 0, 0.5)))
     skinned.vertex_groups.new(name="A").add(range(216), 1.0, "REPLACE")
@@ -132,7 +132,7 @@ def test_what_the_knight_wears_counts_and_what_he_holds_only_with_a_body_of_its_
     obj, pose = rig.obj, armature.BindPose(rig.obj.data, np.array(rig.obj.matrix_world))
     things = {
         mesh.name: (pose.names[bone], np.array([place @ (*v.co, 1.0) for v in mesh.data.vertices])[:, :3])
-        for mesh, bone, place in armature.carried_meshes(obj, pose, np.array(obj.matrix_world))
+        for mesh, bone, place in skinning.carried_meshes(obj, pose, np.array(obj.matrix_world))
     }
     assert things["Knight_Helmet"][0] == "head" and things["2H_Sword"][0] == "handslot.r"
     build.build(obj, rig.scene)

@@ -4,41 +4,126 @@ import bpy
 import pytest
 
 import rigs
-from active_ragdoll.core.blender import build, simulate
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
 
+pytestmark = [pytest.mark.blender_version, pytest.mark.own_process]
 
-@pytest.mark.parametrize("what", ("body", "target", "anchor", "physics_armature"))
-@pytest.mark.parametrize("when", ("before", "mid-shot", "cached"))
-def test_a_helper_deleted_by_hand(fresh_scene, what, when):
+
+def _skip_where_blender_crashes(what, when):
+    """Deleting a body frees it at once, and after a step there are joints that still look at it.
+
+    Blender 4.2 does so when it frees other bodies, later versions when the evaluated copies of its joints go, in the
+    very update that follows the deletion, before any handler. That crashes now and then. So helpers cannot be selected,
+    which is tested below.
+    """
+    if what in ("body", "target") and when != "before":
+        pytest.skip("Blender crashes when a rigid body that has joints is deleted after a step")
+    if bpy.app.version < (4, 3, 0) and when != "before" and what in ("body", "target", "joint"):
+        pytest.skip("Blender 4.2: bodies look at their joints when they are freed, also at those that are gone")
+
+
+def _delete_by_operator(helper):
+    with bpy.context.temp_override(selected_objects=[helper], active_object=helper):
+        bpy.ops.object.delete()
+
+
+def _delete_by_script(helper):
+    bpy.data.objects.remove(helper)
+
+
+def _helper(obj, what):
+    settings = obj.active_ragdoll
+    if what == "physics_armature":
+        return settings.physics_armature
+    part = settings.parts[4]
+    if what != "joint":
+        return getattr(part, what)
+    joints = (o for o in settings.collection.objects if o.rigid_body_constraint is not None)
+    return next(o for o in joints if part.body in (o.rigid_body_constraint.object1, o.rigid_body_constraint.object2))
+
+
+@pytest.mark.parametrize("delete", (_delete_by_operator, _delete_by_script))
+@pytest.mark.parametrize("what", ("body", "target", "joint", "anchor", "physics_armature"))
+@pytest.mark.parametrize("when", ("before", "mid-shot", "first", "cached"))
+def test_a_helper_deleted_by_hand(fresh_scene, what, when, delete):
     """Playing gives a message that names the bone or the character, no traceback; a new build mends it."""
-    if when != "before" and what in ("body", "target"):
-        # Bullet's constraints are freed after their bodies then, inside Blender, before any handler runs: a crash now
-        # and then, in a plain rigid body scene too. The helpers cannot be selected in the viewport.
-        pytest.skip("Blender itself crashes when a body with constraints is deleted in mid-simulation")
+    _skip_where_blender_crashes(what, when)
     scene = fresh_scene
     obj = rigs.swinging_human(scene, 1, 20)
     build.build(obj, scene)
-    if when == "mid-shot":
+    if when in ("mid-shot", "first"):
         rigs.play(scene, 1, 8)
+    if when == "first":
+        scene.frame_set(1)
     elif when == "cached":
         list(simulate.frames(scene))
-    settings = obj.active_ragdoll
-    helper = settings.physics_armature if what == "physics_armature" else getattr(settings.parts[4], what)
-    bone = settings.parts[4].bone
-    with bpy.context.temp_override(selected_objects=[helper], active_object=helper):
-        bpy.ops.object.delete()
-    for frame in (9, 10, 1, 2, 3):
+    bone = obj.active_ragdoll.parts[4].bone
+    delete(_helper(obj, what))
+    for frame in (2, 3, 1, 2) if when == "first" else (9, 10, 1, 2, 3):
         scene.frame_set(frame)
     text = STATE.messages.get(obj.name, "")
     if when != "cached":
-        assert "Human" in text and (what == "physics_armature" or bone in text)
+        assert "Human" in text and (what in ("physics_armature", "joint") or bone in text)
     with pytest.raises(RagdollError, match="Human"):
         list(simulate.frames(scene))
     build.rebuild(obj, scene)
     list(simulate.frames(scene))
     assert scene.name not in STATE.messages
+
+
+@pytest.mark.parametrize("kind", ("body", "joint"))
+def test_a_body_or_joint_of_the_users_own_is_deleted(fresh_scene, kind):
+    """The run ends before the next step; from the first frame on it goes on without what was deleted."""
+    _skip_where_blender_crashes("joint", "mid-shot")
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 20)
+    boxes = [rigs.box(scene, name, (0.2, 0.2, 0.2), (x, 5.0, 3.0)) for name, x in (("A", 0.0), ("B", 0.3))]
+    joint = bpy.data.objects.new("Joint", None)
+    scene.collection.objects.link(joint)
+    scene.rigidbody_world.constraints.objects.link(joint)
+    joint.rigid_body_constraint.type = "POINT"
+    joint.rigid_body_constraint.object1, joint.rigid_body_constraint.object2 = boxes
+    build.build(obj, scene)
+    rigs.play(scene, 1, 8)
+    bpy.data.objects.remove(joint if kind == "joint" else boxes[0])
+    bpy.context.view_layer.update()
+    assert "was deleted" in STATE.messages[scene.name]
+    for frame in (9, 10):
+        scene.frame_set(frame)
+    assert len(rigs.play(scene, 1, 8, lambda: None)) == 8
+    assert len(list(simulate.frames(scene))) == 20
+
+
+@pytest.mark.parametrize("when", ("at once", "mid-shot"))
+def test_a_body_deleted_while_bodies_are_edited(fresh_scene, when):
+    if when == "mid-shot":
+        _skip_where_blender_crashes("joint", when)
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 20)
+    build.build(obj, scene)
+    if when == "mid-shot":
+        rigs.play(scene, 1, 8)
+    bpy.context.view_layer.objects.active = obj
+    assert bpy.ops.active_ragdoll.edit_bodies() == {"FINISHED"}
+    bpy.data.objects.remove(_helper(obj, "body"))
+    bpy.context.view_layer.update()
+    build.rebuild(obj, scene)
+    assert len(list(simulate.frames(scene))) == 20
+
+
+def test_no_helper_can_be_selected(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    obj.active_ragdoll.drive_space = "JOINT"
+    build.build(obj, fresh_scene)
+    fresh_scene.active_ragdoll.show_helpers = True
+    helpers = set(obj.active_ragdoll.collection.all_objects)
+    assert len(helpers) > 4 * len(obj.active_ragdoll.parts)
+    assert not {helper.name for helper in helpers if not helper.hide_select}
+    bpy.ops.object.select_all(action="SELECT")
+    assert not helpers & set(bpy.context.selected_objects)
 
 
 def test_the_character_deleted_by_hand(fresh_scene):

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender import build, dislocations
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.run import limit_rescue
 from active_ragdoll.core.blender.runtime import STATE
+
+pytestmark = pytest.mark.blender_version
 
 LIMP = (40, 46, 61)  # frames after which the weights go from 0 to 1
 BACK = 24
@@ -37,7 +40,7 @@ def error_after(rig, limp: int) -> tuple[float, int]:
             settings.rotation_weight = settings.translation_weight = 1.0
         scene.frame_set(frame)
         assert scene.name not in STATE.messages, STATE.messages[scene.name]
-        led = max(led, int(STATE.runs[scene.name].dislocations.led.sum()))
+        led = max(led, int(STATE.runs[scene.name].led.sum()))
     run = STATE.runs[scene.name]
     return float(rigs.angles(run.body, run.wanted).max()), led
 
@@ -46,7 +49,7 @@ def test_what_is_held_on_the_wrong_side_of_a_limit_comes_back(zombie, monkeypatc
     found = [error_after(zombie, limp) for limp in LIMP]
     assert max(error for error, _led in found) < 0.5
     assert max(led for _error, led in found) < len(zombie.obj.active_ragdoll.parts) / 2  # a limb, not the character
-    monkeypatch.setattr(dislocations.Dislocations, "observe", lambda *_: None)
+    monkeypatch.setattr(limit_rescue.LimitRescue, "observe", lambda *_: None)
     stuck = [error for error, _led in (error_after(zombie, limp) for limp in LIMP) if error > 30.0]
     if not stuck:
         pytest.skip("this version of Blender pushes such an arm back by itself")
@@ -64,5 +67,5 @@ def test_nothing_is_led_while_limits_hold(fresh_scene):
         fresh_scene.frame_set(frame)
         run = STATE.runs[fresh_scene.name]
         largest = max(largest, rigs.angles(run.body, run.wanted).max())
-        assert not run.dislocations.led.any()
+        assert not run.led.any()
     assert largest > 30.0 and np.isfinite(largest)

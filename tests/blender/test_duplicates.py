@@ -6,8 +6,13 @@ import pytest
 
 import looking
 import rigs
-from active_ragdoll.core.blender import bake, build, look_at_setup, motion_setup, remove, simulate
+from active_ragdoll.core.blender.bake import bake
+from active_ragdoll.core.blender.physics import build, remove
+from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.stack import look_at_setup, stack_setup
+
+pytestmark = pytest.mark.blender_version
 
 LAST, ASIDE = 14, 5.0
 
@@ -33,6 +38,15 @@ def duplicate(obj):
     assert copy != obj
     copy.location.x += ASIDE
     return copy
+
+
+def look(scene, obj):
+    """Let a character look at an Empty beside it, which is returned."""
+    target = bpy.data.objects.new("Target", None)
+    scene.collection.objects.link(target)
+    target.location = (1.0, -3.0, 1.6)
+    look_at_setup.setup(obj, scene, target)
+    return target
 
 
 def helpers(obj) -> set:
@@ -137,10 +151,7 @@ def test_a_duplicate_made_in_mid_shot_waits_for_the_next_start(human, fresh_scen
 
 def test_a_duplicate_of_one_that_looks_at_something_has_a_stack_too(human, fresh_scene):
     obj, _before = human
-    target = bpy.data.objects.new("Target", None)
-    fresh_scene.collection.objects.link(target)
-    target.location = (1.0, -3.0, 1.6)
-    look_at_setup.setup(obj, fresh_scene, target)
+    target = look(fresh_scene, obj)
     obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 1.0
     obj.pose.bones["forearm.L"].active_ragdoll.rotation_weight = 1.0
     rigs.play(fresh_scene, 1, LAST)
@@ -150,7 +161,7 @@ def test_a_duplicate_of_one_that_looks_at_something_has_a_stack_too(human, fresh
     assert copy.active_ragdoll.target_armature != obj.active_ragdoll.target_armature
     for each in (obj, copy):
         assert looking.aim_error(each, target) < 1.0
-    motion_setup.drop(copy)
+    stack_setup.drop(copy)
     rigs.play(fresh_scene, 1, LAST)
     assert looking.aim_error(obj, target) < 1.0
 
@@ -176,36 +187,30 @@ def test_a_baked_duplicate_plays_its_keys(human, fresh_scene):
 def test_a_duplicate_that_drops_its_stack_at_once_leaves_the_first_its_own(fresh_scene):
     """Before any frame has changed; both have a stack and no ragdoll."""
     obj = rigs.swinging_human(fresh_scene, 1, LAST)
-    target = bpy.data.objects.new("Target", None)
-    fresh_scene.collection.objects.link(target)
-    target.location = (1.0, -3.0, 1.6)
-    look_at_setup.setup(obj, fresh_scene, target)
+    target = look(fresh_scene, obj)
     fresh_scene.frame_set(3)
     copy = duplicate(obj)
     bpy.context.view_layer.update()
     bpy.context.view_layer.update()
-    motion_setup.drop(copy)
+    stack_setup.drop(copy)
     assert copy.active_ragdoll.source is None and obj.active_ragdoll.source is not None
     fresh_scene.frame_set(4)
     assert looking.aim_error(obj, target) < 0.05 and looking.aim_error(copy, target) > 1.0
     before = {scene.name for scene in bpy.data.scenes}
-    motion_setup.drop(obj)
+    stack_setup.drop(obj)
     assert {scene.name for scene in bpy.data.scenes} < before  # the hidden one is gone, and with it all sources
     assert not [o.name for o in bpy.data.objects if o.name.endswith("Source")]
 
 
 def test_the_first_that_drops_its_stack_leaves_the_duplicate_one(fresh_scene):
     obj = rigs.swinging_human(fresh_scene, 1, LAST)
-    target = bpy.data.objects.new("Target", None)
-    fresh_scene.collection.objects.link(target)
-    target.location = (1.0, -3.0, 1.6)
-    look_at_setup.setup(obj, fresh_scene, target)
+    target = look(fresh_scene, obj)
     copy = duplicate(obj)
-    motion_setup.drop(obj)
+    stack_setup.drop(obj)
     for frame in (3, 4):
         fresh_scene.frame_set(frame)
     assert looking.aim_error(copy, target) < 0.05 and looking.aim_error(obj, target) > 1.0
-    motion_setup.drop(copy)
+    stack_setup.drop(copy)
     assert not [o.name for o in bpy.data.objects if "Source" in o.name or o.name.endswith("Target Armature")]
 
 

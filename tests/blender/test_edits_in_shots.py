@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender import build
+from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
+
+pytestmark = pytest.mark.blender_version
 
 LAST, NOW = 20, 10
 
@@ -93,9 +95,7 @@ def test_frames_that_were_jumped_to_keep_what_they_show(limp, fresh_scene):
 def test_a_keyed_blend_stays_that_of_the_frame(limp, fresh_scene, jump):
     """It is read at the frame that is shown, also after a jump back."""
     obj, _shown = limp
-    for frame, blend in ((1, 1.0), (LAST, 0.0)):
-        obj.active_ragdoll.physics_blend = blend
-        obj.keyframe_insert("active_ragdoll.physics_blend", frame=frame)
+    rigs.key(obj, "active_ragdoll.physics_blend", {1: 1.0, LAST: 0.0})
     poses = rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj))
     frame = NOW if jump else LAST
     fresh_scene.frame_set(frame)

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender import build, hit_edits, weight_tools
-from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.tools import bone_tools, effect_edits
+from active_ragdoll.core.blender.view import overlay_data
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.operators import command_line
+
+pytestmark = pytest.mark.blender_version
 
 OPS = bpy.ops.active_ragdoll
 
@@ -75,11 +78,6 @@ def test_add_hit_refuses(human, values, words):
     assert len(human.active_ragdoll.hits) == 0
 
 
-def test_add_hit_outside_the_range_warns(human):
-    notes = hit_edits.add(human, bpy.context.scene, "head", 400, (1.0, 0.0, 0.0))
-    assert "400" in notes[0] and len(human.active_ragdoll.hits) == 1
-
-
 def test_remove_and_explosions(human):
     for frame in (3, 5, 7):
         OPS.add_hit(bone="head", frame=frame, impulse=(1.0, 0.0, 0.0))
@@ -99,7 +97,7 @@ def test_not_while_there_is_no_ragdoll(fresh_scene):
     obj = rigs.human(fresh_scene)
     assert not OPS.add_hit.poll() and not OPS.place_hit.poll()
     with pytest.raises(RagdollError, match="no ragdoll"):
-        hit_edits.add(obj, fresh_scene, "head", 3, (1.0, 0.0, 0.0))
+        effect_edits.add_hit(obj, fresh_scene, "head", 3, (1.0, 0.0, 0.0))
 
 
 def test_undo_brings_the_hit_back(human):
@@ -129,37 +127,37 @@ def test_a_ray_picks_a_bone_and_a_point_on_it(human, skinned, turn):
     human.rotation_euler = (0.0, 0.0, turn)
     bpy.context.view_layer.update()
     rows = [part.bone for part in human.active_ragdoll.parts]
-    chest = hit_edits._body(human, scene, graph, "spine")[1][:3, 3]
+    chest = effect_edits._body(human, scene, graph, "spine")[1][:3, 3]
     origin, way = _ray((0.3, -4.0, 1.6), chest)
-    bone, place = hit_edits.picked(human, scene, graph, origin, way)
+    bone, place = effect_edits.picked(human, scene, graph, origin, way)
     assert bone == "spine" and bone in rows
     assert np.linalg.norm(np.cross(place - origin, way)) < 1e-4
     assert 3.0 < np.linalg.norm(place - origin) < np.linalg.norm(chest - origin)
-    point = hit_edits.point_on(human, scene, graph, bone, place)
-    _row, matrix = hit_edits._body(human, scene, graph, bone)
+    point = effect_edits.point_on(human, scene, graph, bone, place)
+    _row, matrix = effect_edits._body(human, scene, graph, bone)
     offset = np.array(human.active_ragdoll.parts[rows.index(bone)].offset).reshape(4, 4)
     back = matrix[:3, 3] + matrix[:3, :3] @ offset[:3, :3].T @ point
     assert np.allclose(back, place, atol=1e-5)
-    assert hit_edits.picked(human, scene, graph, origin, -way) is None
+    assert effect_edits.picked(human, scene, graph, origin, -way) is None
 
 
 def test_a_dragged_arrow_is_drawn_as_it_was_dragged(human):
     """What the mouse drew is what the overlay shows: from the place to where the mouse was let go."""
     scene, graph = bpy.context.scene, bpy.context.view_layer.depsgraph
-    chest = hit_edits._body(human, scene, graph, "spine")[1][:3, 3]
+    chest = effect_edits._body(human, scene, graph, "spine")[1][:3, 3]
     origin, way = _ray((0.0, -4.0, 1.4), chest)
-    bone, place = hit_edits.picked(human, scene, graph, origin, way)
+    bone, place = effect_edits.picked(human, scene, graph, origin, way)
     wanted = place + np.cross(way, (0.0, 0.0, 0.4))
-    impulse = hit_edits.impulse_by_drag(human, scene, *_ray(origin, wanted), place, way)
-    hit_edits.add(human, scene, bone, 1, impulse, hit_edits.point_on(human, scene, graph, bone, place))
-    lines = hit_edits.lines(human, scene, graph)
+    impulse = effect_edits.impulse_by_drag(human, scene, *_ray(origin, wanted), place, way)
+    effect_edits.add_hit(human, scene, bone, 1, impulse, effect_edits.point_on(human, scene, graph, bone, place))
+    lines = overlay_data.hit_lines(human, scene, graph)
     assert np.allclose(lines.ends[0, 0], place, atol=1e-4)
     assert np.allclose(lines.ends[0, 1] - lines.ends[0, 0], wanted - place, atol=1e-4)
     assert lines.emphasised.all()
     human.active_ragdoll.hits[0].frame = 9
-    assert not hit_edits.lines(human, scene, graph).emphasised.any()
+    assert not overlay_data.hit_lines(human, scene, graph).emphasised.any()
     human.active_ragdoll.hits[0].enabled = False
-    assert hit_edits.lines(human, scene, graph) is None
+    assert overlay_data.hit_lines(human, scene, graph) is None
 
 
 def test_what_stands_in_front_is_looked_through(human):
@@ -168,7 +166,7 @@ def test_what_stands_in_front_is_looked_through(human):
     wall = rigs.box(scene, "Wall", (3.0, 0.1, 3.0), (0.0, -2.0, 1.5), passive=True)
     bpy.context.view_layer.update()
     graph = bpy.context.view_layer.depsgraph
-    bone, place = hit_edits.picked(human, scene, graph, *_ray((0.0, -4.0, 1.3), (0.0, 0.0, 1.3)))
+    bone, place = effect_edits.picked(human, scene, graph, *_ray((0.0, -4.0, 1.3), (0.0, 0.0, 1.3)))
     assert bone == "spine" and place[1] > wall.location.y + 1.0
 
 
@@ -180,7 +178,7 @@ def test_lines_of_explosions_and_of_bad_values(human):
     hit.bone = "no such bone"
     other = human.active_ragdoll.hits.add()
     other.bone, other.impulse = "head", (math.nan, 0.0, 0.0)
-    lines = hit_edits.lines(human, scene, graph)
+    lines = overlay_data.hit_lines(human, scene, graph)
     assert np.isfinite(lines.ends).all() and len(lines.ends) == len(lines.colors) == len(lines.emphasised) > 100
 
 
@@ -214,21 +212,6 @@ def _select(obj, active, *names):
     for bone in obj.data.bones if "select" not in bpy.types.PoseBone.bl_rna.properties else obj.pose.bones:
         bone.select = bone.name in (active, *names)
     obj.data.bones.active = obj.data.bones[active]
-
-
-def test_presets(human):
-    for name in ("UPPER_BODY_LOOSE", "ONE_ARM_LIMP", "DRUNK", "RIGID"):
-        assert OPS.weight_preset(preset=name) == {"FINISHED"}
-        found = _weights(human)
-        assert all(0.0 <= value <= 1.0 for value in found.values())
-        if name == "ONE_ARM_LIMP":
-            assert found["arm.L"] == found["forearm.L"] == found["finger.L"] == 0.0 < found["arm.R"]
-        elif name == "RIGID":
-            assert set(found.values()) == {1.0}
-        else:
-            assert found["forearm.L"] < found["spine"] < 1.0
-    OPS.weight_preset(preset="ONE_ARM_LIMP", side="RIGHT")
-    assert _weights(human)["arm.R"] == 0.0 < _weights(human)["arm.L"]
 
 
 def test_spreading(human):
@@ -270,24 +253,4 @@ def test_what_cannot_be_spread_is_named(human):
     with pytest.raises(RuntimeError, match="two ends"):
         OPS.spread_weights(mode="CHAIN")
     with pytest.raises(RagdollError, match="no bone"):
-        weight_tools.set_value(human, ["nobody"], 0.5)
-
-
-def test_weights_set_in_mid_shot_act(human):
-    scene = bpy.context.scene
-    rigs.play(scene, 1, 6)
-    weight_tools.preset(human, "DRUNK")
-    scene.frame_set(7)
-    assert STATE.runs[scene.name].weights()[0].max() < 1.0
-
-
-def test_loosening_goes_with_a_profile(human):
-    from active_ragdoll.core.blender import profiles
-
-    human.active_ragdoll.loosening, human.active_ragdoll.loosening_regain = 2.5, 0.4
-    kept = profiles.collect(human)
-    human.active_ragdoll.loosening = human.active_ragdoll.loosening_regain = 1.0
-    profiles.apply(human, kept)
-    assert human.active_ragdoll.loosening == 2.5
-    assert human.active_ragdoll.loosening_regain == pytest.approx(0.4)
-    assert not human.active_ragdoll.layout_changed
+        bone_tools.spread_weights(human, "nobody", ["nobody"], "SET", "BOTH", 0.5)

@@ -1,6 +1,6 @@
 """The joint-space drive: exact within the body, and no hand from outside."""
 
-import itertools
+import functools
 import math
 
 import bpy
@@ -9,10 +9,11 @@ import pytest
 
 import rigs
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender import action_channels, build
+from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
+from own_characters import or_own
 
-MOCAP = ("01_01.bvh", "jumping_jacks.bvh", "zombie.bvh", "dab.bvh", "run.fbx", "walk.fbx", "Knight.glb")
+MOCAP = or_own("01_01.bvh", "jumping_jacks.bvh", "run.fbx", "Knight.glb")
 
 
 def _joint_errors(obj, scene, first, last):
@@ -29,7 +30,7 @@ def _joint_errors(obj, scene, first, last):
 
 @pytest.mark.parametrize(
     ("name", "drive"),
-    [(n, "VELOCITY") for n in MOCAP] + [(n, "SPRING") for n in ("01_01.bvh", "run.fbx", "Knight.glb")],
+    [(n, "VELOCITY") for n in MOCAP] + [(n, "SPRING") for n in MOCAP[:2]],
 )
 def test_relative_rotations_follow_the_mocap(data_dir, name, drive):
     """Within 1.5 degrees in the mean while the body falls freely; springs of 3 Hz lag, but hold together."""
@@ -44,11 +45,10 @@ def test_relative_rotations_follow_the_mocap(data_dir, name, drive):
     assert errors.mean() <= (1.5 if drive == "VELOCITY" else 25.0)
 
 
-@pytest.mark.parametrize("degrees", (90.0, 120.0))
-@pytest.mark.parametrize("axis", ((1, 0, 0), (0, 0, 1), (1, 0, 1)))
-def test_it_holds_through_ninety_and_a_hundred_and_twenty_degrees(fresh_scene, axis, degrees):
+@pytest.mark.blender_version
+@pytest.mark.parametrize(("axis", "degrees"), (((1, 0, 0), 120.0), ((0, 0, 1), 90.0), ((1, 0, 1), 120.0)))
+def test_it_holds_through_ninety_and_a_hundred_and_twenty_degrees(scene, axis, degrees):
     """Where an axis of every motor degenerates in turn."""
-    scene = fresh_scene
     scene.gravity = (0.0, 0.0, 0.0)
     rigs.set_range(scene, 1, 73)
     obj = rigs.chain(scene, 3)
@@ -69,7 +69,7 @@ def _retimed(rig, fps):
     """The clip at another frame rate, the same over time."""
     rig.scene.render.fps = fps
     factor = fps / 24.0
-    for curve in action_channels.all_fcurves(rig.obj.animation_data.action):
+    for curve in rigs.curves_of(rig.obj.animation_data.action):
         for point in curve.keyframe_points:
             for place in (point.co, point.handle_left, point.handle_right):
                 place.x = 1.0 + (place.x - 1.0) * factor
@@ -112,30 +112,33 @@ def _momenta(data_dir, name, weight, drive="VELOCITY"):
     return linear, (moments + own).sum(axis=1), inner, swinging
 
 
+@functools.cache
+def _limp_momenta(data_dir, name):
+    return _momenta(data_dir, name, 0.0)
+
+
 def _drift(momentum):
     return np.linalg.norm(momentum - momentum[0], axis=1).max()
 
 
 @pytest.mark.parametrize("drive", ("VELOCITY", "SPRING"))
-@pytest.mark.parametrize("name", ("01_01.bvh", "zombie.bvh"))
+@pytest.mark.parametrize("name", ("zombie.bvh",))
 def test_momentum_is_kept_as_well_as_by_a_limp_body(data_dir, name, drive):
     """Linear and angular momentum like the same ragdoll limp, or to two thousandths of what moves within: what places
     in single precision leave of their differences."""
     linear, angular, inner, swinging = _momenta(data_dir, name, 1.0, drive)
-    limp_linear, limp_angular, _inner, _swinging = _momenta(data_dir, name, 0.0)
+    limp_linear, limp_angular, _inner, _swinging = _limp_momenta(data_dir, name)
     assert inner > 0.5, "nothing moves within"
     assert _drift(linear) <= max(2e-3 * inner, 1.5 * _drift(limp_linear))
     assert _drift(angular) <= max(2e-3 * swinging, 1.5 * _drift(limp_angular))
 
 
-def test_nothing_holds_the_character_up(fresh_scene):
+def test_nothing_holds_the_character_up(scene):
     """At full weights its centre of mass falls as a stone does, damping left out."""
-    scene = fresh_scene
     rigs.set_range(scene, 1, 48)
     obj = rigs.swinging_human(scene, 1, 48)
     obj.active_ragdoll.drive_space = "JOINT"
-    for bone in obj.pose.bones:
-        bone.active_ragdoll.linear_damping = bone.active_ragdoll.angular_damping = 0.0
+    rigs.undamped(obj)
     build.build(obj, scene)
     masses = np.array([part.body.rigid_body.mass for part in obj.active_ragdoll.parts])
     run = np.array(rigs.play(scene, 1, 48, lambda: rigs.bodies(obj)))
@@ -147,13 +150,12 @@ def test_nothing_holds_the_character_up(fresh_scene):
     assert np.abs(fallen - expected).max() < 0.02 * fallen.max()
 
 
+@pytest.mark.blender_version
 def test_at_weight_zero_both_spaces_are_the_same_limp_body(fresh_scene):
     """Until the first limit is met: from there on the order of constraints decides how the solver rounds."""
 
     def run(space):
-        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-        scene = bpy.context.scene
-        scene.render.fps = 24
+        scene = rigs.empty_file()
         obj = rigs.swinging_human(scene, 1, 30)
         obj.active_ragdoll.drive_space = space
         obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
@@ -167,29 +169,12 @@ def test_at_weight_zero_both_spaces_are_the_same_limp_body(fresh_scene):
     assert fallen[0] == pytest.approx(fallen[1], rel=0.02)
 
 
-def test_lag_rises_as_the_weight_falls(fresh_scene):
-    lags = []
-    for weight in (1.0, 0.8, 0.6, 0.4, 0.2, 0.0):
-        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-        scene = bpy.context.scene
-        scene.render.fps, scene.gravity = 24, (0.0, 0.0, 0.0)
-        obj = rigs.swinging_human(scene, 1, 60)
-        settings = obj.active_ragdoll
-        settings.drive_space, settings.self_collision = "JOINT", False
-        settings.rotation_weight = settings.translation_weight = weight
-        build.build(obj, scene)
-        lags.append(_joint_errors(obj, scene, 1, 60)[12:].mean())
-    print(lags)
-    assert all(b > a for a, b in itertools.pairwise(lags)), lags
-
-
+@pytest.mark.blender_version
 def test_a_largest_torque_lets_a_lifted_arm_sink(fresh_scene):
     """The upper body stands on kinematic hips; the forearm cannot be held by less than gravity's torque on it."""
 
     def sunk(torque):
-        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-        scene = bpy.context.scene
-        scene.render.fps = 24
+        scene = rigs.empty_file()
         obj = rigs.human(scene)
         rigs.set_range(scene, 1, 25)
         obj.active_ragdoll.drive_space, obj.active_ragdoll.self_collision = "JOINT", False
@@ -203,7 +188,7 @@ def test_a_largest_torque_lets_a_lifted_arm_sink(fresh_scene):
         part = obj.active_ragdoll.parts[row]
         carried = (part, obj.active_ragdoll.parts[row + 1])
         assert carried[1].bone == "finger.L"
-        gravity = sum(p.body.rigid_body.mass * 9.81 * abs(p.bind[3] - 0.47) for p in carried)
+        gravity = sum(p.body.rigid_body.mass * 9.81 * abs(p.bind[0, 3] - 0.47) for p in carried)
         heights = rigs.play(scene, 1, 25, lambda: rigs.bodies(obj)[row, 2, 3])
         return heights[0] - heights[-1], gravity
 
@@ -213,6 +198,7 @@ def test_a_largest_torque_lets_a_lifted_arm_sink(fresh_scene):
     assert sunk(0.5 * needed)[0] > 0.05
 
 
+@pytest.mark.blender_version
 def test_switching_the_space_and_building_anew_leaves_no_motor_behind(fresh_scene):
     obj = rigs.swinging_human(fresh_scene, 1, 10)
 

@@ -6,19 +6,26 @@ import pytest
 
 import layered
 import rigs
+import third_party
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender import bake, build, layer_tools, motion, motion_setup, simulate
-from active_ragdoll.core.blender.clips import rig_rest
-from active_ragdoll.core.motion import additive, pose_blend
-from active_ragdoll.core.motion.layers import mask_from_bones
-from active_ragdoll.core.motion.rig import Rig
+from active_ragdoll.core.blender.bake import bake
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.rig.clips import rig_rest
+from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.stack import layer_tools, pose_stack
+from active_ragdoll.core.motion import additive
+from active_ragdoll.core.motion.clip import interpolate
+from active_ragdoll.core.motion.pose_layers import blend_poses
 
 FRAMES = (1, 7, 18)
 
 
+@pytest.mark.blender_version
 @pytest.mark.parametrize("playback, limits", (("ONCE", (1e-3, 1e-5)), ("LOOP", (0.02, 1e-4))))
 def test_a_clip_layer_at_weight_one_shows_what_blender_plays(data_dir, playback, limits):
     """Looped, a clip that ends between two frames is sampled to its exact end, and interpolated by ourselves."""
+    if playback == "LOOP":
+        third_party.data("Knight.glb")  # whose motion the limits are for
     rig = layered.knight(data_dir)
     expected = layered.plays(rig, "Running_A", FRAMES)
     start = bpy.data.actions["Running_A"].frame_range[0]
@@ -44,18 +51,6 @@ def test_weight_zero_is_the_animation_to_the_bit(data_dir):
     layer_tools.changed(rig.obj)
     without = layered.shown(rig, FRAMES)
     assert all(np.array_equal(with_layer[f], without[f]) for f in FRAMES)
-
-
-def test_half_a_weight_is_half_way_on_shortest_arcs(data_dir):
-    rig = layered.knight(data_dir)
-    below = layered.plays(rig, "Idle", FRAMES)
-    above = layered.plays(rig, "Running_A", FRAMES)
-    layered.layer(rig, "Running_A", weight=0.5, start=bpy.data.actions["Running_A"].frame_range[0], only_keyed=False)
-    found = layered.shown(rig, FRAMES)
-    for frame in FRAMES:
-        a, b = layered.local(rig.obj, below[frame]), layered.local(rig.obj, above[frame])
-        expected = layered.world(rig.obj, pose_blend.toward(a, b, 0.5))
-        assert rigs.angles(found[frame], expected).max() < 0.05
 
 
 @pytest.mark.parametrize("by", ("BONES", "COLLECTION", "ROLES"))
@@ -93,23 +88,6 @@ def test_a_mask_keeps_the_layer_to_some_bones(data_dir, by):
             assert all(name.endswith(".l") or ".L" in name for name in np.array(skeleton.names)[inside])
 
 
-def test_a_falloff_rises_along_the_spine(data_dir):
-    rig = layered.knight(data_dir)
-    obj = rig.obj
-    below, above = layered.plays(rig, "Idle", FRAMES), layered.plays(rig, "Sit_Floor_Idle", FRAMES)
-    made = layered.layer(rig, "Sit_Floor_Idle", start=bpy.data.actions["Sit_Floor_Idle"].frame_range[0])
-    layer_tools.mask_bones(made, ["hips"])
-    made.mask_falloff = 3
-    skeleton = rig_rest(obj).skeleton
-    mask = mask_from_bones(skeleton, ["hips"], depth=3)
-    assert {0.0, 1.0} < set(np.round(mask, 6)) and len(set(np.round(mask, 6))) == 4
-    found = layered.shown(rig, FRAMES)
-    for frame in FRAMES:
-        a, b = layered.local(obj, below[frame]), layered.local(obj, above[frame])
-        expected = layered.world(obj, pose_blend.toward(a, b, mask))
-        assert rigs.angles(found[frame], expected).max() < 0.05
-
-
 @pytest.mark.parametrize("space", ("LOCAL", "MESH"))
 def test_make_additive_then_apply_on_its_base_gives_the_clip_back(data_dir, space):
     rig = layered.knight(data_dir)
@@ -119,7 +97,8 @@ def test_make_additive_then_apply_on_its_base_gives_the_clip_back(data_dir, spac
     base.frame = bpy.data.actions["Cheer"].frame_range[0]
     base.only_keyed = False
     layered.layer(rig, "Cheer", start=base.frame, only_keyed=False)
-    assert layer_tools.make_additive(obj, "LAYER", space, "FIRST", 1) == 1
+    bpy.context.view_layer.objects.active = obj
+    assert bpy.ops.active_ragdoll.make_additive(what="LAYER", space=space, base="FIRST") == {"FINISHED"}
     angle, way = layered.difference(layered.shown(rig, FRAMES), expected)
     assert angle < 0.05 and way < 1e-5
 
@@ -176,17 +155,18 @@ def test_poses_normalise_add_and_make_a_sequence(data_dir):
     for several in ("NORMALIZE", "ADD"):
         made.several = several
         found = layered.shown(rig, (3,))[3]
-        expected = pose_blend.blend_poses(rest.skeleton, rest.bind, held, [0.6, 0.3, 0.9], mode=several)
+        expected = blend_poses(rest.skeleton, rest.bind, held, [0.6, 0.3, 0.9], "abc", several)
         assert rigs.angles(found, layered.world(obj, expected)).max() < 0.1
     made.several, made.start, made.playback = "SEQUENCE", 1.0, "ONCE"
     found = layered.shown(rig, (1, 11, 16, 21, 40))
-    for frame, pose in ((1, held[0]), (11, held[1]), (16, pose_blend.toward(held[1], held[2], 0.5)), (21, held[2])):
+    for frame, pose in ((1, held[0]), (11, held[1]), (16, interpolate(held[1], held[2], 0.5)), (21, held[2])):
         assert rigs.angles(found[frame], layered.world(obj, pose)).max() < 0.1
     assert rigs.angles(found[40], found[21]).max() < 0.05
 
 
+@pytest.mark.blender_version
 def test_the_current_pose_becomes_a_layer_that_shows_it(data_dir):
-    for name in ("Knight.glb", "run.fbx", "01_01.bvh", "mh_mixamo.blend", "Fox.glb"):
+    for name in ("Knight.glb", "run.fbx", "01_01.bvh"):
         rig = rigs.load(data_dir / name)
         rigs.set_range(rig.scene, rig.first, rig.last)
         middle = (rig.first + rig.last) // 2
@@ -226,6 +206,7 @@ def test_playback_loops_turns_round_holds_and_runs_backwards(data_dir):
             assert rigs.angles(at(frame), clip[first + place]).max() < 0.05, (playback, speed, frame)
 
 
+@pytest.mark.blender_version
 def test_a_keyed_weight_is_read_at_its_own_frame_and_the_bake_is_what_was_shown(data_dir):
     rig = layered.knight(data_dir, 1, 30)
     obj = rig.obj
@@ -233,24 +214,18 @@ def test_a_keyed_weight_is_read_at_its_own_frame_and_the_bake_is_what_was_shown(
     obj.animation_data.action = obj.animation_data.action.copy()
     below, above = layered.plays(rig, "Idle", range(1, 31)), layered.plays(rig, "Running_A", range(1, 31))
     start = bpy.data.actions["Running_A"].frame_range[0]
-    made = layered.layer(rig, "Running_A", start=start, only_keyed=False, playback="ONCE")
-    for frame, weight in ((1, 0.0), (20, 1.0)):
-        made.weight = weight
-        obj.keyframe_insert("active_ragdoll.layers[0].weight", frame=frame)
-    for curve in rigs.curves_of(obj.animation_data.action):
-        if "active_ragdoll" in curve.data_path:
-            for point in curve.keyframe_points:
-                point.interpolation = "LINEAR"
+    layered.layer(rig, "Running_A", start=start, only_keyed=False, playback="ONCE")
+    rigs.key(obj, "active_ragdoll.layers[0].weight", {1: 0.0, 20: 1.0})
+    rigs.interpolate(obj, "LINEAR", "active_ragdoll")
     played = layered.shown(rig, range(1, 31))
     for frame in (1, 5, 10, 20, 25):
         share = min((frame - 1) / 19, 1.0)
         a, b = layered.local(obj, below[frame]), layered.local(obj, above[frame])
-        expected = layered.world(obj, pose_blend.toward(a, b, share))
+        expected = layered.world(obj, interpolate(a, b, share))
         assert rigs.angles(played[frame], expected).max() < 0.1, frame
     scrubbed = layered.shown(rig, (25, 3, 17, 30, 1))
     assert all(np.array_equal(scrubbed[f], played[f]) for f in scrubbed)
-    for _frame in bake.frames(obj, rig.scene):
-        pass
+    list(bake.frames(obj, rig.scene))
     assert layered.difference(layered.shown(rig, range(1, 31)), played)[1] < 1e-4
     bake.revert(obj)
     assert layered.difference(layered.shown(rig, (10,)), {10: played[10]})[0] < 0.05
@@ -269,8 +244,7 @@ def test_physics_takes_a_layer_as_it_takes_the_animation_and_the_bake_is_what_wa
             for bone in rig.obj.pose.bones:
                 bone.matrix_basis.identity()
         build.build(rig.obj, rig.scene)
-        for _frame in simulate.frames(rig.scene):
-            pass
+        list(simulate.frames(rig.scene))
         return rig, layered.shown(rig, range(1, last + 1))
 
     plain = simulated(False)[1]
@@ -278,25 +252,11 @@ def test_physics_takes_a_layer_as_it_takes_the_animation_and_the_bake_is_what_wa
     rows = [rig.obj.data.bones.find(part.bone) for part in rig.obj.active_ragdoll.parts]
     errors = np.array([rigs.angles(found[f][rows], plain[f][rows]) for f in found])
     assert np.median(errors) < 0.1 and errors.max() < 3.0
-    for _frame in bake.frames(rig.obj, rig.scene):
-        pass
+    list(bake.frames(rig.obj, rig.scene))
     assert layered.difference(layered.shown(rig, found), found)[1] < 1e-4
 
 
-def test_an_edited_action_is_seen_at_once_after_blender_was_told(data_dir):
-    rig = layered.knight(data_dir)
-    layered.layer(rig, "Cheer", only_keyed=False)
-    before = layered.shown(rig, (5,))[5]
-    action = bpy.data.actions["Cheer"]
-    for curve in rigs.curves_of(action):
-        if "rotation_quaternion" in curve.data_path and curve.array_index == 1:
-            for point in curve.keyframe_points:
-                point.co[1] += 0.2
-            curve.update()
-    after = layered.shown(rig, (1, 5))[5]  # the shot's first frame looks at all actions again
-    assert rigs.angles(before, after).max() > 5.0
-
-
+@pytest.mark.blender_version
 def test_arnaud_plays_the_clips_of_run_and_walk_by_bone_names(data_dir):
     """Their rest pose is their first frame: what a bone does relative to its parent is what must be the same."""
     rig = rigs.load(data_dir / "arnaud.fbx")
@@ -316,29 +276,9 @@ def test_arnaud_plays_the_clips_of_run_and_walk_by_bone_names(data_dir):
         rows = [obj.data.bones.find(n) for n in common], [other.data.bones.find(n) for n in common]
         for frame in (1, 8, 15):
             rig.scene.frame_set(frame)
-            assert not [m for m in motion.of(obj).messages if m.startswith("Layer")]
+            assert not [m for m in pose_stack.of(obj).messages if m.startswith("Layer")]
             mine, its = rigs.pose(obj)[rows[0]], rigs.pose(other)[rows[1]]
             assert rigs.angles(mine, its).max() < 0.1, (name, frame)
             assert np.abs(mine - its)[:, :3, 3].max() < 0.02, (name, frame)
         obj.active_ragdoll.layers.clear()
         layer_tools.changed(obj)
-
-
-def test_layers_on_a_bvh(data_dir):
-    rig = rigs.load(data_dir / "zombie.bvh")
-    rigs.set_range(rig.scene, 1, 60)
-    expected = layered.shown(rig, (31, 46))
-    made = layer_tools.add_clip_layer(rig.obj, rig.scene)
-    made.start, made.only_keyed = -29.0, False  # 30 frames ahead
-    found = layered.shown(rig, (1, 16))
-    assert rigs.angles(found[1], expected[31]).max() < 0.05 and rigs.angles(found[16], expected[46]).max() < 0.05
-
-
-def test_the_solver_is_the_one_of_core(data_dir):
-    rig = layered.knight(data_dir)
-    layered.layer(rig, "Cheer")
-    rig.scene.frame_set(4)
-    stack = motion.of(rig.obj)
-    assert [entry.kind for entry in stack.entries] == ["LAYERS"]
-    assert isinstance(stack.rig, Rig) and not stack.entries[0].keeps_state
-    assert motion_setup is not None

@@ -6,7 +6,8 @@ import pytest
 
 import layered
 import rigs
-from active_ragdoll.core.blender import action_channels, layer_tools, motion, motion_setup
+from active_ragdoll.core.blender.rig import action_channels
+from active_ragdoll.core.blender.stack import layer_tools, pose_stack, stack_setup
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def rig(data_dir):
 def goes_on(rig, name: str, *words) -> str:
     """Check that the good layer still acts and that a message names what is wrong."""
     found = layered.shown(rig, (7,))[7]
-    texts = motion.of(rig.obj).messages
+    texts = pose_stack.of(rig.obj).messages
     assert name in texts, texts
     assert all(word in texts[name] for word in words), texts[name]
     for layer in rig.obj.active_ragdoll.layers:
@@ -44,12 +45,6 @@ def empty_action(obj, name: str, bone: str = ""):
     return action
 
 
-def test_an_action_of_another_skeleton_lists_its_bones(rig):
-    layer = layer_tools.add_layer(rig.obj, rig.scene, "CLIP", "Alien")
-    layer_tools.choose(layer, empty_action(rig.obj, "Alien", "tentacle"))
-    goes_on(rig, 'Layer "Alien"', "Alien", "tentacle")
-
-
 def test_an_action_with_some_bones_of_another_skeleton_is_played_and_they_are_listed(rig):
     action = bpy.data.actions["Running_A"].copy()
     channels = action_channels.channels_of(action, action_channels.slot_of(action, rig.obj))
@@ -57,24 +52,19 @@ def test_an_action_with_some_bones_of_another_skeleton_is_played_and_they_are_li
     layer = layer_tools.add_layer(rig.obj, rig.scene, "CLIP", "Mixed")
     layer_tools.choose(layer, action)
     rig.scene.frame_set(5)
-    texts = motion.of(rig.obj).messages
+    texts = pose_stack.of(rig.obj).messages
     assert "tentacle" in texts[f'Action "{action.name}"'] and 'Layer "Mixed"' not in texts
-
-
-def test_an_empty_action(rig):
-    layer = layer_tools.add_layer(rig.obj, rig.scene, "CLIP", "Nothing")
-    layer_tools.choose(layer, empty_action(rig.obj, "Nothing"))
-    goes_on(rig, 'Layer "Nothing"', "Nothing")
 
 
 def test_no_action_and_no_blend_space(rig):
     layer_tools.add_layer(rig.obj, rig.scene, "CLIP", "Open")
     layer_tools.add_layer(rig.obj, rig.scene, "BLEND_SPACE", "Open 2")
     rig.scene.frame_set(4)
-    texts = motion.of(rig.obj).messages
+    texts = pose_stack.of(rig.obj).messages
     assert "no action" in texts['Layer "Open"'] and "no blend space" in texts['Layer "Open 2"']
 
 
+@pytest.mark.blender_version
 def test_an_action_deleted_while_in_use(rig):
     layered.layer(rig, "Running_A")
     before = layered.shown(rig, (5,))[5]
@@ -84,43 +74,58 @@ def test_an_action_deleted_while_in_use(rig):
     goes_on(rig, 'Layer "Running_A"', "Running_A", "deleted")
 
 
-def spaced(rig, samples, kind="SPEED"):
-    space = layered.space(rig, samples, kind)
-    layered.space_layer(rig, space.name)
-    return rig.obj.active_ragdoll.blend_spaces[0]
+def spaced(rig, samples, kind="SPEED", **values):
+    """A layer of a blend space; the values are of its first axis."""
+    layered.space_layer(rig, layered.space(rig, samples, kind).name)
+    space = rig.obj.active_ragdoll.blend_spaces[0]
+    for name, value in values.items():
+        setattr(space.x, name, value)
+    return space
 
 
-def test_no_samples(rig):
-    spaced(rig, ())
-    goes_on(rig, 'Layer "Locomotion"', "Locomotion", "no samples")
+def _other_skeleton(rig):
+    layer = layer_tools.add_layer(rig.obj, rig.scene, "CLIP", "Alien")
+    layer_tools.choose(layer, empty_action(rig.obj, "Alien", "tentacle"))
 
 
-def test_two_samples_at_one_place(rig):
-    spaced(rig, (("Idle", 1.0), ("Running_A", 1.0)))
-    goes_on(rig, 'Layer "Locomotion"', "Idle", "Running_A", "one place")
+def _empty_action(rig):
+    layer = layer_tools.add_layer(rig.obj, rig.scene, "CLIP", "Nothing")
+    layer_tools.choose(layer, empty_action(rig.obj, "Nothing"))
 
 
-def test_samples_on_one_line_of_a_plane(rig):
-    spaced(rig, (("Idle", -20.0, 0.0), ("Running_A", 0.0, 0.0), ("Walking_A", 20.0, 0.0)), "AIM")
-    goes_on(rig, 'Layer "Aim"', "Running_A", "one line")
+def _additive_beside_whole(rig):
+    spaced(rig, MOVES).samples[1].additive = "LOCAL"
 
 
-def test_a_minimum_above_the_maximum(rig):
-    space = spaced(rig, (("Idle", 0.0), ("Running_A", 4.0)))
-    space.x.minimum = 5.0
-    goes_on(rig, 'Layer "Locomotion"', "minimum", "Speed")
+MOVES = (("Idle", 0.0), ("Running_A", 4.0))
+LINE = (("Idle", -20.0, 0.0), ("Running_A", 0.0, 0.0), ("Walking_A", 20.0, 0.0))
+PLANE = (("Idle", 0.0, 0.0), ("Running_A", 20.0, 0.0), ("Walking_A", 0.0, 20.0))
+NAN = float("nan")
+WRONG = {
+    "another skeleton": (_other_skeleton, "Alien", "Alien", "tentacle"),
+    "an empty action": (_empty_action, "Nothing", "Nothing"),
+    "a start that is no number": (lambda rig: layered.layer(rig, "Running_A", start=NAN), "Running_A", "not a number"),
+    "no samples": (lambda rig: spaced(rig, ()), "Locomotion", "Locomotion", "no samples"),
+    "two at one place": (
+        lambda rig: spaced(rig, (("Idle", 1.0), ("Running_A", 1.0))),
+        "Locomotion",
+        "Idle",
+        "Running_A",
+        "one place",
+    ),
+    "samples on one line of a plane": (lambda rig: spaced(rig, LINE, "AIM"), "Aim", "Running_A", "one line"),
+    "minimum above maximum": (lambda rig: spaced(rig, MOVES, minimum=5.0), "Locomotion", "minimum", "Speed"),
+    "an input that is no number": (lambda rig: spaced(rig, MOVES, value=NAN), "Locomotion", "not a number"),
+    "no target": (lambda rig: spaced(rig, PLANE, "AIM", input="YAW"), "Aim", "target"),
+    "whole samples beside additive ones": (_additive_beside_whole, "Locomotion", "Running_A", "Idle"),
+}
 
 
-def test_an_input_that_is_not_a_number(rig):
-    space = spaced(rig, (("Idle", 0.0), ("Running_A", 4.0)))
-    space.x.value = float("nan")
-    goes_on(rig, 'Layer "Locomotion"', "not a number")
-
-
-def test_a_weight_that_is_not_a_number(rig):
-    layer = layered.layer(rig, "Running_A")
-    layer.start = float("nan")
-    goes_on(rig, 'Layer "Running_A"', "not a number")
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_is_named_and_the_rest_goes_on(rig, what):
+    spoil, layer, *words = WRONG[what]
+    spoil(rig)
+    goes_on(rig, f'Layer "{layer}"', *words)
 
 
 def test_masks_without_bones(rig):
@@ -132,20 +137,8 @@ def test_masks_without_bones(rig):
         layer = layered.layer(rig, "Running_A", mask=mask, **extra)
         layer.name = name
     rig.scene.frame_set(5)
-    texts = motion.of(rig.obj).messages
+    texts = pose_stack.of(rig.obj).messages
     assert "no bones" in texts['Layer "One"'] and "Nowhere" in texts['Layer "Two"'] and "WING" in texts['Layer "Three"']
-
-
-def test_a_target_that_was_deleted(rig):
-    space = spaced(rig, (("Idle", 0.0, 0.0), ("Running_A", 20.0, 0.0), ("Walking_A", 0.0, 20.0)), "AIM")
-    space.x.input = "YAW"
-    goes_on(rig, 'Layer "Aim"', "target")
-
-
-def test_whole_samples_beside_additive_ones(rig):
-    space = spaced(rig, (("Idle", 0.0), ("Running_A", 4.0)))
-    space.samples[1].additive = "LOCAL"
-    goes_on(rig, 'Layer "Locomotion"', "Running_A", "Idle")
 
 
 def test_operators_refuse_in_words(data_dir):
@@ -159,6 +152,7 @@ def test_operators_refuse_in_words(data_dir):
     assert rig.obj.active_ragdoll.target_armature is None and not len(rig.obj.active_ragdoll.layers)
 
 
+@pytest.mark.blender_version
 def test_a_new_users_way_through_the_operators(data_dir):
     """From the sidebar's buttons: layers of an action and a pose, a space with samples, additive, and all removed."""
     rig = layered.knight(data_dir, 1, 20)
@@ -186,7 +180,7 @@ def test_a_new_users_way_through_the_operators(data_dir):
     assert [sample.x for sample in settings.blend_spaces[0].samples] == [0.0, 1.0, 2.0]
     assert ops.add_layer(source="BLEND_SPACE") == {"FINISHED"}
     rig.scene.frame_set(9)
-    assert motion.of(obj).messages == {}
+    assert pose_stack.of(obj).messages == {}
     assert ops.remove_sample() == {"FINISHED"} and len(settings.blend_spaces[0].samples) == 2
     assert ops.enable_graph() == {"FINISHED"} and settings.graph.enabled
     for what in ("STATE", "PARAMETER", "STATE", "TRANSITION", "CONDITION"):
@@ -197,6 +191,6 @@ def test_a_new_users_way_through_the_operators(data_dir):
     for _ in range(4):
         settings.layer_index = 0
         assert ops.remove_layer() == {"FINISHED"}
-    assert settings.target_armature is None and motion_setup is not None
+    assert settings.target_armature is None and stack_setup is not None
     assert not [c for bone in obj.pose.bones for c in bone.constraints]
     assert np.isfinite(rigs.pose(obj)).all()

@@ -6,7 +6,7 @@ import pytest
 
 import layered
 import rigs
-from active_ragdoll.core.blender import layer_tools, motion
+from active_ragdoll.core.blender.stack import layer_tools, pose_stack
 
 WALK = (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0))
 
@@ -33,9 +33,10 @@ def tell_blender() -> None:
 
 def phase(rig, frame: int) -> float:
     rig.scene.frame_set(frame)
-    return motion.of(rig.obj).states[frame][0]["Locomotion"].phase
+    return pose_stack.of(rig.obj).states[frame][0]["Locomotion"].phase
 
 
+@pytest.mark.blender_version
 @pytest.mark.parametrize("edit, slower", (("action", 2.0), ("frame rate", 1.0)))
 def test_scrubbing_after_an_edit_in_mid_shot_finds_what_playing_gives(data_dir, edit, slower):
     """Clips are frames: another frame rate leaves the phase of each frame as it was."""
@@ -48,7 +49,7 @@ def test_scrubbing_after_an_edit_in_mid_shot_finds_what_playing_gives(data_dir, 
     else:
         rig.scene.render.fps *= 2
     scrubbed = [phase(rig, frame) for frame in (41, 30)]
-    motion.forget()
+    pose_stack.forget()
     assert scrubbed == [phase(rig, frame) for frame in (41, 30)]
     assert np.isclose(scrubbed[0], before * 40 / 39 / slower, rtol=1e-5)
 
@@ -76,10 +77,10 @@ def test_a_base_action_deleted_in_use_is_named(data_dir):
     made = layered.layer(rig, "Cheer", mode="ADDITIVE_LOCAL", base="ACTION")
     made.base_action = bpy.data.actions["Sit_Floor_Pose"]
     rig.scene.frame_set(4)
-    assert motion.of(rig.obj).messages == {}
+    assert pose_stack.of(rig.obj).messages == {}
     bpy.data.actions.remove(bpy.data.actions["Sit_Floor_Pose"])
     rig.scene.frame_set(5)
-    assert "Sit_Floor_Pose" in motion.of(rig.obj).messages['Layer "Cheer"']
+    assert "Sit_Floor_Pose" in pose_stack.of(rig.obj).messages['Layer "Cheer"']
 
 
 def test_a_base_pose_that_is_edited_is_seen(data_dir):
@@ -104,12 +105,12 @@ def test_a_sample_whose_action_is_deleted_is_named_and_the_space_goes_on(data_di
     expected = layered.shown(rig, (9,))[9]
     bpy.data.actions.remove(bpy.data.actions["Walking_A"])
     found = layered.shown(rig, (9,))[9]
-    assert "Walking_A" in motion.of(rig.obj).messages['Blend space "Locomotion"']
+    assert "Walking_A" in pose_stack.of(rig.obj).messages['Blend space "Locomotion"']
     assert rigs.angles(found, expected).max() < 0.01
     for name in ("Idle", "Running_A"):
         bpy.data.actions.remove(bpy.data.actions[name])
     rig.scene.frame_set(10)
-    assert all(name in motion.of(rig.obj).messages['Layer "Locomotion"'] for name, _x in WALK)
+    assert all(name in pose_stack.of(rig.obj).messages['Layer "Locomotion"'] for name, _x in WALK)
 
 
 @pytest.mark.parametrize("kind", ("SPEED", "YAW"))
@@ -125,15 +126,16 @@ def test_an_object_that_an_input_is_read_of_is_named_when_it_is_deleted(data_dir
     space.measured_object = space.target = other
     space.x.input = kind
     rig.scene.frame_set(4)
-    assert motion.of(rig.obj).messages == {}
+    assert pose_stack.of(rig.obj).messages == {}
     bpy.data.objects.remove(other)
     found = layered.shown(rig, (6,))[6]
-    texts = motion.of(rig.obj).messages
+    texts = pose_stack.of(rig.obj).messages
     assert set(texts) == {'Layer "Locomotion"'} and "Beacon" in texts['Layer "Locomotion"']
     rig.obj.active_ragdoll.layers[1].enabled = False
     assert rigs.angles(layered.shown(rig, (6,))[6], found).max() > 5.0
 
 
+@pytest.mark.blender_version
 def test_bones_removed_while_a_layer_plays(data_dir):
     rig = layered.knight(data_dir, 1, 20)
     obj = rig.obj
@@ -147,7 +149,7 @@ def test_bones_removed_while_a_layer_plays(data_dir):
         obj.data.edit_bones.remove(obj.data.edit_bones[name])
     bpy.ops.object.mode_set(mode="OBJECT")
     found = layered.shown(rig, (6,))[6]
-    assert "hand.l" in motion.of(obj).messages['Action "Cheer"'] and len(motion.of(obj).messages) == 1
+    assert "hand.l" in pose_stack.of(obj).messages['Action "Cheer"'] and len(pose_stack.of(obj).messages) == 1
     assert rigs.angles(found, layered.plays(rig, "Cheer", (6,))[6]).max() < 0.05
 
 
@@ -163,7 +165,7 @@ def test_a_state_refuses_additive_samples_instead_of_showing_differences(data_di
     graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Locomotion"
     layer_tools.changed(rig.obj)
     found = layered.shown(rig, (5,))[5]
-    assert "additive" in motion.of(rig.obj).messages[f'State "{graph.states[0].name}"']
+    assert "additive" in pose_stack.of(rig.obj).messages[f'State "{graph.states[0].name}"']
     assert rigs.angles(found, plain).max() < 0.01 and np.abs(found - plain).max() < 1e-4
 
 
@@ -182,10 +184,10 @@ def test_what_is_renamed_is_still_found(data_dir):
     graph.states[1].source = "NONE"
     graph.parameters[0].value, graph.transitions[0].blend_time = 1.0, 0.0
     expected = layered.shown(rig, (5,))[5]
-    assert motion.of(rig.obj).messages == {}
+    assert pose_stack.of(rig.obj).messages == {}
     settings.blend_spaces[0].name, graph.parameters[0].name = "Moves", "velocity"
     graph.states[0].name, graph.states[1].name = "Moving", "Still"
-    assert np.array_equal(layered.shown(rig, (5,))[5], expected) and motion.of(rig.obj).messages == {}
+    assert np.array_equal(layered.shown(rig, (5,))[5], expected) and pose_stack.of(rig.obj).messages == {}
     layers = settings.layers
     assert layers[0].blend_space == layers[1].sync_with == graph.states[0].blend_space == "Moves"
     transition = graph.transitions[0]
@@ -211,6 +213,7 @@ def weights(rig, frame: int) -> dict:
     return {layer.name: round(layer.weight, 4) for layer in rig.obj.active_ragdoll.layers}
 
 
+@pytest.mark.blender_version
 @pytest.mark.parametrize("how", ("keys", "driver"))
 def test_keyed_and_driven_weights_go_with_their_layers(data_dir, how):
     """Cheer and Running_A have weights of their own; layers are moved, added before them and removed."""
@@ -226,9 +229,7 @@ def test_keyed_and_driven_weights_go_with_their_layers(data_dir, how):
         for frame, value in ((1, float(i)), (21, 1.0 - i)):
             settings.layers[i].weight = value
             obj.keyframe_insert(path, frame=frame)
-    for curve in rigs.curves_of(obj.animation_data.action):
-        for point in curve.keyframe_points if "active_ragdoll" in curve.data_path else ():
-            point.interpolation = "LINEAR"
+    rigs.interpolate(obj, "LINEAR", "active_ragdoll")
     expected = {"Cheer": 0.25, "Running_A": 0.75}
     assert weights(rig, 6) == expected
     shown = layered.shown(rig, (6,))[6]
@@ -248,6 +249,7 @@ def test_keyed_and_driven_weights_go_with_their_layers(data_dir, how):
     assert [c.data_path for c in curves if "layers" in c.data_path] == ["active_ragdoll.layers[1].weight"]
 
 
+@pytest.mark.blender_version
 def test_an_edited_driver_is_followed(data_dir):
     rig = layered.knight(data_dir, 1, 20)
     layered.layer(rig, "Running_A", only_keyed=False)
@@ -270,16 +272,17 @@ def test_a_deleted_armature_that_a_clip_was_made_for_is_named(data_dir):
     layer_tools.choose(made, action)
     words = f"the armature '{name}' that it was made for was deleted"
     rig.scene.frame_set(4)
-    assert made.armature == other and words not in str(motion.of(rig.obj).messages)
+    assert made.armature == other and words not in str(pose_stack.of(rig.obj).messages)
     bpy.data.objects.remove(other)
     rig.scene.frame_set(5)
-    text = motion.of(rig.obj).messages[f'Action "{action.name}"']
+    text = pose_stack.of(rig.obj).messages[f'Action "{action.name}"']
     assert words in text and "lacks bones" in text
     made.armature = None  # as a user clears it
     rig.scene.frame_set(6)
-    assert words not in str(motion.of(rig.obj).messages)
+    assert words not in str(pose_stack.of(rig.obj).messages)
 
 
+@pytest.mark.blender_version
 def test_a_duplicate_has_layers_of_its_own(data_dir):
     rig = layered.knight(data_dir, 1, 20)
     obj, scene = rig.obj, rig.scene
@@ -301,7 +304,7 @@ def test_a_duplicate_has_layers_of_its_own(data_dir):
     bpy.data.objects.remove(obj)
     copy.active_ragdoll.layers[0].weight = 1.0
     scene.frame_set(8)
-    assert rigs.angles(rigs.pose(copy), shown).max() < 0.01 and motion.of(copy).messages == {}
+    assert rigs.angles(rigs.pose(copy), shown).max() < 0.01 and pose_stack.of(copy).messages == {}
 
 
 def test_a_duplicate_goes_on_when_the_character_that_it_was_made_of_is_deleted_at_once(data_dir):
@@ -312,4 +315,4 @@ def test_a_duplicate_goes_on_when_the_character_that_it_was_made_of_is_deleted_a
     rig.scene.collection.objects.link(copy)
     bpy.data.objects.remove(rig.obj)
     bpy.context.scene.frame_set(8)
-    assert rigs.angles(rigs.pose(copy), shown).max() < 0.01 and motion.of(copy).messages == {}
+    assert rigs.angles(rigs.pose(copy), shown).max() < 0.01 and pose_stack.of(copy).messages == {}

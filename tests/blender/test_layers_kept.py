@@ -5,8 +5,10 @@ import pytest
 
 import layered
 import rigs
-from active_ragdoll.core.blender import layer_tools, motion, motion_setup
+from active_ragdoll.core.blender.stack import layer_tools, pose_stack, stack_setup
 from active_ragdoll.core.errors import RagdollError
+
+pytestmark = pytest.mark.blender_version
 
 FRAMES = (1, 7, 18)
 
@@ -18,26 +20,9 @@ def test_removing_the_last_layer_leaves_nothing_behind(data_dir):
     layered.layer(rig, "Cheer")
     layered.shown(rig, FRAMES)
     rig.obj.active_ragdoll.layers.remove(0)
-    motion_setup.drop_if_idle(rig.obj)
+    stack_setup.drop_if_idle(rig.obj)
     assert (rigs.counts(), sum(len(bone.constraints) for bone in rig.obj.pose.bones)) == before
     assert layered.difference(layered.shown(rig, FRAMES), plain)[0] < 0.01
-
-
-def test_settings_survive_saving(data_dir, tmp_path):
-    rig = layered.knight(data_dir)
-    made = layered.layer(rig, "Cheer", mode="ADDITIVE_MESH", weight=0.7)
-    layer_tools.mask_bones(made, ["chest"])
-    layered.space(rig, (("Idle", 0.0), ("Walking_A", 2.0)))
-    name = rig.obj.name
-    shown = layered.shown(rig, (9,))[9]
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "a.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "a.blend"))
-    obj = bpy.data.objects[name]
-    again = obj.active_ragdoll.layers[0]
-    assert (again.mode, again.mask_bones[0].bone, round(again.weight, 6)) == ("ADDITIVE_MESH", "chest", 0.7)
-    assert [s.action.name for s in obj.active_ragdoll.blend_spaces[0].samples] == ["Idle", "Walking_A"]
-    bpy.context.scene.frame_set(9)
-    assert rigs.angles(rigs.pose(obj), shown).max() < 0.01
 
 
 def test_a_pose_asset_of_another_file_is_a_layer(data_dir, tmp_path):
@@ -104,25 +89,17 @@ def test_a_library_override_keeps_its_own_weight_and_its_own_layer(data_dir, tmp
     made = rig.obj.active_ragdoll.layers.add()
     made.name, made.weight = "Theirs", 0.5
     layer_tools.choose(made, bpy.data.actions["Cheer"])
-    name = rig.obj.name
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    scene = bpy.context.scene
-    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=True) as (_there, here):
-        here.objects = [name]
-    scene.collection.objects.link(here.objects[0])
-    obj = here.objects[0].override_create(remap_local_usages=True)
+    linked = rigs.linked(tmp_path / "library.blend", rig.obj.name)
+    scene, obj = bpy.context.scene, linked.override_create(remap_local_usages=True)
     obj.active_ragdoll.layers[0].weight = 0.9
     own = obj.active_ragdoll.layers.add()
     own.name = "Ours"
     layer_tools.choose(own, obj.active_ragdoll.layers[0].action)
-    motion_setup.ensure(obj, scene)
+    stack_setup.ensure(obj, scene)
     scene.frame_set(5)
-    assert motion.of(obj).messages == {}
+    assert pose_stack.of(obj).messages == {}
     shown, name = rigs.pose(obj), obj.name
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
-    obj = bpy.data.objects[name]
+    _scene, obj = rigs.reopened(tmp_path / "shot.blend", name)
     found = [(layer.name, round(layer.weight, 3)) for layer in obj.active_ragdoll.layers]
     assert found == [("Theirs", 0.9), ("Ours", 1.0)]
     bpy.context.scene.frame_set(5)

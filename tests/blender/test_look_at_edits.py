@@ -6,8 +6,8 @@ import pytest
 
 import looking
 import rigs
-from active_ragdoll.core.blender import look_at_setup, motion, motion_lists
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.stack import look_at_setup, pose_stack, stack_lists
 
 
 @pytest.fixture
@@ -23,10 +23,7 @@ def swinging(fresh_scene):
 
 
 def looking_human(scene, obj):
-    target = bpy.data.objects.new("Target", None)
-    scene.collection.objects.link(target)
-    target.location = (1.5, -2.0, 1.6)
-    look_at_setup.setup(obj, scene, target)
+    looking.to_its_side(scene, obj)
     scene.frame_set(5)
     update()
     return obj
@@ -46,6 +43,7 @@ def aim(obj):
     return looking.aim_error(obj, bpy.data.objects["Target"])
 
 
+@pytest.mark.blender_version
 def test_a_bone_posed_by_hand_is_shown_at_once_and_on_other_frames(human, fresh_scene):
     before, angle = shown(human, "forearm.L"), np.radians(40.0)
     human.pose.bones["forearm.L"].rotation_quaternion = (np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2))
@@ -103,6 +101,7 @@ def test_a_script_that_edits_and_plays_from_the_first_frame_needs_no_update(huma
     assert np.linalg.norm(shown(human, "spine")[:3, 0]) == pytest.approx(1.2, abs=1e-5)
 
 
+@pytest.mark.blender_version
 def test_a_switch_of_the_rig_reaches_its_drivers(fresh_scene):
     """As FK/IK switches do: a custom property that a constraint's influence is driven by."""
     obj = rigs.human(fresh_scene)
@@ -129,9 +128,10 @@ def test_a_chest_that_breathes_by_uneven_scale_is_no_hindrance(swinging, fresh_s
         assert aim(swinging) < 0.05
 
 
+@pytest.mark.blender_version
 @pytest.mark.parametrize("how", ("renamed", "deleted"))
 def test_a_bone_that_goes_is_named_and_the_rest_goes_on(swinging, fresh_scene, how):
-    item = motion_lists.add(swinging, fresh_scene, "bone_transforms", "arm.R")
+    item = stack_lists.add(swinging, fresh_scene, "bone_transforms", "arm.R")
     item.rotation_mode, item.rotation = "ADD", (0.0, 0.0, 0.7)
     fresh_scene.frame_set(6)
     before = shown(swinging, "arm.R")
@@ -143,7 +143,7 @@ def test_a_bone_that_goes_is_named_and_the_rest_goes_on(swinging, fresh_scene, h
         bones.remove(bones["head"])
     bpy.ops.object.mode_set(mode="OBJECT")
     fresh_scene.frame_set(7)
-    assert motion.of(swinging).messages == {"Look-at": 'Look-at: there is no bone "head"'}
+    assert pose_stack.of(swinging).messages == {"Look-at": 'Look-at: there is no bone "head"'}
     fresh_scene.frame_set(6)
     # The chain does not turn the spine any more; the transform still turns the arm.
     item.enabled = False
@@ -164,10 +164,11 @@ def test_a_bone_that_is_added_or_moved_does_not_stop_it(swinging, fresh_scene):
     for frame in (6, 7, 3):
         fresh_scene.frame_set(frame)
         assert fresh_scene.name not in STATE.messages
-        assert not motion.of(swinging).messages
+        assert not pose_stack.of(swinging).messages
         assert aim(swinging) < 0.05
 
 
+@pytest.mark.blender_version
 def test_undone_and_done_again_it_shows_what_it_did(swinging, fresh_scene):
     bpy.ops.ed.undo_push(message="before")
     swinging.active_ragdoll.look_at[0].entries[0].limit = 0.05
@@ -178,7 +179,7 @@ def test_undone_and_done_again_it_shows_what_it_did(swinging, fresh_scene):
     obj, scene = bpy.data.objects["Human"], bpy.context.scene
     assert obj.active_ragdoll.look_at[0].entries[0].limit > 0.5
     scene.frame_set(8)
-    assert aim(obj) < 0.05 and not motion.of(obj).messages
+    assert aim(obj) < 0.05 and not pose_stack.of(obj).messages
     bpy.ops.ed.redo()
     obj, scene = bpy.data.objects["Human"], bpy.context.scene
     scene.frame_set(9)
@@ -195,7 +196,7 @@ def test_a_bone_scaled_to_nothing_to_hide_it_stops_nobody(swinging, fresh_scene,
     for frame in (1, 6, 7):
         fresh_scene.frame_set(frame)
         assert fresh_scene.name not in STATE.messages
-        assert not motion.of(swinging).messages
+        assert not pose_stack.of(swinging).messages
         assert aim(other) < 0.05
     after, below = rigs.pose(swinging), [bone, *(child.name for child in swinging.data.bones[bone].children_recursive)]
     assert np.isfinite(after).all()
@@ -206,12 +207,13 @@ def test_a_bone_scaled_to_nothing_to_hide_it_stops_nobody(swinging, fresh_scene,
         assert aim(swinging) < 0.05
 
 
+@pytest.mark.blender_version
 def test_keys_go_with_chains_and_limbs(human, fresh_scene):
     """Of a keyed chain and a keyed leg, others before them are added, moved and removed."""
     settings = human.active_ragdoll
-    motion_lists.add(human, fresh_scene, "look_at")
-    motion_lists.add(human, fresh_scene, "leg_stabilizers", "foot.L")
-    motion_lists.add(human, fresh_scene, "leg_stabilizers", "foot.R")
+    stack_lists.add(human, fresh_scene, "look_at")
+    stack_lists.add(human, fresh_scene, "leg_stabilizers", "foot.L")
+    stack_lists.add(human, fresh_scene, "leg_stabilizers", "foot.R")
     for path in ("look_at[0].weight", "leg_stabilizers[1].ik_weight"):
         owner, name = human.path_resolve(f"active_ragdoll.{path.split('.')[0]}"), path.split(".")[1]
         for frame, value in ((1, 1.0), (11, 0.0)):
@@ -223,14 +225,14 @@ def test_keys_go_with_chains_and_limbs(human, fresh_scene):
         return {path.removeprefix("active_ragdoll.") for path in paths if path.startswith("active_ragdoll")}
 
     settings.active_look_at = 0
-    assert motion_lists.move(human, "look_at", 1)
+    assert stack_lists.move(human, "look_at", 1)
     assert keyed() == {"look_at[1].weight", "leg_stabilizers[1].ik_weight"}
-    motion_lists.remove(human, "look_at", 0)
-    motion_lists.remove(human, "leg_stabilizers", 0)
+    stack_lists.remove(human, "look_at", 0)
+    stack_lists.remove(human, "leg_stabilizers", 0)
     assert keyed() == {"look_at[0].weight", "leg_stabilizers[0].ik_weight"}
     assert settings.leg_stabilizers[0].foot_bone == "foot.R"
     for frame, weight in ((1, 1.0), (11, 0.0)):
         fresh_scene.frame_set(frame)
         assert settings.look_at[0].weight == weight and settings.leg_stabilizers[0].ik_weight == weight
-    motion_lists.remove(human, "look_at")
+    stack_lists.remove(human, "look_at")
     assert keyed() == {"leg_stabilizers[0].ik_weight"}

@@ -8,14 +8,11 @@ import pytest
 
 import looking
 import rigs
-from active_ragdoll.core.blender import (
-    look_at_api,
-    look_at_setup,
-    motion,
-    motion_lists,
-    motion_setup,
-    motion_show,
-)
+from active_ragdoll.core.blender import look_at_api
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.settings import lists
+from active_ragdoll.core.blender.stack import pose_stack, stack_lists, stack_setup, stack_show
+from active_ragdoll.core.blender.tools import effect_edits
 from active_ragdoll.core.errors import RagdollError
 
 OPERATORS = bpy.ops.active_ragdoll
@@ -23,14 +20,7 @@ OPERATORS = bpy.ops.active_ragdoll
 
 @pytest.fixture
 def human(fresh_scene):
-    """A human in motion, set up to look at an Empty to its side."""
-    obj = rigs.swinging_human(fresh_scene, 1, 48)
-    target = bpy.data.objects.new("Target", None)
-    fresh_scene.collection.objects.link(target)
-    target.location = (1.5, -2.0, 1.6)
-    look_at_setup.setup(obj, fresh_scene, target)
-    fresh_scene.frame_set(1)
-    return obj
+    return looking.to_its_side(fresh_scene, rigs.swinging_human(fresh_scene, 1, 48))
 
 
 # ---- refused --------------------------------------------------------------------------------------------------------
@@ -38,68 +28,48 @@ def human(fresh_scene):
 
 def messages(obj, scene, frame=5) -> str:
     scene.frame_set(frame)
-    return " | ".join(motion.of(obj).messages.values())
+    return " | ".join(pose_stack.of(obj).messages.values())
 
 
-def _rename(obj):
-    obj.data.bones["head"].name = "skull"
+def _chain(obj):
+    return obj.active_ragdoll.look_at[0]
 
 
-def _duplicate(obj):
-    obj.active_ragdoll.look_at[0].entries.add().bone = "head"
-
-
-def _not_an_ancestor(obj):
-    obj.active_ragdoll.look_at[0].entries.add().bone = "arm.L"
-
-
-def _linked_entry(obj):
-    obj.active_ragdoll.look_at[0].entries[0].linked_bones.add().bone = "spine"
-
-
-def _no_entries(obj):
-    obj.active_ragdoll.look_at[0].entries.clear()
-
-
-def _no_target(obj):
-    bpy.data.objects.remove(bpy.data.objects["Target"])
-
-
-def _unlinked_target(obj):
-    target = bpy.data.objects["Target"]
-    bpy.context.scene.collection.objects.unlink(target)
-
-
-def _nan_target(obj):
-    bpy.data.objects["Target"].location.x = float("nan")
+def _target():
+    return bpy.data.objects["Target"]
 
 
 def _no_target_bone(obj):
-    chain = obj.active_ragdoll.look_at[0]
-    chain.target, chain.target_bone = obj, "nose"
+    _chain(obj).target, _chain(obj).target_bone = obj, "nose"
 
 
-def _no_up(obj):
-    obj.active_ragdoll.look_at[0].up_vector = (0.0, 0.0, 0.0)
+BAD = {
+    "renamed bone": (lambda obj: setattr(obj.data.bones["head"], "name", "skull"), '"head"', "Look-at"),
+    "twice": (lambda obj: setattr(_chain(obj).entries.add(), "bone", "head"), '"head"', "twice"),
+    "not an ancestor": (
+        lambda obj: setattr(_chain(obj).entries.add(), "bone", "arm.L"),
+        '"arm.L"',
+        '"spine"',
+        "ancestor",
+    ),
+    "linked entry": (
+        lambda obj: setattr(_chain(obj).entries[0].linked_bones.add(), "bone", "spine"),
+        '"spine"',
+        '"head"',
+    ),
+    "no entries": (lambda obj: _chain(obj).entries.clear(), "Look-at", "no entries"),
+    "no target": (lambda _obj: bpy.data.objects.remove(_target()), "Look-at", "missing"),
+    "unlinked": (lambda _obj: bpy.context.scene.collection.objects.unlink(_target()), "Target", "not in the scene"),
+    "not a number": (lambda _obj: setattr(_target().location, "x", math.nan), "Look-at", "not a number"),
+    "no target bone": (_no_target_bone, "Look-at", "nose"),
+    "no up": (lambda obj: setattr(_chain(obj), "up_vector", (0.0, 0.0, 0.0)), "direction"),
+}
 
 
-BAD = (
-    (_rename, ('"head"', "Look-at")),
-    (_duplicate, ('"head"', "twice")),
-    (_not_an_ancestor, ('"arm.L"', '"spine"', "ancestor")),
-    (_linked_entry, ('"spine"', '"head"')),
-    (_no_entries, ("Look-at", "no entries")),
-    (_no_target, ("Look-at", "missing")),
-    (_unlinked_target, ("Look-at", "Target", "not in the scene")),
-    (_nan_target, ("Look-at", "not a number")),
-    (_no_target_bone, ("Look-at", "nose")),
-    (_no_up, ("direction",)),
-)
-
-
-@pytest.mark.parametrize(("spoil", "words"), BAD, ids=[spoil.__name__ for spoil, _words in BAD])
-def test_what_cannot_be_is_named_and_the_rest_goes_on(human, fresh_scene, spoil, words):
-    item = motion_lists.add(human, fresh_scene, "bone_transforms", "arm.R")
+@pytest.mark.parametrize("what", BAD)
+def test_what_cannot_be_is_named_and_the_rest_goes_on(human, fresh_scene, what):
+    spoil, *words = BAD[what]
+    item = stack_lists.add(human, fresh_scene, "bone_transforms", "arm.R")
     item.rotation_mode, item.rotation = "ADD", (0.0, 0.0, 0.7)
     item.enabled = False
     fresh_scene.frame_set(5)
@@ -107,7 +77,7 @@ def test_what_cannot_be_is_named_and_the_rest_goes_on(human, fresh_scene, spoil,
     before = rigs.pose(human)[row]
     item.enabled = True
     spoil(human)
-    motion.forget()
+    pose_stack.forget()
     text = messages(human, fresh_scene)
     for word in words:
         assert word in text
@@ -133,7 +103,7 @@ def test_a_target_inside_the_head_and_on_the_up_axis_leave_numbers(human, fresh_
         target.location = place + np.array(offset)
         fresh_scene.frame_set(5)
         assert np.isfinite(rigs.pose(human)).all()
-        assert not motion.of(human).messages
+        assert not pose_stack.of(human).messages
 
 
 @pytest.mark.parametrize(
@@ -157,6 +127,7 @@ def test_legs_that_cannot_be_are_named(human, fresh_scene, foot, count, words):
 # ---- operators ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.blender_version
 def test_one_click_makes_the_whole_chain(fresh_scene):
     obj = rigs.swinging_human(fresh_scene, 1, 24)
     assert OPERATORS.setup_look_at() == {"FINISHED"}
@@ -174,6 +145,7 @@ def test_one_click_makes_the_whole_chain(fresh_scene):
     assert len(settings.look_at[0].entries) == 2 and settings.look_at[0].target.name == "Human Look Target"
 
 
+@pytest.mark.blender_version
 def test_the_other_selected_object_is_the_target(fresh_scene):
     target = bpy.data.objects.new("Lamp", None)
     fresh_scene.collection.objects.link(target)
@@ -187,6 +159,7 @@ def test_the_other_selected_object_is_the_target(fresh_scene):
         OPERATORS.setup_look_at(target="Human")
 
 
+@pytest.mark.blender_version
 def test_lists_are_edited_by_operators(fresh_scene):
     obj = rigs.human(fresh_scene)
     settings = obj.active_ragdoll
@@ -213,6 +186,21 @@ def test_lists_are_edited_by_operators(fresh_scene):
         OPERATORS.motion_add(what="bone_transforms", bone="nose")
     with pytest.raises(RuntimeError, match="add one first"):
         OPERATORS.motion_add(what="entries")
+
+
+def test_names_of_chains_and_attachments_are_each_once_whatever_was_removed(human, fresh_scene):
+    settings = human.active_ragdoll
+    for _chain in range(2):
+        stack_lists.add(human, fresh_scene, "look_at")
+    stack_lists.remove(human, "look_at", 1)
+    stack_lists.add(human, fresh_scene, "look_at")
+    assert len({chain.name for chain in settings.look_at}) == 3
+    build.build(human, fresh_scene)
+    for _item in range(2):
+        effect_edits.attach(human, "head")
+    lists.remove_item(human.active_ragdoll, "attachments", 0)
+    effect_edits.attach(human, "head")
+    assert [item.name for item in settings.attachments] == ["Attachment 2", "Attachment 3"]
 
 
 def test_weights_by_operators(human, fresh_scene):
@@ -243,12 +231,13 @@ def test_axes_are_found_and_shown_and_a_choice_is_kept(human):
     assert np.allclose(entry.forward_axis, found) and entry.axes_from == "AUTO"
 
 
+@pytest.mark.blender_version
 def test_an_edit_is_shown_without_a_change_of_frame(human, fresh_scene):
     fresh_scene.frame_set(7)
     assert looking.aim_error(human, bpy.data.objects["Target"]) < 0.05
     for entry in human.active_ragdoll.look_at[0].entries:
         entry.limit = 0.1
-    motion_show.again(fresh_scene)
+    stack_show.again(fresh_scene)
     bpy.context.view_layer.update()
     assert looking.aim_error(human, bpy.data.objects["Target"]) > 5.0
 
@@ -257,7 +246,7 @@ def test_a_baked_character_is_left_alone(human, fresh_scene):
     assert OPERATORS.bake() == {"FINISHED"}
     assert not OPERATORS.setup_look_at.poll()
     with pytest.raises(RagdollError, match="baked"):
-        motion_lists.remove(human, "look_at")
+        stack_lists.remove(human, "look_at")
     assert OPERATORS.revert_bake() == {"FINISHED"}
     assert OPERATORS.setup_look_at.poll()
-    motion_setup.drop(human)
+    stack_setup.drop(human)

@@ -6,7 +6,8 @@ import pytest
 
 import looking
 import rigs
-from active_ragdoll.core.blender import build, motion, motion_lists
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.stack import pose_stack, stack_lists
 
 # Of the leg's length, and degrees: what the drives leave of a pose that moves; 1e-4 and 0.01 without physics.
 HELD, HELD_ANGLE = 1e-3, 0.5
@@ -18,9 +19,9 @@ def crouch_and_turn(obj, scene):
     for entry in chain.entries:
         entry.limit *= 0.2
     hips = obj.data.bones[chain.entries[-1].bone].parent.name
-    entry = motion_lists.add(obj, scene, "entries", hips)
+    entry = stack_lists.add(obj, scene, "entries", hips)
     entry.limit, entry.rotate_around_up_weight = 0.25, 0.7
-    sink = motion_lists.add(obj, scene, "bone_transforms", hips)
+    sink = stack_lists.add(obj, scene, "bone_transforms", hips)
     sink.translation_mode, sink.translation_space, sink.rotation_mode = "ADD", "WORLD", "IGNORE"
     sink.translation = (0.0, 0.0, -0.04 * looking.size_of(obj))
     sink.marks_reference = True
@@ -42,7 +43,7 @@ def test_feet_stay_planted_while_the_ragdoll_is_active(data_dir, name):
             moved, turned = looking.foot_errors(obj, rigs.pose(obj), plain[frame])
             assert moved < HELD and turned < HELD_ANGLE
     assert obj.active_ragdoll.run_state == "LIVE"
-    assert not motion.of(obj).messages
+    assert not pose_stack.of(obj).messages
 
 
 def test_a_character_knocked_out_lets_its_feet_go(fresh_scene):
@@ -100,5 +101,5 @@ def test_a_head_and_a_gun_arm_aim_at_targets_of_their_own(fresh_scene):
     # One that fails is named; the other looks on.
     bpy.data.objects.remove(targets["Face"])
     fresh_scene.frame_set(8)
-    assert motion.of(obj).messages == {"Look-at": "Look-at: its target is missing"}
+    assert pose_stack.of(obj).messages == {"Look-at": "Look-at: its target is missing"}
     assert looking.aim_error(obj, targets["Foe"], gun) < 0.05

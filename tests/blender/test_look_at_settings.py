@@ -8,29 +8,14 @@ import pytest
 
 import looking
 import rigs
-from active_ragdoll.core.blender import (
-    build,
-    look_at_api,
-    look_at_setup,
-    motion,
-    motion_lists,
-    remove,
-)
+from active_ragdoll.core.blender import look_at_api
+from active_ragdoll.core.blender.stack import look_at_setup, pose_stack, stack_lists
 from active_ragdoll.core.errors import RagdollError
-
-OPERATORS = bpy.ops.active_ragdoll
 
 
 @pytest.fixture
 def human(fresh_scene):
-    """A human in motion, set up to look at an Empty to its side."""
-    obj = rigs.swinging_human(fresh_scene, 1, 48)
-    target = bpy.data.objects.new("Target", None)
-    fresh_scene.collection.objects.link(target)
-    target.location = (1.5, -2.0, 1.6)
-    look_at_setup.setup(obj, fresh_scene, target)
-    fresh_scene.frame_set(1)
-    return obj
+    return looking.to_its_side(fresh_scene, rigs.swinging_human(fresh_scene, 1, 48))
 
 
 def head(obj):
@@ -53,16 +38,11 @@ def turned(obj, scene, frame) -> float:
 # ---- weights --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.blender_version
 def test_a_keyed_weight_is_read_at_the_frame(human, fresh_scene):
-    chain = human.active_ragdoll.look_at[0]
     whole = turned(human, fresh_scene, 20)
-    for frame, weight in ((10, 0.0), (30, 1.0)):
-        chain.weight = weight
-        human.keyframe_insert("active_ragdoll.look_at[0].weight", frame=frame)
-    for curve in rigs.curves_of(human.animation_data.action):
-        if "look_at" in curve.data_path:
-            for point in curve.keyframe_points:
-                point.interpolation = "LINEAR"
+    rigs.key(human, "active_ragdoll.look_at[0].weight", {10: 0.0, 30: 1.0})
+    rigs.interpolate(human, "LINEAR", "look_at")
     assert turned(human, fresh_scene, 10) < 1e-3
     assert 0.3 * whole < turned(human, fresh_scene, 20) < 0.7 * whole
     assert looking.aim_error(human, bpy.data.objects["Target"]) > 1.0
@@ -70,24 +50,9 @@ def test_a_keyed_weight_is_read_at_the_frame(human, fresh_scene):
     assert looking.aim_error(human, bpy.data.objects["Target"]) < 0.05
 
 
-def test_keys_on_a_character_that_had_none(fresh_scene):
-    obj = rigs.human(fresh_scene)
-    fresh_scene.frame_start, fresh_scene.frame_end = 1, 48
-    look_at_setup.setup(obj, fresh_scene).target.location = (1.5, -2.0, 1.6)
-    fresh_scene.frame_set(1)
-    for frame, weight in ((5, 0.0), (6, 1.0)):
-        obj.active_ragdoll.look_at[0].weight = weight
-        obj.keyframe_insert("active_ragdoll.look_at[0].weight", frame=frame)
-    fresh_scene.frame_set(5)
-    plain = head(obj)
-    fresh_scene.frame_set(6)
-    assert rigs.angles(head(obj), plain) > 10.0
-    fresh_scene.frame_set(5)
-    assert rigs.angles(head(obj), plain) < 1e-3
-
-
+@pytest.mark.blender_version
 def test_keys_on_a_list_that_grew_after_the_set_up(human, fresh_scene):
-    item = motion_lists.add(human, fresh_scene, "bone_transforms", "head")
+    item = stack_lists.add(human, fresh_scene, "bone_transforms", "head")
     item.rotation_space, item.rotation_mode = "BONE", "ADD"
     human.active_ragdoll.look_at[0].enabled = False
     for frame, angle in ((10, 0.0), (20, 1.0)):
@@ -100,32 +65,12 @@ def test_keys_on_a_list_that_grew_after_the_set_up(human, fresh_scene):
     assert rigs.angles(with_turn, head(human)) == pytest.approx(math.degrees(1.0), abs=0.01)
 
 
+@pytest.mark.blender_version
 def test_a_driver_on_a_weight(human, fresh_scene):
     human.driver_add("active_ragdoll.look_at[0].weight").driver.expression = "0.0 if frame < 10 else 1.0"
     assert turned(human, fresh_scene, 9) < 1e-3
     fresh_scene.frame_set(10)
     assert looking.aim_error(human, bpy.data.objects["Target"]) < 0.05
-
-
-def test_leg_weight_keyed(human, fresh_scene):
-    plain = {}
-    human.active_ragdoll.look_at[0].enabled = False
-    for frame in (10, 20):
-        fresh_scene.frame_set(frame)
-        plain[frame] = rigs.pose(human)
-    human.active_ragdoll.look_at[0].enabled = True
-    entry = motion_lists.add(human, fresh_scene, "entries", "hips")
-    entry.limit, entry.rotate_around_up_weight = 1.0, 0.0
-    bpy.data.objects["Target"].location = (2.0, 1.0, -1.0)
-    for frame, weight in ((10, 0.0), (20, 1.0)):
-        human.active_ragdoll.leg_stabilizers[0].ik_weight = weight
-        human.keyframe_insert("active_ragdoll.leg_stabilizers[0].ik_weight", frame=frame)
-    foot = human.data.bones.find(human.active_ragdoll.leg_stabilizers[0].foot_bone)
-    moved = {}
-    for frame in (10, 20):
-        fresh_scene.frame_set(frame)
-        moved[frame] = np.linalg.norm(rigs.pose(human)[foot][:3, 3] - plain[frame][foot][:3, 3])
-    assert moved[10] > 0.02 and moved[20] < 1e-4 * 0.9
 
 
 def test_the_weight_functions_have_the_articles_meaning(human, fresh_scene):
@@ -157,20 +102,6 @@ def test_the_weight_functions_have_the_articles_meaning(human, fresh_scene):
         api.enable_look_at(human, -1.0)
 
 
-def test_transitions_show_the_same_in_any_order(human, fresh_scene):
-    look_at_api.disable_look_at(human, 0.5, frame=10)
-    look_at_api.enable_look_at(human, 0.5, frame=30)
-    rig = rigs.Rig(human, fresh_scene, 1, 48)
-    played = looking.shown(rig, range(1, 49))
-    target = bpy.data.objects["Target"]
-    for frame, pose in looking.shown(rig, (40, 16, 25, 33)).items():
-        assert np.array_equal(pose, played[frame])
-    for frame, reached in ((8, True), (16, False), (25, False), (36, False), (45, True)):
-        fresh_scene.frame_set(frame)
-        assert (looking.aim_error(human, target) < 0.05) == reached
-    assert turned(human, fresh_scene, 25) < 1e-3
-
-
 # ---- smoothing, links, reset ----------------------------------------------------------------------------------------
 
 
@@ -187,9 +118,7 @@ def test_blend_speed_means_the_same_at_any_frame_rate(human, fresh_scene, fps):
     for frame, x in ((0, 0.0), (step, 0.0), (step + 1e-3, 1.5)):
         target.location = (x, -2.0, 1.6)
         target.keyframe_insert("location", frame=frame)
-    for curve in rigs.curves_of(target.animation_data.action):
-        for point in curve.keyframe_points:
-            point.interpolation = "CONSTANT"
+    rigs.interpolate(target, "CONSTANT")
     chain.blend_speed = 4.0
     fresh_scene.frame_set(0)
     left = {}
@@ -198,7 +127,7 @@ def test_blend_speed_means_the_same_at_any_frame_rate(human, fresh_scene, fps):
         left[frame] = looking.aim_error(human, target)
     ratio = left[step + fps] / left[step + fps // 2]
     assert ratio == pytest.approx(math.exp(-4.0 * 0.5), rel=0.01)
-    motion.forget()
+    pose_stack.forget()
     fresh_scene.frame_set(step + fps // 2)
     assert looking.aim_error(human, target) == pytest.approx(left[step + fps // 2], abs=1e-4)
 
@@ -229,58 +158,16 @@ def test_reset_to_default_forgets_the_incoming_pose(human, fresh_scene):
     assert max(rigs.angles(pose, resting[0]) for pose in resting) < 1e-3
 
 
-def test_off_while_limp(human, fresh_scene):
-    fresh_scene.frame_end = 30
-    for item in human.active_ragdoll.leg_stabilizers:
-        item.off_while_limp = True
-    build.build(human, fresh_scene)
-    entries = motion.of(human).entries
-    read = next(entry.read for entry in entries if entry.kind == "LEG_STABILIZERS")
-
-    class Places:
-        source = None
-
-        @staticmethod
-        def remembered(_key, function):
-            return function()
-
-    rigs.play(fresh_scene, 1, 5)
-    assert read(Places(), None) is not None
-    rigs.key_weights(human, {1: 1.0, 8: 0.0})
-    rigs.play(fresh_scene, 1, 7)
-    read = next(e.read for e in motion.of(human).entries if e.kind == "LEG_STABILIZERS")
-    assert read(Places(), None) is not None
-    for frame in (8, 9, 10):
-        fresh_scene.frame_set(frame)
-    assert read(Places(), None) is None
-
-
 # ---- stored ---------------------------------------------------------------------------------------------------------
 
 
-def test_saved_and_loaded(human, fresh_scene, tmp_path):
-    human.active_ragdoll.look_at[0].blend_speed = 3.0
-    look_at_api.disable_look_at(human, 0.5, frame=20)
-    played = looking.shown(rigs.Rig(human, fresh_scene, 1, 48), range(1, 31))
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "look.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "look.blend"))
-    obj, scene = bpy.data.objects["Human"], bpy.context.scene
-    for frame, pose in looking.shown(rigs.Rig(obj, scene, 1, 48), (25, 10, 30)).items():
-        assert np.abs(pose - played[frame]).max() < 1e-6
-
-
+@pytest.mark.blender_version
 def test_a_library_override_is_set_up(human, fresh_scene, tmp_path):
-    motion_lists.remove(human, "look_at")
+    stack_lists.remove(human, "look_at")
     for _ in range(2):
-        motion_lists.remove(human, "leg_stabilizers")
-    path = str(tmp_path / "library.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    with bpy.data.libraries.load(path, link=True) as (_source, wanted):
-        wanted.objects = ["Human"]
+        stack_lists.remove(human, "leg_stabilizers")
+    linked = rigs.linked(tmp_path / "library.blend")
     scene = bpy.context.scene
-    linked = bpy.data.objects["Human"]
-    scene.collection.objects.link(linked)
     with pytest.raises(RagdollError, match="override"):
         look_at_setup.setup(linked, scene)
     obj = linked.override_create(remap_local_usages=True)
@@ -297,21 +184,3 @@ def test_a_library_override_is_set_up(human, fresh_scene, tmp_path):
     assert [entry.bone for entry in obj.active_ragdoll.look_at[0].entries] == ["head", "spine"]
     bpy.context.scene.frame_set(15)
     assert looking.aim_error(obj, bpy.data.objects[name]) < 0.05
-
-
-def test_nothing_is_left_behind(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 24)
-    before = rigs.counts(), sum(len(bone.constraints) for bone in obj.pose.bones)
-    fresh_scene.frame_set(5)
-    plain = rigs.pose(obj)
-    target = look_at_setup.setup(obj, fresh_scene).target
-    fresh_scene.frame_set(6)
-    build.build(obj, fresh_scene)
-    remove.remove(obj, fresh_scene)
-    for what in ("look_at", "leg_stabilizers", "leg_stabilizers"):
-        motion_lists.remove(obj, what)
-    bpy.data.objects.remove(target)
-    assert obj.active_ragdoll.target_armature is None
-    assert (rigs.counts(), sum(len(bone.constraints) for bone in obj.pose.bones)) == before
-    fresh_scene.frame_set(5)
-    assert np.abs(rigs.pose(obj) - plain).max() < 1e-6

@@ -7,7 +7,9 @@ from mathutils import Matrix
 
 import looking
 import rigs
-from active_ragdoll.core.blender import look_at_setup, motion, motion_lists
+from active_ragdoll.core.blender.stack import look_at_setup, pose_stack, stack_lists
+
+pytestmark = pytest.mark.blender_version
 
 FRAMES = range(1, 25)
 
@@ -16,9 +18,9 @@ FRAMES = range(1, 25)
 def human(fresh_scene):
     """A human in motion with a chain of head and spine; no target yet."""
     obj = rigs.swinging_human(fresh_scene, 1, 24)
-    motion_lists.add(obj, fresh_scene, "look_at")
+    stack_lists.add(obj, fresh_scene, "look_at")
     for bone in ("head", "spine"):
-        entry = motion_lists.add(obj, fresh_scene, "entries", bone)
+        entry = stack_lists.add(obj, fresh_scene, "entries", bone)
         entry.limit = 1.2
     return obj
 
@@ -44,41 +46,53 @@ def check(obj, target, frames=FRAMES, error=0.05):
         rig.scene.frame_set(frame)
         assert looking.aim_error(obj, target) < error, frame
         played[frame] = rigs.pose(obj)
-    assert not motion.of(obj).messages
-    motion.forget()
+    assert not pose_stack.of(obj).messages
+    pose_stack.forget()
     for frame, pose in looking.shown(rig, (17, 4, 21)).items():
         assert np.abs(pose - played[frame]).max() < 1e-5, frame
 
 
-def test_keyed(human, fresh_scene):
-    target = human.active_ragdoll.look_at[0].target = empty(fresh_scene)
-    key_sideways(target)
-    check(human, target)
-
-
-def test_child_of_a_keyed_object(human, fresh_scene):
-    above = empty(fresh_scene, "Above", (0.0, 0.0, 0.0))
+def _child(scene):
+    above = empty(scene, "Above", (0.0, 0.0, 0.0))
     key_sideways(above)
-    target = empty(fresh_scene)
+    target = empty(scene)
     target.parent = above
-    human.active_ragdoll.look_at[0].target = target
-    check(human, target)
+    return target
 
 
-def test_driven(human, fresh_scene):
-    target = empty(fresh_scene)
+def _keyed(scene):
+    target = empty(scene)
+    key_sideways(target)
+    return target
+
+
+def _driven(scene):
+    target = empty(scene)
     target.driver_add("location", 0).driver.expression = "sin(frame * 0.3)"
-    human.active_ragdoll.look_at[0].target = target
+    return target
+
+
+def _constrained(scene):
+    target = empty(scene)
+    target.constraints.new("COPY_LOCATION").target = _keyed(scene)
+    return target
+
+
+@pytest.mark.parametrize("make", (_keyed, _child, _driven, _constrained))
+def test_moved_by(human, fresh_scene, make):
+    target = human.active_ragdoll.look_at[0].target = make(fresh_scene)
     check(human, target)
 
 
-def test_constrained_to_a_keyed_object(human, fresh_scene):
-    other = empty(fresh_scene, "Other", (0.0, -3.0, 1.6))
-    key_sideways(other)
-    target = empty(fresh_scene)
-    target.constraints.new("COPY_LOCATION").target = other
-    human.active_ragdoll.look_at[0].target = target
-    check(human, target)
+def off(obj, place) -> float:
+    """Angle [deg] between where a character looks and a place [3]."""
+    eye, ahead = looking.sight(obj, obj.active_ragdoll.look_at[0])
+    wanted = place - eye
+    return float(np.degrees(np.arccos(np.clip(ahead @ wanted / np.linalg.norm(wanted), -1.0, 1.0))))
+
+
+def joint(obj, bone):
+    return rigs.pose(obj)[obj.data.bones.find(bone)][:3, 3]
 
 
 def test_bone_of_another_animated_armature(human, fresh_scene):
@@ -87,14 +101,10 @@ def test_bone_of_another_animated_armature(human, fresh_scene):
     rigs.swing(other, 1, 24)
     chain = human.active_ragdoll.look_at[0]
     chain.target, chain.target_bone = other, "forearm.L"
-    rig = rigs.Rig(human, fresh_scene, 1, 24)
-    row = other.data.bones.find("forearm.L")
     for frame in FRAMES:
-        rig.scene.frame_set(frame)
-        place, ahead = looking.sight(human, chain)
-        wanted = rigs.pose(other)[row][:3, 3] - place
-        assert np.degrees(np.arccos(min(ahead @ wanted / np.linalg.norm(wanted), 1.0))) < 0.05
-    assert not motion.of(human).messages
+        fresh_scene.frame_set(frame)
+        assert off(human, joint(other, "forearm.L")) < 0.05
+    assert not pose_stack.of(human).messages
 
 
 @pytest.mark.parametrize("own_keys", (False, True))
@@ -138,24 +148,20 @@ def test_a_character_earlier_in_the_scene_is_seen_with_its_stack_done(fresh_scen
     second.location = (0.0, -2.5, 0.0)
     second.rotation_euler.z = np.pi
     for obj, other in ((first, second), (second, first)):
-        motion_lists.add(obj, fresh_scene, "look_at")
+        stack_lists.add(obj, fresh_scene, "look_at")
         for bone in ("head", "spine"):
-            motion_lists.add(obj, fresh_scene, "entries", bone).limit = 1.2
+            stack_lists.add(obj, fresh_scene, "entries", bone).limit = 1.2
         chain = obj.active_ragdoll.look_at[0]
         chain.target, chain.target_bone = other, "head"
-    order = [o.name for o in motion.motions(fresh_scene)]
+    order = [o.name for o in pose_stack.motions(fresh_scene)]
     later = {"A": first, "B": second}[order[1]]
     earlier = first if later is second else second
-    row = earlier.data.bones.find("head")
     played = {}
     for frame in FRAMES:
         fresh_scene.frame_set(frame)
-        chain = later.active_ragdoll.look_at[0]
-        place, ahead = looking.sight(later, chain)
-        wanted = rigs.pose(earlier)[row][:3, 3] - place
-        assert np.degrees(np.arccos(np.clip(ahead @ wanted / np.linalg.norm(wanted), -1, 1))) < 0.05
+        assert off(later, joint(earlier, "head")) < 0.05
         played[frame] = rigs.pose(first), rigs.pose(second)
-    motion.forget()
+    pose_stack.forget()
     for frame in (20, 3, 11):
         fresh_scene.frame_set(frame)
         for pose, before in zip((rigs.pose(first), rigs.pose(second)), played[frame], strict=True):
@@ -165,14 +171,11 @@ def test_a_character_earlier_in_the_scene_is_seen_with_its_stack_done(fresh_scen
 def test_a_point_keyed(human, fresh_scene):
     chain = human.active_ragdoll.look_at[0]
     chain.target_type = "POINT"
-    for frame in FRAMES:
-        chain.target_point = (np.sin(0.3 * frame), -3.0, 1.6)
-        human.keyframe_insert("active_ragdoll.look_at[0].target_point", frame=frame)
-    for frame in FRAMES:
+    places = {frame: (np.sin(0.3 * frame), -3.0, 1.6) for frame in FRAMES}
+    rigs.key(human, "active_ragdoll.look_at[0].target_point", places)
+    for frame, place in places.items():
         fresh_scene.frame_set(frame)
-        place, ahead = looking.sight(human, chain)
-        wanted = np.array((np.sin(0.3 * frame), -3.0, 1.6)) - place
-        assert np.degrees(np.arccos(np.clip(ahead @ wanted / np.linalg.norm(wanted), -1, 1))) < 0.05
+        assert off(human, np.array(place)) < 0.05
 
 
 def test_own_bone_stands_as_it_comes_in(human, fresh_scene):
@@ -183,9 +186,7 @@ def test_own_bone_stands_as_it_comes_in(human, fresh_scene):
     chain.entries[0].limit = np.pi
     for frame in (3, 12):
         fresh_scene.frame_set(frame)
-        place, ahead = looking.sight(human, chain)
-        wanted = rigs.pose(human)[human.data.bones.find("forearm.L")][:3, 3] - place
-        assert np.degrees(np.arccos(min(ahead @ wanted / np.linalg.norm(wanted), 1.0))) < 0.05
+        assert off(human, joint(human, "forearm.L")) < 0.05
 
 
 def test_a_rigid_body_is_read_from_the_last_step_and_jumps_show_what_was_played(human, fresh_scene):
@@ -196,9 +197,7 @@ def test_a_rigid_body_is_read_from_the_last_step_and_jumps_show_what_was_played(
     for frame in FRAMES:
         fresh_scene.frame_set(frame)
         if before is not None:
-            place, ahead = looking.sight(human, human.active_ragdoll.look_at[0])
-            wanted = before - place
-            assert np.degrees(np.arccos(np.clip(ahead @ wanted / np.linalg.norm(wanted), -1, 1))) < 0.06
+            assert off(human, before) < 0.06
         before = rigs.matrices([ball])[0][:3, 3]
         played[frame] = rigs.pose(human)
     assert before[2] < 2.0, "the ball does not fall: nothing is tested"
@@ -218,17 +217,17 @@ def test_moving_a_target_by_hand_shows_at_once(human, fresh_scene):
 
 
 def test_readers_made_for_targets_go_with_the_stack(human, fresh_scene):
-    motion_lists.remove(human, "look_at")
+    stack_lists.remove(human, "look_at")
     before = rigs.counts()
-    motion_lists.add(human, fresh_scene, "look_at")
-    motion_lists.add(human, fresh_scene, "entries", "head")
+    stack_lists.add(human, fresh_scene, "look_at")
+    stack_lists.add(human, fresh_scene, "entries", "head")
     target = empty(fresh_scene)
     key_sideways(target)
     target.parent, target.parent_type, target.parent_bone = human, "BONE", "arm.L"
     human.active_ragdoll.look_at[0].target = target
     fresh_scene.frame_set(3)
-    assert not motion.of(human).messages
-    motion_lists.remove(human, "look_at")
+    assert not pose_stack.of(human).messages
+    stack_lists.remove(human, "look_at")
     action = target.animation_data.action
     bpy.data.objects.remove(target)
     bpy.data.actions.remove(action)

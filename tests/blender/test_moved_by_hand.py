@@ -11,9 +11,12 @@ import pytest
 from mathutils import Matrix
 
 import rigs
-from active_ragdoll.core.blender import build, simulate
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
+
+pytestmark = pytest.mark.blender_version
 
 LAST = 8
 
@@ -54,9 +57,8 @@ MOVES = {
 
 @pytest.mark.parametrize("way", ("live", "simulated"))
 @pytest.mark.parametrize("how", MOVES)
-def test_a_character_moved_after_the_build_plays_there(fresh_scene, how, way):
+def test_a_character_moved_after_the_build_plays_there(scene, how, way):
     """At full weight it is where its animation is, and so are its bodies."""
-    scene = fresh_scene
     obj = shot(scene)
     before, bodies = shown(scene, obj, way)
     scene.frame_set(1)
@@ -71,8 +73,7 @@ def test_a_character_moved_after_the_build_plays_there(fresh_scene, how, way):
 
 
 @pytest.mark.parametrize("way", ("live", "simulated"))
-def test_a_bone_posed_without_a_key_is_seen(fresh_scene, way):
-    scene = fresh_scene
+def test_a_bone_posed_without_a_key_is_seen(scene, way):
     obj = shot(scene)  # its feet have no keys
     before, _bodies = shown(scene, obj, way)
     scene.frame_set(1)
@@ -84,8 +85,7 @@ def test_a_bone_posed_without_a_key_is_seen(fresh_scene, way):
     assert np.abs(turned[1:] - np.degrees(0.3)).max() < 1.0
 
 
-def test_a_riggers_own_number_is_seen_by_its_drivers(fresh_scene):
-    scene = fresh_scene
+def test_a_riggers_own_number_is_seen_by_its_drivers(scene):
     obj = rigs.swinging_human(scene, 1, LAST)
     foot = obj.pose.bones["foot.L"]
     foot.rotation_mode = "XYZ"
@@ -102,8 +102,7 @@ def test_a_riggers_own_number_is_seen_by_its_drivers(fresh_scene):
     assert np.abs(rigs.angles(after[:, row], before[:, row])[1:] - np.degrees(0.3)).max() < 1.0
 
 
-def test_scaled_by_hand_in_mid_shot_it_stops_with_a_word_and_goes_on_when_scaled_back(fresh_scene):
-    scene = fresh_scene
+def test_scaled_by_hand_in_mid_shot_it_stops_with_a_word_and_goes_on_when_scaled_back(scene):
     obj = shot(scene)
     rigs.play(scene, 1, 4)
     obj.scale = (2.0,) * 3
@@ -120,9 +119,8 @@ def test_scaled_by_hand_in_mid_shot_it_stops_with_a_word_and_goes_on_when_scaled
     rigs.play(scene, 1, LAST)
 
 
-def test_another_frame_rate_between_runs_takes_the_new_one(fresh_scene):
+def test_another_frame_rate_between_runs_takes_the_new_one(scene):
     """Free fall of a limp character: half g t^2 at the new rate; the old cache is replaced."""
-    scene = fresh_scene
     obj = shot(scene)
     obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
     obj.animation_data_clear()
@@ -141,9 +139,8 @@ def test_another_frame_rate_between_runs_takes_the_new_one(fresh_scene):
         assert heights[0] - heights[-1] == pytest.approx(fallen, rel=1e-5)
 
 
-def test_another_frame_rate_in_mid_shot_goes_on_at_the_new_pace(fresh_scene):
+def test_another_frame_rate_in_mid_shot_goes_on_at_the_new_pace(scene):
     """The frames before stay; the steps after are longer: no jump, no message."""
-    scene = fresh_scene
     obj = shot(scene)
     scene.gravity = (0.0, 0.0, 0.0)
     ways = []

@@ -5,17 +5,14 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender import (
-    bake,
-    build,
-    layer_tools,
-    look_at_setup,
-    motion_lists,
-    properties,
-    remove,
-    simulate,
-)
+from active_ragdoll.core.blender.bake import bake
+from active_ragdoll.core.blender.physics import build, remove
+from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.settings import object as settings
+from active_ragdoll.core.blender.stack import layer_tools, look_at_setup, stack_lists
+
+pytestmark = pytest.mark.blender_version
 
 LAST = 14
 DERIVED = {"name", "rna_type", "run_state", "state"}
@@ -37,14 +34,9 @@ def library(path, change=None):
 
 def overridden(path):
     """The character in a new file, with an override."""
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    scene = bpy.context.scene
-    scene.render.fps, scene.render.fps_base = rigs.FPS, 1.0
+    scene = rigs.empty_file()
     rigs.set_range(scene, 1, LAST)
-    with bpy.data.libraries.load(path, link=True) as (_there, here):
-        here.objects = ["Human"]
-    scene.collection.objects.link(here.objects[0])
-    obj = here.objects[0].override_create(remap_local_usages=True)
+    obj = rigs.link(path, scene).override_create(remap_local_usages=True)
     obj.location.z = 0.2
     return scene, obj
 
@@ -104,8 +96,8 @@ def fill(scene, obj):
     own.recovery.enabled, own.recovery.rest_time = True, 0.7
     own.recovery.get_up_face_up = obj.animation_data.action
     look_at_setup.setup(obj, scene, target)
-    motion_lists.add(obj, scene, "two_bone_ik", "forearm.R")
-    motion_lists.add(obj, scene, "two_bone_ik", "shin.L")
+    stack_lists.add(obj, scene, "two_bone_ik", "forearm.R")
+    stack_lists.add(obj, scene, "two_bone_ik", "shin.L")
     own.two_bone_ik[1].weight = own.two_bone_ik[0].weight = 0.0
     for i in range(3):
         layer = own.layers.add()
@@ -121,7 +113,7 @@ def fill(scene, obj):
 
 
 def test_every_setting_may_be_overridden():
-    for group in properties.CLASSES:
+    for group in settings.classes():
         for prop in group.bl_rna.properties:
             assert prop.is_overridable or prop.identifier in DERIVED, (group.__name__, prop.identifier)
 

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender import build, limit_check, profiles
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.tools import diagnose, profiles
+from own_characters import or_own
 
 STATING = ("ROBOT", "TAIL_ROPE", "HUMAN_CHILD", "HUMAN_ATHLETIC")
 
@@ -19,8 +21,11 @@ def limits(bone) -> tuple:
     return own.joint, tuple(own.limit_min), tuple(own.limit_max)
 
 
-@pytest.mark.parametrize("name", ("Knight.glb", "run.fbx", "zombie.bvh"))
-@pytest.mark.parametrize("preset", STATING)
+@pytest.mark.parametrize(
+    ("preset", "name"),
+    [(preset, or_own("Knight.glb")[0]) for preset in STATING]
+    + [("ROBOT", name) for name in or_own("run.fbx", "zombie.bvh", own=("own unreal",))],
+)
 def test_the_animation_does_not_fight_a_presets_limits(data_dir, name, preset):
     rig = rigs.load(data_dir / name)
     rig.last = min(rig.last, rig.first + 60)
@@ -29,7 +34,7 @@ def test_the_animation_does_not_fight_a_presets_limits(data_dir, name, preset):
     built = build.build(rig.obj, rig.scene)
     stated = [bone for bone in simulated(rig.obj) if bone.active_ragdoll.limits_from == "PROFILE"]
     assert len(stated) >= 7
-    assert not [excess for excess in limit_check.check(rig.obj, rig.scene).found if excess.worst > np.radians(1.0)]
+    assert not [excess for excess in diagnose.check_limits(rig.obj, rig.scene).found if excess.worst > np.radians(1.0)]
     if preset == "ROBOT":
         assert any("widened the preset's limits" in note for note in built.notes)
 

@@ -5,10 +5,14 @@ import pytest
 
 import knock_outs
 import rigs
-from active_ragdoll.core.blender import build, motion_setup, simulate
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.stack import stack_setup
 from hitting import add
 from holding import HAND, TIP, attach, bone_matrix
+
+pytestmark = pytest.mark.blender_version
 
 
 @pytest.mark.parametrize("drive", ("VELOCITY", "SPRING"))
@@ -68,11 +72,11 @@ def test_recovery_taken_away_in_mid_shot_is_told_and_the_run_goes_on(fresh_scene
 
 def test_a_character_renamed_in_mid_shot_gets_up_where_it_lies(fresh_scene):
     obj = knock_outs.human(fresh_scene)
-    motion_setup.ensure(obj, fresh_scene)
+    stack_setup.ensure(obj, fresh_scene)
     rigs.play(fresh_scene, 1, 19)
     obj.name = "Another"
     rigs.play(fresh_scene, 20, 120)
-    (recovery,) = STATE.runs[fresh_scene.name].recoveries.values()
+    (recovery,) = STATE.runs[fresh_scene.name].effect("recovery").by_name.values()
     assert recovery.state.phase == "ANIMATED" and len(recovery.record.passages) == 1
 
 

@@ -6,14 +6,10 @@ import pytest
 
 import knock_outs
 import rigs
-from active_ragdoll.core.blender import (
-    evaluated,
-    hit_edits,
-    recovery_record,
-    remove,
-    simulate,
-)
+from active_ragdoll.core.blender.physics import remove
+from active_ragdoll.core.blender.run import recovery_record, simulate, write
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.tools import effect_edits
 from active_ragdoll.core.errors import RagdollError
 
 # ---- bad input ----
@@ -54,9 +50,10 @@ def test_a_character_scaled_in_mid_shot_is_refused(fresh_scene):
         knock_outs.run(fresh_scene, obj)
 
 
+@pytest.mark.blender_version
 def test_a_body_that_is_not_a_number_stops_the_run_and_keeps_the_last_good_frame(fresh_scene, monkeypatch):
     obj = knock_outs.human(fresh_scene, 40, events={2: "ACTIVE"})
-    place = evaluated.place
+    place = write.place
 
     def broken(run, kind, matrices, only=None):
         if kind == "targets" and fresh_scene.frame_current == 20:
@@ -64,7 +61,7 @@ def test_a_body_that_is_not_a_number_stops_the_run_and_keeps_the_last_good_frame
             matrices[3, :3, 3] = np.nan
         place(run, kind, matrices, only)
 
-    monkeypatch.setattr(evaluated, "place", broken)
+    monkeypatch.setattr(write, "place", broken)
     shown = {}
     with pytest.raises(RagdollError, match=r"bone '.*' of 'Human' is not a number at frame 20"):
         for frame in simulate.frames(fresh_scene):
@@ -80,6 +77,7 @@ def test_a_body_that_is_not_a_number_stops_the_run_and_keeps_the_last_good_frame
     assert states[40] == "ACTIVE"
 
 
+@pytest.mark.blender_version
 def test_a_deleted_get_up_action_is_named_and_the_character_gets_up_without(fresh_scene):
     obj = knock_outs.human(fresh_scene, 120)
     empty = bpy.data.actions.new("Nothing")
@@ -91,32 +89,16 @@ def test_a_deleted_get_up_action_is_named_and_the_character_gets_up_without(fres
 # ---- settings ----
 
 
-def test_settings_are_saved_and_removed_with_the_ragdoll(fresh_scene, tmp_path):
-    obj = knock_outs.human(fresh_scene, 30)
-    knock_outs.run(fresh_scene, obj)
-    group = obj.active_ragdoll.recovery
-    group.regain = 2.5
-    path = str(tmp_path / "shot.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    bpy.ops.wm.open_mainfile(filepath=path)
-    obj = bpy.data.objects["Human"]
-    group = obj.active_ragdoll.recovery
-    assert group.enabled and group.regain == 2.5 and group.events[0].phase == "LIMP" and group.record
-    remove.remove(obj, bpy.context.scene)
-    assert not group.record and obj.active_ragdoll.state == "NONE"
-
-
+@pytest.mark.blender_version
 def test_keyed_thresholds_are_read_at_their_frame(fresh_scene):
     obj = knock_outs.human(fresh_scene, 60)
     group = obj.active_ragdoll.recovery
-    for frame, regain in ((1, 0.0), (59, 0.0), (60, 1.0)):
-        group.regain = regain
-        obj.keyframe_insert("active_ragdoll.recovery.regain", frame=frame)
+    rigs.key(obj, "active_ragdoll.recovery.regain", {1: 0.0, 59: 0.0, 60: 1.0})
     group.rest_time = 0.0
     _shown, _targets, states = knock_outs.run(fresh_scene, obj)
     assert states[59] == "RECOVERING"
     run = STATE.runs[fresh_scene.name]
-    assert run.recoveries[obj.name].record.state(58).progress == 0.0
+    assert run.effect("recovery").by_name[obj.name].record.state(58).progress == 0.0
 
 
 def test_operators(fresh_scene):
@@ -142,7 +124,7 @@ def test_a_hard_hit_wakes_and_knocks_out_and_a_light_one_wakes(fresh_scene):
         obj = rigs.swinging_human(fresh_scene, 1, 40)
         group = knock_outs.prepare(fresh_scene, obj, 1, 40, {40: "ACTIVE"}, starts="ANIMATED")
         mass = sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts)
-        hit_edits.add(obj, fresh_scene, "spine", 15, (0.0, strength * mass * group.knock_out_speed, 0.0))
+        effect_edits.add_hit(obj, fresh_scene, "spine", 15, (0.0, strength * mass * group.knock_out_speed, 0.0))
         _shown, _targets, states = knock_outs.run(fresh_scene, obj)
         assert {states[frame] for frame in range(1, 13)} == {"ANIMATED"}
         assert phase in [states[frame] for frame in range(13, 18)]

@@ -5,7 +5,11 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender import build, remove, simulate, world
+from active_ragdoll.core.blender.physics import build, remove, world
+from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.stack import stack_setup
+
+pytestmark = pytest.mark.blender_version
 
 
 def test_building_twice_makes_the_same(fresh_scene):
@@ -155,3 +159,59 @@ def test_a_failed_build_leaves_nothing(fresh_scene, monkeypatch):
     for part in set(before) - {"keys"}:
         assert after[part] == before[part], part
     assert world.shot_range(scene) == (scene.frame_start, scene.frame_end)
+
+
+@pytest.fixture
+def recovering(fresh_scene):
+    """A human with a ragdoll that is set up to get up again, and what there was before it was built."""
+    obj = rigs.swinging_human(fresh_scene, 1, 12)
+    other = bpy.data.objects.new("Other", None)
+    fresh_scene.collection.objects.link(other)
+    fresh_scene.frame_set(1)
+    before = _state(obj, fresh_scene)
+    assert bpy.ops.active_ragdoll.build() == {"FINISHED"}
+    assert bpy.ops.active_ragdoll.setup_recovery() == {"FINISHED"}
+    return obj, fresh_scene, before
+
+
+def test_remove_leaves_nothing_of_the_recovery(recovering):
+    obj, scene, before = recovering
+    rigs.play(scene, 1, 4)
+    scene.frame_set(1)
+    assert bpy.ops.active_ragdoll.remove() == {"FINISHED"}
+    after = _state(obj, scene)
+    for part in set(before) - {"keys"}:
+        assert after[part] == before[part], part
+    assert set(after["keys"]) <= {*before["keys"], "active_ragdoll"}
+    assert scene.active_ragdoll.source is None and len(bpy.data.scenes) == 1
+
+
+def test_remove_keeps_a_stack_that_does_more_than_recover(recovering):
+    obj, scene, before = recovering
+    obj.active_ragdoll.bone_transforms.add().bone = "head"
+    assert bpy.ops.active_ragdoll.remove() == {"FINISHED"}
+    assert obj.active_ragdoll.target_armature is not None
+    stack_setup.drop_if_idle(obj)
+    assert obj.active_ragdoll.target_armature is not None
+    obj.active_ragdoll.bone_transforms.clear()
+    stack_setup.drop_if_idle(obj)
+    bpy.context.view_layer.update()
+    after = _state(obj, scene)
+    assert after["bones"] == before["bones"] and after["names"] == before["names"]
+
+
+def test_a_recovery_keeps_its_stack_when_the_last_entry_goes(recovering):
+    obj, _scene, _before = recovering
+    stack_setup.drop_if_idle(obj)
+    assert obj.active_ragdoll.target_armature is not None
+
+
+def test_built_again_it_gets_up_as_before(recovering):
+    """The settings of the recovery stay, so Build gives back what it needs."""
+    obj, scene, _before = recovering
+    built = sorted(o.name for o in bpy.data.objects)
+    assert bpy.ops.active_ragdoll.remove() == {"FINISHED"}
+    assert bpy.ops.active_ragdoll.build() == {"FINISHED"}
+    assert obj.active_ragdoll.target_armature is not None
+    assert sorted(o.name for o in bpy.data.objects) == built
+    rigs.play(scene, 1, 4)

@@ -6,56 +6,57 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender import build, remove
+from active_ragdoll.core.blender.physics import build, remove
 
 
 def _degrees(values):
     return [round(math.degrees(v), 3) for v in values]
 
 
-def test_a_bone_with_two_locked_axes_becomes_a_hinge(fresh_scene):
-    obj = rigs.chain(fresh_scene)
-    obj.pose.bones["B"].lock_rotation = (False, True, True)
-    build.build(obj, fresh_scene)
-    bone = obj.pose.bones["B"].active_ragdoll
-    assert (bone.joint, bone.limits_from) == ("HINGE", "RIG")
-    assert _degrees(bone.limit_min)[1:] == [0.0, 0.0] and _degrees(bone.limit_max)[1:] == [0.0, 0.0]
-    assert bone.limit_max[0] > 1.0 and bone.limit_min[0] < -1.0
+def _locked(bone):
+    bone.lock_rotation = (False, True, True)
 
 
-def test_ik_limits_are_taken(fresh_scene):
-    obj = rigs.chain(fresh_scene)
-    bone = obj.pose.bones["B"]
+def _ik(bone):
     bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, math.radians(-10), math.radians(70)
     bone.lock_ik_y = bone.lock_ik_z = True
-    build.build(obj, fresh_scene)
-    settings = bone.active_ragdoll
-    assert (settings.joint, settings.limits_from) == ("HINGE", "RIG")
-    assert _degrees(settings.limit_min) == [-10.0, 0.0, 0.0]
-    assert _degrees(settings.limit_max) == [70.0, 0.0, 0.0]
 
 
-def test_limit_rotation_constraints_are_taken(fresh_scene):
-    obj = rigs.chain(fresh_scene)
-    constraint = obj.pose.bones["B"].constraints.new("LIMIT_ROTATION")
+def _ik_locked(bone):
+    bone.lock_ik_x = bone.lock_ik_y = bone.lock_ik_z = True
+
+
+def _constraint(bone):
+    constraint = bone.constraints.new("LIMIT_ROTATION")
     constraint.owner_space = "LOCAL"
     for axis, (low, high) in {"x": (-20, 30), "y": (-5, 5), "z": (0, 45)}.items():
         setattr(constraint, f"use_limit_{axis}", True)
         setattr(constraint, f"min_{axis}", math.radians(low))
         setattr(constraint, f"max_{axis}", math.radians(high))
-    build.build(obj, fresh_scene)
-    settings = obj.pose.bones["B"].active_ragdoll
-    assert (settings.joint, settings.limits_from) == ("CONE", "RIG")
-    assert _degrees(settings.limit_min) == [-20.0, -5.0, 0.0]
-    assert _degrees(settings.limit_max) == [30.0, 5.0, 45.0]
 
 
-def test_three_locked_ik_axes_make_a_fixed_joint(fresh_scene):
-    obj = rigs.chain(fresh_scene)
-    bone = obj.pose.bones["C"]
-    bone.lock_ik_x = bone.lock_ik_y = bone.lock_ik_z = True
-    build.build(obj, fresh_scene)
-    assert bone.active_ragdoll.joint == "FIXED"
+@pytest.mark.parametrize(
+    ("state", "joint", "low", "high"),
+    (
+        (_locked, "HINGE", (None, 0.0, 0.0), (None, 0.0, 0.0)),
+        (_ik, "HINGE", (-10.0, 0.0, 0.0), (70.0, 0.0, 0.0)),
+        (_ik_locked, "FIXED", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
+        (_constraint, "CONE", (-20.0, -5.0, 0.0), (30.0, 5.0, 45.0)),
+    ),
+)
+def test_what_the_rig_states_is_taken_in_the_bones_own_frame(fresh_scene, state, joint, low, high):
+    """Also on a human, whose shank has a frame and a range by its anatomy; None is a wide range."""
+    for obj, name in ((rigs.chain(fresh_scene), "B"), (rigs.human(fresh_scene), "shin.L")):
+        build.build(obj, fresh_scene)
+        bone = obj.pose.bones[name]
+        state(bone)
+        build.build(obj, fresh_scene)
+        settings = bone.active_ragdoll
+        assert (settings.joint, settings.limits_from) == (joint, "RIG")
+        assert tuple(settings.joint_rotation) == (1.0, 0.0, 0.0, 0.0)
+        for found, wanted in ((settings.limit_min, low), (settings.limit_max, high)):
+            for value, asked in zip(_degrees(found), wanted, strict=True):
+                assert abs(value) > 57.0 if asked is None else value == pytest.approx(asked, abs=1e-3)
 
 
 def test_limits_set_by_hand_survive_a_new_build(fresh_scene):
@@ -71,9 +72,9 @@ def test_limits_set_by_hand_survive_a_new_build(fresh_scene):
     assert list(bone.limit_max) == pytest.approx([0.1, 0.2, 0.3])
 
 
-def test_the_hinge_really_turns_about_its_axis_only(fresh_scene):
+@pytest.mark.blender_version
+def test_the_hinge_really_turns_about_its_axis_only(scene):
     """Limp under gravity, hanging out to the side: B turns about its free axis until its limit, not about others."""
-    scene = fresh_scene
     rigs.set_range(scene, 1, 60)
     obj = rigs.chain(scene, 2)
     bone = obj.pose.bones["B"]

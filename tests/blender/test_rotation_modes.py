@@ -32,6 +32,7 @@ def test_euler_conversions_agree_with_mathutils(order):
         assert quaternion.angle_between(rotation_modes.euler_to_quaternion(angles, order), q).max() < 1e-9
 
 
+@pytest.mark.blender_version
 @pytest.mark.parametrize("mode", ("QUATERNION", "AXIS_ANGLE", *EULER_ORDERS))
 def test_channels_do_not_jump_over_many_turns(mode):
     q = smooth_rotations(2000, 20)
@@ -46,31 +47,6 @@ def test_channels_do_not_jump_over_many_turns(mode):
         assert np.abs(np.diff(channels[..., 0], axis=0)).max() <= math.pi
     else:
         assert np.abs(np.diff(channels, axis=0)).max() <= math.pi
-
-
-@pytest.mark.parametrize("order", EULER_ORDERS)
-def test_euler_angles_take_the_same_way_as_mathutils_compat(order):
-    """Blender's own to_euler(order, compat) chooses, frame by frame, the nearest of the two triples."""
-    q = smooth_rotations(300, 6, seed=8)
-    angles = rotation_modes.rotation_channels(order, q)
-    for bone in range(q.shape[1]):
-        last = mathutils.Euler(angles[0, bone], order)
-        for frame in range(1, len(q)):
-            middle = angles[frame, bone]["XYZ".index(order[1])]
-            last = mathutils.Quaternion(q[frame, bone]).to_euler(order, last)
-            if abs(math.cos(middle)) > 0.2:
-                # Near gimbal lock the nearest triple is a matter of the measure of nearness.
-                difference = (np.array(last) - angles[frame, bone]) / (2 * math.pi)
-                turns = np.round(difference)
-                assert np.abs(difference - turns).max() < 1e-4 or _is_other_triple(last, angles[frame, bone], order)
-            last = mathutils.Euler(angles[frame, bone], order)
-
-
-def _is_other_triple(euler, angles, order):
-    rows = ["XYZ".index(letter) for letter in order]
-    other = rotation_modes._other_triple(np.array(angles)[rows])
-    # Only where both are about equally near may the choice differ.
-    return np.abs(rotation_modes._wrap(np.array(euler)[rows] - other)).max() < 1e-4
 
 
 @pytest.mark.parametrize("mode", ("QUATERNION", "AXIS_ANGLE", "XYZ", "ZXY"))

@@ -6,8 +6,12 @@ import pytest
 from mathutils import Matrix
 
 import rigs
-from active_ragdoll.core.blender import build, handlers, shot_run, simulate
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.run import handlers, simulate
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.settings import at_frame
+
+pytestmark = pytest.mark.blender_version
 
 FIRST, LAST = 5, 44
 
@@ -27,8 +31,7 @@ def _off(obj, expected) -> float:
     return float(np.abs(rigs.pose(obj) - expected).max())
 
 
-def test_a_jump_in_mid_run_shows_the_cache_or_the_animation(fresh_scene):
-    scene = fresh_scene
+def test_a_jump_in_mid_run_shows_the_cache_or_the_animation(scene):
     obj, expected = _shot(scene)
     live = dict(zip(range(FIRST, 26), rigs.play(scene, FIRST, 25, lambda: rigs.pose(obj)), strict=True))
     assert np.abs(live[25] - expected[25]).max() > 0.02
@@ -41,8 +44,7 @@ def test_a_jump_in_mid_run_shows_the_cache_or_the_animation(fresh_scene):
         assert off < 1e-4, f"frame {frame}"
 
 
-def test_frames_never_simulated_show_the_animation(fresh_scene):
-    scene = fresh_scene
+def test_frames_never_simulated_show_the_animation(scene):
     obj, expected = _shot(scene)
     for frame in (20, 21, 22, 40, 4, 3, 60):
         scene.frame_set(frame)
@@ -50,42 +52,7 @@ def test_frames_never_simulated_show_the_animation(fresh_scene):
     assert obj.active_ragdoll.state == "READY"
 
 
-def test_reversed_playback(fresh_scene):
-    scene = fresh_scene
-    obj, expected = _shot(scene)
-    live = dict(zip(range(FIRST, 31), rigs.play(scene, FIRST, 30, lambda: rigs.pose(obj)), strict=True))
-    for frame in range(30, FIRST - 4, -1):
-        scene.frame_set(frame)
-        shown = rigs.pose(obj)
-        off = np.abs(shown - expected[frame]).max()
-        if frame in live:
-            off = min(off, np.abs(shown - live[frame]).max())
-        assert off < 1e-4, f"frame {frame}"
-
-
-def test_a_loop_repeats_itself_bit_for_bit(fresh_scene):
-    scene = fresh_scene
-    obj, _expected = _shot(scene)
-    rounds = [np.array(rigs.play(scene, FIRST, LAST, lambda: rigs.pose(obj))) for _ in range(3)]
-    assert np.array_equal(rounds[0], rounds[1]) and np.array_equal(rounds[0], rounds[2])
-
-
-def test_playing_on_after_a_jump_does_not_go_on_from_a_wrong_pose(fresh_scene):
-    """Jump away in mid-run, play on there: the animation, or the cache; back at the first frame it runs as before."""
-    scene = fresh_scene
-    obj, expected = _shot(scene)
-    reference = rigs.play(scene, FIRST, LAST, lambda: rigs.pose(obj))
-    rigs.play(scene, FIRST, 15)
-    for frame in (30, 31, 32, 33):
-        scene.frame_set(frame)
-        off = min(_off(obj, expected[frame]), float(np.abs(rigs.pose(obj) - reference[frame - FIRST]).max()))
-        assert off < 1e-4, f"frame {frame}"
-    again = rigs.play(scene, FIRST, LAST, lambda: rigs.pose(obj))
-    assert np.array_equal(np.array(again), np.array(reference))
-
-
-def test_sub_frames_do_not_step(fresh_scene):
-    scene = fresh_scene
+def test_sub_frames_do_not_step(scene):
     obj, _expected = _shot(scene)
     reference = np.array(rigs.play(scene, FIRST, 20, lambda: rigs.bodies(obj)))
     rigs.play(scene, FIRST, 14)
@@ -108,8 +75,7 @@ def _simulated(scene, obj) -> dict:
 ORDER = (*range(LAST, FIRST - 1, -1), 20, 9, 41, *range(FIRST, LAST + 1), 30, 7)
 
 
-def test_after_simulate_everything_can_be_scrubbed_both_ways(fresh_scene):
-    scene = fresh_scene
+def test_after_simulate_everything_can_be_scrubbed_both_ways(scene):
     obj, expected = _shot(scene)
     simulated = _simulated(scene, obj)
     assert np.abs(simulated[LAST] - expected[LAST]).max() > 0.02
@@ -119,9 +85,8 @@ def test_after_simulate_everything_can_be_scrubbed_both_ways(fresh_scene):
         assert np.abs(rigs.pose(obj) - simulated[frame]).max() < 1e-5, f"frame {frame}"
 
 
-def test_the_cache_plays_without_the_extension(fresh_scene, tmp_path):
+def test_the_cache_plays_without_the_extension(scene, tmp_path):
     """Handlers taken out, file saved and loaded."""
-    scene = fresh_scene
     obj, _expected = _shot(scene)
     simulated = _simulated(scene, obj)
     path = tmp_path / "shot.blend"
@@ -137,8 +102,7 @@ def test_the_cache_plays_without_the_extension(fresh_scene, tmp_path):
         handlers.add()
 
 
-def test_stopping_early_keeps_what_is_done(fresh_scene):
-    scene = fresh_scene
+def test_stopping_early_keeps_what_is_done(scene):
     obj, _expected = _shot(scene)
     done = {}
     frames = simulate.frames(scene)
@@ -165,16 +129,13 @@ def _parented(obj, scene):
     scene.collection.objects.link(parent)
     parent.scale = (2.0, 2.0, 2.0)
     parent.rotation_euler = (0.3, 0.1, 0.7)
-    for frame, x in ((FIRST - 4, 0.0), (LAST, 2.0)):
-        parent.location.x = x
-        parent.keyframe_insert("location", frame=frame)
+    rigs.key(parent, "location", {FIRST - 4: (0.0, 0.0, 0.0), LAST: (2.0, 0.0, 0.0)})
     obj.parent = parent
     obj.matrix_parent_inverse = Matrix.Rotation(0.5, 4, "X")
 
 
 @pytest.mark.parametrize("place", (_animated, _parented))
-def test_an_object_that_moves(fresh_scene, place):
-    scene = fresh_scene
+def test_an_object_that_moves(scene, place):
     obj, expected = _shot(scene, soft=1.0, place=place)
     way = np.linalg.norm(expected[LAST][0, :3, 3] - expected[FIRST][0, :3, 3])
     assert way > 0.5
@@ -186,39 +147,8 @@ def test_an_object_that_moves(fresh_scene, place):
         assert np.abs(rigs.pose(obj) - simulated[frame]).max() < 1e-5, f"frame {frame}"
 
 
-def test_a_new_build_after_edits(fresh_scene):
-    """An edited mass waits for the next build, which `simulate` makes by itself."""
-    scene = fresh_scene
-    obj, _expected = _shot(scene)
-    _simulated(scene, obj)
-    obj.pose.bones["arm.L"].active_ragdoll.mass = 7.0
-    assert obj.active_ragdoll.layout_changed
-    second = _simulated(scene, obj)
-    assert not obj.active_ragdoll.layout_changed
-    part = next(p for p in obj.active_ragdoll.parts if p.bone == "arm.L")
-    assert part.body.rigid_body.mass == pytest.approx(7.0)
-    for frame in ORDER[::5]:
-        scene.frame_set(frame)
-        assert np.abs(rigs.pose(obj) - second[frame]).max() < 1e-5, f"frame {frame}"
-
-
-def test_an_edited_animation_is_seen_by_the_next_run(fresh_scene):
-    scene = fresh_scene
-    obj, _expected = _shot(scene, soft=1.0)
-    rigs.play(scene, FIRST, LAST)
-    before = rigs.pose(obj)
-    rigs.swing(obj, FIRST, LAST, (("arm.L", (0, 0, 1), 60.0, 0.4, 0.25),))
-    rigs.play(scene, FIRST, LAST)
-    live = rigs.pose(obj)
-    arm = [b.name for b in obj.pose.bones].index("arm.L")
-    assert rigs.angles(live, before)[arm] > 10.0
-    simulated = _simulated(scene, obj)
-    assert np.abs(simulated[LAST] - live).max() < 1e-4
-
-
-def test_physics_blend(fresh_scene):
+def test_physics_blend(scene):
     """0 is the animation, 1 what the bodies do, in between every bone lies between."""
-    scene = fresh_scene
     obj, expected = _shot(scene)
     full = np.array(rigs.play(scene, FIRST, LAST, lambda: rigs.pose(obj)))
     obj.active_ragdoll.physics_blend = 0.0
@@ -233,28 +163,7 @@ def test_physics_blend(fresh_scene):
     assert rigs.angles(half, animated[-1])[root] == pytest.approx(apart[root] / 2.0, abs=0.3)
 
 
-def test_a_keyed_physics_blend(fresh_scene):
-    scene = fresh_scene
-    obj = rigs.swinging_human(scene, FIRST, LAST)
-    for frame, value in ((FIRST, 0.0), (20, 0.0), (21, 1.0)):
-        obj.active_ragdoll.physics_blend = value
-        obj.keyframe_insert("active_ragdoll.physics_blend", frame=frame)
-    expected = rigs.animation(obj, range(FIRST, LAST + 1))
-    build.build(obj, scene)
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.2
-    live = dict(zip(range(FIRST, LAST + 1), rigs.play(scene, FIRST, LAST, lambda: rigs.pose(obj)), strict=True))
-    for frame in range(FIRST, 21):
-        assert np.abs(live[frame] - expected[frame]).max() < 1e-5, f"frame {frame}"
-    for frame in range(24, LAST + 1):
-        assert np.abs(live[frame] - expected[frame]).max() > 0.01, f"frame {frame}"
-    simulated = _simulated(scene, obj)
-    for frame in ORDER:
-        scene.frame_set(frame)
-        assert np.abs(rigs.pose(obj) - simulated[frame]).max() < 1e-5, f"frame {frame}"
-
-
-def test_state_says_what_is_shown(fresh_scene):
-    scene = fresh_scene
+def test_state_says_what_is_shown(scene):
     obj, _expected = _shot(scene)
     assert obj.active_ragdoll.state == "READY"
     rigs.play(scene, FIRST, 12)
@@ -267,8 +176,7 @@ def test_state_says_what_is_shown(fresh_scene):
     assert scene.name in STATE.runs
 
 
-def test_a_load_that_fails_in_mid_shot_leaves_a_shot_that_runs(fresh_scene, tmp_path):
-    scene = fresh_scene
+def test_a_load_that_fails_in_mid_shot_leaves_a_shot_that_runs(scene, tmp_path):
     obj = rigs.swinging_human(scene, 1, 24)
     build.build(obj, scene)
     obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
@@ -295,5 +203,5 @@ def test_whether_a_setting_is_keyed(fresh_scene, where):
         obj.animation_data.nla_tracks.new().strips.new(action.name, 1, action)
         obj.animation_data.action = None
     for setting in ("physics_blend", ""):
-        assert shot_run.is_keyed(obj, setting) == (where != "nowhere")
-    assert not shot_run.is_keyed(obj, "rotation_weight")
+        assert at_frame.is_keyed(obj, setting) == (where != "nowhere")
+    assert not at_frame.is_keyed(obj, "rotation_weight")

@@ -1,16 +1,16 @@
 """What the sidebar draws in each state."""
 
-from pathlib import Path
-from types import SimpleNamespace
-
 import bpy
 import pytest
 
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.panels import ragdoll as panels
+from active_ragdoll.core.blender.settings.declare import classes_of
+from active_ragdoll.panels import bones, layers, ragdoll
 from arms import ARM, make_arm
+from drawing import drawn
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+pytestmark = pytest.mark.blender_version
+
 OPERATORS = bpy.ops.active_ragdoll
 
 
@@ -24,74 +24,14 @@ def scene(arm):
     return arm.users_scene[0]
 
 
-class Layout:
-    """Stands for a UILayout: notes what is drawn, and refuses what Blender would refuse."""
-
-    bl_types = bpy.types.UILayout.bl_rna
-
-    def __init__(self, drawn: list, enabled=None) -> None:
-        object.__setattr__(self, "drawn", drawn)
-        object.__setattr__(self, "parent", enabled)
-        object.__setattr__(self, "enabled", True)
-
-    def __setattr__(self, name, value):
-        assert name in self.bl_types.properties, f"a layout has no {name}"
-        object.__setattr__(self, name, value)
-
-    @property
-    def live(self) -> bool:
-        return self.enabled and (self.parent is None or self.parent.live)
-
-    def _inner(self, **_options):
-        return Layout(self.drawn, self)
-
-    row = column = box = split = _inner
-
-    def _icon(self, icon):
-        assert icon in bpy.types.UILayout.bl_rna.functions["label"].parameters["icon"].enum_items, icon
-
-    def label(self, text="", icon="NONE"):
-        self._icon(icon)
-        self.drawn.append(("label", text, self))
-
-    def prop(self, data, name, **_options):
-        assert name in data.bl_rna.properties, f"{data.bl_rna.identifier} has no {name}"
-        getattr(data, name)
-        self.drawn.append(("prop", name, self))
-
-    def operator(self, name, text="", icon="NONE"):
-        self._icon(icon)
-        getattr(OPERATORS, name.removeprefix("active_ragdoll.")).get_rna_type()
-        self.drawn.append(("operator", name, self))
-        return SimpleNamespace()
-
-    def operator_menu_enum(self, name, _property, **_options):
-        self.drawn.append(("menu", name, self))
-
-
-def draw() -> dict:
-    """What all panels draw now: by panel, (kind, name or text) -> whether it can be used."""
-    context = SimpleNamespace(
-        object=bpy.context.object,
-        scene=bpy.context.scene,
-        region=SimpleNamespace(width=280),
-        # Without a window the interface has no scale.
-        preferences=SimpleNamespace(system=SimpleNamespace(ui_scale=1.0)),
-    )
+def draw(*modules) -> dict:
+    """What the panels of modules (the main ones) draw now: by panel, (kind, name or text) -> whether it can be used."""
     result = {}
-    for panel in panels.CLASSES:
-        if hasattr(panel, "poll") and not panel.poll(context):
-            continue
-        drawn = []
-        # Blender makes panels only while it draws: a stand-in has the panel's own methods.
-        mine = [cls for cls in reversed(panel.__mro__) if cls.__module__ == panels.__name__]
-        methods = {name: value for cls in mine for name, value in vars(cls).items() if callable(value)}
-        own = type("Drawn", (), methods)()
-        own.layout = Layout(drawn)
-        own.draw(context)
-        result[panel.__name__.removeprefix("ACTIVE_RAGDOLL_PT_")] = {
-            (kind, name): layout.live for kind, name, layout in drawn
-        }
+    for panel in classes_of(*(modules or (ragdoll, bones))):
+        found = drawn(panel, bpy.context.object) if issubclass(panel, bpy.types.Panel) else None
+        if found is not None:
+            name = panel.__name__.removeprefix("ACTIVE_RAGDOLL_PT_")
+            result[name] = {(kind, name): layout.live for kind, name, layout in found}
     return result
 
 
@@ -100,29 +40,29 @@ def text_of(panel: dict) -> str:
 
 
 def test_sidebar_without_an_armature_says_what_to_select(fresh_scene):
-    drawn = draw()
-    assert set(drawn) >= {"main", "weights", "drive", "bodies", "simulate", "bone"}
+    shown = draw()
+    assert set(shown) >= {"main", "weights", "drive", "bodies", "simulate", "bone"}
     for name in ("main", "weights", "bone"):
-        assert "Select the character's armature" in text_of(drawn[name])
+        assert "Select the character's armature" in text_of(shown[name])
 
 
 def test_sidebar_before_the_build_greys_out_what_needs_a_ragdoll(arm):
-    drawn = draw()
-    assert "Build the ragdoll first" in text_of(drawn["weights"])
-    assert drawn["weights"]["prop", "rotation_weight"] is False
-    assert drawn["bodies"]["prop", "density"] is True
+    shown = draw()
+    assert "Build the ragdoll first" in text_of(shown["weights"])
+    assert shown["weights"]["prop", "rotation_weight"] is False
+    assert shown["bodies"]["prop", "density"] is True
 
 
 def test_sidebar_of_a_ragdoll(arm, scene):
     arm.data.bones.active = arm.data.bones[ARM]
     OPERATORS.build()
-    drawn = draw()
-    assert "3 bodies, 2 joints" in text_of(drawn["main"]) and "Ready" in text_of(drawn["main"])
+    shown = draw()
+    assert "3 bodies, 2 joints" in text_of(shown["main"]) and "Ready" in text_of(shown["main"])
     for name in ("rotation_weight", "translation_weight", "physics_blend"):
-        assert drawn["weights"]["prop", name] is True
-    assert text_of(drawn["bone"]) == ARM
-    assert drawn["bone"]["prop", "simulate"] and drawn["joint"]["prop", "limit_min"]
-    assert "Swing X" in text_of(drawn["joint"]) and "Twist Y" in text_of(drawn["joint"])
+        assert shown["weights"]["prop", name] is True
+    assert text_of(shown["bone"]) == ARM
+    assert shown["bone"]["prop", "simulate"] and shown["joint"]["prop", "limit_min"]
+    assert "Swing X" in text_of(shown["joint"]) and "Twist Y" in text_of(shown["joint"])
     arm.pose.bones[ARM].active_ragdoll.mass = 2.0
     assert "wait for Rebuild" in " ".join(text_of(draw()["main"]).split())
 
@@ -142,10 +82,10 @@ def test_sidebar_of_a_baked_character_is_greyed_out(arm, scene):
     arm.data.bones.active = arm.data.bones[ARM]
     OPERATORS.build()
     OPERATORS.bake()
-    drawn = draw()
-    assert "Baked" in text_of(drawn["main"])
-    assert "revert the bake" in text_of(drawn["weights"])
-    assert not drawn["weights"]["prop", "rotation_weight"] and not drawn["bone"]["prop", "simulate"]
+    shown = draw()
+    assert "Baked" in text_of(shown["main"])
+    assert "revert the bake" in text_of(shown["weights"])
+    assert not shown["weights"]["prop", "rotation_weight"] and not shown["bone"]["prop", "simulate"]
 
 
 def test_sidebar_shows_trouble(arm, scene):
@@ -159,5 +99,28 @@ def test_sidebar_in_edit_mode(arm):
     arm.data.bones.active = arm.data.bones[ARM]
     OPERATORS.build()
     bpy.ops.object.mode_set(mode="EDIT")
-    drawn = draw()
-    assert "Leave Edit Mode" in text_of(drawn["bone"]) and "joint" not in drawn
+    shown = draw()
+    assert "Leave Edit Mode" in text_of(shown["bone"]) and "joint" not in shown
+
+
+def test_sidebar_of_layers_blend_spaces_and_a_graph(arm, scene):
+    arm.keyframe_insert("location", frame=1)
+    arm.pose.bones[0].keyframe_insert("location", frame=1)
+    assert OPERATORS.add_layer(source="ACTION") == OPERATORS.add_blend_space(kind="SPEED") == {"FINISHED"}
+    settings = arm.active_ragdoll
+    assert "no samples" in text_of(draw(layers)["blend_spaces"])
+    for place in (0.0, 4.0):
+        settings.blend_spaces[0].x.value = place
+        assert OPERATORS.add_sample() == {"FINISHED"}
+    settings.blend_spaces[0].x.value = 1.0
+    OPERATORS.enable_graph()
+    for what in ("STATE", "PARAMETER", "TRANSITION", "CONDITION"):
+        assert OPERATORS.edit_graph(what=what, do="ADD") == {"FINISHED"}
+    shown = draw(layers)
+    assert [name for kind, name in shown["blend_spaces"] if kind == "bar"] == [
+        "Speed 1.00", f"{arm.animation_data.action.name} 75%", f"{arm.animation_data.action.name} (2) 25%",
+    ]  # fmt: skip
+    assert ("prop", "mask") in shown["layer_mask"] and ("prop", "smoothing") in shown["blend_axes"]
+    assert {("prop", "weight"), ("prop", "source"), ("prop", "blend_time")} <= set(shown["graph"])
+    settings.blend_spaces[0].x.minimum = 9.0
+    assert "minimum" in text_of(draw(layers)["blend_spaces"])

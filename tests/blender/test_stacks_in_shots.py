@@ -5,8 +5,11 @@ import pytest
 
 import looking
 import rigs
-from active_ragdoll.core.blender import build, look_at_setup, motion_setup
+from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.stack import look_at_setup, stack_setup
+
+pytestmark = pytest.mark.blender_version
 
 LAST = 12
 
@@ -48,7 +51,7 @@ def test_one_that_is_taken_away_in_mid_shot_shows_the_animation(shot):
     look_at_setup.setup(watcher, scene, target)
     _goes_on(scene, (5, 6))
     assert rigs.angles(rigs.pose(watcher), rest).max() > 1.0
-    motion_setup.drop(watcher)
+    stack_setup.drop(watcher)
     _goes_on(scene, range(7, LAST + 1))
     assert rigs.angles(rigs.pose(watcher), rest).max() < 0.05
 

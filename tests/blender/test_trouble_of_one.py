@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender import build, handlers, motion_lists, motion_setup, pipeline, simulate
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.run import handlers, pipeline, simulate
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.stack import stack_lists, stack_setup
 from active_ragdoll.core.errors import RagdollError
+
+pytestmark = pytest.mark.blender_version
 
 LAST, MIDDLE = 16, 8
 NAN = math.nan
@@ -18,8 +22,7 @@ NAN = math.nan
 @pytest.fixture(scope="module")
 def pair():
     """Two characters far apart in the air, one with everything that can go wrong; and the other's undisturbed run."""
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    scene = bpy.context.scene
+    scene = rigs.empty_file()
     made = []
     for name, x in (("Stays", 0.0), ("Errs", 40.0)):
         obj = rigs.human(scene, name)
@@ -30,7 +33,7 @@ def pair():
     scene.render.fps, scene.render.fps_base = rigs.FPS, 1.0
     rigs.set_range(scene, 1, LAST)
     stays, errs = made
-    motion_setup.ensure(errs, scene)
+    stack_setup.ensure(errs, scene)
     for obj in made:
         build.build(obj, scene)
     errs.active_ragdoll.recovery.enabled = True
@@ -130,7 +133,7 @@ def test_deleted_targets_are_left_out(pair):
         scene.collection.objects.link(target)
     own, hit = errs.active_ragdoll, errs.active_ragdoll.hits[0]
     hit.space, hit.target = "TOWARDS", targets[0]
-    limb = motion_lists.add(errs, scene, "two_bone_ik", "forearm.L")
+    limb = stack_lists.add(errs, scene, "two_bone_ik", "forearm.L")
     limb.effector = targets[1]
     item = own.attachments.add()
     item.name, item.bone, item.target, item.kind = "Grip of Errs", "forearm.R", targets[2], "DISTANCE"
@@ -151,7 +154,7 @@ def test_an_entry_removed_from_its_list_in_mid_shot_is_left_out(pair, kind):
     scene, stays, errs, expected = pair
     items = getattr(errs.active_ragdoll, kind)
     for _ in range(2):
-        motion_lists.add(errs, scene, kind, "forearm.R")
+        stack_lists.add(errs, scene, kind, "forearm.R")
     for frame in range(1, LAST + 1):
         scene.frame_set(frame)
         assert scene.name not in STATE.messages, STATE.messages[scene.name]
@@ -165,7 +168,7 @@ def test_an_entry_removed_from_its_list_in_mid_shot_is_left_out(pair, kind):
 
 def test_a_character_that_cannot_be_moved_to_where_it_lies_gets_up_all_the_same(pair, monkeypatch):
     scene, stays, errs, _expected = pair
-    from active_ragdoll.core.ragdoll import lying
+    from active_ragdoll.core.ragdoll.recovery import reroot
 
     def broken(*_args):
         raise RagdollError("The trunk has no direction")
@@ -175,7 +178,7 @@ def test_a_character_that_cannot_be_moved_to_where_it_lies_gets_up_all_the_same(
         event = group.events.add()
         event.frame, event.phase = frame, phase
     undisturbed = rigs.play(scene, 1, LAST, lambda: rigs.bodies(stays))
-    monkeypatch.setattr(lying.Landmarks, "move", broken)
+    monkeypatch.setattr(reroot.Landmarks, "move", broken)
     try:
         _bodies, text = _disturbed(pair, lambda obj: None, undisturbed)
         assert "no direction" in text and errs.active_ragdoll.state == "ANIMATED"

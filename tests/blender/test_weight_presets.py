@@ -6,11 +6,15 @@ import pytest
 
 import rigs
 from active_ragdoll.core.anatomy import roles
-from active_ragdoll.core.blender import recognition, weight_tools
+from active_ragdoll.core.blender.rig import recognition
+from active_ragdoll.core.blender.tools import bone_tools
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.ragdoll import weight_spread as spread
+from own_characters import or_own
 
-REAL = ("01_01.bvh", "Knight.glb", "cesium_man.gltf", "run.fbx", "mh_mixamo.blend", "Fox.glb", "animals_pack_Horse.glb")
+REAL = or_own(
+    "01_01.bvh", "Knight.glb", "cesium_man.gltf", "run.fbx", "mh_mixamo.blend", "Fox.glb", "animals_pack_Horse.glb"
+)
 
 
 def _rows(anatomy, *wanted, side=None):
@@ -19,7 +23,7 @@ def _rows(anatomy, *wanted, side=None):
 
 
 def _weights(obj):
-    return tuple(weight_tools.read(obj, kind) for kind in weight_tools.KINDS)
+    return tuple(bone_tools.read_weights(obj, kind) for kind in bone_tools.WEIGHTS)
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -32,20 +36,20 @@ def test_on_real_rigs(data_dir, name):
     both = arms[roles.LEFT] + arms[roles.RIGHT]
     assert arms[roles.LEFT] and arms[roles.RIGHT] and legs and head
 
-    weight_tools.preset(obj, spread.UPPER_BODY_LOOSE)
+    bone_tools.apply_weight_preset(obj, spread.UPPER_BODY_LOOSE)
     rotation, translation = _weights(obj)
     assert (rotation[legs] == 1.0).all() and (translation[legs] == 1.0).all()
     assert (rotation[head] < 0.5).all() and not translation[head].any()
     assert (rotation[both] == 1.0).all() if four else (rotation[both] < 0.3).all()
 
-    weight_tools.preset(obj, spread.DRUNK)
+    bone_tools.apply_weight_preset(obj, spread.DRUNK)
     rotation, _translation = _weights(obj)
     assert (rotation <= 0.6 + 1e-6).all() and rotation[legs].min() > rotation[head].max()
 
     for side, other in ((roles.LEFT, roles.RIGHT), (roles.RIGHT, roles.LEFT)):
-        weight_tools.preset(obj, spread.RIGID)
+        bone_tools.apply_weight_preset(obj, spread.RIGID)
         assert all((values == 1.0).all() for values in _weights(obj))
-        changed = weight_tools.preset(obj, spread.ONE_ARM_LIMP, side)
+        changed = bone_tools.apply_weight_preset(obj, spread.ONE_ARM_LIMP, side)
         rotation, translation = _weights(obj)
         assert not rotation[arms[side]].any() and not translation[arms[side]].any()
         for rest in (arms[other], legs, head):
@@ -59,11 +63,11 @@ def test_messages_name_the_character_and_nothing_is_set(fresh_scene):
     before = _weights(obj)
     for arguments, word in (((spread.ONE_ARM_LIMP, "L"), "side 'L'"), (("FLOPPY",), "'FLOPPY'")):
         with pytest.raises(RagdollError, match=word) as caught:
-            weight_tools.preset(obj, *arguments)
+            bone_tools.apply_weight_preset(obj, *arguments)
         assert "'Human'" in str(caught.value)
     single = rigs.armature(fresh_scene, {"A": ((0, 0, 0), (0, 0, 1), None)}, "Post")
     with pytest.raises(RagdollError, match="'Post': No limb"):
-        weight_tools.preset(single, spread.ONE_ARM_LIMP)
+        bone_tools.apply_weight_preset(single, spread.ONE_ARM_LIMP)
     bpy.context.view_layer.objects.active = single
     with pytest.raises(RuntimeError, match="No limb"):
         bpy.ops.active_ragdoll.weight_preset(preset="ONE_ARM_LIMP", side="RIGHT")
@@ -73,9 +77,9 @@ def test_messages_name_the_character_and_nothing_is_set(fresh_scene):
 def test_a_rig_that_nobody_knows_falls_off_towards_its_tip(fresh_scene):
     obj = rigs.chain(fresh_scene, 5)
     for name in (spread.UPPER_BODY_LOOSE, spread.DRUNK):
-        weight_tools.preset(obj, name)
+        bone_tools.apply_weight_preset(obj, name)
         assert (np.diff(_weights(obj)[0]) < 0.0).all()
-    weight_tools.preset(obj, spread.RIGID)
-    weight_tools.preset(obj, spread.ONE_ARM_LIMP, roles.RIGHT)
+    bone_tools.apply_weight_preset(obj, spread.RIGID)
+    bone_tools.apply_weight_preset(obj, spread.ONE_ARM_LIMP, roles.RIGHT)
     rotation = _weights(obj)[0]
     assert rotation[0] == 1.0 and rotation[-1] == 0.0

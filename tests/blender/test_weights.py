@@ -3,46 +3,34 @@
 import itertools
 import math
 
-import bpy
 import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender import build
-from active_ragdoll.core.ragdoll import drives
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.ragdoll.drives import servo
 
-SWEEP = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.0)
+SWEEP = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1, 0.05, 0.0)
 G = 9.81
-
-
-def _empty(fps=24):
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    scene = bpy.context.scene
-    scene.render.fps, scene.render.fps_base = fps, 1.0
-    return scene
 
 
 def _weights(obj, rotation, translation):
     obj.active_ragdoll.rotation_weight, obj.active_ragdoll.translation_weight = rotation, translation
 
 
+@pytest.mark.blender_version
 @pytest.mark.parametrize("weight", (0.9, 0.7, 0.5, 0.3, 0.2))
 def test_the_sag_under_gravity_is_force_over_stiffness(fresh_scene, weight):
-    """A body on a still target: m g = m w^2 x in the mean, so x = g / w^2 whatever its mass."""
-    heights = _hanging(weight)
-    assert heights[0] - heights[-144:].mean() == pytest.approx(G / drives.frequency(weight) ** 2, rel=0.05)
-
-
-@pytest.mark.parametrize("weight", (0.9, 0.7, 0.5, 0.3))
-def test_it_comes_to_rest(fresh_scene, weight):
-    """After ten seconds it does not swing by more than a tenth of its sag."""
-    heights = _hanging(weight)
-    assert np.ptp(heights[-48:]) < 0.1 * G / drives.frequency(weight) ** 2
+    """A body on a still target: m g = m w^2 x in the mean, so x = g / w^2 whatever its mass; and it comes to rest."""
+    heights, sag = _hanging(weight), G / servo.frequency(weight) ** 2
+    assert heights[0] - heights[-144:].mean() == pytest.approx(sag, rel=0.05)
+    if weight > 0.2:  # after ten seconds
+        assert np.ptp(heights[-48:]) < 0.1 * sag
 
 
 def _hanging(weight):
     """Heights [m] of a body on a still target, which gravity begins to pull at the first frame, for 12 seconds."""
-    scene = _empty()
+    scene = rigs.empty_file()
     rigs.set_range(scene, 1, 24 * 12)
     obj = rigs.chain(scene, 1)
     build.build(obj, scene)
@@ -50,17 +38,9 @@ def _hanging(weight):
     return np.array(rigs.play(scene, 1, 24 * 12, lambda: rigs.bodies(obj)[0, 2, 3]))
 
 
-def test_full_weight_carries_gravity_within_a_tenth_of_a_millimetre(fresh_scene):
-    scene = _empty()
-    rigs.set_range(scene, 1, 48)
-    obj = rigs.chain(scene, 1)
-    build.build(obj, scene)
-    heights = np.array(rigs.play(scene, 1, 48, lambda: rigs.bodies(obj)[0, 2, 3]))
-    assert np.abs(heights - heights[0]).max() < 1e-4
-
-
+@pytest.mark.blender_version
 def test_weight_zero_falls_exactly_like_a_plain_body(fresh_scene):
-    scene = _empty()
+    scene = rigs.empty_file()
     rigs.set_range(scene, 1, 40)
     obj = rigs.chain(scene, 1)
     build.build(obj, scene)
@@ -72,7 +52,7 @@ def test_weight_zero_falls_exactly_like_a_plain_body(fresh_scene):
     damping = body.rigid_body.linear_damping, body.rigid_body.angular_damping
     substeps = scene.rigidbody_world.substeps_per_frame
 
-    scene = _empty()
+    scene = rigs.empty_file()
     rigs.set_range(scene, 1, 40)
     plain = rigs.box(scene, "Plain", (1, 1, 1), (0, 0, 0), mass=mass)
     scene.rigidbody_world.substeps_per_frame = substeps  # gravity is summed up step by step
@@ -94,7 +74,7 @@ def test_weight_zero_falls_exactly_like_a_plain_body(fresh_scene):
 
 def _lag(weight, kind):
     """Mean error of the last second, weightless: of a turn [deg] at, or a ride [m] with, a steady acceleration."""
-    scene = _empty()
+    scene = rigs.empty_file()
     scene.gravity = (0.0, 0.0, 0.0)
     last = 49
     rigs.set_range(scene, 1, last)
@@ -111,7 +91,7 @@ def _lag(weight, kind):
             obj.keyframe_insert("location", frame=frame)
     build.build(obj, scene)
     _weights(obj, *((weight, 1.0) if kind == "rotation" else (1.0, weight)))
-    from active_ragdoll.core.blender.measure import Meter
+    from active_ragdoll.core.blender.tools.measure import Meter
 
     meter = Meter(scene)
     rigs.play(scene, 1, last, meter.after_frame)
@@ -137,39 +117,12 @@ def test_lag_is_continuous_at_both_ends(fresh_scene, kind):
 # ---- a blow -------------------------------------------------------------------------------------------------------
 
 
-def _displacement(weight):
-    """Peak displacement [m] of a weightless limb by a crate that a moving paddle pushes off at 2 m/s."""
-    scene = _empty()
-    scene.gravity = (0.0, 0.0, 0.0)
-    rigs.set_range(scene, 1, 72)
-    obj = rigs.chain(scene, 1, length=0.5, direction=(0, 0, 1), head=(0, 0, 0))
-    paddle = rigs.box(scene, "Paddle", (0.2, 0.2, 0.2), (-2, 0, 0.25), passive=True, kinematic=True)
-    rigs.key_locations(paddle, {1: (-1.6, 0, 0.25), 7: (-1.1, 0, 0.25), 8: (-1.1, 0, 0.25)})
-    crate = rigs.box(scene, "Crate", (0.2, 0.2, 0.2), (-1.0, 0, 0.25), mass=2.0)
-    build.build(obj, scene)
-    _weights(obj, weight, weight)
-    crate.rigid_body.linear_damping = 0.0
-    places = rigs.play(
-        scene, 1, 72, lambda: np.concatenate([rigs.bodies(obj)[0, :3, 3], rigs.matrices([crate])[0, :3, 3]])
-    )
-    places = np.array(places)
-    assert np.ptp(places[:, 3]) > 0.5, "the crate came"
-    return float(np.abs(places[:, 0] - places[0, 0]).max())
-
-
-def test_a_blow_displaces_more_as_the_weight_falls(fresh_scene):
-    found = [_displacement(weight) for weight in SWEEP]
-    print(dict(zip(SWEEP, found, strict=True)))
-    assert all(b > a for a, b in itertools.pairwise(found)), found
-    assert found[0] < 0.005 and found[-1] > 0.3
-
-
 # ---- frame rates --------------------------------------------------------------------------------------------------
 
 
 def _motion(fps, weights):
     """Body places [k, m, 3] at every sixth of a second, of a swinging chain under gravity."""
-    scene = _empty(fps)
+    scene = rigs.empty_file(fps)
     last = 1 + 2 * fps
     rigs.set_range(scene, 1, last)
     obj = rigs.chain(scene, 3)
@@ -182,6 +135,7 @@ def _motion(fps, weights):
     return np.array(places)[:: fps // 6]
 
 
+@pytest.mark.blender_version
 @pytest.mark.parametrize("weights", ((1.0, 1.0), (0.5, 0.5), (0.3, 0.3), (0.1, 0.1), (0.6, 0.0)))
 def test_other_frame_rates_give_the_same_motion(fresh_scene, weights):
     """Within 5 % of the way that the bodies go."""
@@ -197,7 +151,7 @@ def test_other_frame_rates_give_the_same_motion(fresh_scene, weights):
 
 def test_weights_of_bone_and_character_multiply(fresh_scene):
     """0.5 on the bone of a character at 0.6 sags like 0.3."""
-    scene = _empty()
+    scene = rigs.empty_file()
     rigs.set_range(scene, 1, 24 * 12)
     obj = rigs.chain(scene, 1)
     build.build(obj, scene)
@@ -209,7 +163,7 @@ def test_weights_of_bone_and_character_multiply(fresh_scene):
 
 def test_a_force_limit_below_the_weight_lets_the_body_fall(fresh_scene):
     """A drive of at most F falls with (m g - F) / m; Blender's own damping of 0.04 a second is left out."""
-    scene = _empty()
+    scene = rigs.empty_file()
     rigs.set_range(scene, 1, 25)
     obj = rigs.chain(scene, 1)
     obj.pose.bones["A"].active_ragdoll.linear_damping = 0.0
@@ -221,20 +175,3 @@ def test_a_force_limit_below_the_weight_lets_the_body_fall(fresh_scene):
     obj.pose.bones["A"].active_ragdoll.max_force = 2.0 * mass * G
     heights = rigs.play(scene, 1, 25, lambda: rigs.bodies(obj)[0, 2, 3])
     assert heights[0] - heights[-1] < 0.05
-
-
-@pytest.mark.parametrize("mode", ("LIMP", "KINEMATIC"))
-def test_body_modes(fresh_scene, mode):
-    scene = _empty()
-    obj = rigs.swinging_human(scene, 1, 24)
-    expected = rigs.animation(obj, (24,))[24]
-    build.build(obj, scene)
-    _weights(obj, *((1.0, 1.0) if mode == "LIMP" else (0.0, 0.0)))
-    for bone in obj.pose.bones:
-        bone.active_ragdoll.body_mode = mode
-    rigs.play(scene, 1, 24)
-    distance = np.linalg.norm(rigs.pose(obj)[:, :3, 3] - expected[:, :3, 3], axis=1)
-    if mode == "LIMP":
-        assert distance.min() > 1.0
-    else:
-        assert distance.max() < 1e-4

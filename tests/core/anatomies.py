@@ -1,11 +1,12 @@
 """A human and a dog made of joints alone, with what is to be recognised of them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from core import quaternion
 from core.anatomy import roles as r
+from core.anatomy.limits import joint_limits
 
 L, R, C = r.LEFT, r.RIGHT, r.CENTER
 TOES, TIPS = np.array((0.0, -0.13, -0.06)), np.array((0.0, -0.2, -0.06))  # from the ankle
@@ -28,6 +29,15 @@ class Body:
     def row(self, name: str) -> int:
         """Index of a bone."""
         return self.names.index(name)
+
+    def limits(self, vertices=None) -> dict:
+        """The joints' limits by the bones' names."""
+        found = joint_limits(self.anatomy, self.parents, self.heads, self.tails, self.bones, self.parents, vertices)
+        return dict(zip(self.names, found, strict=True))
+
+    def known_as(self, **changes) -> "Body":
+        """The same character, its anatomy changed in some arrays."""
+        return Body(self.names, replace(self.anatomy, **changes), self.parents, self.heads, self.tails)
 
     def moved(self, rotation, scale: float = 1.0, offset=(0.0, 0.0, 0.0)) -> "Body":
         """The same character, turned by a quaternion, scaled and moved."""

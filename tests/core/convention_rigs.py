@@ -1,6 +1,6 @@
 """Skeletons for the tests of recognition: the bone lists of `conventions` on a human's joints, and a dog."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import conventions
 import numpy as np
@@ -46,6 +46,10 @@ class Rig:
     roles: list
     sides: list
 
+    def nameless(self) -> "Rig":
+        """The same bones with names that say nothing."""
+        return replace(self, names=[f"joint{i}" for i in range(len(self.names))])
+
     def recognise(self, **changes):
         arguments = {"names": self.names, "parents": self.parents, "heads": self.heads, "tails": self.tails, **changes}
         return recognise(**arguments)
@@ -54,7 +58,7 @@ class Rig:
 def rig_of(convention: str) -> Rig:
     """A convention's bones on both sides, standing where a human's joints are."""
     pairs, text = conventions.ALL[convention]
-    lines = [(len(line) - len(line.lstrip()), *line.strip().split(" | ")) for line in text.strip("\n").split("\n")]
+    lines = _depth_first(text)
     both, sides, i = [], [], 0
     while i < len(lines):
         depth, name, _role = lines[i]
@@ -94,6 +98,27 @@ def rig_of(convention: str) -> Rig:
         if np.allclose(tails[i], heads[i]):
             tails[i] = heads[i] + (0.0, 0.0, 0.02)
     return Rig(names, parents, heads, tails, found, sides)
+
+
+def _depth_first(text: str) -> list[tuple[int, str, str]]:
+    """(depth, name, role) of a list's bones, each before those that hang on it."""
+    roles, children = {}, {None: []}
+    for line in text.strip("\n").split("\n"):
+        above = None
+        for link in line.split(" > "):
+            names, _bar, role = link.partition(" | ")
+            for name in names.split(", "):
+                if role:
+                    children[above].append(name)
+                    roles[name], children[name] = role, []
+                above = name
+
+    def walked(names, depth):
+        for name in names:
+            yield depth, name, roles[name]
+            yield from walked(children[name], depth + 1)
+
+    return list(walked(children[None], 0))
 
 
 _NEXT = {"UPPER_ARM": "FOREARM", "FOREARM": "HAND", "THIGH": "SHANK", "SHANK": "FOOT"}

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from core import pose as pose_space
 from core import quaternion
-from core.motion.local_pose import LocalPose
-from core.motion.rig import Rig
-from core.skeleton import Skeleton
+from core.motion.rig import LocalPose, Rig
+from core.skeleton import Skeleton, nearest_ancestors
 
 # Joints in model space, facing -Y, up Z: {bone: (parent, head)}.
 HUMAN = {
@@ -51,8 +51,8 @@ def rig(table: dict = HUMAN, seed: int | None = None, scales: dict | None = None
         rotations = quaternion.normalize(np.random.default_rng(seed).normal(size=rotations.shape))
     sizes = np.ones((len(heads), 3))
     for name, size in (scales or {}).items():
-        mask = np.array([n == name or skeleton.descendants_mask(np.array(skeleton.names) == name)[i]
-                         for i, n in enumerate(skeleton.names)])  # fmt: skip
+        own = np.array(skeleton.names) == name
+        mask = own | (nearest_ancestors(skeleton.parents, own) >= 0)
         sizes[mask] *= size
     return Rig(skeleton, LocalPose.from_model(skeleton, heads, rotations, sizes))
 
@@ -76,6 +76,18 @@ def posed(rig: Rig, rng, amount: float = 0.2, lead: tuple = (), only=None) -> Lo
         rotations,
         np.broadcast_to(rig.bind.scales, (*lead, count, 3)).copy(),
     )
+
+
+def shown(rig: Rig, pose: LocalPose, bone: int):
+    """Matrix in which Blender shows a bone [4, 4], shear of unevenly scaled parents included."""
+    matrices = pose_space.compose_matrices(pose.positions, pose.rotations, pose.scales)
+    return pose_space.local_to_model_matrices(rig.skeleton, matrices)[bone]
+
+
+def aim_error(rig: Rig, look, pose: LocalPose, target):
+    """Angle [rad] between where a look-at's first bone is shown to look and the direction to a target."""
+    matrix = shown(rig, pose, look.entries[0].bone)
+    return angle(matrix[:3, :3] @ np.array(look.entries[0].forward_axis), np.asarray(target) - matrix[:3, 3])
 
 
 def angle(a, b):

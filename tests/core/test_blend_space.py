@@ -1,17 +1,37 @@
-"""Blend spaces: exact at samples, weights that sum to 1, no jumps, Delaunay's circles, wrapped and bounded ends."""
+"""Blend spaces: exact at samples, weights that sum to 1, no jumps, wrapped and bounded ends, phases over time, aims.
 
-import dataclasses
+Planes with Blender's own triangles, also wrapped ones, are in ../blender/test_blend_spaces.py.
+"""
+
+from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pose_samples import human, random_clip
 
+from core import quaternion
 from core.errors import RagdollError
-from core.motion import delaunay
-from core.motion.blend_space import CLAMP, GRID, WRAP, Axis, BlendSpace1D, BlendSpace2D
+from core.motion.additive import LOCAL, MESH, AdditivePose, additive_clip
+from core.motion.blend_space import (
+    GRID,
+    WRAP,
+    Axis,
+    BlendSpace1D,
+    BlendSpace2D,
+    SpacePlayer,
+    ground_direction,
+    ground_speed,
+    mesh_space_pose,
+    velocity,
+    yaw_pitch,
+)
+from core.motion.clip import Clip
 
-hypothesis = pytest.importorskip("hypothesis", reason="hypothesis is not installed")
-given, settings, st = hypothesis.given, hypothesis.settings, hypothesis.strategies
-
+SKELETON = human()
+COUNT = len(SKELETON)
+FPS = 24.0
 SPEED = Axis("Speed", 0.0, 4.0)
 DIRECTION = Axis("Direction", -180.0, 180.0, WRAP)
 LEAN = Axis("Lean", -1.0, 1.0)
@@ -21,14 +41,43 @@ def names(count):
     return [f"s{i}" for i in range(count)]
 
 
+def delaunay(points):
+    """Of points of which no four are on a circle: the triangles whose circumcircle holds no point."""
+    found = []
+    for corners in combinations(range(len(points)), 3):
+        p = points[list(corners)]
+        center = np.linalg.solve(2 * (p[1:] - p[0]), (p[1:] ** 2).sum(1) - (p[0] ** 2).sum())
+        if np.linalg.norm(points - center, axis=-1).min() > np.linalg.norm(p[0] - center) - 1e-9:
+            found.append(corners)
+    return np.array(found)
+
+
+def plane(places, axes=(SPEED, LEAN), **more):
+    return BlendSpace2D(axes, names(len(places)), places, triangulate=delaunay, **more)
+
+
+def weights_at(space, places):
+    """Weights [m, k] at places [m] or [m, 2]."""
+    return np.array([space.weights(*np.atleast_1d(place).tolist()) for place in places])
+
+
 def check_weights(weights):
     assert weights.min() >= 0
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-12)
 
 
-def largest_jump(weights_of, path):
-    """How far weights move, in sum, between neighbouring points of a path."""
-    return np.abs(np.diff(weights_of(path), axis=0)).sum(axis=-1).max()
+def check_continuous(space, start, end, count=200):
+    """Where weights move most between neighbouring points of a way, they move less and less in between."""
+    path = start + np.linspace(0, 1, count)[:, None] * (np.asarray(end) - start)
+    found = weights_at(space, path)
+    check_weights(found)
+    i = int(np.abs(np.diff(found, axis=0)).sum(axis=-1).argmax())
+    low, high = path[i], path[i + 1]
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        a, b, c = weights_at(space, (low, middle, high))
+        low, high = (low, middle) if np.abs(b - a).sum() > np.abs(c - b).sum() else (middle, high)
+    assert np.abs(np.diff(weights_at(space, (low, high)), axis=0)).sum() < 1e-6
 
 
 # ---- one axis -----------------------------------------------------------------------------------------------------
@@ -36,30 +85,28 @@ def largest_jump(weights_of, path):
 
 def test_a_line_is_linear_between_neighbours_and_held_outside():
     space = BlendSpace1D(SPEED, ["run", "idle", "walk"], [4.0, 0.5, 1.5])
-    np.testing.assert_allclose(space.weights([0.0, 0.5, 1.0, 1.5, 2.125, 4.0, 9.0]), [
+    np.testing.assert_allclose(weights_at(space, [0.0, 0.5, 1.0, 1.5, 2.125, 4.0, 9.0]), [
         [0, 1, 0], [0, 1, 0], [0, 0.5, 0.5], [0, 0, 1], [0.25, 0, 0.75], [1, 0, 0], [1, 0, 0]], atol=1e-12)  # fmt: skip
+
+    assert [SPEED.snapped(value) for value in (0.4, 0.6, 3.9)] == [0.0, 1.0, 4.0]
 
 
 def test_a_wrapped_line_goes_on_at_its_other_end():
     space = BlendSpace1D(DIRECTION, ["forward", "right", "back", "left"], [0, 90, 180, -90])
     np.testing.assert_allclose(space.weights(135), [0, 0.5, 0.5, 0])
     np.testing.assert_allclose(space.weights(-135), [0, 0, 0.5, 0.5])
-    np.testing.assert_allclose(space.weights([-180, 180, 540]), [[0, 0, 1, 0]] * 3)
-    np.testing.assert_allclose(space.weights(np.array([30, 45]) + 360 * 7), space.weights([30, 45]), atol=1e-9)
+    np.testing.assert_allclose(weights_at(space, [-180, 180, 540]), [[0, 0, 1, 0]] * 3)
+    np.testing.assert_allclose(space.weights(30 + 360 * 7), space.weights(30), atol=1e-9)
     two = BlendSpace1D(DIRECTION, ["a", "b"], [-170, 170])
-    np.testing.assert_allclose(two.weights([180, 175, -170]), [[0.5, 0.5], [0.25, 0.75], [1, 0]], atol=1e-12)
+    np.testing.assert_allclose(weights_at(two, [180, 175, -170]), [[0.5, 0.5], [0.25, 0.75], [1, 0]], atol=1e-12)
 
 
-@settings(deadline=None, max_examples=80)
 @given(places=st.lists(st.integers(0, 40), min_size=1, max_size=8, unique=True), wrap=st.booleans())
 def test_lines_are_exact_at_samples_and_continuous(places, wrap):
     axis = Axis("x", 0.0, 41.0, WRAP if wrap else "CLAMP")
     space = BlendSpace1D(axis, names(len(places)), places)
-    np.testing.assert_array_equal(space.weights(places), np.eye(len(places)))
-    path = np.linspace(-50, 100, 15001)
-    check_weights(space.weights(path))
-    # The steepest slope is between samples 1 apart: 2 per unit in sum.
-    assert largest_jump(space.weights, path) <= 2 * 0.01 + 1e-9
+    np.testing.assert_array_equal(weights_at(space, places), np.eye(len(places)))
+    check_continuous(space, np.array([-50.0]), [100.0])
 
 
 # ---- two axes -----------------------------------------------------------------------------------------------------
@@ -69,131 +116,38 @@ def random_places(rng, count, low=(0.0, -1.0), high=(4.0, 1.0)):
     return rng.uniform(low, high, (count, 2))
 
 
-@settings(deadline=None, max_examples=60)
-@given(seed=st.integers(0, 2**32 - 1), count=st.integers(3, 14))
-def test_triangles_cover_the_hull_once_and_no_sample_is_in_a_circumcircle(seed, count):
-    points = np.random.default_rng(seed).uniform(0, 1, (count, 2))
-    triangles = delaunay.triangulate(points)
-    a, b, c = (points[triangles[:, i]] for i in range(3))
-    areas = 0.5 * ((b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0])
-    assert areas.min() > 0
-    # The hull's area by its support function's polygon: the edges that belong to one triangle, walked around.
-    edges = [(t[i], t[(i + 1) % 3]) for t in triangles.tolist() for i in range(3)]
-    border = [(i, j) for i, j in edges if (j, i) not in edges]
-    hull = 0.5 * sum(points[i, 0] * points[j, 1] - points[j, 0] * points[i, 1] for i, j in border)
-    assert areas.sum() == pytest.approx(hull)
-    for i, j in border:  # it is convex: all points are on the left of every border edge
-        along, to = points[j] - points[i], points - points[i]
-        assert (along[0] * to[:, 1] - along[1] * to[:, 0]).min() > -1e-9
-    for corners in triangles:
-        p = points[corners]
-        center = np.linalg.solve(2 * (p[1:] - p[0]), (p[1:] ** 2).sum(1) - (p[0] ** 2).sum())
-        radius = np.linalg.norm(p[0] - center)
-        if radius < 1e3:
-            assert np.linalg.norm(points - center, axis=-1).min() > radius - 1e-7
-
-
-@settings(deadline=None, max_examples=50)
-@given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 12))
+@given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 10))
 def test_a_plane_is_exact_at_samples_continuous_and_sums_to_1(seed, count):
     rng = np.random.default_rng(seed)
     places = random_places(rng, count)
-    space = BlendSpace2D((SPEED, LEAN), names(count), places)
-    np.testing.assert_array_equal(space.weights(places[:, 0], places[:, 1]), np.eye(count))
-    start, end = rng.uniform([-1, -2], [5, 2], (2, 2))
-    coarse, fine = (
-        largest_jump(lambda p: space.weights(p[:, 0], p[:, 1]), start + np.linspace(0, 1, n)[:, None] * (end - start))
-        for n in (4001, 16001)
-    )
-    # Of a continuous function that is linear in pieces the largest step shrinks with the distance.
-    assert fine < 0.3 * coarse + 1e-7
-    check_weights(space.weights(*rng.uniform([-2, -3], [6, 3], (500, 2)).T))
-
-
-@settings(deadline=None, max_examples=50)
-@given(seed=st.integers(0, 2**32 - 1), count=st.integers(3, 12))
-def test_inside_the_samples_the_weighted_places_are_the_input(seed, count):
-    rng = np.random.default_rng(seed)
-    places = random_places(rng, count)
-    space = BlendSpace2D((SPEED, LEAN), names(count), places)
-    inside = rng.dirichlet(np.ones(count), 200) @ places
-    np.testing.assert_allclose(space.weights(*inside.T) @ places, inside, atol=1e-8)
-
-
-@settings(deadline=None, max_examples=30)
-@given(seed=st.integers(0, 2**32 - 1), count=st.integers(3, 12), ends=st.sampled_from((CLAMP, WRAP)))
-def test_one_place_has_the_weights_that_it_has_among_many(seed, count, ends):
-    rng = np.random.default_rng(seed)
-    places = random_places(rng, count)
-    space = BlendSpace2D((dataclasses.replace(SPEED, ends=ends), LEAN), names(count), places)
-    # Samples and what is between them, inside or outside of the triangles.
-    asked = np.concatenate([places, 0.5 * (places + places[::-1]), rng.uniform([-2, -3], [6, 3], (20, 2))])
-    for many, place in zip(space.weights(*asked.T), asked.tolist(), strict=True):
-        np.testing.assert_allclose(space.weights(*place), many, rtol=0, atol=1e-9)
+    space = plane(places)
+    np.testing.assert_array_equal(weights_at(space, places), np.eye(count))
+    check_continuous(space, *rng.uniform([-1, -2], [5, 2], (2, 2)))
+    inside = rng.dirichlet(np.ones(count), 40) @ places
+    if count > 2:
+        np.testing.assert_allclose(weights_at(space, inside) @ places, inside, atol=1e-8)
 
 
 def test_outside_the_nearest_edge_counts():
-    space = BlendSpace2D((SPEED, LEAN), names(3), [[1.0, -0.5], [3.0, -0.5], [2.0, 0.5]])
-    np.testing.assert_allclose(space.weights([2.0, 1.5, 0.0], [-1.0, -0.9, -1.0]),
+    space = plane([[1.0, -0.5], [3.0, -0.5], [2.0, 0.5]])
+    np.testing.assert_allclose(weights_at(space, [[2.0, -1.0], [1.5, -0.9], [0.0, -1.0]]),
                                [[0.5, 0.5, 0], [0.75, 0.25, 0], [1, 0, 0]], atol=1e-12)  # fmt: skip
 
-
-@settings(deadline=None, max_examples=30)
-@given(seed=st.integers(0, 2**32 - 1), count=st.integers(2, 8), both=st.booleans())
-def test_a_wrapped_plane_has_no_seam(seed, count, both):
-    rng = np.random.default_rng(seed)
-    axes = (Axis("u", 0.0, 1.0, WRAP), Axis("v", 0.0, 1.0, WRAP if both else "CLAMP"))
-    places = rng.uniform(0, 1, (count, 2))
-    space = BlendSpace2D(axes, names(count), places)
-    np.testing.assert_array_equal(space.weights(places[:, 0], places[:, 1]), np.eye(count))
-    v = rng.uniform(0, 1, 200)
-    near, far = np.full(200, 1e-7), np.full(200, 1 - 1e-7)
-    np.testing.assert_allclose(space.weights(near, v), space.weights(far, v), atol=1e-4)
-    if both:
-        np.testing.assert_allclose(space.weights(v, near), space.weights(v, far), atol=1e-4)
-
-
-def test_wrapped_squares_have_no_seam_either():
-    # Four samples on one circle everywhere: the diagonals must be the same ones on both sides of the seam.
-    u, v = np.meshgrid([0.0, 0.25, 0.5, 0.75], [0.0, 0.5, 1.0])
-    axes = (Axis("u", 0.0, 1.0, WRAP), Axis("v", 0.0, 1.0))
-    space = BlendSpace2D(axes, names(12), np.stack([u.ravel(), v.ravel()], -1))
-    path = np.stack([np.linspace(-1.3, 2.7, 8001), np.full(8001, 0.2)], -1)
-    assert largest_jump(lambda p: space.weights(p[:, 0], p[:, 1]), path) < 2 * 4 * 5e-4 + 1e-6
-    turned = BlendSpace2D(axes, names(12), np.stack([(u.ravel() + 0.13) % 1.0, v.ravel()], -1))
-    shifted = path + np.array([0.13, 0.0])
-    np.testing.assert_allclose(turned.weights(*shifted.T), space.weights(*path.T), atol=1e-6)
+    one = BlendSpace2D((SPEED, LEAN), ["only"], [[1, 0]])
+    assert one.weights(3, 0.3).tolist() == [1.0]
+    two = BlendSpace2D((SPEED, LEAN), ["a", "b"], [[1, 0], [3, 0]])
+    np.testing.assert_allclose(weights_at(two, [[1.5, 1], [0, -1], [3, 0]]), [[0.75, 0.25], [1, 0], [0, 1]], atol=1e-12)
 
 
 def test_a_regular_grid_is_bilinear():
     u, v = np.meshgrid([0.0, 2.0, 4.0], [-1.0, 1.0])
     space = BlendSpace2D((SPEED, LEAN), names(6), np.stack([u.ravel(), v.ravel()], -1), GRID)
-    np.testing.assert_array_equal(space.weights(u.ravel(), v.ravel()), np.eye(6))
+    np.testing.assert_array_equal(weights_at(space, np.stack([u.ravel(), v.ravel()], -1)), np.eye(6))
     expected = np.outer([0.25, 0.75], [0.5, 0.5, 0]).ravel()
     np.testing.assert_allclose(space.weights(1.0, 0.5), expected, atol=1e-12)
-    rng = np.random.default_rng(0)
-    check_weights(space.weights(*rng.uniform(-5, 5, (2, 300))))
-    path = np.linspace([-1, -2], [5, 2], 10001)
-    assert largest_jump(lambda p: space.weights(p[:, 0], p[:, 1]), path) < 4e-3
+    check_continuous(space, np.array([-1.0, -2.0]), [5.0, 2.0])
     ring = BlendSpace2D((DIRECTION, LEAN), names(3), [[-120, 0], [0, 0], [120, 0]], GRID)
-    np.testing.assert_allclose(ring.weights([180, -180], [0.3, -1]), [[0.5, 0, 0.5]] * 2, atol=1e-9)
-
-
-def test_one_and_two_samples():
-    one = BlendSpace2D((SPEED, LEAN), ["only"], [[1, 0]])
-    assert one.weights(3, 0.3).tolist() == [1.0]
-    two = BlendSpace2D((SPEED, LEAN), ["a", "b"], [[1, 0], [3, 0]])
-    np.testing.assert_allclose(two.weights([1.5, 0, 3], [1, -1, 0]), [[0.75, 0.25], [1, 0], [0, 1]], atol=1e-12)
-
-
-def test_inputs_of_many_characters_keep_their_shape():
-    space = BlendSpace2D((SPEED, LEAN), names(4), random_places(np.random.default_rng(1), 4))
-    assert space.weights(np.zeros((2, 3)), np.zeros(3)).shape == (2, 3, 4)
-    assert BlendSpace1D(SPEED, names(2), [0, 1]).weights(np.zeros((5, 2))).shape == (5, 2, 2)
-
-
-def test_snapping():
-    assert SPEED.snapped([0.4, 0.6, 3.9]).tolist() == [0.0, 1.0, 4.0]
+    np.testing.assert_allclose(weights_at(ring, [[180, 0.3], [-180, -1]]), [[0.5, 0, 0.5]] * 2, atol=1e-9)
 
 
 def test_bad_spaces_are_refused_by_name():
@@ -215,13 +169,146 @@ def test_bad_spaces_are_refused_by_name():
         BlendSpace1D(SPEED, ["run"], [5])
     with pytest.raises(RagdollError, match='"run" is at nan'):
         BlendSpace1D(SPEED, ["run"], [np.nan])
-    for places in ([[0, 0], [1, 0], [2, 0]], [[0, -1], [2, 0], [4, 1]], [[0, -0.3], [0.3, -0.225], [0.4, -0.2]]):
-        with pytest.raises(RagdollError, match='"a", "b", "c" are on one line'):
-            BlendSpace2D((SPEED, LEAN), ["a", "b", "c"], places)
+    with pytest.raises(RagdollError, match='"s0", "s1", "s2" are on one line'):
+        BlendSpace2D((SPEED, LEAN), names(3), [[0, 0], [1, 0], [2, 0]], triangulate=lambda _points: [])
     with pytest.raises(RagdollError, match='no sample where "Speed" is 4 and "Lean" is 1'):
         BlendSpace2D((SPEED, LEAN), names(3), [[0, -1], [4, -1], [0, 1]], GRID)
-    space = BlendSpace2D((SPEED, LEAN), names(3), [[0, -1], [4, -1], [0, 1]])
+    space = plane([[0, -1], [4, -1], [0, 1]])
     with pytest.raises(RagdollError, match='input of axis "Lean" is not a number'):
         space.weights(1.0, np.nan)
     with pytest.raises(RagdollError, match='input of axis "Direction" is not a number'):
         BlendSpace1D(DIRECTION, ["a"], [0]).weights(np.inf)
+
+
+# ---- over time ----------------------------------------------------------------------------------------------------
+
+
+def cycle(name: str, frames: int) -> Clip:
+    """A motion of a number of frames."""
+    return random_clip(np.random.default_rng(0), SKELETON, frames, FPS, name)
+
+
+def player(smoothing: float = 0.0, ends: str = "CLAMP", **more) -> SpacePlayer:
+    space = BlendSpace1D(Axis("speed", 0.0, 4.0, ends), ["walk", "run"], [0.0, 2.0 if ends == "WRAP" else 4.0])
+    return SpacePlayer("S", space, [cycle("walk", 25), cycle("run", 13)], smoothing=(smoothing,), **more)
+
+
+def stepped(player: SpacePlayer, inputs, fps: float = FPS):
+    state = None
+    for i, value in enumerate(inputs):
+        state = player.step(state, (value,), i / fps)
+    return state
+
+
+def test_the_phase_is_the_integral_of_the_rate():
+    state = stepped(player(), [0.0] * 25)
+    assert np.isclose(state.phase, 1.0)  # a second of the walk, which takes one
+    assert np.isclose(stepped(player(), [4.0] * 25).phase, 2.0)  # the run takes half a second
+    rising = stepped(player(), np.linspace(0.0, 4.0, 25))
+    assert np.isclose(rising.phase, 1.5, atol=1e-3)
+
+
+def test_another_frame_rate_gives_the_same_point_and_phase():
+    ramp = [stepped(player(0.3), np.linspace(0.0, 4.0, n * 24 + 1), n * FPS) for n in (1, 4)]
+    assert np.isclose(ramp[0].at[0], ramp[1].at[0], atol=1e-9)
+    assert np.isclose(ramp[0].phase, ramp[1].phase, atol=2e-3)
+
+
+def test_a_direction_goes_the_short_way_over_its_ends():
+    space = BlendSpace1D(Axis("direction", -180.0, 180.0, "WRAP"), ["a", "b"], [0.0, 90.0])
+    turning = SpacePlayer("D", space, [cycle("a", 25), cycle("b", 25)], smoothing=(0.2,))
+    state = turning.step(None, (170.0,), 0.0)
+    for i in range(1, 60):
+        state = turning.step(state, (-170.0,), i / FPS)
+        assert 169.0 < state.at[0] < 190.1
+    assert np.isclose(state.at[0], 190.0, atol=0.1)
+
+
+def test_samples_must_be_alike_and_smoothing_not_negative():
+    space = BlendSpace1D(Axis("x", 0.0, 1.0), ["whole", "lean"], [0.0, 1.0])
+    lean = additive_clip(SKELETON, cycle("lean", 25), cycle("base", 1).pose(0))
+    with pytest.raises(RagdollError, match=r"lean.*whole"):
+        SpacePlayer("S", space, [cycle("whole", 25), lean])
+    with pytest.raises(RagdollError, match=r"x.*-1"):
+        SpacePlayer("S", space, [cycle("a", 25), cycle("b", 25)], smoothing=(-1.0,))
+
+
+# ---- aim offsets --------------------------------------------------------------------------------------------------
+
+YAW, PITCH = Axis("Yaw", -90.0, 90.0), Axis("Pitch", -90.0, 90.0)
+NAMES = [f"{y} {p}" for y in (-90, 0, 90) for p in (-90, 0, 90)]
+PLACES = [[float(v) for v in name.split()] for name in NAMES]
+AIMING = [SKELETON.index(name) for name in ("spine", "chest", "head", "arm.L", "forearm.L", "hand.L")]
+
+
+def turned(yaw, pitch):
+    """Mesh-space turn by yaw about Z, then up by pitch, of all aiming bones, as a clip of one frame."""
+    rotations = quaternion.identity((1, COUNT))
+    about_z = quaternion.from_axis_angle([0.0, 0.0, 1.0], np.radians(yaw))
+    about_x = quaternion.from_axis_angle([-1.0, 0.0, 0.0], np.radians(pitch))
+    rotations[:, AIMING] = quaternion.multiply(about_z, about_x)
+    none = np.zeros((1, COUNT, 3))
+    return Clip(f"{yaw} {pitch}", SKELETON.names, FPS, AdditivePose(none, rotations, none, MESH))
+
+
+AIM = SpacePlayer(
+    "Aim", BlendSpace2D((YAW, PITCH), NAMES, PLACES, GRID), [turned(*place) for place in PLACES], aim=True
+)
+
+
+def aimed(*at):
+    return AIM.pose(AIM.start(at, 0.0))
+
+
+def test_aims_are_given_back_at_their_places_and_keep_no_state_without_smoothing():
+    for place in PLACES:
+        pose = aimed(*place)
+        assert pose.space == MESH
+        expected = turned(*place).poses.rotations[0]
+        assert quaternion.angle_between(pose.rotations, expected).max() < 1e-12
+    assert not AIM.keeps_state and player().keeps_state
+    line = BlendSpace1D(YAW, ["a", "b"], [-90.0, 90.0])
+    ends = [turned(-90, 0), turned(90, 0)]
+    assert SpacePlayer("A", line, ends, aim=True, smoothing=(0.1,)).keeps_state
+    half = SpacePlayer("A", line, ends, aim=True)
+    assert quaternion.angle_between(half.pose(half.start((0.0,), 0.0)).rotations, quaternion.identity()).max() < 1e-9
+
+
+def test_other_samples_than_additive_ones_in_mesh_space_are_refused_by_name():
+    clip = cycle("Run", 9)
+    with pytest.raises(RagdollError, match='sample "left" of the aim offset is not additive'):
+        mesh_space_pose("left", clip)
+    with pytest.raises(RagdollError, match='sample "left" of the aim offset is additive in local'):
+        mesh_space_pose("left", additive_clip(SKELETON, clip, clip.pose(0), LOCAL))
+    with pytest.raises(RagdollError, match='"Yaw" is not a number'):
+        aimed(np.nan, 0.0)
+
+
+# ---- measured inputs ----------------------------------------------------------------------------------------------
+
+
+def test_yaw_and_pitch_turn_forward_to_the_target():
+    rng = np.random.default_rng(6)
+    for _ in range(50):
+        turn = quaternion.normalize(rng.normal(size=4))
+        forward, up, left = (quaternion.rotate(turn, v) for v in ([0, -1, 0], [0, 0, 1], [1, 0, 0]))
+        yaw, pitch = rng.uniform(-3.1, 3.1), rng.uniform(-1.5, 1.5)
+        direction = np.cos(pitch) * (np.cos(yaw) * forward + np.sin(yaw) * left) + np.sin(pitch) * up
+        found = yaw_pitch(direction * rng.uniform(0.01, 100), forward, up)
+        np.testing.assert_allclose(found, (yaw, pitch), atol=1e-9)
+    assert yaw_pitch([0, 0, 2])[0] == 0 and yaw_pitch([0, 0, 2])[1] == pytest.approx(np.pi / 2)
+    with pytest.raises(RagdollError, match="direction of the target"):
+        yaw_pitch([0, 0, 0])
+    with pytest.raises(RagdollError, match="forward axis"):
+        yaw_pitch([1, 0, 0], forward=(0, 0, 1))
+
+
+def test_speed_and_direction():
+    moved = velocity((0, 0, 0), (1.0, -1.0, 5.0), 0.5)
+    assert np.isclose(ground_speed(moved), np.sqrt(8.0))
+    assert np.isclose(np.degrees(ground_direction(moved, (0, -1, 0))), 45.0)  # +X is the left of who faces -Y
+    assert ground_direction((0, 0, 1.0), (0, -1, 0)) is None
+    with pytest.raises(RagdollError, match="time"):
+        velocity((0, 0, 0), (1, 0, 0), 0.0)
+    with pytest.raises(RagdollError, match="number"):
+        velocity((0, 0, 0), (np.nan, 0, 0), 1.0)

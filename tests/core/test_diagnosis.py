@@ -5,10 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from core import quaternion
 from core.ragdoll import diagnosis
+from core.ragdoll.bodies.fitting import SPHERE, Shape
 from core.ragdoll.diagnosis import Situation
-from core.ragdoll.shape_fit import BOX, CAPSULE, CONVEX_HULL, SPHERE, Shape
 
 
 def healthy(**changes) -> Situation:
@@ -32,7 +31,6 @@ def test_a_healthy_ragdoll_has_no_finding():
     assert diagnosis.diagnose(healthy()) == []
 
 
-JUST = 1e-3
 CASES = [
     (diagnosis.WORLD_DISABLED, {"enabled": False}, {"enabled": True}),
     (diagnosis.EXCLUDED, {"excluded": ["Rig Ragdoll"]}, {"excluded": []}),
@@ -83,11 +81,15 @@ def test_scaling_changes_nothing_but_the_size(size):
 
 
 def test_texts_have_the_figures_and_the_names():
-    found = diagnosis.diagnose(healthy(masses=np.array([1.0, 25.0, 5.0]), substeps=5, excess=np.radians([0, 0, 12])))
+    first_masses = np.array([1.0, 25.0, 5.0])
+    found = diagnosis.diagnose(healthy(masses=first_masses, substeps=5, excess=np.radians([0, 0, 12])))
     first_pose, mass, steps = found
+    assert mass.operator and not diagnosis.diagnose(healthy(masses=first_masses, stabilized=True))[0].operator
     assert "'head'" in first_pose.text and "12 deg" in first_pose.text and first_pose.bones == ("head",)
     assert "'spine'" in mass.text and "25 kg" in mass.text and "25 times 'hips'" in mass.text
     assert "120 steps a second" in steps.text and "20" in steps.remedy
+    lengths = [diagnosis.length_text(metres) for metres in (12.345, 0.25, 0.0042)]
+    assert lengths == ["12.3 m", "25 cm", "4.2 mm"]
     for finding in found:
         assert finding.severity in (diagnosis.ERROR, diagnosis.WARNING, diagnosis.INFO)
         assert json.dumps(finding.arguments) and finding.remedy
@@ -100,11 +102,6 @@ def test_more_of_a_kind_are_one_finding():
     assert "'head' is 30 deg" in found[1].text and found[1].bones == ("head", "spine")
 
 
-def test_stabilized_masses_are_not_stabilized_again():
-    found = diagnosis.diagnose(healthy(masses=np.array([1.0, 25.0, 5.0]), stabilized=True))
-    assert found[0].kind == diagnosis.MASS_RATIO and not found[0].operator
-
-
 def test_remedies_bring_what_is_asked_for():
     for fps in (12.0, 23.976, 24.0, 25.0, 60.0, 120.0, 240.0, 500.0):
         for time_scale in (0.1, 1.0, 3.0):
@@ -115,11 +112,6 @@ def test_remedies_bring_what_is_asked_for():
     chain = np.arange(-1, 49)
     assert diagnosis.needed_iterations(chain) == 50 and diagnosis.needed_iterations(chain[:4]) == 40
     assert diagnosis.needed_iterations(np.array([-1] + [0] * 60)) == 40  # a star is not deep
-
-
-@pytest.mark.parametrize(("metres", "text"), [(12.345, "12.3 m"), (0.25, "25 cm"), (0.0042, "4.2 mm")])
-def test_lengths(metres, text):
-    assert diagnosis.length_text(metres) == text
 
 
 # ---- overlaps -------------------------------------------------------------------------------------------------------
@@ -147,33 +139,5 @@ def test_a_compound_counts_by_its_deepest_piece():
     pieces = [sphere(0.0), sphere(0.0, y=3.0), sphere(0.95), sphere(0.8, y=3.0)]
     found = diagnosis.overlaps(pieces, [0, 0, 1, 1], [-1, -1])
     assert len(found) == 1 and found[0][:2] == (0, 1) and found[0][2] == pytest.approx(0.2, rel=1e-3)
-
-
-def test_pieces_of_one_body_may_overlap():
-    assert diagnosis.overlaps([sphere(0.0), sphere(0.1)], [0, 0], [-1]) == []
+    assert diagnosis.overlaps([sphere(0.0), sphere(0.1)], [0, 0], [-1]) == [], "pieces of one body may"
     assert diagnosis.overlaps([], [], []) == []
-
-
-def test_overlaps_do_not_depend_on_place_turn_and_scale():
-    rng = np.random.default_rng(3)
-    corners = rng.normal(size=(12, 3)) * 0.3
-    shapes = [
-        Shape(BOX, np.array([0.0, 0.0, 0.0]), np.eye(3), np.array([0.4, 0.3, 0.5])),
-        Shape(CAPSULE, np.array([0.5, 0.1, 0.2]), np.eye(3), np.array([0.2, 0.2, 0.6])),
-        Shape(CONVEX_HULL, np.array([0.3, 0.4, 0.1]), np.eye(3), np.abs(corners).max(axis=0), corners),
-    ]
-    identity = np.eye(3)
-    turn = quaternion.to_matrix(quaternion.from_rotation_vector(np.array([0.3, -1.0, 0.5])))
-    size, move = 2.5, np.array([3.0, -1.0, 7.0])
-    here = diagnosis.overlaps(shapes, range(3), [-1, -1, -1])
-    assert len(here) == 3
-    scaled = diagnosis.overlaps([_moved(s, identity, size, move) for s in shapes], range(3), [-1, -1, -1])
-    for before, after in zip(here, scaled, strict=True):
-        assert before[:2] == after[:2] and after[2] == pytest.approx(size * before[2], rel=1e-6)
-    turned = diagnosis.overlaps([_moved(s, turn, 1.0, move) for s in shapes], range(3), [-1, -1, -1])
-    assert {f[:2] for f in turned} == {f[:2] for f in here}  # directions are sampled: depths may differ a little
-
-
-def _moved(shape, turn, size, move):
-    points = None if shape.points is None else size * shape.points
-    return Shape(shape.kind, size * turn @ shape.center + move, turn @ shape.axes, size * shape.half, points)

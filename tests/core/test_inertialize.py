@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import quaternion
-from core.ragdoll.inertialize import Decay, Moving, cross_faded, smooth_step, transition, vector_velocity
+from core.ragdoll.recovery.inertialize import Decay, Moving, cross_faded, smooth_step, transition, vector_velocity
 
 NUMBER = st.floats(-1.0, 1.0)
 VECTOR = st.tuples(NUMBER, NUMBER, NUMBER).map(np.array)
@@ -90,26 +90,6 @@ def test_no_velocity_jumps_at_start_or_end(old, new, duration):
     there = motion(*new[:2], *new[2:], duration + 1.0)
     assert place == pytest.approx(there[0], abs=1e-9)
     assert quaternion.angle_between(rotation, there[1]) == pytest.approx(0.0, abs=1e-7)
-
-
-@given(MOTION, MOTION, DURATION, st.floats(0.0, 1.0), TURN, VECTOR)
-def test_blends_turn_and_move_with_the_world(old, new, duration, share, turn, offset):
-    def carried(state):
-        place, velocity, rotation, spin = state
-        return Moving(
-            quaternion.rotate(turn, place) + offset,
-            quaternion.multiply(turn, rotation),
-            quaternion.rotate(turn, velocity),
-            quaternion.rotate(turn, spin),
-        )
-
-    plain = [Moving(p, q, v, w) for p, v, q, w in (old, new)]
-    one = transition(*plain, duration).applied(new[0], new[2], share * duration)
-    moved = carried(new)
-    other = transition(carried(old), moved, duration).applied(moved.positions, moved.rotations, share * duration)
-    assert other[0] == pytest.approx(quaternion.rotate(turn, one[0]) + offset, abs=1e-9)
-    if abs(quaternion.multiply(old[2], quaternion.conjugate(new[2]))[0]) > 1e-6:  # half a turn has two ways
-        assert quaternion.angle_between(other[1], quaternion.multiply(turn, one[1])) == pytest.approx(0.0, abs=1e-6)
 
 
 @given(MOTION, MOTION)

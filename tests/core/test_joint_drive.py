@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core import quaternion
-from core.ragdoll import drives, joint_drive
+from core.ragdoll.drives import joint_motors, servo, springs
 
 
 def turned(axis, degrees):
@@ -22,8 +22,8 @@ def test_axes_are_as_measured_in_blender():
     """a = normalize(x - z (x . z)), x of the parent's frame, z of the child's."""
     q = random_rotations(50, 170.0)
     matrices = quaternion.to_matrix(q)
-    found = joint_drive.axes(q)
-    for k, (i, j) in enumerate(joint_drive.MOTORS):
+    found = joint_motors.axes(q)
+    for k, (i, j) in enumerate(joint_motors.MOTORS):
         x, z = np.eye(3)[i], matrices[:, :, j]
         a = x - z * (z @ x)[:, None]
         assert np.allclose(found[:, k], a / np.linalg.norm(a, axis=1, keepdims=True), atol=1e-12)
@@ -34,30 +34,30 @@ def test_a_motor_that_degenerates_is_never_among_the_best_three(axis):
     """At 90 degrees about an axis two of the six drive nothing; there are still three at right angles."""
     vector = np.eye(3)[axis]
     for degrees in (90.0, -90.0, 89.9, 120.0, 137.0, 180.0):
-        axes = joint_drive.axes(turned(vector, degrees)[None])
-        three, size = joint_drive.best_three(axes, np.ones((1, 6), dtype=bool))
+        axes = joint_motors.axes(turned(vector, degrees)[None])
+        three, size = joint_motors.best_three(axes, np.ones((1, 6), dtype=bool))
         assert np.linalg.norm(axes[0, three[0]], axis=1).min() == pytest.approx(1.0)
         assert size[0] > 0.99 if abs(degrees) in (90.0, 180.0) else size[0] > 0.5
 
 
 def test_half_the_sphere_needs_no_more_than_what_stands_well_everywhere():
-    small = joint_drive.needed_motors(random_rotations(300, 40.0))
+    small = joint_motors.needed_motors(random_rotations(300, 40.0))
     assert len(small) == 3
     wide = random_rotations(300, 140.0)
-    chosen = joint_drive.needed_motors(wide)
+    chosen = joint_motors.needed_motors(wide)
     available = np.zeros((1, 6), dtype=bool)
     available[0, list(chosen)] = True
     assert 3 < len(chosen) <= 6
-    _three, size = joint_drive.best_three(joint_drive.axes(wide), np.repeat(available, len(wide), axis=0))
-    _all, best = joint_drive.best_three(joint_drive.axes(wide), np.ones((len(wide), 6), dtype=bool))
-    assert size.min() > 0.9 * min(joint_drive.SKEWED, best.min())
+    _three, size = joint_motors.best_three(joint_motors.axes(wide), np.repeat(available, len(wide), axis=0))
+    _all, best = joint_motors.best_three(joint_motors.axes(wide), np.ones((len(wide), 6), dtype=bool))
+    assert size.min() > 0.9 * min(joint_motors.SKEWED, best.min())
 
 
 def test_the_speeds_make_the_wanted_velocity():
     """Three motors' rows, solved, are the velocity itself: at any rotation, with any skew."""
     q = random_rotations(200, 170.0)
     velocity = np.random.default_rng(3).normal(size=(200, 3)) * 5.0
-    on, speeds, axes = joint_drive.motor_speeds(q, velocity, np.ones((200, 6), dtype=bool), 1.0 / 24.0)
+    on, speeds, axes = joint_motors.motor_speeds(q, velocity, np.ones((200, 6), dtype=bool), 1.0 / 24.0)
     assert (on.sum(axis=1) == 3).all()
     for i in range(200):
         solved = np.linalg.solve(axes[i, on[i]], speeds[i, on[i]])
@@ -73,11 +73,11 @@ def test_a_frame_of_motors_leads_to_the_target(largest):
     step = random_rotations(count, 15.0, 6)
     target = quaternion.multiply(step, start)
     ones = np.ones(count)
-    velocity = joint_drive.desired(start, start, target, ones, seconds)
-    on, speeds, _axes = joint_drive.motor_speeds(start, velocity, np.ones((count, 6), dtype=bool), seconds)
+    velocity = servo.joint_velocity(start, start, target, ones, seconds)
+    on, speeds, _axes = joint_motors.motor_speeds(start, velocity, np.ones((count, 6), dtype=bool), seconds)
     now = start.copy()
     for _substep in range(substeps):
-        axes = joint_drive.axes(now)
+        axes = joint_motors.axes(now)
         turn = np.array([np.linalg.solve(axes[i, on[i]], speeds[i, on[i]]) for i in range(count)])
         now = quaternion.multiply(quaternion.from_rotation_vector(turn * seconds / substeps), now)
     missed = np.degrees(quaternion.angle_between(now, target))
@@ -92,18 +92,16 @@ def test_weights_close_their_share_of_the_error_whatever_the_frame_rate():
         for fps in (24, 30, 60):
             now = start
             for _frame in range(fps // 6):
-                velocity = joint_drive.desired(now, target, target, np.array([weight]), 1.0 / fps)
+                velocity = servo.joint_velocity(now, target, target, np.array([weight]), 1.0 / fps)
                 now = quaternion.multiply(quaternion.from_rotation_vector(velocity / fps), now)
             left.append(quaternion.angle_between(now, target)[0])
-        assert left[0] / np.radians(10.0) == pytest.approx(
-            np.exp(-drives.rate(weight) * 4.0 / 24.0), rel=1e-6, abs=1e-9
-        )
+        assert left[0] / np.radians(10.0) == pytest.approx(np.exp(-servo.rate(weight) * 4.0 / 24.0), rel=1e-6, abs=1e-9)
         assert left == pytest.approx([left[0]] * 3, rel=1e-6, abs=1e-9)
 
 
 def test_full_weight_has_no_limit_and_none_no_torque_and_between_it_rises():
     weights = np.linspace(0.0, 1.0, 21)
-    found = joint_drive.torques(weights, np.ones(21), np.full(21, 0.05))
+    found = servo.joint_torque(weights, np.ones(21), np.full(21, 0.05))
     assert found[0] == 0.0 and (np.diff(found) > 0.0).all()
     assert found[-1] >= 1e5
 
@@ -111,8 +109,8 @@ def test_full_weight_has_no_limit_and_none_no_torque_and_between_it_rises():
 def test_shares_amount_to_the_torque():
     q = random_rotations(100, 120.0)
     pull = np.random.default_rng(8).normal(size=(100, 3))
-    on, _speeds, axes = joint_drive.motor_speeds(q, pull, np.ones((100, 6), dtype=bool), 1e-9)
-    found = joint_drive.shares(axes, on, pull)
+    on, _speeds, axes = joint_motors.motor_speeds(q, pull, np.ones((100, 6), dtype=bool), 1e-9)
+    found = joint_motors.shares(axes, on, pull)
     for i in range(100):
         signs = np.sign(np.linalg.solve(axes[i, on[i]].T, pull[i]))
         assert np.allclose((found[i, on[i]] * signs) @ axes[i, on[i]], pull[i], atol=1e-9)
@@ -121,6 +119,6 @@ def test_shares_amount_to_the_torque():
 
 def test_a_spring_at_rest_asks_for_nothing():
     q = random_rotations(10, 60.0)
-    arguments = np.ones(10), np.full(10, 3.0), np.ones(10), np.full(10, 0.2), 1.0 / 24.0, 10
-    velocity, torque, _acceleration = joint_drive.spring(q, q, q, (q, np.zeros((10, 3))), *arguments)
+    arguments = np.ones(10), np.full(10, 3.0), np.ones(10), np.tile(0.2 * np.eye(3), (10, 1, 1)), 1.0 / 24.0, 10
+    velocity, torque, _acceleration = springs.joint_motor(q, q, q, (q, np.zeros((10, 3))), *arguments)
     assert np.abs(velocity).max() < 1e-9 and np.abs(torque).max() < 1e-9

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from motion_rigs import FORWARD, HUMAN, angle, in_bone, posed, rig
+from motion_rigs import FORWARD, HUMAN, aim_error, angle, in_bone, posed, rig
 
 from core import quaternion
 from core.errors import RagdollError
-from core.motion.local_pose import LocalPose
 from core.motion.look_at import PARENT, LinkedBone, LookAt, LookAtEntry
 from core.motion.rig import Inputs
 
@@ -53,9 +52,17 @@ def used(body, look, pose):
     return np.stack([angle(f, r) for f, r in forwards(body, look, pose)], axis=-1)
 
 
+def squashed(body, pose, scales):
+    """The pose with uneven scales of some bones."""
+    result = pose.copy()
+    for name, scale in scales.items():
+        result.scales[body.index[name]] = scale
+    return result
+
+
 def aimed(body, look, pose, target, **inputs):
     result, state = look.apply(body, pose, Inputs(target=np.asarray(target, float), **inputs))
-    return result, look.aim_error(body, result, target), state
+    return result, aim_error(body, look, result, target), state
 
 
 def target_at(body, azimuth, elevation, distance=3.0):
@@ -87,6 +94,29 @@ def test_first_bone_aims_within_a_twentieth_of_a_degree(seed, azimuth, elevation
     np.testing.assert_allclose(np.linalg.norm(result.rotations, axis=-1), 1, atol=1e-9)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), *(st.tuples(*[st.floats(0.75, 1.35)] * 3),) * 2, st.floats(-50, 50))
+def test_first_bone_aims_below_unevenly_scaled_bones(seed, hips, spine, azimuth):
+    """They shear what hangs on them: what counts is how the bone is shown."""
+    body = rig(HUMAN, seed)
+    pose = squashed(body, posed(body, np.random.default_rng(seed), 0.05), {"hips": hips, "spine2": spine})
+    assert aimed(body, chain(body), pose, target_at(body, azimuth, 5))[1] < EXACT
+
+
+def test_weights_about_up_cost_little_reach_at_the_limits():
+    """What a chain without weights reaches, one with weights comes near to, however tight its limits."""
+    body = rig(HUMAN, 3)
+    pose = posed(body, np.random.default_rng(5), 0.08)
+    tight = {name: limit / 5 for name, limit in LIMITS.items()}
+    lost = []
+    for azimuth in range(-180, 180, 5):
+        for elevation in (-20, 0, 20, 40):
+            target = target_at(body, azimuth, elevation)
+            free = aimed(body, chain(body, tight, {}), pose, target)[1]
+            lost.append(aimed(body, chain(body, tight), pose, target)[1] - free)
+    assert np.degrees(max(lost)) < 4.0
+
+
 def test_what_the_article_leaves_is_removed():
     """An eye that sits far from a single later bone: exact too, near and far."""
     body = rig()
@@ -116,20 +146,6 @@ def test_out_of_reach_all_are_at_their_limits_and_add_up():
     result, error, _ = aimed(body, look, body.bind, target_at(body, 100, 0, 1e6))
     np.testing.assert_allclose(used(body, look, result), np.radians([10, 20, 15]), atol=1e-6)
     assert error == pytest.approx(np.radians(100 - 45), abs=1e-4)
-
-
-def test_out_of_reach_the_pose_follows_a_moving_target_steadily():
-    body = rig(seed=2)
-    pose = posed(body, np.random.default_rng(2), 0.05)
-    look = chain(body, {name: limit / 2 for name, limit in LIMITS.items()})
-    last, jumps = None, []
-    for azimuth in np.arange(100, 150, 0.25):
-        result, error, _ = aimed(body, look, pose, target_at(body, azimuth, 10))
-        assert error > EXACT
-        if last is not None:
-            jumps.append(quaternion.angle_between(last.rotations, result.rotations).max())
-        last = result
-    assert max(jumps) < np.radians(0.5)
 
 
 def test_limit_from_the_parents_forward():
@@ -177,24 +193,6 @@ def test_about_up_alone_turns_about_up():
     for sign in (1, -1):
         result, _, _ = aimed(body, look, body.bind, np.add(eye, (0, 0, 3.0 * sign)))
         np.testing.assert_allclose(result.rotations, body.bind.rotations, atol=1e-9)
-
-
-def test_weight_about_up_blends_the_axis():
-    body = rig(seed=6)
-    hips = body.index["hips"]
-    target = body.bind_positions[hips] + 3 * np.array([1, -1, 1.0])
-    lean = []
-    for weight in (0.0, 0.25, 0.5, 0.75, 1.0):
-        look = chain(body, {"eye.L": 60, "hips": 90}, {"hips": weight}, False)
-        look.entries[0].limit = np.radians(5)
-        result, _, _ = aimed(body, look, body.bind, target)
-        turn = quaternion.multiply(
-            result.model(body.skeleton)[1][hips], quaternion.conjugate(body.bind_rotations[hips])
-        )
-        vector = quaternion.to_rotation_vector(turn)
-        lean.append(np.linalg.norm(vector[:2]) / np.linalg.norm(vector))
-    assert (np.diff(lean) < 1e-9).all()
-    assert lean[-1] < 1e-9 < 0.1 < lean[0]
 
 
 def test_up_is_the_worlds():
@@ -281,7 +279,7 @@ def test_a_chain_that_can_look_straight_behind_does():
     state = None
     for azimuth in (170, 178, 180, 184, 190):
         pose, state = look.apply(body, body.bind, Inputs(target=target_at(body, azimuth, 5)), state)
-        assert look.aim_error(body, pose, target_at(body, azimuth, 5)) < EXACT
+        assert aim_error(body, look, pose, target_at(body, azimuth, 5)) < EXACT
         assert state.side == 1
 
 
@@ -370,7 +368,7 @@ def test_smoothing_does_not_depend_on_the_frame_rate():
         assert quaternion.angle_between(pose.rotations[head], poses[0].rotations[head]) < 1e-5
     # After a ramp of 60 deg in 1 s the lag is 60/5 (1 - e^-5) deg and then dies away with e^-5t.
     lag = np.radians(60 / 5) * (1 - np.exp(-5)) * np.exp(-2.5)
-    assert look.aim_error(body, poses[1], path(9)) == pytest.approx(lag, rel=1e-3)
+    assert aim_error(body, look, poses[1], path(9)) == pytest.approx(lag, rel=1e-3)
 
 
 def test_smoothing_is_a_function_of_time_and_state():
@@ -379,7 +377,7 @@ def test_smoothing_is_a_function_of_time_and_state():
     first = Inputs(target=target_at(body, 0, 0))
     then = Inputs(target=target_at(body, 60, 10))
     settled, state = look.apply(body, body.bind, then, None, 1.0)
-    assert look.aim_error(body, settled, then.target) < EXACT
+    assert aim_error(body, look, settled, then.target) < EXACT
     _, start = look.apply(body, body.bind, first, None, 0.0)
     once = look.apply(body, body.bind, then, start, 0.1)[0]
     again = look.apply(body, body.bind, then, start, 0.1)[0]
@@ -389,23 +387,7 @@ def test_smoothing_is_a_function_of_time_and_state():
     np.testing.assert_array_equal(back.rotations, settled.rotations)
     for _ in range(60):
         pose, start = look.apply(body, body.bind, then, start, start.seconds + 0.1)
-    assert look.aim_error(body, pose, then.target) < EXACT
-
-
-def test_many_characters_get_what_each_gets_alone():
-    body, rng = rig(seed=17), np.random.default_rng(2)
-    look = chain(body, settings={"blend_speed": 3.0, "comfort": 0.8})
-    count = 120
-    pose = posed(body, rng, 0.1, (count,))
-    paths = body.bind_positions[body.index["head"]] + rng.normal(size=(2, count, 3)) * 2
-    state, states = None, [None] * count
-    for frame, targets in enumerate(paths):
-        many, state = look.apply(body, pose, Inputs(target=targets), state, frame / 24)
-        for i in range(count):
-            own = LocalPose(pose.positions[i], pose.rotations[i], pose.scales[i])
-            one, states[i] = look.apply(body, own, Inputs(target=targets[i]), states[i], frame / 24)
-            assert quaternion.angle_between(one.rotations, many.rotations[i]).max() < 1e-6
-            assert states[i].side == state.side[i]
+    assert aim_error(body, look, pose, then.target) < EXACT
 
 
 def test_inputs_that_cannot_be_used_are_refused_by_name():

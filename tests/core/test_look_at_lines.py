@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.motion import look_at_lines as drawing
+from core.motion.look_at import drawing
 
 UP = np.array((0.0, 0.0, 1.0))
 

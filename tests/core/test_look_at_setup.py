@@ -3,16 +3,15 @@
 import anatomies
 import numpy as np
 import pytest
-from motion_rigs import angle
+from motion_rigs import aim_error, angle
 
 from core import quaternion
 from core.anatomy import roles as r
 from core.errors import RagdollError
-from core.motion.leg_stabilizer import LegStabilizer, stabilize
-from core.motion.local_pose import LocalPose
+from core.motion.limbs.leg_stabilizer import LegStabilizer, stabilize
 from core.motion.look_at import LookAt
-from core.motion.look_at_setup import from_roles
-from core.motion.rig import Inputs, Rig
+from core.motion.look_at.setup import from_roles
+from core.motion.rig import Inputs, LocalPose, Rig
 from core.skeleton import Skeleton
 
 
@@ -61,7 +60,7 @@ def test_human(seed, scale):
     look = LookAt(rig, setup.entries, up=up)
     target = body.heads[body.row("head")] + 3 * quaternion.rotate(turn, (1, -1, 0.3))
     pose, _ = look.apply(rig, rig.bind, Inputs(target=target))
-    assert look.aim_error(rig, pose, target) < np.radians(0.05)
+    assert aim_error(rig, look, pose, target) < np.radians(0.05)
 
 
 def test_forward_of_a_crooked_stance_is_the_armatures_axis():

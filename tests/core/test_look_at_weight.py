@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import RagdollError
-from core.motion.look_at_weight import disable, enable, is_in_transition, set_weight, time_to_finish, weight
+from core.motion.look_at.weight import disable, enable, is_in_transition, set_weight, time_to_finish, weight
 
 times = st.floats(0, 10)
 

@@ -67,20 +67,14 @@ def plain_model_matrices(skeleton, positions, rotations, scales):
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 
 
-def test_model_space_equals_matrices_multiplied_bone_by_bone(rng, skeleton):
+@pytest.mark.parametrize("sign", [1, -1])
+def test_model_space_equals_matrices_multiplied_bone_by_bone(rng, skeleton, sign):
     local = random_pose(rng, (), 40)
+    local[2][::3] *= sign
     reference = plain_model_matrices(skeleton, *local)
     positions, rotations, scales = pose.local_to_model(skeleton, *local)
     np.testing.assert_allclose(positions, reference[:, :3, 3], **CLOSE)
     np.testing.assert_allclose(pose.compose_matrices(positions, rotations, scales), reference, **CLOSE)
-
-
-def test_negative_uniform_scale_is_exact_too(rng, skeleton):
-    positions, rotations, scales = random_pose(rng, (), 40)
-    scales[::3] *= -1
-    reference = plain_model_matrices(skeleton, positions, rotations, scales)
-    model = pose.local_to_model(skeleton, positions, rotations, scales)
-    np.testing.assert_allclose(pose.compose_matrices(*model), reference, **CLOSE)
 
 
 def test_non_uniform_scale_is_exact_where_it_commutes_with_the_turns_below(rng, skeleton):
@@ -95,11 +89,10 @@ def test_non_uniform_scale_is_exact_where_it_commutes_with_the_turns_below(rng, 
 def test_non_uniform_scale_elsewhere_is_the_componentwise_product(rng):
     skeleton = Skeleton.from_parents(["a", "b"], [-1, 0])
     positions, rotations, scales = random_pose(rng, (), 2, uniform_scale=False)
-    model_positions, model_rotations, model_scales = pose.local_to_model(skeleton, positions, rotations, scales)
-    np.testing.assert_allclose(model_scales[1], scales[0] * scales[1], rtol=1e-15)
-    offset = quaternion.rotate(rotations[0], scales[0] * positions[1])
-    np.testing.assert_allclose(model_positions[1], positions[0] + offset, rtol=1e-14)
-    np.testing.assert_allclose(model_rotations[1], quaternion.multiply(*rotations), rtol=1e-14)
+    model = pose.local_to_model(skeleton, positions, rotations, scales)
+    np.testing.assert_allclose(model[2][1], scales[0] * scales[1], rtol=1e-15)
+    np.testing.assert_allclose(model[0][1], positions[0] + quaternion.rotate(rotations[0], scales[0] * positions[1]))
+    np.testing.assert_allclose(model[1][1], quaternion.multiply(*rotations), rtol=1e-14)
 
 
 def test_matrices_are_exact_with_any_scale_and_shear(rng, skeleton):
@@ -119,16 +112,11 @@ def test_without_scales_nothing_is_scaled(rng, skeleton):
 @pytest.mark.parametrize("uniform_scale", [True, False])
 def test_model_and_back_gives_the_local_pose(rng, skeleton, uniform_scale):
     local = random_pose(rng, (2, 3), 40, uniform_scale)
+    copies = [array.copy() for array in local]
     back = pose.model_to_local(skeleton, *pose.local_to_model(skeleton, *local))
     for got, expected in zip(back, local, strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-11)
-
-
-def test_local_and_back_gives_the_model_pose(rng, skeleton):
-    positions, rotations, _ = random_pose(rng, (5,), 40)
-    back = pose.local_to_model(skeleton, *pose.model_to_local(skeleton, positions, rotations))
-    np.testing.assert_allclose(back[0], positions, **CLOSE)
-    np.testing.assert_allclose(back[1], rotations, **CLOSE)
+    assert all(np.array_equal(array, copy) for array, copy in zip(local, copies, strict=True))
 
 
 def test_matrices_there_and_back(rng, skeleton):
@@ -151,95 +139,11 @@ def test_each_element_of_a_batch_is_as_if_alone(rng, skeleton, batch, monkeypatc
     np.testing.assert_allclose(pose.compose_matrices(*model), matrices, **CLOSE)
 
 
-def test_leading_axes_are_broadcast(rng, skeleton):
-    positions, _, _ = random_pose(rng, (), 40)
-    _, rotations, _ = random_pose(rng, (6, 2), 40)
-    got = pose.local_to_model(skeleton, positions, rotations)
-    expected = pose.local_to_model(skeleton, positions, rotations[4, 1])
-    assert got[0].shape == (6, 2, 40, 3)
-    np.testing.assert_allclose(got[0][4, 1], expected[0], **CLOSE)
-
-
-def test_an_empty_batch_stays_empty(skeleton):
-    model = pose.local_to_model(skeleton, np.empty((0, 40, 3)), np.empty((0, 40, 4)))
-    assert model[0].shape == (0, 40, 3) and model[1].shape == (0, 40, 4)
-
-
 def test_rotations_alone_agree_with_the_whole_pose(rng, skeleton):
     positions, rotations, _ = random_pose(rng, (3,), 40)
     model = pose.local_to_model_rotations(skeleton, rotations)
     np.testing.assert_array_equal(model, pose.local_to_model(skeleton, positions, rotations)[1])
     np.testing.assert_allclose(pose.model_to_local_rotations(skeleton, model), rotations, **CLOSE)
-
-
-def test_moving_turning_and_scaling_the_roots_moves_the_whole_pose(rng, skeleton):
-    local = random_pose(rng, (), 40)
-    move, turn, size = rng.normal(size=3), quaternion.normalize(rng.normal(size=4)), 1.7
-    roots = slice(0, skeleton.root_count)
-    moved = [array.copy() for array in local]
-    moved[0][roots] = move + quaternion.rotate(turn, size * local[0][roots])
-    moved[1][roots] = quaternion.multiply(turn, local[1][roots])
-    moved[2][roots] = size * local[2][roots]
-    before = pose.local_to_model(skeleton, *local)
-    after = pose.local_to_model(skeleton, *moved)
-    np.testing.assert_allclose(after[0], move + quaternion.rotate(turn, size * before[0]), **CLOSE)
-    np.testing.assert_allclose(after[1], quaternion.multiply(turn, before[1]), **CLOSE)
-    np.testing.assert_allclose(after[2], size * before[2], **CLOSE)
-    # Only the roots' local transforms tell.
-    for got, expected in zip(pose.model_to_local(skeleton, *after), moved, strict=True):
-        np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-11)
-
-
-def test_the_input_order_of_bones_does_not_matter(rng):
-    parents = np.array([-1, 0, 0, 1, 1, 2, 5, 5, -1, 8])
-    names = [f"bone {i}" for i in range(10)]
-    local = random_pose(rng, (), 10)
-    order = rng.permutation(10)
-    place = np.append(np.argsort(order), -1)
-    a = Skeleton.from_parents(names, parents)
-    b = Skeleton.from_parents([names[i] for i in order], place[parents[order]])
-    model_a = pose.local_to_model(a, *(array[a.to_level] for array in local))
-    model_b = pose.local_to_model(b, *(array[order][b.to_level] for array in local))
-    for in_a, in_b in zip(model_a, model_b, strict=True):
-        np.testing.assert_allclose(in_a[a.from_level][order], in_b[b.from_level], **CLOSE)
-
-
-def test_inputs_are_not_touched(rng, skeleton):
-    local = random_pose(rng, (), 40)
-    copies = [array.copy() for array in local]
-    pose.model_to_local(skeleton, *pose.local_to_model(skeleton, *local))
-    pose.model_to_local(skeleton, *local)
-    pose.accumulate_positions(skeleton, local[0])
-    assert all(np.array_equal(array, copy) for array, copy in zip(local, copies, strict=True))
-
-
-def plain_sums(skeleton, offsets):
-    sums = offsets.copy()
-    for bone, parent in enumerate(skeleton.parents):
-        if parent >= 0:
-            sums[bone] = offsets[bone] + sums[parent]
-    return sums
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("components", [1, 3, 4])
-def test_accumulated_positions_equal_a_plain_loop_bit_for_bit(rng, skeleton, dtype, components):
-    offsets = rng.normal(size=(40, components)).astype(dtype)
-    expected = plain_sums(skeleton, offsets)
-    out = np.full_like(offsets, np.nan)
-    assert pose.accumulate_positions(skeleton, offsets, out) is out
-    assert np.array_equal(out, expected)
-    assert np.array_equal(pose.accumulate_positions(skeleton, offsets), expected)
-    assert np.array_equal(pose.accumulate_positions(skeleton, np.stack([offsets, -offsets]))[1], -expected)
-    columns = np.asfortranarray(offsets)
-    assert np.array_equal(pose.accumulate_positions(skeleton, columns, np.empty_like(columns)), expected)
-    assert np.array_equal(pose.accumulate_positions(skeleton, offsets, offsets), expected), "in place"
-
-
-def test_accumulated_positions_are_model_positions_of_an_unturned_pose(rng, skeleton):
-    positions = rng.normal(size=(40, 3))
-    model, _, _ = pose.local_to_model(skeleton, positions, quaternion.identity((40,)))
-    np.testing.assert_allclose(pose.accumulate_positions(skeleton, positions), model, rtol=1e-14)
 
 
 def test_float32_poses_stay_float32_and_accurate(rng, skeleton):
@@ -262,17 +166,10 @@ def test_compose_and_decompose_are_inverse(rng):
     np.testing.assert_allclose(back[0], positions, **CLOSE)
     np.testing.assert_allclose(back[2], scales, **CLOSE)
     assert quaternion.angle_between(back[1], rotations).max() < 1e-13
-
-
-def test_decompose_of_flattened_matrices_gives_finite_rotations(rng):
-    rotation = quaternion.normalize(rng.normal(size=4))
-    for scales in ([0, 1, 2], [1, 0, 2], [1, 2, 0]):
-        matrix = pose.compose_matrices(np.zeros(3), rotation, np.array(scales, float))
-        _, back, sizes = pose.decompose_matrices(matrix)
-        np.testing.assert_allclose(sizes, scales, rtol=0, atol=1e-15)
-        assert quaternion.angle_between(back, rotation) < 1e-14
-    _, back, _ = pose.decompose_matrices(np.zeros((4, 4)))
-    assert np.array_equal(back, [1, 0, 0, 0])
+    for flat in (*(1 - np.eye(3)), np.zeros(3)):
+        _, back, sizes = pose.decompose_matrices(pose.compose_matrices(np.zeros(3), rotations[0, 0], flat))
+        np.testing.assert_allclose(sizes, flat, rtol=0, atol=1e-15)
+        assert quaternion.angle_between(back, rotations[0, 0] if flat.any() else [1, 0, 0, 0]) < 1e-14
 
 
 def test_a_flattened_parent_is_refused_by_name_and_a_flattened_leaf_is_not(rng):
@@ -302,21 +199,3 @@ def test_a_flattened_parent_is_refused_by_name_and_a_flattened_leaf_is_not(rng):
 def test_poses_of_the_wrong_shape_are_refused(skeleton, positions, rotations, message):
     with pytest.raises(PoseError, match=message):
         pose.local_to_model(skeleton, np.zeros(positions), np.zeros(rotations))
-
-
-def test_out_of_the_wrong_shape_or_type_is_refused(skeleton):
-    with pytest.raises(PoseError, match=r"float64, got .* float32"):
-        pose.accumulate_positions(skeleton, np.zeros((40, 3)), np.zeros((40, 3), np.float32))
-    with pytest.raises(PoseError, match="out must have the shape"):
-        pose.accumulate_positions(skeleton, np.zeros((40, 3)), np.zeros((40, 4)))
-
-
-def test_a_single_bone_is_its_own_model_space(rng):
-    skeleton = Skeleton.from_parents(["only"], [-1])
-    local = random_pose(rng, (), 1)
-    for functions in (pose.local_to_model, pose.model_to_local):
-        for got, expected in zip(functions(skeleton, *local), local, strict=True):
-            assert np.array_equal(got, expected)
-    matrices = pose.compose_matrices(*local)
-    assert np.array_equal(pose.local_to_model_matrices(skeleton, matrices), matrices)
-    assert np.array_equal(pose.model_to_local_matrices(skeleton, matrices), matrices)

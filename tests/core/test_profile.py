@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import profile, profile_match, profile_mirror, profile_schema, quaternion
+from core import quaternion
 from core.anatomy import roles
 from core.errors import RagdollError
-from core.profile import Entry, Profile
-from core.profile_schema import Field, Schema
+from core.profile import format as profile
+from core.profile import match as profile_match
+from core.profile.format import Entry, Field, Profile, Schema
 
 PI32 = float(np.float32(math.pi))
 SCHEMA = Schema(
@@ -50,19 +51,16 @@ SINGLES = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 @given(SINGLES)
 def test_shortest_number_is_the_same_bits(value):
-    read = json.loads(json.dumps(profile_schema.shortest(value)))
+    read = json.loads(json.dumps(profile.shortest(value)))
     assert struct.pack("f", read) == struct.pack("f", value)
-
-
-def test_shortest_number_is_short():
-    assert profile_schema.shortest(float(np.float32(0.1))) == 0.1
+    assert profile.shortest(float(np.float32(0.1))) == 0.1
     with pytest.raises(ValueError, match="nan"):
-        profile_schema.shortest(math.nan)
+        profile.shortest(math.nan)
 
 
 # ---- round trip -----------------------------------------------------------------------------------------------------
 
-ANGLES = st.floats(-PI32, PI32, width=32).map(profile_schema.shortest)
+ANGLES = st.floats(-PI32, PI32, width=32).map(profile.shortest)
 
 
 @st.composite
@@ -101,15 +99,9 @@ def test_round_trip_is_exact(bones, weight, name):
     read = profile.parse(written, SCHEMA)
     assert read == made
     assert profile.dump(read) == written
-
-
-def test_general_entries_round_trip():
-    made = Profile({}, (Entry({"mass": 2.0}, role=profile.ANY, range=1.5), Entry({}, role=roles.SPINE, share=True)))
-    assert profile.parse(profile.dump(made), SCHEMA) == made
-
-
-def test_units_and_version_are_stated():
-    data = json.loads(profile.dump(Profile()))
+    general = Profile({}, (Entry({"mass": 2.0}, role=profile.ANY, range=1.5), Entry({}, role=roles.SPINE, share=True)))
+    assert profile.parse(profile.dump(general), SCHEMA) == general
+    data = json.loads(written)
     assert data["version"] == 1 and data["units"]["angle"] == "rad" and data["units"]["length"] == "m"
 
 
@@ -124,56 +116,38 @@ def bone(**changes):
 
 FAULTS = [
     (text(version=2), "version: 2 is unknown, this extension reads 1"),
-    (text(version="1"), "version: '1' is unknown"),
-    (text(version=True), "version: True is unknown"),
     (text(version=None), "version: None is unknown"),
     (text(format="vrm"), f"format: expected '{profile.FORMAT}', got 'vrm'"),
     (text(units={"angle": "deg"}), "units.angle: expected 'rad', got 'deg'"),
-    (text(units={"speed": "m/s"}), "units.speed: unknown key"),
     (text(wheels=4), "wheels: unknown key"),
     (text(kind="FISH"), "kind: unknown value 'FISH', use one of HUMAN, QUADRUPED, CREATURE"),
-    (text(name=3), "name: expected a text, got 3"),
-    (text(object=[]), "object: expected an object in braces, got []"),
     (text(object={"steps": 2.5}), "object.steps: expected a whole number, got 2.5"),
-    (text(object={"steps": 0}), "object.steps: 0 is not 1 or more"),
     (text(object={"rotation_weight": 1.5}), "object.rotation_weight: 1.5 is not from 0 to 1"),
     (text(object={"gain": 1}), "object.gain: unknown key"),
     (text().replace('"bones": []', '"bones": {}'), "bones: expected a list, got {}"),
-    (text([3]), "bones[0]: expected an object in braces, got 3"),
     (text([{"mass": 1}]), "bones[0]: neither name nor role says for which bone it is"),
     (text([{"name": "a"}, {"name": "b"}, {"name": "a"}]), "bones[2].name: 'a' stands in bones[0] too"),
     (bone(colour="red"), "bones[1].colour: unknown key"),
-    (bone(role="FIN"), "bones[1].role: unknown value 'FIN'"),
     (bone(side="left"), "bones[1].side: unknown value 'left', use one of LEFT, RIGHT, CENTER"),
     (bone(order=-1), "bones[1].order: -1 is not from 0 to 10000"),
-    (bone(order=1.0), "bones[1].order: expected a whole number, got 1.0"),
     (bone(share=1), "bones[1].share: expected true or false, got 1"),
     (bone(range=2), "bones[1].range: multiplies the rig's own limits, but limit_min states others"),
     (bone(simulate="yes"), "bones[1].simulate: expected true or false, got 'yes'"),
     (bone(shape="BALL"), "bones[1].shape: unknown value 'BALL', use one of AUTO, BOX"),
-    (bone(shape=7), "bones[1].shape: expected a text, got 7"),
     (bone(mass=-1), "bones[1].mass: -1 is not from 0 to 1e+07"),
-    (bone(mass="heavy"), "bones[1].mass: expected a number, got 'heavy'"),
     (bone(mass=True), "bones[1].mass: expected a number, got True"),
-    (bone(mass=None), "bones[1].mass: expected a number, got None"),
     (bone(mass=math.nan), "bones[1].mass: nan is not a finite number"),
     (bone(max_force=math.inf), "bones[1].max_force: inf is not a finite number"),
     (bone(max_force=10**400), "is not a finite number"),
-    (bone(max_force=1e300), "bones[1].max_force: 1e+300 is not 0 or more"),
     (bone(limit_min=[0, 1.5, 0]), "bones[1].limit_min[1]: 1.5 is above limit_max[1] = 1"),
-    (bone(limit_min=[0, "x", 0]), "bones[1].limit_min[1]: expected a number, got 'x'"),
     (bone(limit_min=[0, 0, math.nan]), "bones[1].limit_min[2]: nan is not a finite number"),
     (bone(limit_min=[0, 0]), "bones[1].limit_min: expected 3 values, got 2"),
-    (bone(limit_min=0), "bones[1].limit_min: expected a list of 3 values, got 0"),
     (bone(limit_max=[0, 0, 4]), "bones[1].limit_max[2]: 4 is not from -3.14159 to 3.14159"),
     (text([{"name": "a", "limit_max": [0, 0, 0]}]), "bones[0].limit_min: is missing where limit_max is stated"),
     (bone(joint_rotation=[0, 0, 0, 0]), "bones[1].joint_rotation: [0.0, 0.0, 0.0, 0.0] is no rotation"),
-    (bone(joint_in_anatomy=[0, 0, 0, 0]), "bones[1].joint_in_anatomy: [0.0, 0.0, 0.0, 0.0] is no rotation"),
     (bone(rest=[0, 0, 0, "x"]), "bones[1].rest[3]: expected a number, got 'x'"),
-    (bone(joint_in_anatomy=[1, 0]), "bones[1].joint_in_anatomy: expected 4 values, got 2"),
     ('{"format": 1, "format": 2}', "format: stands there twice"),
     (text([{"name": "a"}])[:-2] + ', {"name": "b", "mass": 1, "mass": 2}]}', "bones[1].mass: stands there twice"),
-    (bone(body_points=[[0, 0]]), "bones[1].body_points[0]: expected 3 values, got 2"),
     (bone(body_points=[[0, 0, math.inf]]), "bones[1].body_points[0][2]: inf is not a finite number"),
     (bone(body_points=[[0, 0, 0]] * 5), "bones[1].body_points: expected a list of at most 4 points"),
     ("[]", "file: expected an object in braces, got []"),
@@ -193,11 +167,8 @@ def test_a_fault_is_named_with_its_place(content, message):
     assert "\n" not in str(raised.value)
 
 
-def test_what_the_faults_start_from_is_good():
-    assert len(profile.parse(bone(), SCHEMA).entries) == 2
-
-
 def test_a_bound_of_single_precision_is_in_range():
+    assert len(profile.parse(bone(), SCHEMA).entries) == 2  # what the faults start from is good
     limits = {"limit_min": [-PI32] * 3, "limit_max": [float(str(np.float32(math.pi)))] * 3}
     assert profile.parse(bone(**limits), SCHEMA).entries[1].settings["limit_min"] == [-PI32] * 3
     with pytest.raises(RagdollError):
@@ -210,17 +181,7 @@ def test_a_bound_of_single_precision_is_in_range():
 @given(entries(st.none()))
 def test_mirrored_twice_is_the_same(bones):
     made = Profile({}, bones)
-    assert profile_mirror.mirrored(profile_mirror.mirrored(made)) == made
-
-
-@given(entries(st.just((0.5, 0.5, 0.5, 0.5))))
-def test_mirrored_twice_is_the_same_in_frames_of_any_roll(bones):
-    for before, after in zip(bones, profile_mirror.mirrored(profile_mirror.mirrored(Profile({}, bones))).entries):
-        assert (before.name, before.side, before.joint_in_anatomy) == (after.name, after.side, after.joint_in_anatomy)
-        assert before.settings["limit_min"] == after.settings["limit_min"]
-        turns = [np.array(e.settings["joint_rotation"]) for e in (before, after)]
-        turns = [quaternion.to_matrix(turn / np.linalg.norm(turn)) for turn in turns]
-        np.testing.assert_allclose(turns[0], turns[1], atol=1e-6)
+    assert profile_match.mirrored(profile_match.mirrored(made)) == made
 
 
 def test_mirrored_places_do_not_depend_on_roll():
@@ -242,7 +203,7 @@ def test_mirrored_places_do_not_depend_on_roll():
         )
         for turn, name, side in zip(joints, ("a.L", "a.R"), ("LEFT", "RIGHT"))
     ))  # fmt: skip
-    found = profile_mirror.mirrored(made, "LEFT_TO_RIGHT").entries[1].settings
+    found = profile_match.mirrored(made, "LEFT_TO_RIGHT").entries[1].settings
     np.testing.assert_allclose(frames[1] @ found["body_location"], mirror @ frames[0] @ place, atol=1e-9)
     for key, turn in (("body_rotation", body), ("joint_rotation", joints[0])):
         there = frames[1] @ quaternion.to_matrix(np.array(found[key]))
@@ -253,37 +214,23 @@ def test_mirroring_exchanges_sides_and_the_ends_of_sideways_ranges():
     left = {"mass": 2.0, "limit_min": [-0.1, -0.2, -0.3], "limit_max": [1.0, 2.0, 3.0]}
     right = {"mass": 3.0, "limit_min": [0.0, 0.0, 0.0], "limit_max": [0.5, 0.5, 0.5]}
     made = Profile({}, (Entry(left, "hand.L", "HAND", "LEFT", 0), Entry(right, "hand.R", "HAND", "RIGHT", 0)))
-    a, b = profile_mirror.mirrored(made).entries
+    a, b = profile_match.mirrored(made).entries
     assert (a.name, a.side, a.settings["mass"]) == ("hand.L", "LEFT", 3.0)
     assert b.settings == {"mass": 2.0, "limit_min": [-0.1, -2.0, -3.0], "limit_max": [1.0, 0.2, 0.3]}
-    a, b = profile_mirror.mirrored(made, "LEFT_TO_RIGHT").entries
+    a, b = profile_match.mirrored(made, "LEFT_TO_RIGHT").entries
     assert a.settings == left and b.settings["mass"] == 2.0
-    a, b = profile_mirror.mirrored(made, "RIGHT_TO_LEFT").entries
+    a, b = profile_match.mirrored(made, "RIGHT_TO_LEFT").entries
     assert b.settings == right and a.settings["limit_max"] == [0.5, 0.0, 0.0]
 
 
 def test_one_sided_profile_gets_its_other_side():
     made = Profile({}, (Entry({"mass": 1.0}, "mixamorig:LeftHand", "HAND", "LEFT", 0),))
-    assert [e.name for e in profile_mirror.mirrored(made).entries] == ["mixamorig:RightHand"]
-    both = profile_mirror.mirrored(made, "LEFT_TO_RIGHT").entries
+    assert [e.name for e in profile_match.mirrored(made).entries] == ["mixamorig:RightHand"]
+    both = profile_match.mirrored(made, "LEFT_TO_RIGHT").entries
     assert [(e.name, e.side) for e in both] == [("mixamorig:LeftHand", "LEFT"), ("mixamorig:RightHand", "RIGHT")]
-    assert profile_mirror.mirrored(made, "RIGHT_TO_LEFT") == made
+    assert profile_match.mirrored(made, "RIGHT_TO_LEFT") == made
     with pytest.raises(RagdollError, match="UP"):
-        profile_mirror.mirrored(made, "UP")
-
-
-@given(st.lists(SINGLES.filter(lambda v: abs(v) < 3.0), min_size=3, max_size=3), st.integers(0, 2**32 - 1))
-def test_mirrored_rotation_is_the_reflection(vector, seed):
-    """In frames that are mirror images, F' = M F S: the same turn, reflected."""
-    rng = np.random.default_rng(seed)
-    frame = quaternion.to_matrix(rng.normal(size=4) / 2.0)
-    frame, _r = np.linalg.qr(frame)
-    mirror, swap = np.diag([-1.0, 1.0, 1.0]), np.diag([-1.0, 1.0, 1.0])
-    other = mirror @ frame @ swap
-    turn = quaternion.from_rotation_vector(np.array(vector))
-    here = frame @ quaternion.to_matrix(turn) @ frame.T
-    there = other @ quaternion.to_matrix(np.array(profile_mirror.mirrored_rotation(turn))) @ other.T
-    np.testing.assert_allclose(there, mirror @ here @ mirror, atol=1e-9)
+        profile_match.mirrored(made, "UP")
 
 
 @pytest.mark.parametrize(
@@ -302,8 +249,8 @@ def test_mirrored_rotation_is_the_reflection(vector, seed):
     ],
 )
 def test_flipped_names(name, other):
-    assert profile_mirror.flipped_name(name) == other
-    assert profile_mirror.flipped_name(other) == name
+    assert profile_match.flipped_name(name) == other
+    assert profile_match.flipped_name(other) == name
 
 
 # ---- which bone gets what -------------------------------------------------------------------------------------------
@@ -327,6 +274,9 @@ def test_a_name_wins_over_a_role_and_a_role_over_any():
         assert [s["mass"] for s in found.settings] == [1.0, 3.0, 4.0, 4.0]
         assert found.settings[1] == {"mass": 3.0, "shape": "BOX", "simulate": True}
         assert found.by == ["NAME", "ROLE", "ROLE", "ROLE"]
+    both_sides = Entry({"limit_min": [0, -1, -2], "limit_max": [3, 2, 1]}, role="HAND")
+    found = matched([both_sides], ["l", "r", "a", "b"], ARMS)
+    assert found.settings[:2] == [both_sides.settings, {"limit_min": [0, -2, -1], "limit_max": [3, 1, 2]}]
 
 
 def test_same_name_of_another_part_goes_by_role():
@@ -347,13 +297,6 @@ def test_the_same_names_are_the_same_rig_whatever_roles_were_chosen_since():
     assert [s["mass"] for s in matched(source, list("dcba"), ARMS).settings] == [3.0, 2.0, 1.0, 0.0]
 
 
-def test_an_entry_for_both_sides_is_mirrored_for_the_right():
-    entry = Entry({"limit_min": [0, -1, -2], "limit_max": [3, 2, 1]}, role="HAND")
-    found = matched([entry], ["l", "r", "a", "b"], ARMS)
-    assert found.settings[0]["limit_min"] == [0, -1, -2]
-    assert found.settings[1] == {"limit_min": [0, -2, -1], "limit_max": [3, 1, 2]}
-
-
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8])
 def test_a_chain_keeps_its_range_whatever_its_length(count):
     chain = anatomy(*[("SPINE", "CENTER", i) for i in range(count)])
@@ -365,17 +308,13 @@ def test_a_chain_keeps_its_range_whatever_its_length(count):
     np.testing.assert_allclose(sum(s["limit_max"][0] for s in matched(shared, names, chain).settings), 1.0)
 
 
-def test_a_chain_of_another_length_is_matched_by_its_way():
-    source = [Entry({"mass": float(i)}, f"s{i}", "TAIL", "CENTER", i) for i in range(3)]
+def test_a_chain_of_another_length_is_matched_by_its_way_and_fingers_of_one_hand_stay_apart():
     chain = anatomy(*[("TAIL", "CENTER", i + 4) for i in range(5)])
-    found = matched(source, list("abcde"), chain)
-    assert [s["mass"] for s in found.settings] == [0.0, 1.0, 1.0, 2.0, 2.0]
-
-
-def test_fingers_of_one_hand_stay_apart():
     fingers = anatomy(*[("FINGER", "LEFT", 0)] * 3)
-    source = [Entry({"mass": float(i + 1)}, f"f{i}", "FINGER", "LEFT", 0) for i in range(2)]
-    assert [s["mass"] for s in matched(source, list("abc"), fingers).settings] == [1.0, 2.0, 2.0]
+    tail = [Entry({"mass": float(i)}, f"s{i}", "TAIL", "CENTER", i) for i in range(3)]
+    hand = [Entry({"mass": float(i + 1)}, f"f{i}", "FINGER", "LEFT", 0) for i in range(2)]
+    assert [s["mass"] for s in matched(tail, list("abcde"), chain).settings] == [0.0, 1.0, 1.0, 2.0, 2.0]
+    assert [s["mass"] for s in matched(hand, list("abc"), fingers).settings] == [1.0, 2.0, 2.0]
 
 
 def test_a_stub_does_not_take_the_place_of_a_body():

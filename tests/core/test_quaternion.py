@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from core import quaternion
 
@@ -21,10 +19,6 @@ def random_rotations(rng, *shape):
     return quaternion.normalize(rng.normal(size=(*shape, 4)))
 
 
-def same_rotation(a, b):
-    return np.abs(np.abs(np.sum(a * b, axis=-1)) - 1)
-
-
 def axis_rotation_matrix(axis, angle):
     """Rodrigues' formula, as an independent reference."""
     x, y, z = np.asarray(axis) / np.linalg.norm(axis)
@@ -38,6 +32,7 @@ def test_hamilton_units_multiply_as_defined():
     assert np.array_equal(quaternion.multiply(j, k), i)
     assert np.array_equal(quaternion.multiply(k, i), j)
     assert np.array_equal(quaternion.multiply(i, i), -one)
+    assert np.array_equal(quaternion.conjugate([1, 2, 3, 4]), [1, -2, -3, -4])
 
 
 def test_product_applies_right_factor_first(rng):
@@ -53,19 +48,6 @@ def test_rotate_agrees_with_rodrigues_formula(rng):
         reference = axis_rotation_matrix(axis, angle)
         np.testing.assert_allclose(quaternion.rotate(q, v), reference @ v, rtol=0, atol=20 * EPS)
         np.testing.assert_allclose(quaternion.to_matrix(q), reference, rtol=0, atol=20 * EPS)
-
-
-def test_conjugate_is_the_inverse(rng):
-    q = random_rotations(rng, 50)
-    product = quaternion.multiply(q, quaternion.conjugate(q))
-    np.testing.assert_allclose(product, quaternion.identity((50,)), rtol=0, atol=10 * EPS)
-
-
-def test_leading_axes_are_broadcast(rng):
-    q, v = random_rotations(rng, 5, 1), rng.normal(size=(7, 3))
-    turned = quaternion.rotate(q, v)
-    assert turned.shape == (5, 7, 3)
-    assert np.array_equal(turned[3, 2], quaternion.rotate(q[3, 0], v[2]))
 
 
 def test_matrix_round_trip_at_every_kind_of_rotation(rng):
@@ -115,19 +97,6 @@ def test_slerp_moves_at_constant_speed_along_the_short_arc(rng):
         np.testing.assert_allclose(quaternion.angle_between(a, q), t * total, rtol=0, atol=20 * EPS)
         np.testing.assert_allclose(quaternion.angle_between(q, b), (1 - t) * total, rtol=0, atol=20 * EPS)
     assert np.array_equal(quaternion.slerp(a, b, 0), a)
-
-
-def test_slerp_of_nearly_equal_and_of_negated_rotations(rng):
-    a = random_rotations(rng, 20)
-    for angle in (0, 1e-12, 1e-8, 1e-7, 1e-3):
-        b = quaternion.multiply(a, quaternion.from_axis_angle([1, 2, 3], angle))
-        part = quaternion.slerp(a, -b, 0.25)
-        np.testing.assert_allclose(quaternion.angle_between(a, part), 0.25 * angle, rtol=0, atol=5 * EPS)
-
-
-def test_slerp_takes_one_fraction_per_element(rng):
-    a, b, t = random_rotations(rng, 6, 3), random_rotations(rng, 3), rng.uniform(size=(6, 3))
-    assert np.array_equal(quaternion.slerp(a, b, t)[4, 1], quaternion.slerp(a[4, 1], b[1], t[4, 1]))
 
 
 ANGLES = (0, 1e-16, 1e-12, 1e-9, 1e-8, 2e-8, 1e-7, 1e-4, 0.1, 1.5, 3.0, math.pi - 1e-9)
@@ -184,24 +153,11 @@ def test_products_of_few_are_those_of_many(rng):
     )
 
 
-def test_shortest_arc_maps_u_to_v_by_the_angle_between_them(rng):
-    u, v = rng.normal(size=(100, 3)), rng.normal(size=(100, 3))
-    q = quaternion.shortest_arc(u, v)
-    u_unit, v_unit = (x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (u, v))
-    np.testing.assert_allclose(quaternion.rotate(q, u_unit), v_unit, rtol=0, atol=10 * EPS)
-    np.testing.assert_allclose(
-        quaternion.angle_between(quaternion.identity(), q),
-        np.arccos(np.sum(u_unit * v_unit, axis=-1)),
-        rtol=0,
-        atol=1e-13,
-    )
-
-
 @pytest.mark.parametrize("offset", [0, 1e-300, 1e-160, 1e-16, 2e-16, 1e-15, 1e-12, 1e-8, 1e-4])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_shortest_arc_is_exact_near_parallel_and_antiparallel(rng, offset, sign):
     # Many, since a cross product that is nothing but rounding error points somewhere useful most of the time.
-    u = rng.normal(size=(20_000, 3))
+    u = rng.normal(size=(5_000, 3))
     u /= np.linalg.norm(u, axis=-1, keepdims=True)
     u = np.concatenate([u, np.eye(3), -np.eye(3)])
     v = (sign * u + offset * np.roll(u, 1, axis=-1)) * rng.uniform(0.5, 2, size=(len(u), 1))
@@ -209,13 +165,15 @@ def test_shortest_arc_is_exact_near_parallel_and_antiparallel(rng, offset, sign)
     v /= np.linalg.norm(v, axis=-1, keepdims=True)
     np.testing.assert_allclose(np.linalg.norm(q, axis=-1), 1, rtol=0, atol=10 * EPS)
     np.testing.assert_allclose(quaternion.rotate(q, u), v, rtol=0, atol=10 * EPS)
+    if offset == 1e-4:  # the shortest: about what is across both
+        assert np.abs(np.sum(q[:, 1:] * (u + v), axis=-1)).max() < 20 * EPS
 
 
 def test_swing_and_twist_make_up_the_rotation(rng):
     q, axis = random_rotations(rng, 200), rng.normal(size=3)
     swing, twist = quaternion.swing_twist(q, axis)
     unit = axis / np.linalg.norm(axis)
-    assert same_rotation(quaternion.multiply(swing, twist), q).max() < 10 * EPS
+    assert quaternion.angle_between(quaternion.multiply(swing, twist), q).max() < 20 * EPS
     assert np.abs(swing[:, 1:] @ unit).max() < 10 * EPS, "the swing's axis is perpendicular to the twist's"
     assert np.abs(np.cross(twist[:, 1:], unit)).max() < 10 * EPS
     assert (swing[:, 0] >= 0).all() and (twist[:, 0] >= 0).all()
@@ -228,13 +186,6 @@ def test_swing_by_half_a_turn_has_no_twist():
     swing, twist = quaternion.swing_twist(half_turn, [0, 1, 0])
     assert np.array_equal(twist, [1, 0, 0, 0])
     assert np.array_equal(swing, half_turn)
-
-
-def test_swing_twist_takes_one_axis_per_element(rng):
-    q, axes = random_rotations(rng, 4), rng.normal(size=(4, 3))
-    swing, twist = quaternion.swing_twist(q, axes)
-    single_swing, single_twist = quaternion.swing_twist(q[2], axes[2])
-    assert np.array_equal(swing[2], single_swing) and np.array_equal(twist[2], single_twist)
 
 
 def test_continuity_only_changes_signs_and_leaves_no_jump(rng):
@@ -257,18 +208,7 @@ def test_zero_input_gives_what_the_documentation_says():
     assert np.array_equal(quaternion.from_axis_angle([0, 0, 0], 1.0), [1, 0, 0, 0])
     assert np.array_equal(quaternion.shortest_arc([0, 0, 0], v), [1, 0, 0, 0])
     assert np.array_equal(quaternion.shortest_arc(v, [0, 0, 0]), [1, 0, 0, 0])
-
-
-def test_zero_elements_do_not_disturb_their_neighbours():
-    with np.errstate(all="raise"):
-        assert np.array_equal(quaternion.normalize([[0, 0, 0, 0], [0, 2, 0, 0]]), [[1, 0, 0, 0], [0, 1, 0, 0]])
-        quaternion.to_rotation_vector([[0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0]])
-        quaternion.slerp([[1, 0, 0, 0], [0, 0, 0, 0]], [1, 0, 0, 0], 0.5)
-
-
-@pytest.mark.parametrize("function", [quaternion.normalize, quaternion.to_matrix, quaternion.to_rotation_vector])
-def test_nan_is_passed_on(function):
-    assert np.isnan(function([math.nan, 0, 0, 1])).any()
+    assert np.isnan(quaternion.normalize([math.nan, 0, 0, 1])).any()
 
 
 def test_float32_stays_float32(rng):
@@ -290,24 +230,3 @@ def test_float32_stays_float32(rng):
         quaternion.ensure_continuity(q),
     ]
     assert {result.dtype for result in results} == {np.dtype(np.float32)}
-
-
-component = st.floats(-1, 1, allow_nan=False, allow_subnormal=False)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.tuples(component, component, component, component).filter(lambda q: sum(c * c for c in q) > 1e-6))
-def test_any_rotation_survives_matrix_and_rotation_vector(components):
-    q = quaternion.normalize(components)
-    assert quaternion.angle_between(quaternion.from_matrix(quaternion.to_matrix(q)), q) < 1e-14
-    assert quaternion.angle_between(quaternion.from_rotation_vector(quaternion.to_rotation_vector(q)), q) < 1e-14
-
-
-unit_like = st.tuples(component, component, component).filter(lambda v: sum(c * c for c in v) > 1e-6)
-
-
-@settings(max_examples=200, deadline=None)
-@given(unit_like, unit_like)
-def test_shortest_arc_maps_any_direction_to_any_other(u, v):
-    u, v = (np.array(x) / np.linalg.norm(x) for x in (u, v))
-    np.testing.assert_allclose(quaternion.rotate(quaternion.shortest_arc(u, v), u), v, rtol=0, atol=1e-14)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from core import quaternion
 from core.errors import RagdollError
-from core.ragdoll import reroot
-from core.ragdoll.reroot import FACE_DOWN, FACE_UP, UP
+from core.ragdoll.recovery import reroot
+from core.ragdoll.recovery.reroot import FACE_DOWN, FACE_UP, UP
 
 NUMBER = st.floats(-1.0, 1.0)
 VECTOR = st.tuples(NUMBER, NUMBER, NUMBER).map(np.array)
@@ -26,10 +26,6 @@ def lying(rotation, place=(0.0, 0.0, 0.0)):
 
 def yaw(angle):
     return quaternion.from_axis_angle(UP, angle)
-
-
-def test_standing_one_looks_where_the_chest_points():
-    assert reroot.heading(lying(quaternion.identity())) == pytest.approx([0.0, -1.0, 0.0])
 
 
 def test_on_the_back_one_looks_to_the_feet_and_on_the_face_to_the_head():
@@ -87,37 +83,9 @@ def test_opposite_headings_turn_about_the_vertical(one, other):
     assert quaternion.angle_between(move.rotation, yaw(other - one)) == pytest.approx(0.0, abs=1e-7)
 
 
-@given(TURN, TURN, VECTOR, st.sampled_from([0.01, 100.0]))
-def test_characters_of_any_size(rest_turn, start_turn, place, scale):
-    rest, start = lying(rest_turn, place), lying(start_turn)
-    assume(rest.along[2] > -0.999 and start.along[2] > -0.999)
-    one = reroot.rerooted(rest, start, 0.1)
-    scaled = [
-        reroot.trunk(*(scale * points))
-        for points in (quaternion.rotate(rest_turn, STANDING) + place, quaternion.rotate(start_turn, STANDING))
-    ]
-    other = reroot.rerooted(*scaled, 0.1 * scale)
-    assert other.shift == pytest.approx(scale * one.shift, abs=1e-6 * scale)
-    assert quaternion.angle_between(one.rotation, other.rotation) == pytest.approx(0.0, abs=1e-6)
-
-
-def test_many_characters_at_once():
-    points = np.stack([quaternion.rotate(turn, STANDING) for turn in (ON_BACK, ON_FACE, yaw(1.0))])
-    found = reroot.trunk(*points.transpose(1, 0, 2))
-    assert reroot.faces(found).tolist() == [FACE_UP, FACE_DOWN, FACE_UP]
-    move = reroot.rerooted(found, found, np.zeros(3))
-    assert move.matrix() == pytest.approx(np.tile(np.eye(4), (3, 1, 1)))
-
-
 def test_head_down_there_is_a_heading_too():
     down = lying(quaternion.from_axis_angle(np.array([0.0, 1.0, 0.0]), np.pi))
     assert reroot.heading(down) == pytest.approx([0.0, -1.0, 0.0])
-
-
-def test_the_action_is_chosen_by_the_face():
-    assert reroot.get_up_action(lying(ON_BACK), "Up", "Down") == "Up"
-    assert reroot.get_up_action(lying(ON_FACE), "Up", "Down") == "Down"
-    assert reroot.get_up_action(lying(ON_FACE), "Up", "") == "Up"
 
 
 def test_points_that_make_no_trunk_are_refused():

@@ -8,12 +8,18 @@ from hypothesis import strategies as st
 
 from core import quaternion
 from core.errors import RagdollError
-from core.ragdoll import springs
+from core.ragdoll.drives import springs
 
 FREQUENCY = st.floats(springs.LOWEST, springs.HIGHEST)
 RATIO = st.floats(0.0, springs.MOST_DAMPING)
 STEP = 1.0 / 240.0
 INERTIA = 0.3
+
+
+def gains(frequency, ratio, inertia):
+    """Stiffness and damping of the continuous spring."""
+    omega = 2.0 * np.pi * frequency
+    return inertia * omega**2, 2.0 * ratio * inertia * omega
 
 
 def oscillator(frequency, ratio, time, start, speed=0.0):
@@ -54,13 +60,6 @@ def run_motor(frequency, ratio, seconds, fps, substeps, start=1.0, observed=True
     return np.arange(len(places)) / fps, np.array(places)
 
 
-@given(FREQUENCY, RATIO, st.floats(1e-4, 1e4))
-def test_gains_are_those_of_the_harmonic_oscillator(frequency, ratio, inertia):
-    stiffness, damping = springs.gains(frequency, ratio, inertia)
-    assert np.sqrt(stiffness / inertia) / (2.0 * np.pi) == pytest.approx(frequency)
-    assert damping / (2.0 * np.sqrt(stiffness * inertia)) == pytest.approx(ratio)
-
-
 @pytest.mark.parametrize("frequency", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("ratio", [0.2, 0.5, 1.0, 2.0, 3.0])
 def test_released_spring2_follows_the_damped_oscillator_at_240_steps(frequency, ratio):
@@ -75,15 +74,6 @@ def test_a_softer_first_frame_makes_up_for_half_a_substep(frequency, ratio, subs
     time, found = run_spring2(frequency, ratio, 4.0, first=substeps)
     exact = oscillator(frequency, ratio, time, 1.0)
     assert np.abs(found - exact).max() <= 0.007
-
-
-@pytest.mark.parametrize("frequency", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("ratio", [0.0, 0.05, 0.2, 0.5, 1.0])
-def test_at_240_frames_both_forms_follow_the_damped_oscillator(frequency, ratio):
-    time, found = run_spring2(frequency, ratio, 2.0, step=STEP / 10.0)
-    assert np.abs(found - oscillator(frequency, ratio, time, 1.0)).max() <= 0.02
-    time, found = run_motor(frequency, ratio, 2.0, 240, 10)
-    assert np.abs(found - oscillator(frequency, ratio, time, 1.0)).max() <= 0.02
 
 
 @pytest.mark.parametrize("frequency", [0.5, 1.0, 2.0])
@@ -105,7 +95,7 @@ def test_the_motion_is_the_same_at_any_frame_rate(fps, ratio):
     assert np.abs(found - oscillator(1.0, ratio, time, 1.0)).max() <= 0.02
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(FREQUENCY, RATIO, st.sampled_from([24, 30, 60]))
 def test_no_spring_of_one_body_grows(frequency, ratio, fps):
     _time, found = run_spring2(frequency, ratio, 2.0)
@@ -119,7 +109,7 @@ def test_no_spring_of_one_body_grows(frequency, ratio, fps):
         assert np.isfinite(size).all() and late <= early * 1.05 + 1e-9
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.lists(st.floats(0.1, 10.0), min_size=2, max_size=6),
     FREQUENCY,
@@ -133,8 +123,8 @@ def test_chains_with_mass_ratios_to_a_hundred_stay_bounded(masses, frequency, ra
     carried = np.cumsum(masses[:0:-1])[::-1]
     world = World(masses, np.linspace(0.0, 1.0, count), np.zeros(count))
     stiffness, damping = springs.spring2(frequency, ratio, carried, STEP)
-    pairs = springs.reduced_inertia(masses[1:], masses[:-1])
-    held, _damping = springs.spring2_limits(stiffness, damping, pairs, STEP)
+    pairs = masses[1:] / (1.0 + masses[1:] / masses[:-1])  # the inertia that a spring between two free bodies moves
+    held = np.minimum(stiffness, pairs * (0.25 / STEP) ** 2)  # as Bullet limits it
     energy, moving = [], np.isfinite(masses)
     for _substep in range(480):
         before = world.v
@@ -150,33 +140,15 @@ def test_chains_with_mass_ratios_to_a_hundred_stay_bounded(masses, frequency, ra
         assert np.sum(masses * world.v) == pytest.approx(0.0, abs=1e-9)  # a spring between bodies is no outside hand
 
 
-@given(FREQUENCY, RATIO, st.floats(1e-3, 1e3))
-def test_bullets_limits_are_stated(frequency, ratio, own):
-    """The model, written after Bullet's source, changes no gains that have gone through `spring2_limits`."""
-    stiffness, damping = springs.spring2_limits(*springs.spring2(frequency, ratio, INERTIA, STEP), own, STEP)
-    assert stiffness <= own / 16.0 / STEP**2 * (1.0 + 1e-12) and damping <= own / STEP
-    world = World(np.array([own, np.inf]), np.array([1.0, 0.0]), np.array([0.5, 0.0]))
-    raw = springs.spring2(frequency, ratio, INERTIA, STEP)
-    one = world.spring2(0, 1, float(raw[0]), float(raw[1]))
-    other = world.spring2(0, 1, float(stiffness) * (1.0 - 1e-12), float(damping))
-    assert one.velocity == pytest.approx(other.velocity, rel=1e-6, abs=1e-9)
-
-
-def test_up_to_nine_hertz_bullet_leaves_the_stiffness_alone():
-    for ratio in (0.0, 0.5, 1.0, 3.0):
-        stiffness, damping = springs.spring2(9.5, ratio, INERTIA, STEP)
-        assert springs.spring2_limits(stiffness, damping, INERTIA, STEP) == pytest.approx((stiffness, damping))
-
-
 @given(FREQUENCY, RATIO, st.floats(0.01, 100.0))
 def test_discrete_gains_become_the_continuous_ones_in_small_steps(frequency, ratio, inertia):
     step = 1e-6 / frequency
     assert springs.spring2(frequency, ratio, inertia, step)[1] == pytest.approx(
-        springs.gains(frequency, ratio, inertia)[1], rel=1e-3, abs=1e-6
+        gains(frequency, ratio, inertia)[1], rel=1e-3, abs=1e-6
     )
     step = 1e-3 / frequency  # a difference of nearly equal numbers
     assert springs.spring2(frequency, ratio, inertia, step)[0] == pytest.approx(
-        springs.gains(frequency, ratio, inertia)[0], rel=0.03
+        gains(frequency, ratio, inertia)[0], rel=0.03
     )
 
 
@@ -189,17 +161,6 @@ def test_a_motor_keeps_to_its_largest_torque_and_its_direction():
     assert np.cross(free - velocity, held - velocity) == pytest.approx(np.zeros(3), abs=1e-9)
 
 
-@given(st.lists(st.floats(-1.0, 1.0), min_size=8, max_size=8), st.floats(0.1, 10.0))
-def test_torque_turns_with_the_world(values, stiffness):
-    body, target = quaternion.normalize(np.reshape(values, (2, 4)) + np.array([1.5, 0.0, 0.0, 0.0]))
-    turn = quaternion.normalize(np.array([0.4, -0.3, 0.8, 0.1]))
-    velocity = np.array(values[:3])
-    one = springs.torque(stiffness, 0.7, springs.rotation_error(body, target), velocity)
-    turned = springs.rotation_error(quaternion.multiply(turn, body), quaternion.multiply(turn, target))
-    other = springs.torque(stiffness, 0.7, turned, quaternion.rotate(turn, velocity))
-    assert quaternion.rotate(turn, one) == pytest.approx(other, abs=1e-9)
-
-
 def test_the_error_takes_the_short_way():
     target = quaternion.from_axis_angle(np.array([0.0, 0.0, 1.0]), np.radians(350.0))
     error = springs.rotation_error(quaternion.identity(), target)
@@ -207,12 +168,9 @@ def test_the_error_takes_the_short_way():
 
 
 def test_settings_out_of_range_are_refused_by_name():
-    springs.checked("Head", 2.0, 1.0)
-    for frequency, ratio in ((0.0, 1.0), (31.0, 1.0), (np.nan, 1.0), (2.0, -0.1), (2.0, 4.0), (2.0, np.nan)):
-        with pytest.raises(RagdollError, match="Head"):
-            springs.checked("Head", frequency, ratio)
-
-
-def test_reduced_inertia():
-    assert springs.reduced_inertia(2.0, np.inf) == 2.0
-    assert springs.reduced_inertia(2.0, 2.0) == pytest.approx(1.0)
+    springs.FREQUENCY.check("Head", 2.0)
+    springs.DAMPING_RATIO.check("Head", 1.0)
+    for parameter, values in ((springs.FREQUENCY, (0.0, 31.0, np.nan)), (springs.DAMPING_RATIO, (-0.1, 4.0, np.nan))):
+        for value in values:
+            with pytest.raises(RagdollError, match=f"Head.*{value:g}"):
+                parameter.check("Head", value)

@@ -7,22 +7,10 @@ from hypothesis import strategies as st
 
 from core.anatomy import roles
 from core.errors import RagdollError
-from core.ragdoll.strengths import GRAVITY, human_strengths
+from core.ragdoll.drives.strengths import GRAVITY, human_strengths
 
-NAMES = (
-    roles.PELVIS,
-    roles.SPINE,
-    roles.CHEST,
-    roles.HEAD,
-    roles.UPPER_ARM,
-    roles.FOREARM,
-    roles.HAND,
-    roles.THIGH,
-    roles.SHANK,
-    roles.FOOT,
-    roles.TWIST,
-    roles.GENERIC,
-)
+LIMBS = ("UPPER_ARM", "FOREARM", "HAND", "THIGH", "SHANK", "FOOT")
+NAMES = ("PELVIS", "SPINE", "CHEST", "HEAD", *LIMBS, "TWIST", "GENERIC")
 PARENTS = (-1, 0, 1, 2, 2, 4, 5, 0, 7, 8, 5, -1)
 
 

@@ -14,9 +14,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from window_session import Session, activate, animation, armature, empty_file, play, pose, push, run, scene
-
-from demo import character, walk_cycle
+from window_session import Session, activate, animation, armature, play, pose, push, run, walker
 
 FIRST, MIDDLE, LAST = 1, 14, 24
 
@@ -51,11 +49,7 @@ STEPS = int(sys.argv[sys.argv.index("--") + 1]) if "--" in sys.argv else len(EDI
 
 
 def set_up():
-    empty_file()
-    obj, _mesh = character.make_rigify_human(scene())
-    walk_cycle.make_walk_cycle(obj, scene())
-    scene().frame_start, scene().frame_end = FIRST, LAST
-    Session.name = obj.name
+    walker(FIRST, LAST)
     bpy.ops.mesh.primitive_cone_add(location=(3.0, 0.0, 0.0))
     activate()
     push("character")

@@ -5,6 +5,7 @@ The environment names everything: BLENDER, BLENDER_USER_RESOURCES (an empty prof
 
 import json
 import os
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -14,60 +15,8 @@ import pytest
 REPO = Path(__file__).resolve().parent.parent.parent
 BLENDER = os.environ.get("BLENDER", "")
 ZIP = os.environ.get("ACTIVE_RAGDOLL_ZIP", "")
-OPERATORS = {
-    "add_blend_space",
-    "add_attachment",
-    "remove_attachment",
-    "add_explosion",
-    "add_hit",
-    "add_recovery_event",
-    "add_layer",
-    "add_sample",
-    "adopt_body",
-    "apply_preset",
-    "bake",
-    "build",
-    "check_limits",
-    "clear_look_at_events",
-    "copy_to_selected",
-    "diagnose",
-    "disable_look_at",
-    "drag_weights",
-    "edit_bodies",
-    "edit_graph",
-    "edit_layer_list",
-    "enable_graph",
-    "enable_look_at",
-    "export_profile",
-    "find_look_at_axes",
-    "free_cache",
-    "import_profile",
-    "make_additive",
-    "mask_from_selected",
-    "mirror_settings",
-    "motion_add",
-    "motion_move",
-    "motion_order",
-    "motion_remove",
-    "move_layer",
-    "place_hit",
-    "remedy",
-    "remove",
-    "remove_blend_space",
-    "remove_explosion",
-    "remove_hit",
-    "remove_recovery_event",
-    "remove_layer",
-    "remove_sample",
-    "reset_bone",
-    "revert_bake",
-    "set_look_at_weight",
-    "setup_look_at",
-    "setup_recovery",
-    "simulate",
-    "spread_weights",
-    "weight_preset",
-}
+SOURCES = "".join(path.read_text(encoding="utf-8") for path in sorted((REPO / "operators").rglob("*.py")))
+OPERATORS = set(re.findall(r"^class ACTIVE_RAGDOLL_OT_(\w+)", SOURCES, re.MULTILINE))
 
 pytestmark = pytest.mark.skipif(
     not (BLENDER and ZIP and "BLENDER_USER_RESOURCES" in os.environ),

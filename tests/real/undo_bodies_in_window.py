@@ -15,19 +15,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from window_session import (
-    Session,
-    activate,
-    armature,
-    compare,
-    empty_file,
-    play,
-    push,
-    run,
-    scene,
-)
-
-from demo import character, walk_cycle
+from window_session import Session, activate, armature, compare, play, played_twice, push, run, scene, walker
 
 FIRST, MIDDLE, LAST = 5, 9, 14
 OPERATORS = bpy.ops.active_ragdoll
@@ -121,11 +109,7 @@ STEPS = {"bodies edited": 3, "piece edited": 3, "preset": 2, "substeps": 2}  # o
 
 
 def set_up():
-    empty_file()
-    obj, _mesh = character.make_rigify_human(bpy.context.scene)
-    walk_cycle.make_walk_cycle(obj, bpy.context.scene)
-    bpy.context.scene.frame_start, bpy.context.scene.frame_end = FIRST, LAST
-    Session.name = obj.name
+    obj = walker(FIRST, LAST)
     helmet(obj)
     activate()
     push("character")
@@ -135,9 +119,7 @@ def set_up():
     Session.bone = bone_with("CONVEX_HULL")
     assert bone_with("COMPOUND")
     push("build")
-    Session.reference = play(FIRST, LAST)
-    compare(play(FIRST, LAST), Session.reference, "played twice")
-    push("played")
+    played_twice(FIRST, LAST)
 
 
 def helmet(obj):

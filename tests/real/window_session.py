@@ -18,7 +18,8 @@ import harness  # noqa: E402
 
 harness.load_extension()
 
-from active_ragdoll.core.blender import pipeline, source  # noqa: E402
+from active_ragdoll.core.blender.physics import source  # noqa: E402
+from active_ragdoll.core.blender.run import pipeline  # noqa: E402
 
 
 class Session:
@@ -89,6 +90,25 @@ def empty_file():
     for obj in list(bpy.data.objects):
         bpy.data.objects.remove(obj)
     bpy.context.scene.name = "Scene"
+
+
+def walker(first, last):
+    """An empty file with Rigify's human walking over some frames."""
+    from demo import character, walk_cycle
+
+    empty_file()
+    obj, _mesh = character.make_rigify_human(scene())
+    walk_cycle.make_walk_cycle(obj, scene())
+    scene().frame_start, scene().frame_end = first, last
+    Session.name = obj.name
+    return obj
+
+
+def played_twice(first, last):
+    """The poses of a range, which a second run has to show again."""
+    Session.reference = play(first, last)
+    compare(play(first, last), Session.reference, "played twice")
+    push("played")
 
 
 def run(set_up, step, count: int) -> None:

@@ -1,0 +1,97 @@
+"""What operators and panels act on: the active armature, its active bone; and why they cannot act on it now.
+
+A requirement is a function of an armature that gives the reason why it is not met, empty when it is.
+"""
+
+from operator import attrgetter
+
+import bpy
+
+from .rig import armature as bones
+
+
+def active_armature(context):
+    """The active object when it is an armature, else None."""
+    obj = getattr(context, "object", None)
+    return obj if obj is not None and obj.type == "ARMATURE" else None
+
+
+def active_bone(obj):
+    """The active bone of an armature as a pose bone, in pose and object mode; None where there is none."""
+    bone = obj.data.bones.active
+    return obj.pose.bones.get(bone.name) if bone is not None else None
+
+
+def selected_bones(obj) -> list[str]:
+    """Names of the selected bones in pose mode, else of the active one, which is what the sidebar shows."""
+    active = active_bone(obj)
+    alone = [active.name] if active is not None else []
+    if obj.mode != "POSE":
+        return alone
+    return [bone.name for bone, flag in zip(obj.data.bones, bones.selected(obj)) if flag] or alone
+
+
+def scene_of(obj, context):
+    """The scene that a character has its ragdoll or motion stack in; the current one while it has none."""
+    return obj.active_ragdoll.scene or obj.active_ragdoll.motion_scene or context.scene
+
+
+def redraw(_self=None, _context=None) -> None:
+    """Draw all windows anew: timelines, the sidebar, the viewport; also the callback of settings of what is drawn."""
+    manager = bpy.context.window_manager
+    for window in manager.windows if manager else ():
+        for area in window.screen.areas:
+            area.tag_redraw()
+
+
+# ---- requirements ---------------------------------------------------------------------------------------------------
+
+
+def why_not(obj, *requirements) -> str:
+    """The first reason why an armature cannot be acted on; empty when it meets all requirements.
+
+    Args:
+        obj: None where no armature is active, which is a reason by itself.
+        requirements: functions of this module, or like them.
+    """
+    if obj is None:
+        return "Select the character's armature"
+    return next(filter(None, (requirement(obj) for requirement in requirements)), "")
+
+
+def ragdoll(obj) -> str:
+    """It has a ragdoll."""
+    return "" if obj.active_ragdoll.is_ragdoll else "Build the ragdoll first"
+
+
+def moved(obj) -> str:
+    """It has a ragdoll or a motion stack."""
+    settings = obj.active_ragdoll
+    has = settings.is_ragdoll or settings.target_armature is not None
+    return "" if has else "Build the ragdoll first, or set up a look-at"
+
+
+def unbaked(obj) -> str:
+    """Its result is not baked."""
+    return "Baked: revert the bake first" if obj.active_ragdoll.muted else ""
+
+
+def baked(obj) -> str:
+    """Its result is baked."""
+    return "" if obj.active_ragdoll.muted else "Nothing is baked"
+
+
+def not_in_edit_mode(obj) -> str:
+    """Its pose bones are up to date."""
+    return "Leave Edit Mode first" if obj.mode == "EDIT" else ""
+
+
+def bone(obj) -> str:
+    """It has an active bone."""
+    return "" if active_bone(obj) is not None else "No active bone: click one in Pose Mode"
+
+
+def filled(items: str, text: str):
+    """A requirement: there is something in a list of `Object.active_ragdoll`, else the text."""
+    read = attrgetter(items)
+    return lambda obj: "" if len(read(obj.active_ragdoll)) else text

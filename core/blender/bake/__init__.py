@@ -1,0 +1,1 @@
+"""The result as ordinary keyframes, and the way back."""

@@ -1,0 +1,424 @@
+"""Poses as keys: which properties of which bones need them, and keys written into channels inside a range of frames.
+
+Each bone is keyed in its own rotation mode, and the old keys play as before outside the range.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import key_reduction, rotation_modes
+from ..rig.action_channels import bone_path, rotation_property
+
+# Values of the enums in Keyframe; foreach_set is four times faster with bytes than with wider integers.
+CONSTANT, LINEAR = 0, 1
+FREE_HANDLE, AUTO_CLAMPED_HANDLE = 0, 4
+_KEY_FLOATS = {"co": 2, "handle_left": 2, "handle_right": 2, "back": 1, "amplitude": 1, "period": 1}
+_KEY_ENUMS = ("interpolation", "easing", "type", "handle_left_type", "handle_right_type")
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Which sides of the baked range the old animation goes on, and how far sampled curves are followed."""
+
+    # before, after: whether the old animation is kept before and after the baked range
+    before: bool = False
+    after: bool = False
+    # first, last: the frames up to which curves with modifiers, which cannot be kept, are sampled
+    first: float = 0.0
+    last: float = 0.0
+
+
+class KeyWriter:
+    """Writes keys of many channels into one channel bag, reusing the curves that it has.
+
+    Args:
+        channels: What `channels_of` gave.
+        outside: What to keep of the curves' old keys; None: nothing.
+    """
+
+    def __init__(self, channels, outside: Outside | None = None) -> None:
+        self._channels = channels
+        self.outside = outside or Outside()
+        self._curves = {(curve.data_path, curve.array_index): curve for curve in channels.fcurves}
+        self._groups = {group.name: group for group in channels.groups}
+        self._linear = np.full(0, LINEAR, dtype=np.uint8)
+
+    def value_at(self, path: str, count: int, frame: float) -> NDArray | None:
+        """What the first `count` curves of a path give at a frame, None unless all of them exist."""
+        curves = [self._curves.get((path, index)) for index in range(count)]
+        if not all(curves):
+            return None
+        return np.array([curve.evaluate(frame) for curve in curves])
+
+    def write(
+        self,
+        path: str,
+        group: str,
+        coordinates: NDArray[np.float32],
+        *,
+        interpolation: int = LINEAR,
+        rest: Sequence[float] | None = None,
+        hold_last: bool = False,
+    ) -> None:
+        """Replace the keys of one property inside the frames' range.
+
+        Args:
+            path: Data path.
+            group: Group of curves that have to be made; the bone's name.
+            coordinates: (frame, value) of the keys, strictly increasing, shape [channels, keys, 2], C order.
+            interpolation: Of the new keys.
+            rest: Values of the property where no curve was there before; used outside the range.
+            hold_last: Hold the last key until the next one instead of moving towards it.
+        """
+        for index, keys in enumerate(coordinates):
+            curve = self._curves.get((path, index))
+            before = after = None
+            if curve is not None:
+                before, after = _kept_keys(curve, keys[0, 0], keys[-1, 0], self.outside)
+                if len(curve.modifiers) or len(curve.sampled_points):
+                    self._channels.fcurves.remove(curve)
+                    curve = None
+            elif rest is not None:
+                if self.outside.before:
+                    before = _plain_keys([(keys[0, 0] - 1.0, rest[index])])
+                if self.outside.after:
+                    after = _plain_keys([(keys[-1, 0] + 1.0, rest[index])])
+            if curve is None:
+                curve = self._channels.fcurves.new(path, index=index)
+                self._curves[path, index] = curve
+                curve.group = self._group(group)
+            else:
+                curve.mute = False
+                if curve.group is not None and curve.group.mute:
+                    curve.group = self._group(group)
+            if curve.extrapolation == "LINEAR":
+                # Sides without an old animation are held; extrapolation holds for both sides of a curve.
+                if before is None and after is None:
+                    curve.extrapolation = "CONSTANT"
+                elif before is None:
+                    before = _plain_keys([keys[0] - (1.0, 0.0)])
+                elif after is None:
+                    after = _plain_keys([keys[-1] + (1.0, 0.0)])
+            if before is None and after is None and not hold_last and interpolation == LINEAR:
+                self._set_linear(curve, keys)
+            else:
+                middle = _plain_keys(keys, interpolation)
+                if hold_last:
+                    middle["interpolation"][-1] = CONSTANT
+                _set_keys(curve, [part for part in (before, middle, after) if part is not None])
+
+    def _group(self, name: str):
+        group = self._groups.get(name)
+        if group is None or group.mute:
+            group = self._groups[name] = self._channels.groups.new(name)
+        return group
+
+    def _set_linear(self, curve: bpy.types.FCurve, keys: NDArray[np.float32]) -> None:
+        points = curve.keyframe_points
+        if len(points):
+            points.clear()
+        points.add(len(keys))
+        if len(self._linear) != len(keys):
+            self._linear = np.full(len(keys), LINEAR, dtype=np.uint8)
+        points.foreach_set("co", keys.ravel())
+        points.foreach_set("interpolation", self._linear)
+        curve.update()
+
+
+def _plain_keys(coordinates, interpolation: int = LINEAR) -> dict[str, NDArray]:
+    """Key attributes of keys with automatic handles at (frame, value), shape [keys, 2]."""
+    coordinates = np.asarray(coordinates, dtype=np.float32).reshape(-1, 2)
+    count = len(coordinates)
+    keys = {name: np.zeros((count, size), dtype=np.float32) for name, size in _KEY_FLOATS.items()}
+    keys["co"] = coordinates
+    # Blender's own defaults of the elastic and back easings.
+    keys["back"][:], keys["amplitude"][:], keys["period"][:] = 1.70158, 0.8, 4.1
+    keys |= {name: np.zeros(count, dtype=np.uint8) for name in _KEY_ENUMS}
+    keys["interpolation"][:] = interpolation
+    keys["handle_left_type"][:] = keys["handle_right_type"][:] = AUTO_CLAMPED_HANDLE
+    return keys
+
+
+def _get_keys(curve: bpy.types.FCurve) -> dict[str, NDArray]:
+    points = curve.keyframe_points
+    keys = {name: np.empty((len(points), size), dtype=np.float32) for name, size in _KEY_FLOATS.items()}
+    keys |= {name: np.empty(len(points), dtype=np.uint8) for name in _KEY_ENUMS}
+    for name, values in keys.items():
+        points.foreach_get(name, values.reshape(-1))
+    return keys
+
+
+def _set_keys(curve: bpy.types.FCurve, parts: list[dict[str, NDArray]]) -> None:
+    points = curve.keyframe_points
+    points.clear()
+    points.add(sum(len(part["co"]) for part in parts))
+    for name in (*_KEY_FLOATS, *_KEY_ENUMS):
+        points.foreach_set(name, np.concatenate([part[name] for part in parts]).reshape(-1))
+    curve.update()
+
+
+def _select(keys: dict[str, NDArray], chosen: slice) -> dict[str, NDArray]:
+    return {name: values[chosen].copy() for name, values in keys.items()}
+
+
+def _kept_keys(
+    curve: bpy.types.FCurve, start: float, end: float, outside: Outside
+) -> tuple[dict[str, NDArray] | None, dict[str, NDArray] | None]:
+    """Keys that play a curve as before up to the frame before `start` and from the frame after `end`."""
+    if not outside.before and not outside.after:
+        return None, None
+    edges = float(start) - 1.0, float(end) + 1.0
+    if len(curve.modifiers) or len(curve.sampled_points):
+        before = np.arange(min(np.floor(outside.first), edges[0]), edges[0] + 0.5)
+        after = np.arange(edges[1], max(np.ceil(outside.last), edges[1]) + 0.5)
+        return (
+            _samples(curve, before) if outside.before else None,
+            _samples(curve, after) if outside.after else None,
+        )
+
+    keys = _get_keys(curve)
+    # Automatic handles depend on neighbours that are about to be replaced.
+    keys["handle_left_type"][:] = keys["handle_right_type"][:] = FREE_HANDLE
+    before = _keys_before(curve, keys, edges[0]) if outside.before else None
+    after = _keys_after(curve, keys, edges[1]) if outside.after else None
+    return before, after
+
+
+def _samples(curve: bpy.types.FCurve, frames: Sequence[float], interpolation: int = LINEAR) -> dict[str, NDArray]:
+    return _plain_keys([(frame, curve.evaluate(frame)) for frame in frames], interpolation)
+
+
+def _keys_before(curve: bpy.types.FCurve, keys: dict[str, NDArray], edge: float) -> dict[str, NDArray]:
+    """Keys that play a curve as before up to the frame `edge`."""
+    frames = keys["co"][:, 0]
+    count = int((frames <= edge).sum())
+    sloped = curve.extrapolation == "LINEAR"
+    if count == 0:
+        return _samples(curve, [edge - 1.0, edge] if sloped else [edge])
+    kept = _select(keys, slice(0, count))
+    # The last kept key rules the segment that the range cuts.
+    kind = int(kept["interpolation"][-1])
+    if frames[count - 1] == edge:
+        seam = []
+    elif kind > LINEAR and count < len(frames):
+        seam = np.arange(np.floor(frames[count - 1]) + 1.0, edge + 0.5)
+    else:
+        seam = [edge]
+    kept["interpolation"][-1] = CONSTANT if kind == CONSTANT and len(seam) else LINEAR
+    # The first key's slope goes on before it, and a single one has lost what gave it.
+    outer = [frames[0] - 1.0] if sloped and count == 1 else []
+    return _join([_samples(curve, outer), kept, _samples(curve, seam)])
+
+
+def _keys_after(curve: bpy.types.FCurve, keys: dict[str, NDArray], edge: float) -> dict[str, NDArray]:
+    """Keys that play a curve as before from the frame `edge` on."""
+    frames = keys["co"][:, 0]
+    first = int((frames < edge).sum())
+    sloped = curve.extrapolation == "LINEAR"
+    if first == len(frames):
+        return _samples(curve, [edge, edge + 1.0] if sloped else [edge])
+    kept = _select(keys, slice(first, None))
+    # The last key before those kept rules the segment that the range cuts.
+    kind = int(keys["interpolation"][first - 1]) if first else LINEAR
+    if frames[first] == edge:
+        seam = []
+    elif kind > LINEAR:
+        seam, kind = np.arange(edge, np.ceil(frames[first]) - 0.5), LINEAR
+    else:
+        seam = [edge]
+    outer = []
+    if sloped and first == len(frames) - 1:
+        outer = [frames[-1] + 1.0]
+        kept["interpolation"][-1] = LINEAR
+    return _join([_samples(curve, seam, kind), kept, _samples(curve, outer)])
+
+
+def _join(parts: list[dict[str, NDArray]]) -> dict[str, NDArray]:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+# ---- poses ----------------------------------------------------------------------------------------------------------
+
+# A channel this close to rest is left out. Scale is less exact: it comes from products of single precision.
+LOCATION_AT_REST = 1e-6  # metres
+SCALE_AT_REST = 1e-5
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What leaving out keys may change: rotation in radians, location in metres, scale as a factor."""
+
+    rotation: float
+    location: float
+    scale: float = 1e-3
+
+
+@dataclass(frozen=True)
+class Poses:
+    """Poses of some bones over a range of frames, relative to their rest (`PoseBone.matrix_basis`)."""
+
+    bones: Sequence[str]  # names
+    frames: NDArray  # strictly increasing, shape [f]
+    location: NDArray  # metres in armature units, shape [f, bones, 3]
+    rotation: NDArray  # unit quaternions (w, x, y, z), shape [f, bones, 4]
+    scale: NDArray  # shape [f, bones, 3]
+
+    @classmethod
+    def from_matrix_basis(cls, bones: Sequence[str], frames: Sequence[float], matrix_basis: NDArray) -> "Poses":
+        """Poses from matrices [f, bones, 4, 4] with axes as columns (`foreach_get` gives them transposed)."""
+        return cls(bones, np.asarray(frames, dtype=np.float64), *rotation_modes.decompose(matrix_basis))
+
+
+def write_poses(
+    writer: KeyWriter,
+    obj: bpy.types.Object,
+    poses: Poses,
+    animated: set[str],
+    tolerance: Tolerance | None = None,
+) -> dict[str, list[float]]:
+    """Write the keys of all bones.
+
+    Location is left out for connected bones, which ignore it; location and scale where they stay at rest and
+    nothing animates them. A bone whose rotation mode is animated gets the mode's key too, since the rotation
+    is written for the mode that the bone has now.
+
+    Args:
+        writer: Where to.
+        obj: The character, for the bones' rotation modes and rest values.
+        poses: What to write.
+        animated: Data paths that are animated already.
+        tolerance: See `bake`.
+
+    Returns:
+        The data paths written, with the values that the properties have now.
+    """
+    frames = np.asarray(poses.frames, dtype=np.float64)
+    pose_bones = [obj.pose.bones[bone] for bone in poses.bones]
+    modes = [bone.rotation_mode for bone in pose_bones]
+    rest = _Rest(obj, poses.bones)
+    columns: list[list[_Column]] = [[] for _ in pose_bones]
+
+    def moving(prop: str, values: NDArray, at_rest: float, limit: float) -> NDArray[np.bool_]:
+        off = np.maximum(np.abs(values - at_rest).max(axis=(0, 2)), np.abs(rest[prop] - at_rest).max(axis=1))
+        return np.array([bone_path(bone, prop) in animated for bone in poses.bones]) | (off > limit)
+
+    connected = np.array([bone.bone.use_connect for bone in pose_bones])
+    location = np.flatnonzero(moving("location", poses.location, 0.0, LOCATION_AT_REST) & ~connected)
+    scale = np.flatnonzero(moving("scale", poses.scale, 1.0, SCALE_AT_REST))
+
+    def add(rows, prop, values, allowed, deviation, holds=None) -> None:
+        keys, keep = _coordinates(frames, values, allowed, deviation)
+        for index, row in enumerate(rows):
+            chosen = keys[index] if keep is None else np.ascontiguousarray(keys[index][:, keep[:, index]])
+            path = bone_path(poses.bones[row], prop)
+            hold_last = bool(holds is not None and holds[index])
+            columns[row].append(_Column(path, chosen, rest[prop][row], hold_last))
+
+    allowed = None if tolerance is None else tolerance.location
+    add(location, "location", poses.location[:, location], allowed, key_reduction.distance)
+    for mode in sorted(set(modes)):
+        rows = [row for row, own in enumerate(modes) if own == mode]
+        prop = rotation_property(mode)
+        paths = [bone_path(poses.bones[row], prop) for row in rows]
+        before, after = _values_outside(writer, paths, rest[prop][rows], frames)
+        values = rotation_modes.rotation_channels(mode, poses.rotation[:, rows], before)
+
+        def deviation(line, samples, mode=mode):
+            return key_reduction.quaternion_angle(
+                rotation_modes.rotations(mode, line), rotation_modes.rotations(mode, samples)
+            )
+
+        allowed = None if tolerance is None else tolerance.rotation
+        add(rows, prop, values, allowed, deviation, _jumps(mode, values[-1], after))
+    allowed = None if tolerance is None else tolerance.scale
+    add(scale, "scale", poses.scale[:, scale], allowed, key_reduction.distance)
+
+    return _write_columns(writer, pose_bones, columns, frames, animated)
+
+
+def _write_columns(writer: KeyWriter, pose_bones: list, columns: list, frames: NDArray, animated: set[str]) -> dict:
+    """Write the columns of each bone, and its rotation mode where that is animated; what `write_poses` returns."""
+    written = {}
+    for bone, own in zip(pose_bones, columns):
+        mode, path = bone.rotation_mode, bone_path(bone.name, "rotation_mode")
+        if path in animated:
+            value = bone.bl_rna.properties["rotation_mode"].enum_items[mode].value
+            edges = np.array([[[frames[0], value], [frames[-1], value]]], dtype=np.float32)
+            writer.write(path, bone.name, edges[:, : min(len(frames), 2)], interpolation=CONSTANT)
+            written[path] = [value]
+        for column in own:
+            values = column.rest if column.path not in animated else None
+            writer.write(column.path, bone.name, column.keys, rest=values, hold_last=column.hold_last)
+            written[column.path] = column.rest.tolist()
+    return written
+
+
+class _Rest:
+    """Current values of the bones' properties by name of the property, shape [bones, channels]."""
+
+    def __init__(self, obj: bpy.types.Object, bones: Sequence[str]) -> None:
+        self._pose_bones = obj.pose.bones
+        row = {bone.name: index for index, bone in enumerate(self._pose_bones)}
+        self._rows = [row[bone] for bone in bones]
+        self._values: dict[str, NDArray] = {}
+
+    def __getitem__(self, prop: str) -> NDArray:
+        if prop not in self._values:
+            size = self._pose_bones[0].bl_rna.properties[prop].array_length
+            values = np.empty(len(self._pose_bones) * size, dtype=np.float32)
+            self._pose_bones.foreach_get(prop, values)
+            self._values[prop] = values.reshape(-1, size)[self._rows].astype(np.float64)
+        return self._values[prop]
+
+
+@dataclass(frozen=True)
+class _Column:
+    """Keys of one property: coordinates [channels, keys, 2], rest values, whether the last key is held."""
+
+    path: str
+    keys: NDArray[np.float32]
+    rest: NDArray
+    hold_last: bool
+
+
+def _coordinates(
+    frames: NDArray, values: NDArray, allowed: float | None, deviation: key_reduction.Deviation
+) -> tuple[NDArray[np.float32], NDArray[np.bool_] | None]:
+    """(frame, value) as keys store it, shape [rows, channels, f, 2], and which to keep, shape [f, rows]."""
+    frame_count, row_count, channel_count = values.shape
+    keys = np.empty((row_count, channel_count, frame_count, 2), dtype=np.float32)
+    keys[..., 0] = frames
+    keys[..., 1] = values.transpose(1, 2, 0)
+    if not allowed:
+        return keys, None
+    stored = keys[..., 1].transpose(2, 0, 1).astype(np.float64)
+    return keys, key_reduction.keys_to_keep(frames, stored, allowed, deviation)
+
+
+def _values_outside(
+    writer: KeyWriter, paths: list[str], rest: NDArray, frames: NDArray
+) -> tuple[NDArray | None, NDArray | None]:
+    """Values [paths, channels] on the frames next to the range, None on sides where nothing is kept."""
+
+    def at(frame: float) -> NDArray:
+        found = [writer.value_at(path, rest.shape[1], frame) for path in paths]
+        return np.array([rest[row] if value is None else value for row, value in enumerate(found)])
+
+    outside = writer.outside
+    return at(frames[0] - 1.0) if outside.before else None, at(frames[-1] + 1.0) if outside.after else None
+
+
+def _jumps(mode: str, last: NDArray, after: NDArray | None) -> NDArray | None:
+    """Where going straight from the last baked channels to those after would take a detour, shape [rows]."""
+    if after is None:
+        return None
+    if mode == "QUATERNION":
+        return np.sum(last * after, axis=-1) < 0.0
+    if mode == "AXIS_ANGLE":
+        turned = np.sum(last[:, 1:] * after[:, 1:], axis=-1) < 0.0
+        return turned | (np.abs(last[:, 0] - after[:, 0]) > np.pi)
+    return np.abs(last - after).max(axis=-1) > np.pi

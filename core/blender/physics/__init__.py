@@ -1,0 +1,1 @@
+"""The objects of a ragdoll and the world that they live in: made, found, kept in line, removed."""

@@ -1,0 +1,70 @@
+"""What only Blender before 4.3 needs: there a body that is freed looks at its joints, later a joint at its bodies.
+
+So joints must not go before their bodies, neither with a world that is made anew nor with a file that is closed.
+"""
+
+import bpy
+
+from ..runtime import STATE
+from . import view_layers
+
+IS_IT = bpy.app.version < (4, 3, 0)
+
+
+def halt(scene) -> None:
+    """Let a world not step: its cache ends where it begins, until the next first frame states its range."""
+    scene.rigidbody_world.point_cache.frame_end = scene.rigidbody_world.point_cache.frame_start
+    STATE.halted.add(scene.name)
+    STATE.alive.discard(scene.name)
+
+
+def clear(scene) -> None:
+    """Free all of Bullet's joints in a world that is about to be freed as a whole.
+
+    A body that is freed looks at its joints, and a file that is loaded over a simulated scene frees
+    those first, which crashes. Made anew without bodies to join, the world drops its joints in the right order.
+    """
+    if scene.rigidbody_world.constraints is None:
+        return
+    start, now = scene.rigidbody_world.point_cache.frame_start, scene.frame_current
+    for frame in (start - 1, start):  # one of them is another frame than now
+        view_layers.evaluate(scene, frame)
+    graph = view_layers.depsgraph_of(scene)
+    for joint in scene.rigidbody_world.constraints.all_objects:
+        copy = joint.evaluated_get(graph)
+        if copy.rigid_body_constraint is not None:
+            copy.rigid_body_constraint.object1 = None
+    world = scene.rigidbody_world
+    world.substeps_per_frame = world.substeps_per_frame  # the cache is out of date: the world is made anew
+    view_layers.evaluate(scene, start + 1)
+    scene.frame_set(now)
+    for joint in scene.rigidbody_world.constraints.all_objects:
+        joint.show_in_front = joint.show_in_front  # the copies are made anew: the scene may yet go on
+
+
+def clear_old(scene) -> None:
+    """A world that is made anew with other joints looks at joints that are gone, and crashes."""
+    if not IS_IT or scene.name not in STATE.joined:
+        return
+    with STATE.occupied():
+        clear(scene)
+
+
+def clear_changed(scene) -> None:
+    """`clear_old` where the scene has other joints than when its world was last made."""
+    if not IS_IT:
+        return
+    names = _joint_names(scene)
+    if STATE.made_with.get(scene.name, names) != names:
+        clear_old(scene)
+
+
+def note_joints(scene) -> None:
+    """The world is made with the joints that the scene has now."""
+    if IS_IT:
+        STATE.made_with[scene.name] = _joint_names(scene)
+
+
+def _joint_names(scene) -> frozenset:
+    constraints = scene.rigidbody_world.constraints
+    return frozenset() if constraints is None else frozenset(constraints.all_objects.keys())

@@ -1,0 +1,384 @@
+"""Building a ragdoll: bodies, target bodies, anchors, joints and the physics armature, all through the data API."""
+
+from dataclasses import dataclass, field
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from ... import skeleton
+from ...anatomy import main, masses
+from ...anatomy.roles import GENERIC, HUMAN
+from ...errors import RagdollError
+from ...ragdoll import drives
+from ...ragdoll.bodies import inertia, shapes
+from ...ragdoll.drives import servo
+from ..rig import recognition
+from ..rig.armature import BindPose, check_armature, check_scale, deforming, refuse_baked, selected
+from ..rig.skinning import read_skin
+from ..runtime import STATE
+from ..stack import pose_stack
+from . import (
+    body_edits,
+    body_meshes,
+    built,
+    collision,
+    joint_objects,
+    motors,
+    physics_armature,
+    remove,
+    source,
+    visibility,
+    world,
+)
+from .built import Part
+from .helpers import helper, keep_aside, make_kinematic
+
+AUTOMATIC_DENSITY = 1000.0
+
+
+def of_bodies(obj, pose, plan, height: float, anatomy) -> np.ndarray:
+    """Mass [kg] of every body [m] of a character of a height [m]."""
+    settings = obj.active_ragdoll
+    model = settings.mass_model
+    if model == "AUTO":
+        model = masses.DEFAULT_TABLE if anatomy.kind == HUMAN else "DENSITY"
+    if model == "DENSITY":
+        density = settings.density
+        if density == AUTOMATIC_DENSITY:
+            density *= (np.clip(height, masses.DWARF, masses.GIANT) / height) ** 3
+        result = plan.volumes() * density
+        result = np.maximum(result, masses.LIGHTEST_SHARE * result.sum())
+    else:
+        total = settings.body_mass if settings.body_mass > 0.0 else masses.human_mass(height)
+        shares = masses.human_shares(model, anatomy, pose.parents, plan.bones, plan.volumes())
+        result = masses.with_floor(total * shares)
+    if settings.stabilize_masses:
+        result = masses.stabilised(result, plan.parents)
+    for i, bone in enumerate(plan.bones):
+        own = obj.pose.bones[bone].active_ragdoll.mass
+        if own > 0.0:
+            result[i] = own
+    return result
+
+
+BONE_CHOICES = ("DEFORM", "MAIN", "SELECTED", "ALL", "KEEP")
+TARGET_SIZE = 0.01  # of the character's height
+# Slower than this, a limp body of a character 1.8 m tall may fall asleep. Speeds of falling grow with the root of the
+# height, times too: a giant's limbs are still on their way down at speeds at which a dwarf's would lie.
+SLEEPY, SLEEPY_TURN, SLEEPY_HEIGHT = 0.2, 6.0, 1.8  # [m/s], [rad/s], [m]
+
+
+@dataclass
+class Report:
+    """What a build made, for reports and messages."""
+
+    bodies: int = 0
+    joints: int = 0
+    constraints: int = 0
+    mass: float = 0.0
+    notes: list = field(default_factory=list)
+
+
+def build_all(objects, scene, bones: str = "DEFORM") -> list[Report]:
+    """`build` for several characters with one evaluation at the end, so that the time grows with their number only.
+
+    Raises:
+        RagdollError: as `build`; the characters before the one it names are built.
+    """
+    found = []
+    for _obj, report in build_each(objects, scene, bones):
+        if isinstance(report, RagdollError):
+            raise report
+        found.append(report)
+    return found
+
+
+def build_each(objects, scene, bones: str = "DEFORM"):
+    """Yield every character with what was built, or the RagdollError that says why it was not, as soon as it is.
+
+    One that has a ragdoll already stays in that ragdoll's scene.
+    """
+    try:
+        for obj in objects:
+            try:
+                yield obj, build(obj, obj.active_ragdoll.scene or scene, bones, update=False)
+            except RagdollError as error:
+                yield obj, error
+    finally:
+        for each in {scene, *(obj.active_ragdoll.scene for obj in objects)} - {None}:
+            visibility.show(each)
+        scene.view_layers[0].update()
+
+
+def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True) -> Report:
+    """Make the ragdoll of an armature object; an existing one is replaced, settings are kept.
+
+    Args:
+        obj: armature object; any mode, hidden or not, animated, parented, turned, scaled, mirrored.
+        scene: scene whose rigid body world it joins.
+        bones: DEFORM, MAIN, SELECTED, ALL, or KEEP for those with `simulate` set; or a mask of the bones to
+            simulate [n].
+        update: evaluate the scene afterwards, which costs as much as all ragdolls in it.
+    Raises:
+        RagdollError: with the name of what is in the way; nothing is left behind then.
+    """
+    check_armature(obj)
+    if isinstance(bones, str) and bones not in BONE_CHOICES:
+        raise RagdollError(f"Unknown choice of bones '{bones}': use one of {', '.join(BONE_CHOICES)}")
+    if obj.name not in scene.objects:
+        raise RagdollError(f"'{obj.name}' is not in the scene '{scene.name}'")
+    if obj.mode == "EDIT":
+        obj.update_from_editmode()
+    refuse_baked(obj)
+    world.refuse_user_bake(scene)
+    if isinstance(bones, str) and bones == "KEEP":
+        bones = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
+        if not bones.any():
+            raise RagdollError(f"No bone of '{obj.name}' is simulated")
+    with STATE.writing():
+        if obj.active_ragdoll.is_ragdoll:
+            remove.remove_all([obj], keep_world=obj.active_ragdoll.scene == scene)
+        world_notes = []
+        try:
+            report = _build(obj, scene, bones, world_notes)
+            STATE.messages.pop(obj.name, None)
+            STATE.evaluated[scene.name] = scene.frame_current, -1
+            if update:
+                visibility.show(scene)
+                scene.view_layers[0].update()
+            return report
+        except Exception:
+            remove.remove(obj, scene)
+            raise
+
+
+def rebuild(obj, scene) -> Report:
+    """Build again with the same bones, so that edited shapes, masses, limits and chosen bones take effect."""
+    return build(obj, scene, "KEEP")
+
+
+def _build(obj, scene, bones, notes) -> Report:
+    settings = obj.active_ragdoll
+    to_world, poses = _new_source(obj, scene)
+    check_scale(obj, to_world)
+    pose = BindPose(obj.data, to_world)
+    anatomy = recognition.anatomy_of(obj)
+    skin = read_skin(obj, pose, to_world, recognition.props(obj, anatomy, _asked_for(obj, bones)))
+    vertices = None if skin is None else [None if found is None else found[0] for found in skin.dominated()]
+    recognition.store_roles(obj, anatomy)
+    deform = deforming(obj, pose, vertices)
+    chosen = _choose(obj, pose, deform, bones, anatomy)
+    kinds = [bone.active_ragdoll.shape for bone in obj.pose.bones]
+    plan = shapes.plan_bodies(
+        pose.heads,
+        pose.tails,
+        pose.matrices[:, :3, :3],
+        pose.parents,
+        chosen,
+        kinds,
+        skin,
+        pose.axes,
+        settings.coverage,
+    )
+    plan = body_edits.applied(obj, plan, pose, to_world)
+    height = float(np.float32(shapes.height(pose.heads, pose.tails, chosen | deform, pose.axes)))  # as it is stored
+    scale = float(np.mean(np.linalg.norm(to_world[:3, :3], axis=0)))
+    for index, bone in enumerate(obj.pose.bones):
+        bone.active_ragdoll.simulate = bool(chosen[index])
+
+    notes += world.ensure(scene)
+    world.set_range(scene)
+    collection, inner = _new_collections(obj, scene)
+    settings.is_ragdoll = True
+
+    masses = of_bodies(obj, pose, plan, height, anatomy)
+    built.write(collection, _bodies(obj, scene, pose, plan, masses, height, inner), height, scale)
+    body_edits.remember(obj)
+    relative = joint_objects.set_limits(obj, pose, plan, poses, notes, vertices, anatomy)
+    if settings.self_collision:
+        joint_objects.part_overlaps(pose, plan, to_world @ poses, notes)
+    else:
+        plan.no_collide = collision.pairs_apart(plan)
+    apart = joint_objects.separations(obj, pose, plan, to_world @ poses, to_world)
+    made = joint_objects.make(obj, scene, collection, pose, plan, relative, apart)
+    if settings.drive_space == "JOINT":
+        motors.make(obj, scene, collection, pose, plan, relative)
+    physics_armature.make(obj, collection, pose, plan, to_world)
+    notes += collision.assign(scene)
+    for own in (collection, *inner):
+        keep_aside(own)
+    settings.layout_changed = False
+    notes += _unknown(pose, plan, anatomy)
+    return Report(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), made, float(masses.sum()), notes)
+
+
+def _new_source(obj, scene) -> tuple:
+    """Make the character's source anew.
+
+    Returns:
+        Its world matrix now [4, 4], and the poses [f, n, 4, 4] over the shot that the bodies will follow.
+    """
+    settings = obj.active_ragdoll
+    old = settings.source  # of its motion stack
+    settings.property_unset("source")
+    source.drop(old)
+    copy = source.copy_of(obj, f".{obj.name} Source")
+    settings.source, settings.scene = copy, scene
+    first, last = world.shot_range(scene)
+    to_world, poses = source.poses_over(copy, first, last, scene.frame_current)
+    source.source_scene(scene).collection.objects.link(copy)
+    if settings.target_armature is not None:
+        poses = pose_stack.poses_over(obj, scene, first, last)
+    return to_world, poses
+
+
+def _new_collections(obj, scene) -> tuple:
+    """The ragdoll's collection, and those of the bodies and of their targets in it."""
+    collection = bpy.data.collections.new(f"{obj.name} Ragdoll")
+    scene.collection.children.link(collection)
+    obj.active_ragdoll.collection = collection
+    collection.active_ragdoll.owner = obj.name
+    inner = []
+    for kind in (built.BODIES, built.TARGETS):
+        inner.append(bpy.data.collections.new(f"{obj.name} {kind.capitalize()}"))
+        built.tag(inner[-1], kind)
+        collection.children.link(inner[-1])
+    return collection, inner
+
+
+def _unknown(pose, plan, anatomy) -> list[str]:
+    names = [pose.names[bone] for bone in plan.bones if anatomy.roles[bone] == GENERIC]
+    if not names:
+        return []
+    others = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return [f"not recognised, so treated generically: {', '.join(names[:3])}{others}"]
+
+
+def _asked_for(obj, bones) -> np.ndarray:
+    """Bones [n] that the user wants a body for, whatever they are."""
+    if isinstance(bones, np.ndarray):
+        return bones
+    return selected(obj) if bones == "SELECTED" else np.full(len(obj.data.bones), bones == "ALL")
+
+
+def _choose(obj, pose, deform, bones, anatomy):
+    if isinstance(bones, np.ndarray):
+        candidates = bones
+    elif bones == "SELECTED":
+        candidates = selected(obj)
+        if not candidates.any():
+            raise RagdollError(f"No bone of '{obj.name}' is selected")
+    elif bones == "ALL":
+        candidates = np.ones(len(pose.names), dtype=bool)
+    else:
+        candidates = deform
+    if not np.isfinite(pose.heads).all():
+        bad = pose.names[int(np.flatnonzero(~np.isfinite(pose.heads).all(axis=1))[0])]
+        raise RagdollError(f"Bone '{bad}' of '{obj.name}' has a position that is not a number")
+    if shapes.extent(np.concatenate([pose.heads[candidates], pose.tails[candidates]])) < 1e-6:
+        raise RagdollError(f"The bones of '{obj.name}' have no length")
+    if isinstance(bones, np.ndarray) or bones == "SELECTED":
+        return candidates
+    if bones == "MAIN":
+        return _main(obj, pose, candidates, anatomy)
+    return shapes.choose_bones(pose.heads, pose.tails, pose.parents, candidates, pose.axes)
+
+
+def _main(obj, pose, deform, anatomy) -> np.ndarray:
+    """The main bodies [n], and bones that belong to one but hang on a control: they would stay where that is."""
+    chosen = main.main_bones(anatomy, pose.parents, deform, pose.heads)
+    if np.count_nonzero(chosen) < 2:
+        raise RagdollError(f"No main bones were recognised in '{obj.name}': build with its deforming bones")
+    owned = main.merged_into(anatomy, pose.parents, chosen) >= 0
+    stray = deform & owned & ~chosen & (skeleton.nearest_ancestors(pose.parents, chosen) < 0)
+    sizes = shapes.joint_sizes(pose.heads, pose.tails, pose.parents, stray | chosen)
+    stray &= sizes >= shapes.MIN_SIZE * shapes.extent(pose.heads[chosen], pose.axes)
+    return chosen | (stray & (skeleton.nearest_ancestors(pose.parents, stray) < 0))
+
+
+def _matrix(position, rotation) -> np.ndarray:
+    result = np.eye(4)
+    result[:3, :3], result[:3, 3] = rotation, position
+    return result
+
+
+def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
+    """Make the bodies and their targets, each kind in a collection of its own."""
+    settings = obj.active_ragdoll
+    count = len(plan.bones)
+    box = 2.0 * plan.half
+    # Blender's inertia of a capsule is that of its box, so the box serves for all.
+    squares = box**2
+    own = masses / 12.0 * (squares.sum(axis=1) * 2.0 / 3.0)
+    heads = pose.heads[plan.bones]
+    pivots = np.where((plan.parents >= 0)[:, None], heads, plan.centers)
+    mean = servo.carried_inertia(masses, plan.centers, pivots, plan.parents, own)
+    moments = _carried_moments(plan, masses, pivots)
+    solids = plan.shapes()
+    point = shapes.Shape(shapes.BOX, np.zeros(3), np.eye(3), np.full(3, TARGET_SIZE * height))
+    small = body_meshes.make(f"{obj.name} Target", point)
+    parts, (bodies, targets) = [], inner
+    pace = (height / SLEEPY_HEIGHT) ** 0.5
+    for i in range(count):
+        bone = int(plan.bones[i])
+        name = pose.names[bone]
+        tuning = obj.pose.bones[bone].active_ragdoll
+        bind = pose.matrices[bone]
+        body_bind = _matrix(plan.centers[i], plan.axes[i])
+        offset = np.linalg.inv(bind) @ body_bind
+
+        mesh = body_meshes.make(f"{obj.name} {name}", solids[i])
+        body = helper(f"{obj.name} {name} Body", mesh, bodies, built.BODY, name, aside=False)
+        body.matrix_basis = Matrix(body_bind.tolist())
+        body.display_type = "WIRE"
+        scene.rigidbody_world.collection.objects.link(body)
+        rigid_body = body.rigid_body
+        rigid_body.type = "ACTIVE"
+        body_meshes.set_shape(rigid_body, plan.kinds[i], plan.half[i])
+        body_meshes.add_pieces(scene, body, solids[i], settings.collection)
+        rigid_body.mass = masses[i]
+        rigid_body.friction = tuning.friction
+        rigid_body.restitution = tuning.bounciness
+        rigid_body.linear_damping = tuning.linear_damping
+        rigid_body.angular_damping = tuning.angular_damping
+        rigid_body.use_deactivation = False
+        rigid_body.deactivate_linear_velocity = SLEEPY * pace
+        rigid_body.deactivate_angular_velocity = SLEEPY_TURN / pace
+
+        target = helper(f"{obj.name} {name} Target", small, targets, built.TARGET, name, aside=False)
+        target.matrix_basis = Matrix(body_bind.tolist())
+        make_kinematic(scene, target)
+        _drive(scene, target, body, drives.of(settings.drive).constraint)
+
+        parent = int(plan.parents[i])
+        above = pose.names[int(plan.bones[parent])] if parent >= 0 else ""
+        parts.append(Part(name, above, offset, body_bind, mean[i], moments[i], int(plan.depth[i])))
+    return parts
+
+
+def _carried_moments(plan, masses, pivots) -> np.ndarray:
+    """Moments of inertia [m, 3] of all that each joint carries, about the joint, along its body's axes."""
+    own = inertia.own_moments(plan.kinds, 2.0 * plan.half, masses)
+    axes = np.asarray(plan.axes)
+    carries = inertia.descends(plan.parents)
+    tensors = inertia.carried_tensors(masses, own, axes, plan.centers, pivots, carries)
+    return np.einsum("mia,mij,mja->ma", axes, tensors, axes)
+
+
+def _drive(scene, target, body, kind: str):
+    """The servo between a body and its target: one six-axis constraint on the target body itself.
+
+    Its stiffness stands at zero; the pipeline sets it on the evaluated constraint.
+    """
+    scene.rigidbody_world.constraints.objects.link(target)
+    constraint = target.rigid_body_constraint
+    constraint.type = "GENERIC_SPRING"
+    constraint.spring_type = kind
+    constraint.object1, constraint.object2 = body, target
+    constraint.disable_collisions = True
+    for axis in "xyz":
+        for kind in ("", "ang_"):
+            setattr(constraint, f"use_spring_{kind}{axis}", True)
+            setattr(constraint, f"spring_stiffness_{kind}{axis}", 0.0)
+            setattr(constraint, f"spring_damping_{kind}{axis}", 1.0)

@@ -1,0 +1,172 @@
+"""What a build made: one record on the ragdoll's collection, and helpers found by their tags.
+
+A character points at its collections only; all other objects of a ragdoll or a motion stack are found in them. So no
+pointer can become wrong, as undo may leave pointers wrong and a duplicate of the character copies them all.
+"""
+
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import bpy
+import numpy as np
+
+KIND = "active_ragdoll_kind"  # tag of helpers and inner collections: what it is
+BONE = "active_ragdoll_bone"  # tag of helpers of one bone
+NUMBER = "active_ragdoll_number"  # tag of helpers of which a bone has several
+
+BODY, TARGET, ANCHOR, JOINT, MOTOR, PIECE = "BODY", "TARGET", "ANCHOR", "JOINT", "MOTOR", "PIECE"
+HITTER, ATTACHMENT, HOLDER = "HITTER", "ATTACHMENT", "HOLDER"
+PHYSICS_ARMATURE, TARGET_ARMATURE = "PHYSICS_ARMATURE", "TARGET_ARMATURE"
+BODIES, TARGETS = "BODIES", "TARGETS"  # collections
+
+
+@dataclass
+class Part:
+    """One simulated bone.
+
+    Attributes:
+        bone, parent: names; the joint leads to the parent, "" at roots.
+        offset: bone frame to body frame [4, 4], world units.
+        bind: body in bind pose, in the armature's space at world scale [4, 4].
+        inertia: of all that the joint carries [kg m^2]; see `servo.carried_inertia`.
+        moments: the same about each of the body's axes in bind pose [3]; 0 in files of 0.1.0.
+        depth: number of joints above it.
+        body, target, anchor: helpers, None where one was deleted or moved out of the collection.
+        motors: of the joint, each with the axis it has; see `joint_motors.MOTORS`.
+    """
+
+    bone: str
+    parent: str
+    offset: np.ndarray
+    bind: np.ndarray
+    inertia: float
+    moments: np.ndarray
+    depth: int
+    body: bpy.types.Object | None = None
+    target: bpy.types.Object | None = None
+    anchor: bpy.types.Object | None = None
+    motors: list = field(default_factory=list)
+
+
+def tag(thing, kind: str, bone: str = "", number: int | None = None) -> None:
+    """Mark an object or a collection as one of ours."""
+    thing[KIND] = kind
+    if bone:
+        thing[BONE] = bone
+    if number is not None:
+        thing[NUMBER] = number
+
+
+def is_ours(thing) -> bool:
+    """Whether an object or a collection is a helper."""
+    return KIND in thing
+
+
+def write(collection, parts: list[Part], height: float, scale: float) -> None:
+    """Store the record of a build on its collection.
+
+    Args:
+        height: largest extent of the bind pose [m]. scale: the character's scale in the world at build time.
+    """
+    rows = [
+        [
+            part.bone,
+            part.parent,
+            *(_floats(a) for a in (part.offset, part.bind, part.inertia, part.moments)),
+            int(part.depth),
+        ]
+        for part in parts
+    ]
+    own = {"height": _floats(height), "scale": _floats(scale), "followers": [], "joints": 0, "parts": rows}
+    collection.active_ragdoll.record = json.dumps(own)
+
+
+def note(collection, **more) -> None:
+    """Add to the record of a build.
+
+    "followers": names of bones without a body that follow by a constraint. "joints": number of constraint objects.
+    """
+    collection.active_ragdoll.record = json.dumps({**record(collection), **more})
+
+
+def _floats(values) -> list | float:
+    """Values in single precision, as in Blender's properties, so that reading them back gives the same bits."""
+    return (
+        np.asarray(values, dtype=np.float32).astype(float).ravel().tolist()
+        if np.ndim(values)
+        else float(np.float32(values))
+    )
+
+
+@lru_cache(maxsize=64)
+def _read(text: str) -> dict:
+    return json.loads(text)
+
+
+def record(collection) -> dict:
+    """The record that `write` and `note` stored: "height", "scale", "followers", "joints", "parts"."""
+    text = collection.active_ragdoll.record if collection is not None else ""
+    return _read(text) if text else {"height": 0.0, "scale": 1.0, "followers": [], "joints": 0, "parts": []}
+
+
+def parts(collection) -> list[Part]:
+    """The bodies of a ragdoll with their helpers, parents before their children."""
+    rows = record(collection)["parts"]
+    found: dict = {}
+    for helper in collection.all_objects if rows else ():
+        kind = helper.get(KIND)
+        if kind == MOTOR:
+            found.setdefault((kind, helper[BONE]), []).append(helper)
+        elif kind in (BODY, TARGET, ANCHOR):
+            found.setdefault((kind, helper[BONE]), helper)  # copies that a user has made come later
+    return [
+        Part(
+            bone,
+            parent,
+            np.array(offset).reshape(4, 4),
+            np.array(bind).reshape(4, 4),
+            inertia,
+            np.array(moments),
+            depth,
+            *(found.get((kind, bone)) for kind in (BODY, TARGET, ANCHOR)),
+            found.get((MOTOR, bone), []),
+        )
+        for bone, parent, offset, bind, inertia, moments, depth in rows
+    ]
+
+
+def part_of(obj, bone: str) -> Part | None:
+    """The body of a character's bone; None where it has none."""
+    return next((part for part in obj.active_ragdoll.parts if part.bone == bone), None)
+
+
+def helpers(collection, kind: str) -> list:
+    """All helpers of a kind in a collection of ours."""
+    return [o for o in collection.objects if o.get(KIND) == kind] if collection is not None else []
+
+
+def first(things, kind: str):
+    """The first helper, or collection, of a kind; None where there is none."""
+    return next((thing for thing in things if thing.get(KIND) == kind), None)
+
+
+def duplicates(objects, of: str = "collection") -> set:
+    """Of characters those that were made by duplicating another one, and share its helpers.
+
+    Helpers belong to the character whose name was stored when they were made. Where no character of that name shares
+    them, it was renamed before it was duplicated: the name of a duplicate is a longer one.
+
+    Args:
+        of: the setting that points at the helpers: "collection" of a ragdoll, "motion_collection" of a stack.
+    """
+    sharing: dict = {}
+    for obj in objects:
+        sharing.setdefault(getattr(obj.active_ragdoll, of), []).append(obj)
+    found = set()
+    for collection, alike in sharing.items():
+        if collection is not None:  # else the helpers are gone, with the one that they were built for or by hand
+            name = collection.active_ragdoll.owner
+            alike.remove(min(alike, key=lambda obj: (obj.name != name, len(obj.name), obj.name)))
+        found.update(alike)
+    return found

@@ -1,0 +1,91 @@
+"""Collision layers of a scene's rigid bodies, where characters have self-collision switched off."""
+
+import numpy as np
+
+from ...ragdoll.bodies import collision_layers
+from .remove import ragdolls
+
+SAVED = "active_ragdoll_layers"  # on the user's objects: the layers that they had
+
+
+def pairs_apart(plan) -> list:
+    """Pairs of bodies of a character without self-collision that need a constraint to keep them from colliding."""
+    plan.no_collide = []
+    of = collision_layers.groups(plan.parents)
+    first, second = plan.strangers()
+    same = of[first] == of[second]
+    return [(int(i), int(k)) for i, k in zip(first[same], second[same], strict=True)]
+
+
+def assign(scene) -> list[str]:
+    """Give the bodies of all characters and of the scene the collision layers by which they touch what they should.
+
+    Must not be called while the world is alive.
+
+    Returns:
+        Notes on characters that only some bodies of another one touch.
+    """
+    characters = ragdolls(scene)
+    without = [obj for obj in characters if not obj.active_ragdoll.self_collision]
+    normal = np.arange(collision_layers.LAYERS) == 0
+    wide = normal | collision_layers.meeting_all()
+    before, after = (normal, wide) if without else (wide, normal)
+    notes = []
+    for obj in characters:
+        parts = obj.active_ragdoll.parts
+        if obj not in without:
+            for part in parts:
+                if _layers(part.body) == before.tolist():  # other layers are the user's choice
+                    part.body.rigid_body.collision_collections = after.tolist()
+            continue
+        slot = without.index(obj)
+        own = collision_layers.layers(slot)
+        rows = {part.bone: i for i, part in enumerate(parts)}
+        of = collision_layers.groups([rows.get(part.parent, -1) for part in parts])
+        for part, group in zip(parts, of, strict=True):
+            if _layers(part.body) not in (None, own[group].tolist()):  # writing would outdate a cache
+                part.body.rigid_body.collision_collections = own[group].tolist()
+        if slot >= collision_layers.CHARACTERS:
+            most = collision_layers.CHARACTERS
+            notes.append(
+                f"'{obj.name}' and '{without[slot - most].name}' meet only with some of their bodies: "
+                f"Blender's layers let {most} characters without self-collision meet in full"
+            )
+    if without:
+        _widen_others(scene, characters, wide)
+    return notes
+
+
+def _widen_others(scene, characters, wide: np.ndarray) -> None:
+    """Make the scene's bodies that touch ordinary characters also touch those without self-collision."""
+    for other, layers in _others(scene, characters, wide):
+        if SAVED not in other:
+            other[SAVED] = [int(flag) for flag in layers]
+        other.rigid_body.collision_collections = (layers | wide).tolist()
+
+
+def widen_evaluated(run, scene) -> None:
+    """The same on evaluated bodies, for objects that were added since the build."""
+    characters = ragdolls(scene)
+    if all(obj.active_ragdoll.self_collision for obj in characters):
+        return
+    wide = collision_layers.meeting_all()
+    for other, layers in _others(scene, characters, wide):
+        other.evaluated_get(run.graph).rigid_body.collision_collections = (layers | wide).tolist()
+
+
+def _others(scene, characters, wide: np.ndarray):
+    """The scene's bodies that touch ordinary characters only, with their layers [20]."""
+    ours = {o for c in characters if c.active_ragdoll.collection for o in c.active_ragdoll.collection.all_objects}
+    for other in scene.rigidbody_world.collection.objects:
+        if other in ours or other.rigid_body is None:
+            continue
+        layers = np.array(other.rigid_body.collision_collections, dtype=bool)
+        if layers[0] and not layers[wide].all():
+            yield other, layers
+
+
+def _layers(body) -> list | None:
+    if body is None or body.rigid_body is None:
+        return None
+    return list(body.rigid_body.collision_collections)

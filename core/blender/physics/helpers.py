@@ -1,0 +1,98 @@
+"""Making the objects and constraints that a ragdoll consists of."""
+
+import bpy
+
+from . import built, source
+
+
+def helper(name, data, collection, kind: str, bone: str = "", number: int | None = None, *, aside: bool = True):
+    """Make a helper object, which cannot be selected and is not rendered.
+
+    Helpers are never hidden one by one: Blender stops evaluating a hidden constraint as soon as nothing visible needs
+    it (the character is deleted, the bodies are hidden). In mid-shot that crashes.
+
+    Args:
+        kind, bone, number: see `built.tag`.
+        aside: False where many are made; then call `keep_aside` once all of the collection are made.
+    """
+    made = bpy.data.objects.new(name, data)
+    built.tag(made, kind, bone, number)
+    if aside:
+        made.hide_render = made.hide_select = True
+    made.rotation_mode = "QUATERNION"
+    collection.objects.link(made)
+    return made
+
+
+def make_kinematic(scene, made) -> None:
+    """Give a helper a body in the scene's world that is moved by us alone and collides with nothing."""
+    made.display_type = "BOUNDS"
+    scene.rigidbody_world.collection.objects.link(made)
+    body = made.rigid_body
+    body.type = "PASSIVE"
+    body.kinematic = True
+    body.collision_shape = "BOX"
+    body.collision_collections = [False] * 20
+
+
+def keep_aside(collection) -> None:
+    """Make all objects of a new collection unselectable, and keep them out of renders.
+
+    It is done for all at once, because each such change makes Blender look through all objects of all view layers.
+    """
+    objects = collection.objects
+    if len(objects):
+        for name in ("hide_render", "hide_select"):
+            objects.foreach_set(name, [True] * len(objects))
+        objects[0].hide_select = True  # foreach_set triggers no update, this does
+
+
+def constrain(bone, kind: str, name: str, like=None):
+    """Add a constraint to a pose bone: a new one, or a copy of one that has the name already.
+
+    Naming a constraint makes Blender look through the animation of the whole file. Once it has a target, setting any
+    other property looks for that target among all objects: set the target last.
+    """
+    if like is not None:
+        return bone.constraints.copy(like)
+    made = bone.constraints.new(kind)
+    made.name = name
+    return made
+
+
+def copy_locally(owner, names, target, constraint_name: str) -> None:
+    """Make bones copy the bones of the same names in another armature, relative to their parents.
+
+    Our own constraint, on the character, gets the physics blend as influence.
+    """
+    copy = None
+    for name in names:
+        first = copy is None
+        copy = constrain(owner.pose.bones[name], "COPY_TRANSFORMS", constraint_name, copy)
+        if first:
+            copy.owner_space = copy.target_space = "LOCAL"
+            if constraint_name == source.CONSTRAINT_NAME:
+                copy.influence = owner.active_ragdoll.physics_blend
+        copy.subtarget = name
+        if first:
+            copy.target = target
+
+
+def stand_with(obj, copy) -> None:
+    """Make a copy follow the character's object, wherever that is moved or parented to later."""
+    place = copy.constraints.new("COPY_TRANSFORMS")
+    place.name = source.PLACE_NAME
+    place.target = obj
+
+
+def carry(obj, physics) -> None:
+    """Make a new physics armature show the stack's pose instead of the character's own animation."""
+    stand_with(obj, physics)
+    target = obj.active_ragdoll.target_armature
+    if target is None:
+        return
+    physics.animation_data_clear()
+    for bone in physics.pose.bones:
+        for constraint in bone.constraints:
+            constraint.mute = True
+    copy_locally(physics, physics.pose.bones.keys(), target, source.TARGET_NAME)

@@ -1,0 +1,316 @@
+"""Joints: their limits from the user, the rig and the animation, and the constraint objects that make them."""
+
+import json
+
+import numpy as np
+from mathutils import Matrix, Quaternion
+
+from ... import quaternion
+from ...anatomy.limits import joint_limits
+from ...errors import RagdollError
+from ...ragdoll.bodies import compound
+from ...ragdoll.joints import cones, constraints, limits
+from ..rig.armature import bind_tails, rig_limits, rigid
+from . import built
+from .helpers import helper
+
+LIMIT_MARGIN = np.radians(5.0)  # margin of a default range beyond what the animation needs
+ASIDE = np.radians(0.1)  # turn about its other axes that a hinge bears without visibly fighting it
+LOOSE = np.radians(8.0)  # least range of the other axes of a hinge that becomes a cone: a flat one would pinch
+NOTED = np.radians(1.0)  # an animation that exceeds a range by less is not reported
+OPEN_MARGIN = np.radians(2.0)  # margin by which the constraints contain every sampled pose
+PLAY = 1e-3  # of the height: where the animation separates a joint by more, the joint gets that much play
+
+
+def relative_rotations(poses, plan, bind, to_joint):
+    """Rotations [f, m, 4] of each body's bone against its parent's, from bind pose, in the joints' frames [m, 4]."""
+    rest = quaternion.from_matrix(bind[plan.bones, :3, :3])
+    now = quaternion.from_matrix(rigid(poses[:, plan.bones])[..., :3, :3])
+    turned = quaternion.multiply(now, quaternion.conjugate(rest))
+    relative = quaternion.multiply(quaternion.conjugate(turned[:, plan.parents]), turned)
+    frame = quaternion.multiply(rest, to_joint)
+    return quaternion.multiply(quaternion.conjugate(frame), quaternion.multiply(relative, frame))
+
+
+def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
+    """Set every joint's limits: the user's, a preset's, the rig's, anatomical or generic ones, in this order.
+
+    All but the user's and the rig's are widened to the animation. Returns the joint rotations [f, 4] of the sampled
+    animation by body, for the joints with such limits.
+
+    Args:
+        poses: of all bones in the armature's space over the sampled frames [f, n, 4, 4].
+        vertices: for each bone the vertices [k, 3] (world, bind pose) that it dominates, or None [n].
+    """
+    anatomical = _anatomical(obj, pose, plan, vertices, anatomy)
+    bind = rigid(pose.local)
+    for i, bone in enumerate(plan.bones):
+        _state_limits(obj.pose.bones[bone], anatomical[i], bind[bone, :3, :3])
+    to_joint = np.array([obj.pose.bones[bone].active_ragdoll.joint_rotation for bone in plan.bones], dtype=float)
+    relatives = relative_rotations(poses, plan, bind, to_joint)
+    widened, animated, fights = {kind: [] for kind in _KINDS}, {}, []
+    within = _cones_within(obj, plan, relatives)
+    for i, bone in enumerate(plan.bones):
+        settings = obj.pose.bones[bone].active_ragdoll
+        if plan.parents[i] < 0:
+            continue
+        if settings.limits_from not in widened:
+            excess = float(np.max(excesses(pose.names[bone], settings, relatives[:, i])))
+            if excess > NOTED:
+                fights.append((excess, pose.names[bone]))
+            continue
+        animated[i] = relatives[:, i]
+        if within[i]:
+            continue
+        if fit_limits(settings, animated[i], LIMIT_MARGIN, fixed_too=True) > NOTED:
+            widened[settings.limits_from].append(pose.names[bone])
+    for kind, names in widened.items():
+        if names:
+            listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+            notes.append(f"widened the {_KINDS[kind]} limits of {listed} to the animation")
+    if fights:
+        worst, name = max(fights)
+        others = f" and {len(fights) - 1} more" if len(fights) > 1 else ""
+        notes.append(
+            f"the animation exceeds the limits of {name}{others} by up to {np.degrees(worst):.0f} deg: "
+            "Check Limits lists them and can widen them"
+        )
+    return animated
+
+
+def _cones_within(obj, plan, relatives) -> np.ndarray:
+    """Mask [m] of the bodies whose joints are cones that need no widening for the rotations `relatives` [f, m, 4].
+
+    Limits set by the user or the rig do not count. Nearly all bodies are found here, in one pass over arrays.
+    """
+    settings = [obj.pose.bones[bone].active_ragdoll for bone in plan.bones]
+    cones = np.array([own.joint == "CONE" and own.limits_from in _KINDS for own in settings], dtype=bool)
+    cones &= plan.parents >= 0
+    result = np.zeros(len(plan.bones), dtype=bool)
+    rows = np.flatnonzero(cones)
+    if len(rows):
+        stated = (np.array([getattr(settings[i], name)[:] for i in rows]) for name in ("limit_min", "limit_max"))
+        result[rows] = ~limits.cones_beyond(*stated, relatives[:, rows])
+    return result
+
+
+_KINDS = {"DEFAULT": "default", "ANATOMY": "anatomical", "PROFILE": "preset's"}
+
+
+def _anatomical(obj, pose, plan, vertices, anatomy) -> list:
+    """`JointLimits` in the armature's space, or None, for every body [m]."""
+    heads, tails = pose.local[:, :3, 3], bind_tails(obj.data)
+    if vertices is not None:
+        ours, theirs = np.concatenate([heads, tails]), np.concatenate([pose.heads, pose.tails])
+        centre, middle = ours.mean(axis=0), theirs.mean(axis=0)
+        ours, theirs = ours - centre, theirs - middle
+        # The armature's scale; negative when it is mirrored.
+        scale = float((theirs * (ours @ pose.axes.T)).sum() / (ours * ours).sum())
+        vertices = [None if v is None else (v - middle) @ pose.axes / scale + centre for v in vertices]
+    return joint_limits(anatomy, pose.parents, heads, tails, plan.bones, plan.parents, vertices)
+
+
+def _state_limits(pose_bone, anatomical, axes) -> None:
+    """Write a bone's limits, and where they come from, regardless of the animation.
+
+    Args:
+        axes: of the bone in bind pose [3, 3].
+    """
+    settings = pose_bone.active_ragdoll
+    if settings.limits_from == "USER":
+        return
+    if settings.limits_from == "PROFILE" and settings.profile_limits:
+        for name, value in json.loads(settings.profile_limits).items():
+            setattr(settings, name, value)
+        return
+    for name in ("joint", "limit_min", "limit_max", "joint_rotation"):
+        settings.property_unset(name)
+    stated = rig_limits(pose_bone)
+    if stated is not None:
+        settings.joint, settings.limit_min, settings.limit_max = stated
+        settings.limits_from = "RIG"
+    elif anatomical is not None:
+        turn = axes.T @ anatomical.rotation
+        settings.joint = anatomical.joint
+        settings.limit_min, settings.limit_max = anatomical.limit_min, anatomical.limit_max
+        settings.joint_rotation = Matrix(turn.tolist()).to_quaternion()  # faster than numpy for a single value
+        settings.limits_from = "ANATOMY"
+    else:
+        settings.limits_from = "DEFAULT"
+
+
+def stated_limits(settings: dict) -> str:
+    """Joint and range of a bone's settings by name, as `profile_limits` keeps them."""
+    return json.dumps({name: settings[name] for name in ("joint", "limit_min", "limit_max") if name in settings})
+
+
+def excesses(name: str, settings, relative) -> np.ndarray:
+    """By how much [f] [rad] the joint rotations `relative` [f, 4] exceed a bone's limits.
+
+    Raises:
+        RagdollError: with the bone's name, for limits that make no sense.
+    """
+    try:
+        return limits.excess(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max), relative)
+    except ValueError as error:
+        raise RagdollError(f"Bone '{name}': {error}") from error
+
+
+def fit_limits(settings, relative, margin: float, *, fixed_too: bool = False) -> float:
+    """Widen a bone's limits just enough for the joint rotations `relative` [f, 4], with a margin [rad].
+
+    A hinge that the animation also turns about other axes becomes a cone. So does a fixed joint that the animation
+    turns, with `fixed_too`.
+
+    Returns:
+        By how much the animation exceeds the old limits [rad]; 0 when nothing had to be done.
+    """
+    joint = settings.joint
+    low, high = np.array(settings.limit_min, dtype=float), np.array(settings.limit_max, dtype=float)
+    excess = float(np.max(limits.excess(joint, low, high, relative), initial=0.0))
+    if excess <= 0.0:
+        return 0.0
+    if joint == "FIXED" and fixed_too and excess > NOTED:
+        joint = settings.joint = "CONE"
+        low, high = np.full(3, -LOOSE), np.full(3, LOOSE)
+    elif joint == "HINGE":
+        axis = limits.hinge_axis(low, high)
+        swing, _twist = quaternion.swing_twist(relative, np.eye(3)[axis])
+        if np.max(np.linalg.norm(quaternion.to_rotation_vector(swing), axis=-1)) > ASIDE:
+            joint = settings.joint = "CONE"
+            low, high = np.minimum(low, -LOOSE), np.maximum(high, LOOSE)
+            excess = float(np.max(limits.excess(joint, low, high, relative)))
+    low, high = constraints.widened(joint, low, high, relative, margin)
+    settings.limit_min, settings.limit_max = np.maximum(low, -np.pi), np.minimum(high, np.pi)
+    return excess
+
+
+def part_overlaps(pose, plan, poses, notes) -> None:
+    """Let pairs of bodies pass through each other that overlap in the animation itself.
+
+    Otherwise they would burst apart in the first pose and fight the drives later.
+
+    Args:
+        poses: world matrices of all bones over the sampled frames [f, n, 4, 4].
+    """
+    first, second = plan.strangers()
+    if not len(first):
+        return
+    turned = rigid(poses[:, plan.bones]) @ np.linalg.inv(pose.matrices[plan.bones])
+    found = compound.met(plan.shapes(), first, second, turned)
+    if found.any():
+        pairs = [(int(i), int(k)) for i, k in zip(first[found], second[found], strict=True)]
+        plan.no_collide += pairs
+        names = [pose.names[int(plan.bones[i])] for i in pairs[0]]
+        others = f" and {len(pairs) - 1} more pairs" if len(pairs) > 1 else ""
+        notes.append(f"{names[0]} and {names[1]}{others} overlap in the animation and do not collide")
+
+
+def separations(obj, pose, plan, poses, to_world) -> dict:
+    """How far the animation itself separates joints: by body, in the bone's own frame [f, 3] [m].
+
+    The vector leads from the child's joint to where the parent has it, as Bullet measures it with object1 = child.
+    Some clips key the locations of bones. Their joints get that much play, so that they do not fight the animation.
+
+    Args:
+        poses: world matrices of all bones over the sampled frames [f, n, 4, 4].
+    """
+    bind, axes = to_world @ pose.local, rigid(poses[:, plan.bones])[..., :3, :3]
+    found = {}
+    for i, bone in enumerate(plan.bones):
+        if plan.parents[i] < 0:
+            continue
+        parent = plan.bones[plan.parents[i]]
+        place = (np.linalg.inv(bind[parent]) @ bind[bone])[:3, 3]
+        there = np.einsum("fij,j->fi", poses[:, parent, :3, :3], place) + poses[:, parent, :3, 3]
+        apart = np.einsum("fij,fi->fj", axes[:, i], there - poses[:, bone, :3, 3])
+        if np.abs(apart).max() > PLAY * obj.active_ragdoll.height:
+            found[i] = apart
+    return found
+
+
+def make(obj, scene, collection, pose, plan, animated, apart) -> int:
+    made = 0
+    bodies = [part.body for part in obj.active_ragdoll.parts]
+    size = 0.01 * obj.active_ragdoll.height
+    for i, bone in enumerate(plan.bones):
+        parent = int(plan.parents[i])
+        if parent < 0:
+            continue
+        name = pose.names[bone]
+        settings = obj.pose.bones[bone].active_ragdoll
+        frame = pose.matrices[bone] @ turn_matrix(_rotation(settings.joint_rotation))
+        try:
+            specs = constraints.plan(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max))
+        except ValueError as error:
+            raise RagdollError(f"Bone '{name}': {error}") from error
+        if i in animated:
+            specs = constraints.opened(specs, animated[i], OPEN_MARGIN)
+        for spec in specs:
+            empty = helper(f"{obj.name} {name} Joint", None, collection, built.JOINT, name, aside=False)
+            empty.empty_display_size = size
+            empty.matrix_basis = Matrix((frame @ turn_matrix(_rotation(spec.rotation))).tolist())
+            pair = (bodies[i], bodies[parent])
+            constraint = _constraint(scene, empty, spec, pair if spec.object1 == "child" else pair[::-1])
+            if i in apart and spec.lock_linear:
+                turn = _rotation(settings.joint_rotation) @ _rotation(spec.rotation)
+                _open_linear(constraint, apart[i] @ turn)
+            made += 1
+    for i, k in plan.no_collide:
+        empty = helper(f"{obj.name} Overlap", None, collection, built.JOINT, pose.names[plan.bones[i]], aside=False)
+        empty.empty_display_size = size
+        empty.matrix_basis = Matrix.Translation(plan.centers[i])
+        free = cones.ConstraintSpec(type="GENERIC", rotation=(1.0, 0.0, 0.0, 0.0))
+        _constraint(scene, empty, free, (bodies[i], bodies[k]))
+        made += 1
+    built.note(collection, joints=made)
+    return made
+
+
+def _rotation(wxyz) -> np.ndarray:
+    return np.array(Quaternion(wxyz).normalized().to_matrix())
+
+
+def _constraint(scene, empty, spec, pair):
+    scene.rigidbody_world.constraints.objects.link(empty)
+    constraint = empty.rigid_body_constraint
+    constraint.type = spec.type
+    constraint.object1, constraint.object2 = pair
+    constraint.disable_collisions = True
+    for axis, bounds in zip("xyz", spec.angular_limits, strict=True):
+        if spec.type == "GENERIC":
+            setattr(constraint, f"use_limit_lin_{axis}", spec.lock_linear)
+            setattr(constraint, f"limit_lin_{axis}_lower", 0.0)
+            setattr(constraint, f"limit_lin_{axis}_upper", 0.0)
+        if spec.type == "GENERIC" or (spec.type == "HINGE" and axis == "z"):
+            setattr(constraint, f"use_limit_ang_{axis}", bounds is not None)
+            if bounds is not None:
+                setattr(constraint, f"limit_ang_{axis}_lower", bounds[0])
+                setattr(constraint, f"limit_ang_{axis}_upper", bounds[1])
+    return constraint
+
+
+def _open_linear(constraint, apart) -> None:
+    """Let a joint slide as far as its animation does; `apart` [f, 3] is in the constraint's frame."""
+    for axis, name in enumerate("xyz"):
+        setattr(constraint, f"limit_lin_{name}_lower", min(0.0, float(apart[:, axis].min())))
+        setattr(constraint, f"limit_lin_{name}_upper", max(0.0, float(apart[:, axis].max())))
+
+
+def turn_matrix(rotation) -> np.ndarray:
+    """A rotation [3, 3] as a matrix [4, 4]."""
+    result = np.eye(4)
+    result[:3, :3] = rotation
+    return result
+
+
+def joint_frames(obj) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Parent of each body of a built ragdoll [m] (-1 at roots), joint frame in the body, joint frame in the parent."""
+    parts = obj.active_ragdoll.parts
+    row = {part.bone: i for i, part in enumerate(parts)}
+    binds, offsets = (
+        np.array([getattr(part, name) for part in parts], dtype=float).reshape(-1, 4, 4) for name in ("bind", "offset")
+    )
+    parents = np.array([row.get(part.parent, -1) for part in parts], dtype=int)
+    rotations = np.array([obj.pose.bones[part.bone].active_ragdoll.joint_rotation for part in parts], dtype=float)
+    return parents, *limits.frames_in_bodies(binds, offsets, rotations, parents)

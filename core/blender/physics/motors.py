@@ -1,0 +1,224 @@
+"""Joint-space drives: motors between child and parent bodies, and what a run writes to them."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from mathutils import Matrix
+
+from ... import quaternion
+from ...ragdoll import drives
+from ...ragdoll.bodies import inertia
+from ...ragdoll.drives import joint_motors
+from ...ragdoll.drives.law import Frame, Joints, merged
+from ...ragdoll.joints import limits
+from . import body_meshes, built
+from .helpers import helper
+
+SAMPLES = 5  # of each swing over its range, for choosing motors
+STRONGEST = 1e12  # [N m] what Blender takes as a motor's largest torque
+
+
+def make(obj, scene, collection, pose, plan, animated) -> None:
+    """Give every joint the motors that serve it over its whole range and its animation.
+
+    They stand disabled until a run enables their evaluated copies.
+
+    Args:
+        animated: joint rotations [f, 4] of the sampled animation, by body, where they are known.
+    """
+    parts = obj.active_ragdoll.parts
+    size = 0.005 * obj.active_ragdoll.height
+    for i, bone in enumerate(plan.bones):
+        parent = int(plan.parents[i])
+        if parent < 0:
+            continue
+        settings = obj.pose.bones[bone].active_ragdoll
+        turn = np.eye(4)
+        turn[:3, :3] = quaternion.to_matrix(quaternion.normalize(np.array(settings.joint_rotation, dtype=float)))
+        frame = pose.matrices[bone] @ turn
+        for index in _motors(settings, animated.get(i)):
+            x, z = joint_motors.MOTORS[index]
+            own = np.eye(4)
+            own[:3, :3] = np.stack([np.eye(3)[x], np.cross(np.eye(3)[z], np.eye(3)[x]), np.eye(3)[z]], axis=1)
+            name = f"{obj.name} {pose.names[bone]} Motor"
+            empty = helper(name, None, collection, built.MOTOR, pose.names[bone], index, aside=False)
+            empty.empty_display_size = size
+            empty.matrix_basis = Matrix((frame @ own).tolist())
+            scene.rigidbody_world.constraints.objects.link(empty)
+            constraint = empty.rigid_body_constraint
+            constraint.type = "MOTOR"
+            constraint.object1, constraint.object2 = parts[i].body, parts[parent].body
+            constraint.disable_collisions = True
+            constraint.use_motor_ang, constraint.use_motor_lin = True, False
+            constraint.motor_ang_target_velocity = 0.0
+            constraint.enabled = False
+
+
+def _motors(settings, animated) -> tuple:
+    """Indices into `joint_motors.MOTORS` for a bone's joint."""
+    low, high = np.array(settings.limit_min, dtype=float), np.array(settings.limit_max, dtype=float)
+    if settings.joint == "FIXED":
+        return ()
+    if settings.joint == "HINGE":
+        axis = limits.hinge_axis(low, high)
+        return (next(i for i, (x, _z) in enumerate(joint_motors.MOTORS) if x == axis),)
+    if settings.joint == "FREE":
+        return tuple(range(len(joint_motors.MOTORS)))
+    swing_x, twist, swing_z = (np.linspace(a, b, SAMPLES) for a, b in zip(low, high, strict=True))
+    grid = np.stack(np.meshgrid(swing_x, twist, swing_z, indexing="ij"), axis=-1).reshape(-1, 3)
+    swings = quaternion.from_rotation_vector(grid * (1.0, 0.0, 1.0))
+    found = quaternion.multiply(swings, quaternion.from_rotation_vector(grid * (0.0, 1.0, 0.0)))
+    if animated is not None:
+        found = np.concatenate([found, animated])
+    return joint_motors.needed_motors(found)
+
+
+@dataclass
+class JointDrives:
+    """The joint-driven bodies of a run.
+
+    Attributes:
+        rows: of the child bodies in the run [k].
+        parents: rows of their parents [k].
+        available: motors that each joint has [k, 6].
+        motors: (joint, motor, Empty) of each.
+        frames: the joints' frames in bind pose, world [k, 4].
+        bind: rotations of all bodies in bind pose [m, 4].
+        heads: the joints' places in their bodies [k, 3] [m].
+        carries: whether a joint carries a body [k, m].
+        moments: of inertia of all bodies about their own axes [m, 3].
+        written: whether each motor was last told to run.
+        memory: what each law of drives keeps from frame to frame, by its identifier.
+    """
+
+    rows: np.ndarray
+    parents: np.ndarray
+    available: np.ndarray
+    motors: list
+    frames: np.ndarray
+    bind: np.ndarray
+    heads: np.ndarray
+    carries: np.ndarray
+    moments: np.ndarray
+    written: dict
+    memory: dict = field(default_factory=dict)
+
+    def relative(self, matrices) -> np.ndarray:
+        """Rotations [k, 4] of children against parents, in the joints' frames, of rigid matrices [m, 4, 4]."""
+        turned = quaternion.multiply(quaternion.from_matrix(matrices[:, :3, :3]), quaternion.conjugate(self.bind))
+        between = quaternion.multiply(quaternion.conjugate(turned[self.parents]), turned[self.rows])
+        return quaternion.multiply(quaternion.conjugate(self.frames), quaternion.multiply(between, self.frames))
+
+    def carried(self, masses, matrices) -> np.ndarray:
+        """Inertia tensors [k, 3, 3] of what the joints carry now, in the parents' joint frames."""
+        rotations, centers = matrices[:, :3, :3], matrices[:, :3, 3]
+        pivots = centers[self.rows] + np.einsum("kij,kj->ki", rotations[self.rows], self.heads)
+        tensors = inertia.carried_tensors(masses, self.moments, rotations, centers, pivots, self.carries)
+        frames = quaternion.multiply(quaternion.conjugate(self.bind[self.parents]), self.frames)
+        axes = rotations[self.parents] @ quaternion.to_matrix(frames)
+        return axes.transpose(0, 2, 1) @ tensors @ axes
+
+
+def gather(characters) -> JointDrives | None:
+    """The joint drives of a run's characters; None where there is none."""
+    rows, parents, available, motors, frames, bind, heads, ancestors = [], [], [], [], [], [], [], []
+    for character in characters:
+        settings = character.obj.active_ragdoll
+        index = {part.bone: character.rows.start + i for i, part in enumerate(settings.parts)}
+        for part in settings.parts:
+            body = part.bind
+            bind.append(body)
+            ancestors.append(index.get(part.parent, -1))
+            if not part.motors:
+                continue
+            mask = np.zeros(len(joint_motors.MOTORS), dtype=bool)
+            for motor in part.motors:
+                mask[motor[built.NUMBER]] = True
+                motors.append((len(rows), motor[built.NUMBER], motor))
+            own = quaternion.normalize(
+                np.array(character.obj.pose.bones[part.bone].active_ragdoll.joint_rotation, dtype=float)
+            )
+            bone_in_body = np.linalg.inv(part.offset)
+            frames.append(quaternion.multiply(quaternion.from_matrix((body @ bone_in_body)[:3, :3]), own))
+            heads.append(bone_in_body[:3, 3])
+            rows.append(index[part.bone])
+            parents.append(index[part.parent])
+            available.append(mask)
+    if not rows:
+        return None
+    bodies = [part.body for character in characters for part in character.obj.active_ragdoll.parts]
+    return JointDrives(
+        np.array(rows),
+        np.array(parents),
+        np.array(available),
+        motors,
+        np.array(frames),
+        quaternion.from_matrix(np.array(bind)[:, :3, :3]),
+        np.array(heads),
+        inertia.descends(ancestors)[rows],
+        body_meshes.own_moments(bodies),
+        {},
+    )
+
+
+def write(run, before, weights, seconds: float, substeps: int, gravity: float) -> None:
+    """Set the motors for the frame to come.
+
+    Args:
+        before: where the animation had the bodies at the frame shown [m, 4, 4].
+        weights: rotation weights of all bodies [m].
+        seconds, substeps: of the frame.
+        gravity: [m/s^2].
+    """
+    own = run.joint_drives
+    relative = own.relative(run.body)
+    joints = Joints(
+        relative=relative,
+        start=own.relative(before),
+        end=own.relative(run.wanted),
+        weight=np.where(run.joint_space, weights, 0.0)[own.rows],
+        inertia=run.inertia[own.rows],
+        tensors=lambda: own.carried(run.masses, run.body),
+        # During the frame a limb that nothing held would turn by this much, and on average by half of it.
+        fall=0.25 * gravity * seconds**2 / run.arms[own.rows],
+        parameters={name: values[own.rows] for name, values in run.numbers.items()},
+        frame=Frame(seconds, substeps),
+    )
+    laws = drives.in_use(run.drive[own.rows])
+    commands = [
+        (mask, *law.joint_command(replace(joints, memory=own.memory.setdefault(law.identifier, {}))))
+        for law, mask in laws
+    ]
+    velocity = merged([(mask, velocity) for mask, velocity, _torque in commands])
+    on, speeds, axes = joint_motors.motor_speeds(relative, velocity, own.available, seconds)
+    torque = merged(
+        [
+            (mask, joint_motors.shares(axes, on, torque) if torque.shape[1] == 3 else torque)
+            for mask, _velocity, torque in commands
+        ]
+    )
+    torque = np.broadcast_to(torque, on.shape)
+    limit = run.numbers["max_torque"][own.rows][:, None]
+    torque = np.minimum(np.where(limit > 0.0, np.minimum(torque, limit), torque), STRONGEST)
+    on &= torque > 0.0
+    on, speeds, torque = on.tolist(), speeds.tolist(), torque.tolist()
+    graph = run.graph
+    for joint, motor, empty in own.motors:
+        active = on[joint][motor]
+        if not active and own.written.get((joint, motor)) is False:
+            continue
+        constraint = empty.evaluated_get(graph).rigid_body_constraint
+        if own.written.get((joint, motor)) is not active:
+            constraint.enabled = active
+            own.written[joint, motor] = active
+        if active:
+            constraint.motor_ang_target_velocity = speeds[joint][motor]
+            constraint.motor_ang_max_impulse = torque[joint][motor]
+
+
+def held(characters) -> np.ndarray:
+    """Bodies whose characters are driven in joint space [m]: no drive of theirs acts from the world."""
+    result = np.zeros(characters[-1].rows.stop, dtype=bool)
+    for character in characters:
+        result[character.rows] = character.obj.active_ragdoll.drive_space == "JOINT"
+    return result

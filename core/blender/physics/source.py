@@ -1,0 +1,327 @@
+"""The source: a copy of the character in a hidden scene, where Blender evaluates its own animation.
+
+Evaluating that scene inside a frame handler gives the animated pose of the frame that the main scene is only about
+to show, without touching the main scene.
+"""
+
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+
+from ..rig.armature import pose_matrices
+from ..runtime import STATE
+from ..settings import declare
+from . import built
+
+CONSTRAINT_NAME = "Active Ragdoll"  # our one constraint on each simulated bone of the character
+FOLLOWER_NAME = "Active Ragdoll Follower"  # on the physics armature: the source's local animation
+TARGET_NAME = "Active Ragdoll Target"  # copies the target armature, which the motion stack poses
+PLACE_NAME = "Active Ragdoll Place"  # on objects whose own motion the character has
+LINK_NAME = "Active Ragdoll Link"  # on the physics armature: keeps anchors and bones in evaluation order
+STAND_IN_FOR = "active_ragdoll_basis_of"  # on copies of objects in the hidden scene: the object's name
+RANGE_SAMPLES = 100  # poses looked at when limits are widened to an animation
+
+
+def hidden_name(scene) -> str:
+    """What the hidden scene of a scene is called, if no other is called so."""
+    return f".{scene.name} Ragdoll Source"
+
+
+def source_scene(scene):
+    """The hidden scene that belongs to a scene; made on first use and kept in step with its timing."""
+    own = scene.active_ragdoll
+    if own.source is None:
+        own.source = bpy.data.scenes.new(hidden_name(scene))
+        own.source.active_ragdoll.is_source = True
+    hidden = own.source
+    for name in ("fps", "fps_base", "frame_map_old", "frame_map_new"):
+        if getattr(hidden.render, name) != getattr(scene.render, name):
+            setattr(hidden.render, name, getattr(scene.render, name))
+    for name in ("frame_start", "frame_end"):
+        if getattr(hidden, name) != getattr(scene, name):
+            setattr(hidden, name, getattr(scene, name))
+    return hidden
+
+
+def drop_stand_ins(hidden) -> None:
+    """Remove what was made in a hidden scene to read objects, before the scene is removed."""
+    bpy.data.batch_remove([other for other in hidden.collection.objects if STAND_IN_FOR in other])
+
+
+def scene_of(obj):
+    """The scene in which a character has its ragdoll or its motion stack."""
+    return obj.active_ragdoll.scene or obj.active_ragdoll.motion_scene
+
+
+def copy_of(obj, name: str):
+    """A copy of the character object on the same data and action, without our constraints and what was made for
+    it."""
+    copy = obj.copy()
+    if copy.override_library is not None:
+        copy.make_local(clear_liboverride=True)
+    copy.name = name
+    copy.hide_viewport = False  # what is disabled in viewports is not evaluated
+    for group, name, said in declare.walk(copy.active_ragdoll):
+        if said.kind == declare.RECORD and said.is_list:
+            getattr(group, name).clear()
+        elif said.kind == declare.RECORD or said.points:  # who is only looked at by a copy can be deleted
+            group.property_unset(name)
+    for bone in copy.pose.bones:
+        for constraint in [c for c in bone.constraints if c.name.startswith(CONSTRAINT_NAME)]:
+            bone.constraints.remove(constraint)
+    _retarget(obj, copy)
+    return copy
+
+
+def _retarget(obj, copy) -> None:
+    """Let what refers to the character itself (IK targets, drivers) refer to the copy, so that it stands alone."""
+    for constraint in [*copy.constraints, *(c for bone in copy.pose.bones for c in bone.constraints)]:
+        for name in ("target", "pole_target"):
+            if getattr(constraint, name, None) == obj:
+                setattr(constraint, name, copy)
+        for target in getattr(constraint, "targets", ()):
+            if target.target == obj:
+                target.target = copy
+    if copy.animation_data is not None:
+        for driver in copy.animation_data.drivers:
+            for variable in driver.driver.variables:
+                for target in variable.targets:
+                    if target.id == obj:
+                        target.id = copy
+
+
+def refresh(obj) -> None:
+    """Make the source anew from the character as it is now; called when a run starts from an operator."""
+    settings = obj.active_ragdoll
+    hidden = source_scene(scene_of(obj))
+    old = settings.source
+    settings.source = copy_of(obj, f".{obj.name} Source")
+    hidden.collection.objects.link(settings.source)
+    physics = settings.physics_armature
+    if physics is not None:
+        for name in followers(obj):
+            bone = physics.pose.bones.get(name)
+            constraint = bone.constraints.get(FOLLOWER_NAME) if bone else None
+            if constraint is not None:
+                constraint.target = settings.source
+    drop(old)
+    STATE.stamps[obj.name] = Stamp(settings.source.name, signature(obj), _edits_of(obj)[0], True)
+
+
+def drop(copy) -> None:
+    """Remove a source that no character has any more: none but its scene. A duplicate may share it."""
+    if copy is not None and copy.users <= 1:
+        bpy.data.objects.remove(copy)
+
+
+def followers(obj) -> list[str]:
+    """Bones without a body that rig constraints would hold back: they take their local animation from the source."""
+    return built.record(obj.active_ragdoll.collection)["followers"]
+
+
+def evaluated(obj):
+    """The source of a character as last evaluated in its scene."""
+    settings = obj.active_ragdoll
+    hidden = scene_of(obj).active_ragdoll.source
+    return settings.source.evaluated_get(hidden.view_layers[0].depsgraph)
+
+
+def sampled_frames(first: int, last: int) -> np.ndarray:
+    """The frames of a shot that are looked at when limits are widened to its animation."""
+    return np.unique(np.linspace(first, last, min(RANGE_SAMPLES, max(last - first + 1, 1))).round())
+
+
+def poses_over(copy, first: int, last: int, current: int) -> tuple[np.ndarray, np.ndarray]:
+    """World matrix [4, 4] at `current` and pose matrices [f, n, 4, 4] sampled over a frame range.
+
+    Evaluated in a scene of its own, so that the cost does not grow with the other characters.
+    """
+    scene = bpy.data.scenes.new(".Ragdoll Sampling")
+    try:
+        scene.active_ragdoll.is_source = True
+        scene.collection.objects.link(copy)
+        frames = sampled_frames(first, last)
+        poses = np.empty((len(frames), len(copy.pose.bones), 4, 4))
+        for i, frame in enumerate(frames):
+            scene.frame_set(int(frame))
+            poses[i] = pose_matrices(copy.evaluated_get(scene.view_layers[0].depsgraph))
+        scene.frame_set(current)
+        world = np.array(copy.evaluated_get(scene.view_layers[0].depsgraph).matrix_world, dtype=float)
+        scene.collection.objects.unlink(copy)
+    finally:
+        bpy.data.scenes.remove(scene)
+    return world, poses
+
+
+# ---- keeping it up ------------------------------------------------------------------------------------------------
+
+_OBJECT = (
+    "location",
+    "rotation_euler",
+    "rotation_quaternion",
+    "rotation_axis_angle",
+    "scale",
+    "delta_location",
+    "delta_rotation_euler",
+    "delta_rotation_quaternion",
+    "delta_scale",
+    "matrix_parent_inverse",
+)
+# Of pose bones: how many numbers each has.
+_BONES = {"location": 3, "rotation_quaternion": 4, "rotation_axis_angle": 4, "rotation_euler": 3, "scale": 3}
+
+
+@dataclass
+class Stamp:
+    """What of a character its source was last brought in line with.
+
+    Attributes:
+        copy: name of the source.
+        setup: how the character is animated, see `signature`.
+        edits: what is set by hand and not keyed, see `carry_edits`; None where it must be set again.
+        settings: it has the settings as they are now, see `at_frame.carry`.
+    """
+
+    copy: str
+    setup: tuple
+    edits: tuple | None = None
+    settings: bool = False
+
+
+def stamp_of(obj) -> Stamp | None:
+    """The stamp of a character's source; None where there is no source."""
+    copy = obj.active_ragdoll.source
+    if copy is None:
+        return None
+    known = STATE.stamps.get(obj.name)
+    if known is None or known.copy != copy.name:
+        known = STATE.stamps[obj.name] = Stamp(copy.name, signature(copy))
+    return known
+
+
+def follow(obj) -> None:
+    """Bring a source in line with its character: made anew where that is animated otherwise by now, else given what was
+    edited by hand."""
+    known = stamp_of(obj)
+    if known is None or known.setup != signature(obj):
+        refresh(obj)
+    else:
+        carry_edits(obj)
+
+
+def forget_edits(obj=None) -> None:
+    """Let what was edited by hand be carried again, of one character or of all."""
+    for stamp in STATE.stamps.values() if obj is None else filter(None, (STATE.stamps.get(obj.name),)):
+        stamp.edits = None
+
+
+def signature(obj) -> tuple:
+    """What of a character's animation set-up a source must share; when it differs the source is stale."""
+    data = obj.animation_data
+    parts = [obj.parent.name if obj.parent else "", obj.parent_type, obj.parent_bone, obj.rotation_mode]
+    if data is not None:
+        slot = getattr(data, "action_slot", None)
+        parts += [
+            data.action.name if data.action else "",
+            slot.identifier if slot else "",
+            data.action_blend_type,
+            round(data.action_influence, 6),
+            data.use_nla,
+            *(_driver_signature(curve, obj) for curve in data.drivers),
+        ]
+        for track in data.nla_tracks:
+            parts.append((track.name, track.mute, track.is_solo))
+            for strip in track.strips:
+                name = strip.action.name if strip.action else ""
+                parts.append((name, strip.frame_start, strip.frame_end, strip.scale, strip.mute, strip.blend_type))
+    for constraint in obj.constraints:
+        parts.append((constraint.name, constraint.type, constraint.mute, constraint.influence))
+    for bone in obj.pose.bones:
+        for constraint in bone.constraints:
+            if not constraint.name.startswith(CONSTRAINT_NAME):
+                parts.append((bone.name, constraint.name, constraint.type, constraint.mute))
+    return tuple(parts)
+
+
+def _driver_signature(curve, obj) -> tuple:
+    """What a driver does; of a copy the same, though it refers to the copy."""
+    driver = curve.driver
+    variables = [
+        (variable.name, variable.type, _other(target.id, obj), target.data_path, target.bone_target)
+        for variable in driver.variables
+        for target in variable.targets
+    ]
+    return curve.data_path, curve.array_index, curve.mute, driver.type, driver.expression, *variables
+
+
+def _other(data, obj) -> str:
+    return "" if data is None or data == obj else data.name
+
+
+def carry_edits(obj) -> bool:
+    """Let the source stand, be posed and be set as the character is; whether there was anything new to carry.
+
+    The source has the character's action, so that keys reach it by themselves. A bone turned, an object moved or a
+    switch of the rig set without a key would not. What is keyed is overruled when the source is evaluated at another
+    frame, as the character's own is.
+    """
+    copy = obj.active_ragdoll.source
+    if copy is None or len(copy.pose.bones) != len(obj.pose.bones):
+        return False
+    key, now, modes, pose, switches = _edits_of(obj)
+    # Compared with what was carried last, not with the source: what is driven there by its own pose may differ for
+    # ever, and every edit would be followed by another.
+    known = stamp_of(obj)
+    if known.edits == key:
+        return False
+    known.edits = key
+    for name, value in now.items():
+        setattr(copy, name, getattr(obj, name) if value.ndim > 1 else value.tolist())
+    for bone, mode in zip(copy.pose.bones, modes, strict=True):
+        if bone.rotation_mode != mode:
+            bone.rotation_mode = mode
+    for name, values in pose.items():
+        copy.pose.bones.foreach_set(name, values)
+    _set_switches(copy, switches)
+    copy.update_tag()
+    return True
+
+
+def _edits_of(obj) -> tuple:
+    """What of a character is set by hand: a key to compare it by, its object's values, modes, pose and switches."""
+    now = {name: np.array(getattr(obj, name), dtype=np.float32) for name in _OBJECT}
+    modes = [bone.rotation_mode for bone in obj.pose.bones]
+    pose, switches = _pose_of(obj), _switches_of(obj)
+    key = *(value.tobytes() for value in (*now.values(), *pose.values())), repr((modes, switches))
+    return key, now, modes, pose, switches
+
+
+def _pose_of(obj) -> dict:
+    result = {}
+    for name, size in _BONES.items():
+        result[name] = np.empty(size * len(obj.pose.bones), dtype=np.float32)
+        obj.pose.bones.foreach_get(name, result[name])
+    return result
+
+
+def _switches_of(obj) -> dict:
+    """Custom properties, which rigs' drivers read, and the influence of constraints, by owner and kind."""
+    result = {}
+    for i, owner in enumerate((obj, *obj.pose.bones)):
+        for key, value in owner.items():
+            if isinstance(value, bool | int | float | str):
+                result[i, "property", key] = value
+        for constraint in owner.constraints:
+            if not constraint.name.startswith(CONSTRAINT_NAME):
+                result[i, "influence", constraint.name] = constraint.influence
+    return result
+
+
+def _set_switches(copy, switches: dict) -> None:
+    owners = (copy, *copy.pose.bones)
+    for (i, kind, name), value in switches.items():
+        if kind == "property":
+            owners[i][name] = value
+        elif name in owners[i].constraints:
+            owners[i].constraints[name].influence = value

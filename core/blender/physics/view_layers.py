@@ -1,0 +1,119 @@
+"""Which view layer of a scene steps its rigid body world.
+
+Blender evaluates each view layer by itself, with its own copies of all joints, but the layers share one Bullet world.
+The layer that comes first at a frame steps the world, with its own joints; the others read that frame from the cache.
+If another layer came first at some frame, Bullet would get all joints twice, half of them without drives. So one layer
+steps the world for as long as it exists, and it is evaluated before the others.
+"""
+
+import bpy
+
+from ...errors import RagdollError
+from ..runtime import STATE
+
+
+def shown_layer(scene):
+    """The first view layer of the scene that a window shows; without one, the first view layer."""
+    return next(iter(_in_windows(scene)), scene.view_layers[0])
+
+
+def stepping_layer(scene):
+    """The view layer that steps the scene's world; before a run has filled the world, the one that is shown."""
+    name = STATE.stepped.get(scene.name, "")
+    if scene.name in STATE.alive and name in scene.view_layers:
+        return scene.view_layers[name]
+    return shown_layer(scene)
+
+
+def depsgraph_of(scene):
+    """The dependency graph that steps the scene. It alone has the simulated transforms unrounded."""
+    return stepping_layer(scene).depsgraph
+
+
+def graphs(scene) -> list:
+    """The dependency graphs of all view layers that have been evaluated."""
+    found = [layer.depsgraph for layer in scene.view_layers]
+    return [graph for graph in found if graph is not None and graph.scene_eval is not None]
+
+
+def choose(scene, first: int) -> None:
+    """Choose the view layer that is to step the scene. It stays the same while Bullet may hold its joints.
+
+    Raises:
+        RagdollError: another view layer would step the world too, as Blender cannot read frame 0 from a cache.
+    """
+    if STATE.stepped.get(scene.name, "") not in scene.view_layers:
+        STATE.stepped[scene.name] = shown_layer(scene).name
+    STATE.alive.add(scene.name)
+    layer = stepping_layer(scene)
+    if layer not in _in_windows(scene) and (scene.name, layer.name) not in STATE.can_step:
+        with STATE.occupied():
+            layer.update()  # otherwise Blender would not let it step the world
+        STATE.can_step.add((scene.name, layer.name))
+    others = sorted(name for at, name in STATE.can_step if at == scene.name and name != layer.name)
+    if first <= 0 and any(name in scene.view_layers for name in others):
+        raise RagdollError(
+            f"Scene '{scene.name}' has been shown with the view layers '{layer.name}' and '{others[0]}', with which it "
+            "cannot be simulated at frame 0: let the shot begin after it, or open the file anew and show one of them"
+        )
+
+
+def note_able(graph) -> None:
+    """Note that a dependency graph was updated on its own: from then on Blender lets it step the world."""
+    if graph.mode == "VIEWPORT":
+        STATE.can_step.add((graph.scene.name, graph.view_layer.name))
+
+
+def update_joints(scene) -> None:
+    """Evaluate the view layers whose copies of the joints Bullet may hold: those that have stepped.
+
+    The others are left alone, because a view layer that is updated may step the world from then on.
+    """
+    names = {STATE.stepped.get(scene.name, ""), shown_layer(scene).name}
+    for layer in scene.view_layers:
+        if layer.name in names and layer.depsgraph is not None:
+            layer.update()
+
+
+def is_lost(scene) -> bool:
+    """Whether the view layer with which Bullet's world was made has been removed or renamed."""
+    return scene.name in STATE.alive and STATE.stepped.get(scene.name, "") not in scene.view_layers
+
+
+def stand_at(scene, frame: int) -> None:
+    """Set the scene's frame, also below 0, which the property does not take by default."""
+    preferences = bpy.context.preferences.edit
+    before = preferences.use_negative_frames
+    if frame < 0 and not before:
+        preferences.use_negative_frames = True
+    scene.frame_current = frame
+    if preferences.use_negative_frames != before:
+        preferences.use_negative_frames = before
+
+
+def evaluate(scene, frame: int) -> None:
+    """Evaluate the scene at a frame in the view layer that steps it."""
+    if len(scene.view_layers) == 1:
+        scene.frame_set(frame)  # calls the frame handlers of other extensions, too
+        return
+    stand_at(scene, frame)
+    stepping_layer(scene).update()
+
+
+def lead(scene) -> None:
+    """Evaluate the view layer that steps the scene now, if Blender might evaluate another one before it."""
+    if len(scene.view_layers) == 1 or scene.name not in STATE.alive:
+        return
+    layer = stepping_layer(scene)
+    # `frame_set` evaluates the view layers in their order; playback and arrow keys those that windows show.
+    if layer != scene.view_layers[0] or any(shown != layer for shown in _in_windows(scene)):
+        with STATE.occupied():
+            layer.update()
+
+
+def _in_windows(scene) -> list:
+    manager = bpy.context.window_manager
+    windows = manager.windows if manager else ()
+    return [
+        window.view_layer for window in windows if window.scene == scene and window.view_layer.depsgraph is not None
+    ]

@@ -1,0 +1,297 @@
+"""The scene's rigid body world and its point cache."""
+
+import bpy
+import numpy as np
+
+from ...errors import RagdollError
+from ...ragdoll import diagnosis
+from ..runtime import STATE
+from . import blender_42, view_layers
+
+WARM_UP = 3  # frames before the shot: two in bind pose, one in the animation
+
+
+def shot_range(scene) -> tuple[int, int]:
+    """First and last frame of the shot that runs simulate."""
+    own = scene.active_ragdoll
+    if own.use_range:
+        return own.frame_start, own.frame_end
+    return scene.frame_start, scene.frame_end
+
+
+def gravity(scene) -> np.ndarray:
+    """Gravity [3] that acts on the scene's rigid bodies [m/s^2]."""
+    if not scene.use_gravity:
+        return np.zeros(3)
+    weights = scene.rigidbody_world.effector_weights
+    return np.array(scene.gravity, dtype=float) * (weights.gravity * weights.all)
+
+
+def ensure(scene) -> list[str]:
+    """Give the scene a rigid body world with collections. Returns notes on what had to be made.
+
+    Raises:
+        RagdollError: the world holds a cache that the user has baked.
+    """
+    made = []
+    own = scene.active_ragdoll
+    if scene.rigidbody_world is None:
+        with bpy.context.temp_override(scene=scene):
+            bpy.ops.rigidbody.world_add()
+        STATE.unstepped[scene.name] = STATE.released[scene.name] = scene.frame_current
+        own.world_created = True
+        fps = scene.render.fps / scene.render.fps_base
+        world = scene.rigidbody_world
+        world.substeps_per_frame = max(10, diagnosis.needed_substeps(fps))
+        world.solver_iterations = diagnosis.FEWEST_ITERATIONS
+        made.append("a rigid body world")
+    elif not own.cache_saved and _is_coarse(scene):  # told once, with the scene's first ragdoll
+        made.append("the rigid body world has few steps or iterations: Diagnose can raise them, so that limits hold")
+    world = scene.rigidbody_world
+    refuse_user_bake(scene)
+    created = []
+    for attribute, name in (("collection", "RigidBodyWorld"), ("constraints", "RigidBodyConstraints")):
+        if getattr(world, attribute) is None:
+            setattr(world, attribute, bpy.data.collections.new(name))
+            created.append(attribute)
+    if created:
+        own.collections_created = ",".join(created)
+    # Only collections of the scene are copied for evaluation; with others Bullet reads the originals, which a run
+    # must not write.
+    linked = []
+    for attribute in ("collection", "constraints"):
+        if getattr(world, attribute) not in set(scene.collection.children_recursive):
+            scene.collection.children.link(getattr(world, attribute))
+            linked.append(attribute)
+    if linked:
+        own.collections_linked = ",".join(linked)
+    if not own.cache_saved:
+        own.cache_start, own.cache_end = world.point_cache.frame_start, world.point_cache.frame_end
+        own.cache_saved = True
+    return made
+
+
+def _is_coarse(scene) -> bool:
+    world, fps = scene.rigidbody_world, scene.render.fps / scene.render.fps_base
+    steps = diagnosis.needed_substeps(fps, world.time_scale)
+    return world.substeps_per_frame < steps or world.solver_iterations < diagnosis.FEWEST_ITERATIONS
+
+
+def refuse_user_bake(scene) -> None:
+    """Raise RagdollError if the user has baked the rigid body cache: it is never dropped without asking."""
+    world = scene.rigidbody_world
+    if world is not None and world.point_cache.is_baked and not scene.active_ragdoll.cache_is_ours:
+        raise RagdollError(
+            f"The rigid body cache of scene '{scene.name}' is baked: delete the bake first "
+            "(Scene properties > Rigid Body World > Cache)"
+        )
+
+
+def check_steps(scene) -> None:
+    """Raises RagdollError where the scene's rigid body world would stand still, or run at another pace."""
+    world, render = scene.rigidbody_world, scene.render
+    if world is None:
+        raise RagdollError(f"The rigid body world of scene '{scene.name}' has been removed: build the ragdoll anew")
+    if not world.enabled:
+        raise RagdollError(f"The rigid body world of scene '{scene.name}' is switched off")
+    if world.time_scale <= 0.0:
+        raise RagdollError(f"The speed of the rigid body world of scene '{scene.name}' is 0: nothing would move")
+    if render.frame_map_old != render.frame_map_new:
+        raise RagdollError(
+            f"Scene '{scene.name}' remaps time from {render.frame_map_old} to {render.frame_map_new}, with which "
+            "rigid bodies do not move: set both to the same (Output properties > Frame Range > Time Stretching)"
+        )
+
+
+def set_range(scene) -> None:
+    """Make the cache cover the warm-up and the shot; called before the world comes alive.
+
+    A halted world is left as it is until a first frame takes the halt back.
+    """
+    if scene.name in STATE.halted:
+        return
+    first, last = shot_range(scene)
+    cache = scene.rigidbody_world.point_cache
+    if cache.frame_start != first - WARM_UP:
+        cache.frame_start = first - WARM_UP
+    if cache.frame_end != last:
+        cache.frame_end = last
+
+
+def cache_covers_shot(scene) -> bool:
+    """Whether there is a baked cache that a run made for the shot's present range."""
+    world = scene.rigidbody_world
+    if world is None or not world.point_cache.is_baked or not scene.active_ragdoll.cache_is_ours:
+        return False
+    first, last = shot_range(scene)
+    return (world.point_cache.frame_start, world.point_cache.frame_end) == (first - WARM_UP, last)
+
+
+def last_good(scene) -> int:
+    """The last frame of the baked cache that was simulated to its end."""
+    own = scene.active_ragdoll
+    last = shot_range(scene)[1]
+    return min(last, own.cache_good) if own.is_property_set("cache_good") else last
+
+
+def bake_cache(scene, last: int) -> None:
+    """Bake what is in the cache, so that every jump shows the right frame, also without the extension.
+
+    Args:
+        last: the last frame that is good.
+    """
+    cache = scene.rigidbody_world.point_cache
+    with bpy.context.temp_override(scene=scene, point_cache=cache):
+        bpy.ops.ptcache.bake_from_cache()
+    scene.active_ragdoll.cache_is_ours = True
+    scene.active_ragdoll.cache_good = last
+
+
+def free_cache(scene) -> None:
+    """Free a baked cache that a run has made."""
+    world = scene.rigidbody_world
+    if world is not None and world.point_cache.is_baked:
+        refuse_user_bake(scene)
+        with bpy.context.temp_override(scene=scene, point_cache=world.point_cache):
+            bpy.ops.ptcache.free_bake()
+    scene.active_ragdoll.cache_is_ours = False
+    scene.active_ragdoll.property_unset("cache_good")
+
+
+def replace(scene) -> None:
+    """Replace the scene's world by a new one with the same settings, so that Bullet cannot step with freed joints.
+
+    Bullet makes the remaining bodies and joints again at the next first frame. The cache is lost.
+    """
+    old = scene.rigidbody_world
+    kept = {name: _values(group) for name, group in _groups(old).items()}
+    old.collection = old.constraints = None  # else removing the world deletes the settings of all bodies
+    with bpy.context.temp_override(scene=scene):
+        bpy.ops.rigidbody.world_remove()
+        bpy.ops.rigidbody.world_add()
+    for name, group in _groups(scene.rigidbody_world).items():
+        for key, value in kept[name].items():
+            setattr(group, key, value)
+    STATE.alive.discard(scene.name)
+    STATE.unstepped[scene.name] = scene.frame_current
+
+
+def note_frame(scene) -> None:
+    """After any evaluation of a scene: at another frame its world may have stepped."""
+    for frames in (STATE.unstepped, STATE.released):
+        if frames.get(scene.name) != scene.frame_current:
+            frames.pop(scene.name, None)
+
+
+def halt(scene) -> None:
+    """Let Bullet's world, which may hold joints that are no more, not step before it is made anew at a first frame.
+
+    Replacing it renews the copies of some joints, which must not go before their bodies in versions before 4.3.
+    """
+    if STATE.unstepped.get(scene.name) == scene.frame_current:
+        STATE.alive.discard(scene.name)
+    elif not blender_42.IS_IT or not any(o.active_ragdoll.is_ragdoll for o in scene.objects):
+        replace(scene)
+    else:
+        blender_42.halt(scene)
+
+
+def note_members(scene) -> None:
+    """Note how many bodies and joints the scene has now, with which its world is made."""
+    STATE.members[scene.name] = _members(scene)
+
+
+def has_lost_members(scene) -> bool:
+    """Whether bodies or joints were deleted since the world was made. Ones that were added meanwhile are noted."""
+    before, now = STATE.members.get(scene.name, (0, 0)), _members(scene)
+    if now[0] < before[0] or now[1] < before[1]:
+        return True
+    STATE.members[scene.name] = now
+    return False
+
+
+def _members(scene) -> tuple[int, int]:
+    collections = scene.rigidbody_world.collection, scene.rigidbody_world.constraints
+    return tuple(len(found.all_objects) if found is not None else 0 for found in collections)
+
+
+def release(scene) -> None:
+    """Let Bullet forget all joints before bodies are deleted; afterwards its world must be halted.
+
+    Also those between bodies that stay: whatever is deleted next needs no release until the world steps again.
+
+    A deleted body is freed at once, its joints later, with their evaluated copies, in several threads. Since Blender
+    4.3 a joint that is freed takes itself off its bodies' lists: too late when they are gone, and wrong when two
+    threads do it to one body. So the copies are renewed here, while the bodies live, never two of a body at a time.
+    Before, it is the body that takes itself off its joints, which must not go first.
+    """
+    constraints = scene.rigidbody_world.constraints
+    is_released = STATE.released.get(scene.name) == scene.frame_current
+    if blender_42.IS_IT or constraints is None or is_released:
+        return
+    pending = [(joint, _ends(joint)) for joint in constraints.all_objects if joint.rigid_body_constraint is not None]
+    while pending:
+        taken, later = set(), []
+        for joint, ends in pending:
+            if taken & ends:
+                later.append((joint, ends))
+            else:
+                taken |= ends
+                joint.show_in_front = joint.show_in_front  # tags the copy and next to nothing else
+        view_layers.update_joints(scene)
+        pending = later
+    STATE.released[scene.name] = scene.frame_current
+
+
+def _ends(joint) -> set:
+    return {end for end in (joint.rigid_body_constraint.object1, joint.rigid_body_constraint.object2) if end}
+
+
+def _groups(world) -> dict:
+    return {"world": world, "weights": world.effector_weights, "cache": world.point_cache}
+
+
+def _values(group) -> dict:
+    if isinstance(group, bpy.types.PointCache):
+        # Only its range: writing its file settings looks for files of a world that has no name yet, and crashes.
+        return {name: getattr(group, name) for name in ("frame_start", "frame_end")}
+    properties = (p for p in group.bl_rna.properties if not p.is_readonly and p.identifier != "rna_type")
+    return {p.identifier: getattr(group, p.identifier) for p in properties}
+
+
+def restore(scene) -> None:
+    """Put the world back as it was before the first ragdoll of the scene."""
+    own = scene.active_ragdoll
+    world = scene.rigidbody_world
+    if world is None:
+        own.cache_saved = own.world_created = False
+        return
+    if own.cache_saved:
+        world.point_cache.frame_start, world.point_cache.frame_end = own.cache_start, own.cache_end
+    for attribute in filter(None, own.collections_linked.split(",")):
+        collection = getattr(world, attribute)
+        if collection is not None and collection.name in scene.collection.children:
+            scene.collection.children.unlink(collection)
+    for attribute in filter(None, own.collections_created.split(",")):
+        collection = getattr(world, attribute)
+        if collection is not None and not collection.objects and not own.world_created:
+            setattr(world, attribute, None)
+            bpy.data.collections.remove(collection)
+    if own.world_created:
+        collections = [c for c in (world.collection, world.constraints) if c is not None]
+        if not any(c.objects for c in collections):
+            with bpy.context.temp_override(scene=scene):
+                bpy.ops.rigidbody.world_remove()
+            for collection in collections:
+                bpy.data.collections.remove(collection)
+    for name in (
+        "world_created",
+        "collections_created",
+        "collections_linked",
+        "cache_saved",
+        "cache_start",
+        "cache_end",
+        "cache_is_ours",
+        "cache_good",
+    ):
+        own.property_unset(name)

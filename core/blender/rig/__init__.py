@@ -1,0 +1,1 @@
+"""Reading what users bring: armatures, meshes, bones' roles, actions, files."""

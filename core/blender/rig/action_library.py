@@ -1,0 +1,234 @@
+"""Clips, single poses and base poses as layers, samples and states choose them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ... import pose as pose_space
+from ...anatomy import roles
+from ...errors import RagdollError
+from ...motion.additive import additive_clip
+from ...motion.clip import Clip
+from ...motion.rig import LocalPose
+from ...motion.sync import contact_markers
+from ..runtime import STATE
+from . import action_channels, clips
+from .armature import array_of
+from .recognition import anatomy_of
+
+LISTED = 4  # how many bones of another skeleton a note names
+STEP = 0.01  # of the character's size: feet that do not rise as far make no steps
+
+
+class Library:
+    """Samples actions for one character, while its stack is made.
+
+    Attributes:
+        fps: frames per second of the character's scene.
+        notes: what users should know of each action, by its name.
+    """
+
+    def __init__(self, obj, rig) -> None:
+        self.obj, self.rig = obj, rig
+        self.fps = fps_of(obj)
+        self.notes: dict[str, str] = {}
+        self._sampled: list[Clip] = []
+
+    @cached_property
+    def anatomy(self):
+        """What the bones are, in Blender's order; recognised when first asked for."""
+        return anatomy_of(self.obj)
+
+    def plays_as(self, other: Library) -> bool:
+        """Whether another library of the character has the same samples, so no action was edited in between."""
+        same = len(self._sampled) == len(other._sampled) and self.fps == other.fps
+        return same and all(a is b for a, b in zip(self._sampled, other._sampled, strict=True))
+
+    def clip(self, choice, *, cycle: bool = False) -> Clip:
+        """The clip of an `ActionChoice`. cycle: it is to loop, up to its exact end.
+
+        Raises:
+            RagdollError: no action, a deleted or an empty one, a missing slot, or one that moves no bone of the
+                character.
+        """
+        return self._clip(self._chosen(choice), cycle=cycle)
+
+    def pose(self, choice, frame: float) -> LocalPose:
+        """The pose [n] at a frame of an action; Raises as `clip`."""
+        return self._pose(self._chosen(choice), frame)
+
+    def one_frame(self, choice, frame: float) -> Clip:
+        """A frame of an action as a clip of one pose; Raises as `clip`."""
+        pose = self.pose(choice, frame)
+        single = LocalPose(pose.positions[None], pose.rotations[None], pose.scales[None])
+        return replace(self.clip(choice), poses=single, start_frame=frame, markers=())
+
+    def base(self, choice) -> LocalPose:
+        """The base pose [n] of a `BasePose` that is also an `ActionChoice`; Raises as `clip`."""
+        if choice.base == "BIND":
+            return self.rig.bind
+        if choice.base == "FRAME":
+            return self.pose(choice, choice.base_frame)
+        if choice.base_action is None:
+            raise RagdollError(_no_action(choice.base_action_name, "base action"))
+        source = Chosen(choice.base_action, choice.base_slot, choice.base_armature, choice.object_motion)
+        return self._pose(source, choice.base_frame)
+
+    def additive(self, choice, clip: Clip, space: str) -> Clip:
+        """The clip's difference to its base, LOCAL or MESH."""
+        return additive_clip(self.rig.skeleton, clip, self.base(choice), space)
+
+    def sequence(self, name: str, poses: Sequence) -> Clip:
+        """A clip through the poses of settings with times; Raises as `clip`."""
+        ordered = sorted(poses, key=lambda item: item.time)
+        held = [self.pose(item, item.frame) for item in ordered]
+        times = [item.time / self.fps for item in ordered]
+        return Clip.from_poses(name, self.rig.skeleton.names, self.fps, held, times)
+
+    def with_markers(self, choice, clip: Clip) -> Clip:
+        """The clip with its action's pose markers, or, without any, with its feet's contacts, which are none where the
+        character stands."""
+        own = getattr(choice.action, "pose_markers", ())
+        markers = sorted((marker.frame, marker.name) for marker in own)
+        if markers:
+            times = [((frame - clip.start_frame) / clip.fps, name) for frame, name in markers]
+            inside = [(name, time) for time, name in times if 0.0 <= time < clip.length]
+            return replace(clip, markers=tuple(inside))
+        return replace(clip, markers=self._contacts(clip))
+
+    def _contacts(self, clip: Clip) -> tuple:
+        level = self.rig.skeleton.from_level
+        feet = {}
+        for i, (role, side) in enumerate(zip(self.anatomy.roles, self.anatomy.sides, strict=True)):
+            if role in (roles.FOOT, roles.TOE) and (role == roles.FOOT or side not in feet):
+                feet[side] = int(level[i])
+        if len(feet) < 2:
+            raise RagdollError(f'Clip "{clip.name}" has no pose markers, and its feet are not known')
+        names = sorted(feet)
+        positions = clip.poses.model(self.rig.skeleton)[0][:, [feet[name] for name in names]]
+        up = array_of(self.obj.matrix_world)[2, :3]
+        heights = positions @ (up / np.linalg.norm(up))
+        if np.ptp(heights, axis=0).min() < STEP * self.rig.size:
+            return ()
+        return contact_markers(heights, clip.fps, names)
+
+    def _chosen(self, choice) -> Chosen:
+        if choice.action is None:
+            raise RagdollError(_no_action(choice.action_name, "action"))
+        found = Chosen(choice.action, choice.slot, choice.armature, choice.object_motion)
+        if choice.armature is None and choice.armature_name:
+            self._note(
+                found.action.name,
+                f"the armature '{choice.armature_name}' that it was made for was deleted: the rest pose of "
+                f"'{self.obj.name}' counts",
+            )
+        return found
+
+    def _clip(self, source: Chosen, frame: float | None = None, *, cycle: bool = False) -> Clip:
+        """The whole clip, or one frame of it that may be between its frames or outside them."""
+        action = source.action
+        owner = source.armature or self.obj
+        slot = slot_named(action, source.slot)
+        if frame is None:
+            clip = STATE.clips.get(action, owner, slot, self.fps, cycle=cycle)
+            self._sampled.append(clip)
+        else:
+            clip = clips.sample_action(action, owner, slot=slot, frames=[frame], fps=self.fps)
+        if owner != self.obj:
+            clip = clip.mapped(self.rig.skeleton, self.rig.bind)
+        if source.object_motion:
+            clip = self._with_object(clip, action, owner, slot)
+        if clip.missing:
+            shown = ", ".join(f'"{bone}"' for bone in clip.missing[:LISTED])
+            more = len(clip.missing) - LISTED
+            ending = f" and {more} more" if more > 0 else ""
+            self._note(clip.name, f"'{self.obj.name}' lacks bones that it moves: {shown}{ending}")
+        return clip
+
+    def _note(self, action: str, text: str) -> None:
+        known = self.notes.get(action, "")
+        if text not in known:
+            self.notes[action] = f"{known}; {text}" if known else text
+
+    def _pose(self, source: Chosen, frame: float) -> LocalPose:
+        if not np.isfinite(frame):
+            raise RagdollError(f'The frame of action "{source.action.name}" is not a number')
+        clip = self._clip(source)
+        at = frame - clip.start_frame
+        if at == round(at) and 0 <= at < clip.frame_count:
+            return clip.pose(int(at))
+        return self._clip(source, frame).pose(0)
+
+    def _with_object(self, clip: Clip, action, owner, slot) -> Clip:
+        """The clip with the object's own motion on its root bones."""
+        frames = clip.start_frame + np.arange(clip.frame_count) * (self.fps / clip.fps)
+        places = clips.object_matrices(action, owner, frames, slot)
+        places = np.linalg.inv(array_of(self.obj.matrix_world)) @ places
+        poses = clip.poses.copy()
+        roots = np.flatnonzero(self.rig.skeleton.parents < 0)
+        own = [a[:, roots] for a in (poses.positions, poses.rotations, poses.scales)]
+        moved = pose_space.decompose_matrices(places[:, None] @ pose_space.compose_matrices(*own))
+        poses.positions[:, roots], poses.rotations[:, roots], poses.scales[:, roots] = moved
+        return replace(clip, poses=poses)
+
+
+def fps_of(obj) -> float:
+    """Frames per second of a character's scene."""
+    return clips.scene_fps(obj.active_ragdoll.motion_scene)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """An action, its slot's identifier, the armature that it was made for, and whether that object's motion counts.
+
+    The armature is None for the character itself.
+    """
+
+    action: object
+    slot: str
+    armature: object
+    object_motion: bool
+
+
+def _no_action(name: str, what: str) -> str:
+    return f'its {what} "{name}" was deleted' if name else f"no {what} is chosen"
+
+
+def slot_named(action, name: str):
+    """The slot of an action with that identifier; None, for Blender's own choice, without a name."""
+    if not name or not action_channels.has_slots():
+        return None
+    slot = next((slot for slot in action.slots if slot.identifier == name), None)
+    if slot is None:
+        raise RagdollError(f'Action "{action.name}" has no slot "{name}"')
+    return slot
+
+
+def fingerprint(obj) -> tuple:
+    """Changes with what a character's stack depends on beside its settings.
+
+    That is the frame rate, edits of actions, and which of the data-blocks that settings point at still exist.
+    """
+    chosen = [
+        getattr(getattr(item, name, None), "session_uid", 0)
+        for item in choices(obj.active_ragdoll)
+        for name in ("action", "armature", "base_action", "base_armature")
+    ]
+    data = obj.animation_data
+    own = data.action if data is not None else None
+    driven = len(data.drivers) if data is not None else 0
+    return STATE.clips.edits, fps_of(obj), driven, own and own.session_uid, *chosen
+
+
+def choices(settings):
+    """All settings of a character that choose an action."""
+    for layer in settings.layers:
+        yield layer
+        yield from layer.poses
+    for space in settings.blend_spaces:
+        yield from space.samples
+    yield from settings.graph.states

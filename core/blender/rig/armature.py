@@ -1,0 +1,174 @@
+"""Reading an armature: joints in bind pose, which bones deform, what the rig itself says of its limits."""
+
+import math
+
+import bpy
+import numpy as np
+
+from ... import quaternion
+from ...errors import RagdollError
+
+UNIFORM_TOLERANCE = 1e-3  # relative difference of an object's scale axes that still counts as uniform
+
+
+def rigid(matrices: np.ndarray) -> np.ndarray:
+    """Matrices [.., 4, 4] without their scale; mirrored ones are turned inside out, as Blender's decompose does."""
+    result = np.array(matrices, dtype=float)
+    axes = result[..., :3, :3]
+    axes /= np.sqrt(np.maximum(np.einsum("...ij,...ij->...j", axes, axes), 1e-24))[..., None, :]
+    normals = quaternion.cross(axes[..., 0], axes[..., 1])  # their side tells, and sooner than a determinant
+    mirrored = np.einsum("...i,...i->...", normals, axes[..., 2]) < 0.0
+    if np.any(mirrored):
+        axes[mirrored] *= -1.0
+    return result
+
+
+def with_ragdoll(objects) -> list:
+    """Those of some objects that are characters with a ragdoll, be it their own or, of duplicates, another's."""
+    return [obj for obj in objects if obj.type == "ARMATURE" and obj.active_ragdoll.is_ragdoll]
+
+
+def array_of(matrix) -> np.ndarray:
+    """A mathutils matrix [4, 4] as an array: four times as fast as numpy finds its way into it."""
+    a, b, c, d = matrix
+    return np.array((a[:], b[:], c[:], d[:]))
+
+
+def read(items, name: str, *shape: int, dtype: type = np.float32) -> np.ndarray:
+    """A property of all items of a collection [n, *shape]; matrices with their axes as columns."""
+    values = np.empty((len(items), *shape), dtype=dtype)
+    items.foreach_get(name, values.reshape(-1))
+    return values.transpose(0, 2, 1) if len(shape) == 2 else values
+
+
+def pose_matrices(posed) -> np.ndarray:
+    """Matrices [n, 4, 4] of an armature's bones as they are posed, in armature space and Blender's order."""
+    return read(posed.pose.bones, "matrix", 4, 4).astype(float)
+
+
+def bind_tails(armature: bpy.types.Armature) -> np.ndarray:
+    """Tails of the bones in bind pose [n, 3], in the armature's space."""
+    return read(armature.bones, "tail_local", 3).astype(float)
+
+
+class BindPose:
+    """Joints of an armature in bind pose, in Blender's bone order.
+
+    Attributes:
+        names [n], parents [n] (-1 at roots), heads and tails [n, 3] and matrices [n, 4, 4] (rigid) in the world,
+            local [n, 4, 4] in the armature.
+        axes: of the armature object in the world [3, 3].
+        row: index by name.
+    """
+
+    def __init__(self, armature: bpy.types.Armature, world: np.ndarray) -> None:
+        bones = armature.bones
+        count = len(bones)
+        self.names = [bone.name for bone in bones]
+        self.row = {name: i for i, name in enumerate(self.names)}
+        self.parents = np.array([self.row[b.parent.name] if b.parent else -1 for b in bones], dtype=int)
+        self.local = read(bones, "matrix_local", 4, 4).astype(float)
+        matrices = world @ self.local
+        self.matrices = rigid(matrices)
+        self.axes = rigid(world)[:3, :3]
+        self.heads = matrices[:, :3, 3].copy()
+        self.tails = bind_tails(armature) @ world[:3, :3].T + world[:3, 3]
+        # A child always comes after its parent in Blender's order; everything that walks the tree relies on it.
+        assert np.all(self.parents < np.arange(count))
+
+
+def check_armature(obj) -> None:
+    """Raise RagdollError, naming the trouble, when an object cannot carry a ragdoll."""
+    if obj is None:
+        raise RagdollError("No active object: select the character's armature")
+    if obj.type != "ARMATURE":
+        raise RagdollError(f"'{obj.name}' is a {obj.type.lower()}, not an armature")
+    if obj.library is not None:
+        raise RagdollError(
+            f"'{obj.name}' is linked from {bpy.path.basename(obj.library.filepath)}: make a library override first"
+        )
+    if len(obj.data.bones) == 0:
+        raise RagdollError(f"'{obj.name}' has no bones")
+    settings = obj.active_ragdoll
+    if settings.is_ragdoll is False and obj.name.startswith(".") and settings.scene is not None:
+        raise RagdollError(f"'{obj.name}' is a helper of a ragdoll")
+
+
+def refuse_baked(obj) -> None:
+    """Raise RagdollError when a character's result is baked: it plays its keys."""
+    if obj.active_ragdoll.muted:
+        raise RagdollError(f"'{obj.name}' is baked: revert the bake first")
+
+
+def check_ragdoll(obj) -> None:
+    """Raise RagdollError when an object cannot carry a ragdoll or has none."""
+    check_armature(obj)
+    if not obj.active_ragdoll.is_ragdoll:
+        raise RagdollError(f"'{obj.name}' has no ragdoll: build it first")
+
+
+def check_scale(obj, world: np.ndarray) -> None:
+    """Refuse scales that Blender's rigid bodies cannot carry; mirrored ones are fine."""
+    size = np.linalg.norm(world[:3, :3], axis=0)
+    if not np.all(np.isfinite(world)):
+        raise RagdollError(f"'{obj.name}' has a transform that is not a number")
+    if size.min() < 1e-9:
+        raise RagdollError(f"'{obj.name}' has a scale of zero")
+    axes = world[:3, :3] / size
+    sheared = np.max(np.abs(axes.T @ axes - np.eye(3))) > UNIFORM_TOLERANCE
+    if (size.max() - size.min()) / size.max() > UNIFORM_TOLERANCE or sheared:
+        text = " x ".join(f"{s:.4g}" for s in size)
+        raise RagdollError(f"'{obj.name}' has the non-uniform scale {text}: apply the scale first")
+
+
+def deforming(obj, pose: BindPose, vertices: list | None) -> np.ndarray:
+    """Which bones [n] deform: those that dominate vertices; without a skinned mesh, those marked so."""
+    flags = np.array([bone.use_deform for bone in obj.data.bones], dtype=bool)
+    if vertices is None:
+        return flags if flags.any() else np.ones(len(flags), dtype=bool)
+    weighted = np.array([found is not None for found in vertices])
+    return weighted if weighted.any() else flags
+
+
+def selected(obj) -> np.ndarray:
+    """Which bones [n] are selected; the flag moved from bones to pose bones in Blender 5.0."""
+    on_pose = "select" in bpy.types.PoseBone.bl_rna.properties
+    return read(obj.pose.bones if on_pose else obj.data.bones, "select", dtype=bool)
+
+
+def rig_limits(pose_bone) -> tuple[str, list, list] | None:
+    """Joint type and limits (min [3], max [3], radians) that the rig states for a bone, or None.
+
+    Limit Rotation constraints come first, then IK limits and locks, then locked rotation axes.
+    """
+    full = math.pi
+    low, high = [-full] * 3, [full] * 3
+    stated = False
+    for constraint in pose_bone.constraints:
+        if constraint.type == "LIMIT_ROTATION" and not constraint.mute and constraint.owner_space == "LOCAL":
+            for axis, name in enumerate("xyz"):
+                if getattr(constraint, f"use_limit_{name}"):
+                    low[axis] = getattr(constraint, f"min_{name}")
+                    high[axis] = getattr(constraint, f"max_{name}")
+                    stated = True
+    for axis, name in enumerate("xyz"):
+        if getattr(pose_bone, f"lock_ik_{name}"):
+            low[axis] = high[axis] = 0.0
+            stated = True
+        elif getattr(pose_bone, f"use_ik_limit_{name}"):
+            low[axis] = max(low[axis], getattr(pose_bone, f"ik_min_{name}"))
+            high[axis] = min(high[axis], getattr(pose_bone, f"ik_max_{name}"))
+            stated = True
+    # Locks keep an animator's hand off an axis; only two of three say that the joint is a hinge.
+    locked = [axis for axis in range(3) if pose_bone.lock_rotation[axis]]
+    if len(locked) == 2:
+        for axis in locked:
+            low[axis] = high[axis] = 0.0
+        stated = True
+    if not stated:
+        return None
+    low, high = [min(a, b) for a, b in zip(low, high, strict=True)], [max(a, b) for a, b in zip(low, high, strict=True)]
+    free = [axis for axis in range(3) if high[axis] - low[axis] > 1e-6]
+    if not free:
+        return "FIXED", low, high
+    return ("HINGE" if len(free) == 1 else "CONE"), low, high

@@ -1,0 +1,214 @@
+"""Opening a .blend, importing a character from another format, and finding its armature and action."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import addon_utils
+import bpy
+import numpy as np
+
+from ...errors import RagdollError
+from . import action_channels
+
+# Metres a unit in the wild: metre, decimetre, the CMU database's 0.45 inch, inch, centimetre. The one is
+# taken that makes the farthest joint come nearest to 1 m from the root, as an adult's does.
+_BVH_UNITS = (1.0, 0.1, 0.0254 / 0.45, 0.0254, 0.01)
+
+
+@dataclass(frozen=True)
+class ImportedCharacter:
+    """The armature to work on, its action (None: the file has no animation) and the action's whole frames."""
+
+    armature: bpy.types.Object
+    action: bpy.types.Action | None
+    frame_start: int
+    frame_end: int
+
+
+def import_character(path: str | Path) -> ImportedCharacter:
+    """Opens or imports a file and prepares its largest character.
+
+    The character is the armature with the most bones in the current scene; where it has no action, it gets the
+    longest one of the file that animates bones it has. The scene's frame range becomes the action's; without an
+    action it stays as it is.
+
+    Raises:
+        RagdollError: as `open_file`, or there is no armature in it.
+    """
+    path = open_file(path)
+    scene = bpy.context.scene
+    armature = _largest_armature(scene)
+    if armature is None:
+        raise RagdollError(f"{path.name}: no armature in scene {scene.name!r}")
+    action = use_action(armature, scene)
+    make_active(armature)
+    scene.frame_set(scene.frame_start)
+    return ImportedCharacter(armature, action, scene.frame_start, scene.frame_end)
+
+
+def open_file(path: str | Path) -> Path:
+    """Opens a .blend, or imports a .glb, .gltf, .fbx or .bvh into an empty file; returns the full path.
+
+    What was open before is gone afterwards. Importers that come with Blender are enabled when they are needed.
+
+    Raises:
+        RagdollError: no such file, an unknown kind of file, or one that Blender cannot read.
+    """
+    path = Path(path).expanduser().resolve()
+    suffix = path.suffix.lower()
+    if not path.is_file():
+        raise RagdollError(f"{path}: no such file")
+    if suffix not in _READERS:
+        raise RagdollError(f"{path.name}: unknown kind of file; known are {', '.join(sorted(_READERS))}")
+    if suffix != ".blend":
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)  # keeps the enabled add-ons
+    try:
+        _READERS[suffix](path)
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()[-1].removeprefix("Error: ")
+        raise RagdollError(f"{path.name}: Blender could not read it ({reason})") from error
+    return path
+
+
+def use_action(armature: bpy.types.Object, scene: bpy.types.Scene) -> bpy.types.Action | None:
+    """Gives an armature without an action the longest one that animates its bones; the scene takes its range."""
+    action = _choose_action(armature)
+    if action is not None:
+        frame_start, frame_end = (round(frame) for frame in action.frame_range)
+        scene.frame_start, scene.frame_end = frame_start, max(frame_end, frame_start + 1)
+    return action
+
+
+def make_active(armature: bpy.types.Object) -> None:
+    """Makes an armature the one selected and active object, in object mode, where the view layer has it."""
+    view_layer = bpy.context.view_layer
+    if armature.name not in view_layer.objects:
+        return  # in an excluded collection: whoever works on it says so by name
+    view_layer.update()
+    if view_layer.objects.active is not None and view_layer.objects.active.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    for obj in list(view_layer.objects.selected):
+        obj.select_set(False)
+    view_layer.objects.active = armature
+    armature.select_set(True)
+
+
+def _open_blend(path: Path) -> None:
+    bpy.ops.wm.open_mainfile(filepath=str(path), load_ui=False)
+
+
+def _import_gltf(path: Path) -> None:
+    _enable("io_scene_gltf2")
+    bpy.ops.import_scene.gltf(filepath=str(path))
+
+
+def _import_fbx(path: Path) -> None:
+    """The Python importer where there is one: it knows more old files than the newer one in C++."""
+    _enable("io_scene_fbx", required=False)
+    if _has_operator("import_scene", "fbx"):
+        bpy.ops.import_scene.fbx(filepath=str(path))
+    elif _has_operator("wm", "fbx_import"):
+        bpy.ops.wm.fbx_import(filepath=str(path))
+    else:
+        raise RagdollError("this Blender has no FBX importer")
+
+
+def _import_bvh(path: Path) -> None:
+    """Human-sized, upright, at the scene's frame rate: a BVH file names neither its unit nor its up axis."""
+    _enable("io_anim_bvh")
+    joints = _bvh_rest_joints(path)
+    reach = float(np.linalg.norm(joints, axis=1).max())
+    if reach == 0.0:
+        raise RagdollError(f"{path.name}: not a BVH skeleton")
+    # a skeleton in bind pose is taller than deep; Y is up in most files
+    depth_and_height = np.ptp(joints, axis=0)[1:]
+    z_up = depth_and_height[1] > 2.0 * depth_and_height[0]
+    bpy.ops.import_anim.bvh(
+        filepath=str(path),
+        global_scale=min(_BVH_UNITS, key=lambda unit: max(reach * unit, 1.0 / (reach * unit))),
+        axis_forward="Y" if z_up else "-Z",
+        axis_up="Z" if z_up else "Y",
+        use_fps_scale=True,
+        update_scene_duration=True,
+    )
+
+
+def _bvh_rest_joints(path: Path) -> np.ndarray:
+    """Joints and end sites in bind pose, from the root, in the file's units and axes, shape [n, 3]."""
+    joints, offset, stack = [(0.0, 0.0, 0.0)], (0.0, 0.0, 0.0), []
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise RagdollError(f"{path.name}: {error.strerror}") from error
+    for line in lines:
+        words = line.split()
+        if not words:
+            continue
+        if words[0] == "MOTION":
+            break
+        if words[0] == "{":
+            stack.append(offset)
+        elif words[0] == "}" and stack:
+            offset = stack.pop()
+        elif words[0] == "OFFSET" and len(words) == 4 and len(stack) > 1:
+            try:
+                offset = tuple(a + float(b) for a, b in zip(stack[-1], words[1:], strict=True))
+            except ValueError as error:
+                raise RagdollError(f"{path.name}: not a number in {line.strip()!r}") from error
+            joints.append(offset)
+    return np.array(joints)
+
+
+def _enable(module: str, *, required: bool = True) -> None:
+    if addon_utils.check(module)[1]:
+        return
+    if addon_utils.enable(module, default_set=True) is None and required:
+        raise RagdollError(f"this Blender has no importer {module!r}")
+
+
+def _has_operator(category: str, name: str) -> bool:
+    return name in dir(getattr(bpy.ops, category))
+
+
+def _largest_armature(scene: bpy.types.Scene) -> bpy.types.Object | None:
+    armatures = [obj for obj in scene.objects if obj.type == "ARMATURE"]
+    return max(armatures, key=lambda obj: len(obj.data.bones), default=None)
+
+
+def _choose_action(armature: bpy.types.Object) -> bpy.types.Action | None:
+    animation = armature.animation_data
+    if animation is not None and animation.action is not None:
+        return animation.action
+    fitting = [action for action in bpy.data.actions if _animates(action, armature)]
+    if not fitting:
+        return None
+    action = max(fitting, key=lambda action: action.frame_range[1] - action.frame_range[0])
+    if animation is None:
+        animation = armature.animation_data_create()
+    for track in animation.nla_tracks:
+        track.mute = True  # else they would play on top of the action
+    animation.action = action
+    if getattr(animation, "action_slot", True) is None and len(animation.action_suitable_slots):
+        animation.action_slot = animation.action_suitable_slots[0]
+    return action
+
+
+def _animates(action: bpy.types.Action, armature: bpy.types.Object) -> bool:
+    slots = action.slots if action_channels.has_slots() else (None,)
+    channels = [action_channels.channels_of(action, slot) for slot in slots]
+    return any(
+        curve.data_path.startswith("pose.bones[") and curve.data_path.split('"')[1] in armature.data.bones
+        for each in channels
+        if each is not None
+        for curve in each.fcurves
+    )
+
+
+_READERS: dict[str, Callable[[Path], None]] = {
+    ".blend": _open_blend,
+    ".glb": _import_gltf,
+    ".gltf": _import_gltf,
+    ".fbx": _import_fbx,
+    ".bvh": _import_bvh,
+}

@@ -1,0 +1,187 @@
+"""Reading the meshes that an armature deforms or its bones carry: vertices in bind pose and the bones' hold on them."""
+
+import contextlib
+
+import bpy
+import numpy as np
+
+from ...ragdoll.bodies.skin import Skin
+from .armature import read
+
+# What these make lies on or near the surface that is there already, and there is very much of it.
+_SMOOTHING = {"SUBSURF", "MULTIRES"}
+
+
+def skinned_meshes(obj) -> list:
+    """Mesh objects that the armature deforms."""
+    found = []
+    for other in bpy.data.objects:
+        if other.type != "MESH":
+            continue
+        by_modifier = any(m.type == "ARMATURE" and m.object == obj for m in other.modifiers)
+        if by_modifier or (other.parent == obj and other.parent_type == "ARMATURE"):
+            found.append(other)
+    return found
+
+
+def carried_meshes(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> list:
+    """Mesh objects that hang on a bone as a whole: (object, index of the bone, its matrix in bind pose [4, 4]).
+
+    They, or what they are parented to, have the bone for a parent or a Child Of constraint to it. Left out are those
+    that are deformed too, that no render shows, and rigid bodies of their own.
+
+    Args:
+        world: matrix [4, 4] that the bind pose was read with.
+        props: bones [n] on which meshes do not count, unless there are no others.
+    """
+    deformed = set(skinned_meshes(obj))
+    found = []
+    for other in bpy.data.objects:
+        if other.type != "MESH" or other in deformed or other.hide_render or other.rigid_body is not None:
+            continue
+        if other.users_scene and len(other.data.vertices):
+            bone, place = _carried(obj, other, pose, world)
+            if bone >= 0:
+                found.append((other, bone, place))
+    worn = found if props is None else [each for each in found if not props[each[1]]]
+    return worn if worn or deformed else found
+
+
+def _carried(obj, other, pose, world) -> tuple[int, np.ndarray | None]:
+    """Index of the bone that carries an object, -1 for none, and the object's matrix in bind pose."""
+    constraints = [c for c in other.constraints if c.type == "CHILD_OF" and c.target == obj and c.subtarget in pose.row]
+    constraints = [c for c in constraints if not c.mute and c.influence > 0.5]
+    own = np.array(other.matrix_parent_inverse, dtype=float) @ np.array(other.matrix_basis, dtype=float)
+    if constraints:
+        by = constraints[-1]
+        # Without its constraint the object is where its own parent has it.
+        own = own if other.parent is None else np.array(other.parent.matrix_world, dtype=float) @ own
+        bone = pose.row[by.subtarget]
+        place = world @ pose.local[bone]
+        if not (by.use_scale_x and by.use_scale_y and by.use_scale_z):
+            place = pose.matrices[bone]
+        return bone, place @ np.array(by.inverse_matrix, dtype=float) @ own
+    if other.parent == obj and other.parent_type == "BONE" and other.parent_bone in pose.row:
+        bone = pose.row[other.parent_bone]
+        data = obj.data.bones[other.parent_bone]
+        if data.use_relative_parent:  # counts from where the bone is in bind pose
+            return bone, world @ own
+        tail = np.eye(4)
+        tail[1, 3] = data.length
+        return bone, world @ pose.local[bone] @ tail @ own
+    if other.parent is not None and other.parent != obj and other.parent_type == "OBJECT":
+        bone, place = _carried(obj, other.parent, pose, world)
+        return bone, None if place is None else place @ own
+    return -1, None
+
+
+def read_skin(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> Skin | None:
+    """All vertices of the skinned and the carried meshes and the bones' hold on them; None when there are none.
+
+    A vertex of a mesh that a bone carries hangs on that bone alone.
+
+    Args:
+        obj: armature object.
+        pose: its `BindPose`.
+        world: matrix [4, 4] that the bind pose was read with.
+        props: bones [n] whose carried meshes do not count, unless there are no others.
+    """
+    meshes = [mesh for mesh in skinned_meshes(obj) if mesh.vertex_groups]
+    carried = carried_meshes(obj, pose, world, props)
+    if not meshes and not carried:
+        return None
+    found, offset = [], 0
+    inverse_world = np.linalg.inv(np.array(obj.matrix_world))
+    for mesh in meshes:
+        to_world = world @ inverse_world @ np.array(mesh.matrix_world)
+        with _evaluated(mesh, _before_armature(mesh, obj)) as (data, points):
+            rows = [pose.row.get(group.name, -1) for group in mesh.vertex_groups]
+            vertex, bone, weight = _elements(data, np.array(rows, dtype=int))
+            found.append((_moved(points, to_world), vertex + offset, bone, weight, _edges(data) + offset))
+        offset += len(points)
+    for mesh, bone, place in carried:
+        shown = [m for m in mesh.modifiers if m.show_viewport and m.type not in _SMOOTHING]
+        with _evaluated(mesh, shown) as (data, points):
+            count = len(points)
+            own = np.arange(count) + offset, np.full(count, bone), np.ones(count)
+            found.append((_moved(points, place), *own, _edges(data) + offset))
+        offset += count
+    points, vertex, bone, weight, edges = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return Skin(points, vertex, bone, weight, len(pose.names), edges)
+
+
+def _elements(data, rows):
+    """Vertex, bone and weight of each entry [e] of the vertex groups; `rows` gives the bone of a group, -1 for none."""
+    counts = [len(vertex.groups) for vertex in data.vertices]
+    flat = [value for vertex in data.vertices for e in vertex.groups for value in (e.group, e.weight)]
+    group, weight = np.array(flat, dtype=float).reshape(-1, 2).T
+    group = group.astype(int)
+    vertex = np.repeat(np.arange(len(counts)), counts)
+    known = (group >= 0) & (group < len(rows))
+    bone = np.where(known, rows[np.where(known, group, 0)] if len(rows) else -1, -1)
+    good = (bone >= 0) & np.isfinite(weight) & (weight > 0.0)
+    return vertex[good], bone[good], weight[good]
+
+
+def _points_of(data) -> np.ndarray:
+    """Vertices [v, 3] of a mesh with its shape keys as they are set."""
+    keys = data.shape_keys
+    if keys is None or not keys.use_relative:
+        return read(data.vertices, "co", 3).astype(float)
+
+    def of(block):
+        return read(block.data, "co", 3).astype(float)
+
+    result = of(keys.reference_key)
+    for block in keys.key_blocks:
+        # A key that works on a vertex group only is left out: it is a correction of a detail.
+        if block.value != 0.0 and not block.mute and not block.vertex_group and block != keys.reference_key:
+            result += block.value * (of(block) - of(block.relative_key))
+    return result
+
+
+def _moved(points, matrix) -> np.ndarray:
+    return points @ matrix[:3, :3].T + matrix[:3, 3]
+
+
+def _edges(data) -> np.ndarray:
+    """Pairs of vertices [d, 2] that an edge joins."""
+    return read(data.edges, "vertices", 2, dtype=np.int32)
+
+
+def _before_armature(mesh, armature) -> list:
+    """The modifiers whose result the armature's modifier gets."""
+    before = []
+    for modifier in mesh.modifiers:
+        if modifier.type == "ARMATURE":
+            break
+        before.append(modifier)
+    # Without an armature modifier the parent deforms the mesh, before all modifiers.
+    deformed_later = any(m.type == "ARMATURE" and m.object == armature for m in mesh.modifiers)
+    return [m for m in before if deformed_later and m.show_viewport and m.type not in _SMOOTHING]
+
+
+@contextlib.contextmanager
+def _evaluated(mesh, modifiers):
+    """The mesh data and its vertices [v, 3] with these of its modifiers.
+
+    They (a mirror, say) are evaluated in a scene that lasts as long as this; most meshes have none.
+    """
+    if not modifiers:
+        yield mesh.data, _points_of(mesh.data)
+        return
+    copy = mesh.copy()
+    scene = bpy.data.scenes.new(".Ragdoll Meshes")
+    try:
+        kept = {modifier.name for modifier in modifiers}
+        for modifier in list(copy.modifiers):
+            if modifier.name not in kept:
+                copy.modifiers.remove(modifier)
+        scene.collection.objects.link(copy)
+        layer = scene.view_layers[0]
+        layer.update()
+        data = copy.evaluated_get(layer.depsgraph).data
+        yield data, read(data.vertices, "co", 3).astype(float)
+    finally:
+        bpy.data.objects.remove(copy)
+        bpy.data.scenes.remove(scene)

@@ -1,0 +1,480 @@
+"""Attachments in a run: a bone's body held at an object or at another body, switched on and off in mid-shot.
+
+The body is constrained to a kinematic holder that follows the target. If physics moves the target too, the body is
+constrained to the target's own body instead; then the forces act between the two and nothing else holds them. For how a
+constraint comes and goes while the world is alive, see `attachment_objects`.
+"""
+
+from dataclasses import dataclass, field
+
+import bpy
+import numpy as np
+
+from ... import quaternion
+from ...errors import RagdollError
+from ...ragdoll import attachment
+from ...ragdoll.attachment import DISTANCE, FIXED, POINT, STATED
+from ...ragdoll.drives import servo
+from ..physics import built, source
+from ..rig.armature import array_of, rigid
+from ..runtime import STATE
+from ..settings import at_frame
+from ..stack import pose_stack, world_reader
+from ..stack.world_reader import Places
+from . import attachment_objects as helpers
+from .effects import Effect
+
+
+@dataclass
+class Attached:
+    """An attachment of a run.
+
+    Attributes:
+        number: its index in the character's list.
+        row: of its body in the run; other_row: of the body that holds it, -1 if that body belongs to no character.
+        kind, stated, offset, reach: as the settings had them when the run began.
+        point: where it is held, in the body's frame [3], [m].
+        part: from the bone's to the body's frame [4, 4].
+        below: rows of its body and of all that hang on it.
+        other: object with the body that holds it: another character's, a prop's or the holder.
+        joints: two constraint objects; live: index of the one that acts, None if none does.
+        since: frames since it was switched on, None while it is off.
+        place: of the target [4, 4]; before: of the other body in the last frame but one [4, 4].
+        base: the target in the other body's frame when it was switched on [4, 4].
+        length: of the rope when it was switched on [m]; capped: its force has a limit.
+        grip: the body in the other's frame when it was switched on [4, 4]; for POINT its point, with the other's
+            orientation.
+        trouble: why it does not act any more.
+    """
+
+    character: object
+    number: int
+    name: str
+    row: int
+    kind: str
+    stated: bool
+    offset: np.ndarray
+    reach: float
+    point: np.ndarray
+    part: np.ndarray
+    below: np.ndarray
+    body: bpy.types.Object
+    target: bpy.types.Object
+    target_bone: str
+    other: bpy.types.Object | None
+    other_row: int = -1
+    joints: tuple = ()
+    holder: bpy.types.Object | None = None
+    live: int | None = None
+    since: int | None = None
+    place: np.ndarray | None = None
+    command: np.ndarray | None = None
+    before: np.ndarray | None = None
+    base: np.ndarray | None = None
+    grip: np.ndarray | None = None
+    length: float = 0.0
+    capped: bool = False
+    trouble: str = ""
+    memory: dict = field(default_factory=dict)
+
+    @property
+    def item(self):
+        """The settings on the character itself."""
+        return self.character.obj.active_ragdoll.attachments[self.number]
+
+
+# ---- settings -------------------------------------------------------------------------------------------------------
+
+
+def read(character, number: int, item, scene, rows: dict) -> Attached:
+    obj, name = character.obj, f"Attachment '{item.name}'"
+    settings = obj.active_ragdoll
+    part = next((part for part in settings.parts if part.bone == item.bone), None)
+    if part is None:
+        what = f"bone '{item.bone}' of '{obj.name}' has no body" if item.bone else "it has no bone"
+        raise RagdollError(f"{name}: {what}")
+    target = item.target
+    if target is None:
+        raise RagdollError(f"{name}: its target is missing")
+    if target.name not in scene.objects:
+        raise RagdollError(f"{name}: its target '{target.name}' is not in the scene")
+    bone = item.target_bone if target.type == "ARMATURE" else ""
+    if bone and bone not in target.data.bones:
+        raise RagdollError(f"{name}: '{target.name}' has no bone '{bone}'")
+    other = body_of(target, bone)
+    if other == part.body or (target == obj and not bone):
+        raise RagdollError(f"{name}: '{item.bone}' of '{obj.name}' cannot be attached to itself")
+    values = [*item.point, *item.offset_location, *item.offset_rotation]
+    if not np.isfinite(values).all():
+        raise RagdollError(f"{name}: its point or its offset is not a number")
+    bind = part.offset
+    turn = quaternion.normalize(np.array(item.offset_rotation, dtype=float))
+    return Attached(
+        character,
+        number,
+        name,
+        rows[part.body.name],
+        item.kind,
+        item.offset == STATED,
+        attachment.placed(item.offset_location, turn),
+        item.reach_seconds,
+        (np.linalg.inv(bind) @ [*item.point, 1.0])[:3],
+        bind,
+        _below(settings.parts, part.bone, rows),
+        part.body,
+        target,
+        bone,
+        other,
+        rows.get(other.name, -1) if other is not None else -1,
+    )
+
+
+def _below(parts, bone: str, rows: dict) -> np.ndarray:
+    """Rows of a bone's body and of all bodies below it; parts come after their parents."""
+    found, names = [], {bone}
+    for part in parts:
+        if part.bone == bone or part.parent in names:
+            names.add(part.bone)
+            found.append(rows[part.body.name])
+    return np.array(found)
+
+
+def body_of(target, bone: str):
+    """The object whose rigid body moves a target by physics; None if there is none."""
+    parts = {part.bone: part.body for part in target.active_ragdoll.parts} if bone else {}
+    if target.active_ragdoll.is_ragdoll and bone:
+        above = target.data.bones[bone]
+        while above is not None:
+            if above.name in parts:
+                return parts[above.name]
+            above = above.parent
+        return None
+    while target is not None:
+        body = target.rigid_body
+        if body is not None and body.type == "ACTIVE" and not body.kinematic:
+            return target
+        target = target.parent if target.parent_type == "OBJECT" else None
+    return None
+
+
+# ---- where things stand ---------------------------------------------------------------------------------------------
+
+
+def begin(run, own: Attached, scene, body, now) -> None:
+    """Store the places at the moment in which an attachment is switched on."""
+    own.since = 0
+    if own.holder is not None or own.target == own.other:
+        own.base = np.eye(4)
+    elif own.other_row >= 0:
+        own.base = _base_of_bone(run, own, now)
+    else:
+        own.base = np.linalg.inv(now) @ rigid(array_of(own.target.evaluated_get(run.graph).matrix_world))
+    anchor = (now @ own.base @ (own.offset if own.stated else np.eye(4)))[:3, 3]
+    own.length = float(np.linalg.norm(point_of(own, body) - anchor))
+
+
+def _base_of_bone(run, own: Attached, now) -> np.ndarray:
+    """The target bone in its body's frame, or in that of the body that carries it."""
+    for character in run.characters:
+        if character.rows.start <= own.other_row < character.rows.stop:
+            index = own.other_row - character.rows.start
+            if character.bone_names[index] == own.target_bone:
+                return np.linalg.inv(character.offsets[index])
+    posed = own.target.evaluated_get(run.graph)
+    bone = rigid(array_of(posed.matrix_world) @ array_of(posed.pose.bones[own.target_bone].matrix))
+    return np.linalg.inv(now) @ bone
+
+
+def stated(own: Attached, place, body) -> np.ndarray:
+    """Where the body should be [4, 4]; for a POINT, where its point should be, with the target's orientation."""
+    if own.kind == FIXED:
+        return place @ own.offset @ own.part
+    result = np.array(place, dtype=float)
+    result[:3, 3] = (place @ own.offset)[:3, 3]
+    return result
+
+
+def error_of(own: Attached, body, now) -> tuple[float, float]:
+    """Distance [m] and angle [rad] of the body from where its constraint holds it."""
+    if own.grip is None or own.live is None:
+        return 0.0, 0.0
+    wanted = now @ own.grip
+    if own.kind == POINT:
+        return float(np.linalg.norm(point_of(own, body) - wanted[:3, 3])), 0.0
+    turns = quaternion.from_matrix(np.stack([body[:3, :3], wanted[:3, :3]]))
+    error = float(np.linalg.norm(body[:3, 3] - wanted[:3, 3]))
+    return error, float(quaternion.angle_between(turns[0], turns[1]))
+
+
+def point_of(own: Attached, body) -> np.ndarray:
+    return body[:3, 3] + body[:3, :3] @ own.point
+
+
+def other_now(run, own: Attached) -> np.ndarray:
+    """Place of the other body after the last step [4, 4]."""
+    if own.holder is not None:
+        return own.command
+    if own.other_row >= 0:
+        return run.body[own.other_row]
+    _check_target(own)
+    return rigid(array_of(own.other.evaluated_get(run.graph).matrix_world))
+
+
+def _check_target(own: Attached) -> None:
+    attachments = own.character.obj.active_ragdoll.attachments
+    if own.number >= len(attachments):
+        raise RagdollError(f"{own.name} was removed: what else was set in mid-shot acts from the next start on")
+    if attachments[own.number].target is None:
+        raise RagdollError(f"{own.name}: its target was deleted")
+
+
+def settings_of(own: Attached):
+    """The settings at the coming frame; from the source if they are keyed."""
+    _check_target(own)
+    character = own.character
+    items = at_frame.owner(character.obj, character.keyed).active_ragdoll.attachments
+    return items[own.number] if own.number < len(items) else own.item
+
+
+def place_of(run, own: Attached, scene, frame: int) -> np.ndarray:
+    """Place of the target at a frame, at which the hidden scene stands: a rigid matrix [4, 4]."""
+    _check_target(own)
+    character = own.character
+    now = character.source.evaluated_get(run.source_graph)
+    now.pose.bones.foreach_get("matrix", character.buffer)
+    matrices = character.buffer.reshape(-1, 4, 4).transpose(0, 2, 1)
+
+    def posed(obj):
+        found, world = pose_stack.of(obj), array_of(source.evaluated(obj).matrix_world)
+        return world, found.pose(scene, frame, record=False)[0]
+
+    places = Places(scene, character.obj, now, matrices, frame, own.memory, True, posed)
+    place = rigid(places.matrix(own.name, own.item.target, own.target_bone))
+    if not np.isfinite(place).all():
+        raise RagdollError(f"{own.name}: the place of its target '{own.target.name}' is not a number")
+    return place
+
+
+SETTLING = 3  # frames after the reach time in which the rest of a stated offset is closed again
+
+
+class Attachments(Effect):
+    """The attachments of all characters of a run."""
+
+    name = "attachments"
+
+    def __init__(self, run, scene) -> None:
+        """Read the settings and make sure that there are helpers for them."""
+        super().__init__(run, scene)
+        self.all: list[Attached] = []
+        rows = {}
+        for character in run.characters:
+            for i, part in enumerate(character.obj.active_ragdoll.parts):
+                rows[part.body.name] = character.rows.start + i
+        for character in run.characters:
+            if not character.obj.active_ragdoll.muted:
+                self.all += _of(character, scene, rows)
+
+    def rest(self, run, scene, bind) -> None:
+        """Switch all constraints off, put the holders at their targets; the hidden scene stands at the first frame."""
+        for joint in _joints(run):
+            helpers.rest(joint, run.graph)
+        for own in self.all:
+            if own.holder is None:
+                continue
+            try:
+                own.place = own.command = place_of(run, own, scene, run.first)
+                helpers.put(own.holder, own.place, run.graph)
+            except RagdollError as error:
+                _fail(run, own, str(error))
+
+    def rested(self, run) -> None:
+        """Have Bullet remove the constraints, which it made together with the world."""
+        for joint in _joints(run):
+            helpers.part_bodies(joint, run.graph)
+
+    def step(self, run, scene, seconds: float, substeps: int) -> None:
+        """Switch attachments on and off and move the holders."""
+        if not self.all:
+            return
+        attached = np.zeros(len(run.masses), dtype=bool)
+        factor = np.ones((2, len(run.masses)))  # of rotation and translation weights
+        for own in self.all:
+            if own.trouble:
+                continue
+            try:
+                _step(run, own, scene, seconds, substeps)
+            except RagdollError as error:
+                _fail(run, own, str(error))
+            if own.live is None:
+                continue
+            attached[own.row] = True
+            if own.other_row >= 0:
+                attached[own.other_row] = True
+            if own.holder is not None and own.kind != DISTANCE:
+                # The animation's place does not pull at a body that has another place to be at, nor at those below it.
+                factor[1, own.below] = 0.0
+                if own.kind == FIXED:
+                    factor[0, own.row] = 0.0
+        self.state(factor=factor, awake=attached)
+
+    def finish(self, run) -> None:
+        """Let go of everything."""
+        for own in self.all:
+            try:
+                _let_go(run, own)
+            except ReferenceError:  # a helper was deleted
+                continue
+
+
+def _of(character, scene, rows: dict) -> list[Attached]:
+    found = []
+    for number, item in enumerate(character.obj.active_ragdoll.attachments):
+        try:
+            found.append(read(character, number, item, scene, rows))
+        except RagdollError as error:
+            STATE.warn(character.name, str(error))
+    triples = helpers.ensure(character.obj, scene, [(a.body, a.other) for a in found])
+    for own, (*joints, holder) in zip(found, triples, strict=True):
+        own.joints, own.holder = tuple(joints), holder
+        if holder is not None:
+            own.other = holder
+            world_reader.follow(character.obj, own.target)
+    return found
+
+
+def _joints(run):
+    """The constraint objects of all characters' attachments, including unused ones."""
+    for character in run.characters:
+        for joint in built.helpers(character.obj.active_ragdoll.collection, built.ATTACHMENT):
+            if joint.rigid_body_constraint is not None:
+                yield joint
+
+
+def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
+    settings = settings_of(own)
+    now = other_now(run, own)
+    before, own.before = (now if own.before is None else own.before), now
+    if own.holder is not None:
+        own.place = place_of(run, own, scene, scene.frame_current)
+    body = run.body[own.row]
+    if not settings.enabled or (own.holder is not None and run.kinematic[own.row]):
+        _let_go(run, own)
+        _lead(run, own, own.place)
+        return
+    if own.since is None:
+        begin(run, own, scene, body, now)
+    own.since += 1
+    if own.kind == DISTANCE:
+        length = settings.length if settings.length > 0.0 else own.length
+        _rope(run, own, scene, body, now, before, length, seconds)
+        _lead(run, own, own.place)
+        return
+    if own.holder is None and own.stated:
+        frames = round(own.reach / seconds)
+        last = frames + SETTLING
+        if own.since <= last:
+            _approach(run, own, body, now, max(frames - own.since + 1, 1))
+        if own.since <= last or (settings.max_force <= 0.0 and own.grip is None):
+            return  # the last limits stay
+    gains = _gains(run, own, scene, settings.max_force, seconds, substeps, body, now)
+    if own.grip is None:
+        frame = np.array(now, dtype=float)
+        frame[:3, 3] = point_of(own, body)
+        own.grip = np.linalg.inv(now) @ (body if own.kind == FIXED else frame)
+        _swap(run, own)
+        helpers.join_by_spring(own.joints[own.live], run.graph, own.body, own.other, frame, gains, own.kind == FIXED)
+    elif settings.max_force > 0.0 or own.capped:
+        helpers.set_gains(own.joints[own.live], run.graph, gains)
+    own.capped = settings.max_force > 0.0
+    if own.holder is not None:
+        wanted = own.place
+        if own.stated:
+            share = attachment.eased(own.since * seconds / max(own.reach, seconds))
+            wanted = attachment.between(own.place, stated(own, own.place, body) @ np.linalg.inv(own.grip), share)
+        command = servo.lag_compensated(own.command[None], wanted[None], substeps)[0]
+        _lead(run, own, command)
+
+
+def _approach(run, own: Attached, body, now, left: int) -> None:
+    """Take a step towards a stated offset between two simulated bodies, by limits that are set again in each frame."""
+    wanted = stated(own, now @ own.base, body)
+    point = point_of(own, body)
+    if own.kind == FIXED:
+        way, angles = attachment.step_towards(body, wanted, 1.0 / left)
+        turn = wanted[:3, :3] @ body[:3, :3].T  # the point also moves when the body turns
+        way = (wanted[:3, 3] + turn @ (point - body[:3, 3]) - point) / left
+    else:
+        way, angles = (wanted[:3, 3] - point) / left, None
+    _swap(run, own)
+    limits = [(float(x), float(x)) for x in way]
+    frame = attachment.placed(point)
+    helpers.join_by_limits(own.joints[own.live], run.graph, own.other, own.body, frame, limits, angles)
+
+
+def _rope(run, own: Attached, scene, body, now, before, length: float, seconds: float) -> None:
+    """Limit the distance along the rope. The constraint is remade in each frame, as its axes do not swing."""
+    held = own.offset if own.stated else np.eye(4)
+    anchor = (now @ own.base @ held)[:3, 3]
+    point, last = point_of(own, body), point_of(own, run.body_before[own.row])
+    if own.holder is not None:
+        ahead = (own.place @ held)[:3, 3]
+        pace = (ahead - anchor) / seconds
+    else:
+        pace = (anchor - (before @ own.base @ held)[:3, 3]) / seconds
+    axis, way = attachment.rope(point, anchor, (point - last) / seconds, pace, length, seconds)
+    _swap(run, own)
+    frame = attachment.frame_along(point, axis)
+    limits = [(-1e3 * max(length, own.character.height), way), None, None]
+    gravity = scene.gravity.length if scene.use_gravity else 0.0
+    aside = attachment.sway(point, anchor, (point - last) / seconds, pace, length, gravity, seconds)
+    if aside is not None:
+        expected = frame[:3, :3].T @ aside[0]
+        limits[1:] = [(float(y - aside[1]), float(y + aside[1])) for y in expected[1:]]
+    helpers.join_by_limits(own.joints[own.live], run.graph, own.other, own.body, frame, limits)
+
+
+def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps: int, body, now) -> tuple:
+    """Stiffness and damping, linear and angular, of a servo of full weight that could carry the whole character."""
+    rows = own.character.rows
+    mass = float(run.masses[rows].sum())
+    inertia = mass * own.character.height**2
+    steps = substeps / seconds
+    scale = scene.rigidbody_world.solver_iterations / steps
+    linear, rate = servo.servo(1.0, mass, steps)
+    angular, turning = servo.servo(1.0, inertia, steps)
+    if max_force > 0.0:
+        fall = 0.5 * max(scene.gravity.length, 1e-6) * seconds**2
+        error, angle = error_of(own, body, now)
+        linear = servo.capped(linear, max_force, error, fall)
+        arm = float(run.arms[own.row])
+        angular = servo.capped(angular, max_force * arm, angle, fall / arm)
+    return tuple(float(x) for x in (*servo.motor(rate, linear, 1.0, scale), *servo.motor(turning, angular, 1.0, scale)))
+
+
+# ---- helpers --------------------------------------------------------------------------------------------------------
+
+
+def _swap(run, own: Attached) -> None:
+    """Make the other one of the two constraint objects the live one."""
+    if own.live is not None:
+        helpers.part_bodies(own.joints[own.live], run.graph)
+    own.live = 0 if own.live is None else 1 - own.live
+
+
+def _let_go(run, own: Attached) -> None:
+    if own.live is not None:
+        helpers.part_bodies(own.joints[own.live], run.graph)
+    own.live = own.since = own.grip = None
+
+
+def _lead(run, own: Attached, command) -> None:
+    if own.holder is not None:
+        own.command = command
+        helpers.put(own.holder, command, run.graph)
+
+
+def _fail(run, own: Attached, text: str) -> None:
+    own.trouble = text
+    _let_go(run, own)
+    STATE.warn(own.character.name, text)

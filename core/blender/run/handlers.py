@@ -1,0 +1,484 @@
+"""Frame, undo, load and render handlers. They decide what kind of frame comes; the pipeline does the work."""
+
+import contextlib
+import functools
+import os
+import sys
+import time
+
+import bpy
+from bpy.app.handlers import persistent
+
+from ...errors import RagdollError
+from ..physics import blender_42, view_layers, world
+from ..physics.remove import interrupt
+from ..runtime import STATE
+from ..settings import overrides, versions
+from ..stack import pose_stack, stack_show
+from . import pipeline, reconcile, shot_run, show
+
+
+class Clock:
+    """Adds up the time of one frame: all of our own Python, and the source scene's evaluation apart."""
+
+    def __init__(self) -> None:
+        self.began = time.perf_counter()
+        self.apart = {}
+
+    def __call__(self, name, function, *args):
+        began = time.perf_counter()
+        result = function(*args)
+        self.apart[name] = self.apart.get(name, 0.0) + time.perf_counter() - began
+        return result
+
+    def note(self, run) -> None:
+        """Append this frame's seconds to the run's."""
+        total = time.perf_counter() - self.began
+        run.seconds["source"].append(self.apart.get("source", 0.0))
+        run.seconds["own"].append(total - sum(self.apart.values()))
+
+
+def _handler(function):
+    """A handler that stays when files are loaded. Blender prints a KeyboardInterrupt and goes on; we note it."""
+
+    count = function.__code__.co_argcount  # Blender gives those of load and save one, all others two
+
+    @persistent
+    @functools.wraps(function)
+    def call(*given):
+        try:
+            return function(*given[:count])
+        except KeyboardInterrupt:
+            STATE.interrupted = True
+            raise
+
+    return call
+
+
+def _concerns(scene) -> bool:
+    own = scene.active_ragdoll
+    return not (STATE.busy or own.is_source or own.source is None)
+
+
+@_handler
+def before_frame(scene, _graph=None) -> None:
+    """frame_change_pre"""
+    if not _concerns(scene):
+        return
+    _end_without_members(scene)
+    run = STATE.runs.get(scene.name)
+    cache_baked = scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked
+    if cache_baked:
+        if scene.active_ragdoll.cache_is_ours:
+            show.show_cached(scene)
+        pose_stack.show(scene)
+        return
+    if STATE.rendering:
+        pose_stack.show(scene)
+        return
+    first, last = world.shot_range(scene)
+    frame = scene.frame_current
+    if scene.frame_subframe != 0.0:
+        return
+    clock = Clock()
+    if _leaves_first(scene, run, frame, (first, last)):
+        scene.frame_set(first)
+        view_layers.stand_at(scene, frame)
+        run = STATE.runs.get(scene.name)
+    try:
+        posed, stacked = (), None
+        if run is None or frame == first:
+            reconcile.reconcile(scene, ragdolls=frame == first)
+        if frame == first:
+            pose_stack.forget()
+            STATE.clips.verify_all()
+        if frame == first and shot_run.ragdolls(scene) and not _is_same_change(scene):
+            STATE.broken.discard(scene.name)
+            STATE.runs.pop(scene.name, None)
+            _forget_trouble(scene)
+            run = STATE.runs[scene.name] = pipeline.start(scene, clock)
+            posed = run.names
+        elif run is not None and run.frame is not None and frame == run.frame + 1 and frame <= last:
+            _refuse_evaluated(run, scene)
+            _observe(run, scene)  # another view layer was played than the one that steps
+            pipeline.step(run, scene, clock)
+            posed, stacked = run.names, _stacked(run, scene)
+        elif run is not None and frame == run.frame:
+            return
+        else:
+            show.show_other(run, scene)
+        pose_stack.show(scene, posed, stacked)
+        view_layers.lead(scene)
+    except (RagdollError, ReferenceError) as error:
+        _stop(scene, run, str(error))
+        return
+    except (Exception, KeyboardInterrupt) as error:
+        _stop(scene, run, _unforeseen(error))
+        raise  # Blender prints where it was
+    finally:
+        if scene.frame_current != frame:  # ended in the warm-up
+            view_layers.stand_at(scene, frame)
+    if run is not None:
+        clock.note(run)
+
+
+def _refuse_evaluated(run, scene) -> None:
+    """Raises RagdollError where Bullet has stepped before the drives were set for the frame."""
+    if run.graph.scene_eval is None or run.graph.scene_eval.frame_current != scene.frame_current:
+        return
+    interrupt(scene)
+    raise RagdollError(
+        f"Frame {scene.frame_current} was evaluated before the physics was prepared for it, by a script or another "
+        "extension: begin at the shot's first frame again"
+    )
+
+
+def _leaves_first(scene, run, frame: int, shot: tuple) -> bool:
+    """Whether the scene steps from the shot's first frame to the next one without a run that stands there.
+
+    So it is when the first frame has been shown by other means than a change of frame: after a build, a load, an undo.
+    """
+    first, last = shot
+    if frame != first + 1 or frame > last or (run is not None and run.frame == run.first == first):
+        return False
+    return _last_shown(scene) == first and bool(shot_run.ragdolls(scene))
+
+
+def _last_shown(scene) -> int | None:
+    """The frame at which the scene stood before this change of frame."""
+    graph = view_layers.depsgraph_of(scene)
+    shown = graph.scene_eval.frame_current if graph is not None and graph.scene_eval is not None else None
+    if shown is not None and shown != scene.frame_current:
+        return shown
+    # Operators called by scripts evaluate the new frame before this handler comes.
+    return STATE.evaluated.get(scene.name, (None, -1))[0]
+
+
+def _is_same_change(scene) -> bool:
+    """Whether this is still the last change of frame, for the next view layer: `frame_set` evaluates one by one."""
+    frame, index = STATE.evaluated.get(scene.name, (None, -1))
+    return frame == scene.frame_current and 0 <= index < len(scene.view_layers) - 1
+
+
+def _note_evaluated(scene, graph) -> None:
+    """Note the frame and the view layer that was just evaluated."""
+    graphs = [layer.depsgraph for layer in scene.view_layers]
+    index = graphs.index(graph) if graph in graphs else -1
+    if _is_same_change(scene) and index != STATE.evaluated[scene.name][1] + 1:
+        _restart_later(scene)
+    STATE.evaluated[scene.name] = scene.frame_current, index
+
+
+def _restart_later(scene) -> None:
+    """The first frame was shown anew after all: its run begins with the step from there."""
+    run = STATE.runs.get(scene.name)
+    if run is not None and run.frame == run.first == scene.frame_current:
+        del STATE.runs[scene.name]
+
+
+def _stacked(run, scene) -> list:
+    """The scene's characters that have a motion stack, looked for again when one was deleted."""
+    try:
+        if run.stacked is not None and all(obj.name for obj in run.stacked):
+            return run.stacked
+    except ReferenceError:
+        pass
+    run.stacked = pose_stack.motions(scene)
+    return run.stacked
+
+
+def _unforeseen(error: BaseException) -> str:
+    """A run that went on after a mistake of ours would show a pose of some other frame."""
+    if isinstance(error, KeyboardInterrupt):
+        return "Interrupted"
+    return f"An error in Active Ragdoll, see the console: {type(error).__name__}: {error}"
+
+
+def _forget_trouble(scene) -> None:
+    """What ended the last run is told no more when a new one begins."""
+    text = STATE.messages.pop(scene.name, None)
+    for obj in shot_run.ragdolls(scene) if text is not None else ():
+        if STATE.messages.get(obj.name) == text:
+            del STATE.messages[obj.name]
+
+
+def _stop(scene, run, text) -> None:
+    """End a run for good; its last good frames stay in the cache."""
+    STATE.runs.pop(scene.name, None)
+    if run is not None:
+        for effect in run.effects:
+            effect.finish(run)
+    for obj in shot_run.active_ragdolls(scene):
+        STATE.messages[obj.name] = text
+    STATE.messages[scene.name] = text
+    print(f"Active Ragdoll: {text}")
+
+
+@_handler
+def after_frame(scene, graph=None) -> None:
+    """frame_change_post"""
+    world.note_frame(scene)
+    if STATE.busy or scene.active_ragdoll.is_source:
+        return
+    _note_evaluated(scene, graph)
+    if not _concerns(scene):
+        return
+    run = STATE.runs.get(scene.name)
+    if run is not None and run.frame == scene.frame_current and graph == run.graph:
+        _observe(run, scene)
+
+
+def _observe(run, scene) -> None:
+    """Once for each frame of a run, when it is evaluated: what follows from it for the next one."""
+    if run.observed == run.frame:
+        return
+    began = time.perf_counter()
+    if run.frame == run.first:
+        pipeline.release(run, scene)
+    run.observed = run.frame
+    try:
+        pipeline.observe(run, scene)
+    except (RagdollError, ReferenceError) as error:
+        _stop(scene, run, str(error))
+    except (Exception, KeyboardInterrupt) as error:
+        _stop(scene, run, _unforeseen(error))
+        raise
+    run.seconds["own"][-1] += time.perf_counter() - began
+
+
+@_handler
+def after_edit(scene, graph=None) -> None:
+    """depsgraph_update_post: a character or what it looks at was moved, posed or edited by hand.
+
+    A run's physics is shown again where the edit has hidden it.
+    """
+    if graph is None or not _concerns(scene):
+        return
+    if scene.name in STATE.runs:
+        with contextlib.suppress(ReferenceError, KeyError):  # something was deleted: the next frame tells
+            show.show_again(STATE.runs[scene.name], scene)
+    if not STATE.motions:
+        return
+    objects = [u for u in graph.updates if isinstance(u.id, bpy.types.Object)]
+    moved = {u.id.name for u in objects if u.is_updated_transform}
+    stack_show.after_edits(scene, moved, moved | {u.id.name for u in objects if u.is_updated_geometry})
+
+
+@_handler
+def after_update(scene=None, graph=None) -> None:
+    """depsgraph_update_post: actions that were edited are sampled anew."""
+    world.note_frame(scene)
+    if graph is not None:
+        view_layers.note_able(graph)
+    if graph is not None and len(STATE.clips):
+        STATE.clips.mark(graph)
+
+
+@_handler
+def after_bones_changed(scene, graph=None) -> None:
+    """depsgraph_update_post: bones of a character were added, removed or renamed while its world is alive.
+
+    Renaming has Blender copy all objects anew, the joints too, whose constraints Bullet's world still holds: the next
+    step would crash.
+    """
+    if graph is None or scene.name not in STATE.alive or not graph.id_type_updated("ARMATURE") or not _concerns(scene):
+        return
+    if scene.rigidbody_world is None or scene.rigidbody_world.point_cache.is_baked:
+        return
+    run = STATE.runs.get(scene.name)
+    names = [obj.name for obj in shot_run.ragdolls(scene) if shot_run.has_other_bones(run, obj)]
+    if not names:
+        return
+    _end(scene, f"Bones of '{names[0]}' were added, removed or renamed: begin at the shot's first frame again")
+
+
+@_handler
+def after_deleted(scene, graph=None) -> None:
+    """depsgraph_update_post: bodies or joints were deleted while their world is alive."""
+    if graph is not None and _concerns(scene):
+        _end_without_members(scene)
+
+
+def _end_without_members(scene) -> None:
+    """End the run before Bullet's next step where its world holds what is no more: that step would crash."""
+    if STATE.building or scene.name not in STATE.alive or scene.rigidbody_world is None:
+        return
+    if scene.rigidbody_world.point_cache.is_baked:
+        return
+    if view_layers.is_lost(scene):
+        _end(scene, "The view layer of the simulation was removed or renamed: begin at the shot's first frame again")
+    elif world.has_lost_members(scene):
+        _end(scene, _what_is_missing(scene))
+
+
+def _what_is_missing(scene) -> str:
+    for obj in shot_run.ragdolls(scene):
+        try:
+            shot_run.check_parts(obj)
+        except RagdollError as error:
+            return str(error)
+    return f"A rigid body or a joint of scene '{scene.name}' was deleted: begin at the shot's first frame again"
+
+
+def _end(scene, text: str) -> None:
+    """End the run and let its world not step again; it is made anew at the shot's first frame."""
+    _stop(scene, STATE.runs.get(scene.name), text)
+    interrupt(scene)
+    with STATE.occupied():
+        world.halt(scene)
+
+
+@_handler
+def before_undo(_scene=None, _graph=None) -> None:
+    """undo_pre, redo_pre: Blender is about to free bodies that the copies of their joints still look at."""
+    for scene in _with_world(STATE.joined):
+        blender_42.clear_old(scene)
+        world.release(scene)
+    STATE.joined.clear()
+
+
+@_handler
+def after_undo(_scene=None, _graph=None) -> None:
+    """undo_post, redo_post: bodies and joints may be others now, so the run cannot go on."""
+    reconcile.mend()
+    break_runs()
+    STATE.unstepped.clear()
+    STATE.released.clear()
+    _note_frames()
+    STATE.clips.clear()
+    pose_stack.forget()
+    for scene in _with_world(STATE.alive):
+        if not scene.rigidbody_world.point_cache.is_baked:  # a baked world does not step, and keeps its cache
+            world.halt(scene)
+
+
+def _with_world(names: set) -> list:
+    """Those of some scenes that have a rigid body world."""
+    return [scene for scene in bpy.data.scenes if scene.name in names and scene.rigidbody_world is not None]
+
+
+def _note_frames() -> None:
+    """Note the frames at which scenes stand after a load or an undo."""
+    STATE.evaluated = {scene.name: (scene.frame_current, -1) for scene in bpy.data.scenes}
+
+
+def break_runs() -> None:
+    """Mark every run in mid-shot as broken; the shot starts again from its first frame."""
+    for scene in bpy.data.scenes:
+        if scene.active_ragdoll.source:
+            interrupt(scene)
+    STATE.runs.clear()
+
+
+@_handler
+def before_load(_file=None) -> None:
+    """load_pre"""
+    if not blender_42.IS_IT:
+        return
+    with STATE.occupied():
+        for scene in _with_world(STATE.joined):
+            blender_42.clear(scene)
+    break_runs()
+
+
+@_handler
+def after_load(_file=None) -> None:
+    """load_post"""
+    STATE.clear()
+    _note_frames()
+    overrides.restore()
+    versions.bring_up()
+
+
+@_handler
+def before_save(_file=None) -> None:
+    """save_pre"""
+    overrides.keep()
+    versions.note()
+
+
+@_handler
+def before_render(scene, _graph=None) -> None:
+    """render_init: a final render has its own dependency graph, so it needs a baked cache.
+
+    Blender renders on whatever happens here, but not without a camera.
+    """
+    if not isinstance(scene, bpy.types.Scene) or scene.active_ragdoll.is_source:
+        return
+    try:
+        _simulate_for_render(scene)
+    except (Exception, KeyboardInterrupt) as error:
+        text = f"The render was stopped: {error if isinstance(error, RagdollError) else _unforeseen(error)}"
+        STATE.messages[scene.name] = text
+        print(f"Active Ragdoll: {text}", file=sys.stderr, flush=True)
+        if _renders_for_command_line():
+            os._exit(1)
+        STATE.cameras[scene.name] = scene.camera
+        scene.camera = None
+        if not isinstance(error, RagdollError):
+            raise
+        return
+    STATE.rendering = True
+
+
+def _simulate_for_render(scene) -> None:
+    now = scene.rigidbody_world
+    if now is not None and not now.point_cache.is_baked and shot_run.active_ragdolls(scene):
+        from . import simulate
+
+        for _frame in simulate.frames(scene):
+            pass
+
+
+def _renders_for_command_line() -> bool:
+    """Whether Blender was started to render a file, and tells by its exit code alone how it went."""
+    options = sys.argv[: sys.argv.index("--")] if "--" in sys.argv else sys.argv
+    return bpy.app.background and not {"-a", "--render-anim", "-f", "--render-frame"}.isdisjoint(options)
+
+
+@_handler
+def after_render(_scene=None, _graph=None) -> None:
+    """render_complete, render_cancel"""
+    STATE.rendering = False
+    for name, camera in STATE.cameras.items():
+        if name in bpy.data.scenes:
+            bpy.data.scenes[name].camera = camera
+    STATE.cameras.clear()
+
+
+_HANDLERS = (
+    ("frame_change_pre", before_frame),
+    ("frame_change_post", after_frame),
+    ("depsgraph_update_post", after_update),
+    ("depsgraph_update_post", after_edit),
+    ("depsgraph_update_post", after_bones_changed),
+    ("depsgraph_update_post", after_deleted),
+    ("undo_pre", before_undo),
+    ("redo_pre", before_undo),
+    ("undo_post", after_undo),
+    ("redo_post", after_undo),
+    ("load_pre", before_load),
+    ("load_post", after_load),
+    ("save_pre", before_save),
+    ("render_init", before_render),
+    ("render_complete", after_render),
+    ("render_cancel", after_render),
+)
+
+
+def add() -> None:
+    """Install the handlers, once each."""
+    remove()
+    for name, function in _HANDLERS:
+        getattr(bpy.app.handlers, name).append(function)
+
+
+def remove() -> None:
+    """Take our handlers out again, also copies left by an earlier load of this module."""
+    for name, function in _HANDLERS:
+        installed = getattr(bpy.app.handlers, name)
+        for other in [
+            f for f in installed if getattr(f, "__module__", None) == __name__ and f.__name__ == function.__name__
+        ]:
+            installed.remove(other)
+    STATE.clear()

@@ -1,0 +1,94 @@
+"""Leading back bodies whose joints were thrown over their limits."""
+
+import numpy as np
+
+from ...errors import RagdollError
+from ...ragdoll.joints import limits
+from ..physics import joint_objects
+from ..physics.joint_objects import joint_frames
+from .effects import Effect
+
+
+class LimitRescue(Effect):
+    """The effect that leads such bodies back to their animation, kinematically."""
+
+    name = "limit rescue"
+
+    def __init__(self, run, scene) -> None:
+        super().__init__(run, scene)
+        count = len(run.masses)
+        self.kinematic = np.zeros(count, dtype=bool)  # bodies on their way back
+        self._off = np.zeros(count)  # [s] for which a body has been far from where it is wanted, since its last check
+        self._seconds = np.zeros(count)  # [s] spent on the way back
+        self._ways, self._turns = np.zeros((count, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
+        self._frames: dict = {}
+
+    def observe(self, run, scene, seconds: float) -> None:
+        """Find bodies that have to be led back, and those that have arrived."""
+        if run.frame == run.first:
+            return
+        angles = limits.angles_off(run.body, run.wanted)
+        if not (angles > limits.FAR).any() and not self.kinematic.any():
+            self._off[:] = 0.0
+            return
+        led = self.kinematic.copy()
+        self._observe(run, seconds, angles, led)
+        self.state(kinematic=led)
+
+    def _observe(self, run, seconds: float, angles, led) -> None:
+        rotation, translation = run.weights()
+        driven = (rotation >= limits.DRIVEN) & (translation >= limits.DRIVEN) & ~run.joint_space
+        may = driven | led  # bodies that are led are kinematic, so their weight is 0 meanwhile
+        far = driven & (angles > limits.FAR)
+        if not far.any() and not led.any():
+            self._off[:] = 0.0
+            return
+        self._off = np.where(far, self._off + seconds, 0.0)
+        due = far & (self._off >= limits.LASTS - 1e-9)
+        over = self._thrown_over(run, np.flatnonzero(due))
+        self._off[due] = 0.0  # bodies that only lag are checked again later, because checking limits takes time
+        self._seconds[led] += seconds
+        led &= may & ~run.limp & ~run.riding & ~run.off & (self._seconds < limits.RETURNS)
+        for character in run.characters:
+            rows = np.arange(character.rows.start, character.rows.stop)
+            if over[rows].any():
+                self._set_out(run, led, rows[(driven[rows] & (angles[rows] > limits.ALONG)) & ~led[rows]])
+
+    def _set_out(self, run, led, rows: np.ndarray) -> None:
+        led[rows], self._seconds[rows], self._off[rows] = True, 0.0, 0.0
+        self._ways[rows], self._turns[rows] = limits.offsets(run.body[rows], run.wanted[rows])
+
+    def placed(self, run, before, places, seconds: float, shown_seconds: float):
+        """Place the bodies on their way from where they were thrown to where they are wanted."""
+        rows = np.flatnonzero(self.kinematic)
+        if not len(rows):
+            return places
+        result = places.copy()
+        passed = self._seconds[rows] + seconds
+        result[rows] = limits.on_the_way(run.wanted[rows], self._ways[rows], self._turns[rows], passed)
+        return result
+
+    def _thrown_over(self, run, rows: np.ndarray) -> np.ndarray:
+        """Mask [m] of those of some bodies that are far beyond their joints' limits without being wanted there."""
+        result = np.zeros(len(run.masses), dtype=bool)
+        for character in run.characters:
+            begin = character.rows.start
+            own = rows[(rows >= begin) & (rows < character.rows.stop)] - begin
+            if not len(own):
+                continue
+            if character.name not in self._frames:
+                self._frames[character.name] = joint_frames(character.obj)
+            parents, child_frames, parent_frames = self._frames[character.name]
+            own = own[parents[own] >= 0]
+            body, wanted = run.body[character.rows], run.wanted[character.rows]
+            frames = child_frames[own], parent_frames[own]
+            now = limits.joint_rotations(body[own], body[parents[own]], *frames)
+            asked = limits.joint_rotations(wanted[own], wanted[parents[own]], *frames)
+            for row, turns in zip(own, np.stack([now, asked], axis=1), strict=True):
+                name = character.bone_names[row]
+                try:
+                    found = joint_objects.excesses(name, character.obj.pose.bones[name].active_ragdoll, turns)
+                except RagdollError:  # invalid limits hold nothing
+                    continue
+                result[begin + row] = found[0] > limits.BEYOND and found[1] < limits.OWN
+        return result

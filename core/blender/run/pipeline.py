@@ -1,0 +1,342 @@
+"""One frame: the source's pose, the targets, the drives. `simulate`, `bake` and playback all walk this.
+
+A run belongs to a scene and covers all its characters at once; every array has one row per body, character after
+character. It writes evaluated data only: an original joint, drive or body that is written while the world is alive
+makes Blender copy it anew and crash.
+"""
+
+import math
+
+import bpy
+import numpy as np
+
+from ...errors import RagdollError
+from ...ragdoll import drives
+from ...ragdoll.drives import servo
+from ...ragdoll.drives.law import merged
+from ...ragdoll.speeds import froude
+from ..physics import blender_42, body_meshes, collision, motors, source, view_layers, world
+from ..physics.remove import ragdolls
+from ..physics.view_layers import depsgraph_of
+from ..rig.armature import array_of
+from ..runtime import STATE
+from ..settings import at_frame
+from ..stack import pose_stack
+from . import shot_run, write
+from .attachments import Attachments
+from .hits import Hits
+from .kinematic_blend import KinematicBlend
+from .limit_rescue import LimitRescue
+from .recovery import Recoveries
+from .shot_run import Run
+
+# In the order in which they act; where one leads bodies, a later one has the last word.
+EFFECTS = (Hits, Attachments, LimitRescue, KinematicBlend, Recoveries)
+
+
+def start(scene, clock) -> Run:
+    """Warm up and stand at the shot's first frame; called while the scene is about to show that frame.
+
+    Three frames before: the world is emptied. Two before: bodies in bind pose, where Blender makes the joints, so
+    that their limits count from there. One before and the first: bodies ride the animation and keep its velocity,
+    that of the first step to come. All other moving bodies of the scene are held meanwhile.
+
+    Raises:
+        RagdollError: a ragdoll cannot be run; the message names it.
+    """
+    first, _last = world.shot_range(scene)
+    world.check_steps(scene)
+    shot_run.check_members(scene, ragdolls(scene))
+    if scene.name in STATE.alive and world.has_lost_members(scene):
+        world.halt(scene)
+    blender_42.clear_changed(scene)
+    STATE.halted.discard(scene.name)
+    world.set_range(scene)
+    source.source_scene(scene)
+    view_layers.choose(scene, first)
+    run = shot_run.gather(scene, first)
+    for character in run.characters:
+        pose_stack.forget(character.obj)
+        character.motion = pose_stack.of(character.obj)
+    run.effects = [kind(run, scene) for kind in EFFECTS]
+    run.merge_effects()
+    bind = _bind(run)
+    STATE.joined.add(scene.name)
+    with STATE.occupied():
+        _carry_settings(run)
+        clock("source", _evaluate_source, run, scene, first + 1)
+        run.hands = _hands(run, scene)
+        coming = _wanted(run, scene, first + 1, record=False)
+        clock("source", _evaluate_source, run, scene, first)
+        wanted = _wanted(run, scene, first)
+        view_layers.evaluate(scene, first - 3)
+        run.graph = depsgraph_of(scene)
+        write.outdate_cache(run)
+        shot_run.check_evaluated(run, scene)
+        write.hold_others(run, scene)
+        collision.widen_evaluated(run, scene)
+        for character in run.characters:
+            write.switch_joints(run, True, character)  # the last run may have ended with it switched off
+        write.set_kinematic(run, True)
+        write.place(run, "bodies", bind)
+        write.place(run, "targets", bind)
+        for effect in run.effects:
+            effect.rest(run, scene, bind)
+        body_meshes.place_pieces(run)
+        view_layers.evaluate(scene, first - 2)
+        for effect in run.effects:
+            effect.rested(run)
+        # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
+        for pose in (servo.extrapolated(wanted, coming), wanted):
+            write.place(run, "bodies", pose)
+            write.place(run, "targets", pose)
+            if pose is not wanted:
+                view_layers.evaluate(scene, first - 1)
+        view_layers.stand_at(scene, first)
+    blender_42.note_joints(scene)
+    world.note_members(scene)
+    run.command = run.wanted = run.body = run.body_before = wanted
+    write.show_physics(run, True, scene)
+    _read_settings(run, scene)
+    _apply_settings(run, scene)
+    run.reached = first
+    return run
+
+
+def _bind(run: Run) -> np.ndarray:
+    """The bodies in bind pose [m, 4, 4]."""
+    return np.concatenate([[part.bind for part in c.obj.active_ragdoll.parts] for c in run.characters])
+
+
+def release(run: Run, scene) -> None:
+    """After the first frame is shown: bodies become dynamic, and the scene's other bodies too."""
+    run.graph = graph = depsgraph_of(scene)
+    write.set_kinematic(run, False)
+    for name in run.held:
+        other = bpy.data.objects.get(name)
+        if other is not None:
+            other.evaluated_get(graph).rigid_body.kinematic = False
+    run.held = []
+
+
+def _evaluate_source(run: Run, scene, frame: int) -> None:
+    hidden = scene.active_ragdoll.source
+    hidden.frame_set(frame)
+    run.source_graph = hidden.view_layers[0].depsgraph
+
+
+def _carry_settings(run: Run) -> None:
+    """Edited settings that are not keyed go to the source, which is where those of keyed characters are read."""
+    for character in run.characters:
+        made = character.motion
+        if made is not None and (run.settings_dirty or made.lengths != at_frame.lengths(character.obj)):
+            character.motion = pose_stack.of(character.obj)
+        if character.keyed and run.settings_dirty:
+            at_frame.carry(character.obj)
+
+
+def step(run: Run, scene, clock) -> None:
+    """Prepare the next frame: pose of the source, place of the targets, gains of the drives.
+
+    Raises:
+        RagdollError: a body was deleted, or the animation is not a number.
+    """
+    frame = scene.frame_current
+    run.graph = depsgraph_of(scene)
+    _carry_settings(run)
+    clock("source", _evaluate_source, run, scene, frame)
+    _read_settings(run, scene)
+    _apply_settings(run, scene)
+    write.show_physics(run, True, scene)
+    before, run.wanted = run.wanted, _wanted(run, scene, frame)
+    fps = scene.render.fps / scene.render.fps_base
+    substeps = scene.rigidbody_world.substeps_per_frame
+    seconds = max(scene.rigidbody_world.time_scale / fps, 1e-9)
+    for effect in run.effects:
+        effect.step(run, scene, seconds, substeps)
+    run.merge_effects()
+    _wake(run)
+    if run.gains_dirty:
+        rotation = run.weights()[0]
+        run.reach = merged([(mask, law.reach(rotation, seconds)) for law, mask in drives.in_use(run.drive)])
+    reachable = servo.within_reach(run.body, run.wanted, run.reach)
+    run.command = servo.lag_compensated(run.command, reachable, substeps)
+    write.place(run, "targets", run.command)
+    places = run.wanted
+    for effect in run.effects:
+        places = effect.placed(run, before, places, seconds, 1.0 / fps)
+    if run.any_kinematic:
+        write.place(run, "bodies", places, run.kinematic)
+    write.write_gains(run, scene, substeps, seconds)
+    if run.joint_drives is not None:
+        motors.write(run, before, run.weights()[0], seconds, substeps, scene.gravity.length)
+    run.frame = run.reached = frame
+
+
+def observe(run: Run, scene) -> None:
+    """After a frame is shown: where the bodies stand now, and what follows from it for the next frame.
+
+    Raises:
+        RagdollError: a body was deleted, is not a number or has left all bounds.
+    """
+    seconds = max(scene.rigidbody_world.time_scale * scene.render.fps_base / scene.render.fps, 1e-9)
+    if run.frame > run.first:
+        _read_bodies(run)
+        _note_calm(run, seconds, world.gravity(scene))
+    for effect in run.effects:
+        effect.observe(run, scene, seconds)
+    run.merge_effects()
+
+
+# ---- reading ------------------------------------------------------------------------------------------------------
+
+
+def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
+    """The bones in the world [m, 4, 4], with their scale, after the motion stack; without it for no frame."""
+    matrices = np.empty((run.characters[-1].rows.stop, 4, 4))
+    for character in run.characters:
+        pose_of = character.source.evaluated_get(run.source_graph)
+        if character.motion is None or frame is None:
+            pose_of.pose.bones.foreach_get("matrix", character.buffer)
+            pose = character.buffer.reshape(-1, 4, 4)[character.bones].transpose(0, 2, 1)
+        else:
+            pose, basis = character.motion.pose(scene, frame, record=record)
+            pose = pose[character.bones]
+            if record:
+                pose_stack.write_target(character.obj, basis)
+        place = array_of(pose_of.matrix_world)
+        if frame is not None:
+            shot_run.check_size(character, place, frame)
+            if record and frame > run.first:
+                shot_run.check_not_scaled(character, frame)
+        np.matmul(place, pose, out=matrices[character.rows])
+    return matrices
+
+
+def _hands(run: Run, scene) -> np.ndarray:
+    """-1 for bones that are mirrored, else 1 [m]: the sign that makes a proper rotation of their axes."""
+    return np.where(np.linalg.det(_posed(run, scene, None, False)[:, :3, :3]) < 0.0, -1.0, 1.0)
+
+
+def _wanted(run: Run, scene, frame: int, record: bool = True) -> np.ndarray:
+    """Where the animation has the bodies: rigid matrices [m, 4, 4], world."""
+    matrices = _posed(run, scene, frame, record)
+    axes = matrices[:, :3, :3]
+    axes /= (run.hands * np.sqrt(np.maximum(np.einsum("mij,mij->mj", axes, axes).T, 1e-24))).T[:, None, :]
+    result = matrices @ run.offsets
+    if not np.isfinite(result.sum()):
+        row = int(np.flatnonzero(~np.isfinite(result).all(axis=(1, 2)))[0])
+        raise RagdollError(f"The animation of {shot_run.name_of(run, row)} is not a number at frame {frame}")
+    return result
+
+
+def _read_bodies(run: Run) -> None:
+    """Where the bodies stood after the last frame."""
+    flat = np.empty((run.characters[-1].rows.stop, 16), dtype=np.float32)
+    for character in run.characters:
+        character.bodies.objects.foreach_get("matrix_world", flat[character.rows].reshape(-1))
+    body = flat.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
+    near = np.abs(body[:, :3, 3] - run.body[:, :3, 3]) <= run.farthest  # not when it is not a number
+    if not near.all() or not np.isfinite(body.sum()):
+        row = int(np.flatnonzero(~near.all(axis=1) | ~np.isfinite(body).all(axis=(1, 2)))[0])
+        trouble = "has left all bounds" if np.isfinite(body[row]).all() else "is not a number"
+        raise RagdollError(f"The body of {shot_run.name_of(run, row)} {trouble} at frame {run.frame}")
+    run.body_before, run.body = run.body, body
+
+
+def _wake(run: Run) -> None:
+    """Whatever a character is hit with, it does not lie still any more."""
+    for character in run.characters if run.struck.any() else ():
+        rows = character.rows
+        if run.struck[rows].any():
+            character.calm = 0.0
+            run.gains_dirty |= bool(run.calm[rows].any())
+            run.calm[rows] = False
+
+
+def _note_calm(run: Run, seconds: float, gravity: np.ndarray) -> None:
+    """Keep an eye on characters that have come to lie nearly still; gravity: [3] [m/s^2]."""
+    before, run.velocity = run.velocity, (run.body[:, :3, 3] - run.body_before[:, :3, 3]) / seconds
+    speeds = np.linalg.norm(run.velocity, axis=1)
+    kept = (1.0 - run.gains[:, write.LINEAR_DRAG]) ** seconds
+    gained = run.masses[:, None] * (run.velocity - kept[:, None] * (run.velocity if before is None else before))
+    pull = float(np.linalg.norm(gravity))
+    for character in run.characters:
+        rows, lying = character.rows, character.support > servo.SUPPORTED
+        if before is not None:
+            change = gained[rows].sum(axis=0) / run.masses[rows].sum()
+            character.support = servo.support(character.support, change, gravity, seconds)
+        supported = character.support > servo.SUPPORTED
+        was = character.calm >= servo.CALM_AFTER
+        own_speed = froude(character.height, pull)
+        character.calm = servo.settled(character.calm, float(speeds[rows].max()), own_speed, supported, seconds)
+        if (character.calm >= servo.CALM_AFTER) != was or supported != lying:
+            run.calm[rows], run.supported[rows] = character.calm >= servo.CALM_AFTER, supported
+            run.gains_dirty = True
+
+
+def _read_settings(run: Run, scene) -> None:
+    """Weights of all bodies; keyed ones from the source, which already stands at the frame to come."""
+    dirty, run.settings_dirty = run.settings_dirty, False
+    if not dirty and not any(character.keyed for character in run.characters):
+        return
+    run.gains_dirty = True
+    for character in run.characters:
+        if not (dirty or character.keyed):
+            continue
+        obj = character.obj
+        owner = at_frame.owner(obj, character.keyed)
+        settings, bones = owner.active_ragdoll, owner.pose.bones
+        own = [bones[i].active_ragdoll for i in character.bones]
+        rows = character.rows
+        before = {name: values[rows].copy() for name, values in run.numbers.items()}
+        for name in run.bone_numbers:
+            run.numbers[name][rows] = [getattr(bone, name) for bone in own]
+            run.numbers[name][rows] *= getattr(settings, name, 1.0)
+        if obj.active_ragdoll.human_strength:
+            if character.strengths is None:
+                character.strengths = shot_run.strengths_of(obj)
+            for name, strength in zip(("max_torque", "max_force"), character.strengths, strict=True):
+                mine = run.numbers[name]
+                mine[rows] = np.where(mine[rows] > 0.0, mine[rows], strength)
+        run.drive[rows] = law = drives.place_of(obj.active_ragdoll.drive)
+        for parameter in drives.LAWS[law].parameters:
+            run.numbers[parameter.name][rows] = parameter.values(settings, own)
+        modes = [bone.body_mode for bone in own]
+        run.limp[rows] = [mode == "LIMP" for mode in modes]
+        run.riding[rows] = [mode == "KINEMATIC" or obj.active_ragdoll.muted for mode in modes]
+        blend = settings.physics_blend
+        try:
+            shot_run.check_numbers(run, character, blend)
+            character.blend = blend
+            if character.blends is not None:
+                character.blends[scene.frame_current] = blend
+            for effect in run.effects:
+                effect.read(run, scene, character, settings, dirty)
+        except RagdollError as error:
+            if scene.frame_current == run.first:
+                raise
+            # One character's mistake in mid-shot is no reason to stop the others.
+            STATE.warn(character.name, f"{error}; what was set before stays")
+            for name, values in before.items():
+                mine = run.numbers[name][rows]
+                mine[:] = np.where(np.isfinite(mine), mine, values)
+    run.limited = bool(np.any(run.numbers["max_torque"] > 0.0) or np.any(run.numbers["max_force"] > 0.0))
+
+
+def _apply_settings(run: Run, scene) -> None:
+    """Write what bodies are kinematic and how much of the physics is shown, where it differs from before."""
+    kinematic = run.riding | run.off | run.led
+    changed = np.flatnonzero(kinematic != run.kinematic)
+    if len(changed):
+        run.kinematic, run.gains_dirty = kinematic, True
+        run.any_kinematic = bool(np.any(kinematic))
+        if scene.frame_current > run.first:
+            write.switch_kinematic(run, changed)
+    for character in run.characters:
+        off = bool(run.off[character.rows.start])
+        if character.switched_off != off and scene.frame_current > run.first:
+            write.switch_joints(run, not off, character)
+        shares = [effect.shares[character.name] for effect in run.effects if character.name in effect.shares]
+        if character.keyed or shares:
+            write.write_blend(character.obj, character, character.blend * math.prod(shares), scene)

@@ -1,0 +1,334 @@
+"""Knock-out and recovery in a run: measuring after a frame, and deciding for the next one.
+
+After each frame the state is stepped with the motion of the bodies (`ragdoll.recovery`). The state gives the factor of
+the weights, the share of the physics, and whether the character is simulated at all in the coming frame. When a
+character recovers, its animation goes on where it lies (`motion.getting_up`). All of this is recorded by frame.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import pose as pose_space
+from ... import quaternion
+from ...anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, RIGHT, SPINE, THIGH, UPPER_ARM
+from ...errors import RagdollError
+from ...motion import getting_up
+from ...motion.rig import LocalPose
+from ...ragdoll.recovery import states
+from ...ragdoll.recovery.reroot import Landmarks
+from ...skeleton import Skeleton
+from ..physics import world
+from ..rig import recognition
+from ..rig.armature import pose_matrices
+from ..runtime import STATE
+from ..settings import effects as effect_settings
+from ..stack.entries import recovery as recovery_entry
+from .effects import Effect
+from .recovery_record import Record
+
+KEPT = 2  # number of frames whose poses are kept for a passage to begin from
+TAKEN_AWAY = "its recovery was taken away in mid-shot"
+
+
+class Recovery:
+    """The recovery of one character in a run.
+
+    Attributes:
+        character: of the run.
+        state: at the last frame.
+        record: of all frames.
+        settings, events: as read last.
+    """
+
+    def __init__(self, character, scene) -> None:
+        self.character = character
+        self.record = Record()
+        self._shown, self._played, self._given = {}, {}, {}
+        self._worlds = {}
+        self.landmarks = None
+        self._pelvis_body = _pelvis_body(character)
+        first, last = world.shot_range(scene)
+        group = character.obj.active_ragdoll.recovery
+        self.events, notes = effect_settings.events_of(group, first, last)
+        self.read(group)
+        self.state = states.start(self.settings, self.events, first)
+        if notes:
+            STATE.messages[character.name] = "; ".join(notes)
+            print(f"Active Ragdoll: '{character.name}': {'; '.join(notes)}")
+
+    def read(self, group, events: bool = False, scene=None) -> None:
+        """Read the settings from the character's property group or its source's. If one is invalid, none changes.
+
+        Raises:
+            RagdollError: a value that makes no sense.
+        """
+        title, settings = f"Recovery of '{self.character.name}'", effect_settings.settings_of(group)
+        states.checked(settings, title)
+        if not (np.isfinite(group.reroot_time) and group.reroot_time >= 0.0):
+            raise RagdollError(f"{title}: reroot_time must not be negative, got {group.reroot_time:g} s")
+        self.settings, self.reroot_time = settings, group.reroot_time
+        if events:
+            own = self.character.obj.active_ragdoll.recovery
+            self.events, _notes = effect_settings.events_of(own, *world.shot_range(scene))
+
+    # ---- poses that a passage begins from ----
+
+    def note_played(self, frame: int, pose: LocalPose, world_matrix: np.ndarray) -> None:
+        """Note the pose of the character's own animation in its own place, and its object's world matrix."""
+        _keep(self._played, frame, pose)
+        _keep(self._worlds, frame, world_matrix)
+
+    def note_given(self, frame: int, pose: LocalPose) -> None:
+        """Note the pose that a passage has given."""
+        _keep(self._given, frame, pose)
+
+    def note_shown(self, frame: int, graph) -> None:
+        """Note the pose that the character shows after the frame, if a passage may begin from it."""
+        if self.character.motion is None or self.state.phase not in (states.LIMP, states.SETTLING):
+            return
+        matrices = pose_matrices(self.character.obj.evaluated_get(graph))
+        _keep(self._shown, frame, matrices[self.character.motion.rig.skeleton.to_level])
+
+    # ---- one frame ----
+
+    def begin(self, run, scene, frame: int) -> None:
+        """Set the state at the first frame, in case a hit acts in the coming step."""
+        impulse = run.effect("hits").impulse_on(run, self.character, frame)
+        if impulse > 0.0:
+            still = np.zeros(len(run.masses))
+            self.state = states.struck(self.settings, self.state, self._motion(run, scene, still, impulse))
+            self.record.values[frame] = self.state.values()
+
+    def step(self, run, scene, frame: int, speeds: np.ndarray, seconds: float) -> None:
+        """Step to the state of the frame that was just shown.
+
+        Args:
+            speeds: of all bodies [m], over the frame [m/s]. seconds: of the simulation, a frame.
+        """
+        impulse = run.effect("hits").impulse_on(run, self.character, frame)
+        events = [event for event in self.events if frame - 1 < event.frame <= frame]
+        if self.state.phase == states.ANIMATED and impulse == 0.0 and not events:
+            self._finish_action(frame, scene)
+            self.record.values[frame] = self.state.values()
+            return
+        motion = self._motion(run, scene, speeds, impulse)
+        fps = 1.0 / seconds
+        before = self.state
+        self.state = states.step(
+            self.settings, before, motion, (frame - 1) / fps, frame / fps, fps, events, self.character.name
+        )
+        self.record.values[frame] = self.state.values()
+        down = before.phase in (states.LIMP, states.SETTLING)
+        try:
+            if down and self.state.phase in (states.RECOVERING, states.BLENDING, states.ANIMATED):
+                self._get_up(frame, scene)
+            else:
+                self._finish_action(frame, scene)
+        except RagdollError as error:
+            STATE.warn(self.character.name, f"'{self.character.name}' gets up in its animation's own place: {error}")
+
+    def _motion(self, run, scene, speeds: np.ndarray, impulse: float) -> states.Motion:
+        rows = self.character.rows
+        distances = np.linalg.norm(run.body[rows, :3, 3] - run.wanted[rows, :3, 3], axis=1)
+        return states.Motion(
+            mean_speed=float(speeds[rows].mean()),
+            pelvis_speed=float(speeds[rows][self._pelvis_body]),
+            distance=float(distances.max()),
+            impulse=impulse,
+            mass=float(run.masses[rows].sum()),
+            size=self.character.height,
+            gravity=scene.gravity.length if scene.use_gravity else 0.0,
+        )
+
+    def _get_up(self, frame: int, scene) -> None:
+        """Go on where the character lies, with the get-up action for how it lies."""
+        group = self.character.obj.active_ragdoll.recovery
+        if group.reroot and self.character.motion is None:
+            raise RagdollError("use Set Up Recovery or Simulate to let it get up where it lies")
+        if not group.reroot or frame not in self._shown:
+            return
+        shown = [self._shown[frame], self._shown.get(frame - 1, self._shown[frame])]
+        if frame not in self._worlds:
+            raise RagdollError(TAKEN_AWAY)
+        place = self._worlds[frame]
+        names = [action.name if action else "" for action in (group.get_up_face_up, group.get_up_face_down)]
+        if self.landmarks is None:
+            self.landmarks = _landmarks(self.character)
+        self._go_on(frame, scene, shown, self.landmarks.action(place @ shown[0], *names))
+
+    def _finish_action(self, frame: int, scene) -> None:
+        """Return to the character's own animation when a get-up action is over."""
+        passage = self.record.passage(frame) if self.record.passages else None
+        if passage is None or not passage.action or frame not in self._given:
+            return
+        if passage.seconds(frame) < self._clip(passage.action, passage.fps).length:
+            return
+        skeleton = self.character.motion.rig.skeleton
+        given = [self._given[frame], self._given.get(frame - 1, self._given[frame])]
+        poses = [pose_space.compose_matrices(*pose.model(skeleton)) for pose in given]
+        if self.landmarks is None:
+            self.landmarks = _landmarks(self.character)
+        self._go_on(frame, scene, poses, "")
+
+    def _go_on(self, frame: int, scene, shown: list, action: str) -> None:
+        rig = self.character.motion.rig
+        fps = scene.render.fps / scene.render.fps_base
+        places = [self._worlds[frame], self._worlds.get(frame - 1, self._worlds[frame])]
+        if action:
+            try:
+                clip = self._clip(action, fps)
+            except RagdollError as error:
+                STATE.messages[self.character.name] = str(error)
+                action = ""
+        if action:
+            # There is no frame before the first, so continue the first step backwards.
+            now, coming = clip.at(0.0), clip.at(1.0 / fps)
+            poses = [now, LocalPose(2.0 * now.positions - coming.positions, *_back(now, coming))]
+            places[1] = places[0]
+        else:
+            poses = [self._played[frame], self._played.get(frame - 1, self._played[frame])]
+        animated = places[0] @ pose_space.compose_matrices(*poses[0].model(rig.skeleton))
+        move = self.landmarks.move(places[0] @ shown[0], animated)
+        group = self.character.obj.active_ragdoll.recovery
+        simulated = rig.skeleton.from_level[self.character.bones]
+        passage = getting_up.begun(
+            rig,
+            (shown[0], shown[1]),
+            (poses[0], poses[1]),
+            (places[0], places[1]),
+            move,
+            frame=float(frame),
+            fps=fps,
+            duration=self.reroot_time,
+            carriers=getting_up.carriers_of(rig, simulated),
+            method=group.method,
+            action=action,
+            lowest=self.landmarks.lowest,
+        )
+        self.record.passages.append(passage)
+
+    def _clip(self, action: str, fps: float):
+        entry = next((e for e in self.character.motion.entries if e.name == recovery_entry.NAME), None)
+        if entry is None:
+            raise RagdollError(TAKEN_AWAY)
+        return entry.clip(action, fps)
+
+
+def _back(now: LocalPose, coming: LocalPose) -> tuple:
+    """Rotations and scales one step before `now`."""
+    step = quaternion.multiply(now.rotations, quaternion.conjugate(coming.rotations))
+    return quaternion.multiply(step, now.rotations), now.scales
+
+
+def _keep(notes: dict, frame: int, value) -> None:
+    """Keep a note of a frame, and only those of the last frames."""
+    notes[frame] = value
+    for old in [other for other in notes if not frame - KEPT < other <= frame]:
+        del notes[old]
+
+
+# ---- the character --------------------------------------------------------------------------------------------------
+
+
+def _pelvis_body(character) -> int:
+    """Index of a character's pelvis body; without that role, of its heaviest root."""
+    obj = character.obj
+    parts = obj.active_ragdoll.parts
+    for i, part in enumerate(parts):
+        if obj.pose.bones[part.bone].active_ragdoll.role == PELVIS:
+            return i
+    roots = [i for i, part in enumerate(parts) if not part.parent]
+    return max(roots, key=lambda i: parts[i].body.rigid_body.mass)
+
+
+def _landmarks(character) -> Landmarks:
+    """The landmarks of a character, as rows in level order."""
+    obj = character.obj
+    skeleton: Skeleton = character.motion.rig.skeleton
+    anatomy = recognition.anatomy_of(obj)
+    levels = skeleton.from_level
+    found = {}
+    for row, (role, side) in enumerate(zip(anatomy.roles, anatomy.sides, strict=True)):
+        rows = found.setdefault((role, side if role in (THIGH, UPPER_ARM) else ""), [])
+        rows.append(int(levels[row]))
+    pelvis = found.get((PELVIS, ""), [int(levels[character.bones[_pelvis_body(character)]])])[0]
+    upper = next((found[role, ""][-1] for role in (CHEST, NECK, HEAD, SPINE) if (role, "") in found), None)
+    sides = next(
+        ((found[role, LEFT][0], found[role, RIGHT][0]) for role in (THIGH, UPPER_ARM)
+         if (role, LEFT) in found and (role, RIGHT) in found),
+        None,
+    )  # fmt: skip
+    trunk = None if upper is None or sides is None or upper == pelvis else (upper, *sides)
+    # Simulated bones and those below them: not all ends of limbs have bodies, and controls may be under the floor.
+    simulated = {int(row) for row in character.bones}
+    for row, bone in enumerate(obj.data.bones):  # parents come first
+        if bone.parent is not None and obj.data.bones.find(bone.parent.name) in simulated:
+            simulated.add(row)
+    return Landmarks(pelvis, trunk, levels[sorted(simulated)], character.height)
+
+
+# ---- the run --------------------------------------------------------------------------------------------------------
+
+
+class Recoveries(Effect):
+    """The recoveries of a run's characters.
+
+    Attributes:
+        by_name: each character's, by its name.
+    """
+
+    name = "recovery"
+
+    def __init__(self, run, scene) -> None:
+        super().__init__(run, scene)
+        self.by_name: dict[str, Recovery] = {}
+        for character in run.characters:
+            settings = character.obj.active_ragdoll
+            if settings.recovery.enabled and not settings.muted:
+                found = self.by_name[character.name] = Recovery(character, scene)
+                found.record.values[run.first] = found.state.values()
+        self._apply(run)
+
+    def read(self, run, scene, character, settings, edited: bool) -> None:
+        """Read the settings; edits in mid-shot count from the next frame on."""
+        found = self.by_name.get(character.name)
+        if found is not None:
+            found.read(settings.recovery, edited, scene)
+
+    def observe(self, run, scene, seconds: float) -> None:
+        """Step the states of all characters, and set what holds in the next frame."""
+        if not self.by_name:
+            return
+        frame, found = run.frame, self.by_name.values()
+        for own in found:
+            own.note_shown(frame, run.graph)
+        if frame == run.first:
+            for own in found:
+                own.begin(run, scene, frame)
+        else:
+            seconds = max(scene.rigidbody_world.time_scale, 1e-9) * scene.render.fps_base / scene.render.fps
+            speeds = np.linalg.norm(run.body[:, :3, 3] - run.body_before[:, :3, 3], axis=1) / seconds
+            for own in found:
+                own.step(run, scene, frame, speeds, seconds)
+        self._apply(run)
+
+    def share_at(self, character, frame: int) -> float:
+        """The share of the physics that was recorded for the frame."""
+        found = self.by_name.get(character.name)
+        return 1.0 if found is None else found.record.blend(frame)
+
+    def _apply(self, run) -> None:
+        if not self.by_name:
+            return
+        count = len(run.masses)
+        factor = np.ones(count)
+        off, led = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+        for name, found in self.by_name.items():
+            rows = found.character.rows
+            factor[rows] = found.state.weight
+            off[rows] = not found.state.simulated
+            # Driven in joint space it would only stretch where it lies and leave getting up to the physics blend.
+            led[rows] = found.state.led
+            self.shares[name] = found.state.physics_blend
+        self.state(factor=factor, switched_off=off, led_in_world=led)

@@ -1,0 +1,165 @@
+"""What a run records of recoveries, by frame, and keeps in the file beside its baked cache."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...motion.getting_up import Passage
+from ...ragdoll.recovery.inertialize import Decay, Transition
+from ...ragdoll.recovery.reroot import Reroot
+from ...ragdoll.recovery.states import State
+from ..physics import world
+from ..runtime import STATE, state_of
+
+VERSION = 1
+
+
+@dataclass
+class Record:
+    """States by frame, and where the character went on, in order.
+
+    Attributes:
+        values: `recovery.State.values()` by frame.
+        passages: from the earliest on.
+    """
+
+    values: dict = field(default_factory=dict)
+    passages: list = field(default_factory=list)
+
+    def state(self, frame: int) -> State | None:
+        """At a frame of the shot."""
+        values = self.values.get(frame)
+        return None if values is None else State.from_values(values)
+
+    def blend(self, frame: int) -> float:
+        """Factor of the physics blend in what a frame shows: what the frame before has decided."""
+        state = self.state(frame - 1) or self.state(frame)
+        return 1.0 if state is None else state.physics_blend
+
+    def passage(self, frame: int) -> Passage | None:
+        """The one that a frame belongs to."""
+        found = [passage for passage in self.passages if passage.frame < frame]
+        return found[-1] if found else None
+
+    def to_text(self) -> str:
+        """As JSON."""
+        frames = sorted(self.values)
+        values = np.array([self.values[frame] for frame in frames])
+        return json.dumps(
+            {
+                "version": VERSION,
+                "frames": frames,
+                "values": _packed(values),
+                "passages": [_passage_to(passage) for passage in self.passages],
+            }
+        )
+
+    @staticmethod
+    def from_text(text: str) -> Record:
+        """The reverse of `to_text`."""
+        data = json.loads(text)
+        values = _unpacked(data["values"])
+        states = {frame: tuple(row) for frame, row in zip(data["frames"], values.tolist(), strict=True)}
+        return Record(states, [_passage_from(passage) for passage in data["passages"]])
+
+
+def _packed(array: np.ndarray) -> list:
+    raw = np.ascontiguousarray(array, dtype="<f8")
+    return [list(raw.shape), base64.b64encode(zlib.compress(raw.tobytes())).decode("ascii")]
+
+
+def _unpacked(data: list) -> np.ndarray:
+    shape, text = data
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<f8").reshape(shape).copy()
+
+
+def _passage_to(passage: Passage) -> dict:
+    data = {name: getattr(passage, name) for name in ("frame", "fps", "action", "duration")}
+    data["rotation"], data["shift"] = _packed(passage.move.rotation), _packed(passage.move.shift)
+    data["carriers"] = [int(bone) for bone in passage.carriers]
+    data["lowest"] = [_packed(passage.lowest[0]), passage.lowest[1]] if passage.lowest is not None else None
+    if passage.offsets is None:
+        data["old"] = [_packed(array) for array in passage.old]
+    else:
+        decays = passage.offsets.positions, passage.offsets.rotations
+        data["offsets"] = [_packed(array) for decay in decays for array in (decay.offset, decay.velocity)]
+    return data
+
+
+def _passage_from(data: dict) -> Passage:
+    more = {name: data[name] for name in ("frame", "fps", "action", "duration")}
+    if data["lowest"] is not None:
+        more["lowest"] = (_unpacked(data["lowest"][0]).astype(int), data["lowest"][1])
+    if "old" in data:
+        more["old"] = tuple(_unpacked(array) for array in data["old"])
+    else:
+        a, b, c, d = (_unpacked(array) for array in data["offsets"])
+        duration = np.float64(data["duration"])
+        more["offsets"] = Transition(Decay(a, b, duration), Decay(c, d, duration))
+    move = Reroot(_unpacked(data["rotation"]), _unpacked(data["shift"]))
+    return Passage(move=move, carriers=np.array(data["carriers"], dtype=int), **more)
+
+
+# ---- whose ----------------------------------------------------------------------------------------------------------
+
+
+def live(obj):
+    """The `recovery.Recovery` of a character in the run of its scene; None where there is none."""
+    scene = obj.active_ragdoll.scene
+    run = STATE.runs.get(scene.name) if scene is not None else None
+    # Not by its name, which may be another one by now.
+    found = () if run is None else run.effect("recovery").by_name.values()
+    return next((recovery for recovery in found if recovery.character.obj == obj), None)
+
+
+def of(obj, frame: int) -> Record | None:
+    """What a frame that is shown, or about to be stepped, goes by; None where nothing is simulated."""
+    settings = obj.active_ragdoll
+    scene = settings.scene
+    if not settings.is_ragdoll or settings.muted or scene is None or scene.rigidbody_world is None:
+        return None
+    if scene.rigidbody_world.point_cache.is_baked:
+        text = settings.recovery.record
+        if not text or not scene.active_ragdoll.cache_is_ours or frame > world.last_good(scene):
+            return None
+        known = STATE.records.get(obj.name)
+        if known is None or known[0] != text:
+            known = STATE.records[obj.name] = (text, Record.from_text(text))
+        return known[1]
+    run = STATE.runs.get(scene.name)
+    found = live(obj)
+    stepping = run is not None and run.frame is not None and frame == run.frame + 1
+    return found.record if found is not None and (stepping or run.shows(frame)) else None
+
+
+def phase_of(obj) -> str:
+    """The recovery's state at the frame that is shown, "" where there is none."""
+    settings = obj.active_ragdoll
+    if not settings.recovery.enabled or state_of(obj) not in ("LIVE", "CACHED"):
+        return ""
+    frame = settings.scene.frame_current
+    record = of(obj, frame)
+    state = None if record is None else record.state(frame)
+    return "" if state is None else state.phase
+
+
+def store(run) -> None:
+    """Keep what a run has recorded in the file; its cache is baked by now."""
+    with STATE.writing():
+        for name, recovery in run.effect("recovery").by_name.items():
+            text = recovery.record.to_text()
+            recovery.character.obj.active_ragdoll.recovery.record = text
+            STATE.records.pop(name, None)
+
+
+def drop(obj) -> None:
+    """Forget what was kept of a character; its cache is gone."""
+    settings = obj.active_ragdoll
+    if settings.recovery.record:
+        settings.recovery.property_unset("record")
+    STATE.records.pop(obj.name, None)

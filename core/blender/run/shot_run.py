@@ -1,0 +1,396 @@
+"""What a run of a shot is made of: its characters, one row per body in every array, and what must hold to run them."""
+
+from dataclasses import dataclass, field
+
+import bpy
+import numpy as np
+
+from ...errors import RagdollError
+from ...ragdoll import drives
+from ...ragdoll.drives import strengths
+from ..physics import built, motors, source
+from ..physics.motors import JointDrives
+from ..physics.remove import ragdolls
+from ..physics.view_layers import depsgraph_of
+from ..rig import recognition
+from ..rig.armature import UNIFORM_TOLERANCE, check_scale
+from ..settings import at_frame, declare
+from ..settings.bone import ActiveRagdollBone, DriveFactors
+from .effects import Effect, merged
+
+FASTEST = 2000.0  # [m/s per metre of height]: beyond it something has come apart
+
+
+@dataclass
+class Character:
+    """One ragdoll of a run.
+
+    It holds data-blocks, because finding one by name takes Blender longer the more there are. A run ends with any undo,
+    redo or load; one that is deleted meanwhile raises ReferenceError, which ends the run too.
+
+    Attributes:
+        name: of the character object.
+        rows: slice of its bodies in the run's arrays.
+        bones: index of each body's bone in the pose [m].
+        offsets: bone frame to body frame [m, 4, 4].
+        strengths: largest torques and forces of its bodies [m], where a human's are asked for.
+        motion: its motion stack, if it has one.
+        switched_off: whether its joints are left out, as a recovery wants.
+        calm: seconds for which it has been slow throughout, lying on something.
+        support: share of its weight that something bears.
+        keyed: its settings are animated and must be read on every frame.
+        blend: its own physics blend for the frame to come.
+        reading: what the state graph read of it last; see `ragdoll_readings`.
+        blends: its own physics blend by frame, where it is keyed.
+    """
+
+    name: str
+    obj: bpy.types.Object
+    source: bpy.types.Object
+    physics: bpy.types.Object
+    bodies: bpy.types.Collection
+    targets: bpy.types.Collection
+    rows: slice
+    bone_names: list
+    bones: np.ndarray
+    offsets: np.ndarray
+    buffer: np.ndarray
+    height: float
+    built_scale: float
+    motion: object = None
+    strengths: tuple | None = None
+    keyed: bool = False
+    blends: dict | None = None
+    blend: float = 1.0
+    reading: dict | None = None
+    switched_off: bool = False
+    calm: float = 0.0
+    support: float = 1.0
+
+
+@dataclass
+class Bodies:
+    """What a run knows of its bodies: one row each, character after character.
+
+    Attributes:
+        masses [kg], inertia [kg m^2]: see `servo.carried_inertia`; moments: the same about each of the body's axes
+            [m, 3]; arms: radius of gyration about the joint [m].
+        own_damping: linear and angular, as the bodies' settings say [m, 2].
+        offsets: bone frame to body frame [m, 4, 4]; hands: -1 for bones that are mirrored, else 1.
+        farthest: how far a body may come in a frame [m, 1].
+        numbers: the bones' settings that can be keyed, at the frame to come, and the drives' parameters, by name [m];
+            a setting of the same name of the character is multiplied in.
+        drive: place of the body's law in `drives.LAWS`.
+        limp, riding: by the settings; riding is body mode KINEMATIC.
+        off, led, awake, struck, joint_space: as the effects state, see `effects.Effect`; joint_space: driven between
+            the joints and not from the world, in_joints: by the settings.
+        kinematic: all that are, for whatever reason.
+        calm: has come to lie nearly still; supported: something bears it.
+        wanted: where the animation has the bodies at the frame to come, rigid [m, 4, 4]; command: where the targets are
+            put; body, body_before: where the bodies stood after the last frame and the one before; velocity: over the
+            last frame [m, 3] [m/s].
+        gains: as last written; distance: from body to command in the frame before [m]; reach: of the drives [rad].
+    """
+
+    masses: np.ndarray
+    inertia: np.ndarray
+    moments: np.ndarray
+    arms: np.ndarray
+    own_damping: np.ndarray
+    offsets: np.ndarray
+    farthest: np.ndarray
+    in_joints: np.ndarray
+    joint_space: np.ndarray
+    numbers: dict
+    drive: np.ndarray
+    limp: np.ndarray
+    riding: np.ndarray
+    off: np.ndarray
+    led: np.ndarray
+    awake: np.ndarray
+    struck: np.ndarray
+    kinematic: np.ndarray
+    calm: np.ndarray
+    supported: np.ndarray
+    gains: np.ndarray
+    distance: np.ndarray
+    hands: np.ndarray | None = None
+    reach: np.ndarray | None = None
+    wanted: np.ndarray | None = None
+    command: np.ndarray | None = None
+    body: np.ndarray | None = None
+    body_before: np.ndarray | None = None
+    velocity: np.ndarray | None = None
+
+
+@dataclass(kw_only=True)
+class Run(Bodies):
+    """The simulation of a scene's shot, from its first frame on.
+
+    Attributes:
+        first, frame: first frame and the last one stepped, None after a jump.
+        observed: last frame after which the bodies were read.
+        reached: last frame whose result stands in the cache.
+        graph, source_graph: the dependency graphs of this frame, of the scene and of its hidden one.
+        effects: what acts beside the drives, in order.
+        joint_drives: the motors, where a character has them.
+        bone_numbers: names of the bones' own among the numbers.
+        held: names of the scene's other bodies that wait for the first frame.
+        settings_dirty: a setting was edited; read them again on the next step.
+        gains_dirty: something that the drives depend on is another one.
+        limited: a force or torque has a limit.
+        stacked: the scene's characters that have a motion stack; None: look for them again.
+        seconds: time spent per frame in our own Python and in evaluating the source scene, for reports.
+    """
+
+    scene_name: str
+    first: int
+    frame: int | None
+    reached: int
+    characters: list
+    bone_numbers: list
+    graph: bpy.types.Depsgraph
+    source_graph: bpy.types.Depsgraph | None = None
+    effects: list[Effect] = field(default_factory=list)
+    joint_drives: JointDrives | None = None
+    settings_dirty: bool = True
+    gains_dirty: bool = True
+    limited: bool = False
+    any_kinematic: bool = False
+    stacked: list | None = None
+    observed: int | None = None
+    held: list = field(default_factory=list)
+    seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
+
+    @property
+    def names(self) -> list[str]:
+        """Of its characters."""
+        return [character.name for character in self.characters]
+
+    def effect(self, name: str) -> Effect:
+        """One of its effects."""
+        return next(effect for effect in self.effects if effect.name == name)
+
+    def merge_effects(self) -> None:
+        """Take over what the effects state, where it has changed."""
+        if not any(effect.changed for effect in self.effects):
+            return
+        count = len(self.masses)
+        self.off = merged(self.effects, "switched_off", count)
+        self.led = merged(self.effects, "kinematic", count)
+        self.awake = merged(self.effects, "awake", count)
+        self.struck = merged(self.effects, "struck", count)
+        self.joint_space = self.in_joints & ~merged(self.effects, "led_in_world", count)
+        self.gains_dirty = True
+        for effect in self.effects:
+            effect.changed = False
+
+    def weights(self) -> tuple:
+        """Rotation and translation weights with all factors [m]; 0 where nothing drives."""
+        weights = np.stack([self.numbers["rotation_weight"], self.numbers["translation_weight"]])
+        weights *= np.where(self.limp | self.kinematic, 0.0, 1.0)
+        for effect in self.effects:
+            if effect.factor is not None:
+                weights *= effect.factor
+        return weights[0], weights[1]
+
+    def shows(self, frame: int) -> bool:
+        """Whether the frame is simulated."""
+        return self.first <= frame <= self.reached
+
+
+def bone_numbers() -> list[str]:
+    """The bones' own settings that are numbers and can be keyed; those of the drives are read as their laws say."""
+    drives_own, properties = declare.names(DriveFactors), ActiveRagdollBone.bl_rna.properties
+    found = declare.names(ActiveRagdollBone, keyed=True)
+    return [name for name in found if properties[name].type == "FLOAT" and name not in drives_own]
+
+
+def active_ragdolls(scene) -> list:
+    """Characters whose ragdoll is to be simulated."""
+    return [obj for obj in ragdolls(scene) if not obj.active_ragdoll.muted]
+
+
+def name_of(run: Run, row: int) -> str:
+    for character in run.characters:
+        if character.rows.start <= row < character.rows.stop:
+            return f"bone '{character.bone_names[row - character.rows.start]}' of '{character.name}'"
+    return "?"
+
+
+def gather(scene, first: int) -> Run:
+    """A new run of a scene's characters; a baked one takes part as a kinematic one, so that props still meet it.
+
+    Raises:
+        RagdollError: a ragdoll is not whole any more; names what is missing.
+    """
+    characters: list[Character] = []
+    for obj in ragdolls(scene):
+        characters.append(_character(obj, characters[-1].rows.stop if characters else 0))
+    if not characters:
+        raise RagdollError(f"Scene '{scene.name}' has no ragdoll to simulate")
+    parts = [part for character in characters for part in character.obj.active_ragdoll.parts]
+    count = len(parts)
+    masses, inertia = np.array([p.body.rigid_body.mass for p in parts]), np.array([p.inertia for p in parts])
+    moments = np.array([p.moments for p in parts], dtype=float)
+    in_joints, own_numbers = motors.held(characters), bone_numbers()
+    masks = ("limp", "riding", "off", "led", "awake", "struck", "kinematic", "calm")
+    return Run(
+        scene_name=scene.name,
+        first=first,
+        frame=first,
+        reached=first - 1,
+        characters=characters,
+        graph=depsgraph_of(scene),
+        joint_drives=motors.gather(characters),
+        masses=masses,
+        inertia=inertia,
+        moments=np.where(moments > 0.0, moments, inertia[:, None]),  # files of 0.1.0 have none
+        arms=np.sqrt(inertia / np.maximum(masses, 1e-12)),
+        own_damping=np.array([(p.body.rigid_body.linear_damping, p.body.rigid_body.angular_damping) for p in parts]),
+        offsets=np.concatenate([c.offsets for c in characters]),
+        farthest=np.concatenate([np.full((len(c.bones), 1), FASTEST * c.height / 24.0) for c in characters]),
+        in_joints=in_joints,
+        joint_space=in_joints,
+        gains=np.full((count, 11), np.nan),  # unlike anything: the first step writes them all
+        distance=np.zeros(count),
+        drive=np.zeros(count, dtype=int),
+        bone_numbers=own_numbers,
+        numbers={name: np.zeros(count) for name in (*own_numbers, *(own.name for own in drives.parameters()))},
+        supported=np.ones(count, dtype=bool),
+        **{name: np.zeros(count, dtype=bool) for name in masks},
+    )
+
+
+def _character(obj, begin: int) -> Character:
+    """A character whose bodies' rows begin there; its source is brought up to date."""
+    settings = obj.active_ragdoll
+    check_parts(obj)
+    source.follow(obj)
+    names, keyed = [part.bone for part in settings.parts], at_frame.is_keyed(obj)
+    index = {bone.name: i for i, bone in enumerate(obj.data.bones)}
+    missing = [name for name in names if name not in index]
+    if missing:
+        raise RagdollError(f"Bone '{missing[0]}' of '{obj.name}' is gone or renamed: build the ragdoll anew")
+    return Character(
+        name=obj.name,
+        obj=obj,
+        source=settings.source,
+        physics=settings.physics_armature,
+        bodies=settings.bodies,
+        targets=settings.targets,
+        rows=slice(begin, begin + len(names)),
+        bone_names=names,
+        bones=np.array([index[name] for name in names]),
+        offsets=np.array([part.offset for part in settings.parts]).reshape(-1, 4, 4),
+        buffer=np.empty(len(obj.pose.bones) * 16, dtype=np.float32),
+        height=settings.height,
+        built_scale=settings.built_scale,
+        keyed=keyed and not settings.muted,
+        blends={} if keyed and at_frame.is_keyed(obj, "physics_blend") else None,
+    )
+
+
+def has_other_bones(run: Run | None, obj) -> bool:
+    """Whether a character's bones are not those that its bodies were built for, or its run has begun with."""
+    bones = obj.data.bones
+    if any(part.bone not in bones for part in obj.active_ragdoll.parts):
+        return True
+    found = next((c for c in run.characters if c.obj == obj), None) if run is not None else None
+    return found is not None and len(found.buffer) != 16 * len(bones)
+
+
+def check_numbers(run: Run, character, blend: float) -> None:
+    """Raises RagdollError naming a setting of a character, and the bone, that is not a number."""
+    if not np.isfinite(blend):
+        raise RagdollError(f"The physics blend of '{character.name}' is not a number")
+    for name, numbers in run.numbers.items():
+        values = numbers[character.rows]
+        if not np.isfinite(values).all():
+            bone = character.bone_names[int(np.argmin(np.isfinite(values)))]
+            what = name.replace("_", " ")
+            raise RagdollError(f"The {what} of bone '{bone}' of '{character.name}' is not a number")
+
+
+def strengths_of(obj) -> tuple:
+    """Largest torques [m] and forces [m] of a human's joints, scaled to the character."""
+    settings = obj.active_ragdoll
+    anatomy = recognition.anatomy_of(obj)
+    bones = [obj.data.bones.find(part.bone) for part in settings.parts]
+    parents = np.array([obj.data.bones.find(b.parent.name) if b.parent else -1 for b in obj.data.bones])
+    mass = sum(part.body.rigid_body.mass for part in settings.parts)
+    torque, force = strengths.human_strengths(anatomy, parents, mass, settings.height)
+    return torque[bones], force[bones]
+
+
+def check_parts(obj) -> None:
+    """Raises RagdollError naming the helper, and its bone, that a character's ragdoll lacks."""
+    settings, parts = obj.active_ragdoll, obj.active_ragdoll.parts
+    for part in parts:
+        for kind in ("body", "target", "anchor"):
+            helper = getattr(part, kind)
+            if helper is None or helper.name not in settings.scene.objects:
+                raise RagdollError(
+                    f"The {kind} of bone '{part.bone}' of '{obj.name}' was deleted: build the ragdoll anew"
+                )
+        if part.body.rigid_body is None or part.target.rigid_body is None:
+            raise RagdollError(
+                f"The body of bone '{part.bone}' of '{obj.name}' is no rigid body: build the ragdoll anew"
+            )
+    physics = settings.physics_armature
+    if physics is None or physics.name not in settings.scene.objects:
+        raise RagdollError(f"The physics armature of '{obj.name}' was deleted: build the ragdoll anew")
+    if len(built.helpers(settings.collection, built.JOINT)) < built.record(settings.collection)["joints"]:
+        raise RagdollError(f"A joint of '{obj.name}' was deleted: build the ragdoll anew")
+    inside = {len(parts), len(settings.bodies.objects), len(settings.targets.objects)}
+    if len(inside) != 1:
+        raise RagdollError(f"Helpers of '{obj.name}' were moved out of their collections: build the ragdoll anew")
+
+
+def check_members(scene, characters) -> None:
+    """Raises RagdollError where the scene's rigid body world does not have the bodies of its characters."""
+    collection = scene.rigidbody_world.collection
+    members = set() if collection is None else set(collection.all_objects)
+    for obj in characters:
+        for part in obj.active_ragdoll.parts:
+            if not {part.body, part.target} - {None} <= members:
+                raise RagdollError(
+                    f"The body of bone '{part.bone}' of '{obj.name}' is not in the collection of the rigid body world "
+                    f"of scene '{scene.name}': put '{part.body.name}' back, or build the ragdoll anew"
+                )
+
+
+def check_evaluated(run: Run, scene) -> None:
+    graph = run.graph
+    rigid_bodies = scene.rigidbody_world
+    for character in run.characters:
+        settings = character.obj.active_ragdoll
+        needed = settings.bodies, settings.targets, rigid_bodies.collection, rigid_bodies.constraints
+        for collection in needed:
+            if not collection.evaluated_get(graph).is_evaluated:
+                outer = settings.collection if collection in needed[:2] else collection
+                raise RagdollError(
+                    f"The collection '{outer.name}' is excluded from the view layer: include it (it may be hidden)"
+                )
+        evaluated = character.source.evaluated_get(run.source_graph)
+        check_scale(settings.source, np.array(evaluated.matrix_world, dtype=float))
+
+
+def check_size(character, place: np.ndarray, frame: int) -> None:
+    """Bodies keep the size that they were built with."""
+    size, built = float(np.linalg.norm(place[:3, 0])), character.built_scale
+    if abs(size - built) > UNIFORM_TOLERANCE * built:
+        raise RagdollError(
+            f"'{character.name}' has the scale {size:.4g} at frame {frame}, but its bodies were built at {built:.4g}: "
+            "build the ragdoll anew, and do not scale it within a shot"
+        )
+
+
+def check_not_scaled(character, frame: int) -> None:
+    """By hand, in mid-shot: what is shown would be of another size than the bodies, and the next run is refused."""
+    now, then = character.obj.scale.length, character.source.scale.length
+    if abs(now - then) > UNIFORM_TOLERANCE * then:
+        raise RagdollError(
+            f"'{character.name}' was scaled by {now / then:.4g} before frame {frame}: scale it back, or build the "
+            "ragdoll anew"
+        )

@@ -1,0 +1,110 @@
+"""What is shown without a step: after jumps, after edits in mid-shot, and with a baked cache."""
+
+import math
+
+import numpy as np
+
+from ..physics import source, world
+from ..settings import at_frame
+from . import recovery_record, write
+from .shot_run import Run, active_ragdolls, depsgraph_of
+
+
+def show_other(run: Run | None, scene) -> None:
+    """After a jump, show the cached pose if the frame was simulated, otherwise the animation."""
+    if run is not None:
+        run.graph = depsgraph_of(scene)
+        if run.shows(scene.frame_current):
+            # On a jump back, an outdated cache loses all later frames.
+            run.reached = min(run.reached, max(scene.frame_current, run.first))
+            write.follow_cache(run)
+            write.show_physics(run, True, scene)
+            for character in run.characters:
+                _write_shown_blend(run, character, scene)
+        else:
+            write.show_physics(run, False, scene)
+        run.frame = None
+
+
+def show_again(run: Run, scene) -> None:
+    """After an edit without a change of frame, write again what the run had written to evaluated copies.
+
+    The edit may have made Blender copy an object anew from its original, such as a physics armature when a bone gets
+    another colour. To be seen, the new values need another evaluation of the bones. Tagging the armature would copy it
+    once more, so the anchors that the bones copy are tagged.
+    """
+    now = scene.rigidbody_world
+    if now is None or now.point_cache.is_baked or not run.shows(scene.frame_current) or scene.frame_subframe != 0.0:
+        return
+    run.graph = depsgraph_of(scene)
+    renewed = {character.name for character in write.show_physics(run, True, scene)}
+    for character in run.characters:
+        if _write_shown_blend(run, character, scene) or character.name in renewed:
+            for part in character.obj.active_ragdoll.parts:
+                part.anchor.update_tag(refresh={"OBJECT"})
+
+
+def _write_shown_blend(run: Run, character, scene) -> bool:
+    """Write the physics blend of a frame that was simulated. Returns whether another one was shown."""
+    frame = scene.frame_current
+    if character.blends is None:
+        own = character.obj.active_ragdoll.physics_blend
+    else:
+        own = character.blends.get(frame, character.blend)
+    share = math.prod(effect.share_at(character, frame) for effect in run.effects)
+    blend = (own if np.isfinite(own) else character.blend) * share
+    return write.write_blend(character.obj, character, blend, scene)
+
+
+def show_cached(scene) -> None:
+    """With a baked cache, show the bodies within the shot and the animation outside it.
+
+    Blender cannot read frame 0 of a point cache: to it, 0 means "not found". A shot that begins at 0 shows the
+    animation there anyway; one that begins earlier shows the animation at that frame.
+
+    Physics armatures are not physics objects, so their originals may be written. A final render sees that, too.
+    """
+    first, last = world.shot_range(scene)[0], world.last_good(scene)
+    frame = scene.frame_current
+    _mute_originals(scene, not (first <= frame <= last and frame != 0))
+    keyed = [obj for obj in active_ragdolls(scene) if at_frame.is_keyed(obj, "physics_blend")]
+    if keyed:
+        scene.active_ragdoll.source.frame_set(frame)
+    for obj in active_ragdolls(scene):
+        record = recovery_record.of(obj, frame)
+        if record is None and obj not in keyed:
+            continue
+        blend = at_frame.owner(obj, obj in keyed).active_ragdoll.physics_blend
+        if record is not None:
+            blend *= record.blend(frame)
+        _write_blend(obj, blend)
+
+
+def _write_blend(obj, blend: float) -> None:
+    """Set the influence of our constraints on the character itself."""
+    for name in [part.bone for part in obj.active_ragdoll.parts] + source.followers(obj):
+        constraint = obj.pose.bones[name].constraints[source.CONSTRAINT_NAME]
+        if abs(constraint.influence - blend) > 1e-7:
+            constraint.influence = blend
+
+
+def stop_showing(scene) -> None:
+    """When the baked cache is freed, make the physics armatures show the animation."""
+    _mute_originals(scene, True)
+    for obj in active_ragdolls(scene):
+        if obj.active_ragdoll.recovery.record:
+            recovery_record.drop(obj)
+            _write_blend(obj, obj.active_ragdoll.physics_blend)
+
+
+def _mute_originals(scene, mute: bool) -> None:
+    for obj in active_ragdolls(scene):
+        settings = obj.active_ragdoll
+        for part in settings.parts if settings.physics_armature else ():
+            bone = settings.physics_armature.pose.bones.get(part.bone)
+            constraint = bone.constraints.get(source.CONSTRAINT_NAME) if bone else None
+            if constraint is None:
+                continue
+            if constraint.mute == mute:
+                break  # all bones of a character are alike
+            constraint.mute = mute

@@ -1,0 +1,240 @@
+"""Writing to evaluated bodies, targets, drives and bone constraints: the only way a run acts on the scene.
+
+An original joint, drive or body that is written while the world is alive makes Blender copy it anew and crash.
+"""
+
+import numpy as np
+
+from ...ragdoll import drives
+from ...ragdoll.drives import servo
+from ...ragdoll.drives.law import Frame, Side, merged
+from ...ragdoll.joints import limits
+from ..physics import built, source
+from ..physics.view_layers import graphs
+from .shot_run import Run
+
+LINEAR_DRAG = 8  # column of a run's gains, see `_gains`
+
+
+def write_blend(obj, character, blend, scene) -> bool:
+    """Set the share of the physics in what a character shows, in all view layers; whether it was another."""
+    changed = False
+    for bones in _posed(obj, scene):
+        # An edit of the character makes Blender copy it anew, with its original's influence.
+        shown = bones[character.bone_names[0]].constraints.get(source.CONSTRAINT_NAME)
+        if shown is None or abs(blend - shown.influence) < 1e-7:
+            continue
+        for name in character.bone_names + source.followers(obj):
+            _write_own(bones[name].constraints, "influence", blend)
+        changed = True
+    return changed
+
+
+def _posed(obj, scene) -> list:
+    """The evaluated pose bones of an armature object in every view layer that has it."""
+    copies = [obj.evaluated_get(graph) for graph in graphs(scene)]
+    return [copy.pose.bones for copy in copies if copy.is_evaluated]
+
+
+def place(run: Run, kind: str, matrices: np.ndarray, only: np.ndarray | None = None) -> None:
+    """Put evaluated bodies or targets somewhere: rigid matrices [m, 4, 4], of all or of a mask [m].
+
+    Location and rotation are what Blender evaluates a transform from, the world matrix is what the step may read
+    before that; the matrix is Blender's own of the same location and rotation, so that both agree to the last bit.
+    """
+    graph = run.graph
+    columns = np.ascontiguousarray(matrices.transpose(0, 2, 1), dtype=np.float32).reshape(-1, 16)
+    for character in run.characters:
+        rows = character.rows
+        if only is not None and not only[rows].any():
+            continue
+        objects = getattr(character, kind).evaluated_get(graph).objects
+        mine = columns[rows]
+        if only is not None and not only[rows].all():
+            for name in ("matrix_basis", "matrix_world"):
+                now = np.empty_like(mine)
+                objects.foreach_get(name, now.ravel())
+                now[only[rows]] = mine[only[rows]]
+                objects.foreach_set(name, now.ravel())
+            continue
+        objects.foreach_set("matrix_basis", mine.ravel())
+        exact = np.empty_like(mine)
+        objects.foreach_get("matrix_basis", exact.ravel())
+        objects.foreach_set("matrix_world", exact.ravel())
+
+
+def set_kinematic(run: Run, on: bool) -> None:
+    graph = run.graph
+    for character in run.characters:
+        bodies = character.bodies.evaluated_get(graph).objects
+        for i, body in enumerate(bodies):
+            body.rigid_body.kinematic = on or bool(run.kinematic[character.rows.start + i])
+
+
+def switch_kinematic(run: Run, rows) -> None:
+    """Make some bodies kinematic or dynamic, as the run's mask says; a dynamic one keeps the velocity it rode with."""
+    for character in run.characters:
+        begin = character.rows.start
+        for row in rows[(rows >= begin) & (rows < character.rows.stop)]:
+            body = character.bodies.objects[int(row) - begin].evaluated_get(run.graph)
+            body.rigid_body.kinematic = bool(run.kinematic[row])
+
+
+def follow_cache(run: Run) -> None:
+    """Let all bodies stand where the cache has them: a kinematic one does not read it."""
+    run.off = np.zeros_like(run.off)
+    rows = np.flatnonzero(run.kinematic)
+    if len(rows):
+        run.kinematic = np.zeros_like(run.kinematic)
+        switch_kinematic(run, rows)
+
+
+def switch_joints(run: Run, on: bool, character) -> None:
+    """Let Bullet solve a character's joints, or leave them out while its bodies ride the animation.
+
+    Motors are left to the drives, which stop them at weight 0, and attachments to themselves: a hand that rides the
+    animation still holds what it holds.
+    """
+    settings = character.obj.active_ragdoll
+    for helper in settings.collection.all_objects:
+        constraint = helper.rigid_body_constraint
+        if constraint is None or helper.get(built.KIND) in (built.MOTOR, built.TARGET, built.ATTACHMENT):
+            continue
+        own = helper.evaluated_get(run.graph).rigid_body_constraint
+        # A hit's helper that was made just now comes with the next evaluation.
+        if own is not None and own.enabled != (on and constraint.enabled):
+            own.enabled = on and constraint.enabled
+    character.switched_off = not on
+
+
+def outdate_cache(run: Run) -> None:
+    """Mark the point cache outdated, so that Bullet's world is made anew at the frame after the cache's first.
+
+    Writing to bodies does so only for the world of the scene that the window shows.
+    """
+    world = run.graph.scene_eval.rigidbody_world
+    world.substeps_per_frame = world.substeps_per_frame
+
+
+def hold_others(run: Run, scene) -> None:
+    """Hold the scene's other active bodies until the first frame, so that they begin to move when they always do."""
+    graph = run.graph
+    ours = set()
+    for character in run.characters:
+        ours.update(body.name for body in character.bodies.objects)
+    for other in scene.rigidbody_world.collection.all_objects:
+        body = other.rigid_body
+        if other.name in ours or body is None or body.type != "ACTIVE" or body.kinematic:
+            continue
+        evaluated = other.evaluated_get(graph)
+        if evaluated.is_evaluated:
+            evaluated.rigid_body.kinematic = True
+            run.held.append(other.name)
+
+
+def show_physics(run: Run, on: bool, scene) -> list:
+    """Let the physics armatures take their bodies' places, or play the animation; the characters that did not yet.
+
+    In all view layers: those that do not step read the bodies' places from the cache.
+    """
+    changed = {}
+    for character in run.characters:
+        shown = on and not run.off[character.rows.start]  # nobody sees one that is switched off
+        for bones in _posed(character.physics, scene):
+            # A layer that has not been evaluated since the build has bones without our constraint.
+            own = bones[character.bone_names[-1]].constraints.get(source.CONSTRAINT_NAME)
+            if own is None or own.mute is not shown:
+                continue
+            for name in character.bone_names:
+                _write_own(bones[name].constraints, "mute", not shown)
+            changed[character.name] = character
+    return list(changed.values())
+
+
+def _write_own(constraints, name: str, value) -> None:
+    """Set a property of our constraint in an evaluated bone's list.
+
+    By foreach_set, which calls no update function: Blender's would look for the evaluated target among the originals,
+    not find it and disable the constraint.
+    """
+    values = [getattr(constraint, name) for constraint in constraints]
+    values[constraints.find(source.CONSTRAINT_NAME)] = value
+    constraints.foreach_set(name, values)
+
+
+def write_gains(run: Run, scene, substeps: int, seconds: float) -> None:
+    """Set the drives in world space for the frame to come, where anything of them changes."""
+    starting = run.frame == run.first
+    if not run.gains_dirty and not run.limited:
+        return
+    laws = drives.in_use(run.drive)
+    run.gains_dirty = starting and any(law.first_frame_differs for law, _bodies in laws)
+    frame = Frame(seconds, substeps, scene.rigidbody_world.solver_iterations, starting)
+    gains = _gains(run, scene, laws, frame)
+    changed = np.any(gains != run.gains, axis=1)
+    if not changed.any():
+        return
+    for character in run.characters:
+        rows = np.flatnonzero(changed[character.rows])
+        if not len(rows):
+            continue
+        targets, bodies = character.targets.objects, character.bodies.objects
+        for i in rows.tolist():
+            constraint = targets[i].evaluated_get(run.graph).rigid_body_constraint
+            body = bodies[i].evaluated_get(run.graph).rigid_body
+            _set_gains(constraint, body, gains[character.rows.start + i].tolist())
+    run.gains = gains
+
+
+def _set_gains(constraint, body, gains: list) -> None:
+    """Write a row of `_gains` to an evaluated drive and its body."""
+    linear, linear_damping, *angular = gains[:LINEAR_DRAG]
+    body.linear_damping, body.angular_damping, asleep = *gains[LINEAR_DRAG : LINEAR_DRAG + 2], bool(gains[-1])
+    if body.use_deactivation != asleep:
+        body.use_deactivation = asleep
+    constraint.enabled = linear > 0.0 or max(angular[:3]) > 0.0
+    for i, axis in enumerate("xyz"):
+        setattr(constraint, f"spring_stiffness_{axis}", linear)
+        setattr(constraint, f"spring_damping_{axis}", linear_damping)
+        setattr(constraint, f"spring_stiffness_ang_{axis}", angular[i])
+        setattr(constraint, f"spring_damping_ang_{axis}", angular[3 + i])
+
+
+def _gains(run: Run, scene, laws: list, frame: Frame) -> np.ndarray:
+    """What the drives get for the frame to come [m, 11], by the laws in use, each with a mask of its bodies.
+
+    Linear stiffness and damping, angular stiffness and damping about each axis of the body, linear and angular drag,
+    and whether the body may sleep.
+    """
+    rotation, translation = run.weights()
+    undriven = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic & ~run.awake
+    rotation, translation = (np.where(run.joint_space, 0.0, weight) for weight in (rotation, translation))
+    caps = _limits(run, scene) if run.limited else (None, None)
+    sides = (
+        Side(translation, run.masses, run.masses[:, None], caps[0], run.numbers),
+        Side(rotation, run.inertia, run.moments, caps[1], run.numbers),
+    )
+    columns = []
+    for side in sides:
+        found = [(mask, law.gains(side, frame)) for law, mask in laws]
+        for i in range(2):
+            gains = merged([(mask, both[i]) for mask, both in found])
+            columns.append(np.broadcast_to(gains, side.inertias.shape))
+    calm = np.where(undriven & run.calm, servo.CALM_DRAG, 0.0)
+    drags = [
+        1.0 - (1.0 - run.own_damping[:, i]) * np.exp(-merged([(mask, law.drag(weight)) for law, mask in laws]) - calm)
+        for i, weight in enumerate((translation, rotation))
+    ]
+    # What nothing drives may sleep where it lies, or contacts would keep it trembling; Bullet wakes it when touched.
+    return np.column_stack([*columns, *drags, undriven & run.supported])
+
+
+def _limits(run: Run, scene) -> tuple:
+    """What `servo.capped` takes, of forces and of torques: the largest, the error, the least error that counts."""
+    # A capped body falls behind during the frame, on average by half of what it did in the last one.
+    distance = np.linalg.norm(run.command[:, :3, 3] - run.body[:, :3, 3], axis=1)
+    distance, run.distance = distance + 0.5 * np.maximum(distance - run.distance, 0.0), distance
+    fps = scene.render.fps / scene.render.fps_base
+    fall = 0.5 * max(scene.gravity.length, 1e-6) * (1.0 / fps) ** 2
+    angle = limits.angles_off(run.body, run.command)
+    return (run.numbers["max_force"], distance, fall), (run.numbers["max_torque"], angle, fall / run.arms)

@@ -1,0 +1,126 @@
+"""The one reader of a character's settings at a frame.
+
+While the coming frame is prepared, keyed and driven settings have that frame's values only in the source, which is
+evaluated first; the character itself still has those of the last frame. So if any setting of a character is keyed or
+driven, all others are copied to its source too, and everybody reads the evaluated source. What settings point at
+(objects, actions) is read from the character, because a pointer from the copy would keep it from being deleted.
+"""
+
+from collections.abc import Iterator
+
+from ..physics import source
+from ..rig import action_channels
+from ..runtime import STATE
+from .declare import ACTS, PLAYED, SETTING, declarations, names
+
+PREFIX = "active_ragdoll."
+_SINGLE = (bool, int, float, str, set)
+
+
+def owner(obj, keyed: bool):
+    """The object from which a character's settings are read, at the frame of its source.
+
+    Args:
+        keyed: see `is_keyed`, which is not to be called at every frame.
+    """
+    return source.evaluated(obj) if keyed else obj
+
+
+# ---- what is keyed --------------------------------------------------------------------------------------------------
+
+
+def is_keyed(obj, setting: str = "") -> bool:
+    """Whether any setting of a character or its bones, or one setting of the object, is animated or driven."""
+    data = obj.animation_data
+    if data is None:
+        return False
+    if not setting:
+        return next(keyed_paths(obj), None) is not None
+    path = f"{PREFIX}{setting}"
+    if any(driver.data_path == path for driver in data.drivers):
+        return True
+    return any(action_channels.animates(action, slot, path) for action, slot, _strip in action_channels.playing(obj))
+
+
+def keyed_paths(obj) -> Iterator[str]:
+    """Data paths of the settings of a character and its bones that actions, strips or drivers animate."""
+    data = obj.animation_data
+    if data is None:
+        return
+    found = [data.drivers]
+    for action, slot, _strip in action_channels.playing(obj):
+        channels = action_channels.channels_of(action, slot)
+        found.append(channels.fcurves if channels is not None else ())
+    for curves in found:
+        yield from (curve.data_path for curve in curves if PREFIX in curve.data_path)
+
+
+def stamp(obj) -> tuple:
+    """A value that changes when a character gets or loses bones, entries, animated settings, or gets another source.
+
+    It is cheap enough for every frame.
+    """
+    settings = obj.active_ragdoll
+    data, copy = obj.animation_data, settings.source
+    made = copy.name if copy is not None else "", len(obj.data.bones), *lengths(obj)
+    if data is None:
+        return made
+    action = data.action
+    count = len(action_channels.fcurves_of(action, obj)) if action is not None else 0
+    tracks = [track.mute for track in data.nla_tracks]
+    return *made, action.name if action is not None else "", count, len(data.drivers), *tracks
+
+
+def lengths(obj) -> tuple:
+    """Number of entries of each list of a character's motion stack. Lists trigger no update when entries come or go."""
+    settings = obj.active_ragdoll
+    kind = type(settings)
+    return tuple([len(getattr(settings, name)) for name in (*names(kind, group=ACTS), *names(kind, group=PLAYED))])
+
+
+# ---- carrying -------------------------------------------------------------------------------------------------------
+
+
+def carry(obj) -> None:
+    """Copy all settings of a character, and of its bones with bodies, to its source.
+
+    Keys overrule them when the source is evaluated.
+    """
+    settings, copy = obj.active_ragdoll, obj.active_ragdoll.source
+    if copy is None:
+        return
+    source.stamp_of(obj).settings = True
+    with STATE.writing():
+        _copy(settings, copy.active_ragdoll)
+        for part in settings.parts:
+            own, its = obj.pose.bones.get(part.bone), copy.pose.bones.get(part.bone)
+            if own is not None and its is not None:
+                _copy(own.active_ragdoll, its.active_ragdoll)
+    copy.update_tag()  # a list that gets longer tags nothing
+
+
+def _copy(group, copy) -> None:
+    """Copy the settings of a group to another one. Equal values are not written, as writing tags the copy."""
+    for name, said in declarations(type(group)).items():
+        if said.kind != SETTING or said.points:
+            continue
+        own, its = getattr(group, name), getattr(copy, name)
+        if said.is_list:
+            _copy_list(own, its)
+        elif said.holds is not None:
+            _copy(own, its)
+        elif not _equal(own, its):
+            setattr(copy, name, own)
+
+
+def _copy_list(own, its) -> None:
+    if [item.name for item in own] != [item.name for item in its]:  # in order, so that names can be given again
+        its.clear()
+        for _item in own:
+            its.add()
+    for item, copy in zip(own, its, strict=True):
+        _copy(item, copy)
+
+
+def _equal(a, b) -> bool:
+    return a == b if isinstance(a, _SINGLE) else tuple(a) == tuple(b)

@@ -1,0 +1,129 @@
+"""Settings that layers, samples of blend spaces and states of the graph share: which action, and how it is played."""
+
+from functools import partial
+
+import bpy
+
+from . import declare
+from .declare import CHOSEN, POSES, STACK, STACK_VALUE, record
+
+KEYED = {"options": {"ANIMATABLE", "LIBRARY_EDITABLE"}, "keyed": True}
+
+PLAYBACK = (
+    ("LOOP", "Loop", "Goes on at the other end"),
+    ("ONCE", "Once", "Holds its first and its last pose"),
+    ("PING_PONG", "Ping-Pong", "Turns round at its ends"),
+)
+ADDITIVE = (
+    ("NONE", "Whole Pose", "Not additive"),
+    ("LOCAL", "Additive, Local", "The difference to a base pose, each bone in its parent's frame"),
+    (
+        "MESH",
+        "Additive, Mesh Space",
+        "The difference to a base pose, rotations in the armature's space: bones that are not moved keep their "
+        "direction. Aim offsets need this",
+    ),
+)
+BASES = (
+    ("BIND", "Bind Pose", "The difference to the bind pose"),
+    ("FRAME", "Own Frame", "The difference to one frame of the same action"),
+    ("ACTION", "Other Action", "The difference to a frame of another action"),
+)
+
+
+def _action_chosen(self, context) -> None:
+    self.action_name = self.action.name if self.action is not None else ""
+    self.armature = _made_for(self.action, self.id_data)
+    POSES.update(self, context)
+
+
+def _base_chosen(self, context) -> None:
+    self.base_action_name = self.base_action.name if self.base_action is not None else ""
+    self.base_armature = _made_for(self.base_action, self.id_data)
+    POSES.update(self, context)
+
+
+def _armature_chosen(self, context) -> None:
+    self.armature_name = self.armature.name if self.armature is not None else ""
+    POSES.update(self, context)
+
+
+def _made_for(action, owner):
+    """Another armature that plays an action, as after importing a clip with its own skeleton.
+
+    None if there is none, or if the character itself plays the action.
+    """
+    if action is None or _plays(owner, action):
+        return None
+    others = (o for o in bpy.data.objects if o.type == "ARMATURE" and o.data != owner.data and _plays(o, action))
+    return next(others, None)
+
+
+def _plays(obj, action) -> bool:
+    return obj.animation_data is not None and obj.animation_data.action == action
+
+
+def _is_armature(_self, obj) -> bool:
+    return obj.type == "ARMATURE"
+
+
+def number(name: str, description: str, default: float = 0.0, *, keyed: bool = False, **more):
+    """A number; `keyed`: it may be animated."""
+    more = {"precision": 3, **({"needs": STACK} | KEYED if keyed else {"needs": POSES}), **more}
+    return declare.number(name, description, default, **more)
+
+
+def choice(name: str, description: str, items, default: str, **more):
+    """One of several; not animatable."""
+    return declare.choice(name, items, default, description, needs=POSES, **more)
+
+
+share = partial(declare.share, precision=3, needs=STACK_VALUE, **KEYED)  # that can be keyed
+text = partial(declare.text, needs=POSES)
+flag = partial(declare.flag, needs=POSES)
+whole = partial(declare.whole, needs=POSES)
+an_object = partial(declare.block, needs=POSES)
+an_action = partial(declare.block, kind=bpy.types.Action, needs=POSES)
+
+
+# Declarations are read as tables.
+# fmt: off
+
+class ActionChoice:
+    """An action, with the names of it and of what it was made for, in case they are deleted."""
+
+    action: an_action(
+        "Action", "Its bones are matched by name; it need not be assigned to anything", update=_action_chosen
+    )
+    action_name: record(str, of=CHOSEN)
+    slot: text("Slot", "Slot of the action (Blender 4.4 and later); empty: the one that fits")
+    armature: an_object(
+        "Made For",
+        "Armature of the same bones that the action was made for, where its rest pose is another: what each bone does "
+        "relative to its parent is taken over. Empty: the character's own rest pose counts", poll=_is_armature,
+        update=_armature_chosen,
+    )
+    armature_name: record(str, of=CHOSEN)
+    object_motion: flag(
+        "Object Motion",
+        "Root bones also take over how the action moves the armature object it was made for, from where the "
+        "character's object stands",
+    )
+
+
+class Playback:
+    """How a clip is played."""
+
+    speed: number("Speed", "Seconds of the clip per second; negative: backwards", 1.0, soft_min=-4.0, soft_max=4.0)
+    playback: choice("Play", "What happens at the clip's ends", PLAYBACK, "LOOP")
+
+
+class BasePose:
+    """What an additive motion is the difference to."""
+
+    base: choice("Base", "What the motion is the difference to", BASES, "BIND")
+    base_frame: number("Base Frame", "Frame of the action that is the base pose", 1.0, precision=1)
+    base_action: an_action("Base Action", "Action that the base pose is a frame of", update=_base_chosen)
+    base_action_name: record(str, of=CHOSEN)
+    base_armature: an_object("Base Made For", "Armature that the base action was made for", poll=_is_armature)
+    base_slot: text("Base Slot", "Slot of the base action; empty: the one that fits")

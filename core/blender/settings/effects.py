@@ -1,0 +1,259 @@
+"""The settings of what acts in a run beside the drives: hits and explosions, attachments, knock-out and recovery."""
+
+import math
+from dataclasses import fields
+
+import bpy
+
+from ...motion import getting_up
+from ...ragdoll.hits import Loosening
+from ...ragdoll.recovery import states
+from . import declare
+from .declare import DERIVED, READ, SHOT, block, choice, flag, items, number, record, row, share, text, vector, whole
+
+SPACES = (
+    ("WORLD", "World", "Along the world's axes"),
+    ("LOCAL", "Local", "Along the bone's axes, turning with its body"),
+    ("TOWARDS", "Towards", "From the point that is hit towards an object"),
+)
+KINDS = (
+    ("POINT", "Point", "The bone's point stays at the target; the bone turns freely about it"),
+    ("FIXED", "Fixed", "The bone keeps its place and its orientation against the target"),
+    ("DISTANCE", "Distance", "A rope: the bone's point goes no farther from the target than the length"),
+)
+OFFSETS = (
+    ("MOMENT", "Of the Moment", "What it is when the attachment is switched on"),
+    ("STATED", "Stated", "As given below, reached within the reach time"),
+)
+PHASES = (
+    ("ANIMATED", "Animated", "The simulation is off: the animation plays"),
+    ("ACTIVE", "Active", "Simulated with its own weights"),
+    ("LIMP", "Limp", "Knocked out: the weights are 0"),
+    ("SETTLING", "Settling", "Limp and slow; when it has been so for long enough it recovers"),
+    ("RECOVERING", "Recovering", "The weights rise from 0 to what they are"),
+    ("BLENDING", "Blending", "The physics blend falls to 0, then the simulation is switched off"),
+)
+_WATCHED = (("PELVIS", "Pelvis", "The pelvis's"), ("MEAN", "All Bodies", "The mean of all bodies'"))
+_METHODS = (
+    ("INERTIALIZED", "Inertialised", "The difference dies away, beginning with its own velocity"),
+    ("CROSS_FADED", "Cross-Faded", "The limp pose is faded out"),
+)
+_LOOSENING, _RECOVERY = Loosening(), states.Settings
+
+
+def _number(name: str, description: str, default: float, **more):
+    return declare.number(name, description, default, **{"min": 0.0, "keyed": True, "needs": READ, **more})
+
+
+def _strength(self) -> float:
+    return math.hypot(*self.impulse)
+
+
+def _set_strength(self, value: float) -> None:
+    now = math.hypot(*self.impulse)
+    if now > 0.0 and math.isfinite(now):
+        self.impulse = [value * component / now for component in self.impulse]
+    else:
+        self.impulse = (0.0, value, 0.0)
+
+
+def _enabled():
+    return flag("Enabled", "Whether it acts at all", True, needs=READ)
+
+
+def _frame():
+    return whole("Frame", "Frame at which it begins; seen from the next one on", needs=READ)
+
+
+def _duration():
+    told = "Time over which the impulse is given evenly; 0 is a blow within one frame"
+    return number("Duration", told, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE", needs=READ)
+
+
+# Declarations are read as tables.
+# fmt: off
+
+# ---- hits -----------------------------------------------------------------------------------------------------------
+
+class ActiveRagdollHit(bpy.types.PropertyGroup):
+    """An impulse on a bone's body at a frame."""
+
+    enabled: _enabled()
+    frame: _frame()
+    bone: text("Bone", "Bone whose body is hit", needs=READ)
+    point: vector(
+        "Point", "Where it acts: from the middle of the body, along the bone's axes", unit="LENGTH", needs=READ
+    )
+    impulse: vector(
+        "Impulse", "Mass times change of speed of a free body [N s], with its direction; Towards takes its length",
+        (0.0, 20.0, 0.0), needs=READ,
+    )
+    strength: number(
+        "Strength", "Length of the impulse [N s]", min=0.0, get=_strength, set=_set_strength, kind=DERIVED,
+        options={"SKIP_SAVE"},  # the impulse is what is stored
+    )
+    space: choice("Space", SPACES, "WORLD", needs=READ)
+    duration: _duration()
+    target: block("Target", "Object to hit towards", needs=READ)
+
+
+class ActiveRagdollExplosion(bpy.types.PropertyGroup):
+    """A blast that pushes all bodies of the character away from its origin."""
+
+    enabled: _enabled()
+    frame: _frame()
+    origin: vector("Origin", "Where it comes from", unit="LENGTH", needs=READ)
+    target: block("Object", "Object that it comes from, instead of the origin", needs=READ)
+    radius: number("Radius", "Beyond it nothing is felt", 3.0, min=1e-4, unit="LENGTH", needs=READ)
+    impulse: number("Impulse", "On a body at the origin [N s]; negative pulls", 10.0, needs=READ)
+    falloff: number(
+        "Falloff", "How fast it fades towards the radius: 0 not at all, 1 evenly, 2 faster", 1.0, min=0.0, soft_max=4.0,
+        needs=READ,
+    )
+    duration: _duration()
+
+
+class HitSettings:
+    """What a character's settings have for hits."""
+
+    hits: items(ActiveRagdollHit, "active_hit")
+    active_hit: row()
+    explosions: items(ActiveRagdollExplosion, "active_explosion")
+    active_explosion: row()
+
+    loosening: number(
+        "Loosening", "How much hits lower the weights: 0 not at all, 1 as 30 N s leave 37 % on a man's hit bone",
+        _LOOSENING.sensitivity, min=0.0, soft_max=5.0, needs=READ,
+    )
+    loosening_parents: share(
+        "Parents", "Share of a hit that the next bone up the chain feels, and so on", _LOOSENING.parents, needs=READ
+    )
+    loosening_children: share(
+        "Children", "Share of a hit that the next bone down the chain feels, and so on", _LOOSENING.children, needs=READ
+    )
+    loosening_others: share("Others", "Share of a hit that every bone feels at least", _LOOSENING.others, needs=READ)
+    loosening_regain: number(
+        "Regain", "Share of the full weights that comes back per second", _LOOSENING.regain, min=0.0, soft_max=10.0,
+        needs=READ,
+    )
+
+
+# ---- attachments ----------------------------------------------------------------------------------------------------
+
+class ActiveRagdollAttachment(bpy.types.PropertyGroup):
+    """A bone's body held at an object or a bone."""
+
+    name: text("Name")
+    enabled: flag("Enabled", "Whether it holds; can be keyed", True, keyed=True, needs=READ)
+    bone: text("Bone", "Bone whose body is held", needs=READ)
+    point: vector(
+        "Point", "Where it is held: from the bone's head, along the bone's axes [m]", unit="LENGTH", needs=READ
+    )
+    target: block("Target", "Object that holds it. Where physics moves that too, the reaction acts on it", needs=READ)
+    target_bone: text("Target Bone", "Bone of the target that holds it, where the target is an armature", needs=READ)
+    kind: choice("Kind", KINDS, "POINT", needs=READ)
+    offset: choice("Offset", OFFSETS, "MOMENT", needs=READ)
+    offset_location: vector(
+        "Location", "Where the target has the bone's point (Point, Distance) or the bone's head (Fixed), along the "
+        "target's axes [m]", unit="LENGTH", needs=READ,
+    )
+    offset_rotation: vector(
+        "Rotation", "Rotation of the bone against the target", (1.0, 0.0, 0.0, 0.0), "QUATERNION", needs=READ
+    )
+    reach_seconds: number(
+        "Reach Time", "How long the bone takes to a stated offset", 0.25, min=0.0, soft_max=2.0, unit="TIME_ABSOLUTE",
+        needs=READ,
+    )
+    length: number(
+        "Length", "Of the rope; 0 takes the distance of the moment", min=0.0, unit="LENGTH", keyed=True, needs=READ
+    )
+    max_force: number(
+        "Max Force", "Largest force that a point or a fixed attachment holds with [N]; 0 is no limit", min=0.0,
+        keyed=True, needs=READ,
+    )
+
+
+class AttachmentSettings:
+    """What a character's settings have for attachments."""
+
+    attachments: items(ActiveRagdollAttachment, "active_attachment")
+    active_attachment: row()
+
+
+# ---- recovery -------------------------------------------------------------------------------------------------------
+
+class ActiveRagdollRecoveryEvent(bpy.types.PropertyGroup):
+    """A state forced at a frame."""
+
+    frame: whole("Frame", "Frame of the shot", 1, needs=READ)
+    phase: choice(
+        "State", PHASES, "LIMP",
+        "State that begins at the frame; of two at one frame the one further from the animation holds", needs=READ,
+    )
+    hold: flag("Hold", "Keep the state until the next event, whatever happens", needs=READ)
+
+
+class ActiveRagdollRecovery(bpy.types.PropertyGroup):
+    """Knock-out and recovery. Thresholds are those of a character of 1.8 m under Earth's gravity; others are scaled."""
+
+    enabled: flag(
+        "Recovery", "Strong hits knock the character out; when it has come to rest it recovers, and gets up", needs=READ
+    )
+    knock_out_speed: _number(
+        "Knock-out Hit", "Hits that would give the whole character this speed knock it out [m/s]; 0 never",
+        _RECOVERY.knock_out_speed, unit="VELOCITY",
+    )
+    knock_out_distance: _number(
+        "Knock-out Distance", "A body so far from its place in the animation knocks the character out [m]; 0 never",
+        _RECOVERY.knock_out_distance, unit="LENGTH",
+    )
+    watched: choice(
+        "Watched", _WATCHED, _RECOVERY.watched, "Whose speed says whether the character is at rest", needs=READ
+    )
+    rest_speed: _number(
+        "Rest Speed", "Slower, a limp character is at rest [m/s]", _RECOVERY.rest_speed, unit="VELOCITY"
+    )
+    rest_time: _number("Rest Time", "So long it must be at rest before it recovers [s]", _RECOVERY.rest_time)
+    regain: _number("Regain", "How fast the weights rise from 0 to their own [1/s]", _RECOVERY.regain)
+    blend_time: _number("Blend Time", "In which the physics blend falls to 0 when it has recovered [s]", 0.5)
+    switch_off: flag(
+        "Switch Off", "End the simulation of the character when it has recovered, until the next event",
+        _RECOVERY.switch_off, needs=READ,
+    )
+    starts: choice(
+        "Starts", [phase for phase in PHASES if phase[0] in ("ACTIVE", "ANIMATED")], _RECOVERY.starts,
+        "State at the shot's first frame", needs=READ,
+    )
+    calm_time: _number(
+        "Calm Time", "After a hit that did not knock out, the simulation is switched off again when the bodies have "
+        "been near the animation for so long [s]", _RECOVERY.calm_time,
+    )
+    events: items(ActiveRagdollRecoveryEvent, "event_index")
+    event_index: row()
+
+    reroot: flag(
+        "Get Up Where It Lies", "Move the animation to where the pelvis came to rest, turned as the character lies",
+        True, needs=READ,
+    )
+    method: choice("Blend", _METHODS, getting_up.INERTIALIZED, "From the limp pose to the moved animation", needs=READ)
+    reroot_time: _number("Pose Time", "In which the limp pose goes over into the moved animation [s]", 1.0)
+    get_up_face_up: block(
+        "Face Up", "Action that is played first when the character lies on its back", bpy.types.Action, needs=READ
+    )
+    get_up_face_down: block(
+        "Face Down", "Action that is played first when the character lies on its face", bpy.types.Action, needs=READ
+    )
+    record: record(str, "States of the cached frames, as JSON", SHOT)
+
+# fmt: on
+
+
+def settings_of(group) -> states.Settings:
+    """Settings for `recovery.step`, from the property group of an object or of its evaluated source."""
+    return states.Settings(**{field.name: getattr(group, field.name) for field in fields(states.Settings)})
+
+
+def events_of(group, first: float, last: float) -> tuple[list, list]:
+    """Events in order, one for each frame, and notes for the user; see `recovery.arranged`."""
+    events = [states.Event(float(event.frame), event.phase, event.hold) for event in group.events]
+    return states.arranged(events, first, last)

@@ -1,0 +1,296 @@
+"""The settings of a character and of a scene, with what a build keeps there, and where all settings are attached."""
+
+import bpy
+
+from ...ragdoll import drives
+from .. import runtime
+from ..physics import built, source, visibility
+from ..run import recovery_record
+from ..stack import entries
+from . import effects
+from .bone import ActiveRagdollBone, DriveFactors
+from .declare import (
+    DERIVED,
+    FILE,
+    READ,
+    REBUILD,
+    SHOT,
+    STACK_RECORD,
+    choice,
+    classes_of,
+    declare_in,
+    flag,
+    items,
+    number,
+    record,
+    settings,
+    share,
+    text,
+    whole,
+)
+
+MASS_MODELS = (
+    ("AUTO", "Automatic", "A table of human segments for recognised humans, else volume times density"),
+    ("DE_LEVA_MALE", "De Leva, Male", "Human segments after de Leva 1996, male"),
+    ("DE_LEVA_FEMALE", "De Leva, Female", "Human segments after de Leva 1996, female"),
+    ("WINTER", "Winter", "Human segments after Winter 2009"),
+    ("DENSITY", "Density", "Volume times density"),
+)
+STATES = (
+    ("NONE", "None", "No ragdoll"),
+    ("READY", "Ready", "Built; nothing is simulated at this frame"),
+    ("LIVE", "Live", "The frame shown is simulated"),
+    ("CACHED", "Cached", "The simulated range is kept in a baked cache"),
+    ("BAKED", "Baked", "The result is in keyframes; the ragdoll is muted"),
+    ("BROKEN", "Broken", "Interrupted in mid-shot; starts again from the shot's first frame"),
+)
+DRIVE_SPACES = (
+    ("WORLD", "World", "Each body is led to its place in the world"),
+    ("JOINT", "Joint", "Each body is led to its pose against its parent: nothing holds the character up"),
+)
+
+
+def _blend_changed(self, context) -> None:
+    """The one setting that originals carry: the influence of the character's own constraints."""
+    READ.update(self, context)
+    for bone in self.id_data.pose.bones if self.id_data.type == "ARMATURE" and self.is_ragdoll else ():
+        for constraint in bone.constraints:
+            if constraint.name == source.CONSTRAINT_NAME:
+                constraint.influence = self.physics_blend
+
+
+def _helpers_shown(self, _context) -> None:
+    visibility.show(self.id_data)
+
+
+class MotionStack:
+    """A part of the character's settings: what the kinds of entries say; see `take_registries`."""
+
+
+class Drive:
+    """A part of the character's settings: what the laws of drives say; see `take_registries`."""
+
+
+# Declarations are read as tables.
+# fmt: off
+
+class ActiveRagdollMotionKind(bpy.types.PropertyGroup):
+    """A place in the order of the motion stack's entries."""
+
+    kind: text(None)
+
+
+class ActiveRagdollCollection(bpy.types.PropertyGroup):
+    """On the collections of ragdolls and motion stacks; see `built`."""
+
+    owner: record(str, "Name of the character when its helpers were made")
+    record: record(str, "What a build made, as JSON")
+
+
+class ActiveRagdollObject(
+    MotionStack,
+    effects.HitSettings,
+    effects.AttachmentSettings,
+    Drive,
+    bpy.types.PropertyGroup,
+):
+    """Settings of a character."""
+
+    rotation_weight: share(
+        "Rotation", "How strongly the bodies' orientations follow the animation: 1 exactly, 0 limp", keyed=True,
+        needs=READ,
+    )
+    translation_weight: share(
+        "Translation", "How strongly the bodies' positions follow the animation: 1 exactly, 0 not at all", keyed=True,
+        needs=READ,
+    )
+    physics_blend: share(
+        "Physics Blend", "Share of the simulated pose in what is shown", keyed=True, needs=READ, update=_blend_changed
+    )
+    drive_space: choice("Space", DRIVE_SPACES, "WORLD", needs=REBUILD)
+    human_strength: flag(
+        "Human Strength",
+        "Bones without a largest torque or force of their own are as strong as a human's, by their roles", needs=READ,
+    )
+    self_collision: flag(
+        "Self Collision", "Bodies of this character that are not joined touch each other", True, needs=REBUILD
+    )
+    stretch: flag(
+        "Follow Positions", "Bones take the whole transform of their bodies, so that joints may separate a little as "
+        "the bodies do, instead of the rotation alone", needs=REBUILD,
+    )
+    coverage: number(
+        "Coverage", "Share of the mesh's vertices that the shape fitted to them covers, for each body", 0.9, min=0.5,
+        max=1.0, subtype="FACTOR", needs=REBUILD,
+    )
+    density: number("Density", "Mass of a body for its volume [kg/m^3]", 1000.0, min=1.0, max=30000.0, needs=REBUILD)
+    mass_model: choice(
+        "Mass Model", MASS_MODELS, "AUTO", "How the masses of bodies without a mass of their own come about",
+        needs=REBUILD,
+    )
+    body_mass: number(
+        "Body Mass",
+        "Of the whole character with a table of human segments; 0 takes 70 kg at 1.8 m, by the cube of the height",
+        min=0.0, max=1.0e7, unit="MASS", needs=REBUILD,
+    )
+    stabilize_masses: flag(
+        "Stabilize Masses", "Bring the masses of joined bodies within 20 % of each other, the total being kept: "
+        "steadier, and farther from nature", needs=REBUILD,
+    )
+    key_tolerance: number(
+        "Key Tolerance", "Largest deviation that the removal of keys may cause when baking, in degrees and in "
+        "thousandths of the character's height; 0 keeps every frame", min=0.0, max=10.0,
+    )
+
+    version: record(int, "Layout that the settings were stored with", FILE)
+    is_ragdoll: record(bool)
+    muted: record(bool, "The result is baked to keyframes")
+    layout_changed: record(bool, "Settings changed that need a new build")
+    cache_outdated: record(bool, "Settings changed since the cache was made")
+    collection: record(bpy.types.Collection)
+    scene: record(bpy.types.Scene)
+    source: record(bpy.types.Object)
+    motion_scene: record(bpy.types.Scene, of=STACK_RECORD)
+    motion_collection: record(bpy.types.Collection, of=STACK_RECORD)
+
+    baked_action: record(bpy.types.Action)
+    old_action: record(bpy.types.Action)
+    bake_record: record(str, "What revert_bake restores, as JSON")
+
+    recovery: settings(effects.ActiveRagdollRecovery, "Recovery", options=None)
+
+    # What was built is found in the collections; see `built`.
+
+    @property
+    def parts(self) -> list:
+        """The bodies of the ragdoll, with their helpers."""
+        return built.parts(self.collection) if self.collection is not None else []
+
+    @property
+    def bodies(self):
+        """The collection of the bodies, in the order of `parts`."""
+        return built.first(self.collection.children, built.BODIES) if self.collection is not None else None
+
+    @property
+    def targets(self):
+        """The collection of the target bodies, in the order of `parts`."""
+        return built.first(self.collection.children, built.TARGETS) if self.collection is not None else None
+
+    @property
+    def physics_armature(self):
+        """The copy of the character that takes its bodies' places."""
+        return built.first(self.collection.objects, built.PHYSICS_ARMATURE) if self.collection is not None else None
+
+    @property
+    def target_armature(self):
+        """The copy of the character that the motion stack poses."""
+        inside = self.motion_collection
+        return built.first(inside.objects, built.TARGET_ARMATURE) if inside is not None else None
+
+    @property
+    def height(self) -> float:
+        """Largest extent of the bind pose when the ragdoll was built [m]."""
+        return built.record(self.collection)["height"]
+
+    @property
+    def built_scale(self) -> float:
+        """Scale of the character in the world when the ragdoll was built."""
+        return built.record(self.collection)["scale"]
+
+    def _get_run_state(self) -> int:
+        return [s[0] for s in STATES].index(runtime.state_of(self.id_data))
+
+    def _get_state(self) -> int:
+        own = self.id_data
+        state = recovery_record.phase_of(own) or runtime.state_of(own)
+        return [s[0] for s in (*STATES, *effects.PHASES)].index(state)
+
+    run_state: choice(
+        "Run", STATES, None, "How far the simulation is", kind=DERIVED, get=_get_run_state, override=set()
+    )
+    state: choice(
+        "State", (*STATES, *effects.PHASES), None,
+        "What the ragdoll is doing; with a recovery its state at the frame shown", kind=DERIVED, get=_get_state,
+        override=set(),
+    )
+
+
+class ActiveRagdollScene(bpy.types.PropertyGroup):
+    """What a run changes in the scene's rigid body world, so that it can be put back."""
+
+    use_range: flag("Own Range", "Simulate another range than the scene's")
+    frame_start: whole("Start", None, 1)
+    frame_end: whole("End", None, 250)
+    show_helpers: flag(
+        "Helper Objects", "Show the objects that ragdolls are made of: bodies, joints and what drives them",
+        update=_helpers_shown,
+    )
+    world_created: record(bool)
+    collections_created: record(str)
+    collections_linked: record(str)
+    cache_start: record(int)
+    cache_end: record(int)
+    cache_saved: record(bool)
+    cache_good: record(int, "Last frame of the baked cache that is good", SHOT)
+    cache_is_ours: record(bool, "The baked cache was made by a run", SHOT)
+    source: record(bpy.types.Scene)
+    overrides: record(str, "Settings of characters with a library override, as JSON")
+    is_source: record(bool)
+    version: record(int, "Layout that the settings were stored with", FILE)
+
+
+# fmt: on
+
+
+def take_registries() -> None:
+    """Declare what the laws of drives and the kinds of entries have as settings; before classes are registered."""
+    _declare_drives()
+    made = {name: own for kind in entries.kinds() for name, own in kind.declared().items()}
+    declare_in(MotionStack, made | {"motion_order": items(ActiveRagdollMotionKind)})
+
+
+def _declare_drives() -> None:
+    """Declare the choice between the laws and their parameters, of characters and of bones."""
+    laws = [(law.identifier, law.label, law.description) for law in drives.LAWS]
+    own = {"drive": choice("Drive", laws, laws[0][0], needs=REBUILD)}
+    factors = {}
+    for parameter in drives.parameters():
+        limits = {"min": parameter.lowest, "max": parameter.highest}
+        words = parameter.title, parameter.description
+        own[parameter.setting] = number(*words, parameter.default, keyed=True, needs=READ, **limits)
+        factor = parameter.factor
+        limits = {"min": factor.lowest, "max": factor.highest}
+        words = factor.title, factor.description
+        factors[factor.setting] = number(*words, 1.0, keyed=True, group="weights", needs=READ, **limits)
+    declare_in(Drive, own)
+    declare_in(DriveFactors, factors)
+
+
+OWNERS = {
+    bpy.types.Object: ActiveRagdollObject,
+    bpy.types.PoseBone: ActiveRagdollBone,
+    bpy.types.Scene: ActiveRagdollScene,
+    bpy.types.Collection: ActiveRagdollCollection,
+}
+
+
+def classes() -> tuple:
+    """What is to be registered, inner groups first."""
+    return (
+        *(group for kind in entries.kinds() for group in kind.classes),
+        *classes_of(effects),
+        ActiveRagdollMotionKind,
+        *OWNERS.values(),
+    )
+
+
+def add_settings() -> None:
+    """Attach the property groups as `active_ragdoll`."""
+    for owner, group in OWNERS.items():
+        owner.active_ragdoll = settings(group, "Active Ragdoll", options=None)
+
+
+def remove_settings() -> None:
+    """Detach the property groups; values stay in the file for the next time."""
+    for owner in OWNERS:
+        del owner.active_ragdoll

@@ -1,0 +1,387 @@
+"""Blend spaces made from settings, their inputs at a frame, and what the sidebar shows of them."""
+
+import math
+from contextlib import nullcontext
+from functools import cached_property
+
+import numpy as np
+from mathutils.geometry import delaunay_2d_cdt
+
+from ... import quaternion
+from ...anatomy import roles
+from ...anatomy.axes import character_axes, of_role
+from ...errors import RagdollError
+from ...motion import blend_space
+from ...motion.blend_space import Axis, BlendSpace1D, BlendSpace2D, SpacePlayer, mesh_space_pose, yaw_pitch
+from ...motion.look_at.setup import character_forward
+from ...motion.rig import points_to_model
+from ...motion.sync import MARKERS
+from ..rig.action_library import Library, fingerprint
+from ..runtime import STATE
+from . import world_reader
+
+NEAR_AXIS = math.cos(math.radians(25.0))
+KEPT = 4  # frames whose places are kept
+# Points on one circle have several Delaunay triangulations. A slight shear decides between them in the same way
+# wherever the points are; it is far above the single precision in which Blender finds the triangles.
+SHEAR = -1e-4
+
+
+class FromSettings:
+    """A step of the motion stack that plays actions. It is refreshed when one of them is edited, replaced or deleted.
+
+    Attributes:
+        problems: which settings are left out and what is odd about actions, by name.
+    """
+
+    def __init__(self, obj, rig) -> None:
+        self._obj, self._rig = obj, rig
+        self._make()
+
+    def _make(self) -> None:
+        self._made_of = fingerprint(self._obj)
+        self._library = Library(self._obj, self._rig)
+        self._spaces = Spaces(self._obj, self._library)
+        self.problems: dict[str, str] = {}
+        self._fill()
+        self.problems |= {f'Action "{name}"': text for name, text in self._library.notes.items()}
+        self.problems |= {f'Blend space "{name}"': text for name, text in self._spaces.notes.items()}
+
+    def _fill(self) -> None:
+        """Make from the settings what is to be played."""
+        raise NotImplementedError
+
+    def refresh(self) -> bool:
+        """Take in edits of actions. Returns whether they change what is played."""
+        if fingerprint(self._obj) == self._made_of:
+            return False
+        before = self._library
+        self._make()
+        return not self._library.plays_as(before)
+
+    def apply(self, rig, pose, inputs, state, seconds) -> tuple:
+        """See `Step.apply`."""
+        after = super().apply(rig, pose, inputs, state, seconds)
+        self.messages = self.problems | self.messages
+        return after
+
+
+def axis_of(axis) -> Axis:
+    """The axis of a setting. Raises RagdollError, naming it, when its minimum is not below its maximum."""
+    return Axis(axis.name, axis.minimum, axis.maximum, axis.ends, axis.grid)
+
+
+def labels(space) -> list[str]:
+    """A unique name for each sample: that of its action, with a number if it occurs again."""
+    found: list[str] = []
+    for sample in space.samples:
+        name = sample.action.name if sample.action is not None else sample.action_name or "no action"
+        label, count = name, 1
+        while label in found:
+            count += 1
+            label = f"{name} ({count})"
+        found.append(label)
+    return found
+
+
+def triangulate(points: np.ndarray) -> np.ndarray:
+    """Delaunay triangles [t, 3] of points [k, 2]."""
+    sheared = points + SHEAR * points[:, ::-1] * (1.0, 0.0)
+    _points, _edges, triangles, origins, *_rest = delaunay_2d_cdt(sheared.tolist(), [], [], 0, 1e-7)
+    return np.array([[origins[corner][0] for corner in triangle] for triangle in triangles])
+
+
+def axes_of(space) -> tuple:
+    """The settings of a blend space's axes."""
+    return (space.x,) if space.dimensions == "1D" else (space.x, space.y)
+
+
+def places_of(space, without=()) -> BlendSpace1D | BlendSpace2D:
+    """The samples' places and their weighting, without their clips.
+
+    Args:
+        without: labels of samples that are left out.
+
+    Raises:
+        RagdollError: no samples, two at one place, on one line, outside the axes; or a wrong axis.
+    """
+    kept = {label: sample for label, sample in zip(labels(space), space.samples, strict=True) if label not in without}
+    names = list(kept)
+    if space.dimensions == "1D":
+        return BlendSpace1D(axis_of(space.x), names, [sample.x for sample in kept.values()])
+    positions = [(sample.x, sample.y) for sample in kept.values()]
+    return BlendSpace2D((axis_of(space.x), axis_of(space.y)), names, positions, space.method, triangulate)
+
+
+class Spaces:
+    """The blend spaces of a character, each made when a layer or a state first asks for it.
+
+    Attributes:
+        players: by the space's name; for its use as an aim offset, by "name (aim)".
+        inputs: the readers of their inputs, by the same keys.
+        facing: where the character faces.
+        notes: which samples are left out and why, by the name of the space.
+    """
+
+    def __init__(self, obj, library) -> None:
+        self._obj, self._library, self.facing = obj, library, Facing(library)
+        self.players: dict = {}
+        self.inputs: dict = {}
+        self.notes: dict[str, str] = {}
+
+    def player(self, name: str, *, aim: bool = False) -> tuple:
+        """The key and the player of a blend space.
+
+        Raises:
+            RagdollError: there is none of that name, or it cannot be made; names the space.
+        """
+        found = [i for i, space in enumerate(self._obj.active_ragdoll.blend_spaces) if space.name == name]
+        if not name:
+            raise RagdollError("no blend space is chosen")
+        if not found:
+            raise RagdollError(f'there is no blend space "{name}"')
+        key = f"{name} (aim)" if aim else name
+        if key not in self.players:
+            try:
+                self.players[key] = self._make(self._obj.active_ragdoll.blend_spaces[found[0]], aim)
+                self.inputs[key] = SpaceInputs(self._obj, found[0], self.facing)
+            except RagdollError as error:
+                self.players.pop(key, None)
+                raise RagdollError(f'blend space "{name}": {error}') from error
+        return key, self.players[key]
+
+    def _make(self, space, aim: bool) -> SpacePlayer:
+        clips, speeds, wrong = [], [], {}
+        for label, sample in zip(labels(space), space.samples, strict=True):
+            try:
+                clip = self._clip(space, sample)
+            except RagdollError as error:
+                wrong[label] = f'sample "{label}": {error}'
+                continue
+            try:
+                if aim:
+                    mesh_space_pose(label, clip)
+            except RagdollError as error:
+                wrong[label] = str(error)
+                continue
+            clips.append(clip)
+            speeds.append(sample.speed)
+        if wrong and not clips:
+            raise RagdollError("; ".join(wrong.values()))
+        if wrong:
+            self.notes[space.name] = "; ".join(f"{text}; it is left out" for text in wrong.values())
+        return SpacePlayer(
+            space.name,
+            places_of(space, wrong),
+            clips,
+            aim=aim,
+            speeds=speeds,
+            sync=space.sync,
+            smoothing=(space.x.smoothing, space.y.smoothing),
+        )
+
+    def _clip(self, space, sample):
+        if sample.single:
+            clip = self._library.one_frame(sample, sample.frame)
+        else:
+            clip = self._library.clip(sample, cycle=True)
+            if space.sync == MARKERS:
+                clip = self._library.with_markers(sample, clip)
+        if sample.additive != "NONE":
+            clip = self._library.additive(sample, clip, sample.additive)
+        return clip
+
+    def read(self, places) -> tuple[dict, dict]:
+        """The inputs by key, and messages by key for those that cannot be read."""
+        values, unread = {}, {}
+        for key, inputs in self.inputs.items():
+            try:
+                values[key] = inputs.read(places)
+            except RagdollError as error:
+                unread[key] = str(error)
+        return values, unread
+
+
+class Facing:
+    """The directions of a character and the bones that measurements use, found when first asked for."""
+
+    def __init__(self, library) -> None:
+        self._library = library
+
+    @cached_property
+    def axes(self) -> tuple:
+        """Forward and up, unit vectors [3] in armature space; -Y and Z if they cannot be recognised."""
+        rig, anatomy = self._library.rig, self._library.anatomy
+        order = rig.skeleton.from_level
+        heads = rig.bind_positions[order]
+        tails = heads + 0.05 * rig.size * quaternion.rotate(rig.bind_rotations[order], (0.0, 1.0, 0.0))
+        found = character_axes(anatomy, heads, tails)
+        forward = character_forward(rig, anatomy, tails)
+        if found is None or forward is None:
+            return np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0])
+        nearest = int(np.argmax(np.abs(found.up)))
+        near = abs(found.up[nearest]) >= NEAR_AXIS
+        return forward, np.eye(3)[nearest] * np.sign(found.up[nearest]) if near else found.up
+
+    @property
+    def rig(self):
+        """The character's skeleton and bind pose."""
+        return self._library.rig
+
+    def pelvis(self) -> str:
+        """Name of the bone whose speed is measured: the pelvis, otherwise the root with the most bones below it."""
+        obj = self._library.obj
+        found = of_role(self._library.anatomy, roles.PELVIS)
+        if found:
+            return obj.data.bones[found[0]].name
+        return max((b for b in obj.data.bones if b.parent is None), key=lambda b: len(b.children_recursive)).name
+
+    def head(self) -> str:
+        """Name of the bone from which a target is seen; "" without a head."""
+        found = of_role(self._library.anatomy, roles.HEAD)
+        return self._library.obj.data.bones[found[0]].name if found else ""
+
+
+class Mover:
+    """Measures speed and direction of an object or bone from frame to frame."""
+
+    def __init__(self, name: str, obj, bone: str, facing: Facing) -> None:
+        self._name, self._obj, self._bone, self._facing = name, obj, bone, facing
+        self._seen: dict[int, np.ndarray] = {}
+        self._direction: dict[int, float] = {}
+
+    def velocity(self, places) -> np.ndarray:
+        """World velocity [3] over the last frame."""
+        return blend_space.velocity(
+            self._place(places, places.frame - 1)[:3, 3],
+            self._place(places, places.frame)[:3, 3],
+            places.seconds_per_frame,
+        )
+
+    def speed(self, places) -> float:
+        """Speed over the ground [m/s]."""
+        return blend_space.ground_speed(self.velocity(places))
+
+    def direction(self, places) -> float:
+        """Angle from where it faces to where it moves [deg]; the last one while it stands still."""
+        matrix = self._place(places, places.frame)
+        forward = self._facing.axes[0]
+        if self._bone and self._obj == places.obj:
+            rig = self._facing.rig
+            turned = quaternion.rotate(quaternion.conjugate(rig.bind_rotations[rig.index[self._bone]]), forward)
+            forward = matrix[:3, :3] @ turned
+        else:
+            forward = matrix[:3, :3] @ forward
+        found = blend_space.ground_direction(self.velocity(places), forward)
+        result = self._direction.get(places.frame - 1, 0.0) if found is None else math.degrees(found)
+        self._direction = {places.frame: result}
+        return result
+
+    def _place(self, places, frame: int) -> np.ndarray:
+        """World matrix. It depends on the frame alone, unless the simulation moves the object."""
+        if frame not in self._seen or frame == places.frame:
+            with nullcontext(places) if frame == places.frame else places.at(frame) as there:
+                self._seen[frame] = there.matrix(self._name, self._obj, self._bone)
+            while len(self._seen) > KEPT:
+                del self._seen[next(iter(self._seen))]
+        return self._seen[frame]
+
+
+class SpaceInputs:
+    """Reads the inputs of one blend space."""
+
+    def __init__(self, obj, index: int, facing: Facing) -> None:
+        self._obj, self._index, self._facing = obj, index, facing
+        settings = obj.active_ragdoll.blend_spaces[index]
+        axes = ("x", "y")[: 1 if settings.dimensions == "1D" else 2]
+        self._axes = axes
+        self._kinds = [getattr(settings, axis).input for axis in axes]
+        self._mover = None
+        if {"SPEED", "DIRECTION"} & set(self._kinds):
+            other = settings.measured_object
+            bone = settings.measured_bone or ("" if other is not None else facing.pelvis())
+            if other is not None:
+                world_reader.follow(obj, other)
+            self._mover = Mover("what is measured", other or obj, bone, facing)
+        self._aims = bool({"YAW", "PITCH"} & set(self._kinds))
+        if self._aims:
+            if settings.target is None:
+                raise RagdollError("yaw and pitch lead to a target, and it has none")
+            world_reader.follow(obj, settings.target)
+            self._aim_bone = settings.aim_bone or facing.head()
+        self._target = settings.target.name if settings.target is not None else ""
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether a frame's input depends on the one before."""
+        return self._mover is not None
+
+    def read(self, places) -> tuple:
+        """The inputs at the coming frame. Raises RagdollError if something that is read is missing."""
+        own = self._obj.active_ragdoll.blend_spaces[self._index]
+        if own.show_preview:
+            return tuple(getattr(own, axis).preview for axis in self._axes)
+        live = places.settings.blend_spaces[self._index]
+        yaw = pitch = 0.0
+        if self._mover is not None and own.measured_name and own.measured_object is None:
+            raise RagdollError(f"the object '{own.measured_name}' that it is measured of was deleted")
+        if self._aims and own.target is None:
+            raise RagdollError(f"its target '{self._target}' was deleted")
+        if self._aims:
+            yaw, pitch = self._angles(places, own)
+        values = []
+        for axis, kind in zip(self._axes, self._kinds, strict=True):
+            if kind == "SPEED":
+                values.append(self._mover.speed(places))
+            elif kind == "DIRECTION":
+                values.append(self._mover.direction(places))
+            elif kind == "YAW":
+                values.append(yaw)
+            elif kind == "PITCH":
+                values.append(pitch)
+            else:
+                values.append(getattr(live, axis).value)
+        return tuple(values)
+
+    def _angles(self, places, own) -> tuple[float, float]:
+        target = places.point("yaw and pitch", own.target, own.target_bone)
+        eye = places.point("yaw and pitch", self._obj, self._aim_bone)
+        forward, up = self._facing.axes
+        towards = points_to_model(target, places.world) - points_to_model(eye, places.world)
+        if not np.any(towards):
+            return 0.0, 0.0
+        yaw, pitch = yaw_pitch(towards, forward, up)
+        return math.degrees(yaw), math.degrees(pitch)
+
+
+def states_of(obj, frame: int) -> list[tuple]:
+    """The steps of a character's motion stack, each with its recorded state at a frame; empty if none is recorded."""
+    stack = STATE.motions.get(obj.name)
+    states = stack.states.get(frame) if stack is not None else None
+    return list(zip(stack.entries, states, strict=True)) if states else []
+
+
+def current_point(obj, space, frame: int) -> tuple:
+    """The point of a blend space: the preview, otherwise that of the frame, otherwise the values that are set."""
+    axes = axes_of(space)
+    if space.show_preview:
+        return tuple(axis.preview for axis in axes)
+    for step, state in states_of(obj, frame):
+        found = step.point(state, space.name) if isinstance(step, FromSettings) else None
+        if found is not None and len(found) == len(axes):
+            return found
+    return tuple(axis.value for axis in axes)
+
+
+def shown(obj, space, frame: int) -> tuple[list, list]:
+    """What the sidebar's bars show of a blend space at a frame.
+
+    Returns:
+        (name, value, share of the way from minimum to maximum) of each axis, and (label, weight) of each sample.
+
+    Raises:
+        RagdollError: the space is invalid.
+    """
+    places, point = places_of(space), current_point(obj, space, frame)
+    axes = [(axis.name, value, axis.share(value)) for axis, value in zip(places.axes, point, strict=True)]
+    return axes, list(zip(places.names, places.weights(*point).tolist(), strict=True))

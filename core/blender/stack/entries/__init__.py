@@ -1,0 +1,201 @@
+"""The kinds of entries of the motion stack: every module of this package is one, its `KIND`.
+
+A kind says what settings it has, how steps of the stack are made from them, and how its panel draws them. Lists,
+operators, panels, profiles and the reading of keyed settings go by what the kinds say.
+"""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+
+from ....errors import RagdollError
+from ....motion import stack
+from ....motion.rig import Rig
+from ...settings import declare
+from ...settings.declare import ACTS
+
+_kinds: list = []
+
+
+class Kind:
+    """A kind of entry.
+
+    Attributes:
+        identifier, label, icon: of the kind, for its place in the order and in the sidebar.
+        place: where it acts unless the user has chosen: the smaller, the earlier.
+        movable: users may choose where it acts.
+        classes: its property groups, inner ones first.
+        lists: what operators can add to; see `ItemList`.
+        part: a class with declarations that the character's settings get; None: see `declared`.
+    """
+
+    identifier = label = ""
+    icon = "DOT"
+    place = 0
+    movable = True
+    classes: tuple = ()
+    lists: tuple = ()
+    part: type | None = None
+
+    def declared(self) -> dict:
+        """Declarations of the character's settings, by name."""
+        return {} if self.part is None else inspect.get_annotations(self.part)
+
+    def acts(self, obj) -> bool:
+        """Whether a character needs a motion stack because of it."""
+        raise NotImplementedError
+
+    def steps(self, obj, rig: Rig) -> Iterator[tuple[str, Callable[[], stack.Step]]]:
+        """(name, make) of each step that a character has, `make` giving the step or raising RagdollError."""
+        raise NotImplementedError
+
+    def joined(self, steps: list) -> list:
+        """The steps as they are run."""
+        return steps
+
+
+class ItemList:
+    """A list of settings that operators add to, remove from and move in.
+
+    Attributes:
+        items: its name, also for the operators.
+        group: property group of its items.
+        title, description: of an item.
+        shown: settings that a row shows as name and as number.
+        icon: of a row.
+    """
+
+    items = title = description = ""
+    group: type
+    shown = ("bone", "weight")
+    icon = "BONE_DATA"
+
+    def owner(self, obj):
+        """The group of settings that the list is in; None where there is none."""
+        return obj.active_ragdoll
+
+    def fill(self, obj, items, item, bone: str) -> None:
+        """Set up an item that was added last, for a bone, which may be empty."""
+        item.bone = bone
+
+    def added(self, obj, item) -> None:
+        """What follows once its settings act."""
+
+
+class ListKind(Kind, ItemList):
+    """A kind with a list of items on the character, each of which makes a step.
+
+    Attributes:
+        active: setting beside the list that says which row is shown.
+        panel_place: of its panel among those of the other kinds.
+    """
+
+    active = ""
+    panel_place = 100
+
+    def __init__(self) -> None:
+        self.lists = (self, *self.lists)
+
+    def declared(self) -> dict:
+        return {self.items: declare.items(self.group, self.active, group=ACTS), self.active: declare.row()}
+
+    def acts(self, obj) -> bool:
+        return len(getattr(obj.active_ragdoll, self.items)) > 0
+
+    def steps(self, obj, rig: Rig) -> Iterator[tuple]:
+        items = getattr(obj.active_ragdoll, self.items)
+        for i, name in enumerate(self.names(items)):
+            if items[i].enabled:
+                yield name, lambda i=i, name=name: self.step(obj, rig, i, name)
+
+    def names(self, items) -> list[str]:
+        """A name for each item, each once, for messages."""
+        return [f"{self.title} {i + 1}" for i in range(len(items))]
+
+    def step(self, obj, rig: Rig, index: int, name: str) -> stack.Step:
+        """The step of an item."""
+        raise NotImplementedError
+
+    def draw_head(self, layout) -> None:
+        """What the panel shows above the list."""
+
+    def draw(self, layout, obj, item) -> None:
+        """The settings of the active item."""
+        raise NotImplementedError
+
+
+class ItemStep(stack.Step):
+    """A step made from an item of a list; a class that uses it sets `solver`."""
+
+    def __init__(self, kind: ListKind, obj, index: int, name: str) -> None:
+        self.obj, self.name, self.items, self.index = obj, name, kind.items, index
+        self.marks_reference = getattr(self.item, "marks_reference", False)
+
+    @property
+    def item(self):
+        """The item as it is set, for what it points at."""
+        return getattr(self.obj.active_ragdoll, self.items)[self.index]
+
+    def now(self, places):
+        """The item with its values at the frame."""
+        return getattr(places.settings, self.items)[self.index]
+
+
+# ---- the registry ---------------------------------------------------------------------------------------------------
+
+
+def kinds() -> list[Kind]:
+    """All kinds, in the order in which they act unless the user has chosen."""
+    if not _kinds:
+        names = [module.name for module in pkgutil.iter_modules(__path__)]
+        _kinds.extend(importlib.import_module(f"{__name__}.{name}").KIND for name in names)
+    return sorted(_kinds, key=lambda kind: kind.place)
+
+
+def register(kind: Kind) -> None:
+    """Add a kind from elsewhere, before the extension is registered."""
+    kinds()
+    _kinds.append(kind)
+
+
+def unregister(kind: Kind) -> None:
+    """Take it back, after the extension was unregistered."""
+    _kinds.remove(kind)
+
+
+def movable() -> list[str]:
+    """Identifiers of the kinds whose place users choose, in the default order."""
+    return [kind.identifier for kind in kinds() if kind.movable]
+
+
+def lists() -> dict[str, ItemList]:
+    """What operators can add to, by name."""
+    return {own.items: own for kind in kinds() for own in kind.lists}
+
+
+# ---- a character's own ----------------------------------------------------------------------------------------------
+
+
+def of(obj, rig: Rig) -> tuple[list[stack.Step], dict]:
+    """Steps in the character's own order, and messages by the name of those that cannot be made."""
+    steps, messages, known = [], {}, {kind.identifier: kind for kind in kinds()}
+    fixed = [name for name, kind in known.items() if not kind.movable]
+    for identifier in (*fixed, *order_of(obj)):
+        kind, made = known[identifier], []
+        for name, make in kind.steps(obj, rig):
+            try:
+                made.append(make())
+            except RagdollError as error:
+                messages[name] = str(error)
+        for step in kind.joined(made):
+            step.kind = identifier
+            steps.append(step)
+    return steps, messages
+
+
+def order_of(obj) -> list[str]:
+    """The kinds whose place can be chosen in the character's own order."""
+    known = movable()
+    own = [item.kind for item in obj.active_ragdoll.motion_order if item.kind in known]
+    return [*dict.fromkeys(own), *(kind for kind in known if kind not in own)]

@@ -1,0 +1,133 @@
+"""Transform bone: bones that are moved, turned or scaled; and what other entries that move bones share with it."""
+
+import bpy
+from mathutils import Euler
+
+from ....motion.limbs.transform_bone import IGNORE, TransformBone
+from ....motion.rig import Inputs, Rig
+from ...settings.declare import STACK, STACK_VALUE, choice, flag, share, text, vector
+from ...view.layout import bone_field, keyed, rows
+from . import ItemStep, ListKind
+
+MODES = (
+    ("IGNORE", "Ignore", "As it comes in"),
+    ("REPLACE", "Replace", "The value instead of the bone's own"),
+    ("ADD", "Add", "The value on top of the bone's own"),
+)
+SPACES = (
+    ("BONE", "Bone", "Seen from the bone itself as it comes in"),
+    ("PARENT", "Parent", "Of the parent bone"),
+    ("COMPONENT", "Armature", "Of the armature"),
+    ("WORLD", "World", "Of the scene"),
+)
+
+
+def feet_held():
+    """The setting that marks the pose that leg stabilisers hold to."""
+    text = "Leg stabilisers hold the feet as they are in the pose that comes in here"
+    return flag("Feet Held from Here", text, needs=STACK)
+
+
+def is_held(obj, bone: str) -> bool:
+    """Whether Blender keeps a bone at its parent's tail, whatever its location says."""
+    found = obj.data.bones[bone]
+    return found.use_connect and found.parent is not None
+
+
+def note(name: str, what: str, held: list) -> str:
+    """What an entry leaves out because of bones that are connected; empty where there are none."""
+    if not held:
+        return ""
+    names = " and ".join(f'"{bone}"' for bone in held)
+    are = "is" if len(held) == 1 else "are"
+    return f"{name}: it cannot {what}, as {names} {are} connected to the parent (Bone > Relations > Connected)"
+
+
+# Declarations are read as tables.
+# fmt: off
+
+class ActiveRagdollBoneTransform(bpy.types.PropertyGroup):
+    """A bone that is moved, turned or scaled."""
+
+    enabled: flag("Enabled", None, True, needs=STACK)
+    bone: text("Bone", needs=STACK)
+    translation: vector(
+        "Translation", "In units of its space", subtype="TRANSLATION", keyed=True, needs=STACK_VALUE
+    )
+    rotation: vector("Rotation", "Euler angles X Y Z", subtype="EULER", keyed=True, needs=STACK_VALUE)
+    scale: vector("Scale", None, (1.0, 1.0, 1.0), keyed=True, needs=STACK_VALUE)
+    translation_mode: choice("Translation", MODES, "IGNORE", needs=STACK)
+    rotation_mode: choice("Rotation", MODES, "IGNORE", needs=STACK)
+    scale_mode: choice("Scale", MODES, "IGNORE", needs=STACK)
+    translation_space: choice("Space", SPACES, "COMPONENT", needs=STACK)
+    rotation_space: choice("Space", SPACES, "COMPONENT", needs=STACK)
+    scale_space: choice("Space", SPACES, "BONE", needs=STACK)
+    weight: share("Weight", keyed=True, needs=STACK_VALUE)
+    marks_reference: feet_held()
+
+# fmt: on
+
+
+class Step(ItemStep):
+    """One bone."""
+
+    def __init__(self, kind, obj, rig: Rig, index: int, name: str) -> None:
+        super().__init__(kind, obj, index, name)
+        item = self.item
+        bone = rig.bone(name, item.bone)
+        held = [item.bone] if item.translation_mode != IGNORE and is_held(obj, item.bone) else []
+        self.solver = TransformBone(
+            rig,
+            bone,
+            name,
+            translation_mode=IGNORE if held else item.translation_mode,
+            rotation_mode=item.rotation_mode,
+            scale_mode=item.scale_mode,
+            translation_space=item.translation_space,
+            rotation_space=item.rotation_space,
+            scale_space=item.scale_space,
+        )
+        self.note = note(name, "move", held)
+
+    def read(self, places, _pose) -> Inputs | None:
+        now, solver = self.now(places), self.solver
+        weight = now.weight
+        if weight <= 0.0:
+            return None
+        solver.translation = now.translation[:]
+        solver.rotation = Euler(now.rotation).to_quaternion()[:]
+        solver.scale = now.scale[:]
+        return Inputs(weight=weight, world=places.world)
+
+
+class BoneTransforms(ListKind):
+    """Bones that are moved, turned or scaled"""
+
+    identifier, label, place, panel_place = "BONE_TRANSFORMS", "Transform Bone", 30, 4
+    icon = "OBJECT_ORIGIN"
+    items, active, group = "bone_transforms", "active_bone_transform", ActiveRagdollBoneTransform
+    title, description = "Transform bone", "A bone that is moved, turned or scaled"
+    classes = (ActiveRagdollBoneTransform,)
+
+    def step(self, obj, rig, index, name):
+        return Step(self, obj, rig, index, name)
+
+    def fill(self, obj, items, item, bone):
+        item.bone = bone
+        item.translation_mode = "IGNORE" if bone and is_held(obj, bone) else "ADD"
+        item.rotation_mode = "ADD"
+
+    def draw(self, layout, obj, item):
+        inner = rows(layout)
+        bone_field(inner, obj, item, "bone")
+        keyed(inner, item, "weight", slider=True)
+        for what in ("translation", "rotation", "scale"):
+            part = rows(layout, keyed=True)
+            part.prop(item, f"{what}_mode")
+            if getattr(item, f"{what}_mode") != "IGNORE":
+                part.prop(item, f"{what}_space")
+                part.prop(item, what, text="Value")
+        layout.prop(item, "marks_reference")
+
+
+KIND = BoneTransforms()

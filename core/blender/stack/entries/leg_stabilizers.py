@@ -1,0 +1,168 @@
+"""Leg stabilisers: feet that are put back where they were before later entries moved them."""
+
+import bpy
+
+from ....errors import RagdollError
+from ....motion.limbs.leg_stabilizer import LONGEST, SHORTEST, Legs, LegStabilizer
+from ....motion.look_at.setup import from_roles
+from ....motion.rig import Inputs, Rig
+from ....motion.stack import Step
+from ...rig import recognition
+from ...runtime import STATE
+from ...settings.declare import STACK, STACK_VALUE, flag, number, share, text, whole
+from ...view.layout import bone_field, keyed, props, rows
+from . import ItemStep, ListKind
+from .look_at import rig_of
+
+_LIMP = 0.1  # weight of a leg's bodies below which it counts as limp, the less the more so
+
+
+# Declarations are read as tables.
+# fmt: off
+
+class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
+    """A foot that is put back where it was before later entries moved it."""
+
+    enabled: flag("Enabled", None, True, needs=STACK)
+    foot_bone: text("Foot", needs=STACK)
+    bones_count: whole(
+        "Bones", "Of the leg from the foot up, the foot included: 3 for a human", 3, min=SHORTEST, max=LONGEST,
+        needs=STACK,
+    )
+    ik_weight: share("Weight", "Share of the way back", keyed=True, needs=STACK_VALUE)
+    off_while_limp: flag(
+        "Off While Limp", "Weight 0 while the leg's bodies are limp, as when the character falls", needs=STACK
+    )
+    min_distance: number(
+        "Start Distance",
+        "How far the foot must have moved before it is put back, in the armature's units; 0 is always", min=0.0,
+        needs=STACK,
+    )
+    max_iterations: whole(
+        "Iterations", "Most iterations, where the leg has more than three bones", 30, min=0, max=10000, needs=STACK
+    )
+    tolerance: number(
+        "Tolerance", "At which the iterations end, in parts of the leg's length", 1e-3, min=0.0, max=1.0, precision=5,
+        needs=STACK,
+    )
+
+# fmt: on
+
+
+class Leg(ItemStep):
+    """One leg."""
+
+    reads_reference = True
+
+    def __init__(self, kind, obj, rig: Rig, index: int, name: str) -> None:
+        super().__init__(kind, obj, index, name)
+        item = self.item
+        self.solver = LegStabilizer(
+            rig,
+            rig.bone(name, item.foot_bone),
+            item.bones_count,
+            name,
+            min_distance=item.min_distance,
+            max_iterations=item.max_iterations,
+            tolerance=item.tolerance,
+        )
+        self._bones = [rig.name(bone) for bone in self.solver.bones]
+
+    def read(self, places, _pose) -> Inputs | None:
+        now = self.now(places)
+        weight = now.ik_weight
+        if weight > 0.0 and now.off_while_limp:
+            weight *= places.remembered(("strength", self.name), lambda: strength(self.obj, self._bones))
+        return Inputs(weight=weight) if weight > 0.0 else None
+
+
+class AllLegs(Step):
+    """All legs of a character at once, which costs less than one after the other."""
+
+    name, reads_reference = "Leg stabilisers", True
+
+    def __init__(self, legs: list[Leg]) -> None:
+        self._legs = legs
+        self.solver = Legs([leg.solver for leg in legs])
+
+    def read(self, places, pose) -> Inputs | None:
+        found = [leg.read(places, pose) for leg in self._legs]
+        for leg, inputs in zip(self._legs, found, strict=True):
+            leg.solver.ik_weight = inputs.weight if inputs is not None else 0.0
+        return Inputs() if any(inputs is not None for inputs in found) else None
+
+
+def strength(obj, bones: list[str]) -> float:
+    """1 while a leg's bodies are driven, or there is no run; down to 0 where they are limp."""
+    run = next((run for run in STATE.runs.values() if obj.name in run.names and run.frame is not None), None)
+    if run is None or run.frame <= run.first:
+        return 1.0
+    character = next(character for character in run.characters if character.name == obj.name)
+    driven = [max(pair) for pair in zip(*(weights[character.rows] for weights in run.weights()), strict=True)]
+    limp = [run.limp[row] for row in range(character.rows.start, character.rows.stop)]
+    held = [
+        0.0 if slack else float(weight)
+        for bone, weight, slack in zip(character.bone_names, driven, limp, strict=True)
+        if bone in bones
+    ]
+    return min(1.0, sum(held) / len(held) / _LIMP) if held else 1.0
+
+
+class LegStabilizers(ListKind):
+    """Feet that are put back where they were before the look-at"""
+
+    identifier, label, icon, place, panel_place = "LEG_STABILIZERS", "Leg Stabilisers", "CON_FLOOR", 60, 2
+    items, active, group = "leg_stabilizers", "active_leg_stabilizer", ActiveRagdollLegStabilizer
+    title, description = "Leg stabiliser", "A foot that is put back where it was"
+    shown = ("foot_bone", "ik_weight")
+    classes = (ActiveRagdollLegStabilizer,)
+
+    def steps(self, obj, rig):
+        """Of legs that share bones only the first one can be made."""
+        made: list[LegStabilizer] = []
+        for name, make in super().steps(obj, rig):
+            yield name, lambda make=make: _beside(rig, make(), made)
+
+    def joined(self, steps):
+        return [AllLegs(steps)] if len(steps) > 1 else steps
+
+    def step(self, obj, rig, index, name):
+        return Leg(self, obj, rig, index, name)
+
+    def fill(self, obj, items, item, bone):
+        item.foot_bone = bone
+        item.bones_count = legs_of(obj).get(bone, 3)
+
+    def draw(self, layout, obj, item):
+        inner = rows(layout)
+        bone_field(inner, obj, item, "foot_bone")
+        inner.prop(item, "bones_count")
+        keyed(inner, item, "ik_weight", slider=True)
+        props(inner, item, "off_while_limp", "min_distance")
+        if item.bones_count > 3:
+            props(inner, item, "max_iterations", "tolerance")
+
+
+def _beside(rig: Rig, step: Leg, made: list) -> Leg:
+    """A leg, put among those made before. Raises RagdollError where it shares bones with one of them."""
+    leg = step.solver
+    for other in made:
+        shared = set(leg.bones) & set(other.bones)
+        if shared or rig.is_ancestor(leg.bones[0], other.foot_bone) or rig.is_ancestor(other.bones[0], leg.foot_bone):
+            feet = rig.name(leg.foot_bone), rig.name(other.foot_bone)
+            raise RagdollError(f'{step.name}: its foot "{feet[0]}" is on the same leg as "{feet[1]}" of {other.name}')
+    made.append(leg)
+    return step
+
+
+def legs_of(obj) -> dict[str, int]:
+    """Number of bones of each recognised leg by its foot."""
+    try:
+        rig = rig_of(obj)
+        found = from_roles(rig, recognition.anatomy_of(obj))
+    except RagdollError:
+        return {}
+    return {rig.name(foot): count for foot, count in found.legs}
+
+
+KIND = LegStabilizers()

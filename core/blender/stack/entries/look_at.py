@@ -1,0 +1,337 @@
+"""Look-at: chains of bones that look at a target.
+
+What can be keyed is on the object: `active_ragdoll.look_at[0].weight`.
+"""
+
+import math
+
+import bpy
+
+from ....errors import RagdollError
+from ....motion.look_at import LinkedBone, LookAt, LookAtEntry
+from ....motion.look_at import weight as look_at_weight
+from ....motion.look_at.setup import character_forward, forward_axes
+from ....motion.rig import Inputs, Rig, points_to_model
+from ... import runtime
+from ...rig import armature, clips, recognition
+from ...runtime import STATE
+from ...settings import lists
+from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, items, number, row, share, text, vector
+from ...settings.lists import unique
+from ...view.layout import object_fields, props, rows
+from .. import world_reader
+from . import ItemList, ItemStep, ListKind
+from .bone_transforms import feet_held
+
+LIMITS_FROM = (
+    ("BIND", "Bind Pose", "Between the bone's forward now and where it points in bind pose"),
+    ("PARENT", "Parent", "Between the bone's forward and its parent's"),
+)
+AXES_FROM = (
+    ("AUTO", "Automatic", "From the bind pose and where the character faces"),
+    ("USER", "User", "Set by hand"),
+)
+EVENTS = (
+    ("SET", "Set", "The weight is set at once"),
+    ("ENABLE", "Enable", "The weight goes to 1"),
+    ("DISABLE", "Disable", "The weight goes to 0"),
+)
+TARGETS = (
+    ("OBJECT", "Object", "An object, or a bone of it"),
+    ("POINT", "Point", "A point of the scene"),
+)
+_NOTHING = 1e-6  # what single precision leaves of a component that is 0
+
+
+# ---- forward axes from the bind pose --------------------------------------------------------------------------------
+
+
+def rig_of(obj) -> Rig:
+    """An armature's skeleton and bind pose, in its own space.
+
+    Raises:
+        RagdollError: no armature, or one without bones.
+    """
+    rest = clips.rig_rest(obj)
+    return Rig(rest.skeleton, rest.bind)
+
+
+def find_axes(obj, entries) -> None:
+    """Write the axes of entries whose bones are there, of those that are automatic."""
+    entries = [e for e in entries if e.axes_from == "AUTO" and e.bone in obj.data.bones]
+    if STATE.building or not entries:
+        return
+    with STATE.writing():
+        try:
+            rig = rig_of(obj)
+            forward = character_forward(rig, recognition.anatomy_of(obj), armature.bind_tails(obj.data))
+            for entry in entries:
+                write_axes(entry, *forward_axes(rig, rig.index[entry.bone], forward))
+        except RagdollError as error:
+            print(f"Active Ragdoll: '{obj.name}': forward axes: {error}")
+
+
+def write_axes(entry, forward, parent_forward) -> None:
+    """Put axes into an entry's settings; what is as good as 0 is shown as that."""
+    entry.forward_axis, entry.parent_forward_axis = (
+        [0.0 if abs(value) < _NOTHING else value for value in axis] for axis in (forward, parent_forward)
+    )
+
+
+# ---- settings -------------------------------------------------------------------------------------------------------
+
+
+def _bone_changed(self, context) -> None:
+    find_axes(self.id_data, [self])
+    STACK.update(self, context)
+
+
+def _axis_edited(self, context) -> None:
+    if not runtime.STATE.building:
+        self.axes_from = "USER"
+    STACK.update(self, context)
+
+
+# Declarations are read as tables.
+# fmt: off
+
+class ActiveRagdollLinkedBone(bpy.types.PropertyGroup):
+    """A bone, such as the other eye, that turns with an entry's bone."""
+
+    bone: text("Bone", needs=STACK)
+    reset_to_default: flag("Reset", "Start from bind pose instead of the bone's own pose", needs=STACK)
+
+
+class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
+    """One bone of a look-at chain."""
+
+    bone: text("Bone", "An ancestor of the bone of the entry before it", needs=STACK, update=_bone_changed)
+    limit: number(
+        "Limit", "Largest angle of the bone's forward; at 0 it never turns", math.radians(30.0), subtype="ANGLE",
+        min=0.0, max=math.pi, needs=STACK,
+    )
+    limit_from: choice(
+        "Limit From", LIMITS_FROM, None,
+        "What the limit is measured from; a pose already beyond it is only not turned further", needs=STACK,
+    )
+    forward_axis: vector(
+        "Forward", "Where the bone looks, in its own frame", (0.0, 1.0, 0.0), needs=STACK, update=_axis_edited
+    )
+    parent_forward_axis: vector(
+        "Parent's Forward", "Where the parent looks, in its own frame", (0.0, 1.0, 0.0), needs=STACK,
+        update=_axis_edited,
+    )
+    axes_from: choice("Axes", AXES_FROM, None, "Where the forward axes come from", needs=STACK, update=_bone_changed)
+    rotate_around_up_weight: share(
+        "Around Up", "0 turns by the shortest way, 1 about the up vector alone", 0.0, needs=STACK
+    )
+    reset_to_default: flag(
+        "Reset to Default", "Start from bind pose, for a bone that the action does not key", needs=STACK
+    )
+    linked_bones: items(ActiveRagdollLinkedBone)
+
+
+class ActiveRagdollWeightEvent(bpy.types.PropertyGroup):
+    """A call of the look-at's weight functions, at a frame."""
+
+    kind: choice("Kind", EVENTS, needs=STACK_VALUE)
+    frame: number("Frame", needs=STACK_VALUE)
+    weight: share("Weight", needs=STACK_VALUE)
+    duration: number("Time", "Of the transition [s]", min=0.0, subtype="TIME_ABSOLUTE", needs=STACK_VALUE)
+    cancel_current_transition: flag(
+        "Cancel Current", "A transition under way gives way to this one; else this one is ignored meanwhile", True,
+        needs=STACK_VALUE,
+    )
+
+
+class ActiveRagdollLookAt(bpy.types.PropertyGroup):
+    """A chain of bones that look at a target."""
+
+    name: text("Name", None, "Look-at", needs=STACK)
+    enabled: flag("Enabled", None, True, needs=STACK)
+    target_type: choice("Look At", TARGETS, needs=STACK)
+    target: block("Target", "Object to look at", needs=STACK)
+    target_bone: text("Bone", "Bone of the target to look at", needs=STACK)
+    target_point: vector("Point", "In the scene", subtype="TRANSLATION", keyed=True, needs=STACK_VALUE)
+    weight: share(
+        "Weight", "Share of the look in the pose; from the first stored event on, the events say it", keyed=True,
+        needs=STACK_VALUE,
+    )
+    blend_speed: number(
+        "Blend Speed", "How quickly the look goes over to a new one [share of the distance a second]; 0 is at once",
+        min=0.0, soft_max=20.0, max=1.0e6, needs=STACK,
+    )
+    up_vector: vector("Up", "In the scene", (0.0, 0.0, 1.0), needs=STACK)
+    comfort: share("Comfort", "Share of all limits that is used up before any bone goes to its own", needs=STACK)
+    behind_margin: number(
+        "Margin Behind", "Half the width of the zone straight behind in which the side is kept", math.radians(15.0),
+        subtype="ANGLE", min=0.0, max=math.pi / 2.0, needs=STACK,
+    )
+    marks_reference: feet_held()
+    entries: items(ActiveRagdollLookAtEntry, "active_entry")
+    active_entry: row()
+    events: items(ActiveRagdollWeightEvent)
+
+# fmt: on
+
+
+# ---- steps ----------------------------------------------------------------------------------------------------------
+
+
+class Step(ItemStep):
+    """One chain."""
+
+    keeps_state = begins_reference = True
+
+    def __init__(self, kind, obj, rig: Rig, index: int, name: str) -> None:
+        super().__init__(kind, obj, index, name)
+        if self.item.target_type == "OBJECT" and self.item.target is not None:
+            world_reader.follow(obj, self.item.target)
+        self.solver = solver_of(rig, self.item, name)
+
+    def read(self, places, _pose) -> Inputs | None:
+        own, now = self.item, self.now(places)
+        weight = weight_at(own, now.weight, places.seconds, places.seconds_per_frame)
+        if weight <= 0.0:
+            return None
+        if own.target_type == "POINT":
+            target = now.target_point[:]
+        else:
+            target = places.point(self.name, own.target, own.target_bone)
+        return Inputs(weight=weight, world=places.world, target=points_to_model(target, places.world))
+
+
+def solver_of(rig: Rig, item, name: str) -> LookAt:
+    """The solver of a chain's settings.
+
+    Raises:
+        RagdollError: see `LookAt`; a bone that the armature has not.
+    """
+    entries = []
+    for entry in item.entries:
+        linked = [
+            LinkedBone(rig.bone(f'{name}, entry "{entry.bone}", linked bone', link.bone), link.reset_to_default)
+            for link in entry.linked_bones
+        ]
+        entries.append(
+            LookAtEntry(
+                rig.bone(name, entry.bone),
+                min(entry.limit, math.pi),  # in single precision 180 deg is a little more
+                tuple(entry.forward_axis),
+                tuple(entry.parent_forward_axis),
+                entry.rotate_around_up_weight,
+                entry.limit_from,
+                entry.reset_to_default,
+                linked,
+            )
+        )
+    margin = min(item.behind_margin, math.pi / 2.0)
+    return LookAt(rig, entries, name, tuple(item.up_vector), item.blend_speed, item.comfort, margin)
+
+
+def weight_at(item, initial: float, seconds: float, seconds_per_frame: float) -> float:
+    """A chain's weight at a time: the property's until the first event, from then on what the events say."""
+    if not len(item.events):
+        return initial
+    return look_at_weight.weight(seconds, events_of(item, seconds_per_frame), initial)
+
+
+def events_of(item, seconds_per_frame: float) -> tuple:
+    """The stored events of a chain, by time."""
+    made = {"SET": (None, None), "ENABLE": (1.0, 0.0), "DISABLE": (0.0, 0.0)}
+    result = []
+    for event in item.events:
+        end, timed = made[event.kind]
+        result.append(
+            look_at_weight.WeightEvent(
+                event.frame * seconds_per_frame,
+                event.weight if end is None else end,
+                None if timed is None else event.duration,
+                event.cancel_current_transition,
+            )
+        )
+    return tuple(sorted(result, key=lambda event: event.seconds))
+
+
+# ---- the kind -------------------------------------------------------------------------------------------------------
+
+
+class Bones(ItemList):
+    """The bones of the active chain."""
+
+    items, group = "entries", ActiveRagdollLookAtEntry
+    title, description = "Entry", "A bone of the active look-at chain"
+    shown = ("bone", "limit")
+
+    def owner(self, obj):
+        return lists.active_item(obj.active_ragdoll, "look_at")
+
+    def fill(self, obj, items, item, bone):
+        """For the bone asked for; else the parent of the last entry's."""
+        if not bone or any(other.bone == bone for other in items):
+            names = [other.bone for other in items if other.bone in obj.data.bones]
+            parent = obj.data.bones[names[-1]].parent if names else None
+            bone = parent.name if parent is not None else ""
+        item.bone = bone
+
+    def added(self, obj, item):
+        find_axes(obj, [item])
+
+
+class LinkedBones(ItemList):
+    """The bones that turn with the active entry of the active chain."""
+
+    items, group = "linked_bones", ActiveRagdollLinkedBone
+    title = "Linked Bone"
+    description = "A bone, such as the other eye, that turns with the active entry's bone"
+
+    def owner(self, obj):
+        chain = BONES.owner(obj)
+        return None if chain is None else lists.active_item(chain, "entries")
+
+
+BONES = Bones()
+
+
+class LookAts(ListKind):
+    """Bones that look at a target"""
+
+    identifier, label, icon, place, panel_place = "LOOK_AT", "Look-at", "HIDE_OFF", 50, 1
+    items, active, group = "look_at", "active_look_at", ActiveRagdollLookAt
+    title, description = "Look-at", "A chain of bones that look at a target"
+    shown = ("name", "weight")
+    classes = (ActiveRagdollLinkedBone, ActiveRagdollLookAtEntry, ActiveRagdollWeightEvent, ActiveRagdollLookAt)
+    lists = (BONES, LinkedBones())
+
+    def names(self, items):
+        """The chains' own names, each once, or the default with a number."""
+        found: list[str] = []
+        for i, item in enumerate(items):
+            name = item.name.strip() or f"Look-at {i + 1}"
+            found.append(name if name not in found else f"{name} ({i + 1})")
+        return found
+
+    def step(self, obj, rig, index, name):
+        return Step(self, obj, rig, index, name)
+
+    def fill(self, obj, items, item, bone):
+        item.name = unique(list(items)[:-1], "Look-at")
+
+    def draw_head(self, layout):
+        layout.operator("active_ragdoll.setup_look_at", icon="HIDE_OFF")
+
+    def draw(self, layout, obj, item):
+        inner = rows(layout, keyed=True)
+        inner.prop(item, "target_type")
+        if item.target_type == "POINT":
+            inner.prop(item, "target_point")
+        else:
+            object_fields(inner, item, "target", "target_bone")
+        inner.prop(item, "weight", slider=True)
+        inner = rows(layout)
+        props(inner, item, "blend_speed", "up_vector")
+        inner.prop(item, "comfort", slider=True)
+        props(inner, item, "behind_margin", "marks_reference")
+
+
+KIND = LookAts()

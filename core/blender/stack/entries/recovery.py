@@ -1,0 +1,71 @@
+"""The entry of the motion stack by which a character goes on where it lies after a fall."""
+
+import bpy
+
+from ....errors import RagdollError
+from ....motion.rig import Inputs, LocalPose, Rig
+from ....motion.stack import Step
+from ...rig import clips
+from ...run import recovery_record
+from . import Kind
+
+NAME = "Recovery"
+
+
+class Elsewhere(Step):
+    """Moves the character's animation, or a get-up action, to the place given by the passage of the frame."""
+
+    def __init__(self, obj, rig: Rig) -> None:
+        self.obj, self.rig = obj, rig
+        self.name = NAME
+        self._clips = {}
+        self._now = None
+
+    def read(self, places, pose: LocalPose) -> Inputs | None:
+        """Find the passage of the frame; note the pose that comes in, because a passage may begin here."""
+        live = recovery_record.live(self.obj)
+        record = recovery_record.of(self.obj, places.frame)
+        passage = None if record is None else record.passage(places.frame)
+        if live is not None:
+            live.note_played(places.frame, pose, places.world)
+        if passage is None:
+            return None
+        self._now = passage, places.frame, live
+        return Inputs(world=places.world)
+
+    def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state, _seconds: float):
+        """See `Step.apply`."""
+        passage, frame, live = self._now
+        if passage.action:
+            pose = self.clip(passage.action, passage.fps).at(passage.seconds(frame))
+        result = passage.pose(rig, pose, inputs.world, frame)
+        if live is not None:
+            live.note_given(frame, result)
+        return result, state
+
+    def clip(self, action: str, fps: float):
+        """A get-up action as a clip. Raises RagdollError, naming it, when it is gone or does not fit."""
+        key = action, fps
+        if key not in self._clips:
+            found = bpy.data.actions.get(action)
+            if found is None:
+                raise RagdollError(f"{NAME}: the get-up action '{action}' of '{self.obj.name}' was deleted")
+            self._clips[key] = clips.sample_action(found, self.obj, fps=fps)
+        return self._clips[key]
+
+
+class Recovery(Kind):
+    """Where the character lies: before all else."""
+
+    identifier, label, place, movable = "RECOVERY", "Recovery", 0, False
+
+    def acts(self, obj) -> bool:
+        settings = obj.active_ragdoll
+        return settings.is_ragdoll and settings.recovery.enabled and settings.recovery.reroot
+
+    def steps(self, obj, rig):
+        if obj.active_ragdoll.recovery.enabled:
+            yield NAME, lambda: Elsewhere(obj, rig)
+
+
+KIND = Recovery()

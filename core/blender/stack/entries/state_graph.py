@@ -1,0 +1,214 @@
+"""The graph of states above clips and blend spaces: its settings, and the step that plays it."""
+
+import math
+
+import bpy
+
+from ....errors import RagdollError
+from ....motion.graph import ClipSource, Condition, Graph, GraphInputs, GraphPlayer, SpaceSource, State, Transition
+from ...run.readings import Readings
+from ...settings.clips import KEYED, ActionChoice, Playback, choice, flag, number, share, text
+from ...settings.declare import SHOT, STACK, items, record, row, settings
+from ...settings.lists import Named, named, uses_of_parameter, uses_of_state
+from ..blend_spaces import FromSettings, Mover, states_of
+from . import Kind
+
+KINDS = (("FLOAT", "Number", "A number"), ("BOOL", "On or Off", "Counts as 1 and 0"))
+READS = (
+    ("VALUE", "Value", "The value beside, which can be keyed and driven by any property"),
+    ("SPEED", "Speed", "Measured: how fast the character's animation moves over the ground [m/s]"),
+    (
+        "RAGDOLL_STATE",
+        "Ragdoll State",
+        "Of the ragdoll after the last frame: 0 animated, 1 active, 2 limp, 3 settling, 4 recovering, 5 blending",
+    ),
+    ("RAGDOLL_SPEED", "Ragdoll Speed", "How fast the simulated body moved over the last frame [m/s]"),
+    (
+        "RAGDOLL_HIT",
+        "Ragdoll Hit",
+        "The largest speed that anything gave a body over the last frame, beyond gravity and its animation [m/s]",
+    ),
+    ("RAGDOLL_CONTACT", "Ragdoll Contact", "1 while a body (of the bone beside, or any) touches something else"),
+)
+STATE_SOURCES = (
+    ("NONE", "Pose Below", "The character's own animation"),
+    ("CLIP", "Clip", "An action"),
+    ("BLEND_SPACE", "Blend Space", "One of the character's blend spaces"),
+)
+COMPARE = (
+    (">", ">", "Above"),
+    (">=", "\u2265", "Above or equal"),
+    ("<", "<", "Below"),
+    ("<=", "\u2264", "Below or equal"),
+    ("==", "=", "Equal"),
+    ("!=", "\u2260", "Other than"),
+)
+
+
+# Declarations are read as tables.
+# fmt: off
+
+class ActiveRagdollParameter(Named, bpy.types.PropertyGroup):
+    """A value that conditions ask for."""
+
+    name: named(
+        "By which conditions refer to it", "speed", lambda settings: settings.graph.parameters, uses_of_parameter
+    )
+    kind: choice("Kind", "A number, or on and off", KINDS, "FLOAT")
+    read: choice("Read", "Where the value comes from", READS, "VALUE")
+    value: number("Value", "Key it, or drive it by any property", keyed=True)
+    on: flag("On", "Key it, or drive it by any property", needs=STACK, **KEYED)
+    bone: text("Bone", "Bone whose body's contact counts; empty: any")
+
+
+class ActiveRagdollGraphState(ActionChoice, Playback, Named, bpy.types.PropertyGroup):
+    """A state and what it plays."""
+
+    name: named("By which transitions refer to it", "State", lambda settings: settings.graph.states, uses_of_state)
+    source: choice("Source", "What the state plays", STATE_SOURCES, "CLIP")
+    blend_space: text("Blend Space", "Name of the blend space")
+
+
+class ActiveRagdollCondition(bpy.types.PropertyGroup):
+    """A comparison of a parameter with a value."""
+
+    parameter: text("Parameter", "A parameter, time_in_state [s] or phase [cycles of the clip]")
+    compare: choice("Compare", "How", COMPARE, ">")
+    value: number("Value", "On and off are 1 and 0", 0.5)
+
+
+class ActiveRagdollTransition(bpy.types.PropertyGroup):
+    """A way from one state to another."""
+
+    origin: text("From", "State that it leads from; *: any other", "*")
+    target: text("To", "State that it leads to")
+    blend_time: number("Blend", "Seconds until the new state is shown alone", 0.2, min=0.0, soft_max=2.0)
+    conditions: items(ActiveRagdollCondition, "condition_index")
+    condition_index: row()
+
+
+class ActiveRagdollGraph(bpy.types.PropertyGroup):
+    """States above clips and blend spaces."""
+
+    enabled: flag("Graph", "The graph gives the pose that layers are put on", False)
+    weight: share("Weight", "0 is the character's own animation, 1 the graph's")
+    parameters: items(ActiveRagdollParameter, "parameter_index")
+    parameter_index: row()
+    states: items(ActiveRagdollGraphState, "state_index")
+    state_index: row()
+    transitions: items(ActiveRagdollTransition, "transition_index")
+    transition_index: row()
+    record: record(str, "What the ragdoll gave the parameters in the simulated shot, as JSON", SHOT)
+
+
+class PoseGraph:
+    """A part of a character's settings."""
+
+    graph: settings(ActiveRagdollGraph)
+
+
+# fmt: on
+
+
+# ---- the step -------------------------------------------------------------------------------------------------------
+
+
+class StateGraph(FromSettings, GraphPlayer):
+    """The graph of the settings."""
+
+    def _fill(self) -> None:
+        settings = self._obj.active_ragdoll.graph
+        sources: dict[str, SpaceSource] = {}
+        graph = Graph(
+            self._obj.name,
+            {p.name: _number(float(p.on) if p.kind == "BOOL" else p.value) for p in settings.parameters},
+            [State(state.name, self._source(state, sources)) for state in settings.states],
+            [_transition(t) for t in settings.transitions],
+            self._library.fps,
+        )
+        for count, fault in enumerate(graph.faults, 1):
+            self.problems["Graph" if count == 1 else f"Graph ({count})"] = fault
+        facing, speed = self._spaces.facing, any(p.read == "SPEED" for p in settings.parameters)
+        self._mover = Mover("Graph", self._obj, facing.pelvis(), facing) if speed else None
+        contacts = [p.bone for p in settings.parameters if p.read == "RAGDOLL_CONTACT"]
+        self._readings = (
+            Readings(self._obj, contacts) if any("RAGDOLL" in p.read for p in settings.parameters) else None
+        )
+        GraphPlayer.__init__(self, graph, sources)
+
+    def _source(self, state, spaces: dict):
+        """What a state plays; None, for the pose below, if it cannot be made. Its spaces are added to `spaces`."""
+        try:
+            if state.source == "CLIP":
+                return ClipSource(
+                    self._library.clip(state, cycle=state.playback == "LOOP"), state.speed, state.playback
+                )
+            if state.source == "BLEND_SPACE":
+                key, player = self._spaces.player(state.blend_space)
+                return spaces.setdefault(key, SpaceSource(player))
+        except RagdollError as error:
+            self.problems[f'State "{state.name}"'] = str(error)
+        return None
+
+    def read(self, places, _pose) -> GraphInputs:
+        """The inputs of the graph at the coming frame."""
+        live = places.settings.graph
+        spaces, unread = self._spaces.read(places)
+        given = self._readings.at(places.scene, places.frame) if self._readings is not None else {}
+        parameters = {}
+        for own in live.parameters:
+            if own.read == "SPEED":
+                parameters[own.name] = self._mover.speed(places)
+            elif own.read == "RAGDOLL_CONTACT":
+                parameters[own.name] = given.get(f"{own.read} {own.bone}", 0.0)
+            elif own.read != "VALUE":
+                parameters[own.name] = given.get(own.read, 0.0)
+            else:
+                parameters[own.name] = float(own.on) if own.kind == "BOOL" else own.value
+        return GraphInputs(places.frame, parameters, spaces, live.weight, unread)
+
+    def weights(self, state) -> list[tuple[str, float]]:
+        """The states that are shown at a recorded state of the graph, with their shares."""
+        return self.graph.weights(state.graph) if state is not None else []
+
+    def point(self, state, name: str) -> tuple | None:
+        """The point of a blend space at a recorded state; None if no state plays it."""
+        return state.spaces[name].at if state is not None and name in state.spaces else None
+
+
+def _number(value: float) -> float:
+    """A parameter's default; 0 if it is not a number, which is reported when it is read."""
+    return value if math.isfinite(value) else 0.0
+
+
+def _transition(settings) -> Transition:
+    conditions = tuple(Condition(c.parameter, c.compare, c.value) for c in settings.conditions)
+    return Transition(settings.origin, settings.target, conditions, settings.blend_time)
+
+
+def shown_states(obj, frame: int) -> list[tuple[str, float]]:
+    """The states of the graph that are shown at a frame, with their shares."""
+    return next((step.weights(state) for step, state in states_of(obj, frame) if isinstance(step, StateGraph)), [])
+
+
+class StateGraphKind(Kind):
+    """The graph is one step."""
+
+    identifier, label, icon, place, part = "GRAPH", "Graph", "NODETREE", 10, PoseGraph
+    classes = (
+        ActiveRagdollParameter,
+        ActiveRagdollGraphState,
+        ActiveRagdollCondition,
+        ActiveRagdollTransition,
+        ActiveRagdollGraph,
+    )
+
+    def acts(self, obj) -> bool:
+        return obj.active_ragdoll.graph.enabled
+
+    def steps(self, obj, rig):
+        if obj.active_ragdoll.graph.enabled:
+            yield "Graph", lambda: StateGraph(obj, rig)
+
+
+KIND = StateGraphKind()

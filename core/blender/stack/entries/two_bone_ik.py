@@ -1,0 +1,145 @@
+"""Two-bone IK: limbs whose ends are brought to effectors."""
+
+import bpy
+
+from ....motion.limbs.two_bone_ik import BONE, WORLD, TwoBoneIK
+from ....motion.rig import Inputs, Rig
+from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, number, share, text, vector
+from ...view.layout import bone_field, object_fields, props, rows
+from .. import world_reader
+from . import ItemStep, ListKind
+from .bone_transforms import feet_held, is_held, note
+
+PLACES = (
+    ("WORLD", "World", "In the scene"),
+    ("OBJECT", "Armature", "In the armature's space"),
+    ("BONE", "Bone", "In the frame of one of the character's bones"),
+)
+POLES = (("BEND", "As It Bends", "The limb keeps the plane that it bends in"), *PLACES)
+
+
+# Declarations are read as tables.
+# fmt: off
+
+class ActiveRagdollTwoBoneIK(bpy.types.PropertyGroup):
+    """A limb whose end is brought to an effector."""
+
+    enabled: flag("Enabled", None, True, needs=STACK)
+    end_bone: text("End", "Hand or foot: its parent is the lower limb, its grandparent the upper", needs=STACK)
+    effector: block("Effector", "Object that the end goes to; without one, the location below", needs=STACK)
+    effector_target_bone: text("Bone", "Bone of the effector", needs=STACK)
+    effector_space: choice("Space", PLACES, "WORLD", "Of the effector's location", needs=STACK)
+    effector_bone: text("Bone", "Bone of the character in whose frame the effector's location is", needs=STACK)
+    effector_location: vector("Location", None, subtype="TRANSLATION", keyed=True, needs=STACK_VALUE)
+    pole: block("Pole", "Object that the middle joint bends to; without one, the location below", needs=STACK)
+    pole_target_bone: text("Bone", "Bone of the pole object", needs=STACK)
+    pole_space: choice("Pole", POLES, "BEND", "Space of the pole's location", needs=STACK)
+    pole_bone: text("Bone", "Bone of the character in whose frame the pole's location is", needs=STACK)
+    pole_location: vector("Location", None, subtype="TRANSLATION", keyed=True, needs=STACK_VALUE)
+    allow_stretching: flag(
+        "Stretch", "Both bones grow when the effector is far away; not where they are connected", needs=STACK
+    )
+    start_stretch_ratio: number(
+        "Start", "Share of the reach from which on the limb grows", 1.0, min=0.001, soft_max=1.0, max=100.0, needs=STACK
+    )
+    max_stretch_scale: number("Largest Scale", "Of both bones", 1.2, min=1.0, soft_max=2.0, max=100.0, needs=STACK)
+    keep_end_rotation: flag(
+        "Keep End Rotation", "The end keeps its rotation in the armature; else it follows the lower limb", True,
+        needs=STACK,
+    )
+    weight: share("Weight", keyed=True, needs=STACK_VALUE)
+    marks_reference: feet_held()
+
+# fmt: on
+
+
+class Step(ItemStep):
+    """One limb."""
+
+    def __init__(self, kind, obj, rig: Rig, index: int, name: str) -> None:
+        super().__init__(kind, obj, index, name)
+        item = self.item
+        for other in (item.effector, item.pole):
+            if other is not None:
+                world_reader.follow(obj, other)
+        held = self._held(rig) if item.allow_stretching else []
+        self._has_effector, self._has_pole = item.effector is not None, item.pole is not None
+        pole_space = WORLD if self._has_pole else item.pole_space
+        effector_bone = -1 if self._has_effector else self._frame(rig, item.effector_space, item.effector_bone)
+        self.solver = TwoBoneIK(
+            rig,
+            rig.bone(name, item.end_bone),
+            name,
+            allow_stretching=item.allow_stretching and not held,
+            start_stretch_ratio=item.start_stretch_ratio,
+            max_stretch_scale=item.max_stretch_scale,
+            effector_space=WORLD if self._has_effector else item.effector_space,
+            effector_bone=effector_bone,
+            pole_space=pole_space,
+            pole_bone=self._frame(rig, pole_space, item.pole_bone),
+            keep_end_rotation=item.keep_end_rotation,
+        )
+        self.note = note(name, "stretch", held)
+
+    def _held(self, rig: Rig) -> list[str]:
+        """Names of the limb's bones that Blender keeps at their parents' tails."""
+        end = rig.bone(self.name, self.item.end_bone)
+        names = [rig.name(bone) for bone in (rig.parents[end], end) if bone >= 0]
+        return [name for name in names if is_held(self.obj, name)]
+
+    def _frame(self, rig: Rig, space: str, bone: str) -> int:
+        return rig.bone(self.name, bone) if space == BONE else -1
+
+    def read(self, places, _pose) -> Inputs | None:
+        now = self.now(places)
+        weight = now.weight
+        if weight <= 0.0:
+            return None
+        own, effector, pole = self.item, now.effector_location[:], now.pole_location[:]
+        if self._has_effector:
+            effector = places.point(f"{self.name}, effector", own.effector, own.effector_target_bone)
+        if self._has_pole:
+            pole = places.point(f"{self.name}, pole", own.pole, own.pole_target_bone)
+        return Inputs(weight=weight, world=places.world, target=effector, pole=pole)
+
+
+class TwoBoneIKs(ListKind):
+    """Limbs whose ends are brought to effectors"""
+
+    identifier, label, place, panel_place = "TWO_BONE_IK", "Two-bone IK", 40, 3
+    icon = "CON_KINEMATIC"
+    items, active, group = "two_bone_ik", "active_two_bone_ik", ActiveRagdollTwoBoneIK
+    title, description = "Two-bone IK", "A limb whose end is brought to an effector"
+    shown = ("end_bone", "weight")
+    classes = (ActiveRagdollTwoBoneIK,)
+
+    def step(self, obj, rig, index, name):
+        return Step(self, obj, rig, index, name)
+
+    def fill(self, obj, items, item, bone):
+        item.end_bone = bone
+
+    def draw(self, layout, obj, item):
+        inner = rows(layout, keyed=True)
+        bone_field(inner, obj, item, "end_bone")
+        inner.prop(item, "weight", slider=True)
+        for what in ("effector", "pole"):
+            object_fields(inner, item, what, f"{what}_target_bone")
+            if getattr(item, what) is None:
+                self._draw_place(inner, obj, item, what)
+        props(inner, item, "keep_end_rotation", "allow_stretching")
+        if item.allow_stretching:
+            props(inner, item, "start_stretch_ratio", "max_stretch_scale")
+        inner.prop(item, "marks_reference")
+
+    @staticmethod
+    def _draw_place(layout, obj, item, what: str) -> None:
+        layout.prop(item, f"{what}_space")
+        space = getattr(item, f"{what}_space")
+        if space == "BONE":
+            bone_field(layout, obj, item, f"{what}_bone")
+        if space != "BEND":
+            layout.prop(item, f"{what}_location")
+
+
+KIND = TwoBoneIKs()

@@ -1,0 +1,248 @@
+"""The motion stack of a character at run time: from its animated pose to the pose that physics follows.
+
+Entries may keep a state from frame to frame (smoothing, hysteresis). States are stepped from the shot's first frame and
+recorded by frame; a jump steps through the missing frames, so that it shows what playing would show.
+"""
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from ... import pose as pose_space
+from ...motion import stack
+from ...motion.rig import LocalPose, Rig
+from ..physics import source, world
+from ..rig import clips
+from ..rig.armature import array_of, pose_matrices, read
+from ..runtime import STATE
+from ..settings import at_frame
+from . import entries, world_reader
+
+_LEAST_SIZE = 1e-5  # smallest size of a bone relative to bind pose
+
+
+class Motion:
+    """A character's stack, made from its settings and remade when they change.
+
+    Attributes:
+        obj: the character.
+        rig: its skeleton and bind pose.
+        entries: in order.
+        messages: why entries were left out, by the entries' names.
+        states: of the entries, by frame.
+        seen: what was read from the simulation, by frame.
+        stamp, lengths: of the settings and lists that it was made with; see `at_frame`.
+        keyed: whether a setting of the character is animated, so that all are read from the source.
+    """
+
+    def __init__(self, obj) -> None:
+        self.obj = obj
+        if not obj.active_ragdoll.is_ragdoll:  # whose source its run looks after
+            source.follow(obj)
+        self.stamp, self.lengths = at_frame.stamp(obj), at_frame.lengths(obj)
+        self.keyed = at_frame.is_keyed(obj)
+        if self.keyed:
+            at_frame.carry(obj)
+        world_reader.tidy(source.scene_of(obj))
+        self._rest = clips.rig_rest(obj)
+        skeleton = self._rest.skeleton
+        self.rig = Rig(skeleton, self._rest.bind)
+        self.entries, self.problems = entries.of(obj, self.rig)
+        self.messages = dict(self.problems)
+        self.states = {}
+        self.seen: dict = {}
+        self._last = None
+        self._touched = np.zeros(len(skeleton), dtype=bool)
+        bind = pose_space.compose_matrices(self._rest.bind.positions, self._rest.bind.rotations)
+        self._to_basis = np.linalg.inv(bind)[skeleton.from_level]
+        self._names, self._rest_matrices = _bones_of(obj)
+
+    def fits(self) -> bool:
+        """Whether the armature's bones have the same names and places as when the stack was made."""
+        if len(self.obj.data.bones) != len(self._names):
+            return False
+        names, matrices = _bones_of(self.obj)
+        return names == self._names and np.array_equal(matrices, self._rest_matrices)
+
+    def pose(self, scene, frame: int, *, record: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """The pose after the stack at the frame at which the hidden scene stands.
+
+        Returns:
+            Matrices in armature space and basis matrices, both [n, 4, 4] in Blender's order.
+        """
+        outdated = [entry.refresh() for entry in self.entries]
+        if any(outdated):
+            self.states.clear()
+        first, _last = world.shot_range(scene)
+        if frame > first and frame - 1 not in self.states:
+            self._catch_up(scene, frame, first)
+        playing = record and self._last == frame - 1
+        matrices, basis, states = self._posed(scene, frame, self._before(frame, first), playing)
+        if record:
+            self.states[frame] = states
+            self._last = frame
+        return matrices, basis
+
+    def _catch_up(self, scene, frame: int, first: int) -> None:
+        """Step through the frames before one that was jumped to."""
+        if not any(entry.keeps_state for entry in self.entries):
+            return
+        known = [f for f in self.states if first <= f < frame]
+        hidden = scene.active_ragdoll.source
+        for passed in range(max(known) + 1 if known else first, frame):
+            hidden.frame_set(passed)
+            self.states[passed] = self._posed(scene, passed, self._before(passed, first))[2]
+        hidden.frame_set(frame)
+
+    def _before(self, frame: int, first: int) -> tuple | None:
+        """The states of the frame before; None at the shot's first frame and before it."""
+        return self.states.get(frame - 1) if frame > first else None
+
+    def _posed(self, scene, frame: int, states, playing: bool = False) -> tuple[np.ndarray, np.ndarray, tuple]:
+        skeleton = self.rig.skeleton
+        self._frame = frame
+        now = source.evaluated(self.obj)
+        matrices = pose_matrices(now)
+        try:
+            local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
+        except pose_space.PoseError:
+            matrices = _with_extent(matrices)
+            local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
+        before = LocalPose(*pose_space.decompose_matrices(local))
+        memory = self.seen.setdefault(frame, {})
+        places = world_reader.Places(scene, self.obj, now, matrices, frame, memory, playing, self._other, self.keyed)
+        after, states, failed = stack.run(self.entries, self.rig, before, places, states, places.seconds)
+        self.messages = self.problems | failed
+        changed = np.zeros(len(skeleton), dtype=bool)
+        for name in ("positions", "rotations", "scales"):
+            changed |= np.any(getattr(after, name) != getattr(before, name), axis=-1)
+        if changed.any():
+            self._touched |= changed
+            # Bones that no entry touched keep their matrices to the last bit, shear included.
+            local[changed] = pose_space.compose_matrices(
+                after.positions[changed], after.rotations[changed], after.scales[changed]
+            )
+            matrices = pose_space.local_to_model_matrices(skeleton, local)[skeleton.from_level]
+        return matrices, self._basis(matrices, local[skeleton.from_level]), states
+
+    def _other(self, other) -> tuple[np.ndarray, np.ndarray]:
+        """World matrix and bone matrices of another character without physics, at the frame that is posed.
+
+        Characters before this one in the scene are read after their stacks, later ones before theirs, so that two never
+        wait for each other.
+        """
+        now = source.evaluated(other)
+        scene = source.scene_of(self.obj)
+        order = [obj.name for obj in motions(scene)]
+        stack_of_other = of(other) if other.name in order else None
+        if stack_of_other is not None and order.index(other.name) < order.index(self.obj.name):
+            return array_of(now.matrix_world), stack_of_other.pose(scene, self._frame)[0]
+        return array_of(now.matrix_world), pose_matrices(now)
+
+    def touched_names(self) -> list[str]:
+        """Bones whose pose relative to the parent an entry has changed so far."""
+        skeleton = self.rig.skeleton
+        return [skeleton.names[row] for row in np.flatnonzero(self._touched)]
+
+    def _basis(self, matrices: np.ndarray, local: np.ndarray) -> np.ndarray:
+        basis = self._to_basis @ local
+        bones = self.obj.data.bones
+        for row in self._rest.special:
+            bone = bones[row]
+            known = {}
+            if bone.parent is not None:
+                known["parent_matrix"] = Matrix(matrices[bones.find(bone.parent.name)].tolist())
+                known["parent_matrix_local"] = bone.parent.matrix_local
+            pose = Matrix(matrices[row].tolist())
+            basis[row] = np.array(bone.convert_local_to_pose(pose, bone.matrix_local, invert=True, **known))
+        return basis
+
+
+def _with_extent(matrices: np.ndarray) -> np.ndarray:
+    """Matrices [n, 4, 4] in which bones that are scaled to zero, to hide them, keep a hundred-thousandth of their size.
+
+    The stack and Blender divide by a parent's size, so a child needs a parent of some size.
+    """
+    result = matrices.copy()
+    rows = np.flatnonzero(np.isfinite(matrices).all(axis=(1, 2)))
+    turned, sizes, axes = np.linalg.svd(matrices[rows, :3, :3])
+    result[rows, :3, :3] = (turned * np.maximum(sizes, _LEAST_SIZE)[:, None, :]) @ axes
+    return result
+
+
+def _bones_of(obj) -> tuple[list, np.ndarray]:
+    """Names of an armature's bones, and their bind pose [n, 4, 4]."""
+    return obj.data.bones.keys(), read(obj.data.bones, "matrix_local", 4, 4)
+
+
+def motions(scene) -> list:
+    """The characters of a scene that have a motion stack."""
+    return [o for o in scene.objects if o.type == "ARMATURE" and o.active_ragdoll.target_armature is not None]
+
+
+def of(obj) -> Motion | None:
+    """The stack of a character; None if it has none or its result is baked."""
+    settings = obj.active_ragdoll
+    if settings.target_armature is None or settings.muted:
+        return None
+    if settings.is_ragdoll and settings.source is None:  # a duplicate of one that was removed; see `reconcile`
+        return None
+    found = STATE.motions.get(obj.name)
+    if found is None or found.obj != obj or found.stamp != at_frame.stamp(obj) or not found.fits():
+        found = STATE.motions[obj.name] = Motion(obj)
+        for text in found.problems.values():
+            print(f"Active Ragdoll: '{obj.name}': {text}")
+    elif found.keyed and not source.stamp_of(obj).settings:
+        at_frame.carry(obj)
+    return found
+
+
+def show(scene, done=(), characters=None) -> None:
+    """Pose the targets of characters at the frame that the scene is about to show.
+
+    Args:
+        done: names of characters that a run has posed already.
+        characters: those that have a motion stack, if known, because looking for them in a scene full of helpers takes
+            longer than posing them.
+    """
+    todo = [obj for obj in (motions(scene) if characters is None else characters) if obj.name not in done]
+    stacks = [
+        (obj, of(obj)) for obj in todo
+    ]  # before the evaluation, because making a stack may link objects into the hidden scene
+    if not any(found for _obj, found in stacks):
+        return
+    frame = scene.frame_current
+    source.source_scene(scene).frame_set(frame)
+    for obj, found in stacks:
+        if found is not None:
+            _matrices, basis = found.pose(scene, frame)
+            write_target(obj, basis)
+
+
+def write_target(obj, basis: np.ndarray) -> None:
+    """Pose the target armature: basis matrices [n, 4, 4] in Blender's order."""
+    target = obj.active_ragdoll.target_armature
+    columns = np.ascontiguousarray(basis.transpose(0, 2, 1), dtype=np.float32)
+    target.pose.bones.foreach_set("matrix_basis", columns.ravel())
+    # Tagging its data, which all copies of the character share, would copy them all anew without what a run wrote.
+    target.update_tag(refresh={"OBJECT"})
+
+
+def forget(obj: bpy.types.Object | None = None) -> None:
+    """Drop the stack and its record of one character, or of all, so that it is remade."""
+    if obj is None:
+        STATE.motions.clear()
+    else:
+        STATE.motions.pop(obj.name, None)
+    source.forget_edits(obj)
+
+
+def poses_over(obj, scene, first: int, last: int) -> np.ndarray:
+    """Pose matrices [f, n, 4, 4] after the stack, sampled over a frame range as `source.poses_over` does."""
+    stack_of = Motion(obj)
+    hidden = scene.active_ragdoll.source
+    poses = []
+    for frame in source.sampled_frames(first, last):
+        hidden.frame_set(int(frame))
+        poses.append(stack_of.pose(scene, int(frame), record=False)[0])
+    return np.array(poses)

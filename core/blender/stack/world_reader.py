@@ -1,0 +1,199 @@
+"""World matrices of the objects and bones that a motion stack reads, at the frame about to be shown."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import bpy
+import numpy as np
+
+from ...errors import RagdollError
+from ..physics import source
+from ..physics.source import STAND_IN_FOR as OF
+from ..physics.source import scene_of
+from ..physics.view_layers import depsgraph_of
+from ..rig.armature import array_of, pose_matrices
+from ..settings import at_frame
+
+STAND_IN = ".{} Basis"  # name of a stand-in: a copy without its parent, for reading an object's own keys
+
+
+def is_simulated(obj) -> bool:
+    """Whether physics, or a character of ours, moves an object, itself or through its parents and constraints."""
+    seen, todo = set(), [obj]
+    while todo:
+        other = todo.pop()
+        if other is None or other.name in seen:
+            continue
+        seen.add(other.name)
+        body = other.rigid_body
+        if body is not None and body.type == "ACTIVE" and not body.kinematic:
+            return True
+        settings = other.active_ragdoll
+        if settings.is_ragdoll or settings.target_armature is not None:
+            return True
+        todo.append(other.parent)
+        todo += [getattr(constraint, "target", None) for constraint in other.constraints]
+    return False
+
+
+def follow(obj, other) -> None:
+    """Link an object into the hidden scene, or make a stand-in, so that a stack can read it at the coming frame."""
+    scene = scene_of(obj)
+    hidden = scene.active_ragdoll.source if scene is not None else None
+    if hidden is None or other == obj or other.name in hidden.objects or other.name not in scene.objects:
+        return
+    if not is_simulated(other):
+        hidden.collection.objects.link(other)
+
+    elif is_carried(other) and other.animation_data is not None and _stand_in(other, hidden) is None:
+        copy = other.copy()
+        copy.name = STAND_IN.format(other.name)
+        copy[OF] = other.name
+        copy.parent = None
+        copy.matrix_parent_inverse.identity()
+        hidden.collection.objects.link(copy)
+    if is_carried(other):
+        follow(obj, other.parent)
+
+
+def _stand_in(obj, hidden):
+    return next((o for o in hidden.collection.objects if o.get(OF) == obj.name), None)
+
+
+def is_carried(obj) -> bool:
+    """Whether an object is moved only by its parent and its own keys."""
+    body = obj.rigid_body
+    driven = body is not None and body.type == "ACTIVE" and not body.kinematic
+    plain = obj.parent_type in ("OBJECT", "BONE") and not any(not c.mute for c in obj.constraints)
+    return obj.parent is not None and plain and not driven and obj.active_ragdoll.source is None
+
+
+def is_live(obj) -> bool:
+    """Whether a character is moved by physics."""
+    return obj.active_ragdoll.is_ragdoll and not obj.active_ragdoll.muted
+
+
+def tidy(scene) -> None:
+    """Unlink from the hidden scene what left the main scene or is simulated now."""
+    hidden = scene.active_ragdoll.source
+    sources = {o.active_ragdoll.source for o in scene.objects if o.type == "ARMATURE"}
+    for other in list(hidden.collection.objects):
+        if other in sources:
+            continue
+        if OF in other:
+            if other[OF] not in scene.objects:
+                bpy.data.objects.remove(other)
+        elif other.name not in scene.objects or is_simulated(other):
+            hidden.collection.objects.unlink(other)
+
+
+class Places:
+    """Reads world matrices for one character at one frame.
+
+    Attributes:
+        settings: the character's, with their values at the frame.
+        world: the character's own world matrix [4, 4].
+        matrices: of its bones in the pose that the stack began with, armature space, Blender's order [n, 4, 4].
+        frame: the frame of that pose.
+        seconds, seconds_per_frame: time of the frame.
+    """
+
+    def __init__(
+        self,
+        scene,
+        obj,
+        now,
+        matrices: np.ndarray,
+        frame: float,
+        memory: dict,
+        playing: bool,
+        posed: Callable,
+        keyed: bool = False,
+    ) -> None:
+        """Read the character's own matrices.
+
+        Args:
+            now: the evaluated source. matrices: of its bones in armature space [n, 4, 4].
+            memory: what was read at this frame before from things that physics moves; rewritten while `playing`.
+            posed: gives world matrix and bone matrices of another character that only its own stack moves.
+            keyed: whether a setting of the character is animated.
+        """
+        self.scene, self.obj, self.matrices, self.frame = scene, obj, matrices, frame
+        self.world = array_of(now.matrix_world)
+        self.seconds_per_frame = scene.render.fps_base / scene.render.fps
+        self.seconds = frame * self.seconds_per_frame
+        self._memory, self._playing, self._posed, self._keyed = memory, playing, posed, keyed
+        self.settings = at_frame.owner(obj, keyed).active_ragdoll
+
+    @contextmanager
+    def at(self, frame: int) -> Iterator["Places"]:
+        """Context that gives a reader at another frame; the hidden scene goes there and back.
+
+        What the simulation moves is read where it is now.
+        """
+        hidden = self.scene.active_ragdoll.source
+        hidden.frame_set(frame)
+        try:
+            now = source.evaluated(self.obj)
+            yield Places(self.scene, self.obj, now, pose_matrices(now), frame, {}, False, self._posed, self._keyed)
+        finally:
+            hidden.frame_set(self.frame)
+
+    def remembered(self, key, read):
+        """The result of `read` while the shot is played; on a jump to the frame, the result of back then."""
+        if self._playing or key not in self._memory:
+            self._memory[key] = read()
+        return self._memory[key]
+
+    def matrix(self, name: str, obj, bone: str = "") -> np.ndarray:
+        """World matrix [4, 4] of an object or of one of its bones.
+
+        The character itself is read as it comes into its stack. What physics moves is read where it was after the last
+        step.
+
+        Raises:
+            RagdollError: the object was deleted, or has no such bone; names the entry.
+        """
+        if obj is None:
+            raise RagdollError(f"{name}: its target is missing")
+        if obj.name not in self.scene.objects:
+            raise RagdollError(f"{name}: its target '{obj.name}' is not in the scene any more")
+        if bone and (obj.type != "ARMATURE" or bone not in obj.data.bones):
+            raise RagdollError(f"{name}: '{obj.name}' has no bone '{bone}'")
+        return self._matrix(obj, bone)
+
+    def point(self, name: str, obj, bone: str = "") -> np.ndarray:
+        """World position [3], as `matrix`."""
+        return self.matrix(name, obj, bone)[:3, 3]
+
+    def _matrix(self, obj, bone: str) -> np.ndarray:
+        if obj == self.obj:
+            return _bone_of(obj, bone, self.world, self.matrices)
+        hidden = self.scene.active_ragdoll.source
+        if obj.name in hidden.objects:
+            return _world_of(obj.evaluated_get(hidden.view_layers[0].depsgraph), bone)
+        if obj.active_ragdoll.source is not None and not is_live(obj):
+            return _bone_of(obj, bone, *self._posed(obj))
+        if is_carried(obj):
+            return self._carried(obj, hidden)
+        return self.remembered((obj.name, bone), lambda: _world_of(obj.evaluated_get(depsgraph_of(self.scene)), bone))
+
+    def _carried(self, obj, hidden) -> np.ndarray:
+        """Matrix computed from the parent's, as Blender does it: the child of a bone is at the bone's tail."""
+        by_bone = obj.parent_type == "BONE" and obj.parent_bone in obj.parent.data.bones
+        above = self._matrix(obj.parent, obj.parent_bone if by_bone else "")
+        if by_bone and not obj.parent.data.bones[obj.parent_bone].use_relative_parent:
+            above = above.copy()
+            above[:3, 3] += above[:3, 1] * obj.parent.data.bones[obj.parent_bone].length
+        copy = _stand_in(obj, hidden)
+        own = obj.matrix_basis if copy is None else copy.evaluated_get(hidden.view_layers[0].depsgraph).matrix_world
+        return above @ array_of(obj.matrix_parent_inverse) @ array_of(own)
+
+
+def _bone_of(obj, bone: str, world: np.ndarray, matrices: np.ndarray) -> np.ndarray:
+    return world @ matrices[obj.data.bones.find(bone)] if bone else world
+
+
+def _world_of(now, bone: str) -> np.ndarray:
+    matrix = array_of(now.matrix_world)
+    return matrix @ array_of(now.pose.bones[bone].matrix) if bone else matrix

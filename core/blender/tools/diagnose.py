@@ -1,0 +1,308 @@
+"""A real ragdoll as `core.ragdoll.diagnosis` judges it, remedies by a button, and the animation against its limits."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import bpy
+import numpy as np
+
+from ...errors import RagdollError
+from ...ragdoll import diagnosis
+from ...ragdoll.diagnosis import Finding, Situation
+from .. import runtime
+from ..physics import build, joint_objects, source, world
+from ..physics.body_meshes import solids_of
+from ..rig import action_channels
+from ..rig.armature import BindPose, check_ragdoll, rigid
+from ..runtime import STATE
+
+
+def diagnose(obj, scene) -> list[Finding]:
+    """Find what would make a ragdoll unstable. The findings are also kept for `latest`.
+
+    Raises:
+        RagdollError: no ragdoll, or one of its bodies or bones is gone.
+    """
+    found = diagnosis.diagnose(situation(obj, scene))
+    STATE.diagnoses[obj.name] = _identity(obj), found
+    return found
+
+
+def latest(obj) -> list[Finding] | None:
+    """The last findings; None before the first time and after a new build."""
+    identity, found = STATE.diagnoses.get(obj.name, (None, None))
+    return found if identity == _identity(obj) else None
+
+
+def _identity(obj) -> tuple:
+    return tuple(part.body.session_uid if part.body else 0 for part in obj.active_ragdoll.parts)
+
+
+def situation(obj, scene) -> Situation:
+    """The arrays that a ragdoll is judged by."""
+    check_ragdoll(obj)
+    settings = obj.active_ragdoll
+    parts = settings.parts
+    for part in parts:
+        if part.body is None or part.body.rigid_body is None:
+            raise RagdollError(f"The body of bone '{part.bone}' of '{obj.name}' is gone: build the ragdoll anew")
+    row = {part.bone: i for i, part in enumerate(parts)}
+    parents = np.array([row.get(part.parent, -1) for part in parts], dtype=int)
+    pieces = [solids_of(part.body) for part in parts]
+    owners = [i for i, own in enumerate(pieces) for _piece in own]
+    flat = [piece for own in pieces for piece in own]
+    first, _last = world.shot_range(scene)
+    own = scene.rigidbody_world
+    if own is None:
+        raise RagdollError(f"Scene '{scene.name}' has no rigid body world: build the ragdoll anew")
+    return Situation(
+        names=[part.bone for part in parts],
+        parents=parents,
+        masses=np.array([part.body.rigid_body.mass for part in parts], dtype=float),
+        sizes=np.array([_size(own_pieces) for own_pieces in pieces]),
+        height=settings.height,
+        overlaps=diagnosis.overlaps(flat, owners, parents, _told_apart(settings)) if settings.self_collision else [],
+        excess=_first_excess(obj, scene, first),
+        scale_range=_scale_range(obj, scene),
+        fps=scene.render.fps / scene.render.fps_base,
+        substeps=own.substeps_per_frame,
+        iterations=own.solver_iterations,
+        time_scale=own.time_scale,
+        enabled=own.enabled,
+        stabilized=settings.stabilize_masses,
+        excluded=[layer.name for layer in _excluded(settings, scene, outermost=True)],
+        outdated=settings.layout_changed,
+    )
+
+
+# ---- bodies ---------------------------------------------------------------------------------------------------------
+
+
+def _size(pieces) -> float:
+    """Largest side [m] of a body's box."""
+    points = []
+    for piece in pieces:
+        ends, radius = piece.core()
+        local = ends @ pieces[0].axes
+        points += [local - radius, local + radius]
+    return float(np.ptp(np.concatenate(points), axis=0).max())
+
+
+def _told_apart(settings) -> set:
+    """Pairs of bodies that a constraint of the ragdoll keeps from colliding."""
+    row = {part.body: i for i, part in enumerate(settings.parts)}
+    found = set()
+    for helper in settings.collection.all_objects if settings.collection else ():
+        constraint = helper.rigid_body_constraint
+        if constraint is not None and constraint.disable_collisions:
+            pair = row.get(constraint.object1), row.get(constraint.object2)
+            if None not in pair:
+                found.add((min(pair), max(pair)))
+    return found
+
+
+# ---- the shot -------------------------------------------------------------------------------------------------------
+
+
+def _first_excess(obj, scene, first: int) -> np.ndarray:
+    """By how much the first pose exceeds each joint's limits [m] [rad]."""
+    result = np.zeros(len(obj.active_ragdoll.parts))
+    for row, _name, _settings, _turns, excess in _excesses(obj, scene, first, first):
+        result[row] = excess.max()
+    return result
+
+
+def _scale_range(obj, scene) -> tuple[float, float]:
+    """Smallest and largest scale of a character in the shot, by the keys of its own and its parents' scale."""
+    low = high = 1.0
+    owner = obj
+    while owner is not None:
+        for action, slot, strip in action_channels.playing(owner):
+            channels = action_channels.channels_of(action, slot)
+            first, last = world.shot_range(scene)
+            if strip is not None:
+                first, last = round(strip.action_frame_start), round(strip.action_frame_end)
+            frames = np.unique(np.linspace(first, last, min(last - first + 1, 50)).round())
+            for curve in channels.fcurves if channels is not None else ():
+                if curve.data_path in ("scale", "delta_scale"):
+                    values = np.abs([curve.evaluate(frame) for frame in frames])
+                    low, high = min(low, values.min() / values[0]), max(high, values.max() / values[0])
+        owner = owner.parent
+    built = obj.active_ragdoll.built_scale or 1.0
+    return built * low, built * high
+
+
+def _excluded(settings, scene, outermost: bool = False) -> list:
+    """Layer collections that keep the ragdoll, or the rigid body world, out of the view layer, outer ones first."""
+    wanted = {settings.collection, settings.bodies, settings.targets}
+    wanted |= {scene.rigidbody_world.collection, scene.rigidbody_world.constraints}
+    wanted.discard(None)
+
+    def found_in(layer) -> tuple[bool, list]:
+        needed, found = layer.collection in wanted, []
+        for child in layer.children:
+            child_needed, inner = found_in(child)
+            needed |= child_needed
+            found += inner
+        if needed and layer.exclude:
+            found = [layer] if outermost else [layer, *found]
+        return needed, found
+
+    return found_in(scene.view_layers[0].layer_collection)[1]
+
+
+# ---- remedies -------------------------------------------------------------------------------------------------------
+
+
+def remedy(obj, scene, kind: str, bones=()) -> None:
+    """Remedy a finding that has no operator of its own.
+
+    Raises:
+        RagdollError: there is no remedy, or a build is refused.
+    """
+    settings, own = obj.active_ragdoll, scene.rigidbody_world
+    world.refuse_user_bake(scene)
+    if kind == diagnosis.WORLD_DISABLED:
+        own.enabled = True
+    elif kind == diagnosis.TIME_SCALE:
+        own.time_scale = 1.0
+    elif kind == diagnosis.SUBSTEPS:
+        fps = scene.render.fps / scene.render.fps_base
+        own.substeps_per_frame = diagnosis.needed_substeps(fps, own.time_scale)
+    elif kind == diagnosis.ITERATIONS:
+        own.solver_iterations = diagnosis.needed_iterations(situation(obj, scene).parents)
+    elif kind == diagnosis.EXCLUDED:
+        for layer in _excluded(settings, scene):
+            layer.exclude = False
+    elif kind == diagnosis.MASS_RATIO:
+        settings.stabilize_masses = True
+        build.rebuild(obj, scene)
+        return
+    elif kind == diagnosis.TINY:
+        _merge(obj, scene, bones)
+        return
+    else:
+        raise RagdollError(f"No button mends '{kind}'")
+    runtime.settings_changed(obj)
+
+
+def _merge(obj, scene, bones) -> None:
+    """Build anew without bodies of some bones; their parents' bodies carry them."""
+    parents = {part.bone: part.parent for part in obj.active_ragdoll.parts}
+    unknown = [name for name in bones if name not in parents]
+    if unknown:
+        raise RagdollError(f"Bone '{unknown[0]}' of '{obj.name}' has no body")
+    chosen = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
+    for i, bone in enumerate(obj.pose.bones):
+        if bone.name in bones and parents[bone.name]:
+            chosen[i] = False
+    build.build(obj, scene, chosen)
+
+
+# ---- every frame against the limits ---------------------------------------------------------------------------------
+
+NOTICED = np.radians(0.1)  # less than any drive would show
+MARGIN = np.radians(2.0)  # what widened limits keep beyond the animation
+
+
+@dataclass
+class Excess:
+    """A bone whose animation goes beyond its joint's limits."""
+
+    bone: str  # its name
+    frames: np.ndarray  # the frames at which it does
+    excess: np.ndarray  # by how much at each [rad], `core.ragdoll.joints.limits.excess`.
+
+    @property
+    def worst(self) -> float:
+        """The largest excess [rad]."""
+        return float(self.excess.max())
+
+    @property
+    def worst_frame(self) -> int:
+        """The frame of the largest excess."""
+        return int(self.frames[int(np.argmax(self.excess))])
+
+
+@dataclass
+class Report:
+    """What a check found, the worst bone first."""
+
+    first: int
+    last: int
+    found: list = field(default_factory=list)
+    widened: bool = False
+
+    def text(self) -> str:
+        """One line for messages."""
+        if not self.found:
+            return f"No bone exceeds its limits in frames {self.first} to {self.last}"
+        worst = self.found[0]
+        count = f"{len(self.found)} bones exceed" if len(self.found) > 1 else "1 bone exceeds"
+        done = "; the limits are widened now" if self.widened else ""
+        return (
+            f"{count} the limits in frames {self.first} to {self.last}, worst '{worst.bone}': "
+            f"{np.degrees(worst.worst):.1f} deg at frame {worst.worst_frame}, "
+            f"{len(worst.frames)} frame{'s' if len(worst.frames) > 1 else ''} in all{done}"
+        )
+
+
+def check_limits(obj, scene, *, widen: bool = False) -> Report:
+    """Compare the character's own animation with its joints' limits at every frame of the shot.
+
+    Args:
+        obj: character with a ragdoll.
+        scene: its scene.
+        widen: widen the limits that are exceeded to what the animation needs, as if edited by hand: a new build keeps
+            them, and is needed before they act. FIXED joints stay as they are.
+
+    Returns:
+        The report on the limits as they were; also kept in `STATE.limits` under the object's name.
+
+    Raises:
+        RagdollError: no ragdoll, a bone that is gone, or limits that make no sense.
+    """
+    check_ragdoll(obj)
+    first, last = world.shot_range(scene)
+    frames = np.arange(first, last + 1)
+    report = Report(first, last, widened=widen)
+    for _row, name, settings, turns, excess in _excesses(obj, scene, first, last):
+        beyond = excess > NOTICED
+        if not beyond.any():
+            continue
+        report.found.append(Excess(name, frames[beyond], excess[beyond]))
+        if widen:
+            joint_objects.fit_limits(settings, turns, MARGIN)
+    report.found.sort(key=lambda found: -found.worst)
+    STATE.limits[obj.name] = report
+    return report
+
+
+def _excesses(obj, scene, first: int, last: int) -> Iterator[tuple]:
+    """Of each joint its body's row, its bone's name and settings, its rotations [f, 4] and excess [f] at all frames."""
+    copy = source.copy_of(obj, f".{obj.name} Limits")
+    try:
+        chunks = []
+        for start in range(first, last + 1, source.RANGE_SAMPLES):
+            stop = min(start + source.RANGE_SAMPLES - 1, last)
+            to_world, poses = source.poses_over(copy, start, stop, scene.frame_current)
+            chunks.append(poses)
+    finally:
+        bpy.data.objects.remove(copy)
+    pose = BindPose(obj.data, to_world)
+    parts = obj.active_ragdoll.parts
+    row = {part.bone: i for i, part in enumerate(parts)}
+    missing = [part.bone for part in parts if part.bone not in pose.row]
+    if missing:
+        raise RagdollError(f"Bone '{missing[0]}' of '{obj.name}' is gone or renamed: build the ragdoll anew")
+    plan = SimpleNamespace(
+        bones=np.array([pose.row[part.bone] for part in parts]),
+        parents=np.array([row.get(part.parent, -1) for part in parts]),
+    )
+    turns = np.array([obj.pose.bones[part.bone].active_ragdoll.joint_rotation for part in parts], dtype=float)
+    relatives = joint_objects.relative_rotations(np.concatenate(chunks), plan, rigid(pose.local), turns)
+    for i in np.flatnonzero(plan.parents >= 0):
+        settings = obj.pose.bones[parts[i].bone].active_ragdoll
+        excess = joint_objects.excesses(parts[i].bone, settings, relatives[:, i])
+        yield i, parts[i].bone, settings, relatives[:, i], excess

@@ -1,0 +1,357 @@
+"""Profiles of real characters: taken from an armature, put on one as a whole or not at all, and the shipped presets."""
+
+import json
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from ... import quaternion, skeleton
+from ...anatomy import axes, limits
+from ...errors import RagdollError
+from ...profile import format as files
+from ...profile.format import Entry, Field, Profile, Schema, shortest
+from ...profile.match import AUTO, BY_NAME, NO_PART, match, mirrored
+from ...ragdoll.bodies import compound, convex
+from .. import runtime
+from ..physics import body_edits, joint_objects
+from ..rig import recognition
+from ..rig.armature import BindPose, check_armature, refuse_baked
+from ..runtime import STATE
+from ..settings import at_frame, declare
+from ..settings.bone import ActiveRagdollBone
+from ..settings.object import ActiveRagdollObject
+
+FOLDER = Path(__file__).resolve().parents[3] / "presets"
+PRESETS = (
+    ("HUMAN", "Human", "An adult: anatomical ranges, flesh that hardly bounces"),
+    ("HUMAN_ATHLETIC", "Human Athletic", "Heavier, tenser, with wider ranges"),
+    ("HUMAN_CHILD", "Human Child", "Light, with a heavy head and loose joints"),
+    ("QUADRUPED", "Quadruped", "Four legs that grip, a supple neck and tail"),
+    ("TAIL_ROPE", "Tail or Rope", "Every joint bends alike; smooth and well damped"),
+    ("ROBOT", "Robot", "Hinges, heavy metal, hard contacts"),
+    ("GENERIC", "Generic", "All settings as a new character has them"),
+)
+FORMER = ("active_attachment", "layer_index", "blend_space_index")  # what 0.1.0 wrote though it is no setting
+RENAMED = {"role": "own_role"}  # an entry's role is what the bone was taken for, not what was chosen for it
+POINTS = {
+    "body_points": compound.MOST_PARTS * convex.MOST_POINTS
+}  # texts that hold points as JSON, and how many at most
+OWN_PLACE = {*body_edits.SHAPE_SETTINGS}  # of no other rig's bones
+AUTOMATIC = "DEFAULT"  # where limits come from when the extension finds them
+PROFILE = "PROFILE"  # and when a preset states them: as anatomical ones they are widened to the animation
+SAME_FRAME = 1e-3  # [rad] two rigs' bones that differ by less have the same frame
+
+_KINDS = {"BOOLEAN": "BOOL", "INT": "INT", "FLOAT": "FLOAT", "ENUM": "ENUM"}
+
+
+@dataclass
+class Applied:
+    """What applying a profile did."""
+
+    bones: int = 0
+    changed: int = 0
+    notes: list = field(default_factory=list)
+
+
+# ---- the settings there are -----------------------------------------------------------------------------------------
+
+
+def schema() -> Schema:
+    """The settings of characters and bones, as the property groups declare them."""
+    return Schema(_fields(ActiveRagdollObject), _fields(ActiveRagdollBone), FORMER)
+
+
+def _fields(group: type) -> dict:
+    """The settings of a property group that are one value or a fixed number of them."""
+    result = {}
+    for name in declare.names(group, kind=declare.SETTING):
+        p = group.bl_rna.properties[name]
+        if name in POINTS:
+            result[name] = Field("POINTS", POINTS[name])
+        kind = _KINDS.get(p.type)
+        if kind is None:
+            continue
+        key = RENAMED.get(p.identifier, p.identifier)
+        if kind == "ENUM":
+            result[key] = Field(kind, choices=tuple(item.identifier for item in p.enum_items))
+        elif kind == "BOOL":
+            result[key] = Field(kind, p.array_length)
+        else:
+            result[key] = Field(kind, p.array_length, p.hard_min, p.hard_max)
+    return result
+
+
+def _attribute(key: str) -> str:
+    return next((own for own, other in RENAMED.items() if other == key), key)
+
+
+def _values(group, fields: dict, owner: str) -> dict:
+    result = {}
+    for key, wanted in fields.items():
+        value = getattr(group, _attribute(key))
+        try:
+            if wanted.kind == "POINTS":
+                value = json.loads(value) if value else []
+            elif wanted.kind == "FLOAT":
+                value = [shortest(v) for v in value] if wanted.length else shortest(value)
+        except ValueError as error:
+            raise RagdollError(f"{owner}: {key} {error}") from error
+        result[key] = list(value) if wanted.length else value
+    return result
+
+
+def _stored(value):
+    """A value as its property takes it: points as a text."""
+    is_points = isinstance(value, list) and (not value or isinstance(value[0], list))
+    return (json.dumps(value) if value else "") if is_points else value
+
+
+# ---- from a character -----------------------------------------------------------------------------------------------
+
+
+def collect(obj) -> Profile:
+    """Everything set on a character, whether it has a ragdoll or not.
+
+    Raises:
+        RagdollError: the object is no armature with bones, or a setting is not a finite number.
+    """
+    check_armature(obj)
+    known = schema()
+    bones = dict(known.bone)
+    if not obj.active_ragdoll.is_ragdoll:
+        del bones["simulate"]  # nothing is chosen before the first build
+    anatomy = recognition.anatomy_of(obj)
+    frames, rests = anatomical_frames(obj, anatomy), _rests(obj)
+    entries = []
+    for i, bone in enumerate(obj.pose.bones):
+        settings = _values(bone.active_ragdoll, bones, f"Bone '{bone.name}' of '{obj.name}'")
+        turn, inside = np.array(settings["joint_rotation"]), None
+        if np.isfinite(frames[i]).all() and np.linalg.norm(turn) > 1e-3:
+            inside = _numbers(quaternion.multiply(quaternion.conjugate(frames[i]), _unit(turn)))
+        place = bone.name, anatomy.roles[i], anatomy.sides[i], int(anatomy.order[i])
+        entries.append(Entry(settings, *place, joint_in_anatomy=inside, rest=_numbers(rests[i])))
+    settings = _values(obj.active_ragdoll, known.object, f"'{obj.name}'")
+    return Profile(settings, tuple(entries), obj.name, kind=anatomy.kind)
+
+
+def _numbers(values) -> tuple:
+    return tuple(map(shortest, values))
+
+
+def _unit(rotation) -> np.ndarray:
+    return np.array(rotation) / np.linalg.norm(rotation)
+
+
+def anatomical_frames(obj, anatomy) -> np.ndarray:
+    """Rotations (w, x, y, z) from the bones' frames to the anatomical frames of their joints [n, 4]; nan if unknown."""
+    pose = BindPose(obj.data, np.eye(4))
+    result = np.full((len(pose.names), 4), np.nan)
+    directions = axes.limb_directions(anatomy, pose.parents, pose.heads, pose.tails)
+    own = axes.character_axes(anatomy, pose.heads, pose.tails, directions)
+    for i, role in enumerate(anatomy.roles):
+        if own is not None and role not in NO_PART:
+            frame = axes.joint_frame(i, anatomy, pose.parents, pose.heads, directions, own).rotation
+            result[i] = quaternion.from_matrix(pose.matrices[i, :3, :3].T @ frame)
+    return result
+
+
+def _rests(obj) -> np.ndarray:
+    """Rotations (w, x, y, z) of the bones in bind pose, in the armature's space [n, 4]."""
+    return quaternion.from_matrix(BindPose(obj.data, np.eye(4)).matrices[:, :3, :3])
+
+
+# ---- to a character -------------------------------------------------------------------------------------------------
+
+
+def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Applied:
+    """Put a profile on a character: all that it says of bones that are found, or, on an error, nothing.
+
+    Args:
+        how: one of profile.match.MATCHES.
+        mirror: NONE or one of core.profile.match.MIRRORS.
+    Raises:
+        RagdollError: the object cannot take it now, or none of the profile's bones is found.
+    """
+    check_armature(obj)
+    refuse_baked(obj)
+    if mirror != "NONE":
+        profile = mirrored(profile, mirror)
+    anatomy = recognition.anatomy_of(obj)
+    found = match(profile, [bone.name for bone in obj.pose.bones], anatomy, how, f"'{obj.name}'")
+    frames, rests = anatomical_frames(obj, anatomy), _rests(obj)
+    own_limits = _own_limits(obj, anatomy) if any(r is not None for r in found.ranges) else {}
+    wanted, unturned = [(obj.active_ragdoll, profile.object)], []
+    for i, bone in enumerate(obj.pose.bones):
+        settings, inside, rest = found.settings[i], found.joint_in_anatomy[i], found.rest[i]
+        if found.ranges[i] is not None and i in own_limits:
+            settings = settings | _ranged(own_limits[i], found.ranges[i])
+        elif found.by[i] == BY_NAME:
+            if rest is None or quaternion.angle_between(np.array(rest), rests[i]) > SAME_FRAME:
+                settings = _to_the_same_rig(settings, inside, frames[i])
+        elif found.by[i]:
+            settings = _to_another_rig(settings, inside, frames[i])
+            idle = obj.active_ragdoll.is_ragdoll and not bone.active_ragdoll.simulate
+            if not idle and not np.isfinite(frames[i]).all() and "limit_min" in settings and not _round(settings):
+                unturned.append(bone.name)
+        if settings.get("limits_from") == PROFILE and "limit_min" in settings:
+            settings = settings | {"profile_limits": joint_objects.stated_limits(settings)}
+        wanted.append((bone.active_ragdoll, settings))
+    result = Applied(sum(map(bool, found.by)), 0, found.notes + _keyed(obj, wanted))
+    if unturned:
+        listed = ", ".join(unturned[:3]) + (f" and {len(unturned) - 3} more" if len(unturned) > 3 else "")
+        result.notes.append(f"the anatomical axes of {listed} are unknown: the limits count in the bones' own frames")
+    result.changed = _write(obj, wanted)
+    return result
+
+
+def _joint(frame, inside) -> np.ndarray:
+    """A joint's rotation in its bone's frame, from its rotation in the anatomical one."""
+    return frame if inside is None else quaternion.multiply(frame, _unit(inside))
+
+
+def _to_the_same_rig(settings, inside, frame) -> dict:
+    """Settings for the bone of the same name that may have another roll: its joint stands as it did in the body."""
+    if inside is None or "joint_rotation" not in settings or not np.isfinite(frame).all():
+        return settings
+    here = _joint(frame, inside)
+    if quaternion.angle_between(_unit(settings["joint_rotation"]), here) <= SAME_FRAME:
+        return settings
+    return settings | {"joint_rotation": here.tolist()}
+
+
+def _to_another_rig(settings, inside, frame) -> dict:
+    """Settings for a bone of the same role: joints turned to its frame, automatic limits left to the rig."""
+    left_out = OWN_PLACE | {"joint_rotation", "own_role", "role_by_user"}
+    origin = settings.get("limits_from", "USER")
+    stated = "limit_min" in settings and origin in ("USER", "RIG", PROFILE)
+    if "limit_min" in settings and not stated:
+        left_out |= {"joint", "limit_min", "limit_max"}
+    result = {key: value for key, value in settings.items() if key not in left_out}
+    if not stated:
+        return result | {"limits_from": AUTOMATIC} if "limit_min" in settings else result
+    if np.isfinite(frame).all():
+        result["joint_rotation"] = _joint(frame, inside).tolist()
+    return result | {"limits_from": PROFILE if origin == PROFILE else "USER"}
+
+
+def _round(settings) -> bool:
+    """Whether a range is the same for every turn of the frame about the bone."""
+    low, high = settings["limit_min"], settings["limit_max"]
+    return settings.get("joint") != "HINGE" and low[0] == low[2] == -high[0] == -high[2]
+
+
+def _own_limits(obj, anatomy) -> dict:
+    """The anatomical limits of the bones that have, or would have, a body, by bone."""
+    pose = BindPose(obj.data, np.eye(4))
+    chosen = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
+    if not chosen.any():
+        chosen = np.array([role not in NO_PART for role in anatomy.roles], dtype=bool)
+    bones = np.flatnonzero(chosen)
+    row = {int(bone): i for i, bone in enumerate(bones)}
+    above = skeleton.nearest_ancestors(pose.parents, chosen)
+    parents = np.array([row.get(int(above[bone]), -1) for bone in bones], dtype=int)
+    found = limits.joint_limits(anatomy, pose.parents, pose.heads, pose.tails, bones, parents)
+    result = {}
+    for bone, own in zip(bones, found, strict=True):
+        if own is not None:
+            turn = quaternion.from_matrix(pose.matrices[bone, :3, :3].T @ own.rotation)
+            result[int(bone)] = replace(own, rotation=turn)
+    return result
+
+
+def _ranged(own, factor: float) -> dict:
+    """Limits of the rig's own times a factor; a swing that is narrow enough for a cone to hold it stays so."""
+    bounds = np.array((own.limit_min, own.limit_max), dtype=float)
+    widest = np.where((np.abs(bounds) <= limits.NARROW) & (np.arange(3) != 1), limits.NARROW, math.pi)
+    low, high = np.clip(bounds * factor, -widest, widest).tolist()
+    turn = own.rotation.tolist()
+    return {"joint": own.joint, "joint_rotation": turn, "limit_min": low, "limit_max": high, "limits_from": PROFILE}
+
+
+def _keyed(obj, wanted) -> list[str]:
+    """A note about settings that are keyed: the keys win over what the profile says."""
+    stated = {key for _group, settings in wanted for key in settings}
+    names = sorted({path.rpartition("active_ragdoll.")[2] for path in at_frame.keyed_paths(obj)} & stated)
+    return [f"{', '.join(names)} of '{obj.name}' keyed or driven: the keys win"] if names else []
+
+
+def _write(obj, wanted) -> int:
+    """Set what differs; how many settings did. On any trouble all are put back."""
+    written = []
+    try:
+        with STATE.writing():
+            for group, settings in wanted:
+                for key, value in settings.items():
+                    name = _attribute(key)
+                    old, value = getattr(group, name), _stored(value)
+                    old = list(old) if isinstance(value, list) else old
+                    if _differ(old, value):
+                        written.append((group, name, old))
+                        setattr(group, name, value)
+    except Exception:
+        with STATE.writing():
+            for group, name, old in reversed(written):
+                setattr(group, name, old)
+        raise
+    if written:
+        needs = [declare.declarations(type(group))[name].needs for group, name, _old in written]
+        runtime.settings_changed(obj, layout=any(need is not None and need.build for need in needs))
+    return len(written)
+
+
+def _differ(old, new) -> bool:
+    """Whether two values differ as Blender stores them."""
+    if isinstance(new, list):
+        return any(_differ(a, b) for a, b in zip(old, new, strict=True))
+    return np.float32(old) != np.float32(new) if isinstance(new, float) else old != new
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+def write(path: Path, profile: Profile) -> None:
+    """Write a profile's file.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    Path(path).write_text(files.dump(profile), encoding="utf-8", newline="\n")
+
+
+def read(path: Path) -> Profile:
+    """The profile of a file.
+
+    Raises:
+        RagdollError: names the file and the place in it.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise RagdollError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise RagdollError(f"{path.name}: not a text in UTF-8 (byte {error.start})") from error
+    try:
+        return files.parse(text, schema())
+    except RagdollError as error:
+        raise RagdollError(f"{path.name}: {error}") from error
+
+
+def preset(name: str) -> Profile:
+    """A shipped preset, by its identifier or its name, in small or capital letters.
+
+    Raises:
+        RagdollError: there is none of that name.
+    """
+    for identifier, shown, _description in PRESETS:
+        if name.casefold() in (identifier.casefold(), shown.casefold()):
+            return read(FOLDER / f"{identifier.lower()}.json")
+    listed = ", ".join(f"'{shown}'" for _identifier, shown, _description in PRESETS)
+    raise RagdollError(f"Unknown preset '{name}': use one of {listed}")
+
+
+def read_or_preset(text: str) -> Profile:
+    """The file of a path that ends in .json, else the preset of that name."""
+    return read(Path(text)) if text.lower().endswith(".json") else preset(text)

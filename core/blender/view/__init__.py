@@ -1,0 +1,1 @@
+"""What is drawn over the 3D view, as data."""

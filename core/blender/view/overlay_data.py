@@ -1,0 +1,330 @@
+"""What the overlay shows: ragdolls as built, where their bodies are, hits, attachments and look-at chains.
+
+A ragdoll's figure is read again when the ragdoll is built anew or, at a frame that is redrawn, when its bodies or
+limits were edited. No bpy object is kept: after an undo there might be another one behind the same address.
+"""
+
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+
+from ...motion.look_at import PARENT
+from ...motion.look_at import drawing as look_at_lines
+from ...ragdoll import hit_placing, overlay
+from ...ragdoll import hits as core_hits
+from ..physics import body_edits, body_meshes
+from ..physics.body_edits import OWNER
+from ..physics.joint_objects import joint_frames
+from ..rig.armature import array_of, pose_matrices, read, rigid, selected, with_ragdoll
+from ..runtime import STATE, state_of
+
+HIT, BLAST, ATTACHED = (1.0, 0.45, 0.1), (1.0, 0.8, 0.2), (0.95, 0.35, 0.85)
+DIM, BRIGHT, LOOSE = 0.45, 1.0, 0.35  # opacity of a hit away from its frame, and at it; of what is not held
+FORWARD_LENGTH = 0.2  # of a look-at's forward vectors, of the character's size
+
+
+@dataclass
+class Cached:
+    """The lines of a ragdoll, and what they were made from."""
+
+    parts: tuple  # identity of the bodies: another one after every build
+    settings: tuple  # of bodies and joints
+    frame: float  # frame at which `settings` was last compared
+    bones: np.ndarray  # index of every body's bone [m]
+    offsets: np.ndarray  # from the bones to their bodies [m, 4, 4]
+    wires: overlay.Wires
+
+
+def lines(obj, scene, depsgraph, show: overlay.Show) -> overlay.Lines | None:
+    """The lines of a ragdoll at the frame shown; None where there is nothing to show.
+
+    Args:
+        obj: a character with a ragdoll.
+        depsgraph: of the view layer that is drawn.
+    """
+    if not obj.active_ragdoll.is_ragdoll or not len(obj.active_ragdoll.parts):
+        return None
+    cached, bodies = shown_bodies(obj, scene, depsgraph)
+    return cached.wires.lines(bodies, selected_bodies(obj, cached.bones), show) if cached is not None else None
+
+
+def current(obj, scene) -> Cached | None:
+    """The cached figure, made anew where it is out of date; None where a body has been deleted."""
+    parts = obj.active_ragdoll.parts
+    bodies = [part.body for part in parts]
+    if not all(bodies):
+        return None
+    identity = tuple(body.session_uid for body in bodies)
+    cached = STATE.figures.get(obj.name)
+    frame = scene.frame_current_final
+    if cached is not None and cached.parts == identity and cached.frame != frame:
+        cached.frame = frame  # it plays: nobody edits
+        return cached
+    settings = _settings(obj, parts, bodies)
+    if settings is None:
+        return None
+    if cached is None or cached.parts != identity or cached.settings != settings:
+        wires = overlay.Wires(figure(obj))
+        rows = {bone.name: i for i, bone in enumerate(obj.data.bones)}
+        bones = np.array([rows[part.bone] for part in parts], dtype=int)
+        offsets = np.array([part.offset for part in parts], dtype=float).reshape(-1, 4, 4)
+        cached = STATE.figures[obj.name] = Cached(identity, settings, frame, bones, offsets, wires)
+    return cached
+
+
+def _settings(obj, parts, bodies) -> tuple | None:
+    """All that a figure is made from and a user may edit; None where a bone is gone."""
+    found = []
+    pieces = body_meshes.by_body(obj.active_ragdoll) if body_edits.is_editing(obj) else {}
+    for part, body in zip(parts, bodies, strict=True):
+        bone = obj.pose.bones.get(part.bone)
+        if bone is None or body.rigid_body is None:
+            return None
+        own = bone.active_ragdoll
+        limits = own.joint, own.limit_min[:], own.limit_max[:], own.joint_rotation[:]
+        # Reading boxes takes longer than all the rest: only those that somebody may be working on.
+        box = tuple(corner[:] for corner in body.bound_box) if body.select_get() else None
+        places = tuple(tuple(row) for piece in pieces.get(body, ()) for row in piece.matrix_basis)
+        found.append((body.rigid_body.collision_shape, box, places, *limits))
+    return tuple(found)
+
+
+def figure(obj) -> overlay.Figure:
+    """The figure of a built ragdoll: wires of the bodies, joint frames and limits as the bones' settings say."""
+    settings = obj.active_ragdoll
+    parts = settings.parts
+    own = [obj.pose.bones[part.bone].active_ragdoll for part in parts]
+    parents, child_frames, parent_frames = joint_frames(obj)
+    edges = [body_edges(part.body) for part in parts]
+    return overlay.Figure(
+        edges=edges,
+        lengths=np.array([float(np.ptp(e.reshape(-1, 3), axis=0).max()) for e in edges]),
+        parents=parents,
+        child_frames=child_frames,
+        parent_frames=parent_frames,
+        types=[bone.joint for bone in own],
+        limit_min=np.array([bone.limit_min for bone in own], dtype=float),
+        limit_max=np.array([bone.limit_max for bone in own], dtype=float),
+        height=settings.height,
+    )
+
+
+def body_edges(body) -> np.ndarray:
+    """Wire [k, 2, 3] of a body in its own frame; of a compound, those of the bodies parented to it."""
+    shape = body.rigid_body.collision_shape
+    if shape == "COMPOUND":
+        pieces = [child for child in body.children if child.rigid_body is not None and child.type == "MESH"]
+        found = []
+        for piece in pieces:
+            place = np.array(piece.matrix_parent_inverse @ piece.matrix_basis, dtype=float)
+            found.append(body_edges(piece) @ place[:3, :3].T + place[:3, 3])
+        if found:
+            return np.concatenate(found)
+    half = np.ptp(np.array(body.bound_box, dtype=float), axis=0) / 2.0
+    edges = None
+    if shape not in overlay.PRIMITIVES:
+        edges = read(body.data.vertices, "co", 3)[read(body.data.edges, "vertices", 2, dtype=np.int32)]
+    return overlay.shape_edges(shape, half, edges)
+
+
+def body_matrices(obj, depsgraph, cached: Cached) -> np.ndarray:
+    """World matrices [m, 4, 4] of the bodies as the view layer shows them, in the order of the parts.
+
+    Where nothing is simulated they are where the bones have them: Blender leaves bodies without a cache at the origin.
+    """
+    settings = obj.active_ragdoll
+    if state_of(obj) in ("LIVE", "CACHED") or body_edits.is_editing(obj):
+        objects = settings.bodies.evaluated_get(depsgraph).objects if settings.bodies is not None else ()
+        if len(objects) == len(cached.bones):
+            return read(objects, "matrix_world", 4, 4)
+        # something else was put into the collection
+        return np.array([part.body.evaluated_get(depsgraph).matrix_world for part in settings.parts], dtype=np.float32)
+    posed = obj.evaluated_get(depsgraph)
+    return rigid(array_of(posed.matrix_world) @ pose_matrices(posed)[cached.bones]) @ cached.offsets
+
+
+def shown_bodies(obj, scene, depsgraph) -> tuple[Cached | None, np.ndarray | None]:
+    """The cached figure of a ragdoll and its `body_matrices`; twice None where there is nothing to show."""
+    cached = current(obj, scene) if obj.active_ragdoll.is_ragdoll else None
+    return cached, None if cached is None else body_matrices(obj, depsgraph, cached)
+
+
+def selected_bodies(obj, bones: np.ndarray) -> np.ndarray:
+    """Which bodies [m] are selected: by their bones in pose mode, else as objects, or a compound by a piece of it.
+
+    Args:
+        bones: index of every body's bone [m].
+    """
+    if obj.mode != "POSE":
+        of_pieces = {piece.parent for piece in bpy.context.selected_objects if piece.parent is not None}
+        parts = obj.active_ragdoll.parts
+        return np.array([part.body.select_get() or part.body in of_pieces for part in parts], dtype=bool)
+    return selected(obj)[bones]
+
+
+def shown(context, every: bool) -> list:
+    """The characters whose overlay is shown: all of the scene, or those active, selected or owning what is active."""
+    if every:
+        found = context.scene.objects
+    else:
+        active = context.view_layer.objects.active
+        found = {*context.selected_objects, active, active.get(OWNER) if active is not None else None} - {None}
+    return with_ragdoll(found)
+
+
+# ---- hits, explosions and attachments -------------------------------------------------------------------------------
+
+
+def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
+    """Arrows of a character's hits and circles of its explosions, bright at their frames; None where there are none."""
+    settings = obj.active_ragdoll
+    if not (len(settings.hits) or len(settings.explosions)):
+        return None
+    _cached, bodies = shown_bodies(obj, scene, depsgraph)
+    if bodies is None:
+        return None
+    parts, ends, colors, bold = settings.parts, [], [], []
+    names = {part.bone: i for i, part in enumerate(parts)}
+
+    def show(segments, color, entry, chosen):
+        now = _acts(entry, scene)
+        ends.append(segments)
+        colors.append(np.tile((*color, BRIGHT if now or chosen else DIM), (len(segments), 1)))
+        bold.append(np.full(len(segments), now))
+
+    for i, hit in enumerate(settings.hits):
+        if hit.enabled and hit.bone in names:
+            row = names[hit.bone]
+            point, way = _hit_place(parts[row], bodies[row], hit, depsgraph)
+            drawn = hit_placing.arrow(way, max(mass(obj), 1e-12), settings.height, gravity(scene))
+            show(hit_placing.arrow_lines(point, drawn, settings.height), HIT, hit, i == settings.active_hit)
+    for i, blast in enumerate(settings.explosions):
+        if blast.enabled:
+            origin = blast.origin if blast.target is None else _place(blast.target, "", depsgraph)[:3, 3]
+            show(hit_placing.blast_lines(origin, blast.radius), BLAST, blast, i == settings.active_explosion)
+    return _lines(np.concatenate(ends), np.concatenate(colors), np.concatenate(bold)) if ends else None
+
+
+def _hit_place(part, matrix, hit, depsgraph) -> tuple[np.ndarray, np.ndarray]:
+    """Where a hit acts and which way it goes now, as long as its impulse [3], world."""
+    turn = matrix[:3, :3] @ part.offset[:3, :3].T
+    point = matrix[:3, 3] + turn @ np.array(hit.point)
+    way = np.array(hit.impulse, dtype=float)
+    if hit.space == core_hits.LOCAL:
+        way = turn @ way
+    elif hit.space == core_hits.TOWARDS and hit.target is not None:
+        there = _place(hit.target, "", depsgraph)[:3, 3] - point
+        way = there / max(float(np.linalg.norm(there)), 1e-12) * float(np.linalg.norm(way))
+    return point, way
+
+
+def _acts(entry, scene) -> bool:
+    frames = entry.duration * scene.render.fps / scene.render.fps_base
+    return entry.frame <= scene.frame_current <= entry.frame + max(frames, 1.0)
+
+
+def mass(obj) -> float:
+    """Of the whole character [kg]."""
+    return sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts if part.body is not None)
+
+
+def gravity(scene) -> float:
+    """Of a scene [m/s^2]; 0 when it is switched off."""
+    return scene.gravity.length if scene.use_gravity else 0.0
+
+
+def attachment_lines(obj, scene, depsgraph) -> overlay.Lines | None:
+    """A line from each attachment's point to its target; None where there is none."""
+    settings = obj.active_ragdoll
+    if settings.muted or not len(settings.attachments):
+        return None
+    cached, bodies = shown_bodies(obj, scene, depsgraph)
+    if bodies is None:
+        return None
+    rows = {part.bone: i for i, part in enumerate(settings.parts)}
+    ends, held = [], []
+    for item in settings.attachments:
+        if item.bone in rows and item.target is not None:
+            row = rows[item.bone]
+            bone = bodies[row] @ np.linalg.inv(cached.offsets[row])
+            place = _place(item.target, item.target_bone, depsgraph)
+            place = _place(item.target, "", depsgraph) if place is None else place
+            ends.append(((bone @ [*item.point, 1.0])[:3], place[:3, 3]))
+            held.append(item.enabled)
+    if not ends or not np.isfinite(ends).all():
+        return None
+    return _lines(np.array(ends), np.array([(*ATTACHED, BRIGHT if on else LOOSE) for on in held]), np.array(held))
+
+
+# ---- look-at chains -------------------------------------------------------------------------------------------------
+
+
+def look_at_shown(context, every: bool) -> list:
+    """The characters whose chains are shown: all of the scene, or the active and the selected ones."""
+    found = context.scene.objects if every else {*context.selected_objects, context.view_layer.objects.active} - {None}
+    return [obj for obj in found if obj.type == "ARMATURE" and len(obj.active_ragdoll.look_at)]
+
+
+def look_at_chains(obj, depsgraph) -> overlay.Lines | None:
+    """The drawing of all chains of a character that act; None where it has none."""
+    settings = obj.active_ragdoll
+    if settings.target_armature is None or settings.muted or not len(settings.look_at):
+        return None
+    posed = obj.evaluated_get(depsgraph)
+    world = array_of(posed.matrix_world)
+    found = [_chain(obj, posed, world, item, depsgraph) for item in settings.look_at if item.enabled]
+    found = [pair for pair in found if pair is not None]
+    if not found:
+        return None
+    ends, colors = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return _lines(ends, colors, np.all(colors == np.array(look_at_lines.TARGET), axis=1))
+
+
+def _chain(obj, posed, world, item, depsgraph) -> tuple | None:
+    bones = obj.data.bones
+    positions, forwards, references, limits = [], [], [], []
+    for entry in item.entries:
+        if entry.bone not in bones:
+            continue
+        bone = bones[entry.bone]
+        matrix = world @ array_of(posed.pose.bones[entry.bone].matrix)
+        positions.append(matrix[:3, 3])
+        forwards.append(_unit(matrix[:3, :3] @ np.array(entry.forward_axis)))
+        above = world if bone.parent is None else world @ array_of(posed.pose.bones[bone.parent.name].matrix)
+        if entry.limit_from == PARENT:
+            reference = above[:3, :3] @ np.array(entry.parent_forward_axis)
+        else:
+            rest = array_of(bone.matrix_local)
+            if bone.parent is not None:
+                rest = np.linalg.inv(array_of(bone.parent.matrix_local)) @ rest
+            reference = above[:3, :3] @ rest[:3, :3] @ np.array(entry.forward_axis)
+        references.append(_unit(reference))
+        limits.append(entry.limit)
+    if not positions or not np.isfinite([positions, forwards, references]).all():
+        return None
+    target = np.array(item.target_point)
+    if item.target_type != "POINT":
+        place = None if item.target is None else _place(item.target, item.target_bone, depsgraph)
+        target = place[:3, 3] if place is not None and np.isfinite(place).all() else None
+    size = np.ptp(read(bones, "head_local", 3), axis=0).max() * np.cbrt(abs(np.linalg.det(world[:3, :3])))
+    return look_at_lines.lines(positions, forwards, references, limits, target, FORWARD_LENGTH * float(size))
+
+
+def _unit(vector: np.ndarray) -> np.ndarray:
+    length = np.linalg.norm(vector)
+    return vector / length if length > 0.0 else np.array((0.0, 0.0, 1.0))
+
+
+def _place(target, bone: str, depsgraph) -> np.ndarray | None:
+    """World matrix of an object, or of a bone of it, as it is shown; None where it has no such bone."""
+    now = target.evaluated_get(depsgraph)
+    if not bone:
+        return array_of(now.matrix_world)
+    posed = now.pose.bones.get(bone) if now.pose is not None else None
+    return None if posed is None else array_of(now.matrix_world) @ array_of(posed.matrix)
+
+
+def _lines(ends, colors, stand_out) -> overlay.Lines:
+    """In single precision: the GPU's buffers take the bytes as they are."""
+    return overlay.Lines(ends.astype(np.float32), colors.astype(np.float32), stand_out)

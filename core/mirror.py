@@ -1,0 +1,240 @@
+"""Mirror images: of points and directions, the plane of a rig and its pairs, names, joints, places of bodies.
+
+A reflection F = 1 - 2 n n' turns a rotation by the vector r into one by -F r. With J a joint's frame, the frame
+F J diag(-1, 1, 1) is a rotation again, and in it the mirrored vector has the components (x, -y, -z): a range of X is
+kept, those of Y and Z change ends. Stored relative to the counterpart's own bone, whatever roll it has, such a frame
+does not depend on the two bones being drawn as mirror images. Where they are, as Blender's Symmetrize makes them, a
+quaternion changes the signs of its y and z and nothing else.
+"""
+
+import re
+
+import numpy as np
+
+from . import quaternion
+from .skeleton import subtree_means
+
+TOLERANCE = 5e-3  # of the character's extent: how far a mirrored joint may be from its counterpart
+LEAST = 0.7  # of the bodies must have a counterpart, or the rig has no symmetry
+LIKE = 1.35  # two limbs are a pair when the longer is at most this much longer
+JOINTS = 64  # that the plane of limbs is tried on
+TRIED_PLANES = 8
+SAME = 1e-4  # a joint's frame this close [rad] to the bone's is the bone's
+ACROSS = np.diag([-1.0, 1.0, 1.0])
+
+
+def reflection(normal) -> np.ndarray:
+    """The reflection [3, 3] of directions across a plane with this normal [3], of any length."""
+    normal = np.asarray(normal, dtype=float)
+    normal = normal / np.linalg.norm(normal)
+    return np.eye(3) - 2.0 * np.outer(normal, normal)
+
+
+def reflect(points: np.ndarray, normal: np.ndarray, offset: float) -> np.ndarray:
+    """Points [.., 3] mirrored across the plane normal . p = offset with a unit normal [3]."""
+    return points - 2.0 * ((points @ normal) - offset)[..., None] * normal
+
+
+# ---- the plane, from the joints of bodies ---------------------------------------------------------------------------
+
+
+def plane_of_joints(heads: np.ndarray, parents: np.ndarray, axes: np.ndarray, size: float):
+    """The plane across which a skeleton is its own mirror image.
+
+    Args:
+        heads: joints of the m bodies [m, 3] [m].
+        parents: of the bodies, -1 at roots [m].
+        axes: the armature's own axes, of which the plane's normal is one [3, 3].
+        size: the character's extent [m].
+
+    Returns:
+        The unit normal [3], the offset [m] (points on the plane have normal . p = offset) and the counterpart of
+        every body [m]: itself in the plane, -1 where there is none. Without symmetry the normal is None.
+    """
+    count = len(heads)
+    none = None, 0.0, np.full(count, -1)
+    if count < 3 or size <= 0.0:
+        return none
+    features = _features(heads, parents)
+    best = none
+    most = 0
+    for normal in axes.T:
+        along = heads @ normal
+        # The plane goes through the joints of the trunk, or half-way between the outermost ones.
+        for offset in _distinct([float(np.median(along)), float(along.min() + along.max()) / 2.0, float(along[0])]):
+            twins = _counterparts(features, normal, offset, TOLERANCE * size)
+            matched = np.flatnonzero(twins >= 0)
+            pairs = np.count_nonzero(twins[matched] != matched)
+            if len(matched) >= LEAST * count and pairs > most:
+                own = matched[twins[matched] == matched]
+                middle = (along[matched] + along[twins[matched]]) / 2.0
+                exact = float(np.median(along[own])) if len(own) else float(middle.mean())
+                best, most = (normal.copy(), exact, twins), pairs
+    return best
+
+
+def _distinct(values):
+    found = []
+    for value in values:
+        if not any(value == other for other in found):
+            found.append(value)
+    return found
+
+
+def _features(heads, parents):
+    """A body's joint, and the mean joint of all that hangs on it [m, 2, 3]: twins at one place differ in the second."""
+    return np.stack([heads, subtree_means(heads, parents)], axis=1)
+
+
+def _counterparts(features, normal, offset, tolerance):
+    mirrored = reflect(features, normal, offset)
+    distance = np.linalg.norm(features[:, None] - mirrored[None], axis=3)
+    # What hangs on a joint may differ by a prop on one side; the joint itself may not.
+    cost = distance[..., 0] + 0.1 * distance[..., 1]
+    nearest = np.argmin(cost, axis=1)
+    rows = np.arange(len(features))
+    good = (nearest[nearest] == rows) & (distance[rows, nearest, 0] <= tolerance)
+    good &= distance[nearest, rows, 0] <= tolerance
+    return np.where(good, nearest, -1)
+
+
+# ---- the plane, from limbs that are alike ---------------------------------------------------------------------------
+
+
+def plane_of_limbs(tree) -> tuple[np.ndarray | None, float]:
+    """Unit normal (level) and offset of the plane that mirrors the joints best; (None, 0) without any pair.
+
+    Candidates come from siblings with alike subtrees; each is judged by how far the mirrored joints are from joints.
+
+    Args:
+        tree: `anatomy.tree.Tree`.
+    """
+    means = _means(tree)
+    found = []
+    for row in tree.rows:
+        for a, b in _alike(tree, tree.children[row]):
+            across = means[a] - means[b]
+            across = across - (across @ tree.up) * tree.up
+            width = np.linalg.norm(across)
+            if width > 0.02 * tree.size:
+                found.append((tree.reach[a] + tree.reach[b], across / width, 0.5 * (means[a] + means[b])))
+    if not found:
+        return None, 0.0
+    found.sort(key=lambda item: -item[0])
+    rows = sorted(tree.rows, key=lambda row: -tree.reach[row])[:JOINTS]
+    joints = tree.heads[rows]
+    weights = tree.reach[rows] + 1e-6 * tree.size
+    best, result = np.inf, (None, 0.0)
+    for rank, (_reach, normal, middle) in enumerate(found[:TRIED_PLANES]):
+        offset = float(middle @ normal)
+        mirrored = reflect(joints, normal, offset)
+        gaps = np.linalg.norm(mirrored[:, None] - joints, axis=2).min(axis=1)
+        # A rig in which everything is in one plane mirrors at any plane across it; longer limbs come first.
+        error = float(weights @ gaps / weights.sum()) / tree.size + 0.002 * rank
+        if error < best:
+            best, result = error, (normal, offset)
+    return result
+
+
+def _means(tree) -> np.ndarray:
+    """Mean of the joints of each subtree [n, 3]."""
+    parents = np.full(len(tree.heads), -1)
+    parents[tree.rows] = tree.parent[tree.rows]
+    return subtree_means(tree.heads, parents)
+
+
+def _alike(tree, rows: list):
+    """Pairs of siblings of about the same reach and about as many bones."""
+    for i, a in enumerate(rows):
+        for b in rows[i + 1 :]:
+            low, high = sorted((tree.reach[a], tree.reach[b]))
+            few, many = sorted((tree.count[a], tree.count[b]))
+            if high > 0.0 and high <= LIKE * low and many <= 1 + LIKE * few:
+                yield a, b
+
+
+def limb_pairs(tree, normal: np.ndarray, offset: float) -> list:
+    """Mirrored limbs (row on the side of `normal`, row on the other) of a plane, longest first."""
+    lateral = _means(tree) @ normal - offset
+    result = []
+    for row in tree.rows:
+        for a, b in _alike(tree, tree.children[row]):
+            apart = abs(lateral[a] - lateral[b])
+            if lateral[a] * lateral[b] < 0.0 and abs(lateral[a] + lateral[b]) < 0.4 * apart + 0.05 * tree.size:
+                result.append((a, b) if lateral[a] > 0.0 else (b, a))
+    return sorted(result, key=lambda pair: -(tree.reach[pair[0]] + tree.reach[pair[1]]))
+
+
+# ---- names, joints, places ------------------------------------------------------------------------------------------
+
+_WORDS = {"left": "right", "right": "left", "l": "r", "r": "l"}
+# A whole word, or a single letter set off by separators; "Left" may also stand against the next capital.
+_SIDE = re.compile(r"(?<![A-Za-z])(left|right|Left|Right|LEFT|RIGHT)(?![a-z])|(?<![A-Za-z0-9])([lrLR])(?![A-Za-z0-9])")
+
+
+def flipped_name(name: str) -> str:
+    """The name of the bone on the other side; the same where the name tells no side."""
+    found = list(_SIDE.finditer(name))
+    if not found:
+        return name
+    last = found[-1]
+    word = last.group()
+    other = _WORDS[word.lower()]
+    other = other.upper() if word.isupper() else other.capitalize() if word[0].isupper() else other
+    return name[: last.start()] + other + name[last.end() :]
+
+
+def mirrored_rotation(rotation) -> list:
+    """A quaternion (w, x, y, z) in a bone's frame as it is in the mirrored bone's."""
+    w, x, y, z = rotation
+    return [w, x, -y, -z]
+
+
+def mirrored_limits(limit_min, limit_max) -> tuple[list, list]:
+    """Ranges [3] in a joint's frame as they are in the mirrored joint's."""
+    return (
+        [limit_min[0], 0.0 - limit_max[1], 0.0 - limit_max[2]],
+        [limit_max[0], 0.0 - limit_min[1], 0.0 - limit_min[2]],
+    )
+
+
+def carried_over(bone, counterpart, normal) -> np.ndarray:
+    """What takes components in a bone's frame to the mirrored ones in its counterpart's [3, 3], an improper rotation.
+
+    Where the counterpart does not lie as the mirrored bone would (a bind pose that is not symmetric), the shortest
+    turn between the two is added: limits and bodies count from the bone.
+
+    Args:
+        bone, counterpart: rotations of both in bind pose [3, 3], Y along the bone.
+        normal: of the mirror plane [3], in the same space.
+    """
+    mirrored = reflection(normal) @ np.asarray(bone, dtype=float)
+    turn = quaternion.to_matrix(quaternion.shortest_arc(mirrored[:, 1], np.asarray(counterpart, dtype=float)[:, 1]))
+    return np.asarray(counterpart, dtype=float).T @ turn @ mirrored
+
+
+def mirrored_joint(carry, joint_rotation, limit_min, limit_max) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The joint of the counterpart.
+
+    Args:
+        carry: see `carried_over` [3, 3].
+        joint_rotation: from the bone's to the joint's frame, (w, x, y, z).
+        limit_min, limit_max: swing X, twist Y, swing Z [rad], [3].
+
+    Returns:
+        (joint_rotation [4], limit_min [3], limit_max [3]) of the counterpart.
+    """
+    frame = quaternion.to_matrix(quaternion.normalize(np.asarray(joint_rotation, dtype=float)))
+    rotation = quaternion.from_matrix(carry @ frame @ ACROSS)
+    if np.linalg.norm(quaternion.to_rotation_vector(rotation)) < SAME:
+        rotation = quaternion.identity()
+    return rotation, *(np.array(each, dtype=float) for each in mirrored_limits(limit_min, limit_max))
+
+
+def mirrored_place(carry, location, rotation) -> tuple[np.ndarray, np.ndarray]:
+    """Place [3] and rotation (w, x, y, z) of a body in its bone's frame, as the counterpart's bone has them.
+
+    The body's own X is reversed, so that its frame stays a rotation: shapes that are not symmetric must follow.
+    """
+    frame = quaternion.to_matrix(quaternion.normalize(np.asarray(rotation, dtype=float)))
+    return carry @ np.asarray(location, dtype=float), quaternion.from_matrix(carry @ frame @ ACROSS)

@@ -1,0 +1,1 @@
+"""Entries of the motion stack that bring a limb or a bone to a place."""

@@ -1,0 +1,159 @@
+"""Transform bone: an entry of the motion stack that moves, turns and scales one bone in a chosen space."""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass
+
+import numpy as np
+
+from ... import pose as pose_space
+from ... import quaternion
+from ...errors import RagdollError
+from .. import components as c
+from ..model_view import ModelView
+from ..rig import Inputs, LocalPose, Rig, vector_of, weight_of
+
+IGNORE, REPLACE, ADD = "IGNORE", "REPLACE", "ADD"
+MODES = (IGNORE, REPLACE, ADD)
+BONE, PARENT, COMPONENT, WORLD = "BONE", "PARENT", "COMPONENT", "WORLD"
+SPACES = (BONE, PARENT, COMPONENT, WORLD)
+
+
+@dataclass
+class TransformBone:
+    """Translation, rotation and scale of a bone, each ignored, replaced or added to.
+
+    In the space of the bone itself what is added or replaced is seen from where the incoming pose has the bone: there
+    its transform is the identity. PARENT: of the parent bone, for a root of the armature. COMPONENT: of the armature.
+    WORLD: of the scene. Added rotations come after the bone's own, about the space's axes; added scales multiply,
+    component by component, along the bone's own axes.
+
+    Attributes:
+        rig: the character, to check the bone against.
+        bone: level index.
+        name: for messages.
+        translation: [3] in units of the space.
+        rotation: unit quaternion (w, x, y, z).
+        scale: [3].
+        translation_mode, rotation_mode, scale_mode: IGNORE, REPLACE or ADD.
+        translation_space, rotation_space, scale_space: BONE, PARENT, COMPONENT or WORLD.
+
+    Raises:
+        RagdollError: a bone that is not there, an unknown mode or space, values that are not numbers, a rotation of
+            no length. Names entry and bone.
+    """
+
+    rig: InitVar[Rig]
+    bone: int
+    name: str = "Transform bone"
+    translation: tuple = (0.0, 0.0, 0.0)
+    rotation: tuple = (1.0, 0.0, 0.0, 0.0)
+    scale: tuple = (1.0, 1.0, 1.0)
+    translation_mode: str = IGNORE
+    rotation_mode: str = IGNORE
+    scale_mode: str = IGNORE
+    translation_space: str = COMPONENT
+    rotation_space: str = COMPONENT
+    scale_space: str = COMPONENT
+
+    def __post_init__(self, rig: Rig) -> None:
+        self.bone = rig.check(self.name, self.bone)
+        title = f'{self.name}, "{rig.name(self.bone)}"'
+        for what in ("translation", "rotation", "scale"):
+            mode, space = getattr(self, f"{what}_mode"), getattr(self, f"{what}_space")
+            if mode not in MODES:
+                raise RagdollError(f"{title}: the {what}'s mode must be one of {', '.join(MODES)}, got {mode!r}")
+            if space not in SPACES:
+                raise RagdollError(f"{title}: the {what}'s space must be one of {', '.join(SPACES)}, got {space!r}")
+            if not np.isfinite(np.asarray(getattr(self, what), dtype=float)).all():
+                raise RagdollError(f"{title}: the {what} is not a number")
+        if (np.linalg.norm(np.asarray(self.rotation, dtype=float), axis=-1) == 0.0).any():
+            raise RagdollError(f"{title}: the rotation has no length")
+        self._closure = rig.with_ancestors([self.bone])
+
+    def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
+        """(pose, None): the pose with the bone transformed, by `inputs.weight`.
+
+        Raises:
+            RagdollError: a weight that is not a number, values that do not fit the pose; names the entry. A parent
+                of scale 0.
+        """
+        weight = weight_of(inputs.weight, self.name)
+        modes = (self.translation_mode, self.rotation_mode, self.scale_mode)
+        if weight == 0.0 or modes == (IGNORE,) * 3:
+            return pose, None
+        given = {
+            "translation": vector_of(self.translation, 3, self.name, "translation"),
+            "rotation": vector_of(self.rotation, 4, self.name, "rotation"),
+            "scale": vector_of(self.scale, 3, self.name, "scale"),
+        }
+        given["rotation"] = tuple(quaternion.normalize(given["rotation"]).tolist())
+        view = ModelView(rig, pose, self._closure)
+        return self._transformed(view, pose.copy(), given, _world(inputs.world), weight), None
+
+    def _transformed(self, view: ModelView, result: LocalPose, given: dict, world: tuple, weight: float) -> LocalPose:
+        """The copy of a pose that is handed in, with the bone transformed."""
+        bone = self.bone
+        parent = view.rig.parents[bone]
+        size = view.scale(parent) if parent >= 0 else (1.0, 1.0, 1.0)
+        above = view.parent_position(bone), view.parent_rotation(bone), size
+        if 0.0 in size:
+            raise RagdollError(f'{self.name}, "{view.rig.name(bone)}": its parent has a scale of 0')
+        local = view.local_positions[bone], view.local_rotations[bone], tuple(result.scales[bone].tolist())
+        if self.translation_mode != IGNORE:
+            frame = self._frame(self.translation_space, view, world, above)
+            held = _into(frame, _out_of(above, local[0]))
+            new = given["translation"]
+            if self.translation_mode == ADD:
+                new = c.add(held, new)
+            place = _into(above, _out_of(frame, new))
+            result.positions[bone] = c.lerp(local[0], place, weight)
+        if self.rotation_mode != IGNORE:
+            turn = self._frame(self.rotation_space, view, world, above)[1]
+            held = c.multiply(c.conjugate(turn), c.multiply(above[1], local[1]))
+            new = given["rotation"]
+            if self.rotation_mode == ADD:
+                new = c.multiply(new, held)
+            rotation = c.multiply(c.conjugate(above[1]), c.multiply(turn, new))
+            result.rotations[bone] = c.between(local[1], rotation, weight)
+        if self.scale_mode != IGNORE:
+            new = given["scale"]
+            if self.scale_mode == ADD:
+                scale = c.times(local[2], new)
+            else:
+                units = self._frame(self.scale_space, view, world, above)[2]
+                scale = tuple(x * u / a for x, u, a in zip(new, units, size, strict=True))
+            result.scales[bone] = c.lerp(local[2], scale, weight)
+        return result
+
+    def _frame(self, space: str, view: ModelView, world: tuple, above: tuple) -> tuple:
+        """Position, rotation and scale of a space in model space."""
+        if space == BONE:
+            return view.positions[self.bone], view.rotations[self.bone], view.scale(self.bone)
+        if space == PARENT:
+            return above
+        if space == COMPONENT:
+            return (0.0, 0.0, 0.0), c.IDENTITY, (1.0, 1.0, 1.0)
+        place, turn, size = world
+        inverse = c.conjugate(turn)
+        shrunk = tuple(1.0 / s for s in size)
+        return c.mul(-1.0, c.times(shrunk, c.rotate(inverse, place))), inverse, shrunk
+
+
+def _world(world) -> tuple:
+    """Position, rotation and scale of the armature in the world."""
+    parts = pose_space.decompose_matrices(np.eye(4) if world is None else np.asarray(world, dtype=float))
+    if (parts[2] == 0.0).any():
+        raise RagdollError("The armature's world matrix has a scale of 0")
+    return tuple(tuple(part.tolist()) for part in parts)
+
+
+def _out_of(frame: tuple, point) -> tuple:
+    """A point of a frame in model space."""
+    return c.add(frame[0], c.rotate(frame[1], c.times(frame[2], point)))
+
+
+def _into(frame: tuple, point) -> tuple:
+    """A point of model space in a frame."""
+    x, y, z = c.rotate(c.conjugate(frame[1]), c.sub(point, frame[0]))
+    return x / frame[2][0], y / frame[2][1], z / frame[2][2]

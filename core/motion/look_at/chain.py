@@ -1,0 +1,317 @@
+"""Look-at: an entry of the motion stack that turns a chain of bones until the first of them looks at a point.
+
+Everything is measured in the pose that comes in, bone scales, shear and mirroring included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass, field
+
+import numpy as np
+
+from ... import quaternion
+from ...errors import RagdollError
+from .. import components as c
+from ..model_view import ModelView, transformed, write_rotations
+from ..rig import Inputs, LocalPose, Rig, vector_of, vector_to_model, weight_of
+from .solver import AIMED, Aim, Entry, facing
+
+BIND, PARENT = "BIND", "PARENT"  # what a limit is measured from
+_AT_EYE = 1e-6  # of the character's size: a target this near to the first bone's joint has no direction
+_GIVES_UP = np.radians(10.0)  # an edge of the zone behind that is missed by so much is not looked beyond
+
+
+@dataclass
+class LinkedBone:
+    """A bone, such as the other eye, that takes its entry's own turn on top of its own pose.
+
+    Attributes:
+        bone: level index.
+        reset_to_default: start from its bind pose instead.
+    """
+
+    bone: int
+    reset_to_default: bool = False
+
+
+@dataclass
+class LookAtEntry:
+    """One bone of a chain.
+
+    Attributes:
+        bone: level index.
+        limit: largest angle of its forward from bind pose or from its parent's forward [rad]; at 0 it never turns. A
+            pose that comes in beyond it is not pulled back, only not turned further.
+        forward_axis: unit vector in the bone's own frame.
+        parent_forward_axis: unit vector in the parent's frame, for `limit_from` PARENT.
+        up_weight: 0: turns by the shortest way, 1: about up alone; between them about an axis between.
+        limit_from: BIND or PARENT.
+        reset_to_default: start from the bind pose; for bones that the action does not key.
+        linked: bones that turn with it.
+    """
+
+    bone: int
+    limit: float
+    forward_axis: tuple
+    parent_forward_axis: tuple = (0.0, 1.0, 0.0)
+    up_weight: float = 0.0
+    limit_from: str = BIND
+    reset_to_default: bool = False
+    linked: list = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class LookAtState:
+    """What a look-at keeps from one frame to the next; a run records one per frame.
+
+    Attributes:
+        seconds: time of the frame.
+        side: 1 left, -1 right, 0 not known: the way round by which a target behind is looked at.
+        followed, smoothed: local rotations of the turned bones [k, 4], without and with smoothing; None without a
+            blend speed.
+    """
+
+    seconds: float
+    side: int
+    followed: np.ndarray | None
+    smoothed: np.ndarray | None
+
+
+@dataclass
+class LookAt:
+    """A chain of entries, from the eye or head down to the spine or pelvis.
+
+    Attributes:
+        rig: the character, to check the bones against.
+        entries: first to last, each an ancestor of the one before it.
+        name: of the chain, for messages.
+        up: in world space [3].
+        blend_speed: of the smoothing [1/s]; 0: none.
+        comfort: share of all limits that is used up before any entry goes to its own.
+        behind_margin: half the width of the zone straight behind the first bone in which the side is kept [rad].
+
+    Raises:
+        RagdollError: no entries; a bone that is not there, twice in the chain, linked and an entry, or not an
+            ancestor of the one before; a limit, weight or axis out of its range. Names the chain and the bones.
+    """
+
+    rig: InitVar[Rig]
+    entries: list
+    name: str = "Look-at"
+    up: tuple = (0.0, 0.0, 1.0)
+    blend_speed: float = 0.0
+    comfort: float = 1.0
+    behind_margin: float = float(np.radians(15.0))
+    turned: tuple = field(init=False)
+    """Bones whose local rotations it changes: the entries', then the linked ones."""
+
+    def __post_init__(self, rig: Rig) -> None:
+        _check(self, rig)
+        # The first bone has the line of sight, whether it turns or not.
+        self._active = [i for i, e in enumerate(self.entries) if i == 0 or e.limit > 0.0]
+        self._turns = any(e.limit > 0.0 for e in self.entries)
+        linked = [link for entry in self.entries for link in entry.linked]
+        self.turned = tuple(int(x.bone) for x in [*self.entries, *linked])
+        self._closure = rig.with_ancestors(self.turned)
+        reset = [x.bone for x in [*self.entries, *linked] if x.reset_to_default]
+        self._replaced = {bone: tuple(rig.bind.rotations[bone].tolist()) for bone in reset}
+        self._axes = [_unit(e.forward_axis) for e in self.entries]
+        self._parent_axes = [_unit(e.parent_forward_axis) for e in self.entries]
+        self._bind_locals = [tuple(rig.bind.rotations[e.bone].tolist()) for e in self.entries]
+        self._size, self._up = rig.size, vector_to_model(self.up, None)
+
+    def apply(
+        self, rig: Rig, pose: LocalPose, inputs: Inputs, state: LookAtState | None = None, seconds: float = 0.0
+    ) -> tuple[LocalPose, LookAtState]:
+        """The pose with the chain turned, and the state for the next frame.
+
+        Args:
+            inputs: `target` in model space, `world`, `weight`.
+            state: of the frame before; None, or one of a later time: the look starts settled.
+            seconds: time of this frame.
+
+        Raises:
+            RagdollError: a target, weight or world matrix that is missing or not a number; names the chain.
+        """
+        weight = weight_of(inputs.weight, self.name)
+        target = vector_of(inputs.target, 3, self.name, "target")
+        up = self._up if inputs.world is None else vector_to_model(self.up, inputs.world)
+        if state is not None and state.seconds > seconds:
+            state = None
+        view = ModelView(rig, pose, self._closure, self._replaced)
+        rotations, side = self._solved(view, target, tuple(up.tolist()), 0 if state is None else state.side)
+        result = write_rotations(pose, rotations)
+        return self._blended(pose, result, weight, state, side, float(seconds))
+
+    def _blended(self, pose, result, weight: float, state, side: int, seconds: float) -> tuple[LocalPose, LookAtState]:
+        turned = list(self.turned)
+        followed = smoothed = None
+        if self.blend_speed > 0.0:
+            followed = smoothed = result.rotations[turned]
+            if state is not None and state.followed is not None:
+                passed = seconds - state.seconds
+                smoothed = follow(state.followed, followed, state.smoothed, self.blend_speed, passed)
+                result.rotations[turned] = smoothed
+        if weight < 1.0:
+            result.rotations[turned] = quaternion.slerp(pose.rotations[turned], result.rotations[turned], weight)
+        return result, LookAtState(seconds, int(side), followed, smoothed)
+
+    def _solved(self, view: ModelView, target: tuple, up: tuple, last_side: int) -> tuple[dict, int]:
+        """Local rotations of the turned bones, and the side."""
+        entries = self._entries(view, up)
+        frame, sight = entries[0].frame, entries[0].forward
+        eye, sight = frame.origin, c.unit(frame.vector(sight), sight)
+        to_target = c.sub(target, eye)
+        # Inside the first bone's joint there is nothing to turn to: it looks on as it does.
+        if c.length(to_target) <= _AT_EYE * self._size:
+            to_target = c.mul(self._size, sight)
+        side, at_edge = facing(sight, up, to_target, last_side, self.behind_margin)
+        if not self._turns:
+            return dict(self._replaced), side
+        aim = Aim(entries)
+        if at_edge is None:
+            aim.turn_to(c.add(eye, to_target), self.comfort)
+        else:
+            self._look_behind(aim, c.add(eye, at_edge), c.add(eye, to_target), up)
+        return self._locals(view, entries), side
+
+    def _entries(self, view: ModelView, up: tuple) -> list:
+        """The solver's view of the bones that may turn, in a pose."""
+        result = []
+        for i in self._active:
+            entry = self.entries[i]
+            bone, above = entry.bone, view.parent_rotation(entry.bone)
+            frame = view.frame(bone)
+            axis = self._axes[i]
+            is_from_parent = entry.limit_from == PARENT
+            measured = self._parent_axes[i] if is_from_parent else axis
+            up_here = up
+            if view.scales is not None:
+                # The frame has the scales of what is above in itself, but for the sides that even ones mirror.
+                even = frame.columns is None
+                axis = c.times((view.scales if even else view.local_scales)[bone], axis)
+                if not is_from_parent:
+                    measured = axis
+                elif even and view.rig.parents[bone] >= 0:
+                    measured = c.times(view.scales[view.rig.parents[bone]], measured)
+                if not even:
+                    up_here = c.unit(transformed(frame.inverse(), up), up)
+            forward = c.unit(c.rotate(view.rotations[bone], axis), up_here)
+            if not is_from_parent:
+                measured = c.rotate(self._bind_locals[i], measured)
+            reference = c.unit(c.rotate(above, measured), up_here)
+            result.append(Entry(frame, forward, reference, entry.limit, float(entry.up_weight), up_here))
+        return result
+
+    def _look_behind(self, aim: Aim, edge: tuple, target: tuple, up: tuple) -> None:
+        """Look to the edge of the zone behind, and on from there as far as the edge has been reached."""
+        aim.turn_to(edge, self.comfort)
+        share = 1.0 - (aim.error - AIMED) / _GIVES_UP
+        if share <= 0.0:
+            return
+        eye, sight = aim.sight()
+        to_target = c.sub(target, eye)
+        way = c.arc(c.unit(c.sub(edge, eye), sight), c.unit(to_target, sight), up)
+        if share < 1.0:
+            way = c.part(way, share)
+        aim.turn_to(c.along(eye, c.length(to_target), c.rotate(way, sight)))
+
+    def _locals(self, view: ModelView, entries: list) -> dict:
+        """Local rotations of the turned bones from the entries' own turns."""
+        result = dict(self._replaced)
+        carried, carries = c.IDENTITY, []  # (bone, turn of all that hangs on it, its own included), from the last entry
+        for i, entry in zip(reversed(self._active), reversed(entries), strict=True):
+            bone, own = self.entries[i].bone, entry.own
+            if own is not c.IDENTITY:
+                result[bone] = self._turned(view, bone, own)
+            for link in self.entries[i].linked if own is not c.IDENTITY else ():
+                # The same turn in model space, on top of what carries the linked bone.
+                before = next((turn for b, turn in reversed(carries) if view.rig.is_ancestor(b, link.bone)), c.IDENTITY)
+                turn = c.multiply(carried, c.multiply(own, c.conjugate(carried)))
+                turn = c.multiply(c.conjugate(before), c.multiply(turn, before))
+                result[link.bone] = self._turned(view, link.bone, turn)
+            carried = c.multiply(carried, own)
+            carries.append((bone, carried))
+        return result
+
+    @staticmethod
+    def _turned(view: ModelView, bone: int, turn: tuple) -> tuple:
+        """A bone's local rotation after a turn in the space it turns in."""
+        above = c.conjugate(view.parent_rotation(bone))
+        return c.multiply(above, c.multiply(turn, view.rotations[bone]))
+
+
+def follow(followed_before, followed_now, smoothed_before, speed: float, seconds: float) -> np.ndarray:
+    """Smoothed rotations [..., 4] after a time step: y' = speed * (x - y), solved for an x that turns evenly.
+
+    Between the two times x is taken to go steadily from `followed_before` to `followed_now`, so the result is exact,
+    whatever the frame rate, as long as it does (about one axis; else up to second order of the angles).
+
+    Args:
+        followed_before, followed_now: what is followed, at both times [..., 4].
+        smoothed_before: the result at the time before [..., 4].
+        speed: share of the distance closed per second [1/s].
+        seconds: time between the two, not negative.
+    """
+    passed = speed * seconds
+    kept = np.exp(-passed)
+    # Seen from what is followed now, y lies where y was, less the part of the way that x has made in between.
+    lag = -np.expm1(-passed) / passed if passed > 0.0 else 1.0
+    inverse = quaternion.conjugate(followed_now)
+    smoothed = quaternion.to_rotation_vector(quaternion.multiply(inverse, smoothed_before))
+    followed = quaternion.to_rotation_vector(quaternion.multiply(inverse, followed_before))
+    offset = (smoothed - followed) * kept + followed * lag
+    return quaternion.normalize(quaternion.multiply(followed_now, quaternion.from_rotation_vector(offset)))
+
+
+def _unit(vector) -> tuple:
+    array = np.asarray(vector, dtype=float)
+    return tuple((array / np.linalg.norm(array)).tolist())
+
+
+def _check(chain: LookAt, rig: Rig) -> None:
+    if not chain.entries:
+        raise RagdollError(f"{chain.name}: there are no entries")
+    margin = np.degrees(chain.behind_margin)
+    for what, value, high in (
+        ("blend speed", chain.blend_speed, 1e6),
+        ("comfort", chain.comfort, 1.0),
+        ("margin behind", margin, 90.0),
+    ):
+        if not 0.0 <= value <= high:
+            raise RagdollError(f"{chain.name}: the {what} must be in 0..{high:g}, got {value:g}")
+    vector_to_model(chain.up, None)
+    seen: dict = {}
+    for entry in chain.entries:
+        entry.bone = rig.check(chain.name, entry.bone)
+        title = f'{chain.name}, entry "{rig.name(entry.bone)}"'
+        if entry.bone in seen:
+            raise RagdollError(f"{title}: the bone is in the chain twice")
+        seen[entry.bone] = title
+        if not 0.0 <= entry.limit <= np.pi:
+            raise RagdollError(f"{title}: the limit must be in 0..180 deg, got {np.degrees(entry.limit):g}")
+        if not 0.0 <= entry.up_weight <= 1.0:
+            raise RagdollError(f"{title}: the weight about up must be in 0..1, got {entry.up_weight:g}")
+        if entry.limit_from not in (BIND, PARENT):
+            raise RagdollError(f"{title}: a limit is measured from {BIND} or {PARENT}, not {entry.limit_from!r}")
+        for axis in (entry.forward_axis, entry.parent_forward_axis):
+            array = np.asarray(axis, dtype=float)
+            if array.shape != (3,) or not np.isfinite(array).all() or not np.any(array):
+                raise RagdollError(f"{title}: {axis!r} is no forward axis")
+    for below, above in zip(chain.entries, chain.entries[1:], strict=False):
+        if not rig.is_ancestor(above.bone, below.bone):
+            names = rig.name(above.bone), rig.name(below.bone)
+            raise RagdollError(f'{chain.name}: "{names[0]}" is not an ancestor of "{names[1]}", the entry before it')
+    links: set = set()
+    for entry in chain.entries:
+        for link in entry.linked:
+            link.bone = rig.check(chain.name, link.bone)
+            title = f'{chain.name}, entry "{rig.name(entry.bone)}", linked bone "{rig.name(link.bone)}"'
+            if link.bone in seen:
+                raise RagdollError(f"{title}: it is an entry of the chain itself")
+            if link.bone in links:
+                raise RagdollError(f"{title}: it is linked twice")
+            for other in (entry.bone, *links):
+                if rig.is_ancestor(link.bone, other) or rig.is_ancestor(other, link.bone):
+                    raise RagdollError(f'{title}: it must be beside "{rig.name(other)}", not above or below it')
+            links.add(link.bone)

@@ -1,0 +1,345 @@
+"""A chain of bones that turns until the first of them looks at a point: the solver.
+
+After P. Massoudi's article "The Perfect Look At System": the first bone turns to the target up to its limit, what it
+could not do is asked of the next, and so on. The article stretches each further bone's forward to a point one unit
+ahead of the first bone, which leaves an error where bones are far apart. Here the point is taken on the first bone's
+line of sight, as far from the turning bone as the target: turning it onto the target is exact in one step.
+
+What limits and up weights leave is taken up by further passes. Each turn of them is in proportion to the error left,
+and nothing is ever chosen between two answers: so the pose changes steadily with the target, limits and weights.
+Where either way round would do (a target straight behind what is turned) a bone therefore does nothing at all.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from math import atan2, cos, sin, sqrt
+
+from .. import components as c
+from ..model_view import Affine, transformed
+
+# The solver is done when the first bone aims this well [rad].
+AIMED = math.radians(0.02)
+_SINE_AIMED = sin(AIMED) ** 2
+PASSES = 10
+_AT_REST = 1e-4  # a pass whose turns are all smaller is the last [rad]
+# From this weight about up on, what a pass has left is corrected about up alone.
+_UP_ALONE = 0.25
+# An entry is near its limit from so much before it on: a share of the limit and an angle [rad].
+_NEAR_LIMIT, _NEAR_ANGLE = 0.25, 0.05
+# An entry turns by at most so many times its limit. Only poses that come in far beyond a limit meet this bound; it
+# lets their turns go to none as the limit goes to 0.
+_LIMITS = 8.0
+
+
+class Entry:
+    """A bone of the chain under way; vectors are in the space it turns in, from its joint on.
+
+    Attributes:
+        frame: that space in model space, of the pose that comes in.
+        weight: 0 the shortest axis, 1 the up axis alone.
+        up: unit vector.
+        forward: where the bone looks by now, a unit vector.
+        own: the bone's own turn, without what carries it.
+        free: share 0..1 of what a further pass asks for that it turns by the shortest way, not about up.
+    """
+
+    def __init__(self, frame: Affine, forward, reference, limit: float, weight: float, up) -> None:
+        now = c.angle_between(forward, reference)
+        self.frame, self.forward, self.reference, self.weight, self.up = frame, forward, reference, weight, up
+        self.given, self.limit = limit, max(limit, now)
+        self.cosine = cos(self.limit)
+        self.largest = min(math.pi, _LIMITS * limit)
+        self.least_cosine = cos(0.5 * self.largest) if self.largest < math.pi else 0.0
+        self.free = max(0.0, 1.0 - weight / _UP_ALONE) ** 2
+        self.free_at_limit = 1.0 - weight * weight if weight > 0.0 else 0.0
+        self.own = c.IDENTITY
+
+    def turn(self, turn_from, turn_to, comfort: float) -> tuple:
+        """Turn one direction as near to another as limit, comfort and weight allow; returns that turn.
+
+        Args:
+            comfort: share of the limit that may be used.
+        """
+        if self.weight == 0.0:
+            turn = c.arc(turn_from, turn_to, self.up)
+        else:
+            turn = blended(turn_from, turn_to, self.up, self.weight)
+        if comfort >= 1.0:
+            return self._taken(turn, 1.0 - self.weight, self.limit, self.cosine)
+        limit = max(comfort * self.given, c.angle_between(self.forward, self.reference))
+        return self._taken(turn, 1.0 - self.weight, limit, cos(limit))
+
+    def turn_on(self, turn_from, turn_to) -> tuple:
+        """Likewise by what the first pass has left.
+
+        A weighted entry has its axis from the first pass. What others leave it makes good about up alone, else it
+        would spiral to the target and its weight would mean nothing. Near a weight of 0 the two ways are blended, and
+        so they are where the first pass has brought it near its limit: no other way may be left to reach the target.
+        """
+        up, free = self.up, self.free
+        if self.free_at_limit > 0.0:
+            room = self.limit - c.angle_between(self.forward, self.reference)
+            near = max(0.0, 1.0 - room / (_NEAR_LIMIT * self.limit + _NEAR_ANGLE))
+            free = self.free = max(free, near * self.free_at_limit)
+            self.free_at_limit = 0.0
+        if free == 1.0:
+            return self._taken(c.arc(turn_from, turn_to, up), 1.0, self.limit, self.cosine)
+        turn = c.IDENTITY
+        if free > 0.0:
+            turn = c.part(c.arc(turn_from, turn_to, up), free)
+            turn_from = c.rotate(turn, turn_from)
+        turn = c.multiply(c.axis_angle(up, angle_about(turn_from, turn_to, up)), turn)
+        return self._taken(turn, free, self.limit, self.cosine)
+
+    def _taken(self, turn, free: float, limit: float, cosine: float) -> tuple:
+        """As much of a turn as the limit allows; then, as far as the axis is free, along the limit's cone."""
+        forward = c.rotate(turn, self.forward)
+        if c.dot(forward, self.reference) < cosine:
+            turn = self._held(turn, forward, free, limit, cosine)
+            forward = c.rotate(turn, self.forward)
+        own = c.multiply(turn, self.own)
+        if abs(own[0]) < self.least_cosine:
+            angle = 2.0 * c.acos(abs(own[0]))
+            if angle > self.largest:
+                shorter = c.part(own, self.largest / angle)
+                turn, own = c.multiply(shorter, c.conjugate(self.own)), shorter
+                forward = c.rotate(turn, self.forward)
+        self.own, self.forward = c.normalized(own), forward
+        return turn
+
+    def _held(self, turn, beyond, free: float, limit: float, cosine: float) -> tuple:
+        forward, reference = self.forward, self.reference
+        if c.dot(forward, reference) <= cosine + 1e-12 and turn[0] * leading(turn[1:], forward, reference) <= 0.0:
+            # It is at its limit and would go further.
+            turn, at_limit = c.IDENTITY, forward
+        else:
+            axis, angle = axis_and_angle(turn)
+            allowed = angle_to_cone(axis, angle, forward, reference, cosine)
+            turn = c.axis_angle(axis, allowed)
+            if allowed >= angle:
+                return turn
+            at_limit = c.rotate(turn, forward)
+        if free == 0.0:
+            return turn
+        # A turn to straight behind names no side of the cone; the one it is on then.
+        side = c.perpendicular(reference, c.along(beyond, 1e-6, at_limit))
+        nearest = c.along(c.mul(cosine, reference), sin(limit), side)
+        slide = c.arc(at_limit, nearest, self.up)
+        if free < 1.0:
+            slide = c.part(slide, free)
+        return c.multiply(slide, turn)
+
+
+class Aim:
+    """A chain that turns to a target.
+
+    Attributes:
+        entries: from the first bone (eye, head) to the last (spine).
+        error: angle [rad] between the first bone's line of sight and the direction to the target, as the last entry
+            sees it.
+    """
+
+    def __init__(self, entries: list) -> None:
+        self.entries, self.error = entries, 0.0
+        # Each entry's joint as the next one sees it, and how vectors of its space are in that of the next one and
+        # back; None: the same.
+        self._joints = []
+        for below, above in pairwise(entries):
+            up, down = above.frame.inverse(), below.frame.inverse()
+            joint = _into(up, c.sub(below.frame.origin, above.frame.origin))
+            if up is None and down is None:
+                self._joints.append((joint, None, None))
+                continue
+            axes = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)]
+            higher = tuple(_into(up, below.frame.vector(axis)) for axis in axes)
+            lower = tuple(_into(down, above.frame.vector(axis)) for axis in axes)
+            self._joints.append((joint, higher, lower))
+
+    def sight(self) -> tuple[tuple, tuple]:
+        """Where the first bone is by now, and a unit vector where it looks, in model space."""
+        eye, sight = (0.0, 0.0, 0.0), self.entries[0].forward
+        for entry, (joint, higher, _) in zip(self.entries[1:], self._joints, strict=True):
+            eye = c.rotate(entry.own, c.add(joint, _into(higher, eye)))
+            sight = c.rotate(entry.own, _into(higher, sight))
+        frame = self.entries[-1].frame
+        return frame.point(eye), c.unit(frame.vector(sight), sight)
+
+    def turn_to(self, target: tuple, comfort: float = 1.0) -> None:
+        """Turn the chain on until the first bone looks at a target.
+
+        Args:
+            target: point in model space.
+            comfort: share of the limits that is used up before entries go to the limits themselves.
+        """
+        last = self.entries[-1].frame
+        target = _into(last.inverse(), c.sub(target, last.origin))
+        for number in range(PASSES):
+            moved = self._pass(target, comfort if number == 0 else None)
+            if self.error <= AIMED or moved < _AT_REST:
+                break
+
+    def _pass(self, target: tuple, comfort: float | None) -> float:
+        """One pass over the chain, from the first entry on, which ends where the aim is good.
+
+        Args:
+            target: in the last entry's space.
+            comfort: of the first pass; None: it is a further one.
+
+        Returns:
+            The largest turn made [rad].
+        """
+        entries, joints = self.entries, self._joints
+        # The target as each entry would see it if those above had not turned.
+        seen = [target] * len(entries)
+        for i in range(len(entries) - 2, -1, -1):
+            joint, _, lower = joints[i]
+            own = entries[i + 1].own
+            above = seen[i + 1] if own is c.IDENTITY else c.rotate(c.conjugate(own), seen[i + 1])
+            seen[i] = _into(lower, c.sub(above, joint))
+        eye, sight, moved, to_target = (0.0, 0.0, 0.0), entries[0].forward, 0.0, seen[0]
+        if _is_aimed(sight, to_target):
+            entries = []
+        for i, entry in enumerate(entries):
+            if i:
+                joint, higher, _ = joints[i - 1]
+                if higher is not None:
+                    eye, sight = transformed(higher, eye), c.unit(transformed(higher, sight), sight)
+                eye = c.add(joint, eye)
+                if entry.own is not c.IDENTITY:
+                    eye, sight = c.rotate(entry.own, eye), c.rotate(entry.own, sight)
+            to_target = c.sub(seen[i], eye)
+            if entry.given > 0.0:
+                turn_from, turn_to = ahead(eye, sight, seen[i], to_target)
+                turn = entry.turn_on(turn_from, turn_to) if comfort is None else entry.turn(turn_from, turn_to, comfort)
+                eye, sight = c.rotate(turn, eye), c.rotate(turn, sight)
+                to_target = c.sub(seen[i], eye)
+                moved = max(moved, 2.0 * c.length(turn[1:]))
+            if _is_aimed(sight, to_target):
+                break
+        self.error = c.angle_between(sight, to_target)
+        return moved
+
+
+def _into(columns: tuple | None, v: tuple) -> tuple:
+    return v if columns is None else transformed(columns, v)
+
+
+def _is_aimed(sight: tuple, to_target: tuple) -> bool:
+    across, ahead_ = c.cross(sight, to_target), c.dot(sight, to_target)
+    return ahead_ > 0.0 and c.dot(across, across) <= _SINE_AIMED * c.dot(to_target, to_target)
+
+
+def ahead(offset: tuple, sight: tuple, reach: tuple, to_target: tuple) -> tuple:
+    """Unit directions, from a bone, of the point on the line of sight to turn and of the target.
+
+    Args:
+        offset: from the bone to the first bone. sight: the first bone's forward. reach: from the bone to the target.
+        to_target: from the first bone to the target.
+
+    The point is as far from the bone as the target: |offset + s sight| = |reach|. A target that is nearer than the
+    line of sight ever comes has no such point; then it is the point as far from the first bone as the target, which
+    is the article's way.
+    """
+    half = c.dot(offset, sight)
+    root = half * half - c.dot(offset, offset) + c.dot(reach, reach)
+    further = sqrt(max(root, 0.0)) - half
+    if root <= 0.0 or further <= 0.0:
+        further = c.length(to_target)
+    turn_to = c.unit(reach, sight)
+    return c.unit(c.along(offset, further, sight), turn_to), turn_to
+
+
+def facing(forward, up, to_target, last_side, margin: float) -> tuple:
+    """The side by which a target behind is looked at, with hysteresis, and the direction to look in instead.
+
+    Within `margin` of straight behind (as seen along up) the side of before is kept, and the direction is that at
+    the margin on that side; so neither a target that crosses straight behind nor one that dwells there flips the
+    look.
+
+    Args:
+        forward: where the first bone looks, up: unit vectors.
+        to_target: from the first bone to the target.
+        last_side: 1 left, -1 right, 0 not known yet.
+        margin: half the width of the zone [rad].
+
+    Returns:
+        (side, direction): the side now, and the vector to look along; None outside the zone.
+    """
+    level = c.along(forward, -c.dot(forward, up), up)
+    distance = c.length(to_target)
+    if c.dot(level, to_target) > 1e-6 * distance:
+        # In front: then the side is known without the angle.
+        return (-1.0 if c.dot(c.cross(up, level), to_target) < 0.0 else 1.0), None
+    size = c.length(level)
+    ahead_ = c.mul(1.0 / size, level) if size > 1e-6 else level
+    left = c.cross(up, ahead_)
+    x, y = c.dot(to_target, ahead_), c.dot(to_target, left)
+    radius = sqrt(x * x + y * y)
+    # Straight above and below there is no behind.
+    if size <= 1e-6 or radius <= 1e-6 * distance:
+        return last_side, None
+    azimuth = atan2(y, x)
+    sign = -1.0 if azimuth < 0.0 else 1.0
+    edge = math.pi - margin
+    if abs(azimuth) <= edge:
+        return sign, None
+    side = last_side or sign
+    at_edge = c.along(c.mul(radius * cos(edge), ahead_), radius * sin(edge) * side, left)
+    return side, c.along(at_edge, c.dot(to_target, up), up)
+
+
+def blended(turn_from, turn_to, up, weight: float) -> tuple:
+    """The turn between the shortest one (weight 0) and the one about up alone (weight 1).
+
+    Their rotation vectors are blended: the axis goes evenly from the one to the other, and steadily over to the other
+    side as a target passes above or below, where the turn about up is none.
+    """
+    normal = c.cross(turn_from, turn_to)
+    size = c.length(normal)
+    axis = c.unit(normal, c.perpendicular(turn_from, up))
+    angle = atan2(size, c.dot(turn_from, turn_to))
+    about_up = angle_about(turn_from, turn_to, up)
+    vector = c.along(c.mul((1.0 - weight) * angle, axis), weight * about_up, up)
+    return c.axis_angle(c.unit(vector, up), c.length(vector))
+
+
+def angle_about(turn_from, turn_to, axis) -> float:
+    """The angle [rad] about a unit axis that brings one direction nearest to another; 0 where all are the same."""
+    from_axis, to_axis = c.dot(turn_from, axis), c.dot(turn_to, axis)
+    radius = sqrt(max(0.0, (1.0 - from_axis * from_axis) * (1.0 - to_axis * to_axis)))
+    if radius < 1e-7:
+        return 0.0
+    across, ahead = c.dot(axis, c.cross(turn_from, turn_to)), c.dot(turn_from, turn_to) - from_axis * to_axis
+    # Of two directions near the axis and on opposite sides of it, the way from one to the other is over the axis.
+    opposite = 0.5 - 0.5 * ahead / radius
+    over = max(0.0, from_axis * to_axis) * 4.0 * opposite * opposite
+    return atan2(across, ahead + over)
+
+
+def axis_and_angle(turn) -> tuple:
+    """Unit axis and angle 0..pi [rad] of a rotation; of none, any axis."""
+    vector = turn[1:] if turn[0] >= 0.0 else c.mul(-1.0, turn[1:])
+    return c.unit(vector, (0.0, 0.0, 1.0)), 2.0 * atan2(c.length(vector), abs(turn[0]))
+
+
+def leading(axis, forward, reference) -> float:
+    """How fast a turn about an axis brings `forward` to `reference`; negative: away from it."""
+    return c.dot(c.cross(axis, forward), reference)
+
+
+def angle_to_cone(axis, angle: float, forward, reference, cosine: float) -> float:
+    """How much of a turn `forward` can take until it leaves the cone about `reference`.
+
+    The cosine between the two is a + b cos x + s sin x after a turn by x, for constants a, b and s: a wave about a
+    that is highest at x = atan2(s, b).
+    """
+    fixed = c.dot(forward, axis) * c.dot(axis, reference)
+    b = c.dot(forward, reference) - fixed
+    s = leading(axis, forward, reference)
+    height = sqrt(b * b + s * s)
+    if height < 1e-12:
+        return angle
+    width = c.acos((cosine - fixed) / height)
+    return min(angle, max(atan2(s, b) + width, 0.0))

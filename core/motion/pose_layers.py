@@ -1,0 +1,235 @@
+"""Pose layers, each of which changes the pose below it: overriding it or adding to it, on some of the bones.
+
+Layers act in their order, the first one lowest: an override hides what is below it as far as its weight goes, an
+additive layer adds to whatever is below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..errors import RagdollError
+from ..skeleton import Skeleton
+from . import clip
+from .additive import LOCAL, MESH, AdditivePose, apply_additive, make_additive
+from .blend_space import SpacePlayer, SpaceState, step_all
+from .clip import between, interpolate
+from .rig import LocalPose, Rig
+from .stack import Step
+
+OVERRIDE, ADDITIVE_LOCAL, ADDITIVE_MESH = "OVERRIDE", "ADDITIVE_LOCAL", "ADDITIVE_MESH"
+SPACE_OF_MODE = {ADDITIVE_LOCAL: LOCAL, ADDITIVE_MESH: MESH}
+NORMALIZE, ADD = "NORMALIZE", "ADD"
+
+
+@dataclass
+class LayerInputs:
+    """What is read at a frame, and what the layers' sources are given.
+
+    Attributes:
+        weights: of every layer, 0..1.
+        spaces: inputs of the blend spaces by name; for the sources their states.
+        poses: weights of the poses of layers that have several, by the layer's place.
+        unread: why a blend space has no inputs or no state, by its name.
+        seconds: time of the frame; for the sources.
+    """
+
+    weights: Sequence[float]
+    spaces: Mapping[str, tuple | SpaceState] = field(default_factory=dict)
+    poses: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def space(self, name: str) -> SpaceState:
+        """For a source: the state of a blend space. Raises RagdollError where its inputs are wrong."""
+        if name in self.unread:
+            raise RagdollError(self.unread[name])
+        return self.spaces[name]
+
+
+@dataclass
+class Layer:
+    """One layer.
+
+    Attributes:
+        name: For messages.
+        source: Gives the pose [n] at a frame: of a clip, a blend space, an aim offset. May raise RagdollError.
+        mode: OVERRIDE, ADDITIVE_LOCAL or ADDITIVE_MESH.
+        mask: Share of the weight of each bone, 0..1 [n]; None: all bones wholly.
+        base: Additive modes: what a source that gives whole poses is the difference to. A source that gives additive
+            poses needs none.
+    """
+
+    name: str
+    source: Callable[[LayerInputs], LocalPose | AdditivePose]
+    mode: str = OVERRIDE
+    mask: np.ndarray | None = None
+    base: LocalPose | None = None
+
+    def __post_init__(self) -> None:
+        self._most = 1.0 if self.mask is None else float(self.mask.max())
+
+    def apply(self, skeleton: Skeleton, pose: LocalPose, frame: LayerInputs, weight: float) -> LocalPose:
+        """A pose [n] with this layer on top.
+
+        Weight 0 gives the pose below and weight 1 of an override its source, both to the bit, bone by bone.
+
+        Raises:
+            RagdollError: the weight is not within 0 and 1, the source fails, gives what is not a number, or is not of
+                the kind that the mode needs.
+        """
+        if not 0.0 <= weight <= 1.0:
+            raise RagdollError(f"the weight must be within 0 and 1, got {weight:g}")
+        most = weight * self._most
+        if most == 0.0:
+            return pose
+        given = self.source(frame)
+        _check_numbers(given, skeleton)
+        weights = np.float64(weight) if self.mask is None else weight * self.mask
+        if self.mode == OVERRIDE:
+            if isinstance(given, AdditivePose):
+                raise RagdollError("its source is additive, which cannot override")
+            if self.mask is None and weight == 1.0:
+                return given
+            return interpolate(pose, given, weights) if most == 1.0 else between(pose, given, weights)
+        space = SPACE_OF_MODE[self.mode]
+        if not isinstance(given, AdditivePose):
+            if self.base is None:
+                raise RagdollError("its source gives whole poses: an additive layer needs a base pose for them")
+            given = make_additive(skeleton, given, self.base, space)
+        elif given.space != space:
+            raise RagdollError(
+                f"its source is additive in {given.space.lower()} space, the layer in {space.lower()} space"
+            )
+        return apply_additive(skeleton, pose, given, weights)
+
+
+class LayerStack(Step):
+    """The layers of a character, as an entry of the motion stack.
+
+    Attributes:
+        layers: the lowest first.
+        players: the blend spaces that they play, by name.
+        messages: why layers were left out at the last frame.
+    """
+
+    name = "Layers"
+
+    def __init__(self, layers: Sequence[Layer], players: Mapping[str, SpacePlayer]) -> None:
+        self.layers, self.players = list(layers), dict(players)
+        self.messages: dict[str, str] = {}
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether a frame depends on those before it."""
+        return any(player.keeps_state for player in self.players.values())
+
+    def apply(
+        self, rig: Rig, pose: LocalPose, inputs: LayerInputs, state: dict | None, seconds: float
+    ) -> tuple[LocalPose, dict]:
+        """The pose with all layers on top; the state is that of the blend spaces by name.
+
+        A layer that fails is left out and told; the rest goes on.
+        """
+        spaces, troubles = step_all(self.players, state or {}, inputs.spaces, seconds, inputs.unread)
+        troubles = {name: f'Blend space "{self.players[name].name}": {text}' for name, text in troubles.items()}
+        frame = LayerInputs(inputs.weights, spaces, inputs.poses, troubles, seconds)
+        self.messages = {}
+        for layer, weight in zip(self.layers, inputs.weights, strict=True):
+            try:
+                pose = layer.apply(rig.skeleton, pose, frame, weight)
+            except RagdollError as error:
+                self.messages[f'Layer "{layer.name}"'] = str(error)
+        return pose, spaces
+
+
+def mask_from_bones(skeleton: Skeleton, bones: Sequence[str], *, depth: int = 0, children: bool = True) -> np.ndarray:
+    """A mask [n] that is 1 on bones and what hangs on them, or rises along the way.
+
+    Args:
+        skeleton: The bones.
+        bones: Names of those where it begins; of a collection, all of its bones with `children` off.
+        depth: Bones over which it rises: of a falloff over 3, the first bone has 1/3, its children 2/3, theirs and all
+            below 1. 0 and 1: no falloff. Where several begin in one branch, the largest value counts.
+        children: Whether what hangs on the bones is included.
+
+    Raises:
+        RagdollError: a bone that the skeleton does not have.
+    """
+    mask = np.zeros(len(skeleton))
+    steps = max(depth, 1)
+    for name in bones:
+        own = np.zeros(len(skeleton))
+        own[skeleton.index(name)] = 1.0
+        if children:
+            for above, level, parents in skeleton.level_steps:
+                from_parent = own[above][parents]
+                own[level] += np.where(from_parent > 0.0, np.minimum(from_parent + 1.0, steps), 0.0)
+        mask = np.maximum(mask, own / (steps if children else 1.0))
+    return mask
+
+
+def mask_from_roles(
+    roles: Sequence[str], wanted: Iterable[str], sides: Sequence[str], side: str | None = None
+) -> np.ndarray:
+    """A mask [n] that is 1 on bones of some roles, all in the order of `roles` (level order for a layer).
+
+    Args:
+        roles: Role of each bone [n]; see `core.anatomy.roles`.
+        wanted: Roles that count.
+        sides: Side of each bone [n].
+        side: The one side that counts; None: all.
+    """
+    wanted = set(wanted)
+    return np.array([role in wanted and side in (None, own) for role, own in zip(roles, sides, strict=True)], float)
+
+
+def blend_poses(
+    skeleton: Skeleton,
+    reference: LocalPose,
+    poses: Sequence[LocalPose],
+    weights: Sequence[float],
+    names: Sequence[str],
+    mode: str = NORMALIZE,
+) -> LocalPose:
+    """Several poses [n] with weights.
+
+    Args:
+        skeleton: Of all poses.
+        reference: What the weights that are missing to 1 stand for.
+        poses, weights, names: k of each; the names are for messages.
+        mode: NORMALIZE: weights whose sum is above 1 are divided by it. ADD: each pose's difference to the reference is
+            added with its weight, in local space and in this order.
+
+    Raises:
+        RagdollError: a weight that is negative or no number.
+    """
+    for name, weight in zip(names, weights, strict=True):
+        if not 0.0 <= weight < math.inf:
+            raise RagdollError(f'The weight of pose "{name}" must be 0 or more, got {weight:g}')
+    if mode == ADD:
+        result = reference
+        for pose, weight in zip(poses, weights, strict=True):
+            result = apply_additive(skeleton, result, make_additive(skeleton, pose, reference), weight)
+        return result
+    if len(poses) == 1:
+        return interpolate(reference, poses[0], min(weights[0], 1.0))
+    total = sum(weights)
+    shares = np.array([max(1.0 - total, 0.0), *(weight / max(total, 1.0) for weight in weights)])
+    return clip.weighted_sum(clip.stack([reference, *poses]), shares)
+
+
+def _check_numbers(pose: LocalPose | AdditivePose, skeleton: Skeleton) -> None:
+    """Raises RagdollError naming the first bone [n] that has a value which is not a number."""
+    rotations, positions, scales = pose.rotations, pose.positions, pose.scales
+    # One number that is none, if any of them is.
+    squares = np.vdot(rotations, rotations), np.vdot(positions, positions), np.vdot(scales, scales)
+    if not math.isfinite(sum(map(float, squares))):
+        finite = np.isfinite(np.concatenate([rotations, positions, scales], axis=-1)).all(axis=-1)
+        raise RagdollError(
+            f'its source gives a value that is not a number on bone "{skeleton.names[int(np.argmin(finite))]}"'
+        )

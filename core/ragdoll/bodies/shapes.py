@@ -1,0 +1,563 @@
+"""Which bones get a body, and the shape of each: fitted to the mesh, else from the joints' positions alone.
+
+Everything is measured from joint to joint: the drawn length of a bone means nothing on many rigs. All lengths
+are in metres in the armature's frame at world scale; arrays are in Blender's bone order.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ... import mirror
+from ...skeleton import nearest_ancestors
+from . import compound, fitting
+from .fitting import BOX, CAPSULE, COMPOUND, CONVEX_HULL, FEWEST_POINTS, SPHERE, Shape
+
+__all__ = ["BOX", "CAPSULE", "COMPOUND", "CONVEX_HULL", "SPHERE", "BodyPlan", "extent", "plan_bodies"]
+
+MIN_SIZE = 0.035  # of the character's extent: smaller bones (finger joints) are merged into their parent
+RADIUS_AT_ROOT = 0.055  # of the extent, falling with depth^1.1 as in a published PhysX ragdoll write-up
+RADIUS_PER_DEPTH = 0.005
+RADIUS_MIN = 0.012
+RADIUS_OF_LENGTH = (0.10, 0.45)  # a limb is never thinner or stouter than this share of its length
+SMALLEST = 0.2 * MIN_SIZE  # of the extent: no half extent is less
+GRANDPARENT_ROOM = 0.5  # a grandparent whose gap is less than this times the two radii is told apart, as a parent is
+UPRIGHT_WINS = 0.95  # a box along the armature's axes is taken where it has at most this share of the volume
+GAP = 0.002  # of the extent, between shapes of bones that are not joined
+
+
+@dataclass
+class BodyPlan:
+    """Shapes of the m bodies, in the order of `bones` (parents before children).
+
+    Attributes:
+        bones: bone indices [m].
+        parents: index of the parent body, -1 for roots [m].
+        depth: depth of the bone in the whole skeleton, skipped bones counted [m].
+        kinds: CAPSULE, BOX, SPHERE, CONVEX_HULL or COMPOUND [m].
+        centers: middle of the limb [m, 3].
+        axes: body frames, columns x, y, z with z along the limb [m, 3, 3].
+        half: half extents in the body frame [m, 3]; capsules have the radius in x and y.
+        points: a hull's corners in the body frame, their box centred on the origin [k, 3]; None for other kinds [m].
+        pieces: a compound's convex shapes, none for other kinds [m].
+        no_collide: pairs of bodies that do not touch each other though they are not joined [(i, j)]: a body and its
+            near grandparent, and those that overlap in bind pose.
+        twins: index of the mirror image of each body, itself in the mirror plane, -1 for none [m].
+        normal, offset: the mirror plane, normal . p = offset; None where the rig has no symmetry.
+    """
+
+    bones: np.ndarray
+    parents: np.ndarray
+    depth: np.ndarray
+    kinds: list
+    centers: np.ndarray
+    axes: np.ndarray
+    half: np.ndarray
+    points: list
+    pieces: list
+    no_collide: list = field(default_factory=list)
+    twins: np.ndarray | None = None
+    normal: np.ndarray | None = None
+    offset: float = 0.0
+
+    def shapes(self) -> list:
+        """The bodies as `Shape`s [m]."""
+        rows = zip(self.kinds, self.centers, self.axes, self.half, self.points, self.pieces, strict=True)
+        return [Shape(*each) for each in rows]
+
+    def volumes(self) -> np.ndarray:
+        """Volumes [m^3] of the shapes, [m]."""
+        return np.array([shape.volume() for shape in self.shapes()])
+
+    def strangers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs [p], [p] of bodies that touch each other: neither joined nor in `no_collide`."""
+        first, second = _unjoined(self.parents)
+        apart = [(i, j) not in set(self.no_collide) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+        return first[apart], second[apart]
+
+
+def height(heads, tails, simulated, axes=None) -> float:
+    """Extent [m] of the simulated bones: their joints, and their tails where they are drawn at a plausible length."""
+    size = extent(heads[simulated], axes)
+    drawn = np.linalg.norm(tails - heads, axis=1)
+    meant = simulated & (drawn <= max(0.15 * size, 1e-9)) if size > 0.0 else simulated
+    return extent(np.concatenate([heads[simulated], tails[meant]]), axes)
+
+
+def depths(parents: np.ndarray) -> np.ndarray:
+    """Depth [n] of every bone; parents [n] come before their children, -1 at roots."""
+    depth = np.zeros(len(parents), dtype=int)
+    for i, parent in enumerate(parents):
+        depth[i] = 0 if parent < 0 else depth[parent] + 1
+    return depth
+
+
+def joint_sizes(heads, tails, parents, candidates) -> np.ndarray:
+    """Size [n] of every bone: to its farthest child joint, or the drawn length when that is plausible and longer.
+
+    A drawn length far from the distance to the parent's joint says nothing (many importers draw stubs): a tip gets
+    half of that distance then.
+    """
+    sizes = np.zeros(len(parents))
+    size_of_all = extent(heads[candidates]) if np.any(candidates) else 0.0
+    tip = np.array(candidates, dtype=bool)
+    for i, parent in enumerate(parents):
+        if parent >= 0 and candidates[i]:
+            sizes[parent] = max(sizes[parent], np.linalg.norm(heads[i] - heads[parent]))
+            tip[parent] = False
+    drawn = np.linalg.norm(tails - heads, axis=1)
+    for i in np.flatnonzero(candidates):
+        reach = distance_to_parent(i, heads, parents)
+        if plausible(drawn[i], reach, size_of_all) if reach > 0.0 else tip[i]:
+            sizes[i] = max(sizes[i], drawn[i])
+        elif tip[i]:
+            sizes[i] = 0.5 * reach
+    return sizes
+
+
+def choose_bones(heads, tails, parents, candidates, axes=None) -> np.ndarray:
+    """Which candidates [n] get a body [n]: all but the tiny ones, which their parent's body carries.
+
+    A tiny bone that holds several others together and has no simulated ancestor (a hip stub) stays. Sizes are
+    compared with the extent along `axes`, see `extent`.
+    """
+    size_of_all = extent(heads[candidates], axes) if np.any(candidates) else 0.0
+    sizes = joint_sizes(heads, tails, parents, candidates)
+    chosen = candidates & (sizes >= MIN_SIZE * size_of_all)
+    for i in np.flatnonzero(candidates & ~chosen):
+        if nearest_ancestors(parents, chosen)[i] < 0:
+            children = nearest_ancestors(parents, chosen | _only(i, len(parents))) == i
+            if np.count_nonzero(children & chosen) > 1:
+                chosen[i] = True
+    if not np.any(chosen) and np.any(candidates):
+        chosen[np.flatnonzero(candidates)[0]] = True
+    return chosen
+
+
+def plan_bodies(
+    heads, tails, rotations, parents, simulated, kinds=None, skin=None, axes=None, coverage=0.9
+) -> BodyPlan:
+    """Shapes for the simulated bones.
+
+    Args:
+        heads, tails: joints in bind pose [n, 3].
+        rotations: bind rotation matrices of the bones [n, 3, 3].
+        parents: bone parents, before their children [n].
+        simulated: mask [n].
+        kinds: wanted shape per bone, "AUTO" for the one of least volume [n].
+        skin: `Skin` of the meshes in bind pose, or None; bodies without vertices of their own are shaped by their
+            joints alone.
+        axes: the armature's axes [3, 3], see `extent`.
+        coverage: share of a body's weighted vertices that its shape covers at least, before overlaps are resolved.
+    """
+    axes = np.eye(3) if axes is None else axes
+    origin = heads[simulated].mean(axis=0) if np.any(simulated) else np.zeros(3)
+    kinds = kinds or ["AUTO"] * len(parents)
+    if skin is not None:
+        skin = replace(skin, points=(skin.points - origin) @ axes)
+    # In the armature's own frame, so that moving and turning a character changes no shape.
+    turned = (heads - origin) @ axes, (tails - origin) @ axes, axes.T @ rotations
+    plan = _Planner(*turned, parents, simulated, kinds, skin, coverage).plan()
+    plan.centers = plan.centers @ axes.T + origin
+    plan.axes = axes @ plan.axes
+    plan.pieces = [tuple(compound.moved(piece, axes, origin) for piece in own) for own in plan.pieces]
+    if plan.normal is not None:
+        plan.normal = axes @ plan.normal
+        plan.offset = plan.offset + float(plan.normal @ origin)
+    return plan
+
+
+class _Planner:
+    """The steps from joints and vertices to shapes, in the armature's own frame; arguments as for `plan_bodies`."""
+
+    def __init__(self, heads, tails, rotations, parents, simulated, kinds, skin, coverage) -> None:
+        self.heads, self.tails, self.rotations, self.bone_parents = heads, tails, rotations, parents
+        self.kinds, self.skin = kinds, skin
+        self.size = height(heads, tails, simulated)
+        self.fit_settings = {"share": coverage, "smallest": SMALLEST * self.size}
+        self._arrange(simulated)
+        self._find_twins()
+        self._find_ends(simulated)
+
+    def _arrange(self, simulated) -> None:
+        """The bodies' bones, their tree, and which body carries each bone."""
+        self.depth = depths(self.bone_parents)
+        self.ancestors = nearest_ancestors(self.bone_parents, simulated)
+        self.bones = np.flatnonzero(simulated)
+        row = {bone: i for i, bone in enumerate(self.bones)}
+        self.parents = np.array([row.get(self.ancestors[bone], -1) for bone in self.bones], dtype=int)
+        join_loose_roots(self.bones, self.parents, self.heads, self.tails, self.bone_parents)
+        carriers = np.where(simulated, np.arange(len(simulated)), self.ancestors)
+        self.owner = np.array([row.get(bone, -1) for bone in carriers], dtype=int)
+
+    def _find_twins(self) -> None:
+        """The mirror plane; bodies that are wanted in different kinds are no mirror images."""
+        places = self.heads[self.bones]
+        self.normal, self.offset, twins = mirror.plane_of_joints(places, self.parents, np.eye(3), self.size)
+        wanted = [self.kinds[bone] for bone in self.bones]
+        same = np.array([wanted[i] == wanted[k] for i, k in enumerate(twins)], dtype=bool)
+        self.twins = np.where(same, twins, -1)
+
+    def _find_ends(self, simulated) -> None:
+        """Where each limb ends, and the vertices that its shape is fitted to."""
+        count = len(self.bones)
+        self.children = [
+            [
+                self.heads[self.bones[k]]
+                for k in np.flatnonzero(self.parents == i)
+                if self.ancestors[self.bones[k]] == bone
+            ]
+            for i, bone in enumerate(self.bones)
+        ]
+        self.own_vertices, self.holder, share = _held(self.skin, self.owner, count)
+        ends = np.zeros((count, 3))
+        for i, bone in enumerate(self.bones):
+            merged = merged_points(bone, self.heads, self.tails, self.ancestors, simulated)
+            points = None if self.own_vertices[i] is None else self.own_vertices[i][0]
+            limbs = self.heads, self.tails, self.rotations, self.bone_parents
+            ends[i] = end_of(bone, self.children[i], merged, *limbs, points)
+        self.ends, vertices = ends, self.own_vertices
+        if self.skin is not None:
+            self.strongest = self.skin.strongest(self.owner, self.holder)
+            beyond = self.skin.between(self.holder, share, self.heads[self.bones], ends, _joined(self.parents))
+            vertices = _with_between(vertices, beyond)
+        self.vertices = _mirrored_too(vertices, self.twins, self.normal, self.offset)
+
+    def plan(self) -> BodyPlan:
+        """A shape for each body, made smaller where strangers overlap."""
+        found = []
+        for i, twin in enumerate(self.twins):
+            found.append(found[twin].mirrored(self.normal, self.offset) if 0 <= twin < i else self._shape(i))
+        symmetry = {"twins": self.twins, "normal": self.normal, "offset": self.offset}
+        no_collide = _separate(found, self.parents, self.size, vertices=self.vertices, **symmetry)
+        return BodyPlan(
+            bones=self.bones,
+            parents=self.parents,
+            depth=self.depth[self.bones],
+            kinds=[shape.kind for shape in found],
+            centers=np.array([shape.center for shape in found]).reshape(-1, 3),
+            axes=np.array([shape.axes for shape in found]).reshape(-1, 3, 3),
+            half=np.array([shape.half for shape in found]).reshape(-1, 3),
+            points=[shape.points for shape in found],
+            pieces=[shape.pieces for shape in found],
+            no_collide=no_collide,
+            **symmetry,
+        )
+
+    def _shape(self, i) -> Shape:
+        """A body's shape: from its joints, or fitted to its vertices where there are enough of them."""
+        points, weights = self.vertices[i] or (None, None)
+        shape = self._from_joints(i, points is not None)
+        if points is None or len(points) < fitting.FEWEST_POINTS:
+            return shape
+        settings = {"weights": weights, **self.fit_settings}
+        shape = self._fitted(i, shape, points, settings)
+        kind, carried = self.kinds[self.bones[i]], np.flatnonzero(self.owner == i)
+        if self.own_vertices[i] is None or not _may_split(kind, self.twins[i] == i, len(carried)):
+            return shape
+        known = self.own_vertices[i][0], self.strongest[self.holder == i]
+        return _split(shape, points, known, carried, self.bone_parents, settings, kind == COMPOUND)
+
+    def _wanted(self, i) -> str:
+        """The kind that a shape is fitted as; a compound begins as one shape."""
+        kind = self.kinds[self.bones[i]]
+        return "AUTO" if kind == COMPOUND else kind
+
+    def _from_joints(self, i, has_vertices) -> Shape:
+        """A limb from its joint to its end, as thick as its depth in the skeleton lets expect; a box at a fork."""
+        bone = self.bones[i]
+        below = float(self.depth[bone] - self.depth[self.bones].min())
+        radius = self.size * max(RADIUS_MIN, RADIUS_AT_ROOT - RADIUS_PER_DEPTH * below**1.1)
+        if len(self.children[i]) > 1 and (self.kinds[bone] == "AUTO" or has_vertices):
+            return fork(self.heads[bone], np.array(self.children[i]), self.rotations[bone], radius)
+        smallest = self.fit_settings["smallest"]
+        return limb(self.heads[bone], self.ends[i], self.rotations[bone], radius, self._wanted(i), smallest)
+
+    def _fitted(self, i, shape, points, settings) -> Shape:
+        """The shape fitted to vertices along the limb."""
+        along = shape.axes if self.twins[i] != i else _in_plane(shape.axes, self.normal)
+        shape = fitting.fit(points, along, self._wanted(i), **settings)
+        # Where no single limb gives the direction, a box along the armature's own axes may fit better.
+        if len(self.children[i]) != 1 and shape.kind == BOX:
+            upright = fitting.fit(points, _nearest_turn(np.eye(3), along), BOX, **settings)
+            shape = upright if upright.volume() < UPRIGHT_WINS * shape.volume() else shape
+        return shape
+
+
+def _may_split(kind, in_mirror_plane, bone_count) -> bool:
+    """Whether a body may become a compound: one in the mirror plane, whose parts would have to mirror, by hand only."""
+    return bone_count > 1 and (kind == COMPOUND or (kind == "AUTO" and not in_mirror_plane))
+
+
+def _split(shape, points, known, bones, parents, settings, forced):
+    """A body as a compound where that pays; `known` are vertices [j, 3] and the bones that hold them most [j]."""
+    trees = []
+    for top in bones[1:]:
+        tree = np.zeros(len(parents), dtype=bool)
+        tree[top] = True
+        for bone in bones[bones > top]:
+            tree[bone] = parents[bone] >= 0 and tree[parents[bone]]
+        trees.append(tree)
+    held_by = compound.nearest_labels(points, *known)
+    own = {"share": settings["share"], "smallest": settings["smallest"]}
+    return compound.split(shape, points, settings["weights"], held_by, trees, forced=forced, **own)
+
+
+def _held(skin, owner, count):
+    """For each body its own vertices and the share of each that it holds, or None [m]; each vertex's body and share."""
+    if skin is None:
+        return [None] * count, None, None
+    holder, share = skin.holders(owner, count)
+    held = [np.flatnonzero(holder == i) for i in range(count)]
+    return [(skin.points[rows], share[rows]) if len(rows) else None for rows in held], holder, share
+
+
+def _with_between(vertices, beyond):
+    return [
+        own if own is None else tuple(np.concatenate(two) for two in zip(own, more, strict=True))
+        for own, more in zip(vertices, beyond, strict=True)
+    ]
+
+
+def _joined(parents) -> np.ndarray:
+    """Whether two bodies are parent and child [m, m]."""
+    count = len(parents)
+    result = np.zeros((count + 1, count + 1), dtype=bool)
+    result[np.arange(count), parents] = True
+    return (result | result.T)[:-1, :-1]
+
+
+def _mirrored_too(vertices, twins, normal, offset):
+    """Vertices and weights of every body with the mirror images of its twin's, so that both get the same shape."""
+    result = list(vertices)
+    for i, twin in enumerate(twins):
+        if twin >= 0 and vertices[twin] is not None:
+            points, weights = vertices[twin]
+            image = mirror.reflect(points, normal, offset)
+            own = [vertices[i]] if vertices[i] is not None else []
+            result[i] = (
+                np.concatenate([*(points for points, _weights in own), image]),
+                np.concatenate([*(weights for _points, weights in own), weights]),
+            )
+    return result
+
+
+def _in_plane(axes, normal):
+    """The frame of a body in the mirror plane: its z in the plane or across it, another axis across it."""
+    z = axes[:, 2]
+    if abs(z @ normal) > 0.7:
+        return frame(normal * np.sign(z @ normal), axes)
+    z = z - normal * (z @ normal)
+    z /= np.linalg.norm(z)
+    return np.stack([normal, np.cross(z, normal), z], axis=1)
+
+
+def _only(index, count):
+    mask = np.zeros(count, dtype=bool)
+    mask[index] = True
+    return mask
+
+
+def _nearest_turn(axes, wanted):
+    """The armature's axes [3, 3] in the order in which their z and x lie nearest to a frame's."""
+    match = axes.T @ wanted
+    z = int(np.argmax(np.abs(match[:, 2])))
+    return frame(axes[:, z] * (np.sign(match[z, 2]) or 1.0), axes)
+
+
+def _unjoined(parents):
+    first, second = np.triu_indices(len(parents), 1)
+    joined = (parents[first] == second) | (parents[second] == first)
+    return first[~joined], second[~joined]
+
+
+def _separate(shapes, parents, size, twins, normal, offset, vertices) -> list:
+    """Make bodies smaller that overlap without being joined, in place; the pairs that are to be told apart instead."""
+    first, second = _unjoined(parents)
+    grand = np.where(parents >= 0, parents[parents], -1)
+    near = (grand[first] == second) | (grand[second] == first)
+    siblings = (parents[first] == parents[second]) & (parents[first] >= 0)
+    overlapping = compound.separate(
+        shapes,
+        first,
+        second,
+        gap=GAP * size,
+        may_overlap=near | siblings,
+        twins=twins,
+        normal=normal,
+        offset=offset,
+        points=[None if own is None else own[0][:: 1 + len(own[0]) // 150] for own in vertices],
+    )
+    told_apart = np.zeros(len(first), dtype=bool)
+    told_apart[overlapping] = True
+    # A body next to its grandparent (thigh and pelvis, with a stub between them) meets it whenever the joints bend.
+    radius = np.array([np.sort(shape.half)[1] for shape in shapes])
+    depth = compound.depths(shapes, first[near], second[near], within=size)
+    told_apart[near] |= -depth < GRANDPARENT_ROOM * (radius[first] + radius[second])[near]
+    return [(int(i), int(j)) for i, j in zip(first[told_apart], second[told_apart], strict=True)]
+
+
+# ---- one tree -------------------------------------------------------------------------------------------------------
+
+
+def join_loose_roots(bones, parents, heads, tails, bone_parents):
+    """Bodies without a simulated ancestor join one tree; `parents` is changed in place.
+
+    First where an ancestor lies exactly on a simulated bone: Rigify's DEF chains hang on ORG bones that double them.
+    What is still loose then (hooves on IK bones) joins the nearest joint of the main tree: the most central one of the
+    large ones, the spine and not a leg with as many bones.
+    """
+    tolerance = 1e-3 * extent(heads[bones])
+    for i in np.flatnonzero(parents < 0):
+        ancestor = bone_parents[bones[i]]
+        while ancestor >= 0 and parents[i] < 0:
+            same = np.linalg.norm(heads[bones] - heads[ancestor], axis=1) < tolerance
+            same &= np.linalg.norm(tails[bones] - tails[ancestor], axis=1) < tolerance
+            for twin in np.flatnonzero(same):
+                if twin != i and not _leads_to(parents, int(twin), i):
+                    parents[i] = twin
+                    break
+            ancestor = bone_parents[ancestor]
+    roots = np.flatnonzero(parents < 0)
+    if len(roots) < 2:
+        return
+    owner = np.array([_root_of(parents, i) for i in range(len(bones))])
+    sizes = {root: np.count_nonzero(owner == root) for root in roots}
+    places = heads[bones]
+    large = [root for root in roots if sizes[root] >= 0.4 * max(sizes.values())]
+    main = min(large, key=lambda root: (np.linalg.norm(places - places[root], axis=1).sum(), root))
+    joined = owner == main
+    loose = [root for root in roots if root != main]
+    while loose:
+        best = min(
+            ((float(np.linalg.norm(heads[bones[root]] - heads[bones[k]])), root, k))
+            for root in loose
+            for k in np.flatnonzero(joined)
+        )
+        _distance, root, nearest = best
+        parents[root] = nearest
+        joined |= owner == root
+        loose.remove(root)
+
+
+def _root_of(parents, body):
+    while parents[body] >= 0:
+        body = parents[body]
+    return body
+
+
+def _leads_to(parents, body, ancestor):
+    while body >= 0:
+        if body == ancestor:
+            return True
+        body = parents[body]
+    return False
+
+
+# ---- shapes from the joints alone -----------------------------------------------------------------------------------
+
+
+def extent(points: np.ndarray, axes: np.ndarray | None = None) -> float:
+    """Largest side [m] of the box around points [n, 3]: the measure of a character's size.
+
+    The box lies along the columns of `axes` [3, 3], the armature's, so that turning a character changes nothing.
+    """
+    points = points if axes is None else points @ axes
+    return float(np.max(np.ptp(points, axis=0))) if len(points) else 0.0
+
+
+def plausible(drawn, reach, size_of_all):
+    """Whether a drawn length can be meant, next to the distance to the parent's joint."""
+    return 0.2 * reach <= drawn <= max(1.2 * reach, 0.15 * size_of_all)
+
+
+def distance_to_parent(bone, heads, parents):
+    """To the nearest ancestor whose joint lies elsewhere; 0 when there is none."""
+    ancestor = parents[bone]
+    while ancestor >= 0:
+        distance = float(np.linalg.norm(heads[bone] - heads[ancestor]))
+        if distance > 1e-9:
+            return distance
+        ancestor = parents[ancestor]
+    return 0.0
+
+
+def merged_points(bone, heads, tails, ancestors, simulated):
+    """Heads and tails [k, 3] of the bones that a simulated bone carries along."""
+    carried = np.flatnonzero((ancestors == bone) & ~simulated)
+    return np.concatenate([heads[carried], tails[carried]]) if len(carried) else np.zeros((0, 3))
+
+
+def end_of(bone, children, merged, heads, tails, rotations, parents, vertices) -> np.ndarray:
+    """The far end of a limb: the child joint; else the mesh, the merged bones, the drawn tail, the parent."""
+    head = heads[bone]
+    if children:
+        return np.mean(children, axis=0)
+    reach = distance_to_parent(bone, heads, parents)
+    if vertices is not None and len(vertices) >= FEWEST_POINTS:
+        middle = np.median(vertices, axis=0) - head
+        length = np.linalg.norm(middle)
+        if length > 1e-9:
+            along = (vertices - head) @ (middle / length)
+            return head + middle / length * float(np.percentile(along, 95))
+    drawn = tails[bone] - head
+    length = float(np.linalg.norm(drawn))
+    if len(merged):
+        distance = np.linalg.norm(merged - head, axis=1)
+        far = int(np.argmax(distance))
+        if distance[far] > 1e-9 and (reach <= 0.0 or distance[far] <= 1.5 * reach):
+            return merged[far]
+    if reach <= 0.0 or plausible(length, reach, extent(heads)):
+        return tails[bone]
+    direction = drawn / length if length > 1e-9 else rotations[bone][:, 1]
+    return head + direction * 0.5 * reach
+
+
+def frame(z, bone_rotation):
+    """A rotation with the given z; x follows the bone's x, or its z where the limb lies along x."""
+    z = z / np.linalg.norm(z)
+    x = bone_rotation[:, 0]
+    if abs(x @ z) > 0.9:
+        x = bone_rotation[:, 2]
+    x = x - z * (x @ z)
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(z, x), z], axis=1)
+
+
+def limb(head, end, bone_rotation, radius, wanted, smallest) -> Shape:
+    """A shape from a joint to the limb's end, all [m]; `wanted` is a kind or AUTO, which makes a capsule."""
+    axis = end - head
+    length = float(np.linalg.norm(axis))
+    if length < smallest:  # a stub whose child joint lies on its own
+        half = np.full(3, max(radius * 0.5, smallest))
+        return Shape(BOX if wanted == BOX else SPHERE, head.copy(), bone_rotation.copy(), half)
+    axes = frame(axis, bone_rotation)
+    low, high = RADIUS_OF_LENGTH
+    radius = float(np.clip(radius, low * length, high * length))
+    if wanted == SPHERE:
+        return Shape(SPHERE, (head + end) / 2.0, axes, np.full(3, length / 2.0))
+    half = np.array([radius, radius, length / 2.0])
+    return Shape(BOX if wanted == BOX else CAPSULE, (head + end) / 2.0, axes, half)
+
+
+def fork(head, children, bone_rotation, radius) -> Shape:
+    """A box around the joint and its children's, z towards them, x along their widest spread."""
+    points = np.concatenate([head[None], children])
+    z = children.mean(axis=0) - head
+    spread = float(np.max(np.ptp(points, axis=0)))
+    if np.linalg.norm(z) < 0.2 * max(spread, 1e-9):
+        z = bone_rotation[:, 1]
+    z = z / np.linalg.norm(z)
+    lateral = (points - points.mean(axis=0)) - np.outer((points - points.mean(axis=0)) @ z, z)
+    _u, size, directions = np.linalg.svd(lateral, full_matrices=False)
+    x = directions[0] if size[0] > 0.1 * radius else None
+    axes = frame(z, bone_rotation)
+    if x is not None:
+        x = x - z * (x @ z)
+        x /= np.linalg.norm(x)
+        x = x if x @ axes[:, 0] >= 0.0 else -x
+        axes = np.stack([x, np.cross(z, x), z], axis=1)
+    local = points @ axes
+    low, high = local.min(axis=0), local.max(axis=0)
+    half = np.maximum((high - low) / 2.0 * 0.9, [0.8 * radius, 0.6 * radius, 0.5 * radius])
+    return Shape(BOX, axes @ ((low + high) / 2.0), axes, half)

@@ -1,0 +1,33 @@
+"""How bodies are moved towards their targets: servos, springs, motors between bodies.
+
+`LAWS` lists the laws that a character's drive can follow, the default first. A new law is a module with a subclass of
+`law.Law` and a line here.
+"""
+
+import numpy as np
+
+from .law import Law
+from .servo import Velocity
+from .springs import Spring
+
+LAWS: list[Law] = [Velocity(), Spring()]
+
+
+def place_of(identifier: str) -> int:
+    """The place in `LAWS` of a law by its identifier; the default's for one that is not there, as in a newer file."""
+    return next((i for i, law in enumerate(LAWS) if law.identifier == identifier), 0)
+
+
+def of(identifier: str) -> Law:
+    """A law by its identifier."""
+    return LAWS[place_of(identifier)]
+
+
+def parameters() -> list:
+    """The parameters of all laws."""
+    return [parameter for law in LAWS for parameter in law.parameters]
+
+
+def in_use(drives: np.ndarray) -> list:
+    """(law, bodies that follow it [m]) of the laws that any body follows, by their places in `LAWS` [m]."""
+    return [(LAWS[place], drives == place) for place in sorted(set(drives.tolist()))]

@@ -1,0 +1,96 @@
+"""Driving joints by motors between child and parent: no outside hand, so momentum is kept.
+
+What counts is the rotation of the child relative to the parent in the joint's frame, `relative`, the identity in bind
+pose, as in `joints.limits`. A motor is one angular velocity row of Bullet between the two bodies; it has an axis X that
+is fixed in the parent and an axis Z that is fixed in the child, and drives
+
+    a = normalize(x - z (x . z))
+
+a degenerates where x and z come to be parallel. X and Z are two of the joint frame's three axes, so there are six
+motors to choose from; three good ones are enough at any one rotation, and which are good changes on the way through
+90 degrees.
+
+A motor keeps a velocity through the whole frame. The command is therefore the constant velocity that leads from where
+the joint is to where the target will be at the frame's end, projected on the axes as they stand in the middle.
+"""
+
+import itertools
+
+import numpy as np
+
+from ... import quaternion
+
+# (x, z) axes of the six motors.
+MOTORS = tuple(itertools.permutations(range(3), 2))
+_X = np.array([x for x, _z in MOTORS])
+_Z = np.array([z for _x, z in MOTORS])
+_TRIPLES = np.array(list(itertools.combinations(range(len(MOTORS)), 3)))
+SKEWED = 0.5  # determinant of three motors' axes: 1 at right angles, 0 where they lie in one plane
+
+
+def axes(relative):
+    """Axes [m, 6, 3] that the motors drive at rotations relative [m, 4], in the parent's joint frame.
+
+    Zero for a motor that is within 0.6 degrees of degenerate.
+    """
+    z = np.moveaxis(quaternion.to_matrix(relative)[..., :, _Z], -1, -2)
+    x = np.eye(3)[_X]
+    across = x - z * np.einsum("...kj,kj->...k", z, x)[..., None]
+    length = np.linalg.norm(across, axis=-1, keepdims=True)
+    return np.where(length > 0.01, across / np.maximum(length, 1e-9), 0.0)
+
+
+def best_three(axes_of, available):
+    """The three motors [m, 3] whose axes [m, 6, 3] stand best, of those available [m, 6]; and how well they do [m]."""
+    size = np.abs(np.linalg.det(axes_of[:, _TRIPLES]))
+    size = np.where(available[:, _TRIPLES].all(axis=-1), size, -1.0)
+    best = np.argmax(size, axis=1)
+    return _TRIPLES[best], size[np.arange(len(best)), best]
+
+
+def needed_motors(relatives) -> tuple:
+    """Indices into `MOTORS` of the fewest that stand well at all rotations [k, 4] that a joint can take."""
+    axes_of = axes(np.asarray(relatives, dtype=float))
+    size = np.abs(np.linalg.det(axes_of[:, _TRIPLES]))
+    best, chosen = -1.0, tuple(range(len(MOTORS)))
+    for count in range(3, len(MOTORS) + 1):
+        for subset in itertools.combinations(range(len(MOTORS)), count):
+            inside = np.isin(_TRIPLES, subset).all(axis=1)
+            worst = float(size[:, inside].max(axis=1).min())
+            if worst > best + 1e-9:
+                best, chosen = worst, subset
+        if best >= SKEWED:
+            break
+    return chosen
+
+
+def motor_speeds(relative, velocity, available, seconds):
+    """Which motors to run, and how fast.
+
+    Args:
+        relative: rotations now [m, 4].
+        velocity: in the parent's joint frame, see `Law.joint_command` [m, 3].
+        available: motors that a joint has [m, 6].
+        seconds: duration of the frame.
+
+    Returns:
+        Motors that are on [m, 6], their velocities [rad/s] [m, 6] and axes [m, 6, 3] halfway. A joint with fewer than
+        three motors (a hinge has one) runs them all.
+    """
+    halfway = quaternion.multiply(quaternion.from_rotation_vector(0.5 * seconds * velocity), relative)
+    axes_of = axes(halfway)
+    three, _size = best_three(axes_of, available)
+    on = np.zeros_like(available)
+    np.put_along_axis(on, three, True, axis=1)
+    on = np.where(available.sum(axis=1, keepdims=True) < 3, available, on & available)
+    return on, np.einsum("mkj,mj->mk", axes_of, velocity), axes_of
+
+
+def shares(axes_of, on, torque):
+    """Largest torques [k, 6] of the motors that are on [k, 6], which together amount to a torque [k, 3].
+
+    Their axes may be skewed: the shares solve the sum of share times axis for the torque, by least squares where a
+    joint has fewer than three motors.
+    """
+    columns = np.where(on[..., None], axes_of, 0.0)
+    return np.abs(np.einsum("kim,ki->km", np.linalg.pinv(columns), torque))

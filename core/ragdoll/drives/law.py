@@ -1,0 +1,169 @@
+"""What a law of drives states and computes: how a body is moved towards its target, in the world or at its joint.
+
+A law is registered in `drives.LAWS`. From there come the choice in the sidebar and on the command line, its settings,
+the kind of constraint that a build makes, and the gains and motors of every frame.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...errors import RagdollError
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A setting of each bone that multiplies the character's parameter."""
+
+    setting: str
+    title: str
+    description: str
+    lowest: float = 0.0
+    highest: float = 100.0
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number that a law has: a setting of the character and a factor for each bone, both may be keyed.
+
+    Attributes:
+        name: what the law calls it, one word of any other's.
+        setting: of the character, with what the sidebar shows of it: title, description, default, lowest, highest.
+        factor: of each bone.
+        called, unit: for messages.
+        within: where the product of both is kept, if anywhere.
+        option: name, placeholder and help of the command line's option.
+    """
+
+    name: str
+    setting: str
+    title: str
+    description: str
+    default: float
+    lowest: float
+    highest: float
+    factor: Factor
+    called: str
+    option: tuple
+    unit: str = ""
+    within: tuple | None = None
+
+    def values(self, character, bones) -> np.ndarray:
+        """The value of each body [m], of a character's settings and those of its bodies' bones."""
+        values = np.array([getattr(bone, self.factor.setting) for bone in bones], dtype=float)
+        values *= getattr(character, self.setting)
+        return values if self.within is None else np.clip(values, *self.within)
+
+    def check(self, owner: str, value: float) -> None:
+        """Raises RagdollError, naming the owner and the value, where a value is out of range or not a number."""
+        if not self.lowest <= value <= self.highest:  # NaN too
+            unit = f" {self.unit}" if self.unit else ""
+            raise RagdollError(
+                f"{owner}: the {self.called} must be {self.lowest:g} to {self.highest:g}{unit}, got {value:g}"
+            )
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The frame to come.
+
+    Attributes:
+        seconds: duration [s].
+        substeps, iterations: of the rigid body world.
+        is_first: bodies are released in it.
+    """
+
+    seconds: float
+    substeps: int
+    iterations: int = 0
+    is_first: bool = False
+
+
+@dataclass(frozen=True)
+class Side:
+    """Positions or rotations of all bodies of a run, driven in the world.
+
+    Attributes:
+        weight: in [0, 1] [m].
+        inertia: mass [kg] or mean moment of inertia [kg m^2] [m].
+        inertias: the same about each of the body's axes [m, k]; k is 1 for masses.
+        cap: what `servo.capped` takes; None where no force or torque has a limit.
+        parameters: values of each body [m], by the names of the laws' parameters.
+    """
+
+    weight: np.ndarray
+    inertia: np.ndarray
+    inertias: np.ndarray
+    cap: tuple | None
+    parameters: dict
+
+
+@dataclass(frozen=True)
+class Joints:
+    """Joints with motors, at the beginning of a frame.
+
+    Attributes:
+        relative, start, end: rotations [k, 4] of the joints now, of their targets now and at the frame's end.
+        weight: in [0, 1] [k].
+        inertia: mean moment of all that the joint carries [kg m^2] [k].
+        tensors: call it for the same as tensors in the parent's joint frame [k, 3, 3].
+        fall: how far the carried turns under gravity in the frame, on average [rad] [k].
+        parameters: as of `Side` [k].
+        frame: the frame to come.
+        memory: what the law keeps from frame to frame.
+    """
+
+    relative: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    weight: np.ndarray
+    inertia: np.ndarray
+    tensors: Callable[[], np.ndarray]
+    fall: np.ndarray
+    parameters: dict
+    frame: Frame
+    memory: dict = field(default_factory=dict)
+
+
+class Law:
+    """A kind of drive.
+
+    Attributes:
+        identifier, label, description: of the choice.
+        constraint: SPRING1 or SPRING2, the kind of Blender's spring between a body and its target.
+        parameters: see `Parameter`.
+        first_frame_differs: the gains of the first frame are not those of the next.
+    """
+
+    identifier = label = description = ""
+    constraint = "SPRING2"
+    parameters: tuple[Parameter, ...] = ()
+    first_frame_differs = False
+
+    def reach(self, weight, seconds: float):
+        """How far a target may be turned ahead of its body [rad] [m], for rotation weights [m]."""
+        raise NotImplementedError
+
+    def gains(self, side: Side, frame: Frame) -> tuple:
+        """Stiffness and Blender's damping value of the constraint in world space, [m, 1] or [m, k] each."""
+        raise NotImplementedError
+
+    def drag(self, weight):
+        """Damping of a body's motion that comes with a weight [1/s] [m]."""
+        return np.zeros_like(weight)
+
+    def joint_command(self, joints: Joints) -> tuple:
+        """Angular velocity [k, 3] [rad/s] that the motors lead to, in the parent's joint frame, and their torques.
+
+        The torques are the largest one of each motor [k, 1], or a vector that the motors share [k, 3] [N m].
+        """
+        raise NotImplementedError
+
+
+def merged(parts) -> np.ndarray:
+    """One array of pairs: a mask of bodies [m] and what their law gives [m, ..]. The first gives what no other does."""
+    (_mask, result), *others = parts
+    for mask, values in others:
+        result = np.where(mask.reshape(-1, *[1] * (values.ndim - 1)), values, result)
+    return result

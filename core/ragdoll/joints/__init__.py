@@ -1,0 +1,1 @@
+"""Limits of joints, and the Blender constraints that hold them."""

@@ -1,0 +1,321 @@
+"""Blender's constraints of a joint with limits as `limits` describes them: planned, kept inside, opened for poses.
+
+How Bullet measures a GENERIC constraint (btGeneric6DofConstraint)
+------------------------------------------------------------------
+With object1 = child and object2 = parent the child's rotation relative to the parent, in the frame of the
+constraint's Empty, is ``Rx(a) Ry(b) Rz(c)``: a positive limit is a positive rotation of the child, the X axis
+belongs to the parent, the Z axis to the child, and b is singular at +-90 degrees. So the Empty is turned to
+have its Z axis along the bone. Then c is the twist and may go to +-180 degrees, and the bone's direction
+depends on (a, b) alone, as on a longitude and a latitude: ::
+
+    a = atan2(sin s cos(phi - turn), cos s)      a great circle: a straight line in the gnomonic picture
+    sin b = -sin s sin(phi - turn)               a small circle: a straight line in the orthographic picture
+
+for a swing by the angle s about (cos phi, 0, sin phi), `turn` being the Empty's rotation about the bone. Each
+GENERIC is thus four straight cuts at right angles, free of the twist. An elliptic cone is the intersection
+of one to five of them, turned differently (two for a circular one, three for most others). All of them act by
+torques alone, which Bullet applies in equal and opposite pairs. (A linear limit on a point along the bone
+would give a circular cone at once, but Bullet takes each body's lever arm from that body's own point, so that
+the parent would get no torque in return: expected, not measured.)
+
+The price: Bullet's c differs from the swing-twist angle by ``2 atan(tan(a / 2) tan(b / 2))``, nothing for
+swings about X or Z alone, up to 10 degrees at a swing of 45 degrees between them; see `limits`. It
+shifts the range and never narrows it.
+
+Half of the error lies inside the asked ellipse, half outside: within 5 % up to 60 degrees, also as measured
+in Blender (tests/blender/test_joint_limits.py).
+
+Swings beyond 90 degrees: a latitude ends at 90 degrees. A wide side is limited by a longitude, provided that
+the sides across it stay below `LATITUDE_MAX`; where neither pair of sides stays below it (beyond about 93
+degrees on all four, say), the wide sides are left without limit, and the twist too. No side is drawn in by
+more than about 7 %.
+
+HINGE turns about the Z axis of its Empty, with the same sign (object1 = child).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from ... import quaternion
+from .cones import CONE_TOLERANCE, MAX_CONSTRAINTS, ConstraintSpec, plan_cone, range_or_free
+from .limits import (
+    beyond_ellipse,
+    checked_limits,
+    cone_angles,
+    ellipse_radius,
+    excess,
+    half_axes_of,
+    hinge_axis,
+    measured_angles,
+    swing_twist_angles,
+    twist_angle,
+    x_first,
+)
+
+# A wide cone is planned narrower by steps until what Bullet lets through goes beyond by no more than this [rad].
+ALLOWED = np.radians(1.5)
+_SCALES = (1.0, 0.96, 0.92, 0.88, 0.84, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5)
+FLAT = 4.0  # a cone with swings in such a ratio is narrowed across only, so that it keeps its way
+SINGULAR = math.radians(80.0)  # the middle angle beyond which Bullet's other two mean nothing
+
+
+def plan_constraints(
+    joint_type: str,
+    limit_min,
+    limit_max,
+    *,
+    tolerance: float = CONE_TOLERANCE,
+    max_constraints: int = MAX_CONSTRAINTS,
+) -> list[ConstraintSpec]:
+    """Blender constraints that make a joint.
+
+    Args:
+        joint_type: FIXED, HINGE, CONE or FREE.
+        limit_min, limit_max: swing X, twist Y, swing Z [rad], shape [3], positive about the joint's axes,
+        from
+            bind pose. Ignored (but checked) for FIXED and FREE.
+        tolerance: relative error of a cone's swing limit at which no further constraint is added.
+        max_constraints: most constraints for one cone.
+
+    Returns:
+        Constraints, the first of which holds the position. The same limits give the same (cached) plan.
+
+    Raises:
+        ValueError: unknown type, limits that are not three finite numbers, or limit_min > limit_max.
+    """
+    lower, upper = checked_limits(joint_type, limit_min, limit_max)
+    if joint_type == "FREE":
+        return [ConstraintSpec("POINT", (1.0, 0.0, 0.0, 0.0))]
+    if joint_type == "FIXED":
+        return [ConstraintSpec("FIXED", (1.0, 0.0, 0.0, 0.0))]
+    if joint_type == "HINGE":
+        return [_plan_hinge(lower, upper)]
+    if not lower.any() and not upper.any():
+        return [ConstraintSpec("FIXED", (1.0, 0.0, 0.0, 0.0))]
+    key = tuple(np.round(np.concatenate((lower, upper)), 6).tolist())
+    return list(plan_cone(key, float(tolerance), int(max_constraints)))
+
+
+def _plan_hinge(lower: np.ndarray, upper: np.ndarray) -> ConstraintSpec:
+    axis = hinge_axis(lower, upper)
+    half = math.sqrt(0.5)
+    # Rotations that carry the Empty's Z axis to the joint's X, Y, Z.
+    rotation = ((half, 0.0, half, 0.0), (half, -half, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))[axis]
+    limits = range_or_free(float(lower[axis]), float(upper[axis]))
+    return ConstraintSpec("HINGE", rotation, angular_limits=(None, None, limits))
+
+
+# ---- plans that stay inside -----------------------------------------------------------------------------------------
+
+
+def plan(joint_type: str, limit_min, limit_max) -> list:
+    """Constraints of a joint, none of which lets it go noticeably beyond its limits.
+
+    Cones are approximated; those with a swing beyond a right angle by 10 degrees and more in their corners. Such a
+    one is planned a little narrower, so that what is stated is not exceeded.
+
+    Raises:
+        ValueError: as `plan_constraints`.
+    """
+    specs = plan_constraints(joint_type, limit_min, limit_max)
+    if joint_type != "CONE" or specs[0].type != "GENERIC":
+        return specs
+    key = tuple(np.round(np.concatenate((limit_min, limit_max)).astype(float), 6).tolist())
+    return list(_held(key))
+
+
+@lru_cache(maxsize=1024)
+def _held(key) -> tuple:
+    low, high = np.array(key[:3]), np.array(key[3:])
+    reach = np.maximum(high, -low)
+    across = [reach[0] <= FLAT * reach[2], False, reach[2] <= FLAT * reach[0]]
+    beyond = _swings_beyond(low, high)
+    for scale in _SCALES:
+        factor = np.where(across, scale, 1.0)
+        specs = plan_constraints("CONE", tuple(low * factor), tuple(high * factor))
+        if not _lets_through(specs, beyond):
+            break
+    return tuple(specs)
+
+
+# Directions, and parts of the way to the ellipse's edge, at which plans are tried.
+_TURNS = np.radians(np.arange(0.0, 360.0, 4.0))
+_PARTS = np.concatenate((np.arange(1.02, 1.3, 0.04), np.arange(1.3, 2.0, 0.1)))
+_STEEPEST = np.radians(89.0)  # of the second swing, which is singular at a right angle
+
+
+def _swings_beyond(low, high) -> np.ndarray:
+    """Rotations [k, 4] around a cone that are beyond it by more than `ALLOWED`."""
+    cos, sin = np.cos(_TURNS), np.sin(_TURNS)
+    x = np.outer(_PARTS, cos * np.where(cos >= 0.0, high[0], -low[0])).ravel()
+    z = np.outer(_PARTS, sin * np.where(sin >= 0.0, high[2], -low[2])).ravel()
+    first = x_first(low, high)
+    most = (np.pi, _STEEPEST) if first else (_STEEPEST, np.pi)
+    x, z = np.clip(x, -most[0], most[0]), np.clip(z, -most[1], most[1])
+    beyond = beyond_ellipse(x, z, low, high) > ALLOWED
+    about_x = quaternion.from_axis_angle((1.0, 0.0, 0.0), x[beyond])
+    about_z = quaternion.from_axis_angle((0.0, 0.0, 1.0), z[beyond])
+    return quaternion.multiply(about_x, about_z) if first else quaternion.multiply(about_z, about_x)
+
+
+def _lets_through(specs, rotations) -> bool:
+    """Whether constraints allow the swing of any of the rotations [k, 4]."""
+    for spec in specs:
+        angles = measured_angles([spec.rotation], rotations)[0]
+        allowed = np.ones(len(rotations), dtype=bool)
+        for axis in (0, 1):
+            limit = spec.angular_limits[axis]
+            if limit is not None:
+                allowed &= (angles[:, axis] >= limit[0]) & (angles[:, axis] <= limit[1])
+        rotations = rotations[allowed]
+        if not len(rotations):
+            return False
+    return True
+
+
+# ---- wide enough for poses ------------------------------------------------------------------------------------------
+
+
+def opened(specs: list[ConstraintSpec], r_rel, margin: float) -> list[ConstraintSpec]:
+    """The constraints with bounds that contain the joint rotations r_rel [f, 4] and a margin [rad].
+
+    Where the poses come near the singular middle angle of a constraint all its angular limits are given up; a
+    bound that would go beyond half a turn too.
+    """
+    angles = measured_angles([spec.rotation for spec in specs], r_rel)
+    result = []
+    for spec, low, high in zip(specs, angles.min(axis=1), angles.max(axis=1), strict=True):
+        if spec.type != "GENERIC":
+            result.append(spec)
+            continue
+        if max(-low[1], high[1]) > SINGULAR:
+            result.append(replace(spec, angular_limits=(None, None, None)))
+            continue
+        limits = []
+        for axis, limit in enumerate(spec.angular_limits):
+            if limit is not None and (low[axis] < limit[0] or high[axis] > limit[1]):
+                limit = min(limit[0], float(low[axis]) - margin), max(limit[1], float(high[axis]) + margin)
+                if axis == 1:
+                    limit = max(limit[0], -math.pi / 2.0), min(limit[1], math.pi / 2.0)
+                elif limit[0] < -math.pi or limit[1] > math.pi:
+                    limit = None
+            limits.append(limit)
+        result.append(replace(spec, angular_limits=tuple(limits)))
+    return result
+
+
+def widened(joint_type: str, limit_min, limit_max, r_rel, margin: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Limits just wide enough for observed rotations.
+
+    Args:
+        joint_type: FIXED, HINGE, CONE or FREE.
+        limit_min, limit_max: angles [rad], shape [3]; never made narrower. FIXED and FREE are returned as they are.
+        r_rel: observed unit quaternions (w, x, y, z) in the joint's frame, shape [..., 4].
+        margin: what an observed rotation that needs wider limits keeps to them [rad].
+
+    Returns:
+        (limit_min, limit_max) [rad], shape [3] each. A twist that the joint cannot limit with swings so wide is stated
+        as free.
+
+    Raises:
+        ValueError: as `checked_limits`, or for a negative margin.
+    """
+    if not margin >= 0.0:
+        raise ValueError(f"margin must not be negative, got {margin:g}")
+    low, high = (each.copy() for each in checked_limits(joint_type, limit_min, limit_max))
+    q = np.asarray(r_rel, dtype=float).reshape(-1, 4)
+    if joint_type in ("FIXED", "FREE") or not excess(joint_type, low, high, q).any():
+        return low, high
+    if joint_type == "HINGE":
+        axis = hinge_axis(low, high)
+        twist = twist_angle(quaternion.swing_twist(q, np.eye(3)[axis])[1], axis)
+        _widen_range(low, high, axis, twist, margin)
+        return low, high
+    _widen_cone(low, high, q, margin)
+    for _round in range(4):  # the angles depend on which swing is the wider one
+        x, turn, z = cone_angles(low, high, q)
+        low[1], high[1] = min(low[1], _below(turn, low[1], margin)), max(high[1], -_below(-turn, -high[1], margin))
+        if not beyond_ellipse(x, z, low, high).any():
+            break
+        for ix in (0, 1):
+            for iz in (0, 1):
+                _widen_quarter(low, high, x * (1 - 2 * ix), z * (1 - 2 * iz), ix, iz, margin)
+    specs = plan_constraints("CONE", np.maximum(low, -np.pi), np.minimum(high, np.pi))
+    if specs[0].type == "GENERIC" and specs[0].angular_limits[2] is None:
+        low[1], high[1] = -np.pi, np.pi
+    return low, high
+
+
+def _widen_cone(low: np.ndarray, high: np.ndarray, q: np.ndarray, margin: float) -> None:
+    """Widen a cone to rotations q [f, 4] in swing and twist, in place.
+
+    Each quarter of the ellipse gets the smallest area that contains the old quarter's half axes and what was seen in
+    it. What is planned is the ellipse of the swing's rotation vector, so these are the half axes to begin with.
+    """
+    swing_x, twist, swing_z = swing_twist_angles(q)
+    _widen_range(low, high, 1, twist, margin)
+    angle, direction = np.hypot(swing_x, swing_z), np.arctan2(swing_z, swing_x)
+    old = half_axes_of(low, high)
+    outside = angle > ellipse_radius(old, direction)
+    angle = np.minimum(angle + margin, math.pi)[outside]
+    x, z = angle * np.cos(direction[outside]), angle * np.sin(direction[outside])
+    new = old.copy()
+    for ix, in_x in ((0, x >= 0.0), (1, x < 0.0)):
+        for iz, in_z in ((2, z >= 0.0), (3, z < 0.0)):
+            inside = in_x & in_z
+            if inside.any():
+                axis_x, axis_z = _enclosing_quarter(np.abs(x[inside]), np.abs(z[inside]), old[ix], old[iz])
+                new[ix], new[iz] = max(new[ix], axis_x), max(new[iz], axis_z)
+    # A range that does not reach the bind pose counts as reaching it; only what was widened is written.
+    for i, (side, sign) in enumerate(((0, 1), (0, -1), (2, 1), (2, -1))):
+        if new[i] > old[i]:
+            (high if sign > 0 else low)[side] = sign * new[i]
+
+
+def _widen_range(lower: np.ndarray, upper: np.ndarray, axis: int, angle: np.ndarray, margin: float) -> None:
+    middle = 0.5 * (lower[axis] + upper[axis])
+    # Angles are taken on the turn around the middle of the range, so that a range beyond half a turn keeps
+    # its sense.
+    angle = middle + np.mod(angle - middle + math.pi, 2.0 * math.pi) - math.pi
+    outside_low, outside_high = angle[angle < lower[axis]], angle[angle > upper[axis]]
+    if outside_low.size:
+        lower[axis] = outside_low.min() - margin
+    if outside_high.size:
+        upper[axis] = outside_high.max() + margin
+
+
+def _enclosing_quarter(x: np.ndarray, z: np.ndarray, least_x: float, least_z: float) -> tuple[float, float]:
+    """Half axes of the smallest quarter ellipse around points [n] with half axes no less than given."""
+    # Points on an axis must not divide by zero; half axes grow by no more than this.
+    slack = 1e-9
+    box_x, box_z = max(least_x, float(x.max()), slack), max(least_z, float(z.max()), slack)
+    axis_x = box_x * np.concatenate((np.geomspace(1.0 + slack, 1.01, 8), np.geomspace(1.01, 20.0, 192)))
+    rest = 1.0 - (x[None, :] / axis_x[:, None]) ** 2
+    axis_z = np.maximum((z[None, :] / np.sqrt(rest)).max(axis=1), box_z) * (1.0 + slack)
+    best = int(np.argmin(axis_x * axis_z))
+    return float(axis_x[best]), float(axis_z[best])
+
+
+def _below(values, bound: float, margin: float) -> float:
+    return max(float(values.min()) - margin, -np.pi) if values.min() < bound else bound
+
+
+def _widen_quarter(low, high, x, z, ix: int, iz: int, margin: float) -> None:
+    """Scale the two half axes of a quarter, the side `ix` of X and `iz` of Z (0 up, 1 down), to hold points [f]."""
+    sides = [(high, -low)[side][axis] for axis, side in ((0, ix), (2, iz))]
+    a, b = (max(side, margin, 1e-3) for side in sides)
+    inside = (x >= 0.0) & (z >= 0.0)
+    ratio = np.hypot(x[inside] / a, z[inside] / b).max(initial=0.0)
+    if ratio <= 1.0:
+        return
+    for axis, side, value in ((0, ix, a), (2, iz, b)):
+        wide = min(value * ratio * (1.0 + 1e-9) + margin, np.pi)
+        if side:
+            low[axis] = -wide
+        else:
+            high[axis] = wide

@@ -1,0 +1,309 @@
+"""Limits of joints: what is stated, the angles that are limited, how far a rotation is beyond.
+
+A joint is described in its own frame: Y lies along the bone, X and Z are the swing axes. The rotation that counts is
+that of the child relative to the parent, expressed in the joint's frame: `r_rel`, the identity in bind pose.
+`limit_min` and `limit_max` hold three angles [rad]: swing about X, twist about Y, swing about Z. Positive means a
+positive (right-hand) rotation of the child about that axis of the joint's frame.
+
+- CONE: the swing stays in an ellipse whose four half axes are limit_max[0], -limit_min[0], limit_max[2] and
+  -limit_min[2]; the twist stays in [limit_min[1], limit_max[1]]. The ellipse always contains the bind pose: a swing
+  range that lies on one side of zero is extended to zero. The twist range need not contain zero.
+- HINGE: one axis turns, the others are locked. It is the axis with the widest range (X when all are zero). The range
+  need not contain the bind pose.
+- FIXED: nothing turns. FREE: everything does.
+
+A cone's angles are those of the joint coordinate system of Grood and Suntay 1983 (A joint coordinate system for the
+clinical description of three-dimensional motions, J. Biomech. Eng. 105): a turn about the parent's axis of the wider
+swing, one about the axis between, one about the child's own long axis. Clinical ranges are stated in them, and Bullet
+measures them: `cone_angles`. For swings about X or Z alone they are the angles of swing and twist that a cone is
+planned and drawn in (`swing_twist_angles`); between the axes they part, by ``2 atan(tan(a / 2) tan(b / 2))`` in twist.
+
+A swing is beyond its limits by the distance to the nearest allowed one. Along the swing's own direction, a flat
+ellipse's edge may be far away where it is near.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from ... import quaternion
+from ..recovery.inertialize import smooth_step
+
+JOINT_TYPES = ("FIXED", "HINGE", "CONE", "FREE")
+_THIN = 1e-6  # [rad]: half axes of a cone are no less
+# Rotations of Empties with Z along the bone and X along the joint's X or Z.
+ALONG_X = (math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0)
+ALONG_Z = (0.5, -0.5, -0.5, -0.5)
+
+
+def checked_limits(joint_type: str, limit_min, limit_max) -> tuple[np.ndarray, np.ndarray]:
+    if joint_type not in JOINT_TYPES:
+        raise ValueError(f"joint type must be one of {', '.join(JOINT_TYPES)}, got {joint_type!r}")
+    lower = np.asarray(limit_min, dtype=float)
+    upper = np.asarray(limit_max, dtype=float)
+    if lower.shape != (3,) or upper.shape != (3,):
+        raise ValueError(f"limits must be three angles each, got {limit_min!r} and {limit_max!r}")
+    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+        raise ValueError(f"limits must be finite, got {lower.tolist()} and {upper.tolist()}")
+    if (lower > upper).any():
+        i = int(np.argmax(lower > upper))
+        values = f"{lower[i]:g} > {upper[i]:g} rad for {'XYZ'[i]}"
+        raise ValueError(f"limit_min must not exceed limit_max, got {values}")
+    return lower, upper
+
+
+def hinge_axis(limit_min, limit_max) -> int:
+    """Axis (0, 1, 2) about which a HINGE with these limits [rad], shape [3], turns.
+
+    The widest range; among equal ones that which reaches farther from bind pose; then X, Y, Z.
+    """
+    lower, upper = np.asarray(limit_min, dtype=float), np.asarray(limit_max, dtype=float)
+    keys = [(upper[i] - lower[i], max(abs(upper[i]), abs(lower[i])), -i) for i in range(3)]
+    return max(range(3), key=lambda i: keys[i])
+
+
+def half_axes_of(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Half axes (+x, -x, +z, -z) of the swing ellipse [rad], none negative."""
+    axes = np.array((upper[0], -lower[0], upper[2], -lower[2]))
+    return np.clip(axes, 0.0, math.pi)
+
+
+def swing_limit(limit_min, limit_max, direction) -> np.ndarray:
+    """Largest swing of a CONE about the axis (cos direction, 0, sin direction) of the joint's frame.
+
+    Args:
+        limit_min, limit_max: angles [rad], shape [3].
+        direction: angle of the swing's axis in the joint's XZ plane, from X towards Z [rad], any shape.
+
+    Returns:
+        Angle on the asymmetric ellipse [rad], shape of `direction`.
+    """
+    lower, upper = checked_limits("CONE", limit_min, limit_max)
+    return ellipse_radius(half_axes_of(lower, upper), np.asarray(direction, dtype=float))
+
+
+def ellipse_radius(half_axes: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    axes = np.maximum(half_axes, 1e-12)
+    x, z = np.cos(direction), np.sin(direction)
+    return 1.0 / np.hypot(x / np.where(x >= 0, axes[0], axes[1]), z / np.where(z >= 0, axes[2], axes[3]))
+
+
+# ---- angles ---------------------------------------------------------------------------------------------------------
+
+
+def frames_in_bodies(binds, offsets, rotations, parents) -> tuple[np.ndarray, np.ndarray]:
+    """The joints' frames in their bodies and in these' parents, both [m, 4, 4]; in bind pose the two are one.
+
+    Args:
+        binds: the bodies in bind pose [m, 4, 4]. offsets: from the bones' frames to the bodies' [m, 4, 4].
+        rotations: from the bones' frames to the joints' [m, 4] (w, x, y, z).
+        parents: of the bodies, -1 at roots [m].
+    """
+    turns = np.tile(np.eye(4), (len(binds), 1, 1))
+    turns[:, :3, :3] = quaternion.to_matrix(quaternion.normalize(rotations))
+    child_frames = np.linalg.inv(offsets) @ turns
+    return child_frames, np.linalg.inv(binds[parents]) @ binds @ child_frames
+
+
+def joint_rotations(child: np.ndarray, parent: np.ndarray, child_frames, parent_frames) -> np.ndarray:
+    """Rotations [k, 4] of children against their parents in their joints' frames, the identity in bind pose.
+
+    Args:
+        child, parent: where the bodies stand: rigid matrices [k, 4, 4].
+        child_frames, parent_frames: the joint's frame in each of the two bodies [k, 4, 4].
+    """
+    above, below = (parent @ parent_frames)[:, :3, :3], (child @ child_frames)[:, :3, :3]
+    return quaternion.from_matrix(above.transpose(0, 2, 1) @ below)
+
+
+def swing_twist_angles(r_rel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Splits rotations of the child relative to the parent into swing and twist.
+
+    Args:
+        r_rel: unit quaternions (w, x, y, z) in the joint's frame, shape [..., 4].
+
+    Returns:
+        (swing X, twist, swing Z) [rad], shape [...] each: the swing's rotation vector and the twist in (-pi,
+        pi]. At a swing of exactly half a turn the split is not unique.
+    """
+    q = np.asarray(r_rel, dtype=float)
+    swing, twist = quaternion.swing_twist(q, (0.0, 1.0, 0.0))
+    vector = quaternion.to_rotation_vector(swing)
+    return vector[..., 0], twist_angle(twist, 1), vector[..., 2]
+
+
+def twist_angle(twist: np.ndarray, axis: int) -> np.ndarray:
+    """Signed angle in (-pi, pi] of quaternions that turn about a coordinate axis."""
+    sign = np.where(twist[..., 0] < 0.0, -1.0, 1.0)
+    return 2.0 * np.arctan2(sign * twist[..., 1 + axis], sign * twist[..., 0])
+
+
+def measured_angles(rotations, r_rel) -> np.ndarray:
+    """Angles [s, f, 3] that Bullet measures about the X, Y and Z of Empties for joint rotations r_rel [f, 4].
+
+    Args:
+        rotations: of the Empties relative to the joint's frame [s], tuples (w, x, y, z).
+    """
+    r = np.asarray(r_rel, dtype=float)
+    return _read(r[:, 0], r[:, 1:] @ np.stack([_turn(rotation) for rotation in rotations]))
+
+
+def angles_of_each(rotations, r_rel) -> np.ndarray:
+    """As `measured_angles`, each Empty [s] with joint rotations of its own: of r_rel [f, s, 4] the angles [f, s, 3]."""
+    r = np.asarray(r_rel, dtype=float)
+    turns = np.stack([_turn(rotation) for rotation in rotations])
+    return _read(r[..., 0], (r[..., None, 1:] @ turns)[..., 0, :])
+
+
+def _read(w, vectors) -> np.ndarray:
+    """Angles [..., 3] of rotations with real parts w and these vectors [..., 3], seen from their Empties."""
+    x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
+    angles = np.empty_like(vectors)
+    # From the five entries of the rotation's matrix that Rx(a) Ry(b) Rz(c) is read from.
+    np.arctan2(2.0 * (w * x - y * z), 1.0 - 2.0 * (x * x + y * y), out=angles[..., 0])
+    np.arcsin(np.clip(2.0 * (x * z + w * y), -1.0, 1.0), out=angles[..., 1])
+    np.arctan2(2.0 * (w * z - x * y), 1.0 - 2.0 * (y * y + z * z), out=angles[..., 2])
+    return angles
+
+
+@lru_cache(maxsize=1024)
+def _turn(rotation) -> np.ndarray:
+    return quaternion.to_matrix(np.array(rotation, dtype=float))
+
+
+def cone_angles(limit_min, limit_max, r_rel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(swing X, twist, swing Z) [f] (rad) of rotations r_rel [f, 4] in a cone's frame, as it limits them."""
+    first = x_first(limit_min, limit_max)
+    wide, other, turn = measured_angles([ALONG_X if first else ALONG_Z], r_rel)[0].T
+    return (wide, turn, -other) if first else (other, turn, wide)
+
+
+def x_first(limit_min, limit_max) -> bool:
+    """Whether a cone swings wider about X than about Z: the axis that its angles begin with."""
+    x, z = (max(abs(float(limit_min[i])), abs(float(limit_max[i]))) for i in (0, 2))
+    return x >= z
+
+
+# ---- beyond ---------------------------------------------------------------------------------------------------------
+
+
+def excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
+    """How far rotations are beyond a joint's limits.
+
+    Args:
+        joint_type: FIXED, HINGE, CONE or FREE.
+        limit_min, limit_max: angles [rad], shape [3].
+        r_rel: unit quaternions (w, x, y, z) of the child relative to the parent in the joint's frame [.., 4].
+
+    Returns:
+        The larger of the swing's and the twist's excess [rad], 0 inside [..]. A hinge's is the larger of its angle's
+        and of the rotation about other axes.
+
+    Raises:
+        ValueError: as `checked_limits`.
+    """
+    low, high = checked_limits(joint_type, limit_min, limit_max)
+    q = np.asarray(r_rel, dtype=float)
+    if joint_type == "FREE":
+        return np.zeros(q.shape[:-1])
+    if joint_type == "FIXED":
+        return np.linalg.norm(quaternion.to_rotation_vector(q), axis=-1)
+    if joint_type == "HINGE":
+        axis = hinge_axis(low, high)
+        swing, twist = quaternion.swing_twist(q, np.eye(3)[axis])
+        aside = np.linalg.norm(quaternion.to_rotation_vector(swing), axis=-1)
+        return np.maximum(aside, _range_excess(twist_angle(twist, axis), low[axis], high[axis]))
+    x, turn, z = cone_angles(low, high, q.reshape(-1, 4))
+    middle = 0.5 * (low[1] + high[1])
+    away = np.abs(np.mod(turn - middle + np.pi, 2.0 * np.pi) - np.pi)
+    swing = beyond_ellipse(x, z, low, high)
+    return np.maximum(swing, np.maximum(away - 0.5 * (high[1] - low[1]), 0.0)).reshape(q.shape[:-1])
+
+
+def _range_excess(angle: np.ndarray, lower: float, upper: float) -> np.ndarray:
+    """Distance [rad] of angles from a range, on the circle."""
+    past = np.mod(angle - upper, 2.0 * math.pi)
+    short = np.mod(lower - angle, 2.0 * math.pi)
+    inside = np.mod(angle - lower, 2.0 * math.pi) <= upper - lower + 1e-12
+    return np.where(inside, 0.0, np.minimum(past, short))
+
+
+def beyond_ellipse(x, z, low, high) -> np.ndarray:
+    """Distances [f] of points from the quarter ellipse of their quarter, 0 inside.
+
+    The nearest point of an ellipse by bisection, Eberly 2013, Distance from a point to an ellipse.
+    """
+    a = np.maximum(np.where(x >= 0.0, high[0], -low[0]), _THIN)
+    b = np.maximum(np.where(z >= 0.0, high[2], -low[2]), _THIN)
+    result = np.zeros(len(x))
+    outside = (x / a) ** 2 + (z / b) ** 2 > 1.0
+    if not outside.any():
+        return result
+    a, b, x, z = a[outside], b[outside], np.abs(x[outside]), np.abs(z[outside])
+    below, above = np.zeros_like(x), np.hypot(a * x, b * z)
+    for _step in range(50):
+        t = 0.5 * (below + above)
+        short = (a * x / (t + a * a)) ** 2 + (b * z / (t + b * b)) ** 2 > 1.0
+        below, above = np.where(short, t, below), np.where(short, above, t)
+    result[outside] = np.hypot(x - a * a * x / (above + a * a), z - b * b * z / (above + b * b))
+    return result
+
+
+def cones_beyond(limit_min, limit_max, r_rel) -> np.ndarray:
+    """Which of many cones [j] any of their rotations leaves at all: where `excess` is above 0.
+
+    Args:
+        limit_min, limit_max: angles of each [rad], [j, 3].
+        r_rel: unit quaternions (w, x, y, z) of each child relative to its parent in the joint's frame [f, j, 4].
+    """
+    low, high = np.asarray(limit_min, dtype=float), np.asarray(limit_max, dtype=float)
+    first = np.array([x_first(*limits) for limits in zip(low, high, strict=True)], dtype=bool)
+    specs = [ALONG_X if x else ALONG_Z for x in first]
+    wide, other, turn = np.moveaxis(angles_of_each(specs, r_rel), -1, 0)
+    x, z = np.where(first, wide, other), np.where(first, -other, wide)
+    a = np.maximum(np.where(x >= 0.0, high[:, 0], -low[:, 0]), _THIN)
+    b = np.maximum(np.where(z >= 0.0, high[:, 2], -low[:, 2]), _THIN)
+    middle = 0.5 * (low[:, 1] + high[:, 1])
+    away = np.abs(np.mod(turn - middle + np.pi, 2.0 * np.pi) - np.pi)
+    return ((x / a) ** 2 + (z / b) ** 2 > 1.0).any(axis=0) | (away > 0.5 * (high[:, 1] - low[:, 1])).any(axis=0)
+
+
+# ---- thrown over ----------------------------------------------------------------------------------------------------
+
+# A limit pushes back by the shorter way. A limb that comes back from far away in a moment, as when the weights of a
+# character that has fallen are set to 1, may be flung past the middle of what its joint forbids; then the limit holds
+# it there against the drive, for good. Such a body, and what is off with it, is led back to where the drive wants it.
+DRIVEN = 0.5  # weights from which on a body has to follow, and may be led
+FAR = np.radians(30.0)  # from where it is wanted
+BEYOND = np.radians(30.0)  # of a limit; what bounces off one, or is pressed into it, stays far below
+OWN = np.radians(15.0)  # what the wanted pose itself may be beyond: more, and there is nothing to be led back to
+ALONG = np.radians(10.0)  # from where it is wanted: what is farther off is led back together with it
+LASTS = 0.25  # [s] for which a body is far off before its joint is looked at
+RETURNS = 0.25  # [s] of the way back
+
+
+def angles_off(body: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Angles [m] (rad) between the axes of rigid matrices [m, 4, 4]."""
+    cosine = 0.5 * (np.einsum("mij,mij->m", body[:, :3, :3], wanted[:, :3, :3]) - 1.0)
+    return np.arccos(np.clip(cosine, -1.0, 1.0))
+
+
+def offsets(body: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What leads from where bodies are wanted to where they are, both [k, 4, 4]: ways [k, 3], turns [k, 4] (world)."""
+    turn = body[:, :3, :3] @ wanted[:, :3, :3].transpose(0, 2, 1)
+    return body[:, :3, 3] - wanted[:, :3, 3], quaternion.from_matrix(turn)
+
+
+def on_the_way(wanted: np.ndarray, ways: np.ndarray, turns: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+    """Places [k, 4, 4] some seconds [k] after bodies set out for where they are wanted [k, 4, 4].
+
+    They leave and arrive without haste, relative to what is wanted.
+    """
+    left = 1.0 - smooth_step(np.clip(seconds / RETURNS, 0.0, 1.0))
+    result = np.array(wanted)
+    result[:, :3, :3] = quaternion.to_matrix(quaternion.power(turns, left)) @ wanted[:, :3, :3]
+    result[:, :3, 3] += left[:, None] * ways
+    return result

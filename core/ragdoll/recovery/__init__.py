@@ -1,0 +1,1 @@
+"""Knock-out and recovery: the states, the way back without a jump, getting up where one lies."""

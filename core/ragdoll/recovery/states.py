@@ -1,0 +1,356 @@
+"""Recovery: a character's way from its animation over limpness back to it, as a state stepped once per frame.
+
+    ANIMATED    simulation off: the animation plays; a hit or an event switches it on
+    ACTIVE      simulated at full weight
+    LIMP        knocked out: weight 0
+    SETTLING    limp and slow; the clock of rest runs, and starts anew when the body moves again
+    RECOVERING  the weight rises from 0 to 1
+    BLENDING    the physics blend falls from 1 to 0, then the simulation is switched off
+
+The step is a pure function of the state, of what was measured over the last frame and of the events in it; moments at
+which one state ends and the next begins are found within the frame, so another frame rate gives the same. The state at
+a frame is what holds in the step that leads to the next one. It is a few numbers (`State.values`) that a run records.
+
+Hits knock out when within a short time they would give the whole body more than a speed; so does a body too far from
+its target, but only when it was near before: somebody who gets up where he fell is not knocked out by the way to his
+animation. Speeds count relative to sqrt(gravity * height) (Froude's number), ways relative to the height.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ...errors import RagdollError
+from .. import speeds
+from .inertialize import smooth_step
+
+ANIMATED, ACTIVE, LIMP = "ANIMATED", "ACTIVE", "LIMP"
+SETTLING, RECOVERING, BLENDING = "SETTLING", "RECOVERING", "BLENDING"
+STATES = (ANIMATED, ACTIVE, LIMP, SETTLING, RECOVERING, BLENDING)
+# Of two states forced at one moment the one further from the animation holds.
+_STRONGEST = (LIMP, SETTLING, RECOVERING, ACTIVE, BLENDING, ANIMATED)
+
+NEAR = 0.5  # of the distance that knocks out: nearer than that a body is where its animation wants it
+
+MEAN, PELVIS = "MEAN", "PELVIS"
+HEIGHT = 1.8  # [m] of the character whose thresholds the settings state
+SHOCK_TIME = 0.25  # [s] after which hits are forgotten (to a third): so that a long push is no blow
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Thresholds, for a character of 1.8 m under 9.81 m/s^2; others have them scaled.
+
+    Attributes:
+        knock_out_speed: a hit of this times the whole mass knocks out [m/s]; 0 never does.
+        knock_out_distance: of any body from its target [m]; 0 never does.
+        watched: MEAN of all bodies' speeds, or the PELVIS's.
+        rest_speed: below it a limp body is at rest [m/s].
+        rest_time: for which it must be [s].
+        regain: how fast the weight rises [1/s].
+        blend_time: of the physics blend [s].
+        switch_off: whether the simulation ends when all is over; else the character stays ACTIVE.
+        starts: ACTIVE or ANIMATED, at the shot's first frame.
+        calm_time: how long a character that was hit but not knocked out must be near its animation to be switched off
+            again [s].
+    """
+
+    knock_out_speed: float = 1.0
+    knock_out_distance: float = 1.0
+    watched: str = PELVIS
+    rest_speed: float = 0.3
+    rest_time: float = 1.0
+    regain: float = 1.0
+    blend_time: float = 0.2
+    switch_off: bool = True
+    starts: str = ACTIVE
+    calm_time: float = 1.0
+
+
+@dataclass(frozen=True)
+class Motion:
+    """What was measured of a character over the last frame.
+
+    Attributes:
+        mean_speed, pelvis_speed: [m/s].
+        distance: largest of any body from its target [m].
+        impulse: sum of the sizes of the hits that act in the step to come [N s].
+        mass: of all bodies [kg]. size: height [m]. gravity: of the scene [m/s^2].
+    """
+
+    mean_speed: float
+    pelvis_speed: float
+    distance: float
+    impulse: float = 0.0
+    mass: float = 70.0
+    size: float = HEIGHT
+    gravity: float = speeds.EARTH
+
+
+@dataclass(frozen=True)
+class Event:
+    """A state forced by the user at a frame, from which all goes on as usual; `hold` keeps it until the next event."""
+
+    frame: float
+    state: str
+    hold: bool = False
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a character stands; the whole memory of the recovery.
+
+    Attributes:
+        phase: one of STATES.
+        clock: time that the phase counts [s]: of rest in SETTLING, of calm in ACTIVE.
+        progress: of the rising weight, 0..1.
+        blend: physics blend before it is eased, 0..1.
+        armed: whether all bodies were near their targets since the last knock-out.
+        woken: whether an event switched the simulation on, so that it is to end.
+        held: whether an event keeps the phase.
+        shock: speed that the last hits would give the whole body, as they are forgotten [m/s].
+    """
+
+    phase: str = ACTIVE
+    clock: float = 0.0
+    progress: float = 1.0
+    blend: float = 1.0
+    armed: bool = False
+    woken: bool = False
+    held: bool = False
+    shock: float = 0.0
+
+    @property
+    def weight(self) -> float:
+        """Factor 0..1 on all weights; it leaves 0 without haste."""
+        return float(smooth_step(self.progress))
+
+    @property
+    def physics_blend(self) -> float:
+        """Factor 0..1 on the physics blend."""
+        return float(smooth_step(self.blend))
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the character's bodies are simulated; else they ride the animation."""
+        return self.phase != ANIMATED
+
+    @property
+    def led(self) -> bool:
+        """Whether the character is on its way to its animation's place, to which its own muscles do not bring it."""
+        return self.phase in (RECOVERING, BLENDING)
+
+    def values(self) -> tuple:
+        """The state as eight numbers, for recording."""
+        flags = (self.armed, self.woken, self.held)
+        return (float(STATES.index(self.phase)), self.clock, self.progress, self.blend, *map(float, flags), self.shock)
+
+    @staticmethod
+    def from_values(values) -> "State":
+        """A recorded state."""
+        phase, clock, progress, blend, armed, woken, held, shock = (float(value) for value in values)
+        return State(STATES[round(phase)], clock, progress, blend, bool(armed), bool(woken), bool(held), shock)
+
+
+def checked(settings: Settings, name: str = "Recovery") -> None:
+    """Refuse settings that make no sense.
+
+    Raises:
+        RagdollError: names the object and the setting.
+    """
+    numbers = ("knock_out_speed", "knock_out_distance", "rest_speed", "rest_time", "regain", "blend_time", "calm_time")
+    for key in numbers:
+        value = getattr(settings, key)
+        if not (math.isfinite(value) and value >= 0.0):
+            raise RagdollError(f"{name}: {key} must be a number that is not negative, got {value:g}")
+    for key, choices in (("watched", (MEAN, PELVIS)), ("starts", (ACTIVE, ANIMATED))):
+        if getattr(settings, key) not in choices:
+            raise RagdollError(f"{name}: {key} must be {' or '.join(choices)}, got {getattr(settings, key)!r}")
+
+
+def start(settings: Settings, events: Sequence[Event] = (), first: float = 0.0) -> State:
+    """The state at the shot's first frame, with the event that is forced there."""
+    state = _entered(State(), settings.starts)
+    for event in events:
+        if event.frame == first:
+            state = _forced(state, event)
+    return state
+
+
+def _forced(state: State, event: Event) -> State:
+    # Who is made ACTIVE stays so; all else ends in his animation.
+    return replace(_entered(state, event.state), held=event.hold, woken=event.state != ACTIVE)
+
+
+def arranged(events: Sequence[Event], first: float, last: float) -> tuple[list, list]:
+    """Events in the order of their frames, one for each, and notes for the user.
+
+    Of two at one frame the one further from the animation holds: LIMP, SETTLING, RECOVERING, ACTIVE, BLENDING,
+    ANIMATED; the note says which.
+
+    Raises:
+        RagdollError: an unknown state, or a frame that is no number.
+    """
+    kept: dict = {}
+    notes = []
+    for event in events:
+        if event.state not in STATES:
+            raise RagdollError(
+                f"Unknown state {event.state!r} at frame {event.frame:g}, use one of {', '.join(STATES)}"
+            )
+        if not math.isfinite(event.frame):
+            raise RagdollError(f"The frame of the event '{event.state}' is not a number: {event.frame}")
+        if not first <= event.frame < last:
+            notes.append(f"Event {event.state}: frame {event.frame:g} is outside the shot ({first:g} to {last:g})")
+        other = kept.get(event.frame)
+        if other is None or _rank(event) < _rank(other):
+            kept[event.frame] = event
+        if other is not None:
+            both = f"{other.state} and {event.state} are both forced"
+            notes.append(f"Frame {event.frame:g}: {both}, {kept[event.frame].state} holds")
+    return [kept[frame] for frame in sorted(kept)], notes
+
+
+def _rank(event: Event) -> tuple:
+    return _STRONGEST.index(event.state), not event.hold
+
+
+def step(
+    settings: Settings,
+    state: State,
+    motion: Motion,
+    begin: float,
+    end: float,
+    fps: float,
+    events: Sequence[Event] = (),
+    name: str = "",
+) -> State:
+    """The state at time `end` from that at `begin`.
+
+    Args:
+        motion: over this span, but for its impulse.
+        begin, end: times of two frames [s]; that of frame F is F / fps.
+        events: arranged ones; those after `begin` up to `end` are taken.
+
+    Raises:
+        RagdollError: a measured value is no number; names the character and the frame.
+    """
+    for key in ("mean_speed", "pelvis_speed", "distance", "impulse", "mass", "size", "gravity"):
+        value = getattr(motion, key)
+        if not math.isfinite(value):
+            raise RagdollError(f"Recovery of '{name}': the {key} is not a number at frame {end * fps:g}: {value}")
+    if state.phase == ANIMATED and motion.impulse == 0.0 and not events:
+        return state  # most characters, most of the time
+    now = begin
+    for event in events:
+        moment = event.frame / fps
+        if begin < moment <= end:
+            state = _elapsed(settings, state, motion, moment - now)
+            now = moment
+            state = _forced(state, event)
+    return struck(settings, _elapsed(settings, state, motion, end - now), motion)
+
+
+def _entered(state: State, phase: str) -> State:
+    """The state at the moment a phase begins."""
+    if phase == ANIMATED:
+        return State(ANIMATED, progress=1.0, blend=0.0)
+    # What was off rides the animation: switching it on changes nothing that is seen.
+    blend = 1.0 if state.phase == ANIMATED else state.blend
+    if phase == BLENDING:
+        return replace(state, phase=phase, clock=0.0, blend=blend, progress=1.0)
+    if phase == ACTIVE:
+        return replace(state, phase=phase, clock=0.0, blend=blend, progress=1.0, armed=False)
+    return replace(state, phase=phase, clock=0.0, blend=blend, progress=0.0, armed=False)
+
+
+def struck(settings: Settings, state: State, motion: Motion) -> State:
+    """What hits and the distance from the targets do; also at the shot's first frame, which no step leads to."""
+    if state.held:
+        return state
+    hit = motion.impulse > 0.0
+    state = replace(state, shock=state.shock + motion.impulse / max(motion.mass, 1e-30))
+    hard = hit and 0.0 < settings.knock_out_speed * _speed_scale(motion) <= state.shock
+    most = settings.knock_out_distance * motion.size / HEIGHT
+    if state.phase == ACTIVE and most > 0.0:
+        hard = hard or (state.armed and motion.distance >= most)
+        state = replace(state, armed=state.armed or motion.distance < NEAR * most)
+    if hard:
+        return replace(_entered(state, LIMP), woken=True)
+    if hit and state.phase in (ANIMATED, BLENDING):
+        return replace(_entered(state, ACTIVE), woken=True)
+    if hit and state.phase == ACTIVE:
+        return replace(state, woken=True, clock=0.0)
+    return state
+
+
+def _speed_scale(motion: Motion) -> float:
+    return speeds.froude(motion.size, motion.gravity) / speeds.froude(HEIGHT, speeds.EARTH)
+
+
+def _elapsed(settings: Settings, state: State, motion: Motion, seconds: float) -> State:
+    """The state some seconds later, with nothing but time and this motion."""
+    speed = motion.pelvis_speed if settings.watched == PELVIS else motion.mean_speed
+    slow = speed < settings.rest_speed * _speed_scale(motion)
+    most = settings.knock_out_distance * motion.size / HEIGHT
+    near = most == 0.0 or motion.distance < NEAR * most
+    state = replace(state, shock=state.shock * math.exp(-seconds / SHOCK_TIME))
+    left = seconds
+    while left > 0.0:
+        before = state
+        state, rest = _within(settings, state, slow, near, left)
+        if before.phase not in (ANIMATED, BLENDING) and state.phase != ANIMATED and state.blend < 1.0:
+            # Back from a blend that was broken off, at its own pace: no pop.
+            share = (left - rest) / settings.blend_time if settings.blend_time > 0.0 else 1.0
+            state = replace(state, blend=min(state.blend + share, 1.0))
+        if state.phase == before.phase:
+            break
+        left = rest
+    return state
+
+
+def _within(settings: Settings, state: State, slow: bool, near: bool, left: float) -> tuple[State, float]:
+    """One phase: the state at its end or after `left` seconds, and the seconds that remain."""
+    phase = state.phase
+    if phase == ANIMATED or state.held:
+        return _held(settings, state, left), 0.0
+    if phase == ACTIVE:
+        if not (state.woken and settings.switch_off):
+            return state, 0.0
+        if not near:
+            return replace(state, clock=0.0), 0.0
+        return _counted(state, left, settings.calm_time, BLENDING)
+    if phase == LIMP:
+        return (replace(state, phase=SETTLING, clock=0.0), left) if slow else (state, 0.0)
+    if phase == SETTLING:
+        if not slow:
+            return replace(state, phase=LIMP, clock=0.0), 0.0
+        return _counted(state, left, settings.rest_time, RECOVERING)
+    if phase == RECOVERING:
+        needed = (1.0 - state.progress) / settings.regain if settings.regain > 0.0 else math.inf
+        if left < needed:
+            return replace(state, progress=min(state.progress + settings.regain * left, 1.0)), 0.0
+        after = BLENDING if settings.switch_off else ACTIVE
+        return replace(_entered(state, after), woken=settings.switch_off), left - needed
+    needed = state.blend * settings.blend_time
+    if left < needed:
+        return replace(state, blend=state.blend - left / settings.blend_time), 0.0
+    return _entered(state, ANIMATED), left - needed
+
+
+def _held(settings: Settings, state: State, left: float) -> State:
+    """A phase that an event keeps goes as far as it can."""
+    if state.phase == RECOVERING:
+        return replace(state, progress=min(state.progress + settings.regain * left, 1.0))
+    if state.phase == BLENDING:
+        share = 1.0 if settings.blend_time <= 0.0 else left / settings.blend_time
+        return replace(state, blend=max(state.blend - share, 0.0))
+    return state
+
+
+def _counted(state: State, left: float, wanted: float, following: str) -> tuple[State, float]:
+    """The clock runs; when it is full the next phase begins."""
+    needed = wanted - state.clock
+    if left < needed:
+        return replace(state, clock=state.clock + left), 0.0
+    return _entered(state, following), left - max(needed, 0.0)

@@ -1,0 +1,83 @@
+"""What all operators have in common: what they act on, why they cannot act now, errors as reports."""
+
+from ..core.blender import active
+from ..core.blender.active import redraw
+from ..core.errors import RagdollError
+
+
+class OnArmature:
+    """An operator on the active armature. A class that uses it states what it `requires` of the armature.
+
+    ACTIVE_RAGDOLL_OT_add_hit is `active_ragdoll.add_hit`, labelled "Add Hit" unless the class states a label.
+    """
+
+    bl_options = {"REGISTER", "UNDO"}
+    requires = ()  # requirements of core.blender.active, beside there being an armature
+
+    def __init_subclass__(cls) -> None:
+        name = cls.__name__.partition("_OT_")[2]
+        if name:
+            cls.bl_idname = f"active_ragdoll.{name}"
+            cls.bl_label = cls.__dict__.get("bl_label") or name.replace("_", " ").title()
+
+    @classmethod
+    def subject(cls, context):
+        """What is acted on; None where there is nothing."""
+        return active.active_armature(context)
+
+    @classmethod
+    def why_not(cls, context) -> str:
+        """What to do before it can act; empty when it can act now."""
+        return active.why_not(cls.subject(context), *cls.requires)
+
+    @classmethod
+    def poll(cls, context):
+        """Says what to do instead where it cannot act."""
+        text = cls.why_not(context)
+        if text:
+            cls.poll_message_set(text)
+        return not text
+
+    def cancelled(self, reason) -> set:
+        """Say why nothing is done."""
+        self.report({"ERROR"}, str(reason))
+        return {"CANCELLED"}
+
+    def warn(self, notes) -> None:
+        """Report each of some lines."""
+        for note in notes:
+            self.report({"WARNING"}, note)
+
+
+class Operator(OnArmature):
+    """Does its work at once, in `act(context, obj)`, which returns a line to report, or nothing.
+
+    A RagdollError that it raises is reported and cancels the operator.
+    """
+
+    def execute(self, context):
+        """Act, and report what came of it."""
+        try:
+            text = self.act(context, self.subject(context))
+        except RagdollError as error:
+            return self.cancelled(error)
+        redraw()
+        if text:
+            self.report({"INFO"}, text)
+        return {"FINISHED"}
+
+
+def leave_modal(context, result: set) -> set:
+    """The pointer, the status bar and the header as they were before a modal operator; its result."""
+    context.window.cursor_modal_restore()
+    context.workspace.status_text_set(None)
+    if context.area is not None:
+        context.area.header_text_set(None)
+    redraw()
+    return result
+
+
+def named(names) -> str:
+    """Bones or objects as a message lists them."""
+    shown = ", ".join(f"'{name}'" for name in names[:3])
+    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")

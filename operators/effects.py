@@ -1,0 +1,238 @@
+"""Hits, explosions, attachments and recovery: into a character's lists, out of them, and drawn in the viewport."""
+
+from operator import attrgetter
+
+import bpy
+from bpy.props import EnumProperty, FloatProperty, FloatVectorProperty, IntProperty, StringProperty
+from bpy_extras import view3d_utils
+
+from ..core.blender import active, runtime
+from ..core.blender.active import redraw
+from ..core.blender.runtime import STATE
+from ..core.blender.settings import effects, lists
+from ..core.blender.stack import stack_setup
+from ..core.blender.tools import effect_edits
+from ..core.blender.view import overlay_data
+from ..core.errors import RagdollError
+from .base import OnArmature, Operator, leave_modal
+
+STANDARD = 20.0  # [N s] of a click without a drag, on a man of 70 kg
+
+
+class EffectOperator(Operator):
+    """Acts on a ragdoll that is not baked."""
+
+    requires = (active.ragdoll, active.unbaked)
+
+
+class RemoveOperator(EffectOperator):
+    """Takes the active item out of a list."""
+
+    list_path = ""  # the list, below `Object.active_ragdoll`
+
+    def act(self, _context, obj):
+        group, _dot, name = f"active_ragdoll.{self.list_path}".rpartition(".")
+        lists.remove_item(attrgetter(group)(obj), name)
+        runtime.settings_changed(obj)
+
+
+def _bone_or_active(obj, name: str) -> str:
+    bone = None if name else active.active_bone(obj)
+    return bone.name if bone is not None else name
+
+
+# ---- hits and explosions --------------------------------------------------------------------------------------------
+
+
+class ACTIVE_RAGDOLL_OT_add_hit(EffectOperator, bpy.types.Operator):
+    """Hit a bone's body at a frame; without values the active bone at the current frame"""
+
+    bone: StringProperty(name="Bone", description="Bone whose body is hit; empty takes the active one")
+    frame: IntProperty(name="Frame", description="Frame at which it begins")
+    impulse: FloatVectorProperty(name="Impulse", description="[N s]", subtype="XYZ", default=(0.0, STANDARD, 0.0))
+    point: FloatVectorProperty(
+        name="Point", description="From the middle of the body, along the bone's axes", subtype="XYZ", unit="LENGTH"
+    )
+    space: EnumProperty(name="Space", items=effects.SPACES[:2], default="WORLD")
+    duration: FloatProperty(name="Duration", min=0.0, unit="TIME_ABSOLUTE")
+
+    def act(self, context, obj):
+        """What is not given shows in the redo panel as it was taken."""
+        scene = active.scene_of(obj, context)
+        if not self.properties.is_property_set("frame"):
+            self.frame = scene.frame_current
+        self.bone = _bone_or_active(obj, self.bone)
+        values = {"space": self.space, "duration": self.duration}
+        self.warn(effect_edits.add_hit(obj, scene, self.bone, self.frame, self.impulse[:], self.point[:], **values))
+
+
+class ACTIVE_RAGDOLL_OT_remove_hit(RemoveOperator, bpy.types.Operator):
+    """Take the active hit out of the list"""
+
+    list_path = "hits"
+    requires = (*EffectOperator.requires, active.filled("hits", "There is no hit"))
+
+
+class ACTIVE_RAGDOLL_OT_add_explosion(EffectOperator, bpy.types.Operator):
+    """An explosion at the 3D cursor and the current frame"""
+
+    def act(self, context, obj):
+        scene, settings = active.scene_of(obj, context), obj.active_ragdoll
+        blast = settings.explosions.add()
+        blast.frame, blast.origin = scene.frame_current, scene.cursor.location
+        blast.radius = 2.0 * settings.height
+        settings.active_explosion = len(settings.explosions) - 1
+
+
+class ACTIVE_RAGDOLL_OT_remove_explosion(RemoveOperator, bpy.types.Operator):
+    """Take the active explosion out of the list"""
+
+    list_path = "explosions"
+    requires = (*EffectOperator.requires, active.filled("explosions", "There is no explosion"))
+
+
+class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator):
+    """Press on the character and drag the arrow of a hit at the current frame; with Ctrl it goes into the view"""
+
+    bl_label = "Draw Hit"
+    requires = EffectOperator.requires
+
+    @classmethod
+    def why_not(cls, context):
+        """It needs the view that is drawn in."""
+        space = getattr(context, "space_data", None)
+        in_view = space is not None and space.type == "VIEW_3D"
+        return super().why_not(context) or ("" if in_view else "Only in a 3D view")
+
+    def invoke(self, context, _event):
+        self._place = None
+        context.window.cursor_modal_set("CROSSHAIR")
+        context.workspace.status_text_set("Press on the character and drag.  Ctrl: into the view.  Esc: cancel")
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context, event):
+        if event.type in {"MIDDLEMOUSE", "WHEELUPMOUSE", "WHEELDOWNMOUSE", "TRACKPADPAN", "TRACKPADZOOM"}:
+            return {"PASS_THROUGH"}
+        if event.type in {"ESC", "RIGHTMOUSE"} and event.value == "PRESS":
+            if self._place is not None:
+                obj = self.subject(context)
+                lists.remove_item(obj.active_ragdoll, "hits", len(obj.active_ragdoll.hits) - 1)
+                runtime.settings_changed(obj)
+            return self._end(context, {"CANCELLED"})
+        if event.type == "LEFTMOUSE" and event.value == "PRESS" and self._place is None:
+            return self._press(context, *self._ray(context, event))
+        if self._place is not None and event.type in {"MOUSEMOVE", "LEFTMOUSE", "LEFT_CTRL", "RIGHT_CTRL"}:
+            self._drag(context, *self._ray(context, event), into=event.ctrl)
+            if event.type == "LEFTMOUSE" and event.value == "RELEASE":
+                return self._end(context, {"FINISHED"})
+        return {"RUNNING_MODAL"}
+
+    def cancel(self, context):
+        """Blender itself ends the operator."""
+        self._end(context, {"CANCELLED"})
+
+    def _ray(self, context, event):
+        region = next(r for r in context.area.regions if r.type == "WINDOW")
+        view = context.space_data.region_3d
+        at = event.mouse_x - region.x, event.mouse_y - region.y
+        origin = view3d_utils.region_2d_to_origin_3d(region, view, at)
+        return origin, view3d_utils.region_2d_to_vector_3d(region, view, at)
+
+    def _press(self, context, origin, direction):
+        obj = self.subject(context)
+        scene, graph = active.scene_of(obj, context), context.view_layer.depsgraph
+        found = effect_edits.picked(obj, scene, graph, origin, direction)
+        if found is None:
+            self.report({"INFO"}, f"Nothing of '{obj.name}' is there")
+            return {"RUNNING_MODAL"}
+        bone, self._place = found
+        self._normal = direction
+        try:
+            point = effect_edits.point_on(obj, scene, graph, bone, self._place)
+            impulse = direction * (STANDARD * overlay_data.mass(obj) / 70.0)
+            self.warn(effect_edits.add_hit(obj, scene, bone, scene.frame_current, tuple(impulse), tuple(point)))
+        except RagdollError as error:
+            return self._end(context, self.cancelled(error))
+        redraw()
+        return {"RUNNING_MODAL"}
+
+    def _drag(self, context, origin, direction, into: bool):
+        obj = self.subject(context)
+        scene = active.scene_of(obj, context)
+        impulse = effect_edits.impulse_by_drag(obj, scene, origin, direction, self._place, self._normal)
+        if impulse is None or not impulse.any():
+            return
+        strength = float((impulse @ impulse) ** 0.5)
+        hit = obj.active_ragdoll.hits[-1]
+        hit.impulse = self._normal * strength if into else impulse
+        context.area.header_text_set(f"Hit on {hit.bone}: {strength:.3g} N s")
+        redraw()
+
+    def _end(self, context, result):
+        STATE.figures.clear()
+        return leave_modal(context, result)
+
+
+# ---- attachments ----------------------------------------------------------------------------------------------------
+
+
+class ACTIVE_RAGDOLL_OT_add_attachment(EffectOperator, bpy.types.Operator):
+    """Attach a bone to an object; without values the active bone to the other selected object"""
+
+    bone: StringProperty(name="Bone", description="Bone whose body is held; empty takes the active one")
+    target: StringProperty(name="Target", description="Name of the object; empty takes the other selected one")
+
+    def act(self, context, obj):
+        target = next((other for other in context.selected_objects if other != obj), None)
+        if self.target:
+            target = bpy.data.objects.get(self.target)
+            if target is None:
+                raise RagdollError(f"There is no object '{self.target}'")
+        effect_edits.attach(obj, _bone_or_active(obj, self.bone), target)
+
+
+class ACTIVE_RAGDOLL_OT_remove_attachment(RemoveOperator, bpy.types.Operator):
+    """Take the active attachment out of the list"""
+
+    list_path = "attachments"
+    requires = (*EffectOperator.requires, active.filled("attachments", "There is no attachment"))
+
+
+# ---- recovery -------------------------------------------------------------------------------------------------------
+
+
+class ACTIVE_RAGDOLL_OT_setup_recovery(EffectOperator, bpy.types.Operator):
+    """Let strong hits knock the character out, and let it get up where it came to rest"""
+
+    bl_label = "Set Up Recovery"
+
+    def act(self, context, obj):
+        """To get up in another place takes the motion stack."""
+        if obj.active_ragdoll.recovery.reroot:
+            stack_setup.ensure(obj, active.scene_of(obj, context))
+        obj.active_ragdoll.recovery.enabled = True
+
+
+class ACTIVE_RAGDOLL_OT_add_recovery_event(EffectOperator, bpy.types.Operator):
+    """Force a state of the recovery at a frame"""
+
+    bl_label = "Force State"
+
+    phase: EnumProperty(name="State", items=effects.PHASES, default="LIMP")
+    frame: IntProperty(name="Frame", description="0 takes the current frame", options={"SKIP_SAVE"})
+
+    def act(self, context, obj):
+        group = obj.active_ragdoll.recovery
+        event = group.events.add()
+        event.frame = self.frame or context.scene.frame_current
+        event.phase = self.phase
+        group.event_index = len(group.events) - 1
+
+
+class ACTIVE_RAGDOLL_OT_remove_recovery_event(RemoveOperator, bpy.types.Operator):
+    """Remove the selected forced state"""
+
+    bl_label = "Remove Forced State"
+    list_path = "recovery.events"
+    requires = (*EffectOperator.requires, active.filled("recovery.events", "No state is forced"))

@@ -1,0 +1,261 @@
+"""Going through a shot: simulating it, baking it to keyframes, and the way back."""
+
+import time
+
+import bpy
+from bpy.props import IntProperty
+
+from ..core.blender import active
+from ..core.blender.active import redraw
+from ..core.blender.bake import bake
+from ..core.blender.physics import world
+from ..core.blender.run import reconcile, shot_run, show, simulate
+from ..core.blender.runtime import STATE
+from ..core.errors import RagdollError
+from .base import OnArmature, Operator
+
+TIME_SLICE = 0.05  # [s] of frames between two looks at the keyboard
+PRINT_EVERY = 0.1  # share of the shot between two lines of progress
+
+
+class Progress:
+    """Shows how far a shot is: on the mouse pointer and in the status bar, or as lines where there is no window."""
+
+    def __init__(self, verb: str, first: int, last: int, quiet: bool = False) -> None:
+        self.verb, self.first, self.last = verb, first, last
+        self.printing = bpy.app.background and not quiet
+        self._said = 0.0
+        self._manager = bpy.context.window_manager
+        self._manager.progress_begin(first, last)
+
+    def show(self, frame: int) -> None:
+        """A frame is done."""
+        share = (frame - self.first + 1) / max(self.last - self.first + 1, 1)
+        self._manager.progress_update(frame)
+        if self.printing and share + 1e-9 >= self._said + PRINT_EVERY:
+            self._said = int(share / PRINT_EVERY + 1e-9) * PRINT_EVERY
+            print(f"{self.verb}: frame {frame} of {self.first} to {self.last}, {share:.0%}", flush=True)
+
+    def status(self, workspace, frame: int) -> None:
+        """A line in the status bar."""
+        if workspace is not None:
+            workspace.status_text_set(f"{self.verb}: frame {frame} of {self.last}.  Esc stops")
+
+    def end(self, workspace=None) -> None:
+        """Always to be called, also after trouble."""
+        self._manager.progress_end()
+        if workspace is not None:
+            workspace.status_text_set(None)
+
+
+def choose_range(scene, frame_start: int, frame_end: int) -> None:
+    """Simulate a range from now on; 0 to 0 means the one already set.
+
+    Raises:
+        RagdollError: the range is empty, or the user's own baked cache is in the way.
+    """
+    if (frame_start, frame_end) != (0, 0):
+        if frame_end <= frame_start:
+            raise RagdollError(f"The frame range {frame_start} to {frame_end} has no frame to simulate")
+        if (frame_start, frame_end) != world.shot_range(scene):
+            world.refuse_user_bake(scene)
+            simulate.use_range(scene, frame_start, frame_end)
+
+
+class SteppingOperator(OnArmature):
+    """Runs a generator of frames: `execute` in one go, `invoke` in slices with Esc to stop.
+
+    A class that uses it has `verb`, `prepare(context)` that returns (generator, scene), and
+    `finished(context, stopped_at)` that reports and returns the operator's result; `stopped_at` is the last frame
+    done when Esc was pressed, else None.
+    """
+
+    verb = ""
+
+    def execute(self, context):
+        """Everything at once: scripts, the redo panel, no window."""
+        if not self._begin(context):
+            return {"CANCELLED"}
+        try:
+            for frame in self._frames:
+                self._frame = frame
+                self._progress.show(frame)
+        except RagdollError as error:
+            return self.cancelled(error)
+        finally:
+            self._end(context)
+        return self.finished(context, None)
+
+    def invoke(self, context, _event):
+        """In slices, so that the viewport shows every slice and Esc is heard."""
+        if bpy.app.background or context.window is None:
+            return self.execute(context)
+        if context.screen is not None and context.screen.is_animation_playing:
+            bpy.ops.screen.animation_cancel(restore_frame=False)
+        if not self._begin(context):
+            return {"CANCELLED"}
+        self._timer = context.window_manager.event_timer_add(0.001, window=context.window)
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context, event):
+        """One slice for each tick of the timer; all other input waits."""
+        if event.type == "ESC" and event.value == "PRESS":
+            return self._stop(context)
+        if event.type != "TIMER":
+            return {"RUNNING_MODAL"}
+        until = time.perf_counter() + TIME_SLICE
+        try:
+            while time.perf_counter() < until:
+                self._frame = next(self._frames)
+        except StopIteration:
+            self._end(context)
+            return self.finished(context, None)
+        except RagdollError as error:
+            self._end(context)
+            return self.cancelled(error)
+        except BaseException:
+            self._end(context)
+            raise
+        self._progress.show(self._frame)
+        self._progress.status(context.workspace, self._frame)
+        return {"RUNNING_MODAL"}
+
+    def cancel(self, context) -> None:
+        """Blender itself ends the operator: the window closes or another file is loaded."""
+        self._end(context)
+
+    def _begin(self, context) -> bool:
+        self._timer = self._frame = self._progress = None
+        try:
+            self._frames, self._scene = self.prepare(context)
+        except RagdollError as error:
+            self.cancelled(error)
+            return False
+        self._progress = Progress(self.verb, *world.shot_range(self._scene))
+        return True
+
+    def _stop(self, context):
+        self._end(context)  # closes the generator, which keeps what is done
+        return self.finished(context, self._frame if self._frame is not None else self._scene.frame_current)
+
+    def _end(self, context) -> None:
+        """Whatever happened: the generator is closed, pointer and status bar are as before."""
+        try:
+            self._frames.close()
+        finally:
+            if self._timer is not None:
+                context.window_manager.event_timer_remove(self._timer)
+                self._timer = None
+            self._progress.end(context.workspace)
+            redraw()
+
+
+# ---- the operators -------------------------------------------------------------------------------------------------
+
+
+class RangeOperator(SteppingOperator):
+    """Goes through the shot's range or another one."""
+
+    # SKIP_SAVE: the next call means the shot's range again.
+    frame_start: IntProperty(
+        name="Start", description="First frame; 0 and 0 take the shot's range", options={"SKIP_SAVE"}
+    )
+    frame_end: IntProperty(name="End", description="Last frame; 0 and 0 take the shot's range", options={"SKIP_SAVE"})
+
+
+class ACTIVE_RAGDOLL_OT_simulate(RangeOperator, bpy.types.Operator):
+    """Run the shot's physics from its first to its last frame; afterwards the timeline can be scrubbed.
+    Esc stops and keeps what is done"""
+
+    verb = "Simulating"
+
+    @classmethod
+    def why_not(cls, context):
+        """Any ragdoll of the scene will do, whatever is active."""
+        scene = context.scene
+        if scene is None or scene.active_ragdoll.source is None:
+            return "Build a ragdoll first"
+        obj = cls.subject(context)
+        mine = obj is not None and obj.active_ragdoll.is_ragdoll
+        return active.unbaked(obj) if mine and not shot_run.active_ragdolls(scene) else ""
+
+    def prepare(self, context):
+        scene = context.scene
+        reconcile.reconcile(scene)
+        if not shot_run.active_ragdolls(scene):
+            raise RagdollError(f"Every ragdoll of scene '{scene.name}' is baked: revert a bake first")
+        choose_range(scene, self.frame_start, self.frame_end)
+        return simulate.frames(scene), scene
+
+    def finished(self, context, stopped_at):
+        first, last = world.shot_range(self._scene)
+        if stopped_at is not None:
+            self.warn([f"Stopped at frame {stopped_at}; frames {first} to {stopped_at} are kept"])
+            return {"FINISHED"}
+        self.report({"INFO"}, f"Simulated frames {first} to {last}")
+        for obj in shot_run.active_ragdolls(self._scene):
+            self.warn(STATE.warnings.get(obj.name, ()))
+        return {"FINISHED"}
+
+
+class ACTIVE_RAGDOLL_OT_free_cache(Operator, bpy.types.Operator):
+    """Drop the simulated frames; the ragdoll plays live again from the shot's first frame"""
+
+    @classmethod
+    def why_not(cls, context):
+        """It is about the scene, whatever is active."""
+        physics = context.scene.rigidbody_world if context.scene else None
+        if physics is None or not physics.point_cache.is_baked:
+            return "Nothing is simulated"
+        ours = context.scene.active_ragdoll.cache_is_ours
+        return "" if ours else "The rigid body cache was baked by hand: delete it in the Scene properties"
+
+    def act(self, context, _obj):
+        scene = context.scene
+        world.free_cache(scene)
+        show.stop_showing(scene)
+        STATE.runs.pop(scene.name, None)
+        for obj in shot_run.active_ragdolls(scene):
+            obj.active_ragdoll.property_unset("cache_outdated")
+        scene.frame_set(scene.frame_current)
+
+
+class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
+    """Write the simulated motion, and the motion stack's, to a new action and mute both; the old action is kept.
+    Simulates first where that was not done"""
+
+    requires = (active.moved, active.unbaked)
+    verb = "Baking"
+
+    def prepare(self, context):
+        """A range within the shot's is baked of the whole shot's motion."""
+        obj = self.subject(context)
+        scene = active.scene_of(obj, context)
+        first, last = world.shot_range(scene)
+        wanted = (self.frame_start, self.frame_end)
+        if wanted == (0, 0):
+            wanted = (first, last)
+        within = first <= wanted[0] < wanted[1] <= last
+        choose_range(scene, *((0, 0) if within else wanted))
+        self._name = obj.name
+        return bake.frames(obj, scene, *wanted), scene
+
+    def finished(self, context, stopped_at):
+        if stopped_at is not None:
+            self.warn([f"Stopped at frame {stopped_at}; nothing was baked"])
+            return {"CANCELLED"}
+        action = bpy.data.objects[self._name].active_ragdoll.baked_action
+        self.report({"INFO"}, f"Baked '{self._name}' to the action '{action.name if action else ''}'")
+        return {"FINISHED"}
+
+
+class ACTIVE_RAGDOLL_OT_revert_bake(Operator, bpy.types.Operator):
+    """Back to the action from before the bake, the live ragdoll and the motion stack;
+    the baked action stays in the file"""
+
+    requires = (active.moved, active.baked)
+
+    def act(self, _context, obj):
+        bake.revert(obj)
+        return f"'{obj.name}' has its old action back"

@@ -1,0 +1,167 @@
+"""The panels of the active bone: its body, its joint, its tools; and the tools that set the weights of many bones."""
+
+import bpy
+import numpy as np
+
+from ..core.blender.active import active_bone
+from ..core.blender.physics import built
+from ..core.blender.view.layout import props, rows
+from ..core.ragdoll import drives
+from .base import Part, Sidebar, active_armature, paragraph, reason, why_not
+
+LIMIT_AXES = ("Swing X", "Twist Y", "Swing Z")
+CORNERED = ("CONVEX_HULL", "COMPOUND")
+SPREADS = {
+    "SET": "Set Selected",
+    "CHAIN": "Along Chain",
+    "DOWN": "Falloff Down",
+    "UP": "Falloff Up",
+    "COPY": "Copy",
+    "MIRROR": "Mirror",
+}
+
+
+class ACTIVE_RAGDOLL_PT_bone(Sidebar, bpy.types.Panel):
+    """The body and the joint of the active bone"""
+
+    bl_label = "Active Bone"
+
+    def draw(self, context):
+        layout = self.layout
+        obj = active_armature(context)
+        if obj is None:
+            paragraph(layout, context, why_not(obj), "INFO")
+            return
+        bone = active_bone(obj) if obj.mode != "EDIT" else None
+        if bone is None:
+            text = "Leave Edit Mode first" if obj.mode == "EDIT" else "No active bone: click one in Pose Mode"
+            paragraph(layout, context, text, "INFO")
+            return
+        settings = bone.active_ragdoll
+        layout.label(text=bone.name, icon="BONE_DATA")
+        row = layout.row(align=True)
+        row.operator("active_ragdoll.copy_to_selected", text="Copy", icon="COPYDOWN")
+        row.operator("active_ragdoll.mirror_settings", text="Mirror", icon="MOD_MIRROR")
+        row.operator("active_ragdoll.reset_bone", text="Reset", icon="LOOP_BACK")
+        column = reason(layout, context, why_not(obj))
+        rows(column).prop(settings, "simulate")
+        body = column.column()
+        body.enabled = settings.simulate
+        if not settings.simulate:
+            paragraph(column, context, "Follows its parent's body and keeps its own animation", "BLANK1")
+        keyed = body.column(align=True)
+        keyed.use_property_decorate = True
+        keyed.prop(settings, "body_mode")
+        props(keyed, settings, "rotation_weight", "translation_weight", slider=True)
+        props(keyed, settings, "max_torque", "max_force")
+        law = drives.of(obj.active_ragdoll.drive)
+        props(keyed, settings, *(parameter.factor.setting for parameter in law.parameters))
+
+
+class BonePart(Part):
+    """A panel inside the active bone's."""
+
+    bl_parent_id = "ACTIVE_RAGDOLL_PT_bone"
+
+    @staticmethod
+    def is_there(obj):
+        return obj.mode != "EDIT" and active_bone(obj) is not None
+
+    def of_bone(self, obj, column):
+        """A column that is greyed out where the bone has no body, the bone's settings and its part or None."""
+        bone = active_bone(obj)
+        column = rows(column)
+        column.enabled = bone.active_ragdoll.simulate
+        return column, bone.active_ragdoll, built.part_of(obj, bone.name)
+
+
+class ACTIVE_RAGDOLL_PT_body(BonePart, bpy.types.Panel):
+    """Shape and mass of the active bone's body"""
+
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def fill(self, _context, obj, column):
+        column, settings, part = self.of_bone(obj, column)
+        props(column, settings, "role", "shape")
+        body = part.body if part is not None else None
+        if body is not None and body.rigid_body is None:
+            body = None
+        draw_size(column, settings, body)
+        column.prop(settings, "mass")
+        if settings.mass == 0.0 and body is not None:
+            column.label(text=f"Automatic: {body.rigid_body.mass:.3g} kg")
+        props(column, settings, "friction", "bounciness")
+        column.prop(settings, "linear_damping", text="Damping Linear")
+        column.prop(settings, "angular_damping", text="Angular")
+
+
+def draw_size(column, settings, body) -> None:
+    """Sizes as numbers where they are the bone's own, else as they came out, with a button to take them over.
+
+    Args:
+        column: layout with labels on the left.
+        settings: `PoseBone.active_ragdoll`.
+        body: the rigid body's object, None where the bone has none.
+    """
+    if settings.shape_by_user:
+        column.prop(settings, "shape_by_user")
+        if not (settings.body_points and settings.shape in CORNERED):  # there the corners are the size
+            column.prop(settings, "half_extents")
+        column.prop(settings, "body_location")
+        return
+    if body is None or body.type != "MESH":
+        return
+    if settings.shape == "AUTO":
+        kind = bpy.types.UILayout.enum_item_name(body.rigid_body, "collision_shape", body.rigid_body.collision_shape)
+        column.label(text=f"Automatic: {kind}")
+    row = column.row(align=True)
+    row.label(text=size_text(body))
+    row.operator("active_ragdoll.adopt_body", text="", icon="GREASEPENCIL")
+
+
+def size_text(body) -> str:
+    """The size of a body's shape in words [m]."""
+    x, y, z = np.ptp(np.array(body.bound_box), axis=0) * np.abs(body.scale)
+    shape = body.rigid_body.collision_shape
+    if shape == "SPHERE":
+        return f"Radius {max(x, y, z) / 2.0:.3g} m"
+    if shape == "CAPSULE":
+        return f"Radius {max(x, y) / 2.0:.3g} m, length {z:.3g} m"
+    return f"{x:.3g} x {y:.3g} x {z:.3g} m"
+
+
+class ACTIVE_RAGDOLL_PT_joint(BonePart, bpy.types.Panel):
+    """Joint and limits of the active bone"""
+
+    def fill(self, context, obj, column):
+        column, settings, part = self.of_bone(obj, column)
+        if part is not None and not part.parent:
+            column.enabled = False
+            paragraph(self.layout, context, "A root: no joint leads to another body", "INFO")
+        column.prop(settings, "joint")
+        if settings.joint in {"HINGE", "CONE"}:
+            for axis, name in enumerate(LIMIT_AXES):
+                halves = column.split(factor=0.4, align=True)
+                title = halves.column()
+                title.alignment = "RIGHT"
+                title.label(text=name)
+                props(halves.row(align=True), settings, "limit_min", "limit_max", index=axis, text="")
+            column.prop(settings, "joint_rotation")
+        column.prop(settings, "limits_from")
+
+
+class ACTIVE_RAGDOLL_PT_weight_tools(Part, bpy.types.Panel):
+    """Presets, and weights of several bones at once"""
+
+    bl_label = "Spread over Bones"
+    bl_parent_id = "ACTIVE_RAGDOLL_PT_weights"
+    bl_options = {"DEFAULT_CLOSED"}
+    need_ragdoll = False
+
+    def fill(self, _context, _obj, column):
+        column.operator_menu_enum("active_ragdoll.weight_preset", "preset", text="Preset")
+        column.operator("active_ragdoll.drag_weights", icon="ARROW_LEFTRIGHT")
+        for i, (mode, title) in enumerate(SPREADS.items()):
+            if i % 2 == 0:
+                row = column.row(align=True)
+            row.operator("active_ragdoll.spread_weights", text=title).mode = mode

@@ -1,0 +1,220 @@
+"""Hits, explosions, attachments and recovery: their lists, the active entry, what hits do to the weights."""
+
+import bpy
+
+from ..core.blender.physics import built
+from ..core.blender.view.layout import keyed, object_fields, props, rows
+from .base import Part, Sidebar, active_armature, draw_list, paragraph
+
+
+def draw_bone(column, context, obj, item, *before: str) -> None:
+    """The bone of an entry, below other properties of it; and that it has no body where that is so."""
+    inner = rows(column)
+    props(inner, item, *before)
+    inner.prop_search(item, "bone", obj.data, "bones")
+    if item.bone and built.part_of(obj, item.bone) is None:
+        paragraph(column, context, f"'{item.bone}' has no body", "ERROR")
+
+
+# ---- hits and explosions --------------------------------------------------------------------------------------------
+
+
+class ACTIVE_RAGDOLL_UL_hits(bpy.types.UIList):
+    """Hits: frame, bone, strength"""
+
+    def draw_item(self, _context, layout, _data, item, _icon, _active, _name, _index):
+        row = layout.row(align=True)
+        row.prop(item, "enabled", text="")
+        row.active = item.enabled
+        split = row.split(factor=0.28, align=True)
+        split.prop(item, "frame", text="", emboss=False)
+        split = split.split(factor=0.7, align=True)
+        split.label(text=item.bone or "no bone")
+        split.label(text=f"{item.strength:.3g}")
+
+
+class ACTIVE_RAGDOLL_UL_explosions(bpy.types.UIList):
+    """Explosions: frame, radius, impulse"""
+
+    def draw_item(self, _context, layout, _data, item, _icon, _active, _name, _index):
+        row = layout.row(align=True)
+        row.prop(item, "enabled", text="")
+        row.active = item.enabled
+        props(row, item, "frame", "radius", "impulse", text="", emboss=False)
+
+
+class ACTIVE_RAGDOLL_PT_hits(Sidebar, bpy.types.Panel):
+    """Impulses at frames of the shot"""
+
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def fill(self, context, obj, column):
+        column.operator("active_ragdoll.place_hit", icon="CURSOR")
+        _buttons, hit = draw_list(column, "hits", obj.active_ragdoll, "hits", ("add_hit", "remove_hit"))
+        if hit is None:
+            return
+        draw_bone(column, context, obj, hit, "frame")
+        inner = rows(column)
+        inner.prop(hit, "space")
+        if hit.space == "TOWARDS":
+            inner.prop(hit, "target")
+        inner.prop(hit, "strength", text="Strength [N s]")
+        if hit.space != "TOWARDS":
+            inner.prop(hit, "impulse")
+        props(inner, hit, "point", "duration")
+
+
+class ACTIVE_RAGDOLL_PT_explosions(Part, bpy.types.Panel):
+    """Blasts that push all bodies away"""
+
+    bl_parent_id = "ACTIVE_RAGDOLL_PT_hits"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def fill(self, _context, obj, column):
+        settings, buttons = obj.active_ragdoll, ("add_explosion", "remove_explosion")
+        _buttons, blast = draw_list(column, "explosions", settings, "explosions", buttons, rows=2)
+        if blast is None:
+            return
+        inner = rows(column)
+        props(inner, blast, "frame", "target")
+        if blast.target is None:
+            inner.prop(blast, "origin")
+        inner.prop(blast, "radius")
+        inner.prop(blast, "impulse", text="Impulse [N s]")
+        props(inner, blast, "falloff", "duration")
+
+
+class ACTIVE_RAGDOLL_PT_loosening(Part, bpy.types.Panel):
+    """How hits lower the weights for a while"""
+
+    bl_parent_id = "ACTIVE_RAGDOLL_PT_hits"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def fill(self, _context, obj, column):
+        settings, inner = obj.active_ragdoll, rows(column)
+        inner.prop(settings, "loosening")
+        shares = inner.column(align=True)
+        shares.active = settings.loosening > 0.0
+        props(shares, settings, *(f"loosening_{name}" for name in ("parents", "children", "others", "regain")))
+
+
+# ---- attachments ----------------------------------------------------------------------------------------------------
+
+
+class ACTIVE_RAGDOLL_UL_attachments(bpy.types.UIList):
+    """Attachments: name, bone, target"""
+
+    def draw_item(self, _context, layout, _data, item, _icon, _active, _name, _index):
+        row = layout.row(align=True)
+        row.prop(item, "enabled", text="")
+        inner = row.row(align=True)
+        inner.active = item.enabled
+        inner.prop(item, "name", text="", emboss=False)
+        inner.label(text=item.bone or "no bone")
+        inner.label(text=item.target.name if item.target is not None else "no target")
+
+
+class ACTIVE_RAGDOLL_PT_attachments(Sidebar, bpy.types.Panel):
+    """Bones held at objects and at other bones"""
+
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def fill(self, context, obj, column):
+        buttons = ("add_attachment", "remove_attachment")
+        _buttons, item = draw_list(column, "attachments", obj.active_ragdoll, "attachments", buttons)
+        if item is None:
+            return
+        draw_bone(column, context, obj, item)
+        inner = rows(column)
+        inner.prop(item, "point")
+        object_fields(inner, item, "target", "target_bone")
+        props(inner, item, "kind", "offset")
+        if item.offset == "STATED":
+            inner.prop(item, "offset_location")
+            if item.kind == "FIXED":
+                inner.prop(item, "offset_rotation")
+            if item.kind != "DISTANCE":
+                inner.prop(item, "reach_seconds")
+        keyed(column, item, "enabled", "length" if item.kind == "DISTANCE" else "max_force")
+
+
+# ---- recovery -------------------------------------------------------------------------------------------------------
+
+
+class ACTIVE_RAGDOLL_UL_recovery_events(bpy.types.UIList):
+    """States forced on the timeline"""
+
+    def draw_item(self, _context, layout, _data, item, _icon, _active_data, _active_property, _index=0):
+        row = layout.row(align=True)
+        row.prop(item, "frame", text="", emboss=False)
+        row.prop(item, "phase", text="")
+        row.prop(item, "hold", text="", icon="PINNED" if item.hold else "UNPINNED", emboss=False)
+
+
+class ACTIVE_RAGDOLL_PT_recovery(Sidebar, bpy.types.Panel):
+    """From a knock-out back to the animation"""
+
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def fill(self, _context, obj, column):
+        group = obj.active_ragdoll.recovery
+        if not group.enabled:
+            column.operator("active_ragdoll.setup_recovery", icon="RECOVER_LAST")
+            return
+        column.use_property_split = True  # with the dots: these can be keyed
+        row = column.row()
+        row.use_property_decorate = False
+        row.prop(group, "enabled")
+        part = column.column(align=True)
+        part.label(text="Knocked out by")
+        part.prop(group, "knock_out_speed", text="Hit")
+        part.prop(group, "knock_out_distance", text="Distance")
+        props(column.column(align=True), group, "watched", "rest_speed", "rest_time")
+        props(column.column(align=True), group, "regain", "blend_time")
+        part = column.column(align=True)
+        part.use_property_decorate = False
+        props(part, group, "starts", "switch_off")
+        row = part.row()
+        row.active = group.switch_off
+        row.prop(group, "calm_time")
+
+
+class RecoveryPart(Part):
+    """A panel inside that of the recovery, once it is set up."""
+
+    bl_parent_id = "ACTIVE_RAGDOLL_PT_recovery"
+
+    @staticmethod
+    def is_there(obj):
+        return obj.active_ragdoll.recovery.enabled
+
+
+class ACTIVE_RAGDOLL_PT_get_up(RecoveryPart, bpy.types.Panel):
+    """Where and how the character gets up"""
+
+    bl_label = "Getting Up"
+
+    def draw_header(self, context):
+        self.layout.prop(active_armature(context).active_ragdoll.recovery, "reroot", text="")
+
+    def fill(self, _context, obj, column):
+        group = obj.active_ragdoll.recovery
+        column = column.column()
+        column.enabled = group.reroot
+        column.use_property_split = True
+        props(column, group, "method", "reroot_time")
+        part = column.column(align=True)
+        part.use_property_decorate = False
+        props(part, group, "get_up_face_up", "get_up_face_down")
+
+
+class ACTIVE_RAGDOLL_PT_recovery_events(RecoveryPart, bpy.types.Panel):
+    """States forced at frames"""
+
+    bl_label = "Forced States"
+
+    def fill(self, _context, obj, column):
+        group = obj.active_ragdoll.recovery
+        buttons, _event = draw_list(column, "recovery_events", group, "events", maxrows=8)
+        buttons.operator_menu_enum("active_ragdoll.add_recovery_event", "phase", text="", icon="ADD")
+        buttons.operator("active_ragdoll.remove_recovery_event", text="", icon="REMOVE")

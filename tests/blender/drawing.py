@@ -1,0 +1,100 @@
+"""Panels without a window."""
+
+from types import SimpleNamespace
+
+import bpy
+
+
+class Layout:
+    """Stands for a UILayout: notes what is drawn, and refuses what Blender would refuse."""
+
+    bl_types = bpy.types.UILayout.bl_rna
+
+    def __init__(self, drawn: list, enabled=None) -> None:
+        object.__setattr__(self, "drawn", drawn)
+        object.__setattr__(self, "parent", enabled)
+        object.__setattr__(self, "enabled", True)
+
+    def __setattr__(self, name, value):
+        assert name in self.bl_types.properties, f"a layout has no {name}"
+        object.__setattr__(self, name, value)
+
+    @property
+    def live(self) -> bool:
+        return self.enabled and (self.parent is None or self.parent.live)
+
+    def _inner(self, **_options):
+        return Layout(self.drawn, self)
+
+    row = column = box = split = _inner
+
+    def _icon(self, icon):
+        assert icon in self.bl_types.functions["label"].parameters["icon"].enum_items, icon
+
+    def label(self, text="", icon="NONE"):
+        self._icon(icon)
+        self.drawn.append(("label", text, self))
+
+    def prop(self, data, name, **_options):
+        assert name in data.bl_rna.properties, f"{data.bl_rna.identifier} has no {name}"
+        getattr(data, name)
+        self.drawn.append(("prop", name, self))
+
+    def operator(self, name, text="", icon="NONE", depress=False):
+        self._icon(icon)
+        known = getattr(bpy.ops.active_ragdoll, name.removeprefix("active_ragdoll.")).get_rna_type().properties
+        self.drawn.append(("operator", name, self))
+
+        class Properties:
+            def __setattr__(self, prop, value):
+                assert prop in known, prop
+
+        return Properties()
+
+    def operator_menu_enum(self, name, _property, **_options):
+        self.drawn.append(("menu", name, self))
+
+    def separator(self):
+        pass
+
+    def prop_search(self, data, name, where, items, **_options):
+        self.prop(data, name)
+        getattr(where, items)
+
+    def template_list(self, list_class, _id, data, name, active_data, active, rows=5):
+        assert hasattr(bpy.types, list_class) and rows
+        getattr(data, name), getattr(active_data, active)
+
+    def progress(self, text="", factor=0.0):
+        assert 0.0 <= factor <= 1.0 and "factor" in self.bl_types.functions["progress"].parameters
+        self.drawn.append(("bar", text, self))
+
+
+def drawn(panel, obj) -> list | None:
+    """What a panel draws for an object, (kind, name or text, layout); None where it does not show."""
+    context = SimpleNamespace(
+        object=obj,
+        scene=bpy.context.scene,
+        region=SimpleNamespace(width=280),
+        # Without a window the interface has no scale.
+        preferences=SimpleNamespace(system=SimpleNamespace(ui_scale=1.0)),
+    )
+    if hasattr(panel, "poll") and not panel.poll(context):
+        return None
+    found = []
+    standing_in(panel, Layout(found)).draw(context)
+    return found
+
+
+def standing_in(panel, layout):
+    """A panel that draws into a layout of the test's: Blender makes real ones only while it draws.
+
+    Args:
+        panel: one of our panel classes; the stand-in has what it and its bases of ours define.
+    """
+    package = panel.__module__.rpartition(".")[0]
+    ours = [cls for cls in reversed(panel.__mro__) if cls.__module__.startswith(package)]
+    defined = {name: value for cls in ours for name, value in vars(cls).items() if not name.startswith("__")}
+    own = type("Drawn", (), defined)()
+    own.layout = layout
+    return own

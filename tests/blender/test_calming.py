@@ -1,0 +1,67 @@
+"""Limp bodies that lie nearly still are brought to rest; those that float keep their momentum."""
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.runtime import STATE
+
+SPEED = 0.15  # [m/s]
+
+
+def _floating(scene, last, velocity):
+    """A limp human that begins with a velocity [3], and the velocity of its centre of mass by frame [f, 3]."""
+    rigs.set_range(scene, 1, last)
+    scene.render.fps, scene.render.fps_base = rigs.FPS, 1.0
+    obj = rigs.human(scene)
+    way = np.array(velocity) / rigs.FPS
+    rigs.key_locations(obj, {-4: -5.0 * way, 11: 10.0 * way})
+    settings = obj.active_ragdoll
+    settings.rotation_weight = settings.translation_weight = 0.0
+    build.build(obj, scene)
+    masses = np.array([part.body.rigid_body.mass for part in settings.parts])
+    places = rigs.play(scene, 1, last, lambda: masses @ rigs.bodies(obj)[:, :3, 3] / masses.sum())
+    return obj, np.diff(places, axis=0) * rigs.FPS
+
+
+def _weightless(scene, way):
+    rigs.ensure_world(scene)
+    if way == "no gravity":
+        scene.use_gravity = False
+    elif way == "gravity 0":
+        scene.gravity = (0.0, 0.0, 0.0)
+    elif way == "weight of gravity 0":
+        scene.rigidbody_world.effector_weights.gravity = 0.0
+    else:
+        scene.rigidbody_world.effector_weights.all = 0.0
+
+
+@pytest.mark.parametrize("way", ("no gravity", "gravity 0", "weight of gravity 0", "weight of all 0"))
+def test_a_slow_body_keeps_its_momentum_without_gravity(fresh_scene, way):
+    """But for its own damping; also after the two seconds in which Bullet puts a slow body to sleep."""
+    _weightless(fresh_scene, way)
+    obj, velocity = _floating(fresh_scene, 100, (SPEED, 0.0, 0.0))
+    damping = obj.pose.bones["hips"].active_ragdoll.linear_damping
+    times = np.arange(len(velocity)) / rigs.FPS
+    assert np.abs(velocity[:, 0] - SPEED * (1.0 - damping) ** times).max() < 0.01 * SPEED
+
+
+def test_a_slow_body_falls_in_weak_gravity(fresh_scene):
+    """Thrown up at a speed at which it is slow until gravity has turned it round."""
+    gravity = 0.1
+    fresh_scene.gravity = (0.0, 0.0, -gravity)
+    obj, velocity = _floating(fresh_scene, 97, (0.0, 0.0, 0.02))
+    damping = -np.log(1.0 - obj.pose.bones["hips"].active_ragdoll.linear_damping)
+    end = -gravity / damping + (gravity / damping + 0.02) * np.exp(-damping * (len(velocity) - 0.5) / rigs.FPS)
+    assert velocity[-1, 2] == pytest.approx(end, rel=0.02)
+
+
+@pytest.mark.parametrize("gravity", (1.62, 9.81))
+def test_what_lies_is_brought_to_rest(fresh_scene, gravity):
+    fresh_scene.gravity = (0.0, 0.0, -gravity)
+    rigs.box(fresh_scene, "Floor", (20, 20, 1), (0, 0, -0.5), passive=True)
+    _obj, velocity = _floating(fresh_scene, 24 * 12, (0.0, 0.0, 0.0))
+    assert np.linalg.norm(velocity, axis=1)[-24:].max() < 1e-3
+    assert STATE.runs[bpy.context.scene.name].calm.all()

@@ -1,0 +1,143 @@
+"""How the command line ends: signals, results that cannot be written, several view layers. Old results stay."""
+
+import json
+import os
+import signal
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.run import pipeline
+
+LAST = 12
+OLD = b"what stood before"
+
+pytestmark = pytest.mark.blender_version
+
+
+@pytest.fixture
+def file(fresh_scene, tmp_path):
+    """A .blend of a character with a soft ragdoll."""
+    obj = rigs.swinging_human(fresh_scene, 1, LAST)
+    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.3
+    build.build(obj, fresh_scene)
+    return _saved(tmp_path / "shot.blend")
+
+
+def _saved(path):
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    return path
+
+
+@pytest.fixture
+def old_output(tmp_path):
+    path = tmp_path / "out.blend"
+    path.write_bytes(OLD)
+    return path
+
+
+def _left_over(folder) -> list:
+    return [path.name for path in folder.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize(("number", "code"), ((signal.SIGINT, 130), (signal.SIGTERM, 143)))
+@pytest.mark.parametrize("where", ("step", "observe"))
+def test_a_signal_within_a_handler(call, file, old_output, monkeypatch, number, code, where):
+    inner = getattr(pipeline, where)
+
+    def signalled(run, *given):
+        if run.frame == 5:
+            os.kill(os.getpid(), number)
+        return inner(run, *given)
+
+    monkeypatch.setattr(pipeline, where, signalled)
+    before = signal.getsignal(number) or signal.SIG_DFL  # None: not set from Python, so Python cannot put it back
+    assert call("bake", file, "--output", old_output)[::2] == (code, ["active_ragdoll: interrupted"])
+    assert old_output.read_bytes() == OLD
+    assert not _left_over(old_output.parent)
+    assert signal.getsignal(number) == before
+
+
+def test_a_signal_in_another_s_handler(call, file, old_output):
+    """Which Blender swallows, and our own handlers do not see."""
+
+    def handler(scene, _graph=None):
+        if scene.frame_current == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    handler._bpy_persistent = None
+    bpy.app.handlers.frame_change_post.append(handler)
+    try:
+        assert call("bake", file, "--output", old_output)[0] == 130
+    finally:
+        bpy.app.handlers.frame_change_post.remove(handler)
+    assert old_output.read_bytes() == OLD
+
+
+def test_a_shot_that_cannot_be_simulated(call, file, old_output, tmp_path):
+    bpy.context.scene.rigidbody_world.enabled = False
+    code, _out, errors = call("bake", _saved(file), "--output", old_output, "--report", tmp_path / "report.json")
+    assert code == 1 and len(errors) == 1 and "switched off" in errors[0]
+    assert old_output.read_bytes() == OLD
+    assert not (tmp_path / "report.json").exists()
+
+
+def test_a_report_that_cannot_be_written_costs_nothing(call, file, tmp_path):
+    report, output = tmp_path / "report.json", tmp_path / "out.blend"
+    report.mkdir()
+    code, out, errors = call("bake", file, "--output", output, "--report", report)
+    assert code == 1 and len(errors) == 1 and "report.json" in errors[0]
+    assert "saved" in out
+    bpy.ops.wm.open_mainfile(filepath=str(output))
+    assert bpy.data.objects["Human"].active_ragdoll.state == "BAKED"
+    assert not _left_over(tmp_path)
+
+
+def test_results_replace_old_ones(call, file, old_output, tmp_path):
+    report = tmp_path / "report.json"
+    report.write_bytes(OLD)
+    code, _out, errors = call("bake", file, "--output", old_output, "--report", report)
+    assert code == 0, errors
+    assert json.loads(report.read_text(encoding="utf-8"))["character"] == "Human"
+    assert old_output.read_bytes() != OLD
+    assert not _left_over(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    (
+        (("--profile", ""), 1, "Unknown preset ''"),
+        (("--frames", 1, 99999999999), 2, "99999999999"),
+        (("--frames", -99999999999, 1), 2, "99999999999"),
+        (("--frames", 1, "2.5"), 2, "invalid"),
+    ),
+)
+def test_options_that_make_no_sense(call, file, options, code, message):
+    found, _out, errors = call("bake", file, *options)
+    assert found == code and len(errors) == 1 and message in errors[0], errors
+
+
+def _keys() -> np.ndarray:
+    action = bpy.data.objects["Human"].active_ragdoll.baked_action
+    curves = sorted(rigs.curves_of(action), key=lambda curve: (curve.data_path, curve.array_index))
+    return np.array([point.co for curve in curves for point in curve.keyframe_points])
+
+
+@pytest.mark.parametrize("shown", (0, 1))
+def test_several_view_layers_bake_the_same(call, file, tmp_path, shown):
+    found = []
+    for layers in (1, 3):
+        scene = bpy.context.scene
+        for i in range(1, layers):
+            scene.view_layers.new(f"Layer {i}").update()
+        bpy.context.window.view_layer = scene.view_layers[min(shown, layers - 1)]
+        path, output = _saved(tmp_path / f"layers_{layers}.blend"), tmp_path / f"baked_{layers}.blend"
+        code, _out, errors = call("bake", path, "--output", output)
+        assert code == 0, errors
+        found.append(_keys())
+        bpy.ops.wm.open_mainfile(filepath=str(file))
+    assert len(found[0]) > 100
+    assert np.array_equal(*found)

@@ -1,0 +1,223 @@
+"""A drive and a kind of stack entry of the test's own: added through the public registries alone, and gone again."""
+
+from types import SimpleNamespace
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.settings import declare
+from active_ragdoll.core.blender.settings.declare import STACK, STACK_VALUE, flag, share, text
+from active_ragdoll.core.blender.stack import entries
+from active_ragdoll.core.blender.tools import profiles
+from active_ragdoll.core.blender.view.layout import bone_field
+from active_ragdoll.core.motion.limbs.transform_bone import ADD, TransformBone
+from active_ragdoll.core.motion.rig import Inputs
+from active_ragdoll.core.ragdoll import drives
+from active_ragdoll.core.ragdoll.drives.law import Factor, Law, Parameter
+from active_ragdoll.operators import command_line
+
+pytestmark = [pytest.mark.blender_version, pytest.mark.own_process]
+LAST = 20
+TURN = np.radians(40.0)
+
+
+class Elastic(Law):
+    """A spring whose stiffness is stated for each kilogram."""
+
+    identifier, label, description, constraint = "ELASTIC", "Elastic", "Pulled by rubber bands", "SPRING2"
+    parameters = (
+        Parameter(
+            name="elasticity",
+            setting="elasticity",
+            title="Elasticity",
+            description="Stiffness for each kilogram [N/m/kg]",
+            default=2000.0,
+            lowest=0.0,
+            highest=1.0e5,
+            factor=Factor("elasticity_scale", "Elasticity", "Multiplies the character's elasticity"),
+            called="elasticity",
+            option=("elasticity", "K", "of the rubber bands"),
+        ),
+    )
+
+    def reach(self, weight, seconds):
+        return np.full_like(weight, 1.0)
+
+    def gains(self, side, frame):
+        stiffness = (side.parameters["elasticity"] * side.weight)[:, None] * side.inertias
+        return stiffness, 0.05 * stiffness
+
+    def joint_command(self, joints):
+        return np.zeros((len(joints.weight), 3)), joints.inertia[:, None]
+
+
+class ToyNod(bpy.types.PropertyGroup):
+    """A bone that nods."""
+
+    enabled: flag("Enabled", None, True, needs=STACK)
+    bone: text("Bone", needs=STACK)
+    weight: share("Weight", keyed=True, needs=STACK_VALUE)
+
+
+class Nod(entries.ItemStep):
+    """One nod."""
+
+    def __init__(self, kind, obj, rig, index, name):
+        super().__init__(kind, obj, index, name)
+        turn = np.cos(TURN / 2), np.sin(TURN / 2), 0.0, 0.0
+        bone = rig.bone(name, self.item.bone)
+        self.solver = TransformBone(rig, bone, name, rotation=turn, rotation_mode=ADD)
+
+    def read(self, places, _pose):
+        return Inputs(weight=self.now(places).weight)
+
+
+class Nods(entries.ListKind):
+    """Bones that nod"""
+
+    identifier, label, place, icon = "NODS", "Nods", 45, "HEART"
+    items, active, group = "nods", "active_nod", ToyNod
+    title, description = "Nod", "A bone that nods"
+    classes = (ToyNod,)
+
+    def step(self, obj, rig, index, name):
+        return Nod(self, obj, rig, index, name)
+
+    def draw(self, layout, obj, item):
+        bone_field(layout, obj, item, "bone")
+        layout.prop(item, "weight")
+
+
+@pytest.fixture
+def registered(extension):
+    """Both, while a test runs; a second call takes them away before it ends."""
+    law, kind = Elastic(), Nods()
+
+    def remove():
+        if law in drives.LAWS:
+            extension.unregister()
+            drives.LAWS.remove(law)
+            entries.unregister(kind)
+            extension.register()
+
+    extension.unregister()
+    drives.LAWS.append(law)
+    entries.register(kind)
+    extension.register()
+    yield SimpleNamespace(remove=remove)
+    remove()
+
+
+def _distances(obj, scene) -> np.ndarray:
+    """How far each body is from its target in the shot's last frame [m]; by the bodies' order."""
+    for frame in range(1, LAST + 1):
+        scene.frame_set(frame)
+    graph = bpy.context.evaluated_depsgraph_get()
+    parts = obj.active_ragdoll.parts
+    found = [(part.body.evaluated_get(graph), part.target.evaluated_get(graph)) for part in parts]
+    return np.array(
+        [(body.matrix_world.translation - target.matrix_world.translation).length for body, target in found]
+    )
+
+
+def test_a_drive_of_ones_own_leads_bodies(registered, fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, LAST)
+    settings = obj.active_ragdoll
+    settings.drive = "ELASTIC"
+    build.build(obj, fresh_scene)
+    assert {part.target.rigid_body_constraint.spring_type for part in settings.parts} == {"SPRING2"}
+    stiff = _distances(obj, fresh_scene)
+    settings.elasticity = 62.5
+    soft = _distances(obj, fresh_scene)
+    assert stiff.max() < 0.05 < soft.max()
+    settings.elasticity = 2000.0
+    names = [part.bone for part in settings.parts]
+    for name in names:
+        obj.pose.bones[name].active_ragdoll.elasticity_scale = 1.0 / 32.0
+    assert np.array_equal(_distances(obj, fresh_scene), soft)
+
+
+def test_its_parameters_can_be_keyed_and_are_in_profiles_and_on_the_command_line(registered, fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, LAST)
+    settings = obj.active_ragdoll
+    settings.drive, settings.elasticity = "ELASTIC", 62.5
+    build.build(obj, fresh_scene)
+    soft = _distances(obj, fresh_scene)
+    for frame, value in ((1, 2000.0), (15, 62.5)):
+        settings.elasticity = value
+        settings.keyframe_insert("elasticity", frame=frame)
+    keyed = _distances(obj, fresh_scene)
+    assert soft.max() > 0.05 and np.abs(keyed - soft).max() > 1e-4
+    schema = profiles.schema()
+    assert "elasticity" in schema.object and "elasticity_scale" in schema.bone
+    options = command_line._parser().parse_args(["bake", "x.blend", "--drive", "ELASTIC", "--elasticity", "3"])
+    assert options.drive == "ELASTIC" and options.elasticity == 3.0
+
+
+def test_an_entry_of_ones_own_turns_a_bone_and_is_led_by_physics(registered, fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, LAST)
+    plain = rigs.animation(obj, (LAST,))[LAST]
+    build.build(obj, fresh_scene)
+    bpy.context.view_layer.objects.active = obj
+    assert bpy.ops.active_ragdoll.motion_add(what="nods", bone="head") == {"FINISHED"}
+    assert hasattr(bpy.types, "ACTIVE_RAGDOLL_PT_nods")
+    assert entries.order_of(obj).index("TWO_BONE_IK") + 1 == entries.order_of(obj).index("NODS")
+    item = obj.active_ragdoll.nods[0]
+    head = obj.data.bones.find("head")
+    for weight, angle in ((1.0, TURN), (0.5, TURN / 2), (0.0, 0.0)):
+        item.weight = weight
+        for frame in range(1, LAST + 1):
+            fresh_scene.frame_set(frame)
+        assert np.radians(rigs.angles(rigs.pose(obj), plain))[head] == pytest.approx(angle, abs=0.02)
+    item.keyframe_insert("weight", frame=1)
+    item.weight = 1.0
+    item.keyframe_insert("weight", frame=LAST)
+    for frame in range(1, LAST + 1):
+        fresh_scene.frame_set(frame)
+    assert np.radians(rigs.angles(rigs.pose(obj), plain))[head] == pytest.approx(TURN, abs=0.03)
+    assert bpy.ops.active_ragdoll.motion_remove(what="nods") == {"FINISHED"}
+    assert obj.active_ragdoll.target_armature is None, "with its last entry the stack goes"
+
+
+def test_every_keyed_number_of_a_bone_is_read_for_its_body(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, LAST)
+    build.build(obj, fresh_scene)
+    own = obj.pose.bones["head"].active_ragdoll
+    of_drives = {parameter.factor.setting for parameter in drives.parameters()}
+    keyed = [name for name in declare.names(type(own), keyed=True) if name not in of_drives]
+    keyed = [name for name in keyed if own.bl_rna.properties[name].type == "FLOAT"]
+    assert {"rotation_weight", "max_torque"} <= set(keyed)
+    for frame in (1, 2):
+        fresh_scene.frame_set(frame)
+    for name in keyed:
+        setattr(own, name, 0.25)
+        obj.keyframe_insert(f'pose.bones["head"].active_ragdoll.{name}', frame=1)
+    for frame in (1, 2):
+        fresh_scene.frame_set(frame)
+    run = STATE.runs[fresh_scene.name]
+    row = run.characters[0].bone_names.index("head")
+    for name in keyed:
+        assert run.numbers[name][row] == 0.25, name
+
+
+def test_nothing_of_them_is_left(registered, fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, LAST)
+    settings = obj.active_ragdoll
+    build.build(obj, fresh_scene)
+    usual = _distances(obj, fresh_scene)
+    settings.drive = "ELASTIC"
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.active_ragdoll.remove()
+    registered.remove()
+    for name in ("elasticity", "nods", "active_nod"):
+        assert not hasattr(obj.active_ragdoll, name)
+    assert not hasattr(obj.pose.bones["head"].active_ragdoll, "elasticity_scale")
+    assert not hasattr(bpy.types, "ACTIVE_RAGDOLL_PT_nods")
+    with pytest.raises(TypeError):
+        bpy.ops.active_ragdoll.motion_add(what="nods")
+    build.build(obj, fresh_scene)  # the drive that was chosen is unknown now: the default one serves
+    assert np.array_equal(_distances(obj, fresh_scene), usual)

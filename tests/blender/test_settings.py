@@ -1,0 +1,304 @@
+"""Settings as their declarations tell: edits on keyed characters count, profiles hold what the user has set."""
+
+import json
+
+import bpy
+import numpy as np
+import pytest
+
+import holding
+import knock_outs
+import rigs
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.run import handlers
+from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.settings import at_frame, declare, versions
+from active_ragdoll.core.blender.stack import stack_setup
+from active_ragdoll.core.blender.tools import profiles
+from active_ragdoll.core.errors import RagdollError
+from active_ragdoll.core.profile.format import Profile, dump
+from active_ragdoll.operators import command_line
+from holding import empty
+
+
+def in_a_strip(obj, path: str) -> None:
+    """Key a setting in an action that only an NLA strip plays."""
+    data = obj.animation_data_create()
+    before = data.action
+    data.action = None
+    obj.keyframe_insert(path, frame=1)
+    strip = data.nla_tracks.new().strips.new(data.action.name, 1, data.action)
+    data.action = None
+    if hasattr(strip, "action_slot"):
+        assert strip.action_slot is not None
+    data.action = before
+
+
+# ---- edits on keyed characters --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keyed", (False, True))
+def test_what_a_recovery_watches_is_edited_in_mid_shot(fresh_scene, keyed):
+    obj = knock_outs.human(fresh_scene, 12)
+    if keyed:
+        obj.keyframe_insert("active_ragdoll.rotation_weight", frame=1)
+    rigs.play(fresh_scene, 1, 4)
+    group = obj.active_ragdoll.recovery
+    group.watched, group.switch_off, group.rest_time = "MEAN", not group.switch_off, 1.25
+    rigs.play(fresh_scene, 5, 5)
+    read = STATE.runs[fresh_scene.name].effect("recovery").by_name[obj.name].settings
+    assert (read.watched, read.switch_off, read.rest_time) == ("MEAN", group.switch_off, 1.25)
+
+
+# Every declared setting; a new one is covered without a change here.
+
+
+def settings_in(group, kind=declare.SETTING):
+    """(group, name, declaration) of all values of a kind in a property group, also in its groups and lists."""
+    for owner, name, said in declare.walk(group):
+        if said.kind == kind and said.holds is None and not said.points:
+            yield owner, name, said
+
+
+def another(group, name):
+    """Another value that a setting can have."""
+    prop, value = group.bl_rna.properties[name], getattr(group, name)
+    if prop.type == "BOOLEAN":
+        return not value
+    if prop.type == "STRING":
+        return f"{value} other"
+    if prop.type == "ENUM":
+        choices = [item.identifier for item in prop.enum_items]
+        if prop.is_enum_flag:
+            return {next(choice for choice in choices if choice not in value)}
+        return choices[choices.index(value) - 1]
+    step = 1 if prop.type == "INT" else 0.25
+    if prop.is_array:
+        return [max(v - step, prop.hard_min) if v + step > prop.hard_max else v + step for v in value]
+    return max(value - step, prop.hard_min) if value + step > prop.hard_max else value + step
+
+
+def same(a, b) -> bool:
+    return a == b if isinstance(a, bool | int | float | str | set) else tuple(a) == tuple(b)
+
+
+def fill(group) -> None:
+    """An item in every list, and in every list of such an item."""
+    for name, said in declare.declarations(type(group)).items():
+        if said.kind != declare.SETTING or said.holds is None:
+            continue
+        if said.is_list and not len(getattr(group, name)):
+            getattr(group, name).add()
+        for inner in getattr(group, name) if said.is_list else (getattr(group, name),):
+            fill(inner)
+
+
+def test_every_setting_edited_on_a_keyed_character_is_read_at_the_next_frame(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 12)
+    build.build(obj, fresh_scene)
+    obj.keyframe_insert("active_ragdoll.rotation_weight", frame=1)
+    rigs.play(fresh_scene, 1, 3)
+    fill(obj.active_ragdoll)
+    bone = obj.active_ragdoll.parts[3].bone
+    count = 0
+    for owner in (obj, obj.pose.bones[bone]):
+        for group, name, _said in settings_in(owner.active_ragdoll):
+            if (group, name) != (obj.active_ragdoll, "rotation_weight"):  # whose keys win
+                setattr(group, name, another(group, name))
+                count += 1
+    assert count > 230
+    rigs.play(fresh_scene, 4, 4)
+    now = at_frame.owner(obj, at_frame.is_keyed(obj))
+    assert now != obj
+    unread = []
+    for own, its in ((obj, now), (obj.pose.bones[bone], now.pose.bones[bone])):
+        pairs = zip(settings_in(own.active_ragdoll), settings_in(its.active_ragdoll), strict=True)
+        unread += [a[1] for a, b in pairs if not same(getattr(*a[:2]), getattr(*b[:2]))]
+    assert not unread
+
+
+def full_character(scene):
+    """A simulated human with something in every list that acts in a shot, all of it at work."""
+    obj = rigs.swinging_human(scene, 1, 80)
+    looked_at = empty(scene, {1: (0.5, -2.0, 1.2), 80: (-0.5, -2.0, 1.8)})
+    stack_setup.ensure(obj, scene)
+    own = obj.active_ragdoll
+    chain = own.look_at.add()
+    chain.target, chain.weight = looked_at, 0.5
+    for bone in ("head", "spine"):
+        chain.entries.add().bone = bone
+    own.leg_stabilizers.add().foot_bone = "foot.L"
+    arm = own.two_bone_ik.add()
+    arm.end_bone, arm.weight, arm.effector_location = "finger.R", 0.5, (-0.4, -0.3, 1.2)
+    turned = own.bone_transforms.add()
+    turned.bone, turned.rotation, turned.rotation_mode, turned.weight = "head", (0.1, 0.0, 0.0), "ADD", 0.5
+    space = own.blend_spaces.add()
+    for x in (0.0, 1.0):
+        sample = space.samples.add()
+        sample.action, sample.x, sample.speed = obj.animation_data.action, x, 1.0 + x
+    for source in ("CLIP", "BLEND_SPACE"):
+        layer = own.layers.add()
+        layer.source, layer.weight, layer.blend_space = source, 0.3, space.name
+        layer.action = obj.animation_data.action
+    state, parameter = own.graph.states.add(), own.graph.parameters.add()
+    state.action, parameter.name, own.graph.weight, own.graph.enabled = obj.animation_data.action, "speed", 0.4, True
+    build.build(obj, scene)
+    holding.attach(obj, looked_at, bone="forearm.L", max_force=20.0)
+    hit = own.hits.add()
+    hit.bone, hit.frame, hit.impulse = "spine", 3, (0.0, 5.0, 0.0)
+    blast = own.explosions.add()
+    blast.frame, blast.impulse = 5, 1.0
+    own.recovery.enabled = True
+    own.recovery.events.add().phase = "ACTIVE"
+    own.rotation_weight, own.translation_weight = 0.6, 0.4
+    return obj
+
+
+def edits(obj) -> dict:
+    """All settings that act without a new build, but for the one that is keyed: those of one group and kind at once."""
+    found: dict = {}
+    for owner in (obj, obj.pose.bones["forearm.R"]):
+        for group, name, said in settings_in(owner.active_ragdoll):
+            keyed = owner == obj and name == "translation_weight"
+            if said.needs not in (None, declare.REBUILD) and not keyed:
+                kind = type(group).__name__, group.bl_rna.properties[name].type
+                found.setdefault(kind, []).append((group, name, getattr(group, name), another(group, name)))
+    return found
+
+
+def shown_after_edits(keyed: bool) -> list:
+    """(edits, bodies, pose of the target, recovery's settings) after a frame with some edits, which are then taken
+    back."""
+    scene = rigs.empty_file()
+    obj = full_character(scene)
+    if keyed:
+        obj.keyframe_insert("active_ragdoll.translation_weight", frame=1)
+    found = []
+    rigs.play(scene, 1, 3)
+    target = obj.active_ragdoll.target_armature
+    for frame, (what, settings) in enumerate(edits(obj).items(), 4):
+        before = [
+            value if isinstance(value, bool | int | float | str | set) else tuple(value) for *_, value, _ in settings
+        ]
+        for group, name, _old, new in settings:
+            setattr(group, name, new)
+        scene.frame_set(frame)
+        assert scene.name in STATE.runs, (what, STATE.messages)
+        recovery = STATE.runs[scene.name].effect("recovery").by_name[obj.name].settings
+        found.append((what, rigs.bodies(obj), [np.array(bone.matrix_basis) for bone in target.pose.bones], recovery))
+        for (group, name, *_), value in zip(settings, before, strict=True):
+            setattr(group, name, value)
+    return found
+
+
+def test_every_setting_edited_in_mid_shot_acts_on_a_keyed_character_as_on_others():
+    """The key has the value that is set anyway, so the runs have to be the same bit for bit."""
+    plain, keyed = shown_after_edits(keyed=False), shown_after_edits(keyed=True)
+    assert len(plain) == len(keyed) > 40
+    for (edit, bodies, pose, recovery), other in zip(plain, keyed, strict=True):
+        assert np.array_equal(pose, other[2]) and recovery == other[3], edit
+        assert np.array_equal(bodies, other[1]), edit
+
+
+# ---- profiles -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("owner", ("character", "bone"))
+def test_a_profile_holds_all_settings_and_no_state_of_the_interface(fresh_scene, monkeypatch, owner):
+    obj = rigs.human(fresh_scene)
+    build.build(obj, fresh_scene)
+    group = (obj if owner == "character" else obj.pose.bones["head"]).active_ragdoll
+    declared = declare.declarations(type(group))
+    assert {p.identifier for p in group.bl_rna.properties} - {"rna_type", "name"} == declared.keys()
+    monkeypatch.setattr(STATE, "building", True)  # callbacks would set other settings
+    kinds = set()
+    for name, said in declared.items():
+        prop = group.bl_rna.properties[name]
+        if prop.is_readonly or said.points or said.holds is not None:
+            continue
+        value = getattr(group, name)
+        value = value if isinstance(value, bool | int | float | str | set) else tuple(value)
+        before = profiles.collect(obj)
+        setattr(group, name, "[[0.0, 0.0, 1.0]]" if name == "body_points" else another(group, name))
+        after = profiles.collect(obj)
+        setattr(group, name, value)
+        held = before.object != after.object if owner == "character" else before.entries != after.entries
+        assert held == (said.kind == declare.SETTING), name
+        kinds.add(said.kind)
+    assert kinds == {declare.SETTING, declare.RECORD} | ({declare.INTERFACE} if owner == "character" else set())
+
+
+def test_applying_a_profile_leaves_which_row_a_list_shows(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    settings = obj.active_ragdoll
+    shown = declare.names(type(settings), kind=declare.INTERFACE)
+    assert {"active_look_at", "active_attachment", "layer_index", "blend_space_index"} <= set(shown)
+    before = profiles.collect(obj)
+    for name in shown:
+        setattr(settings, name, 3)
+    profiles.apply(obj, before)
+    assert [getattr(settings, name) for name in shown] == [3] * len(shown)
+
+
+def test_a_profile_of_version_0_1_0_is_read(fresh_scene, tmp_path):
+    obj = rigs.human(fresh_scene)
+    data = json.loads(dump(profiles.collect(obj)))
+    data["object"] |= {"active_attachment": 2, "layer_index": 1, "blend_space_index": 1, "rotation_weight": 0.25}
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    found = profiles.read(path)
+    assert profiles.apply(obj, found).changed == 1
+    assert obj.active_ragdoll.rotation_weight == 0.25 and obj.active_ragdoll.layer_index == 0
+
+
+# ---- what is keyed --------------------------------------------------------------------------------------------------
+
+
+def test_an_option_is_refused_where_a_strip_keys_its_setting(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 10)
+    command_line._refuse_keyed(obj, "rotation_weight")
+    in_a_strip(obj, "active_ragdoll.rotation_weight")
+    with pytest.raises(RagdollError, match="rotation weight of 'Human' is keyed or driven"):
+        command_line._refuse_keyed(obj, "rotation_weight")
+    command_line._refuse_keyed(obj, "translation_weight")
+
+
+def test_a_profile_tells_what_strips_key(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 10)
+    build.build(obj, fresh_scene)
+    in_a_strip(obj, "active_ragdoll.rotation_weight")
+    found = profiles.apply(obj, Profile({"rotation_weight": 0.5}))
+    assert "rotation_weight of 'Human' keyed or driven" in found.notes[0]
+    assert bpy.context.scene == fresh_scene
+
+
+def test_a_strip_that_is_muted_keys_nothing(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 10)
+    in_a_strip(obj, "active_ragdoll.rotation_weight")
+    assert at_frame.is_keyed(obj) and at_frame.is_keyed(obj, "rotation_weight")
+    obj.animation_data.nla_tracks[0].mute = True
+    assert not at_frame.is_keyed(obj) and not at_frame.is_keyed(obj, "rotation_weight")
+
+
+# ---- files of other versions ----------------------------------------------------------------------------------------
+
+
+def test_a_file_of_version_0_1_0_is_brought_up_to_date(fresh_scene, tmp_path):
+    obj = rigs.swinging_human(fresh_scene, 1, 10)
+    build.build(obj, fresh_scene)
+    obj.active_ragdoll.rotation_weight = 0.25
+    action, path = bpy.data.actions.new("Wave"), str(tmp_path / "shot.blend")
+    obj.active_ragdoll.source.active_ragdoll.graph.states.add().action = action
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    assert obj.active_ragdoll.version == versions.CURRENT == fresh_scene.active_ragdoll.version
+    handlers.remove()  # as 0.1.0 saved it
+    try:
+        obj.active_ragdoll.property_unset("version")
+        bpy.ops.wm.save_as_mainfile(filepath=path)
+    finally:
+        handlers.add()
+    bpy.ops.wm.open_mainfile(filepath=path)
+    settings = bpy.data.objects["Human"].active_ragdoll
+    assert settings.version == versions.CURRENT and settings.rotation_weight == 0.25
+    assert settings.source.active_ragdoll.graph.states[0].action is None
+    assert settings.is_ragdoll and rigs.play(bpy.context.scene, 1, 3) is not None

@@ -1,0 +1,101 @@
+"""Mirrored joints allow exactly the mirrored motions, whatever the rolls of the two bones."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core import mirror, quaternion
+from core.mirror import reflection
+from core.ragdoll.joints import limits
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def rotations(random, count=None) -> np.ndarray:
+    shape = (4,) if count is None else (count, 4)
+    return quaternion.normalize(random.normal(size=shape))
+
+
+def rolled(matrix, angle) -> np.ndarray:
+    """A bone's rotation with another roll about its own Y."""
+    return matrix @ quaternion.to_matrix(quaternion.from_axis_angle((0.0, 1.0, 0.0), angle))
+
+
+def pair(random, normal):
+    """A bone and one that points where its mirror image points, with any roll."""
+    bone = quaternion.to_matrix(rotations(random))
+    image = reflection(normal) @ bone @ np.diag([-1.0, 1.0, 1.0])
+    return bone, rolled(image, random.uniform(-3.0, 3.0))
+
+
+def relative_in_joint(bone, joint_rotation, turned) -> np.ndarray:
+    """Rotations [k, 4] in the armature's space, against the parent's from bind pose, in the joint's frame."""
+    frame = quaternion.multiply(quaternion.from_matrix(bone), joint_rotation)
+    return quaternion.multiply(quaternion.conjugate(frame), quaternion.multiply(turned, frame))
+
+
+def mirrored_rotation(turned, normal) -> np.ndarray:
+    """The rotations of a mirrored character: F R F."""
+    flip = reflection(normal)
+    return quaternion.from_matrix(flip @ quaternion.to_matrix(turned) @ flip)
+
+
+LIMITS = {
+    "CONE": ((-0.5, -0.3, -0.9), (1.1, 0.8, 0.2)),
+    "HINGE": ((-0.1, 0.0, 0.0), (2.4, 0.0, 0.0)),
+}
+
+
+@pytest.mark.parametrize("kind", ["CONE", "HINGE"])
+@given(seeds)
+def test_a_mirrored_motion_exceeds_the_mirrored_limits_by_as_much(kind, seed):
+    random = np.random.default_rng(seed)
+    normal = np.eye(3)[random.integers(3)]
+    bone, other = pair(random, normal)
+    joint = rotations(random)
+    low, high = LIMITS[kind]
+    carry = mirror.carried_over(bone, other, normal)
+    its_joint, its_low, its_high = mirror.mirrored_joint(carry, joint, low, high)
+    turned = quaternion.from_rotation_vector(random.uniform(-1.5, 1.5, size=(40, 3)))
+    mine = limits.excess(kind, low, high, relative_in_joint(bone, joint, turned))
+    its = limits.excess(kind, its_low, its_high, relative_in_joint(other, its_joint, mirrored_rotation(turned, normal)))
+    assert np.allclose(mine, its, atol=1e-6)
+    assert mine.max() > 0.05 and np.ptp(mine) > 0.05  # the motions are not all alike
+
+
+def test_bones_drawn_as_mirror_images_keep_their_joint_s_frame():
+    """Blender's Symmetrize: X is kept, Y and Z change sign."""
+    random = np.random.default_rng(3)
+    bone = quaternion.to_matrix(rotations(random))
+    other = reflection((1, 0, 0)) @ bone @ np.diag([-1.0, 1.0, 1.0])
+    carry = mirror.carried_over(bone, other, (1, 0, 0))
+    rotation, low, high = mirror.mirrored_joint(carry, (1, 0, 0, 0), (-0.1, -0.2, -0.3), (0.4, 0.5, 0.6))
+    assert rotation.tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert np.allclose(low, (-0.1, -0.5, -0.6)) and np.allclose(high, (0.4, 0.2, 0.3))
+
+
+@given(seeds)
+def test_a_mirrored_body_fills_the_mirrored_space(seed):
+    random = np.random.default_rng(seed)
+    normal = np.eye(3)[random.integers(3)]
+    bone, other = pair(random, normal)
+    head, flip = random.normal(size=3), reflection(normal)
+    location, rotation = random.normal(size=3), rotations(random)
+    corners = random.normal(size=(9, 3))
+    its_location, its_rotation = mirror.mirrored_place(mirror.carried_over(bone, other, normal), location, rotation)
+
+    def placed(origin, frame, place, turn, points):
+        return origin + (place + quaternion.rotate(turn, points)) @ frame.T
+
+    mine = placed(head, bone, location, rotation, corners)
+    its = placed(flip @ head, other, its_location, its_rotation, corners * (-1.0, 1.0, 1.0))
+    assert np.allclose(mine @ flip, its, atol=1e-6)
+
+
+def test_a_counterpart_that_lies_elsewhere_counts_from_its_own_bind_pose():
+    """In a bind pose in mid-stride the limits stay about the bone: its twist is still a twist."""
+    random = np.random.default_rng(5)
+    bone, other = quaternion.to_matrix(rotations(random)), quaternion.to_matrix(rotations(random))
+    carry = mirror.carried_over(bone, other, (1, 0, 0))
+    assert np.allclose(carry @ (0, 1, 0), (0, 1, 0)) and np.isclose(np.linalg.det(carry), -1.0)

@@ -1,0 +1,166 @@
+"""Playing after a build, a second window with its own view layer, a body deleted by key: in a real Blender window.
+
+blender --factory-startup --enable-event-simulate --python tests/real/playing_in_window.py
+
+Ends with exit code 0 when all held. Keys go through Blender's own queue of events.
+"""
+
+import sys
+from pathlib import Path
+
+import bpy
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from window_session import Session, activate, armature, compare, empty_file, play, pose, run, scene
+
+import rigs
+from active_ragdoll.core.blender.runtime import STATE
+
+FIRST, LAST = 1, 40
+WAIT = 8  # ticks for a playback
+
+
+class PlayFromScript(bpy.types.Operator):
+    bl_idname, bl_label = "wm.test_play_from_script", "Play"
+
+    def execute(self, context):
+        bpy.ops.screen.animation_play()
+        return {"FINISHED"}
+
+
+def set_up():
+    empty_file()
+    bpy.utils.register_class(PlayFromScript)
+    obj = rigs.swinging_human(scene(), FIRST, LAST)
+    Session.name = obj.name
+    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+    build_anew()
+    Session.reference = play(FIRST, LAST)
+    build_anew()
+
+
+def build_anew():
+    """The scene stands at the first frame, and no run does."""
+    scene().frame_set(FIRST)
+    activate()
+    assert bpy.ops.active_ragdoll.build() == {"FINISHED"}
+    assert not STATE.runs
+
+
+def press(key):
+    window = bpy.context.window_manager.windows[0]
+    area = next(area for area in window.screen.areas if area.type == "VIEW_3D")
+    x, y = area.x + area.width // 2, area.y + area.height // 2
+    window.event_simulate(type="MOUSEMOVE", value="NOTHING", x=x, y=y)
+    for value in ("PRESS", "RELEASE"):
+        window.event_simulate(type=key, value=value, x=x, y=y)
+
+
+def is_as_played(least):
+    frame = scene().frame_current
+    assert least <= frame <= LAST, f"stands at frame {frame}"
+    compare({frame: pose()}, Session.reference, f"frame {frame}")
+    falls = float(np.abs(Session.reference[frame] - Session.reference[FIRST]).max())
+    assert falls > 0.0
+
+
+def stop():
+    if any(window.screen.is_animation_playing for window in bpy.context.window_manager.windows):
+        bpy.ops.screen.animation_play()
+
+
+def stopped_as_played():
+    stop()
+    is_as_played(FIRST + 2)
+    build_anew()
+
+
+def open_window():
+    bpy.ops.wm.window_new()
+    window = bpy.context.window_manager.windows[1]
+    window.view_layer = scene().view_layers.new("Second")
+
+
+def both_show_the_run():
+    found = play(FIRST, 12)
+    del found[FIRST]  # once the bodies are released, a second window has them read from the cache (1.5e-7 to 3e-7)
+    compare(found, Session.reference, "two windows")
+    build_anew()
+
+
+def play_in_second_window():
+    with bpy.context.temp_override(window=bpy.context.window_manager.windows[1]):
+        bpy.ops.screen.animation_play()
+
+
+def close_second_window():
+    play(FIRST, FIRST + 5)
+    with bpy.context.temp_override(window=bpy.context.window_manager.windows[1]):
+        bpy.ops.wm.window_close()
+
+
+def select_a_body():
+    assert len(bpy.context.window_manager.windows) == 1
+    found = play(FIRST, 8)
+    del found[FIRST]
+    compare(found, Session.reference, "after the window was closed")
+    scene().frame_set(FIRST)
+    scene().active_ragdoll.show_helpers = True
+    Session.body = armature().active_ragdoll.parts[4].body.name
+    body = bpy.data.objects[Session.body]
+    body.hide_select = False
+    bpy.ops.object.select_all(action="DESELECT")
+    body.select_set(True)
+    bpy.context.view_layer.objects.active = body
+
+
+def body_is_gone():
+    assert Session.body not in bpy.data.objects, "the key deleted nothing"
+    for frame in (FIRST + 1, FIRST + 2, FIRST + 1, FIRST, FIRST + 1, FIRST + 2):
+        scene().frame_set(frame)
+    assert "was deleted" in STATE.messages["Scene"], STATE.messages
+    build_anew()
+    play(FIRST, 8)
+
+
+def new_file():
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+
+
+STEPS = (
+    lambda: press("RIGHT_ARROW"),
+    lambda: None,
+    lambda: is_as_played(FIRST + 1),
+    lambda: press("RIGHT_ARROW"),
+    lambda: None,
+    lambda: is_as_played(FIRST + 2),
+    build_anew,
+    lambda: press("SPACE"),
+    *[lambda: None] * WAIT,
+    stopped_as_played,
+    lambda: bpy.ops.wm.test_play_from_script(),
+    *[lambda: None] * WAIT,
+    stopped_as_played,
+    open_window,
+    both_show_the_run,
+    play_in_second_window,
+    *[lambda: None] * WAIT,
+    stopped_as_played,
+    close_second_window,
+    select_a_body,
+    lambda: press("DEL"),
+    lambda: None,
+    body_is_gone,
+    new_file,
+    lambda: None,
+)
+
+
+def step(number):
+    STEPS[number]()
+    print(f"step {number} of {len(STEPS)}: held", flush=True)
+
+
+run(set_up, step, len(STEPS))
