@@ -201,7 +201,7 @@ def test_another_layer_is_evaluated_first(expected):
 @pytest.mark.parametrize("change", ("removed", "renamed"))
 def test_the_layer_that_steps_is_lost(expected, change):
     if change == "removed" and blender_42.IS_IT:
-        pytest.skip("Blender 4.2 frees the joints of the layer, and bodies that look at them when the world is made anew")
+        pytest.skip("Blender 4.2 frees the joints of the layer, which bodies look at when the world is made anew")
     scene, obj = _character(1, _second_in_the_window)
     rigs.play(scene, 1, 6)
     assert STATE.stepped[scene.name] == "Second"
