@@ -6,17 +6,13 @@ on stderr. What is written is written whole or not at all.
 
 import argparse
 import contextlib
-import json
-import os
 import signal
 import sys
 import time
-import tomllib
 import traceback
 from pathlib import Path
 
 import bpy
-import numpy as np
 
 from ..core.blender.bake import bake
 from ..core.blender.physics import build, world
@@ -27,12 +23,12 @@ from ..core.blender.settings import at_frame
 from ..core.blender.tools import diagnose, effect_edits, measure, profiles
 from ..core.errors import RagdollError
 from ..core.ragdoll import drives
+from . import farm, reports
 from .shot import Progress, choose_range
 
 PROGRAM = "active_ragdoll"
 BONES = build.BONE_CHOICES
 LAST_FRAME = 1048574  # Blender's own
-DIGITS = 6  # significant digits of a report's figures
 
 
 class UsageError(Exception):
@@ -144,7 +140,33 @@ def _parser() -> _Parser:
     sub.add_argument("file", metavar="FILE", help=file_help)
     sub.add_argument("--report", type=Path, metavar="OUT.json", help="write the diagnosis of its ragdolls there")
     sub.set_defaults(call=_info)
+    _add_farm(commands)
     return parser
+
+
+def _add_farm(commands) -> None:
+    sub = commands.add_parser("farm", help="write a job for a render farm in which each shot is a task")
+    sub.add_argument("shots", nargs="+", type=Path, metavar="SHOT.blend", help="files with built ragdolls")
+    sub.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder of the job and of its results")
+    sub.add_argument("--project", type=Path, metavar="DIR", help="folder of the shots and what they link to")
+    kind = sub.add_mutually_exclusive_group()
+    kind.add_argument("--bake", dest="kind", action="store_const", const="bake", help="to keyframes (the default)")
+    kind.add_argument("--cache", dest="kind", action="store_const", const="cache", help="keep it as Blender's cache")
+    sub.add_argument("--render", action="store_true", help="render the results, too")
+    sub.add_argument("--chunk", type=_count, metavar="N", help="frames that one task renders; all without it")
+    sub.set_defaults(call=_farm, kind="bake")
+
+    sub = commands.add_parser("farm-shot", help="a task of such a job: simulate one shot")
+    sub.add_argument("file", type=Path, metavar="SHOT.blend")
+    sub.add_argument("--output", type=Path, required=True, metavar="OUT.blend")
+    sub.add_argument("--report", type=Path, required=True, metavar="OUT.json")
+    sub.add_argument("--cache", action="store_true", help="keep Blender's cache in place of keyframes")
+    sub.set_defaults(call=farm.do_shot)
+
+    sub = commands.add_parser("farm-report", help="the last task of such a job: one report of all shots")
+    sub.add_argument("folder", type=Path, metavar="DIR")
+    sub.add_argument("--report", type=Path, required=True, metavar="OUT.json")
+    sub.set_defaults(call=farm.write_report)
 
 
 def _common(sub, file_help) -> None:
@@ -178,6 +200,13 @@ def _frame(text: str) -> int:
     return value
 
 
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"a number of frames is 1 or more, not {text}")
+    return value
+
+
 # ---- the commands ---------------------------------------------------------------------------------------------------
 
 
@@ -185,8 +214,8 @@ def _build(options) -> None:
     scene, obj = _open(options)
     built = _ragdoll_of(obj, scene, options)
     diagnosis = _diagnosis(obj, scene)
-    figures = _figures_of(obj, scene, built)
-    _save(options.output)
+    figures = reports.figures_of(obj, scene, built)
+    reports.save(options.output)
     _report(options, {**figures, "diagnosis": diagnosis})
 
 
@@ -212,8 +241,8 @@ def _bake(options) -> None:
     for text in STATE.warnings.get(obj.name, ()):
         print(f"warning: {text}")
     print(f"baked frames {first} to {last} of '{obj.name}' to the action '{obj.active_ragdoll.baked_action.name}'")
-    figures = _figures_of(obj, scene, built)
-    _save(options.output)
+    figures = reports.figures_of(obj, scene, built)
+    reports.save(options.output)
     _report(options, {**figures, **report, "diagnosis": diagnosis})
 
 
@@ -286,6 +315,12 @@ def _info(options) -> None:
     _report(options, {"diagnosis": found})
 
 
+def _farm(options) -> None:
+    if options.chunk and not options.render:
+        raise UsageError("--chunk divides what is rendered: it needs --render")
+    farm.write_job(options)
+
+
 def _motion_text(obj) -> str:
     action = obj.animation_data.action if obj.animation_data else None
     if action is None:
@@ -298,11 +333,7 @@ def _state_text(obj) -> str:
     if not settings.is_ragdoll:
         return "no ragdoll"
     weights = f"weights {settings.rotation_weight:.3g}/{settings.translation_weight:.3g}"
-    return f"ragdoll {settings.state}, {len(settings.parts)} bodies, {_joints(settings)} joints, {weights}"
-
-
-def _joints(settings) -> int:
-    return sum(1 for part in settings.parts if part.parent)
+    return f"ragdoll {settings.state}, {len(settings.parts)} bodies, {reports.joints(settings)} joints, {weights}"
 
 
 # ---- files and characters -------------------------------------------------------------------------------------------
@@ -368,7 +399,9 @@ def _apply_profile(obj, text: str) -> str | None:
 
 
 def _check_outputs(options) -> None:
-    """Before any work is done: could the results be written?"""
+    """Before any work is done: could the results be written? A farm's tasks make their folders."""
+    if options.command.startswith("farm"):
+        return
     for name, suffix in (("output", ".blend"), ("report", ".json")):
         path = getattr(options, name, None)
         if path is None:
@@ -377,28 +410,6 @@ def _check_outputs(options) -> None:
             raise UsageError(f"'{path}' does not end in {suffix}")
         if not path.resolve().parent.is_dir():
             raise RagdollError(f"{path}: there is no folder {path.resolve().parent}")
-
-
-def _save(path: Path | None) -> None:
-    if STATE.interrupted:  # noted where Blender swallowed it
-        raise KeyboardInterrupt
-    if path is None:
-        print("not saved: no --output")
-        return
-    with _whole(path.resolve()) as unfinished:
-        bpy.ops.wm.save_as_mainfile(filepath=str(unfinished), check_existing=False, copy=True)
-    print(f"saved {path.resolve()}")
-
-
-@contextlib.contextmanager
-def _whole(path: Path):
-    """A file to write beside the one that is meant, whose place it takes when it is whole."""
-    unfinished = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
-    try:
-        yield unfinished
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _diagnosis(obj, scene) -> list[dict]:
@@ -411,49 +422,6 @@ def _diagnosis(obj, scene) -> list[dict]:
     ]
 
 
-# ---- the report -----------------------------------------------------------------------------------------------------
-
-
 def _report(options, figures: dict) -> None:
     if options.report:
-        with (Path(__file__).resolve().parents[1] / "blender_manifest.toml").open("rb") as stream:
-            versions = {"active_ragdoll": tomllib.load(stream)["version"]}
-        versions |= {"blender": bpy.app.version_string, "numpy": np.__version__}
-        report = {**versions, "file": str(options.file), **figures}
-        with _whole(options.report.resolve()) as unfinished:
-            unfinished.write_text(json.dumps(_rounded(report), indent=2) + "\n", encoding="utf-8")
-        print(f"report {options.report.resolve()}")
-
-
-def _figures_of(obj, scene, built) -> dict:
-    settings = obj.active_ragdoll
-    parts = settings.parts
-    fps = scene.render.fps / scene.render.fps_base
-    return {
-        "scene": scene.name,
-        "character": obj.name,
-        "bones": len(obj.data.bones),
-        "bodies": len(parts),
-        "joints": _joints(settings),
-        "mass_kg": sum(part.body.rigid_body.mass for part in parts),
-        "height_m": settings.height,
-        "frames": list(world.shot_range(scene)),
-        "fps": fps,
-        "steps_per_second": scene.rigidbody_world.substeps_per_frame * fps,
-        "rotation_weight": settings.rotation_weight,
-        "translation_weight": settings.translation_weight,
-        "action": settings.baked_action.name if settings.baked_action else None,
-        "old_action": settings.old_action.name if settings.old_action else None,
-        "notes": list(built.notes) if built else [],
-    }
-
-
-def _rounded(value):
-    """Floats of a report without the noise of single precision."""
-    if isinstance(value, dict):
-        return {key: _rounded(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(inner) for inner in value]
-    if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}")
-    return value
+        reports.write(options.report, options.file, figures)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ENVIRONMENTS = ROOT / ".venv"
 PYTEST = "pytest>=8,<10"
 # The formatter's style changes between versions: exactly one.
-TOOLS = (PYTEST, "hypothesis>=6,<7", "numpy>=1.26,<3", "ruff==0.17.6")
+TOOLS = (PYTEST, "hypothesis>=6,<7", "jsonschema>=4,<5", "numpy>=1.26,<3", "openjd-cli>=0.8,<1", "ruff==0.17.6")
 # Blender 4.2 comes with this numpy; its wheel would take any.
 BPY_EXTRA = {"4.2": ("numpy==1.24.*",)}
 

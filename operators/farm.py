@@ -1,0 +1,314 @@
+"""Many shots on a farm: an Open Job Description job in which each shot is a task, and what its tasks do.
+
+The template (specification 2023-09) runs with `openjd run` and on farms that take such jobs. Progress and trouble are
+told in the lines that the specification reads from a task's output: `openjd_progress`, `openjd_status`, `openjd_fail`.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import bpy
+
+from ..core.blender.bake import bake
+from ..core.blender.physics import world
+from ..core.blender.rig import importing
+from ..core.blender.run import shot_run, show, simulate
+from ..core.blender.runtime import STATE
+from ..core.blender.tools import measure
+from ..core.errors import RagdollError
+from . import reports
+
+TEMPLATE = "active_ragdoll.template.json"
+PARAMETERS = "active_ragdoll.parameters.json"  # a template cannot name a folder outside its own
+TASKS = 1024  # the specification's bound on the values of a task parameter
+INSTALL = ["--command", "extension", "install-file", "--repo", "user_default", "--enable", "{{Param.Extension}}"]
+RESULT = "{{Param.Output}}/{{Task.Param.Name}}"
+# Frames that are there are not rendered again.
+RENDER = ["--background", f"{RESULT}.blend", "--python-exit-code", "1", "--python-expr"]
+RENDER += ["import bpy; bpy.context.scene.render.use_overwrite = False", "--render-output", f"{RESULT}/####"]
+RENDER += ["--frame-start", "{{Task.Param.First}}", "--frame-end", "{{Task.Param.Last}}", "--render-anim"]
+ROOT = Path(__file__).resolve().parents[1]
+
+
+# ---- the job --------------------------------------------------------------------------------------------------------
+
+
+def write_job(options) -> None:
+    """`farm`: write the extension's zip, the template and Flamenco's job type into the output folder."""
+    shots = _shots(options.shots)
+    project = _project(shots, options.project)
+    names = [shot.relative_to(project).with_suffix("").as_posix() for shot in shots]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise RagdollError(f"{project / twice}: two shots of this name would be written to one file")
+    folder = options.output.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    archive = _zip(folder)
+    frames = _frames(shots, options.chunk) if options.render else []
+    job = template(names, [shot.suffix for shot in shots], archive.name, options.kind, frames)
+    path = folder / TEMPLATE
+    path.write_text(json.dumps(job, indent=2) + "\n", encoding="utf-8")
+    values = folder / PARAMETERS
+    values.write_text(json.dumps({"Project": str(project), "Output": str(folder)}, indent=2) + "\n", encoding="utf-8")
+    (folder / "flamenco.js").write_bytes((ROOT / "presets" / "farm" / "flamenco.js").read_bytes())
+    print(f"{len(shots)} shots: {path}")
+    print(f"run it here: openjd run {path} --step Report --run-dependencies -p file://{values}")
+
+
+def _shots(given: list) -> list[Path]:
+    shots = [path.resolve() for path in given]
+    for path in shots:
+        if path.suffix.lower() != ".blend":
+            raise RagdollError(f"{path}: a shot is a .blend file in which a ragdoll is built")
+        if not path.is_file():
+            raise RagdollError(f"{path}: there is no such file")
+    if len(shots) > TASKS:
+        raise RagdollError(f"{len(shots)} shots are too many for one job, which takes {TASKS}: write several jobs")
+    return shots
+
+
+def _project(shots: list[Path], given: Path | None) -> Path:
+    """The folder that holds all shots, and what they link to."""
+    try:
+        project = given.resolve() if given else Path(os.path.commonpath([shot.parent for shot in shots]))
+    except ValueError:
+        raise RagdollError("The shots are on several drives: write a job for each") from None
+    for shot in shots:
+        if not shot.is_relative_to(project):
+            raise RagdollError(f"{shot}: is not in the project's folder {project}")
+    return project
+
+
+def _zip(folder: Path) -> Path:
+    """The extension as it runs here, built by Blender's own tool."""
+    tool = next(Path(bpy.utils.system_resource("SCRIPTS")).rglob("bl_pkg/cli/blender_ext.py"), None)
+    if tool is None:
+        raise RagdollError("This Blender has no tool to build extensions: its add-on 'bl_pkg' is missing")
+    command = [sys.executable, tool, "build", "--source-dir", ROOT, "--output-dir", folder]
+    done = subprocess.run(command, capture_output=True, text=True)
+    built = sorted(folder.glob("active_ragdoll-*.zip"), key=lambda path: path.stat().st_mtime)
+    if done.returncode or not built:
+        raise RagdollError(f"The extension could not be packed: {(done.stderr or done.stdout).strip()}")
+    return built[-1]
+
+
+def _frames(shots: list[Path], chunk: int | None) -> list[tuple[int, int, int]]:
+    """What the render's tasks do: (number of the shot, first frame, last frame)."""
+    result = []
+    for number, shot in enumerate(shots):
+        importing.open_file(str(shot))
+        scene = bpy.context.scene
+        size = chunk or scene.frame_end - scene.frame_start + 1
+        result += [
+            (number, first, min(first + size - 1, scene.frame_end))
+            for first in range(scene.frame_start, scene.frame_end + 1, size)
+        ]
+    if len(result) > TASKS:
+        raise RagdollError(f"{len(result)} pieces to render are too many for one job, which takes {TASKS}: use --chunk")
+    return result
+
+
+def template(names: list, suffixes: list, archive: str, kind: str, frames: list) -> dict:
+    """The job template.
+
+    Args:
+        names: of the shots, relative to the project's folder and without suffix; the outputs have them too.
+        suffixes: of the shots' files.
+        archive: the extension's zip, beside the template.
+        kind: "bake" or "cache".
+        frames: what is rendered, as from `_frames`; no render without.
+    """
+    shots = [f"{{{{RawParam.Project}}}}/{name}{suffix}" for name, suffix in zip(names, suffixes, strict=True)]
+    steps = [
+        {
+            "name": "Simulate",
+            "parameterSpace": _space("(Shot, Name)", Shot=("PATH", shots), Name=("STRING", names)),
+            "script": _blender_script(
+                ["farm-shot", "{{Task.Param.Shot}}", "--output", f"{RESULT}.blend", "--report", f"{RESULT}.json"]
+                + ["--cache"] * (kind == "cache")
+            ),
+        }
+    ]
+    if frames:
+        steps.append(
+            {
+                "name": "Render",
+                "dependencies": [{"dependsOn": "Simulate"}],
+                "parameterSpace": _space(
+                    "(Name, First, Last)",
+                    Name=("STRING", [names[number] for number, _first, _last in frames]),
+                    First=("INT", [first for _number, first, _last in frames]),
+                    Last=("INT", [last for _number, _first, last in frames]),
+                ),
+                "script": _script(RENDER),
+            }
+        )
+    steps.append(
+        {
+            "name": "Report",
+            "dependencies": [{"dependsOn": step["name"]} for step in steps],
+            "script": _blender_script(["farm-report", "{{Param.Output}}", "--report", "{{Param.Output}}/report.json"]),
+        }
+    )
+    return {
+        "specificationVersion": "jobtemplate-2023-09",
+        "name": f"Active Ragdoll {kind}",
+        "parameterDefinitions": [
+            {"name": "Blender", "type": "STRING", "default": "blender", "description": "The Blender program"},
+            _path("Project", "DIRECTORY", "IN", "Folder of the shots and of what they link to"),
+            _path("Extension", "FILE", "IN", "The extension's zip", default=archive),
+            _path("Output", "DIRECTORY", "OUT", "Folder of the results", default="."),
+        ],
+        "jobEnvironments": [
+            {
+                "name": "ActiveRagdoll",
+                "description": "A profile of its own in which the extension is installed",
+                "variables": {"BLENDER_USER_RESOURCES": "{{Session.WorkingDirectory}}/blender"},
+                "script": {
+                    "actions": {
+                        "onEnter": {
+                            "command": "{{Param.Blender}}",
+                            "args": INSTALL,
+                        }
+                    }
+                },
+            }
+        ],
+        "steps": steps,
+    }
+
+
+def _path(name: str, kind: str, flow: str, text: str, **default) -> dict:
+    return {"name": name, "type": "PATH", "objectType": kind, "dataFlow": flow, "description": text, **default}
+
+
+def _space(combination: str, **parameters) -> dict:
+    definitions = [{"name": n, "type": kind, "range": values} for n, (kind, values) in parameters.items()]
+    return {"taskParameterDefinitions": definitions, "combination": combination}
+
+
+def _script(arguments: list[str]) -> dict:
+    action = {
+        "command": "{{Param.Blender}}",
+        "args": arguments,
+        "cancelation": {"mode": "NOTIFY_THEN_TERMINATE", "notifyPeriodInSeconds": 30},
+    }
+    return {"actions": {"onRun": action}}
+
+
+def _blender_script(arguments: list[str]) -> dict:
+    return _script(["--background", "--command", "active_ragdoll", *arguments])
+
+
+# ---- its tasks ------------------------------------------------------------------------------------------------------
+
+
+def do_shot(options) -> None:
+    """`farm-shot`: simulate one shot and bake all its characters, or keep the simulation as the cache."""
+    try:
+        given = _given(options)
+        if _is_done(options, given):
+            print(f"openjd_status: {options.file.name} is done already", flush=True)
+            return
+        for path in (options.output, options.report):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        _simulate_and_write(options, given)
+    except (RagdollError, OSError, RuntimeError) as error:
+        print(f"openjd_fail: {options.file.name}: {' '.join(str(error).split())}", flush=True)
+        raise
+
+
+def _given(options) -> dict:
+    """What a result depends on: another shot, extension or option makes it out of date."""
+    if not options.file.is_file():
+        raise RagdollError(f"{options.file}: there is no such file")
+    return {
+        "shot_sha256": _hash_of(options.file),
+        "kind": "cache" if options.cache else "bake",
+        "active_ragdoll": reports.versions()["active_ragdoll"],
+        "blender": bpy.app.version_string,
+    }
+
+
+def _hash_of(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _is_done(options, given: dict) -> bool:
+    """Whether both results are there, whole, and made from what is given now."""
+    try:
+        report = json.loads(options.report.read_text(encoding="utf-8"))
+        return report["given"] == given and report["output_sha256"] == _hash_of(options.output)
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
+def _simulate_and_write(options, given: dict) -> None:
+    path = importing.open_file(options.file)
+    scene = bpy.context.scene
+    characters = shot_run.active_ragdolls(scene)
+    if not characters:
+        raise RagdollError(f"no ragdoll to simulate in scene '{scene.name}': build one and save the file")
+    world.free_cache(scene)
+    show.stop_showing(scene)
+    meter = measure.Meter(scene)
+    recorded = {obj.name: {} for obj in characters}
+    # The first bake is simulated, which gives the same keys as a local one; the others read its cache.
+    frames = simulate.frames(scene) if options.cache else bake.frames(characters[0], scene)
+    for frame in _told(frames, scene, path.name):
+        meter.after_frame()
+        for obj in characters:
+            recorded[obj.name][frame] = bake.shown_pose(obj, scene)
+    figures = {
+        name: {
+            "poses_sha256": _hash_of_poses(poses),
+            **meter.summary(character=name),
+            "warnings": list(STATE.warnings.get(name, ())),
+        }
+        for name, poses in recorded.items()
+    }
+    if not options.cache:
+        for obj in characters[1:]:
+            for _frame in bake.frames(obj, scene):
+                pass
+        for obj in characters:
+            figures[obj.name]["bake_deviation"] = bake.deviation(obj, scene, recorded[obj.name])
+    reports.save(options.output)
+    result = {"given": given, "output_sha256": _hash_of(options.output), "characters": figures}
+    result |= {"scene": scene.name, "frames": list(world.shot_range(scene))}
+    reports.write(options.report, options.file, result)
+
+
+def _told(frames, scene, name: str):
+    """The frames, with lines of progress between them at every twentieth."""
+    first, last = world.shot_range(scene)
+    print(f"openjd_status: {name}, frames {first} to {last}", flush=True)
+    said = 0
+    for frame in frames:
+        yield frame
+        share = 20 * (frame - first + 1) // (last - first + 1)
+        if share > said:
+            said = share
+            print(f"openjd_progress: {5 * share}", flush=True)
+
+
+def _hash_of_poses(recorded: dict) -> str:
+    """Of the pose matrices as shown, frame after frame, in single precision as Blender has them."""
+    digest = hashlib.sha256()
+    for frame in sorted(recorded):
+        digest.update(recorded[frame].astype("<f4").tobytes())
+    return digest.hexdigest()
+
+
+def write_report(options) -> None:
+    """`farm-report`: the reports of all shots in one, the worst figures first."""
+    folder = options.folder.resolve()
+    found = [path for path in sorted(folder.rglob("*.json")) if path.with_suffix(".blend").is_file()]
+    if not found:
+        raise RagdollError(f"{folder}: no shot has been simulated there")
+    shots = {path.relative_to(folder).with_suffix("").as_posix(): json.loads(path.read_text("utf-8")) for path in found}
+    reports.write(options.report, folder, {"shots": shots})

@@ -1,0 +1,91 @@
+"""What the command line writes: .blend files and reports, each whole or not at all."""
+
+import contextlib
+import json
+import os
+import tomllib
+from pathlib import Path
+
+import bpy
+import numpy as np
+
+from ..core.blender.physics import world
+from ..core.blender.runtime import STATE
+
+DIGITS = 6  # significant digits of a report's figures
+
+
+def save(path: Path | None) -> None:
+    if STATE.interrupted:  # noted where Blender swallowed it
+        raise KeyboardInterrupt
+    if path is None:
+        print("not saved: no --output")
+        return
+    with whole(path.resolve()) as unfinished:
+        bpy.ops.wm.save_as_mainfile(filepath=str(unfinished), check_existing=False, copy=True)
+    print(f"saved {path.resolve()}")
+
+
+@contextlib.contextmanager
+def whole(path: Path):
+    """A file to write beside the one that is meant, whose place it takes when it is whole."""
+    unfinished = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
+    try:
+        yield unfinished
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def versions() -> dict:
+    """Those of the extension, Blender and numpy."""
+    with (Path(__file__).resolve().parents[1] / "blender_manifest.toml").open("rb") as stream:
+        own = tomllib.load(stream)["version"]
+    return {"active_ragdoll": own, "blender": bpy.app.version_string, "numpy": np.__version__}
+
+
+def write(path: Path, file, figures: dict) -> None:
+    """Write a report about a file."""
+    report = {**versions(), "file": str(file), **figures}
+    with whole(path.resolve()) as unfinished:
+        unfinished.write_text(json.dumps(_rounded(report), indent=2) + "\n", encoding="utf-8")
+    print(f"report {path.resolve()}")
+
+
+def joints(settings) -> int:
+    """How many joints a ragdoll has."""
+    return sum(1 for part in settings.parts if part.parent)
+
+
+def figures_of(obj, scene, built) -> dict:
+    settings = obj.active_ragdoll
+    parts = settings.parts
+    fps = scene.render.fps / scene.render.fps_base
+    return {
+        "scene": scene.name,
+        "character": obj.name,
+        "bones": len(obj.data.bones),
+        "bodies": len(parts),
+        "joints": joints(settings),
+        "mass_kg": sum(part.body.rigid_body.mass for part in parts),
+        "height_m": settings.height,
+        "frames": list(world.shot_range(scene)),
+        "fps": fps,
+        "steps_per_second": scene.rigidbody_world.substeps_per_frame * fps,
+        "rotation_weight": settings.rotation_weight,
+        "translation_weight": settings.translation_weight,
+        "action": settings.baked_action.name if settings.baked_action else None,
+        "old_action": settings.old_action.name if settings.old_action else None,
+        "notes": list(built.notes) if built else [],
+    }
+
+
+def _rounded(value):
+    """Floats of a report without the noise of single precision."""
+    if isinstance(value, dict):
+        return {key: _rounded(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(inner) for inner in value]
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    return value

@@ -1,0 +1,66 @@
+"""Inside a real Blender that has the extension: makes four shots in a folder, bakes them in this very process, and
+prints after the word KEYS what the baked actions of files hold.
+
+    blender --background --python farm_shots.py -- make FOLDER
+    blender --background --python farm_shots.py -- keys FOLDER
+"""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import bpy
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "blender"))
+
+import harness
+
+harness.load_extension()
+
+import rigs
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.operators import command_line
+
+SHOTS = {"a": (1.0, 10), "b/a": (0.5, 12), "c": (0.2, 14), "d": (0.0, 16)}  # name: (weight, last frame)
+
+
+def make(folder: Path) -> None:
+    """Shots in `shots`, their bakes in `local`."""
+    for name, (weight, last) in SHOTS.items():
+        shot, local = (folder / kind / f"{name}.blend" for kind in ("shots", "local"))
+        for path in (shot, local):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        scene = bpy.context.scene
+        obj = rigs.swinging_human(scene, 1, last)
+        obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = weight
+        build.build(obj, scene)
+        hit = obj.active_ragdoll.hits.add()
+        hit.bone, hit.frame, hit.impulse = "chest", 4, (0.0, 30.0, 5.0)
+        bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+        assert command_line.run(["bake", str(shot), "--output", str(local)]) == 0
+
+
+def keys(folder: Path) -> dict:
+    """{name: hash of all keys} of the baked files in a folder."""
+    found = {}
+    for path in sorted(folder.rglob("*.blend")):
+        bpy.ops.wm.open_mainfile(filepath=str(path))
+        digest = hashlib.sha256()
+        for obj in bpy.context.scene.objects:
+            for curve in rigs.curves_of(obj.active_ragdoll.baked_action) if obj.active_ragdoll.muted else ():
+                points = np.empty(2 * len(curve.keyframe_points), dtype=np.float32)
+                curve.keyframe_points.foreach_get("co", points)
+                digest.update(f"{curve.data_path}{curve.array_index}".encode() + points.tobytes())
+        found[path.relative_to(folder).with_suffix("").as_posix()] = digest.hexdigest()
+    return found
+
+
+if __name__ == "__main__":
+    verb, folder = sys.argv[sys.argv.index("--") + 1 :]
+    if verb == "make":
+        make(Path(folder))
+    else:
+        print("KEYS", json.dumps(keys(Path(folder))), flush=True)
