@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import RagdollError
-from .additive import MESH, AdditivePose
-from .clip import Clip, stack, weighted_sum
+from .clip import MESH, AdditivePose, Clip, stack, weighted_sum
 from .rig import LocalPose
 from .sync import NORMALIZED, SyncGroup, smooth_step
 

@@ -17,9 +17,8 @@ from typing import Protocol
 from numpy.typing import NDArray
 
 from ..errors import RagdollError
-from .additive import check_whole
 from .blend_space import SpacePlayer, step_all
-from .clip import LOOP, ONCE, PING_PONG, Clip, interpolate
+from .clip import LOOP, ONCE, PING_PONG, Clip, check_whole, interpolate
 from .rig import LocalPose, Rig
 from .stack import Step
 

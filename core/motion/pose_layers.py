@@ -15,9 +15,8 @@ import numpy as np
 from ..errors import RagdollError
 from ..skeleton import Skeleton
 from . import clip
-from .additive import LOCAL, MESH, AdditivePose, apply_additive, make_additive
 from .blend_space import SpacePlayer, SpaceState, step_all
-from .clip import between, interpolate
+from .clip import LOCAL, MESH, AdditivePose, apply_additive, between, interpolate, make_additive
 from .rig import LocalPose, Rig
 from .stack import Step
 

@@ -31,9 +31,8 @@ from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender.rig import action_channels
 from active_ragdoll.core.blender.rig.clips import sample_action
 from active_ragdoll.core.blender.stack import layer_tools, pose_stack, stack_setup
-from active_ragdoll.core.motion.additive import MESH, AdditivePose, additive_clip
 from active_ragdoll.core.motion.blend_space import GRID, Axis, BlendSpace1D, BlendSpace2D, SpacePlayer
-from active_ragdoll.core.motion.clip import Clip
+from active_ragdoll.core.motion.clip import MESH, AdditivePose, Clip, additive_clip
 from active_ragdoll.core.motion.pose_layers import (
     ADDITIVE_LOCAL,
     ADDITIVE_MESH,

@@ -13,7 +13,7 @@ from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.rig.clips import rig_rest
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.stack import layer_tools, pose_stack
-from active_ragdoll.core.motion import additive
+from active_ragdoll.core.motion import clip
 from active_ragdoll.core.motion.clip import interpolate
 from active_ragdoll.core.motion.pose_layers import blend_poses
 
@@ -113,8 +113,8 @@ def test_additive_layers_add_as_core_does_and_order_matters(data_dir):
     found = layered.shown(rig, FRAMES)
     for frame in FRAMES:
         a, b = layered.local(obj, below[frame]), layered.local(obj, cheer[frame])
-        difference = additive.make_additive(rest.skeleton, b, rest.bind, additive.MESH)
-        expected = layered.world(obj, additive.apply_additive(rest.skeleton, a, difference, 0.6))
+        difference = clip.make_additive(rest.skeleton, b, rest.bind, clip.MESH)
+        expected = layered.world(obj, clip.apply_additive(rest.skeleton, a, difference, 0.6))
         assert rigs.angles(found[frame], expected).max() < 0.05
     layered.layer(rig, "Running_A", weight=0.5)
     one = layered.shown(rig, FRAMES)

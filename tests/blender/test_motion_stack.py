@@ -12,8 +12,8 @@ from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.stack import entries, pose_stack, stack_setup
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.motion import stack
-from active_ragdoll.core.motion.limbs.transform_bone import ADD, TransformBone
 from active_ragdoll.core.motion.rig import Inputs
+from active_ragdoll.core.motion.transform_bone import ADD, TransformBone
 from own_characters import or_own
 
 TURN = np.radians(30.0)

@@ -8,7 +8,7 @@ from motion_rigs import DOG, HUMAN, angle, posed, rig, shown
 
 from core import quaternion
 from core.errors import RagdollError
-from core.motion.limbs.leg_stabilizer import LegStabilizer, stabilize
+from core.motion.limbs import LegStabilizer, stabilize
 from core.motion.rig import Inputs
 
 

@@ -8,7 +8,7 @@ from motion_rigs import aim_error, angle
 from core import quaternion
 from core.anatomy import roles as r
 from core.errors import RagdollError
-from core.motion.limbs.leg_stabilizer import LegStabilizer, stabilize
+from core.motion.limbs import LegStabilizer, stabilize
 from core.motion.look_at import LookAt
 from core.motion.look_at.setup import from_roles
 from core.motion.rig import Inputs, LocalPose, Rig

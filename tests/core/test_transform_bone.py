@@ -9,8 +9,8 @@ from motion_rigs import HUMAN, posed, rig
 from core import pose as pose_space
 from core import quaternion
 from core.errors import RagdollError
-from core.motion.limbs.transform_bone import ADD, BONE, COMPONENT, PARENT, REPLACE, WORLD, TransformBone
 from core.motion.rig import Inputs
+from core.motion.transform_bone import ADD, BONE, COMPONENT, PARENT, REPLACE, WORLD, TransformBone
 
 SPACES = (BONE, PARENT, COMPONENT, WORLD)
 

@@ -8,7 +8,7 @@ from motion_rigs import HUMAN, posed, rig
 
 from core import quaternion
 from core.errors import RagdollError
-from core.motion.limbs.two_bone_ik import BEND, BONE, OBJECT, TwoBoneIK, solve
+from core.motion.limbs import BEND, BONE, OBJECT, TwoBoneIK, solve
 from core.motion.rig import Inputs
 
 length = np.linalg.norm

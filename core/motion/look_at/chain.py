@@ -12,7 +12,7 @@ import numpy as np
 from ... import quaternion
 from ...errors import RagdollError
 from .. import components as c
-from ..model_view import ModelView, transformed, write_rotations
+from ..components import ModelView, transformed, write_rotations
 from ..rig import Inputs, LocalPose, Rig, vector_of, vector_to_model, weight_of
 from .solver import AIMED, Aim, Entry, facing
 

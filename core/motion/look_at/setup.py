@@ -12,7 +12,7 @@ from ...anatomy import roles
 from ...anatomy.axes import character_axes, of_role
 from ...anatomy.roles import Anatomy
 from ...errors import RagdollError
-from ..limbs.leg_stabilizer import LONGEST, SHORTEST
+from ..limbs import LONGEST, SHORTEST
 from ..rig import Rig
 from .chain import LinkedBone, LookAtEntry
 

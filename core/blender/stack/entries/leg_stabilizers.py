@@ -3,7 +3,7 @@
 import bpy
 
 from ....errors import RagdollError
-from ....motion.limbs.leg_stabilizer import LONGEST, SHORTEST, Legs, LegStabilizer
+from ....motion.limbs import LONGEST, SHORTEST, Legs, LegStabilizer
 from ....motion.look_at.setup import from_roles
 from ....motion.rig import Inputs, Rig
 from ....motion.stack import Step

@@ -6,12 +6,12 @@ from dataclasses import InitVar, dataclass
 
 import numpy as np
 
-from ... import pose as pose_space
-from ... import quaternion
-from ...errors import RagdollError
-from .. import components as c
-from ..model_view import ModelView
-from ..rig import Inputs, LocalPose, Rig, vector_of, weight_of
+from .. import pose as pose_space
+from .. import quaternion
+from ..errors import RagdollError
+from . import components as c
+from .components import ModelView
+from .rig import Inputs, LocalPose, Rig, vector_of, weight_of
 
 IGNORE, REPLACE, ADD = "IGNORE", "REPLACE", "ADD"
 MODES = (IGNORE, REPLACE, ADD)
