@@ -6,7 +6,7 @@ import bpy
 import numpy as np
 
 import rigs
-from active_ragdoll.core.blender.stack import look_at_setup
+from active_ragdoll.core.blender.stack import stack_edits
 
 # Rigs, and how many of their feet are held.
 REAL = {
@@ -58,7 +58,7 @@ def to_its_side(scene, obj):
     target = bpy.data.objects.new("Target", None)
     scene.collection.objects.link(target)
     target.location = (1.5, -2.0, 1.6)
-    look_at_setup.setup(obj, scene, target)
+    stack_edits.set_up_look_at(obj, scene, target)
     scene.frame_set(1)
     return obj
 
@@ -94,7 +94,7 @@ def set_up(name: str, data_dir, frames: int = 24):
     """A character of REAL that looks at a moving target: (rig, target, its plain poses by frame)."""
     rig = character(name, data_dir, frames)
     plain = rigs.animation(rig.obj, range(rig.first, rig.last + 1))
-    made = look_at_setup.setup(rig.obj, rig.scene)
+    made = stack_edits.set_up_look_at(rig.obj, rig.scene)
     bpy.data.objects.remove(made.target)
     rig.scene.frame_set(rig.first)
     return rig, moving_target(rig), plain

@@ -12,7 +12,7 @@ from active_ragdoll.core.blender.bake import bake
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.rig.clips import rig_rest
 from active_ragdoll.core.blender.run import simulate
-from active_ragdoll.core.blender.stack import layer_tools, pose_stack
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.motion import clip
 from active_ragdoll.core.motion.clip import interpolate
 from active_ragdoll.core.motion.pose_layers import blend_poses
@@ -48,7 +48,7 @@ def test_weight_zero_is_the_animation_to_the_bit(data_dir):
     layered.layer(rig, "Running_A", weight=0.0)
     with_layer = layered.shown(rig, FRAMES)
     rig.obj.active_ragdoll.layers.clear()
-    layer_tools.changed(rig.obj)
+    stack_edits.changed(rig.obj)
     without = layered.shown(rig, FRAMES)
     assert all(np.array_equal(with_layer[f], without[f]) for f in FRAMES)
 
@@ -63,7 +63,7 @@ def test_a_mask_keeps_the_layer_to_some_bones(data_dir, by):
     names = {arm.name, *(b.name for b in arm.children_recursive)}
     made = layered.layer(rig, "Cheer", start=bpy.data.actions["Cheer"].frame_range[0])
     if by == "BONES":
-        layer_tools.mask_bones(made, [arm.name])
+        stack_edits.mask_bones(made, [arm.name])
     elif by == "COLLECTION":
         collection = obj.data.collections.new("Arm")
         for name in names:
@@ -148,10 +148,10 @@ def test_poses_normalise_add_and_make_a_sequence(data_dir):
     made = layered.layer(rig, "Sit_Floor_Pose", source="POSE")
     for i, name in enumerate(names):
         pose = made.poses.add()
-        layer_tools.choose(pose, bpy.data.actions[name])
+        stack_edits.choose(pose, bpy.data.actions[name])
         pose.weight, pose.time = (0.6, 0.3, 0.9)[i], 10.0 * i
     rest = rig_rest(obj)
-    layer_tools.changed(obj)
+    stack_edits.changed(obj)
     for several in ("NORMALIZE", "ADD"):
         made.several = several
         found = layered.shown(rig, (3,))[3]
@@ -171,8 +171,8 @@ def test_the_current_pose_becomes_a_layer_that_shows_it(data_dir):
         rigs.set_range(rig.scene, rig.first, rig.last)
         middle = (rig.first + rig.last) // 2
         kept = layered.shown(rig, (middle,))[middle]
-        action = layer_tools.pose_action(rig.obj, "Kept")
-        made = layer_tools.add_pose_layer(rig.obj, rig.scene, action)
+        action = stack_edits.pose_action(rig.obj, "Kept")
+        made = stack_edits.add_pose_layer(rig.obj, rig.scene, action)
         assert made.source == "POSE"
         for frame in (rig.first, middle):
             found = layered.shown(rig, (frame,))[frame]
@@ -267,8 +267,8 @@ def test_arnaud_plays_the_clips_of_run_and_walk_by_bone_names(data_dir):
         bpy.ops.import_scene.fbx(filepath=str(data_dir / name))
         other = next(o for o in set(bpy.data.objects) - known if o.type == "ARMATURE")
         action = other.animation_data.action
-        made = layer_tools.add_layer(obj, rig.scene, "CLIP", action.name)
-        layer_tools.choose(made, action)
+        made = stack_edits.add_layer(obj, rig.scene, "CLIP", action.name)
+        stack_edits.choose(made, action)
         assert made.armature == other and made.object_motion
         made.start, made.only_keyed = action.frame_range[0], False
         common = [b.name for b in obj.data.bones if b.name in other.data.bones]
@@ -281,4 +281,4 @@ def test_arnaud_plays_the_clips_of_run_and_walk_by_bone_names(data_dir):
             assert rigs.angles(mine, its).max() < 0.1, (name, frame)
             assert np.abs(mine - its)[:, :3, 3].max() < 0.02, (name, frame)
         obj.active_ragdoll.layers.clear()
-        layer_tools.changed(obj)
+        stack_edits.changed(obj)

@@ -7,7 +7,7 @@ import pytest
 import layered
 import rigs
 from active_ragdoll.core.blender.rig import action_channels
-from active_ragdoll.core.blender.stack import layer_tools, pose_stack, stack_setup
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def rig(data_dir):
     """The knight with one good layer, "Cheer" on the chest, below which the others are put."""
     found = layered.knight(data_dir, 1, 20)
     made = layered.layer(found, "Cheer")
-    layer_tools.mask_bones(made, ["chest"])
+    stack_edits.mask_bones(made, ["chest"])
     return found
 
 
@@ -49,16 +49,16 @@ def test_an_action_with_some_bones_of_another_skeleton_is_played_and_they_are_li
     action = bpy.data.actions["Running_A"].copy()
     channels = action_channels.channels_of(action, action_channels.slot_of(action, rig.obj))
     channels.fcurves.new('pose.bones["tentacle"].location', index=0).keyframe_points.insert(1.0, 0.1)
-    layer = layer_tools.add_layer(rig.obj, rig.scene, "CLIP", "Mixed")
-    layer_tools.choose(layer, action)
+    layer = stack_edits.add_layer(rig.obj, rig.scene, "CLIP", "Mixed")
+    stack_edits.choose(layer, action)
     rig.scene.frame_set(5)
     texts = pose_stack.of(rig.obj).messages
     assert "tentacle" in texts[f'Action "{action.name}"'] and 'Layer "Mixed"' not in texts
 
 
 def test_no_action_and_no_blend_space(rig):
-    layer_tools.add_layer(rig.obj, rig.scene, "CLIP", "Open")
-    layer_tools.add_layer(rig.obj, rig.scene, "BLEND_SPACE", "Open 2")
+    stack_edits.add_layer(rig.obj, rig.scene, "CLIP", "Open")
+    stack_edits.add_layer(rig.obj, rig.scene, "BLEND_SPACE", "Open 2")
     rig.scene.frame_set(4)
     texts = pose_stack.of(rig.obj).messages
     assert "no action" in texts['Layer "Open"'] and "no blend space" in texts['Layer "Open 2"']
@@ -84,13 +84,13 @@ def spaced(rig, samples, kind="SPEED", **values):
 
 
 def _other_skeleton(rig):
-    layer = layer_tools.add_layer(rig.obj, rig.scene, "CLIP", "Alien")
-    layer_tools.choose(layer, empty_action(rig.obj, "Alien", "tentacle"))
+    layer = stack_edits.add_layer(rig.obj, rig.scene, "CLIP", "Alien")
+    stack_edits.choose(layer, empty_action(rig.obj, "Alien", "tentacle"))
 
 
 def _empty_action(rig):
-    layer = layer_tools.add_layer(rig.obj, rig.scene, "CLIP", "Nothing")
-    layer_tools.choose(layer, empty_action(rig.obj, "Nothing"))
+    layer = stack_edits.add_layer(rig.obj, rig.scene, "CLIP", "Nothing")
+    stack_edits.choose(layer, empty_action(rig.obj, "Nothing"))
 
 
 def _additive_beside_whole(rig):

@@ -6,7 +6,7 @@ import pytest
 
 import layered
 import rigs
-from active_ragdoll.core.blender.stack import layer_tools, pose_stack
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 
 WALK = (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0))
 
@@ -63,9 +63,9 @@ def test_clips_follow_the_frame_rate_of_the_scene(data_dir, source):
     else:
         bpy.ops.active_ragdoll.enable_graph()
         graph = rig.obj.active_ragdoll.graph
-        layer_tools.edit_graph(rig.obj, "STATE", "ADD")
-        layer_tools.choose(graph.states[0], bpy.data.actions["Cheer"])
-        layer_tools.changed(rig.obj)
+        stack_edits.edit_graph(rig.obj, "STATE", "ADD")
+        stack_edits.choose(graph.states[0], bpy.data.actions["Cheer"])
+        stack_edits.changed(rig.obj)
     before = layered.shown(rig, (3, 20))
     rig.scene.render.fps = 60
     after = layered.shown(rig, (20, 3))
@@ -121,7 +121,7 @@ def test_an_object_that_an_input_is_read_of_is_named_when_it_is_deleted(data_dir
     other.location = (1.0, -3.0, 1.0)
     rig.scene.collection.objects.link(other)
     made = layered.layer(rig, "Cheer")
-    layer_tools.mask_bones(made, ["chest"])
+    stack_edits.mask_bones(made, ["chest"])
     space.x.minimum, space.x.maximum = -90.0, 90.0
     space.measured_object = space.target = other
     space.x.input = kind
@@ -161,9 +161,9 @@ def test_a_state_refuses_additive_samples_instead_of_showing_differences(data_di
         sample.additive = "LOCAL"
     bpy.ops.active_ragdoll.enable_graph()
     graph = rig.obj.active_ragdoll.graph
-    layer_tools.edit_graph(rig.obj, "STATE", "ADD")
+    stack_edits.edit_graph(rig.obj, "STATE", "ADD")
     graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Locomotion"
-    layer_tools.changed(rig.obj)
+    stack_edits.changed(rig.obj)
     found = layered.shown(rig, (5,))[5]
     assert "additive" in pose_stack.of(rig.obj).messages[f'State "{graph.states[0].name}"']
     assert rigs.angles(found, plain).max() < 0.01 and np.abs(found - plain).max() < 1e-4
@@ -174,11 +174,11 @@ def test_what_is_renamed_is_still_found(data_dir):
     settings = rig.obj.active_ragdoll
     locomotion(rig).x.value = 4.0
     clip = layered.layer(rig, "Cheer")
-    layer_tools.mask_bones(clip, ["chest"])
+    stack_edits.mask_bones(clip, ["chest"])
     clip.sync_with = "Locomotion"
     bpy.ops.active_ragdoll.enable_graph()
     for what in ("STATE", "STATE", "PARAMETER", "TRANSITION", "CONDITION"):
-        layer_tools.edit_graph(rig.obj, what, "ADD")
+        stack_edits.edit_graph(rig.obj, what, "ADD")
     graph = settings.graph
     graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Locomotion"
     graph.states[1].source = "NONE"
@@ -199,7 +199,7 @@ def test_names_are_given_once(data_dir):
     settings = rig.obj.active_ragdoll
     for name in ("Run", "Run", "Jump"):
         settings.blend_spaces.add().name = name
-        layer_tools.edit_graph(rig.obj, "STATE", "ADD")
+        stack_edits.edit_graph(rig.obj, "STATE", "ADD")
         settings.graph.states[len(settings.graph.states) - 1].name = name
         layered.layer(rig, "Cheer").name = name
     for items in (settings.blend_spaces, settings.graph.states, settings.layers):
@@ -268,8 +268,8 @@ def test_a_deleted_armature_that_a_clip_was_made_for_is_named(data_dir):
     bpy.ops.import_scene.fbx(filepath=str(data_dir / "walk.fbx"))
     other = next(o for o in set(bpy.data.objects) - known if o.type == "ARMATURE")
     action, name = other.animation_data.action, other.name
-    made = layer_tools.add_layer(rig.obj, rig.scene, "CLIP", "Walk")
-    layer_tools.choose(made, action)
+    made = stack_edits.add_layer(rig.obj, rig.scene, "CLIP", "Walk")
+    stack_edits.choose(made, action)
     words = f"the armature '{name}' that it was made for was deleted"
     rig.scene.frame_set(4)
     assert made.armature == other and words not in str(pose_stack.of(rig.obj).messages)

@@ -5,7 +5,7 @@ import pytest
 
 import layered
 import rigs
-from active_ragdoll.core.blender.stack import layer_tools, pose_stack, stack_setup
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
 from active_ragdoll.core.errors import RagdollError
 
 pytestmark = pytest.mark.blender_version
@@ -33,11 +33,11 @@ def test_a_pose_asset_of_another_file_is_a_layer(data_dir, tmp_path):
     bpy.data.libraries.write(str(tmp_path / "poses.blend"), {asset}, fake_user=True)
     rig = layered.knight(data_dir)
     bpy.data.actions.remove(bpy.data.actions["Sit_Floor_Pose"])
-    action = layer_tools.appended_action(str(tmp_path / "poses.blend"), "Sit_Floor_Pose")
+    action = stack_edits.appended_action(str(tmp_path / "poses.blend"), "Sit_Floor_Pose")
     assert action.library is None and action.asset_data is not None
-    made = layer_tools.add_pose_layer(rig.obj, rig.scene, action)
+    made = stack_edits.add_pose_layer(rig.obj, rig.scene, action)
     made.only_keyed = False
-    layer_tools.changed(rig.obj)
+    stack_edits.changed(rig.obj)
     angle, way = layered.difference(layered.shown(rig, FRAMES), expected)
     assert angle < 1e-3 and way < 1e-5
 
@@ -45,10 +45,10 @@ def test_a_pose_asset_of_another_file_is_a_layer(data_dir, tmp_path):
 def test_a_pose_asset_that_is_not_there_is_named(tmp_path, fresh_scene):
     path = str(tmp_path / "poses.blend")
     with pytest.raises(RagdollError, match="' of the pose asset 'Sit' cannot be read"):
-        layer_tools.appended_action(path, "Sit")
+        stack_edits.appended_action(path, "Sit")
     bpy.data.libraries.write(path, {fresh_scene})
     with pytest.raises(RagdollError, match="has no action 'Sit'"):
-        layer_tools.appended_action(path, "Sit")
+        stack_edits.appended_action(path, "Sit")
     assert not bpy.data.actions and len(bpy.data.scenes) == 1
 
 
@@ -88,13 +88,13 @@ def test_a_library_override_keeps_its_own_weight_and_its_own_layer(data_dir, tmp
     rig = layered.knight(data_dir, 1, 20)
     made = rig.obj.active_ragdoll.layers.add()
     made.name, made.weight = "Theirs", 0.5
-    layer_tools.choose(made, bpy.data.actions["Cheer"])
+    stack_edits.choose(made, bpy.data.actions["Cheer"])
     linked = rigs.linked(tmp_path / "library.blend", rig.obj.name)
     scene, obj = bpy.context.scene, linked.override_create(remap_local_usages=True)
     obj.active_ragdoll.layers[0].weight = 0.9
     own = obj.active_ragdoll.layers.add()
     own.name = "Ours"
-    layer_tools.choose(own, obj.active_ragdoll.layers[0].action)
+    stack_edits.choose(own, obj.active_ragdoll.layers[0].action)
     stack_setup.ensure(obj, scene)
     scene.frame_set(5)
     assert pose_stack.of(obj).messages == {}

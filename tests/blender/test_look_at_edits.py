@@ -7,7 +7,7 @@ import pytest
 import looking
 import rigs
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.stack import look_at_setup, pose_stack, stack_lists
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_a_chest_that_breathes_by_uneven_scale_is_no_hindrance(swinging, fresh_s
 @pytest.mark.blender_version
 @pytest.mark.parametrize("how", ("renamed", "deleted"))
 def test_a_bone_that_goes_is_named_and_the_rest_goes_on(swinging, fresh_scene, how):
-    item = stack_lists.add(swinging, fresh_scene, "bone_transforms", "arm.R")
+    item = stack_edits.add(swinging, fresh_scene, "bone_transforms", "arm.R")
     item.rotation_mode, item.rotation = "ADD", (0.0, 0.0, 0.7)
     fresh_scene.frame_set(6)
     before = shown(swinging, "arm.R")
@@ -191,7 +191,7 @@ def test_undone_and_done_again_it_shows_what_it_did(swinging, fresh_scene):
 def test_a_bone_scaled_to_nothing_to_hide_it_stops_nobody(swinging, fresh_scene, bone):
     other = rigs.human(fresh_scene, "Other")
     other.location.x = 3.0
-    look_at_setup.setup(other, fresh_scene, bpy.data.objects["Target"])
+    stack_edits.set_up_look_at(other, fresh_scene, bpy.data.objects["Target"])
     swinging.pose.bones[bone].scale = (0.0, 0.0, 0.0)
     for frame in (1, 6, 7):
         fresh_scene.frame_set(frame)
@@ -211,9 +211,9 @@ def test_a_bone_scaled_to_nothing_to_hide_it_stops_nobody(swinging, fresh_scene,
 def test_keys_go_with_chains_and_limbs(human, fresh_scene):
     """Of a keyed chain and a keyed leg, others before them are added, moved and removed."""
     settings = human.active_ragdoll
-    stack_lists.add(human, fresh_scene, "look_at")
-    stack_lists.add(human, fresh_scene, "leg_stabilizers", "foot.L")
-    stack_lists.add(human, fresh_scene, "leg_stabilizers", "foot.R")
+    stack_edits.add(human, fresh_scene, "look_at")
+    stack_edits.add(human, fresh_scene, "leg_stabilizers", "foot.L")
+    stack_edits.add(human, fresh_scene, "leg_stabilizers", "foot.R")
     for path in ("look_at[0].weight", "leg_stabilizers[1].ik_weight"):
         owner, name = human.path_resolve(f"active_ragdoll.{path.split('.')[0]}"), path.split(".")[1]
         for frame, value in ((1, 1.0), (11, 0.0)):
@@ -225,14 +225,14 @@ def test_keys_go_with_chains_and_limbs(human, fresh_scene):
         return {path.removeprefix("active_ragdoll.") for path in paths if path.startswith("active_ragdoll")}
 
     settings.active_look_at = 0
-    assert stack_lists.move(human, "look_at", 1)
+    assert stack_edits.move(human, "look_at", 1)
     assert keyed() == {"look_at[1].weight", "leg_stabilizers[1].ik_weight"}
-    stack_lists.remove(human, "look_at", 0)
-    stack_lists.remove(human, "leg_stabilizers", 0)
+    stack_edits.remove(human, "look_at", 0)
+    stack_edits.remove(human, "leg_stabilizers", 0)
     assert keyed() == {"look_at[0].weight", "leg_stabilizers[0].ik_weight"}
     assert settings.leg_stabilizers[0].foot_bone == "foot.R"
     for frame, weight in ((1, 1.0), (11, 0.0)):
         fresh_scene.frame_set(frame)
         assert settings.look_at[0].weight == weight and settings.leg_stabilizers[0].ik_weight == weight
-    stack_lists.remove(human, "look_at")
+    stack_edits.remove(human, "look_at")
     assert keyed() == {"leg_stabilizers[0].ik_weight"}

@@ -9,7 +9,7 @@ import pytest
 import looking
 import rigs
 from active_ragdoll.core.blender import look_at_api
-from active_ragdoll.core.blender.stack import look_at_setup, pose_stack, stack_lists
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.errors import RagdollError
 
 
@@ -52,7 +52,7 @@ def test_a_keyed_weight_is_read_at_the_frame(human, fresh_scene):
 
 @pytest.mark.blender_version
 def test_keys_on_a_list_that_grew_after_the_set_up(human, fresh_scene):
-    item = stack_lists.add(human, fresh_scene, "bone_transforms", "head")
+    item = stack_edits.add(human, fresh_scene, "bone_transforms", "head")
     item.rotation_space, item.rotation_mode = "BONE", "ADD"
     human.active_ragdoll.look_at[0].enabled = False
     for frame, angle in ((10, 0.0), (20, 1.0)):
@@ -163,17 +163,17 @@ def test_reset_to_default_forgets_the_incoming_pose(human, fresh_scene):
 
 @pytest.mark.blender_version
 def test_a_library_override_is_set_up(human, fresh_scene, tmp_path):
-    stack_lists.remove(human, "look_at")
+    stack_edits.remove(human, "look_at")
     for _ in range(2):
-        stack_lists.remove(human, "leg_stabilizers")
+        stack_edits.remove(human, "leg_stabilizers")
     linked = rigs.linked(tmp_path / "library.blend")
     scene = bpy.context.scene
     with pytest.raises(RagdollError, match="override"):
-        look_at_setup.setup(linked, scene)
+        stack_edits.set_up_look_at(linked, scene)
     obj = linked.override_create(remap_local_usages=True)
     if obj.name not in scene.objects:
         scene.collection.objects.link(obj)
-    target = look_at_setup.setup(obj, scene).target
+    target = stack_edits.set_up_look_at(obj, scene).target
     target.location = (1.5, -2.0, 1.6)
     name = target.name
     scene.frame_set(12)

@@ -7,7 +7,7 @@ from mathutils import Matrix
 
 import looking
 import rigs
-from active_ragdoll.core.blender.stack import look_at_setup, pose_stack, stack_lists
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 
 pytestmark = pytest.mark.blender_version
 
@@ -18,9 +18,9 @@ FRAMES = range(1, 25)
 def human(fresh_scene):
     """A human in motion with a chain of head and spine; no target yet."""
     obj = rigs.swinging_human(fresh_scene, 1, 24)
-    stack_lists.add(obj, fresh_scene, "look_at")
+    stack_edits.add(obj, fresh_scene, "look_at")
     for bone in ("head", "spine"):
-        entry = stack_lists.add(obj, fresh_scene, "entries", bone)
+        entry = stack_edits.add(obj, fresh_scene, "entries", bone)
         entry.limit = 1.2
     return obj
 
@@ -127,7 +127,7 @@ def test_child_of_a_bone_of_a_character_that_looks_too(human, fresh_scene, own_k
     other.location = (0.4, -2.5, 0.0)
     rigs.swing(other, 1, 24)
     point = empty(fresh_scene, "Point", (0.0, 2.0, 1.0))
-    look_at_setup.setup(other, fresh_scene, point)
+    stack_edits.set_up_look_at(other, fresh_scene, point)
     for entry in list(other.active_ragdoll.look_at[0].entries)[1:]:
         entry.limit = 0.0
     target = empty(fresh_scene, location=(0.0, 0.1, 0.0))
@@ -148,12 +148,12 @@ def test_a_character_earlier_in_the_scene_is_seen_with_its_stack_done(fresh_scen
     second.location = (0.0, -2.5, 0.0)
     second.rotation_euler.z = np.pi
     for obj, other in ((first, second), (second, first)):
-        stack_lists.add(obj, fresh_scene, "look_at")
+        stack_edits.add(obj, fresh_scene, "look_at")
         for bone in ("head", "spine"):
-            stack_lists.add(obj, fresh_scene, "entries", bone).limit = 1.2
+            stack_edits.add(obj, fresh_scene, "entries", bone).limit = 1.2
         chain = obj.active_ragdoll.look_at[0]
         chain.target, chain.target_bone = other, "head"
-    order = [o.name for o in pose_stack.motions(fresh_scene)]
+    order = [o.name for o in pose_stack.characters(fresh_scene)]
     later = {"A": first, "B": second}[order[1]]
     earlier = first if later is second else second
     played = {}
@@ -217,17 +217,17 @@ def test_moving_a_target_by_hand_shows_at_once(human, fresh_scene):
 
 
 def test_readers_made_for_targets_go_with_the_stack(human, fresh_scene):
-    stack_lists.remove(human, "look_at")
+    stack_edits.remove(human, "look_at")
     before = rigs.counts()
-    stack_lists.add(human, fresh_scene, "look_at")
-    stack_lists.add(human, fresh_scene, "entries", "head")
+    stack_edits.add(human, fresh_scene, "look_at")
+    stack_edits.add(human, fresh_scene, "entries", "head")
     target = empty(fresh_scene)
     key_sideways(target)
     target.parent, target.parent_type, target.parent_bone = human, "BONE", "arm.L"
     human.active_ragdoll.look_at[0].target = target
     fresh_scene.frame_set(3)
     assert not pose_stack.of(human).messages
-    stack_lists.remove(human, "look_at")
+    stack_edits.remove(human, "look_at")
     action = target.animation_data.action
     bpy.data.objects.remove(target)
     bpy.data.actions.remove(action)

@@ -7,7 +7,7 @@ import looking
 import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.stack import look_at_setup, stack_setup
+from active_ragdoll.core.blender.stack import stack_edits, stack_setup
 
 pytestmark = pytest.mark.blender_version
 
@@ -39,7 +39,7 @@ def _goes_on(scene, frames) -> None:
 
 def test_a_stack_that_is_set_up_in_mid_shot_acts_from_the_next_frame_on(shot):
     scene, _ragdoll, watcher, target = shot
-    look_at_setup.setup(watcher, scene, target)
+    stack_edits.set_up_look_at(watcher, scene, target)
     for frame in range(5, LAST + 1):
         _goes_on(scene, [frame])
         assert looking.aim_error(watcher, target) < 0.05
@@ -48,7 +48,7 @@ def test_a_stack_that_is_set_up_in_mid_shot_acts_from_the_next_frame_on(shot):
 def test_one_that_is_taken_away_in_mid_shot_shows_the_animation(shot):
     scene, _ragdoll, watcher, target = shot
     rest = rigs.pose(watcher)
-    look_at_setup.setup(watcher, scene, target)
+    stack_edits.set_up_look_at(watcher, scene, target)
     _goes_on(scene, (5, 6))
     assert rigs.angles(rigs.pose(watcher), rest).max() > 1.0
     stack_setup.drop(watcher)
@@ -58,7 +58,7 @@ def test_one_that_is_taken_away_in_mid_shot_shows_the_animation(shot):
 
 def test_one_that_is_deleted_in_mid_shot_leaves_the_others_going(shot):
     scene, _ragdoll, watcher, target = shot
-    look_at_setup.setup(watcher, scene, target)
+    stack_edits.set_up_look_at(watcher, scene, target)
     _goes_on(scene, (5, 6))
     bpy.data.objects.remove(watcher)
     _goes_on(scene, range(7, LAST + 1))

@@ -12,7 +12,7 @@ from active_ragdoll.core.blender.physics import build, built, remove
 from active_ragdoll.core.blender.run import reconcile, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import versions
-from active_ragdoll.core.blender.stack import look_at_setup
+from active_ragdoll.core.blender.stack import stack_edits
 
 pytestmark = pytest.mark.blender_version
 
@@ -35,7 +35,7 @@ def characters(scene) -> list:
     others = [rigs.human(scene, name) for name in ("Looking", "Stack")]
     for place, obj in enumerate(others, 1):
         obj.location.x = 5.0 * place
-        look_at_setup.setup(obj, scene, target)
+        stack_edits.set_up_look_at(obj, scene, target)
     build.build(full, scene, np.array([not bone.name.startswith("finger") for bone in full.data.bones]))
     build.build(others[0], scene)
     for obj in (full, others[0]):

@@ -1,17 +1,122 @@
-"""What the operators of layers, blend spaces and the graph do to a character's settings."""
+"""What operators do to a character's motion stack: its lists, layers, blend spaces and graph, a look-at from roles."""
+
+from dataclasses import dataclass, field
 
 import bpy
 import numpy as np
+from mathutils import Vector
 
 from ... import rotation_modes
 from ...errors import RagdollError
+from ...motion.look_at.setup import from_roles
 from .. import runtime
-from ..rig import action_channels
-from ..rig.armature import check_armature
+from ..rig import action_channels, armature, recognition
+from ..rig.armature import check_armature, refuse_baked
+from ..runtime import STATE
 from ..settings import lists
 from ..settings.lists import unique
-from . import stack_setup, stack_show
+from . import entries, pose_stack, stack_setup
 from .blend_spaces import axes_of, axis_of
+from .entries.look_at import rig_of, write_axes
+
+
+def owner_of(obj, what: str):
+    """The settings that have a list: the character, its active chain or that chain's active entry; None without."""
+    return entries.lists()[what].owner(obj)
+
+
+def list_of(obj, what: str):
+    """A list of the character, of its active chain or of that chain's active entry; None where there is none."""
+    owner = owner_of(obj, what)
+    return None if owner is None else getattr(owner, what)
+
+
+def active_index(obj, what: str) -> int:
+    """Which item of a list is meant; -1 where there is none."""
+    owner = owner_of(obj, what)
+    return -1 if owner is None else lists.active_index(owner, what)
+
+
+def active_item(obj, what: str):
+    """The item of a list that is meant; None where there is none."""
+    owner = owner_of(obj, what)
+    return None if owner is None else lists.active_item(owner, what)
+
+
+def add(obj, scene, what: str, bone: str = ""):
+    """Add an item and make it the active one; the character gets its motion stack where it has none.
+
+    Args:
+        bone: the bone that it is about; empty: one that suits, where there is one.
+
+    Raises:
+        RagdollError: no such bone, no chain to add to, or a character that cannot have a motion stack.
+    """
+    if bone and bone not in obj.data.bones:
+        raise RagdollError(f"'{obj.name}' has no bone '{bone}'")
+    if list_of(obj, what) is None:
+        raise RagdollError(f"'{obj.name}' has no look-at chain or entry to add to: add one first")
+    stack_setup.ensure(obj, scene)
+    items = list_of(obj, what)
+    with STATE.writing():
+        item = items.add()
+        entries.lists()[what].fill(obj, items, item, bone)
+    lists.activate(owner_of(obj, what), what, len(items) - 1)
+    entries.lists()[what].added(obj, item)
+    runtime.settings_changed(obj)
+    return items[len(items) - 1]
+
+
+def remove(obj, what: str, index: int | None = None) -> None:
+    """Remove an item, the active one when not told which; with the last of all the motion stack goes too.
+
+    Raises:
+        RagdollError: there is none, or the character is baked.
+    """
+    items = list_of(obj, what)
+    index = active_index(obj, what) if index is None else index
+    if items is None or not 0 <= index < len(items):
+        raise RagdollError(f"'{obj.name}': there is nothing to remove")
+    refuse_baked(obj)
+    lists.remove_item(owner_of(obj, what), what, index)
+    runtime.settings_changed(obj)
+    stack_setup.drop_if_idle(obj)
+
+
+def move(obj, what: str, step: int) -> bool:
+    """Move the active item up (-1) or down (1); whether there was room."""
+    items = list_of(obj, what)
+    index = active_index(obj, what)
+    if items is None or index < 0 or not 0 <= index + step < len(items):
+        return False
+    lists.move_item(owner_of(obj, what), what, index, index + step)
+    runtime.settings_changed(obj)
+    return True
+
+
+def move_kind(obj, kind: str, step: int) -> bool:
+    """Let a kind of entry act one place earlier (-1) or later (1); whether there was room.
+
+    Raises:
+        RagdollError: no such kind.
+    """
+    order = entries.order_of(obj)
+    if kind not in order:
+        raise RagdollError(f"There is no kind of entry '{kind}': it must be one of {', '.join(entries.movable())}")
+    index = order.index(kind)
+    if not 0 <= index + step < len(order):
+        return False
+    order[index], order[index + step] = order[index + step], order[index]
+    items = obj.active_ragdoll.motion_order
+    items.clear()
+    if order != entries.movable():
+        for name in order:
+            items.add().kind = name
+    runtime.settings_changed(obj)
+    return True
+
+
+# ---- layers, blend spaces, graph ------------------------------------------------------------------------------------
 
 
 def current_action(obj) -> tuple:
@@ -214,7 +319,7 @@ def mask_bones(layer, names) -> None:
 def changed(obj) -> None:
     """After an edit of a list, which has no callback of its own."""
     runtime.settings_changed(obj, layout=True)
-    stack_show.later()
+    pose_stack.show_when_idle()
 
 
 def end_previews(scene) -> None:
@@ -223,3 +328,89 @@ def end_previews(scene) -> None:
         for space in obj.active_ragdoll.blend_spaces if obj.type == "ARMATURE" else ():
             if space.show_preview:
                 space.show_preview = False
+
+
+# ---- look-at from roles ---------------------------------------------------------------------------------------------
+
+NAME = "Look-at"
+AHEAD = 1.5  # of the character's height: how far in front of it a new target stands
+
+
+@dataclass
+class LookAtMade:
+    """What was set up: the chain's place in the list, its number of entries, the feet, and notes for the user."""
+
+    index: int
+    entries: int
+    feet: list
+    target: bpy.types.Object
+    notes: list = field(default_factory=list)
+
+
+def set_up_look_at(obj, scene, target=None) -> LookAtMade:
+    """Make the chain from eyes or head to the spine, and a stabiliser for each leg; those made before are replaced.
+
+    Args:
+        target: what to look at; None keeps that of the chain made before, else makes an Empty in front of the eyes.
+
+    Raises:
+        RagdollError: no head or neck is recognised, or the character cannot have a motion stack.
+    """
+    armature.check_armature(obj)
+    if target == obj:
+        raise RagdollError(f"'{obj.name}' cannot look at itself: choose another object")
+    if target is not None and target.name not in scene.objects:
+        raise RagdollError(f"'{target.name}' is not in the scene '{scene.name}'")
+    rig = rig_of(obj)
+    anatomy = recognition.anatomy_of(obj)
+    found = from_roles(rig, anatomy, armature.bind_tails(obj.data))
+    stack_setup.ensure(obj, scene)
+    settings = obj.active_ragdoll
+    with STATE.writing():
+        recognition.store_roles(obj, anatomy)
+        index = settings.look_at.find(NAME)
+        chain = settings.look_at[index] if index >= 0 else settings.look_at.add()
+        chain.name = NAME
+        settings.active_look_at = index if index >= 0 else len(settings.look_at) - 1
+        _fill(chain, rig, found.entries)
+        _set_legs(settings, rig, found.legs)
+        if target is not None:
+            chain.target_type, chain.target = "OBJECT", target
+        if chain.target_type == "OBJECT" and (chain.target is None or chain.target.name not in scene.objects):
+            chain.target = _new_target(obj, scene, rig, found.entries[0])
+    runtime.settings_changed(obj)
+    feet = [rig.name(foot) for foot, _count in found.legs]
+    return LookAtMade(settings.active_look_at, len(chain.entries), feet, chain.target, found.notes)
+
+
+def _fill(chain, rig, entries) -> None:
+    chain.entries.clear()
+    for entry in entries:
+        item = chain.entries.add()
+        item.bone = rig.name(entry.bone)
+        item.limit = entry.limit
+        item.rotate_around_up_weight = entry.up_weight
+        write_axes(item, entry.forward_axis, entry.parent_forward_axis)
+        for link in entry.linked:
+            item.linked_bones.add().bone = rig.name(link.bone)
+
+
+def _set_legs(settings, rig, legs) -> None:
+    known = {item.foot_bone: item for item in settings.leg_stabilizers}
+    for foot, count in legs:
+        item = known.get(rig.name(foot)) or settings.leg_stabilizers.add()
+        item.foot_bone, item.bones_count = rig.name(foot), count
+
+
+def _new_target(obj, scene, rig, entry):
+    """An Empty in front of the first bone's eyes as the character stands now."""
+    world = np.array(obj.matrix_world, dtype=float)
+    bone = obj.evaluated_get(bpy.context.view_layer.depsgraph).pose.bones[rig.name(entry.bone)]
+    pose = world @ np.array(bone.matrix, dtype=float)
+    ahead = pose[:3, :3] @ np.array(entry.forward_axis)
+    size = rig.size * float(np.cbrt(abs(np.linalg.det(world[:3, :3]))))
+    target = bpy.data.objects.new(f"{obj.name} Look Target", None)
+    target.empty_display_type, target.empty_display_size = "SPHERE", 0.05 * size
+    target.location = Vector(pose[:3, 3] + AHEAD * size * ahead / max(np.linalg.norm(ahead), 1e-12))
+    scene.collection.objects.link(target)
+    return target
