@@ -24,26 +24,16 @@ _ON_FRAME = 1e-9
 
 @dataclass
 class Clip:
-    """A motion sampled at whole frames; bones in the level order of the skeleton it is made for.
+    """A motion sampled at whole frames; bones in the level order of the skeleton it is made for."""
 
-    Attributes:
-        name: For messages.
-        bones: Names in level order [n].
-        fps: Frames per second.
-        poses: [f, n], f >= 1; or an `AdditivePose` of that shape, which all samples are then too.
-        start_frame: Frame of the action that pose 0 was sampled at.
-        missing: Bones that the motion moves and the skeleton does not have.
-        unanimated: Bones of the skeleton that the motion does not move: they stand in bind pose.
-        markers: Names and times [s] of foot contacts or other events, in order of time; see `sync`.
-    """
-
-    name: str
-    bones: tuple[str, ...]
-    fps: float
-    poses: LocalPose
-    start_frame: float = 0.0
-    missing: tuple[str, ...] = ()
-    unanimated: tuple[str, ...] = ()
+    name: str  # for messages
+    bones: tuple[str, ...]  # names in level order [n]
+    fps: float  # frames per second
+    poses: LocalPose  # [f, n], f >= 1; or an `AdditivePose` of that shape, which all samples are then too
+    start_frame: float = 0.0  # frame of the action that pose 0 was sampled at
+    missing: tuple[str, ...] = ()  # bones that the motion moves and the skeleton does not have
+    unanimated: tuple[str, ...] = ()  # bones of the skeleton that the motion does not move: they stand in bind pose
+    # Names and times [s] of foot contacts or other events, in order of time; see `sync`
     markers: tuple[tuple[str, float], ...] = ()
 
     @property
@@ -59,8 +49,7 @@ class Clip:
     def pose(self, frame: int) -> LocalPose:
         """The pose [n] at a whole frame, counted from the first; negative ones from the end.
 
-        Raises:
-            RagdollError: there is no such frame.
+        Raises RagdollError: there is no such frame.
         """
         if not -self.frame_count <= frame < self.frame_count:
             raise RagdollError(f'Clip "{self.name}" has {self.frame_count} frames, there is no frame {frame}')
@@ -278,19 +267,12 @@ LOCAL, MESH = "LOCAL", "MESH"
 
 @dataclass
 class AdditivePose:
-    """A difference of poses; bones in level order.
+    """A difference of poses; bones in level order."""
 
-    Attributes:
-        positions: To be added [n, 3], in the parent's axes; of a clip [f, n, 3], and so on.
-        rotations: To be multiplied from the left [n, 4].
-        scales: s of the factor 1 + w s [n, 3].
-        space: LOCAL, rotations being in the parent's frame, or MESH, in the armature's.
-    """
-
-    positions: np.ndarray
-    rotations: np.ndarray
-    scales: np.ndarray
-    space: str = LOCAL
+    positions: np.ndarray  # to be added [n, 3], in the parent's axes; of a clip [f, n, 3], and so on
+    rotations: np.ndarray  # to be multiplied from the left [n, 4]
+    scales: np.ndarray  # s of the factor 1 + w s [n, 3]
+    space: str = LOCAL  # LOCAL, rotations being in the parent's frame, or MESH, in the armature's
 
 
 def make_additive(skeleton: Skeleton, pose: LocalPose, base: LocalPose, space: str = LOCAL) -> AdditivePose:
@@ -359,7 +341,6 @@ def _kept_bones(skeleton: Skeleton, untouched: np.ndarray) -> np.ndarray:
 def additive_clip(skeleton: Skeleton, clip: Clip, base: LocalPose, space: str = LOCAL) -> Clip:
     """A clip of the differences, in local or mesh space, between a clip's frames and a base pose [n].
 
-    Raises:
-        RagdollError: see `make_additive`.
+    Raises RagdollError: see `make_additive`.
     """
     return replace(clip, poses=make_additive(skeleton, clip.poses, base, space))

@@ -119,19 +119,12 @@ class Transition:
 
 @dataclass(frozen=True)
 class Playing:
-    """One state that has a part in the pose.
+    """One state that has a part in the pose."""
 
-    Attributes:
-        state: Its name.
-        entered: Frame at which it was entered; its blend from what was before begins there.
-        blend_frames: Length of that blend in frames; 0: at once.
-        phase: Of its source, in cycles.
-    """
-
-    state: str
-    entered: int
-    blend_frames: float = 0.0
-    phase: float = 0.0
+    state: str  # its name
+    entered: int  # frame at which it was entered; its blend from what was before begins there
+    blend_frames: float = 0.0  # length of that blend in frames; 0: at once
+    phase: float = 0.0  # of its source, in cycles
 
 
 @dataclass(frozen=True)
@@ -347,21 +340,13 @@ def _has_value(parameter: str, conditions: Sequence[Condition]) -> bool:
 
 @dataclass
 class GraphInputs:
-    """What is read at a frame.
+    """What is read at a frame."""
 
-    Attributes:
-        frame: its number.
-        parameters: values by name.
-        spaces: inputs of the blend spaces by name.
-        weight: share of the graph's pose, 0..1.
-        unread: why a blend space has no inputs, by its name.
-    """
-
-    frame: int
-    parameters: Mapping[str, float] = field(default_factory=dict)
-    spaces: Mapping[str, tuple] = field(default_factory=dict)
-    weight: float = 1.0
-    unread: Mapping[str, str] = field(default_factory=dict)
+    frame: int  # its number
+    parameters: Mapping[str, float] = field(default_factory=dict)  # values by name
+    spaces: Mapping[str, tuple] = field(default_factory=dict)  # inputs of the blend spaces by name
+    weight: float = 1.0  # share of the graph's pose, 0..1
+    unread: Mapping[str, str] = field(default_factory=dict)  # why a blend space has no inputs, by its name
 
 
 @dataclass(frozen=True)

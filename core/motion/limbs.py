@@ -244,32 +244,26 @@ def solve(root, joint, end, effector, pole, stretch: tuple | None = None) -> tup
 class TwoBoneIK:
     """An entry of the motion stack; the end bone keeps its rotation in model space unless told otherwise.
 
-    Attributes:
-        rig: the character, to check the bones against.
-        end_bone: level index; its parent is the lower limb, its grandparent the upper.
-        name: for messages.
-        allow_stretching, start_stretch_ratio, max_stretch_scale: see `solve`.
-        effector_space, pole_space: WORLD, OBJECT (the armature's) or BONE. The pole's may be BEND: the limb keeps the
-            plane that it bends in, which goes with the line from root to effector.
-        effector_bone, pole_bone: level indices, for BONE; positions in their own frame.
-        keep_end_rotation: hold the end bone's rotation in model space; else it follows the lower limb.
-
     Raises:
         RagdollError: a bone that is not there or has no grandparent, a space without its bone, a bone below the
             upper limb as a frame, a ratio or scale that is not positive. Names entry and bones.
     """
 
-    rig: InitVar[Rig]
-    end_bone: int
-    name: str = "Two-bone IK"
+    rig: InitVar[Rig]  # the character, to check the bones against
+    end_bone: int  # level index; its parent is the lower limb, its grandparent the upper
+    name: str = "Two-bone IK"  # for messages
+    # allow_stretching, start_stretch_ratio, max_stretch_scale: see `solve`
     allow_stretching: bool = False
     start_stretch_ratio: float = 1.0
     max_stretch_scale: float = 1.2
+    # effector_space, pole_space: WORLD, OBJECT (the armature's) or BONE. The pole's may be BEND: the limb keeps
+    # the plane that it bends in, which goes with the line from root to effector.
     effector_space: str = WORLD
+    # effector_bone, pole_bone: level indices, for BONE; positions in their own frame
     effector_bone: int = -1
     pole_space: str = WORLD
     pole_bone: int = -1
-    keep_end_rotation: bool = True
+    keep_end_rotation: bool = True  # hold the end bone's rotation in model space; else it follows the lower limb
     lower_bone: int = field(init=False)
     upper_bone: int = field(init=False)
 
@@ -305,8 +299,7 @@ class TwoBoneIK:
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
         """(pose, None): the pose with the limb brought to `inputs.target`, bending to `inputs.pole`.
 
-        Raises:
-            RagdollError: effector, pole or weight that are missing or not numbers; names the entry.
+        Raises RagdollError: effector, pole or weight that are missing or not numbers; names the entry.
         """
         weight = weight_of(inputs.weight, self.name)
         if weight == 0.0:
@@ -383,29 +376,19 @@ _PLACED, _STEPS = 1e-6, 20
 class LegStabilizer:
     """One foot.
 
-    Attributes:
-        rig: the character, to check the bones against.
-        foot_bone: level index.
-        bones_count: bones of the leg from the foot up, the foot included: 2 to 8, 3 for a human.
-        name: for messages.
-        ik_weight: share of the way back to the reference, 0..1; multiplied by the inputs' weight.
-        min_distance: how far the foot must have moved before it is put back, armature units; 0: always.
-        max_iterations: of FABRIK, where the leg has more than three joints.
-        tolerance: at which FABRIK ends, in parts of the leg's length; what is left is closed exactly.
-
     Raises:
         RagdollError: a bone that is not there, a count out of range or longer than the chain, a weight, distance,
             tolerance or number of iterations out of range; names the entry and its bones.
     """
 
-    rig: InitVar[Rig]
-    foot_bone: int
-    bones_count: int = 3
-    name: str = "Leg stabiliser"
-    ik_weight: float = 1.0
-    min_distance: float = 0.0
-    max_iterations: int = 30
-    tolerance: float = 1e-3
+    rig: InitVar[Rig]  # the character, to check the bones against
+    foot_bone: int  # level index
+    bones_count: int = 3  # bones of the leg from the foot up, the foot included: 2 to 8, 3 for a human
+    name: str = "Leg stabiliser"  # for messages
+    ik_weight: float = 1.0  # share of the way back to the reference, 0..1; multiplied by the inputs' weight
+    min_distance: float = 0.0  # how far the foot must have moved before it is put back, armature units; 0: always
+    max_iterations: int = 30  # of FABRIK, where the leg has more than three joints
+    tolerance: float = 1e-3  # at which FABRIK ends, in parts of the leg's length; what is left is closed exactly
     bones: tuple = field(init=False)
     """The leg's bones from the top to the foot, level indices."""
 
@@ -438,21 +421,16 @@ class LegStabilizer:
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
         """(pose, None): the pose with the foot back in the place and orientation it has in `inputs.reference`.
 
-        Raises:
-            RagdollError: no reference, or one of another shape; a weight that is not a number. Names the entry.
+        Raises RagdollError: no reference, or one of another shape; a weight that is not a number. Names the entry.
         """
         return stabilize([self], rig, pose, inputs), None
 
 
 @dataclass
 class Legs:
-    """Several legs as one entry.
+    """Several legs as one entry."""
 
-    Attributes:
-        legs: none hangs on another.
-    """
-
-    legs: list
+    legs: list  # none hangs on another
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
         """See `LegStabilizer.apply`."""

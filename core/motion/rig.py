@@ -17,16 +17,11 @@ class LocalPose:
     """Transforms relative to the parent bone, for roots to the armature; bones in the skeleton's level order.
 
     Leading axes are characters, frames or both.
-
-    Attributes:
-        positions: [..., n, 3] in the armature's units.
-        rotations: [..., n, 4] unit quaternions (w, x, y, z).
-        scales: [..., n, 3].
     """
 
-    positions: np.ndarray
-    rotations: np.ndarray
-    scales: np.ndarray
+    positions: np.ndarray  # [..., n, 3] in the armature's units
+    rotations: np.ndarray  # [..., n, 4] unit quaternions (w, x, y, z)
+    scales: np.ndarray  # [..., n, 3]
 
     def copy(self) -> LocalPose:
         """The same pose in arrays of its own."""
@@ -44,23 +39,16 @@ class LocalPose:
 
 @dataclass(frozen=True, eq=False)
 class Rig:
-    """A skeleton of n bones with its bind pose; everything in the skeleton's level order.
+    """A skeleton of n bones with its bind pose; everything in the skeleton's level order."""
 
-    Attributes:
-        skeleton: the bones.
-        bind: the bind pose in local space, without leading axes.
-        bind_positions, bind_rotations, bind_scales: the bind pose in model (armature) space [n, 3], [n, 4], [n, 3].
-        index: level index of each bone by name.
-        parents: level index of each bone's parent as plain integers, -1 at roots [n].
-    """
-
-    skeleton: Skeleton
-    bind: LocalPose
+    skeleton: Skeleton  # the bones
+    bind: LocalPose  # the bind pose in local space, without leading axes
+    # bind_positions, bind_rotations, bind_scales: the bind pose in model (armature) space [n, 3], [n, 4], [n, 3]
     bind_positions: np.ndarray = field(init=False)
     bind_rotations: np.ndarray = field(init=False)
     bind_scales: np.ndarray = field(init=False)
-    index: dict = field(init=False)
-    parents: tuple = field(init=False)
+    index: dict = field(init=False)  # level index of each bone by name
+    parents: tuple = field(init=False)  # level index of each bone's parent as plain integers, -1 at roots [n]
 
     def __post_init__(self) -> None:
         model = self.bind.model(self.skeleton)
@@ -110,30 +98,19 @@ class Rig:
 
 @dataclass
 class Inputs:
-    """What an entry reads at a frame.
+    """What an entry reads at a frame."""
 
-    Attributes:
-        weight: share of the entry's result, 0..1, a number.
-        world: world matrix of the armature object [4, 4]; None: the identity. Without shear.
-        target: what is looked at, or the effector of an IK: a point [3] in model (armature) space, for two-bone
-            IK in the entry's own space.
-        pole: joint target of a two-bone IK [3] in the entry's own space.
-        reference: the pose that leg stabilisers hold to.
-    """
-
-    weight: float = 1.0
-    world: np.ndarray | None = None
+    weight: float = 1.0  # share of the entry's result, 0..1, a number
+    world: np.ndarray | None = None  # World matrix of the armature object [4, 4]; None: the identity. Without shear.
+    # What is looked at, or the effector of an IK: a point [3] in model (armature) space, for two-bone IK in the
+    # entry's own space
     target: np.ndarray | None = None
-    pole: np.ndarray | None = None
-    reference: LocalPose | None = None
+    pole: np.ndarray | None = None  # joint target of a two-bone IK [3] in the entry's own space
+    reference: LocalPose | None = None  # the pose that leg stabilisers hold to
 
 
 def vector_of(values, size: int, entry: str, what: str) -> tuple:
-    """A vector as plain numbers.
-
-    Raises:
-        RagdollError: missing, of another size, or not numbers; names the entry.
-    """
+    """A vector as plain numbers. Raises RagdollError: missing, of another size, or not numbers; names the entry."""
     if values is None:
         raise RagdollError(f"{entry}: there is no {what}")
     array = np.asarray(values, dtype=float)
@@ -156,8 +133,7 @@ def weight_of(weight, entry: str) -> float:
 def vector_to_model(vector_ws, world) -> np.ndarray:
     """A direction of the world, such as up, as unit vector [..., 3] in armature space.
 
-    Raises:
-        RagdollError: a world matrix of no extent, or a vector of no length.
+    Raises RagdollError: a world matrix of no extent, or a vector of no length.
     """
     vector = np.asarray(vector_ws, dtype=float)
     if world is not None:

@@ -28,30 +28,22 @@ class TransformBone:
     WORLD: of the scene. Added rotations come after the bone's own, about the space's axes; added scales multiply,
     component by component, along the bone's own axes.
 
-    Attributes:
-        rig: the character, to check the bone against.
-        bone: level index.
-        name: for messages.
-        translation: [3] in units of the space.
-        rotation: unit quaternion (w, x, y, z).
-        scale: [3].
-        translation_mode, rotation_mode, scale_mode: IGNORE, REPLACE or ADD.
-        translation_space, rotation_space, scale_space: BONE, PARENT, COMPONENT or WORLD.
-
     Raises:
         RagdollError: a bone that is not there, an unknown mode or space, values that are not numbers, a rotation of
             no length. Names entry and bone.
     """
 
-    rig: InitVar[Rig]
-    bone: int
-    name: str = "Transform bone"
-    translation: tuple = (0.0, 0.0, 0.0)
-    rotation: tuple = (1.0, 0.0, 0.0, 0.0)
-    scale: tuple = (1.0, 1.0, 1.0)
+    rig: InitVar[Rig]  # the character, to check the bone against
+    bone: int  # level index
+    name: str = "Transform bone"  # for messages
+    translation: tuple = (0.0, 0.0, 0.0)  # [3] in units of the space
+    rotation: tuple = (1.0, 0.0, 0.0, 0.0)  # unit quaternion (w, x, y, z)
+    scale: tuple = (1.0, 1.0, 1.0)  # [3]
+    # translation_mode, rotation_mode, scale_mode: IGNORE, REPLACE or ADD
     translation_mode: str = IGNORE
     rotation_mode: str = IGNORE
     scale_mode: str = IGNORE
+    # translation_space, rotation_space, scale_space: BONE, PARENT, COMPONENT or WORLD
     translation_space: str = COMPONENT
     rotation_space: str = COMPONENT
     scale_space: str = COMPONENT

@@ -132,8 +132,7 @@ class Spaces:
     def player(self, name: str, *, aim: bool = False) -> tuple:
         """The key and the player of a blend space.
 
-        Raises:
-            RagdollError: there is none of that name, or it cannot be made; names the space.
+        Raises RagdollError: there is none of that name, or it cannot be made; names the space.
         """
         found = [i for i, space in enumerate(self._obj.active_ragdoll.blend_spaces) if space.name == name]
         if not name:

@@ -70,8 +70,7 @@ def add(obj, scene, what: str, bone: str = ""):
 def remove(obj, what: str, index: int | None = None) -> None:
     """Remove an item, the active one when not told which; with the last of all the motion stack goes too.
 
-    Raises:
-        RagdollError: there is none, or the character is baked.
+    Raises RagdollError: there is none, or the character is baked.
     """
     items = list_of(obj, what)
     index = active_index(obj, what) if index is None else index
@@ -97,8 +96,7 @@ def move(obj, what: str, step: int) -> bool:
 def move_kind(obj, kind: str, step: int) -> bool:
     """Let a kind of entry act one place earlier (-1) or later (1); whether there was room.
 
-    Raises:
-        RagdollError: no such kind.
+    Raises RagdollError: no such kind.
     """
     order = entries.order_of(obj)
     if kind not in order:
@@ -120,11 +118,7 @@ def move_kind(obj, kind: str, step: int) -> bool:
 
 
 def current_action(obj) -> tuple:
-    """The action that a character plays and its slot's identifier.
-
-    Raises:
-        RagdollError: it plays none.
-    """
+    """The action that a character plays and its slot's identifier. Raises RagdollError: it plays none."""
     action, slot = action_channels.current(obj)
     if action is None:
         raise RagdollError(f"'{obj.name}' plays no action: assign one, or choose one in the layer")
@@ -134,8 +128,7 @@ def current_action(obj) -> tuple:
 def add_layer(obj, scene, source: str, name: str = ""):
     """A new layer on top of the active one, whose character the stack poses from now on.
 
-    Raises:
-        RagdollError: see `stack_setup.ensure`.
+    Raises RagdollError: see `stack_setup.ensure`.
     """
     settings = obj.active_ragdoll
     stack_setup.ensure(obj, scene)
@@ -176,8 +169,7 @@ def add_pose_layer(obj, scene, action, frame: float | None = None):
 def appended_action(path: str, name: str):
     """An action of another file, such as a pose asset of a library, appended.
 
-    Raises:
-        RagdollError: the file cannot be read, or has no such action.
+    Raises RagdollError: the file cannot be read, or has no such action.
     """
     try:
         with bpy.data.libraries.load(path) as (there, here):
@@ -190,11 +182,7 @@ def appended_action(path: str, name: str):
 
 
 def pose_action(obj, name: str):
-    """A new action of one frame: the pose that the character shows now.
-
-    Raises:
-        RagdollError: no armature.
-    """
+    """A new action of one frame: the pose that the character shows now. Raises RagdollError: no armature."""
     check_armature(obj)
     graph = bpy.context.view_layer.depsgraph
     evaluated = obj.evaluated_get(graph)
@@ -245,8 +233,7 @@ def add_blend_space(obj, kind: str):
 def add_sample(space, action, slot: str = ""):
     """A sample of an action at the point that is set, on the axes' divisions where that is near.
 
-    Raises:
-        RagdollError: a wrong axis.
+    Raises RagdollError: a wrong axis.
     """
     places = []
     for axis in axes_of(space):
@@ -277,8 +264,7 @@ def _free_place(space, wanted: list) -> list:
 def edit_graph(obj, kind: str, do: str, step: int = 1) -> None:
     """Add, remove or move a parameter, state, transition, or condition of the active transition.
 
-    Raises:
-        RagdollError: a condition without a transition.
+    Raises RagdollError: a condition without a transition.
     """
     owner = graph = obj.active_ragdoll.graph
     name = f"{kind.lower()}s"

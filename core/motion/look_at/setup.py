@@ -30,17 +30,11 @@ _NEAR_AXIS = np.cos(np.radians(25.0))
 
 @dataclass
 class LookAtSetup:
-    """What can be made of a character.
+    """What can be made of a character."""
 
-    Attributes:
-        entries: of the chain, first to last; bones are level indices.
-        legs: (foot bone, bones count) of each leg below the chain.
-        notes: what a user should know, in words.
-    """
-
-    entries: list
-    legs: list
-    notes: list = field(default_factory=list)
+    entries: list  # of the chain, first to last; bones are level indices
+    legs: list  # (foot bone, bones count) of each leg below the chain
+    notes: list = field(default_factory=list)  # what a user should know, in words
 
 
 def from_roles(rig: Rig, anatomy: Anatomy, tails=None) -> LookAtSetup:

@@ -49,8 +49,7 @@ _NOTHING = 1e-6  # what single precision leaves of a component that is 0
 def rig_of(obj) -> Rig:
     """An armature's skeleton and bind pose, in its own space.
 
-    Raises:
-        RagdollError: no armature, or one without bones.
+    Raises RagdollError: no armature, or one without bones.
     """
     rest = clips.rig_rest(obj)
     return Rig(rest.skeleton, rest.bind)
@@ -202,11 +201,7 @@ class Step(ItemStep):
 
 
 def solver_of(rig: Rig, item, name: str) -> LookAt:
-    """The solver of a chain's settings.
-
-    Raises:
-        RagdollError: see `LookAt`; a bone that the armature has not.
-    """
+    """The solver of a chain's settings. Raises RagdollError: see `LookAt`; a bone that the armature has not."""
     entries = []
     for entry in item.entries:
         linked = [
