@@ -248,13 +248,9 @@ class Graph:
         for name in (transition.source, transition.target):
             if name not in self.states and (name != ANY or transition.target == ANY):
                 return f'{path} needs a state "{name}", which is missing'
-        if not 0.0 <= transition.blend_time < math.inf:
-            return f"{path} must blend for 0 s or more, got {transition.blend_time:g}"
         for condition in transition.conditions:
             if condition.parameter not in (*self.parameters, *_BUILT_IN):
                 return f'{path} asks for the parameter "{condition.parameter}", which is missing'
-            if condition.compare not in _COMPARE:
-                return f'{path} compares by "{condition.compare}"; use {" ".join(_COMPARE)}'
             if not math.isfinite(condition.value):
                 return f'{path} compares "{condition.parameter}" with what is not a number'
         return ""

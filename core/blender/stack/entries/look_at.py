@@ -11,7 +11,7 @@ from ....errors import RagdollError
 from ....motion.look_at import LinkedBone, LookAt, LookAtEntry
 from ....motion.look_at.setup import character_forward, forward_axes
 from ....motion.look_at.weight import WeightEvent, weight_at
-from ....motion.rig import Inputs, Rig, points_to_model
+from ....motion.rig import Inputs, Rig, point_to_model
 from ... import runtime
 from ...rig import armature, clips, recognition
 from ...runtime import STATE
@@ -197,7 +197,7 @@ class Step(ItemStep):
             target = now.target_point[:]
         else:
             target = places.point(self.name, own.target, own.target_bone)
-        return Inputs(weight=weight, world=places.world, target=points_to_model(target, places.world))
+        return Inputs(weight=weight, world=places.world, target=point_to_model(target, places.world))
 
 
 def solver_of(rig: Rig, item, name: str) -> LookAt:
