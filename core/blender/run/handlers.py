@@ -374,6 +374,11 @@ def break_runs() -> None:
 @_handler
 def before_load(_file=None) -> None:
     """load_pre"""
+    leave_worlds()
+
+
+def leave_worlds() -> None:
+    """Before a file is loaded, now or when the handlers are gone: end all runs where Blender would crash otherwise."""
     if not blender_42.IS_IT:
         return
     with STATE.occupied():
