@@ -6,7 +6,7 @@ import pytest
 
 import looking
 import rigs
-from active_ragdoll.core.blender.bake import bake
+from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.stack import pose_stack
 
 AIM = 0.05  # [deg]

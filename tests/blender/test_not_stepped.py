@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.bake import bake
+from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import pipeline, simulate
 from active_ragdoll.core.blender.runtime import STATE
