@@ -15,10 +15,10 @@ pytestmark = pytest.mark.blender_version
 def test_building_twice_makes_the_same(fresh_scene):
     obj = rigs.swinging_human(fresh_scene)
     build.build(obj, fresh_scene)
-    first, counts = rigs.ragdoll(obj), rigs.counts()
+    first, counts = rigs.plan_of(obj), rigs.counts()
     names = sorted(o.name for o in bpy.data.objects)
     build.build(obj, fresh_scene)
-    second = rigs.ragdoll(obj)
+    second = rigs.plan_of(obj)
     assert rigs.counts() == counts
     assert sorted(o.name for o in bpy.data.objects) == names
     for key in ("bind", "half", "mass"):

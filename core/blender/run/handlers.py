@@ -306,7 +306,8 @@ def _end_without_members(scene) -> None:
     if scene.rigidbody_world.point_cache.is_baked:
         return
     if view_layers.is_lost(scene):
-        _end(scene, "The view layer of the simulation was removed or renamed: begin at the shot's first frame again")
+        again = "save the file and open it anew" if blender_42.IS_IT else "begin at the shot's first frame again"
+        _end(scene, f"The view layer of the simulation was removed or renamed: {again}")
     elif world.has_lost_members(scene):
         _end(scene, _what_is_missing(scene))
 
