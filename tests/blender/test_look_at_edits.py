@@ -243,62 +243,59 @@ FRAMES = range(1, 25)
 def chained(fresh_scene):
     """A human in motion with a chain of head and spine; no target yet."""
     obj = rigs.swinging_human(fresh_scene, 1, 24)
-    stack_lists.add(obj, fresh_scene, "look_at")
+    add_chain(obj)
+    return obj
+
+
+def add_chain(obj) -> None:
+    stack_lists.add(obj, bpy.context.scene, "look_at")
     for bone in ("head", "spine"):
-        entry = stack_lists.add(obj, fresh_scene, "entries", bone)
-        entry.limit = 1.2
-    return obj
+        stack_lists.add(obj, bpy.context.scene, "entries", bone).limit = 1.2
 
 
-def empty(scene, name="Target", location=(0.0, -3.0, 1.6)):
-    obj = bpy.data.objects.new(name, None)
-    scene.collection.objects.link(obj)
-    obj.location = location
-    return obj
+def ahead(scene):
+    return rigs.empty(scene, location=(0.0, -3.0, 1.6))
 
 
-def key_sideways(obj):
+def key_sideways(obj, way=1.5):
     for frame in FRAMES:
-        obj.location.x = 1.5 * np.sin(0.3 * frame)
+        obj.location.x = way * np.sin(0.3 * frame)
         obj.keyframe_insert("location", frame=frame)
 
 
-def check(obj, target, frames=FRAMES, error=0.05):
+def check(obj, target):
     """It aims at every frame, and at the same pose after jumps without what was recorded."""
-    rig = rigs.Rig(obj, bpy.context.scene, 1, 24)
     played = {}
-    for frame in frames:
-        rig.scene.frame_set(frame)
-        assert looking.aim_error(obj, target) < error, frame
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        assert looking.aim_error(obj, target) < 0.05, frame
         played[frame] = rigs.pose(obj)
     assert not pose_stack.of(obj).messages
-    pose_stack.forget()
-    for frame, pose in looking.shown(rig, (17, 4, 21)).items():
-        assert np.abs(pose - played[frame]).max() < 1e-5, frame
+    looking.scrubs_as_played(bpy.context.scene, obj, played, (17, 4, 21), 1e-5)
 
 
 def _child(scene):
-    above = empty(scene, "Above", (0.0, 0.0, 0.0))
+    above = rigs.empty(scene, "Above", (0.0, 0.0, 0.0))
     key_sideways(above)
-    target = empty(scene)
+    target = ahead(scene)
     target.parent = above
     return target
 
 
 def _keyed(scene):
-    target = empty(scene)
+    target = ahead(scene)
     key_sideways(target)
     return target
 
 
 def _driven(scene):
-    target = empty(scene)
+    target = ahead(scene)
     target.driver_add("location", 0).driver.expression = "sin(frame * 0.3)"
     return target
 
 
 def _constrained(scene):
-    target = empty(scene)
+    target = ahead(scene)
     target.constraints.new("COPY_LOCATION").target = _keyed(scene)
     return target
 
@@ -320,10 +317,16 @@ def joint(obj, bone):
     return rigs.pose(obj)[obj.data.bones.find(bone)][:3, 3]
 
 
-def test_bone_of_another_animated_armature(chained, fresh_scene):
-    other = rigs.human(fresh_scene, "Other")
+def _other(scene):
+    """A second human in motion, within sight."""
+    other = rigs.human(scene, "Other")
     other.location = (0.4, -2.5, 0.0)
     rigs.swing(other, 1, 24)
+    return other
+
+
+def test_bone_of_another_animated_armature(chained, fresh_scene):
+    other = _other(fresh_scene)
     chain = chained.active_ragdoll.look_at[0]
     chain.target, chain.target_bone = other, "forearm.L"
     for frame in FRAMES:
@@ -332,34 +335,18 @@ def test_bone_of_another_animated_armature(chained, fresh_scene):
     assert not pose_stack.of(chained).messages
 
 
+@pytest.mark.parametrize("looks", (False, True))
 @pytest.mark.parametrize("own_keys", (False, True))
-def test_child_of_another_armatures_bone(chained, fresh_scene, own_keys):
-    other = rigs.human(fresh_scene, "Other")
-    other.location = (0.4, -2.5, 0.0)
-    rigs.swing(other, 1, 24)
-    target = empty(fresh_scene, location=(0.0, 0.1, 0.0))
+def test_child_of_another_armatures_bone(chained, fresh_scene, own_keys, looks):
+    """The other's arm is below nothing that a look of its own turns, so both orders must give the same."""
+    other = _other(fresh_scene)
+    if looks:
+        look_at_setup.setup(other, fresh_scene, rigs.empty(fresh_scene, "Point", (0.0, 2.0, 1.0)))
+        for entry in list(other.active_ragdoll.look_at[0].entries)[1:]:
+            entry.limit = 0.0
+    target = rigs.empty(fresh_scene, location=(0.0, 0.1, 0.0))
     if own_keys:
-        key_sideways(target)
-    target.parent, target.parent_type, target.parent_bone = other, "BONE", "arm.L"
-    chained.active_ragdoll.look_at[0].target = target
-    check(chained, target)
-
-
-@pytest.mark.parametrize("own_keys", (False, True))
-def test_child_of_a_bone_of_a_character_that_looks_too(chained, fresh_scene, own_keys):
-    """The other's arm is below nothing that its own look turns, so both orders must give the same."""
-    other = rigs.human(fresh_scene, "Other")
-    other.location = (0.4, -2.5, 0.0)
-    rigs.swing(other, 1, 24)
-    point = empty(fresh_scene, "Point", (0.0, 2.0, 1.0))
-    look_at_setup.setup(other, fresh_scene, point)
-    for entry in list(other.active_ragdoll.look_at[0].entries)[1:]:
-        entry.limit = 0.0
-    target = empty(fresh_scene, location=(0.0, 0.1, 0.0))
-    if own_keys:
-        for frame in FRAMES:
-            target.location.x = 0.2 * np.sin(0.3 * frame)
-            target.keyframe_insert("location", frame=frame)
+        key_sideways(target, 0.2)
     target.parent, target.parent_type, target.parent_bone = other, "BONE", "forearm.L"
     target.matrix_parent_inverse = Matrix.Rotation(0.3, 4, "X")
     chained.active_ragdoll.look_at[0].target = target
@@ -373,24 +360,20 @@ def test_a_character_earlier_in_the_scene_is_seen_with_its_stack_done(fresh_scen
     second.location = (0.0, -2.5, 0.0)
     second.rotation_euler.z = np.pi
     for obj, other in ((first, second), (second, first)):
-        stack_lists.add(obj, fresh_scene, "look_at")
-        for bone in ("head", "spine"):
-            stack_lists.add(obj, fresh_scene, "entries", bone).limit = 1.2
+        add_chain(obj)
         chain = obj.active_ragdoll.look_at[0]
         chain.target, chain.target_bone = other, "head"
     order = [o.name for o in pose_stack.motions(fresh_scene)]
     later = {"A": first, "B": second}[order[1]]
     earlier = first if later is second else second
-    played = {}
+    played = {}, {}
     for frame in FRAMES:
         fresh_scene.frame_set(frame)
         assert off(later, joint(earlier, "head")) < 0.05
-        played[frame] = rigs.pose(first), rigs.pose(second)
-    pose_stack.forget()
-    for frame in (20, 3, 11):
-        fresh_scene.frame_set(frame)
-        for pose, before in zip((rigs.pose(first), rigs.pose(second)), played[frame], strict=True):
-            assert np.abs(pose - before).max() < 1e-5
+        for obj, poses in zip((first, second), played, strict=True):
+            poses[frame] = rigs.pose(obj)
+    for obj, poses in zip((first, second), played, strict=True):
+        looking.scrubs_as_played(fresh_scene, obj, poses, (20, 3, 11), 1e-5)
 
 
 def test_a_point_keyed(chained, fresh_scene):
@@ -432,12 +415,10 @@ def test_a_rigid_body_is_read_from_the_last_step_and_jumps_show_what_was_played(
 
 
 def test_moving_a_target_by_hand_shows_at_once(chained, fresh_scene):
-    target = chained.active_ragdoll.look_at[0].target = empty(fresh_scene)
+    target = chained.active_ragdoll.look_at[0].target = ahead(fresh_scene)
     fresh_scene.frame_set(5)
     target.location = (1.0, -2.0, 1.4)
-    view_layer = bpy.context.view_layer
-    view_layer.update()
-    view_layer.update()
+    update()
     assert looking.aim_error(chained, target) < 0.05
 
 
@@ -446,7 +427,7 @@ def test_readers_made_for_targets_go_with_the_stack(chained, fresh_scene):
     before = rigs.counts()
     stack_lists.add(chained, fresh_scene, "look_at")
     stack_lists.add(chained, fresh_scene, "entries", "head")
-    target = empty(fresh_scene)
+    target = ahead(fresh_scene)
     key_sideways(target)
     target.parent, target.parent_type, target.parent_bone = chained, "BONE", "arm.L"
     chained.active_ragdoll.look_at[0].target = target

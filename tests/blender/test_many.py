@@ -24,7 +24,7 @@ def _human(scene, name, x, weight=1.0, *, y=0.0, seed=0):
     obj = rigs.human(scene, name)
     obj.location = (x, y, 0.0)
     rigs.swing(obj, 1 + seed, LAST)
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = weight
+    rigs.set_weights(obj, weight)
     return obj
 
 
@@ -115,7 +115,7 @@ def test_a_baked_one_still_stands_in_the_way(fresh_scene):
     list(bake.frames(below, scene))
     above = rigs.human(scene, "Above")
     above.location.z = 2.2
-    above.active_ragdoll.rotation_weight = above.active_ragdoll.translation_weight = 0.0
+    rigs.set_weights(above)
     build.build(above, scene)
     found = _run(scene, [below, above])
     assert np.abs(found["Below"] - found["Below"][0]).max() < 1e-4
@@ -137,7 +137,7 @@ def pair():
         obj = rigs.human(scene, name)
         obj.location.x = x
         rigs.swing(obj, 1, END)
-        obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.4
+        rigs.set_weights(obj, 0.4)
         made.append(obj)
     scene.render.fps, scene.render.fps_base = rigs.FPS, 1.0
     rigs.set_range(scene, 1, END)
@@ -298,16 +298,14 @@ def test_a_character_that_cannot_be_moved_to_where_it_lies_gets_up_all_the_same(
 def test_an_unforeseen_error_stops_the_run_and_is_told(pair, monkeypatch):
     """Blender prints errors of handlers and plays on, which would show poses of other frames."""
     scene = pair[0]
-    for frame in range(1, MIDDLE):
-        scene.frame_set(frame)
+    rigs.step(scene, range(1, MIDDLE))
 
     def broken(*_args):
         raise ValueError("singular")
 
     for module, name in ((pipeline, "step"), (pipeline, "observe")):
         STATE.messages.clear()
-        for frame in range(1, MIDDLE):
-            scene.frame_set(frame)
+        rigs.step(scene, range(1, MIDDLE))
         with monkeypatch.context() as patch:
             patch.setattr(module, name, broken)
             assert handlers.pipeline is module

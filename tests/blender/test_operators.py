@@ -219,16 +219,14 @@ def test_build_and_remove_take_all_selected_armatures(arm, scene):
     before = len(bpy.data.objects)
     assert OPERATORS.build(bones="ALL") == {"FINISHED"}
     assert all(obj.active_ragdoll.is_ragdoll for obj in arms)
-    for frame in range(1, 6):
-        scene.frame_set(frame)
+    rigs.step(scene, range(1, 6))
     assert [len(run.characters) for run in STATE.runs.values()] == [3]
     arms[2].select_set(False)
     assert OPERATORS.remove() == {"FINISHED"}
     assert [obj.active_ragdoll.is_ragdoll for obj in arms] == [False, False, True]
     for frame in range(6, 9):  # plays on: Bullet must not step with the joints that are gone
         scene.frame_set(frame)
-    for frame in range(1, 6):
-        scene.frame_set(frame)
+    rigs.step(scene, range(1, 6))
     assert [len(run.characters) for run in STATE.runs.values()] == [1]
     bpy.context.view_layer.objects.active = arms[2]
     assert OPERATORS.remove() == {"FINISHED"}
@@ -247,8 +245,7 @@ def test_one_that_cannot_be_built_does_not_take_the_others_with_it(arm, scene):
 def test_a_rebuild_keeps_the_settings_of_the_world(arm, scene):
     OPERATORS.build(bones="ALL")
     scene.rigidbody_world.substeps_per_frame, scene.rigidbody_world.solver_iterations = 37, 41
-    for frame in range(1, 4):
-        scene.frame_set(frame)
+    rigs.step(scene, range(1, 4))
     OPERATORS.build(bones="KEEP")
     world = scene.rigidbody_world
     assert (world.substeps_per_frame, world.solver_iterations) == (37, 41)

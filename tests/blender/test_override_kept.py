@@ -215,8 +215,7 @@ def test_what_is_not_overridden_still_comes_from_the_library(tmp_path):
 
 
 def test_nothing_is_kept_of_characters_without_an_override(fresh_scene, tmp_path):
-    obj = rigs.swinging_human(fresh_scene, 1, LAST)
-    build.build(obj, fresh_scene)
+    rigs.ragdoll(fresh_scene, LAST)
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "a.blend"))
     assert fresh_scene.active_ragdoll.overrides == ""
 

@@ -316,7 +316,7 @@ def test_a_hard_hit_wakes_and_knocks_out_and_a_light_one_wakes(fresh_scene):
     for strength, phase in ((3.0, "LIMP"), (0.2, "ACTIVE")):
         obj = rigs.swinging_human(fresh_scene, 1, 40)
         group = knock_outs.prepare(fresh_scene, obj, 1, 40, {40: "ACTIVE"}, starts="ANIMATED")
-        mass = sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts)
+        mass = rigs.masses(obj).sum()
         effect_edits.add_hit(obj, fresh_scene, "spine", 15, (0.0, strength * mass * group.knock_out_speed, 0.0))
         _shown, _targets, states = knock_outs.run(fresh_scene, obj)
         assert {states[frame] for frame in range(1, 13)} == {"ANIMATED"}

@@ -38,7 +38,7 @@ def thrown(scene, name, place, speed, *, self_collision=False, turn=0.0):
 
 def momentum(obj, ways):
     """Along Y, at each frame but the first [N s]."""
-    masses = np.array([part.body.rigid_body.mass for part in obj.active_ragdoll.parts])
+    masses = rigs.masses(obj)
     return (np.diff(ways[:, :, 1, 3], axis=0) * rigs.FPS) @ masses
 
 
@@ -207,7 +207,7 @@ def test_props_move_exactly_as_without_the_character(fresh_scene, first, way):
     rigs.swing(obj, first, first + LENGTH)
     props = _props(scene, first)
     build.build(obj, scene)
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.3
+    rigs.set_weights(obj, 0.3)
     if way == "live":
         found = np.array(rigs.play(scene, first, first + LENGTH, lambda: rigs.matrices(props)))
     else:

@@ -304,7 +304,7 @@ def test_keyed_weights_act_at_their_frame(fresh_scene):
         result = []
         for frame in range(first, last + 1):
             if frame == change and not keyed:
-                obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+                rigs.set_weights(obj)
             scene.frame_set(frame)
             result.append(rigs.bodies(obj))
         return np.array(result)
