@@ -31,6 +31,7 @@ def unregister() -> None:
     """The reverse order of `register`; ragdolls in open files stay and show their animation."""
     while _command:
         bpy.utils.unregister_cli_command(_command.pop())
+    handlers.leave_worlds()
     handlers.remove()
     panels.overlay.remove()
     settings.remove_settings()

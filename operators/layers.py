@@ -3,7 +3,7 @@
 import bpy
 from bpy.props import EnumProperty, IntProperty, StringProperty
 
-from ..core.blender.active import filled, scene_of, unbaked
+from ..core.blender.interface import filled, scene_of, unbaked
 from ..core.blender.rig.armature import selected
 from ..core.blender.settings import lists
 from ..core.blender.settings.lists import active_item

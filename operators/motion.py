@@ -3,7 +3,7 @@
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 
-from ..core.blender import active, look_at_api
+from ..core.blender import interface, look_at_api
 from ..core.blender.stack import entries, look_at_setup, stack_lists, stack_show
 from ..core.blender.stack.entries import look_at
 from ..core.errors import RagdollError
@@ -28,12 +28,12 @@ def _kinds(_self, _context) -> list:
 class MotionOperator(Operator):
     """Changes the motion stack; the scene shows it as it is then."""
 
-    requires = (active.not_in_edit_mode, active.unbaked)
+    requires = (interface.not_in_edit_mode, interface.unbaked)
 
     def execute(self, context):
         result = super().execute(context)
         if "FINISHED" in result:
-            stack_show.again(active.scene_of(self.subject(context), context))
+            stack_show.again(interface.scene_of(self.subject(context), context))
         return result
 
 
@@ -49,7 +49,7 @@ class ACTIVE_RAGDOLL_OT_setup_look_at(MotionOperator, bpy.types.Operator):
     )
 
     def act(self, context, obj):
-        made = look_at_setup.setup(obj, active.scene_of(obj, context), self._target(context, obj))
+        made = look_at_setup.setup(obj, interface.scene_of(obj, context), self._target(context, obj))
         feet = f", {len(made.feet)} feet held" if made.feet else ", no legs recognised"
         notes = "".join(f"; {note}" for note in made.notes)
         return f"'{obj.name}': {made.entries} bones look at '{made.target.name if made.target else ''}'{feet}{notes}"
@@ -83,7 +83,7 @@ class ACTIVE_RAGDOLL_OT_motion_add(MotionOperator, bpy.types.Operator):
         bone = self.bone
         if not bone and obj.mode == "POSE" and obj.data.bones.active is not None:
             bone = obj.data.bones.active.name
-        stack_lists.add(obj, active.scene_of(obj, context), self.what, bone)
+        stack_lists.add(obj, interface.scene_of(obj, context), self.what, bone)
 
 
 class ACTIVE_RAGDOLL_OT_motion_remove(MotionOperator, bpy.types.Operator):
@@ -138,7 +138,7 @@ class ACTIVE_RAGDOLL_OT_find_look_at_axes(MotionOperator, bpy.types.Operator):
 class WeightOperator(MotionOperator):
     """An event of the active chain at the current frame."""
 
-    requires = (*MotionOperator.requires, active.filled("look_at", "Add a look-at chain first"))
+    requires = (*MotionOperator.requires, interface.filled("look_at", "Add a look-at chain first"))
 
     def index(self, obj) -> int:
         """Of the active chain."""

@@ -3,8 +3,8 @@
 import bpy
 
 from ..core.blender import look_at_api
+from ..core.blender.interface import bone_field, props, rows
 from ..core.blender.stack import entries, stack_lists
-from ..core.blender.view.layout import bone_field, props, rows
 from ..core.errors import RagdollError
 from .base import Part, Sidebar, draw_list, draw_messages, paragraph
 

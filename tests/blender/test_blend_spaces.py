@@ -9,7 +9,7 @@ import layered
 import rigs
 import third_party
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender.bake import bake
+from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.rig.clips import rig_rest
 from active_ragdoll.core.blender.stack import blend_spaces, layer_tools, pose_stack
 from active_ragdoll.core.errors import RagdollError

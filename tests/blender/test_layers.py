@@ -8,7 +8,7 @@ import layered
 import rigs
 import third_party
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender.bake import bake
+from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.rig.clips import rig_rest
 from active_ragdoll.core.blender.run import simulate

@@ -8,10 +8,10 @@ import pytest
 
 import looking
 import rigs
-from active_ragdoll.core.blender.bake import bake
+from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.stack import entries, look_at_setup, pose_stack, stack_lists, stack_setup
-from active_ragdoll.core.blender.view import overlay_data
+from active_ragdoll.core.blender.tools import overlay_data
 from active_ragdoll.core.motion.look_at import drawing as look_at_lines
 from active_ragdoll.panels import motion as panels
 from active_ragdoll.panels import overlay

@@ -7,7 +7,7 @@ import pytest
 import looking
 import renders
 import rigs
-from active_ragdoll.core.blender.bake import bake
+from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.stack import pose_stack, stack_lists
 

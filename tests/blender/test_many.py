@@ -107,7 +107,7 @@ def test_one_that_is_removed_in_mid_shot_leaves_the_others_their_run(fresh_scene
 
 def test_a_baked_one_still_stands_in_the_way(fresh_scene):
     """A character whose result is baked takes part as an obstacle: another one that falls onto it rests there."""
-    from active_ragdoll.core.blender.bake import bake
+    from active_ragdoll.core.blender import bake
 
     scene = _scene(fresh_scene)
     below = rigs.human(scene, "Below")

@@ -7,7 +7,7 @@ import pytest
 import looking
 import rigs
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender.bake import bake
+from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE

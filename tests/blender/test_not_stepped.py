@@ -8,7 +8,7 @@ import pytest
 
 import renders
 import rigs
-from active_ragdoll.core.blender.bake import bake
+from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.run import pipeline, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.bake import bake
+from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build, built, remove
 from active_ragdoll.core.blender.run import reconcile, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import object as settings
-from active_ragdoll.core.blender.settings import versions
+from active_ragdoll.core.blender.settings import saved
 from active_ragdoll.core.blender.stack import layer_tools, look_at_setup, stack_lists
 
 pytestmark = pytest.mark.blender_version
@@ -268,8 +268,8 @@ def found(obj) -> tuple:
 def raw(obj):
     """The stored settings of an object, as an ID property."""
     if not hasattr(obj, "bl_system_properties_get"):
-        return obj[versions.GROUP]
-    return obj.bl_system_properties_get()[versions.GROUP]
+        return obj[saved.GROUP]
+    return obj.bl_system_properties_get()[saved.GROUP]
 
 
 def old_settings(obj) -> dict:
@@ -350,10 +350,10 @@ def test_a_file_of_0_1_0_plays_as_before(fresh_scene, cached, tmp_path):
     scene, objects = bpy.context.scene, [bpy.data.objects[name] for name in names]
     for obj in objects:
         obj.active_ragdoll.property_unset("version")
-    versions.bring_up()
+    saved.bring_up()
     assert [found(obj) for obj in objects] == was
     for obj in objects:
-        assert not {*versions.POINTERS, *versions.BUILT} & set(raw(obj).keys())
+        assert not {*saved.POINTERS, *saved.BUILT} & set(raw(obj).keys())
     assert [obj.active_ragdoll.run_state for obj in objects] == [*["CACHED" if cached else "READY"] * 2, "NONE"]
     # A cache that was loaded is read in single precision, where the session that made it still knows better.
     assert np.abs(np.array(poses(scene, objects)) - before).max() <= (1e-6 if cached else 0.0)
@@ -411,6 +411,6 @@ def test_a_library_override_of_0_1_0(tmp_path):
     scene.active_ragdoll.overrides = json.dumps(kept)
     forget(obj)
     assert not obj.active_ragdoll.parts
-    versions.bring_up()
+    saved.bring_up()
     assert found(obj) == was
     assert np.array_equal(poses(scene, [obj]), before)

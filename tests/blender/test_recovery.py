@@ -7,7 +7,7 @@ from mathutils import Matrix
 
 import knock_outs
 import rigs
-from active_ragdoll.core.blender.bake import bake
+from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.run import recovery_record, simulate, write
 from active_ragdoll.core.blender.runtime import STATE

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import rigs
+from active_ragdoll.core.blender.interface import bone_field
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import declare
 from active_ragdoll.core.blender.settings.declare import STACK, STACK_VALUE, flag, share, text
 from active_ragdoll.core.blender.stack import entries
 from active_ragdoll.core.blender.tools import profiles
-from active_ragdoll.core.blender.view.layout import bone_field
 from active_ragdoll.core.motion.limbs.transform_bone import ADD, TransformBone
 from active_ragdoll.core.motion.rig import Inputs
 from active_ragdoll.core.ragdoll import drives

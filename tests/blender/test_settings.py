@@ -12,7 +12,7 @@ import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import handlers
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.settings import at_frame, declare, versions
+from active_ragdoll.core.blender.settings import at_frame, declare, saved
 from active_ragdoll.core.blender.stack import stack_setup
 from active_ragdoll.core.blender.tools import profiles
 from active_ragdoll.core.errors import RagdollError
@@ -287,7 +287,7 @@ def test_a_file_of_version_0_1_0_is_brought_up_to_date(fresh_scene, tmp_path):
     action, path = bpy.data.actions.new("Wave"), str(tmp_path / "shot.blend")
     obj.active_ragdoll.source.active_ragdoll.graph.states.add().action = action
     bpy.ops.wm.save_as_mainfile(filepath=path)
-    assert obj.active_ragdoll.version == versions.CURRENT == fresh_scene.active_ragdoll.version
+    assert obj.active_ragdoll.version == saved.CURRENT == fresh_scene.active_ragdoll.version
     handlers.remove()  # as 0.1.0 saved it
     try:
         obj.active_ragdoll.property_unset("version")
@@ -296,6 +296,6 @@ def test_a_file_of_version_0_1_0_is_brought_up_to_date(fresh_scene, tmp_path):
         handlers.add()
     bpy.ops.wm.open_mainfile(filepath=path)
     settings = bpy.data.objects["Human"].active_ragdoll
-    assert settings.version == versions.CURRENT and settings.rotation_weight == 0.25
+    assert settings.version == saved.CURRENT and settings.rotation_weight == 0.25
     assert settings.source.active_ragdoll.graph.states[0].action is None
     assert settings.is_ragdoll and rigs.play(bpy.context.scene, 1, 3) is not None

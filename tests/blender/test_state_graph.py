@@ -7,7 +7,7 @@ import pytest
 import layered
 import rigs
 import third_party
-from active_ragdoll.core.blender.bake import bake
+from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.stack import layer_tools, pose_stack, stack_setup

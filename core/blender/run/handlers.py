@@ -13,7 +13,7 @@ from ...errors import RagdollError
 from ..physics import blender_42, view_layers, world
 from ..physics.remove import interrupt
 from ..runtime import STATE
-from ..settings import overrides, versions
+from ..settings import saved
 from ..stack import pose_stack, stack_show
 from . import pipeline, reconcile, shot_run, show
 
@@ -374,6 +374,11 @@ def break_runs() -> None:
 @_handler
 def before_load(_file=None) -> None:
     """load_pre"""
+    leave_worlds()
+
+
+def leave_worlds() -> None:
+    """Before a file is loaded, now or when the handlers are gone: end all runs where Blender would crash otherwise."""
     if not blender_42.IS_IT:
         return
     with STATE.occupied():
@@ -387,15 +392,15 @@ def after_load(_file=None) -> None:
     """load_post"""
     STATE.clear()
     _note_frames()
-    overrides.restore()
-    versions.bring_up()
+    saved.restore_overrides()
+    saved.bring_up()
 
 
 @_handler
 def before_save(_file=None) -> None:
     """save_pre"""
-    overrides.keep()
-    versions.note()
+    saved.keep_overrides()
+    saved.note_version()
 
 
 @_handler

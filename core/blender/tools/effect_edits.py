@@ -10,7 +10,7 @@ from .. import runtime
 from ..physics import built, world
 from ..rig.armature import check_ragdoll
 from ..settings.lists import unique
-from ..view import overlay_data
+from . import overlay_data
 
 
 def add_hit(

@@ -5,8 +5,8 @@ from mathutils import Euler
 
 from ....motion.limbs.transform_bone import IGNORE, TransformBone
 from ....motion.rig import Inputs, Rig
+from ...interface import bone_field, keyed, rows
 from ...settings.declare import STACK, STACK_VALUE, choice, flag, share, text, vector
-from ...view.layout import bone_field, keyed, rows
 from . import ItemStep, ListKind
 
 MODES = (

@@ -7,10 +7,10 @@ from ....motion.limbs.leg_stabilizer import LONGEST, SHORTEST, Legs, LegStabiliz
 from ....motion.look_at.setup import from_roles
 from ....motion.rig import Inputs, Rig
 from ....motion.stack import Step
+from ...interface import bone_field, keyed, props, rows
 from ...rig import recognition
 from ...runtime import STATE
 from ...settings.declare import STACK, STACK_VALUE, flag, number, share, text, whole
-from ...view.layout import bone_field, keyed, props, rows
 from . import ItemStep, ListKind
 from .look_at import rig_of
 

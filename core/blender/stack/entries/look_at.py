@@ -13,12 +13,12 @@ from ....motion.look_at import weight as look_at_weight
 from ....motion.look_at.setup import character_forward, forward_axes
 from ....motion.rig import Inputs, Rig, points_to_model
 from ... import runtime
+from ...interface import object_fields, props, rows
 from ...rig import armature, clips, recognition
 from ...runtime import STATE
 from ...settings import lists
 from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, items, number, row, share, text, vector
 from ...settings.lists import unique
-from ...view.layout import object_fields, props, rows
 from .. import world_reader
 from . import ItemList, ItemStep, ListKind
 from .bone_transforms import feet_held
