@@ -18,8 +18,7 @@ import numpy as np
 from .. import pose as pose_space
 from .. import quaternion
 from ..errors import RagdollError
-from ..ragdoll.recovery.inertialize import Moving, Transition, cross_faded, smooth_step, transition
-from ..ragdoll.recovery.reroot import Reroot
+from ..ragdoll.recovery.transitions import Moving, Reroot, Transition, cross_faded, smooth_step, transition
 from .rig import LocalPose, Rig
 
 INERTIALIZED, CROSS_FADED = "INERTIALIZED", "CROSS_FADED"

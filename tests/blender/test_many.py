@@ -277,7 +277,7 @@ def test_an_entry_removed_from_its_list_in_mid_shot_is_left_out(pair, kind):
 
 def test_a_character_that_cannot_be_moved_to_where_it_lies_gets_up_all_the_same(pair, monkeypatch):
     scene, stays, errs, _expected = pair
-    from active_ragdoll.core.ragdoll.recovery import reroot
+    from active_ragdoll.core.ragdoll.recovery import transitions
 
     def broken(*_args):
         raise RagdollError("The trunk has no direction")
@@ -287,7 +287,7 @@ def test_a_character_that_cannot_be_moved_to_where_it_lies_gets_up_all_the_same(
         event = group.events.add()
         event.frame, event.phase = frame, phase
     undisturbed = rigs.play(scene, 1, END, lambda: rigs.bodies(stays))
-    monkeypatch.setattr(reroot.Landmarks, "move", broken)
+    monkeypatch.setattr(transitions.Landmarks, "move", broken)
     try:
         _bodies, text = _disturbed(pair, lambda obj: None, undisturbed)
         assert "no direction" in text and errs.active_ragdoll.state == "ANIMATED"
