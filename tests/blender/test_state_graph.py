@@ -132,7 +132,7 @@ def test_a_hit_on_the_ragdoll_starts_a_reaction_and_is_found_again(data_dir, tmp
         (("Idle", "Hit", 0.1, (("hit", ">", 0.5),)), ("Hit", "Idle", 0.3, (("phase", ">=", 1.0),))),
     )
     build.build(obj, rig.scene)
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.5
+    rigs.set_weights(obj, 0.5)
     ball = rigs.box(rig.scene, "Ball", (0.5, 0.5, 0.5), (0.0, -2.5, 1.0), mass=20.0)
     ball.rigid_body.collision_shape = "SPHERE"
     rig.scene.gravity = (0.0, 0.0, 0.0)
