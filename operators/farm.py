@@ -13,7 +13,7 @@ from pathlib import Path
 
 import bpy
 
-from ..core.blender.bake import bake
+from ..core.blender import bake
 from ..core.blender.physics import world
 from ..core.blender.rig import importing
 from ..core.blender.run import shot_run, show, simulate

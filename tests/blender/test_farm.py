@@ -115,7 +115,7 @@ def test_the_job_names_shots_by_their_place_in_the_project(call, tmp_path):
     steps = {step["name"]: step for step in job["steps"]}
     space = {p["name"]: p["range"] for p in steps["Simulate"]["parameterSpace"]["taskParameterDefinitions"]}
     assert space == {
-        "Shot": ["{{RawParam.Project}}/one.blend", "{{Param.Project}}/b/one.blend"],
+        "Shot": ["{{RawParam.Project}}/one.blend", "{{RawParam.Project}}/b/one.blend"],
         "Name": ["one", "b/one"],
     }
     chunks = [p["range"] for p in steps["Render"]["parameterSpace"]["taskParameterDefinitions"]]

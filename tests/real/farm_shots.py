@@ -19,9 +19,9 @@ import harness
 
 harness.load_extension()
 
-import rigs
-from active_ragdoll.core.blender.physics import build
-from active_ragdoll.operators import command_line
+import rigs  # noqa: E402
+from active_ragdoll.core.blender.physics import build  # noqa: E402
+from active_ragdoll.operators import command_line  # noqa: E402
 
 SHOTS = {"a": (1.0, 10), "b/a": (0.5, 12), "c": (0.2, 14), "d": (0.0, 16)}  # name: (weight, last frame)
 
@@ -38,7 +38,7 @@ def make(folder: Path) -> None:
         obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = weight
         build.build(obj, scene)
         hit = obj.active_ragdoll.hits.add()
-        hit.bone, hit.frame, hit.impulse = "chest", 4, (0.0, 30.0, 5.0)
+        hit.bone, hit.frame, hit.impulse = "spine", 4, (0.0, 30.0, 5.0)
         bpy.ops.wm.save_as_mainfile(filepath=str(shot))
         assert command_line.run(["bake", str(shot), "--output", str(local)]) == 0
 

@@ -34,9 +34,14 @@ def run(*command, **more) -> str:
     return done.stdout
 
 
+def script(*arguments) -> str:
+    """What farm_shots.py prints in the Blender that has the extension."""
+    return run(*shlex.split(BLENDER), "--background", "--python-exit-code", "1", "--python", SCRIPT, "--", *arguments)
+
+
 def keys(folder: Path) -> dict:
     """What the baked actions of its files hold."""
-    out = run(*shlex.split(BLENDER), "--background", "--python-exit-code", "1", "--python", SCRIPT, "--", "keys", folder)
+    out = script("keys", folder)
     return json.loads(next(line for line in out.splitlines() if line.startswith("KEYS ")).removeprefix("KEYS "))
 
 
@@ -75,7 +80,7 @@ def job(tmp_path_factory) -> Job:
     """Four shots and a broken one."""
     folder = tmp_path_factory.mktemp("farm")
     run(*shlex.split(BLENDER), "--command", "extension", "install-file", "-r", "user_default", "-e", ZIP)
-    run(*shlex.split(BLENDER), "--background", "--python-exit-code", "1", "--python", SCRIPT, "--", "make", folder)
+    script("make", folder)
     return Job(folder)
 
 
