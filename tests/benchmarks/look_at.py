@@ -24,7 +24,7 @@ from unittest import mock
 import _characters
 import bpy
 
-from active_ragdoll.core.blender.stack import look_at_setup, pose_stack
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.motion import stack
 
 FRAMES, AIM_MS = 48, 0.3
@@ -76,10 +76,10 @@ def measure(count: int, rounds: int) -> dict:
         target.keyframe_insert("location", frame=frame)
     row = {"plain": timed(scene, rounds)}
     for human in humans:
-        look_at_setup.setup(human, scene, target)
+        stack_edits.set_up_look_at(human, scene, target)
     row["frame"] = timed(scene, rounds)
     scene.frame_set(scene.frame_start)  # where stacks are made anew
-    functions = ((stack, "run"), (pose_stack.Motion, "pose"), (pose_stack, "write_target"), (pose_stack, "show"))
+    functions = ((stack, "run"), (pose_stack.PoseStack, "pose"), (pose_stack, "write_target"), (pose_stack, "show"))
     with watched(*functions) as seconds:
         for frame in range(scene.frame_start + 1, scene.frame_start + FRAMES):
             scene.frame_set(frame)
