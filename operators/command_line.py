@@ -20,7 +20,7 @@ from ..core.blender.rig import importing
 from ..core.blender.run import show
 from ..core.blender.runtime import STATE
 from ..core.blender.settings import at_frame
-from ..core.blender.tools import diagnose, effect_edits, measure, profiles
+from ..core.blender.tools import diagnose, effect_edits, profiles
 from ..core.errors import RagdollError
 from ..core.ragdoll import drives
 from . import farm, reports
@@ -276,26 +276,20 @@ def _bake_and_measure(obj, scene, measuring: bool) -> dict:
     """Bake a character; figures of the run and of the bake when asked for."""
     first, last = world.shot_range(scene)
     progress = Progress("baking", first, last)
-    meter = measure.Meter(scene) if measuring else None
-    recorded = {}
+    recorder = reports.Recorder(scene, [obj]) if measuring else None
     began = time.perf_counter()
     try:
         for frame in bake.frames(obj, scene):
-            if meter:
-                meter.after_frame()
-                recorded[frame] = bake.shown_pose(obj, scene)
+            if recorder:
+                recorder.after_frame(frame)
             progress.show(frame)
     finally:
         progress.end()
-    if not meter:
+    if not recorder:
         return {}
     seconds = time.perf_counter() - began
-    return {
-        "bake_seconds": seconds,
-        "bake_deviation": bake.deviation(obj, scene, recorded),
-        **meter.summary(character=obj.name),
-        "messages": [text for text in (STATE.messages.get(name) for name in (obj.name, scene.name)) if text],
-    }
+    messages = [text for text in (STATE.messages.get(name) for name in (obj.name, scene.name)) if text]
+    return {"bake_seconds": seconds, **recorder.figures(obj), "messages": messages}
 
 
 def _info(options) -> None:
@@ -424,4 +418,5 @@ def _diagnosis(obj, scene) -> list[dict]:
 
 def _report(options, figures: dict) -> None:
     if options.report:
-        reports.write(options.report, options.file, figures)
+        written = {"output_sha256": reports.sha256_of(options.output)} if getattr(options, "output", None) else {}
+        reports.write(options.report, options.file, {**written, **figures})

@@ -4,7 +4,6 @@ The template (specification 2023-09) runs with `openjd run` and on farms that ta
 told in the lines that the specification reads from a task's output: `openjd_progress`, `openjd_status`, `openjd_fail`.
 """
 
-import hashlib
 import json
 import os
 import subprocess
@@ -17,8 +16,6 @@ from ..core.blender import bake
 from ..core.blender.physics import world
 from ..core.blender.rig import importing
 from ..core.blender.run import shot_run, show, simulate
-from ..core.blender.runtime import STATE
-from ..core.blender.tools import measure
 from ..core.errors import RagdollError
 from . import reports
 
@@ -226,23 +223,18 @@ def _given(options) -> dict:
     if not options.file.is_file():
         raise RagdollError(f"{options.file}: there is no such file")
     return {
-        "shot_sha256": _hash_of(options.file),
+        "shot_sha256": reports.sha256_of(options.file),
         "kind": "cache" if options.cache else "bake",
         "active_ragdoll": reports.versions()["active_ragdoll"],
         "blender": bpy.app.version_string,
     }
 
 
-def _hash_of(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def _is_done(options, given: dict) -> bool:
     """Whether both results are there, whole, and made from what is given now."""
     try:
         report = json.loads(options.report.read_text(encoding="utf-8"))
-        return report["given"] == given and report["output_sha256"] == _hash_of(options.output)
+        return report["given"] == given and report["output_sha256"] == reports.sha256_of(options.output)
     except (OSError, ValueError, LookupError, TypeError):
         return False
 
@@ -255,30 +247,17 @@ def _simulate_and_write(options, given: dict) -> None:
         raise RagdollError(f"no ragdoll to simulate in scene '{scene.name}': build one and save the file")
     world.free_cache(scene)
     show.stop_showing(scene)
-    meter = measure.Meter(scene)
-    recorded = {obj.name: {} for obj in characters}
+    recorder = reports.Recorder(scene, characters)
     # The first bake is simulated, which gives the same keys as a local one; the others read its cache.
     frames = simulate.frames(scene) if options.cache else bake.frames(characters[0], scene)
     for frame in _told(frames, scene, path.name):
-        meter.after_frame()
-        for obj in characters:
-            recorded[obj.name][frame] = bake.shown_pose(obj, scene)
-    figures = {
-        name: {
-            "poses_sha256": _hash_of_poses(poses),
-            **meter.summary(character=name),
-            "warnings": list(STATE.warnings.get(name, ())),
-        }
-        for name, poses in recorded.items()
-    }
-    if not options.cache:
-        for obj in characters[1:]:
-            for _frame in bake.frames(obj, scene):
-                pass
-        for obj in characters:
-            figures[obj.name]["bake_deviation"] = bake.deviation(obj, scene, recorded[obj.name])
+        recorder.after_frame(frame)
+    for obj in () if options.cache else characters[1:]:
+        for _frame in bake.frames(obj, scene):
+            pass
+    figures = {obj.name: recorder.figures(obj) for obj in characters}
     reports.save(options.output)
-    result = {"given": given, "output_sha256": _hash_of(options.output), "characters": figures}
+    result = {"given": given, "output_sha256": reports.sha256_of(options.output), "characters": figures}
     result |= {"scene": scene.name, "frames": list(world.shot_range(scene))}
     reports.write(options.report, options.file, result)
 
@@ -294,14 +273,6 @@ def _told(frames, scene, name: str):
         if share > said:
             said = share
             print(f"openjd_progress: {5 * share}", flush=True)
-
-
-def _hash_of_poses(recorded: dict) -> str:
-    """Of the pose matrices as shown, frame after frame, in single precision as Blender has them."""
-    digest = hashlib.sha256()
-    for frame in sorted(recorded):
-        digest.update(recorded[frame].astype("<f4").tobytes())
-    return digest.hexdigest()
 
 
 def write_report(options) -> None:

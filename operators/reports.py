@@ -1,6 +1,7 @@
 """What the command line writes: .blend files and reports, each whole or not at all."""
 
 import contextlib
+import hashlib
 import json
 import os
 import tomllib
@@ -9,9 +10,12 @@ from pathlib import Path
 import bpy
 import numpy as np
 
+from ..core.blender import bake
 from ..core.blender.physics import world
 from ..core.blender.runtime import STATE
+from ..core.blender.tools import measure, worst
 
+SCHEMA = 1  # version of the reports' form, described in docs/report.schema.json
 DIGITS = 6  # significant digits of a report's figures
 
 
@@ -46,10 +50,48 @@ def versions() -> dict:
 
 def write(path: Path, file, figures: dict) -> None:
     """Write a report about a file."""
-    report = {**versions(), "file": str(file), **figures}
+    report = {"schema": SCHEMA, **versions(), "file": str(file), **figures}
     with whole(path.resolve()) as unfinished:
         unfinished.write_text(json.dumps(_rounded(report), indent=2) + "\n", encoding="utf-8")
     print(f"report {path.resolve()}")
+
+
+class Recorder:
+    """Figures of a run of several characters: how well they follow, the worst that happened, what is shown."""
+
+    def __init__(self, scene, characters) -> None:
+        self.scene = scene
+        self._meter = measure.Meter(scene)
+        self._worst = {obj.name: worst.Worst(obj, scene) for obj in characters}
+        self._poses = {obj.name: {} for obj in characters}
+
+    def after_frame(self, frame: int) -> None:
+        """To be called once after every frame."""
+        self._meter.after_frame()
+        for name, of_one in self._worst.items():
+            of_one.after_frame()
+            self._poses[name][frame] = bake.shown_pose(of_one.obj, self.scene)
+
+    def figures(self, obj) -> dict:
+        """For the report; with the deviation of the bake where the character is baked."""
+        poses = self._poses[obj.name]
+        digest = hashlib.sha256()
+        for frame in sorted(poses):
+            digest.update(poses[frame].astype("<f4").tobytes())  # single precision, as Blender has them
+        baked = {"bake_deviation": bake.deviation(obj, self.scene, poses)} if obj.active_ragdoll.muted else {}
+        return {
+            "poses_sha256": digest.hexdigest(),
+            **baked,
+            **self._meter.summary(character=obj.name),
+            "worst": self._worst[obj.name].summary(),
+            "warnings": list(STATE.warnings.get(obj.name, ())),
+        }
+
+
+def sha256_of(path: Path) -> str:
+    """Of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def joints(settings) -> int:
@@ -58,6 +100,7 @@ def joints(settings) -> int:
 
 
 def figures_of(obj, scene, built) -> dict:
+    """What a character and its shot are."""
     settings = obj.active_ragdoll
     parts = settings.parts
     fps = scene.render.fps / scene.render.fps_base

@@ -11,8 +11,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 ENVIRONMENTS = ROOT / ".venv"
 PYTEST = "pytest>=8,<10"
+JSONSCHEMA = "jsonschema>=4,<5"
 # The formatter's style changes between versions: exactly one.
-TOOLS = (PYTEST, "hypothesis>=6,<7", "jsonschema>=4,<5", "numpy>=1.26,<3", "openjd-cli>=0.8,<1", "ruff==0.17.6")
+TOOLS = (PYTEST, "hypothesis>=6,<7", JSONSCHEMA, "numpy>=1.26,<3", "openjd-cli>=0.8,<1", "ruff==0.17.6")
 # Blender 4.2 comes with this numpy; its wheel would take any.
 BPY_EXTRA = {"4.2": ("numpy==1.24.*",)}
 
@@ -54,7 +55,7 @@ def quietly(command: list[str | Path], what: str) -> None:
 
 def requirements_of(name: str) -> tuple[str, ...]:
     """What stands in the environment of that name: "tools" or a bpy version."""
-    return TOOLS if name == "tools" else (f"bpy=={name}.*", PYTEST, *BPY_EXTRA.get(name, ()))
+    return TOOLS if name == "tools" else (f"bpy=={name}.*", PYTEST, JSONSCHEMA, *BPY_EXTRA.get(name, ()))
 
 
 def environment(name: str) -> Path:

@@ -1,0 +1,117 @@
+"""The worst that happened in a run, in the report: where, when, and how much."""
+
+import json
+from pathlib import Path
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.tools.worst import Worst
+
+LAST = 20
+SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "report.schema.json"
+
+
+def _summary(obj, scene) -> dict:
+    found = Worst(obj, scene)
+    for _frame in simulate.frames(scene):
+        found.after_frame()
+    return found.summary()
+
+
+def _block(scene, top: float) -> bpy.types.Object:
+    """A passive block of 4 x 4 x 1 m whose top is at a height."""
+    bpy.ops.mesh.primitive_cube_add(size=1.0, location=(0.0, 0.0, top - 0.5))
+    block = bpy.context.object
+    block.name, block.scale = "Block", (4.0, 4.0, 1.0)
+    bpy.ops.rigidbody.object_add(type="PASSIVE")
+    return block
+
+
+def test_a_character_that_follows_in_the_air_has_nothing_to_tell(fresh_scene):
+    obj = rigs.ragdoll(fresh_scene, LAST)
+    found = _summary(obj, fresh_scene)
+    assert found["joint_gap_m"]["value"] < 1e-3 * obj.active_ragdoll.height
+    assert found["limit_excess_deg"]["value"] < 1.0
+    assert found["penetration_m"] == {"value": 0.0, "bone": None, "frame": None, "object": None}
+    assert found["capped_frames"] == found["rescued_frames"] == 0
+
+
+def test_a_body_led_into_a_block_is_told_with_the_block(fresh_scene):
+    obj = rigs.ragdoll(fresh_scene, LAST)
+    obj.pose.bones["shin.L"].active_ragdoll.body_mode = "KINEMATIC"
+    obj.pose.bones["shin.R"].active_ragdoll.body_mode = "KINEMATIC"
+    fresh_scene.frame_set(1)
+    lowest = min(
+        (part.body.matrix_world @ vertex.co).z
+        for part in obj.active_ragdoll.parts
+        for vertex in part.body.data.vertices
+        if part.bone.startswith("shin")
+    )
+    shoe = min(
+        (part.body.matrix_world @ vertex.co).z
+        for part in obj.active_ragdoll.parts
+        for vertex in part.body.data.vertices
+    )
+    assert shoe <= lowest
+    _block(fresh_scene, lowest + 0.03)
+    found = _summary(obj, fresh_scene)["penetration_m"]
+    assert found["object"] == "Block" and found["value"] >= 0.025, "kinematic shins are not pushed out"
+
+
+def test_a_joint_beyond_its_limits_is_told_by_bone(fresh_scene):
+    obj = rigs.ragdoll(fresh_scene, LAST)
+    own = obj.pose.bones["forearm.L"].active_ragdoll
+    own.body_mode = obj.pose.bones["arm.L"].active_ragdoll.body_mode = "KINEMATIC"
+    own.joint = "CONE"
+    own.limit_min, own.limit_max = (-0.01,) * 3, (0.01,) * 3
+    found = _summary(obj, fresh_scene)["limit_excess_deg"]
+    assert found["bone"] == "forearm.L" and 15.0 < found["value"] < 40.0, "it swings by 25 degrees, held by no joint"
+
+
+def test_frames_in_which_a_drive_is_far_behind_are_counted(fresh_scene):
+    obj = rigs.ragdoll(fresh_scene, LAST, weight=0.3)
+    hit = obj.active_ragdoll.hits.add()
+    hit.bone, hit.frame, hit.impulse = "head", 5, (0.0, 60.0, 0.0)
+    found = _summary(obj, fresh_scene)
+    assert 0 < found["capped_frames"] < LAST
+    json.dumps(found)
+
+
+@pytest.mark.parametrize("command", ("bake", "build", "info", "farm-shot", "farm-report"))
+def test_reports_have_the_form_that_the_schema_describes(call, tmp_path, command):
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(SCHEMA.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    shot, report = tmp_path / "shot.blend", tmp_path / "out" / "shot.json"
+    report.parent.mkdir()
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    rigs.ragdoll(bpy.context.scene, LAST, weight=0.5)
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    output = ["--output", tmp_path / "out" / "shot.blend"] if command != "info" else []
+    first = "farm-shot" if command == "farm-report" else command
+    assert call(first, shot, *output, "--report", report)[0] == 0
+    if command == "farm-report":
+        assert call(command, report.parent, "--report", tmp_path / "all.json")[0] == 0
+        report = tmp_path / "all.json"
+    found = json.loads(report.read_text())
+    jsonschema.validate(found, schema)
+    found["schema"] = "another"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(found, schema)
+
+
+def test_equal_runs_have_equal_hashes(call, tmp_path):
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    rigs.ragdoll(bpy.context.scene, LAST, weight=0.5)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    found = []
+    for rotation in ("0.5", "0.5", "0.4"):
+        report = tmp_path / f"{len(found)}.json"
+        assert call("bake", tmp_path / "shot.blend", "--rotation", rotation, "--report", report)[0] == 0
+        found.append(json.loads(report.read_text())["poses_sha256"])
+    assert found[0] == found[1] != found[2]
+    assert np.all([len(each) == 64 for each in found])
