@@ -41,11 +41,9 @@ def character(name: str, data_dir, frames: int = 24) -> rigs.Rig:
 def _metarig(name: str) -> rigs.Rig:
     from demo import character as demo_character
 
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    scene = rigs.empty_file()
     demo_character.enable_rigify()
     module = importlib.import_module(f"rigify.metarigs.{name}")
-    scene = bpy.context.scene
-    scene.render.fps, scene.render.fps_base = rigs.FPS, 1.0
     obj = rigs.armature(scene, {}, "Metarig")
     bpy.ops.object.mode_set(mode="EDIT")
     module.create(obj)
@@ -55,10 +53,7 @@ def _metarig(name: str) -> rigs.Rig:
 
 def to_its_side(scene, obj):
     """A character that looks at an Empty to its side, "Target", at the first frame."""
-    target = bpy.data.objects.new("Target", None)
-    scene.collection.objects.link(target)
-    target.location = (1.5, -2.0, 1.6)
-    look_at_setup.setup(obj, scene, target)
+    look_at_setup.setup(obj, scene, rigs.empty(scene, location=(1.5, -2.0, 1.6)))
     scene.frame_set(1)
     return obj
 
@@ -78,8 +73,7 @@ def moving_target(rig: rigs.Rig, sweep: float = np.radians(50.0), distance: floa
     ahead = ahead - up * (ahead @ up)
     ahead /= np.linalg.norm(ahead)
     side = np.cross(up, ahead)
-    target = bpy.data.objects.new("Target", None)
-    scene.collection.objects.link(target)
+    target = rigs.empty(scene)
     for frame in range(rig.first, rig.last + 1):
         turn = 2.0 * np.pi * (frame - rig.first) / (rig.last - rig.first)
         angle = sweep * np.sin(turn)
