@@ -63,7 +63,8 @@ def test_a_bone_stops_at_its_cone_in_every_direction(fresh_scene, cone):
     pulls = [swung(2.0 * math.pi * i / DIRECTIONS, math.radians(100.0)) for i in range(DIRECTIONS)]
     made = [hang(fresh_scene, i, "CONE", low, high, pull) for i, pull in enumerate(pulls)]
     x, _twist, z = stopped(fresh_scene, made).T
-    asked = np.array([limits.swing_limit(low, high, direction) for direction in np.arctan2(z, x)])
+    half_axes = limits.half_axes_of(low, high)
+    asked = np.array([limits.ellipse_radius(half_axes, direction) for direction in np.arctan2(z, x)])
     off = np.hypot(x, z) / asked - 1.0
     assert off.min() > -2.0 * SHARE and off.max() < SHARE, off
 

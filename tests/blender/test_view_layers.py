@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.bake import bake
+from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import blender_42, build, view_layers
 from active_ragdoll.core.blender.run import shot_run, simulate
 from active_ragdoll.core.blender.runtime import STATE

@@ -13,8 +13,8 @@ from ...errors import RagdollError
 from ..physics import blender_42, view_layers, world
 from ..physics.remove import interrupt
 from ..runtime import STATE
-from ..settings import overrides, versions
-from ..stack import pose_stack, stack_show
+from ..settings import saved
+from ..stack import pose_stack
 from . import pipeline, reconcile, shot_run, show
 
 
@@ -183,7 +183,7 @@ def _stacked(run, scene) -> list:
             return run.stacked
     except ReferenceError:
         pass
-    run.stacked = pose_stack.motions(scene)
+    run.stacked = pose_stack.characters(scene)
     return run.stacked
 
 
@@ -261,7 +261,7 @@ def after_edit(scene, graph=None) -> None:
         return
     objects = [u for u in graph.updates if isinstance(u.id, bpy.types.Object)]
     moved = {u.id.name for u in objects if u.is_updated_transform}
-    stack_show.after_edits(scene, moved, moved | {u.id.name for u in objects if u.is_updated_geometry})
+    pose_stack.after_edits(scene, moved, moved | {u.id.name for u in objects if u.is_updated_geometry})
 
 
 @_handler
@@ -374,6 +374,11 @@ def break_runs() -> None:
 @_handler
 def before_load(_file=None) -> None:
     """load_pre"""
+    leave_worlds()
+
+
+def leave_worlds() -> None:
+    """Before a file is loaded, now or when the handlers are gone: end all runs where Blender would crash otherwise."""
     if not blender_42.IS_IT:
         return
     with STATE.occupied():
@@ -387,15 +392,15 @@ def after_load(_file=None) -> None:
     """load_post"""
     STATE.clear()
     _note_frames()
-    overrides.restore()
-    versions.bring_up()
+    saved.restore_overrides()
+    saved.bring_up()
 
 
 @_handler
 def before_save(_file=None) -> None:
     """save_pre"""
-    overrides.keep()
-    versions.note()
+    saved.keep_overrides()
+    saved.note_version()
 
 
 @_handler
