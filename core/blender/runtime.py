@@ -150,4 +150,5 @@ def state_of(obj) -> str:
     if scene.name in STATE.broken:
         return "BROKEN"
     run = STATE.runs.get(scene.name)
-    return "LIVE" if run is not None and run.shows(scene.frame_current) else "READY"
+    shown = run is not None and run.shows(scene.frame_current) and scene.frame_subframe == 0.0
+    return "LIVE" if shown else "READY"

@@ -8,7 +8,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ...errors import RagdollError
-from ..physics import source, world
+from ..physics import source, view_layers, world
 from ..rig import action_channels
 from ..rig.armature import pose_matrices, refuse_baked
 from ..run import shot_run, simulate
@@ -36,6 +36,12 @@ def frames(obj, scene, first: int | None = None, last: int | None = None) -> Ite
     if not settings.is_ragdoll and settings.target_armature is None:
         raise RagdollError(f"'{obj.name}' has no ragdoll: build one first")
     refuse_baked(obj)
+    world.refuse_remapped(scene)
+    if not view_layers.evaluates(scene, obj):
+        raise RagdollError(
+            f"'{obj.name}' is disabled in viewports or excluded from the view layer, so that Blender does not pose it: "
+            "enable it to bake it"
+        )
     shot = world.shot_range(scene)
     first = shot[0] if first is None else first
     last = shot[1] if last is None else last

@@ -36,6 +36,20 @@ def graphs(scene) -> list:
     return [graph for graph in found if graph is not None and graph.scene_eval is not None]
 
 
+def evaluates(scene, obj) -> bool:
+    """Whether the view layer that steps has an object's pose: it has none of what is disabled in viewports or excluded.
+
+    One that is only hidden, by its eye or its collection's, is evaluated.
+    """
+
+    def has(layer) -> bool:
+        if layer.collection.hide_viewport:
+            return False
+        return (not layer.exclude and obj.name in layer.collection.objects) or any(map(has, layer.children))
+
+    return not obj.hide_viewport and has(stepping_layer(scene).layer_collection)
+
+
 def choose(scene, first: int) -> None:
     """Choose the view layer that is to step the scene. It stays the same while Bullet may hold its joints.
 

@@ -89,13 +89,19 @@ def refuse_user_bake(scene) -> None:
 
 def check_steps(scene) -> None:
     """Raises RagdollError where the scene's rigid body world would stand still, or run at another pace."""
-    world, render = scene.rigidbody_world, scene.render
+    world = scene.rigidbody_world
     if world is None:
         raise RagdollError(f"The rigid body world of scene '{scene.name}' has been removed: build the ragdoll anew")
     if not world.enabled:
         raise RagdollError(f"The rigid body world of scene '{scene.name}' is switched off")
     if world.time_scale <= 0.0:
         raise RagdollError(f"The speed of the rigid body world of scene '{scene.name}' is 0: nothing would move")
+    refuse_remapped(scene)
+
+
+def refuse_remapped(scene) -> None:
+    """Raises RagdollError where frames are not at their own times: bodies stand still, keys are read elsewhere."""
+    render = scene.render
     if render.frame_map_old != render.frame_map_new:
         raise RagdollError(
             f"Scene '{scene.name}' remaps time from {render.frame_map_old} to {render.frame_map_new}, with which "

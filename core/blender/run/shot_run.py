@@ -8,12 +8,13 @@ import numpy as np
 from ...anatomy import masses as human
 from ...errors import RagdollError
 from ...ragdoll import drives
-from ..physics import built, motors, source
+from ..physics import built, motors, source, view_layers
 from ..physics.motors import JointDrives
 from ..physics.remove import ragdolls
 from ..physics.view_layers import depsgraph_of
 from ..rig import recognition
 from ..rig.armature import UNIFORM_TOLERANCE, check_scale
+from ..runtime import STATE
 from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone, DriveFactors
 from .effects import Effect, merged
@@ -348,10 +349,15 @@ def check_parts(obj) -> None:
 
 
 def check_members(scene, characters) -> None:
-    """Raises RagdollError where the scene's rigid body world does not have the bodies of its characters."""
+    """Raises RagdollError where the scene's rigid body world does not have the bodies of its characters, or where
+    one comes and goes in mid-shot, which crashes Blender."""
     collection = scene.rigidbody_world.collection
     members = set() if collection is None else set(collection.all_objects)
     for obj in characters:
+        if at_frame.animates(obj, "hide_viewport"):
+            raise RagdollError(
+                f"The visibility of '{obj.name}' in viewports is animated: animate that of its meshes instead"
+            )
         for part in obj.active_ragdoll.parts:
             if not {part.body, part.target} - {None} <= members:
                 raise RagdollError(
@@ -361,6 +367,7 @@ def check_members(scene, characters) -> None:
 
 
 def check_evaluated(run: Run, scene) -> None:
+    """Raises RagdollError where Blender does not evaluate what a run needs; warns of what is not shown."""
     graph = run.graph
     rigid_bodies = scene.rigidbody_world
     for character in run.characters:
@@ -374,6 +381,9 @@ def check_evaluated(run: Run, scene) -> None:
                 )
         evaluated = character.source.evaluated_get(run.source_graph)
         check_scale(settings.source, np.array(evaluated.matrix_world, dtype=float))
+        if not view_layers.evaluates(scene, character.obj):
+            text = f"'{character.name}' is disabled in viewports or excluded: its physics is simulated, and not shown"
+            STATE.warn(character.name, text)
 
 
 def check_size(character, place: np.ndarray, frame: int) -> None:

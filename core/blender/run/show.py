@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ..physics import source, world
+from ..runtime import STATE
 from ..settings import at_frame
 from . import recovery_record, write
 from .shot_run import Run, active_ragdolls, depsgraph_of
@@ -23,6 +24,11 @@ def show_other(run: Run | None, scene) -> None:
                 _write_shown_blend(run, character, scene)
         else:
             write.show_physics(run, False, scene)
+            if run.frame is not None and scene.sync_mode != "NONE" and run.frame < scene.frame_current:
+                STATE.messages[scene.name] = (
+                    f"Playback has left out frames after {run.frame}, so the simulation has ended there: set Sync to "
+                    "Play Every Frame (Timeline > Playback), or simulate"
+                )
         run.frame = None
 
 
@@ -66,7 +72,7 @@ def show_cached(scene) -> None:
     """
     first, last = world.shot_range(scene)[0], world.last_good(scene)
     frame = scene.frame_current
-    _mute_originals(scene, not (first <= frame <= last and frame != 0))
+    _mute_originals(scene, not (first <= scene.frame_current_final <= last and frame != 0))
     keyed = [obj for obj in active_ragdolls(scene) if at_frame.is_keyed(obj, "physics_blend")]
     if keyed:
         scene.active_ragdoll.source.frame_set(frame)

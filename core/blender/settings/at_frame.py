@@ -31,12 +31,14 @@ def owner(obj, keyed: bool):
 
 def is_keyed(obj, setting: str = "") -> bool:
     """Whether any setting of a character or its bones, or one setting of the object, is animated or driven."""
+    return animates(obj, f"{PREFIX}{setting}") if setting else next(keyed_paths(obj), None) is not None
+
+
+def animates(obj, path: str) -> bool:
+    """Whether a property of an object, by its data path, is animated or driven."""
     data = obj.animation_data
     if data is None:
         return False
-    if not setting:
-        return next(keyed_paths(obj), None) is not None
-    path = f"{PREFIX}{setting}"
     if any(driver.data_path == path for driver in data.drivers):
         return True
     return any(action_channels.animates(action, slot, path) for action, slot, _strip in action_channels.playing(obj))
