@@ -112,7 +112,13 @@ def _parser() -> _Parser:
 
     sub = commands.add_parser("bake", help="simulate a character and write the result to keyframes")
     _common(sub, file_help)
-    sub.add_argument("--frames", nargs=2, type=_frame, metavar=("A", "B"), help="first and last frame (the scene's)")
+    sub.add_argument(
+        "--frames",
+        nargs=2,
+        type=_frame,
+        metavar=("A", "B"),
+        help="what is baked (the shot); the simulation begins where the shot does",
+    )
     sub.add_argument("--rotation", type=_weight, metavar="W", help="rotation weight, 0 to 1")
     sub.add_argument("--translation", type=_weight, metavar="W", help="translation weight, 0 to 1")
     sub.add_argument("--drive", choices=[law.identifier for law in drives.LAWS], help="what leads the bodies")
@@ -223,21 +229,22 @@ def _bake(options) -> None:
     if options.frames and options.frames[0] >= options.frames[1]:
         raise UsageError(f"--frames {options.frames[0]} {options.frames[1]}: the first must come before the last")
     scene, obj = _open(options)
-    if options.frames:
-        choose_range(scene, *options.frames)  # before building, which looks at the animation of the shot
+    shot = world.shot_range(scene)
+    first, last = options.frames or shot
+    # Before building, which looks at the animation of the shot.
+    choose_range(scene, min(shot[0], first), max(shot[1], last))
     _choose_drive(obj, options)
     built = _ragdoll_of(obj, scene, options)
     _set(obj, "rotation_weight", options.rotation)
     _set(obj, "translation_weight", options.translation)
-    choose_range(scene, 0, 0)
+    choose_range(scene, min(shot[0], first), last)  # a piece of a shot begins where the shot does
     for note in effect_edits.add_given_hits(obj, scene, options.hit):
         print(f"warning: {note}")
     diagnosis = _diagnosis(obj, scene)
     if options.report:
         world.free_cache(scene)  # figures come from a run, not from what is kept of an earlier one
         show.stop_showing(scene)
-    report = _bake_and_measure(obj, scene, bool(options.report))
-    first, last = world.shot_range(scene)
+    report = _bake_and_measure(obj, scene, (first, last), bool(options.report))
     for text in STATE.warnings.get(obj.name, ()):
         print(f"warning: {text}")
     print(f"baked frames {first} to {last} of '{obj.name}' to the action '{obj.active_ragdoll.baked_action.name}'")
@@ -272,14 +279,13 @@ def _refuse_keyed(obj, name: str) -> None:
         )
 
 
-def _bake_and_measure(obj, scene, measuring: bool) -> dict:
-    """Bake a character; figures of the run and of the bake when asked for."""
-    first, last = world.shot_range(scene)
-    progress = Progress("baking", first, last)
+def _bake_and_measure(obj, scene, wanted: tuple[int, int], measuring: bool) -> dict:
+    """Bake frames of a character; figures of the run and of the bake when asked for."""
+    progress = Progress("baking", *world.shot_range(scene))
     recorder = reports.Recorder(scene, [obj]) if measuring else None
     began = time.perf_counter()
     try:
-        for frame in bake.frames(obj, scene):
+        for frame in bake.frames(obj, scene, *wanted):
             if recorder:
                 recorder.after_frame(frame)
             progress.show(frame)

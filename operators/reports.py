@@ -78,7 +78,11 @@ class Recorder:
         digest = hashlib.sha256()
         for frame in sorted(poses):
             digest.update(poses[frame].astype("<f4").tobytes())  # single precision, as Blender has them
-        baked = {"bake_deviation": bake.deviation(obj, self.scene, poses)} if obj.active_ragdoll.muted else {}
+        baked = {}
+        if obj.active_ragdoll.muted:
+            first, last = obj.active_ragdoll.baked_action.frame_range
+            keyed = {frame: pose for frame, pose in poses.items() if first <= frame <= last}
+            baked["bake_deviation"] = bake.deviation(obj, self.scene, keyed)
         return {
             "poses_sha256": digest.hexdigest(),
             **baked,

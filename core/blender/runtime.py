@@ -17,7 +17,8 @@ class State:
         busy: set while a handler itself moves a scene through frames.
         building: set while operators write settings, so that update callbacks do not take them for edits.
         interrupted: Ctrl-C came while a handler ran, from which Blender does not let it out.
-        cameras: of scenes whose render is being stopped; see `handlers.before_render`.
+        cameras: of scenes whose render is being stopped; see `render.begin`.
+        ranges: first and last frames of scenes with ragdolls as they were loaded; see `render`.
         rendering: set between render_init and render_complete or render_cancel.
         alive: scenes whose rigid body world a run has filled.
         halted: scenes whose world must not step before it is made anew at a first frame.
@@ -51,6 +52,7 @@ class State:
     interrupted: bool = False
     cameras: dict = field(default_factory=dict)
     rendering: bool = False
+    ranges: dict = field(default_factory=dict)
     alive: set = field(default_factory=set)
     halted: set = field(default_factory=set)
     made_with: dict = field(default_factory=dict)

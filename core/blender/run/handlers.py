@@ -2,20 +2,18 @@
 
 import contextlib
 import functools
-import os
-import sys
 import time
 
 import bpy
 from bpy.app.handlers import persistent
 
-from ...errors import RagdollError
+from ...errors import RagdollError, unforeseen
 from ..physics import blender_42, view_layers, world
 from ..physics.remove import interrupt
 from ..runtime import STATE
 from ..settings import saved
 from ..stack import pose_stack
-from . import pipeline, reconcile, shot_run, show
+from . import pipeline, reconcile, render, shot_run, show
 
 
 class Clock:
@@ -113,7 +111,7 @@ def before_frame(scene, _graph=None) -> None:
         _stop(scene, run, str(error))
         return
     except (Exception, KeyboardInterrupt) as error:
-        _stop(scene, run, _unforeseen(error))
+        _stop(scene, run, unforeseen(error))
         raise  # Blender prints where it was
     finally:
         if scene.frame_current != frame:  # ended in the warm-up
@@ -187,13 +185,6 @@ def _stacked(run, scene) -> list:
     return run.stacked
 
 
-def _unforeseen(error: BaseException) -> str:
-    """A run that went on after a mistake of ours would show a pose of some other frame."""
-    if isinstance(error, KeyboardInterrupt):
-        return "Interrupted"
-    return f"An error in Active Ragdoll, see the console: {type(error).__name__}: {error}"
-
-
 def _forget_trouble(scene) -> None:
     """What ended the last run is told no more when a new one begins."""
     text = STATE.messages.pop(scene.name, None)
@@ -241,7 +232,7 @@ def _observe(run, scene) -> None:
     except (RagdollError, ReferenceError) as error:
         _stop(scene, run, str(error))
     except (Exception, KeyboardInterrupt) as error:
-        _stop(scene, run, _unforeseen(error))
+        _stop(scene, run, unforeseen(error))
         raise
     run.seconds["own"][-1] += time.perf_counter() - began
 
@@ -392,6 +383,7 @@ def after_load(_file=None) -> None:
     """load_post"""
     STATE.clear()
     _note_frames()
+    render.note_ranges()
     saved.restore_overrides()
     saved.bring_up()
 
@@ -405,51 +397,14 @@ def before_save(_file=None) -> None:
 
 @_handler
 def before_render(scene, _graph=None) -> None:
-    """render_init: a final render has its own dependency graph, so it needs a baked cache.
-
-    Blender renders on whatever happens here, but not without a camera.
-    """
-    if not isinstance(scene, bpy.types.Scene) or scene.active_ragdoll.is_source:
-        return
-    try:
-        _simulate_for_render(scene)
-    except (Exception, KeyboardInterrupt) as error:
-        text = f"The render was stopped: {error if isinstance(error, RagdollError) else _unforeseen(error)}"
-        STATE.messages[scene.name] = text
-        print(f"Active Ragdoll: {text}", file=sys.stderr, flush=True)
-        if _renders_for_command_line():
-            os._exit(1)
-        STATE.cameras[scene.name] = scene.camera
-        scene.camera = None
-        if not isinstance(error, RagdollError):
-            raise
-        return
-    STATE.rendering = True
-
-
-def _simulate_for_render(scene) -> None:
-    now = scene.rigidbody_world
-    if now is not None and not now.point_cache.is_baked and shot_run.active_ragdolls(scene):
-        from . import simulate
-
-        for _frame in simulate.frames(scene):
-            pass
-
-
-def _renders_for_command_line() -> bool:
-    """Whether Blender was started to render a file, and tells by its exit code alone how it went."""
-    options = sys.argv[: sys.argv.index("--")] if "--" in sys.argv else sys.argv
-    return bpy.app.background and not {"-a", "--render-anim", "-f", "--render-frame"}.isdisjoint(options)
+    """render_init"""
+    render.begin(scene)
 
 
 @_handler
 def after_render(_scene=None, _graph=None) -> None:
     """render_complete, render_cancel"""
-    STATE.rendering = False
-    for name, camera in STATE.cameras.items():
-        if name in bpy.data.scenes:
-            bpy.data.scenes[name].camera = camera
-    STATE.cameras.clear()
+    render.end()
 
 
 _HANDLERS = (

@@ -1,0 +1,118 @@
+"""Pieces of a shot that are rendered or baked on their own are those of the whole shot, of other scenes too."""
+
+import bpy
+import numpy as np
+import pytest
+
+import renders
+import rigs
+from active_ragdoll.core.blender.physics import world
+
+FIRST, LAST = 1, 16
+PIECE = (9, 13)
+
+pytestmark = pytest.mark.blender_version
+
+
+@pytest.fixture
+def shot(fresh_scene, tmp_path):
+    """A saved shot that is open, with a limp character."""
+    rigs.ragdoll(fresh_scene, LAST, 0.2, first=FIRST)
+    path = tmp_path / "shot.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    return path
+
+
+def _open(path):
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    scene = bpy.context.scene
+    renders.prepare(scene, path.with_name("frame_"))
+    return scene, scene.objects["Human"]
+
+
+def _keys(path) -> dict:
+    """{(path of the property, index): {frame: value}} of the baked action of a file."""
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    action = bpy.context.scene.objects["Human"].active_ragdoll.baked_action
+    found = {}
+    for curve in rigs.curves_of(action):
+        found[curve.data_path, curve.array_index] = {round(p.co.x): p.co.y for p in curve.keyframe_points}
+    return found
+
+
+def test_a_piece_that_is_baked_is_that_of_the_whole_shot(call, shot, tmp_path):
+    assert call("bake", shot, "--output", tmp_path / "whole.blend")[0] == 0
+    assert call("bake", shot, "--frames", *PIECE, "--output", tmp_path / "piece.blend")[0] == 0
+    whole, piece = _keys(tmp_path / "whole.blend"), _keys(tmp_path / "piece.blend")
+    assert piece.keys() == whole.keys()
+    for curve, values in piece.items():
+        for frame in range(PIECE[0], PIECE[1] + 1):
+            assert values[frame] == whole[curve][frame], (curve, frame)
+
+
+def test_a_piece_that_is_rendered_is_that_of_the_whole_shot(shot):
+    scene, obj = _open(shot)
+    whole = renders.poses(scene, obj, range(FIRST, LAST + 1))
+    scene, obj = _open(shot)
+    scene.frame_start, scene.frame_end = PIECE  # as the options -s and -e do
+    piece = renders.poses(scene, obj, range(PIECE[0], PIECE[1] + 1))
+    for frame, pose in piece.items():
+        assert np.array_equal(pose, whole[frame]), frame
+    assert not scene.active_ragdoll.use_range, "the user's settings are as they were"
+
+
+def test_a_range_that_a_script_sets_for_a_new_shot_is_the_shot(fresh_scene, tmp_path):
+    obj = rigs.ragdoll(fresh_scene, LAST, 0.2, first=5)
+    renders.prepare(fresh_scene, tmp_path / "frame_")
+    fresh_scene.frame_start, fresh_scene.frame_end = 5, LAST
+    renders.poses(fresh_scene, obj, [5])
+    assert fresh_scene.rigidbody_world.point_cache.frame_start == 5 - world.WARM_UP
+
+
+def _as_a_set(scene):
+    main = bpy.data.scenes.new("Main")
+    main.background_set = scene
+    return main
+
+
+def _as_a_set_of_a_set(scene):
+    return _as_a_set(_as_a_set(scene))
+
+
+def _as_a_strip(scene):
+    main = bpy.data.scenes.new("Edit")
+    editor = main.sequence_editor_create()
+    strips = editor.strips if hasattr(editor, "strips") else editor.sequences
+    strips.new_scene("shot", scene, 1, FIRST)
+    return main
+
+
+def _in_the_compositor(scene):
+    main = bpy.data.scenes.new("Comp")
+    if hasattr(main, "compositing_node_group"):
+        main.compositing_node_group = bpy.data.node_groups.new("Comp", "CompositorNodeTree")
+        tree = main.compositing_node_group
+    else:
+        main.use_nodes = True
+        tree = main.node_tree
+    tree.nodes.new("CompositorNodeRLayers").scene = scene
+    return main
+
+
+@pytest.mark.parametrize("use", (_as_a_set, _as_a_set_of_a_set, _as_a_strip, _in_the_compositor))
+def test_what_a_render_shows_of_another_scene_is_simulated(shot, use):
+    scene, obj = _open(shot)
+    main = use(scene)
+    main.frame_start = main.frame_end = 6
+    main.camera = scene.camera
+    main.render.engine = "BLENDER_WORKBENCH"
+    main.render.resolution_x = main.render.resolution_y = 16
+    main.render.filepath = str(shot.with_name("main_"))
+    assert not scene.rigidbody_world.point_cache.is_baked
+    bpy.ops.render.render(animation=True, scene=main.name)
+    cache = scene.rigidbody_world.point_cache
+    assert cache.is_baked and cache.frame_end == LAST
+    whole = renders.poses(scene, obj, [6])[6]
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    alone, obj = _open(shot)
+    assert np.array_equal(renders.poses(alone, obj, [6])[6], whole)
