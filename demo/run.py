@@ -22,7 +22,7 @@ import harness  # noqa: E402
 
 PACKAGE, _registered = harness.load_extension()
 
-from active_ragdoll.core.blender.bake import bake  # noqa: E402
+from active_ragdoll.core.blender import bake  # noqa: E402
 from active_ragdoll.core.blender.physics import build  # noqa: E402
 from active_ragdoll.core.blender.run import pipeline, simulate  # noqa: E402
 from active_ragdoll.core.blender.tools import measure  # noqa: E402

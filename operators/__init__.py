@@ -1,6 +1,6 @@
 """What users call: operators that read the context, call core and report; and the command line."""
 
 from ..core.blender.settings.declare import classes_of
-from . import bones, build, effects, layers, motion, profile, shot
+from . import bones, effects, layers, motion, ragdoll, shot
 
-CLASSES = classes_of(build, shot, bones, profile, layers, motion, effects)
+CLASSES = classes_of(ragdoll, shot, bones, layers, motion, effects)

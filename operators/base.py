@@ -1,7 +1,7 @@
 """What all operators have in common: what they act on, why they cannot act now, errors as reports."""
 
-from ..core.blender import active
-from ..core.blender.active import redraw
+from ..core.blender import interface
+from ..core.blender.interface import redraw
 from ..core.errors import RagdollError
 
 
@@ -12,7 +12,7 @@ class OnArmature:
     """
 
     bl_options = {"REGISTER", "UNDO"}
-    requires = ()  # requirements of core.blender.active, beside there being an armature
+    requires = ()  # requirements of core.blender.interface, beside there being an armature
 
     def __init_subclass__(cls) -> None:
         name = cls.__name__.partition("_OT_")[2]
@@ -23,12 +23,12 @@ class OnArmature:
     @classmethod
     def subject(cls, context):
         """What is acted on; None where there is nothing."""
-        return active.active_armature(context)
+        return interface.active_armature(context)
 
     @classmethod
     def why_not(cls, context) -> str:
         """What to do before it can act; empty when it can act now."""
-        return active.why_not(cls.subject(context), *cls.requires)
+        return interface.why_not(cls.subject(context), *cls.requires)
 
     @classmethod
     def poll(cls, context):

@@ -4,8 +4,8 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty
 
 from ..core.anatomy import roles
-from ..core.blender import active
-from ..core.blender.active import redraw
+from ..core.blender import interface
+from ..core.blender.interface import redraw
 from ..core.blender.physics import body_edits, build, built
 from ..core.blender.tools import bone_tools
 from ..core.errors import RagdollError
@@ -36,7 +36,7 @@ TRAVEL = 300.0  # [px] of the mouse for the whole range
 class BoneOperator(Operator):
     """Acts on the active or the selected bones of the active armature."""
 
-    requires = (active.not_in_edit_mode, active.unbaked, active.bone)
+    requires = (interface.not_in_edit_mode, interface.unbaked, interface.bone)
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------
@@ -80,8 +80,8 @@ class ACTIVE_RAGDOLL_OT_copy_to_selected(Groups, BoneOperator, bpy.types.Operato
     size: BoolProperty(name="Size", description="Size and place that were set by hand", default=False)
 
     def act(self, _context, obj):
-        name = active.active_bone(obj).name
-        others = [other for other in active.selected_bones(obj) if other != name]
+        name = interface.active_bone(obj).name
+        others = [other for other in interface.selected_bones(obj) if other != name]
         if not others:
             raise RagdollError(f"Only '{name}' is selected: select the bones to copy to as well")
         bone_tools.copy(obj, name, others, self.groups("copy"))
@@ -94,7 +94,7 @@ class ACTIVE_RAGDOLL_OT_mirror_settings(Groups, BoneOperator, bpy.types.Operator
     bl_label = "Mirror"
 
     def act(self, _context, obj):
-        pairs = bone_tools.mirror(obj, active.selected_bones(obj), self.groups("mirror"))
+        pairs = bone_tools.mirror(obj, interface.selected_bones(obj), self.groups("mirror"))
         return f"Mirrored to {named([other for _name, other in pairs])}"
 
 
@@ -104,7 +104,7 @@ class ACTIVE_RAGDOLL_OT_reset_bone(BoneOperator, bpy.types.Operator):
     bl_label = "Reset"
 
     def act(self, _context, obj):
-        names = active.selected_bones(obj)
+        names = interface.selected_bones(obj)
         bone_tools.reset(obj, names)
         return f"Reset {named(names)}: rebuild to see it"
 
@@ -118,7 +118,7 @@ class ACTIVE_RAGDOLL_OT_adopt_body(BoneOperator, bpy.types.Operator):
     bl_label = "Set Size by Hand"
 
     def act(self, _context, obj):
-        name = active.active_bone(obj).name
+        name = interface.active_bone(obj).name
         part = built.part_of(obj, name)
         if part is None or part.body is None:
             raise RagdollError(f"Bone '{name}' has no body: build the ragdoll with it first")
@@ -128,7 +128,7 @@ class ACTIVE_RAGDOLL_OT_adopt_body(BoneOperator, bpy.types.Operator):
 class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
     """Show the bodies in bind pose, to be moved, scaled or edited; once more keeps the edits. Physics rests"""
 
-    requires = (active.ragdoll, active.unbaked)
+    requires = (interface.ragdoll, interface.unbaked)
 
     @classmethod
     def subject(cls, context):
@@ -142,7 +142,7 @@ class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
             bpy.ops.object.mode_set(mode="OBJECT")
         editing = body_edits.is_editing(obj)
         edited = body_edits.collect(obj)
-        build.rebuild(obj, active.scene_of(obj, context))
+        build.rebuild(obj, interface.scene_of(obj, context))
         if editing:
             layer.objects.active = obj
             obj.select_set(True)
@@ -152,7 +152,7 @@ class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
 
     def _activate(self, context, obj):
         """Select the body of the active bone, ready to be moved."""
-        bone = active.active_bone(obj)
+        bone = interface.active_bone(obj)
         part = built.part_of(obj, bone.name) if bone is not None else None
         if part is None or not part.body.visible_get():
             return
@@ -172,7 +172,7 @@ def _changed(names) -> str:
 class ACTIVE_RAGDOLL_OT_weight_preset(Operator, bpy.types.Operator):
     """Set the weights of all bones from a preset; keyed weights win over it"""
 
-    requires = (active.unbaked,)
+    requires = (interface.unbaked,)
 
     preset: EnumProperty(name="Preset", items=PRESET_ITEMS)
     side: EnumProperty(
@@ -209,8 +209,8 @@ class ACTIVE_RAGDOLL_OT_spread_weights(BoneOperator, bpy.types.Operator):
             layout.prop(self, name)
 
     def act(self, _context, obj):
-        bone, how = active.active_bone(obj).name, (self.mode, self.kind, self.value, self.end, self.reach)
-        return _changed(bone_tools.spread_weights(obj, bone, active.selected_bones(obj), *how))
+        bone, how = interface.active_bone(obj).name, (self.mode, self.kind, self.value, self.end, self.reach)
+        return _changed(bone_tools.spread_weights(obj, bone, interface.selected_bones(obj), *how))
 
 
 class ACTIVE_RAGDOLL_OT_drag_weights(BoneOperator, bpy.types.Operator):
@@ -222,11 +222,11 @@ class ACTIVE_RAGDOLL_OT_drag_weights(BoneOperator, bpy.types.Operator):
     change: FloatProperty(name="Change", default=0.0, min=-1.0, max=1.0)
 
     def act(self, _context, obj):
-        return _changed(bone_tools.move_weights(obj, active.selected_bones(obj), self.change, self.kind))
+        return _changed(bone_tools.move_weights(obj, interface.selected_bones(obj), self.change, self.kind))
 
     def invoke(self, context, event):
         self._obj = self.subject(context)
-        self._names = active.selected_bones(self._obj)
+        self._names = interface.selected_bones(self._obj)
         self._start = event.mouse_x
         self._before = {kind: bone_tools.read_weights(self._obj, kind) for kind in bone_tools.WEIGHTS}
         context.window_manager.modal_handler_add(self)

@@ -18,7 +18,7 @@ from pathlib import Path
 import bpy
 import numpy as np
 
-from ..core.blender.bake import bake
+from ..core.blender import bake
 from ..core.blender.physics import build, world
 from ..core.blender.rig import importing
 from ..core.blender.run import show

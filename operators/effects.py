@@ -6,13 +6,12 @@ import bpy
 from bpy.props import EnumProperty, FloatProperty, FloatVectorProperty, IntProperty, StringProperty
 from bpy_extras import view3d_utils
 
-from ..core.blender import active, runtime
-from ..core.blender.active import redraw
+from ..core.blender import interface, runtime
+from ..core.blender.interface import redraw
 from ..core.blender.runtime import STATE
 from ..core.blender.settings import effects, lists
 from ..core.blender.stack import stack_setup
-from ..core.blender.tools import effect_edits
-from ..core.blender.view import overlay_data
+from ..core.blender.tools import effect_edits, overlay_data
 from ..core.errors import RagdollError
 from .base import OnArmature, Operator, leave_modal
 
@@ -22,7 +21,7 @@ STANDARD = 20.0  # [N s] of a click without a drag, on a man of 70 kg
 class EffectOperator(Operator):
     """Acts on a ragdoll that is not baked."""
 
-    requires = (active.ragdoll, active.unbaked)
+    requires = (interface.ragdoll, interface.unbaked)
 
 
 class RemoveOperator(EffectOperator):
@@ -37,7 +36,7 @@ class RemoveOperator(EffectOperator):
 
 
 def _bone_or_active(obj, name: str) -> str:
-    bone = None if name else active.active_bone(obj)
+    bone = None if name else interface.active_bone(obj)
     return bone.name if bone is not None else name
 
 
@@ -58,7 +57,7 @@ class ACTIVE_RAGDOLL_OT_add_hit(EffectOperator, bpy.types.Operator):
 
     def act(self, context, obj):
         """What is not given shows in the redo panel as it was taken."""
-        scene = active.scene_of(obj, context)
+        scene = interface.scene_of(obj, context)
         if not self.properties.is_property_set("frame"):
             self.frame = scene.frame_current
         self.bone = _bone_or_active(obj, self.bone)
@@ -70,14 +69,14 @@ class ACTIVE_RAGDOLL_OT_remove_hit(RemoveOperator, bpy.types.Operator):
     """Take the active hit out of the list"""
 
     list_path = "hits"
-    requires = (*EffectOperator.requires, active.filled("hits", "There is no hit"))
+    requires = (*EffectOperator.requires, interface.filled("hits", "There is no hit"))
 
 
 class ACTIVE_RAGDOLL_OT_add_explosion(EffectOperator, bpy.types.Operator):
     """An explosion at the 3D cursor and the current frame"""
 
     def act(self, context, obj):
-        scene, settings = active.scene_of(obj, context), obj.active_ragdoll
+        scene, settings = interface.scene_of(obj, context), obj.active_ragdoll
         blast = settings.explosions.add()
         blast.frame, blast.origin = scene.frame_current, scene.cursor.location
         blast.radius = 2.0 * settings.height
@@ -88,7 +87,7 @@ class ACTIVE_RAGDOLL_OT_remove_explosion(RemoveOperator, bpy.types.Operator):
     """Take the active explosion out of the list"""
 
     list_path = "explosions"
-    requires = (*EffectOperator.requires, active.filled("explosions", "There is no explosion"))
+    requires = (*EffectOperator.requires, interface.filled("explosions", "There is no explosion"))
 
 
 class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator):
@@ -141,7 +140,7 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator):
 
     def _press(self, context, origin, direction):
         obj = self.subject(context)
-        scene, graph = active.scene_of(obj, context), context.view_layer.depsgraph
+        scene, graph = interface.scene_of(obj, context), context.view_layer.depsgraph
         found = effect_edits.picked(obj, scene, graph, origin, direction)
         if found is None:
             self.report({"INFO"}, f"Nothing of '{obj.name}' is there")
@@ -159,7 +158,7 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator):
 
     def _drag(self, context, origin, direction, into: bool):
         obj = self.subject(context)
-        scene = active.scene_of(obj, context)
+        scene = interface.scene_of(obj, context)
         impulse = effect_edits.impulse_by_drag(obj, scene, origin, direction, self._place, self._normal)
         if impulse is None or not impulse.any():
             return
@@ -196,7 +195,7 @@ class ACTIVE_RAGDOLL_OT_remove_attachment(RemoveOperator, bpy.types.Operator):
     """Take the active attachment out of the list"""
 
     list_path = "attachments"
-    requires = (*EffectOperator.requires, active.filled("attachments", "There is no attachment"))
+    requires = (*EffectOperator.requires, interface.filled("attachments", "There is no attachment"))
 
 
 # ---- recovery -------------------------------------------------------------------------------------------------------
@@ -210,7 +209,7 @@ class ACTIVE_RAGDOLL_OT_setup_recovery(EffectOperator, bpy.types.Operator):
     def act(self, context, obj):
         """To get up in another place takes the motion stack."""
         if obj.active_ragdoll.recovery.reroot:
-            stack_setup.ensure(obj, active.scene_of(obj, context))
+            stack_setup.ensure(obj, interface.scene_of(obj, context))
         obj.active_ragdoll.recovery.enabled = True
 
 
@@ -235,4 +234,4 @@ class ACTIVE_RAGDOLL_OT_remove_recovery_event(RemoveOperator, bpy.types.Operator
 
     bl_label = "Remove Forced State"
     list_path = "recovery.events"
-    requires = (*EffectOperator.requires, active.filled("recovery.events", "No state is forced"))
+    requires = (*EffectOperator.requires, interface.filled("recovery.events", "No state is forced"))

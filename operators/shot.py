@@ -5,9 +5,8 @@ import time
 import bpy
 from bpy.props import IntProperty
 
-from ..core.blender import active
-from ..core.blender.active import redraw
-from ..core.blender.bake import bake
+from ..core.blender import bake, interface
+from ..core.blender.interface import redraw
 from ..core.blender.physics import world
 from ..core.blender.run import reconcile, shot_run, show, simulate
 from ..core.blender.runtime import STATE
@@ -178,7 +177,7 @@ class ACTIVE_RAGDOLL_OT_simulate(RangeOperator, bpy.types.Operator):
             return "Build a ragdoll first"
         obj = cls.subject(context)
         mine = obj is not None and obj.active_ragdoll.is_ragdoll
-        return active.unbaked(obj) if mine and not shot_run.active_ragdolls(scene) else ""
+        return interface.unbaked(obj) if mine and not shot_run.active_ragdolls(scene) else ""
 
     def prepare(self, context):
         scene = context.scene
@@ -225,13 +224,13 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
     """Write the simulated motion, and the motion stack's, to a new action and mute both; the old action is kept.
     Simulates first where that was not done"""
 
-    requires = (active.moved, active.unbaked)
+    requires = (interface.moved, interface.unbaked)
     verb = "Baking"
 
     def prepare(self, context):
         """A range within the shot's is baked of the whole shot's motion."""
         obj = self.subject(context)
-        scene = active.scene_of(obj, context)
+        scene = interface.scene_of(obj, context)
         first, last = world.shot_range(scene)
         wanted = (self.frame_start, self.frame_end)
         if wanted == (0, 0):
@@ -254,7 +253,7 @@ class ACTIVE_RAGDOLL_OT_revert_bake(Operator, bpy.types.Operator):
     """Back to the action from before the bake, the live ragdoll and the motion stack;
     the baked action stays in the file"""
 
-    requires = (active.moved, active.baked)
+    requires = (interface.moved, interface.baked)
 
     def act(self, _context, obj):
         bake.revert(obj)

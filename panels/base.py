@@ -2,8 +2,8 @@
 
 import textwrap
 
-from ..core.blender import active
-from ..core.blender.active import active_armature
+from ..core.blender import interface
+from ..core.blender.interface import active_armature
 from ..core.blender.runtime import STATE
 from ..core.blender.settings import declare, lists
 
@@ -12,7 +12,7 @@ LETTER = 6.5  # [px] a letter takes at the usual size of the interface
 
 def why_not(obj, need_ragdoll: bool = True) -> str:
     """Why settings of a character do not apply now; empty when they do."""
-    return active.why_not(obj, *([active.ragdoll] if need_ragdoll else []), active.unbaked)
+    return interface.why_not(obj, *([interface.ragdoll] if need_ragdoll else []), interface.unbaked)
 
 
 class Sidebar:

@@ -3,9 +3,8 @@
 import bpy
 import numpy as np
 
-from ..core.blender.active import active_bone
+from ..core.blender.interface import active_bone, props, rows
 from ..core.blender.physics import built
-from ..core.blender.view.layout import props, rows
 from ..core.ragdoll import drives
 from .base import Part, Sidebar, active_armature, paragraph, reason, why_not
 

@@ -2,8 +2,8 @@
 
 import bpy
 
+from ..core.blender.interface import keyed, object_fields, props, rows
 from ..core.blender.physics import built
-from ..core.blender.view.layout import keyed, object_fields, props, rows
 from .base import Part, Sidebar, active_armature, draw_list, paragraph
 
 

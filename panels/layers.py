@@ -2,10 +2,10 @@
 
 import bpy
 
+from ..core.blender.interface import keyed, object_fields, props, rows
 from ..core.blender.settings.lists import active_item
 from ..core.blender.stack import blend_spaces
 from ..core.blender.stack.entries import state_graph
-from ..core.blender.view.layout import keyed, object_fields, props, rows
 from ..core.errors import RagdollError
 from .base import Part, Sidebar, boxed, draw_list, draw_messages, paragraph, starts_with
 

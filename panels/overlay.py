@@ -5,10 +5,10 @@ import traceback
 import bpy
 from bpy.props import BoolProperty, PointerProperty
 
-from ..core.blender.active import redraw
+from ..core.blender.interface import redraw
 from ..core.blender.physics import body_edits
 from ..core.blender.runtime import STATE
-from ..core.blender.view import overlay_data
+from ..core.blender.tools import overlay_data
 from ..core.ragdoll.overlay import Show
 from .base import Sidebar, boxed, paragraph
 

@@ -4,10 +4,10 @@ import math
 
 import bpy
 
+from ..core.blender.interface import props, rows
 from ..core.blender.physics import world
 from ..core.blender.runtime import STATE
 from ..core.blender.tools import diagnose
-from ..core.blender.view.layout import props, rows
 from ..core.ragdoll import drives
 from .base import Sidebar, active_armature, boxed, paragraph, why_not
 

@@ -67,7 +67,7 @@ class Parts:
 
 def measure(count: int, rounds: int) -> dict:
     """The table's row for a number of characters."""
-    from active_ragdoll.core.blender.stack import look_at_setup, pose_stack
+    from active_ragdoll.core.blender.stack import pose_stack, stack_edits
     from active_ragdoll.core.motion import stack
 
     scene = bpy.data.scenes.new("Cost")
@@ -81,12 +81,12 @@ def measure(count: int, rounds: int) -> dict:
         target.keyframe_insert("location", frame=frame)
     row = {"plain": timed(scene, rounds)}
     for human in humans:
-        look_at_setup.setup(human, scene, target)
+        stack_edits.set_up_look_at(human, scene, target)
     row["frame"] = timed(scene, rounds)
     scene.frame_set(scene.frame_start)  # where stacks are made anew
     parts = Parts()
     parts.watch(stack, "run", "solve")
-    parts.watch(pose_stack.Motion, "pose", "pose")
+    parts.watch(pose_stack.PoseStack, "pose", "pose")
     parts.watch(pose_stack, "write_target", "write")
     parts.watch(pose_stack, "show", "show")
     try:

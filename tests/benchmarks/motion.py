@@ -25,7 +25,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).res
 
 from motion_rigs import FORWARD, HUMAN, aim_error, in_bone, posed, rig  # noqa: E402
 
-from core.motion.limbs.leg_stabilizer import LegStabilizer, stabilize  # noqa: E402
+from core.motion.limbs import LegStabilizer, stabilize  # noqa: E402
 from core.motion.look_at import LinkedBone, LookAt, LookAtEntry  # noqa: E402
 from core.motion.rig import Inputs  # noqa: E402
 

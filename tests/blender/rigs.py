@@ -1,5 +1,13 @@
 """Characters, props and measuring for the tests: in code where that is enough, else from ../shared/data.
 
+Most tests begin with one of these:
+
+- `ragdoll(scene, last, weight=0.3, drive="SPRING")`: the swinging human, its settings, its weights, built.
+- `load(name, 30)`: a real character, its shot cut to so many frames; `built(name)`: with its ragdoll.
+- `play(scene, 1, last, read)`: a live run that must not stop; `step(scene, frames, read)`: frames in any order,
+  whatever the run says of them.
+- `set_weights`, `select`, `empty`, `duplicate`; `part`, `rows`, `masses`, `mass_center` of a character with a ragdoll.
+
 The extension is imported inside functions only: golden/shots.py uses this file with the extension of any commit.
 """
 
@@ -17,23 +25,10 @@ from mathutils import Matrix, Quaternion, Vector
 
 FPS = 24
 KEPT = Path(os.environ.get("ACTIVE_RAGDOLL_KEPT") or tempfile.mkdtemp())  # characters that were imported
-FILES = (
-    "01_01.bvh",
-    "jumping_jacks.bvh",
-    "zombie.bvh",
-    "dab.bvh",
-    "Knight.glb",
-    "Fox.glb",
-    "animals_pack_Horse.glb",
-    "single_knight_pack_KnightCharacter.glb",
-    "modular_men_Worker.glb",
-    "cesium_man.gltf",
-    "arnaud.fbx",
-    "run.fbx",
-    "walk.fbx",
-    "mh_game_engine.blend",
-    "mh_mixamo.blend",
-)
+MOCAP = ("01_01.bvh", "jumping_jacks.bvh", "zombie.bvh", "dab.bvh")
+GAMES = ("Knight.glb", "Fox.glb", "animals_pack_Horse.glb", "single_knight_pack_KnightCharacter.glb")
+GAMES += ("modular_men_Worker.glb", "cesium_man.gltf")
+FILES = (*MOCAP, *GAMES, "arnaud.fbx", "run.fbx", "walk.fbx", "mh_game_engine.blend", "mh_mixamo.blend")
 
 
 @dataclass
@@ -81,10 +76,11 @@ def link(path: Path, scene, name: str = "Human") -> bpy.types.Object:
 # ---- characters ---------------------------------------------------------------------------------------------------
 
 
-def load(name: Path | str) -> Rig:
+def load(name: Path | str, frames: int = 0) -> Rig:
     """A character of the test data (its largest armature) or of our own, in a file of its own, at its first frame.
 
-    It is imported or made once and kept as a .blend for all processes that run tests in this Blender.
+    It is imported or made once and kept as a .blend for all processes that run tests in this Blender. The scene's range
+    is its clip, or at most so many frames of it after the first.
     """
     import own_characters
     import third_party
@@ -93,7 +89,12 @@ def load(name: Path | str) -> Rig:
     kept = KEPT / f"{name}.blend"
     if not kept.exists():
         _keep(own_characters.make(name) if name in own_characters.TABLES else _import(third_party.data(name)), kept)
-    return _open(kept)[0]
+    rig = _open(kept)[0]
+    if frames:
+        rig.last = min(rig.last, rig.first + frames)
+        set_range(rig.scene, rig.first, rig.last)
+        rig.scene.frame_set(rig.first)
+    return rig
 
 
 def built(name: str, bones: str = "DEFORM") -> tuple[Rig, SimpleNamespace]:
@@ -223,6 +224,45 @@ def swinging_human(scene, first: int = 1, last: int = 60) -> bpy.types.Object:
     return obj
 
 
+def ragdoll(scene, last: int, weight: float = 1.0, first: int = 1, **settings) -> bpy.types.Object:
+    """The swinging human with a ragdoll built from settings, and one weight for rotations and places."""
+    from active_ragdoll.core.blender.physics import build
+
+    obj = swinging_human(scene, first, last)
+    for name, value in settings.items():
+        setattr(obj.active_ragdoll, name, value)
+    set_weights(obj, weight)
+    build.build(obj, scene)
+    return obj
+
+
+def set_weights(obj, weight: float = 0.0) -> None:
+    """One weight for rotations and places; at zero the character is limp."""
+    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = weight
+
+
+def select(obj, active: str, *others: str) -> None:
+    """Pose mode with these bones selected."""
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.mode_set(mode="POSE")
+    for bone in obj.pose.bones:
+        holder = bone if hasattr(bone, "select") else bone.bone
+        holder.select = bone.name in (active, *others)
+    obj.data.bones.active = obj.data.bones.get(active)
+
+
+def duplicate(obj, aside: float = 0.0) -> bpy.types.Object:
+    """A copy as an artist makes it, moved along X."""
+    bpy.ops.object.select_all(action="DESELECT")
+    obj.select_set(True)
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.duplicate()
+    copy = bpy.context.object
+    assert copy != obj
+    copy.location.x += aside
+    return copy
+
+
 def curves_of(action) -> list:
     """The F-Curves of an action, whether it has layers or not."""
     if not getattr(action, "layers", None):
@@ -253,6 +293,14 @@ def key_weights(obj, keys: dict) -> None:
 
 
 # ---- props --------------------------------------------------------------------------------------------------------
+
+
+def empty(scene, name: str = "Target", location=(0.0, 0.0, 0.0)) -> bpy.types.Object:
+    """An Empty of the scene."""
+    obj = bpy.data.objects.new(name, None)
+    scene.collection.objects.link(obj)
+    obj.location = location
+    return obj
 
 
 def ensure_world(scene) -> None:
@@ -316,6 +364,27 @@ def bodies(obj) -> np.ndarray:
     return matrices([part.body for part in obj.active_ragdoll.parts])
 
 
+def part(obj, bone: str):
+    """The part of a ragdoll whose body stands for a bone."""
+    return next(part for part in obj.active_ragdoll.parts if part.bone == bone)
+
+
+def rows(obj, bones) -> list[int]:
+    """Rows of bones' bodies among the parts."""
+    names = [part.bone for part in obj.active_ragdoll.parts]
+    return [names.index(bone) for bone in bones]
+
+
+def masses(obj) -> np.ndarray:
+    """Masses [m] of a character's bodies in kg."""
+    return np.array([part.body.rigid_body.mass for part in obj.active_ragdoll.parts])
+
+
+def mass_center(obj) -> np.ndarray:
+    """Centre of mass [3] of a character's bodies in the world."""
+    return masses(obj) @ bodies(obj)[:, :3, 3] / masses(obj).sum()
+
+
 def pose(obj) -> np.ndarray:
     """World matrices [n, 4, 4] of a character's bones as the scene shows them."""
     evaluated = obj.evaluated_get(bpy.context.view_layer.depsgraph)
@@ -356,6 +425,16 @@ def play(scene, first: int, last: int, read=None) -> list:
     for frame in range(first, last + 1):
         scene.frame_set(frame)
         assert scene.name not in STATE.messages, STATE.messages[scene.name]
+        if read is not None:
+            result.append(read())
+    return result
+
+
+def step(scene, frames, read=None) -> list:
+    """Show frames one after the other, whatever a run says of them; `read()` is called at each."""
+    result = []
+    for frame in frames:
+        scene.frame_set(frame)
         if read is not None:
             result.append(read())
     return result
@@ -411,7 +490,7 @@ def half_extents(part) -> np.ndarray:
     return points.max(axis=0)
 
 
-def ragdoll(obj) -> dict:
+def plan_of(obj) -> dict:
     """What was built of a character, to be compared."""
     parts = list(obj.active_ragdoll.parts)
     bones = [obj.pose.bones[part.bone].active_ragdoll for part in parts]
@@ -429,17 +508,5 @@ def ragdoll(obj) -> dict:
 
 def counts() -> dict:
     """How many of everything the file holds."""
-    return {
-        name: len(getattr(bpy.data, name))
-        for name in (
-            "objects",
-            "meshes",
-            "armatures",
-            "collections",
-            "scenes",
-            "actions",
-            "worlds",
-            "curves",
-            "node_groups",
-        )
-    }
+    kinds = ("objects", "meshes", "armatures", "collections", "scenes", "actions", "worlds", "curves", "node_groups")
+    return {name: len(getattr(bpy.data, name)) for name in kinds}

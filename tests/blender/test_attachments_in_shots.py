@@ -9,7 +9,7 @@ from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.run import attachment_objects, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import lists
-from active_ragdoll.core.blender.view import overlay_data
+from active_ragdoll.core.blender.tools import overlay_data
 from holding import (
     HAND,
     TIP,

@@ -176,7 +176,7 @@ def test_the_ragdoll_is_the_same_up_to_the_transform(scene, place, by):
     """
     obj = rigs.human(scene)
     build.build(obj, scene)
-    before = rigs.ragdoll(obj)
+    before = rigs.plan_of(obj)
     remove.remove(obj)
 
     chain = PLACES[place]
@@ -191,7 +191,7 @@ def test_the_ragdoll_is_the_same_up_to_the_transform(scene, place, by):
     total = np.array(obj.matrix_world, dtype=float)
     scale = float(np.cbrt(abs(np.linalg.det(total[:3, :3]))))
     build.build(obj, scene)
-    after = rigs.ragdoll(obj)
+    after = rigs.plan_of(obj)
 
     assert after["bones"] == before["bones"] and after["parents"] == before["parents"]
     assert after["height"] == pytest.approx(before["height"] * scale, rel=1e-4)

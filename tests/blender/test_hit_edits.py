@@ -8,8 +8,7 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.tools import bone_tools, effect_edits
-from active_ragdoll.core.blender.view import overlay_data
+from active_ragdoll.core.blender.tools import bone_tools, effect_edits, overlay_data
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.operators import command_line
 

@@ -10,7 +10,7 @@ import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.view import overlay_data
+from active_ragdoll.core.blender.tools import overlay_data
 from active_ragdoll.core.ragdoll import overlay
 from active_ragdoll.core.ragdoll.joints import limits
 from active_ragdoll.panels import overlay as panel
@@ -32,8 +32,7 @@ def real(name):
 
 @pytest.fixture
 def human(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 30)
-    build.build(obj, fresh_scene)
+    obj = rigs.ragdoll(fresh_scene, 30)
     return obj
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.bake import bake
-from active_ragdoll.core.blender.physics import build, view_layers
+from active_ragdoll.core.blender import bake
+from active_ragdoll.core.blender.physics import blender_42, build, view_layers
 from active_ragdoll.core.blender.run import shot_run, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
@@ -200,6 +200,8 @@ def test_another_layer_is_evaluated_first(expected):
 
 @pytest.mark.parametrize("change", ("removed", "renamed"))
 def test_the_layer_that_steps_is_lost(expected, change):
+    if change == "removed" and blender_42.IS_IT:
+        pytest.skip("Blender 4.2 frees the joints of the layer, which bodies look at when the world is made anew")
     scene, obj = _character(1, _second_in_the_window)
     rigs.play(scene, 1, 6)
     assert STATE.stepped[scene.name] == "Second"

@@ -13,7 +13,6 @@ from pose_samples import human, random_clip
 
 from core import quaternion
 from core.errors import RagdollError
-from core.motion.additive import LOCAL, MESH, AdditivePose, additive_clip
 from core.motion.blend_space import (
     GRID,
     WRAP,
@@ -27,7 +26,7 @@ from core.motion.blend_space import (
     velocity,
     yaw_pitch,
 )
-from core.motion.clip import Clip
+from core.motion.clip import LOCAL, MESH, AdditivePose, Clip, additive_clip
 
 SKELETON = human()
 COUNT = len(SKELETON)

@@ -7,9 +7,8 @@ from pose_samples import assert_close, assert_same_bits, human, near_pose, rando
 from core import quaternion
 from core.errors import RagdollError
 from core.motion import stack
-from core.motion.additive import LOCAL, MESH, make_additive
 from core.motion.blend_space import Axis, BlendSpace1D, SpacePlayer
-from core.motion.clip import interpolate
+from core.motion.clip import LOCAL, MESH, interpolate, make_additive
 from core.motion.pose_layers import (
     ADDITIVE_LOCAL,
     ADDITIVE_MESH,

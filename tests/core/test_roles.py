@@ -9,7 +9,7 @@ from convention_rigs import BODY, UP, ancestors, dog, place_in_chain, rig_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.anatomy import main, roles
+from core.anatomy import roles
 from core.anatomy.names import read_name
 from core.anatomy.recognise import recognise
 from core.anatomy.roles import CENTER, CREATURE, HUMAN, LEFT, QUADRUPED, RIGHT
@@ -161,7 +161,7 @@ def test_a_bare_chain_is_a_creature_of_generic_bones(count):
     anatomy = recognise(names, np.arange(count) - 1, heads, heads + 0.1 * UP)
     assert anatomy.kind == CREATURE
     assert set(anatomy.roles) <= {"GENERIC"}
-    assert main.main_bones(anatomy, np.arange(count) - 1).sum() == count
+    assert roles.main_bones(anatomy, np.arange(count) - 1).sum() == count
 
 
 def test_bones_all_in_one_place_do_not_break_it():
@@ -250,7 +250,7 @@ def test_a_quadruped_is_found_with_and_without_names(scrambled):
     assert anatomy.kind == QUADRUPED
     assert list(anatomy.roles) == rig.roles
     assert list(anatomy.sides) == rig.sides
-    mask = main.main_bones(anatomy, rig.parents)
+    mask = roles.main_bones(anatomy, rig.parents)
     chosen = {(anatomy.roles[i], anatomy.sides[i]) for i in np.flatnonzero(mask)}
     for side in (LEFT, RIGHT):
         assert {(role, side) for role in ("THIGH", "SHANK", "FOOT", "UPPER_ARM", "FOREARM", "HAND")} <= chosen
@@ -261,9 +261,9 @@ def test_a_quadruped_is_found_with_and_without_names(scrambled):
 def test_a_human_has_ten_to_sixteen_main_bodies_that_hang_together(convention):
     rig = rig_of(convention)
     anatomy = rig.recognise()
-    mask = main.main_bones(anatomy, rig.parents, None, rig.heads)
+    mask = roles.main_bones(anatomy, rig.parents, None, rig.heads)
     assert 10 <= mask.sum() <= 16
-    into = main.merged_into(anatomy, rig.parents, mask)
+    into = roles.merged_into(anatomy, rig.parents, mask)
     assert np.array_equal(into[mask], np.flatnonzero(mask))
     roots = 0
     for i in np.flatnonzero(mask):

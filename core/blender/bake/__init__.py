@@ -1,1 +1,234 @@
-"""The result as ordinary keyframes, and the way back."""
+"""The result as ordinary keyframes on a new action, with one way back."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import numpy as np
+from mathutils import Matrix
+
+from ...errors import RagdollError
+from ..physics import source, world
+from ..rig import action_channels
+from ..rig.armature import pose_matrices, refuse_baked
+from ..run import shot_run, simulate
+from ..runtime import STATE
+from ..stack import pose_stack, stack_edits
+from . import action_keys, actions
+
+SHEAR_TOLERANCE = 1e-5  # cosine between two axes of a bone; single precision gives about 1e-6
+
+
+def frames(obj, scene, first: int | None = None, last: int | None = None) -> Iterator[int]:
+    """Bake a character, yielding each frame while the scene stands at it.
+
+    Frames come from the baked cache when it is up to date, else from a new simulation of the shot. When all are
+    done the new action is assigned, the old one kept, and the ragdoll muted. Stopping early changes nothing.
+
+    Args:
+        obj: the character.
+        scene: its scene.
+        first, last: frames to write; the whole shot when not given.
+    Raises:
+        RagdollError: nothing to bake, a range outside the shot, or trouble in the simulation.
+    """
+    settings = obj.active_ragdoll
+    if not settings.is_ragdoll and settings.target_armature is None:
+        raise RagdollError(f"'{obj.name}' has no ragdoll: build one first")
+    refuse_baked(obj)
+    shot = world.shot_range(scene)
+    first = shot[0] if first is None else first
+    last = shot[1] if last is None else last
+    if not shot[0] <= first < last <= shot[1]:
+        raise RagdollError(f"Frames {first} to {last} are not within the shot, {shot[0]} to {shot[1]}")
+    stack_edits.end_previews(scene)
+    current = scene.frame_current
+    recorder = _Recorder(obj, scene)
+    for frame in _shown_frames(scene, first, last):
+        if first <= frame <= last:
+            recorder.record(frame)
+        yield frame
+    stack = pose_stack.of(obj)
+    _write(obj, scene, recorder, [] if stack is None else stack.touched_names())
+    scene.frame_set(current)
+
+
+def revert(obj) -> None:
+    """Back to the action from before the bake, and the live ragdoll; the baked action stays in the file.
+
+    Raises:
+        RagdollError: the character is not baked.
+    """
+    settings = obj.active_ragdoll
+    if not settings.muted:
+        raise RagdollError(f"'{obj.name}' is not baked")
+    record = json.loads(settings.bake_record)
+    with STATE.writing():
+        actions.restore(obj, actions.AnimationState(**record["animation"]), settings.old_action)
+        for bone_name, constraint_name in record["muted"]:
+            bone = obj.pose.bones.get(bone_name)
+            constraint = bone.constraints.get(constraint_name) if bone else None
+            if constraint is not None:
+                constraint.mute = False
+        _mute_own(obj, False)
+        settings.muted = False
+        for name in ("bake_record", "old_action", "baked_action"):
+            settings.property_unset(name)
+    source.refresh(obj)
+
+
+def shown_pose(obj, scene) -> np.ndarray:
+    """Matrices of a character's bones as the scene shows them [n, 4, 4], in the character's space."""
+    return pose_matrices(obj.evaluated_get(shot_run.depsgraph_of(scene)))
+
+
+class _Recorder:
+    """Pose matrices of a character's bones, frame by frame."""
+
+    def __init__(self, obj, scene) -> None:
+        self.obj, self.scene = obj, scene
+        self.numbers, self.poses = [], []
+
+    def record(self, frame: int) -> None:
+        self.numbers.append(frame)
+        self.poses.append(shown_pose(self.obj, self.scene))
+
+    def basis(self, names: list) -> np.ndarray:
+        """Matrices [f, bones, 4, 4] that give the recorded poses when nothing else acts on the bones.
+
+        Keys hold no shear, which a bone has under a stretched parent (Rigify). There the bone's own axis is kept, and
+        with it the place of its child joint; what follows is taken relative to the pose that the keys can give.
+        """
+        poses = np.array(self.poses)
+        bones = self.obj.data.bones
+        rows = [bones.find(name) for name in names]
+        needed = set(rows)
+        for row in rows:
+            needed.update(bones.find(bone.name) for bone in bones[row].parent_recursive)
+        result = np.empty((len(poses), len(rows), 4, 4))
+        given = {}
+        for row in sorted(needed):
+            bone = bones[row]
+            parent = bones.find(bone.parent.name) if bone.parent else -1
+            if row not in rows:
+                given[row] = poses[:, row]
+                if parent >= 0 and given[parent] is not poses[:, parent]:
+                    given[row] = given[parent] @ np.linalg.inv(poses[:, parent]) @ poses[:, row]
+                continue
+            above = given[parent] if parent >= 0 else None
+            local = _converted(bone, poses[:, row], above, invert=True)
+            straight = _without_shear(local)
+            result[:, rows.index(row)] = straight
+            given[row] = poses[:, row] if straight is local else _converted(bone, straight, above, invert=False)
+        return result
+
+
+def _converted(bone, matrices, parents, invert: bool) -> np.ndarray:
+    """Poses of a bone relative to its rest from poses in the character's space (`invert`), or the reverse [f, 4, 4].
+
+    Args:
+        parents: of the parent bone in the character's space [f, 4, 4], None at roots.
+    """
+    if bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location:
+        frame = np.array(bone.matrix_local, dtype=float)
+        if parents is not None:
+            frame = parents @ (np.linalg.inv(np.array(bone.parent.matrix_local, dtype=float)) @ frame)
+        return (np.linalg.inv(frame) if invert else frame) @ matrices
+    result = []
+    for i, matrix in enumerate(matrices):  # what does not inherit everything is left to Blender
+        extra = {}
+        if parents is not None:
+            extra = {"parent_matrix": Matrix(parents[i].tolist()), "parent_matrix_local": bone.parent.matrix_local}
+        local = bone.convert_local_to_pose(Matrix(matrix.tolist()), bone.matrix_local, invert=invert, **extra)
+        result.append(np.array(local))
+    return np.array(result)
+
+
+def _without_shear(matrices: np.ndarray) -> np.ndarray:
+    """The matrices [f, 4, 4] themselves where they have no shear; else with orthogonal axes, y exactly as it was."""
+    x, y, z = (matrices[:, :3, i] for i in range(3))
+    length = np.linalg.norm(matrices[:, :3, :3], axis=1)
+    products = np.stack([(x * y).sum(1), (y * z).sum(1), (z * x).sum(1)], axis=1)
+    if np.all(np.abs(products) < SHEAR_TOLERANCE * length[:, [0, 1, 2]] * length[:, [1, 2, 0]]):
+        return matrices
+    result = matrices.copy()
+    along = y / length[:, 1:2]
+    side = x - along * (x * along).sum(1, keepdims=True)
+    side /= np.linalg.norm(side, axis=1, keepdims=True)
+    other = np.cross(side, along)
+    result[:, :3, 0] = side * (x * side).sum(1, keepdims=True)
+    result[:, :3, 2] = other * (z * other).sum(1, keepdims=True)
+    return result
+
+
+def _shown_frames(scene, first, last) -> Iterator[int]:
+    stale = any(
+        o.active_ragdoll.cache_outdated or o.active_ragdoll.layout_changed for o in shot_run.active_ragdolls(scene)
+    )
+    shot = world.shot_range(scene)
+    unreadable = shot[0] < 0 <= shot[1]  # see showing.show_cached
+    if shot_run.active_ragdolls(scene) and (unreadable or stale or not world.cache_covers_shot(scene)):
+        yield from simulate.frames(scene)
+        return
+    STATE.interrupted = False
+    for frame in range(first, last + 1):
+        simulate.go_to(scene, frame)
+        yield frame
+
+
+def _write(obj, scene, recorder, touched: list) -> None:
+    """Key what was recorded: bones with bodies, those that follow them, and those that the motion stack touched."""
+    settings = obj.active_ragdoll
+    names = list(dict.fromkeys([part.bone for part in settings.parts] + source.followers(obj) + touched))
+    if not names:
+        raise RagdollError(f"Nothing moves '{obj.name}' beyond its animation: there is nothing to bake")
+    poses = action_keys.Poses.from_matrix_basis(names, recorder.numbers, recorder.basis(names))
+    tolerance = None
+    if settings.key_tolerance > 0.0:
+        tolerance = action_keys.Tolerance(
+            rotation=float(np.radians(settings.key_tolerance)),
+            location=settings.key_tolerance * 1e-3 * settings.height / max(settings.built_scale, 1e-12),
+        )
+    with STATE.writing():
+        old, _slot = action_channels.current(obj)
+        muted = _mute_rig(obj, names)
+        action, state = actions.bake(obj, poses, f"{obj.name} Ragdoll Bake", tolerance=tolerance)
+        settings.old_action, settings.baked_action = old, action
+        settings.bake_record = json.dumps({"animation": asdict(state), "muted": muted})
+        _mute_own(obj, True)
+        settings.muted = True
+    source.refresh(obj)
+
+
+def _mute_rig(obj, names) -> list:
+    """Mute the rig's own constraints on baked bones, whose result is in the keys already."""
+    muted = []
+    for name in names:
+        for constraint in obj.pose.bones[name].constraints:
+            if not constraint.name.startswith(source.CONSTRAINT_NAME) and not constraint.mute:
+                constraint.mute = True
+                muted.append((name, constraint.name))
+    return muted
+
+
+def _mute_own(obj, on: bool) -> None:
+    for bone in obj.pose.bones:
+        for name in (source.CONSTRAINT_NAME, source.TARGET_NAME):
+            constraint = bone.constraints.get(name)
+            if constraint is not None:
+                constraint.mute = on
+
+
+def deviation(obj, scene, recorded: dict) -> float:
+    """Largest distance between bones played now and recorded before, as a share of the character's height.
+
+    Args:
+        recorded: what `shown_pose` gave, by frame.
+    """
+    worst = 0.0
+    for frame, before in recorded.items():
+        scene.frame_set(frame)
+        apart = shown_pose(obj, scene)[:, :3, 3] - before[:, :3, 3]
+        worst = max(worst, float(np.abs(apart).max()))
+    height = obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12)
+    return worst / height

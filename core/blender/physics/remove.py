@@ -4,7 +4,7 @@ import bpy
 
 from ..rig.armature import with_ragdoll
 from ..runtime import STATE
-from ..settings import declare, versions
+from ..settings import declare, saved
 from . import body_edits, built, source, world
 
 
@@ -19,7 +19,7 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
     Args:
         keep_world: leave the scene's rigid body world and its settings as they are, for the next build.
     """
-    versions.bring_up(obj for obj in objects if versions.is_old(obj))
+    saved.bring_up(obj for obj in objects if saved.is_old(obj))
     scene = next((o.active_ragdoll.scene for o in objects if o.active_ragdoll.scene), scene)
     with STATE.writing():
         shared = {obj for obj in objects if is_duplicate(obj)}

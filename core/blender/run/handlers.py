@@ -13,8 +13,8 @@ from ...errors import RagdollError
 from ..physics import blender_42, view_layers, world
 from ..physics.remove import interrupt
 from ..runtime import STATE
-from ..settings import overrides, versions
-from ..stack import pose_stack, stack_show
+from ..settings import saved
+from ..stack import pose_stack
 from . import pipeline, reconcile, shot_run, show
 
 
@@ -182,7 +182,7 @@ def _stacked(run, scene) -> list:
             return run.stacked
     except ReferenceError:
         pass
-    run.stacked = pose_stack.motions(scene)
+    run.stacked = pose_stack.characters(scene)
     return run.stacked
 
 
@@ -270,7 +270,7 @@ def _show_edits(scene, graph) -> None:
         return
     objects = [u for u in graph.updates if isinstance(u.id, bpy.types.Object)]
     moved = {u.id.name for u in objects if u.is_updated_transform}
-    stack_show.after_edits(scene, moved, moved | {u.id.name for u in objects if u.is_updated_geometry})
+    pose_stack.after_edits(scene, moved, moved | {u.id.name for u in objects if u.is_updated_geometry})
 
 
 def _is_stepping(scene) -> bool:
@@ -298,7 +298,8 @@ def _end_without_members(scene) -> None:
     if STATE.building:
         return
     if view_layers.is_lost(scene):
-        _end(scene, "The view layer of the simulation was removed or renamed: begin at the shot's first frame again")
+        again = "save the file and open it anew" if blender_42.IS_IT else "begin at the shot's first frame again"
+        _end(scene, f"The view layer of the simulation was removed or renamed: {again}")
     elif world.has_lost_members(scene):
         _end(scene, _what_is_missing(scene))
 
@@ -365,6 +366,11 @@ def break_runs() -> None:
 @_handler
 def before_load(_file=None) -> None:
     """load_pre"""
+    leave_worlds()
+
+
+def leave_worlds() -> None:
+    """Before a file is loaded, now or when the handlers are gone: end all runs where Blender would crash otherwise."""
     if not blender_42.IS_IT:
         return
     with STATE.occupied():
@@ -378,15 +384,15 @@ def after_load(_file=None) -> None:
     """load_post"""
     STATE.clear()
     _note_frames()
-    overrides.restore()
-    versions.bring_up()
+    saved.restore_overrides()
+    saved.bring_up()
 
 
 @_handler
 def before_save(_file=None) -> None:
     """save_pre"""
-    overrides.keep()
-    versions.note()
+    saved.keep_overrides()
+    saved.note_version()
 
 
 @_handler

@@ -10,7 +10,7 @@ from ...errors import RagdollError
 from ..physics import build, built, collision, source
 from ..rig.armature import with_ragdoll
 from ..runtime import STATE
-from ..settings import versions
+from ..settings import saved
 from ..stack import pose_stack, stack_setup
 from . import shot_run
 
@@ -22,7 +22,7 @@ def reconcile(scene, *, ragdolls: bool = True) -> None:
         ragdolls: off: only motion stacks of characters without one, as a shot that is under way allows.
     """
     with STATE.occupied():
-        versions.bring_up(o for o in scene.objects if o.type == "ARMATURE" and versions.is_old(o))
+        saved.bring_up(o for o in scene.objects if o.type == "ARMATURE" and saved.is_old(o))
         _separate_duplicates(scene, ragdolls)
 
 
@@ -51,7 +51,7 @@ def _separate_duplicates(scene, ragdolls: bool) -> None:
 
     One that is baked plays its keys and waits until the bake is reverted.
     """
-    stacks = [obj for obj in pose_stack.motions(scene) if ragdolls or not obj.active_ragdoll.is_ragdoll]
+    stacks = [obj for obj in pose_stack.characters(scene) if ragdolls or not obj.active_ragdoll.is_ragdoll]
     for obj in _sharing(stacks, "motion_collection"):
         stack_setup.let_go(obj)
         _try(stack_setup.ensure, obj, scene)

@@ -4,13 +4,12 @@ import numpy as np
 from mathutils import Vector
 
 from ...errors import RagdollError
-from ...ragdoll import hit_placing
 from ...ragdoll import hits as core_hits
 from .. import runtime
 from ..physics import built, world
 from ..rig.armature import check_ragdoll
 from ..settings.lists import unique
-from ..view import overlay_data
+from . import overlay_data
 
 
 def add_hit(
@@ -107,10 +106,10 @@ def picked(obj, scene, depsgraph, origin, direction) -> tuple[str, np.ndarray] |
         return None
     parts = obj.active_ragdoll.parts
     halves = np.array([0.5 * np.ptp(np.array(part.body.bound_box, dtype=float), axis=0) for part in parts])
-    row, distance = hit_placing.met(origin, direction, matrices, halves)
+    row, distance = core_hits.box_met(origin, direction, matrices, halves)
     place = _on_mesh(obj, scene, depsgraph, origin, direction)
     if place is not None:
-        row = hit_placing.nearest(place, matrices, halves)
+        row = core_hits.nearest_box(place, matrices, halves)
     elif row >= 0:
         place = np.asarray(origin, dtype=float) + distance * np.asarray(direction, dtype=float)
     return (parts[row].bone, place) if row >= 0 else None
@@ -153,7 +152,8 @@ def _body(obj, scene, depsgraph, bone: str):
 
 def impulse_by_drag(obj, scene, origin, direction, place, normal) -> np.ndarray | None:
     """The impulse [3], [N s], of an arrow dragged from a place to where a ray meets the plane that faces the view."""
-    drawn = hit_placing.dragged(origin, direction, place, normal)
+    drawn = core_hits.dragged(origin, direction, place, normal)
     if drawn is None:
         return None
-    return hit_placing.impulse(drawn, overlay_data.mass(obj), obj.active_ragdoll.height, overlay_data.gravity(scene))
+    mass, height = overlay_data.mass(obj), obj.active_ragdoll.height
+    return core_hits.impulse_of_arrow(drawn, mass, height, overlay_data.gravity(scene))

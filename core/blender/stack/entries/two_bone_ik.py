@@ -2,10 +2,10 @@
 
 import bpy
 
-from ....motion.limbs.two_bone_ik import BONE, WORLD, TwoBoneIK
+from ....motion.limbs import BONE, WORLD, TwoBoneIK
 from ....motion.rig import Inputs, Rig
+from ...interface import bone_field, object_fields, props, rows
 from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, number, share, text, vector
-from ...view.layout import bone_field, object_fields, props, rows
 from .. import world_reader
 from . import ItemStep, ListKind
 from .bone_transforms import feet_held, is_held, note

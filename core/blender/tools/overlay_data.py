@@ -11,8 +11,8 @@ import numpy as np
 
 from ...motion.look_at import PARENT
 from ...motion.look_at import drawing as look_at_lines
-from ...ragdoll import hit_placing, overlay
 from ...ragdoll import hits as core_hits
+from ...ragdoll import overlay
 from ..physics import body_edits, body_meshes
 from ..physics.body_edits import OWNER
 from ..physics.joint_objects import joint_frames
@@ -197,12 +197,12 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
         if hit.enabled and hit.bone in names:
             row = names[hit.bone]
             point, way = _hit_place(parts[row], bodies[row], hit, depsgraph)
-            drawn = hit_placing.arrow(way, max(mass(obj), 1e-12), settings.height, gravity(scene))
-            show(hit_placing.arrow_lines(point, drawn, settings.height), HIT, hit, i == settings.active_hit)
+            drawn = core_hits.arrow(way, max(mass(obj), 1e-12), settings.height, gravity(scene))
+            show(core_hits.arrow_lines(point, drawn, settings.height), HIT, hit, i == settings.active_hit)
     for i, blast in enumerate(settings.explosions):
         if blast.enabled:
             origin = blast.origin if blast.target is None else _place(blast.target, "", depsgraph)[:3, 3]
-            show(hit_placing.blast_lines(origin, blast.radius), BLAST, blast, i == settings.active_explosion)
+            show(core_hits.blast_lines(origin, blast.radius), BLAST, blast, i == settings.active_explosion)
     return _lines(np.concatenate(ends), np.concatenate(colors), np.concatenate(bold)) if ends else None
 
 

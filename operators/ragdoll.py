@@ -1,12 +1,13 @@
-"""Making a ragdoll and taking it away; checking it, and the animation against its limits."""
+"""A whole ragdoll: making it and taking it away, checking it and its limits, its settings as profiles and presets."""
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, StringProperty
+from bpy_extras.io_utils import ExportHelper, ImportHelper
 
-from ..core.blender import active
+from ..core.blender import interface
 from ..core.blender.physics import build, remove
 from ..core.blender.stack import stack_setup
-from ..core.blender.tools import diagnose
+from ..core.blender.tools import diagnose, profiles
 from ..core.errors import RagdollError
 from ..core.ragdoll import diagnosis
 from .base import Operator
@@ -29,11 +30,22 @@ REMEDIES = (
     (diagnosis.SUBSTEPS, "Raise", f"Raise the substeps to {diagnosis.STEPS_PER_SECOND:g} steps a second"),
     (diagnosis.ITERATIONS, "Raise", "Raise the solver's iterations to what limits need"),
 )
+MATCHES = (
+    ("AUTO", "Name or Role", "By name where the rig has such a bone, else by what part of the body it is"),
+    ("NAME", "Name", "Bones of the same name only"),
+    ("ROLE", "Role", "Bones that are the same part of the body, whatever their names"),
+)
+MIRRORS = (
+    ("NONE", "As It Is", "Left stays left"),
+    ("SWAP", "Swap Sides", "Left and right change places"),
+    ("LEFT_TO_RIGHT", "Left to Right", "The right side gets the left one's settings, mirrored"),
+    ("RIGHT_TO_LEFT", "Right to Left", "The left side gets the right one's settings, mirrored"),
+)
 
 
 def chosen_armatures(context) -> list:
     """The active armature and the selected ones, in a stable order."""
-    obj = active.active_armature(context)
+    obj = interface.active_armature(context)
     others = [other for other in context.selected_objects if other.type == "ARMATURE" and other is not obj]
     return [obj, *sorted(others, key=lambda other: other.name)]
 
@@ -41,7 +53,7 @@ def chosen_armatures(context) -> list:
 class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
     """Give the selected armatures physical bodies; one that it has already is built anew, its settings are kept"""
 
-    requires = (active.unbaked,)
+    requires = (interface.unbaked,)
 
     bones: EnumProperty(name="Bones", items=BONES, default="DEFORM", description="Which bones get a body")
 
@@ -66,7 +78,7 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
         """A recovery that was set up before the last Remove gets back the motion stack that went with it."""
         if stack_setup.gets_up_where_it_lies(obj) and not obj.active_ragdoll.is_ragdoll:
             try:
-                stack_setup.ensure(obj, active.scene_of(obj, context))
+                stack_setup.ensure(obj, interface.scene_of(obj, context))
             except RagdollError as error:
                 self.report({"WARNING"}, str(error))
 
@@ -74,13 +86,13 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
 class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator):
     """Take the ragdolls of the selected armatures away; they are as before, and keyframes that were baked stay"""
 
-    requires = (active.ragdoll,)
+    requires = (interface.ragdoll,)
 
     def act(self, context, _obj):
         by_scene = {}
         for obj in chosen_armatures(context):
             if obj.active_ragdoll.is_ragdoll:
-                by_scene.setdefault(active.scene_of(obj, context), []).append(obj)
+                by_scene.setdefault(interface.scene_of(obj, context), []).append(obj)
         for scene, objects in by_scene.items():
             remove.remove_all(objects, scene)
             for obj in objects:
@@ -91,7 +103,7 @@ class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator):
 class ACTIVE_RAGDOLL_OT_check_limits(Operator, bpy.types.Operator):
     """List the bones whose animation goes beyond their joints' limits, at which frames and by how much"""
 
-    requires = (active.ragdoll, active.unbaked)
+    requires = (interface.ragdoll, interface.unbaked)
 
     widen: BoolProperty(
         name="Widen",
@@ -100,7 +112,7 @@ class ACTIVE_RAGDOLL_OT_check_limits(Operator, bpy.types.Operator):
     )
 
     def act(self, context, obj):
-        scene = active.scene_of(obj, context)
+        scene = interface.scene_of(obj, context)
         report = diagnose.check_limits(obj, scene, widen=self.widen)
         if self.widen and report.found:
             build.rebuild(obj, scene)
@@ -111,10 +123,10 @@ class ACTIVE_RAGDOLL_OT_diagnose(Operator, bpy.types.Operator):
     """Look for what would make this ragdoll shake, jerk or stand still, and for remedies"""
 
     bl_options = {"REGISTER"}
-    requires = (active.ragdoll,)
+    requires = (interface.ragdoll,)
 
     def act(self, context, obj):
-        found = diagnose.diagnose(obj, active.scene_of(obj, context))
+        found = diagnose.diagnose(obj, interface.scene_of(obj, context))
         for finding in found:
             self.report({LEVELS[finding.severity]}, f"{finding.text}. {finding.remedy}")
         return None if found else f"'{obj.name}': nothing found that would make it unstable"
@@ -124,7 +136,7 @@ class ACTIVE_RAGDOLL_OT_remedy(Operator, bpy.types.Operator):
     """Mend one of the findings of Diagnose"""
 
     bl_label = "Mend"
-    requires = (active.ragdoll, active.unbaked)
+    requires = (interface.ragdoll, interface.unbaked)
 
     kind: EnumProperty(name="Finding", items=REMEDIES)
     bones: StringProperty(name="Bones", description="Whose bodies are meant, one in a line")
@@ -134,6 +146,60 @@ class ACTIVE_RAGDOLL_OT_remedy(Operator, bpy.types.Operator):
         return next((text for kind, _name, text in REMEDIES if kind == properties.kind), cls.__doc__)
 
     def act(self, context, obj):
-        scene = active.scene_of(obj, context)
+        scene = interface.scene_of(obj, context)
         diagnose.remedy(obj, scene, self.kind, self.bones.splitlines())
         diagnose.diagnose(obj, scene)
+
+
+# ---- profiles --------------------------------------------------------------------------------------------------------
+
+
+class ProfileOperator(Operator):
+    """Changes the settings of an armature."""
+
+    requires = (interface.unbaked,)
+
+    def apply(self, obj, profile, how: str, mirror: str = "NONE") -> str:
+        """Put a profile on a character; a line about what came of it."""
+        applied = profiles.apply(obj, profile, how, mirror)
+        self.warn(applied.notes)
+        title = f"'{profile.name}'" if profile.name else "profile"
+        return f"{title} on '{obj.name}': {applied.bones} bones, {applied.changed} settings changed"
+
+
+class ACTIVE_RAGDOLL_OT_export_profile(Operator, bpy.types.Operator, ExportHelper):
+    """Write everything set on the character and its bones to a file, for this rig or any other"""
+
+    bl_options = {"REGISTER"}
+
+    filename_ext = ".json"
+    filter_glob: StringProperty(default="*.json", options={"HIDDEN"})
+
+    def act(self, _context, obj):
+        path = bpy.path.abspath(self.filepath)
+        try:
+            profiles.write(path, profiles.collect(obj))
+        except OSError as error:
+            raise RagdollError(f"{path}: {error.strerror or error}") from error
+        return f"Settings of '{obj.name}' written to {path}"
+
+
+class ACTIVE_RAGDOLL_OT_import_profile(ProfileOperator, bpy.types.Operator, ImportHelper):
+    """Read the settings of the character and its bones from a file; wrong files change nothing"""
+
+    filename_ext = ".json"
+    filter_glob: StringProperty(default="*.json", options={"HIDDEN"})
+    match: EnumProperty(name="Bones By", items=MATCHES, default="AUTO", description="Which bone gets which settings")
+    mirror: EnumProperty(name="Mirror", items=MIRRORS, default="NONE", description="Exchange or copy sides")
+
+    def act(self, _context, obj):
+        return self.apply(obj, profiles.read(bpy.path.abspath(self.filepath)), self.match, self.mirror)
+
+
+class ACTIVE_RAGDOLL_OT_apply_preset(ProfileOperator, bpy.types.Operator):
+    """Give the character's bones the settings of a preset, by what part of the body they are"""
+
+    name: EnumProperty(name="Preset", items=profiles.PRESETS, default="HUMAN")
+
+    def act(self, _context, obj):
+        return self.apply(obj, profiles.preset(self.name), "AUTO")

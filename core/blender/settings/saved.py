@@ -1,0 +1,293 @@
+"""Settings in files: those of older versions brought up to date, and those of library overrides kept.
+
+Characters and scenes carry the version of the layout that they were stored with; in files of 0.1.0 it is absent, 0.
+A step may meet an owner that needs nothing of it, such as one made in this session.
+
+Of a library override, Blender stores only what differs from the library, and of lists in property groups not even all
+of that (measured: of three entries added to a list, two come back on 4.2 and 4.5; on 5.0, nothing of a group that the
+library does not have). So everything that differs is written to the character's scene when the file is saved, and set
+again after it is loaded. What does not differ still comes from the library.
+"""
+
+import json
+
+import bpy
+import numpy as np
+
+from ..physics import body_meshes, built
+from ..runtime import STATE
+from .declare import walk
+
+GROUP = "active_ragdoll"
+# Of 0.1.0: pointers to helpers, and what a build had made; see `_tag_helpers`.
+POINTERS = ("parts", "hitters", "attachment_parts", "bodies", "targets", "physics_armature", "target_armature")
+BUILT = ("followers", "height", "built_scale", "built_for")
+_BLOCKS = {"ACTION": "actions", "ARMATURE": "armatures", "COLLECTION": "collections"}
+_BLOCKS |= {"MESH": "meshes", "OBJECT": "objects", "SCENE": "scenes"}
+
+
+# ---- versions --------------------------------------------------------------------------------------------------------
+
+
+def stored(owner) -> dict:
+    """The settings of an owner as they are in the file, also those that no class declares any more."""
+    if hasattr(owner, "bl_system_properties_get"):  # Blender 5.0 and later
+        system = owner.bl_system_properties_get()
+        return {} if system is None else system.get(GROUP, {})
+    return owner.get(GROUP, {})
+
+
+def _let_go(owner) -> None:
+    """Sources pointed at the actions of their character's graph, which kept those from being deleted."""
+    copy = owner.active_ragdoll.source if isinstance(owner, bpy.types.Object) else None
+    for group, name, said in walk(copy.active_ragdoll) if copy is not None else ():
+        if said.points:
+            group.property_unset(name)
+
+
+def _drop_copies(owner) -> None:
+    """Blender 5.0 leaves older files a copy of our settings among the custom properties: its pointers keep helpers."""
+    if hasattr(owner, "bl_system_properties_get") and GROUP in owner:
+        del owner[GROUP]
+
+
+def _tag_helpers(owner) -> None:
+    """Characters pointed at each of their helpers; now those carry tags, and what a build made is one record."""
+    if not isinstance(owner, bpy.types.Object):
+        return
+    raw = stored(owner)
+    # Blender drops what no class declares from a library override.
+    old = raw if owner.override_library is None else {**dict(raw.items()), **_kept_override(owner)}
+    if not any(name in old for name in (*POINTERS, *BUILT)):
+        return
+    settings = owner.active_ragdoll
+    if settings.motion_collection is not None:
+        _tag(old.get("target_armature"), built.TARGET_ARMATURE)
+        target = old.get("target_armature")
+        posed_by = stored(target).get("posed_by", "") if target is not None else ""
+        settings.motion_collection.active_ragdoll.owner = posed_by or owner.name
+    if settings.collection is not None and len(old.get("parts", ())):
+        _tag_ragdoll(settings, old)
+        settings.collection.active_ragdoll.owner = old.get("built_for", "")
+    for name in (*POINTERS, *BUILT):
+        if name in raw:
+            del raw[name]
+
+
+def _tag_ragdoll(settings, old) -> None:
+    for name, kind in (("bodies", built.BODIES), ("targets", built.TARGETS)):
+        _tag(old.get(name), kind)
+    _tag(old.get("physics_armature"), built.PHYSICS_ARMATURE)
+    parts = []
+    for part in old["parts"]:
+        bone = part["bone"]
+        for name, kind in (("body", built.BODY), ("target", built.TARGET), ("anchor", built.ANCHOR)):
+            _tag(part.get(name), kind, bone)
+        for motor in part.get("motors", ()):
+            _tag(motor.get("empty"), built.MOTOR, bone, motor.get("index", 0))
+        place = {name: np.array(part.get(name, np.zeros(16))).reshape(4, 4) for name in ("offset", "bind")}
+        carried = {"inertia": part.get("inertia", 0.0), "moments": np.zeros(3)}
+        parent, depth = part.get("parent", ""), part.get("depth", 0)
+        parts.append(built.Part(bone, parent, **place, **carried, depth=depth))
+    for hitter in old.get("hitters", ()):
+        _tag(hitter.get("object"), built.HITTER, hitter["bone"])
+    for number, part in enumerate(old.get("attachment_parts", ()), 1):
+        for name in ("joint", "other_joint"):
+            _tag(part.get(name), built.ATTACHMENT, number=number)
+        _tag(part.get("holder"), built.HOLDER, number=number)
+    for body, pieces in body_meshes.by_body(settings).items():
+        for number, piece in enumerate(pieces, 1):
+            _tag(piece, built.PIECE, body.get(built.BONE, ""), number)
+    joints = [o for o in settings.collection.objects if o.rigid_body_constraint is not None and not built.is_ours(o)]
+    for joint in joints:
+        body = joint.rigid_body_constraint.object1
+        _tag(joint, built.JOINT, body.get(built.BONE, "") if body is not None else "")
+    built.write(settings.collection, parts, old.get("height", 0.0), old.get("built_scale", 1.0))
+    built.note(settings.collection, followers=json.loads(old.get("followers", "") or "[]"), joints=len(joints))
+
+
+def _tag(thing, *what, **more) -> None:
+    if isinstance(thing, bpy.types.ID):  # else it was deleted
+        built.tag(thing, *what, **more)
+
+
+STEPS = (_let_go, _drop_copies, _tag_helpers)  # the first one leads from version 0 to 1, and so on
+CURRENT = len(STEPS)
+
+
+def bring_up(owners=None) -> None:
+    """Take the steps that characters and scenes lack: those of the file, after it has been loaded, or some of them."""
+    owners = [o for o in _owners() if _version(o) < CURRENT] if owners is None else list(owners)
+    for i, step in enumerate(STEPS):
+        for owner in owners:
+            if _version(owner) <= i:
+                step(owner)
+    _note(owners)
+
+
+def is_old(owner) -> bool:
+    """Whether a version that stored other things has made an owner, which was appended from its file since."""
+    return owner.active_ragdoll.version < CURRENT and any(name in stored(owner) for name in (*POINTERS, *BUILT))
+
+
+def note_version() -> None:
+    """Write down the version; before the file is saved."""
+    _note(_owners())
+
+
+def _note(owners) -> None:
+    for owner in owners:
+        if owner.active_ragdoll.version != CURRENT:
+            owner.active_ragdoll.version = CURRENT
+
+
+def _version(owner) -> int:
+    """A library override may have its version from its library; the steps do nothing where nothing is old."""
+    return owner.active_ragdoll.version if owner.override_library is None else 0
+
+
+def _owners() -> list:
+    """Characters and scenes of the file itself that have any of our settings."""
+    owners = (*bpy.data.objects, *bpy.data.scenes)
+    return [owner for owner in owners if owner.library is None and owner.is_property_set(GROUP)]
+
+
+# ---- library overrides -----------------------------------------------------------------------------------------------
+
+
+def keep_overrides() -> None:
+    """Store what differs from the library, for all characters of the file; called before it is saved."""
+    found: dict = {}
+    for obj in bpy.data.objects:
+        if obj.library is None and obj.override_library is not None and obj.type == "ARMATURE":
+            scene = next((scene for scene in obj.users_scene if scene.library is None), None)
+            reference = obj.override_library.reference
+            if scene is not None and reference is not None:
+                kept = _of_character(obj, reference)
+                if kept:
+                    found.setdefault(scene.name, {})[obj.name] = kept
+    for scene in bpy.data.scenes:
+        if scene.library is None:
+            text = json.dumps(found[scene.name]) if scene.name in found else ""
+            if scene.active_ragdoll.overrides != text:
+                scene.active_ragdoll.overrides = text
+
+
+def restore_overrides() -> None:
+    """Set again what was stored; called after the file was loaded."""
+    with STATE.writing():
+        for scene in bpy.data.scenes:
+            text = scene.active_ragdoll.overrides if scene.library is None else ""
+            for name, kept in json.loads(text or "{}").items():
+                obj = bpy.data.objects.get((name, None))
+                if obj is None or obj.override_library is None or obj.type != "ARMATURE":
+                    continue
+                _set_group(obj.active_ragdoll, kept["object"])
+                for bone, values in kept["bones"].items():
+                    if bone in obj.pose.bones:
+                        _set_group(obj.pose.bones[bone].active_ragdoll, values)
+
+
+def _kept_override(obj) -> dict:
+    """What was written down of a character's own settings, with the data-blocks that they point at."""
+    for scene in bpy.data.scenes:
+        text = scene.active_ragdoll.overrides if scene.library is None else ""
+        found = json.loads(text or "{}").get(obj.name)
+        if found is not None:
+            return _resolved(found["object"])
+    return {}
+
+
+def _resolved(value):
+    if isinstance(value, dict):
+        return {name: _resolved(each) for name, each in value.items()}
+    if not isinstance(value, list):
+        return value
+    if len(value) == 3 and isinstance(value[0], str):
+        return _block(*value)
+    return [_resolved(each) for each in value]
+
+
+def _of_character(obj, reference) -> dict | None:
+    own = _differences(obj.active_ragdoll, reference.active_ragdoll)
+    bones = {}
+    for bone in obj.pose.bones:
+        other = reference.pose.bones.get(bone.name) if reference.pose is not None else None
+        values = _differences(bone.active_ragdoll, None if other is None else other.active_ragdoll)
+        if values:
+            bones[bone.name] = values
+    return {"object": own, "bones": bones} if own or bones else None
+
+
+def _differences(group, reference) -> dict:
+    """The values of a property group that differ from another one's; all stored ones if there is no other."""
+    if reference is None:
+        return _values(group)
+    found = {}
+    for prop in group.bl_rna.properties:
+        if not (_is_stored(group, prop) or _is_stored(reference, prop)):
+            continue
+        value = _value(group, prop)
+        if isinstance(value, dict):
+            value = _differences(getattr(group, prop.identifier), getattr(reference, prop.identifier))
+            if value:
+                found[prop.identifier] = value
+        elif value != _value(reference, prop):
+            found[prop.identifier] = value
+    return found
+
+
+def _values(group) -> dict:
+    """All stored values of a property group, ready for JSON; empty pointers are left out."""
+    values = {p.identifier: _value(group, p) for p in group.bl_rna.properties if _is_stored(group, p)}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _is_stored(group, prop) -> bool:
+    known = not prop.is_readonly or prop.type in ("COLLECTION", "POINTER")
+    derived = prop.identifier == "rna_type" or prop.is_skip_save
+    return known and not derived and group.is_property_set(prop.identifier)
+
+
+def _value(group, prop):
+    value = getattr(group, prop.identifier)
+    if prop.type == "COLLECTION":
+        return [_values(item) for item in value]
+    if prop.type == "POINTER":
+        if isinstance(value, bpy.types.ID):
+            return [value.id_type, value.name, value.library.name if value.library else None]
+        return None if value is None else _values(value)
+    if prop.type == "ENUM" and prop.is_enum_flag:
+        return sorted(value)
+    return list(value) if getattr(prop, "is_array", False) else value
+
+
+def _set_group(group, values: dict) -> None:
+    for name, value in values.items():
+        prop = group.bl_rna.properties.get(name)
+        if prop is None or (prop.is_readonly and prop.type not in ("COLLECTION", "POINTER")):
+            continue  # from another version
+        if prop.type == "COLLECTION":
+            items = getattr(group, name)
+            items.clear()  # the library's own entries come first and stay
+            for i, each in enumerate(value):
+                item = items[i] if i < len(items) else items.add()
+                for own in _values(item).keys() - each.keys():
+                    item.property_unset(own)
+                _set_group(item, each)
+        elif prop.type == "POINTER" and not isinstance(value, list) and value is not None:
+            _set_group(getattr(group, name), value)
+        elif prop.type == "POINTER":
+            if not prop.is_readonly:
+                setattr(group, name, None if value is None else _block(*value))
+        else:
+            setattr(group, name, set(value) if prop.type == "ENUM" and prop.is_enum_flag else value)
+
+
+def _block(kind: str, name: str, library: str | None):
+    """A data-block of the file; None if it does not exist any more."""
+    blocks = getattr(bpy.data, _BLOCKS.get(kind, ""), None)
+    if library is None:
+        return None if blocks is None else blocks.get((name, None))
+    its = bpy.data.libraries.get(library)
+    return None if blocks is None or its is None else blocks.get((name, its.filepath))

@@ -1,1 +1,0 @@
-"""What is drawn over the 3D view, as data."""
