@@ -40,7 +40,7 @@ def error_after(rig, limp: int) -> tuple[float, int]:
             settings.rotation_weight = settings.translation_weight = 1.0
         scene.frame_set(frame)
         assert scene.name not in STATE.messages, STATE.messages[scene.name]
-        led = max(led, int(STATE.runs[scene.name].led.sum()))
+        led = max(led, int(STATE.runs[scene.name].kinematic_by_effect.sum()))
     run = STATE.runs[scene.name]
     return float(rigs.angles(run.body, run.wanted).max()), led
 
@@ -67,5 +67,5 @@ def test_nothing_is_led_while_limits_hold(fresh_scene):
         fresh_scene.frame_set(frame)
         run = STATE.runs[fresh_scene.name]
         largest = max(largest, rigs.angles(run.body, run.wanted).max())
-        assert not run.led.any()
+        assert not run.kinematic_by_effect.any()
     assert largest > 30.0 and np.isfinite(largest)

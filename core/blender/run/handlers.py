@@ -161,7 +161,10 @@ def _is_same_change(scene) -> bool:
 
 
 def _note_evaluated(scene, graph) -> None:
-    """Note the frame and the view layer that was just evaluated."""
+    """Note the frame and the view layer that was just evaluated; which one does not matter where there is one."""
+    if len(scene.view_layers) == 1:
+        STATE.evaluated[scene.name] = scene.frame_current, -1
+        return
     index = next((i for i, layer in enumerate(scene.view_layers) if layer.depsgraph == graph), -1)
     if _is_same_change(scene) and index != STATE.evaluated[scene.name][1] + 1:
         _restart_later(scene)

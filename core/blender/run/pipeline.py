@@ -183,7 +183,7 @@ def observe(run: Run, scene) -> None:
     seconds = max(scene.rigidbody_world.time_scale * scene.render.fps_base / scene.render.fps, 1e-9)
     if run.frame > run.first:
         _read_bodies(run)
-        _note_calm(run, seconds, tuple(world.gravity(scene).tolist()))
+        _note_calm(run, seconds, world.gravity(scene))
     for effect in run.effects:
         effect.observe(run, scene, seconds)
     run.merge_effects()

@@ -77,10 +77,11 @@ def support(share, gained, gravity, seconds):
         gravity: [3] [m/s^2].
         seconds: duration of the frame.
     """
-    pull = sum(own * own for own in gravity)
+    x, y, z = gravity
+    pull = x * x + y * y + z * z
     if pull == 0.0:
         return 0.0
-    fallen = sum(change * own for change, own in zip(gained, gravity, strict=True))
+    fallen = gained[0] * x + gained[1] * y + gained[2] * z
     borne = min(max(1.0 - fallen / (pull * seconds), -MOST_BORNE + 2.0), MOST_BORNE)
     return share + (borne - share) * -math.expm1(-seconds / CALM_AFTER)
 
