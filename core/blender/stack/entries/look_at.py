@@ -9,7 +9,7 @@ import bpy
 
 from ....errors import RagdollError
 from ....motion.look_at import LinkedBone, LookAt, LookAtEntry
-from ....motion.look_at.setup import character_forward, forward_axes
+from ....motion.look_at.setup import forward_axes, upright_axes
 from ....motion.look_at.weight import WeightEvent, weight_at
 from ....motion.rig import Inputs, Rig, point_to_model
 from ... import runtime
@@ -63,7 +63,7 @@ def find_axes(obj, entries) -> None:
     with STATE.writing():
         try:
             rig = rig_of(obj)
-            forward = character_forward(rig, recognition.anatomy_of(obj), armature.bind_tails(obj.data))
+            forward, _up = upright_axes(rig, recognition.anatomy_of(obj), armature.bind_tails(obj.data))
             for entry in entries:
                 write_axes(entry, *forward_axes(rig, rig.index[entry.bone], forward))
         except RagdollError as error:
