@@ -182,11 +182,10 @@ class Step(ItemStep):
 
     keeps_state = begins_reference = True
 
-    def __init__(self, kind, obj, rig: Rig, index: int, name: str) -> None:
-        super().__init__(kind, obj, index, name)
-        if self.item.target_type == "OBJECT" and self.item.target is not None:
-            world_reader.follow(obj, self.item.target)
-        self.solver = solver_of(rig, self.item, name)
+    def make(self, rig, item):
+        if item.target_type == "OBJECT" and item.target is not None:
+            world_reader.follow(self.obj, item.target)
+        self.solver = solver_of(rig, item, self.name)
 
     def read(self, places, _pose) -> Inputs | None:
         own, now = self.item, self.now(places)
@@ -281,7 +280,7 @@ class LookAts(ListKind):
     items, active, group = "look_at", "active_look_at", ActiveRagdollLookAt
     title, description = "Look-at", "A chain of bones that look at a target"
     shown = ("name", "weight")
-    classes = (ActiveRagdollLinkedBone, ActiveRagdollLookAtEntry, ActiveRagdollWeightEvent, ActiveRagdollLookAt)
+    step = Step
     lists = (BONES, LinkedBones())
 
     def names(self, items):
@@ -291,9 +290,6 @@ class LookAts(ListKind):
             name = item.name.strip() or f"Look-at {i + 1}"
             found.append(name if name not in found else f"{name} ({i + 1})")
         return found
-
-    def step(self, obj, rig, index, name):
-        return Step(self, obj, rig, index, name)
 
     def fill(self, obj, items, item, bone):
         item.name = unique(list(items)[:-1], "Look-at")
