@@ -128,7 +128,7 @@ def time_layers(bones: int, frames: int) -> dict:
 
 def time_sampling(step: int, between: bool, rounds: int = 9) -> dict:
     """Times [ms] of an action of 100 bones over 250 frames, its keys `step` frames apart."""
-    scene, skeleton = _characters.empty_scene(), skeleton_of(SAMPLED_BONES)
+    scene, skeleton = rigs.empty_file(), skeleton_of(SAMPLED_BONES)
     above = [skeleton.names[parent] if parent >= 0 else None for parent in skeleton.parents]
     bones = {name: ((i, 0, 0), (i, 0, 1), above[i]) for i, name in enumerate(skeleton.names)}
     obj = rigs.armature(scene, bones)

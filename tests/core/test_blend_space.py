@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pose_samples import human, random_clip
+from refusals import refuses
 
 from core import quaternion
 from core.errors import RagdollError
@@ -77,9 +78,6 @@ def check_continuous(space, start, end, count=200):
     assert np.abs(np.diff(weights_at(space, (low, high)), axis=0)).sum() < 1e-6
 
 
-# ---- one axis -----------------------------------------------------------------------------------------------------
-
-
 def test_a_line_is_linear_between_neighbours_and_held_outside():
     space = BlendSpace1D(SPEED, ["run", "idle", "walk"], [4.0, 0.5, 1.5])
     np.testing.assert_allclose(weights_at(space, [0.0, 0.5, 1.0, 1.5, 2.125, 4.0, 9.0]), [
@@ -104,9 +102,6 @@ def test_lines_are_exact_at_samples_and_continuous(places, wrap):
     space = BlendSpace1D(axis, names(len(places)), places)
     np.testing.assert_array_equal(weights_at(space, places), np.eye(len(places)))
     check_continuous(space, np.array([-50.0]), [100.0])
-
-
-# ---- two axes -----------------------------------------------------------------------------------------------------
 
 
 def random_places(rng, count, low=(0.0, -1.0), high=(4.0, 1.0)):
@@ -148,36 +143,22 @@ def test_a_regular_grid_is_bilinear():
 
 
 def test_bad_spaces_are_refused_by_name():
-    with pytest.raises(RagdollError, match='minimum of axis "Speed" must be below its maximum, got 3 and 3'):
-        Axis("Speed", 3.0, 3.0)
-    with pytest.raises(RagdollError, match='"Speed"'):
-        Axis("Speed", 0.0, np.nan)
-    with pytest.raises(RagdollError, match='"Speed" has no samples'):
-        BlendSpace1D(SPEED, [], [])
-    with pytest.raises(RagdollError, match='"Speed" x "Lean" has no samples'):
-        BlendSpace2D((SPEED, LEAN), [], [])
-    with pytest.raises(RagdollError, match='"walk" and "run" are at one place'):
-        BlendSpace1D(SPEED, ["idle", "walk", "run"], [0, 2, 2])
-    with pytest.raises(RagdollError, match='"back" and "front" are at one place'):
-        BlendSpace1D(DIRECTION, ["back", "front"], [-180, 180])
-    with pytest.raises(RagdollError, match='"b" and "c" are at one place'):
-        BlendSpace2D((SPEED, LEAN), ["a", "b", "c"], [[0, 0], [1, 0.5], [1, 0.5]])
-    with pytest.raises(RagdollError, match='"run" is at 5 on axis "Speed"'):
-        BlendSpace1D(SPEED, ["run"], [5])
-    with pytest.raises(RagdollError, match='"run" is at nan'):
-        BlendSpace1D(SPEED, ["run"], [np.nan])
+    refuses('minimum of axis "Speed" must be below its maximum, got 3 and 3', Axis, "Speed", 3.0, 3.0)
+    refuses('"Speed"', Axis, "Speed", 0.0, np.nan)
+    refuses('"Speed" has no samples', BlendSpace1D, SPEED, [], [])
+    refuses('"Speed" x "Lean" has no samples', BlendSpace2D, (SPEED, LEAN), [], [])
+    refuses('"walk" and "run" are at one place', BlendSpace1D, SPEED, ["idle", "walk", "run"], [0, 2, 2])
+    refuses('"back" and "front" are at one place', BlendSpace1D, DIRECTION, ["back", "front"], [-180, 180])
+    refuses('"b" and "c" are at one place', BlendSpace2D, (SPEED, LEAN), ["a", "b", "c"], [[0, 0], [1, 0.5], [1, 0.5]])
+    refuses('"run" is at 5 on axis "Speed"', BlendSpace1D, SPEED, ["run"], [5])
+    refuses('"run" is at nan', BlendSpace1D, SPEED, ["run"], [np.nan])
     with pytest.raises(RagdollError, match='"s0", "s1", "s2" are on one line'):
         BlendSpace2D((SPEED, LEAN), names(3), [[0, 0], [1, 0], [2, 0]], triangulate=lambda _points: [])
     with pytest.raises(RagdollError, match='no sample where "Speed" is 4 and "Lean" is 1'):
         BlendSpace2D((SPEED, LEAN), names(3), [[0, -1], [4, -1], [0, 1]], GRID)
     space = plane([[0, -1], [4, -1], [0, 1]])
-    with pytest.raises(RagdollError, match='input of axis "Lean" is not a number'):
-        space.weights(1.0, np.nan)
-    with pytest.raises(RagdollError, match='input of axis "Direction" is not a number'):
-        BlendSpace1D(DIRECTION, ["a"], [0]).weights(np.inf)
-
-
-# ---- over time ----------------------------------------------------------------------------------------------------
+    refuses('input of axis "Lean" is not a number', space.weights, 1.0, np.nan)
+    refuses('input of axis "Direction" is not a number', BlendSpace1D(DIRECTION, ["a"], [0]).weights, np.inf)
 
 
 def cycle(name: str, frames: int) -> Clip:
@@ -224,11 +205,8 @@ def test_a_direction_goes_the_short_way_over_its_ends():
 def test_samples_must_be_alike():
     space = BlendSpace1D(Axis("x", 0.0, 1.0), ["whole", "lean"], [0.0, 1.0])
     lean = additive_clip(SKELETON, cycle("lean", 25), cycle("base", 1).pose(0))
-    with pytest.raises(RagdollError, match=r"lean.*whole"):
-        SpacePlayer("S", space, [cycle("whole", 25), lean])
+    refuses(r"lean.*whole", SpacePlayer, "S", space, [cycle("whole", 25), lean])
 
-
-# ---- aim offsets --------------------------------------------------------------------------------------------------
 
 YAW, PITCH = Axis("Yaw", -90.0, 90.0), Axis("Pitch", -90.0, 90.0)
 NAMES = [f"{y} {p}" for y in (-90, 0, 90) for p in (-90, 0, 90)]
@@ -271,15 +249,10 @@ def test_aims_are_given_back_at_their_places_and_keep_no_state_without_smoothing
 
 def test_other_samples_than_additive_ones_in_mesh_space_are_refused_by_name():
     clip = cycle("Run", 9)
-    with pytest.raises(RagdollError, match='sample "left" of the aim offset is not additive'):
-        mesh_space_pose("left", clip)
+    refuses('sample "left" of the aim offset is not additive', mesh_space_pose, "left", clip)
     with pytest.raises(RagdollError, match='sample "left" of the aim offset is additive in local'):
         mesh_space_pose("left", additive_clip(SKELETON, clip, clip.pose(0), LOCAL))
-    with pytest.raises(RagdollError, match='"Yaw" is not a number'):
-        aimed(np.nan, 0.0)
-
-
-# ---- measured inputs ----------------------------------------------------------------------------------------------
+    refuses('"Yaw" is not a number', aimed, np.nan, 0.0)
 
 
 def test_yaw_and_pitch_turn_forward_to_the_target():

@@ -193,9 +193,6 @@ def test_a_blend_space_whose_input_is_wrong_for_a_frame_goes_on_from_where_it_wa
     assert messages == {} and np.isclose(states[0]["S"].phase, 2 / 24 * moving.group.rate(space.weights(1.0)))
 
 
-# ---- poses with weights -------------------------------------------------------------------------------------------
-
-
 def test_weights_above_1_in_sum_are_normalised_and_what_is_missing_is_the_reference():
     rng = np.random.default_rng(7)
     reference = random_pose(rng, (COUNT,))

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from motion_rigs import HUMAN, posed, rig
+from refusals import refuses
 
 from core import quaternion
 from core.errors import RagdollError
@@ -167,18 +168,13 @@ def test_stretching_moves_the_joints_and_weight_is_between():
 
 def test_refusals_name_the_bones():
     body = hand_rig()
-    with pytest.raises(RagdollError, match=r'"root".*no parent'):
-        TwoBoneIK(body, body.index["root"])
-    with pytest.raises(RagdollError, match=r'"hips".*"root" has no parent'):
-        TwoBoneIK(body, body.index["hips"])
+    refuses(r'"root".*no parent', TwoBoneIK, body, body.index["root"])
+    refuses(r'"hips".*"root" has no parent', TwoBoneIK, body, body.index["hips"])
     with pytest.raises(RagdollError, match=r'"toe.L" hangs on the limb'):
         TwoBoneIK(body, body.index["foot.L"], effector_space=BONE, effector_bone=body.index["toe.L"])
     entry = TwoBoneIK(body, body.index["foot.L"], name="Left leg")
     with pytest.raises(RagdollError, match=r"Left leg: the effector is not a number"):
         entry.apply(body, body.bind, Inputs(target=(np.nan, 0, 0), pole=(0, 0, 0)))
-
-
-# ---- the limb's own bend in place of a pole -------------------------------------------------------------------------
 
 
 STRAIGHT = {**HUMAN, "shin.L": ("thigh.L", (0.1, 0.005, 0.515)), "foot.L": ("shin.L", (0.1, 0.01, 0.08))}
