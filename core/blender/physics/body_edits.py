@@ -18,7 +18,7 @@ from ..rig.armature import read, rigid
 from ..runtime import STATE
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
-from . import body_meshes, source, visibility
+from . import body_meshes, source
 
 OWNER = "active_ragdoll_of"  # on a body: its character
 BUILT = "active_ragdoll_built"  # on a body: how it was made
@@ -196,7 +196,7 @@ def begin(obj) -> None:
     if obj.data.library is None:
         obj.data.pose_position = "REST"
     settings.collection.hide_viewport = settings.bodies.hide_viewport = False
-    visibility.show_for_editing(obj, True)
+    _show_for_editing(obj, True)
     pieces = body_meshes.by_body(settings)
     for part in settings.parts:
         part.body.hide_select = False
@@ -217,8 +217,21 @@ def end(obj) -> None:
     for part in settings.parts:
         if part.body is not None:
             part.body.hide_select, part.body.display_type = True, "WIRE"
-    visibility.show_for_editing(obj, False)
+    _show_for_editing(obj, False)
     del settings.bodies[EDITING]
+
+
+def _show_for_editing(obj, editing: bool) -> None:
+    """Show a character's bodies and their pieces while they are edited, even if helpers are hidden."""
+    settings = obj.active_ragdoll
+    outer = settings.scene.collection
+    pieces = body_meshes.pieces_of(settings)
+    for things, held in (([settings.bodies], outer.children), (pieces, outer.objects)):
+        for thing in things:
+            if editing != (thing.name in held):
+                (held.link if editing else held.unlink)(thing)
+    for piece in pieces:
+        piece.hide_select = not editing
 
 
 # ---- measuring ----------------------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ from functools import lru_cache
 import bpy
 import numpy as np
 
+from ..rig.armature import with_ragdoll
+
 KIND = "active_ragdoll_kind"  # tag of helpers and inner collections: what it is
 BONE = "active_ragdoll_bone"  # tag of helpers of one bone
 NUMBER = "active_ragdoll_number"  # tag of helpers of which a bone has several
@@ -170,3 +172,14 @@ def duplicates(objects, of: str = "collection") -> set:
             alike.remove(min(alike, key=lambda obj: (obj.name != name, len(obj.name), obj.name)))
         found.update(alike)
     return found
+
+
+def ragdolls(scene) -> list:
+    """The characters of a scene that have a ragdoll of their own."""
+    others = duplicates(with_ragdoll(bpy.data.objects))
+    return [obj for obj in with_ragdoll(scene.objects) if obj not in others]
+
+
+def is_duplicate(obj) -> bool:
+    """Whether a character's helpers are another's; see `duplicates`."""
+    return obj.active_ragdoll.is_ragdoll and obj in duplicates(with_ragdoll(bpy.data.objects))

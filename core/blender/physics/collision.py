@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...ragdoll.bodies import collision_layers
-from .remove import ragdolls
+from .built import ragdolls
 
 SAVED = "active_ragdoll_layers"  # on the user's objects: the layers that they had
 
@@ -83,6 +83,15 @@ def _others(scene, characters, wide: np.ndarray):
         layers = np.array(other.rigid_body.collision_collections, dtype=bool)
         if layers[0] and not layers[wide].all():
             yield other, layers
+
+
+def restore(scene) -> None:
+    """Give the scene's other bodies the collision layers back that they had before the first ragdoll."""
+    for other in scene.objects:
+        if SAVED in other:
+            if other.rigid_body is not None:
+                other.rigid_body.collision_collections = [bool(flag) for flag in other[SAVED]]
+            del other[SAVED]
 
 
 def _layers(body) -> list | None:

@@ -2,7 +2,7 @@
 
 The body is constrained to a kinematic holder that follows the target. If physics moves the target too, the body is
 constrained to the target's own body instead; then the forces act between the two and nothing else holds them. For how a
-constraint comes and goes while the world is alive, see `attachment_objects`.
+constraint comes and goes while the world is alive, see `effect_objects`.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack, world_reader
 from ..stack.world_reader import WorldReader
-from . import attachment_objects as helpers
+from . import effect_objects as helpers
 from .effects import Effect
 
 
@@ -278,7 +278,7 @@ class Attachments(Effect):
     def rest(self, run, scene, bind) -> None:
         """Switch all constraints off, put the holders at their targets; the hidden scene stands at the first frame."""
         for joint in _joints(run):
-            helpers.rest(joint, run.graph)
+            helpers.disable(joint, run.graph)
         for own in self.all:
             if own.holder is None:
                 continue
@@ -291,7 +291,7 @@ class Attachments(Effect):
     def rested(self, run) -> None:
         """Have Bullet remove the constraints, which it made together with the world."""
         for joint in _joints(run):
-            helpers.part_bodies(joint, run.graph)
+            helpers.disconnect(joint, run.graph)
 
     def step(self, run, scene, seconds: float, substeps: int) -> None:
         """Switch attachments on and off and move the holders."""
@@ -334,7 +334,7 @@ def _of(character, scene, rows: dict) -> list[Attached]:
             found.append(read(character, number, item, scene, rows))
         except RagdollError as error:
             STATE.warn(character.name, str(error))
-    triples = helpers.ensure(character.obj, scene, [(a.body, a.other) for a in found])
+    triples = helpers.ensure_attachments(character.obj, scene, [(a.body, a.other) for a in found])
     for own, (*joints, holder) in zip(found, triples, strict=True):
         own.joints, own.holder = tuple(joints), holder
         if holder is not None:
@@ -457,13 +457,13 @@ def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps
 def _swap(run, own: Attached) -> None:
     """Make the other one of the two constraint objects the live one."""
     if own.live is not None:
-        helpers.part_bodies(own.joints[own.live], run.graph)
+        helpers.disconnect(own.joints[own.live], run.graph)
     own.live = 0 if own.live is None else 1 - own.live
 
 
 def _let_go(run, own: Attached) -> None:
     if own.live is not None:
-        helpers.part_bodies(own.joints[own.live], run.graph)
+        helpers.disconnect(own.joints[own.live], run.graph)
     own.live = own.since = own.grip = None
 
 

@@ -10,7 +10,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ...errors import RagdollError
-from ..physics import blender_42, view_layers, world
+from ..physics import blender_42, built, view_layers, world
 from ..physics.remove import interrupt
 from ..runtime import STATE
 from ..settings import saved
@@ -92,7 +92,7 @@ def before_frame(scene, _graph=None) -> None:
         if frame == first:
             pose_stack.forget()
             STATE.clips.verify_all()
-        if frame == first and shot_run.ragdolls(scene) and not _is_same_change(scene):
+        if frame == first and built.ragdolls(scene) and not _is_same_change(scene):
             STATE.broken.discard(scene.name)
             STATE.runs.pop(scene.name, None)
             _forget_trouble(scene)
@@ -141,7 +141,7 @@ def _leaves_first(scene, run, frame: int, shot: tuple) -> bool:
     first, last = shot
     if frame != first + 1 or frame > last or (run is not None and run.frame == run.first == first):
         return False
-    return _last_shown(scene) == first and bool(shot_run.ragdolls(scene))
+    return _last_shown(scene) == first and bool(built.ragdolls(scene))
 
 
 def _last_shown(scene) -> int | None:
@@ -199,7 +199,7 @@ def _unforeseen(error: BaseException) -> str:
 def _forget_trouble(scene) -> None:
     """What ended the last run is told no more when a new one begins."""
     text = STATE.messages.pop(scene.name, None)
-    for obj in shot_run.ragdolls(scene) if text is not None else ():
+    for obj in built.ragdolls(scene) if text is not None else ():
         if STATE.messages.get(obj.name) == text:
             del STATE.messages[obj.name]
 
@@ -291,7 +291,7 @@ def _end_with_other_bones(scene, graph) -> None:
     if not graph.id_type_updated("ARMATURE"):
         return
     run = STATE.runs.get(scene.name)
-    names = [obj.name for obj in shot_run.ragdolls(scene) if shot_run.has_other_bones(run, obj)]
+    names = [obj.name for obj in built.ragdolls(scene) if shot_run.has_other_bones(run, obj)]
     if names:
         _end(scene, f"Bones of '{names[0]}' were added, removed or renamed: begin at the shot's first frame again")
 
@@ -308,7 +308,7 @@ def _end_without_members(scene) -> None:
 
 
 def _what_is_missing(scene) -> str:
-    for obj in shot_run.ragdolls(scene):
+    for obj in built.ragdolls(scene):
         try:
             shot_run.check_parts(obj)
         except RagdollError as error:

@@ -16,7 +16,7 @@ from ...ragdoll.drives import servo
 from ...ragdoll.drives.law import merged
 from ...ragdoll.speeds import froude
 from ..physics import blender_42, body_meshes, collision, motors, source, view_layers, world
-from ..physics.remove import ragdolls
+from ..physics.built import ragdolls
 from ..physics.view_layers import depsgraph_of
 from ..rig.armature import array_of
 from ..runtime import STATE
@@ -25,8 +25,7 @@ from ..stack import pose_stack
 from . import shot_run, write
 from .attachments import Attachments
 from .hits import Hits
-from .kinematic_blend import KinematicBlend
-from .limit_rescue import LimitRescue
+from .kinematic import KinematicBlend, LimitRescue
 from .recovery import Recoveries
 from .shot_run import Run
 

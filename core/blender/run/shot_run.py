@@ -10,8 +10,8 @@ from ...anatomy import masses as human
 from ...errors import RagdollError
 from ...ragdoll import drives
 from ..physics import built, motors, source
+from ..physics.built import ragdolls
 from ..physics.motors import JointDrives
-from ..physics.remove import ragdolls
 from ..physics.view_layers import depsgraph_of
 from ..rig import recognition
 from ..rig.armature import UNIFORM_TOLERANCE, check_scale
