@@ -35,7 +35,7 @@ from .helpers import carry, constrain, copy_locally, helper, keep_aside, make_ki
 AUTOMATIC_DENSITY = 1000.0
 
 
-def of_bodies(obj, pose, plan, height: float, anatomy) -> np.ndarray:
+def body_masses(obj, pose, plan, height: float, anatomy) -> np.ndarray:
     """Mass [kg] of every body [m] of a character of a height [m]."""
     settings = obj.active_ragdoll
     model = settings.mass_model
@@ -179,7 +179,7 @@ def _build(obj, scene, bones, notes) -> Report:
         pose.axes,
         settings.coverage,
     )
-    plan = body_edits.applied(obj, plan, pose, to_world)
+    plan = body_edits.with_edits(obj, plan, pose, to_world)
     height = float(np.float32(shapes.height(pose.heads, pose.tails, chosen | deform, pose.axes)))  # as it is stored
     scale = float(np.mean(np.linalg.norm(to_world[:3, :3], axis=0)))
     for index, bone in enumerate(obj.pose.bones):
@@ -190,20 +190,20 @@ def _build(obj, scene, bones, notes) -> Report:
     collection, inner = _new_collections(obj, scene)
     settings.is_ragdoll = True
 
-    masses = of_bodies(obj, pose, plan, height, anatomy)
+    masses = body_masses(obj, pose, plan, height, anatomy)
     built.write(collection, _bodies(obj, scene, pose, plan, masses, height, inner), height, scale)
-    body_edits.remember(obj)
+    body_edits.record_bodies(obj)
     relative = joint_objects.set_limits(obj, pose, plan, poses, notes, vertices, anatomy)
     if settings.self_collision:
-        joint_objects.part_overlaps(pose, plan, to_world @ poses, notes)
+        joint_objects.ignore_overlapping_pairs(pose, plan, to_world @ poses, notes)
     else:
-        plan.no_collide = collision.pairs_apart(plan)
+        plan.no_collide = collision.pairs_to_ignore(plan)
     apart = joint_objects.separations(obj, pose, plan, to_world @ poses, to_world)
-    made = joint_objects.make(obj, scene, collection, pose, plan, relative, apart)
+    made = joint_objects.make_joints(obj, scene, collection, pose, plan, relative, apart)
     if settings.drive_space == "JOINT":
-        motors.make(obj, scene, collection, pose, plan, relative)
+        motors.make_motors(obj, scene, collection, pose, plan, relative)
     make_physics_armature(obj, collection, pose, plan, to_world)
-    notes += collision.assign(scene)
+    notes += collision.assign_layers(scene)
     for own in (collection, *inner):
         keep_aside(own)
     settings.layout_changed = False
@@ -315,7 +315,7 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
     moments = _carried_moments(plan, masses, pivots)
     solids = plan.shapes()
     point = shapes.Shape(shapes.BOX, np.zeros(3), np.eye(3), np.full(3, TARGET_SIZE * height))
-    small = body_meshes.make(f"{obj.name} Target", point)
+    small = body_meshes.make_mesh(f"{obj.name} Target", point)
     parts, (bodies, targets) = [], inner
     pace = (height / SLEEPY_HEIGHT) ** 0.5
     for i in range(count):
@@ -326,7 +326,7 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
         body_bind = _matrix(plan.centers[i], plan.axes[i])
         offset = np.linalg.inv(bind) @ body_bind
 
-        mesh = body_meshes.make(f"{obj.name} {name}", solids[i])
+        mesh = body_meshes.make_mesh(f"{obj.name} {name}", solids[i])
         body = helper(f"{obj.name} {name} Body", mesh, bodies, built.BODY, name, aside=False)
         body.matrix_basis = Matrix(body_bind.tolist())
         body.display_type = "WIRE"

@@ -57,7 +57,7 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
             interrupt(scene)
             if not keep_world:
                 if not built.ragdolls(scene):
-                    collision.restore(scene)
+                    collision.restore_layers(scene)
                     world.restore(scene)
                 drop_source_scene(scene)
 

@@ -27,54 +27,37 @@ from .effects import Effect
 
 @dataclass
 class Attached:
-    """An attachment of a run.
-
-    Attributes:
-        number: its index in the character's list.
-        row: of its body in the run; other_row: of the body that holds it, -1 if that body belongs to no character.
-        kind, stated, offset, reach: as the settings had them when the run began.
-        point: where it is held, in the body's frame [3], [m].
-        part: from the bone's to the body's frame [4, 4].
-        below: rows of its body and of all that hang on it.
-        other: object with the body that holds it: another character's, a prop's or the holder.
-        joints: two constraint objects; live: index of the one that acts, None if none does.
-        since: frames since it was switched on, None while it is off.
-        place: of the target [4, 4]; before: of the other body in the last frame but one [4, 4].
-        base: the target in the other body's frame when it was switched on [4, 4].
-        length: of the rope when it was switched on [m]; capped: its force has a limit.
-        grip: the body in the other's frame when it was switched on [4, 4]; for POINT its point, with the other's
-            orientation.
-        trouble: why it does not act any more.
-    """
+    """An attachment of a run. Its kind, `stated`, offset and reach are as the settings had them when the run began."""
 
     character: object
-    number: int
+    number: int  # its index in the character's list
     name: str
-    row: int
+    row: int  # of its body in the run
     kind: str
     stated: bool
     offset: np.ndarray
     reach: float
-    point: np.ndarray
-    part: np.ndarray
-    below: np.ndarray
+    point: np.ndarray  # where it is held, in the body's frame [3] [m]
+    part: np.ndarray  # from the bone's to the body's frame [4, 4]
+    below: np.ndarray  # rows of its body and of all that hang on it
     body: bpy.types.Object
     target: bpy.types.Object
     target_bone: str
-    other: bpy.types.Object | None
-    other_row: int = -1
-    joints: tuple = ()
+    other: bpy.types.Object | None  # has the body that holds it: another character's, a prop's or the holder
+    other_row: int = -1  # of that body in the run, -1 if it belongs to no character
+    joints: tuple = ()  # two constraint objects
     holder: bpy.types.Object | None = None
-    live: int | None = None
-    since: int | None = None
-    place: np.ndarray | None = None
-    command: np.ndarray | None = None
-    before: np.ndarray | None = None
-    base: np.ndarray | None = None
+    live: int | None = None  # index of the joint that acts, None if none does
+    since: int | None = None  # frames since it was switched on, None while it is off
+    place: np.ndarray | None = None  # of the target [4, 4]
+    command: np.ndarray | None = None  # where the holder is put [4, 4]
+    before: np.ndarray | None = None  # of the other body in the last frame but one [4, 4]
+    base: np.ndarray | None = None  # the target in the other body's frame when it was switched on [4, 4]
+    # The body in the other's frame when it was switched on [4, 4]; for POINT its point, with the other's orientation.
     grip: np.ndarray | None = None
-    length: float = 0.0
-    capped: bool = False
-    trouble: str = ""
+    length: float = 0.0  # of the rope when it was switched on [m]
+    capped: bool = False  # its force has a limit
+    trouble: str = ""  # why it does not act any more
     memory: dict = field(default_factory=dict)
 
     @property

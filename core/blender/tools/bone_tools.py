@@ -33,7 +33,7 @@ def copy(obj, name: str, others: list[str], groups) -> None:
     for other in others:
         its = obj.pose.bones[other].active_ragdoll
         if "size" in groups:
-            body_edits.reset(obj, other)
+            body_edits.reset_body(obj, other)
         for setting in _settings_of(own, groups):
             setattr(its, setting, _value(own, setting))
 
@@ -59,7 +59,7 @@ def mirror(obj, names: list[str], groups) -> list[tuple[str, str]]:
         bind, its_bind = pose.matrices[pose.row[name]], pose.matrices[pose.row[other]]
         carry = carried_over(bind[:3, :3], its_bind[:3, :3], normal)
         if "size" in groups:
-            body_edits.reset(obj, other)
+            body_edits.reset_body(obj, other)
         for setting in _settings_of(own, groups):
             setattr(its, setting, _value(own, setting))
         rotation, low, high = mirrored_joint(carry, own.joint_rotation, own.limit_min, own.limit_max)
@@ -115,13 +115,13 @@ def reset(obj, names: list[str]) -> None:
         own = obj.pose.bones[name].active_ragdoll
         for setting in RESET:
             own.property_unset(setting)
-        body_edits.reset(obj, name)
+        body_edits.reset_body(obj, name)
     runtime.settings_changed(obj, layout=True)
 
 
 def _collect(obj) -> None:
     """Bodies moved in the viewport since the build count, too."""
-    if obj.active_ragdoll.is_ragdoll and body_edits.collect(obj):
+    if obj.active_ragdoll.is_ragdoll and body_edits.collect_edits(obj):
         runtime.settings_changed(obj, layout=True)
 
 
