@@ -6,10 +6,10 @@ import pytest
 from mathutils import Quaternion
 
 import rigs
+from active_ragdoll.core import profile
 from active_ragdoll.core.blender.physics import body_edits, body_meshes, build, remove
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import bone_tools, diagnose, overlay_data, profiles
-from active_ragdoll.core.profile import format as profile
 from active_ragdoll.core.ragdoll.bodies import convex
 
 FRAMES = 30
