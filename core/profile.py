@@ -475,7 +475,6 @@ def _scaled(entry: Entry, factor: float) -> Entry:
 
 SWAP, TO_RIGHT, TO_LEFT = "SWAP", "LEFT_TO_RIGHT", "RIGHT_TO_LEFT"
 MIRRORS = (SWAP, TO_RIGHT, TO_LEFT)
-OTHER = {roles.LEFT: roles.RIGHT, roles.RIGHT: roles.LEFT}
 MIRROR_IMAGES = 1e-5  # frames that differ by less are taken as mirror images, so that numbers stay as they are
 
 
@@ -541,10 +540,10 @@ def mirrored(profile: Profile, how: str = SWAP) -> Profile:
     result, added = [], []
     for i, entry in enumerate(profile.entries):
         if i in partners:
-            if how == SWAP or entry.side == OTHER[copied]:
+            if how == SWAP or entry.side == roles.OPPOSITE[copied]:
                 content = mirrored_content(profile.entries[partners[i]], entry)
                 entry = replace(entry, settings=content.settings, joint_in_anatomy=content.joint_in_anatomy)
-        elif how == SWAP and entry.side in OTHER:
+        elif how == SWAP and entry.side in roles.OPPOSITE:
             entry = _swapped_side(entry, names)
         elif how == SWAP and entry.side is not None:
             # (For both sides, an entry states the left one; swapping the sides of a symmetric rig changes nothing.)
@@ -562,7 +561,7 @@ def _swapped_side(entry, names) -> Entry:
     name = None if entry.name is None else flipped_name(entry.name)
     name = entry.name if name in names else name
     rest = None if entry.rest is None else tuple(mirrored_rotation(entry.rest))
-    return replace(entry, name=name, side=OTHER[entry.side], rest=rest)
+    return replace(entry, name=name, side=roles.OPPOSITE[entry.side], rest=rest)
 
 
 def _partners(entries) -> dict:
@@ -571,7 +570,7 @@ def _partners(entries) -> dict:
     result = {}
     for i, entry in enumerate(entries):
         k = by_name.get(flipped_name(entry.name)) if entry.name is not None else None
-        if k is not None and k != i and entry.side in OTHER and entries[k].side == OTHER[entry.side]:
+        if k is not None and k != i and entry.side in roles.OPPOSITE and entries[k].side == roles.OPPOSITE[entry.side]:
             result[i] = k
     rest = {roles.LEFT: defaultdict(list), roles.RIGHT: defaultdict(list)}
     for i, entry in enumerate(entries):

@@ -11,7 +11,7 @@ from itertools import takewhile
 import numpy as np
 
 from ..mirror import limb_pairs, plane_of_limbs
-from ..skeleton import from_the_roots, nearest_ancestors
+from ..skeleton import from_the_roots, nearest_ancestors, path_to_root
 from . import roles
 
 # A leaf's tail is believed when its bone is at least this share of its parent's length: importers that know no tails
@@ -137,11 +137,7 @@ class Tree:
 
     def ancestors(self, row: int) -> list:
         """The bone and all above it, upwards."""
-        result = []
-        while row >= 0:
-            result.append(int(row))
-            row = self.parent[row]
-        return result
+        return path_to_root(self.parent, row)
 
     def subtree(self, row: int) -> list:
         """The bone and all below it, parents first."""

@@ -16,6 +16,7 @@ Both are per second, so that another frame rate gives the same motion.
 import numpy as np
 
 from ... import quaternion
+from ...skeleton import path_to_root
 from .law import Frame, Joints, Law, Side
 
 FLOAT_STEP = 2.0**-24  # spacing of single precision below 1: see `motor`
@@ -220,17 +221,14 @@ def carried_inertia(masses, centers, joints, parents, own):
     simulations that hit and react). Taken in bind pose, once per build.
 
     Args:
-        masses [m] [kg], centers [m, 3], joints [m, 3] [m], parents [m] (before their children, -1 at roots).
+        masses [m] [kg], centers [m, 3], joints [m, 3] [m], parents [m] (-1 at roots).
         own: each body's own mean inertia about its centre [m].
     """
-    count = len(masses)
-    carried = np.zeros(count)
-    for i in range(count):
-        ancestor = i
-        while ancestor >= 0:
+    carried = np.zeros(len(masses))
+    for i in range(len(masses)):
+        for ancestor in path_to_root(parents, i):
             arm = centers[i] - joints[ancestor]
             carried[ancestor] += own[i] + masses[i] * float(arm @ arm)
-            ancestor = parents[ancestor]
     return carried
 
 
