@@ -73,8 +73,7 @@ def support(share, gained, gravity, seconds):
     Args:
         share: so far.
         gained: velocity [3] that its centre of mass has gained in the frame, beside what damping took [m/s].
-        gravity: [3] [m/s^2].
-        seconds: duration of the frame.
+        gravity: [3] [m/s^2]. seconds: duration of the frame.
     """
     pull = float(gravity @ gravity)
     if pull == 0.0:
@@ -91,11 +90,9 @@ def settled(calm, speed, own_speed, supported, seconds):
     it (see `support`), its limp bodies get `CALM_DRAG`, until one of them is fast again.
 
     Args:
-        calm: seconds so far.
-        speed: of its fastest body [m/s].
+        calm: seconds so far. speed: of its fastest body [m/s].
         own_speed: that of a body of its size, the root of height times gravity [m/s].
-        supported: whether something bears it.
-        seconds: duration of the frame.
+        supported: whether something bears it. seconds: duration of the frame.
     """
     bound = CALM_SPEED * own_speed * (2.0 if calm >= CALM_AFTER else 1.0)
     return calm + seconds if supported and speed < bound else 0.0
@@ -149,6 +146,9 @@ def lag_compensated(previous, target, substeps):
     return orthogonal(previous + (target - previous) * share)
 
 
+_FIRST, _SECOND = 1.875 * np.eye(3), 1.25 * np.eye(3)
+
+
 def orthogonal(matrices):
     """Nearly rigid matrices [m, 4, 4] with their rotations made orthogonal.
 
@@ -160,9 +160,6 @@ def orthogonal(matrices):
     square = rotation.transpose(0, 2, 1) @ rotation
     result[:, :3, :3] = rotation @ (_FIRST + square @ (0.375 * square - _SECOND))
     return result
-
-
-_FIRST, _SECOND = 1.875 * np.eye(3), 1.25 * np.eye(3)
 
 
 def extrapolated(pose, coming):
