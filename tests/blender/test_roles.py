@@ -1,11 +1,10 @@
 """Roles of the bones of real rigs: every file of the test data, all Rigify metarigs, a generated Rigify rig."""
 
-import importlib
-
 import bpy
 import numpy as np
 import pytest
 
+import looking
 import rigs
 from active_ragdoll.core.anatomy import recognise, roles
 from active_ragdoll.core.anatomy.roles import CREATURE, HUMAN
@@ -23,17 +22,10 @@ def found(request, data_dir):
 
 
 def _rigify(name: str) -> bpy.types.Object:
-    scene = rigs.empty_file()
-    if name == "generated":
-        metarig, _mesh = character.make_rigify_human(scene)
-        return character.generate_rigify(metarig)
-    character.enable_rigify()
-    module = importlib.import_module(f"rigify.metarigs.{name.removeprefix('metarig ')}")
-    obj = rigs.armature(scene, {})
-    bpy.ops.object.mode_set(mode="EDIT")
-    module.create(obj)
-    bpy.ops.object.mode_set(mode="OBJECT")
-    return obj
+    if name != "generated":
+        return looking.metarig(name)
+    metarig, _mesh = character.make_rigify_human(rigs.empty_file())
+    return character.generate_rigify(metarig)
 
 
 def _rows(obj) -> tuple[list, list]:

@@ -42,8 +42,6 @@ def anatomy(*bones, kind=roles.HUMAN) -> roles.Anatomy:
     return roles.Anatomy(found, sides, np.array(order), kind, np.ones(len(bones)))
 
 
-# ---- numbers --------------------------------------------------------------------------------------------------------
-
 SINGLES = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 
@@ -55,8 +53,6 @@ def test_shortest_number_is_the_same_bits(value):
     with pytest.raises(ValueError, match="nan"):
         profile.shortest(math.nan)
 
-
-# ---- round trip -----------------------------------------------------------------------------------------------------
 
 ANGLES = st.floats(-PI32, PI32, width=32).map(profile.shortest)
 
@@ -102,8 +98,6 @@ def test_round_trip_is_exact(bones, weight, name):
     data = json.loads(written)
     assert data["version"] == 1 and data["units"]["angle"] == "rad" and data["units"]["length"] == "m"
 
-
-# ---- faults ---------------------------------------------------------------------------------------------------------
 
 GOOD = {"name": "a", "limit_min": [0, 0, 0], "limit_max": [1, 1, 1]}
 
@@ -171,9 +165,6 @@ def test_a_bound_of_single_precision_is_in_range():
     assert profile.parse(bone(**limits), SCHEMA).entries[1].settings["limit_min"] == [-PI32] * 3
     with pytest.raises(RagdollError):
         profile.parse(bone(limit_max=[1, 1, 3.1416]), SCHEMA)
-
-
-# ---- mirroring ------------------------------------------------------------------------------------------------------
 
 
 @given(entries(st.none()))
@@ -250,8 +241,6 @@ def test_flipped_names(name, other):
     assert profile.flipped_name(name) == other
     assert profile.flipped_name(other) == name
 
-
-# ---- which bone gets what -------------------------------------------------------------------------------------------
 
 ARMS = anatomy(("HAND", "LEFT", 0), ("HAND", "RIGHT", 0), ("SPINE", "CENTER", 0), ("SPINE", "CENTER", 1))
 
