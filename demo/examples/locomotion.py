@@ -20,14 +20,14 @@ from active_ragdoll.core import quaternion
 from active_ragdoll.core.anatomy import roles
 from active_ragdoll.core.anatomy.axes import of_role
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.rig import action_channels, clips, importing, recognition
+from active_ragdoll.core.blender.rig import action_channels, clips, recognition
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.stack import blend_spaces, layer_tools, look_at_setup, pose_stack
 from active_ragdoll.core.blender.stack.blend_spaces import Facing
 from active_ragdoll.core.blender.stack.entries.look_at import rig_of
 from active_ragdoll.core.blender.tools import effect_edits
 from active_ragdoll.core.motion.sync import contact_markers
-from demo import character, contact_sheet, stage, walk_cycle
+from demo import character, contact_sheet, importing, stage, walk_cycle
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 CLIPS = {"idle": "Idle", "walk": "Walking_A", "run": "Running_A"}

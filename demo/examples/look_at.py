@@ -16,9 +16,9 @@ from mathutils import Matrix, Vector
 import looking
 import rigs
 from active_ragdoll.core.anatomy import roles
-from active_ragdoll.core.blender.rig import importing, recognition
+from active_ragdoll.core.blender.rig import recognition
 from active_ragdoll.core.blender.stack import look_at_setup, pose_stack, stack_lists
-from demo import character, contact_sheet, stage
+from demo import character, contact_sheet, importing, stage
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 # File or metarig, action, height in the picture [m].

@@ -23,9 +23,9 @@ from mathutils import Vector
 import rigs
 from active_ragdoll.core.anatomy import roles
 from active_ragdoll.core.anatomy.axes import of_role
-from active_ragdoll.core.blender.rig import importing, recognition
+from active_ragdoll.core.blender.rig import recognition
 from active_ragdoll.core.blender.stack import look_at_setup, pose_stack, stack_lists
-from demo import character, contact_sheet, stage
+from demo import character, contact_sheet, importing, stage
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 FILE = "mh_game_engine.blend"

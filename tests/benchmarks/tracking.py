@@ -82,7 +82,7 @@ def recovery(subject: _characters.Subject) -> tuple[float, float]:
         if frame == first + LIMP_FRAMES:
             set_weights(subject, 1.0, 1.0)
             continue
-        meter = measure.Meter(subject.scene, poses=False)
+        meter = measure.Meter(subject.scene)
         meter.after_frame()
         errors.append(meter.summary(skip_seconds=-1e9)["orientation_error_deg"])
     outside = np.flatnonzero(np.array([error["mean"] for error in errors]) > BACK_DEG)

@@ -83,7 +83,7 @@ def lags(fps: int, cases: list, gravity: bool = False) -> list[dict]:
     result = []
     for weights in cases:
         set_weights(subject.armature, weights)
-        meter = measure.Meter(subject.scene, poses=False)
+        meter = measure.Meter(subject.scene)
         for frame in range(subject.frame_start, subject.frame_end + 1):
             subject.scene.frame_set(frame)
             meter.after_frame()

@@ -67,9 +67,8 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
 
     # Place and size of a body that was edited by hand, in the bone's frame and in the armature's own units.
     shape_by_user: flag(
-        "Own Size",
-        "The body has the size and the place set here, or by hand in the viewport, instead of automatic ones",
-        group="size", needs=REBUILD,
+        "Own Size", "The body has the size and the place set here, or by hand in the viewport, instead of automatic "
+        "ones", group="size", needs=REBUILD,
     )
     half_extents: vector(
         "Half Size", "Half of the body's size along its own X, Y and Z, in the armature's units; a capsule lies along "
@@ -88,7 +87,7 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
         "armature's units, as JSON", group="size", needs=REBUILD, update=None,
     )
     body_pieces: wholes(
-        None, "How many of the corners each piece of a compound has; all 0 for other shapes", MOST_PARTS, min=0,
+        None, "How many of the corners each piece of a compound has; all 0 for other shapes", size=MOST_PARTS, min=0,
         max=MOST_POINTS, group="size", needs=REBUILD, update=None,
     )
 

@@ -29,13 +29,8 @@ def copy(obj, name: str, others: list[str], groups) -> None:
     """
     if "size" in groups:
         _collect(obj)
-    own = obj.pose.bones[name].active_ragdoll
     for other in others:
-        its = obj.pose.bones[other].active_ragdoll
-        if "size" in groups:
-            body_edits.reset(obj, other)
-        for setting in _settings_of(own, groups):
-            setattr(its, setting, _value(own, setting))
+        _copy(obj, name, other, groups)
 
 
 def mirror(obj, names: list[str], groups) -> list[tuple[str, str]]:
@@ -58,10 +53,7 @@ def mirror(obj, names: list[str], groups) -> list[tuple[str, str]]:
         own, its = obj.pose.bones[name].active_ragdoll, obj.pose.bones[other].active_ragdoll
         bind, its_bind = pose.matrices[pose.row[name]], pose.matrices[pose.row[other]]
         carry = carried_over(bind[:3, :3], its_bind[:3, :3], normal)
-        if "size" in groups:
-            body_edits.reset(obj, other)
-        for setting in _settings_of(own, groups):
-            setattr(its, setting, _value(own, setting))
+        _copy(obj, name, other, groups)
         rotation, low, high = mirrored_joint(carry, own.joint_rotation, own.limit_min, own.limit_max)
         if "joint" in groups:
             its.joint_rotation = rotation
@@ -125,13 +117,13 @@ def _collect(obj) -> None:
         runtime.settings_changed(obj, layout=True)
 
 
-def _settings_of(own, groups) -> list[str]:
-    return [name for group in groups for name in declare.names(ActiveRagdollBone, group=group)]
-
-
-def _value(own, name):
-    value = getattr(own, name)
-    return value[:] if hasattr(value, "__len__") and not isinstance(value, str) else value
+def _copy(obj, name: str, other: str, groups) -> None:
+    own, its = (obj.pose.bones[bone].active_ragdoll for bone in (name, other))
+    if "size" in groups:
+        body_edits.reset(obj, other)
+    for group in groups:
+        for setting in declare.names(ActiveRagdollBone, group=group):
+            setattr(its, setting, getattr(own, setting))
 
 
 # ---- weights --------------------------------------------------------------------------------------------------------
