@@ -22,10 +22,10 @@ from active_ragdoll.core.anatomy.axes import of_role
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.rig import action_channels, clips, recognition
 from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.blender.stack import blend_spaces, layer_tools, look_at_setup, pose_stack
 from active_ragdoll.core.blender.stack.blend_spaces import Facing
 from active_ragdoll.core.blender.stack.entries.look_at import rig_of
-from active_ragdoll.core.blender.tools import effect_edits
 from active_ragdoll.core.motion.sync import contact_markers
 from demo import character, contact_sheet, importing, stage, walk_cycle
 
@@ -70,7 +70,7 @@ def main(out: Path) -> None:
         for name in ("rotation_weight", "translation_weight"):
             obj.keyframe_insert(f"active_ragdoll.{name}", frame=frame)
     chest = obj.data.bones[of_role(recognition.anatomy_of(obj), roles.CHEST)[0]].name
-    effect_edits.add_hit(obj, scene, chest, HIT, (55.0, 25.0, 0.0))
+    effects.add_hit(obj, scene, chest, HIT, (55.0, 25.0, 0.0))
     figures = _measure(scene, obj, path)
     figures["stack without physics [ms/frame]"] = without_physics
     figures["natural speeds [m/s]"] = {name: round(speed, 3) for name, speed in natural.items()}

@@ -8,7 +8,7 @@ from mathutils import Quaternion
 import rigs
 from active_ragdoll.core.blender.physics import body_edits, body_meshes, build, remove
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.tools import bone_tools, diagnose, overlay_data, profiles
+from active_ragdoll.core.blender.tools import bone_tools, diagnose, profiles, viewport
 from active_ragdoll.core.profile import format as profile
 from active_ragdoll.core.ragdoll.bodies import convex
 
@@ -186,12 +186,12 @@ def test_pieces_can_be_selected_and_seen_while_bodies_are_edited(rig):
         other.select_set(False)
     piece.select_set(True)
     bpy.context.view_layer.objects.active = piece
-    cached = overlay_data.current(rig.obj, rig.scene)
+    cached = viewport.current(rig.obj, rig.scene)
     row = [p.bone for p in rig.obj.active_ragdoll.parts].index(bone)
-    chosen = overlay_data.selected_bodies(rig.obj, cached.bones)
+    chosen = viewport.selected_bodies(rig.obj, cached.bones)
     assert chosen[row] and chosen.sum() == 1
     piece.location.z += 0.1
-    assert overlay_data.current(rig.obj, rig.scene) is not cached
+    assert viewport.current(rig.obj, rig.scene) is not cached
     wanted = corners_of(part)
     assert bpy.ops.active_ragdoll.edit_bodies() == {"FINISHED"}
     assert max(map(hulls_apart, corners_of(found_again(rig, bone)), wanted)) < 1e-4
@@ -227,7 +227,7 @@ def test_an_edited_compound_goes_through_a_profile(rig):
 
 def test_overlay_and_diagnosis_see_the_pieces(rig):
     part = compound_parts(rig.obj)[0]
-    edges = overlay_data.body_edges(part.body).reshape(-1, 3)
+    edges = viewport.body_edges(part.body).reshape(-1, 3)
     corners = np.concatenate([piece.core()[0] for piece in body_meshes.solids_of(part.body)])
     bind = part.bind
     local = (corners - bind[:3, 3]) @ bind[:3, :3]

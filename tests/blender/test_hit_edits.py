@@ -8,7 +8,8 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.tools import bone_tools, effect_edits, overlay_data
+from active_ragdoll.core.blender.settings import effects
+from active_ragdoll.core.blender.tools import bone_tools, viewport
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.operators import command_line
 
@@ -96,7 +97,7 @@ def test_not_while_there_is_no_ragdoll(fresh_scene):
     obj = rigs.human(fresh_scene)
     assert not OPS.add_hit.poll() and not OPS.place_hit.poll()
     with pytest.raises(RagdollError, match="no ragdoll"):
-        effect_edits.add_hit(obj, fresh_scene, "head", 3, (1.0, 0.0, 0.0))
+        effects.add_hit(obj, fresh_scene, "head", 3, (1.0, 0.0, 0.0))
 
 
 def test_undo_brings_the_hit_back(human):
@@ -126,37 +127,38 @@ def test_a_ray_picks_a_bone_and_a_point_on_it(human, skinned, turn):
     human.rotation_euler = (0.0, 0.0, turn)
     bpy.context.view_layer.update()
     rows = [part.bone for part in human.active_ragdoll.parts]
-    chest = effect_edits._body(human, scene, graph, "spine")[1][:3, 3]
+    chest = viewport.shown_bodies(human, scene, graph)[1][rows.index("spine"), :3, 3]
     origin, way = _ray((0.3, -4.0, 1.6), chest)
-    bone, place = effect_edits.picked(human, scene, graph, origin, way)
+    bone, place = viewport.picked(human, scene, graph, origin, way)
     assert bone == "spine" and bone in rows
     assert np.linalg.norm(np.cross(place - origin, way)) < 1e-4
     assert 3.0 < np.linalg.norm(place - origin) < np.linalg.norm(chest - origin)
-    point = effect_edits.point_on(human, scene, graph, bone, place)
-    _row, matrix = effect_edits._body(human, scene, graph, bone)
+    point = viewport.point_on(human, scene, graph, bone, place)
+    matrix = viewport.shown_bodies(human, scene, graph)[1][rows.index(bone)]
     offset = np.array(human.active_ragdoll.parts[rows.index(bone)].offset).reshape(4, 4)
     back = matrix[:3, 3] + matrix[:3, :3] @ offset[:3, :3].T @ point
     assert np.allclose(back, place, atol=1e-5)
-    assert effect_edits.picked(human, scene, graph, origin, -way) is None
+    assert viewport.picked(human, scene, graph, origin, -way) is None
 
 
 def test_a_dragged_arrow_is_drawn_as_it_was_dragged(human):
     """What the mouse drew is what the overlay shows: from the place to where the mouse was let go."""
     scene, graph = bpy.context.scene, bpy.context.view_layer.depsgraph
-    chest = effect_edits._body(human, scene, graph, "spine")[1][:3, 3]
+    rows = [part.bone for part in human.active_ragdoll.parts]
+    chest = viewport.shown_bodies(human, scene, graph)[1][rows.index("spine"), :3, 3]
     origin, way = _ray((0.0, -4.0, 1.4), chest)
-    bone, place = effect_edits.picked(human, scene, graph, origin, way)
+    bone, place = viewport.picked(human, scene, graph, origin, way)
     wanted = place + np.cross(way, (0.0, 0.0, 0.4))
-    impulse = effect_edits.impulse_by_drag(human, scene, *_ray(origin, wanted), place, way)
-    effect_edits.add_hit(human, scene, bone, 1, impulse, effect_edits.point_on(human, scene, graph, bone, place))
-    lines = overlay_data.hit_lines(human, scene, graph)
+    impulse = viewport.impulse_by_drag(human, scene, *_ray(origin, wanted), place, way)
+    effects.add_hit(human, scene, bone, 1, impulse, viewport.point_on(human, scene, graph, bone, place))
+    lines = viewport.hit_lines(human, scene, graph)
     assert np.allclose(lines.ends[0, 0], place, atol=1e-4)
     assert np.allclose(lines.ends[0, 1] - lines.ends[0, 0], wanted - place, atol=1e-4)
     assert lines.emphasised.all()
     human.active_ragdoll.hits[0].frame = 9
-    assert not overlay_data.hit_lines(human, scene, graph).emphasised.any()
+    assert not viewport.hit_lines(human, scene, graph).emphasised.any()
     human.active_ragdoll.hits[0].enabled = False
-    assert overlay_data.hit_lines(human, scene, graph) is None
+    assert viewport.hit_lines(human, scene, graph) is None
 
 
 def test_what_stands_in_front_is_looked_through(human):
@@ -165,7 +167,7 @@ def test_what_stands_in_front_is_looked_through(human):
     wall = rigs.box(scene, "Wall", (3.0, 0.1, 3.0), (0.0, -2.0, 1.5), passive=True)
     bpy.context.view_layer.update()
     graph = bpy.context.view_layer.depsgraph
-    bone, place = effect_edits.picked(human, scene, graph, *_ray((0.0, -4.0, 1.3), (0.0, 0.0, 1.3)))
+    bone, place = viewport.picked(human, scene, graph, *_ray((0.0, -4.0, 1.3), (0.0, 0.0, 1.3)))
     assert bone == "spine" and place[1] > wall.location.y + 1.0
 
 
@@ -177,7 +179,7 @@ def test_lines_of_explosions_and_of_bad_values(human):
     hit.bone = "no such bone"
     other = human.active_ragdoll.hits.add()
     other.bone, other.impulse = "head", (math.nan, 0.0, 0.0)
-    lines = overlay_data.hit_lines(human, scene, graph)
+    lines = viewport.hit_lines(human, scene, graph)
     assert np.isfinite(lines.ends).all() and len(lines.ends) == len(lines.colors) == len(lines.emphasised) > 100
 
 

@@ -1,15 +1,24 @@
-"""The settings of what acts in a run beside the drives: hits and explosions, attachments, knock-out and recovery."""
+"""The settings of what acts in a run beside the drives: hits and explosions, attachments, knock-out and recovery.
+
+Hits and attachments are added here for operators, the command line and scripts.
+"""
 
 import math
 from dataclasses import fields
 from functools import partial
 
 import bpy
+import numpy as np
 
+from ...errors import RagdollError
 from ...motion import getting_up
+from ...ragdoll import hits as core_hits
 from ...ragdoll.hits import Loosening
 from ...ragdoll.recovery import states
-from . import declare
+from .. import runtime
+from ..physics import built, world
+from ..rig.armature import check_ragdoll
+from . import declare, lists
 from .declare import DERIVED, READ, SHOT, items, record, row
 
 SPACES = (
@@ -243,3 +252,84 @@ def events_of(group, first: float, last: float) -> tuple[list, list]:
     """Events in order, one for each frame, and notes for the user; see `recovery.arranged`."""
     events = [states.Event(float(event.frame), event.phase, event.hold) for event in group.events]
     return states.arranged(events, first, last)
+
+
+# ---- adding ---------------------------------------------------------------------------------------------------------
+
+
+def add_hit(
+    obj,
+    scene,
+    bone: str,
+    frame: int,
+    impulse,
+    point=(0.0, 0.0, 0.0),
+    *,
+    space: str = core_hits.WORLD,
+    duration: float = 0.0,
+    target=None,
+) -> list[str]:
+    """Add a hit to a character's list.
+
+    Args:
+        impulse: [N s], [3]. point: from the middle of the body, along the bone's axes [3], [m].
+    Returns:
+        Notes, for example that it will not be felt.
+    Raises:
+        RagdollError: no ragdoll, no such body, a value that is no number; nothing is added then.
+    """
+    check_ragdoll(obj)
+    settings = obj.active_ragdoll
+    strength = float(np.linalg.norm(np.asarray(impulse, dtype=float)))
+    what, number = (tuple(impulse), tuple(point), space, duration), len(settings.hits) + 1
+    wanted = core_hits.Hit(float(frame), bone, strength, *what, number=number)
+    names = [part.bone for part in settings.parts]
+    try:
+        if space == core_hits.TOWARDS and target is None:
+            raise RagdollError(f"{wanted.title(0)}: it has no target object to go towards")
+        notes = core_hits.checked_hits([wanted], names, *world.shot_range(scene))
+    except RagdollError as error:
+        raise RagdollError(f"'{obj.name}': {error}") from error
+    hit = settings.hits.add()
+    hit.bone, hit.frame, hit.impulse, hit.point = bone, int(frame), impulse, point
+    hit.space, hit.duration, hit.target = space, duration, target
+    settings.active_hit = len(settings.hits) - 1
+    return notes
+
+
+def add_given_hits(obj, scene, given) -> list[str]:
+    """Add hits given as text: bone, frame and three components of the impulse [N s]. Returns notes on them.
+
+    Raises:
+        RagdollError: as `add_hit`, or something is no number; those before it are added.
+    """
+    notes = []
+    for bone, *values in given:
+        try:
+            frame, impulse = int(values[0]), [float(value) for value in values[1:]]
+        except ValueError:
+            raise RagdollError(f"Hit on bone '{bone}': {' '.join(values)} is not a frame and three numbers") from None
+        notes += add_hit(obj, scene, bone, frame, impulse)
+    return notes
+
+
+def attach(obj, bone: str, target=None):
+    """Attach a bone at its tail to an object. Returns the attachment's settings, for the caller to change.
+
+    Raises:
+        RagdollError: no ragdoll, or the bone has no body; nothing is added then.
+    """
+    check_ragdoll(obj)
+    settings = obj.active_ragdoll
+    if built.part_of(obj, bone) is None:
+        what = f"Bone '{bone}' of '{obj.name}' has no body" if bone else "No active bone: click one in Pose Mode"
+        raise RagdollError(what)
+    if target == obj:
+        raise RagdollError(f"'{obj.name}' cannot be attached to itself")
+    name = lists.unique(settings.attachments, f"Attachment {len(settings.attachments) + 1}")
+    item = settings.attachments.add()
+    item.name, item.bone, item.target = name, bone, target
+    item.point = (0.0, obj.data.bones[bone].length * settings.built_scale, 0.0)
+    settings.active_attachment = len(settings.attachments) - 1
+    runtime.settings_changed(obj)
+    return item
