@@ -21,24 +21,20 @@ CONE, HINGE = "CONE", "HINGE"
 
 @dataclass(frozen=True)
 class Range:
-    """A joint's range from the anatomical position, degrees; none negative.
+    """A joint's range from the anatomical position, degrees; none negative."""
 
-    Attributes:
-        flexion, extension: about the flexion axis, see `core.anatomy.axes`.
-        outward, inward: sideways, away from the body's middle (abduction) and towards it.
-        turn_in, turn_out: about the limb, its front towards the body's middle and away from it.
-        joint: CONE or HINGE, which has flexion and extension only.
-        included: smallest and largest angle between the bone before and this one; takes the place of `flexion` and
-            `extension` where the bone before is known.
-    """
-
+    # flexion, extension: about the flexion axis, see `core.anatomy.axes`
     flexion: float
     extension: float
+    # outward, inward: sideways, away from the body's middle (abduction) and towards it
     outward: float = 0.0
     inward: float = 0.0
+    # turn_in, turn_out: about the limb, its front towards the body's middle and away from it
     turn_in: float = 0.0
     turn_out: float = 0.0
-    joint: str = CONE
+    joint: str = CONE  # CONE or HINGE, which has flexion and extension only
+    # smallest and largest angle between the bone before and this one; takes the place of `flexion` and `extension`
+    # where the bone before is known
     included: tuple | None = None
 
     def divided(self, count: int) -> "Range":
@@ -161,16 +157,11 @@ ACROSS, BEHIND = 130.0, 45.0
 
 @dataclass(frozen=True)
 class JointLimits:
-    """What anatomy says of one joint.
+    """What anatomy says of one joint."""
 
-    Attributes:
-        joint: CONE or HINGE (about X).
-        rotation: of the joint's frame, columns X, Y, Z [3, 3], in the frame of the joints given.
-        limit_min, limit_max: swing X, twist Y, swing Z from bind pose [rad], [3]; they contain it.
-    """
-
-    joint: str
-    rotation: np.ndarray
+    joint: str  # CONE or HINGE (about X)
+    rotation: np.ndarray  # of the joint's frame, columns X, Y, Z [3, 3], in the frame of the joints given
+    # limit_min, limit_max: swing X, twist Y, swing Z from bind pose [rad], [3]; they contain it
     limit_min: np.ndarray
     limit_max: np.ndarray
 

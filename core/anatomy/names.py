@@ -49,23 +49,14 @@ MIDDLE = (PELVIS, TRUNK, ROOT, CHEST, NECK, HEAD)
 
 
 class Name(NamedTuple):
-    """What a name says.
+    """What a name says."""
 
-    Attributes:
-        meaning: a role, one of the weak words above, or None where it says nothing.
-        side: LEFT, RIGHT, CENTER or None.
-        number: the last number in the name, or None.
-        front: whether it speaks of a front (True) or a hind leg (False), or None.
-        deform: carries the "DEF-" of a generated Rigify rig.
-        split: carries a number as Blender's and Rigify's ".001".
-    """
-
-    meaning: str | None = None
-    side: str | None = None
-    number: int | None = None
-    front: bool | None = None
-    deform: bool = False
-    split: bool = False
+    meaning: str | None = None  # a role, one of the weak words above, or None where it says nothing
+    side: str | None = None  # LEFT, RIGHT, CENTER or None
+    number: int | None = None  # the last number in the name, or None
+    front: bool | None = None  # whether it speaks of a front (True) or a hind leg (False), or None
+    deform: bool = False  # carries the "DEF-" of a generated Rigify rig
+    split: bool = False  # carries a number as Blender's and Rigify's ".001"
 
 
 _TABLE = {

@@ -1,4 +1,4 @@
-"""The vocabulary of bones: what part of a body a bone is, on which side, and the how-manieth of its chain."""
+"""The vocabulary of bones: what part of a body each is, on which side, where in its chain; and the main bodies."""
 
 from dataclasses import dataclass, field
 
@@ -25,25 +25,132 @@ HUMAN, QUADRUPED, CREATURE = "HUMAN", "QUADRUPED", "CREATURE"  # a creature is a
 
 @dataclass(frozen=True)
 class Anatomy:
-    """What was recognised of a skeleton of n bones, in Blender's bone order.
+    """What was recognised of a skeleton of n bones, in Blender's bone order."""
 
-    Attributes:
-        roles: one of ROLES [n]. TWIST: takes a share of the turn of a limb. HELPER: control, IK target, prop, end
-            marker; neither deserves a body of its own. GENERIC: unknown.
-        sides: LEFT, RIGHT or CENTER [n].
-        order: which of its chain [n]: 0 the first spine bone above the pelvis, the first phalanx of a finger, ...
-        kind: HUMAN, QUADRUPED or CREATURE.
-        certainty: 1 where the name and the structure agree, less where only one speaks, 0 where unknown [n].
-        notes: what a user should know, in words: bones that stay generic, sides that contradict each other.
-        parents: the bone of the body that each bone hangs on [n], -1 at its root and where there is none. It differs
-            from the hierarchy where that goes through controls, or not at all: a foot on the floor hangs on its shank.
-            None when it is not known.
-    """
-
+    # one of ROLES [n]. TWIST: takes a share of the turn of a limb. HELPER: control, IK target, prop, end marker;
+    # neither deserves a body of its own. GENERIC: unknown.
     roles: tuple
-    sides: tuple
+    sides: tuple  # LEFT, RIGHT or CENTER [n]
+    # which of its chain [n]: 0 the first spine bone above the pelvis, the first phalanx of a finger, ...
     order: np.ndarray
-    kind: str
-    certainty: np.ndarray
+    kind: str  # HUMAN, QUADRUPED or CREATURE
+    certainty: np.ndarray  # 1 where the name and the structure agree, less where only one speaks, 0 where unknown [n]
+    # what a user should know, in words: bones that stay generic, sides that contradict each other
     notes: list = field(default_factory=list)
+    # the bone of the body that each bone hangs on [n], -1 at its root and where there is none. It differs from the
+    # hierarchy where that goes through controls, or not at all: a foot on the floor hangs on its shank. None when it
+    # is not known.
     parents: np.ndarray | None = None
+
+
+# ---- the main bodies of a character ---------------------------------------------------------------------------------
+
+# A human gets ten to thirteen: pelvis, at most three of spine and chest, head, upper arms, forearms, thighs and shanks.
+# Hands and feet, clavicles, neck, twist bones and helpers merge into the body they hang on. They are light beside their
+# neighbours, their joints stiff or short, and a chain of small bodies between two heavy ones is what makes a ragdoll
+# tremble; a neck of a few centimetres is one such. The head's joint then takes over the neck's place at the chest.
+#
+# A quadruped's hand and foot are whole segments of its legs, its neck and tail are long: the first hand and foot bone
+# of each leg stay bodies, as do at most two of the neck and three of the tail. A creature keeps all but what is small
+# on any body: fingers, toes, eyes and ears.
+MOST_SPINE, MOST_NECK, MOST_TAIL = 3, 2, 3
+SHORT = 0.1  # a bone of the trunk shorter than this share of the whole trunk has no body of its own
+_SMALL = (HELPER, TWIST, EYE, EAR, FINGER, THUMB, TOE)
+
+
+def main_bones(anatomy: Anatomy, parents, deform=None, heads=None) -> np.ndarray:
+    """Which bones [n] have a body of their own in a ragdoll of main bodies; all others merge (`merged_into`).
+
+    Args:
+        parents: index of each bone's parent, -1 at roots [n].
+        deform: which bones deform a mesh [n]; says which bones of a creature count. None: all.
+        heads: joints [n, 3]; where they are given, stubs of the trunk are left out.
+    """
+    parents = _body_parents(anatomy, parents)
+    mask = np.zeros(len(anatomy.roles), dtype=bool)
+    if anatomy.kind == CREATURE:
+        mask[:] = [role not in _SMALL for role in anatomy.roles]
+        return mask & np.asarray(deform, dtype=bool) if deform is not None and np.any(deform) else mask
+    limbs = [UPPER_ARM, FOREARM, THIGH, SHANK]
+    if anatomy.kind == QUADRUPED:
+        limbs += [HAND, FOOT]
+    for role in (PELVIS, HEAD, *limbs):
+        mask[_firsts(anatomy, role)] = True
+    trunk = _trunk(anatomy, parents)
+    if heads is not None:
+        trunk = _without_stubs(anatomy, trunk, np.asarray(heads, dtype=float))
+    mask[_spread(trunk, MOST_SPINE)] = True
+    if anatomy.kind == QUADRUPED:
+        mask[_parts(_chain(anatomy, NECK), MOST_NECK)] = True
+        mask[_parts(_chain(anatomy, TAIL), MOST_TAIL)] = True
+    return mask
+
+
+def merged_into(anatomy: Anatomy, parents, chosen) -> np.ndarray:
+    """The chosen bone that each bone moves with [n]: itself, or the nearest one above; -1 where there is none.
+
+    "Above" is the body's tree where the anatomy has it, so that a foot that hangs on a control merges into its shank.
+    What is above all chosen bones, such as a root, merges into none.
+    """
+    parents = _body_parents(anatomy, parents)
+    result = np.where(chosen, np.arange(len(parents)), -1)
+    for i in range(len(parents)):
+        seen, row = 0, i
+        while row >= 0 and not chosen[row] and seen <= len(parents):
+            row, seen = parents[row], seen + 1
+        if row >= 0 and chosen[row]:
+            result[i] = row
+    return result
+
+
+def _body_parents(anatomy: Anatomy, parents) -> np.ndarray:
+    return np.asarray(parents if anatomy.parents is None else anatomy.parents, dtype=int)
+
+
+def _firsts(anatomy: Anatomy, role: str) -> list:
+    """The first bone of a role on each side."""
+    found: dict = {}
+    for i, (own, side) in enumerate(zip(anatomy.roles, anatomy.sides, strict=True)):
+        if own == role and (side not in found or anatomy.order[i] < anatomy.order[found[side]]):
+            found[side] = i
+    if role in (PELVIS, HEAD):
+        return list(found.values())[:1] if CENTER not in found else [found[CENTER]]
+    return list(found.values())
+
+
+def _chain(anatomy: Anatomy, *roles: str) -> list:
+    rows = [i for i, role in enumerate(anatomy.roles) if role in roles]
+    return sorted(rows, key=lambda i: (roles.index(anatomy.roles[i]), anatomy.order[i], i))
+
+
+def _trunk(anatomy: Anatomy, parents: np.ndarray) -> list:
+    """Spine and chest upwards, without bones that carry a leg: those belong to the pelvis."""
+    carrying = set()
+    for row in (i for i, role in enumerate(anatomy.roles) if role == THIGH):
+        while row >= 0 and row not in carrying:
+            carrying.add(row)
+            row = parents[row]
+    return [row for row in _chain(anatomy, SPINE, CHEST) if row not in carrying]
+
+
+def _without_stubs(anatomy: Anatomy, trunk: list, heads: np.ndarray) -> list:
+    """The trunk without bones that hardly have a length; the one below takes over."""
+    above = _chain(anatomy, NECK) or _firsts(anatomy, HEAD)
+    if len(trunk) < 2 or not above:
+        return trunk
+    points = heads[[*trunk, above[0]]]
+    lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    return [row for i, row in enumerate(trunk) if i == 0 or lengths[i] >= SHORT * lengths.sum()]
+
+
+def _parts(rows: list, most: int) -> list:
+    """The first bones of at most so many parts of a chain, of about as many bones each."""
+    count = min(len(rows), most)
+    return [rows[i * len(rows) // count] for i in range(count)]
+
+
+def _spread(rows: list, most: int) -> list:
+    """At most so many of a chain, evenly, its ends among them."""
+    if len(rows) <= most:
+        return rows
+    return [rows[i] for i in np.round(np.linspace(0, len(rows) - 1, most)).astype(int)]

@@ -199,27 +199,20 @@ MIDDLE = 0.05  # a joint this near to the mirror plane is in the middle, as a sh
 
 @dataclass
 class Structure:
-    """What was found; rows of bones, -1 or empty where nothing was.
+    """What was found; rows of bones, -1 or empty where nothing was."""
 
-    Attributes:
-        roles: role or None [n]. sides: side or None [n].
-        kind: HUMAN, QUADRUPED or CREATURE.
-        pelvis, chest, head: rows. trunk: from above the pelvis to the chest. neck: between chest and head.
-        lateral: unit vector across the mirror plane, towards the left when `facing`, or None. centre: along it.
-        facing: whether the joints tell what is in front, and so which side is left.
-    """
-
-    roles: list
-    sides: list
-    kind: str = CREATURE
+    roles: list  # role or None [n]
+    sides: list  # side or None [n]
+    kind: str = CREATURE  # HUMAN, QUADRUPED or CREATURE
+    # pelvis, chest, head: rows
     pelvis: int = -1
     chest: int = -1
     head: int = -1
-    trunk: list = field(default_factory=list)
-    neck: list = field(default_factory=list)
-    lateral: np.ndarray | None = None
-    centre: float = 0.0
-    facing: bool = False
+    trunk: list = field(default_factory=list)  # from above the pelvis to the chest
+    neck: list = field(default_factory=list)  # between chest and head
+    lateral: np.ndarray | None = None  # unit vector across the mirror plane, towards the left when `facing`, or None
+    centre: float = 0.0  # where the mirror plane is along it
+    facing: bool = False  # whether the joints tell what is in front, and so which side is left
 
 
 def examine(tree: Tree) -> Structure:

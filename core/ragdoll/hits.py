@@ -1,4 +1,4 @@
-"""Hits and explosions: how much momentum each body gains in a span of time.
+"""Hits and explosions: how much momentum each body gains in a span of time, and the arrows that show it.
 
 A hit gives an impulse J [N s] at a point r from the body's centre: ``v += J / m``, ``w += I^-1 (r x J)``. It begins at
 a moment and lasts for a duration over which the force is constant; a duration of 0 is a blow, which comes whole in the
@@ -30,29 +30,17 @@ BLOW = 1e-6  # [s] what is shorter comes whole: its ends could not be told apart
 
 @dataclass(frozen=True)
 class Hit:
-    """One hit.
+    """One hit."""
 
-    Attributes:
-        frame: where it begins.
-        bone: name of the bone whose body is hit.
-        impulse: [N s], over the whole duration.
-        direction: [3] of any length; in LOCAL in the body's axes, unused with TOWARDS.
-        point: where on the body, from its centre, in the body's axes [3], [m].
-        space: WORLD, LOCAL (turns with the body) or TOWARDS (from the point to `target`).
-        duration: [s].
-        target: [3] world, for TOWARDS; where the object stands now.
-        number: its place in the user's list, for messages; 0 takes that in the sequence.
-    """
-
-    frame: float
-    bone: str
-    impulse: float
-    direction: tuple = (0.0, 1.0, 0.0)
-    point: tuple = (0.0, 0.0, 0.0)
-    space: str = WORLD
-    duration: float = 0.0
-    target: tuple = (0.0, 0.0, 0.0)
-    number: int = 0
+    frame: float  # where it begins
+    bone: str  # name of the bone whose body is hit
+    impulse: float  # [N s], over the whole duration
+    direction: tuple = (0.0, 1.0, 0.0)  # [3] of any length; in LOCAL in the body's axes, unused with TOWARDS
+    point: tuple = (0.0, 0.0, 0.0)  # where on the body, from its centre, in the body's axes [3], [m]
+    space: str = WORLD  # WORLD, LOCAL (turns with the body) or TOWARDS (from the point to `target`)
+    duration: float = 0.0  # [s]
+    target: tuple = (0.0, 0.0, 0.0)  # [3] world, for TOWARDS; where the object stands now
+    number: int = 0  # its place in the user's list, for messages; 0 takes that in the sequence
 
     def title(self, index: int) -> str:
         """What messages call it."""
@@ -61,25 +49,15 @@ class Hit:
 
 @dataclass(frozen=True)
 class Explosion:
-    """A blast that pushes every body away from its origin, through the bodies' centres.
+    """A blast that pushes every body away from its origin, through the bodies' centres."""
 
-    Attributes:
-        frame: where it begins.
-        origin: [3] world, [m].
-        radius: beyond it nothing is felt [m].
-        impulse: on a body at the origin [N s], or with areas [N s/m^2].
-        falloff: exponent of ``1 - distance / radius``; 0 is the same everywhere within the radius.
-        duration: [s].
-        number: as a hit's.
-    """
-
-    frame: float
-    origin: tuple
-    radius: float
-    impulse: float
-    falloff: float = 1.0
-    duration: float = 0.0
-    number: int = 0
+    frame: float  # where it begins
+    origin: tuple  # [3] world, [m]
+    radius: float  # beyond it nothing is felt [m]
+    impulse: float  # on a body at the origin [N s], or with areas [N s/m^2]
+    falloff: float = 1.0  # exponent of ``1 - distance / radius``; 0 is the same everywhere within the radius
+    duration: float = 0.0  # [s]
+    number: int = 0  # as a hit's
 
     def title(self, index: int) -> str:
         """What messages call it."""
@@ -88,24 +66,15 @@ class Explosion:
 
 @dataclass(frozen=True)
 class Bodies:
-    """The m bodies of a character as they are now.
+    """The m bodies of a character as they are now."""
 
-    Attributes:
-        names: of their bones [m].
-        masses: [kg], [m].
-        inertia: about the body's own axes, as Blender has it (a capsule's is that of its box) [m, 3], [kg m^2].
-        centers: world [m, 3], [m].
-        rotations: unit quaternions (w, x, y, z) [m, 4].
-        size: height of the character [m]. gravity: of the scene [m/s^2].
-    """
-
-    names: Sequence[str]
-    masses: np.ndarray
-    inertia: np.ndarray
-    centers: np.ndarray
-    rotations: np.ndarray
-    size: float = 1.8
-    gravity: float = 9.81
+    names: Sequence[str]  # of their bones [m]
+    masses: np.ndarray  # [kg], [m]
+    inertia: np.ndarray  # about the body's own axes, as Blender has it (a capsule's is its box's) [m, 3], [kg m^2]
+    centers: np.ndarray  # world [m, 3], [m]
+    rotations: np.ndarray  # unit quaternions (w, x, y, z) [m, 4]
+    size: float = 1.8  # height of the character [m]
+    gravity: float = 9.81  # of the scene [m/s^2]
 
     @property
     def fastest(self) -> float:
@@ -181,26 +150,17 @@ def share(begins: float, duration: float, begin: float, end: float) -> float:
 
 @dataclass(frozen=True)
 class Push:
-    """What one hit does to one body in a span.
+    """What one hit does to one body in a span."""
 
-    Attributes:
-        row: of the body.
-        impulse: in the span [3], [N s], world.
-        arm: from the body's centre to where it acts [3], [m], world.
-        velocity, spin: what a free body gains by it [3], world.
-        hit: the hit or explosion.
-        whole: size of the impulse over the whole duration, after it was cut down [N s].
-        warning: where its span begins and it was cut down, else "".
-    """
-
-    row: int
-    impulse: np.ndarray
-    arm: np.ndarray
+    row: int  # of the body
+    impulse: np.ndarray  # in the span [3], [N s], world
+    arm: np.ndarray  # from the body's centre to where it acts [3], [m], world
+    # velocity, spin: what a free body gains by it [3], world
     velocity: np.ndarray
     spin: np.ndarray
     hit: Hit | Explosion
-    whole: float
-    warning: str
+    whole: float  # size of the impulse over the whole duration, after it was cut down [N s]
+    warning: str  # where its span begins and it was cut down, else ""
 
 
 def pushes(
@@ -301,20 +261,14 @@ LOOSENING_SPEED = 0.1
 
 @dataclass(frozen=True)
 class Loosening:
-    """Settings.
+    """Settings."""
 
-    Attributes:
-        sensitivity: times the standard one; 0 loosens nothing.
-        parents, children: what one bone further up or down feels, 0..1.
-        others: what all other bones feel at most, 0..1.
-        regain: [1/s].
-    """
-
-    sensitivity: float = 1.0
+    sensitivity: float = 1.0  # times the standard one; 0 loosens nothing
+    # parents, children: what one bone further up or down feels, 0..1
     parents: float = 0.5
     children: float = 0.7
-    others: float = 0.1
-    regain: float = 1.0
+    others: float = 0.1  # what all other bones feel at most, 0..1
+    regain: float = 1.0  # [1/s]
 
 
 @dataclass(frozen=True)
@@ -406,3 +360,97 @@ def _regained(factors, rate: float, pull, seconds: float) -> np.ndarray:
     safe = np.where(course > 1e-6, course, 1.0)
     mean = np.where(course > 1e-6, -np.expm1(-course) / safe, 1.0 - 0.5 * course)
     return np.minimum(factors * np.exp(-course) + rate * seconds * mean, 1.0)
+
+
+# ---- placing hits by hand and showing them --------------------------------------------------------------------------
+
+# An arrow's length is to the character's height as the impulse is to its mass times a fixed share of
+# sqrt(gravity * height): 1 m for about 100 N s on a man of 70 kg, and characters of any size are handled alike.
+ARROW_SPEED = 0.6  # of sqrt(gravity * height): what an arrow as long as the character gives its whole mass
+TIP, TIP_WIDTH = 0.2, 0.07  # of an arrow's length
+LONGEST, SHORTEST = 2.0, 0.02  # heights: arrows are shown no longer and no shorter
+CIRCLE = 48  # segments
+
+
+def arrow(impulse, mass: float, size: float, gravity: float) -> np.ndarray:
+    """The arrow [.., 3], [m], of an impulse [.., 3], [N s].
+
+    Args:
+        mass: of the whole character [kg]. size: its height [m]. gravity: [m/s^2].
+    """
+    return np.asarray(impulse, dtype=float) * (size / (mass * ARROW_SPEED * speeds.froude(size, gravity)))
+
+
+def impulse_of_arrow(drawn, mass: float, size: float, gravity: float) -> np.ndarray:
+    """The impulse [.., 3], [N s], of an arrow [.., 3], [m]: the inverse of `arrow`."""
+    return np.asarray(drawn, dtype=float) * (mass * ARROW_SPEED * speeds.froude(size, gravity) / size)
+
+
+def box_met(origin, direction, matrices, halves) -> tuple[int, float]:
+    """The first box that a ray meets and the distance to it, in lengths of `direction`; (-1, inf) if it meets none.
+
+    Args:
+        origin, direction: of the ray [3], world.
+        matrices: rigid matrices of the boxes [m, 4, 4]. halves: half of their sizes [m, 3].
+    """
+    turned = np.asarray(matrices)[:, :3, :3].transpose(0, 2, 1)
+    start = np.einsum("mij,mj->mi", turned, np.asarray(origin, dtype=float) - matrices[:, :3, 3])
+    way = np.einsum("mij,j->mi", turned, np.asarray(direction, dtype=float))
+    way = np.where(np.abs(way) < 1e-12, 1e-12, way)
+    first, last = (-halves - start) / way, (halves - start) / way
+    enters, leaves = np.minimum(first, last).max(axis=1), np.maximum(first, last).min(axis=1)
+    distance = np.where((leaves >= enters) & (leaves >= 0.0), np.maximum(enters, 0.0), np.inf)
+    row = int(np.argmin(distance)) if len(distance) else -1
+    return (row, float(distance[row])) if row >= 0 and np.isfinite(distance[row]) else (-1, np.inf)
+
+
+def nearest_box(point, matrices, halves) -> int:
+    """The box nearest to a point [3]; of those that hold it, the one in whose middle it is most."""
+    matrices = np.asarray(matrices)
+    local = np.einsum("mji,mj->mi", matrices[:, :3, :3], np.asarray(point, dtype=float) - matrices[:, :3, 3])
+    outside = np.linalg.norm(np.maximum(np.abs(local) - halves, 0.0), axis=1)
+    depth = np.max(np.abs(local) / np.maximum(halves, 1e-12), axis=1)
+    inside = depth <= 1.0
+    return int(np.argmin(np.where(inside, depth - 2.0, outside)))
+
+
+def dragged(origin, direction, point, normal) -> np.ndarray | None:
+    """From a point [3] to where a ray meets the plane through it with a normal [3]; None if it does not."""
+    slope = float(np.dot(direction, normal))
+    if abs(slope) < 1e-6 * float(np.linalg.norm(direction) * np.linalg.norm(normal)):
+        return None
+    distance = float(np.dot(np.asarray(point, dtype=float) - origin, normal)) / slope
+    if distance < 0.0:
+        return None
+    return np.asarray(origin, dtype=float) + distance * np.asarray(direction, dtype=float) - point
+
+
+def arrow_lines(start, drawn, size: float) -> np.ndarray:
+    """Segments [5, 2, 3] of an arrow from a point [3] along a vector [3], [m]; none for no vector."""
+    length = float(np.linalg.norm(drawn))
+    if not np.isfinite(length) or length == 0.0:
+        return np.empty((0, 2, 3))
+    way = np.asarray(drawn, dtype=float) / length
+    length = float(np.clip(length, SHORTEST * size, LONGEST * size))
+    start = np.asarray(start, dtype=float)
+    end = start + length * way
+    side = np.cross(way, np.eye(3)[int(np.argmin(np.abs(way)))])
+    side /= np.linalg.norm(side)
+    other = np.cross(way, side)
+    neck = end - TIP * length * way
+    tips = [neck + TIP_WIDTH * length * s for s in (side, -side, other, -other)]
+    return np.array([(start, end), *((tip, end) for tip in tips)])
+
+
+def blast_lines(origin, radius: float) -> np.ndarray:
+    """Segments [k, 2, 3] of three circles about an origin [3] and a cross in it."""
+    turn = np.linspace(0.0, 2.0 * np.pi, CIRCLE + 1)
+    found = []
+    for axis in range(3):
+        circle = np.zeros((CIRCLE + 1, 3))
+        circle[:, (axis + 1) % 3], circle[:, (axis + 2) % 3] = np.cos(turn), np.sin(turn)
+        found.append(np.stack([circle[:-1], circle[1:]], axis=1))
+        cross = np.zeros((1, 2, 3))
+        cross[0, :, axis] = (-0.1, 0.1)
+        found.append(cross)
+    return np.asarray(origin, dtype=float) + radius * np.concatenate(found)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .bodies.fitting import BOX, CAPSULE, SPHERE
-from .joints.limits import hinge_axis
+from .joints.limits import half_axes_of, hinge_axis
 
 BODY, CONNECTION, SEPARATION, SWING, TWIST, SWING_MARK, TWIST_MARK = range(7)  # kinds of lines
 INSIDE, NEAR, BEYOND = range(3)  # how an angle stands to its limits
@@ -122,10 +122,10 @@ def swung(direction, angle) -> np.ndarray:
 def cone_edges(limit_min, limit_max, radius: float) -> np.ndarray:
     """Rim and spokes [k, 2, 3] of a cone's swing limit, in the parent's joint frame.
 
-    The rim is `limits.swing_limit`, with its points spread on the ellipse and not in angle: a flat one keeps its tips.
+    The rim's points are spread on the ellipse and not in angle: a flat one keeps its tips.
     """
     x, z = np.cos(_DIRECTIONS), np.sin(_DIRECTIONS)
-    half = np.clip([limit_max[0], -limit_min[0], limit_max[2], -limit_min[2]], 0.0, math.pi)
+    half = half_axes_of(limit_min, limit_max)
     x, z = x * np.where(x >= 0.0, half[0], half[1]), z * np.where(z >= 0.0, half[2], half[3])
     rim = radius * swung(np.arctan2(z, x), np.hypot(x, z))
     spokes = rim[:: len(rim) // 8]

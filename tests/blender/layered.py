@@ -9,7 +9,7 @@ import numpy as np
 import own_characters
 import rigs
 from active_ragdoll.core.blender.rig.clips import rig_rest
-from active_ragdoll.core.blender.stack import layer_tools, pose_stack, stack_setup
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
 from active_ragdoll.core.motion.rig import LocalPose
 from active_ragdoll.core.pose import (
     compose_matrices,
@@ -69,8 +69,8 @@ def shown(rig, frames) -> dict:
 
 def layer(rig, action: str, source: str = "CLIP", **settings):
     """A layer of an action on top."""
-    made = layer_tools.add_layer(rig.obj, rig.scene, source, action)
-    layer_tools.choose(made, bpy.data.actions[action])
+    made = stack_edits.add_layer(rig.obj, rig.scene, source, action)
+    stack_edits.choose(made, bpy.data.actions[action])
     for key, value in settings.items():
         setattr(made, key, value)
     return made
@@ -78,10 +78,10 @@ def layer(rig, action: str, source: str = "CLIP", **settings):
 
 def space(rig, samples, kind: str = "SPEED", **settings):
     """A blend space; samples are (action, x) or (action, x, y)."""
-    made = layer_tools.add_blend_space(rig.obj, kind)
+    made = stack_edits.add_blend_space(rig.obj, kind)
     for action, *place in samples:
         sample = made.samples.add()
-        layer_tools.choose(sample, bpy.data.actions[action])
+        stack_edits.choose(sample, bpy.data.actions[action])
         sample.x = place[0]
         sample.y = place[1] if len(place) > 1 else 0.0
     for key, value in settings.items():
@@ -91,7 +91,7 @@ def space(rig, samples, kind: str = "SPEED", **settings):
 
 def space_layer(rig, name: str, source: str = "BLEND_SPACE", **settings):
     """A layer of a blend space."""
-    made = layer_tools.add_layer(rig.obj, rig.scene, source, name)
+    made = stack_edits.add_layer(rig.obj, rig.scene, source, name)
     made.blend_space = name
     for key, value in settings.items():
         setattr(made, key, value)

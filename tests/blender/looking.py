@@ -6,7 +6,7 @@ import bpy
 import numpy as np
 
 import rigs
-from active_ragdoll.core.blender.stack import look_at_setup
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 
 # Rigs, and how many of their feet are held.
 REAL = {
@@ -28,7 +28,7 @@ REAL = {
 def character(name: str, data_dir, frames: int = 24) -> rigs.Rig:
     """One of REAL, its shot cut to some frames; "metarig NAME" is made by Rigify and stands still."""
     if name.startswith("metarig "):
-        rig = _metarig(name.removeprefix("metarig "))
+        rig = rigs.Rig(metarig(name), bpy.context.scene, 1, 24)
     else:
         rig = rigs.load(data_dir / name)
     last = min(rig.last, rig.first + frames - 1) if rig.last > rig.first else rig.first + frames - 1
@@ -38,27 +38,23 @@ def character(name: str, data_dir, frames: int = 24) -> rigs.Rig:
     return rig
 
 
-def _metarig(name: str) -> rigs.Rig:
+def metarig(name: str) -> bpy.types.Object:
+    """The Rigify metarig of "metarig NAME", in an empty file."""
     from demo import character as demo_character
 
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    scene = rigs.empty_file()
     demo_character.enable_rigify()
-    module = importlib.import_module(f"rigify.metarigs.{name}")
-    scene = bpy.context.scene
-    scene.render.fps, scene.render.fps_base = rigs.FPS, 1.0
+    module = importlib.import_module(f"rigify.metarigs.{name.removeprefix('metarig ')}")
     obj = rigs.armature(scene, {}, "Metarig")
     bpy.ops.object.mode_set(mode="EDIT")
     module.create(obj)
     bpy.ops.object.mode_set(mode="OBJECT")
-    return rigs.Rig(obj, scene, 1, 24)
+    return obj
 
 
 def to_its_side(scene, obj):
     """A character that looks at an Empty to its side, "Target", at the first frame."""
-    target = bpy.data.objects.new("Target", None)
-    scene.collection.objects.link(target)
-    target.location = (1.5, -2.0, 1.6)
-    look_at_setup.setup(obj, scene, target)
+    stack_edits.set_up_look_at(obj, scene, rigs.empty(scene, "Target", (1.5, -2.0, 1.6)))
     scene.frame_set(1)
     return obj
 
@@ -78,8 +74,7 @@ def moving_target(rig: rigs.Rig, sweep: float = np.radians(50.0), distance: floa
     ahead = ahead - up * (ahead @ up)
     ahead /= np.linalg.norm(ahead)
     side = np.cross(up, ahead)
-    target = bpy.data.objects.new("Target", None)
-    scene.collection.objects.link(target)
+    target = rigs.empty(scene)
     for frame in range(rig.first, rig.last + 1):
         turn = 2.0 * np.pi * (frame - rig.first) / (rig.last - rig.first)
         angle = sweep * np.sin(turn)
@@ -94,7 +89,7 @@ def set_up(name: str, data_dir, frames: int = 24):
     """A character of REAL that looks at a moving target: (rig, target, its plain poses by frame)."""
     rig = character(name, data_dir, frames)
     plain = rigs.animation(rig.obj, range(rig.first, rig.last + 1))
-    made = look_at_setup.setup(rig.obj, rig.scene)
+    made = stack_edits.set_up_look_at(rig.obj, rig.scene)
     bpy.data.objects.remove(made.target)
     rig.scene.frame_set(rig.first)
     return rig, moving_target(rig), plain
@@ -135,3 +130,10 @@ def foot_errors(obj, pose: np.ndarray, plain: np.ndarray) -> tuple[float, float]
 def shown(rig: rigs.Rig, frames) -> dict:
     """World matrices of the bones by frame, in the order given."""
     return rigs.shown(rig.scene, rig.obj, frames)
+
+
+def scrubs_as_played(scene, obj, played: dict, frames, tolerance: float = 0.0) -> None:
+    """Check that jumps show what playing did, without what the stack recorded then."""
+    pose_stack.forget()
+    for frame, pose in rigs.shown(scene, obj, frames).items():
+        assert np.abs(pose - played[frame]).max() <= tolerance, frame

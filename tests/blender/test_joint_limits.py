@@ -71,7 +71,9 @@ def test_a_bone_stops_at_its_cone_in_every_direction(fresh_scene, cone):
     pulls = [swung(2.0 * math.pi * i / DIRECTIONS, math.radians(100.0)) for i in range(DIRECTIONS)]
     made = [hang(fresh_scene, i, "CONE", low, high, pull) for i, pull in enumerate(pulls)]
     x, _twist, z = stopped(fresh_scene, made).T
-    asked = np.array([limits.swing_limit(low, high, direction) for direction in np.arctan2(z, x)])
+    asked = np.array(
+        [limits.ellipse_radius(limits.half_axes_of(low, high), direction) for direction in np.arctan2(z, x)]
+    )
     print(
         np.degrees(np.stack([x, _twist, z])).round(1),
         made[0].pose.bones["B"].active_ragdoll.limit_max[:],

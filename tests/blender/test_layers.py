@@ -1,4 +1,4 @@
-"""Pose layers on real characters: clips, poses, modes, masks, order, keys, what is shown while scrubbing and baked."""
+"""Pose layers on real characters: clips, poses, modes, masks, order, keys; shown, baked, saved, undone, taken away."""
 
 import bpy
 import numpy as np
@@ -12,8 +12,9 @@ from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.rig.clips import rig_rest
 from active_ragdoll.core.blender.run import simulate
-from active_ragdoll.core.blender.stack import layer_tools, pose_stack
-from active_ragdoll.core.motion import additive
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
+from active_ragdoll.core.errors import RagdollError
+from active_ragdoll.core.motion import clip
 from active_ragdoll.core.motion.clip import interpolate
 from active_ragdoll.core.motion.pose_layers import blend_poses
 
@@ -48,7 +49,7 @@ def test_weight_zero_is_the_animation_to_the_bit(data_dir):
     layered.layer(rig, "Running_A", weight=0.0)
     with_layer = layered.shown(rig, FRAMES)
     rig.obj.active_ragdoll.layers.clear()
-    layer_tools.changed(rig.obj)
+    stack_edits.changed(rig.obj)
     without = layered.shown(rig, FRAMES)
     assert all(np.array_equal(with_layer[f], without[f]) for f in FRAMES)
 
@@ -63,7 +64,7 @@ def test_a_mask_keeps_the_layer_to_some_bones(data_dir, by):
     names = {arm.name, *(b.name for b in arm.children_recursive)}
     made = layered.layer(rig, "Cheer", start=bpy.data.actions["Cheer"].frame_range[0])
     if by == "BONES":
-        layer_tools.mask_bones(made, [arm.name])
+        stack_edits.mask_bones(made, [arm.name])
     elif by == "COLLECTION":
         collection = obj.data.collections.new("Arm")
         for name in names:
@@ -113,8 +114,8 @@ def test_additive_layers_add_as_core_does_and_order_matters(data_dir):
     found = layered.shown(rig, FRAMES)
     for frame in FRAMES:
         a, b = layered.local(obj, below[frame]), layered.local(obj, cheer[frame])
-        difference = additive.make_additive(rest.skeleton, b, rest.bind, additive.MESH)
-        expected = layered.world(obj, additive.apply_additive(rest.skeleton, a, difference, 0.6))
+        difference = clip.make_additive(rest.skeleton, b, rest.bind, clip.MESH)
+        expected = layered.world(obj, clip.apply_additive(rest.skeleton, a, difference, 0.6))
         assert rigs.angles(found[frame], expected).max() < 0.05
     layered.layer(rig, "Running_A", weight=0.5)
     one = layered.shown(rig, FRAMES)
@@ -148,10 +149,10 @@ def test_poses_normalise_add_and_make_a_sequence(data_dir):
     made = layered.layer(rig, "Sit_Floor_Pose", source="POSE")
     for i, name in enumerate(names):
         pose = made.poses.add()
-        layer_tools.choose(pose, bpy.data.actions[name])
+        stack_edits.choose(pose, bpy.data.actions[name])
         pose.weight, pose.time = (0.6, 0.3, 0.9)[i], 10.0 * i
     rest = rig_rest(obj)
-    layer_tools.changed(obj)
+    stack_edits.changed(obj)
     for several in ("NORMALIZE", "ADD"):
         made.several = several
         found = layered.shown(rig, (3,))[3]
@@ -171,8 +172,8 @@ def test_the_current_pose_becomes_a_layer_that_shows_it(data_dir):
         rigs.set_range(rig.scene, rig.first, rig.last)
         middle = (rig.first + rig.last) // 2
         kept = layered.shown(rig, (middle,))[middle]
-        action = layer_tools.pose_action(rig.obj, "Kept")
-        made = layer_tools.add_pose_layer(rig.obj, rig.scene, action)
+        action = stack_edits.pose_action(rig.obj, "Kept")
+        made = stack_edits.add_pose_layer(rig.obj, rig.scene, action)
         assert made.source == "POSE"
         for frame in (rig.first, middle):
             found = layered.shown(rig, (frame,))[frame]
@@ -267,8 +268,8 @@ def test_arnaud_plays_the_clips_of_run_and_walk_by_bone_names(data_dir):
         bpy.ops.import_scene.fbx(filepath=str(data_dir / name))
         other = next(o for o in set(bpy.data.objects) - known if o.type == "ARMATURE")
         action = other.animation_data.action
-        made = layer_tools.add_layer(obj, rig.scene, "CLIP", action.name)
-        layer_tools.choose(made, action)
+        made = stack_edits.add_layer(obj, rig.scene, "CLIP", action.name)
+        stack_edits.choose(made, action)
         assert made.armature == other and made.object_motion
         made.start, made.only_keyed = action.frame_range[0], False
         common = [b.name for b in obj.data.bones if b.name in other.data.bones]
@@ -281,4 +282,102 @@ def test_arnaud_plays_the_clips_of_run_and_walk_by_bone_names(data_dir):
             assert rigs.angles(mine, its).max() < 0.1, (name, frame)
             assert np.abs(mine - its)[:, :3, 3].max() < 0.02, (name, frame)
         obj.active_ragdoll.layers.clear()
-        layer_tools.changed(obj)
+        stack_edits.changed(obj)
+
+
+@pytest.mark.blender_version
+def test_removing_the_last_layer_leaves_nothing_behind(data_dir):
+    rig = layered.knight(data_dir)
+    plain = layered.shown(rig, FRAMES)
+    before = rigs.counts(), sum(len(bone.constraints) for bone in rig.obj.pose.bones)
+    layered.layer(rig, "Cheer")
+    layered.shown(rig, FRAMES)
+    rig.obj.active_ragdoll.layers.remove(0)
+    stack_setup.drop_if_idle(rig.obj)
+    assert (rigs.counts(), sum(len(bone.constraints) for bone in rig.obj.pose.bones)) == before
+    assert layered.difference(layered.shown(rig, FRAMES), plain)[0] < 0.01
+
+
+@pytest.mark.blender_version
+def test_a_pose_asset_of_another_file_is_a_layer(data_dir, tmp_path):
+    rig = layered.knight(data_dir)
+    expected = layered.plays(rig, "Sit_Floor_Pose", FRAMES)
+    asset = bpy.data.actions["Sit_Floor_Pose"]
+    asset.asset_mark()
+    bpy.data.libraries.write(str(tmp_path / "poses.blend"), {asset}, fake_user=True)
+    rig = layered.knight(data_dir)
+    bpy.data.actions.remove(bpy.data.actions["Sit_Floor_Pose"])
+    action = stack_edits.appended_action(str(tmp_path / "poses.blend"), "Sit_Floor_Pose")
+    assert action.library is None and action.asset_data is not None
+    made = stack_edits.add_pose_layer(rig.obj, rig.scene, action)
+    made.only_keyed = False
+    stack_edits.changed(rig.obj)
+    angle, way = layered.difference(layered.shown(rig, FRAMES), expected)
+    assert angle < 1e-3 and way < 1e-5
+
+
+@pytest.mark.blender_version
+def test_a_pose_asset_that_is_not_there_is_named(tmp_path, fresh_scene):
+    path = str(tmp_path / "poses.blend")
+    with pytest.raises(RagdollError, match="' of the pose asset 'Sit' cannot be read"):
+        stack_edits.appended_action(path, "Sit")
+    bpy.data.libraries.write(path, {fresh_scene})
+    with pytest.raises(RagdollError, match="has no action 'Sit'"):
+        stack_edits.appended_action(path, "Sit")
+    assert not bpy.data.actions and len(bpy.data.scenes) == 1
+
+
+@pytest.mark.blender_version
+def test_undo_and_redo_of_layers(data_dir):
+    rig = layered.knight(data_dir, 1, 20)
+    name, scene = rig.obj.name, rig.scene.name
+
+    def obj():
+        return bpy.data.objects[name]
+
+    def pose():
+        bpy.data.scenes[scene].frame_set(5)
+        return rigs.pose(obj())
+
+    bpy.context.view_layer.objects.active = obj()
+    plain = pose()
+    bpy.ops.ed.undo_push(message="start")
+    assert bpy.ops.active_ragdoll.add_layer(source="POSE_ASSET", action="Sit_Floor_Pose") == {"FINISHED"}
+    obj().active_ragdoll.layers[0].weight = 0.5
+    bpy.ops.ed.undo_push(message="half")
+    half = pose()
+    obj().active_ragdoll.layers[0].weight = 1.0
+    bpy.ops.ed.undo_push(message="whole")
+    whole = pose()
+    assert rigs.angles(whole, half).max() > 5.0
+    bpy.ops.ed.undo()
+    assert rigs.angles(pose(), half).max() < 0.01
+    bpy.ops.ed.redo()
+    assert rigs.angles(pose(), whole).max() < 0.01
+    bpy.ops.ed.undo()
+    while len(obj().active_ragdoll.layers):
+        bpy.ops.ed.undo()
+    assert rigs.angles(pose(), plain).max() < 0.01
+
+
+@pytest.mark.blender_version
+def test_a_library_override_keeps_its_own_weight_and_its_own_layer(data_dir, tmp_path):
+    rig = layered.knight(data_dir, 1, 20)
+    made = rig.obj.active_ragdoll.layers.add()
+    made.name, made.weight = "Theirs", 0.5
+    stack_edits.choose(made, bpy.data.actions["Cheer"])
+    linked = rigs.linked(tmp_path / "library.blend", rig.obj.name)
+    scene, obj = bpy.context.scene, linked.override_create(remap_local_usages=True)
+    obj.active_ragdoll.layers[0].weight = 0.9
+    own = obj.active_ragdoll.layers.add()
+    own.name = "Ours"
+    stack_edits.choose(own, obj.active_ragdoll.layers[0].action)
+    stack_setup.ensure(obj, scene)
+    scene.frame_set(5)
+    assert pose_stack.of(obj).messages == {}
+    shown, name = rigs.pose(obj), obj.name
+    _scene, obj = rigs.reopened(tmp_path / "shot.blend", name)
+    found = [(layer.name, round(layer.weight, 3)) for layer in obj.active_ragdoll.layers]
+    assert found == [("Theirs", 0.9), ("Ours", 1.0)]
+    bpy.context.scene.frame_set(5)
+    assert rigs.angles(rigs.pose(obj), shown).max() < 0.01

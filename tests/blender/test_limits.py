@@ -1,4 +1,4 @@
-"""Anatomical limits on real characters, in the world and in motion; and the check of the animation against them."""
+"""Limits by anatomy, by what the rig states, and by hand; and the check of the animation against them."""
 
 import math
 
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
+import looking
 import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender.physics import build, remove
@@ -14,65 +15,29 @@ from active_ragdoll.core.blender.rig.armature import rigid
 from active_ragdoll.core.blender.tools import diagnose
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.ragdoll.joints import limits
+from role_tables import ALL
 
 pytestmark = pytest.mark.blender_version
 
-# Of every human: shanks, feet, and which way it looks in the world, found by eye; forearms, hands.
-HUMANS = {
-    "01_01.bvh": (
-        ("LeftLeg", "LeftFoot"),
-        ("RightLeg", "RightFoot"),
-        ("LeftForeArm", "LeftHand"),
-        ("RightForeArm", "RightHand"),
-    ),
-    "Knight.glb": (
-        ("lowerleg.l", "foot.l"),
-        ("lowerleg.r", "foot.r"),
-        ("lowerarm.l", "hand.l"),
-        ("lowerarm.r", "hand.r"),
-    ),
-    "mh_mixamo.blend": (
-        ("mixamorig:LeftLeg", "mixamorig:LeftFoot"),
-        ("mixamorig:RightLeg", "mixamorig:RightFoot"),
-        ("mixamorig:LeftForeArm", "mixamorig:LeftHand"),
-        ("mixamorig:RightForeArm", "mixamorig:RightHand"),
-    ),
-    "cesium_man.gltf": (("Node_8", "Node_9"), ("Node_4", "Node_5"), ("Node_17", "Node_18"), ("Node_14", "Node_15")),
-    "rigify human": (("shin.L", "foot.L"), ("shin.R", "foot.R"), ("forearm.L", "hand.L"), ("forearm.R", "hand.R")),
-}
-
-
-def _still(obj) -> None:
-    if obj.animation_data is not None:
-        obj.animation_data_clear()
-    for bone in obj.pose.bones:
-        bone.matrix_basis = Matrix()
-    bpy.context.view_layer.update()
-
-
-def _load(name, data_dir):
-    """A character in bind pose without animation, and its scene."""
-    if name == "rigify human":
-        from demo.character import make_rigify_human
-
-        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-        obj, _mesh = make_rigify_human(bpy.context.scene)
-        return obj, bpy.context.scene
-    rig = rigs.load(data_dir / name)
-    _still(rig.obj)
-    return rig.obj, rig.scene
+HUMANS = ("01_01.bvh", "Knight.glb", "mh_mixamo.blend", "cesium_man.gltf", "metarig human")
 
 
 @pytest.fixture(scope="module", params=HUMANS)
 def human(request, data_dir):
-    """(object, its bones' bind matrices by name, pairs of bones) of one character, built."""
-    obj, scene = _load(request.param, data_dir)
-    build.build(obj, scene)
+    """(object, its bones' bind matrices by name, pairs of bones) of one character in bind pose, built."""
+    rig = looking.character(request.param, data_dir)
+    obj = rig.obj
+    obj.animation_data_clear()
+    for bone in obj.pose.bones:
+        bone.matrix_basis = Matrix()
+    bpy.context.view_layer.update()
+    build.build(obj, rig.scene)
     world = np.array(obj.matrix_world, dtype=float)
     bind = {bone.name: world @ np.array(bone.matrix_local, dtype=float) for bone in obj.data.bones}
-    missing = [name for pair in HUMANS[request.param] for name in pair if name not in bind]
-    assert not missing, f"{missing} not among {list(bind)}"
-    return obj, bind, HUMANS[request.param]
+    known = {where: bone for bone, where in reversed(ALL[request.param].expected().items())}
+    limbs = (("SHANK", "FOOT"), ("FOREARM", "HAND"))
+    pairs = [(known[role, side], known[end, side]) for role, end in limbs for side in ("LEFT", "RIGHT")]
+    return obj, bind, pairs
 
 
 def _frame(obj, bind, bone) -> np.ndarray:
@@ -97,17 +62,14 @@ def test_knees_bend_back_and_elbows_forward(human):
     ahead = _ahead(bind, pairs)
     for k, (bone, end) in enumerate(pairs):
         settings = obj.pose.bones[bone].active_ragdoll
-        assert settings.limits_from == "ANATOMY", bone
-        assert settings.joint == "HINGE", bone
-        axis = limits.hinge_axis(settings.limit_min, settings.limit_max)
-        assert axis == 0
+        assert (settings.limits_from, settings.joint) == ("ANATOMY", "HINGE"), bone
+        assert limits.hinge_axis(settings.limit_min, settings.limit_max) == 0
         lever = bind[end][:3, 3] - bind[bone][:3, 3]
         x = _frame(obj, bind, bone)[:, 0]
         # The first half of the way from straight to the limit, wherever the bind pose stands on it.
         straight = quaternion.rotate(quaternion.from_axis_angle(x, min(settings.limit_min[0], 0.0)), lever)
-        half = quaternion.rotate(
-            quaternion.from_axis_angle(x, 0.5 * (settings.limit_max[0] + settings.limit_min[0])), lever
-        )
+        middle = 0.5 * (settings.limit_max[0] + settings.limit_min[0])
+        half = quaternion.rotate(quaternion.from_axis_angle(x, middle), lever)
         moved = (half - straight) @ ahead
         assert moved < 0.0 if k < 2 else moved > 0.0, (bone, moved)
         assert abs(x @ ahead) < 0.9
@@ -121,7 +83,10 @@ def test_sides_have_the_same_ranges(human):
         assert width[0] == pytest.approx(width[1], abs=math.radians(0.1))
 
 
-# ---- rolls and places ---------------------------------------------------------------------------------------------
+def built_human(scene):
+    obj = rigs.human(scene)
+    build.build(obj, scene)
+    return obj
 
 
 def _world_limits(obj) -> dict:
@@ -146,8 +111,7 @@ def _roll(obj, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", (1, 2))
 def test_any_roll_gives_the_same_limits_in_the_world(fresh_scene, seed):
-    obj = rigs.human(fresh_scene)
-    build.build(obj, fresh_scene)
+    obj = built_human(fresh_scene)
     before = _world_limits(obj)
     remove.remove(obj)
     _roll(obj, seed)
@@ -162,17 +126,13 @@ def test_any_roll_gives_the_same_limits_in_the_world(fresh_scene, seed):
 
 
 def test_anatomical_frames_do_not_count_as_edits(fresh_scene):
-    obj = rigs.human(fresh_scene)
-    build.build(obj, fresh_scene)
+    obj = built_human(fresh_scene)
     bone = obj.pose.bones["shin.L"].active_ragdoll
     assert bone.limits_from == "ANATOMY" and tuple(bone.joint_rotation) != (1.0, 0.0, 0.0, 0.0)
     bone.joint_rotation = (1.0, 0.0, 0.0, 0.0)
     assert bone.limits_from == "USER"
     build.rebuild(obj, fresh_scene)
     assert tuple(bone.joint_rotation) == (1.0, 0.0, 0.0, 0.0)
-
-
-# ---- in motion ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("roll", (0, 1))
@@ -198,31 +158,23 @@ def test_a_limp_shank_bends_back_and_stops_at_its_limits(scene, pull, bends, rol
         own = obj.pose.bones[part.bone].active_ragdoll
         own.body_mode = "LIMP" if part.bone in ("shin.L", "foot.L") else "KINEMATIC"
     rigs.play(scene, 1, 120)
-    shown = rigs.pose(obj)
-    names = [bone.name for bone in obj.pose.bones]
-    thigh, shin = (shown[names.index(name)] for name in ("thigh.L", "shin.L"))
-    world = np.array(obj.matrix_world, dtype=float)
+    shown, world = rigs.pose(obj), np.array(obj.matrix_world, dtype=float)
     rest = {name: world @ np.array(obj.data.bones[name].matrix_local) for name in ("thigh.L", "shin.L")}
-    turned = [
-        rigid(now)[:3, :3] @ rigid(was)[:3, :3].T for now, was in ((thigh, rest["thigh.L"]), (shin, rest["shin.L"]))
-    ]
+    now = {name: shown[obj.data.bones.find(name)] for name in rest}
+    turned = [rigid(now[name])[:3, :3] @ rigid(rest[name])[:3, :3].T for name in rest]
     frame = _frame(obj, rest, "shin.L")
     relative = quaternion.from_matrix(frame.T @ turned[0].T @ turned[1] @ frame)
     x, twist, z = (np.degrees(v) for v in limits.swing_twist_angles(relative))
     wanted = math.degrees(limit) if bends else math.degrees(settings.limit_min[0])
     assert x == pytest.approx(wanted, abs=3.0)
     assert max(abs(twist), abs(z)) < 1.0
-    moved = shin[:3, :3] @ (0, 1, 0) - rest["shin.L"][:3, :3] @ (0, 1, 0)
+    moved = now["shin.L"][:3, :3] @ (0, 1, 0) - rest["shin.L"][:3, :3] @ (0, 1, 0)
     assert (moved[1] > 0.5) if bends else abs(moved[1]) < 0.2
-
-
-# ---- the check ----------------------------------------------------------------------------------------------------
 
 
 def test_a_narrowed_joint_is_found_with_its_frames_and_widened(scene):
     """A thigh that swings by 25 degrees about X at 0.8 Hz, allowed 10: found wherever the sine is beyond."""
-    obj = rigs.swinging_human(scene, 1, 60)
-    build.build(obj, scene)
+    obj = rigs.ragdoll(scene, 60)
     bone = obj.pose.bones["thigh.L"].active_ragdoll
     bone.joint = "CONE"
     bone.joint_rotation = (1.0, 0.0, 0.0, 0.0)
@@ -257,15 +209,11 @@ def test_a_hinge_that_the_animation_turns_aside_becomes_a_cone(fresh_scene):
 
 
 def test_limits_that_make_no_sense_are_named(fresh_scene):
-    obj = rigs.human(fresh_scene)
-    build.build(obj, fresh_scene)
+    obj = built_human(fresh_scene)
     bone = obj.pose.bones["thigh.R"].active_ragdoll
     bone.limit_min, bone.limit_max = (0.5, 0, 0), (-0.5, 0, 0)
     with pytest.raises(RagdollError, match=r"thigh\.R"):
         diagnose.check_limits(obj, fresh_scene)
-
-
-# ---- masses -------------------------------------------------------------------------------------------------------
 
 
 def test_a_human_has_a_humans_masses(fresh_scene):
@@ -273,19 +221,15 @@ def test_a_human_has_a_humans_masses(fresh_scene):
     built = build.build(obj, fresh_scene)
     height = obj.active_ragdoll.height
     assert built.mass == pytest.approx(70.0 * (height / 1.8) ** 3, rel=1e-4)
-    masses = {part.bone: part.body.rigid_body.mass for part in obj.active_ragdoll.parts}
-    assert masses["thigh.L"] / built.mass == pytest.approx(0.1416, rel=0.01)
-
+    assert rigs.part(obj, "thigh.L").body.rigid_body.mass / built.mass == pytest.approx(0.1416, rel=0.01)
     obj.active_ragdoll.mass_model, obj.active_ragdoll.body_mass = "WINTER", 55.0
     obj.pose.bones["head"].active_ragdoll.mass = 9.0
     build.build(obj, fresh_scene)
-    masses = {part.bone: part.body.rigid_body.mass for part in obj.active_ragdoll.parts}
-    assert masses["thigh.L"] == pytest.approx(5.5, rel=0.01)
-    assert masses["head"] == pytest.approx(9.0)
-
+    assert rigs.part(obj, "thigh.L").body.rigid_body.mass == pytest.approx(5.5, rel=0.01)
+    assert rigs.part(obj, "head").body.rigid_body.mass == pytest.approx(9.0)
     obj.pose.bones["head"].active_ragdoll.mass = 0.0
     obj.active_ragdoll.stabilize_masses = True
-    built = build.build(obj, fresh_scene)
+    build.build(obj, fresh_scene)
     masses = {part.bone: part.body.rigid_body.mass for part in obj.active_ragdoll.parts}
     assert sum(masses.values()) == pytest.approx(55.0, rel=1e-4)
     for part in obj.active_ragdoll.parts:
@@ -296,7 +240,96 @@ def test_a_human_has_a_humans_masses(fresh_scene):
 def test_unknown_characters_weigh_by_their_volume(fresh_scene):
     obj = rigs.chain(fresh_scene)
     light = build.build(obj, fresh_scene).mass
-    masses = [part.body.rigid_body.mass for part in obj.active_ragdoll.parts]
+    masses = rigs.masses(obj)
     assert masses == pytest.approx([1000.0 * rigs.solid(part).volume() for part in obj.active_ragdoll.parts], rel=1e-3)
     obj.active_ragdoll.density = 2000.0
     assert build.build(obj, fresh_scene).mass == pytest.approx(2.0 * light, rel=1e-3)
+
+
+def _degrees(values):
+    return [round(math.degrees(v), 3) for v in values]
+
+
+def _locked(bone):
+    bone.lock_rotation = (False, True, True)
+
+
+def _ik(bone):
+    bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, math.radians(-10), math.radians(70)
+    bone.lock_ik_y = bone.lock_ik_z = True
+
+
+def _ik_locked(bone):
+    bone.lock_ik_x = bone.lock_ik_y = bone.lock_ik_z = True
+
+
+def _limit_rotation(bone):
+    constraint = bone.constraints.new("LIMIT_ROTATION")
+    constraint.owner_space = "LOCAL"
+    for axis, (low, high) in {"x": (-20, 30), "y": (-5, 5), "z": (0, 45)}.items():
+        setattr(constraint, f"use_limit_{axis}", True)
+        setattr(constraint, f"min_{axis}", math.radians(low))
+        setattr(constraint, f"max_{axis}", math.radians(high))
+
+
+@pytest.mark.parametrize(
+    ("state", "joint", "low", "high"),
+    (
+        (_locked, "HINGE", (None, 0.0, 0.0), (None, 0.0, 0.0)),
+        (_ik, "HINGE", (-10.0, 0.0, 0.0), (70.0, 0.0, 0.0)),
+        (_ik_locked, "FIXED", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
+        (_limit_rotation, "CONE", (-20.0, -5.0, 0.0), (30.0, 5.0, 45.0)),
+    ),
+)
+def test_what_the_rig_states_is_taken_in_the_bones_own_frame(fresh_scene, state, joint, low, high):
+    """Also on a human, whose shank has a frame and a range by its anatomy; None is a wide range."""
+    for obj, name in ((rigs.chain(fresh_scene), "B"), (rigs.human(fresh_scene), "shin.L")):
+        build.build(obj, fresh_scene)
+        bone = obj.pose.bones[name]
+        state(bone)
+        build.build(obj, fresh_scene)
+        settings = bone.active_ragdoll
+        assert (settings.joint, settings.limits_from) == (joint, "RIG")
+        assert tuple(settings.joint_rotation) == (1.0, 0.0, 0.0, 0.0)
+        for found, wanted in ((settings.limit_min, low), (settings.limit_max, high)):
+            for value, asked in zip(_degrees(found), wanted, strict=True):
+                assert abs(value) > 57.0 if asked is None else value == pytest.approx(asked, abs=1e-3)
+
+
+def test_limits_set_by_hand_survive_a_new_build(fresh_scene):
+    obj = rigs.chain(fresh_scene)
+    build.build(obj, fresh_scene)
+    bone = obj.pose.bones["B"].active_ragdoll
+    bone.limit_max = (0.1, 0.2, 0.3)
+    assert bone.limits_from == "USER"
+    build.rebuild(obj, fresh_scene)
+    assert list(bone.limit_max) == pytest.approx([0.1, 0.2, 0.3])
+    remove.remove(obj)
+    build.build(obj, fresh_scene)
+    assert list(bone.limit_max) == pytest.approx([0.1, 0.2, 0.3])
+
+
+def test_the_hinge_really_turns_about_its_axis_only(scene):
+    """Limp under gravity, hanging out to the side: B turns about its free axis until its limit, not about others."""
+    rigs.set_range(scene, 1, 60)
+    obj = rigs.chain(scene, 2)
+    bone = obj.pose.bones["B"]
+    # The chain lies along X, so the axis that gravity turns it about is the bone's X or Z; find it, free it alone.
+    axis = int(np.argmax(np.abs(np.array(bone.bone.matrix_local)[1, :3])))
+    free = "xyz"[axis]
+    setattr(bone, f"use_ik_limit_{free}", True)
+    setattr(bone, f"ik_min_{free}", math.radians(-40))
+    setattr(bone, f"ik_max_{free}", math.radians(40))
+    for other in set("xyz") - {free}:
+        setattr(bone, f"lock_ik_{other}", True)
+    build.build(obj, scene)
+    obj.pose.bones["A"].active_ragdoll.body_mode = "KINEMATIC"
+    rigs.set_weights(bone)
+    rigs.play(scene, 1, 60)
+    turned = obj.evaluated_get(scene.view_layers[0].depsgraph).pose.bones["B"]
+    local = (turned.parent.matrix.inverted() @ turned.matrix).to_quaternion()
+    rest = (turned.bone.parent.matrix_local.inverted() @ turned.bone.matrix_local).to_quaternion()
+    delta = rest.inverted() @ local
+    along = np.degrees(2.0 * np.arcsin(np.clip(np.array([delta.x, delta.y, delta.z]), -1, 1)))
+    assert abs(along[axis]) == pytest.approx(40.0, abs=2.0)
+    assert np.abs(np.delete(along, axis)).max() < 1.0

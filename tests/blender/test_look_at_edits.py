@@ -1,13 +1,16 @@
-"""Edits by hand while a look-at works: bones posed, the character moved, switches set, bones edited, undone."""
+"""Edits by hand while a look-at works, and where it reads targets: at the frame to be shown, however they are moved."""
 
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix
 
 import looking
 import rigs
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.stack import look_at_setup, pose_stack, stack_lists
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
+
+pytestmark = pytest.mark.blender_version
 
 
 @pytest.fixture
@@ -43,7 +46,6 @@ def aim(obj):
     return looking.aim_error(obj, bpy.data.objects["Target"])
 
 
-@pytest.mark.blender_version
 def test_a_bone_posed_by_hand_is_shown_at_once_and_on_other_frames(human, fresh_scene):
     before, angle = shown(human, "forearm.L"), np.radians(40.0)
     human.pose.bones["forearm.L"].rotation_quaternion = (np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2))
@@ -101,7 +103,6 @@ def test_a_script_that_edits_and_plays_from_the_first_frame_needs_no_update(huma
     assert np.linalg.norm(shown(human, "spine")[:3, 0]) == pytest.approx(1.2, abs=1e-5)
 
 
-@pytest.mark.blender_version
 def test_a_switch_of_the_rig_reaches_its_drivers(fresh_scene):
     """As FK/IK switches do: a custom property that a constraint's influence is driven by."""
     obj = rigs.human(fresh_scene)
@@ -128,10 +129,9 @@ def test_a_chest_that_breathes_by_uneven_scale_is_no_hindrance(swinging, fresh_s
         assert aim(swinging) < 0.05
 
 
-@pytest.mark.blender_version
 @pytest.mark.parametrize("how", ("renamed", "deleted"))
 def test_a_bone_that_goes_is_named_and_the_rest_goes_on(swinging, fresh_scene, how):
-    item = stack_lists.add(swinging, fresh_scene, "bone_transforms", "arm.R")
+    item = stack_edits.add(swinging, fresh_scene, "bone_transforms", "arm.R")
     item.rotation_mode, item.rotation = "ADD", (0.0, 0.0, 0.7)
     fresh_scene.frame_set(6)
     before = shown(swinging, "arm.R")
@@ -168,7 +168,6 @@ def test_a_bone_that_is_added_or_moved_does_not_stop_it(swinging, fresh_scene):
         assert aim(swinging) < 0.05
 
 
-@pytest.mark.blender_version
 def test_undone_and_done_again_it_shows_what_it_did(swinging, fresh_scene):
     bpy.ops.ed.undo_push(message="before")
     swinging.active_ragdoll.look_at[0].entries[0].limit = 0.05
@@ -191,7 +190,7 @@ def test_undone_and_done_again_it_shows_what_it_did(swinging, fresh_scene):
 def test_a_bone_scaled_to_nothing_to_hide_it_stops_nobody(swinging, fresh_scene, bone):
     other = rigs.human(fresh_scene, "Other")
     other.location.x = 3.0
-    look_at_setup.setup(other, fresh_scene, bpy.data.objects["Target"])
+    stack_edits.set_up_look_at(other, fresh_scene, bpy.data.objects["Target"])
     swinging.pose.bones[bone].scale = (0.0, 0.0, 0.0)
     for frame in (1, 6, 7):
         fresh_scene.frame_set(frame)
@@ -207,13 +206,12 @@ def test_a_bone_scaled_to_nothing_to_hide_it_stops_nobody(swinging, fresh_scene,
         assert aim(swinging) < 0.05
 
 
-@pytest.mark.blender_version
 def test_keys_go_with_chains_and_limbs(human, fresh_scene):
     """Of a keyed chain and a keyed leg, others before them are added, moved and removed."""
     settings = human.active_ragdoll
-    stack_lists.add(human, fresh_scene, "look_at")
-    stack_lists.add(human, fresh_scene, "leg_stabilizers", "foot.L")
-    stack_lists.add(human, fresh_scene, "leg_stabilizers", "foot.R")
+    stack_edits.add(human, fresh_scene, "look_at")
+    stack_edits.add(human, fresh_scene, "leg_stabilizers", "foot.L")
+    stack_edits.add(human, fresh_scene, "leg_stabilizers", "foot.R")
     for path in ("look_at[0].weight", "leg_stabilizers[1].ik_weight"):
         owner, name = human.path_resolve(f"active_ragdoll.{path.split('.')[0]}"), path.split(".")[1]
         for frame, value in ((1, 1.0), (11, 0.0)):
@@ -225,14 +223,218 @@ def test_keys_go_with_chains_and_limbs(human, fresh_scene):
         return {path.removeprefix("active_ragdoll.") for path in paths if path.startswith("active_ragdoll")}
 
     settings.active_look_at = 0
-    assert stack_lists.move(human, "look_at", 1)
+    assert stack_edits.move(human, "look_at", 1)
     assert keyed() == {"look_at[1].weight", "leg_stabilizers[1].ik_weight"}
-    stack_lists.remove(human, "look_at", 0)
-    stack_lists.remove(human, "leg_stabilizers", 0)
+    stack_edits.remove(human, "look_at", 0)
+    stack_edits.remove(human, "leg_stabilizers", 0)
     assert keyed() == {"look_at[0].weight", "leg_stabilizers[0].ik_weight"}
     assert settings.leg_stabilizers[0].foot_bone == "foot.R"
     for frame, weight in ((1, 1.0), (11, 0.0)):
         fresh_scene.frame_set(frame)
         assert settings.look_at[0].weight == weight and settings.leg_stabilizers[0].ik_weight == weight
-    stack_lists.remove(human, "look_at")
+    stack_edits.remove(human, "look_at")
     assert keyed() == {"leg_stabilizers[0].ik_weight"}
+
+
+FRAMES = range(1, 25)
+
+
+@pytest.fixture
+def chained(fresh_scene):
+    """A human in motion with a chain of head and spine; no target yet."""
+    obj = rigs.swinging_human(fresh_scene, 1, 24)
+    add_chain(obj)
+    return obj
+
+
+def add_chain(obj) -> None:
+    stack_edits.add(obj, bpy.context.scene, "look_at")
+    for bone in ("head", "spine"):
+        stack_edits.add(obj, bpy.context.scene, "entries", bone).limit = 1.2
+
+
+def ahead(scene):
+    return rigs.empty(scene, location=(0.0, -3.0, 1.6))
+
+
+def key_sideways(obj, way=1.5):
+    for frame in FRAMES:
+        obj.location.x = way * np.sin(0.3 * frame)
+        obj.keyframe_insert("location", frame=frame)
+
+
+def check(obj, target):
+    """It aims at every frame, and at the same pose after jumps without what was recorded."""
+    played = {}
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        assert looking.aim_error(obj, target) < 0.05, frame
+        played[frame] = rigs.pose(obj)
+    assert not pose_stack.of(obj).messages
+    looking.scrubs_as_played(bpy.context.scene, obj, played, (17, 4, 21), 1e-5)
+
+
+def _child(scene):
+    above = rigs.empty(scene, "Above", (0.0, 0.0, 0.0))
+    key_sideways(above)
+    target = ahead(scene)
+    target.parent = above
+    return target
+
+
+def _keyed(scene):
+    target = ahead(scene)
+    key_sideways(target)
+    return target
+
+
+def _driven(scene):
+    target = ahead(scene)
+    target.driver_add("location", 0).driver.expression = "sin(frame * 0.3)"
+    return target
+
+
+def _constrained(scene):
+    target = ahead(scene)
+    target.constraints.new("COPY_LOCATION").target = _keyed(scene)
+    return target
+
+
+@pytest.mark.parametrize("make", (_keyed, _child, _driven, _constrained))
+def test_moved_by(chained, fresh_scene, make):
+    target = chained.active_ragdoll.look_at[0].target = make(fresh_scene)
+    check(chained, target)
+
+
+def off(obj, place) -> float:
+    """Angle [deg] between where a character looks and a place [3]."""
+    eye, ahead = looking.sight(obj, obj.active_ragdoll.look_at[0])
+    wanted = place - eye
+    return float(np.degrees(np.arccos(np.clip(ahead @ wanted / np.linalg.norm(wanted), -1.0, 1.0))))
+
+
+def joint(obj, bone):
+    return rigs.pose(obj)[obj.data.bones.find(bone)][:3, 3]
+
+
+def _other(scene):
+    """A second human in motion, within sight."""
+    other = rigs.human(scene, "Other")
+    other.location = (0.4, -2.5, 0.0)
+    rigs.swing(other, 1, 24)
+    return other
+
+
+def test_bone_of_another_animated_armature(chained, fresh_scene):
+    other = _other(fresh_scene)
+    chain = chained.active_ragdoll.look_at[0]
+    chain.target, chain.target_bone = other, "forearm.L"
+    for frame in FRAMES:
+        fresh_scene.frame_set(frame)
+        assert off(chained, joint(other, "forearm.L")) < 0.05
+    assert not pose_stack.of(chained).messages
+
+
+@pytest.mark.parametrize("looks", (False, True))
+@pytest.mark.parametrize("own_keys", (False, True))
+def test_child_of_another_armatures_bone(chained, fresh_scene, own_keys, looks):
+    """The other's arm is below nothing that a look of its own turns, so both orders must give the same."""
+    other = _other(fresh_scene)
+    if looks:
+        stack_edits.set_up_look_at(other, fresh_scene, rigs.empty(fresh_scene, "Point", (0.0, 2.0, 1.0)))
+        for entry in list(other.active_ragdoll.look_at[0].entries)[1:]:
+            entry.limit = 0.0
+    target = rigs.empty(fresh_scene, location=(0.0, 0.1, 0.0))
+    if own_keys:
+        key_sideways(target, 0.2)
+    target.parent, target.parent_type, target.parent_bone = other, "BONE", "forearm.L"
+    target.matrix_parent_inverse = Matrix.Rotation(0.3, 4, "X")
+    chained.active_ragdoll.look_at[0].target = target
+    check(chained, target)
+
+
+def test_a_character_earlier_in_the_scene_is_seen_with_its_stack_done(fresh_scene):
+    first = rigs.swinging_human(fresh_scene, 1, 24)
+    first.name = "A"
+    second = rigs.human(fresh_scene, "B")
+    second.location = (0.0, -2.5, 0.0)
+    second.rotation_euler.z = np.pi
+    for obj, other in ((first, second), (second, first)):
+        add_chain(obj)
+        chain = obj.active_ragdoll.look_at[0]
+        chain.target, chain.target_bone = other, "head"
+    order = [o.name for o in pose_stack.characters(fresh_scene)]
+    later = {"A": first, "B": second}[order[1]]
+    earlier = first if later is second else second
+    played = {}, {}
+    for frame in FRAMES:
+        fresh_scene.frame_set(frame)
+        assert off(later, joint(earlier, "head")) < 0.05
+        for obj, poses in zip((first, second), played, strict=True):
+            poses[frame] = rigs.pose(obj)
+    for obj, poses in zip((first, second), played, strict=True):
+        looking.scrubs_as_played(fresh_scene, obj, poses, (20, 3, 11), 1e-5)
+
+
+def test_a_point_keyed(chained, fresh_scene):
+    chain = chained.active_ragdoll.look_at[0]
+    chain.target_type = "POINT"
+    places = {frame: (np.sin(0.3 * frame), -3.0, 1.6) for frame in FRAMES}
+    rigs.key(chained, "active_ragdoll.look_at[0].target_point", places)
+    for frame, place in places.items():
+        fresh_scene.frame_set(frame)
+        assert off(chained, np.array(place)) < 0.05
+
+
+def test_own_bone_stands_as_it_comes_in(chained, fresh_scene):
+    """Looking at one's own hand: at where the arm is before the look turns the spine."""
+    chain = chained.active_ragdoll.look_at[0]
+    chain.target, chain.target_bone = chained, "forearm.L"
+    chain.entries.remove(1)
+    chain.entries[0].limit = np.pi
+    for frame in (3, 12):
+        fresh_scene.frame_set(frame)
+        assert off(chained, joint(chained, "forearm.L")) < 0.05
+
+
+def test_a_rigid_body_is_read_from_the_last_step_and_jumps_show_what_was_played(chained, fresh_scene):
+    ball = rigs.box(fresh_scene, "Ball", (0.1, 0.1, 0.1), (0.3, -2.0, 2.5))
+    chained.active_ragdoll.look_at[0].target = ball
+    played = {}
+    before = None
+    for frame in FRAMES:
+        fresh_scene.frame_set(frame)
+        if before is not None:
+            assert off(chained, before) < 0.06
+        before = rigs.matrices([ball])[0][:3, 3]
+        played[frame] = rigs.pose(chained)
+    assert before[2] < 2.0, "the ball does not fall: nothing is tested"
+    for frame in (20, 5, 13):
+        fresh_scene.frame_set(frame)
+        assert np.abs(rigs.pose(chained) - played[frame]).max() < 1e-5
+
+
+def test_moving_a_target_by_hand_shows_at_once(chained, fresh_scene):
+    target = chained.active_ragdoll.look_at[0].target = ahead(fresh_scene)
+    fresh_scene.frame_set(5)
+    target.location = (1.0, -2.0, 1.4)
+    update()
+    assert looking.aim_error(chained, target) < 0.05
+
+
+def test_readers_made_for_targets_go_with_the_stack(chained, fresh_scene):
+    stack_edits.remove(chained, "look_at")
+    before = rigs.counts()
+    stack_edits.add(chained, fresh_scene, "look_at")
+    stack_edits.add(chained, fresh_scene, "entries", "head")
+    target = ahead(fresh_scene)
+    key_sideways(target)
+    target.parent, target.parent_type, target.parent_bone = chained, "BONE", "arm.L"
+    chained.active_ragdoll.look_at[0].target = target
+    fresh_scene.frame_set(3)
+    assert not pose_stack.of(chained).messages
+    stack_edits.remove(chained, "look_at")
+    action = target.animation_data.action
+    bpy.data.objects.remove(target)
+    bpy.data.actions.remove(action)
+    assert rigs.counts() == before

@@ -66,7 +66,7 @@ def test_originals_stay_as_they_are_bit_for_bit(scene, keyed):
     if keyed:
         rigs.key_weights(obj, {1: 1.0, 10: 0.3, 20: 0.0, 30: 1.0})
     build.build(obj, scene)
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.3
+    rigs.set_weights(obj, 0.3)
     before = _snapshot(obj)
     assert len(before) > 60
     for frame in range(1, 41):
@@ -86,8 +86,7 @@ def test_originals_stay_as_they_are_bit_for_bit(scene, keyed):
 
 def test_edits_in_mid_shot_reach_the_run_without_the_originals(scene):
     """Weights, limits of force and modes of bones, changed while the world is alive."""
-    obj = rigs.swinging_human(scene, 1, 40)
-    build.build(obj, scene)
+    obj = rigs.ragdoll(scene, 40)
     before = _snapshot(obj)
     bone = obj.pose.bones["arm.L"].active_ragdoll
     edits = {
@@ -111,8 +110,7 @@ def test_edits_in_mid_shot_reach_the_run_without_the_originals(scene):
 
 
 def test_a_simulation_leaves_the_physics_objects_as_built(scene):
-    obj = rigs.swinging_human(scene, 1, 12)
-    build.build(obj, scene)
+    obj = rigs.ragdoll(scene, 12)
     physics = obj.active_ragdoll.physics_armature.name
     before = _snapshot(obj)
     list(simulate.frames(scene))

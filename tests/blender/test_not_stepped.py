@@ -6,9 +6,9 @@ import bpy
 import numpy as np
 import pytest
 
+import renders
 import rigs
 from active_ragdoll.core.blender import bake
-from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import pipeline, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
@@ -21,9 +21,7 @@ pytestmark = pytest.mark.blender_version
 
 @pytest.fixture
 def shot(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, FIRST, LAST)
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.2
-    build.build(obj, fresh_scene)
+    obj = rigs.ragdoll(fresh_scene, LAST, 0.2, first=FIRST)
     return fresh_scene, obj
 
 
@@ -177,8 +175,7 @@ def test_a_world_that_would_not_step_is_refused(shot, change):
 def test_live_in_a_world_that_would_not_step(shot, change):
     scene, obj = shot
     change(scene)
-    for frame in range(FIRST, AT):
-        scene.frame_set(frame)
+    rigs.step(scene, range(FIRST, AT))
     assert obj.active_ragdoll.state != "LIVE"
     assert UNFIT[change] in STATE.messages[scene.name]
 
@@ -234,12 +231,8 @@ def test_an_interruption_while_cached_frames_are_baked(shot, monkeypatch):
 
 def test_a_render_that_cannot_be_simulated_stops(shot, tmp_path):
     scene, _obj = shot
-    camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
-    scene.collection.objects.link(camera)
-    scene.camera = camera
-    scene.render.engine = "BLENDER_WORKBENCH"
-    scene.render.resolution_x = scene.render.resolution_y = 16
-    scene.render.filepath = str(tmp_path / "frame_")
+    renders.prepare(scene, tmp_path / "frame_")
+    camera = scene.camera
     with _foreign(*DISTURBANCES["switches the world off"]), pytest.raises(RuntimeError):
         bpy.ops.render.render(animation=True)
     assert scene.camera == camera

@@ -32,8 +32,7 @@ def real(name):
 
 @pytest.fixture
 def human(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 30)
-    build.build(obj, fresh_scene)
+    obj = rigs.ragdoll(fresh_scene, 30)
     return obj
 
 

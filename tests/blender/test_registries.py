@@ -14,8 +14,8 @@ from active_ragdoll.core.blender.settings import declare
 from active_ragdoll.core.blender.settings.declare import STACK, STACK_VALUE, flag, share, text
 from active_ragdoll.core.blender.stack import entries
 from active_ragdoll.core.blender.tools import profiles
-from active_ragdoll.core.motion.limbs.transform_bone import ADD, TransformBone
 from active_ragdoll.core.motion.rig import Inputs
+from active_ragdoll.core.motion.transform_bone import ADD, TransformBone
 from active_ragdoll.core.ragdoll import drives
 from active_ragdoll.core.ragdoll.drives.law import Factor, Law, Parameter
 from active_ragdoll.operators import command_line
@@ -114,8 +114,7 @@ def registered(extension):
 
 def _distances(obj, scene) -> np.ndarray:
     """How far each body is from its target in the shot's last frame [m]; by the bodies' order."""
-    for frame in range(1, LAST + 1):
-        scene.frame_set(frame)
+    rigs.step(scene, range(1, LAST + 1))
     graph = bpy.context.evaluated_depsgraph_get()
     parts = obj.active_ragdoll.parts
     found = [(part.body.evaluated_get(graph), part.target.evaluated_get(graph)) for part in parts]
@@ -170,34 +169,29 @@ def test_an_entry_of_ones_own_turns_a_bone_and_is_led_by_physics(registered, fre
     head = obj.data.bones.find("head")
     for weight, angle in ((1.0, TURN), (0.5, TURN / 2), (0.0, 0.0)):
         item.weight = weight
-        for frame in range(1, LAST + 1):
-            fresh_scene.frame_set(frame)
+        rigs.step(fresh_scene, range(1, LAST + 1))
         assert np.radians(rigs.angles(rigs.pose(obj), plain))[head] == pytest.approx(angle, abs=0.02)
     item.keyframe_insert("weight", frame=1)
     item.weight = 1.0
     item.keyframe_insert("weight", frame=LAST)
-    for frame in range(1, LAST + 1):
-        fresh_scene.frame_set(frame)
+    rigs.step(fresh_scene, range(1, LAST + 1))
     assert np.radians(rigs.angles(rigs.pose(obj), plain))[head] == pytest.approx(TURN, abs=0.03)
     assert bpy.ops.active_ragdoll.motion_remove(what="nods") == {"FINISHED"}
     assert obj.active_ragdoll.target_armature is None, "with its last entry the stack goes"
 
 
 def test_every_keyed_number_of_a_bone_is_read_for_its_body(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, LAST)
-    build.build(obj, fresh_scene)
+    obj = rigs.ragdoll(fresh_scene, LAST)
     own = obj.pose.bones["head"].active_ragdoll
     of_drives = {parameter.factor.setting for parameter in drives.parameters()}
     keyed = [name for name in declare.names(type(own), keyed=True) if name not in of_drives]
     keyed = [name for name in keyed if own.bl_rna.properties[name].type == "FLOAT"]
     assert {"rotation_weight", "max_torque"} <= set(keyed)
-    for frame in (1, 2):
-        fresh_scene.frame_set(frame)
+    rigs.step(fresh_scene, (1, 2))
     for name in keyed:
         setattr(own, name, 0.25)
         obj.keyframe_insert(f'pose.bones["head"].active_ragdoll.{name}', frame=1)
-    for frame in (1, 2):
-        fresh_scene.frame_set(frame)
+    rigs.step(fresh_scene, (1, 2))
     run = STATE.runs[fresh_scene.name]
     row = run.characters[0].bone_names.index("head")
     for name in keyed:

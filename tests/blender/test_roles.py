@@ -1,13 +1,12 @@
 """Roles of the bones of real rigs: every file of the test data, all Rigify metarigs, a generated Rigify rig."""
 
-import importlib
-
 import bpy
 import numpy as np
 import pytest
 
+import looking
 import rigs
-from active_ragdoll.core.anatomy import main, recognise
+from active_ragdoll.core.anatomy import recognise, roles
 from active_ragdoll.core.anatomy.roles import CREATURE, HUMAN
 from active_ragdoll.core.blender.rig import recognition
 from demo import character
@@ -23,17 +22,10 @@ def found(request, data_dir):
 
 
 def _rigify(name: str) -> bpy.types.Object:
-    scene = rigs.empty_file()
-    if name == "generated":
-        metarig, _mesh = character.make_rigify_human(scene)
-        return character.generate_rigify(metarig)
-    character.enable_rigify()
-    module = importlib.import_module(f"rigify.metarigs.{name.removeprefix('metarig ')}")
-    obj = rigs.armature(scene, {})
-    bpy.ops.object.mode_set(mode="EDIT")
-    module.create(obj)
-    bpy.ops.object.mode_set(mode="OBJECT")
-    return obj
+    if name != "generated":
+        return looking.metarig(name)
+    metarig, _mesh = character.make_rigify_human(rigs.empty_file())
+    return character.generate_rigify(metarig)
 
 
 def _rows(obj) -> tuple[list, list]:
@@ -76,11 +68,11 @@ def test_the_main_bodies_are_as_many_as_listed_and_hang_together(found):
     names, parents = _rows(obj)
     heads = np.array([obj.matrix_world @ bone.head_local for bone in obj.data.bones])
     deform = [bone.use_deform for bone in obj.data.bones]
-    mask = main.main_bones(anatomy, parents, deform, heads)
+    mask = roles.main_bones(anatomy, parents, deform, heads)
     assert mask.sum() == ALL[name].bodies
     if anatomy.kind == HUMAN:
         assert 10 <= mask.sum() <= 16
-    into = main.merged_into(anatomy, parents, mask)
+    into = roles.merged_into(anatomy, parents, mask)
     roots = [i for i in np.flatnonzero(mask) if anatomy.parents[i] < 0 or into[anatomy.parents[i]] < 0]
     assert len(roots) == 1, [names[i] for i in roots]
 
@@ -88,8 +80,8 @@ def test_the_main_bodies_are_as_many_as_listed_and_hang_together(found):
 def test_every_skinned_vertex_has_a_main_body(found):
     name, obj, anatomy = found
     names, parents = _rows(obj)
-    mask = main.main_bones(anatomy, parents)
-    into = main.merged_into(anatomy, parents, mask)
+    mask = roles.main_bones(anatomy, parents)
+    into = roles.merged_into(anatomy, parents, mask)
     meshes = [o for o in bpy.data.objects if o.type == "MESH" and any(m.type == "ARMATURE" for m in o.modifiers)]
     for mesh in (m for m in meshes if m.modifiers[0].object == obj):
         groups = [group.name for group in mesh.vertex_groups]

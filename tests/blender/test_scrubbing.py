@@ -177,9 +177,7 @@ def test_state_says_what_is_shown(scene):
 
 
 def test_a_load_that_fails_in_mid_shot_leaves_a_shot_that_runs(scene, tmp_path):
-    obj = rigs.swinging_human(scene, 1, 24)
-    build.build(obj, scene)
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+    obj = rigs.ragdoll(scene, 24, 0.0)
     before = rigs.play(scene, 1, 12, lambda: rigs.pose(obj))[-1]
     nothing = tmp_path / "nothing.blend"
     nothing.write_bytes(b"no Blender file")

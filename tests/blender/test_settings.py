@@ -94,8 +94,7 @@ def fill(group) -> None:
 
 
 def test_every_setting_edited_on_a_keyed_character_is_read_at_the_next_frame(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 12)
-    build.build(obj, fresh_scene)
+    obj = rigs.ragdoll(fresh_scene, 12)
     obj.keyframe_insert("active_ragdoll.rotation_weight", frame=1)
     rigs.play(fresh_scene, 1, 3)
     fill(obj.active_ragdoll)
@@ -264,8 +263,7 @@ def test_an_option_is_refused_where_a_strip_keys_its_setting(fresh_scene):
 
 
 def test_a_profile_tells_what_strips_key(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 10)
-    build.build(obj, fresh_scene)
+    obj = rigs.ragdoll(fresh_scene, 10)
     in_a_strip(obj, "active_ragdoll.rotation_weight")
     found = profiles.apply(obj, Profile({"rotation_weight": 0.5}))
     assert "rotation_weight of 'Human' keyed or driven" in found.notes[0]
@@ -284,8 +282,7 @@ def test_a_strip_that_is_muted_keys_nothing(fresh_scene):
 
 
 def test_a_file_of_version_0_1_0_is_brought_up_to_date(fresh_scene, tmp_path):
-    obj = rigs.swinging_human(fresh_scene, 1, 10)
-    build.build(obj, fresh_scene)
+    obj = rigs.ragdoll(fresh_scene, 10)
     obj.active_ragdoll.rotation_weight = 0.25
     action, path = bpy.data.actions.new("Wave"), str(tmp_path / "shot.blend")
     obj.active_ragdoll.source.active_ragdoll.graph.states.add().action = action

@@ -1,4 +1,4 @@
-"""Bodies fitted to the mesh: what they cover, that they do not stand in each other, mirror images, margins, skins."""
+"""Bodies fitted to the mesh: what they cover, mirror images, margins; main bodies are few, and all moves with them."""
 
 import math
 
@@ -8,10 +8,11 @@ import pytest
 
 import rigs
 from active_ragdoll.core import mirror
+from active_ragdoll.core.anatomy.roles import CREATURE, HELPER, HUMAN
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.rig import armature, recognition, skinning
 from active_ragdoll.core.ragdoll.bodies.fitting import CONVEX_HULL
-from own_characters import SWEPT
+from own_characters import CREATURES, SWEPT
 
 SYMMETRIC = {"Knight.glb", "Fox.glb", "animals_pack_Horse.glb", "modular_men_Worker.glb", "cesium_man.gltf"}
 SYMMETRIC |= {"arnaud.fbx", "mh_game_engine.blend", "mh_mixamo.blend"}
@@ -240,7 +241,7 @@ def test_a_resting_body_touches_the_floor(scene, kind, size):
     obj.rotation_euler = (math.pi / 2.0, 0.0, 0.0)
     bpy.context.view_layer.update()
     rigs.ensure_world(scene)
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+    rigs.set_weights(obj)
     build.build(obj, scene)
     points = np.concatenate([_points(_only_part(obj)), np.ones((len(_points(_only_part(obj))), 1))], axis=1)
 
@@ -252,3 +253,46 @@ def test_a_resting_body_touches_the_floor(scene, kind, size):
     gaps = rigs.play(scene, 1, 90, lambda: lowest(rigs.bodies(obj)[0]) - floor)
     assert abs(gaps[-1]) <= 1e-3 * size
     assert np.ptp(gaps[-20:]) <= 1e-3 * size, "it rests"
+
+
+FRAMES = 30
+
+
+@pytest.fixture(scope="module", params=SWEPT)
+def with_main_bodies(request):
+    rig = rigs.load(request.param)
+    last = min(rig.last, rig.first + FRAMES)
+    ending = rigs.animation(rig.obj, (last,))[last]
+    rig, made = rigs.built(request.param, "MAIN")
+    rig.last = last
+    rigs.set_range(rig.scene, rig.first, rig.last)
+    return rig, made, recognition.anatomy_of(rig.obj), ending
+
+
+def test_the_number_of_bodies_is_that_of_main_bodies(with_main_bodies, request):
+    _rig, result, anatomy, _ending = with_main_bodies
+    assert (anatomy.kind == CREATURE) == (request.node.callspec.params["with_main_bodies"] in CREATURES)
+    if anatomy.kind == HUMAN:
+        assert 10 <= result.bodies <= 16
+    assert result.bodies == result.joints + 1, "one tree"
+
+
+def test_main_bodies_follow_exactly(with_main_bodies):
+    rig, _result, _anatomy, _ending = with_main_bodies
+    figures = rigs.figures(rig.scene, rig.first, rig.last, skip_seconds=0.25)
+    assert figures["orientation_error_deg"]["mean"] < 0.15
+    assert figures["position_error_mm"]["mean"] < 1.0
+
+
+def test_all_that_deforms_moves_with_a_limp_body(with_main_bodies):
+    """Nothing stays at the animation when the character falls: fingers, toes, hooves on controls of their own."""
+    rig, _result, anatomy, ending = with_main_bodies
+    settings = rig.obj.active_ragdoll
+    settings.rotation_weight = settings.translation_weight = 0.0
+    shown = rigs.play(rig.scene, rig.first, rig.last, lambda: rigs.pose(rig.obj))[-1]
+    fall = 0.5 * rig.scene.gravity.length * ((rig.last - rig.first) / rigs.FPS) ** 2
+    lower = (ending - shown)[:, 2, 3]
+    skinned = {group.name for obj in bpy.data.objects if obj.type == "MESH" for group in obj.vertex_groups}
+    for i, bone in enumerate(rig.obj.data.bones):
+        if bone.use_deform and (bone.name in skinned or not skinned) and anatomy.roles[i] != HELPER:
+            assert lower[i] > 0.3 * fall, bone.name

@@ -10,7 +10,7 @@ import third_party
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import simulate
-from active_ragdoll.core.blender.stack import layer_tools, pose_stack, stack_setup
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
 from active_ragdoll.core.blender.stack.entries import state_graph
 
 
@@ -19,15 +19,15 @@ def graph_of(rig, states, parameters, transitions):
     stack_setup.ensure(rig.obj, rig.scene)
     graph = rig.obj.active_ragdoll.graph
     for name, action in states:
-        layer_tools.edit_graph(rig.obj, "STATE", "ADD")
+        stack_edits.edit_graph(rig.obj, "STATE", "ADD")
         state = graph.states[len(graph.states) - 1]
         state.name = name
         if action in bpy.data.actions:
-            layer_tools.choose(state, bpy.data.actions[action])
+            stack_edits.choose(state, bpy.data.actions[action])
         else:
             state.source, state.blend_space = "BLEND_SPACE", action
     for name, read in parameters:
-        layer_tools.edit_graph(rig.obj, "PARAMETER", "ADD")
+        stack_edits.edit_graph(rig.obj, "PARAMETER", "ADD")
         parameter = graph.parameters[len(graph.parameters) - 1]
         parameter.name = name
         if read == "BOOL":
@@ -35,15 +35,15 @@ def graph_of(rig, states, parameters, transitions):
         else:
             parameter.read = read
     for origin, target, blend, conditions in transitions:
-        layer_tools.edit_graph(rig.obj, "TRANSITION", "ADD")
+        stack_edits.edit_graph(rig.obj, "TRANSITION", "ADD")
         transition = graph.transitions[len(graph.transitions) - 1]
         transition.origin, transition.target, transition.blend_time = origin, target, blend
         for parameter, compare, value in conditions:
-            layer_tools.edit_graph(rig.obj, "CONDITION", "ADD")
+            stack_edits.edit_graph(rig.obj, "CONDITION", "ADD")
             condition = transition.conditions[len(transition.conditions) - 1]
             condition.parameter, condition.compare, condition.value = parameter, compare, value
     graph.enabled = True
-    layer_tools.changed(rig.obj)
+    stack_edits.changed(rig.obj)
     return graph
 
 
@@ -113,7 +113,7 @@ def test_states_follow_the_measured_speed_with_a_layer_on_top(data_dir):
     assert found == ["Idle", "Walk", "Run"]
     without = layered.shown(rig, (40,))[40]
     made = layered.layer(rig, "Cheer")
-    layer_tools.mask_bones(made, ["chest"])
+    stack_edits.mask_bones(made, ["chest"])
     with_layer = layered.shown(rig, (40,))[40]
     rows = [rig.obj.data.bones.find(n) for n in ("upperarm.l", "upperleg.l")]
     turned = rigs.angles(with_layer[rows], without[rows])
@@ -132,7 +132,7 @@ def test_a_hit_on_the_ragdoll_starts_a_reaction_and_is_found_again(data_dir, tmp
         (("Idle", "Hit", 0.1, (("hit", ">", 0.5),)), ("Hit", "Idle", 0.3, (("phase", ">=", 1.0),))),
     )
     build.build(obj, rig.scene)
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.5
+    rigs.set_weights(obj, 0.5)
     ball = rigs.box(rig.scene, "Ball", (0.5, 0.5, 0.5), (0.0, -2.5, 1.0), mass=20.0)
     ball.rigid_body.collision_shape = "SPHERE"
     rig.scene.gravity = (0.0, 0.0, 0.0)

@@ -57,7 +57,7 @@ def test_bodies_are_seen_while_they_are_edited(obj, fresh_scene):
 
 
 def test_what_is_hidden_moves_as_what_is_shown(obj, fresh_scene):
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.3
+    rigs.set_weights(obj, 0.3)
     found = []
     for shown in (False, True, False):
         fresh_scene.active_ragdoll.show_helpers = shown

@@ -8,7 +8,7 @@ from core import quaternion
 from core.errors import RagdollError
 from core.motion import getting_up
 from core.motion.rig import LocalPose, Rig
-from core.ragdoll.recovery.reroot import Landmarks, Reroot
+from core.ragdoll.recovery.transitions import Landmarks, Reroot
 from core.skeleton import Skeleton
 
 FPS = 24.0

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from core import quaternion
-from core.ragdoll.bodies import inertia
+from core.ragdoll.bodies import fitting
+from core.ragdoll.drives import joint_motors
 
 PARENTS = (-1, 0, 1, 0, 3)
 
@@ -28,9 +29,9 @@ def test_carried_tensors_are_those_of_the_points(place):
     masses, sizes = rng.uniform(0.5, 20.0, count), rng.uniform(0.05, 0.5, (count, 3))
     rotations = quaternion.to_matrix(quaternion.normalize(rng.normal(size=(count, 4))))
     centers, pivots = (rng.uniform(-1.0, 1.0, (count, 3)) + place for _each in range(2))
-    moments = inertia.own_moments(["BOX"] * count, sizes, masses)
-    carries = inertia.descends(PARENTS)
-    found = inertia.carried_tensors(masses, moments, rotations, centers, pivots, carries)
+    moments = fitting.own_moments(["BOX"] * count, sizes, masses)
+    carries = joint_motors.descends(PARENTS)
+    found = joint_motors.carried_tensors(masses, moments, rotations, centers, pivots, carries)
     points = [points_of(sizes[i], rotations[i], centers[i]) for i in range(count)]
     for joint in range(count):
         inside = np.flatnonzero(carries[joint])
@@ -41,11 +42,11 @@ def test_carried_tensors_are_those_of_the_points(place):
 
 def test_who_hangs_on_whom():
     expected = [[1, 1, 1, 1, 1], [0, 1, 1, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 1, 1], [0, 0, 0, 0, 1]]
-    assert np.array_equal(inertia.descends(PARENTS), np.array(expected, dtype=bool))
+    assert np.array_equal(joint_motors.descends(PARENTS), np.array(expected, dtype=bool))
 
 
 def test_only_a_sphere_has_moments_that_are_not_its_boxs():
     kinds = ("SPHERE", "CAPSULE", "BOX", "CONVEX_HULL")
-    moments = inertia.own_moments(kinds, np.full((4, 3), 0.2), np.full(4, 3.0))
+    moments = fitting.own_moments(kinds, np.full((4, 3), 0.2), np.full(4, 3.0))
     assert moments[0] == pytest.approx(np.full(3, 0.4 * 3.0 * 0.1**2))
     assert moments[1:] == pytest.approx(np.full((3, 3), 3.0 * 0.2**2 / 6.0))

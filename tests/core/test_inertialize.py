@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import quaternion
-from core.ragdoll.recovery.inertialize import Decay, Moving, cross_faded, smooth_step, transition, vector_velocity
+from core.ragdoll.recovery.transitions import Decay, Moving, cross_faded, smooth_step, transition, vector_velocity
 
 NUMBER = st.floats(-1.0, 1.0)
 VECTOR = st.tuples(NUMBER, NUMBER, NUMBER).map(np.array)

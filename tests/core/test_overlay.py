@@ -61,9 +61,6 @@ def twist(angle):
 NOTHING = np.zeros(2, dtype=bool)
 
 
-# ---- shapes -------------------------------------------------------------------------------------------------------
-
-
 @given(st.floats(0.01, 1.0), st.floats(0.01, 2.0))
 def test_capsule_wire_lies_on_the_capsule(radius, half_length):
     edges = overlay.capsule_edges((radius, radius, half_length))
@@ -95,9 +92,6 @@ def test_box_has_twelve_edges_of_its_sides():
     assert np.array_equal(overlay.shape_edges("CONVEX_HULL", half, edges[:5]), edges[:5])  # a hull's own
 
 
-# ---- limits -------------------------------------------------------------------------------------------------------
-
-
 def rim_swings(low, high, radius=0.3):
     """Rotations [k, 4] that carry the bone straight to the points of a cone's rim, and their angles [k]."""
     edges = overlay.cone_edges(low, high, radius)
@@ -109,10 +103,14 @@ def rim_swings(low, high, radius=0.3):
     return quaternion.from_axis_angle(axis, angle), angle
 
 
+def swing_limit(low, high, direction) -> np.ndarray:
+    return limits.ellipse_radius(limits.half_axes_of(low, high), direction)
+
+
 def drawn_excess(low, high, rotations) -> np.ndarray:
     """How far rotations [k, 4] are beyond a cone in the angles that it is drawn in: those of swing and twist."""
     swing_x, turn, swing_z = limits.swing_twist_angles(rotations)
-    swing_out = np.hypot(swing_x, swing_z) - limits.swing_limit(low, high, np.arctan2(swing_z, swing_x))
+    swing_out = np.hypot(swing_x, swing_z) - swing_limit(low, high, np.arctan2(swing_z, swing_x))
     return np.maximum(np.maximum(swing_out, np.maximum(turn - high[1], low[1] - turn)), 0.0)
 
 
@@ -122,7 +120,7 @@ def drawn_excess(low, high, rotations) -> np.ndarray:
 def test_rim_of_a_cone_is_the_swing_limit(low, high):
     rotations, angle = rim_swings(low, high)
     swing_x, _twist, swing_z = limits.swing_twist_angles(rotations)
-    assert np.allclose(angle, limits.swing_limit(low, high, np.arctan2(swing_z, swing_x)), atol=1e-6)
+    assert np.allclose(angle, swing_limit(low, high, np.arctan2(swing_z, swing_x)), atol=1e-6)
 
 
 @pytest.mark.parametrize(("low", "high"), [((0, 0, -2.4), (2.0, 0, 0.1)), ((-1, 0, 0.2), (1, 0, 0.5))])
@@ -152,9 +150,6 @@ def test_a_hinge_s_sector_ends_where_its_bounds_carry_the_mark(axis):
     assert [int(reading.swing_standing[0]) for reading in readings] == [overlay.INSIDE] * 2 + [overlay.BEYOND]
 
 
-# ---- angles -------------------------------------------------------------------------------------------------------
-
-
 @given(angles, st.floats(0.0, 3.0), st.floats(-3.0, 3.0), st.lists(st.floats(-1, 1), min_size=8, max_size=8))
 def test_angles_are_those_of_the_joints(direction, angle, turn, numbers):
     child_frame = moved((0.1, -0.2, 0.05), (1.0, *numbers[:3]))
@@ -168,7 +163,7 @@ def test_angles_are_those_of_the_joints(direction, angle, turn, numbers):
     assert np.isclose(math.remainder(reading.turn[0] - twist_angle, 2.0 * math.pi), 0.0, atol=1e-6)
     figure = wires.figure
     around = reading.direction[0]
-    assert np.isclose(reading.allowed[0], limits.swing_limit(figure.limit_min[1], figure.limit_max[1], around))
+    assert np.isclose(reading.allowed[0], swing_limit(figure.limit_min[1], figure.limit_max[1], around))
     assert reading.separation[0] < 1e-9
 
 
@@ -242,9 +237,6 @@ def test_beyond_agrees_with_the_joints_own_measure(direction, angle, turn):
         reading = wires.read(posed(wires, relative))
         beyond = max(reading.swing_standing[0], reading.twist_standing[0]) == overlay.BEYOND
         assert beyond == (excess > overlay.BEYOND_MIN)
-
-
-# ---- lines --------------------------------------------------------------------------------------------------------
 
 
 def test_lines_ride_their_bodies():

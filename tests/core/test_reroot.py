@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from core import quaternion
 from core.errors import RagdollError
-from core.ragdoll.recovery import reroot
-from core.ragdoll.recovery.reroot import FACE_DOWN, FACE_UP, UP
+from core.ragdoll.recovery import transitions
+from core.ragdoll.recovery.transitions import FACE_DOWN, FACE_UP, UP
 
 NUMBER = st.floats(-1.0, 1.0)
 VECTOR = st.tuples(NUMBER, NUMBER, NUMBER).map(np.array)
@@ -21,7 +21,7 @@ ON_FACE = quaternion.from_axis_angle(np.array([1.0, 0.0, 0.0]), 0.5 * np.pi)
 
 
 def lying(rotation, place=(0.0, 0.0, 0.0)):
-    return reroot.trunk(*(quaternion.rotate(rotation, STANDING) + place))
+    return transitions.trunk(*(quaternion.rotate(rotation, STANDING) + place))
 
 
 def yaw(angle):
@@ -31,10 +31,10 @@ def yaw(angle):
 def test_on_the_back_one_looks_to_the_feet_and_on_the_face_to_the_head():
     back, face = lying(ON_BACK), lying(ON_FACE)
     assert back.along == pytest.approx([0.0, 1.0, 0.0]) and back.forward == pytest.approx(UP)
-    assert str(reroot.faces(back)) == FACE_UP and str(reroot.faces(face)) == FACE_DOWN
-    assert reroot.heading(back) == pytest.approx([0.0, -1.0, 0.0])
+    assert str(transitions.faces(back)) == FACE_UP and str(transitions.faces(face)) == FACE_DOWN
+    assert transitions.heading(back) == pytest.approx([0.0, -1.0, 0.0])
     assert face.along == pytest.approx([0.0, -1.0, 0.0])
-    assert reroot.heading(face) == pytest.approx([0.0, -1.0, 0.0])
+    assert transitions.heading(face) == pytest.approx([0.0, -1.0, 0.0])
 
 
 @given(st.floats(-1.4, 1.4), st.floats(-1.4, 1.4), YAW)
@@ -42,29 +42,31 @@ def test_falling_forwards_or_backwards_keeps_the_heading(pitch, _roll, angle):
     """The trunk turned about its own lateral axis, any way but head down."""
     rotation = quaternion.multiply(yaw(angle), quaternion.from_axis_angle(np.array([1.0, 0.0, 0.0]), pitch * 2.0))
     expected = quaternion.rotate(yaw(angle), np.array([0.0, -1.0, 0.0]))
-    assert reroot.heading(lying(rotation)) == pytest.approx(expected, abs=1e-6)
+    assert transitions.heading(lying(rotation)) == pytest.approx(expected, abs=1e-6)
 
 
 @given(TURN, YAW)
 def test_headings_and_faces_turn_with_the_world(rotation, angle):
     one, other = lying(rotation), lying(quaternion.multiply(yaw(angle), rotation))
     assume(one.along[2] > -0.999 and abs(one.forward[2]) > 1e-6)
-    assert reroot.heading(other) == pytest.approx(quaternion.rotate(yaw(angle), reroot.heading(one)), abs=1e-6)
-    assert reroot.faces(one) == reroot.faces(other)
-    assert reroot.heading(one)[2] == pytest.approx(0.0, abs=1e-9)
-    assert np.linalg.norm(reroot.heading(one)) == pytest.approx(1.0)
+    assert transitions.heading(other) == pytest.approx(
+        quaternion.rotate(yaw(angle), transitions.heading(one)), abs=1e-6
+    )
+    assert transitions.faces(one) == transitions.faces(other)
+    assert transitions.heading(one)[2] == pytest.approx(0.0, abs=1e-9)
+    assert np.linalg.norm(transitions.heading(one)) == pytest.approx(1.0)
 
 
 @given(TURN, TURN, VECTOR, st.floats(-1.0, 1.0))
 def test_the_animation_comes_to_where_the_body_lies(rest_turn, start_turn, place, rise):
     rest, start = lying(rest_turn, 5.0 * place), lying(start_turn)
     assume(rest.along[2] > -0.999 and start.along[2] > -0.999)
-    move = reroot.rerooted(rest, start, rise)
+    move = transitions.rerooted(rest, start, rise)
     pelvis = move.positions(start.pelvis)
     assert pelvis[:2] == pytest.approx(rest.pelvis[:2])
     assert pelvis[2] == pytest.approx(start.pelvis[2] + rise)
     points = move.positions(quaternion.rotate(start_turn, STANDING))
-    assert reroot.heading(reroot.trunk(*points)) == pytest.approx(reroot.heading(rest), abs=1e-6)
+    assert transitions.heading(transitions.trunk(*points)) == pytest.approx(transitions.heading(rest), abs=1e-6)
     # Rigid, about the vertical: the floor stays a floor.
     assert move.vectors(UP) == pytest.approx(UP)
     matrix = move.matrix()
@@ -77,19 +79,19 @@ def test_the_animation_comes_to_where_the_body_lies(rest_turn, start_turn, place
 @given(YAW, YAW)
 def test_opposite_headings_turn_about_the_vertical(one, other):
     for extra in (0.0, np.pi):
-        move = reroot.rerooted(lying(yaw(one)), lying(yaw(one + extra)))
+        move = transitions.rerooted(lying(yaw(one)), lying(yaw(one + extra)))
         assert move.vectors(UP) == pytest.approx(UP)
-    move = reroot.rerooted(lying(yaw(other)), lying(yaw(one)))
+    move = transitions.rerooted(lying(yaw(other)), lying(yaw(one)))
     assert quaternion.angle_between(move.rotation, yaw(other - one)) == pytest.approx(0.0, abs=1e-7)
 
 
 def test_head_down_there_is_a_heading_too():
     down = lying(quaternion.from_axis_angle(np.array([0.0, 1.0, 0.0]), np.pi))
-    assert reroot.heading(down) == pytest.approx([0.0, -1.0, 0.0])
+    assert transitions.heading(down) == pytest.approx([0.0, -1.0, 0.0])
 
 
 def test_points_that_make_no_trunk_are_refused():
     with pytest.raises(RagdollError, match="one line"):
-        reroot.trunk((0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 0, 3))
+        transitions.trunk((0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 0, 3))
     with pytest.raises(RagdollError, match="chest"):
-        reroot.trunk((0, 0, 0), (0, 0, np.nan), (1, 0, 1), (-1, 0, 1))
+        transitions.trunk((0, 0, 0), (0, 0, np.nan), (1, 0, 1), (-1, 0, 1))

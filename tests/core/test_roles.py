@@ -9,13 +9,11 @@ from convention_rigs import BODY, UP, ancestors, dog, place_in_chain, rig_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.anatomy import main, roles
+from core.anatomy import roles
 from core.anatomy.names import read_name
 from core.anatomy.recognise import recognise
 from core.anatomy.roles import CENTER, CREATURE, HUMAN, LEFT, QUADRUPED, RIGHT
 from core.errors import RagdollError
-
-# ---- conventions --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("convention", conventions.ALL)
@@ -105,9 +103,6 @@ def test_a_generated_rigify_rig_gives_roles_to_its_deforming_bones_only():
         assert anatomy.parents[count + k] == (count + parent if parent >= 0 else -1), plain[k]
 
 
-# ---- contradictions -----------------------------------------------------------------------------------------------
-
-
 def test_a_side_against_the_limb_is_noted_and_the_limb_is_followed():
     rig = rig_of("Mixamo")
     names = list(rig.names)
@@ -161,7 +156,7 @@ def test_a_bare_chain_is_a_creature_of_generic_bones(count):
     anatomy = recognise(names, np.arange(count) - 1, heads, heads + 0.1 * UP)
     assert anatomy.kind == CREATURE
     assert set(anatomy.roles) <= {"GENERIC"}
-    assert main.main_bones(anatomy, np.arange(count) - 1).sum() == count
+    assert roles.main_bones(anatomy, np.arange(count) - 1).sum() == count
 
 
 def test_bones_all_in_one_place_do_not_break_it():
@@ -169,9 +164,6 @@ def test_bones_all_in_one_place_do_not_break_it():
     anatomy = rig.recognise(heads=np.zeros_like(rig.heads), tails=np.zeros_like(rig.tails))
     assert anatomy.roles[0] == "PELVIS"
     assert rig.recognise(names=["x"] * len(rig.names), heads=np.zeros_like(rig.heads), tails=rig.heads * 0.0)
-
-
-# ---- invariances --------------------------------------------------------------------------------------------------
 
 
 def _turn(angle: float) -> np.ndarray:
@@ -240,9 +232,6 @@ def test_mirroring_nameless_joints_swaps_the_sides():
     assert LEFT in before.sides
 
 
-# ---- quadrupeds and main bodies -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("scrambled", [False, True])
 def test_a_quadruped_is_found_with_and_without_names(scrambled):
     rig = dog().nameless() if scrambled else dog()
@@ -250,7 +239,7 @@ def test_a_quadruped_is_found_with_and_without_names(scrambled):
     assert anatomy.kind == QUADRUPED
     assert list(anatomy.roles) == rig.roles
     assert list(anatomy.sides) == rig.sides
-    mask = main.main_bones(anatomy, rig.parents)
+    mask = roles.main_bones(anatomy, rig.parents)
     chosen = {(anatomy.roles[i], anatomy.sides[i]) for i in np.flatnonzero(mask)}
     for side in (LEFT, RIGHT):
         assert {(role, side) for role in ("THIGH", "SHANK", "FOOT", "UPPER_ARM", "FOREARM", "HAND")} <= chosen
@@ -261,9 +250,9 @@ def test_a_quadruped_is_found_with_and_without_names(scrambled):
 def test_a_human_has_ten_to_sixteen_main_bodies_that_hang_together(convention):
     rig = rig_of(convention)
     anatomy = rig.recognise()
-    mask = main.main_bones(anatomy, rig.parents, None, rig.heads)
+    mask = roles.main_bones(anatomy, rig.parents, None, rig.heads)
     assert 10 <= mask.sum() <= 16
-    into = main.merged_into(anatomy, rig.parents, mask)
+    into = roles.merged_into(anatomy, rig.parents, mask)
     assert np.array_equal(into[mask], np.flatnonzero(mask))
     roots = 0
     for i in np.flatnonzero(mask):

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.anatomy import roles
+from core.anatomy.masses import GRAVITY, human_strengths
 from core.errors import RagdollError
-from core.ragdoll.drives.strengths import GRAVITY, human_strengths
 
 LIMBS = ("UPPER_ARM", "FOREARM", "HAND", "THIGH", "SHANK", "FOOT")
 NAMES = ("PELVIS", "SPINE", "CHEST", "HEAD", *LIMBS, "TWIST", "GENERIC")

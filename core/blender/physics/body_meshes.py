@@ -6,7 +6,7 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ...ragdoll.bodies import inertia
+from ...ragdoll.bodies import fitting
 from ...ragdoll.bodies.fitting import BOX, CAPSULE, COMPOUND, CONVEX_HULL, SPHERE, Shape
 from ..rig.armature import read, rigid
 from . import built
@@ -87,7 +87,7 @@ def own_moments(bodies) -> np.ndarray:
     """Moments of inertia [m, 3] of built bodies about their own axes [kg m^2], as Blender has them."""
     sizes = [np.ptp(np.array(body.bound_box, dtype=float), axis=0) for body in bodies]
     kinds = [body.rigid_body.collision_shape for body in bodies]
-    return inertia.own_moments(kinds, sizes, [body.rigid_body.mass for body in bodies])
+    return fitting.own_moments(kinds, sizes, [body.rigid_body.mass for body in bodies])
 
 
 def add_pieces(scene, body, shape, collection) -> None:

@@ -7,12 +7,12 @@ import numpy as np
 from mathutils import Matrix
 
 from ... import skeleton
-from ...anatomy import main, masses
+from ...anatomy import masses, roles
 from ...anatomy.roles import GENERIC, HUMAN
 from ...errors import RagdollError
 from ...ragdoll import drives
-from ...ragdoll.bodies import inertia, shapes
-from ...ragdoll.drives import servo
+from ...ragdoll.bodies import fitting, shapes
+from ...ragdoll.drives import joint_motors, servo
 from ..rig import recognition
 from ..rig.armature import BindPose, check_armature, check_scale, deforming, refuse_baked, selected
 from ..rig.skinning import read_skin
@@ -287,10 +287,10 @@ def _choose(obj, pose, deform, bones, anatomy):
 
 def _main(obj, pose, deform, anatomy) -> np.ndarray:
     """The main bodies [n], and bones that belong to one but hang on a control: they would stay where that is."""
-    chosen = main.main_bones(anatomy, pose.parents, deform, pose.heads)
+    chosen = roles.main_bones(anatomy, pose.parents, deform, pose.heads)
     if np.count_nonzero(chosen) < 2:
         raise RagdollError(f"No main bones were recognised in '{obj.name}': build with its deforming bones")
-    owned = main.merged_into(anatomy, pose.parents, chosen) >= 0
+    owned = roles.merged_into(anatomy, pose.parents, chosen) >= 0
     stray = deform & owned & ~chosen & (skeleton.nearest_ancestors(pose.parents, chosen) < 0)
     sizes = shapes.joint_sizes(pose.heads, pose.tails, pose.parents, stray | chosen)
     stray &= sizes >= shapes.MIN_SIZE * shapes.extent(pose.heads[chosen], pose.axes)
@@ -359,10 +359,10 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
 
 def _carried_moments(plan, masses, pivots) -> np.ndarray:
     """Moments of inertia [m, 3] of all that each joint carries, about the joint, along its body's axes."""
-    own = inertia.own_moments(plan.kinds, 2.0 * plan.half, masses)
+    own = fitting.own_moments(plan.kinds, 2.0 * plan.half, masses)
     axes = np.asarray(plan.axes)
-    carries = inertia.descends(plan.parents)
-    tensors = inertia.carried_tensors(masses, own, axes, plan.centers, pivots, carries)
+    carries = joint_motors.descends(plan.parents)
+    tensors = joint_motors.carried_tensors(masses, own, axes, plan.centers, pivots, carries)
     return np.einsum("mia,mij,mja->ma", axes, tensors, axes)
 
 

@@ -9,7 +9,7 @@ from ... import quaternion
 from ...anatomy.limits import joint_limits
 from ...errors import RagdollError
 from ...ragdoll.bodies import compound
-from ...ragdoll.joints import cones, constraints, limits
+from ...ragdoll.joints import constraints, limits
 from ..rig.armature import bind_tails, rig_limits, rigid
 from . import built
 from .helpers import helper
@@ -260,7 +260,7 @@ def make(obj, scene, collection, pose, plan, animated, apart) -> int:
         empty = helper(f"{obj.name} Overlap", None, collection, built.JOINT, pose.names[plan.bones[i]], aside=False)
         empty.empty_display_size = size
         empty.matrix_basis = Matrix.Translation(plan.centers[i])
-        free = cones.ConstraintSpec(type="GENERIC", rotation=(1.0, 0.0, 0.0, 0.0))
+        free = constraints.ConstraintSpec(type="GENERIC", rotation=(1.0, 0.0, 0.0, 0.0))
         _constraint(scene, empty, free, (bodies[i], bodies[k]))
         made += 1
     built.note(collection, joints=made)

@@ -7,7 +7,6 @@ from mathutils import Matrix
 
 from ... import quaternion
 from ...ragdoll import drives
-from ...ragdoll.bodies import inertia
 from ...ragdoll.drives import joint_motors
 from ...ragdoll.drives.law import Frame, Joints, merged
 from ...ragdoll.joints import limits
@@ -113,7 +112,7 @@ class JointDrives:
         """Inertia tensors [k, 3, 3] of what the joints carry now, in the parents' joint frames."""
         rotations, centers = matrices[:, :3, :3], matrices[:, :3, 3]
         pivots = centers[self.rows] + np.einsum("kij,kj->ki", rotations[self.rows], self.heads)
-        tensors = inertia.carried_tensors(masses, self.moments, rotations, centers, pivots, self.carries)
+        tensors = joint_motors.carried_tensors(masses, self.moments, rotations, centers, pivots, self.carries)
         frames = quaternion.multiply(quaternion.conjugate(self.bind[self.parents]), self.frames)
         axes = rotations[self.parents] @ quaternion.to_matrix(frames)
         return axes.transpose(0, 2, 1) @ tensors @ axes
@@ -155,7 +154,7 @@ def gather(characters) -> JointDrives | None:
         np.array(frames),
         quaternion.from_matrix(np.array(bind)[:, :3, :3]),
         np.array(heads),
-        inertia.descends(ancestors)[rows],
+        joint_motors.descends(ancestors)[rows],
         body_meshes.own_moments(bodies),
         {},
     )

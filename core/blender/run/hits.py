@@ -11,7 +11,7 @@ import numpy as np
 from ... import quaternion
 from ...errors import RagdollError
 from ...ragdoll import hits as core_hits
-from ...ragdoll.drives import impulse_spring
+from ...ragdoll.drives import springs
 from ..physics import body_meshes, built, world
 from ..rig.armature import array_of
 from ..runtime import STATE
@@ -381,10 +381,10 @@ def _drive(run, helper: Hitter, impulse, seconds: float, substeps: int, height: 
     point = body[:3, 3] + body[:3, :3] @ helper.point
     if impulse is not None and np.any(impulse):
         if helper.kind:
-            helper.place, stiffness = impulse_spring.blow(point, helper.place, impulse, seconds, substeps, height)
-            impulse_springs.break_under(helper.obj, impulse_spring.breaking(impulse, body[:3, :3]), run.graph)
+            helper.place, stiffness = springs.blow_spring(point, helper.place, impulse, seconds, substeps, height)
+            impulse_springs.break_under(helper.obj, springs.breaking_impulse(impulse, body[:3, :3]), run.graph)
         else:
-            helper.place, stiffness = impulse_spring.push(point, helper.place, impulse, seconds, substeps, height)
+            helper.place, stiffness = springs.push_spring(point, helper.place, impulse, seconds, substeps, height)
         impulse_springs.act(helper.obj, stiffness, run.graph)
         helper.acting = True
     elif helper.acting:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ... import quaternion
-from ...ragdoll.recovery.inertialize import Decay, Moving, Transition, transition
+from ...ragdoll.recovery.transitions import Decay, Moving, Transition, transition
 from .effects import Effect
 
 DURATION = 0.25  # [s] of the blend

@@ -16,7 +16,7 @@ from ...errors import RagdollError
 from ...motion import getting_up
 from ...motion.rig import LocalPose
 from ...ragdoll.recovery import states
-from ...ragdoll.recovery.reroot import Landmarks
+from ...ragdoll.recovery.transitions import Landmarks
 from ...skeleton import Skeleton
 from ..physics import world
 from ..rig import recognition

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...motion.getting_up import Passage
-from ...ragdoll.recovery.inertialize import Decay, Transition
-from ...ragdoll.recovery.reroot import Reroot
 from ...ragdoll.recovery.states import State
+from ...ragdoll.recovery.transitions import Decay, Reroot, Transition
 from ..physics import world
 from ..runtime import STATE, state_of
 

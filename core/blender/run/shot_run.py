@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 import bpy
 import numpy as np
 
+from ...anatomy import masses as human
 from ...errors import RagdollError
 from ...ragdoll import drives
-from ...ragdoll.drives import strengths
 from ..physics import built, motors, source
 from ..physics.motors import JointDrives
 from ..physics.remove import ragdolls
@@ -319,7 +319,7 @@ def strengths_of(obj) -> tuple:
     bones = [obj.data.bones.find(part.bone) for part in settings.parts]
     parents = np.array([obj.data.bones.find(b.parent.name) if b.parent else -1 for b in obj.data.bones])
     mass = sum(part.body.rigid_body.mass for part in settings.parts)
-    torque, force = strengths.human_strengths(anatomy, parents, mass, settings.height)
+    torque, force = human.human_strengths(anatomy, parents, mass, settings.height)
     return torque[bones], force[bones]
 
 

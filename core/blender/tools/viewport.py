@@ -15,8 +15,8 @@ from mathutils import Vector
 from ...errors import RagdollError
 from ...motion.look_at import PARENT
 from ...motion.look_at import drawing as look_at_lines
-from ...ragdoll import hit_placing, overlay
 from ...ragdoll import hits as core_hits
+from ...ragdoll import overlay
 from ..physics import body_edits, body_meshes
 from ..physics.body_edits import OWNER
 from ..physics.joint_objects import joint_frames
@@ -198,12 +198,12 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
         if hit.enabled and hit.bone in names:
             row = names[hit.bone]
             point, way = _hit_place(parts[row], bodies[row], hit, depsgraph)
-            drawn = hit_placing.arrow(way, max(mass(obj), 1e-12), settings.height, gravity(scene))
-            show(hit_placing.arrow_lines(point, drawn, settings.height), HIT, hit, i == settings.active_hit)
+            drawn = core_hits.arrow(way, max(mass(obj), 1e-12), settings.height, gravity(scene))
+            show(core_hits.arrow_lines(point, drawn, settings.height), HIT, hit, i == settings.active_hit)
     for i, blast in enumerate(settings.explosions):
         if blast.enabled:
             origin = blast.origin if blast.target is None else _place(blast.target, "", depsgraph)[:3, 3]
-            show(hit_placing.blast_lines(origin, blast.radius), BLAST, blast, i == settings.active_explosion)
+            show(core_hits.blast_lines(origin, blast.radius), BLAST, blast, i == settings.active_explosion)
     return _lines(np.concatenate(ends), np.concatenate(colors), np.concatenate(bold)) if ends else None
 
 
@@ -348,10 +348,10 @@ def picked(obj, scene, depsgraph, origin, direction) -> tuple[str, np.ndarray] |
         return None
     parts = obj.active_ragdoll.parts
     halves = np.array([0.5 * np.ptp(np.array(part.body.bound_box, dtype=float), axis=0) for part in parts])
-    row, distance = hit_placing.met(origin, direction, matrices, halves)
+    row, distance = core_hits.box_met(origin, direction, matrices, halves)
     place = _on_mesh(obj, scene, depsgraph, origin, direction)
     if place is not None:
-        row = hit_placing.nearest(place, matrices, halves)
+        row = core_hits.nearest_box(place, matrices, halves)
     elif row >= 0:
         place = np.asarray(origin, dtype=float) + distance * np.asarray(direction, dtype=float)
     return (parts[row].bone, place) if row >= 0 else None
@@ -388,7 +388,7 @@ def point_on(obj, scene, depsgraph, bone: str, place) -> np.ndarray:
 
 def impulse_by_drag(obj, scene, origin, direction, place, normal) -> np.ndarray | None:
     """The impulse [3], [N s], of an arrow dragged from a place to where a ray meets the plane that faces the view."""
-    drawn = hit_placing.dragged(origin, direction, place, normal)
+    drawn = core_hits.dragged(origin, direction, place, normal)
     if drawn is None:
         return None
-    return hit_placing.impulse(drawn, mass(obj), obj.active_ragdoll.height, gravity(scene))
+    return core_hits.impulse_of_arrow(drawn, mass(obj), obj.active_ragdoll.height, gravity(scene))

@@ -21,19 +21,12 @@ SLIVER = 1e-6  # of the size squared: triples with less area do not say where th
 
 @dataclass(frozen=True)
 class Hull:
-    """A convex polyhedron.
+    """A convex polyhedron."""
 
-    Attributes:
-        points: corners [k, 3], none of them inside.
-        normals: outward unit normals of the faces [f, 3].
-        offsets: distances of the faces' planes from the origin along the normals [f].
-        faces: corners of each face in order, counter-clockwise seen from outside.
-    """
-
-    points: np.ndarray
-    normals: np.ndarray
-    offsets: np.ndarray
-    faces: tuple
+    points: np.ndarray  # corners [k, 3], none of them inside
+    normals: np.ndarray  # outward unit normals of the faces [f, 3]
+    offsets: np.ndarray  # distances of the faces' planes from the origin along the normals [f]
+    faces: tuple  # corners of each face in order, counter-clockwise seen from outside
 
     @property
     def center(self) -> np.ndarray:

@@ -35,23 +35,15 @@ _HALF_COMPASS = _COMPASS[len(_COMPASS) // 2 :]
 
 @dataclass(frozen=True)
 class Shape:
-    """A convex body, or a compound of several.
+    """A convex body, or a compound of several."""
 
-    Attributes:
-        kind: CAPSULE, BOX, SPHERE, CONVEX_HULL or COMPOUND.
-        center: middle, the body's centre of mass [3] [m].
-        axes: body frame, columns x, y, z with z along the limb [3, 3].
-        half: half extents in the body frame [3] [m]; a capsule has its radius in x and y.
-        points: a hull's corners in the body frame [k, 3] [m], their box centred on the origin; not used by the others.
-        pieces: the convex shapes of a compound; its own frame and half extents are those of their box.
-    """
-
-    kind: str
-    center: np.ndarray
-    axes: np.ndarray
-    half: np.ndarray
+    kind: str  # CAPSULE, BOX, SPHERE, CONVEX_HULL or COMPOUND
+    center: np.ndarray  # middle, the body's centre of mass [3] [m]
+    axes: np.ndarray  # body frame, columns x, y, z with z along the limb [3, 3]
+    half: np.ndarray  # half extents in the body frame [3] [m]; a capsule has its radius in x and y
+    # a hull's corners in the body frame [k, 3] [m], their box centred on the origin; not used by the others
     points: np.ndarray | None = None
-    pieces: tuple = ()
+    pieces: tuple = ()  # the convex shapes of a compound; its own frame and half extents are those of their box
 
     def __post_init__(self) -> None:
         if self.kind == CONVEX_HULL and self.points is None:  # one that was never fitted is its box
@@ -115,6 +107,21 @@ class Shape:
         points = self.solid.mirrored().points if self.kind == CONVEX_HULL else None
         pieces = tuple(piece.mirrored(normal, offset) for piece in self.pieces)
         return replace(self, center=reflect(self.center, normal, offset), axes=axes, points=points, pieces=pieces)
+
+
+def own_moments(kinds, sizes, masses) -> np.ndarray:
+    """Moments [m, 3] of bodies about their own axes and centres [kg m^2], as Blender gives them.
+
+    A sphere has its own; every other shape, a capsule too, has those of the box around it.
+
+    Args:
+        kinds: shapes [m]. sizes: along their own axes [m, 3] [m]. masses: [m] [kg].
+    """
+    sizes, masses = np.asarray(sizes, dtype=float), np.asarray(masses, dtype=float)[:, None]
+    squares = sizes**2
+    boxes = masses / 12.0 * (squares.sum(axis=1, keepdims=True) - squares)
+    spheres = 0.4 * masses * (0.5 * sizes.max(axis=1, keepdims=True)) ** 2
+    return np.where(np.array([kind == SPHERE for kind in kinds])[:, None], spheres, boxes)
 
 
 def from_hull(solid: convex.Hull, origin: np.ndarray, axes: np.ndarray) -> Shape:

@@ -183,17 +183,11 @@ def met(shapes: list, first, second, moves: np.ndarray, tolerance: float = 0.0) 
 
 @dataclass(frozen=True)
 class Smaller:
-    """A way to make a shape reach less far.
+    """A way to make a shape reach less far."""
 
-    Attributes:
-        volume: of the smaller shape [m^3]; for a cut hull an estimate.
-        shape: the smaller shape, or None where it is a hull that is to be cut.
-        planes: what is to be cut off: everything beyond `level` [m] along a unit direction, for each.
-    """
-
-    volume: float
-    shape: Shape | None = None
-    planes: tuple = ()
+    volume: float  # of the smaller shape [m^3]; for a cut hull an estimate
+    shape: Shape | None = None  # the smaller shape, or None where it is a hull that is to be cut
+    planes: tuple = ()  # what is to be cut off: everything beyond `level` [m] along a unit direction, for each
 
     def make(self, shape: Shape) -> Shape | None:
         """The smaller shape, None where nothing would be left."""

@@ -28,35 +28,23 @@ GAP = 0.002  # of the extent, between shapes of bones that are not joined
 
 @dataclass
 class BodyPlan:
-    """Shapes of the m bodies, in the order of `bones` (parents before children).
+    """Shapes of the m bodies, in the order of `bones` (parents before children)."""
 
-    Attributes:
-        bones: bone indices [m].
-        parents: index of the parent body, -1 for roots [m].
-        depth: depth of the bone in the whole skeleton, skipped bones counted [m].
-        kinds: CAPSULE, BOX, SPHERE, CONVEX_HULL or COMPOUND [m].
-        centers: middle of the limb [m, 3].
-        axes: body frames, columns x, y, z with z along the limb [m, 3, 3].
-        half: half extents in the body frame [m, 3]; capsules have the radius in x and y.
-        points: a hull's corners in the body frame, their box centred on the origin [k, 3]; None for other kinds [m].
-        pieces: a compound's convex shapes, none for other kinds [m].
-        no_collide: pairs of bodies that do not touch each other though they are not joined [(i, j)]: a body and its
-            near grandparent, and those that overlap in bind pose.
-        twins: index of the mirror image of each body, itself in the mirror plane, -1 for none [m].
-        normal, offset: the mirror plane, normal . p = offset; None where the rig has no symmetry.
-    """
-
-    bones: np.ndarray
-    parents: np.ndarray
-    depth: np.ndarray
-    kinds: list
-    centers: np.ndarray
-    axes: np.ndarray
-    half: np.ndarray
-    points: list
-    pieces: list
+    bones: np.ndarray  # bone indices [m]
+    parents: np.ndarray  # index of the parent body, -1 for roots [m]
+    depth: np.ndarray  # depth of the bone in the whole skeleton, skipped bones counted [m]
+    kinds: list  # CAPSULE, BOX, SPHERE, CONVEX_HULL or COMPOUND [m]
+    centers: np.ndarray  # middle of the limb [m, 3]
+    axes: np.ndarray  # body frames, columns x, y, z with z along the limb [m, 3, 3]
+    half: np.ndarray  # half extents in the body frame [m, 3]; capsules have the radius in x and y
+    points: list  # a hull's corners in the body frame, their box centred on the origin [k, 3]; None for other kinds [m]
+    pieces: list  # a compound's convex shapes, none for other kinds [m]
+    # pairs of bodies that do not touch each other though they are not joined [(i, j)]: a body and its near
+    # grandparent, and those that overlap in bind pose
     no_collide: list = field(default_factory=list)
+    # index of the mirror image of each body, itself in the mirror plane, -1 for none [m]
     twins: np.ndarray | None = None
+    # normal, offset: the mirror plane, normal . p = offset; None where the rig has no symmetry.
     normal: np.ndarray | None = None
     offset: float = 0.0
 

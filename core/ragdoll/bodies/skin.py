@@ -7,21 +7,15 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Skin:
-    """Vertices in bind pose and their weights; one element is one bone's hold on one vertex.
+    """Vertices in bind pose and their weights; one element is one bone's hold on one vertex."""
 
-    Attributes:
-        points: vertices [v, 3] [m].
-        vertex, bone: index of the vertex and the bone of each element [e].
-        weight: of each element [e], not negative; those of a vertex need not sum to 1.
-        bone_count: number of bones n.
-        edges: pairs of vertices that an edge of a mesh joins [d, 2].
-    """
-
-    points: np.ndarray
+    points: np.ndarray  # vertices [v, 3] [m]
+    # vertex, bone: index of the vertex and the bone of each element [e]
     vertex: np.ndarray
     bone: np.ndarray
-    weight: np.ndarray
-    bone_count: int
+    weight: np.ndarray  # of each element [e], not negative; those of a vertex need not sum to 1
+    bone_count: int  # number of bones n
+    # pairs of vertices that an edge of a mesh joins [d, 2]
     edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=int))
 
     @classmethod

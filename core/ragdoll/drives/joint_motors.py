@@ -1,4 +1,4 @@
-"""Driving joints by motors between child and parent: no outside hand, so momentum is kept.
+"""Driving joints by motors between child and parent (no outside hand, so momentum is kept), and what joints carry.
 
 What counts is the rotation of the child relative to the parent in the joint's frame, `relative`, the identity in bind
 pose, as in `joints.limits`. A motor is one angular velocity row of Bullet between the two bodies; it has an axis X that
@@ -94,3 +94,45 @@ def shares(axes_of, on, torque):
     """
     columns = np.where(on[..., None], axes_of, 0.0)
     return np.abs(np.einsum("kim,ki->km", np.linalg.pinv(columns), torque))
+
+
+# ---- what joints carry ----------------------------------------------------------------------------------------------
+
+
+def descends(parents) -> np.ndarray:
+    """Whether each body hangs on, or is, another [m, m]: row the ancestor, column the descendant.
+
+    `parents` [m] come before their children, -1 at roots.
+    """
+    result = np.eye(len(parents), dtype=bool)
+    for i, parent in enumerate(parents):
+        if parent >= 0:
+            result[:, i] |= result[:, parent]
+    return result
+
+
+def carried_tensors(masses, moments, rotations, centers, pivots, carries) -> np.ndarray:
+    """Inertia tensors [k, 3, 3] of all that each joint carries, about the joint, in world axes [kg m^2].
+
+    Args:
+        masses [m] [kg]; moments [m, 3] [kg m^2] about the bodies' own axes.
+        rotations [m, 3, 3], centers [m, 3] [m]: where the bodies stand.
+        pivots: places of the joints [k, 3] [m].
+        carries: whether a joint carries a body [k, m].
+    """
+    middle = centers.mean(axis=0)  # far from the world's origin the sums below would lose digits
+    centers, pivots = centers - middle, pivots - middle
+    own = np.einsum("mia,ma,mja->mij", rotations, moments, rotations) + masses[:, None, None] * _spread(
+        centers, centers
+    )
+    carries = carries.astype(float)
+    tensors = (carries @ own.reshape(-1, 9)).reshape(-1, 3, 3)
+    moment = carries @ (masses[:, None] * centers)
+    mass = (carries @ masses)[:, None, None]
+    return tensors - _spread(pivots, moment) - _spread(moment, pivots) + mass * _spread(pivots, pivots)
+
+
+def _spread(first, second) -> np.ndarray:
+    """(a . b) 1 - b a^T of vectors a, b [m, 3]: the inertia tensor of a point of 1 kg at a, where a is b."""
+    dots = np.einsum("mi,mi->m", first, second)
+    return dots[:, None, None] * np.eye(3) - second[:, :, None] * first[:, None, :]

@@ -25,29 +25,20 @@ class Factor:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that a law has: a setting of the character and a factor for each bone, both may be keyed.
+    """A number that a law has: a setting of the character and a factor for each bone, both may be keyed."""
 
-    Attributes:
-        name: what the law calls it, one word of any other's.
-        setting: of the character, with what the sidebar shows of it: title, description, default, lowest, highest.
-        factor: of each bone.
-        called, unit: for messages.
-        within: where the product of both is kept, if anywhere.
-        option: name, placeholder and help of the command line's option.
-    """
-
-    name: str
-    setting: str
+    name: str  # what the law calls it, one word of any other's
+    setting: str  # of the character, with what the sidebar shows of it: title, description, default, lowest, highest
     title: str
     description: str
     default: float
     lowest: float
     highest: float
-    factor: Factor
-    called: str
-    option: tuple
+    factor: Factor  # of each bone
+    called: str  # in messages
+    option: tuple  # name, placeholder and help of the command line's option
     unit: str = ""
-    within: tuple | None = None
+    within: tuple | None = None  # where the product of both is kept, if anywhere
 
     def values(self, character, bones) -> np.ndarray:
         """The value of each body [m], of a character's settings and those of its bodies' bones."""
@@ -66,80 +57,50 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Frame:
-    """The frame to come.
+    """The frame to come."""
 
-    Attributes:
-        seconds: duration [s].
-        substeps, iterations: of the rigid body world.
-        is_first: bodies are released in it.
-    """
-
-    seconds: float
+    seconds: float  # duration [s]
+    # substeps, iterations: of the rigid body world
     substeps: int
     iterations: int = 0
-    is_first: bool = False
+    is_first: bool = False  # bodies are released in it
 
 
 @dataclass(frozen=True)
 class Side:
-    """Positions or rotations of all bodies of a run, driven in the world.
+    """Positions or rotations of all bodies of a run, driven in the world."""
 
-    Attributes:
-        weight: in [0, 1] [m].
-        inertia: mass [kg] or mean moment of inertia [kg m^2] [m].
-        inertias: the same about each of the body's axes [m, k]; k is 1 for masses.
-        cap: what `servo.capped` takes; None where no force or torque has a limit.
-        parameters: values of each body [m], by the names of the laws' parameters.
-    """
-
-    weight: np.ndarray
-    inertia: np.ndarray
-    inertias: np.ndarray
-    cap: tuple | None
-    parameters: dict
+    weight: np.ndarray  # in [0, 1] [m]
+    inertia: np.ndarray  # mass [kg] or mean moment of inertia [kg m^2] [m]
+    inertias: np.ndarray  # the same about each of the body's axes [m, k]; k is 1 for masses
+    cap: tuple | None  # what `servo.capped` takes; None where no force or torque has a limit
+    parameters: dict  # values of each body [m], by the names of the laws' parameters
 
 
 @dataclass(frozen=True)
 class Joints:
-    """Joints with motors, at the beginning of a frame.
+    """Joints with motors, at the beginning of a frame."""
 
-    Attributes:
-        relative, start, end: rotations [k, 4] of the joints now, of their targets now and at the frame's end.
-        weight: in [0, 1] [k].
-        inertia: mean moment of all that the joint carries [kg m^2] [k].
-        tensors: call it for the same as tensors in the parent's joint frame [k, 3, 3].
-        fall: how far the carried turns under gravity in the frame, on average [rad] [k].
-        parameters: as of `Side` [k].
-        frame: the frame to come.
-        memory: what the law keeps from frame to frame.
-    """
-
+    # relative, start, end: rotations [k, 4] of the joints now, of their targets now and at the frame's end
     relative: np.ndarray
     start: np.ndarray
     end: np.ndarray
-    weight: np.ndarray
-    inertia: np.ndarray
-    tensors: Callable[[], np.ndarray]
-    fall: np.ndarray
-    parameters: dict
-    frame: Frame
-    memory: dict = field(default_factory=dict)
+    weight: np.ndarray  # in [0, 1] [k]
+    inertia: np.ndarray  # mean moment of all that the joint carries [kg m^2] [k]
+    tensors: Callable[[], np.ndarray]  # call it for the same as tensors in the parent's joint frame [k, 3, 3]
+    fall: np.ndarray  # how far the carried turns under gravity in the frame, on average [rad] [k]
+    parameters: dict  # as of `Side` [k]
+    frame: Frame  # the frame to come
+    memory: dict = field(default_factory=dict)  # what the law keeps from frame to frame
 
 
 class Law:
-    """A kind of drive.
+    """A kind of drive."""
 
-    Attributes:
-        identifier, label, description: of the choice.
-        constraint: SPRING1 or SPRING2, the kind of Blender's spring between a body and its target.
-        parameters: see `Parameter`.
-        first_frame_differs: the gains of the first frame are not those of the next.
-    """
-
-    identifier = label = description = ""
-    constraint = "SPRING2"
+    identifier = label = description = ""  # of the choice
+    constraint = "SPRING2"  # SPRING1 or SPRING2, the kind of Blender's spring between a body and its target
     parameters: tuple[Parameter, ...] = ()
-    first_frame_differs = False
+    first_frame_differs = False  # the gains of the first frame are not those of the next
 
     def reach(self, weight, seconds: float):
         """How far a target may be turned ahead of its body [rad] [m], for rotation weights [m]."""

@@ -30,7 +30,7 @@ from functools import lru_cache
 import numpy as np
 
 from ... import quaternion
-from ..recovery.inertialize import smooth_step
+from ..recovery.transitions import smooth_step
 
 JOINT_TYPES = ("FIXED", "HINGE", "CONE", "FREE")
 _THIN = 1e-6  # [rad]: half axes of a cone are no less
@@ -65,27 +65,14 @@ def hinge_axis(limit_min, limit_max) -> int:
     return max(range(3), key=lambda i: keys[i])
 
 
-def half_axes_of(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+def half_axes_of(lower, upper) -> np.ndarray:
     """Half axes (+x, -x, +z, -z) of the swing ellipse [rad], none negative."""
     axes = np.array((upper[0], -lower[0], upper[2], -lower[2]))
     return np.clip(axes, 0.0, math.pi)
 
 
-def swing_limit(limit_min, limit_max, direction) -> np.ndarray:
-    """Largest swing of a CONE about the axis (cos direction, 0, sin direction) of the joint's frame.
-
-    Args:
-        limit_min, limit_max: angles [rad], shape [3].
-        direction: angle of the swing's axis in the joint's XZ plane, from X towards Z [rad], any shape.
-
-    Returns:
-        Angle on the asymmetric ellipse [rad], shape of `direction`.
-    """
-    lower, upper = checked_limits("CONE", limit_min, limit_max)
-    return ellipse_radius(half_axes_of(lower, upper), np.asarray(direction, dtype=float))
-
-
 def ellipse_radius(half_axes: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """Largest swing [rad] about (cos direction, 0, sin direction) of a cone with `half_axes_of` its limits."""
     axes = np.maximum(half_axes, 1e-12)
     x, z = np.cos(direction), np.sin(direction)
     return 1.0 / np.hypot(x / np.where(x >= 0, axes[0], axes[1]), z / np.where(z >= 0, axes[2], axes[3]))

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 from ...errors import RagdollError
 from .. import speeds
-from .inertialize import smooth_step
+from .transitions import smooth_step
 
 ANIMATED, ACTIVE, LIMP = "ANIMATED", "ACTIVE", "LIMP"
 SETTLING, RECOVERING, BLENDING = "SETTLING", "RECOVERING", "BLENDING"
@@ -39,52 +39,33 @@ SHOCK_TIME = 0.25  # [s] after which hits are forgotten (to a third): so that a 
 
 @dataclass(frozen=True)
 class Settings:
-    """Thresholds, for a character of 1.8 m under 9.81 m/s^2; others have them scaled.
+    """Thresholds, for a character of 1.8 m under 9.81 m/s^2; others have them scaled."""
 
-    Attributes:
-        knock_out_speed: a hit of this times the whole mass knocks out [m/s]; 0 never does.
-        knock_out_distance: of any body from its target [m]; 0 never does.
-        watched: MEAN of all bodies' speeds, or the PELVIS's.
-        rest_speed: below it a limp body is at rest [m/s].
-        rest_time: for which it must be [s].
-        regain: how fast the weight rises [1/s].
-        blend_time: of the physics blend [s].
-        switch_off: whether the simulation ends when all is over; else the character stays ACTIVE.
-        starts: ACTIVE or ANIMATED, at the shot's first frame.
-        calm_time: how long a character that was hit but not knocked out must be near its animation to be switched off
-            again [s].
-    """
-
-    knock_out_speed: float = 1.0
-    knock_out_distance: float = 1.0
-    watched: str = PELVIS
-    rest_speed: float = 0.3
-    rest_time: float = 1.0
-    regain: float = 1.0
-    blend_time: float = 0.2
-    switch_off: bool = True
-    starts: str = ACTIVE
+    knock_out_speed: float = 1.0  # a hit of this times the whole mass knocks out [m/s]; 0 never does
+    knock_out_distance: float = 1.0  # of any body from its target [m]; 0 never does
+    watched: str = PELVIS  # MEAN of all bodies' speeds, or the PELVIS's
+    rest_speed: float = 0.3  # below it a limp body is at rest [m/s]
+    rest_time: float = 1.0  # for which it must be [s]
+    regain: float = 1.0  # how fast the weight rises [1/s]
+    blend_time: float = 0.2  # of the physics blend [s]
+    switch_off: bool = True  # whether the simulation ends when all is over; else the character stays ACTIVE
+    starts: str = ACTIVE  # ACTIVE or ANIMATED, at the shot's first frame
+    # how long a character that was hit but not knocked out must be near its animation to be switched off again [s]
     calm_time: float = 1.0
 
 
 @dataclass(frozen=True)
 class Motion:
-    """What was measured of a character over the last frame.
+    """What was measured of a character over the last frame."""
 
-    Attributes:
-        mean_speed, pelvis_speed: [m/s].
-        distance: largest of any body from its target [m].
-        impulse: sum of the sizes of the hits that act in the step to come [N s].
-        mass: of all bodies [kg]. size: height [m]. gravity: of the scene [m/s^2].
-    """
-
+    # mean_speed, pelvis_speed: [m/s]
     mean_speed: float
     pelvis_speed: float
-    distance: float
-    impulse: float = 0.0
-    mass: float = 70.0
-    size: float = HEIGHT
-    gravity: float = speeds.EARTH
+    distance: float  # largest of any body from its target [m]
+    impulse: float = 0.0  # sum of the sizes of the hits that act in the step to come [N s]
+    mass: float = 70.0  # of all bodies [kg]
+    size: float = HEIGHT  # height [m]
+    gravity: float = speeds.EARTH  # of the scene [m/s^2]
 
 
 @dataclass(frozen=True)
@@ -98,27 +79,16 @@ class Event:
 
 @dataclass(frozen=True)
 class State:
-    """Where a character stands; the whole memory of the recovery.
+    """Where a character stands; the whole memory of the recovery."""
 
-    Attributes:
-        phase: one of STATES.
-        clock: time that the phase counts [s]: of rest in SETTLING, of calm in ACTIVE.
-        progress: of the rising weight, 0..1.
-        blend: physics blend before it is eased, 0..1.
-        armed: whether all bodies were near their targets since the last knock-out.
-        woken: whether an event switched the simulation on, so that it is to end.
-        held: whether an event keeps the phase.
-        shock: speed that the last hits would give the whole body, as they are forgotten [m/s].
-    """
-
-    phase: str = ACTIVE
-    clock: float = 0.0
-    progress: float = 1.0
-    blend: float = 1.0
-    armed: bool = False
-    woken: bool = False
-    held: bool = False
-    shock: float = 0.0
+    phase: str = ACTIVE  # one of STATES
+    clock: float = 0.0  # time that the phase counts [s]: of rest in SETTLING, of calm in ACTIVE
+    progress: float = 1.0  # of the rising weight, 0..1
+    blend: float = 1.0  # physics blend before it is eased, 0..1
+    armed: bool = False  # whether all bodies were near their targets since the last knock-out
+    woken: bool = False  # whether an event switched the simulation on, so that it is to end
+    held: bool = False  # whether an event keeps the phase
+    shock: float = 0.0  # speed that the last hits would give the whole body, as they are forgotten [m/s]
 
     @property
     def weight(self) -> float:

@@ -1,0 +1,283 @@
+"""From one motion into another: blended without a jump, and getting up where one lies.
+
+Inertialised: only the new motion is played, plus the offset that the old one had at the change, which dies away along
+a polynomial of fifth order that begins with the offset's own velocity and ends at rest (after Bollo 2018,
+Inertialization: high-performance animation transitions in Gears of War, GDC). The old motion is needed at one moment
+only, so it may well have been a simulation. Bollo also cuts the time short where the offset shrinks fast, so that it
+never goes beyond; that brakes at once when the offset is small, and is left out: with both accelerations zero the
+polynomial is linear in offset and velocity, and goes beyond by at most 0.2 times velocity times duration.
+
+Offsets are vectors: of positions, and rotation vectors of the shortest arc between the rotations. Leading axes are
+bones, characters, anything.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ... import quaternion
+from ...errors import RagdollError
+
+
+def smooth_step(share) -> np.ndarray:
+    """0..1 for 0..1 with no velocity and no acceleration at either end: 6 s^5 - 15 s^4 + 10 s^3."""
+    s = np.clip(np.asarray(share, dtype=float), 0.0, 1.0)
+    # The upper half as the lower one upside down: there the sum of large terms would round to beyond 1.
+    low = np.minimum(s, 1.0 - s)
+    half = low * low * low * (low * (6.0 * low - 15.0) + 10.0)
+    return np.where(s > 0.5, 1.0 - half, half)
+
+
+@dataclass(frozen=True)
+class Decay:
+    """Vectors that die away."""
+
+    offset: np.ndarray  # at the change [.., 3]
+    velocity: np.ndarray  # then [.., 3]
+    duration: np.ndarray  # until all is over [..], [s]
+
+    def at(self, seconds) -> np.ndarray:
+        """The vectors some seconds [..] after the change; zero from the duration on."""
+        duration = np.asarray(self.duration, dtype=float)
+        some = duration > 0.0
+        s = np.clip(np.where(some, seconds / np.where(some, duration, 1.0), 1.0), 0.0, 1.0)
+        # Both end at 0 without velocity and acceleration, and begin without acceleration: from 1 at rest, and from 0
+        # with velocity 1.
+        drift = duration * s * (1.0 - s) ** 3 * (1.0 + 3.0 * s)
+        return (1.0 - smooth_step(s))[..., None] * self.offset + drift[..., None] * self.velocity
+
+
+@dataclass(frozen=True)
+class Transition:
+    """The offsets of an old motion from a new one, dying away."""
+
+    positions: Decay
+    rotations: Decay
+
+    def applied(self, positions, rotations, seconds) -> tuple[np.ndarray, np.ndarray]:
+        """The new motion's positions [.., 3] and rotations [.., 4] with what is left of the offsets, some seconds
+        after the change."""
+        turn = quaternion.from_rotation_vector(self.rotations.at(seconds))
+        return np.asarray(positions) + self.positions.at(seconds), quaternion.multiply(turn, rotations)
+
+
+@dataclass(frozen=True)
+class Moving:
+    """Bones at a moment: positions [.., 3], rotations [.., 4], velocities [.., 3], angular velocities [.., 3] [1/s].
+
+    All in one space: the world's, or for a local pose the parents'.
+    """
+
+    positions: np.ndarray
+    rotations: np.ndarray
+    velocities: np.ndarray
+    spins: np.ndarray
+
+    @staticmethod
+    def from_frames(positions, rotations, before_positions, before_rotations, seconds: float) -> "Moving":
+        """From two frames: here and `seconds` before, with the mean velocities between."""
+        turned = quaternion.multiply(rotations, quaternion.conjugate(before_rotations))
+        return Moving(
+            np.asarray(positions, dtype=float),
+            np.asarray(rotations, dtype=float),
+            (np.asarray(positions, dtype=float) - before_positions) / seconds,
+            quaternion.to_rotation_vector(turned) / seconds,
+        )
+
+
+def transition(old: Moving, new: Moving, duration) -> Transition:
+    """From an old motion to a new one, both at the moment of the change, within durations [..], [s]."""
+    offset = quaternion.multiply(old.rotations, quaternion.conjugate(new.rotations))
+    offset = np.where(offset[..., :1] < 0.0, -offset, offset)
+    vector = quaternion.to_rotation_vector(offset)
+    spin = old.spins - quaternion.rotate(offset, new.spins)
+    return Transition(
+        Decay(old.positions - new.positions, old.velocities - new.velocities, duration),
+        Decay(vector, vector_velocity(vector, spin), duration),
+    )
+
+
+def vector_velocity(vector, spin) -> np.ndarray:
+    """How fast rotation vectors [.., 3] change while what they turn has the angular velocity spin [.., 3].
+
+    The inverse of the left Jacobian of the exponential map (Chirikjian 2012, Stochastic Models, Information Theory,
+    and Lie Groups).
+    """
+    vector, spin = np.broadcast_arrays(np.asarray(vector, dtype=float), np.asarray(spin, dtype=float))
+    angle = np.linalg.norm(vector, axis=-1, keepdims=True)
+    small = angle < 1e-3
+    safe = np.where(small, 1.0, angle)
+    # (1 + cos) / sin is the cotangent of half the angle, which is fine up to a whole turn.
+    factor = np.where(small, 1.0 / 12.0 + angle**2 / 720.0, (1.0 - 0.5 * safe / np.tan(0.5 * safe)) / safe**2)
+    turned = np.cross(vector, spin)
+    return spin - 0.5 * turned + factor * np.cross(vector, turned)
+
+
+def cross_faded(old_positions, old_rotations, new_positions, new_rotations, share) -> tuple[np.ndarray, np.ndarray]:
+    """Both motions mixed: the old one at share 0, the new one at 1, eased so that no velocity jumps at either end.
+
+    Args:
+        old_positions, new_positions: [.., 3]. old_rotations, new_rotations: [.., 4].
+        share: of the blend's time that has passed [..].
+    """
+    eased = smooth_step(share)
+    old, new = np.asarray(old_positions, dtype=float), np.asarray(new_positions, dtype=float)
+    return old + (new - old) * eased[..., None], quaternion.slerp(old_rotations, new_rotations, eased)
+
+
+# ---- getting up where one lies --------------------------------------------------------------------------------------
+
+# Only what leaves the floor a floor is done: a turn about the vertical and a shift along the ground, and where the
+# floor is higher or lower there, the difference.
+#
+# The heading of a lying body: its trunk is raised upright on the shortest arc, and where it looks then is its heading.
+# Who lies on his back thus looks to his feet's side and who lies on his face to his head's, as they do once they have
+# sat or knelt up; standing, it is the way the chest points. The same rule for the lying pose and for the get-up's first
+# frame makes the two agree, whatever pose the action begins in.
+FACE_UP, FACE_DOWN = "FACE_UP", "FACE_DOWN"
+UP = np.array([0.0, 0.0, 1.0])
+_FAINT = 1e-6  # below this length of a unit vector on the floor there is no direction
+
+
+@dataclass(frozen=True)
+class Trunk:
+    """Where a trunk is and how it lies."""
+
+    pelvis: np.ndarray  # its place [.., 3], world, [m]
+    along: np.ndarray  # unit vectors from the pelvis to the chest [.., 3]
+    forward: np.ndarray  # where the chest points, across it [.., 3]
+
+
+def trunk(pelvis, chest, left, right) -> Trunk:
+    """The trunk from four points [.., 3]: pelvis, upper trunk, and one on either side, of the hips or the shoulders.
+
+    Raises:
+        RagdollError: a point is no number, or the four lie on one line.
+    """
+    points = np.broadcast_arrays(*(np.asarray(point, dtype=float) for point in (pelvis, chest, left, right)))
+    for name, point in zip(("pelvis", "chest", "left side", "right side"), points, strict=True):
+        if not np.isfinite(point).all():
+            raise RagdollError(f"The trunk's {name} is not a number: {point.tolist()}")
+    along = points[1] - points[0]
+    size = np.linalg.norm(along, axis=-1, keepdims=True)
+    forward = np.cross(points[2] - points[3], along)
+    across = np.linalg.norm(forward, axis=-1, keepdims=True)
+    if not (size > 0.0).all() or not (across > 1e-9 * size**2).all():
+        raise RagdollError("The trunk has no direction: pelvis, chest and sides lie on one line")
+    return Trunk(points[0], along / size, forward / across)
+
+
+def faces(found: Trunk, up=UP) -> np.ndarray:
+    """FACE_UP or FACE_DOWN [..]: whether the chest points above the horizon or below; on the side whatever is nearer.
+
+    Standing exactly upright counts as FACE_UP.
+    """
+    return np.where(found.forward @ np.asarray(up, dtype=float) >= -1e-9, FACE_UP, FACE_DOWN)
+
+
+def heading(found: Trunk, up=UP) -> np.ndarray:
+    """Unit vectors along the floor [.., 3]; see above. Head down it is where the chest points."""
+    up = np.asarray(up, dtype=float)
+    raised = quaternion.rotate(quaternion.shortest_arc(found.along, up), found.forward)
+    # Exactly head down any arc is the shortest.
+    raised = np.where((found.along @ up < -1.0 + 1e-9)[..., None], found.forward, raised)
+    flat = raised - (raised @ up)[..., None] * up
+    return flat / np.maximum(np.linalg.norm(flat, axis=-1, keepdims=True), _FAINT)
+
+
+@dataclass(frozen=True)
+class Reroot:
+    """A move of a whole animation: turned about the vertical through the world's origin, then shifted."""
+
+    rotation: np.ndarray  # unit quaternions [.., 4]
+    shift: np.ndarray  # [.., 3], [m]
+
+    def positions(self, positions) -> np.ndarray:
+        """Points of the animation [.., 3], world, where they are now."""
+        return quaternion.rotate(self.rotation, positions) + self.shift
+
+    def rotations(self, rotations) -> np.ndarray:
+        """Rotations of the animation [.., 4], world, as they are now."""
+        return quaternion.multiply(self.rotation, rotations)
+
+    def vectors(self, vectors) -> np.ndarray:
+        """Velocities or directions of the animation [.., 3], world, as they are now."""
+        return quaternion.rotate(self.rotation, vectors)
+
+    def matrix(self) -> np.ndarray:
+        """The move as matrices [.., 4, 4], to be multiplied from the left to world matrices of roots."""
+        result = np.zeros((*np.shape(self.rotation)[:-1], 4, 4))
+        result[..., :3, :3] = quaternion.to_matrix(self.rotation)
+        result[..., :3, 3] = self.shift
+        result[..., 3, 3] = 1.0
+        return result
+
+
+def rerooted(rest: Trunk, animated: Trunk, rise=0.0, up=UP) -> Reroot:
+    """The move that takes an animation to where the body lies.
+
+    Args:
+        rest: trunks as they came to rest. animated: of the animation at the frame it is to go on from.
+        rise: how much higher the floor is at the resting place than where the animation stands [..], [m].
+    """
+    up = np.asarray(up, dtype=float)
+    start, end = heading(animated, up), heading(rest, up)
+    # About the vertical always: the shortest arc of opposite headings could as well lead over the head.
+    angle = np.arctan2(np.cross(start, end) @ up, np.sum(start * end, axis=-1))
+    rotation = quaternion.from_axis_angle(np.broadcast_to(up, start.shape), angle)
+    shift = rest.pelvis - quaternion.rotate(rotation, animated.pelvis)
+    shift = shift - (shift @ up - np.asarray(rise, dtype=float))[..., None] * up
+    return Reroot(rotation, shift)
+
+
+STEP = 0.1  # of the height: less is a pose lower or higher than the other one, not another floor
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Bones that tell how a character lies, as rows of its poses."""
+
+    pelvis: int  # its row
+    # rows of the upper trunk, and of one bone on the left and one on the right; None where the anatomy is not known
+    trunk: tuple | None
+    lowest: np.ndarray  # rows of the bones of which the lowest one tells where the floor is
+    height: float  # of the character [m]
+
+    def trunk_of(self, matrices: np.ndarray) -> Trunk | None:
+        """The trunk in a pose [n, 4, 4], world; None where the anatomy is not known."""
+        if self.trunk is None:
+            return None
+        points = matrices[[self.pelvis, *self.trunk], :3, 3]
+        return trunk(*points)
+
+    def face(self, matrices: np.ndarray) -> str:
+        """FACE_UP or FACE_DOWN in a pose [n, 4, 4], world; FACE_UP where the anatomy is not known."""
+        trunk = self.trunk_of(matrices)
+        return FACE_UP if trunk is None else str(faces(trunk))
+
+    def action(self, matrices: np.ndarray, face_up: str, face_down: str) -> str:
+        """Of two get-up actions the one for how the character lies; where one is missing ("") the other."""
+        chosen, other = (face_down, face_up) if self.face(matrices) == FACE_DOWN else (face_up, face_down)
+        return chosen or other
+
+    def move(self, rest: np.ndarray, animated: np.ndarray) -> Reroot:
+        """The move that takes an animation to where a body lies.
+
+        Args:
+            rest: the pose as it lies [n, 4, 4], world. animated: of the animation at the frame it goes on from.
+        """
+        rise = float(rest[self.lowest, 2, 3].min() - animated[self.lowest, 2, 3].min())
+        rise = rise if abs(rise) > STEP * self.height else 0.0
+        trunks = self.trunk_of(rest), self.trunk_of(animated)
+        if trunks[0] is not None:
+            return rerooted(*trunks, rise)
+        turn = quaternion.from_matrix(_axes(rest[self.pelvis]) @ _axes(animated[self.pelvis]).T)
+        _swing, twist = quaternion.swing_twist(turn, UP)
+        shift = rest[self.pelvis, :3, 3] - quaternion.rotate(twist, animated[self.pelvis, :3, 3])
+        shift[2] = rise
+        return Reroot(twist, shift)
+
+
+def _axes(matrix: np.ndarray) -> np.ndarray:
+    """The unit axes [3, 3] of a bone."""
+    return matrix[:3, :3] / np.linalg.norm(matrix[:3, :3], axis=0)

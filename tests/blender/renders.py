@@ -1,0 +1,35 @@
+"""Final renders in a few pixels, and what they show."""
+
+import bpy
+import numpy as np
+
+
+def prepare(scene, path) -> None:
+    """A camera, and small images written to a path."""
+    camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
+    scene.collection.objects.link(camera)
+    scene.camera = camera
+    scene.render.engine = "BLENDER_WORKBENCH"
+    scene.render.resolution_x = scene.render.resolution_y = 16
+    scene.render.filepath = str(path)
+
+
+def poses(scene, obj, frames) -> dict:
+    """World matrices [n, 4, 4] of a character's bones in the render of each frame; a render has its own depsgraph."""
+    seen = {}
+
+    def read(_scene, graph=None):
+        if graph is not None and graph.mode == "RENDER":
+            posed = obj.evaluated_get(graph)
+            world = np.array(posed.matrix_world)
+            seen[scene.frame_current] = np.array([world @ np.array(bone.matrix) for bone in posed.pose.bones])
+
+    bpy.app.handlers.frame_change_post.append(read)
+    try:
+        for frame in frames:
+            scene.frame_start = scene.frame_end = frame
+            bpy.ops.render.render(animation=True)
+    finally:
+        bpy.app.handlers.frame_change_post.remove(read)
+    assert set(seen) == set(frames)
+    return seen
