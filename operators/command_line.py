@@ -39,18 +39,11 @@ class UsageError(Exception):
     """Options that cannot be understood; the text is one line."""
 
 
-class _Finished(Exception):
-    """--help was printed."""
-
-
 class _Parser(argparse.ArgumentParser):
     """An argument parser that leaves the process alone: Blender has its own end."""
 
     def error(self, message):
         raise UsageError(f"{message} (see {self.prog} --help)")
-
-    def exit(self, status=0, message=None):
-        raise _Finished
 
 
 def run(argv: list[str]) -> int:
@@ -62,7 +55,7 @@ def run(argv: list[str]) -> int:
         with signals:
             options.call(options)
         return 0
-    except _Finished:
+    except SystemExit:  # the parser's, once --help is printed
         return 0
     except UsageError as error:
         return _complain(error, 2)

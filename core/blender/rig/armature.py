@@ -52,29 +52,22 @@ def bind_tails(armature: bpy.types.Armature) -> np.ndarray:
 
 
 class BindPose:
-    """Joints of an armature in bind pose, in Blender's bone order.
-
-    Attributes:
-        names [n], parents [n] (-1 at roots), heads and tails [n, 3] and matrices [n, 4, 4] (rigid) in the world,
-            local [n, 4, 4] in the armature.
-        axes: of the armature object in the world [3, 3].
-        row: index by name.
-    """
+    """Joints of an armature in bind pose, in Blender's bone order."""
 
     def __init__(self, armature: bpy.types.Armature, world: np.ndarray) -> None:
         bones = armature.bones
-        count = len(bones)
         self.names = [bone.name for bone in bones]
         self.row = {name: i for i, name in enumerate(self.names)}
+        # [n], -1 at roots
         self.parents = np.array([self.row[b.parent.name] if b.parent else -1 for b in bones], dtype=int)
-        self.local = read(bones, "matrix_local", 4, 4).astype(float)
+        self.local = read(bones, "matrix_local", 4, 4).astype(float)  # [n, 4, 4], in the armature
         matrices = world @ self.local
-        self.matrices = rigid(matrices)
-        self.axes = rigid(world)[:3, :3]
-        self.heads = matrices[:, :3, 3].copy()
+        self.matrices = rigid(matrices)  # [n, 4, 4], in the world
+        self.axes = rigid(world)[:3, :3]  # of the armature object in the world
+        self.heads = matrices[:, :3, 3].copy()  # [n, 3], in the world
         self.tails = bind_tails(armature) @ world[:3, :3].T + world[:3, 3]
         # A child always comes after its parent in Blender's order; everything that walks the tree relies on it.
-        assert np.all(self.parents < np.arange(count))
+        assert np.all(self.parents < np.arange(len(bones)))
 
 
 def check_armature(obj) -> None:
@@ -141,8 +134,7 @@ def rig_limits(pose_bone) -> tuple[str, list, list] | None:
 
     Limit Rotation constraints come first, then IK limits and locks, then locked rotation axes.
     """
-    full = math.pi
-    low, high = [-full] * 3, [full] * 3
+    low, high = [-math.pi] * 3, [math.pi] * 3
     stated = False
     for constraint in pose_bone.constraints:
         if constraint.type == "LIMIT_ROTATION" and not constraint.mute and constraint.owner_space == "LOCAL":
@@ -168,7 +160,5 @@ def rig_limits(pose_bone) -> tuple[str, list, list] | None:
     if not stated:
         return None
     low, high = [min(a, b) for a, b in zip(low, high, strict=True)], [max(a, b) for a, b in zip(low, high, strict=True)]
-    free = [axis for axis in range(3) if high[axis] - low[axis] > 1e-6]
-    if not free:
-        return "FIXED", low, high
-    return ("HINGE" if len(free) == 1 else "CONE"), low, high
+    free = sum(b - a > 1e-6 for a, b in zip(low, high, strict=True))
+    return ("FIXED", "HINGE", "CONE", "CONE")[free], low, high
