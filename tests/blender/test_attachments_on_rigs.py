@@ -7,8 +7,7 @@ from mathutils import Matrix
 import rigs
 from active_ragdoll.core.anatomy import roles
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.rig import recognition
-from active_ragdoll.core.blender.rig.armature import rigid
+from active_ragdoll.core.blender.rig.armature import anatomy_of, rigid
 from active_ragdoll.core.blender.runtime import STATE
 from holding import HAND, attach, bone_matrix, empty, limp, tip
 
@@ -30,7 +29,7 @@ def standing(rig, obj, bone):
 
 def bone_of(obj, role, side=roles.LEFT):
     """The bone with a body that has a role; that of the forearm where a hand has none."""
-    anatomy = recognition.anatomy_of(obj)
+    anatomy = anatomy_of(obj)
     bodies = {part.bone for part in obj.active_ragdoll.parts}
     for wanted in (role, roles.FOREARM, roles.SHANK):
         for bone, its, at in zip(obj.data.bones, anatomy.roles, anatomy.sides, strict=True):

@@ -4,7 +4,7 @@ import math
 
 import bpy
 
-from ...anatomy.roles import GENERIC, ROLES
+from ...anatomy.roles import GENERIC, ROLES, Anatomy
 from ...ragdoll.bodies.compound import MOST_PARTS
 from ...ragdoll.bodies.convex import MOST_POINTS
 from .. import runtime
@@ -140,3 +140,14 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
     max_force: number(
         "Max Force", "Largest force of the drive [N]; 0 is no limit", min=0.0, keyed=True, group="weights", needs=READ
     )
+
+# fmt: on
+
+
+def store_roles(obj: bpy.types.Object, anatomy: Anatomy) -> None:
+    """Write each bone's role to its settings unless the user has chosen one."""
+    with runtime.STATE.writing():
+        for bone, role in zip(obj.data.bones, anatomy.roles, strict=True):
+            settings = obj.pose.bones[bone.name].active_ragdoll
+            if not settings.role_by_user and settings.role != role:
+                settings.role = role

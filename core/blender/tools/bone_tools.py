@@ -10,8 +10,7 @@ from ...mirror import carried_over, flipped_name, mirrored_joint, mirrored_place
 from ...ragdoll import weight_spread
 from .. import runtime
 from ..physics import body_edits
-from ..rig import recognition
-from ..rig.armature import BindPose, check_armature
+from ..rig.armature import BindPose, anatomy_of, check_armature
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
 
@@ -173,7 +172,7 @@ def spread_weights(
     if mode in (weight_spread.DOWN, weight_spread.UP):
         return _change(obj, kind, lambda weights: weight_spread.falloff(weights, parents, row, value, reach, mode))
     if mode == "MIRROR":
-        others = weight_spread.counterparts(recognition.anatomy_of(obj), parents)
+        others = weight_spread.counterparts(anatomy_of(obj), parents)
         if not np.any(others[rows] >= 0):
             raise RagdollError(f"No bone of '{obj.name}' on the other side is known")
         return _change(obj, kind, lambda weights: weight_spread.mirrored(weights, others, rows))
@@ -200,7 +199,7 @@ def apply_weight_preset(obj, name: str, side: str = roles.LEFT) -> list[str]:
     """
     check_armature(obj)
     try:
-        found = weight_spread.preset(name, recognition.anatomy_of(obj), _parents(obj), side)
+        found = weight_spread.preset(name, anatomy_of(obj), _parents(obj), side)
     except RagdollError as error:
         raise RagdollError(f"'{obj.name}': {error}") from error
     return write_weights(obj, dict(zip(WEIGHTS, found, strict=True)))
