@@ -8,8 +8,9 @@ import numpy as np
 
 import own_characters
 import rigs
+from active_ragdoll.core.blender.rig import action_channels
 from active_ragdoll.core.blender.rig.clips import rig_rest
-from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.motion.rig import LocalPose
 from active_ragdoll.core.pose import (
     compose_matrices,
@@ -36,23 +37,18 @@ def knight(data_dir, first: int = 1, last: int = 60):
     obj = next(o for o in bpy.context.scene.objects if "armature" in o)
     del obj["armature"]
     rig = rigs.Rig(obj, bpy.context.scene, first, last)
-    rig.first, rig.last = first, last
     rigs.set_range(rig.scene, first, last)
     return rig
 
 
 def play(obj, name: str) -> None:
     """Assign an action."""
-    from active_ragdoll.core.blender.rig import action_channels
-
     action = bpy.data.actions[name]
     action_channels.assign(obj, action, action_channels.slot_of(action, obj))
 
 
 def plays(rig, name: str, frames) -> dict:
     """World matrices by frame while the character plays an action, as Blender alone shows it."""
-    from active_ragdoll.core.blender.rig import action_channels
-
     before = action_channels.current(rig.obj)
     play(rig.obj, name)
     for bone in rig.obj.pose.bones:  # what an action has no keys for stands in bind pose
@@ -67,13 +63,17 @@ def shown(rig, frames) -> dict:
     return rigs.shown(rig.scene, rig.obj, frames)
 
 
+def _with(made, settings: dict):
+    for key, value in settings.items():
+        setattr(made, key, value)
+    return made
+
+
 def layer(rig, action: str, source: str = "CLIP", **settings):
     """A layer of an action on top."""
     made = stack_edits.add_layer(rig.obj, rig.scene, source, action)
     stack_edits.choose(made, bpy.data.actions[action])
-    for key, value in settings.items():
-        setattr(made, key, value)
-    return made
+    return _with(made, settings)
 
 
 def space(rig, samples, kind: str = "SPEED", **settings):
@@ -84,18 +84,14 @@ def space(rig, samples, kind: str = "SPEED", **settings):
         stack_edits.choose(sample, bpy.data.actions[action])
         sample.x = place[0]
         sample.y = place[1] if len(place) > 1 else 0.0
-    for key, value in settings.items():
-        setattr(made, key, value)
-    return made
+    return _with(made, settings)
 
 
 def space_layer(rig, name: str, source: str = "BLEND_SPACE", **settings):
     """A layer of a blend space."""
     made = stack_edits.add_layer(rig.obj, rig.scene, source, name)
     made.blend_space = name
-    for key, value in settings.items():
-        setattr(made, key, value)
-    return made
+    return _with(made, settings)
 
 
 def local(obj, world: np.ndarray) -> LocalPose:
@@ -128,6 +124,3 @@ def difference(a: dict, b: dict) -> tuple[float, float]:
     angle = max(rigs.angles(a[frame], b[frame]).max() for frame in a)
     way = max(np.abs(a[frame] - b[frame])[:, :3, 3].max() for frame in a)
     return float(angle), float(way / size(a))
-
-
-__all__ = ["stack_setup"]
