@@ -43,7 +43,7 @@ class State:
     edited: set = field(default_factory=set)  # settings were edited since the stack was last shown
     waiting: bool = False  # stacks are to be shown anew once Blender is idle
     readings: dict = field(default_factory=dict)  # what graphs read from the ragdoll, by frame
-    figures: dict = field(default_factory=dict)  # what the overlay draws
+    figures: dict = field(default_factory=dict)  # what the overlay draws; see `viewport.Cached`
     drawing: str = ""  # what went wrong while the overlay was drawn: it rests until it is switched on again
     clips: ClipCache = field(default_factory=ClipCache)  # actions sampled for layers
 
