@@ -335,13 +335,8 @@ class SpacePlayer:
         """Whether a frame depends on those before it."""
         return any(self.smoothing) or (self.group is not None and bool(np.any(self.group.lengths > 0.0)))
 
-    def start(self, given: Sequence[float], seconds: float) -> SpaceState:
-        """The state at the shot's first frame. Raises RagdollError: an input that is not a number."""
-        given = tuple(float(value) for value in given)
-        return SpaceState(given, given, 0.0, seconds, self.space.weights(*given))
-
     def step(self, state: SpaceState | None, given: Sequence[float], seconds: float) -> SpaceState:
-        """The state at the next frame, `seconds` being its time.
+        """The state at the next frame, `seconds` being its time; without a state, that at the shot's first frame.
 
         The phase advances by the mean of both frames' rates.
 
@@ -349,7 +344,8 @@ class SpacePlayer:
             RagdollError: an input that is not a number.
         """
         if state is None:
-            return self.start(given, seconds)
+            given = tuple(float(value) for value in given)
+            return SpaceState(given, given, 0.0, seconds, self.space.weights(*given))
         passed = seconds - state.seconds
         given = tuple(
             _unwrapped(axis, old, float(new))
@@ -378,25 +374,24 @@ class SpacePlayer:
 def step_all(
     players: Mapping[str, SpacePlayer],
     states: Mapping[str, SpaceState],
-    inputs: Mapping[str, tuple],
+    inputs: Mapping[str, tuple | RagdollError],
     seconds: float,
-    unread: Mapping[str, str] | None = None,
 ) -> tuple[dict, dict]:
     """States of all spaces one frame on, and messages by the names of those whose inputs are wrong.
 
     A space whose input is wrong for a while stays where it was and goes on from there.
 
     Args:
-        players, states, inputs: by the spaces' names.
+        players, states, inputs: by the spaces' names; of a space whose inputs cannot be read, the error.
         seconds: time of the frame.
-        unread: why a space has no inputs, by its name.
     """
     after, messages = {}, {}
     for name, player in players.items():
         try:
-            if unread and name in unread:
-                raise RagdollError(unread[name])
-            after[name] = player.step(states.get(name), inputs[name], seconds)
+            given = inputs[name]
+            if isinstance(given, RagdollError):
+                raise given
+            after[name] = player.step(states.get(name), given, seconds)
         except RagdollError as error:
             messages[name] = str(error)
             if name in states:

@@ -12,7 +12,6 @@ import math
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from numpy.typing import NDArray
 
@@ -28,16 +27,6 @@ _BUILT_IN = (TIME_IN_STATE, PHASE)
 _COMPARE = {
     ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
-
-
-class Source(Protocol):
-    """What a state plays."""
-
-    def rate(self) -> float:
-        """Cycles per second."""
-
-    def pose(self, phase: float) -> LocalPose:
-        """The pose [n] at a phase in cycles; unbounded, it begins at 0 when the state is entered."""
 
 
 @dataclass(frozen=True)
@@ -101,10 +90,12 @@ class Condition:
 
 @dataclass(frozen=True)
 class State:
-    """A state and what it plays; `source` None shows the pose below."""
+    """A state and what it plays."""
 
     name: str
-    source: Source | None = None
+    # Has a `rate` in cycles per second and a `pose` [n] at a phase in cycles, which is unbounded and begins at 0 when the
+    # state is entered. None shows the pose below.
+    source: ClipSource | SpaceSource | None = None
 
 
 @dataclass(frozen=True)
@@ -340,9 +331,9 @@ class GraphInputs:
 
     frame: int  # its number
     parameters: Mapping[str, float] = field(default_factory=dict)  # values by name
-    spaces: Mapping[str, tuple] = field(default_factory=dict)  # inputs of the blend spaces by name
+    # Inputs of the blend spaces by name, or the error by which one cannot be read
+    spaces: Mapping[str, tuple | RagdollError] = field(default_factory=dict)
     weight: float = 1.0  # share of the graph's pose, 0..1
-    unread: Mapping[str, str] = field(default_factory=dict)  # why a blend space has no inputs, by its name
 
 
 @dataclass(frozen=True)
@@ -383,7 +374,6 @@ class GraphPlayer(Step):
             state.spaces if state is not None else {},
             inputs.spaces,
             seconds,
-            inputs.unread,
         )
         self.messages |= {f'Blend space "{name}"': text for name, text in troubles.items()}
         for name, source in self.sources.items():

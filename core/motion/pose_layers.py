@@ -30,18 +30,18 @@ class LayerInputs:
     """What is read at a frame, and what the layers' sources are given."""
 
     weights: Sequence[float]  # of every layer, 0..1
-    # Inputs of the blend spaces by name; for the sources their states
-    spaces: Mapping[str, tuple | SpaceState] = field(default_factory=dict)
+    # Inputs of the blend spaces by name, for the sources their states; or the error where there are none
+    spaces: Mapping[str, tuple | SpaceState | RagdollError] = field(default_factory=dict)
     # Weights of the poses of layers that have several, by the layer's place
     poses: Mapping[int, Sequence[float]] = field(default_factory=dict)
-    unread: Mapping[str, str] = field(default_factory=dict)  # why a blend space has no inputs or no state, by its name
     seconds: float = 0.0  # time of the frame; for the sources
 
     def space(self, name: str) -> SpaceState:
         """For a source: the state of a blend space. Raises RagdollError where its inputs are wrong."""
-        if name in self.unread:
-            raise RagdollError(self.unread[name])
-        return self.spaces[name]
+        state = self.spaces[name]
+        if isinstance(state, RagdollError):
+            raise state
+        return state
 
 
 @dataclass
@@ -122,9 +122,11 @@ class LayerStack(Step):
 
         A layer that fails is left out and told; the rest goes on.
         """
-        spaces, troubles = step_all(self.players, state or {}, inputs.spaces, seconds, inputs.unread)
-        troubles = {name: f'Blend space "{self.players[name].name}": {text}' for name, text in troubles.items()}
-        frame = LayerInputs(inputs.weights, spaces, inputs.poses, troubles, seconds)
+        spaces, troubles = step_all(self.players, state or {}, inputs.spaces, seconds)
+        errors = {
+            name: RagdollError(f'Blend space "{self.players[name].name}": {text}') for name, text in troubles.items()
+        }
+        frame = LayerInputs(inputs.weights, spaces | errors, inputs.poses, seconds)
         self.messages = {}
         for layer, weight in zip(self.layers, inputs.weights, strict=True):
             try:

@@ -301,18 +301,17 @@ def _channels(found: _Columns, values: NDArray, rest: RigRest, count: int) -> tu
     location, scale = property_values("location"), property_values("scale")
     location[:, rest.connected] = 0.0
     rotation = quaternion.identity((count, bones))
-    modes = np.tile(np.array(rest.modes, dtype=object), (count, 1))
+    modes = np.array(rest.modes, dtype=object)[None]
     rows, _, columns = found.places[_MODE]
     if len(rows):
+        modes = np.tile(modes, (count, 1))
         items = bpy.types.PoseBone.bl_rna.properties[_MODE].enum_items
         by_value = {item.value: item.identifier for item in items}
         numbers = np.round(values[:, columns]).astype(int)
         modes[:, rows] = np.vectorize(lambda number: by_value.get(number, "QUATERNION"), otypes=[object])(numbers)
-    turning = {prop: set(found.places[prop][0].tolist()) for prop in _REST}
-    for mode in set(rest.modes) if not len(rows) else set(modes.ravel().tolist()):
+    for mode in set(modes.ravel().tolist()):
         prop = rotation_property(mode)
-        own = sorted(turning[prop]) if not len(rows) else range(bones)
-        own = [row for row in own if rest.modes[row] == mode] if not len(rows) else list(own)
+        own = [row for row in np.unique(found.places[prop][0]).tolist() if mode in modes[:, row]]
         if not own:
             continue
         turned = rotation_modes.rotations(mode, property_values(prop)[:, own])

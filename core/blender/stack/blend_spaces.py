@@ -196,15 +196,15 @@ class Spaces:
             clip = self._library.additive(sample, clip, sample.additive)
         return clip
 
-    def read(self, places) -> tuple[dict, dict]:
-        """The inputs by key, and messages by key for those that cannot be read."""
-        values, unread = {}, {}
+    def read(self, places) -> dict[str, tuple | RagdollError]:
+        """The inputs by key, or the error of those that cannot be read."""
+        values = {}
         for key, inputs in self.inputs.items():
             try:
                 values[key] = inputs.read(places)
             except RagdollError as error:
-                unread[key] = str(error)
-        return values, unread
+                values[key] = error
+        return values
 
 
 class Facing:
