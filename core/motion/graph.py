@@ -53,20 +53,15 @@ class ClipSource:
 
 
 class SpaceSource:
-    """A blend space; the graph keeps its phase, the player its current point.
-
-    Attributes:
-        player: the space.
-        weights: of its samples at the frame [k]; None: its inputs have been wrong from the first frame on.
-        message: what is wrong with its inputs at the frame.
-    """
+    """A blend space; the graph keeps its phase, the player its current point."""
 
     def __init__(self, player: SpacePlayer) -> None:
         """Raises RagdollError: samples that are additive, which a state cannot show."""
         check_whole(player.group.clips[0].poses if player.group is not None else None, f'Blend space "{player.name}"')
-        self.player = player
+        self.player = player  # the space
+        # Of its samples at the frame [k]; None: its inputs have been wrong from the first frame on
         self.weights: NDArray | None = None
-        self.message = ""
+        self.message = ""  # what is wrong with its inputs at the frame
 
     def rate(self) -> float:
         """Cycles per second at the current point."""
@@ -93,8 +88,8 @@ class State:
     """A state and what it plays."""
 
     name: str
-    # Has a `rate` in cycles per second and a `pose` [n] at a phase in cycles, which is unbounded and begins at 0 when the
-    # state is entered. None shows the pose below.
+    # Has a `rate` in cycles per second and a `pose` [n] at a phase in cycles, which is unbounded and begins at 0 when
+    # the state is entered. None shows the pose below.
     source: ClipSource | SpaceSource | None = None
 
 

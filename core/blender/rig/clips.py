@@ -402,14 +402,11 @@ class ClipCache:
     No reference to Blender's data is kept: entries go by the data's session ids. A change is noticed by the dependency
     graph's updates (`mark`, from a `depsgraph_update_post` handler), by the number of curves and keys, which every
     look-up checks, and by sampling anew where that is asked for (`verify_all`, at the start of a run).
-
-    Attributes:
-        edits: rises whenever a kept clip may be out of date.
     """
 
     def __init__(self) -> None:
         self._entries: dict[tuple, _Kept] = {}
-        self.edits = 0
+        self.edits = 0  # rises whenever a kept clip may be out of date
 
     def get(self, action: bpy.types.Action, obj: bpy.types.Object, slot=None, fps=None, *, cycle: bool = False) -> Clip:
         """The clip of an action on an armature, the same one as long as nothing in it changed.
