@@ -379,11 +379,8 @@ def step_all(
 ) -> tuple[dict, dict]:
     """States of all spaces one frame on, and messages by the names of those whose inputs are wrong.
 
-    A space whose input is wrong for a while stays where it was and goes on from there.
-
-    Args:
-        players, states, inputs: by the spaces' names; of a space whose inputs cannot be read, the error.
-        seconds: time of the frame.
+    A space whose input is wrong for a while stays where it was and goes on from there. All mappings are by the spaces'
+    names; of a space whose inputs cannot be read, `inputs` has the error. `seconds` is the time of the frame.
     """
     after, messages = {}, {}
     for name, player in players.items():
@@ -447,16 +444,10 @@ def ground_direction(velocity_ws: ArrayLike, forward_ws: ArrayLike) -> float | N
 def yaw_pitch(
     direction: ArrayLike, forward: ArrayLike = (0.0, -1.0, 0.0), up: ArrayLike = (0.0, 0.0, 1.0)
 ) -> tuple[float, float]:
-    """Yaw and pitch in radians of the direction to a target.
+    """Yaw and pitch [rad] of the direction [3] to a target, in model space and of any length but 0.
 
-    Args:
-        direction: From the eyes or the weapon to the target [3], in model space, any length but 0.
-        forward: Where yaw and pitch are 0; its part along `up` does not count.
-        up: About which the yaw turns.
-
-    Returns:
-        Yaw, -pi..pi, positive counter-clockwise seen from above (to the character's left), and pitch, -pi/2..pi/2,
-        positive upwards. Straight up or down the yaw is 0.
+    Yaw is -pi..pi, positive counter-clockwise seen from above (to the character's left), 0 straight up or down. Pitch
+    is -pi/2..pi/2, positive upwards. Both are 0 along `forward`, whose part along `up` does not count.
     """
     direction, up = _unit(direction), _unit(up)
     forward = np.asarray(forward, dtype=np.float64)

@@ -188,9 +188,7 @@ class Graph:
     def step(self, state: GraphState, parameters: Mapping[str, float]) -> GraphState:
         """The state one frame later; sources advance, then the first transition whose conditions hold begins.
 
-        Args:
-            state: At the frame before; not changed.
-            parameters: At the new frame; those not given have their defaults.
+        `parameters` are those of the new frame; what is not given has its default.
         """
         values = {**self.parameters, **parameters}
         frame = state.frame + 1

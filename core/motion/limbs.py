@@ -460,8 +460,7 @@ def _offsets(view: ModelView, bones: tuple) -> list:
 def _toward(leg: LegStabilizer, now: ModelView, based: list, target: tuple) -> dict:
     """Local rotations of the leg's bones that bring the foot to a point.
 
-    Args:
-        based: rotations of the bones, which the leg keeps the shape of; target: both in the frame of the first bone.
+    Target and `based`, the rotations of the bones whose shape the leg keeps, are in the frame of the first bone.
     """
     bones, offsets = leg.bones, _offsets(now, leg.bones)
     lengths = [c.length(offset) for offset in offsets]

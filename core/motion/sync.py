@@ -78,13 +78,10 @@ def smooth_step(state: float, before: float, after: float, seconds: float, step:
     to another. Twice the frames of the same input give the same at the common ones.
 
     Args:
-        state: x before.
+        state: x before; the result is x after.
         before, after: u, before and after.
         seconds: Time constant: after it, 63 % of a step are done; 0: no smoothing.
         step: Seconds from frame to frame.
-
-    Returns:
-        x after.
     """
     if seconds == 0.0:
         return after
@@ -95,15 +92,9 @@ def smooth_step(state: float, before: float, after: float, seconds: float, step:
 
 
 def contact_markers(heights: ArrayLike, fps: float, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
-    """Markers at the frames where feet come down, to a quarter of their range above their lowest: for `Clip.markers`.
+    """(name, time [s]) of where feet come down, to a quarter of their range above their lowest: for `Clip.markers`.
 
-    Args:
-        heights: Of each foot over the ground [f, feet]; the last frame of a cycle is the first again.
-        fps: Frames per second.
-        names: Of the feet, which the markers get.
-
-    Returns:
-        (name, time [s]) in order of time.
+    `heights` are those of each foot over the ground [f, feet]; the last frame of a cycle is the first again.
     """
     heights = np.asarray(heights, dtype=np.float64)
     low, high = heights.min(axis=0), heights.max(axis=0)

@@ -409,14 +409,7 @@ class ClipCache:
         self.edits = 0  # rises whenever a kept clip may be out of date
 
     def get(self, action: bpy.types.Action, obj: bpy.types.Object, slot=None, fps=None, *, cycle: bool = False) -> Clip:
-        """The clip of an action on an armature, the same one as long as nothing in it changed.
-
-        Args:
-            action, obj, slot, fps, cycle: See `sample_action`.
-
-        Raises:
-            RagdollError: see `sample_action`.
-        """
+        """The clip of an action on an armature, the same one as long as nothing in it changed; see `sample_action`."""
         action_id = _checked(action, obj).session_uid
         slot = slot_of(action, obj) if slot is None else slot
         fps = scene_fps(bpy.context.scene) if fps is None else fps

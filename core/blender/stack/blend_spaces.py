@@ -103,13 +103,9 @@ def axes_of(space) -> tuple:
 
 
 def places_of(space, without=()) -> BlendSpace1D | BlendSpace2D:
-    """The samples' places and their weighting, without their clips.
+    """The samples' places and their weighting, without their clips; `without` are labels of samples that are left out.
 
-    Args:
-        without: labels of samples that are left out.
-
-    Raises:
-        RagdollError: no samples, two at one place, on one line, outside the axes; or a wrong axis.
+    Raises RagdollError: no samples, two at one place, on one line, outside the axes; or a wrong axis.
     """
     kept = {label: sample for label, sample in zip(labels(space), space.samples, strict=True) if label not in without}
     names = list(kept)
