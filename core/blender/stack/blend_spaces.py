@@ -314,26 +314,19 @@ class SpaceInputs:
         if own.show_preview:
             return tuple(getattr(own, axis).preview for axis in self._axes)
         live = places.settings.blend_spaces[self._index]
-        yaw = pitch = 0.0
         if self._mover is not None and own.measured_name and own.measured_object is None:
             raise RagdollError(f"the object '{own.measured_name}' that it is measured of was deleted")
         if self._aims and own.target is None:
             raise RagdollError(f"its target '{self._target}' was deleted")
-        if self._aims:
-            yaw, pitch = self._angles(places, own)
-        values = []
-        for axis, kind in zip(self._axes, self._kinds, strict=True):
-            if kind == "SPEED":
-                values.append(self._mover.speed(places))
-            elif kind == "DIRECTION":
-                values.append(self._mover.direction(places))
-            elif kind == "YAW":
-                values.append(yaw)
-            elif kind == "PITCH":
-                values.append(pitch)
-            else:
-                values.append(getattr(live, axis).value)
-        return tuple(values)
+        angles = self._angles(places, own) if self._aims else (0.0, 0.0)
+        read = {
+            "VALUE": lambda axis: getattr(live, axis).value,
+            "SPEED": lambda _axis: self._mover.speed(places),
+            "DIRECTION": lambda _axis: self._mover.direction(places),
+            "YAW": lambda _axis: angles[0],
+            "PITCH": lambda _axis: angles[1],
+        }
+        return tuple(read[kind](axis) for axis, kind in zip(self._axes, self._kinds, strict=True))
 
     def _angles(self, places, own) -> tuple[float, float]:
         target = places.point("yaw and pitch", own.target, own.target_bone)

@@ -155,11 +155,11 @@ def add_clip_layer(obj, scene):
     return layer
 
 
-def add_pose_layer(obj, scene, action, frame: float | None = None):
-    """A layer of one frame of an action, its first one when not said otherwise."""
+def add_pose_layer(obj, scene, action):
+    """A layer of one frame of an action, its first one."""
     layer = add_layer(obj, scene, "POSE", action.name)
     choose(layer, action)
-    layer.frame = action.frame_range[0] if frame is None else frame
+    layer.frame = action.frame_range[0]
     return layer
 
 

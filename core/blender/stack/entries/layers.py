@@ -34,11 +34,7 @@ SOURCES = (
 MODES = (
     ("OVERRIDE", "Override", "Hides what is below as far as its weight goes"),
     ("ADDITIVE_LOCAL", "Additive, Local", "Adds the difference to a base pose, each bone in its parent's frame"),
-    (
-        "ADDITIVE_MESH",
-        "Additive, Mesh Space",
-        "Adds the difference to a base pose, rotations in the armature's space",
-    ),
+    ("ADDITIVE_MESH", "Additive, Mesh Space", "Adds the difference to a base pose, rotations in the armature's space"),
 )
 MASKS = (
     ("ALL", "All Bones", "The whole character"),
