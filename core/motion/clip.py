@@ -211,7 +211,7 @@ def weighted_sum(poses: LocalPose, weights: np.ndarray) -> LocalPose:
 
     A weight that is the only one gives its pose to the bit.
     """
-    rotations = quaternion.weighted_mean(poses.rotations, weights[:, None])
+    rotations = quaternion.weighted_mean(poses.rotations, weights)
     return like(poses, _sum(poses.positions, weights), rotations, _sum(poses.scales, weights))
 
 
