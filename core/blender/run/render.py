@@ -6,7 +6,7 @@ import sys
 import bpy
 
 from ...errors import RagdollError, unforeseen
-from ..physics import world
+from ..physics import built, world
 from ..runtime import STATE
 from . import shot_run, simulate
 
@@ -100,7 +100,7 @@ def _is_cached(scene) -> bool:
 
 def note_ranges() -> None:
     """A file was loaded: note its scenes' ranges, since a piece of a shot is rendered by changing them."""
-    scenes = [scene for scene in bpy.data.scenes if shot_run.ragdolls(scene)]
+    scenes = [scene for scene in bpy.data.scenes if built.ragdolls(scene)]
     STATE.ranges = {scene.name: (scene.frame_start, scene.frame_end) for scene in scenes}
 
 
