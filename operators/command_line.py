@@ -239,7 +239,7 @@ def _bake(options) -> None:
     print(f"baked frames {first} to {last} of '{obj.name}' to the action '{obj.active_ragdoll.baked_action.name}'")
     figures = reports.figures_of(obj, scene, built)
     reports.save(options.output)
-    _report(options, {**figures, **report, "diagnosis": diagnosis})
+    _report(options, {**figures, "frames": [first, last], **report, "diagnosis": diagnosis})
 
 
 def _choose_drive(obj, options) -> None:

@@ -1,6 +1,7 @@
 """The command line: exit codes, one line on stderr, the files it writes; and cli.py in a process of its own."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -116,9 +117,10 @@ def test_build_then_info_then_bake_what_is_there(call, tmp_path):
     baked = tmp_path / "baked.blend"
     code, out, errors = call("bake", out_path, "--frames", 3, 12, "--rotation", 0.5, "--output", baked)
     assert code == 0 and not errors, errors
-    assert "has a ragdoll" in out and "built" not in out
+    assert "has a ragdoll" in out and "built" not in out and "baked frames 3 to 12" in out
     code, out, _errors = call("info", baked)
-    assert "ragdoll BAKED" in out and "weights 0.5/1" in out and "frames 3 to 12" in out
+    assert "ragdoll BAKED" in out and "weights 0.5/1" in out
+    assert re.search(r"frames \S+ to 12 at", out), "what was simulated begins where the shot does"
     code, _out, errors = call("bake", baked)
     assert code == 1 and len(errors) == 1 and "is baked: revert the bake first" in errors[0]
 

@@ -4,7 +4,6 @@ import numpy as np
 from mathutils import Matrix
 
 from ...errors import RagdollError
-from ...ragdoll.drives import servo
 from ...ragdoll.joints import limits
 from ..physics import built, joint_objects
 from ..rig.armature import read
@@ -36,9 +35,9 @@ class Worst:
         self.bodies.append(run.body[rows].copy())
         self.wanted.append(run.wanted[rows].copy())
         # A drive that is too far behind is led by a pose on the way to its own.
-        if len(self.bodies) > 1 and run.reach is not None:
-            targets = self.wanted[-1]
-            self.capped += servo.within_reach(self.bodies[-2], targets, run.reach[rows]) is not targets
+        if len(self.bodies) > 1 and run.reach_trace is not None:
+            turned = np.einsum("mij,mij->m", self.bodies[-2][:, :3, :3], self.wanted[-1][:, :3, :3])
+            self.capped += bool((turned < run.reach_trace[rows]).any())
         self.rescued += any(effect.name == "limit rescue" and effect.kinematic[rows].any() for effect in run.effects)
         self._look_for_depth(run)
 
