@@ -8,8 +8,9 @@ import numpy as np
 
 import own_characters
 import rigs
+from active_ragdoll.core.blender.rig import action_channels
 from active_ragdoll.core.blender.rig.clips import rig_rest
-from active_ragdoll.core.blender.stack import layer_tools, pose_stack, stack_setup
+from active_ragdoll.core.blender.stack import layer_tools, pose_stack
 from active_ragdoll.core.motion.rig import LocalPose
 from active_ragdoll.core.pose import (
     compose_matrices,
@@ -36,14 +37,12 @@ def knight(data_dir, first: int = 1, last: int = 60):
     obj = next(o for o in bpy.context.scene.objects if "armature" in o)
     del obj["armature"]
     rig = rigs.Rig(obj, bpy.context.scene, first, last)
-    rig.first, rig.last = first, last
     rigs.set_range(rig.scene, first, last)
     return rig
 
 
 def play(obj, name: str) -> None:
     """Assign an action."""
-    from active_ragdoll.core.blender.rig import action_channels
 
     action = bpy.data.actions[name]
     action_channels.assign(obj, action, action_channels.slot_of(action, obj))
@@ -51,8 +50,6 @@ def play(obj, name: str) -> None:
 
 def plays(rig, name: str, frames) -> dict:
     """World matrices by frame while the character plays an action, as Blender alone shows it."""
-    from active_ragdoll.core.blender.rig import action_channels
-
     before = action_channels.current(rig.obj)
     play(rig.obj, name)
     for bone in rig.obj.pose.bones:  # what an action has no keys for stands in bind pose
@@ -71,9 +68,24 @@ def layer(rig, action: str, source: str = "CLIP", **settings):
     """A layer of an action on top."""
     made = layer_tools.add_layer(rig.obj, rig.scene, source, action)
     layer_tools.choose(made, bpy.data.actions[action])
+    return _set(made, settings)
+
+
+def _set(made, settings: dict):
     for key, value in settings.items():
         setattr(made, key, value)
     return made
+
+
+def layer_of_file(rig, path) -> tuple:
+    """The armature and the action of an FBX file, and a layer of that action on top."""
+    known = set(bpy.data.objects)
+    bpy.ops.import_scene.fbx(filepath=str(path))
+    other = next(o for o in set(bpy.data.objects) - known if o.type == "ARMATURE")
+    action = other.animation_data.action
+    made = layer_tools.add_layer(rig.obj, rig.scene, "CLIP", action.name)
+    layer_tools.choose(made, action)
+    return other, action, made
 
 
 def space(rig, samples, kind: str = "SPEED", **settings):
@@ -84,18 +96,14 @@ def space(rig, samples, kind: str = "SPEED", **settings):
         layer_tools.choose(sample, bpy.data.actions[action])
         sample.x = place[0]
         sample.y = place[1] if len(place) > 1 else 0.0
-    for key, value in settings.items():
-        setattr(made, key, value)
-    return made
+    return _set(made, settings)
 
 
 def space_layer(rig, name: str, source: str = "BLEND_SPACE", **settings):
     """A layer of a blend space."""
     made = layer_tools.add_layer(rig.obj, rig.scene, source, name)
     made.blend_space = name
-    for key, value in settings.items():
-        setattr(made, key, value)
-    return made
+    return _set(made, settings)
 
 
 def local(obj, world: np.ndarray) -> LocalPose:
@@ -128,6 +136,3 @@ def difference(a: dict, b: dict) -> tuple[float, float]:
     angle = max(rigs.angles(a[frame], b[frame]).max() for frame in a)
     way = max(np.abs(a[frame] - b[frame])[:, :3, 3].max() for frame in a)
     return float(angle), float(way / size(a))
-
-
-__all__ = ["stack_setup"]

@@ -17,19 +17,8 @@ from active_ragdoll.panels import motion as panels
 from active_ragdoll.panels import overlay
 from drawing import drawn
 
-HANDS = {
-    "Knight.glb": "wrist.l",
-    "mh_mixamo.blend": "mixamorig:LeftHand",
-    "mh_game_engine.blend": "hand_l",
-    "metarig human": "hand.L",
-}
-
-
-def empty(scene, name, location):
-    obj = bpy.data.objects.new(name, None)
-    scene.collection.objects.link(obj)
-    obj.location = location
-    return obj
+HANDS = {"Knight.glb": "wrist.l", "mh_mixamo.blend": "mixamorig:LeftHand", "mh_game_engine.blend": "hand_l"}
+HANDS["metarig human"] = "hand.L"
 
 
 def joint(obj, bone):
@@ -44,16 +33,14 @@ def test_a_hand_reaches_a_moving_effector_and_bends_to_the_pole(data_dir, name):
     lower, upper = hand.parent, hand.parent.parent
     root, elbow, end = (joint(obj, bone.name) for bone in (upper, lower, hand))
     reach = np.linalg.norm(elbow - root) + np.linalg.norm(end - elbow)
-    effector, pole = empty(scene, "Effector", (0, 0, 0)), empty(scene, "Pole", (0, 0, 0))
-    for frame in range(rig.first, rig.last + 1):
-        turn = 0.2 * frame
-        effector.location = root + 0.7 * reach * np.array((np.cos(turn), -0.6, np.sin(turn))) / np.sqrt(1.36)
-        effector.keyframe_insert("location", frame=frame)
+    effector, pole = rigs.empty(scene, "Effector"), rigs.empty(scene, "Pole")
+    around = {frame: (np.cos(0.2 * frame), -0.6, np.sin(0.2 * frame)) for frame in range(rig.first, rig.last + 1)}
+    rigs.key(effector, "location", {f: root + 0.7 * reach * np.array(way) / np.sqrt(1.36) for f, way in around.items()})
     pole.location = root + 2.0 * reach * np.array((0.3, 1.0, -0.6))
     item = stack_lists.add(obj, scene, "two_bone_ik", hand.name)
     item.effector, item.pole = effector, pole
     played = {}
-    for frame in range(rig.first, rig.last + 1):
+    for frame in around:
         scene.frame_set(frame)
         played[frame] = rigs.pose(obj)
         goal = rigs.matrices([effector])[0][:3, 3]
@@ -67,7 +54,7 @@ def test_a_hand_reaches_a_moving_effector_and_bends_to_the_pole(data_dir, name):
     assert not pose_stack.of(obj).messages
     list(bake.frames(obj, scene))
     scene.frame_set(rig.first + 7)
-    assert np.abs(rigs.pose(obj) - played[rig.first + 7])[:, :3, 3].max() < 1e-5 * max(reach, 1.0) * 10
+    assert np.abs(rigs.pose(obj) - played[rig.first + 7])[:, :3, 3].max() < 1e-4 * max(reach, 1.0)
 
 
 @pytest.fixture
@@ -118,24 +105,14 @@ def test_a_limb_without_bones_is_refused_by_name(human, fresh_scene):
         human.active_ragdoll.two_bone_ik.clear()
 
 
-@pytest.mark.blender_version
-def test_a_deleted_effector_is_named(human, fresh_scene):
-    item = stack_lists.add(human, fresh_scene, "two_bone_ik", "finger.L")
-    item.effector = empty(fresh_scene, "Effector", (0, 0, 0))
-    fresh_scene.frame_set(4)
-    bpy.data.objects.remove(bpy.data.objects["Effector"])
-    fresh_scene.frame_set(5)
-    assert "Two-bone IK 1, effector" in " ".join(pose_stack.of(human).messages.values())
-
-
 def test_hands_hold_a_ledge_while_the_ragdoll_is_active(human, fresh_scene):
     """The drives follow what the IK gives: the hands stay at the ledge within millimetres while physics runs."""
     goals = {}
     for side, sign in (("L", 1.0), ("R", -1.0)):
         item = stack_lists.add(human, fresh_scene, "two_bone_ik", f"finger.{side}")
-        item.effector = empty(fresh_scene, f"Ledge.{side}", (0.25 * sign, -0.3, 1.75))
+        item.effector = rigs.empty(fresh_scene, f"Ledge.{side}", (0.25 * sign, -0.3, 1.75))
         # Without a pole the elbow turns with the swinging arm, by half a turn within a frame where that is straight.
-        item.pole = empty(fresh_scene, f"Elbow.{side}", (0.8 * sign, 0.0, 1.0))
+        item.pole = rigs.empty(fresh_scene, f"Elbow.{side}", (0.8 * sign, 0.0, 1.0))
         goals[side] = np.array(item.effector.location)
         # The elbows swing through straight and back: a pole keeps them on one side.
         item.pole_space, item.pole_location = "WORLD", (0.8 * sign, 0.2, 1.0)
@@ -148,38 +125,35 @@ def test_hands_hold_a_ledge_while_the_ragdoll_is_active(human, fresh_scene):
     assert human.active_ragdoll.state == "LIVE"
 
 
-STRETCHED = {
-    "Knight.glb": True,
-    "mh_game_engine.blend": True,
-    "mh_mixamo.blend": False,
-    "metarig human": False,
-}  # whether the arms' bones are free of their parents' tails
+FREE_ARMS = ("Knight.glb", "mh_game_engine.blend")  # their bones are not held at their parents' tails
 
 
-@pytest.mark.parametrize("name", STRETCHED)
+@pytest.mark.parametrize("name", HANDS)
 def test_stretching_is_shown_or_the_connected_bones_are_named(data_dir, name):
     rig = looking.character(name, data_dir, 2)
     obj, scene = rig.obj, rig.scene
     hand = obj.data.bones[HANDS[name]]
     chain = [bone.name for bone in (hand.parent.parent, hand.parent, hand)]
-    root, elbow, end = (joint(obj, bone) for bone in chain)
-    before = np.array([np.linalg.norm(elbow - root), np.linalg.norm(end - elbow)])
+
+    def places():
+        root, elbow, end = (joint(obj, bone) for bone in chain)
+        return root, end, np.array([np.linalg.norm(elbow - root), np.linalg.norm(end - elbow)])
+
+    root, _end, before = places()
     item = stack_lists.add(obj, scene, "two_bone_ik", hand.name)
     item.allow_stretching, item.start_stretch_ratio, item.max_stretch_scale = True, 0.8, 1.5
     for ratio in (0.9, 1.3):
         goal = root + ratio * before.sum() * np.array((0.6, -0.8, 0.0))
         item.effector_location = goal
         scene.frame_set(rig.first)
-        root, elbow, end = (joint(obj, bone) for bone in chain)
-        after = np.array([np.linalg.norm(elbow - root), np.linalg.norm(end - elbow)])
-        factor = 1.0 + 0.5 * (ratio - 0.8) / 0.7 if STRETCHED[name] else 1.0
+        root, end, after = places()
+        factor = 1.0 + 0.5 * (ratio - 0.8) / 0.7 if name in FREE_ARMS else 1.0
         assert after / before == pytest.approx(factor, abs=1e-5)
         # What is in reach, grown or not, is reached.
-        assert np.linalg.norm(end - goal) == pytest.approx(
-            max(ratio - factor, 0.0) * before.sum(), abs=1e-4 * sum(before)
-        )
+        beyond = max(ratio - factor, 0.0) * before.sum()
+        assert np.linalg.norm(end - goal) == pytest.approx(beyond, abs=1e-4 * sum(before))
     words = " ".join(pose_stack.of(obj).messages.values())
-    assert words == "" if STRETCHED[name] else f'"{hand.name}"' in words and "cannot stretch" in words
+    assert words == "" if name in FREE_ARMS else f'"{hand.name}"' in words and "cannot stretch" in words
 
 
 @pytest.mark.blender_version
@@ -252,9 +226,6 @@ def test_the_order_can_be_changed(human, fresh_scene):
     assert np.linalg.norm(joint(human, "finger.L") - np.array((0.5, -0.2, 1.3))) > 0.05
     assert bpy.ops.active_ragdoll.motion_order(kind="TWO_BONE_IK", direction="DOWN") == {"FINISHED"}
     assert len(human.active_ragdoll.motion_order) == 0 and entries.order_of(human) == entries.movable()
-
-
-# ---- what is shown --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ("Knight.glb", "Fox.glb"))

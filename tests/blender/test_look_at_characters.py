@@ -31,10 +31,8 @@ def test_it_looks_with_planted_feet_scrubs_and_bakes(data_dir, name):
     assert not pose_stack.of(obj).messages
     assert max(rigs.angles(played[f], plain[f]).max() for f in frames) > 15.0
 
-    pose_stack.forget()
     order = np.random.default_rng(1).permutation(list(frames))[:8].tolist()
-    for frame, pose in looking.shown(rig, order).items():
-        assert np.array_equal(pose, played[frame])
+    looking.scrubs_as_played(rig.scene, obj, played, order)
 
     list(bake.frames(obj, rig.scene))
     size = looking.size_of(obj)
@@ -96,9 +94,7 @@ def test_a_character_knocked_out_lets_its_feet_go(fresh_scene):
     """The stack's pose has the feet planted until the fall, and where the hips take them from then on."""
     obj = rigs.swinging_human(fresh_scene, 1, 30)
     plain = rigs.animation(obj, range(1, 31))
-    target = bpy.data.objects.new("Target", None)
-    fresh_scene.collection.objects.link(target)
-    target.location = (2.0, -0.5, 0.4)
+    rigs.empty(fresh_scene, "Target", (2.0, -0.5, 0.4))
     bpy.ops.active_ragdoll.setup_look_at(target="Target")
     crouch_and_turn(obj, fresh_scene)
     rigs.box(fresh_scene, "Floor", (20, 20, 1), (0, 0, -0.55), passive=True)
@@ -126,26 +122,23 @@ def test_a_character_knocked_out_lets_its_feet_go(fresh_scene):
 
 def test_a_head_and_a_gun_arm_aim_at_targets_of_their_own(fresh_scene):
     obj = rigs.swinging_human(fresh_scene, 1, 24)
-    targets = {}
-    for name, place in (("Face", (1.5, -2.0, 1.6)), ("Foe", (-0.4, -2.0, 1.0))):
-        targets[name] = bpy.data.objects.new(name, None)
-        fresh_scene.collection.objects.link(targets[name])
-        targets[name].location = place
+    at = rigs.empty(fresh_scene, "Face", (1.5, -2.0, 1.6))
+    foe = rigs.empty(fresh_scene, "Foe", (-0.4, -2.0, 1.0))
     assert bpy.ops.active_ragdoll.setup_look_at(target="Face") == {"FINISHED"}
     assert bpy.ops.active_ragdoll.motion_add(what="look_at") == {"FINISHED"}
     for bone in ("forearm.R", "arm.R"):
         assert bpy.ops.active_ragdoll.motion_add(what="entries", bone=bone) == {"FINISHED"}
     face, gun = obj.active_ragdoll.look_at
-    gun.target = targets["Foe"]
+    gun.target = foe
     for entry in gun.entries:
         # A limb has no face: it points along itself.
         entry.limit, entry.forward_axis = 1.6, (0.0, 1.0, 0.0)
     for frame in (1, 7, 13, 20, 4):
         fresh_scene.frame_set(frame)
-        assert looking.aim_error(obj, targets["Face"], face) < 0.05
-        assert looking.aim_error(obj, targets["Foe"], gun) < 0.05
+        assert looking.aim_error(obj, at, face) < 0.05
+        assert looking.aim_error(obj, foe, gun) < 0.05
     # One that fails is named; the other looks on.
-    bpy.data.objects.remove(targets["Face"])
+    bpy.data.objects.remove(at)
     fresh_scene.frame_set(8)
     assert pose_stack.of(obj).messages == {"Look-at": "Look-at: its target is missing"}
-    assert looking.aim_error(obj, targets["Foe"], gun) < 0.05
+    assert looking.aim_error(obj, foe, gun) < 0.05

@@ -1,7 +1,6 @@
 """A run writes no original object of the physics, and another handler's writes do no harm."""
 
 import bpy
-import numpy as np
 import pytest
 
 import rigs
@@ -21,20 +20,14 @@ def _helpers(obj) -> list:
 
 
 def _plain(value):
-    if isinstance(value, bpy.types.ID) or value is None or isinstance(value, (str, bool, int, float)):
-        return value
-    try:
-        return tuple(_plain(v) for v in value)
-    except TypeError:
-        return None
+    """A value with its vectors and matrices as tuples."""
+    is_array = hasattr(value, "__len__") and not isinstance(value, str | set | bpy.types.bpy_struct)
+    return tuple(map(_plain, value)) if is_array else value
 
 
 def _values(group) -> dict:
-    return {
-        p.identifier: _plain(getattr(group, p.identifier))
-        for p in group.bl_rna.properties
-        if p.identifier not in DERIVED and p.type in {"BOOLEAN", "INT", "FLOAT", "STRING", "ENUM", "POINTER"}
-    }
+    kept = (p.identifier for p in group.bl_rna.properties if p.type != "COLLECTION")
+    return {name: _plain(getattr(group, name)) for name in kept if name not in DERIVED}
 
 
 def _snapshot(obj) -> dict:
@@ -52,14 +45,6 @@ def _snapshot(obj) -> dict:
     return result
 
 
-def _differences(a: dict, b: dict) -> list:
-    found = []
-    for name in sorted(set(a) | set(b)):
-        if a.get(name) != b.get(name):
-            found.append(name)
-    return found
-
-
 @pytest.mark.parametrize("keyed", (False, True))
 def test_originals_stay_as_they_are_bit_for_bit(scene, keyed):
     obj = rigs.swinging_human(scene, 1, 40)
@@ -72,7 +57,7 @@ def test_originals_stay_as_they_are_bit_for_bit(scene, keyed):
     for frame in range(1, 41):
         scene.frame_set(frame)
         if frame in (1, 2, 3, 11, 21, 31, 40):
-            assert _differences(before, _snapshot(obj)) == [], f"frame {frame}"
+            assert _snapshot(obj) == before, f"frame {frame}"
         if frame == 5:
             # The watch sees what it should: the run did write, but to the evaluated copies.
             target = obj.active_ragdoll.parts[0].target
@@ -81,7 +66,7 @@ def test_originals_stay_as_they_are_bit_for_bit(scene, keyed):
             assert evaluated.rigid_body_constraint.spring_stiffness_x > 0.0
     for frame in (20, 3, 60, 1, 2):
         scene.frame_set(frame)
-        assert _differences(before, _snapshot(obj)) == [], f"jump to {frame}"
+        assert _snapshot(obj) == before, f"jump to {frame}"
 
 
 def test_edits_in_mid_shot_reach_the_run_without_the_originals(scene):
@@ -103,7 +88,7 @@ def test_edits_in_mid_shot_reach_the_run_without_the_originals(scene):
         if frame in edits:
             edits[frame]()
         scene.frame_set(frame)
-        assert _differences(before, _snapshot(obj)) == [], f"frame {frame}"
+        assert _snapshot(obj) == before, f"frame {frame}"
         body = obj.active_ragdoll.parts[[p.bone for p in obj.active_ragdoll.parts].index("arm.L")].body
         evaluated = body.evaluated_get(scene.view_layers[0].depsgraph)
         assert evaluated.rigid_body.kinematic == (14 <= frame < 17), f"frame {frame}"
@@ -115,34 +100,5 @@ def test_a_simulation_leaves_the_physics_objects_as_built(scene):
     before = _snapshot(obj)
     list(simulate.frames(scene))
     # The physics armature is no physics object: with the baked cache its constraints act for good.
-    changed = _differences(before, _snapshot(obj))
-    assert [name for name in changed if not name.startswith(physics)] == []
-
-
-@pytest.mark.parametrize("what", ("free", "parent"))
-def test_a_foreign_handler_that_moves_an_object_changes_nothing(what):
-    def run(foreign):
-        scene = rigs.empty_file()
-        obj = rigs.swinging_human(scene, 1, 48)
-        other, child = (bpy.data.objects.new(name, None) for name in ("Other", "Child"))
-        scene.collection.objects.link(other)
-        scene.collection.objects.link(child)
-        child.parent = other if what == "parent" else None
-        build.build(obj, scene)
-
-        def move(moved_scene, _graph=None):
-            if moved_scene == scene:
-                other.location.x = 0.1 * moved_scene.frame_current
-
-        handlers = bpy.app.handlers.frame_change_pre
-        if foreign:
-            handlers.append(move)
-        try:
-            places = np.array(rigs.play(scene, 1, 48, lambda: rigs.bodies(obj)))
-        finally:
-            if foreign:
-                handlers.remove(move)
-        assert other.location.x == pytest.approx(4.8 if foreign else 0.0)
-        return places
-
-    assert np.abs(run(True) - run(False)).max() < 1e-6
+    after = _snapshot(obj)
+    assert [name for name in before | after if before.get(name) != after.get(name) and physics not in name] == []

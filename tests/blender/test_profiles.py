@@ -71,9 +71,6 @@ def bodies_of(obj, role, side=None):
     ]
 
 
-# ---- round trips ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.blender_version
 @pytest.mark.parametrize("built", [False, True])
 def test_round_trip_is_exact(fresh_scene, tmp_path, built):
@@ -117,9 +114,6 @@ def test_applying_marks_what_waits_for_a_build(fresh_scene):
     assert obj.pose.bones["head"].active_ragdoll.limits_from != "USER"
 
 
-# ---- other rigs -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["mh_mixamo.blend", "walk.fbx", "jumping_jacks.bvh"])
 def test_by_role_to_another_rig(name):
     """From the Knight: other names, other rolls, other scales; the same range about the same anatomical axes."""
@@ -151,9 +145,6 @@ def test_by_role_to_another_rig(name):
     build.build(target.obj, target.scene, "KEEP")
     joints = bodies_of(target.obj, "FOREARM")
     assert joints and all(bone.active_ragdoll.joint == "HINGE" for bone in joints)
-
-
-# ---- what goes wrong ------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -235,8 +226,6 @@ def test_a_baked_character_refuses(knight):
         profiles.apply(knight, made)
 
 
-# ---- presets --------------------------------------------------------------------------------------------------------
-
 RIGS = ("Knight.glb", "animals_pack_Horse.glb")
 
 
@@ -282,9 +271,6 @@ def test_presets_are_there_and_named_as_listed():
         assert made.name == shown and made.description == text and made.entries
     with pytest.raises(RagdollError, match="Unknown preset 'Fish': use one of 'Human'"):
         profiles.preset("Fish")
-
-
-# ---- command line ---------------------------------------------------------------------------------------------------
 
 
 def test_command_line_takes_a_file_and_a_preset(call, tmp_path):

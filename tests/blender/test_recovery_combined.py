@@ -161,8 +161,7 @@ def test_undo_in_mid_shot_breaks_the_run_and_from_the_first_frame_on_it_is_the_s
     scene, obj = _open(paths["live"])
     for frame in (20, 40):
         bpy.ops.ed.undo_push(message="before")
-        for now in range(1, frame + 1):
-            scene.frame_set(now)
+        rigs.step(scene, range(1, frame + 1))
         assert obj.active_ragdoll.state == states[frame]
         obj.active_ragdoll.recovery.rest_speed = 0.9
         bpy.ops.ed.undo_push(message="edit")
@@ -174,13 +173,11 @@ def test_undo_in_mid_shot_breaks_the_run_and_from_the_first_frame_on_it_is_the_s
         bpy.ops.ed.redo()
         bpy.ops.ed.undo()
         scene, obj = bpy.context.scene, bpy.data.objects["Human"]
-        again = {}
         for now in range(1, LAST + 1):
             scene.frame_set(now)
-            again[now] = rigs.pose(obj), obj.active_ragdoll.state
-        for now in FRAMES:
-            assert again[now][1] == states[now], now
-            assert np.abs(again[now][0] - shown[now]).max() < 1e-6, now
+            if now in FRAMES:
+                assert obj.active_ragdoll.state == states[now], now
+                assert np.abs(rigs.pose(obj) - shown[now]).max() < 1e-6, now
 
 
 def test_undo_of_a_simulation_and_redo(knocked_out):

@@ -8,7 +8,6 @@ from mathutils import Matrix
 import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import handlers, simulate
-from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import at_frame
 
 pytestmark = pytest.mark.blender_version
@@ -89,12 +88,9 @@ def test_the_cache_plays_without_the_extension(scene, tmp_path):
     """Handlers taken out, file saved and loaded."""
     obj, _expected = _shot(scene)
     simulated = _simulated(scene, obj)
-    path = tmp_path / "shot.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
     handlers.remove()
     try:
-        bpy.ops.wm.open_mainfile(filepath=str(path), load_ui=False)
-        scene, obj = bpy.context.scene, bpy.data.objects["Human"]
+        scene, obj = rigs.reopened(tmp_path / "shot.blend")
         for frame in ORDER:
             scene.frame_set(frame)
             assert np.abs(rigs.pose(obj) - simulated[frame]).max() < 1e-5, f"frame {frame}"
@@ -102,31 +98,13 @@ def test_the_cache_plays_without_the_extension(scene, tmp_path):
         handlers.add()
 
 
-def test_stopping_early_keeps_what_is_done(scene):
-    obj, _expected = _shot(scene)
-    done = {}
-    frames = simulate.frames(scene)
-    for frame in frames:
-        done[frame] = rigs.pose(obj)
-        if frame == 22:
-            break
-    frames.close()
-    for frame in (22, 8, 15, FIRST, 21):
-        scene.frame_set(frame)
-        assert np.abs(rigs.pose(obj) - done[frame]).max() < 1e-5, f"frame {frame}"
-
-
 def _animated(obj, scene):
-    for frame, (x, turn) in {FIRST - 4: (0.0, 0.0), LAST: (1.5, 1.2)}.items():
-        obj.location.x = x
-        obj.rotation_euler.z = turn
-        obj.keyframe_insert("location", frame=frame)
-        obj.keyframe_insert("rotation_euler", frame=frame)
+    rigs.key(obj, "location", {FIRST - 4: (0.0, 0.0, 0.0), LAST: (1.5, 0.0, 0.0)})
+    rigs.key(obj, "rotation_euler", {FIRST - 4: (0.0, 0.0, 0.0), LAST: (0.0, 0.0, 1.2)})
 
 
 def _parented(obj, scene):
-    parent = bpy.data.objects.new("Carrier", None)
-    scene.collection.objects.link(parent)
+    parent = rigs.empty(scene, "Carrier")
     parent.scale = (2.0, 2.0, 2.0)
     parent.rotation_euler = (0.3, 0.1, 0.7)
     rigs.key(parent, "location", {FIRST - 4: (0.0, 0.0, 0.0), LAST: (2.0, 0.0, 0.0)})
@@ -161,19 +139,6 @@ def test_physics_blend(scene):
     assert apart.max() > 3.0
     root = 0  # the blend is per bone, local: exact for the root
     assert rigs.angles(half, animated[-1])[root] == pytest.approx(apart[root] / 2.0, abs=0.3)
-
-
-def test_state_says_what_is_shown(scene):
-    obj, _expected = _shot(scene)
-    assert obj.active_ragdoll.state == "READY"
-    rigs.play(scene, FIRST, 12)
-    assert obj.active_ragdoll.state == "LIVE"
-    handlers.break_runs()
-    assert obj.active_ragdoll.state == "BROKEN"
-    scene.frame_set(13)
-    scene.frame_set(FIRST)
-    assert obj.active_ragdoll.state == "LIVE"
-    assert scene.name in STATE.runs
 
 
 def test_a_load_that_fails_in_mid_shot_leaves_a_shot_that_runs(scene, tmp_path):
