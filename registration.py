@@ -6,7 +6,7 @@ from . import operators, panels
 from .core.blender.run import handlers
 from .core.blender.settings import declare
 from .core.blender.settings import object as settings
-from .core.blender.stack import stack_show
+from .core.blender.stack import pose_stack
 from .operators import command_line
 
 _command = []
@@ -20,7 +20,7 @@ def register() -> None:
     for cls in _classes:
         bpy.utils.register_class(cls)
     settings.add_settings()
-    declare.show_stack_later = stack_show.later
+    declare.show_stack_later = pose_stack.show_when_idle
     panels.overlay.add()
     handlers.add()
     if hasattr(bpy.utils, "register_cli_command"):

@@ -7,7 +7,7 @@ from ..core.blender.interface import filled, scene_of, unbaked
 from ..core.blender.rig.armature import selected
 from ..core.blender.settings import lists
 from ..core.blender.settings.lists import active_item
-from ..core.blender.stack import layer_tools, stack_setup
+from ..core.blender.stack import stack_edits, stack_setup
 from ..core.errors import RagdollError
 from .base import Operator
 
@@ -96,15 +96,15 @@ class ACTIVE_RAGDOLL_OT_add_layer(LayerOperator, bpy.types.Operator):
 
     def _add(self, context, obj, scene):
         if self.source == "ACTION":
-            return layer_tools.add_clip_layer(obj, scene)
+            return stack_edits.add_clip_layer(obj, scene)
         if self.source == "CURRENT_POSE":
-            return layer_tools.add_pose_layer(obj, scene, layer_tools.pose_action(obj, f"{obj.name} Pose"))
+            return stack_edits.add_pose_layer(obj, scene, stack_edits.pose_action(obj, f"{obj.name} Pose"))
         if self.source == "POSE_ASSET":
-            return layer_tools.add_pose_layer(obj, scene, self._pose_asset(context))
+            return stack_edits.add_pose_layer(obj, scene, self._pose_asset(context))
         space = active_space(obj)
         if space is None:
             raise RagdollError("Add a blend space first, and give it samples")
-        layer = layer_tools.add_layer(obj, scene, self.source, space.name)
+        layer = stack_edits.add_layer(obj, scene, self.source, space.name)
         layer.blend_space = space.name
         return layer
 
@@ -114,7 +114,7 @@ class ACTIVE_RAGDOLL_OT_add_layer(LayerOperator, bpy.types.Operator):
         asset = _active_asset(context)
         if asset is None:
             raise RagdollError("No pose asset is active")
-        return asset.local_id or layer_tools.appended_action(asset.full_library_path, asset.name)
+        return asset.local_id or stack_edits.appended_action(asset.full_library_path, asset.name)
 
 
 def _active_asset(context):
@@ -128,7 +128,7 @@ class ACTIVE_RAGDOLL_OT_remove_layer(OfLayer, bpy.types.Operator):
 
     def act(self, _context, obj):
         lists.remove_item(obj.active_ragdoll, "layers")
-        layer_tools.changed(obj)
+        stack_edits.changed(obj)
         stack_setup.drop_if_idle(obj)
 
 
@@ -140,7 +140,7 @@ class ACTIVE_RAGDOLL_OT_move_layer(OfLayer, bpy.types.Operator):
     def act(self, _context, obj):
         place = lists.active_index(obj.active_ragdoll, "layers")
         lists.move_item(obj.active_ragdoll, "layers", place, place + self.step)
-        layer_tools.changed(obj)
+        stack_edits.changed(obj)
 
 
 class ACTIVE_RAGDOLL_OT_make_additive(LayerOperator, bpy.types.Operator):
@@ -196,7 +196,7 @@ class ACTIVE_RAGDOLL_OT_mask_from_selected(OfLayer, bpy.types.Operator):
         names = [bone.name for bone, chosen in zip(obj.data.bones, selected(obj), strict=True) if chosen]
         if not names:
             raise RagdollError("Select bones in pose mode first")
-        layer_tools.mask_bones(active_layer(obj), names)
+        stack_edits.mask_bones(active_layer(obj), names)
         return f"Mask of {len(names)} bones"
 
 
@@ -216,11 +216,11 @@ class ACTIVE_RAGDOLL_OT_edit_layer_list(OfLayer, bpy.types.Operator):
             added = items.add()
             lists.activate(layer, name, len(items) - 1)
             if self.items == "POSES" and layer.action is not None:
-                layer_tools.choose(added, layer.action, layer.slot)
+                stack_edits.choose(added, layer.action, layer.slot)
                 added.frame, added.time = context.scene.frame_current, 10.0 * (len(items) - 1)
         elif len(items):
             lists.remove_item(layer, name)
-        layer_tools.changed(obj)
+        stack_edits.changed(obj)
 
 
 class ACTIVE_RAGDOLL_OT_add_blend_space(LayerOperator, bpy.types.Operator):
@@ -229,7 +229,7 @@ class ACTIVE_RAGDOLL_OT_add_blend_space(LayerOperator, bpy.types.Operator):
     kind: EnumProperty(name="Kind", items=KINDS, default="SPEED")
 
     def act(self, _context, obj):
-        layer_tools.add_blend_space(obj, self.kind)
+        stack_edits.add_blend_space(obj, self.kind)
 
 
 class ACTIVE_RAGDOLL_OT_remove_blend_space(OfSpace, bpy.types.Operator):
@@ -237,7 +237,7 @@ class ACTIVE_RAGDOLL_OT_remove_blend_space(OfSpace, bpy.types.Operator):
 
     def act(self, _context, obj):
         lists.remove_item(obj.active_ragdoll, "blend_spaces")
-        layer_tools.changed(obj)
+        stack_edits.changed(obj)
 
 
 class ACTIVE_RAGDOLL_OT_add_sample(OfSpace, bpy.types.Operator):
@@ -246,9 +246,9 @@ class ACTIVE_RAGDOLL_OT_add_sample(OfSpace, bpy.types.Operator):
     action: StringProperty(name="Action", description="Empty: the one that the character plays")
 
     def act(self, _context, obj):
-        action, slot = (action_named(self.action), "") if self.action else layer_tools.current_action(obj)
-        layer_tools.add_sample(active_space(obj), action, slot)
-        layer_tools.changed(obj)
+        action, slot = (action_named(self.action), "") if self.action else stack_edits.current_action(obj)
+        stack_edits.add_sample(active_space(obj), action, slot)
+        stack_edits.changed(obj)
 
 
 class ACTIVE_RAGDOLL_OT_remove_sample(OfSpace, bpy.types.Operator):
@@ -258,7 +258,7 @@ class ACTIVE_RAGDOLL_OT_remove_sample(OfSpace, bpy.types.Operator):
 
     def act(self, _context, obj):
         lists.remove_item(active_space(obj), "samples")
-        layer_tools.changed(obj)
+        stack_edits.changed(obj)
 
 
 class ACTIVE_RAGDOLL_OT_enable_graph(LayerOperator, bpy.types.Operator):
@@ -286,5 +286,5 @@ class ACTIVE_RAGDOLL_OT_edit_graph(LayerOperator, bpy.types.Operator):
     step: IntProperty(name="Step", default=1, min=-1, max=1)
 
     def act(self, _context, obj):
-        layer_tools.edit_graph(obj, self.what, self.do, self.step)
-        layer_tools.changed(obj)
+        stack_edits.edit_graph(obj, self.what, self.do, self.step)
+        stack_edits.changed(obj)

@@ -4,7 +4,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 
 from ..core.blender import interface, look_at_api
-from ..core.blender.stack import entries, look_at_setup, stack_lists, stack_show
+from ..core.blender.stack import entries, pose_stack, stack_edits
 from ..core.blender.stack.entries import look_at
 from ..core.errors import RagdollError
 from .base import Operator
@@ -33,7 +33,7 @@ class MotionOperator(Operator):
     def execute(self, context):
         result = super().execute(context)
         if "FINISHED" in result:
-            stack_show.again(interface.scene_of(self.subject(context), context))
+            pose_stack.show_now(interface.scene_of(self.subject(context), context))
         return result
 
 
@@ -49,7 +49,7 @@ class ACTIVE_RAGDOLL_OT_setup_look_at(MotionOperator, bpy.types.Operator):
     )
 
     def act(self, context, obj):
-        made = look_at_setup.setup(obj, interface.scene_of(obj, context), self._target(context, obj))
+        made = stack_edits.set_up_look_at(obj, interface.scene_of(obj, context), self._target(context, obj))
         feet = f", {len(made.feet)} feet held" if made.feet else ", no legs recognised"
         notes = "".join(f"; {note}" for note in made.notes)
         return f"'{obj.name}': {made.entries} bones look at '{made.target.name if made.target else ''}'{feet}{notes}"
@@ -83,7 +83,7 @@ class ACTIVE_RAGDOLL_OT_motion_add(MotionOperator, bpy.types.Operator):
         bone = self.bone
         if not bone and obj.mode == "POSE" and obj.data.bones.active is not None:
             bone = obj.data.bones.active.name
-        stack_lists.add(obj, interface.scene_of(obj, context), self.what, bone)
+        stack_edits.add(obj, interface.scene_of(obj, context), self.what, bone)
 
 
 class ACTIVE_RAGDOLL_OT_motion_remove(MotionOperator, bpy.types.Operator):
@@ -94,7 +94,7 @@ class ACTIVE_RAGDOLL_OT_motion_remove(MotionOperator, bpy.types.Operator):
     what: EnumProperty(name="What", items=_lists)
 
     def act(self, _context, obj):
-        stack_lists.remove(obj, self.what)
+        stack_edits.remove(obj, self.what)
 
 
 class ACTIVE_RAGDOLL_OT_motion_move(MotionOperator, bpy.types.Operator):
@@ -106,7 +106,7 @@ class ACTIVE_RAGDOLL_OT_motion_move(MotionOperator, bpy.types.Operator):
     direction: EnumProperty(name="Direction", items=DIRECTIONS)
 
     def act(self, _context, obj):
-        stack_lists.move(obj, self.what, -1 if self.direction == "UP" else 1)
+        stack_edits.move(obj, self.what, -1 if self.direction == "UP" else 1)
 
 
 class ACTIVE_RAGDOLL_OT_motion_order(MotionOperator, bpy.types.Operator):
@@ -118,7 +118,7 @@ class ACTIVE_RAGDOLL_OT_motion_order(MotionOperator, bpy.types.Operator):
     direction: EnumProperty(name="Direction", items=DIRECTIONS)
 
     def act(self, _context, obj):
-        stack_lists.move_kind(obj, self.kind, -1 if self.direction == "UP" else 1)
+        stack_edits.move_kind(obj, self.kind, -1 if self.direction == "UP" else 1)
 
 
 class ACTIVE_RAGDOLL_OT_find_look_at_axes(MotionOperator, bpy.types.Operator):
@@ -127,7 +127,7 @@ class ACTIVE_RAGDOLL_OT_find_look_at_axes(MotionOperator, bpy.types.Operator):
     bl_label = "Find Axes"
 
     def act(self, _context, obj):
-        bones = stack_lists.list_of(obj, "entries")
+        bones = stack_edits.list_of(obj, "entries")
         if not bones:
             raise RagdollError(f"'{obj.name}' has no look-at entries")
         for entry in bones:
@@ -142,7 +142,7 @@ class WeightOperator(MotionOperator):
 
     def index(self, obj) -> int:
         """Of the active chain."""
-        return stack_lists.active_index(obj, "look_at")
+        return stack_edits.active_index(obj, "look_at")
 
 
 class Transition(WeightOperator):

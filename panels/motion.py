@@ -4,7 +4,7 @@ import bpy
 
 from ..core.blender import look_at_api
 from ..core.blender.interface import bone_field, props, rows
-from ..core.blender.stack import entries, stack_lists
+from ..core.blender.stack import entries, stack_edits
 from ..core.errors import RagdollError
 from .base import Part, Sidebar, draw_list, draw_messages, paragraph
 
@@ -31,7 +31,7 @@ class ACTIVE_RAGDOLL_UL_motion(bpy.types.UIList):
 
 def draw_items(layout, what: str, obj):
     """A list with buttons to add, remove and move; its active item."""
-    buttons, item = draw_list(layout, "motion", stack_lists.owner_of(obj, what), what, list_id=what)
+    buttons, item = draw_list(layout, "motion", stack_edits.owner_of(obj, what), what, list_id=what)
     draw_add_remove(buttons, what)
     for direction in ("UP", "DOWN"):
         button = buttons.operator("active_ragdoll.motion_move", text="", icon=f"TRIA_{direction}")
@@ -118,9 +118,9 @@ class ACTIVE_RAGDOLL_PT_look_at_weight(LookAtPart, bpy.types.Panel):
         for name in ("enable", "disable"):
             row.operator(f"active_ragdoll.{name}_look_at")
         row.operator("active_ragdoll.set_look_at_weight", text="Set")
-        chain = stack_lists.active_item(obj, "look_at")
+        chain = stack_edits.active_item(obj, "look_at")
         try:
-            index = stack_lists.active_index(obj, "look_at")
+            index = stack_edits.active_index(obj, "look_at")
             weight = look_at_api.get_look_at_weight(obj, index)
             left = look_at_api.time_to_finish_transition(obj, index)
             layout.label(text=f"Weight {weight:.3f}" + (f", {left:.2f} s left" if left > 0.0 else ""))

@@ -2,10 +2,15 @@
 
 The functions have the meaning they have in P. Massoudi's article "The Perfect Look At System". Every call is stored
 as an event at a frame, so that it acts the same in any order of playing.
+
+Every function takes the character, the `index` of the chain in `obj.active_ragdoll.look_at`, and the `frame`, which is
+the scene's current one when not given. Each raises RagdollError where there is no such chain.
 """
 
+import bpy
+
 from ..errors import RagdollError
-from ..motion.look_at import weight as look_at_weight
+from ..motion.look_at.weight import WeightEvent, weight_at
 from . import runtime
 from .physics.source import scene_of
 from .settings import at_frame
@@ -13,44 +18,25 @@ from .stack.entries.look_at import events_of
 
 
 def get_look_at_weight(obj, index: int = 0, frame: float | None = None) -> float:
-    """The weight of a chain.
-
-    Args:
-        obj: the character.
-        index: of the chain in `obj.active_ragdoll.look_at`.
-        frame: the scene's current one when not given.
-
-    Raises:
-        RagdollError: no such chain.
-    """
-    _chain, seconds, events, initial = _read(obj, index, frame)
-    return look_at_weight.weight(seconds, events, initial)
+    """The weight of a chain."""
+    return _state(obj, index, frame)[0]
 
 
 def set_look_at_weight(obj, weight: float, index: int = 0, frame: float | None = None) -> None:
-    """Set the weight at a frame; a transition under way is cancelled.
-
-    Raises:
-        RagdollError: no such chain, or a weight outside 0..1.
-    """
-    chain, seconds, events, _initial = _read(obj, index, frame)
-    look_at_weight.set_weight(events, seconds, weight)
-    _store(obj, chain, "SET", frame, weight=weight)
+    """Set the weight at a frame; a transition under way is cancelled. Raises RagdollError: a weight outside 0..1."""
+    _store(obj, "SET", index, frame, weight=weight)
 
 
 def enable_look_at(
     obj, time: float, cancel_current_transition: bool = True, index: int = 0, frame: float | None = None
 ) -> bool:
-    """Let the weight go to 1 within a time [s].
+    """Let the weight go to 1 within a time [s]. Returns whether the call was taken.
 
     Args:
         cancel_current_transition: a transition under way gives way to this one; else the call is ignored meanwhile.
 
-    Returns:
-        Whether the call was taken.
-
     Raises:
-        RagdollError: no such chain, or a time below 0.
+        RagdollError: a time below 0.
     """
     return _go(obj, "ENABLE", time, cancel_current_transition, index, frame)
 
@@ -63,19 +49,17 @@ def disable_look_at(
 
 
 def is_in_transition(obj, index: int = 0, frame: float | None = None) -> bool:
-    """Whether the weight is on its way to 0 or 1. Raises RagdollError where there is no such chain."""
-    _chain, seconds, events, initial = _read(obj, index, frame)
-    return look_at_weight.is_in_transition(seconds, events, initial)
+    """Whether the weight is on its way to 0 or 1."""
+    return time_to_finish_transition(obj, index, frame) > 0.0
 
 
 def time_to_finish_transition(obj, index: int = 0, frame: float | None = None) -> float:
-    """What is left of the transition [s], 0 when there is none. Raises RagdollError where there is no such chain."""
-    _chain, seconds, events, initial = _read(obj, index, frame)
-    return look_at_weight.time_to_finish(seconds, events, initial)
+    """What is left of the transition [s], 0 when there is none."""
+    return _state(obj, index, frame)[1]
 
 
 def clear_events(obj, index: int = 0) -> None:
-    """Forget all calls: the weight is the setting's again. Raises RagdollError where there is no such chain."""
+    """Forget all calls: the weight is the setting's again."""
     _chain_of(obj, index).events.clear()
     runtime.settings_changed(obj, stack=False)
 
@@ -87,40 +71,36 @@ def _chain_of(obj, index: int):
     return chains[index]
 
 
-def _scene_of(obj):
-    import bpy
+def _time_of(obj, frame: float | None) -> tuple[float, float]:
+    """A frame, and seconds per frame."""
+    scene = scene_of(obj) or bpy.context.scene
+    return scene.frame_current_final if frame is None else frame, scene.render.fps_base / scene.render.fps
 
-    return scene_of(obj) or bpy.context.scene
 
-
-def _read(obj, index: int, frame: float | None) -> tuple:
+def _state(obj, index: int, frame: float | None) -> tuple[float, float]:
+    """The weight, and what is left of a transition [s]; see `weight_at`. The setting's own weight may be keyed."""
     chain = _chain_of(obj, index)
-    scene = _scene_of(obj)
-    step = scene.render.fps_base / scene.render.fps
-    seconds = (scene.frame_current_final if frame is None else frame) * step
-    return chain, seconds, events_of(chain, step), _initial(obj, index)
-
-
-def _initial(obj, index: int) -> float:
-    """The setting's own weight, which may be keyed."""
+    frame, step = _time_of(obj, frame)
     keyed = at_frame.is_keyed(obj, f"look_at[{index}].weight") and obj.active_ragdoll.source is not None
-    return at_frame.owner(obj, keyed).active_ragdoll.look_at[index].weight
+    initial = at_frame.owner(obj, keyed).active_ragdoll.look_at[index].weight
+    return weight_at(frame * step, events_of(chain, step), initial)
 
 
 def _go(obj, kind: str, time: float, cancel: bool, index: int, frame: float | None) -> bool:
-    chain, seconds, events, initial = _read(obj, index, frame)
-    call = look_at_weight.enable if kind == "ENABLE" else look_at_weight.disable
-    call(events, seconds, time, cancel)
-    if not cancel and look_at_weight.is_in_transition(seconds, events, initial):
-        return False
-    _store(obj, chain, kind, frame, duration=time, cancel_current_transition=cancel)
-    return True
+    ignored = not cancel and is_in_transition(obj, index, frame)
+    _store(obj, kind, index, frame, ignored, duration=time, cancel_current_transition=cancel)
+    return not ignored
 
 
-def _store(obj, chain, kind: str, frame: float | None, **values) -> None:
+def _store(obj, kind: str, index: int, frame: float | None, ignored: bool = False, **values) -> None:
+    """Store a call, unless it is ignored; one that is wrong is refused either way."""
+    chain = _chain_of(obj, index)
+    frame, step = _time_of(obj, frame)
+    WeightEvent(frame * step, values.get("weight", 1.0), values.get("duration"))
+    if ignored:
+        return
     event = chain.events.add()
-    event.kind = kind
-    event.frame = _scene_of(obj).frame_current_final if frame is None else frame
+    event.kind, event.frame = kind, frame
     for name, value in values.items():
         setattr(event, name, value)
     runtime.settings_changed(obj, stack=False)

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import RagdollError
-from .additive import MESH, AdditivePose
-from .clip import Clip, stack, weighted_sum
+from .clip import MESH, AdditivePose, Clip, stack, weighted_sum
 from .rig import LocalPose
 from .sync import NORMALIZED, SyncGroup, smooth_step
 
@@ -35,20 +34,15 @@ _LEAST_AREA = 1e-6
 
 @dataclass(frozen=True)
 class Axis:
-    """One input.
+    """One input."""
 
-    Attributes:
-        name: For messages and the editor.
-        minimum, maximum: Ends, in the input's unit.
-        ends: CLAMP: inputs beyond an end are held there. WRAP: the ends are the same place, as of a direction.
-        grid: Number of divisions that samples can be snapped to.
-    """
-
-    name: str
+    name: str  # for messages and the editor
+    # minimum, maximum: ends, in the input's unit
     minimum: float
     maximum: float
+    # CLAMP: inputs beyond an end are held there. WRAP: the ends are the same place, as of a direction.
     ends: str = CLAMP
-    grid: int = 4
+    grid: int = 4  # number of divisions that samples can be snapped to
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.minimum) and np.isfinite(self.maximum) and self.minimum < self.maximum):
@@ -60,8 +54,7 @@ class Axis:
     def share(self, value: float) -> float:
         """A value as 0..1 from minimum to maximum; clamped, or wrapped into 0 <= x < 1.
 
-        Raises:
-            RagdollError: a value that is not a number.
+        Raises RagdollError: a value that is not a number.
         """
         if math.isnan(value) or (self.ends == WRAP and not math.isfinite(value)):
             raise RagdollError(f'The input of axis "{self.name}" is not a number')
@@ -291,21 +284,13 @@ def _grid(axes: Sequence[Axis], names: Sequence[str], shares: NDArray) -> tuple[
 
 @dataclass(frozen=True)
 class SpaceState:
-    """What a space remembers from frame to frame.
+    """What a space remembers from frame to frame."""
 
-    Attributes:
-        given: inputs of the axes as they were read; on wrapped axes without jumps.
-        at: the inputs after smoothing: the current point.
-        phase: of the samples, in cycles.
-        seconds: time of the frame.
-        weights: of the samples at the current point [k].
-    """
-
-    given: tuple
-    at: tuple
-    phase: float
-    seconds: float
-    weights: np.ndarray = field(compare=False, repr=False)
+    given: tuple  # inputs of the axes as they were read; on wrapped axes without jumps
+    at: tuple  # the inputs after smoothing: the current point
+    phase: float  # of the samples, in cycles
+    seconds: float  # time of the frame
+    weights: np.ndarray = field(compare=False, repr=False)  # of the samples at the current point [k]
 
 
 class SpacePlayer:
@@ -354,11 +339,7 @@ class SpacePlayer:
         return any(self.smoothing) or (self.group is not None and bool(np.any(self.group.lengths > 0.0)))
 
     def start(self, given: Sequence[float], seconds: float) -> SpaceState:
-        """The state at the shot's first frame.
-
-        Raises:
-            RagdollError: an input that is not a number.
-        """
+        """The state at the shot's first frame. Raises RagdollError: an input that is not a number."""
         given = tuple(float(value) for value in given)
         return SpaceState(given, given, 0.0, seconds, self.space.weights(*given))
 
@@ -450,8 +431,7 @@ def _words(kind: str | None) -> str:
 def mesh_space_pose(name: str, sample: Clip) -> AdditivePose:
     """A sample of an aim offset: the first frame of a clip.
 
-    Raises:
-        RagdollError: it is not additive in mesh space; names it.
+    Raises RagdollError: it is not additive in mesh space; names it.
     """
     pose = sample.pose(0)
     if not isinstance(pose, AdditivePose):
@@ -464,8 +444,7 @@ def mesh_space_pose(name: str, sample: Clip) -> AdditivePose:
 def velocity(before: ArrayLike, now: ArrayLike, seconds: float) -> NDArray:
     """Velocity [3] from positions [3] one step of time apart.
 
-    Raises:
-        RagdollError: no time passes, or a position is not a number.
+    Raises RagdollError: no time passes, or a position is not a number.
     """
     if not seconds > 0.0:
         raise RagdollError(f"A speed needs some time to be measured in, got {seconds:g} s")

@@ -1,4 +1,4 @@
-"""Clips: a motion as one local pose per frame, played at any time, speed and direction."""
+"""Clips: a motion as one local pose per frame, played at any time, speed and direction; and additive poses."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import pose as pose_space
 from .. import quaternion
 from ..errors import RagdollError
 from ..skeleton import Skeleton
@@ -23,26 +24,16 @@ _ON_FRAME = 1e-9
 
 @dataclass
 class Clip:
-    """A motion sampled at whole frames; bones in the level order of the skeleton it is made for.
+    """A motion sampled at whole frames; bones in the level order of the skeleton it is made for."""
 
-    Attributes:
-        name: For messages.
-        bones: Names in level order [n].
-        fps: Frames per second.
-        poses: [f, n], f >= 1; or an `additive.AdditivePose` of that shape, which all samples are then too.
-        start_frame: Frame of the action that pose 0 was sampled at.
-        missing: Bones that the motion moves and the skeleton does not have.
-        unanimated: Bones of the skeleton that the motion does not move: they stand in bind pose.
-        markers: Names and times [s] of foot contacts or other events, in order of time; see `sync`.
-    """
-
-    name: str
-    bones: tuple[str, ...]
-    fps: float
-    poses: LocalPose
-    start_frame: float = 0.0
-    missing: tuple[str, ...] = ()
-    unanimated: tuple[str, ...] = ()
+    name: str  # for messages
+    bones: tuple[str, ...]  # names in level order [n]
+    fps: float  # frames per second
+    poses: LocalPose  # [f, n], f >= 1; or an `AdditivePose` of that shape, which all samples are then too
+    start_frame: float = 0.0  # frame of the action that pose 0 was sampled at
+    missing: tuple[str, ...] = ()  # bones that the motion moves and the skeleton does not have
+    unanimated: tuple[str, ...] = ()  # bones of the skeleton that the motion does not move: they stand in bind pose
+    # Names and times [s] of foot contacts or other events, in order of time; see `sync`
     markers: tuple[tuple[str, float], ...] = ()
 
     @property
@@ -58,8 +49,7 @@ class Clip:
     def pose(self, frame: int) -> LocalPose:
         """The pose [n] at a whole frame, counted from the first; negative ones from the end.
 
-        Raises:
-            RagdollError: there is no such frame.
+        Raises RagdollError: there is no such frame.
         """
         if not -self.frame_count <= frame < self.frame_count:
             raise RagdollError(f'Clip "{self.name}" has {self.frame_count} frames, there is no frame {frame}')
@@ -268,3 +258,89 @@ def _rounded(frame: float) -> float:
     """A frame, a whole one where only rounding is missing."""
     whole = round(frame)
     return whole if abs(frame - whole) <= _ON_FRAME * max(abs(whole), 1) else frame
+
+
+# ---- additive poses -------------------------------------------------------------------------------------------------
+
+LOCAL, MESH = "LOCAL", "MESH"
+
+
+@dataclass
+class AdditivePose:
+    """A difference of poses; bones in level order."""
+
+    positions: np.ndarray  # to be added [n, 3], in the parent's axes; of a clip [f, n, 3], and so on
+    rotations: np.ndarray  # to be multiplied from the left [n, 4]
+    scales: np.ndarray  # s of the factor 1 + w s [n, 3]
+    space: str = LOCAL  # LOCAL, rotations being in the parent's frame, or MESH, in the armature's
+
+
+def make_additive(skeleton: Skeleton, pose: LocalPose, base: LocalPose, space: str = LOCAL) -> AdditivePose:
+    """The difference that turns `base` into `pose` at weight 1.
+
+    Args:
+        skeleton: Of both poses.
+        pose, base: [n], or of a clip [f, n], broadcast against each other: many frames to one base, or frame by frame.
+        space: LOCAL or MESH.
+
+    Raises:
+        RagdollError: a bone whose base has a scale of 0 that the pose has not.
+    """
+    lost = ((base.scales == 0.0) & (pose.scales != 0.0)).any(axis=-1)
+    lost = lost.reshape(-1, len(skeleton)).any(axis=0)
+    if lost.any():
+        name = skeleton.names[int(np.argmax(lost))]
+        raise RagdollError(f'Bone "{name}" has a scale of 0 in the base pose: no factor leads to the pose')
+    target, start = pose.rotations, base.rotations
+    if space == MESH:
+        target = pose_space.local_to_model_rotations(skeleton, target)
+        start = pose_space.local_to_model_rotations(skeleton, start)
+    empty = base.scales == 0.0
+    return AdditivePose(
+        pose.positions - base.positions,
+        quaternion.multiply(target, quaternion.conjugate(start)),
+        np.where(empty, 0.0, pose.scales / np.where(empty, 1.0, base.scales) - 1.0),
+        space,
+    )
+
+
+def check_whole(poses: LocalPose | AdditivePose | None, what: str) -> None:
+    """Refuse differences where poses to be shown are needed. Raises RagdollError naming `what`."""
+    if poses is None or isinstance(poses, AdditivePose):
+        raise RagdollError(f"{what} is additive: a state shows whole poses; put it on top as a layer")
+
+
+def apply_additive(skeleton: Skeleton, pose: LocalPose, additive: AdditivePose, weight: ArrayLike = 1.0) -> LocalPose:
+    """A pose [n] with a difference [n] on top; the weight is a number or one of each bone [n], 0 the identity to the
+    bit."""
+    weight = np.asarray(weight, dtype=np.float64)
+    if weight.ndim == 0 and weight == 0.0:
+        return pose
+    w = weight[:, None] if weight.ndim else weight
+    turns = quaternion.power(additive.rotations, weight)
+    if additive.space == MESH:
+        model = pose_space.local_to_model_rotations(skeleton, pose.rotations)
+        rotations = pose_space.model_to_local_rotations(skeleton, quaternion.multiply(turns, model))
+        if weight.ndim:  # there and back is not the same to the bit
+            kept = _kept_bones(skeleton, weight == 0.0)
+            np.copyto(rotations, pose.rotations, where=kept[:, None])
+    else:
+        rotations = quaternion.multiply(turns, pose.rotations)
+    # x + 0 and x * 1, of numbers and of rotations, are x to the bit.
+    return LocalPose(pose.positions + w * additive.positions, rotations, pose.scales * (1.0 + w * additive.scales))
+
+
+def _kept_bones(skeleton: Skeleton, untouched: np.ndarray) -> np.ndarray:
+    """Bones [n] that keep their local rotation: those that do in mesh space, and their parent too."""
+    roots = skeleton.root_count
+    result = untouched.copy()
+    result[roots:] &= untouched[skeleton.parents[roots:]]
+    return result
+
+
+def additive_clip(skeleton: Skeleton, clip: Clip, base: LocalPose, space: str = LOCAL) -> Clip:
+    """A clip of the differences, in local or mesh space, between a clip's frames and a base pose [n].
+
+    Raises RagdollError: see `make_additive`.
+    """
+    return replace(clip, poses=make_additive(skeleton, clip.poses, base, space))

@@ -27,28 +27,18 @@ METHODS = (INERTIALIZED, CROSS_FADED)
 
 @dataclass(frozen=True, eq=False)
 class Passage:
-    """A motion played elsewhere, for a skeleton of n bones in level order.
+    """A motion played elsewhere, for a skeleton of n bones in level order."""
 
-    Attributes:
-        frame: of the pose that it begins with; it shows from the next one on.
-        fps: frames per second when it began.
-        action: name of the action that is played from its first frame, "" for the character's own animation.
-        move: where the motion goes, world.
-        carriers: level indices of the bones that go there at once.
-        duration: of the blend [s].
-        old: local positions [n, 3] and rotations [n, 4] at the beginning, for cross-fading; None: inertialised.
-        offsets: what dies away; None: cross-faded.
-        lowest: level indices of bones that are to stay above the floor, and how high [m, world] the lowest of them was.
-    """
-
-    frame: float
-    fps: float
-    action: str
-    move: Reroot
-    carriers: np.ndarray
-    duration: float
+    frame: float  # of the pose that it begins with; it shows from the next one on
+    fps: float  # frames per second when it began
+    action: str  # name of the action that is played from its first frame, "" for the character's own animation
+    move: Reroot  # where the motion goes, world
+    carriers: np.ndarray  # level indices of the bones that go there at once
+    duration: float  # of the blend [s]
+    # Local positions [n, 3] and rotations [n, 4] at the beginning, for cross-fading; None: inertialised
     old: tuple | None = None
-    offsets: Transition | None = None
+    offsets: Transition | None = None  # what dies away; None: cross-faded
+    # Level indices of bones that are to stay above the floor, and how high [m, world] the lowest of them was
     lowest: tuple | None = None
 
     def seconds(self, frame: float) -> float:
@@ -98,8 +88,7 @@ def _height(rig: Rig, pose: LocalPose, world: np.ndarray, rows: np.ndarray) -> f
 def moved_pose(rig: Rig, pose: LocalPose, move: Reroot, world: np.ndarray) -> LocalPose:
     """A local pose [n] whose roots stand where `move`, of the world, takes them.
 
-    Raises:
-        RagdollError: a world matrix of no extent.
+    Raises RagdollError: a world matrix of no extent.
     """
     try:
         inside = np.linalg.solve(world, move.matrix() @ world)

@@ -15,9 +15,8 @@ import numpy as np
 from ..errors import RagdollError
 from ..skeleton import Skeleton
 from . import clip
-from .additive import LOCAL, MESH, AdditivePose, apply_additive, make_additive
 from .blend_space import SpacePlayer, SpaceState, step_all
-from .clip import between, interpolate
+from .clip import LOCAL, MESH, AdditivePose, apply_additive, between, interpolate, make_additive
 from .rig import LocalPose, Rig
 from .stack import Step
 
@@ -28,21 +27,15 @@ NORMALIZE, ADD = "NORMALIZE", "ADD"
 
 @dataclass
 class LayerInputs:
-    """What is read at a frame, and what the layers' sources are given.
+    """What is read at a frame, and what the layers' sources are given."""
 
-    Attributes:
-        weights: of every layer, 0..1.
-        spaces: inputs of the blend spaces by name; for the sources their states.
-        poses: weights of the poses of layers that have several, by the layer's place.
-        unread: why a blend space has no inputs or no state, by its name.
-        seconds: time of the frame; for the sources.
-    """
-
-    weights: Sequence[float]
+    weights: Sequence[float]  # of every layer, 0..1
+    # Inputs of the blend spaces by name; for the sources their states
     spaces: Mapping[str, tuple | SpaceState] = field(default_factory=dict)
+    # Weights of the poses of layers that have several, by the layer's place
     poses: Mapping[int, Sequence[float]] = field(default_factory=dict)
-    unread: Mapping[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
+    unread: Mapping[str, str] = field(default_factory=dict)  # why a blend space has no inputs or no state, by its name
+    seconds: float = 0.0  # time of the frame; for the sources
 
     def space(self, name: str) -> SpaceState:
         """For a source: the state of a blend space. Raises RagdollError where its inputs are wrong."""
@@ -53,21 +46,15 @@ class LayerInputs:
 
 @dataclass
 class Layer:
-    """One layer.
+    """One layer."""
 
-    Attributes:
-        name: For messages.
-        source: Gives the pose [n] at a frame: of a clip, a blend space, an aim offset. May raise RagdollError.
-        mode: OVERRIDE, ADDITIVE_LOCAL or ADDITIVE_MESH.
-        mask: Share of the weight of each bone, 0..1 [n]; None: all bones wholly.
-        base: Additive modes: what a source that gives whole poses is the difference to. A source that gives additive
-            poses needs none.
-    """
-
-    name: str
+    name: str  # for messages
+    # Gives the pose [n] at a frame: of a clip, a blend space, an aim offset. May raise RagdollError.
     source: Callable[[LayerInputs], LocalPose | AdditivePose]
-    mode: str = OVERRIDE
-    mask: np.ndarray | None = None
+    mode: str = OVERRIDE  # OVERRIDE, ADDITIVE_LOCAL or ADDITIVE_MESH
+    mask: np.ndarray | None = None  # share of the weight of each bone, 0..1 [n]; None: all bones wholly
+    # Additive modes: what a source that gives whole poses is the difference to. A source that gives additive
+    # poses needs none.
     base: LocalPose | None = None
 
     def __post_init__(self) -> None:

@@ -14,19 +14,11 @@ from ..skeleton import Skeleton
 
 @dataclass
 class LocalPose:
-    """Transforms relative to the parent bone, for roots to the armature; bones in the skeleton's level order.
+    """Transforms relative to the parent bone, for roots to the armature; bones in level order, frames may lead."""
 
-    Leading axes are characters, frames or both.
-
-    Attributes:
-        positions: [..., n, 3] in the armature's units.
-        rotations: [..., n, 4] unit quaternions (w, x, y, z).
-        scales: [..., n, 3].
-    """
-
-    positions: np.ndarray
-    rotations: np.ndarray
-    scales: np.ndarray
+    positions: np.ndarray  # [..., n, 3] in the armature's units
+    rotations: np.ndarray  # [..., n, 4] unit quaternions (w, x, y, z)
+    scales: np.ndarray  # [..., n, 3]
 
     def copy(self) -> LocalPose:
         """The same pose in arrays of its own."""
@@ -36,38 +28,24 @@ class LocalPose:
         """Positions, rotations and scales in model (armature) space, of the same shapes."""
         return pose_space.local_to_model(skeleton, self.positions, self.rotations, self.scales)
 
-    @staticmethod
-    def from_model(skeleton: Skeleton, positions, rotations, scales) -> LocalPose:
-        """The local pose of transforms in model space."""
-        return LocalPose(*pose_space.model_to_local(skeleton, positions, rotations, scales))
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Rig:
-    """A skeleton of n bones with its bind pose; everything in the skeleton's level order.
+    """A skeleton of n bones with its bind pose; everything in the skeleton's level order."""
 
-    Attributes:
-        skeleton: the bones.
-        bind: the bind pose in local space, without leading axes.
-        bind_positions, bind_rotations, bind_scales: the bind pose in model (armature) space [n, 3], [n, 4], [n, 3].
-        index: level index of each bone by name.
-        parents: level index of each bone's parent as plain integers, -1 at roots [n].
-    """
-
-    skeleton: Skeleton
-    bind: LocalPose
+    skeleton: Skeleton  # the bones
+    bind: LocalPose  # the bind pose in local space, without leading axes
+    # bind_positions, bind_rotations, bind_scales: the bind pose in model (armature) space [n, 3], [n, 4], [n, 3]
     bind_positions: np.ndarray = field(init=False)
     bind_rotations: np.ndarray = field(init=False)
     bind_scales: np.ndarray = field(init=False)
-    index: dict = field(init=False)
-    parents: tuple = field(init=False)
+    index: dict = field(init=False)  # level index of each bone by name
+    parents: tuple = field(init=False)  # level index of each bone's parent as plain integers, -1 at roots [n]
 
     def __post_init__(self) -> None:
-        model = self.bind.model(self.skeleton)
-        for name, value in zip(("bind_positions", "bind_rotations", "bind_scales"), model, strict=True):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "index", {name: i for i, name in enumerate(self.skeleton.names)})
-        object.__setattr__(self, "parents", tuple(self.skeleton.parents.tolist()))
+        self.bind_positions, self.bind_rotations, self.bind_scales = self.bind.model(self.skeleton)
+        self.index = {name: i for i, name in enumerate(self.skeleton.names)}
+        self.parents = tuple(self.skeleton.parents.tolist())
 
     @property
     def size(self) -> float:
@@ -84,12 +62,6 @@ class Rig:
         if name not in self.index:
             raise RagdollError(f'{entry}: there is no bone "{name}"')
         return self.index[name]
-
-    def check(self, entry: str, bone) -> int:
-        """A level index as integer. Raises RagdollError, naming the entry, when it is none of the skeleton."""
-        if isinstance(bone, bool) or not isinstance(bone, (int, np.integer)) or not 0 <= bone < len(self.parents):
-            raise RagdollError(f"{entry}: there is no bone with the index {bone!r}")
-        return int(bone)
 
     def is_ancestor(self, ancestor: int, bone: int) -> bool:
         """Whether a bone is above another one; not above itself."""
@@ -110,36 +82,20 @@ class Rig:
 
 @dataclass
 class Inputs:
-    """What an entry reads at a frame.
+    """What an entry reads at a frame."""
 
-    Attributes:
-        weight: share of the entry's result, 0..1, a number.
-        world: world matrix of the armature object [4, 4]; None: the identity. Without shear.
-        target: what is looked at, or the effector of an IK: a point [3] in model (armature) space, for two-bone
-            IK in the entry's own space.
-        pole: joint target of a two-bone IK [3] in the entry's own space.
-        reference: the pose that leg stabilisers hold to.
-    """
-
-    weight: float = 1.0
-    world: np.ndarray | None = None
+    weight: float = 1.0  # share of the entry's result, 0..1, a number
+    world: np.ndarray | None = None  # World matrix of the armature object [4, 4]; None: the identity. Without shear.
+    # What is looked at, or the effector of an IK: a point [3] in model (armature) space, for two-bone IK in the
+    # entry's own space
     target: np.ndarray | None = None
-    pole: np.ndarray | None = None
-    reference: LocalPose | None = None
+    pole: np.ndarray | None = None  # joint target of a two-bone IK [3] in the entry's own space
+    reference: LocalPose | None = None  # the pose that leg stabilisers hold to
 
 
-def vector_of(values, size: int, entry: str, what: str) -> tuple:
-    """A vector as plain numbers.
-
-    Raises:
-        RagdollError: missing, of another size, or not numbers; names the entry.
-    """
-    if values is None:
-        raise RagdollError(f"{entry}: there is no {what}")
-    array = np.asarray(values, dtype=float)
-    if array.shape != (size,):
-        raise RagdollError(f"{entry}: the {what} has the shape {list(array.shape)}, not [{size}]")
-    result = tuple(array.tolist())
+def vector_of(values, entry: str, what: str) -> tuple:
+    """A vector as plain numbers. Raises RagdollError, naming the entry, where it has a value that is no number."""
+    result = tuple(map(float, values))
     if not all(map(math.isfinite, result)):
         raise RagdollError(f"{entry}: the {what} is not a number")
     return result
@@ -154,33 +110,27 @@ def weight_of(weight, entry: str) -> float:
 
 
 def vector_to_model(vector_ws, world) -> np.ndarray:
-    """A direction of the world, such as up, as unit vector [..., 3] in armature space.
+    """A direction of the world, such as up, as unit vector [3] in armature space.
 
-    Raises:
-        RagdollError: a world matrix of no extent, or a vector of no length.
+    Raises RagdollError: a world matrix of no extent, or a vector of no length.
     """
     vector = np.asarray(vector_ws, dtype=float)
     if world is not None:
-        linear = np.asarray(world, dtype=float)[..., :3, :3]
-        try:
-            vector = np.linalg.solve(linear, np.broadcast_to(vector, linear.shape[:-1])[..., None])[..., 0]
-        except np.linalg.LinAlgError:
-            raise RagdollError("The armature's world matrix has a scale of 0") from None
-    size = np.linalg.norm(vector, axis=-1, keepdims=True)
-    if not (size > 0.0).all() or not np.isfinite(size).all():
+        vector = _solved(world, vector)
+    size = np.linalg.norm(vector)
+    if not 0.0 < size < math.inf:
         raise RagdollError(f"{np.asarray(vector_ws).tolist()} is not a direction")
     return vector / size
 
 
-def points_to_model(points_ws, world) -> np.ndarray:
-    """Points of the world [..., 3] in armature space. Raises RagdollError for a world matrix of no extent."""
-    points = np.asarray(points_ws, dtype=float)
-    if world is None:
-        return points
-    world = np.asarray(world, dtype=float)
-    offset = points - world[..., :3, 3]
+def point_to_model(point_ws, world) -> np.ndarray:
+    """A point of the world [3] in armature space. Raises RagdollError for a world matrix of no extent."""
+    point = np.asarray(point_ws, dtype=float)
+    return point if world is None else _solved(world, point - np.asarray(world, dtype=float)[:3, 3])
+
+
+def _solved(world, vector: np.ndarray) -> np.ndarray:
     try:
-        linear = np.broadcast_to(world[..., :3, :3], (*offset.shape, 3))
-        return np.linalg.solve(linear, offset[..., None])[..., 0]
+        return np.linalg.solve(np.asarray(world, dtype=float)[:3, :3], vector)
     except np.linalg.LinAlgError:
         raise RagdollError("The armature's world matrix has a scale of 0") from None

@@ -10,28 +10,17 @@ from .rig import Inputs, LocalPose, Rig
 
 
 class Step:
-    """One step of the stack.
+    """One step of the stack."""
 
-    Attributes:
-        name: for messages.
-        kind: what the host calls its kind.
-        solver: what `apply` calls, unless a class has its own.
-        marks_reference: the pose that enters this step is the reference from here on.
-        begins_reference: it is, where no step before has marked one.
-        reads_reference: its inputs get the reference: leg stabilisers put feet back to it.
-        keeps_state: what it does depends on the frames before.
-        note: what of its settings it leaves out, told at every frame; empty: nothing.
-        messages: why parts of it were left out at the last frame, by their names.
-    """
-
-    name: str
-    kind: str = ""
-    solver: object
-    marks_reference: bool = False
-    begins_reference: bool = False
-    reads_reference: bool = False
-    keeps_state: bool = False
-    note: str = ""
+    name: str  # for messages
+    kind: str = ""  # what the host calls its kind
+    solver: object  # what `apply` calls, unless a class has its own
+    marks_reference: bool = False  # the pose that enters this step is the reference from here on
+    begins_reference: bool = False  # it is, where no step before has marked one
+    reads_reference: bool = False  # its inputs get the reference: leg stabilisers put feet back to it
+    keeps_state: bool = False  # what it does depends on the frames before
+    note: str = ""  # what of its settings it leaves out, told at every frame; empty: nothing
+    # Why parts of it were left out at the last frame, by their names
     messages: Mapping[str, str] = MappingProxyType({})
 
     def read(self, context, pose: LocalPose) -> Inputs | None:

@@ -22,7 +22,7 @@ from active_ragdoll.core.anatomy.axes import of_role
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.rig import action_channels, clips, importing, recognition
 from active_ragdoll.core.blender.run import simulate
-from active_ragdoll.core.blender.stack import blend_spaces, layer_tools, look_at_setup, pose_stack
+from active_ragdoll.core.blender.stack import blend_spaces, pose_stack, stack_edits
 from active_ragdoll.core.blender.stack.blend_spaces import Facing
 from active_ragdoll.core.blender.stack.entries.look_at import rig_of
 from active_ragdoll.core.blender.tools import effect_edits
@@ -59,7 +59,7 @@ def main(out: Path) -> None:
     _locomotion(obj, scene, actions, natural, natural["run"] / own_run)
     _lean(obj, scene, leans, path)
     _aim(obj, scene, aims, ball)
-    look_at_setup.setup(obj, scene, ball)
+    stack_edits.set_up_look_at(obj, scene, ball)
     obj.active_ragdoll.look_at[0].weight = 0.6
     without_physics = _cost(scene, obj)
     _stage(scene, obj)
@@ -132,7 +132,7 @@ def _metarig() -> tuple:
         if "arm" not in bone.name:
             bone.matrix_basis.identity()
     bpy.context.view_layer.update()
-    idle = layer_tools.pose_action(obj, "Stand")
+    idle = stack_edits.pose_action(obj, "Stand")
     for bone in obj.pose.bones:
         bone.matrix_basis.identity()
     return scene, obj, {"idle": idle, "walk": walk, "run": walk}
@@ -167,7 +167,7 @@ def _turned(obj, about: str, degrees: float):
         bone.rotation_mode = "QUATERNION"
         bone.rotation_quaternion = (math.cos(half), *(math.sin(half) * along / np.linalg.norm(along)))
     bpy.context.view_layer.update()
-    action = layer_tools.pose_action(obj, f"{about.title()} {degrees:g}")
+    action = stack_edits.pose_action(obj, f"{about.title()} {degrees:g}")
     for bone in obj.pose.bones:
         bone.matrix_basis.identity()
     action_channels.assign(obj, *current)
@@ -231,27 +231,27 @@ def _moving_ball(scene, path: np.ndarray):
 
 def _locomotion(obj, scene, actions: dict, natural: dict, hurry: float) -> None:
     """Idle, walk and run at their own speeds; the run plays `hurry` times as fast."""
-    space = layer_tools.add_blend_space(obj, "SPEED")
+    space = stack_edits.add_blend_space(obj, "SPEED")
     run = natural["run"]
     space.x.maximum, space.x.input, space.x.smoothing, space.sync = run, "SPEED", 0.1, "NORMALIZED"
     for name, place in (("idle", 0.0), ("walk", natural["walk"]), ("run", run)):
         sample = space.samples.add()
-        layer_tools.choose(sample, actions[name])
+        stack_edits.choose(sample, actions[name])
         sample.x = place
         sample.speed = hurry if name == "run" else 1.0
-    layer = layer_tools.add_layer(obj, scene, "BLEND_SPACE", space.name)
+    layer = stack_edits.add_layer(obj, scene, "BLEND_SPACE", space.name)
     layer.blend_space = space.name
 
 
 def _lean(obj, scene, leans: list, path: np.ndarray) -> None:
     """A lean into the bend, keyed from the path: additive in local space."""
-    space = layer_tools.add_blend_space(obj, "PLAIN")
+    space = stack_edits.add_blend_space(obj, "PLAIN")
     space.name, space.x.name, space.x.minimum, space.x.maximum = "Lean", "Lean", -1.0, 1.0
     for action, place in zip(leans, (-1.0, 0.0, 1.0), strict=True):
         sample = space.samples.add()
-        layer_tools.choose(sample, action)
+        stack_edits.choose(sample, action)
         sample.x, sample.single, sample.additive = place, True, "LOCAL"
-    layer = layer_tools.add_layer(obj, scene, "BLEND_SPACE", "Lean")
+    layer = stack_edits.add_layer(obj, scene, "BLEND_SPACE", "Lean")
     layer.blend_space, layer.mode = "Lean", "ADDITIVE_LOCAL"
     turning = np.gradient(path[:, 2])
     row = len(obj.active_ragdoll.blend_spaces) - 1
@@ -261,16 +261,16 @@ def _lean(obj, scene, leans: list, path: np.ndarray) -> None:
 
 
 def _aim(obj, scene, aims: list, target) -> None:
-    space = layer_tools.add_blend_space(obj, "AIM")
+    space = stack_edits.add_blend_space(obj, "AIM")
     space.x.minimum, space.x.maximum = -AIM[0], AIM[0]
     space.y.minimum, space.y.maximum = -AIM[1], AIM[1]
     space.x.input, space.y.input, space.target = "YAW", "PITCH", target
     space.x.smoothing = space.y.smoothing = 0.1
     for place, action in aims:
         sample = space.samples.add()
-        layer_tools.choose(sample, action)
+        stack_edits.choose(sample, action)
         (sample.x, sample.y), sample.single, sample.additive = place, True, "MESH"
-    layer = layer_tools.add_layer(obj, scene, "AIM_OFFSET", space.name)
+    layer = stack_edits.add_layer(obj, scene, "AIM_OFFSET", space.name)
     layer.blend_space, layer.weight = space.name, 0.7
 
 

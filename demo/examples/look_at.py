@@ -17,7 +17,7 @@ import looking
 import rigs
 from active_ragdoll.core.anatomy import roles
 from active_ragdoll.core.blender.rig import importing, recognition
-from active_ragdoll.core.blender.stack import look_at_setup, pose_stack, stack_lists
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from demo import character, contact_sheet, stage
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -38,7 +38,7 @@ def main(out: Path) -> None:
     ball = _moving_ball(scene)
     plain = {obj.name: rigs.animation(obj, range(FIRST, LAST + 1)) for obj, _height in characters}
     for obj, _height in characters:
-        look_at_setup.setup(obj, scene, ball)
+        stack_edits.set_up_look_at(obj, scene, ball)
         if obj.animation_data is None or obj.animation_data.action is None:
             _lower_arms(obj, scene)
     figures = _measure(scene, [obj for obj, _height in characters], ball, plain)
@@ -166,7 +166,7 @@ def _lower_arms(obj, scene) -> None:
         if role == roles.UPPER_ARM and side in (roles.LEFT, roles.RIGHT):
             along = obj.matrix_world.to_3x3() @ (bone.tail_local - bone.head_local)
             angle = ARMS - math.atan2(-along.z, abs(along.x))
-            item = stack_lists.add(obj, scene, "bone_transforms", bone.name)
+            item = stack_edits.add(obj, scene, "bone_transforms", bone.name)
             item.rotation_space = "WORLD"
             item.rotation = (0.0, math.copysign(angle, along.x), 0.0)
 

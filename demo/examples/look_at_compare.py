@@ -24,7 +24,7 @@ import rigs
 from active_ragdoll.core.anatomy import roles
 from active_ragdoll.core.anatomy.axes import of_role
 from active_ragdoll.core.blender.rig import importing, recognition
-from active_ragdoll.core.blender.stack import look_at_setup, pose_stack, stack_lists
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from demo import character, contact_sheet, stage
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -66,7 +66,7 @@ def _run(case: str, out: Path) -> tuple:
     target = _circling_target(obj, scene)
     plain = rigs.animation(obj, range(FIRST, LAST + 1))
     bare = _milliseconds(scene)
-    look_at_setup.setup(obj, scene, target)
+    stack_edits.set_up_look_at(obj, scene, target)
     chain = _with_pelvis(obj, scene)
     entries = [_entry_of(obj, entry) for entry in chain.entries]
     legs = [(item.foot_bone, item.bones_count) for item in obj.active_ragdoll.leg_stabilizers]
@@ -76,7 +76,7 @@ def _run(case: str, out: Path) -> tuple:
         while obj.active_ragdoll.target_armature is not None:
             for what in ("look_at", "leg_stabilizers"):
                 if len(getattr(obj.active_ragdoll, what)):
-                    stack_lists.remove(obj, what)
+                    stack_edits.remove(obj, what)
         {"Damped Track": _damped_track, "Damped Track and leg IK": _damped_track_and_legs, "IK constraint": _ik}[case](
             obj, scene, target, entries, legs, plain
         )
@@ -125,7 +125,7 @@ def _with_pelvis(obj, scene):
     pelvis = obj.data.bones[of_role(anatomy, roles.PELVIS)[0]].name
     chain = obj.active_ragdoll.look_at[0]
     if all(entry.bone != pelvis for entry in chain.entries):
-        entry = stack_lists.add(obj, scene, "entries", pelvis)
+        entry = stack_edits.add(obj, scene, "entries", pelvis)
         entry.limit, entry.rotate_around_up_weight = PELVIS_LIMIT, PELVIS_UP
     return chain
 
@@ -260,7 +260,7 @@ def _milliseconds(scene) -> float:
 
 
 def _make_stage(obj, scene) -> None:
-    assert not pose_stack.motions(scene) or not pose_stack.of(obj).messages
+    assert not pose_stack.characters(scene) or not pose_stack.of(obj).messages
     stage.make_light(scene)
     stage.set_render_look(scene)
     scene.display.shading.color_type = "TEXTURE"

@@ -22,6 +22,7 @@ import _characters
 import bpy
 import numpy as np
 
+import rigs
 from active_ragdoll.core.blender.physics import build, remove
 
 AIM_COUNT, AIM_SECONDS, AIM_EXPONENT = 20, 2.0, 1.15
@@ -35,7 +36,7 @@ HEAD = ("characters", "bodies each", "joints", "build s", "ms each", "exponent",
 
 def measure(count: int, bones: str, together: bool = True) -> dict:
     """Build and remove the ragdolls of some characters in an empty file."""
-    scene = _characters.empty_scene()
+    scene = rigs.empty_file()
     humans = _characters.walking_humans(scene, count)
     gc.collect()
     began = time.perf_counter()

@@ -23,6 +23,7 @@ import _characters
 import bpy
 import numpy as np
 
+import rigs
 from active_ragdoll.core.blender.physics import build, source, world
 from active_ragdoll.core.blender.runtime import STATE
 
@@ -115,16 +116,11 @@ def measure(cases: list, frames: int, rounds: int) -> list[dict]:
     return rows
 
 
-def clear() -> None:
-    """Drop all scenes of the last count."""
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-
-
 def run(counts: list[int], rounds: int, frames: int) -> tuple[dict, bool]:
     """Print a table for each number of characters."""
     found, met = [], True
     for count in counts:
-        clear()
+        rigs.empty_file()
         scenes = [(name, make(count, weights)) for name, weights in CASES]
         bodies = sum(o.rigid_body is not None and o.rigid_body.type == "ACTIVE" for o in scenes[0][1].objects) // count
         cases = measure(scenes, frames, rounds)

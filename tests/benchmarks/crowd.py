@@ -24,6 +24,7 @@ import bpy
 import cost
 import numpy as np
 
+import rigs
 from active_ragdoll.core.blender.physics import build, world
 
 AIM_FPS, AIM_SHARE = 24.0, 0.15
@@ -62,7 +63,7 @@ def make(count: int, case: str) -> bpy.types.Scene:
 
 def run(count: int, rounds: int, frames: int) -> tuple[dict, bool]:
     """Print a table for Blender's substeps and iterations, and one for the extension's."""
-    cost.clear()
+    rigs.empty_file()
     scenes = [(case, make(count, case)) for case in CASES]
     own_world = scenes[1][1].rigidbody_world
     found, met = [], True

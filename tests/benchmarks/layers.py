@@ -30,10 +30,9 @@ import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender.rig import action_channels
 from active_ragdoll.core.blender.rig.clips import sample_action
-from active_ragdoll.core.blender.stack import layer_tools, pose_stack, stack_setup
-from active_ragdoll.core.motion.additive import MESH, AdditivePose, additive_clip
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
 from active_ragdoll.core.motion.blend_space import GRID, Axis, BlendSpace1D, BlendSpace2D, SpacePlayer
-from active_ragdoll.core.motion.clip import Clip
+from active_ragdoll.core.motion.clip import MESH, AdditivePose, Clip, additive_clip
 from active_ragdoll.core.motion.pose_layers import (
     ADDITIVE_LOCAL,
     ADDITIVE_MESH,
@@ -129,7 +128,7 @@ def time_layers(bones: int, frames: int) -> dict:
 
 def time_sampling(step: int, between: bool, rounds: int = 9) -> dict:
     """Times [ms] of an action of 100 bones over 250 frames, its keys `step` frames apart."""
-    scene, skeleton = _characters.empty_scene(), skeleton_of(SAMPLED_BONES)
+    scene, skeleton = rigs.empty_file(), skeleton_of(SAMPLED_BONES)
     above = [skeleton.names[parent] if parent >= 0 else None for parent in skeleton.parents]
     bones = {name: ((i, 0, 0), (i, 0, 1), above[i]) for i, name in enumerate(skeleton.names)}
     obj = rigs.armature(scene, bones)
@@ -165,7 +164,7 @@ def five_layers(rig) -> None:
         obj.active_ragdoll.blend_spaces[0].x.value = value
         obj.keyframe_insert("active_ragdoll.blend_spaces[0].x.value", frame=frame)
     clip = layered.layer(rig, "Cheer", weight=0.5)
-    layer_tools.mask_bones(clip, ["chest"])
+    stack_edits.mask_bones(clip, ["chest"])
     clip.mask_falloff = 2
     layered.layer(rig, "Running_Strafe_Left", weight=0.3, mode="ADDITIVE_LOCAL")
     aim = layered.space(
@@ -176,7 +175,7 @@ def five_layers(rig) -> None:
     aim.x.value, aim.y.value = 20.0, 10.0
     layered.space_layer(rig, aim.name, "AIM_OFFSET", weight=0.2)
     pose = layered.layer(rig, "Sit_Floor_Pose", source="POSE", weight=0.4)
-    layer_tools.mask_bones(pose, ["upperarm.l"])
+    stack_edits.mask_bones(pose, ["upperarm.l"])
     scene.frame_set(1)
 
 
@@ -213,10 +212,10 @@ def two_states(rig) -> None:
     graph = rig.obj.active_ragdoll.graph
     stack_setup.ensure(rig.obj, rig.scene)
     for name in ("Move", "Cheer"):
-        layer_tools.edit_graph(rig.obj, "STATE", "ADD")
+        stack_edits.edit_graph(rig.obj, "STATE", "ADD")
         graph.states[len(graph.states) - 1].name = name
     graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Locomotion"
-    layer_tools.choose(graph.states[1], bpy.data.actions["Cheer"])
+    stack_edits.choose(graph.states[1], bpy.data.actions["Cheer"])
     graph.enabled = True
 
 

@@ -12,19 +12,22 @@ others are means of this thread's own time, so that a busy machine counts less. 
     read      of it, from Blender's pose to the stack's, and back to matrices
     solve     of it, the stack's entries
     write     of it, posing the target armature
-Aim of the solvers alone: 0.3 ms a character (see the benchmark `motion`).
+Aim of the solvers alone (`solve`): 0.3 ms a character.
 """
 
-from __future__ import annotations
-
-import argparse
+import contextlib
 import statistics
 import time
+from collections.abc import Iterator
+from unittest import mock
 
 import _characters
 import bpy
 
-FRAMES = 48
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
+from active_ragdoll.core.motion import stack
+
+FRAMES, AIM_MS = 48, 0.3
 
 
 def timed(scene, rounds: int) -> float:
@@ -39,37 +42,29 @@ def timed(scene, rounds: int) -> float:
     return statistics.median(times)
 
 
-class Parts:
-    """Adds up what functions take within a frame, by replacing them for a while."""
+@contextlib.contextmanager
+def watched(*functions) -> Iterator[dict[str, float]]:
+    """Seconds spent in functions, given as (owner, name), by their names; they are replaced for a while."""
+    seconds = {}
 
-    def __init__(self) -> None:
-        self.seconds, self._undo = {}, []
-
-    def watch(self, owner, name: str, label: str) -> None:
-        """Time a function of a module or class."""
-        function = getattr(owner, name)
-
-        def watched(*args, **kwargs):
+    def timed(function, name):
+        def call(*args, **kwargs):
             began = time.thread_time()
             try:
                 return function(*args, **kwargs)
             finally:
-                self.seconds[label] = self.seconds.get(label, 0.0) + time.thread_time() - began
+                seconds[name] = seconds.get(name, 0.0) + time.thread_time() - began
 
-        setattr(owner, name, watched)
-        self._undo.append((owner, name, function))
+        return call
 
-    def restore(self) -> None:
-        """Everything as it was."""
-        for owner, name, function in self._undo:
-            setattr(owner, name, function)
+    with contextlib.ExitStack() as patches:
+        for owner, name in functions:
+            patches.enter_context(mock.patch.object(owner, name, timed(getattr(owner, name), name)))
+        yield seconds
 
 
 def measure(count: int, rounds: int) -> dict:
     """The table's row for a number of characters."""
-    from active_ragdoll.core.blender.stack import look_at_setup, pose_stack
-    from active_ragdoll.core.motion import stack
-
     scene = bpy.data.scenes.new("Cost")
     bpy.context.window.scene = scene
     scene.render.fps = _characters.FPS
@@ -81,39 +76,32 @@ def measure(count: int, rounds: int) -> dict:
         target.keyframe_insert("location", frame=frame)
     row = {"plain": timed(scene, rounds)}
     for human in humans:
-        look_at_setup.setup(human, scene, target)
+        stack_edits.set_up_look_at(human, scene, target)
     row["frame"] = timed(scene, rounds)
     scene.frame_set(scene.frame_start)  # where stacks are made anew
-    parts = Parts()
-    parts.watch(stack, "run", "solve")
-    parts.watch(pose_stack.Motion, "pose", "pose")
-    parts.watch(pose_stack, "write_target", "write")
-    parts.watch(pose_stack, "show", "show")
-    try:
+    functions = ((stack, "run"), (pose_stack.PoseStack, "pose"), (pose_stack, "write_target"), (pose_stack, "show"))
+    with watched(*functions) as seconds:
         for frame in range(scene.frame_start + 1, scene.frame_start + FRAMES):
             scene.frame_set(frame)
-    finally:
-        parts.restore()
-    spent = {name: 1e3 * seconds / (FRAMES - 1) for name, seconds in parts.seconds.items()}
-    row["source"] = spent["show"] - spent["pose"] - spent["write"]
-    row["read"] = spent["pose"] - spent["solve"]
-    row["solve"], row["write"] = spent["solve"], spent["write"]
+    spent = {name: 1e3 * taken / (FRAMES - 1) for name, taken in seconds.items()}
+    row["source"] = spent["show"] - spent["pose"] - spent["write_target"]
+    row["read"] = spent["pose"] - spent["run"]
+    row["solve"], row["write"] = spent["run"], spent["write_target"]
     return row
 
 
-def main() -> int:
-    """Print the table, and write it where asked."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--counts", type=int, nargs="+", default=[1, 5, 20])
-    parser.add_argument("--rounds", type=int, default=3)
-    options = _characters.arguments(parser)
-    table = {count: measure(count, options.rounds) for count in options.counts}
+def run(counts: list[int], rounds: int) -> tuple[dict, bool]:
+    """Print the table."""
+    table = {count: measure(count, rounds) for count in counts}
     names = list(next(iter(table.values())))
-    lines = [[count, *(f"{row[name]:.2f}" for name in names)] for count, row in table.items()]
-    _characters.print_table(f"ms a frame, bpy {bpy.app.version_string}", ("characters", *names), lines)
-    _characters.write_json(options.json, table)
-    return 0
+    rows, met = [], True
+    for count, row in table.items():
+        good = row["solve"] <= AIM_MS * count
+        met &= good
+        rows.append([count, *(f"{row[name]:.2f}" for name in names), _characters.verdict(good)])
+    _characters.print_table("ms a frame", ("characters", *names, "aim"), rows)
+    return {"counts": table}, met
 
 
 if __name__ == "__main__":
-    _characters.leave(main())
+    _characters.bench(run, __doc__, counts=[1, 5, 20], rounds=3)

@@ -44,21 +44,21 @@ LEFT_OUT = ("breast", "pelvis", "heel", "spine.005")
 STRUCK = "forearm.L"
 
 
-def human(fps: int, walking: bool, seconds: float) -> _characters.Subject:
+def human(fps: int, walking: bool, seconds: float) -> rigs.Rig:
     """A built human in an empty scene."""
-    scene = _characters.empty_scene()
+    scene = rigs.empty_file()
     armature = _characters.basic_human(scene)
     if walking:
         _characters.make_walk_cycle(armature, scene, fps=KEYED, frames_per_cycle=KEYED, cycles=math.ceil(seconds) + 1)
         retime(armature.animation_data.action, fps / KEYED)
     scene.render.fps = fps
     scene.frame_start, scene.frame_end = 1, 1 + math.ceil(seconds * fps)
-    _characters.ensure_world(scene)
+    rigs.ensure_world(scene)
     scene.rigidbody_world.substeps_per_frame = STEPS // fps
     armature.active_ragdoll.self_collision = False
     wanted = np.array([not bone.name.startswith(LEFT_OUT) for bone in armature.data.bones])
     build.build(armature, scene, wanted)
-    return _characters.Subject("human", armature, scene, scene.frame_start, scene.frame_end)
+    return rigs.Rig(armature, scene, scene.frame_start, scene.frame_end)
 
 
 def retime(action: bpy.types.Action, factor: float) -> None:
@@ -77,15 +77,15 @@ def set_weights(armature: bpy.types.Object, weights: tuple[float, float]) -> Non
 
 def lags(fps: int, cases: list, gravity: bool = False) -> list[dict]:
     """Lag of every case behind a walk."""
-    subject = human(fps, True, LAG_SECONDS)
+    rig = human(fps, True, LAG_SECONDS)
     if not gravity:
-        subject.scene.gravity = (0.0, 0.0, 0.0)
+        rig.scene.gravity = (0.0, 0.0, 0.0)
     result = []
     for weights in cases:
-        set_weights(subject.armature, weights)
-        meter = measure.Meter(subject.scene, poses=False)
-        for frame in range(subject.frame_start, subject.frame_end + 1):
-            subject.scene.frame_set(frame)
+        set_weights(rig.obj, weights)
+        meter = measure.Meter(rig.scene, poses=False)
+        for frame in range(rig.first, rig.last + 1):
+            rig.scene.frame_set(frame)
             meter.after_frame()
         summary = meter.summary()
         row = {"lag_deg": summary["orientation_error_deg"]["mean"]}
@@ -95,30 +95,38 @@ def lags(fps: int, cases: list, gravity: bool = False) -> list[dict]:
     return result
 
 
-def struck_body(subject: _characters.Subject) -> bpy.types.Object:
+def struck_body(rig: rigs.Rig) -> bpy.types.Object:
     """The body that the ball meets."""
-    return next(part.body for part in subject.armature.active_ragdoll.parts if part.bone == STRUCK)
+    return next(part.body for part in rig.obj.active_ragdoll.parts if part.bone == STRUCK)
 
 
-def path_of(subject: _characters.Subject, weights: tuple[float, float]) -> np.ndarray:
+def path_of(rig: rigs.Rig, weights: tuple[float, float]) -> np.ndarray:
     """Places [frames, 3] of the struck body over the shot [m]."""
-    set_weights(subject.armature, weights)
-    body = struck_body(subject)
+    set_weights(rig.obj, weights)
+    body = struck_body(rig)
     places = []
-    for frame in range(subject.frame_start, subject.frame_end + 1):
-        subject.scene.frame_set(frame)
+    for frame in range(rig.first, rig.last + 1):
+        rig.scene.frame_set(frame)
         places.append(body.matrix_world.translation.copy())
     return np.array(places)
 
 
+def add_ball(scene: bpy.types.Scene, location: Vector) -> bpy.types.Object:
+    """The ball that strikes, on all collision layers."""
+    ball = rigs.box(scene, "Ball", (2.0 * BALL_RADIUS,) * 3, location, mass=BALL_MASS)
+    ball.rigid_body.collision_shape = "SPHERE"  # Blender takes its radius from the object's extent
+    ball.rigid_body.collision_collections = [True] * 20
+    return ball
+
+
 def hits(fps: int, cases: list) -> list[np.ndarray]:
     """Displacements [frames] (m) of every case by a ball that comes with the speed of a fall."""
-    subject = human(fps, False, 1.25)
-    scene = subject.scene
+    rig = human(fps, False, 1.25)
+    scene = rig.scene
     scene.gravity = (0.0, 0.0, 0.0)
-    body = struck_body(subject)
+    body = struck_body(rig)
     place = Vector(body.matrix_basis.translation)
-    ball = _characters.add_ball(scene, BALL_RADIUS, BALL_MASS, place)
+    ball = add_ball(scene, place)
     ball.rigid_body.linear_damping = 0.0
     # The run holds other bodies until the first frame: the ball takes the speed of its keys with it. It arrives
     # after a quarter of a second.
@@ -128,7 +136,7 @@ def hits(fps: int, cases: list) -> list[np.ndarray]:
         ball.keyframe_insert("location", frame=frame)
     result = []
     for weights in cases:
-        places = path_of(subject, weights)
+        places = path_of(rig, weights)
         result.append(np.linalg.norm(places - places[0], axis=1))
     return result
 
@@ -137,17 +145,16 @@ def drops(cases: list) -> list[float]:
     """Peak displacement [m] of every case by a ball dropped under gravity."""
     paths = []
     for with_ball in (False, True):
-        subject = human(_characters.FPS, False, 1.0)
-        _characters.add_floor(subject.scene, -0.05)
+        rig = human(_characters.FPS, False, 1.0)
+        _characters.add_floor(rig.scene, -0.05)
         if with_ball:
-            place = Vector(struck_body(subject).matrix_basis.translation)
+            place = Vector(struck_body(rig).matrix_basis.translation)
             above = place + Vector((0.0, 0.0, BALL_RADIUS + 0.05 + 0.3))
-            _characters.add_ball(subject.scene, BALL_RADIUS, BALL_MASS, above)
-        paths.append([path_of(subject, weights) for weights in cases])
+            add_ball(rig.scene, above)
+        paths.append([path_of(rig, weights) for weights in cases])
     return [float(np.max(np.linalg.norm(a - b, axis=1))) for a, b in zip(*paths)]
 
 
-# bone, axis of the swing in the bone's own frame, amplitude [deg], frequency [Hz], phase [turns]
 def spread(values: list[float], smallest: float) -> float:
     """Largest relative difference from the first value, beyond an absolute one that does not count."""
     return max(max(abs(value - values[0]) - smallest, 0.0) / values[0] for value in values[1:])

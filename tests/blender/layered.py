@@ -10,7 +10,7 @@ import own_characters
 import rigs
 from active_ragdoll.core.blender.rig import action_channels
 from active_ragdoll.core.blender.rig.clips import rig_rest
-from active_ragdoll.core.blender.stack import layer_tools, pose_stack
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.motion.rig import LocalPose
 from active_ragdoll.core.pose import (
     compose_matrices,
@@ -66,8 +66,8 @@ def shown(rig, frames) -> dict:
 
 def layer(rig, action: str, source: str = "CLIP", **settings):
     """A layer of an action on top."""
-    made = layer_tools.add_layer(rig.obj, rig.scene, source, action)
-    layer_tools.choose(made, bpy.data.actions[action])
+    made = stack_edits.add_layer(rig.obj, rig.scene, source, action)
+    stack_edits.choose(made, bpy.data.actions[action])
     return _set(made, settings)
 
 
@@ -83,17 +83,17 @@ def layer_of_file(rig, path) -> tuple:
     bpy.ops.import_scene.fbx(filepath=str(path))
     other = next(o for o in set(bpy.data.objects) - known if o.type == "ARMATURE")
     action = other.animation_data.action
-    made = layer_tools.add_layer(rig.obj, rig.scene, "CLIP", action.name)
-    layer_tools.choose(made, action)
+    made = stack_edits.add_layer(rig.obj, rig.scene, "CLIP", action.name)
+    stack_edits.choose(made, action)
     return other, action, made
 
 
 def space(rig, samples, kind: str = "SPEED", **settings):
     """A blend space; samples are (action, x) or (action, x, y)."""
-    made = layer_tools.add_blend_space(rig.obj, kind)
+    made = stack_edits.add_blend_space(rig.obj, kind)
     for action, *place in samples:
         sample = made.samples.add()
-        layer_tools.choose(sample, bpy.data.actions[action])
+        stack_edits.choose(sample, bpy.data.actions[action])
         sample.x = place[0]
         sample.y = place[1] if len(place) > 1 else 0.0
     return _set(made, settings)
@@ -101,7 +101,7 @@ def space(rig, samples, kind: str = "SPEED", **settings):
 
 def space_layer(rig, name: str, source: str = "BLEND_SPACE", **settings):
     """A layer of a blend space."""
-    made = layer_tools.add_layer(rig.obj, rig.scene, source, name)
+    made = stack_edits.add_layer(rig.obj, rig.scene, source, name)
     made.blend_space = name
     return _set(made, settings)
 

@@ -6,7 +6,7 @@ import bpy
 import numpy as np
 
 import rigs
-from active_ragdoll.core.blender.stack import look_at_setup, pose_stack
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 
 # Rigs, and how many of their feet are held.
 REAL = {
@@ -54,7 +54,7 @@ def metarig(name: str) -> bpy.types.Object:
 
 def to_its_side(scene, obj):
     """A character that looks at an Empty to its side, "Target", at the first frame."""
-    look_at_setup.setup(obj, scene, rigs.empty(scene, "Target", (1.5, -2.0, 1.6)))
+    stack_edits.set_up_look_at(obj, scene, rigs.empty(scene, "Target", (1.5, -2.0, 1.6)))
     scene.frame_set(1)
     return obj
 
@@ -89,7 +89,7 @@ def set_up(name: str, data_dir, frames: int = 24):
     """A character of REAL that looks at a moving target: (rig, target, its plain poses by frame)."""
     rig = character(name, data_dir, frames)
     plain = rigs.animation(rig.obj, range(rig.first, rig.last + 1))
-    made = look_at_setup.setup(rig.obj, rig.scene)
+    made = stack_edits.set_up_look_at(rig.obj, rig.scene)
     bpy.data.objects.remove(made.target)
     rig.scene.frame_set(rig.first)
     return rig, moving_target(rig), plain

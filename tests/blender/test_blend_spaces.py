@@ -11,7 +11,7 @@ import third_party
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.rig.clips import rig_rest
-from active_ragdoll.core.blender.stack import blend_spaces, layer_tools, pose_stack
+from active_ragdoll.core.blender.stack import blend_spaces, pose_stack, stack_edits
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.motion.blend_space import WRAP, Axis, BlendSpace2D
 
@@ -86,7 +86,7 @@ def test_the_direction_is_measured_against_where_it_faces(data_dir):
         "DIRECTION",
     )
     made.samples.add()
-    layer_tools.choose(made.samples[3], bpy.data.actions["Idle"])
+    stack_edits.choose(made.samples[3], bpy.data.actions["Idle"])
     layered.space_layer(rig, "Directions")
     # The knight faces -Y: its left is +X.
     for way, angle in (((0, -1), 0.0), ((1, 0), 90.0), ((-1, 0), -90.0), ((0.7, -0.7), 45.0)):
@@ -142,7 +142,7 @@ def _leans(rig, degrees=(-20.0, 0.0, 20.0), axis="Y") -> list:
         half = np.radians(angle) / 2
         bone.rotation_quaternion = (np.cos(half), *(np.sin(half) * along))
         bpy.context.view_layer.update()
-        names.append(layer_tools.pose_action(obj, f"{axis} {angle:g}").name)
+        names.append(stack_edits.pose_action(obj, f"{axis} {angle:g}").name)
         bone.rotation_quaternion = (1, 0, 0, 0)
     layered.play(obj, before.name)
     return names

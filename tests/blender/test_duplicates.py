@@ -10,7 +10,7 @@ from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.stack import look_at_setup, stack_setup
+from active_ragdoll.core.blender.stack import stack_edits, stack_setup
 
 pytestmark = pytest.mark.blender_version
 
@@ -45,7 +45,7 @@ def look(scene, obj):
     target = bpy.data.objects.new("Target", None)
     scene.collection.objects.link(target)
     target.location = (1.0, -3.0, 1.6)
-    look_at_setup.setup(obj, scene, target)
+    stack_edits.set_up_look_at(obj, scene, target)
     return target
 
 

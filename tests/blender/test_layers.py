@@ -11,9 +11,9 @@ import third_party
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.rig.clips import rig_rest
-from active_ragdoll.core.blender.stack import layer_tools, pose_stack, stack_setup
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
 from active_ragdoll.core.errors import RagdollError
-from active_ragdoll.core.motion import additive
+from active_ragdoll.core.motion import clip
 from active_ragdoll.core.motion.clip import interpolate
 from active_ragdoll.core.motion.pose_layers import blend_poses
 
@@ -48,7 +48,7 @@ def test_weight_zero_is_the_animation_to_the_bit(data_dir):
     layered.layer(rig, "Running_A", weight=0.0)
     with_layer = layered.shown(rig, FRAMES)
     rig.obj.active_ragdoll.layers.clear()
-    layer_tools.changed(rig.obj)
+    stack_edits.changed(rig.obj)
     without = layered.shown(rig, FRAMES)
     assert all(np.array_equal(with_layer[f], without[f]) for f in FRAMES)
 
@@ -61,7 +61,7 @@ def test_a_mask_keeps_the_layer_to_some_bones(data_dir, by):
     arm = next(b for b in obj.data.bones if b.name.lower().startswith("upperarm"))
     names = {arm.name, *(b.name for b in arm.children_recursive)}
     made = layered.layer(rig, "Cheer", start=bpy.data.actions["Cheer"].frame_range[0])
-    layer_tools.mask_bones(made, [arm.name])
+    stack_edits.mask_bones(made, [arm.name])
     collection = obj.data.collections.new("Arm")
     for name in names:
         collection.assign(obj.data.bones[name])
@@ -102,8 +102,8 @@ def test_additive_layers_add_as_core_does_and_order_matters(data_dir):
     found = layered.shown(rig, FRAMES)
     for frame in FRAMES:
         a, b = layered.local(obj, below[frame]), layered.local(obj, cheer[frame])
-        difference = additive.make_additive(rest.skeleton, b, rest.bind, additive.MESH)
-        expected = layered.world(obj, additive.apply_additive(rest.skeleton, a, difference, 0.6))
+        difference = clip.make_additive(rest.skeleton, b, rest.bind, clip.MESH)
+        expected = layered.world(obj, clip.apply_additive(rest.skeleton, a, difference, 0.6))
         assert rigs.angles(found[frame], expected).max() < 0.05
     layered.layer(rig, "Running_A", weight=0.5)
     one = layered.shown(rig, FRAMES)
@@ -137,10 +137,10 @@ def test_poses_normalise_add_and_make_a_sequence(data_dir):
     made = layered.layer(rig, "Sit_Floor_Pose", source="POSE")
     for i, name in enumerate(names):
         pose = made.poses.add()
-        layer_tools.choose(pose, bpy.data.actions[name])
+        stack_edits.choose(pose, bpy.data.actions[name])
         pose.weight, pose.time = (0.6, 0.3, 0.9)[i], 10.0 * i
     rest = rig_rest(obj)
-    layer_tools.changed(obj)
+    stack_edits.changed(obj)
     for several in ("NORMALIZE", "ADD"):
         made.several = several
         found = layered.shown(rig, (3,))[3]
@@ -165,7 +165,7 @@ def test_the_current_pose_becomes_a_layer_that_shows_it(data_dir):
             return np.linalg.inv(np.array(rig.obj.matrix_world)) @ rigs.pose(rig.obj)
 
         kept = in_armature(middle)
-        made = layer_tools.add_pose_layer(rig.obj, rig.scene, layer_tools.pose_action(rig.obj, "Kept"))
+        made = stack_edits.add_pose_layer(rig.obj, rig.scene, stack_edits.pose_action(rig.obj, "Kept"))
         assert made.source == "POSE"
         for frame in (rig.first, middle):
             assert rigs.angles(in_armature(frame), kept).max() < 0.1, name
@@ -239,7 +239,7 @@ def test_arnaud_plays_the_clips_of_run_and_walk_by_bone_names(data_dir):
             assert rigs.angles(mine, its).max() < 0.1, (name, frame)
             assert np.abs(mine - its)[:, :3, 3].max() < 0.02, (name, frame)
         obj.active_ragdoll.layers.clear()
-        layer_tools.changed(obj)
+        stack_edits.changed(obj)
 
 
 @pytest.mark.blender_version
@@ -264,11 +264,11 @@ def test_a_pose_asset_of_another_file_is_a_layer(data_dir, tmp_path):
     bpy.data.libraries.write(str(tmp_path / "poses.blend"), {asset}, fake_user=True)
     rig = layered.knight(data_dir)
     bpy.data.actions.remove(bpy.data.actions["Sit_Floor_Pose"])
-    action = layer_tools.appended_action(str(tmp_path / "poses.blend"), "Sit_Floor_Pose")
+    action = stack_edits.appended_action(str(tmp_path / "poses.blend"), "Sit_Floor_Pose")
     assert action.library is None and action.asset_data is not None
-    made = layer_tools.add_pose_layer(rig.obj, rig.scene, action)
+    made = stack_edits.add_pose_layer(rig.obj, rig.scene, action)
     made.only_keyed = False
-    layer_tools.changed(rig.obj)
+    stack_edits.changed(rig.obj)
     angle, way = layered.difference(layered.shown(rig, FRAMES), expected)
     assert angle < 1e-3 and way < 1e-5
 
@@ -277,10 +277,10 @@ def test_a_pose_asset_of_another_file_is_a_layer(data_dir, tmp_path):
 def test_a_pose_asset_that_is_not_there_is_named(tmp_path, fresh_scene):
     path = str(tmp_path / "poses.blend")
     with pytest.raises(RagdollError, match="' of the pose asset 'Sit' cannot be read"):
-        layer_tools.appended_action(path, "Sit")
+        stack_edits.appended_action(path, "Sit")
     bpy.data.libraries.write(path, {fresh_scene})
     with pytest.raises(RagdollError, match="has no action 'Sit'"):
-        layer_tools.appended_action(path, "Sit")
+        stack_edits.appended_action(path, "Sit")
     assert not bpy.data.actions and len(bpy.data.scenes) == 1
 
 

@@ -7,7 +7,7 @@ import pytest
 import layered
 import rigs
 from active_ragdoll.core.blender.rig import action_channels
-from active_ragdoll.core.blender.stack import layer_tools, pose_stack
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ def test_clips_follow_the_frame_rate_of_the_scene(data_dir, source):
     else:
         bpy.ops.active_ragdoll.enable_graph()
         graph = rig.obj.active_ragdoll.graph
-        layer_tools.edit_graph(rig.obj, "STATE", "ADD")
-        layer_tools.choose(graph.states[0], bpy.data.actions["Cheer"])
-        layer_tools.changed(rig.obj)
+        stack_edits.edit_graph(rig.obj, "STATE", "ADD")
+        stack_edits.choose(graph.states[0], bpy.data.actions["Cheer"])
+        stack_edits.changed(rig.obj)
     before = layered.shown(rig, (3, 20))
     rig.scene.render.fps = 60
     after = layered.shown(rig, (20, 3))
@@ -118,7 +118,7 @@ def test_an_object_that_an_input_is_read_of_is_named_when_it_is_deleted(knight, 
     space = locomotion(knight)
     other = rigs.empty(knight.scene, "Beacon", (1.0, -3.0, 1.0))
     made = layered.layer(knight, "Cheer")
-    layer_tools.mask_bones(made, ["chest"])
+    stack_edits.mask_bones(made, ["chest"])
     space.x.minimum, space.x.maximum = -90.0, 90.0
     space.measured_object = space.target = other
     space.x.input = kind
@@ -156,9 +156,9 @@ def test_a_state_refuses_additive_samples_instead_of_showing_differences(knight)
         sample.additive = "LOCAL"
     bpy.ops.active_ragdoll.enable_graph()
     graph = knight.obj.active_ragdoll.graph
-    layer_tools.edit_graph(knight.obj, "STATE", "ADD")
+    stack_edits.edit_graph(knight.obj, "STATE", "ADD")
     graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Locomotion"
-    layer_tools.changed(knight.obj)
+    stack_edits.changed(knight.obj)
     found = layered.shown(knight, (5,))[5]
     assert "additive" in pose_stack.of(knight.obj).messages[f'State "{graph.states[0].name}"']
     assert rigs.angles(found, plain).max() < 0.01 and np.abs(found - plain).max() < 1e-4
@@ -168,11 +168,11 @@ def test_what_is_renamed_is_still_found(knight):
     settings = knight.obj.active_ragdoll
     locomotion(knight).x.value = 4.0
     clip = layered.layer(knight, "Cheer")
-    layer_tools.mask_bones(clip, ["chest"])
+    stack_edits.mask_bones(clip, ["chest"])
     clip.sync_with = "Locomotion"
     bpy.ops.active_ragdoll.enable_graph()
     for what in ("STATE", "STATE", "PARAMETER", "TRANSITION", "CONDITION"):
-        layer_tools.edit_graph(knight.obj, what, "ADD")
+        stack_edits.edit_graph(knight.obj, what, "ADD")
     graph = settings.graph
     graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Locomotion"
     graph.states[1].source = "NONE"
@@ -192,7 +192,7 @@ def test_names_are_given_once(knight):
     settings = knight.obj.active_ragdoll
     for name in ("Run", "Run", "Jump"):
         settings.blend_spaces.add().name = name
-        layer_tools.edit_graph(knight.obj, "STATE", "ADD")
+        stack_edits.edit_graph(knight.obj, "STATE", "ADD")
         settings.graph.states[len(settings.graph.states) - 1].name = name
         layered.layer(knight, "Cheer").name = name
     for items in (settings.blend_spaces, settings.graph.states, settings.layers):
@@ -302,7 +302,7 @@ def test_a_duplicate_goes_on_when_the_character_that_it_was_made_of_is_deleted_a
 @pytest.fixture
 def rig(knight):
     """The knight with one good layer, "Cheer" on the chest, below which the others are put."""
-    layer_tools.mask_bones(layered.layer(knight, "Cheer"), ["chest"])
+    stack_edits.mask_bones(layered.layer(knight, "Cheer"), ["chest"])
     return knight
 
 
@@ -328,7 +328,7 @@ def chosen(rig, name: str, bone: str = "") -> None:
         curve = curves.new(f'pose.bones["{bone}"].location', index=0)
         for frame in (1.0, 10.0):
             curve.keyframe_points.insert(frame, 0.1 * frame)
-    layer_tools.choose(layer_tools.add_layer(rig.obj, rig.scene, "CLIP", name), action)
+    stack_edits.choose(stack_edits.add_layer(rig.obj, rig.scene, "CLIP", name), action)
 
 
 def masked(rig, mask: str) -> None:
@@ -339,8 +339,8 @@ def test_an_action_with_some_bones_of_another_skeleton_is_played_and_they_are_li
     action = bpy.data.actions["Running_A"].copy()
     channels = action_channels.channels_of(action, action_channels.slot_of(action, rig.obj))
     channels.fcurves.new('pose.bones["tentacle"].location', index=0).keyframe_points.insert(1.0, 0.1)
-    layer = layer_tools.add_layer(rig.obj, rig.scene, "CLIP", "Mixed")
-    layer_tools.choose(layer, action)
+    layer = stack_edits.add_layer(rig.obj, rig.scene, "CLIP", "Mixed")
+    stack_edits.choose(layer, action)
     rig.scene.frame_set(5)
     texts = pose_stack.of(rig.obj).messages
     assert "tentacle" in texts[f'Action "{action.name}"'] and 'Layer "Mixed"' not in texts
@@ -377,8 +377,8 @@ NAN = float("nan")
 WRONG = {
     "another skeleton": (lambda rig: chosen(rig, "Alien", "tentacle"), "Alien", "Alien", "tentacle"),
     "an empty action": (lambda rig: chosen(rig, "Nothing"), "Nothing", "Nothing"),
-    "no action": (lambda rig: layer_tools.add_layer(rig.obj, rig.scene, "CLIP", "Open"), "Open", "no action"),
-    "no space": (lambda rig: layer_tools.add_layer(rig.obj, rig.scene, "BLEND_SPACE", "X"), "X", "no blend space"),
+    "no action": (lambda rig: stack_edits.add_layer(rig.obj, rig.scene, "CLIP", "Open"), "Open", "no action"),
+    "no space": (lambda rig: stack_edits.add_layer(rig.obj, rig.scene, "BLEND_SPACE", "X"), "X", "no blend space"),
     "a weight that is none": (lambda rig: layered.layer(rig, "Running_A", weight=NAN), "Running_A", "weight", "nan"),
     "a mask of no bones": (lambda rig: layered.layer(rig, "Running_A", mask="BONES"), "Running_A", "no bones"),
     "a mask of no collection": (lambda rig: masked(rig, mask="COLLECTION"), "Running_A", "Nowhere"),

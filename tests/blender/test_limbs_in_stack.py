@@ -10,7 +10,7 @@ import looking
 import rigs
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.stack import entries, look_at_setup, pose_stack, stack_lists, stack_setup
+from active_ragdoll.core.blender.stack import entries, pose_stack, stack_edits, stack_setup
 from active_ragdoll.core.blender.tools import overlay_data
 from active_ragdoll.core.motion.look_at import drawing as look_at_lines
 from active_ragdoll.panels import motion as panels
@@ -37,7 +37,7 @@ def test_a_hand_reaches_a_moving_effector_and_bends_to_the_pole(data_dir, name):
     around = {frame: (np.cos(0.2 * frame), -0.6, np.sin(0.2 * frame)) for frame in range(rig.first, rig.last + 1)}
     rigs.key(effector, "location", {f: root + 0.7 * reach * np.array(way) / np.sqrt(1.36) for f, way in around.items()})
     pole.location = root + 2.0 * reach * np.array((0.3, 1.0, -0.6))
-    item = stack_lists.add(obj, scene, "two_bone_ik", hand.name)
+    item = stack_edits.add(obj, scene, "two_bone_ik", hand.name)
     item.effector, item.pole = effector, pole
     played = {}
     for frame in around:
@@ -69,7 +69,7 @@ def test_without_a_pole_the_limb_bends_as_it_does(human, fresh_scene):
     line = (hand - arm) / np.linalg.norm(hand - arm)
     before = elbow - arm - line * ((elbow - arm) @ line)
     assert np.linalg.norm(before) > 0.005, "the arm is straight: nothing is tested"
-    item = stack_lists.add(human, fresh_scene, "two_bone_ik", "finger.L")
+    item = stack_edits.add(human, fresh_scene, "two_bone_ik", "finger.L")
     item.effector_location = arm + 0.8 * (hand - arm)
     fresh_scene.frame_set(8)
     after = joint(human, "forearm.L") - arm
@@ -83,7 +83,7 @@ def test_effectors_without_an_object_in_each_space(human, fresh_scene, space):
     human.location, human.rotation_euler.z = (1.0, 2.0, 0.0), 0.7
     fresh_scene.frame_set(8)
     wanted = rigs.pose(human)[human.data.bones.find("arm.L")][:3, 3] + np.array((0.2, -0.3, 0.1))
-    item = stack_lists.add(human, fresh_scene, "two_bone_ik", "finger.L")
+    item = stack_edits.add(human, fresh_scene, "two_bone_ik", "finger.L")
     item.effector_space, item.effector_bone = space, "head"
     frame = {
         "WORLD": np.eye(4),
@@ -109,7 +109,7 @@ def test_hands_hold_a_ledge_while_the_ragdoll_is_active(human, fresh_scene):
     """The drives follow what the IK gives: the hands stay at the ledge within millimetres while physics runs."""
     goals = {}
     for side, sign in (("L", 1.0), ("R", -1.0)):
-        item = stack_lists.add(human, fresh_scene, "two_bone_ik", f"finger.{side}")
+        item = stack_edits.add(human, fresh_scene, "two_bone_ik", f"finger.{side}")
         item.effector = rigs.empty(fresh_scene, f"Ledge.{side}", (0.25 * sign, -0.3, 1.75))
         # Without a pole the elbow turns with the swinging arm, by half a turn within a frame where that is straight.
         item.pole = rigs.empty(fresh_scene, f"Elbow.{side}", (0.8 * sign, 0.0, 1.0))
@@ -140,7 +140,7 @@ def test_stretching_is_shown_or_the_connected_bones_are_named(data_dir, name):
         return root, end, np.array([np.linalg.norm(elbow - root), np.linalg.norm(end - elbow)])
 
     root, _end, before = places()
-    item = stack_lists.add(obj, scene, "two_bone_ik", hand.name)
+    item = stack_edits.add(obj, scene, "two_bone_ik", hand.name)
     item.allow_stretching, item.start_stretch_ratio, item.max_stretch_scale = True, 0.8, 1.5
     for ratio in (0.9, 1.3):
         goal = root + ratio * before.sum() * np.array((0.6, -0.8, 0.0))
@@ -160,7 +160,7 @@ def test_stretching_is_shown_or_the_connected_bones_are_named(data_dir, name):
 def test_a_connected_bone_cannot_be_moved_and_says_so(data_dir):
     rig = looking.character("metarig human", data_dir, 2)
     obj = rig.obj
-    item = stack_lists.add(obj, rig.scene, "bone_transforms", "forearm.L")
+    item = stack_edits.add(obj, rig.scene, "bone_transforms", "forearm.L")
     assert item.translation_mode == "IGNORE"
     item.rotation_space, item.rotation = "BONE", (0.5, 0.0, 0.0)
     item.translation_mode, item.translation = "ADD", (0.1, 0.0, 0.0)
@@ -181,7 +181,7 @@ def test_transform_bone_moves_turns_and_scales(human, fresh_scene):
     fresh_scene.frame_set(6)
     before = rigs.pose(human)
     row = human.data.bones.find("head")
-    item = stack_lists.add(human, fresh_scene, "bone_transforms", "head")
+    item = stack_edits.add(human, fresh_scene, "bone_transforms", "head")
     item.translation_space, item.translation = "WORLD", (0.1, 0.2, 0.3)
     item.rotation_space, item.rotation = "WORLD", (0.0, 0.0, 0.5)
     item.scale_mode, item.scale_space, item.scale = "ADD", "BONE", (2.0, 2.0, 2.0)
@@ -198,8 +198,8 @@ def test_transform_bone_moves_turns_and_scales(human, fresh_scene):
 
 def test_a_marked_entry_is_what_the_feet_are_held_from(human, fresh_scene):
     """The hips go down by a bone transform: marked, the feet stay and the knees bend; else they go down too."""
-    look_at_setup.setup(human, fresh_scene)
-    item = stack_lists.add(human, fresh_scene, "bone_transforms", "hips")
+    stack_edits.set_up_look_at(human, fresh_scene)
+    item = stack_edits.add(human, fresh_scene, "bone_transforms", "hips")
     item.rotation_mode, item.translation = "IGNORE", (0.0, 0.0, -0.1)
     item.enabled = False
     fresh_scene.frame_set(5)
@@ -214,9 +214,9 @@ def test_a_marked_entry_is_what_the_feet_are_held_from(human, fresh_scene):
 
 def test_the_order_can_be_changed(human, fresh_scene):
     """An IK before a turn of the shoulder misses its effector, after it, it does not."""
-    item = stack_lists.add(human, fresh_scene, "two_bone_ik", "finger.L")
+    item = stack_edits.add(human, fresh_scene, "two_bone_ik", "finger.L")
     item.effector_location = (0.5, -0.2, 1.3)
-    turn = stack_lists.add(human, fresh_scene, "bone_transforms", "arm.L")
+    turn = stack_edits.add(human, fresh_scene, "bone_transforms", "arm.L")
     turn.rotation_space, turn.rotation = "COMPONENT", (0.0, 0.8, 0.0)
     fresh_scene.frame_set(5)
     assert np.linalg.norm(joint(human, "finger.L") - np.array((0.5, -0.2, 1.3))) < 1e-5
@@ -264,10 +264,10 @@ PANELS = [cls for cls in panels.classes() if issubclass(cls, bpy.types.Panel)]
 def test_panels_draw_in_every_state(human, fresh_scene, panel):
     drawn(panel, None)
     drawn(panel, human)
-    look_at_setup.setup(human, fresh_scene)
-    stack_lists.add(human, fresh_scene, "linked_bones", "arm.L")
-    stack_lists.add(human, fresh_scene, "two_bone_ik", "finger.L").allow_stretching = True
-    stack_lists.add(human, fresh_scene, "bone_transforms", "head")
+    stack_edits.set_up_look_at(human, fresh_scene)
+    stack_edits.add(human, fresh_scene, "linked_bones", "arm.L")
+    stack_edits.add(human, fresh_scene, "two_bone_ik", "finger.L").allow_stretching = True
+    stack_edits.add(human, fresh_scene, "bone_transforms", "head")
     bpy.ops.active_ragdoll.disable_look_at(time=0.5)
     fresh_scene.frame_set(3)
     full = drawn(panel, human)

@@ -9,7 +9,7 @@ import renders
 import rigs
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.stack import pose_stack, stack_lists
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 
 AIM = 0.05  # [deg]
 PLANTED = 1e-4  # leg lengths
@@ -63,9 +63,9 @@ def crouch_and_turn(obj, scene):
     for entry in chain.entries:
         entry.limit *= 0.2
     hips = obj.data.bones[chain.entries[-1].bone].parent.name
-    entry = stack_lists.add(obj, scene, "entries", hips)
+    entry = stack_edits.add(obj, scene, "entries", hips)
     entry.limit, entry.rotate_around_up_weight = 0.25, 0.7
-    sink = stack_lists.add(obj, scene, "bone_transforms", hips)
+    sink = stack_edits.add(obj, scene, "bone_transforms", hips)
     sink.translation_mode, sink.translation_space, sink.rotation_mode = "ADD", "WORLD", "IGNORE"
     sink.translation = (0.0, 0.0, -0.04 * looking.size_of(obj))
     sink.marks_reference = True

@@ -8,7 +8,7 @@ from mathutils import Matrix
 import looking
 import rigs
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.stack import look_at_setup, pose_stack, stack_lists
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 
 pytestmark = pytest.mark.blender_version
 
@@ -131,7 +131,7 @@ def test_a_chest_that_breathes_by_uneven_scale_is_no_hindrance(swinging, fresh_s
 
 @pytest.mark.parametrize("how", ("renamed", "deleted"))
 def test_a_bone_that_goes_is_named_and_the_rest_goes_on(swinging, fresh_scene, how):
-    item = stack_lists.add(swinging, fresh_scene, "bone_transforms", "arm.R")
+    item = stack_edits.add(swinging, fresh_scene, "bone_transforms", "arm.R")
     item.rotation_mode, item.rotation = "ADD", (0.0, 0.0, 0.7)
     fresh_scene.frame_set(6)
     before = shown(swinging, "arm.R")
@@ -172,7 +172,7 @@ def test_a_bone_that_is_added_or_moved_does_not_stop_it(swinging, fresh_scene):
 def test_a_bone_scaled_to_nothing_to_hide_it_stops_nobody(swinging, fresh_scene, bone):
     other = rigs.human(fresh_scene, "Other")
     other.location.x = 3.0
-    look_at_setup.setup(other, fresh_scene, bpy.data.objects["Target"])
+    stack_edits.set_up_look_at(other, fresh_scene, bpy.data.objects["Target"])
     swinging.pose.bones[bone].scale = (0.0, 0.0, 0.0)
     for frame in (1, 6, 7):
         fresh_scene.frame_set(frame)
@@ -191,9 +191,9 @@ def test_a_bone_scaled_to_nothing_to_hide_it_stops_nobody(swinging, fresh_scene,
 def test_keys_go_with_chains_and_limbs(human, fresh_scene):
     """Of a keyed chain and a keyed leg, others before them are added, moved and removed."""
     settings = human.active_ragdoll
-    stack_lists.add(human, fresh_scene, "look_at")
-    stack_lists.add(human, fresh_scene, "leg_stabilizers", "foot.L")
-    stack_lists.add(human, fresh_scene, "leg_stabilizers", "foot.R")
+    stack_edits.add(human, fresh_scene, "look_at")
+    stack_edits.add(human, fresh_scene, "leg_stabilizers", "foot.L")
+    stack_edits.add(human, fresh_scene, "leg_stabilizers", "foot.R")
     for path in ("look_at[0].weight", "leg_stabilizers[1].ik_weight"):
         owner, name = human.path_resolve(f"active_ragdoll.{path.split('.')[0]}"), path.split(".")[1]
         for frame, value in ((1, 1.0), (11, 0.0)):
@@ -205,16 +205,16 @@ def test_keys_go_with_chains_and_limbs(human, fresh_scene):
         return {path.removeprefix("active_ragdoll.") for path in paths if path.startswith("active_ragdoll")}
 
     settings.active_look_at = 0
-    assert stack_lists.move(human, "look_at", 1)
+    assert stack_edits.move(human, "look_at", 1)
     assert keyed() == {"look_at[1].weight", "leg_stabilizers[1].ik_weight"}
-    stack_lists.remove(human, "look_at", 0)
-    stack_lists.remove(human, "leg_stabilizers", 0)
+    stack_edits.remove(human, "look_at", 0)
+    stack_edits.remove(human, "leg_stabilizers", 0)
     assert keyed() == {"look_at[0].weight", "leg_stabilizers[0].ik_weight"}
     assert settings.leg_stabilizers[0].foot_bone == "foot.R"
     for frame, weight in ((1, 1.0), (11, 0.0)):
         fresh_scene.frame_set(frame)
         assert settings.look_at[0].weight == weight and settings.leg_stabilizers[0].ik_weight == weight
-    stack_lists.remove(human, "look_at")
+    stack_edits.remove(human, "look_at")
     assert keyed() == {"leg_stabilizers[0].ik_weight"}
 
 
@@ -230,9 +230,9 @@ def chained(fresh_scene):
 
 
 def add_chain(obj) -> None:
-    stack_lists.add(obj, bpy.context.scene, "look_at")
+    stack_edits.add(obj, bpy.context.scene, "look_at")
     for bone in ("head", "spine"):
-        stack_lists.add(obj, bpy.context.scene, "entries", bone).limit = 1.2
+        stack_edits.add(obj, bpy.context.scene, "entries", bone).limit = 1.2
 
 
 def ahead(scene):
@@ -323,7 +323,7 @@ def test_child_of_another_armatures_bone(chained, fresh_scene, own_keys, looks):
     """The other's arm is below nothing that a look of its own turns, so both orders must give the same."""
     other = _other(fresh_scene)
     if looks:
-        look_at_setup.setup(other, fresh_scene, rigs.empty(fresh_scene, "Point", (0.0, 2.0, 1.0)))
+        stack_edits.set_up_look_at(other, fresh_scene, rigs.empty(fresh_scene, "Point", (0.0, 2.0, 1.0)))
         for entry in list(other.active_ragdoll.look_at[0].entries)[1:]:
             entry.limit = 0.0
     target = rigs.empty(fresh_scene, location=(0.0, 0.1, 0.0))
@@ -345,7 +345,7 @@ def test_a_character_earlier_in_the_scene_is_seen_with_its_stack_done(fresh_scen
         add_chain(obj)
         chain = obj.active_ragdoll.look_at[0]
         chain.target, chain.target_bone = other, "head"
-    order = [o.name for o in pose_stack.motions(fresh_scene)]
+    order = [o.name for o in pose_stack.characters(fresh_scene)]
     later = {"A": first, "B": second}[order[1]]
     earlier = first if later is second else second
     played = {}, {}
@@ -405,17 +405,17 @@ def test_moving_a_target_by_hand_shows_at_once(chained, fresh_scene):
 
 
 def test_readers_made_for_targets_go_with_the_stack(chained, fresh_scene):
-    stack_lists.remove(chained, "look_at")
+    stack_edits.remove(chained, "look_at")
     before = rigs.counts()
-    stack_lists.add(chained, fresh_scene, "look_at")
-    stack_lists.add(chained, fresh_scene, "entries", "head")
+    stack_edits.add(chained, fresh_scene, "look_at")
+    stack_edits.add(chained, fresh_scene, "entries", "head")
     target = ahead(fresh_scene)
     key_sideways(target)
     target.parent, target.parent_type, target.parent_bone = chained, "BONE", "arm.L"
     chained.active_ragdoll.look_at[0].target = target
     fresh_scene.frame_set(3)
     assert not pose_stack.of(chained).messages
-    stack_lists.remove(chained, "look_at")
+    stack_edits.remove(chained, "look_at")
     action = target.animation_data.action
     bpy.data.objects.remove(target)
     bpy.data.actions.remove(action)

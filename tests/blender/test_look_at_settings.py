@@ -11,7 +11,7 @@ import rigs
 from active_ragdoll.core.blender import look_at_api
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.settings import lists
-from active_ragdoll.core.blender.stack import look_at_setup, pose_stack, stack_lists, stack_setup, stack_show
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
 from active_ragdoll.core.blender.tools import effect_edits
 from active_ragdoll.core.errors import RagdollError
 
@@ -52,7 +52,7 @@ def test_a_keyed_weight_is_read_at_the_frame(human, fresh_scene):
 
 @pytest.mark.blender_version
 def test_keys_on_a_list_that_grew_after_the_set_up(human, fresh_scene):
-    item = stack_lists.add(human, fresh_scene, "bone_transforms", "head")
+    item = stack_edits.add(human, fresh_scene, "bone_transforms", "head")
     item.rotation_space, item.rotation_mode = "BONE", "ADD"
     human.active_ragdoll.look_at[0].enabled = False
     rigs.key(human, "active_ragdoll.bone_transforms[0].rotation", {10: (0.0, 0.0, 0.0), 20: (0.0, 1.0, 0.0)})
@@ -147,7 +147,7 @@ def test_reset_to_default_forgets_the_incoming_pose(human, fresh_scene):
 def test_a_linked_character_without_an_override_is_refused(human, tmp_path):
     linked = rigs.linked(tmp_path / "library.blend")
     with pytest.raises(RagdollError, match="override"):
-        look_at_setup.setup(linked, bpy.context.scene)
+        stack_edits.set_up_look_at(linked, bpy.context.scene)
 
 
 OPERATORS = bpy.ops.active_ragdoll
@@ -191,7 +191,7 @@ BAD = {
 @pytest.mark.parametrize("what", BAD)
 def test_what_cannot_be_is_named_and_the_rest_goes_on(human, fresh_scene, what):
     spoil, *words = BAD[what]
-    item = stack_lists.add(human, fresh_scene, "bone_transforms", "arm.R")
+    item = stack_edits.add(human, fresh_scene, "bone_transforms", "arm.R")
     item.rotation_mode, item.rotation = "ADD", (0.0, 0.0, 0.7)
     item.enabled = False
     fresh_scene.frame_set(5)
@@ -306,9 +306,9 @@ def test_lists_are_edited_by_operators(fresh_scene):
 def test_names_of_chains_and_attachments_are_each_once_whatever_was_removed(human, fresh_scene):
     settings = human.active_ragdoll
     for _chain in range(2):
-        stack_lists.add(human, fresh_scene, "look_at")
-    stack_lists.remove(human, "look_at", 1)
-    stack_lists.add(human, fresh_scene, "look_at")
+        stack_edits.add(human, fresh_scene, "look_at")
+    stack_edits.remove(human, "look_at", 1)
+    stack_edits.add(human, fresh_scene, "look_at")
     assert len({chain.name for chain in settings.look_at}) == 3
     build.build(human, fresh_scene)
     for _item in range(2):
@@ -352,7 +352,7 @@ def test_an_edit_is_shown_without_a_change_of_frame(human, fresh_scene):
     assert looking.aim_error(human, bpy.data.objects["Target"]) < 0.05
     for entry in human.active_ragdoll.look_at[0].entries:
         entry.limit = 0.1
-    stack_show.again(fresh_scene)
+    pose_stack.show_now(fresh_scene)
     bpy.context.view_layer.update()
     assert looking.aim_error(human, bpy.data.objects["Target"]) > 5.0
 
@@ -361,7 +361,7 @@ def test_a_baked_character_is_left_alone(human, fresh_scene):
     assert OPERATORS.bake() == {"FINISHED"}
     assert not OPERATORS.setup_look_at.poll()
     with pytest.raises(RagdollError, match="baked"):
-        stack_lists.remove(human, "look_at")
+        stack_edits.remove(human, "look_at")
     assert OPERATORS.revert_bake() == {"FINISHED"}
     assert OPERATORS.setup_look_at.poll()
     stack_setup.drop(human)

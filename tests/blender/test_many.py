@@ -10,7 +10,7 @@ import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import handlers, pipeline, simulate
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.stack import stack_lists, stack_setup
+from active_ragdoll.core.blender.stack import stack_edits, stack_setup
 from active_ragdoll.core.errors import RagdollError
 
 pytestmark = pytest.mark.blender_version
@@ -224,7 +224,7 @@ def test_deleted_targets_are_left_out(pair):
     targets = [rigs.empty(scene, name, (40.0 + i, 2.0, 1.5)) for i, name in enumerate(("Goal", "Reach", "Grip"))]
     own, hit = errs.active_ragdoll, errs.active_ragdoll.hits[0]
     hit.space, hit.target = "TOWARDS", targets[0]
-    limb = stack_lists.add(errs, scene, "two_bone_ik", "forearm.L")
+    limb = stack_edits.add(errs, scene, "two_bone_ik", "forearm.L")
     limb.effector = targets[1]
     item = own.attachments.add()
     item.name, item.bone, item.target, item.kind = "Grip of Errs", "forearm.R", targets[2], "DISTANCE"
@@ -246,7 +246,7 @@ def test_an_entry_removed_from_its_list_in_mid_shot_is_left_out(pair, kind):
     scene, stays, errs, expected = pair
     items = getattr(errs.active_ragdoll, kind)
     for _ in range(2):
-        stack_lists.add(errs, scene, kind, "forearm.R")
+        stack_edits.add(errs, scene, kind, "forearm.R")
     for frame in range(1, END + 1):
         scene.frame_set(frame)
         assert scene.name not in STATE.messages, STATE.messages[scene.name]

@@ -11,11 +11,11 @@ from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.stack import entries, look_at_setup, stack_setup
+from active_ragdoll.core.blender.stack import entries, stack_edits, stack_setup
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.motion import stack
-from active_ragdoll.core.motion.limbs.transform_bone import ADD, TransformBone
 from active_ragdoll.core.motion.rig import Inputs
+from active_ragdoll.core.motion.transform_bone import ADD, TransformBone
 from own_characters import or_own
 
 TURN = np.radians(30.0)
@@ -234,7 +234,7 @@ def _goes_on(scene, frames) -> None:
 @pytest.mark.blender_version
 def test_a_stack_that_is_set_up_in_mid_shot_acts_from_the_next_frame_on(shot):
     scene, _ragdoll, watcher, target = shot
-    look_at_setup.setup(watcher, scene, target)
+    stack_edits.set_up_look_at(watcher, scene, target)
     for frame in range(5, LAST + 1):
         _goes_on(scene, [frame])
         assert looking.aim_error(watcher, target) < 0.05
@@ -244,7 +244,7 @@ def test_a_stack_that_is_set_up_in_mid_shot_acts_from_the_next_frame_on(shot):
 def test_one_that_is_taken_away_in_mid_shot_shows_the_animation(shot):
     scene, _ragdoll, watcher, target = shot
     rest = rigs.pose(watcher)
-    look_at_setup.setup(watcher, scene, target)
+    stack_edits.set_up_look_at(watcher, scene, target)
     _goes_on(scene, (5, 6))
     assert rigs.angles(rigs.pose(watcher), rest).max() > 1.0
     stack_setup.drop(watcher)
@@ -255,7 +255,7 @@ def test_one_that_is_taken_away_in_mid_shot_shows_the_animation(shot):
 @pytest.mark.blender_version
 def test_one_that_is_deleted_in_mid_shot_leaves_the_others_going(shot):
     scene, _ragdoll, watcher, target = shot
-    look_at_setup.setup(watcher, scene, target)
+    stack_edits.set_up_look_at(watcher, scene, target)
     _goes_on(scene, (5, 6))
     bpy.data.objects.remove(watcher)
     _goes_on(scene, range(7, LAST + 1))

@@ -13,7 +13,7 @@ from active_ragdoll.core.blender.run import reconcile, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import object as settings
 from active_ragdoll.core.blender.settings import saved
-from active_ragdoll.core.blender.stack import layer_tools, look_at_setup, stack_lists
+from active_ragdoll.core.blender.stack import stack_edits
 
 pytestmark = pytest.mark.blender_version
 
@@ -95,14 +95,14 @@ def fill(scene, obj):
         event.frame, event.phase = (4, "LIMP") if i == 0 else (9, "RECOVERING")
     own.recovery.enabled, own.recovery.rest_time = True, 0.7
     own.recovery.get_up_face_up = obj.animation_data.action
-    look_at_setup.setup(obj, scene, target)
-    stack_lists.add(obj, scene, "two_bone_ik", "forearm.R")
-    stack_lists.add(obj, scene, "two_bone_ik", "shin.L")
+    stack_edits.set_up_look_at(obj, scene, target)
+    stack_edits.add(obj, scene, "two_bone_ik", "forearm.R")
+    stack_edits.add(obj, scene, "two_bone_ik", "shin.L")
     own.two_bone_ik[1].weight = own.two_bone_ik[0].weight = 0.0
     for i in range(3):
         layer = own.layers.add()
         layer.name, layer.weight = f"Layer {i}", 0.0
-        layer_tools.choose(layer, obj.animation_data.action)
+        stack_edits.choose(layer, obj.animation_data.action)
         item = layer.mask_bones.add()
         item.bone = "head"
     own.density, own.translation_weight, own.spring_frequency = 1234.0, 0.4, 2.5
@@ -220,7 +220,7 @@ def characters(scene) -> list:
     others = [rigs.human(scene, name) for name in ("Looking", "Stack")]
     for place, obj in enumerate(others, 1):
         obj.location.x = 5.0 * place
-        look_at_setup.setup(obj, scene, target)
+        stack_edits.set_up_look_at(obj, scene, target)
     build.build(full, scene, np.array([not bone.name.startswith("finger") for bone in full.data.bones]))
     build.build(others[0], scene)
     for obj in (full, others[0]):

@@ -11,12 +11,12 @@ import third_party
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import simulate
-from active_ragdoll.core.blender.stack import layer_tools, pose_stack, stack_setup
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
 from active_ragdoll.core.blender.stack.entries import state_graph
 
 
 def _add(rig, what: str, items, **values):
-    layer_tools.edit_graph(rig.obj, what, "ADD")
+    stack_edits.edit_graph(rig.obj, what, "ADD")
     item = items[len(items) - 1]
     for name, value in values.items():
         setattr(item, name, value)
@@ -30,7 +30,7 @@ def graph_of(rig, states, parameters, transitions):
     for name, action in states:
         state = _add(rig, "STATE", graph.states, name=name)
         if action in bpy.data.actions:
-            layer_tools.choose(state, bpy.data.actions[action])
+            stack_edits.choose(state, bpy.data.actions[action])
         else:
             state.source, state.blend_space = "BLEND_SPACE", action
     for name, read in parameters:
@@ -41,7 +41,7 @@ def graph_of(rig, states, parameters, transitions):
         for parameter, compare, value in conditions:
             _add(rig, "CONDITION", made.conditions, parameter=parameter, compare=compare, value=value)
     graph.enabled = True
-    layer_tools.changed(rig.obj)
+    stack_edits.changed(rig.obj)
     return graph
 
 
@@ -109,7 +109,7 @@ def test_states_follow_the_measured_speed_with_a_layer_on_top(data_dir):
     assert found == ["Idle", "Walk", "Run"]
     without = layered.shown(rig, (40,))[40]
     made = layered.layer(rig, "Cheer")
-    layer_tools.mask_bones(made, ["chest"])
+    stack_edits.mask_bones(made, ["chest"])
     with_layer = layered.shown(rig, (40,))[40]
     rows = [rig.obj.data.bones.find(n) for n in ("upperarm.l", "upperleg.l")]
     turned = rigs.angles(with_layer[rows], without[rows])

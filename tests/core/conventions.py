@@ -2,15 +2,32 @@
 
 A line is a chain: ``bone | ROLE > bone, bone | ROLE > ...``, each bone hanging on the one before; bones with commas
 between them share a role. A chain that begins with a bone without a role goes on from that bone, named before. Bones
-of the left side are written once: the pairs before say how their names turn into those of the right side, and every
-subtree that begins with such a name comes twice.
+of the left side are written once: the pairs of a convention say how their names turn into those of the right side,
+and every subtree that begins with such a name comes twice.
 """
 
-ALL = {}
-
-ALL["Mixamo"] = (
-    (("Left", "Right"),),
-    """
+_DAZ_WORDS = ("Thigh", "Shin", "Foot", "Toe", "Collar", "Shldr", "Forearm", "Hand", "Thumb", "Index")
+_PAIRS = {
+    "Mixamo": (("Left", "Right"),),
+    "Unreal": (("_l", "_r"),),
+    "Unreal 5": (("_l", "_r"),),
+    "Unity": (("Left", "Right"),),
+    "VRoid": (("_L_", "_R_"),),
+    "Biped": ((" L ", " R "), (" LUp", " RUp"), (" LFore", " RFore")),
+    "Source": (("_L_", "_R_"), ("_LH", "_RH")),
+    "MakeHuman default": ((".L", ".R"),),
+    "Quaternius": ((".L", ".R"),),
+    "KayKit": ((".l", ".r"),),
+    "CMU": (("Left", "Right"), ("LThumb", "RThumb")),
+    "CMU joints": (("Left", "Right"), ("LHip", "RHip"), ("lhand", "rhand"), ("LFing", "RFing"), ("LThumb", "RThumb")),
+    "Bandai-Namco": (("_L", "_R"),),
+    "MMD": (("左", "右"),),
+    "MMD with twins": (("左", "右"),),
+    "HumanIK": (("Left", "Right"),),
+    "Daz": tuple((f"l{word}", f"r{word}") for word in _DAZ_WORDS),
+}
+_BONES = """
+[Mixamo]
 mixamorig:Hips | PELVIS > mixamorig:Spine, mixamorig:Spine1 | SPINE > mixamorig:Spine2 | CHEST
 mixamorig:Spine2 > mixamorig:Neck | NECK > mixamorig:Head | HEAD > mixamorig:HeadTop_End | HELPER
 mixamorig:Head > mixamorig:LeftEye | EYE
@@ -21,12 +38,7 @@ mixamorig:LeftHand > mixamorig:LeftHandIndex1, mixamorig:LeftHandIndex2, mixamor
 mixamorig:LeftHand > mixamorig:LeftHandPinky1, mixamorig:LeftHandPinky2 | FINGER
 mixamorig:Hips > mixamorig:LeftUpLeg | THIGH > mixamorig:LeftLeg | SHANK > mixamorig:LeftFoot | FOOT
 mixamorig:LeftFoot > mixamorig:LeftToeBase | TOE > mixamorig:LeftToe_End | HELPER
-""",
-)
-
-ALL["Unreal"] = (
-    (("_l", "_r"),),
-    """
+[Unreal]
 root | HELPER > pelvis | PELVIS > spine_01, spine_02 | SPINE > spine_03 | CHEST > clavicle_l | CLAVICLE
 clavicle_l > upperarm_l | UPPER_ARM > lowerarm_l | FOREARM > hand_l | HAND
 hand_l > index_01_l, index_02_l, index_03_l | FINGER
@@ -40,12 +52,7 @@ calf_l > foot_l | FOOT > ball_l | TOE
 thigh_l > thigh_twist_01_l | TWIST
 root > ik_foot_root, ik_foot_l | HELPER
 root > ik_hand_root, ik_hand_gun, ik_hand_l | HELPER
-""",
-)
-
-ALL["Unreal 5"] = (
-    (("_l", "_r"),),
-    """
+[Unreal 5]
 root | HELPER > pelvis | PELVIS > spine_01, spine_02, spine_03, spine_04 | SPINE > spine_05 | CHEST
 spine_05 > clavicle_l | CLAVICLE > upperarm_l | UPPER_ARM > lowerarm_l | FOREARM > hand_l | HAND
 hand_l > index_metacarpal_l | HELPER > index_01_l, index_02_l | FINGER
@@ -56,12 +63,7 @@ spine_05 > neck_01, neck_02 | NECK > head | HEAD
 pelvis > thigh_l | THIGH > calf_l | SHANK > foot_l | FOOT > ball_l | TOE
 root > interaction | GENERIC
 root > center_of_mass | GENERIC
-""",
-)
-
-ALL["Unity"] = (
-    (("Left", "Right"),),
-    """
+[Unity]
 Armature | HELPER > Hips | PELVIS > Spine | SPINE > Chest, UpperChest | CHEST > Neck | NECK > Head | HEAD
 Head > LeftEye | EYE
 Head > Jaw | JAW
@@ -70,12 +72,7 @@ LeftHand > LeftThumbProximal, LeftThumbIntermediate, LeftThumbDistal | THUMB
 LeftHand > LeftIndexProximal, LeftIndexIntermediate | FINGER
 LeftHand > LeftLittleProximal | FINGER
 Hips > LeftUpperLeg | THIGH > LeftLowerLeg | SHANK > LeftFoot | FOOT > LeftToes | TOE
-""",
-)
-
-ALL["VRoid"] = (
-    (("_L_", "_R_"),),
-    """
+[VRoid]
 Root | HELPER > J_Bip_C_Hips | PELVIS > J_Bip_C_Spine | SPINE > J_Bip_C_Chest, J_Bip_C_UpperChest | CHEST
 J_Bip_C_UpperChest > J_Bip_C_Neck | NECK > J_Bip_C_Head | HEAD > J_Adj_L_FaceEye | EYE
 J_Bip_C_Head > J_Sec_Hair1_01, J_Sec_Hair2_01 | GENERIC
@@ -85,12 +82,7 @@ J_Bip_L_LowerArm > J_Bip_L_Hand | HAND > J_Bip_L_Thumb1, J_Bip_L_Thumb2 | THUMB
 J_Bip_L_Hand > J_Bip_L_Little1, J_Bip_L_Little2 | FINGER
 J_Bip_C_Hips > J_Bip_L_UpperLeg | THIGH > J_Sec_L_SkirtFront0_01 | GENERIC
 J_Bip_L_UpperLeg > J_Bip_L_LowerLeg | SHANK > J_Bip_L_Foot | FOOT > J_Bip_L_ToeBase | TOE
-""",
-)
-
-ALL["Biped"] = (
-    ((" L ", " R "), (" LUp", " RUp"), (" LFore", " RFore")),
-    """
+[Biped]
 Bip01, Bip01 Footsteps | HELPER
 Bip01 > Bip01 Pelvis | PELVIS > Bip01 Spine | SPINE > Bip01 L Thigh | THIGH > Bip01 L Calf | SHANK
 Bip01 L Calf > Bip01 L Foot | FOOT > Bip01 L Toe0 | TOE > Bip01 L Toe0Nub | HELPER
@@ -103,12 +95,7 @@ Bip01 L Forearm > Bip01 L Hand | HAND > Bip01 L Finger0, Bip01 L Finger01 | THUM
 Bip01 L Hand > Bip01 L Finger1, Bip01 L Finger11 | FINGER
 Bip01 L Hand > Bip01 L Finger4 | FINGER
 Bip01 Spine2 > Bip01 Prop1 | HELPER
-""",
-)
-
-ALL["Source"] = (
-    (("_L_", "_R_"), ("_LH", "_RH")),
-    """
+[Source]
 ValveBiped.Bip01_Pelvis | PELVIS
 ValveBiped.Bip01_Pelvis > ValveBiped.Bip01_Spine, ValveBiped.Bip01_Spine1, ValveBiped.Bip01_Spine2 | SPINE
 ValveBiped.Bip01_Spine2 > ValveBiped.Bip01_Spine4 | CHEST > ValveBiped.Bip01_Neck1 | NECK
@@ -125,12 +112,7 @@ ValveBiped.Bip01_L_Hand > ValveBiped.Bip01_L_Finger1, ValveBiped.Bip01_L_Finger1
 ValveBiped.Bip01_L_Hand > ValveBiped.Bip01_L_Finger4 | FINGER
 ValveBiped.Bip01_Pelvis > ValveBiped.Bip01_L_Thigh | THIGH > ValveBiped.Bip01_L_Calf | SHANK
 ValveBiped.Bip01_L_Calf > ValveBiped.Bip01_L_Foot | FOOT > ValveBiped.Bip01_L_Toe0 | TOE
-""",
-)
-
-ALL["MakeHuman default"] = (
-    ((".L", ".R"),),
-    """
+[MakeHuman default]
 root | PELVIS > spine05, spine04, spine03, spine02 | SPINE > breast.L | HELPER
 spine02 > spine01 | CHEST > neck01, neck02, neck03 | NECK > head | HEAD > jaw | JAW > tongue00 | HELPER
 head > eye.L | EYE
@@ -143,24 +125,14 @@ wrist.L > metacarpal1.L | HELPER > finger2-1.L, finger2-2.L | FINGER
 root > pelvis.L | HELPER > upperleg01.L | THIGH > upperleg02.L | TWIST > lowerleg01.L | SHANK
 lowerleg01.L > lowerleg02.L | TWIST > foot.L | FOOT > toe1-1.L, toe1-2.L | TOE
 foot.L > toe5-1.L | TOE
-""",
-)
-
-ALL["Quaternius"] = (
-    ((".L", ".R"),),
-    """
+[Quaternius]
 Root | HELPER > Hips | PELVIS > Abdomen | SPINE > Torso | CHEST > Neck | NECK > Head | HEAD > Head_end | HELPER
 Torso > Shoulder.L | CLAVICLE > UpperArm.L | UPPER_ARM > LowerArm.L | FOREARM > Palm.L | HAND
 Palm.L > Middle1.L, Middle2.L | FINGER
 Palm.L > Thumb1.L | THUMB
 Hips > UpperLeg.L | THIGH > LowerLeg.L | SHANK > Foot.L | FOOT
 Root > PoleTarget.L | HELPER
-""",
-)
-
-ALL["KayKit"] = (
-    ((".l", ".r"),),
-    """
+[KayKit]
 root | HELPER > hips | PELVIS > spine | SPINE > chest | CHEST > upperarm.l | UPPER_ARM > lowerarm.l | FOREARM
 lowerarm.l > wrist.l, hand.l | HAND > handslot.l | HELPER
 chest > head | HEAD
@@ -169,44 +141,24 @@ root > kneeIK.l | HELPER
 root > control-toe-roll.l, control-heel-roll.l, control-foot-roll.l, IK-foot.l | HELPER
 root > elbowIK.l | HELPER
 root > handIK.l | HELPER
-""",
-)
-
-ALL["CMU"] = (
-    (("Left", "Right"), ("LThumb", "RThumb")),
-    """
+[CMU]
 Hips | PELVIS > LeftHipJoint | HELPER > LeftUpLeg | THIGH > LeftLeg | SHANK > LeftFoot | FOOT
 LeftFoot > LeftToeBase | TOE
 Hips > LowerBack, Spine | SPINE > Spine1 | CHEST > Neck, Neck1 | NECK > Head | HEAD
 Spine1 > LeftShoulder | CLAVICLE > LeftArm | UPPER_ARM > LeftForeArm | FOREARM > LeftHand | HAND
 LeftHand > LeftFingerBase, LeftHandIndex1 | FINGER
 LeftHand > LThumb | THUMB
-""",
-)
-
-ALL["CMU joints"] = (
-    (("Left", "Right"), ("LHip", "RHip"), ("lhand", "rhand"), ("LFing", "RFing"), ("LThumb", "RThumb")),
-    """
+[CMU joints]
 Hips | PELVIS > LHipJoint | HELPER > LeftHip | THIGH > LeftKnee | SHANK > LeftAnkle | FOOT > LeftToe | TOE
 Hips > lowerback | SPINE > Chest, Chest2 | CHEST > lowerneck, Neck | NECK > Head | HEAD
 Chest2 > LeftCollar | CLAVICLE > LeftShoulder | UPPER_ARM > LeftElbow | FOREARM > LeftWrist, lhand | HAND
 lhand > LFingers | FINGER
 LeftWrist > LThumb | THUMB
-""",
-)
-
-ALL["Bandai-Namco"] = (
-    (("_L", "_R"),),
-    """
+[Bandai-Namco]
 joint_Root | HELPER > Hips | PELVIS > Spine | SPINE > Chest | CHEST > Neck | NECK > Head | HEAD
 Chest > Shoulder_L | CLAVICLE > UpperArm_L | UPPER_ARM > LowerArm_L | FOREARM > Hand_L | HAND
 Hips > UpperLeg_L | THIGH > LowerLeg_L | SHANK > Foot_L | FOOT > Toes_L | TOE
-""",
-)
-
-ALL["MMD"] = (
-    (("左", "右"),),
-    """
+[MMD]
 全ての親, センター, グルーブ, 腰 | HELPER > 上半身 | SPINE > 上半身2 | CHEST > 首 | NECK > 頭 | HEAD > 左目 | EYE
 頭 > 両目 | HELPER
 頭 > 前髪 | GENERIC
@@ -218,23 +170,13 @@ ALL["MMD"] = (
 腰 > 下半身 | PELVIS > スカート0_0 | GENERIC
 下半身 > 左足 | THIGH > 左ひざ | SHANK > 左足首 | FOOT > 左つま先 | TOE
 全ての親 > 左足ＩＫ, 左つま先ＩＫ | HELPER
-""",
-)
-
-ALL["MMD with twins"] = (
-    (("左", "右"),),
-    """
+[MMD with twins]
 センター | HELPER > 上半身 | SPINE > 上半身2 | CHEST > 首 | NECK > 頭 | HEAD
 上半身2 > 左肩 | CLAVICLE > 左腕 | UPPER_ARM > 左ひじ | FOREARM > 左手首 | HAND
 センター > 下半身 | PELVIS > 腰キャンセル左 | HELPER > 左足D | THIGH > 左ひざD | SHANK > 左足首D | FOOT > 左足先EX | TOE
 下半身 > 左足, 左ひざ, 左足首 | HELPER
 センター > 左足IK親, 左足ＩＫ | HELPER
-""",
-)
-
-ALL["HumanIK"] = (
-    (("Left", "Right"),),
-    """
+[HumanIK]
 Character1_Reference | HELPER > Character1_Hips | PELVIS > Character1_LeftUpLeg | THIGH
 Character1_LeftUpLeg > Character1_LeftUpLegRoll | TWIST
 Character1_LeftUpLeg > Character1_LeftLeg | SHANK > Character1_LeftFoot | FOOT > Character1_LeftToeBase | TOE
@@ -243,18 +185,13 @@ Character1_LeftShoulder > Character1_LeftArm | UPPER_ARM > Character1_LeftArmRol
 Character1_LeftArm > Character1_LeftForeArm | FOREARM > Character1_LeftHand | HAND
 Character1_LeftHand > Character1_LeftHandThumb1 | THUMB
 Character1_Spine1 > Character1_Neck | NECK > Character1_Head | HEAD
-""",
-)
-
-_DAZ_WORDS = ("Thigh", "Shin", "Foot", "Toe", "Collar", "Shldr", "Forearm", "Hand", "Thumb", "Index")
-ALL["Daz"] = (
-    tuple((f"l{word}", f"r{word}") for word in _DAZ_WORDS),
-    """
+[Daz]
 hip, pelvis | PELVIS > lThighBend | THIGH > lThighTwist | TWIST > lShin | SHANK > lFoot | FOOT > lToe | TOE
 hip > abdomenLower, abdomenUpper | SPINE > chestLower, chestUpper | CHEST > lCollar | CLAVICLE
 lCollar > lShldrBend | UPPER_ARM > lShldrTwist | TWIST > lForearmBend | FOREARM > lForearmTwist | TWIST
 lForearmTwist > lHand | HAND > lThumb1 | THUMB
 lHand > lIndex1 | FINGER
 chestUpper > neckLower, neckUpper | NECK > head | HEAD
-""",
-)
+"""
+_TEXTS = dict(block.split("]\n") for block in _BONES.split("\n[")[1:])
+ALL = {name: (pairs, _TEXTS[name]) for name, pairs in _PAIRS.items()}

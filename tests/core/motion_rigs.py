@@ -54,7 +54,7 @@ def rig(table: dict = HUMAN, seed: int | None = None, scales: dict | None = None
         own = np.array(skeleton.names) == name
         mask = own | (nearest_ancestors(skeleton.parents, own) >= 0)
         sizes[mask] *= size
-    return Rig(skeleton, LocalPose.from_model(skeleton, heads, rotations, sizes))
+    return Rig(skeleton, LocalPose(*pose_space.model_to_local(skeleton, heads, rotations, sizes)))
 
 
 def in_bone(rig: Rig, name: str, vector) -> tuple:

@@ -9,7 +9,7 @@ from pose_samples import assert_close, assert_same_bits, human, near_pose, rando
 from core import pose as pose_space
 from core import quaternion
 from core.errors import RagdollError
-from core.motion.additive import LOCAL, MESH, AdditivePose, additive_clip, apply_additive, make_additive
+from core.motion.clip import LOCAL, MESH, AdditivePose, additive_clip, apply_additive, make_additive
 
 SKELETON = human()
 COUNT = len(SKELETON)

@@ -27,10 +27,7 @@ def test_forbidden_imports_are_found(path, source, message):
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        (
-            "core/motion/stack.py",
-            "import json\nimport numpy\nfrom ..skeleton import Skeleton\nfrom . import layers",
-        ),
+        ("core/motion/stack.py", "import json\nimport numpy\nfrom ..skeleton import Skeleton\nfrom . import layers"),
         ("core/blender/run.py", "import bpy\nfrom mathutils import Matrix\nfrom ..motion.stack import step"),
         ("panels/main.py", "import bpy\nfrom ..core.blender import state"),
     ],

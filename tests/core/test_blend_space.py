@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pose_samples import human, random_clip
+from refusals import refuses
 
 from core import quaternion
 from core.errors import RagdollError
-from core.motion.additive import LOCAL, MESH, AdditivePose, additive_clip
 from core.motion.blend_space import (
     GRID,
     WRAP,
@@ -27,7 +27,7 @@ from core.motion.blend_space import (
     velocity,
     yaw_pitch,
 )
-from core.motion.clip import Clip
+from core.motion.clip import LOCAL, MESH, AdditivePose, Clip, additive_clip
 
 SKELETON = human()
 COUNT = len(SKELETON)
@@ -80,9 +80,6 @@ def check_continuous(space, start, end, count=200):
     assert np.abs(np.diff(weights_at(space, (low, high)), axis=0)).sum() < 1e-6
 
 
-# ---- one axis -----------------------------------------------------------------------------------------------------
-
-
 def test_a_line_is_linear_between_neighbours_and_held_outside():
     space = BlendSpace1D(SPEED, ["run", "idle", "walk"], [4.0, 0.5, 1.5])
     np.testing.assert_allclose(weights_at(space, [0.0, 0.5, 1.0, 1.5, 2.125, 4.0, 9.0]), [
@@ -107,9 +104,6 @@ def test_lines_are_exact_at_samples_and_continuous(places, wrap):
     space = BlendSpace1D(axis, names(len(places)), places)
     np.testing.assert_array_equal(weights_at(space, places), np.eye(len(places)))
     check_continuous(space, np.array([-50.0]), [100.0])
-
-
-# ---- two axes -----------------------------------------------------------------------------------------------------
 
 
 def random_places(rng, count, low=(0.0, -1.0), high=(4.0, 1.0)):
@@ -151,36 +145,22 @@ def test_a_regular_grid_is_bilinear():
 
 
 def test_bad_spaces_are_refused_by_name():
-    with pytest.raises(RagdollError, match='minimum of axis "Speed" must be below its maximum, got 3 and 3'):
-        Axis("Speed", 3.0, 3.0)
-    with pytest.raises(RagdollError, match='"Speed"'):
-        Axis("Speed", 0.0, np.nan)
-    with pytest.raises(RagdollError, match='"Speed" has no samples'):
-        BlendSpace1D(SPEED, [], [])
-    with pytest.raises(RagdollError, match='"Speed" x "Lean" has no samples'):
-        BlendSpace2D((SPEED, LEAN), [], [])
-    with pytest.raises(RagdollError, match='"walk" and "run" are at one place'):
-        BlendSpace1D(SPEED, ["idle", "walk", "run"], [0, 2, 2])
-    with pytest.raises(RagdollError, match='"back" and "front" are at one place'):
-        BlendSpace1D(DIRECTION, ["back", "front"], [-180, 180])
-    with pytest.raises(RagdollError, match='"b" and "c" are at one place'):
-        BlendSpace2D((SPEED, LEAN), ["a", "b", "c"], [[0, 0], [1, 0.5], [1, 0.5]])
-    with pytest.raises(RagdollError, match='"run" is at 5 on axis "Speed"'):
-        BlendSpace1D(SPEED, ["run"], [5])
-    with pytest.raises(RagdollError, match='"run" is at nan'):
-        BlendSpace1D(SPEED, ["run"], [np.nan])
+    refuses('minimum of axis "Speed" must be below its maximum, got 3 and 3', Axis, "Speed", 3.0, 3.0)
+    refuses('"Speed"', Axis, "Speed", 0.0, np.nan)
+    refuses('"Speed" has no samples', BlendSpace1D, SPEED, [], [])
+    refuses('"Speed" x "Lean" has no samples', BlendSpace2D, (SPEED, LEAN), [], [])
+    refuses('"walk" and "run" are at one place', BlendSpace1D, SPEED, ["idle", "walk", "run"], [0, 2, 2])
+    refuses('"back" and "front" are at one place', BlendSpace1D, DIRECTION, ["back", "front"], [-180, 180])
+    refuses('"b" and "c" are at one place', BlendSpace2D, (SPEED, LEAN), ["a", "b", "c"], [[0, 0], [1, 0.5], [1, 0.5]])
+    refuses('"run" is at 5 on axis "Speed"', BlendSpace1D, SPEED, ["run"], [5])
+    refuses('"run" is at nan', BlendSpace1D, SPEED, ["run"], [np.nan])
     with pytest.raises(RagdollError, match='"s0", "s1", "s2" are on one line'):
         BlendSpace2D((SPEED, LEAN), names(3), [[0, 0], [1, 0], [2, 0]], triangulate=lambda _points: [])
     with pytest.raises(RagdollError, match='no sample where "Speed" is 4 and "Lean" is 1'):
         BlendSpace2D((SPEED, LEAN), names(3), [[0, -1], [4, -1], [0, 1]], GRID)
     space = plane([[0, -1], [4, -1], [0, 1]])
-    with pytest.raises(RagdollError, match='input of axis "Lean" is not a number'):
-        space.weights(1.0, np.nan)
-    with pytest.raises(RagdollError, match='input of axis "Direction" is not a number'):
-        BlendSpace1D(DIRECTION, ["a"], [0]).weights(np.inf)
-
-
-# ---- over time ----------------------------------------------------------------------------------------------------
+    refuses('input of axis "Lean" is not a number', space.weights, 1.0, np.nan)
+    refuses('input of axis "Direction" is not a number', BlendSpace1D(DIRECTION, ["a"], [0]).weights, np.inf)
 
 
 def cycle(name: str, frames: int) -> Clip:
@@ -227,13 +207,9 @@ def test_a_direction_goes_the_short_way_over_its_ends():
 def test_samples_must_be_alike_and_smoothing_not_negative():
     space = BlendSpace1D(Axis("x", 0.0, 1.0), ["whole", "lean"], [0.0, 1.0])
     lean = additive_clip(SKELETON, cycle("lean", 25), cycle("base", 1).pose(0))
-    with pytest.raises(RagdollError, match=r"lean.*whole"):
-        SpacePlayer("S", space, [cycle("whole", 25), lean])
-    with pytest.raises(RagdollError, match=r"x.*-1"):
-        SpacePlayer("S", space, [cycle("a", 25), cycle("b", 25)], smoothing=(-1.0,))
+    refuses(r"lean.*whole", SpacePlayer, "S", space, [cycle("whole", 25), lean])
+    refuses(r"x.*-1", SpacePlayer, "S", space, [cycle("a", 25), cycle("b", 25)], smoothing=(-1.0,))
 
-
-# ---- aim offsets --------------------------------------------------------------------------------------------------
 
 YAW, PITCH = Axis("Yaw", -90.0, 90.0), Axis("Pitch", -90.0, 90.0)
 NAMES = [f"{y} {p}" for y in (-90, 0, 90) for p in (-90, 0, 90)]
@@ -276,15 +252,10 @@ def test_aims_are_given_back_at_their_places_and_keep_no_state_without_smoothing
 
 def test_other_samples_than_additive_ones_in_mesh_space_are_refused_by_name():
     clip = cycle("Run", 9)
-    with pytest.raises(RagdollError, match='sample "left" of the aim offset is not additive'):
-        mesh_space_pose("left", clip)
+    refuses('sample "left" of the aim offset is not additive', mesh_space_pose, "left", clip)
     with pytest.raises(RagdollError, match='sample "left" of the aim offset is additive in local'):
         mesh_space_pose("left", additive_clip(SKELETON, clip, clip.pose(0), LOCAL))
-    with pytest.raises(RagdollError, match='"Yaw" is not a number'):
-        aimed(np.nan, 0.0)
-
-
-# ---- measured inputs ----------------------------------------------------------------------------------------------
+    refuses('"Yaw" is not a number', aimed, np.nan, 0.0)
 
 
 def test_yaw_and_pitch_turn_forward_to_the_target():
@@ -297,10 +268,8 @@ def test_yaw_and_pitch_turn_forward_to_the_target():
         found = yaw_pitch(direction * rng.uniform(0.01, 100), forward, up)
         np.testing.assert_allclose(found, (yaw, pitch), atol=1e-9)
     assert yaw_pitch([0, 0, 2])[0] == 0 and yaw_pitch([0, 0, 2])[1] == pytest.approx(np.pi / 2)
-    with pytest.raises(RagdollError, match="direction of the target"):
-        yaw_pitch([0, 0, 0])
-    with pytest.raises(RagdollError, match="forward axis"):
-        yaw_pitch([1, 0, 0], forward=(0, 0, 1))
+    refuses("direction of the target", yaw_pitch, [0, 0, 0])
+    refuses("forward axis", yaw_pitch, [1, 0, 0], forward=(0, 0, 1))
 
 
 def test_speed_and_direction():
@@ -308,7 +277,5 @@ def test_speed_and_direction():
     assert np.isclose(ground_speed(moved), np.sqrt(8.0))
     assert np.isclose(np.degrees(ground_direction(moved, (0, -1, 0))), 45.0)  # +X is the left of who faces -Y
     assert ground_direction((0, 0, 1.0), (0, -1, 0)) is None
-    with pytest.raises(RagdollError, match="time"):
-        velocity((0, 0, 0), (1, 0, 0), 0.0)
-    with pytest.raises(RagdollError, match="number"):
-        velocity((0, 0, 0), (np.nan, 0, 0), 1.0)
+    refuses("time", velocity, (0, 0, 0), (1, 0, 0), 0.0)
+    refuses("number", velocity, (0, 0, 0), (np.nan, 0, 0), 1.0)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from pose_samples import assert_same_bits, human, random_clip, random_pose
+from refusals import refuses
 
 from core import quaternion
 from core.errors import RagdollError
@@ -83,13 +84,9 @@ def test_a_motion_is_put_on_another_skeleton_by_names():
 
 def test_bad_clips_are_refused_by_name(clip):
     pose = clip.pose(0)
-    with pytest.raises(RagdollError, match='times of clip "Twice" must rise'):
-        Clip.from_poses("Twice", SKELETON.names, 24, [pose, pose], [1.0, 1.0])
-    with pytest.raises(RagdollError, match='speed of clip "Clip" is not a number'):
-        clip.sample(0.0, speed=np.nan)
-    with pytest.raises(RagdollError, match='"Clip" cannot be played as "BOUNCE"'):
-        clip.sample(0.0, mode="BOUNCE")
+    refuses('times of clip "Twice" must rise', Clip.from_poses, "Twice", SKELETON.names, 24, [pose, pose], [1.0, 1.0])
+    refuses('speed of clip "Clip" is not a number', clip.sample, 0.0, speed=np.nan)
+    refuses('"Clip" cannot be played as "BOUNCE"', clip.sample, 0.0, mode="BOUNCE")
     with pytest.raises(RagdollError, match='No bone of clip "Clip" is in the skeleton; it has "hips"'):
         clip.mapped(Skeleton.from_parents(["x"], [None]), random_pose(np.random.default_rng(0), (1,)))
-    with pytest.raises(RagdollError, match="there is no frame 25"):
-        clip.pose(25)
+    refuses("there is no frame 25", clip.pose, 25)

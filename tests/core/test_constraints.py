@@ -94,8 +94,7 @@ def test_cone_is_within_five_per_cent_in_every_direction_at_any_twist(degrees):
 
 
 @pytest.mark.parametrize(
-    "degrees",
-    [(150, 60, 40, 40), (120, 120, 120, 120), (150, 40, 120, 30), (120, 60, 100, 100), (100, 100, 10, 10)],
+    "degrees", [(150, 60, 40, 40), (120, 120, 120, 120), (150, 40, 120, 30), (120, 60, 100, 100), (100, 100, 10, 10)]
 )
 def test_wide_cones_are_never_much_tighter_than_asked(degrees):
     lower, upper = cone_limits(*degrees, twist=179.99)

@@ -114,9 +114,6 @@ def test_remedies_bring_what_is_asked_for():
     assert diagnosis.needed_iterations(np.array([-1] + [0] * 60)) == 40  # a star is not deep
 
 
-# ---- overlaps -------------------------------------------------------------------------------------------------------
-
-
 def sphere(x, radius=0.5, y=0.0):
     return Shape(SPHERE, np.array([x, y, 0.0]), np.eye(3), np.full(3, radius))
 

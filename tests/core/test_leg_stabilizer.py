@@ -8,7 +8,7 @@ from motion_rigs import DOG, HUMAN, angle, posed, rig, shown
 
 from core import quaternion
 from core.errors import RagdollError
-from core.motion.limbs.leg_stabilizer import LegStabilizer, stabilize
+from core.motion.limbs import LegStabilizer, stabilize
 from core.motion.rig import Inputs
 
 
@@ -48,11 +48,10 @@ def test_feet_keep_place_and_orientation_under_any_turn_of_the_hips(seed, amount
     legs = [LegStabilizer(body, body.index[f"foot.{side}"], 3) for side in "LR"]
     places = after.model(body.skeleton)[0]
     wanted = before.model(body.skeleton)[0]
-    for leg in list(legs):
-        if np.linalg.norm(wanted[leg.foot_bone] - places[leg.bones[0]]) > 0.999 * leg_length(body, leg):
-            legs.remove(leg)
+    ways = [np.linalg.norm(wanted[leg.foot_bone] - places[leg.bones[0]]) for leg in legs]
+    within_reach = [leg for leg, way in zip(legs, ways, strict=True) if way <= 0.999 * leg_length(body, leg)]
     result = stabilize(legs, body, after, Inputs(reference=before))
-    check_planted(body, legs, before, result)
+    check_planted(body, within_reach, before, result)
     np.testing.assert_array_equal(result.positions, after.positions)
     np.testing.assert_allclose(np.linalg.norm(result.rotations, axis=-1), 1, atol=1e-9)
     # Only the legs' own bones turn.
@@ -89,7 +88,7 @@ def test_hocks_and_toes(seed, count, amount):
     after = turned(body, body.bind, "hips", amount * vector / np.linalg.norm(vector))
     leg = LegStabilizer(body, body.index[{2: "shank", 3: "hock", 4: "paw", 5: "toe"}[count]], count)
     assert leg.bones[0] == body.index["thigh"]
-    result, _ = leg.apply(body, after, Inputs(reference=body.bind))
+    result = stabilize([leg], body, after, Inputs(reference=body.bind))
     hip, foot = after.model(body.skeleton)[0][leg.bones[0]], body.bind_positions[leg.foot_bone]
     lengths = np.linalg.norm(np.diff(body.bind_positions[list(leg.bones)], axis=0), axis=1)
     distance = np.linalg.norm(foot - hip)
@@ -105,7 +104,7 @@ def test_long_legs_change_shape_as_little_as_they_can_and_stay_in_their_plane():
     body = rig(DOG, 4)
     pose = turned(body, body.bind, "hips", (0.15, 0, 0))
     leg = LegStabilizer(body, body.index["paw"], 4)
-    result, _ = leg.apply(body, pose, Inputs(reference=body.bind))
+    result = stabilize([leg], body, pose, Inputs(reference=body.bind))
     places = result.model(body.skeleton)[0]
     np.testing.assert_allclose(places[list(leg.bones), 0], 0.1, atol=1e-9)
     check_planted(body, [leg], body.bind, result)
@@ -128,7 +127,7 @@ def test_knee_stays_in_its_bend_plane(seed, amount):
     before = turned(body, body.bind, "shin.L", (0.6, 0, 0))
     leg = LegStabilizer(body, body.index["foot.L"], 3)
     # About X the hip moves within the plane, which then is kept exactly.
-    result, _ = leg.apply(body, turned(body, before, "hips", (amount, 0, 0)), Inputs(reference=before))
+    result = stabilize([leg], body, turned(body, before, "hips", (amount, 0, 0)), Inputs(reference=before))
     places = result.model(body.skeleton)[0]
     np.testing.assert_allclose(
         places[list(leg.bones), 0], before.model(body.skeleton)[0][list(leg.bones), 0], atol=1e-9
@@ -136,7 +135,7 @@ def test_knee_stays_in_its_bend_plane(seed, amount):
     # Otherwise the normal turns by no more than the line from hip to foot does.
     vector = amount * rng.normal(size=3)
     after = turned(body, before, "hips", vector)
-    result, _ = leg.apply(body, after, Inputs(reference=before))
+    result = stabilize([leg], body, after, Inputs(reference=before))
     old, new = (p.model(body.skeleton)[0] for p in (before, result))
     line_old, line_new = (p[leg.bones[-1]] - p[leg.bones[0]] for p in (old, new))
     if np.linalg.norm(line_new) < 0.999 * leg_length(body, leg):
@@ -152,7 +151,7 @@ def test_out_of_reach_the_leg_is_straight_at_its_foot_and_does_not_jump():
         hips = body.index["hips"]
         lift = quaternion.rotate(quaternion.conjugate(body.bind_rotations[body.parents[hips]]), (0, 0, height))
         pose.positions[hips] += lift
-        result, _ = leg.apply(body, pose, Inputs(reference=body.bind))
+        result = stabilize([leg], body, pose, Inputs(reference=body.bind))
         places = result.model(body.skeleton)[0][list(leg.bones)]
         reach, distance = leg_length(body, leg), np.linalg.norm(body.bind_positions[leg.foot_bone] - places[0])
         if distance > reach:
@@ -183,7 +182,7 @@ def test_straight_leg_bends_as_the_bind_pose_does_in_spite_of_noise():
         hips = body.index["hips"]
         above = quaternion.conjugate(body.bind_rotations[body.parents[hips]])
         after.positions[hips] += quaternion.rotate(above, (0, 0, -0.05))
-        result, _ = leg.apply(body, after, Inputs(reference=before))
+        result = stabilize([leg], body, after, Inputs(reference=before))
         joints = result.model(body.skeleton)[0][list(leg.bones)]
         line = (joints[2] - joints[0]) / np.linalg.norm(joints[2] - joints[0])
         knee = joints[1] - joints[0]
@@ -209,7 +208,7 @@ def test_weight_goes_evenly_from_nothing_to_all():
             (LegStabilizer(body, body.index["foot.L"], 3, ik_weight=weight), 1.0),
             (LegStabilizer(body, body.index["foot.L"], 3), weight),
         ):
-            result, _ = leg.apply(body, after, Inputs(reference=body.bind, weight=given_weight))
+            result = stabilize([leg], body, after, Inputs(reference=body.bind, weight=given_weight))
             foot = result.model(body.skeleton)[0][leg.foot_bone]
             expected = start[leg.foot_bone] + weight * (end[leg.foot_bone] - start[leg.foot_bone])
             np.testing.assert_allclose(foot, expected, atol=1e-9)
@@ -221,7 +220,7 @@ def test_smallest_distance():
     moved = np.linalg.norm(after.model(body.skeleton)[0] - body.bind_positions, axis=-1)[body.index["foot.L"]]
     for share, acts in ((0.99, True), (1.01, False)):
         leg = LegStabilizer(body, body.index["foot.L"], 3, min_distance=share * moved)
-        result, _ = leg.apply(body, after, Inputs(reference=body.bind))
+        result = stabilize([leg], body, after, Inputs(reference=body.bind))
         assert acts != np.array_equal(result.rotations, after.rotations)
 
 
@@ -230,11 +229,5 @@ def test_refusals_name_the_bones():
     foot = body.index["foot.L"]
     with pytest.raises(RagdollError, match=r'foot "foot.L": 6 bones asked for, but the chain ends at "root"'):
         LegStabilizer(body, foot, 6)
-    with pytest.raises(RagdollError, match=r"2 to 8 bones, got 9"):
-        LegStabilizer(body, foot, 9)
     with pytest.raises(RagdollError, match=r'begins at "root", which hangs on nothing'):
         LegStabilizer(body, foot, 5)
-    with pytest.raises(RagdollError, match=r"weight must be in 0..1, got 2"):
-        LegStabilizer(body, foot, 3, ik_weight=2.0)
-    with pytest.raises(RagdollError, match=r"Left: there is no reference pose"):
-        LegStabilizer(body, foot, 3, name="Left").apply(body, body.bind, Inputs())

@@ -113,9 +113,6 @@ def test_many_cones_at_once_are_beyond_where_one_by_one_they_are():
     assert 5 < sum(expected) < count - 5
 
 
-# ---- leading bodies back whose joints were thrown over their limits ------------------------------------------------
-
-
 def places(rng, count: int) -> np.ndarray:
     return pose.compose_matrices(
         rng.normal(size=(count, 3)), quaternion.from_rotation_vector(rng.normal(size=(count, 3)))

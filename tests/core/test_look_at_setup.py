@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 from motion_rigs import aim_error, angle
 
+from core import pose as pose_space
 from core import quaternion
 from core.anatomy import roles as r
 from core.errors import RagdollError
-from core.motion.limbs.leg_stabilizer import LegStabilizer, stabilize
+from core.motion.limbs import LegStabilizer, stabilize
 from core.motion.look_at import LookAt
 from core.motion.look_at.setup import from_roles
 from core.motion.rig import Inputs, LocalPose, Rig
@@ -22,7 +23,7 @@ def rig_of(body, seed=0, scale=1.0):
     rotations = quaternion.normalize(np.random.default_rng(seed).normal(size=(count, 4)))
     sizes = np.full((count, 3), scale)
     heads = np.asarray(body.heads)[skeleton.to_level]
-    return Rig(skeleton, LocalPose.from_model(skeleton, heads, rotations, sizes))
+    return Rig(skeleton, LocalPose(*pose_space.model_to_local(skeleton, heads, rotations, sizes)))
 
 
 def with_eyes(body):

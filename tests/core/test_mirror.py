@@ -41,10 +41,7 @@ def mirrored_rotation(turned, normal) -> np.ndarray:
     return quaternion.from_matrix(flip @ quaternion.to_matrix(turned) @ flip)
 
 
-LIMITS = {
-    "CONE": ((-0.5, -0.3, -0.9), (1.1, 0.8, 0.2)),
-    "HINGE": ((-0.1, 0.0, 0.0), (2.4, 0.0, 0.0)),
-}
+LIMITS = {"CONE": ((-0.5, -0.3, -0.9), (1.1, 0.8, 0.2)), "HINGE": ((-0.1, 0.0, 0.0), (2.4, 0.0, 0.0))}
 
 
 @pytest.mark.parametrize("kind", ["CONE", "HINGE"])

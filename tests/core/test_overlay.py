@@ -61,9 +61,6 @@ def twist(angle):
 NOTHING = np.zeros(2, dtype=bool)
 
 
-# ---- shapes -------------------------------------------------------------------------------------------------------
-
-
 @given(st.floats(0.01, 1.0), st.floats(0.01, 2.0))
 def test_capsule_wire_lies_on_the_capsule(radius, half_length):
     edges = overlay.capsule_edges((radius, radius, half_length))
@@ -93,9 +90,6 @@ def test_box_has_twelve_edges_of_its_sides():
     assert np.allclose(np.abs(edges), half)
     assert np.array_equal(overlay.shape_edges("MESH", half), edges)
     assert np.array_equal(overlay.shape_edges("CONVEX_HULL", half, edges[:5]), edges[:5])  # a hull's own
-
-
-# ---- limits -------------------------------------------------------------------------------------------------------
 
 
 def rim_swings(low, high, radius=0.3):
@@ -154,9 +148,6 @@ def test_a_hinge_s_sector_ends_where_its_bounds_carry_the_mark(axis):
     readings = [wires.read(posed(wires, turn)) for turn in turns]
     assert np.allclose([reading.turn[0] for reading in readings[:2]], (-0.3, 1.1), atol=1e-6)
     assert [int(reading.swing_standing[0]) for reading in readings] == [overlay.INSIDE] * 2 + [overlay.BEYOND]
-
-
-# ---- angles -------------------------------------------------------------------------------------------------------
 
 
 @given(angles, st.floats(0.0, 3.0), st.floats(-3.0, 3.0), st.lists(st.floats(-1, 1), min_size=8, max_size=8))
@@ -246,9 +237,6 @@ def test_beyond_agrees_with_the_joints_own_measure(direction, angle, turn):
         reading = wires.read(posed(wires, relative))
         beyond = max(reading.swing_standing[0], reading.twist_standing[0]) == overlay.BEYOND
         assert beyond == (excess > overlay.BEYOND_MIN)
-
-
-# ---- lines --------------------------------------------------------------------------------------------------------
 
 
 def test_lines_ride_their_bodies():

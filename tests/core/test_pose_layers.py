@@ -7,9 +7,8 @@ from pose_samples import assert_close, assert_same_bits, human, near_pose, rando
 from core import quaternion
 from core.errors import RagdollError
 from core.motion import stack
-from core.motion.additive import LOCAL, MESH, make_additive
 from core.motion.blend_space import Axis, BlendSpace1D, SpacePlayer
-from core.motion.clip import interpolate
+from core.motion.clip import LOCAL, MESH, interpolate, make_additive
 from core.motion.pose_layers import (
     ADDITIVE_LOCAL,
     ADDITIVE_MESH,
@@ -192,9 +191,6 @@ def test_a_blend_space_whose_input_is_wrong_for_a_frame_goes_on_from_where_it_wa
     assert np.array_equal(np.delete(pose.rotations, head, 0), np.delete(below.rotations, head, 0))
     _pose, states, messages = stack.run([layers], RIG, below, good, states, 2 / 24)
     assert messages == {} and np.isclose(states[0]["S"].phase, 2 / 24 * moving.group.rate(space.weights(1.0)))
-
-
-# ---- poses with weights -------------------------------------------------------------------------------------------
 
 
 def test_weights_above_1_in_sum_are_normalised_and_what_is_missing_is_the_reference():

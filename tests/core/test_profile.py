@@ -44,8 +44,6 @@ def anatomy(*bones, kind=roles.HUMAN) -> roles.Anatomy:
     return roles.Anatomy(found, sides, np.array(order), kind, np.ones(len(bones)))
 
 
-# ---- numbers --------------------------------------------------------------------------------------------------------
-
 SINGLES = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 
@@ -57,8 +55,6 @@ def test_shortest_number_is_the_same_bits(value):
     with pytest.raises(ValueError, match="nan"):
         profile.shortest(math.nan)
 
-
-# ---- round trip -----------------------------------------------------------------------------------------------------
 
 ANGLES = st.floats(-PI32, PI32, width=32).map(profile.shortest)
 
@@ -104,8 +100,6 @@ def test_round_trip_is_exact(bones, weight, name):
     data = json.loads(written)
     assert data["version"] == 1 and data["units"]["angle"] == "rad" and data["units"]["length"] == "m"
 
-
-# ---- faults ---------------------------------------------------------------------------------------------------------
 
 GOOD = {"name": "a", "limit_min": [0, 0, 0], "limit_max": [1, 1, 1]}
 
@@ -173,9 +167,6 @@ def test_a_bound_of_single_precision_is_in_range():
     assert profile.parse(bone(**limits), SCHEMA).entries[1].settings["limit_min"] == [-PI32] * 3
     with pytest.raises(RagdollError):
         profile.parse(bone(limit_max=[1, 1, 3.1416]), SCHEMA)
-
-
-# ---- mirroring ------------------------------------------------------------------------------------------------------
 
 
 @given(entries(st.none()))
@@ -252,8 +243,6 @@ def test_flipped_names(name, other):
     assert profile_match.flipped_name(name) == other
     assert profile_match.flipped_name(other) == name
 
-
-# ---- which bone gets what -------------------------------------------------------------------------------------------
 
 ARMS = anatomy(("HAND", "LEFT", 0), ("HAND", "RIGHT", 0), ("SPINE", "CENTER", 0), ("SPINE", "CENTER", 1))
 

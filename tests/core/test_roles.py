@@ -15,8 +15,6 @@ from core.anatomy.recognise import recognise
 from core.anatomy.roles import CENTER, CREATURE, HUMAN, LEFT, QUADRUPED, RIGHT
 from core.errors import RagdollError
 
-# ---- conventions --------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("convention", conventions.ALL)
 def test_every_bone_of_a_convention_gets_its_role_and_side(convention):
@@ -105,9 +103,6 @@ def test_a_generated_rigify_rig_gives_roles_to_its_deforming_bones_only():
         assert anatomy.parents[count + k] == (count + parent if parent >= 0 else -1), plain[k]
 
 
-# ---- contradictions -----------------------------------------------------------------------------------------------
-
-
 def test_a_side_against_the_limb_is_noted_and_the_limb_is_followed():
     rig = rig_of("Mixamo")
     names = list(rig.names)
@@ -169,9 +164,6 @@ def test_bones_all_in_one_place_do_not_break_it():
     anatomy = rig.recognise(heads=np.zeros_like(rig.heads), tails=np.zeros_like(rig.tails))
     assert anatomy.roles[0] == "PELVIS"
     assert rig.recognise(names=["x"] * len(rig.names), heads=np.zeros_like(rig.heads), tails=rig.heads * 0.0)
-
-
-# ---- invariances --------------------------------------------------------------------------------------------------
 
 
 def _turn(angle: float) -> np.ndarray:
@@ -238,9 +230,6 @@ def test_mirroring_nameless_joints_swaps_the_sides():
     assert after.roles == before.roles
     assert after.sides == tuple(swap[side] for side in before.sides)
     assert LEFT in before.sides
-
-
-# ---- quadrupeds and main bodies -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scrambled", [False, True])

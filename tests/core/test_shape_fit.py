@@ -55,9 +55,6 @@ def covered(shape: Shape, points: np.ndarray) -> float:
     return float(np.mean(shape.distance(points) <= 1e-9))
 
 
-# ---- known solids ---------------------------------------------------------------------------------------------------
-
-
 def about_z(angle: float) -> np.ndarray:
     """A turn about the limb [3, 3]."""
     return np.array([[np.cos(angle), -np.sin(angle), 0.0], [np.sin(angle), np.cos(angle), 0.0], [0.0, 0.0, 1.0]])
@@ -102,9 +99,6 @@ def test_volumes_are_those_of_the_solids(kind):
     cell = np.prod([axis[1] - axis[0] for axis in axes])
     grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 3)
     assert np.count_nonzero(shape.distance(grid) < 0.0) * cell == pytest.approx(shape.volume(), rel=0.03)
-
-
-# ---- what a fit promises --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -175,9 +169,6 @@ def test_nonsense_is_refused(arguments, message):
         fitting.fit(arguments.pop("points"), np.eye(3), **arguments)
 
 
-# ---- hulls ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_a_hull_is_convex_closed_and_small(seed):
     shape = fitting.fit(blob(seed), rotation(seed), CONVEX_HULL)
@@ -217,9 +208,6 @@ def test_flat_or_too_many_points_have_no_hull():
         convex.hull(np.concatenate([np.random.default_rng(0).normal(size=(9, 2)), np.ones((9, 1))], axis=1))
     with pytest.raises(RagdollError, match="33"):
         convex.hull(np.random.default_rng(0).normal(size=(33, 3)))
-
-
-# ---- overlap --------------------------------------------------------------------------------------------------------
 
 
 def placed(kind, center, half, axes=None) -> Shape:
@@ -310,8 +298,6 @@ def test_pairs_that_may_overlap_rather_do_than_lose_most_of_a_body():
     shapes = [placed(SPHERE, (0, 0, 0), (0.5,) * 3), placed(SPHERE, (0.01, 0, 0), (0.5,) * 3)]
     assert overlap.separate(list(shapes), [0], [1], gap=0.01, may_overlap=[True]) == [0]
 
-
-# ---- symmetry and skins ---------------------------------------------------------------------------------------------
 
 HUMAN = np.array([(0, 0, 1), (0, 0, 1.3), (0.2, 0, 1.3), (0.5, 0, 1.3), (-0.2, 0, 1.3), (-0.5, 0, 1.3)], dtype=float)
 HUMAN_PARENTS = np.array([-1, 0, 1, 2, 1, 4])

@@ -110,12 +110,7 @@ def test_no_spring_of_one_body_grows(frequency, ratio, fps):
 
 
 @settings(max_examples=25)
-@given(
-    st.lists(st.floats(0.1, 10.0), min_size=2, max_size=6),
-    FREQUENCY,
-    RATIO,
-    st.booleans(),
-)
+@given(st.lists(st.floats(0.1, 10.0), min_size=2, max_size=6), FREQUENCY, RATIO, st.booleans())
 def test_chains_with_mass_ratios_to_a_hundred_stay_bounded(masses, frequency, ratio, fixed):
     """Every body on a spring to the one before, its gains for the mass of all that it carries."""
     masses = np.array([np.inf if fixed else 10.0, *masses])

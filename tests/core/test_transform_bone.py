@@ -9,8 +9,8 @@ from motion_rigs import HUMAN, posed, rig
 from core import pose as pose_space
 from core import quaternion
 from core.errors import RagdollError
-from core.motion.limbs.transform_bone import ADD, BONE, COMPONENT, PARENT, REPLACE, WORLD, TransformBone
 from core.motion.rig import Inputs
+from core.motion.transform_bone import ADD, BONE, COMPONENT, PARENT, REPLACE, WORLD, TransformBone
 
 SPACES = (BONE, PARENT, COMPONENT, WORLD)
 
@@ -124,11 +124,8 @@ def test_roots_and_weights():
     assert quaternion.angle_between(pose.rotations[root], result.rotations[root]) == pytest.approx(0.5)
 
 
-def test_refusals_name_the_bone():
+def test_refusals_name_the_entry():
     body = rig(HUMAN)
-    with pytest.raises(RagdollError, match=r'"head": the rotation has no length'):
-        TransformBone(body, body.index["head"], rotation=(0, 0, 0, 0))
-    with pytest.raises(RagdollError, match=r'"head": the scale is not a number'):
-        TransformBone(body, body.index["head"], scale=(np.nan, 1, 1))
-    with pytest.raises(RagdollError, match=r"mode must be one of"):
-        TransformBone(body, body.index["head"], translation_mode="MOVE")
+    entry = TransformBone(body, body.index["head"], "Head up", scale=(np.nan, 1, 1), scale_mode=ADD)
+    with pytest.raises(RagdollError, match="Head up: the scale is not a number"):
+        entry.apply(body, body.bind, Inputs())

@@ -67,9 +67,6 @@ def _bodies(scene) -> list:
     return sorted(free, key=places.get)
 
 
-# ---- characters and scenes ----------------------------------------------------------------------------------------
-
-
 def use(obj) -> None:
     """Make an object the active one, which operators act on, and the only selected one."""
     for other in bpy.context.view_layer.objects:
@@ -112,9 +109,6 @@ def put_aside(obj, name: str):
     action.name, action.use_fake_user = name, True
     obj.animation_data.action = None
     return action
-
-
-# ---- the shots ----------------------------------------------------------------------------------------------------
 
 
 @shot(24)
@@ -297,9 +291,6 @@ def baked(scene):
     OPS.simulate(frame_start=1, frame_end=24)
     OPS.bake(frame_start=1, frame_end=24)
     return [obj]
-
-
-# ---- running ------------------------------------------------------------------------------------------------------
 
 
 def load(tree: Path) -> None:

@@ -19,8 +19,7 @@ SOURCES = "".join(path.read_text(encoding="utf-8") for path in sorted((REPO / "o
 OPERATORS = set(re.findall(r"^class ACTIVE_RAGDOLL_OT_(\w+)", SOURCES, re.MULTILINE))
 
 pytestmark = pytest.mark.skipif(
-    not (BLENDER and ZIP and "BLENDER_USER_RESOURCES" in os.environ),
-    reason="run by dev.py test with BLENDER set",
+    not (BLENDER and ZIP and "BLENDER_USER_RESOURCES" in os.environ), reason="run by dev.py test with BLENDER set"
 )
 
 

@@ -13,7 +13,7 @@ from ..rig import action_channels
 from ..rig.armature import pose_matrices, refuse_baked
 from ..run import shot_run, simulate
 from ..runtime import STATE
-from ..stack import layer_tools, pose_stack
+from ..stack import pose_stack, stack_edits
 from . import action_keys, actions
 
 SHEAR_TOLERANCE = 1e-5  # cosine between two axes of a bone; single precision gives about 1e-6
@@ -41,7 +41,7 @@ def frames(obj, scene, first: int | None = None, last: int | None = None) -> Ite
     last = shot[1] if last is None else last
     if not shot[0] <= first < last <= shot[1]:
         raise RagdollError(f"Frames {first} to {last} are not within the shot, {shot[0]} to {shot[1]}")
-    layer_tools.end_previews(scene)
+    stack_edits.end_previews(scene)
     current = scene.frame_current
     recorder = _Recorder(obj, scene)
     for frame in _shown_frames(scene, first, last):

@@ -11,8 +11,7 @@ import numpy as np
 from ... import pose as pose_space
 from ...anatomy import roles
 from ...errors import RagdollError
-from ...motion.additive import additive_clip
-from ...motion.clip import Clip
+from ...motion.clip import Clip, additive_clip
 from ...motion.rig import LocalPose
 from ...motion.sync import contact_markers
 from ..runtime import STATE

@@ -39,31 +39,18 @@ CYCLE_SAMPLES = 4  # a frame, of clips whose ends are between frames
 
 @dataclass
 class RigRest:
-    """Bones of an armature at rest, as sampling needs them.
+    """Bones of an armature at rest, as sampling needs them."""
 
-    Attributes:
-        skeleton: Its input order is Blender's.
-        bind: Bind pose local to the parent bones, level order [n].
-        modes: `PoseBone.rotation_mode`, Blender's order [n].
-        special: Bones, in Blender's order, that do not inherit all of the parent's transform.
-        connected: Bones whose location channel Blender ignores [n], Blender's order.
-        scale_only: Whether those of `special` differ in what they inherit of the parent's scale alone.
-    """
-
-    skeleton: Skeleton
-    bind: LocalPose
-    modes: tuple[str, ...]
-    special: tuple[int, ...]
-    connected: NDArray
-    scale_only: bool
+    skeleton: Skeleton  # its input order is Blender's
+    bind: LocalPose  # bind pose local to the parent bones, level order [n]
+    modes: tuple[str, ...]  # `PoseBone.rotation_mode`, Blender's order [n]
+    special: tuple[int, ...]  # bones, in Blender's order, that do not inherit all of the parent's transform
+    connected: NDArray  # bones whose location channel Blender ignores [n], Blender's order
+    scale_only: bool  # whether those of `special` differ in what they inherit of the parent's scale alone
 
 
 def rig_rest(obj: bpy.types.Object) -> RigRest:
-    """The rest of an armature object; see `RigRest`.
-
-    Raises:
-        RagdollError: the object is no armature or has no bones.
-    """
+    """The rest of an armature object; see `RigRest`. Raises RagdollError: the object is no armature or has no bones."""
     if obj is None or obj.type != "ARMATURE":
         raise RagdollError(f"'{obj.name if obj else None}' is no armature: clips need one")
     bones = obj.data.bones

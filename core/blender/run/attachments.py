@@ -20,7 +20,7 @@ from ..rig.armature import array_of, rigid
 from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack, world_reader
-from ..stack.world_reader import Places
+from ..stack.world_reader import WorldReader
 from . import attachment_objects as helpers
 from .effects import Effect
 
@@ -248,7 +248,7 @@ def place_of(run, own: Attached, scene, frame: int) -> np.ndarray:
         found, world = pose_stack.of(obj), array_of(source.evaluated(obj).matrix_world)
         return world, found.pose(scene, frame, record=False)[0]
 
-    places = Places(scene, character.obj, now, matrices, frame, own.memory, True, posed)
+    places = WorldReader(scene, character.obj, now, matrices, frame, own.memory, True, posed)
     place = rigid(places.matrix(own.name, own.item.target, own.target_bone))
     if not np.isfinite(place).all():
         raise RagdollError(f"{own.name}: the place of its target '{own.target.name}' is not a number")

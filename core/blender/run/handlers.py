@@ -14,7 +14,7 @@ from ..physics import blender_42, view_layers, world
 from ..physics.remove import interrupt
 from ..runtime import STATE
 from ..settings import saved
-from ..stack import pose_stack, stack_show
+from ..stack import pose_stack
 from . import pipeline, reconcile, shot_run, show
 
 
@@ -183,7 +183,7 @@ def _stacked(run, scene) -> list:
             return run.stacked
     except ReferenceError:
         pass
-    run.stacked = pose_stack.motions(scene)
+    run.stacked = pose_stack.characters(scene)
     return run.stacked
 
 
@@ -261,7 +261,7 @@ def after_edit(scene, graph=None) -> None:
         return
     objects = [u for u in graph.updates if isinstance(u.id, bpy.types.Object)]
     moved = {u.id.name for u in objects if u.is_updated_transform}
-    stack_show.after_edits(scene, moved, moved | {u.id.name for u in objects if u.is_updated_geometry})
+    pose_stack.after_edits(scene, moved, moved | {u.id.name for u in objects if u.is_updated_geometry})
 
 
 @_handler

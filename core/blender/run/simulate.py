@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ...errors import RagdollError
 from ..physics import world
 from ..runtime import STATE
-from ..stack import layer_tools
+from ..stack import stack_edits
 from . import readings, reconcile, recovery_record, shot_run, show, write
 
 
@@ -26,7 +26,7 @@ def prepare(scene) -> None:
     world.refuse_user_bake(scene)
     world.check_steps(scene)
     shot_run.check_members(scene, characters)
-    layer_tools.end_previews(scene)
+    stack_edits.end_previews(scene)
     world.free_cache(scene)
     show.stop_showing(scene)
     reconcile.rebuild_edited(scene)

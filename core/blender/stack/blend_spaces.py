@@ -14,7 +14,7 @@ from ...errors import RagdollError
 from ...motion import blend_space
 from ...motion.blend_space import Axis, BlendSpace1D, BlendSpace2D, SpacePlayer, mesh_space_pose, yaw_pitch
 from ...motion.look_at.setup import character_forward
-from ...motion.rig import points_to_model
+from ...motion.rig import point_to_model
 from ...motion.sync import MARKERS
 from ..rig.action_library import Library, fingerprint
 from ..runtime import STATE
@@ -132,8 +132,7 @@ class Spaces:
     def player(self, name: str, *, aim: bool = False) -> tuple:
         """The key and the player of a blend space.
 
-        Raises:
-            RagdollError: there is none of that name, or it cannot be made; names the space.
+        Raises RagdollError: there is none of that name, or it cannot be made; names the space.
         """
         found = [i for i, space in enumerate(self._obj.active_ragdoll.blend_spaces) if space.name == name]
         if not name:
@@ -347,7 +346,7 @@ class SpaceInputs:
         target = places.point("yaw and pitch", own.target, own.target_bone)
         eye = places.point("yaw and pitch", self._obj, self._aim_bone)
         forward, up = self._facing.axes
-        towards = points_to_model(target, places.world) - points_to_model(eye, places.world)
+        towards = point_to_model(target, places.world) - point_to_model(eye, places.world)
         if not np.any(towards):
             return 0.0, 0.0
         yaw, pitch = yaw_pitch(towards, forward, up)

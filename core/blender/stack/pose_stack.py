@@ -16,12 +16,13 @@ from ..rig import clips
 from ..rig.armature import array_of, pose_matrices, read
 from ..runtime import STATE
 from ..settings import at_frame
-from . import entries, world_reader
+from . import entries
+from .world_reader import WorldReader, tidy
 
 _LEAST_SIZE = 1e-5  # smallest size of a bone relative to bind pose
 
 
-class Motion:
+class PoseStack:
     """A character's stack, made from its settings and remade when they change.
 
     Attributes:
@@ -43,7 +44,7 @@ class Motion:
         self.keyed = at_frame.is_keyed(obj)
         if self.keyed:
             at_frame.carry(obj)
-        world_reader.tidy(source.scene_of(obj))
+        tidy(source.scene_of(obj))
         self._rest = clips.rig_rest(obj)
         skeleton = self._rest.skeleton
         self.rig = Rig(skeleton, self._rest.bind)
@@ -110,7 +111,7 @@ class Motion:
             local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
         before = LocalPose(*pose_space.decompose_matrices(local))
         memory = self.seen.setdefault(frame, {})
-        places = world_reader.Places(scene, self.obj, now, matrices, frame, memory, playing, self._other, self.keyed)
+        places = WorldReader(scene, self.obj, now, matrices, frame, memory, playing, self._other, self.keyed)
         after, states, failed = stack.run(self.entries, self.rig, before, places, states, places.seconds)
         self.messages = self.problems | failed
         changed = np.zeros(len(skeleton), dtype=bool)
@@ -133,7 +134,7 @@ class Motion:
         """
         now = source.evaluated(other)
         scene = source.scene_of(self.obj)
-        order = [obj.name for obj in motions(scene)]
+        order = [obj.name for obj in characters(scene)]
         stack_of_other = of(other) if other.name in order else None
         if stack_of_other is not None and order.index(other.name) < order.index(self.obj.name):
             return array_of(now.matrix_world), stack_of_other.pose(scene, self._frame)[0]
@@ -175,12 +176,12 @@ def _bones_of(obj) -> tuple[list, np.ndarray]:
     return obj.data.bones.keys(), read(obj.data.bones, "matrix_local", 4, 4)
 
 
-def motions(scene) -> list:
+def characters(scene) -> list:
     """The characters of a scene that have a motion stack."""
     return [o for o in scene.objects if o.type == "ARMATURE" and o.active_ragdoll.target_armature is not None]
 
 
-def of(obj) -> Motion | None:
+def of(obj) -> PoseStack | None:
     """The stack of a character; None if it has none or its result is baked."""
     settings = obj.active_ragdoll
     if settings.target_armature is None or settings.muted:
@@ -189,7 +190,7 @@ def of(obj) -> Motion | None:
         return None
     found = STATE.motions.get(obj.name)
     if found is None or found.obj != obj or found.stamp != at_frame.stamp(obj) or not found.fits():
-        found = STATE.motions[obj.name] = Motion(obj)
+        found = STATE.motions[obj.name] = PoseStack(obj)
         for text in found.problems.values():
             print(f"Active Ragdoll: '{obj.name}': {text}")
     elif found.keyed and not source.stamp_of(obj).settings:
@@ -197,15 +198,15 @@ def of(obj) -> Motion | None:
     return found
 
 
-def show(scene, done=(), characters=None) -> None:
+def show(scene, done=(), known=None) -> None:
     """Pose the targets of characters at the frame that the scene is about to show.
 
     Args:
         done: names of characters that a run has posed already.
-        characters: those that have a motion stack, if known, because looking for them in a scene full of helpers takes
-            longer than posing them.
+        known: those that have a motion stack, if the caller knows them, because looking for them in a scene full of
+            helpers takes longer than posing them.
     """
-    todo = [obj for obj in (motions(scene) if characters is None else characters) if obj.name not in done]
+    todo = [obj for obj in (characters(scene) if known is None else known) if obj.name not in done]
     stacks = [
         (obj, of(obj)) for obj in todo
     ]  # before the evaluation, because making a stack may link objects into the hidden scene
@@ -239,10 +240,81 @@ def forget(obj: bpy.types.Object | None = None) -> None:
 
 def poses_over(obj, scene, first: int, last: int) -> np.ndarray:
     """Pose matrices [f, n, 4, 4] after the stack, sampled over a frame range as `source.poses_over` does."""
-    stack_of = Motion(obj)
+    own = PoseStack(obj)
     hidden = scene.active_ragdoll.source
     poses = []
     for frame in source.sampled_frames(first, last):
         hidden.frame_set(int(frame))
-        poses.append(stack_of.pose(scene, int(frame), record=False)[0])
+        poses.append(own.pose(scene, int(frame), record=False)[0])
     return np.array(poses)
+
+
+# ---- after edits ----------------------------------------------------------------------------------------------------
+# Only for scenes without a run: in a run, the next step takes edits into account.
+
+
+def show_now(scene, keep_hand_pose: bool = False) -> None:
+    """Pose the target armatures of a scene's characters again at the frame that is shown.
+
+    Args:
+        keep_hand_pose: True keeps edits by hand that no key holds; False evaluates the animation at this frame.
+    """
+    if scene is None or scene.active_ragdoll.source is None or STATE.busy or scene.name in STATE.runs:
+        return
+    frame = scene.frame_current
+    found = [(obj, of(obj)) for obj in characters(scene) if obj.name not in STATE.messages]
+    if not any(stack for _obj, stack in found):
+        return
+    with STATE.occupied():
+        hidden = source.source_scene(scene)
+        if keep_hand_pose and hidden.frame_current == frame:
+            hidden.view_layers[0].update()
+        else:
+            hidden.frame_set(frame)
+        for obj, stack in found:
+            if stack is not None:
+                write_target(obj, stack.pose(scene, frame)[1])
+
+
+def show_when_idle() -> None:
+    """Call `show_now` once Blender is idle; for callbacks of settings, where nothing may be evaluated."""
+    if bpy.app.background or STATE.waiting:
+        return
+    STATE.waiting = True
+    bpy.app.timers.register(_show_edited, first_interval=0.0)
+
+
+def _show_edited() -> None:
+    STATE.waiting = False
+    edited, STATE.edited = STATE.edited, set()
+    scenes = {source.scene_of(obj) for name in edited if (obj := bpy.data.objects.get(name)) is not None}
+    for scene in scenes - {None}:
+        show_now(scene)
+
+
+def after_edits(scene, moved: set, changed: set) -> None:
+    """Call `show_now` if the objects that were edited by hand matter to a motion stack.
+
+    Args:
+        moved: names of objects whose place changed.
+        changed: names of objects whose place or pose changed.
+    """
+    if scene.name in STATE.runs:
+        return
+    edited = False
+    for obj in characters(scene):
+        if obj.name not in changed or obj.active_ragdoll.is_ragdoll or obj.active_ragdoll.muted:
+            continue
+        stack = STATE.motions.get(obj.name)
+        edited |= source.carry_edits(obj) or (stack is not None and not stack.fits())
+    if moved & watched_names(scene):
+        show_now(scene)
+    elif edited:
+        show_now(scene, keep_hand_pose=True)
+
+
+def watched_names(scene) -> set:
+    """Names of the objects that stacks read in the hidden scene. Moving one of them by hand shows at once."""
+    hidden = scene.active_ragdoll.source
+    own = {o.active_ragdoll.source for o in characters(scene)}
+    return {o.name for o in hidden.collection.objects if o not in own} if hidden is not None else set()

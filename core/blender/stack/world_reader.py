@@ -87,7 +87,7 @@ def tidy(scene) -> None:
             hidden.collection.objects.unlink(other)
 
 
-class Places:
+class WorldReader:
     """Reads world matrices for one character at one frame.
 
     Attributes:
@@ -126,7 +126,7 @@ class Places:
         self.settings = at_frame.owner(obj, keyed).active_ragdoll
 
     @contextmanager
-    def at(self, frame: int) -> Iterator["Places"]:
+    def at(self, frame: int) -> Iterator["WorldReader"]:
         """Context that gives a reader at another frame; the hidden scene goes there and back.
 
         What the simulation moves is read where it is now.
@@ -135,7 +135,7 @@ class Places:
         hidden.frame_set(frame)
         try:
             now = source.evaluated(self.obj)
-            yield Places(self.scene, self.obj, now, pose_matrices(now), frame, {}, False, self._posed, self._keyed)
+            yield WorldReader(self.scene, self.obj, now, pose_matrices(now), frame, {}, False, self._posed, self._keyed)
         finally:
             hidden.frame_set(self.frame)
 

@@ -12,7 +12,7 @@ from ...anatomy import roles
 from ...anatomy.axes import character_axes, of_role
 from ...anatomy.roles import Anatomy
 from ...errors import RagdollError
-from ..limbs.leg_stabilizer import LONGEST, SHORTEST
+from ..limbs import LONGEST, SHORTEST
 from ..rig import Rig
 from .chain import LinkedBone, LookAtEntry
 
@@ -30,17 +30,11 @@ _NEAR_AXIS = np.cos(np.radians(25.0))
 
 @dataclass
 class LookAtSetup:
-    """What can be made of a character.
+    """What can be made of a character."""
 
-    Attributes:
-        entries: of the chain, first to last; bones are level indices.
-        legs: (foot bone, bones count) of each leg below the chain.
-        notes: what a user should know, in words.
-    """
-
-    entries: list
-    legs: list
-    notes: list = field(default_factory=list)
+    entries: list  # of the chain, first to last; bones are level indices
+    legs: list  # (foot bone, bones count) of each leg below the chain
+    notes: list = field(default_factory=list)  # what a user should know, in words
 
 
 def from_roles(rig: Rig, anatomy: Anatomy, tails=None) -> LookAtSetup:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from math import atan2, cos, sin, sqrt
 
 from .. import components as c
-from ..model_view import Affine, transformed
+from ..components import Affine, transformed
 
 # The solver is done when the first bone aims this well [rad].
 AIMED = math.radians(0.02)

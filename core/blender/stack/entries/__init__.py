@@ -19,24 +19,16 @@ _kinds: list = []
 
 
 class Kind:
-    """A kind of entry.
+    """A kind of entry."""
 
-    Attributes:
-        identifier, label, icon: of the kind, for its place in the order and in the sidebar.
-        place: where it acts unless the user has chosen: the smaller, the earlier.
-        movable: users may choose where it acts.
-        classes: its property groups, inner ones first.
-        lists: what operators can add to; see `ItemList`.
-        part: a class with declarations that the character's settings get; None: see `declared`.
-    """
-
+    # identifier, label, icon: of the kind, for its place in the order and in the sidebar
     identifier = label = ""
     icon = "DOT"
-    place = 0
-    movable = True
-    classes: tuple = ()
-    lists: tuple = ()
-    part: type | None = None
+    place = 0  # where it acts unless the user has chosen: the smaller, the earlier
+    movable = True  # users may choose where it acts
+    classes: tuple = ()  # its property groups, inner ones first
+    lists: tuple = ()  # what operators can add to; see `ItemList`
+    part: type | None = None  # a class with declarations that the character's settings get; None: see `declared`
 
     def declared(self) -> dict:
         """Declarations of the character's settings, by name."""
@@ -56,20 +48,13 @@ class Kind:
 
 
 class ItemList:
-    """A list of settings that operators add to, remove from and move in.
+    """A list of settings that operators add to, remove from and move in."""
 
-    Attributes:
-        items: its name, also for the operators.
-        group: property group of its items.
-        title, description: of an item.
-        shown: settings that a row shows as name and as number.
-        icon: of a row.
-    """
-
-    items = title = description = ""
-    group: type
-    shown = ("bone", "weight")
-    icon = "BONE_DATA"
+    items = ""  # its name, also for the operators
+    title = description = ""  # of an item
+    group: type  # property group of its items
+    shown = ("bone", "weight")  # settings that a row shows as name and as number
+    icon = "BONE_DATA"  # of a row
 
     def owner(self, obj):
         """The group of settings that the list is in; None where there is none."""
@@ -84,15 +69,10 @@ class ItemList:
 
 
 class ListKind(Kind, ItemList):
-    """A kind with a list of items on the character, each of which makes a step.
+    """A kind with a list of items on the character, each of which makes a step."""
 
-    Attributes:
-        active: setting beside the list that says which row is shown.
-        panel_place: of its panel among those of the other kinds.
-    """
-
-    active = ""
-    panel_place = 100
+    active = ""  # setting beside the list that says which row is shown
+    panel_place = 100  # of its panel among those of the other kinds
 
     def __init__(self) -> None:
         self.lists = (self, *self.lists)

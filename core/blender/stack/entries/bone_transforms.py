@@ -3,8 +3,8 @@
 import bpy
 from mathutils import Euler
 
-from ....motion.limbs.transform_bone import IGNORE, TransformBone
 from ....motion.rig import Inputs, Rig
+from ....motion.transform_bone import IGNORE, TransformBone
 from ...interface import bone_field, keyed, rows
 from ...settings.declare import STACK, STACK_VALUE, choice, flag, share, text, vector
 from . import ItemStep, ListKind

@@ -3,7 +3,7 @@
 import bpy
 
 from ....errors import RagdollError
-from ....motion.limbs.leg_stabilizer import LONGEST, SHORTEST, Legs, LegStabilizer
+from ....motion.limbs import LONGEST, SHORTEST, LegStabilizer, stabilize
 from ....motion.look_at.setup import from_roles
 from ....motion.rig import Inputs, Rig
 from ....motion.stack import Step
@@ -50,9 +50,7 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
 
 
 class Leg(ItemStep):
-    """One leg."""
-
-    reads_reference = True
+    """One leg, which `AllLegs` puts back."""
 
     def __init__(self, kind, obj, rig: Rig, index: int, name: str) -> None:
         super().__init__(kind, obj, index, name)
@@ -83,13 +81,16 @@ class AllLegs(Step):
 
     def __init__(self, legs: list[Leg]) -> None:
         self._legs = legs
-        self.solver = Legs([leg.solver for leg in legs])
 
     def read(self, places, pose) -> Inputs | None:
         found = [leg.read(places, pose) for leg in self._legs]
         for leg, inputs in zip(self._legs, found, strict=True):
             leg.solver.ik_weight = inputs.weight if inputs is not None else 0.0
         return Inputs() if any(inputs is not None for inputs in found) else None
+
+    def apply(self, rig, pose, inputs, _state, _seconds) -> tuple:
+        """See `Step.apply`."""
+        return stabilize([leg.solver for leg in self._legs], rig, pose, inputs), None
 
 
 def strength(obj, bones: list[str]) -> float:
@@ -124,7 +125,7 @@ class LegStabilizers(ListKind):
             yield name, lambda make=make: _beside(rig, make(), made)
 
     def joined(self, steps):
-        return [AllLegs(steps)] if len(steps) > 1 else steps
+        return [AllLegs(steps)] if steps else []
 
     def step(self, obj, rig, index, name):
         return Leg(self, obj, rig, index, name)

@@ -9,9 +9,9 @@ import bpy
 
 from ....errors import RagdollError
 from ....motion.look_at import LinkedBone, LookAt, LookAtEntry
-from ....motion.look_at import weight as look_at_weight
 from ....motion.look_at.setup import character_forward, forward_axes
-from ....motion.rig import Inputs, Rig, points_to_model
+from ....motion.look_at.weight import WeightEvent, weight_at
+from ....motion.rig import Inputs, Rig, point_to_model
 from ... import runtime
 from ...interface import object_fields, props, rows
 from ...rig import armature, clips, recognition
@@ -49,8 +49,7 @@ _NOTHING = 1e-6  # what single precision leaves of a component that is 0
 def rig_of(obj) -> Rig:
     """An armature's skeleton and bind pose, in its own space.
 
-    Raises:
-        RagdollError: no armature, or one without bones.
+    Raises RagdollError: no armature, or one without bones.
     """
     rest = clips.rig_rest(obj)
     return Rig(rest.skeleton, rest.bind)
@@ -191,22 +190,18 @@ class Step(ItemStep):
 
     def read(self, places, _pose) -> Inputs | None:
         own, now = self.item, self.now(places)
-        weight = weight_at(own, now.weight, places.seconds, places.seconds_per_frame)
+        weight, _left = weight_at(places.seconds, events_of(own, places.seconds_per_frame), now.weight)
         if weight <= 0.0:
             return None
         if own.target_type == "POINT":
             target = now.target_point[:]
         else:
             target = places.point(self.name, own.target, own.target_bone)
-        return Inputs(weight=weight, world=places.world, target=points_to_model(target, places.world))
+        return Inputs(weight=weight, world=places.world, target=point_to_model(target, places.world))
 
 
 def solver_of(rig: Rig, item, name: str) -> LookAt:
-    """The solver of a chain's settings.
-
-    Raises:
-        RagdollError: see `LookAt`; a bone that the armature has not.
-    """
+    """The solver of a chain's settings. Raises RagdollError: see `LookAt`; a bone that the armature has not."""
     entries = []
     for entry in item.entries:
         linked = [
@@ -229,28 +224,14 @@ def solver_of(rig: Rig, item, name: str) -> LookAt:
     return LookAt(rig, entries, name, tuple(item.up_vector), item.blend_speed, item.comfort, margin)
 
 
-def weight_at(item, initial: float, seconds: float, seconds_per_frame: float) -> float:
-    """A chain's weight at a time: the property's until the first event, from then on what the events say."""
-    if not len(item.events):
-        return initial
-    return look_at_weight.weight(seconds, events_of(item, seconds_per_frame), initial)
-
-
-def events_of(item, seconds_per_frame: float) -> tuple:
-    """The stored events of a chain, by time."""
-    made = {"SET": (None, None), "ENABLE": (1.0, 0.0), "DISABLE": (0.0, 0.0)}
+def events_of(item, seconds_per_frame: float) -> list[WeightEvent]:
+    """The stored events of a chain."""
     result = []
     for event in item.events:
-        end, timed = made[event.kind]
-        result.append(
-            look_at_weight.WeightEvent(
-                event.frame * seconds_per_frame,
-                event.weight if end is None else end,
-                None if timed is None else event.duration,
-                event.cancel_current_transition,
-            )
-        )
-    return tuple(sorted(result, key=lambda event: event.seconds))
+        weight = {"SET": event.weight, "ENABLE": 1.0, "DISABLE": 0.0}[event.kind]
+        duration = None if event.kind == "SET" else event.duration
+        result.append(WeightEvent(event.frame * seconds_per_frame, weight, duration, event.cancel_current_transition))
+    return result
 
 
 # ---- the kind -------------------------------------------------------------------------------------------------------

@@ -6,17 +6,15 @@ from dataclasses import InitVar, dataclass
 
 import numpy as np
 
-from ... import pose as pose_space
-from ... import quaternion
-from ...errors import RagdollError
-from .. import components as c
-from ..model_view import ModelView
-from ..rig import Inputs, LocalPose, Rig, vector_of, weight_of
+from .. import pose as pose_space
+from .. import quaternion
+from ..errors import RagdollError
+from . import components as c
+from .components import ModelView
+from .rig import Inputs, LocalPose, Rig, vector_of, weight_of
 
 IGNORE, REPLACE, ADD = "IGNORE", "REPLACE", "ADD"
-MODES = (IGNORE, REPLACE, ADD)
 BONE, PARENT, COMPONENT, WORLD = "BONE", "PARENT", "COMPONENT", "WORLD"
-SPACES = (BONE, PARENT, COMPONENT, WORLD)
 
 
 @dataclass
@@ -27,48 +25,24 @@ class TransformBone:
     its transform is the identity. PARENT: of the parent bone, for a root of the armature. COMPONENT: of the armature.
     WORLD: of the scene. Added rotations come after the bone's own, about the space's axes; added scales multiply,
     component by component, along the bone's own axes.
-
-    Attributes:
-        rig: the character, to check the bone against.
-        bone: level index.
-        name: for messages.
-        translation: [3] in units of the space.
-        rotation: unit quaternion (w, x, y, z).
-        scale: [3].
-        translation_mode, rotation_mode, scale_mode: IGNORE, REPLACE or ADD.
-        translation_space, rotation_space, scale_space: BONE, PARENT, COMPONENT or WORLD.
-
-    Raises:
-        RagdollError: a bone that is not there, an unknown mode or space, values that are not numbers, a rotation of
-            no length. Names entry and bone.
     """
 
-    rig: InitVar[Rig]
-    bone: int
-    name: str = "Transform bone"
-    translation: tuple = (0.0, 0.0, 0.0)
-    rotation: tuple = (1.0, 0.0, 0.0, 0.0)
-    scale: tuple = (1.0, 1.0, 1.0)
+    rig: InitVar[Rig]  # the character, to check the bone against
+    bone: int  # level index
+    name: str = "Transform bone"  # for messages
+    translation: tuple = (0.0, 0.0, 0.0)  # [3] in units of the space
+    rotation: tuple = (1.0, 0.0, 0.0, 0.0)  # unit quaternion (w, x, y, z)
+    scale: tuple = (1.0, 1.0, 1.0)  # [3]
+    # translation_mode, rotation_mode, scale_mode: IGNORE, REPLACE or ADD
     translation_mode: str = IGNORE
     rotation_mode: str = IGNORE
     scale_mode: str = IGNORE
+    # translation_space, rotation_space, scale_space: BONE, PARENT, COMPONENT or WORLD
     translation_space: str = COMPONENT
     rotation_space: str = COMPONENT
     scale_space: str = COMPONENT
 
     def __post_init__(self, rig: Rig) -> None:
-        self.bone = rig.check(self.name, self.bone)
-        title = f'{self.name}, "{rig.name(self.bone)}"'
-        for what in ("translation", "rotation", "scale"):
-            mode, space = getattr(self, f"{what}_mode"), getattr(self, f"{what}_space")
-            if mode not in MODES:
-                raise RagdollError(f"{title}: the {what}'s mode must be one of {', '.join(MODES)}, got {mode!r}")
-            if space not in SPACES:
-                raise RagdollError(f"{title}: the {what}'s space must be one of {', '.join(SPACES)}, got {space!r}")
-            if not np.isfinite(np.asarray(getattr(self, what), dtype=float)).all():
-                raise RagdollError(f"{title}: the {what} is not a number")
-        if (np.linalg.norm(np.asarray(self.rotation, dtype=float), axis=-1) == 0.0).any():
-            raise RagdollError(f"{title}: the rotation has no length")
         self._closure = rig.with_ancestors([self.bone])
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
@@ -83,9 +57,9 @@ class TransformBone:
         if weight == 0.0 or modes == (IGNORE,) * 3:
             return pose, None
         given = {
-            "translation": vector_of(self.translation, 3, self.name, "translation"),
-            "rotation": vector_of(self.rotation, 4, self.name, "rotation"),
-            "scale": vector_of(self.scale, 3, self.name, "scale"),
+            "translation": vector_of(self.translation, self.name, "translation"),
+            "rotation": vector_of(self.rotation, self.name, "rotation"),
+            "scale": vector_of(self.scale, self.name, "scale"),
         }
         given["rotation"] = tuple(quaternion.normalize(given["rotation"]).tolist())
         view = ModelView(rig, pose, self._closure)

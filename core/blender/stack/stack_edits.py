@@ -1,0 +1,402 @@
+"""What operators do to a character's motion stack: its lists, layers, blend spaces and graph, a look-at from roles."""
+
+from dataclasses import dataclass, field
+
+import bpy
+import numpy as np
+from mathutils import Vector
+
+from ... import rotation_modes
+from ...errors import RagdollError
+from ...motion.look_at.setup import from_roles
+from .. import runtime
+from ..rig import action_channels, armature, recognition
+from ..rig.armature import check_armature, refuse_baked
+from ..runtime import STATE
+from ..settings import lists
+from ..settings.lists import unique
+from . import entries, pose_stack, stack_setup
+from .blend_spaces import axes_of, axis_of
+from .entries.look_at import rig_of, write_axes
+
+
+def owner_of(obj, what: str):
+    """The settings that have a list: the character, its active chain or that chain's active entry; None without."""
+    return entries.lists()[what].owner(obj)
+
+
+def list_of(obj, what: str):
+    """A list of the character, of its active chain or of that chain's active entry; None where there is none."""
+    owner = owner_of(obj, what)
+    return None if owner is None else getattr(owner, what)
+
+
+def active_index(obj, what: str) -> int:
+    """Which item of a list is meant; -1 where there is none."""
+    owner = owner_of(obj, what)
+    return -1 if owner is None else lists.active_index(owner, what)
+
+
+def active_item(obj, what: str):
+    """The item of a list that is meant; None where there is none."""
+    owner = owner_of(obj, what)
+    return None if owner is None else lists.active_item(owner, what)
+
+
+def add(obj, scene, what: str, bone: str = ""):
+    """Add an item and make it the active one; the character gets its motion stack where it has none.
+
+    Args:
+        bone: the bone that it is about; empty: one that suits, where there is one.
+
+    Raises:
+        RagdollError: no such bone, no chain to add to, or a character that cannot have a motion stack.
+    """
+    if bone and bone not in obj.data.bones:
+        raise RagdollError(f"'{obj.name}' has no bone '{bone}'")
+    if list_of(obj, what) is None:
+        raise RagdollError(f"'{obj.name}' has no look-at chain or entry to add to: add one first")
+    stack_setup.ensure(obj, scene)
+    items = list_of(obj, what)
+    with STATE.writing():
+        item = items.add()
+        entries.lists()[what].fill(obj, items, item, bone)
+    lists.activate(owner_of(obj, what), what, len(items) - 1)
+    entries.lists()[what].added(obj, item)
+    runtime.settings_changed(obj)
+    return items[len(items) - 1]
+
+
+def remove(obj, what: str, index: int | None = None) -> None:
+    """Remove an item, the active one when not told which; with the last of all the motion stack goes too.
+
+    Raises RagdollError: there is none, or the character is baked.
+    """
+    items = list_of(obj, what)
+    index = active_index(obj, what) if index is None else index
+    if items is None or not 0 <= index < len(items):
+        raise RagdollError(f"'{obj.name}': there is nothing to remove")
+    refuse_baked(obj)
+    lists.remove_item(owner_of(obj, what), what, index)
+    runtime.settings_changed(obj)
+    stack_setup.drop_if_idle(obj)
+
+
+def move(obj, what: str, step: int) -> bool:
+    """Move the active item up (-1) or down (1); whether there was room."""
+    items = list_of(obj, what)
+    index = active_index(obj, what)
+    if items is None or index < 0 or not 0 <= index + step < len(items):
+        return False
+    lists.move_item(owner_of(obj, what), what, index, index + step)
+    runtime.settings_changed(obj)
+    return True
+
+
+def move_kind(obj, kind: str, step: int) -> bool:
+    """Let a kind of entry act one place earlier (-1) or later (1); whether there was room.
+
+    Raises RagdollError: no such kind.
+    """
+    order = entries.order_of(obj)
+    if kind not in order:
+        raise RagdollError(f"There is no kind of entry '{kind}': it must be one of {', '.join(entries.movable())}")
+    index = order.index(kind)
+    if not 0 <= index + step < len(order):
+        return False
+    order[index], order[index + step] = order[index + step], order[index]
+    items = obj.active_ragdoll.motion_order
+    items.clear()
+    if order != entries.movable():
+        for name in order:
+            items.add().kind = name
+    runtime.settings_changed(obj)
+    return True
+
+
+# ---- layers, blend spaces, graph ------------------------------------------------------------------------------------
+
+
+def current_action(obj) -> tuple:
+    """The action that a character plays and its slot's identifier. Raises RagdollError: it plays none."""
+    action, slot = action_channels.current(obj)
+    if action is None:
+        raise RagdollError(f"'{obj.name}' plays no action: assign one, or choose one in the layer")
+    return action, slot.identifier if slot is not None else ""
+
+
+def add_layer(obj, scene, source: str, name: str = ""):
+    """A new layer on top of the active one, whose character the stack poses from now on.
+
+    Raises RagdollError: see `stack_setup.ensure`.
+    """
+    settings = obj.active_ragdoll
+    stack_setup.ensure(obj, scene)
+    layer = settings.layers.add()
+    layer.name = unique([other for other in settings.layers if other != layer], name or "Layer")
+    layer.source = source
+    layer.start = scene.frame_start
+    if source == "AIM_OFFSET":
+        layer.mode = "ADDITIVE_MESH"
+    last = len(settings.layers) - 1
+    wanted = settings.layer_index + 1 if last else 0
+    lists.move_item(settings, "layers", last, wanted)
+    return lists.active_item(settings, "layers")
+
+
+def choose(choice, action, slot: str = "") -> None:
+    """Let a setting play an action; with it comes the armature that it was made for, where that is another."""
+    choice.action, choice.slot = action, slot
+    choice.object_motion = choice.armature is not None
+
+
+def add_clip_layer(obj, scene):
+    """A layer of the action that the character plays; Raises as `current_action` and `add_layer`."""
+    action, slot = current_action(obj)
+    layer = add_layer(obj, scene, "CLIP", action.name)
+    choose(layer, action, slot)
+    return layer
+
+
+def add_pose_layer(obj, scene, action, frame: float | None = None):
+    """A layer of one frame of an action, its first one when not said otherwise."""
+    layer = add_layer(obj, scene, "POSE", action.name)
+    choose(layer, action)
+    layer.frame = action.frame_range[0] if frame is None else frame
+    return layer
+
+
+def appended_action(path: str, name: str):
+    """An action of another file, such as a pose asset of a library, appended.
+
+    Raises RagdollError: the file cannot be read, or has no such action.
+    """
+    try:
+        with bpy.data.libraries.load(path) as (there, here):
+            here.actions = [own for own in there.actions if own == name]
+    except OSError as error:
+        raise RagdollError(f"The file '{path}' of the pose asset '{name}' cannot be read") from error
+    if not here.actions or here.actions[0] is None:
+        raise RagdollError(f"The file '{path}' has no action '{name}'")
+    return here.actions[0]
+
+
+def pose_action(obj, name: str):
+    """A new action of one frame: the pose that the character shows now. Raises RagdollError: no armature."""
+    check_armature(obj)
+    graph = bpy.context.view_layer.depsgraph
+    evaluated = obj.evaluated_get(graph)
+    bases = []
+    for bone in evaluated.pose.bones:
+        rest = bone.bone
+        known = {}
+        if bone.parent is not None:
+            known = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": bone.parent.bone.matrix_local}
+        bases.append(np.array(rest.convert_local_to_pose(bone.matrix, rest.matrix_local, invert=True, **known)))
+    location, rotation, scale = rotation_modes.decompose(np.array(bases)[None])
+    action, slot = action_channels.new_action_for(obj, name)
+    curves = action_channels.channels_of(action, slot, ensure=True).fcurves
+    for i, bone in enumerate(obj.pose.bones):
+        turned = rotation_modes.rotation_channels(bone.rotation_mode, rotation[:, i : i + 1], None)
+        rotated = action_channels.rotation_property(bone.rotation_mode)
+        for prop, values in (("location", location[0, i]), (rotated, turned[0, 0]), ("scale", scale[0, i])):
+            path = action_channels.bone_path(bone.name, prop)
+            for index, value in enumerate(values.tolist()):
+                curves.new(path, index=index).keyframe_points.insert(1.0, value)
+    action.use_fake_user = True
+    return action
+
+
+# Name and axes of each kind of blend space: name, ends, input and what its ends do.
+_SPEED = ("Speed", 0.0, 4.0, "VALUE", "CLAMP")
+KINDS = {
+    "SPEED": ("Locomotion", _SPEED),
+    "DIRECTION": ("Directions", ("Direction", -180.0, 180.0, "DIRECTION", "WRAP"), (*_SPEED[:3], "SPEED", "CLAMP")),
+    "AIM": ("Aim", ("Yaw", -90.0, 90.0, "VALUE", "CLAMP"), ("Pitch", -60.0, 60.0, "VALUE", "CLAMP")),
+    "PLAIN": ("Blend Space", _SPEED),
+}
+
+
+def add_blend_space(obj, kind: str):
+    """A new blend space of one of KINDS."""
+    settings = obj.active_ragdoll
+    space = settings.blend_spaces.add()
+    name, *axes = KINDS[kind]
+    space.name = unique([other for other in settings.blend_spaces if other != space], name)
+    space.dimensions = f"{len(axes)}D"
+    for axis, values in zip((space.x, space.y), [*axes, ("Y", 0.0, 1.0, "VALUE", "CLAMP")], strict=False):
+        axis.name, axis.minimum, axis.maximum, axis.input, axis.ends = values
+    settings.blend_space_index = len(settings.blend_spaces) - 1
+    return space
+
+
+def add_sample(space, action, slot: str = ""):
+    """A sample of an action at the point that is set, on the axes' divisions where that is near.
+
+    Raises RagdollError: a wrong axis.
+    """
+    places = []
+    for axis in axes_of(space):
+        value = axis.preview if space.show_preview else axis.value
+        places.append(axis_of(axis).snapped(min(max(value, axis.minimum), axis.maximum)))
+    free = _free_place(space, places)
+    sample = space.samples.add()
+    sample.x, sample.y = free[0], free[1] if len(free) > 1 else 0.0
+    choose(sample, action, slot)
+    space.sample_index = len(space.samples) - 1
+    return sample
+
+
+def _free_place(space, wanted: list) -> list:
+    """The place itself, or the nearest division of the axes without a sample."""
+    taken = {(round(s.x, 6), round(s.y, 6))[: len(wanted)] for s in space.samples}
+    axes = axes_of(space)
+    lines = [np.linspace(axis.minimum, axis.maximum, axis.grid + 1) for axis in axes]
+    crossings = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, len(wanted))
+    lengths = np.array([axis.maximum - axis.minimum for axis in axes])
+    order = np.argsort(np.linalg.norm((crossings - wanted) / lengths, axis=-1), kind="stable")
+    for place in [wanted, *crossings[order].tolist()]:
+        if tuple(round(value, 6) for value in place) not in taken:
+            return place
+    return wanted
+
+
+def edit_graph(obj, kind: str, do: str, step: int = 1) -> None:
+    """Add, remove or move a parameter, state, transition, or condition of the active transition.
+
+    Raises RagdollError: a condition without a transition.
+    """
+    owner = graph = obj.active_ragdoll.graph
+    name = f"{kind.lower()}s"
+    if kind == "CONDITION":
+        owner = lists.active_item(graph, "transitions")
+        if owner is None:
+            raise RagdollError("Add a transition first: conditions belong to one")
+    items, index = getattr(owner, name), lists.active_index(owner, name)
+    if do == "ADD":
+        items.add()
+        _prepare(graph, items, kind)
+        lists.activate(owner, name, len(items) - 1)
+    elif index >= 0 and do == "REMOVE":
+        lists.remove_item(owner, name)
+    elif index >= 0:
+        lists.move_item(owner, name, index, index + step)
+
+
+def _prepare(graph, items, kind: str) -> None:
+    """Sensible values for what was just added."""
+    item, others = items[len(items) - 1], list(items)[:-1]
+    if kind == "CONDITION":
+        item.parameter = graph.parameters[0].name if len(graph.parameters) else "time_in_state"
+    elif kind != "TRANSITION":
+        item.name = unique(others, "speed" if kind == "PARAMETER" else "State")
+    elif len(graph.states) > 1:
+        item.origin, item.target = graph.states[0].name, graph.states[1].name
+
+
+def mask_bones(layer, names) -> None:
+    """Let a layer act on bones and what hangs on them."""
+    layer.mask_bones.clear()
+    for name in names:
+        layer.mask_bones.add().bone = name
+    layer.mask = "BONES"
+
+
+def changed(obj) -> None:
+    """After an edit of a list, which has no callback of its own."""
+    runtime.settings_changed(obj, layout=True)
+    pose_stack.show_when_idle()
+
+
+def end_previews(scene) -> None:
+    """Let live inputs count again: what is simulated, baked or rendered is not a preview."""
+    for obj in scene.objects:
+        for space in obj.active_ragdoll.blend_spaces if obj.type == "ARMATURE" else ():
+            if space.show_preview:
+                space.show_preview = False
+
+
+# ---- look-at from roles ---------------------------------------------------------------------------------------------
+
+NAME = "Look-at"
+AHEAD = 1.5  # of the character's height: how far in front of it a new target stands
+
+
+@dataclass
+class LookAtMade:
+    """What was set up: the chain's place in the list, its number of entries, the feet, and notes for the user."""
+
+    index: int
+    entries: int
+    feet: list
+    target: bpy.types.Object
+    notes: list = field(default_factory=list)
+
+
+def set_up_look_at(obj, scene, target=None) -> LookAtMade:
+    """Make the chain from eyes or head to the spine, and a stabiliser for each leg; those made before are replaced.
+
+    Args:
+        target: what to look at; None keeps that of the chain made before, else makes an Empty in front of the eyes.
+
+    Raises:
+        RagdollError: no head or neck is recognised, or the character cannot have a motion stack.
+    """
+    armature.check_armature(obj)
+    if target == obj:
+        raise RagdollError(f"'{obj.name}' cannot look at itself: choose another object")
+    if target is not None and target.name not in scene.objects:
+        raise RagdollError(f"'{target.name}' is not in the scene '{scene.name}'")
+    rig = rig_of(obj)
+    anatomy = recognition.anatomy_of(obj)
+    found = from_roles(rig, anatomy, armature.bind_tails(obj.data))
+    stack_setup.ensure(obj, scene)
+    settings = obj.active_ragdoll
+    with STATE.writing():
+        recognition.store_roles(obj, anatomy)
+        index = settings.look_at.find(NAME)
+        chain = settings.look_at[index] if index >= 0 else settings.look_at.add()
+        chain.name = NAME
+        settings.active_look_at = index if index >= 0 else len(settings.look_at) - 1
+        _fill(chain, rig, found.entries)
+        _set_legs(settings, rig, found.legs)
+        if target is not None:
+            chain.target_type, chain.target = "OBJECT", target
+        if chain.target_type == "OBJECT" and (chain.target is None or chain.target.name not in scene.objects):
+            chain.target = _new_target(obj, scene, rig, found.entries[0])
+    runtime.settings_changed(obj)
+    feet = [rig.name(foot) for foot, _count in found.legs]
+    return LookAtMade(settings.active_look_at, len(chain.entries), feet, chain.target, found.notes)
+
+
+def _fill(chain, rig, entries) -> None:
+    chain.entries.clear()
+    for entry in entries:
+        item = chain.entries.add()
+        item.bone = rig.name(entry.bone)
+        item.limit = entry.limit
+        item.rotate_around_up_weight = entry.up_weight
+        write_axes(item, entry.forward_axis, entry.parent_forward_axis)
+        for link in entry.linked:
+            item.linked_bones.add().bone = rig.name(link.bone)
+
+
+def _set_legs(settings, rig, legs) -> None:
+    known = {item.foot_bone: item for item in settings.leg_stabilizers}
+    for foot, count in legs:
+        item = known.get(rig.name(foot)) or settings.leg_stabilizers.add()
+        item.foot_bone, item.bones_count = rig.name(foot), count
+
+
+def _new_target(obj, scene, rig, entry):
+    """An Empty in front of the first bone's eyes as the character stands now."""
+    world = np.array(obj.matrix_world, dtype=float)
+    bone = obj.evaluated_get(bpy.context.view_layer.depsgraph).pose.bones[rig.name(entry.bone)]
+    pose = world @ np.array(bone.matrix, dtype=float)
+    ahead = pose[:3, :3] @ np.array(entry.forward_axis)
+    size = rig.size * float(np.cbrt(abs(np.linalg.det(world[:3, :3]))))
+    target = bpy.data.objects.new(f"{obj.name} Look Target", None)
+    target.empty_display_type, target.empty_display_size = "SPHERE", 0.05 * size
+    target.location = Vector(pose[:3, 3] + AHEAD * size * ahead / max(np.linalg.norm(ahead), 1e-12))
+    scene.collection.objects.link(target)
+    return target
