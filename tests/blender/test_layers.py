@@ -9,7 +9,6 @@ import looking
 import rigs
 import third_party
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.rig.clips import rig_rest
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
 from active_ragdoll.core.errors import RagdollError
@@ -196,7 +195,7 @@ def test_playback_loops_turns_round_holds_and_runs_backwards(data_dir):
 
 
 @pytest.mark.blender_version
-def test_a_keyed_weight_is_read_at_its_own_frame_and_the_bake_is_what_was_shown(data_dir):
+def test_a_keyed_weight_is_read_at_its_own_frame(data_dir):
     rig = layered.knight(data_dir, 1, 30)
     obj = rig.obj
     # Keys of settings go to a copy, so that the imported action stays as it is.
@@ -213,10 +212,6 @@ def test_a_keyed_weight_is_read_at_its_own_frame_and_the_bake_is_what_was_shown(
         expected = layered.world(obj, interpolate(a, b, share))
         assert rigs.angles(played[frame], expected).max() < 0.1, frame
     looking.scrubs_as_played(rig.scene, obj, played, (25, 3, 17, 30, 1))
-    list(bake.frames(obj, rig.scene))
-    assert layered.difference(layered.shown(rig, range(1, 31)), played)[1] < 1e-4
-    bake.revert(obj)
-    assert layered.difference(layered.shown(rig, (10,)), {10: played[10]})[0] < 0.05
 
 
 @pytest.mark.blender_version

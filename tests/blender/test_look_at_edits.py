@@ -195,10 +195,7 @@ def test_keys_go_with_chains_and_limbs(human, fresh_scene):
     stack_edits.add(human, fresh_scene, "leg_stabilizers", "foot.L")
     stack_edits.add(human, fresh_scene, "leg_stabilizers", "foot.R")
     for path in ("look_at[0].weight", "leg_stabilizers[1].ik_weight"):
-        owner, name = human.path_resolve(f"active_ragdoll.{path.split('.')[0]}"), path.split(".")[1]
-        for frame, value in ((1, 1.0), (11, 0.0)):
-            setattr(owner, name, value)
-            human.keyframe_insert(f"active_ragdoll.{path}", frame=frame)
+        rigs.key(human, f"active_ragdoll.{path}", {1: 1.0, 11: 0.0})
 
     def keyed():
         paths = {curve.data_path for curve in rigs.curves_of(human.animation_data.action)}

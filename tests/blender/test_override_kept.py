@@ -84,6 +84,7 @@ def fill(scene, obj):
     for i in range(3):
         hit = own.hits.add()
         hit.bone, hit.frame, hit.impulse = "spine", 6 + i, (0.0, float(i + 1), 0.5)
+    own.hits[0].frame = 13  # the library's own
     own.hits[3].space, own.hits[3].target = "TOWARDS", target
     for i in range(2):
         blast = own.explosions.add()
