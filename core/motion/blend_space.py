@@ -325,9 +325,6 @@ class SpacePlayer:
         """
         self.name, self.space = name, space
         self.smoothing = tuple(float(value) for value in smoothing)[: len(space.axes)]
-        for axis, seconds in zip(space.axes, self.smoothing, strict=True):
-            if not seconds >= 0.0:
-                raise RagdollError(f'The smoothing of axis "{axis.name}" must be 0 s or more, got {seconds:g}')
         if not aim:
             _check_kinds(space.names, clips)
         self.group = None if aim else SyncGroup(clips, speeds, sync)
@@ -441,25 +438,6 @@ def mesh_space_pose(name: str, sample: Clip) -> AdditivePose:
     return pose
 
 
-def velocity(before: ArrayLike, now: ArrayLike, seconds: float) -> NDArray:
-    """Velocity [3] from positions [3] one step of time apart.
-
-    Raises RagdollError: no time passes, or a position is not a number.
-    """
-    if not seconds > 0.0:
-        raise RagdollError(f"A speed needs some time to be measured in, got {seconds:g} s")
-    result = (np.asarray(now, dtype=float) - np.asarray(before, dtype=float)) / seconds
-    if not np.isfinite(result).all():
-        raise RagdollError("What is measured stands where no number is")
-    return result
-
-
-def ground_speed(velocity_ws: ArrayLike) -> float:
-    """Length of a velocity [3] without its part along Z."""
-    x, y = np.asarray(velocity_ws, dtype=float)[:2].tolist()
-    return math.hypot(x, y)
-
-
 def ground_direction(velocity_ws: ArrayLike, forward_ws: ArrayLike) -> float | None:
     """Angle [rad] about Z from where a character faces to where it moves, -pi..pi, positive to its left.
 
@@ -484,21 +462,15 @@ def yaw_pitch(
     Returns:
         Yaw, -pi..pi, positive counter-clockwise seen from above (to the character's left), and pitch, -pi/2..pi/2,
         positive upwards. Straight up or down the yaw is 0.
-
-    Raises:
-        RagdollError: a direction that is zero or not a number, or `forward` along `up`.
     """
-    direction, up = _unit(direction, "direction of the target"), _unit(up, "up axis")
+    direction, up = _unit(direction), _unit(up)
     forward = np.asarray(forward, dtype=np.float64)
-    forward = _unit(forward - up * (forward @ up), "forward axis across the up axis")
+    forward = _unit(forward - up * (forward @ up))
     ahead, aside, above = direction @ forward, direction @ np.cross(up, forward), direction @ up
     across = math.hypot(ahead, aside)
     return (math.atan2(aside, ahead) if across >= 1e-9 else 0.0), math.atan2(above, across)
 
 
-def _unit(vector: ArrayLike, what: str) -> NDArray:
+def _unit(vector: ArrayLike) -> NDArray:
     vector = np.asarray(vector, dtype=np.float64)
-    length = float(np.linalg.norm(vector))
-    if not 1e-12 <= length < math.inf:
-        raise RagdollError(f"The {what} has no length or is not a number")
-    return vector / length
+    return vector / float(np.linalg.norm(vector))

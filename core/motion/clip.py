@@ -16,7 +16,6 @@ from ..skeleton import Skeleton
 from .rig import LocalPose
 
 ONCE, LOOP, PING_PONG = "ONCE", "LOOP", "PING_PONG"
-MODES = (ONCE, LOOP, PING_PONG)
 
 # A time this close to a frame, in frames, is that frame: sums of single steps are not exact.
 _ON_FRAME = 1e-9
@@ -47,12 +46,7 @@ class Clip:
         return (self.frame_count - 1) / self.fps
 
     def pose(self, frame: int) -> LocalPose:
-        """The pose [n] at a whole frame, counted from the first; negative ones from the end.
-
-        Raises RagdollError: there is no such frame.
-        """
-        if not -self.frame_count <= frame < self.frame_count:
-            raise RagdollError(f'Clip "{self.name}" has {self.frame_count} frames, there is no frame {frame}')
+        """The pose [n] at a whole frame, counted from the first."""
         return _take(self.poses, frame)
 
     def sample(self, time: float, *, start: float = 0.0, speed: float = 1.0, mode: str = LOOP) -> LocalPose:
@@ -69,7 +63,7 @@ class Clip:
             On whole frames the pose of the clip to the bit.
 
         Raises:
-            RagdollError: an unknown mode, or a time, start or speed that is not a number.
+            RagdollError: a time, start or speed that is not a number.
         """
         return self.at(self.clip_time(time, start=start, speed=speed, mode=mode))
 
@@ -78,8 +72,6 @@ class Clip:
         for what, value in (("time", time), ("start", start), ("speed", speed)):
             if not math.isfinite(value):
                 raise RagdollError(f'The {what} of clip "{self.name}" is not a number')
-        if mode not in MODES:
-            raise RagdollError(f'Clip "{self.name}" cannot be played as "{mode}"; use {", ".join(MODES)}')
         played = (time - start) * speed + (self.length if speed < 0.0 else 0.0)
         count = self.frame_count - 1
         if mode == ONCE or count == 0:

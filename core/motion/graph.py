@@ -42,7 +42,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class ClipSource:
-    """A clip; one cycle is its length. `mode` is one of `clip.MODES`, the speed may be negative."""
+    """A clip; one cycle is its length. `mode` is ONCE, LOOP or PING_PONG, the speed may be negative."""
 
     clip: Clip
     speed: float = 1.0

@@ -1,11 +1,15 @@
 """Characters with keys, and what their actions and settings hold, for the tests of baked actions."""
 
+import json
+import math
+from dataclasses import asdict
+
 import bpy
 import numpy as np
 
 import rigs
 from core import quaternion
-from core.blender.bake import action_keys
+from core.blender.bake import action_keys, actions
 from core.blender.rig import action_channels
 from motions import smooth_rotations
 
@@ -13,30 +17,16 @@ EULER_ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 ODD_NAMES = ('a "quoted" bone', "back\\slash", "brackets]['x", "knöchel.L 骨", "tab\there", 'ends with \\"')
 # A matrix of single precision built from keys of single precision: a few units in the last place of 1.
 SAME = 1e-5
-
-
-# ------------------------------------------------------------------------------------------------------------
-# Characters
-
-
-def clear() -> None:
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+CHARACTERS = ("all Euler orders", "axis angle", "odd names", "Knight.glb", "mh_mixamo.blend", "dab.bvh", "01_01.bvh")
 
 
 def rig(names, modes=("QUATERNION",), connected=()):
     """A chain of bones of length 1 in an empty file."""
-    clear()
-    armature = bpy.data.armatures.new("rig")
-    obj = bpy.data.objects.new("rig", armature)
-    bpy.context.scene.collection.objects.link(obj)
-    bpy.context.view_layer.objects.active = obj
+    table = {name: ((0, 0, i), (0, 0, i + 1), names[i - 1] if i else None) for i, name in enumerate(names)}
+    obj = rigs.armature(rigs.empty_file(), table, "rig")
     bpy.ops.object.mode_set(mode="EDIT")
-    parent = None
-    for index, name in enumerate(names):
-        bone = armature.edit_bones.new(name)
-        bone.head, bone.tail = (0, 0, index), (0, 0, index + 1)
-        bone.parent, bone.use_connect = parent, index in connected
-        parent = bone
+    for index in connected:
+        obj.data.edit_bones[names[index]].use_connect = True
     bpy.ops.object.mode_set(mode="OBJECT")
     assert [bone.name for bone in obj.pose.bones] == list(names)
     for index, bone in enumerate(obj.pose.bones):
@@ -52,17 +42,6 @@ def character(name):
     if name == "odd names":
         return rig(ODD_NAMES, ("QUATERNION", "XYZ", "AXIS_ANGLE"))
     return rigs.load(name).obj
-
-
-CHARACTERS = (
-    "all Euler orders",
-    "axis angle",
-    "odd names",
-    "Knight.glb",
-    "mh_mixamo.blend",
-    "dab.bvh",
-    "01_01.bvh",
-)
 
 
 def matrices(poses):
@@ -86,12 +65,29 @@ def random_poses(obj, bones, frames, seed=1, scaled=True):
     return action_keys.Poses(bones, np.asarray(frames, dtype=float), 0.4 * wave * free, rotation, scale)
 
 
-def played(obj, frames, bones=None, subframe=0.0):
-    """matrix_basis that Blender plays, shape [f, bones, 4, 4]."""
+def bake(obj, bones, frames, scaled=False, moved=True):
+    """Bake random poses, which are played from then on: (their matrices, action, state)."""
+    poses = random_poses(obj, bones, frames, scaled=scaled)
+    if not moved:
+        poses.location[:] = 0.0
+    action, state = actions.bake(obj, poses, "Baked")
+    assert action_channels.current(obj)[0] == action
+    assert np.abs(played(obj, frames, bones) - matrices(poses)).max() < SAME
+    return matrices(poses), action, state
+
+
+def restore(obj, state, old=None):
+    """Bring the old animation back, from a state as a file keeps it."""
+    actions.restore(obj, actions.AnimationState(**json.loads(json.dumps(asdict(state)))), old)
+
+
+def played(obj, frames, bones=None, later=0.0):
+    """matrix_basis that Blender plays, a share of a frame later, shape [f, bones, 4, 4]."""
     buffer = np.empty(len(obj.pose.bones) * 16, dtype=np.float32)
     result = []
     for frame in frames:
-        bpy.context.scene.frame_set(int(frame), subframe=subframe)
+        whole = math.floor(frame + later)
+        bpy.context.scene.frame_set(whole, subframe=frame + later - whole)
         obj.pose.bones.foreach_get("matrix_basis", buffer)
         result.append(buffer.reshape(-1, 4, 4).transpose(0, 2, 1).copy())
     rows = [list(obj.pose.bones.keys()).index(bone) for bone in bones] if bones is not None else slice(None)
@@ -125,13 +121,9 @@ def animate(obj, bones, keys, seed=3):
     action, slot = action_channels.new_action_for(obj, "Old")
     action_channels.assign(obj, action, slot)
     for bone in bones:
-        prop = action_channels.rotation_property(obj.pose.bones[bone].rotation_mode)
-        for path, size in (
-            (action_channels.bone_path(bone, prop), 4),
-            (action_channels.bone_path(bone, "location"), 3),
-        ):
-            if prop == "rotation_euler":
-                size = 3
+        rotation = action_channels.rotation_property(obj.pose.bones[bone].rotation_mode)
+        for prop, size in ((rotation, 3 if rotation == "rotation_euler" else 4), ("location", 3)):
+            path = action_channels.bone_path(bone, prop)
             for index in range(size):
                 key_curve(action, obj, path, index, [(frame, rng.normal()) for frame in keys])
     return action
@@ -143,22 +135,10 @@ def animation_settings(obj):
     if action_channels.has_slots():
         names += ["action_slot", "last_slot_identifier"]
     settings = {name: getattr(animation, name) for name in names}
-
-    def strip_settings(strip):
-        names = (
-            "name",
-            "mute",
-            "influence",
-            "blend_type",
-            "extrapolation",
-            "frame_start",
-            "frame_end",
-            "action",
-        )
-        return tuple(getattr(strip, name) for name in names)
-
+    of_strips = ("name", "mute", "influence", "blend_type", "extrapolation", "frame_start", "frame_end", "action")
     settings["tracks"] = [
-        (track.name, track.mute, track.is_solo, track.lock, track.select, *map(strip_settings, track.strips))
+        [getattr(track, name) for name in ("name", "mute", "is_solo", "lock", "select")]
+        + [getattr(strip, name) for strip in track.strips for name in of_strips]
         for track in animation.nla_tracks
     ]
     settings["drivers"] = [(d.data_path, d.array_index, d.mute) for d in animation.drivers]

@@ -26,8 +26,13 @@ def free_body(scene, mass=2.0, turn=(0.3, 1.0, 0.4), moving=None, direction=(1.0
     if moving is not None:
         rigs.key_locations(obj, {frame: np.array(moving) * (frame - 1) for frame in range(-5, 40)})
     build.build(obj, scene)
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+    rigs.set_weights(obj)
     return obj
+
+
+def offset(obj):
+    """Matrix [4, 4] of the first part's body in its bone."""
+    return np.array(obj.active_ragdoll.parts[0].offset).reshape(4, 4)
 
 
 def add(obj, bone="A", frame=HIT, impulse=(0.0, 1.0, 0.0), point=(0.0, 0.0, 0.0), **others):

@@ -1,10 +1,9 @@
 """What the tests of attachments share."""
 
-import bpy
 import numpy as np
 
 import rigs
-from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.physics import build
 
 HAND = "forearm.L"
 TIP = (0.0, 0.28, 0.0)  # of the human's forearm
@@ -19,15 +18,11 @@ def attach(obj, target, bone=HAND, **values):
 
 
 def key_enabled(obj, keys, number=0):
-    item = obj.active_ragdoll.attachments[number]
-    for frame, value in keys.items():
-        item.enabled = value
-        obj.keyframe_insert(f"active_ragdoll.attachments[{number}].enabled", frame=frame)
+    rigs.key(obj, f"active_ragdoll.attachments[{number}].enabled", keys)
 
 
 def empty(scene, keys, name="Target"):
-    obj = bpy.data.objects.new(name, None)
-    scene.collection.objects.link(obj)
+    obj = rigs.empty(scene, name)
     rigs.key_locations(obj, keys)
     return obj
 
@@ -39,13 +34,29 @@ def loosen_arm(obj, side="L"):
         settings.joint, settings.translation_weight, settings.rotation_weight = "FREE", 0.0, 0.2
 
 
-def row_of(obj, bone):
-    return [part.bone for part in obj.active_ragdoll.parts].index(bone)
+def reaching_human(scene, keys, last=48, name="Target", **settings):
+    """A swinging human with a ragdoll whose left arm goes where it is led, and a keyed Empty to lead it."""
+    obj = rigs.swinging_human(scene, 1, last)
+    for setting, value in settings.items():
+        setattr(obj.active_ragdoll, setting, value)
+    loosen_arm(obj)
+    build.build(obj, scene)
+    return obj, empty(scene, keys, name)
+
+
+def limp_chain(scene, place, last):
+    """A limp ragdoll of two bones, and an Empty at a place."""
+    scene.render.fps = rigs.FPS
+    obj = rigs.chain(scene, 2)
+    rigs.set_range(scene, 1, last)
+    build.build(obj, scene)
+    rigs.set_weights(obj)
+    return obj, empty(scene, {1: place})
 
 
 def bone_matrix(obj, bone):
     """World matrix [4, 4] of a bone as its body has it."""
-    row = row_of(obj, bone)
+    (row,) = rigs.rows(obj, [bone])
     offset = np.array(obj.active_ragdoll.parts[row].offset).reshape(4, 4)
     return rigs.bodies(obj)[row] @ np.linalg.inv(offset)
 
@@ -56,15 +67,3 @@ def tip(obj, bone=HAND, point=TIP):
 
 def in_target(target, point):
     return (np.linalg.inv(rigs.matrices([target])[0]) @ [*point, 1.0])[:3]
-
-
-def limp(obj):
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
-
-
-def momentum_reader(obj, prop):
-    """Reads masses' centre, and spin about it by finite differences of two frames."""
-    run = STATE.runs[bpy.context.scene.name]
-    masses = np.array([*run.masses, prop.rigid_body.mass])
-    places = np.concatenate([rigs.bodies(obj), rigs.matrices([prop])])
-    return masses, places

@@ -54,7 +54,7 @@ def metarig(name: str) -> bpy.types.Object:
 
 def to_its_side(scene, obj):
     """A character that looks at an Empty to its side, "Target", at the first frame."""
-    stack_edits.set_up_look_at(obj, scene, rigs.empty(scene, "Target", (1.5, -2.0, 1.6)))
+    stack_edits.set_up_look_at(obj, scene, rigs.empty(scene, location=(1.5, -2.0, 1.6)))
     scene.frame_set(1)
     return obj
 

@@ -459,6 +459,28 @@ def angles(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.degrees(quaternion.angle_between(qa, qb)).reshape(np.shape(a)[:-2])
 
 
+def momenta(poses: np.ndarray, masses: np.ndarray, moments: np.ndarray, fps: float) -> tuple:
+    """Momentum, angular momentum about the common centre of mass and spin of bodies, all [f - 1, m, 3], by differences.
+
+    Args:
+        poses: world matrices [f, m, 4, 4] of the bodies, in whose frames their inertia is diagonal.
+        moments: principal moments of inertia [m, 3].
+    """
+    from active_ragdoll.core import quaternion
+
+    places, turns = poses[:, :, :3, 3], poses[:, :, :3, :3]
+    arms = places - np.einsum("m,fmi->fi", masses, places)[:, None] / masses.sum()
+    momentum = masses[:, None] * np.diff(places, axis=0) * fps
+    around = masses[:, None] * np.cross(0.5 * (arms[1:] + arms[:-1]), np.diff(arms, axis=0) * fps)
+    rate = quaternion.to_rotation_vector(quaternion.from_matrix(turns[1:] @ turns[:-1].swapaxes(-1, -2))) * fps
+    return momentum, around, np.einsum("fmij,mj,fmkj,fmk->fmi", turns[1:], moments, turns[1:], rate)
+
+
+def box_moments(masses: np.ndarray, sides: np.ndarray) -> np.ndarray:
+    """Principal moments [m, 3] of boxes with sides [m, 3]."""
+    return masses[:, None] / 12.0 * ((sides**2).sum(axis=1, keepdims=True) - sides**2)
+
+
 def transformed(matrix: Matrix, gravity=(0.0, 0.0, -9.81)) -> Vector:
     """Gravity in a scene that is turned and scaled as a whole."""
     return matrix.to_3x3() @ Vector(gravity)

@@ -1,36 +1,30 @@
-"""Attachments: what is held stays held, the reaction acts where physics moves the target, and nothing acts before."""
+"""Attachments: what is held stays held, the reaction acts where physics moves the target, and nothing acts before. In
+shots they are repeated, saved, edited, taken away, and given what makes no sense."""
 
+import bpy
 import numpy as np
 import pytest
 
+import holding
 import rigs
-from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.physics import build, remove
+from active_ragdoll.core.blender.run import attachment_objects, simulate
 from active_ragdoll.core.blender.runtime import STATE
-from holding import (
-    TIP,
-    attach,
-    bone_matrix,
-    empty,
-    in_target,
-    key_enabled,
-    limp,
-    loosen_arm,
-    momentum_reader,
-    tip,
-)
+from active_ragdoll.core.blender.settings import lists
+from active_ragdoll.core.blender.tools import overlay_data
+from holding import HAND, TIP, attach, empty, in_target, key_enabled, tip
 
 pytestmark = pytest.mark.blender_version
+
+NEAR = {1: (0.64, -0.15, 1.42)}
+PLACES = {1: (0.6, -0.2, 1.3), 48: (0.52, -0.15, 1.36)}
 
 # ---- targets that stand still or are animated -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("space", ("WORLD", "JOINT"))
 def test_a_hand_rides_a_moving_target_with_the_offset_of_the_moment(fresh_scene, space):
-    obj = rigs.swinging_human(fresh_scene, 1, 48)
-    obj.active_ragdoll.drive_space = space
-    target = empty(fresh_scene, {1: (0.6, -0.2, 1.3), 48: (0.52, -0.15, 1.36)})
-    loosen_arm(obj)
-    build.build(obj, fresh_scene)
+    obj, target = holding.reaching_human(fresh_scene, PLACES, drive_space=space)
     if space == "JOINT":
         obj.pose.bones["hips"].active_ragdoll.body_mode = "KINEMATIC"
     attach(obj, target, point=TIP)
@@ -48,9 +42,7 @@ def test_a_fixed_bone_turns_with_its_target(scene, mode):
     scene.render.fps = rigs.FPS
     obj = rigs.chain(scene, 4)
     target = empty(scene, {1: (1.6, 0.0, 2.0), 48: (1.2, 0.3, 2.2)})
-    for frame, angle in ((1, 0.0), (48, 1.0)):
-        target.rotation_euler = (0.2 * angle, 0.0, angle)
-        target.keyframe_insert("rotation_euler", frame=frame)
+    rigs.key(target, "rotation_euler", {1: (0.0, 0.0, 0.0), 48: (0.2, 0.0, 1.0)})
     rigs.set_range(scene, 1, 48)
     for bone in obj.pose.bones:
         bone.active_ragdoll.joint = "FREE"
@@ -60,17 +52,16 @@ def test_a_fixed_bone_turns_with_its_target(scene, mode):
     build.build(obj, scene)
     attach(obj, target, bone="D", kind="FIXED", point=(0.0, 0.4, 0.0))
     key_enabled(obj, {1: False, 8: True})
-    read = np.array(rigs.play(scene, 1, 48, lambda: np.linalg.inv(rigs.matrices([target])[0]) @ bone_matrix(obj, "D")))
+    read = np.array(
+        rigs.play(scene, 1, 48, lambda: np.linalg.inv(rigs.matrices([target])[0]) @ holding.bone_matrix(obj, "D"))
+    )
     kept = read[6]
     assert np.linalg.norm(read[7:, :3, 3] - kept[:3, 3], axis=1).max() < 2e-3
     assert rigs.angles(read[7:], np.broadcast_to(kept, read[7:].shape)).max() < 0.5
 
 
 def test_a_stated_offset_is_reached_in_its_time_and_kept(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 48)
-    target = empty(fresh_scene, {1: (0.6, -0.2, 1.3), 48: (0.52, -0.15, 1.36)})
-    loosen_arm(obj)
-    build.build(obj, fresh_scene)
+    obj, target = holding.reaching_human(fresh_scene, PLACES)
     attach(obj, target, offset="STATED", offset_location=(0.0, 0.0, 0.1), reach_seconds=0.5, point=TIP)
     key_enabled(obj, {1: False, 12: True})
     offsets = np.array(rigs.play(fresh_scene, 1, 48, lambda: in_target(target, tip(obj)) - (0.0, 0.0, 0.1)))
@@ -81,12 +72,7 @@ def test_a_stated_offset_is_reached_in_its_time_and_kept(fresh_scene):
 
 
 def test_switched_off_it_falls_and_switched_on_again_it_keeps_the_new_offset(scene):
-    scene.render.fps = rigs.FPS
-    obj = rigs.chain(scene, 2)
-    target = empty(scene, {1: (0.5, 0.0, 2.0)})
-    rigs.set_range(scene, 1, 60)
-    build.build(obj, scene)
-    limp(obj)
+    obj, target = holding.limp_chain(scene, (0.5, 0.0, 2.0), 60)
     attach(obj, target, bone="A", kind="FIXED")
     key_enabled(obj, {1: True, 20: False, 26: True})
     heights = np.array(rigs.play(scene, 1, 60, lambda: rigs.bodies(obj)[0, 2, 3]))
@@ -96,26 +82,32 @@ def test_switched_off_it_falls_and_switched_on_again_it_keeps_the_new_offset(sce
     assert np.ptp(heights[26:]) < 5e-3
 
 
-def test_the_largest_force_carries_what_it_can(scene):
-    scene.render.fps = rigs.FPS
-    results = {}
+def test_the_largest_force_carries_what_it_can():
+    sunk = {}
     for share in (0.8, 4.0):
         scene = rigs.empty_file()
-        obj = rigs.chain(scene, 2)
-        target = empty(scene, {1: (0.5, 0.0, 2.0)})
-        rigs.set_range(scene, 1, 40)
-        build.build(obj, scene)
-        limp(obj)
-        weight = 9.81 * sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts)
-        attach(obj, target, bone="A", max_force=share * weight)
-        heights = np.array(rigs.play(scene, 1, 40, lambda obj=obj: bone_matrix(obj, "A")[2, 3]))
-        results[share] = heights[0] - heights[24]
+        obj, target = holding.limp_chain(scene, (0.5, 0.0, 2.0), 40)
+        attach(obj, target, bone="A", max_force=share * 9.81 * rigs.masses(obj).sum())
+        heights = rigs.play(scene, 1, 25, lambda obj=obj: holding.bone_matrix(obj, "A")[2, 3])
+        sunk[share] = heights[0] - heights[24]
     # The bones swing down on what holds them, so that it has to carry more than their weight for a while.
-    assert results[4.0] < 0.03
-    assert results[0.8] > 0.3
+    assert sunk[4.0] < 0.03
+    assert sunk[0.8] > 0.3
 
 
 # ---- targets that physics moves -------------------------------------------------------------------------------------
+
+
+def undamped_prop(scene, *box, mass):
+    prop = rigs.box(scene, "Prop", *box, mass=mass)
+    prop.rigid_body.linear_damping = prop.rigid_body.angular_damping = 0.0
+    return prop
+
+
+def of_both(scene, obj, prop, last):
+    """World matrices [f, m + 1, 4, 4] of a character's bodies and a prop, and their masses."""
+    poses = rigs.play(scene, 1, last, lambda: np.concatenate([rigs.bodies(obj), rigs.matrices([prop])]))
+    return np.array(poses), np.array([*rigs.masses(obj), prop.rigid_body.mass])
 
 
 @pytest.mark.parametrize(
@@ -125,17 +117,14 @@ def test_a_pair_keeps_its_momentum(scene, kind, offset):
     """No outside hand: the centre of both goes on as before, through switching on, holding and switching off."""
     obj = rigs.swinging_human(scene, 1, 90)
     scene.gravity = (0.0, 0.0, 0.0)
-    prop = rigs.box(scene, "Prop", (0.1, 0.1, 0.1), (0.8, 0.1, 1.6), mass=3.0)
-    prop.rigid_body.linear_damping = prop.rigid_body.angular_damping = 0.0
+    prop = undamped_prop(scene, (0.1, 0.1, 0.1), (0.8, 0.1, 1.6), mass=3.0)
     rigs.undamped(obj)
     obj.active_ragdoll.drive_space = "JOINT"
     build.build(obj, scene)
     attach(obj, prop, kind=kind, offset=offset, point=TIP, offset_location=(-0.15, 0.0, 0.0))
     key_enabled(obj, {1: False, 10: True, 80: False})
-    read = rigs.play(scene, 1, 90, lambda: momentum_reader(obj, prop))
-    masses = read[0][0]
-    centres = np.array([masses @ r[1][:, :3, 3] / masses.sum() for r in read])
-    speed = np.diff(centres, axis=0) * rigs.FPS
+    poses, masses = of_both(scene, obj, prop, 90)
+    speed = np.diff(masses @ poses[:, :, :3, 3] / masses.sum(), axis=0) * rigs.FPS
     assert np.linalg.norm(speed[2:] - speed[5], axis=1).max() < 1e-4
     assert not STATE.warnings.get(obj.name)
 
@@ -147,8 +136,7 @@ def test_a_pair_keeps_its_spin(scene, kind):
     scene.render.fps = 240
     obj = rigs.chain(scene, 1)
     rigs.undamped(obj)
-    prop = rigs.box(scene, "Prop", (0.3, 0.2, 0.1), (0.3, 0.5, 2.3), mass=2.0)
-    prop.rigid_body.linear_damping = prop.rigid_body.angular_damping = 0.0
+    prop = undamped_prop(scene, (0.3, 0.2, 0.1), (0.3, 0.5, 2.3), mass=2.0)
     rigs.set_range(scene, 1, 120)
     rigs.key_locations(obj, {-3: (0.0, 0.0, 0.0), 1: (0.0, 0.0, 0.0)})
     rigs.key(obj, "rotation_euler", {1: (0.0, 0.0, 0.0), 2: (0.0, 0.0, 0.02)})  # the spin with which the bodies start
@@ -156,35 +144,16 @@ def test_a_pair_keeps_its_spin(scene, kind):
     for curve in rigs.curves_of(obj.animation_data.action):
         curve.extrapolation = "LINEAR"
     build.build(obj, scene)
-    limp(obj)
+    rigs.set_weights(obj)
     attach(obj, prop, bone="A", kind=kind)
     key_enabled(obj, {1: False, 30: True})
-    read = rigs.play(scene, 1, 120, lambda: momentum_reader(obj, prop))
-    boxes = [np.array(o.dimensions) for o in (obj.active_ragdoll.parts[0].body, prop)]
-    spin = _angular_momentum(read, boxes, 240.0)
+    poses, masses = of_both(scene, obj, prop, 120)
+    sides = np.array([o.dimensions for o in (obj.active_ragdoll.parts[0].body, prop)])
+    _, around, own = rigs.momenta(poses, masses, rigs.box_moments(masses, sides), 240.0)
+    spin = (around + own).sum(axis=1)
     size = np.linalg.norm(spin[5:25], axis=1).mean()
     assert size > 1e-3
     assert np.linalg.norm(spin[5:] - spin[5:25].mean(axis=0), axis=1).max() < 0.02 * size
-
-
-def _angular_momentum(read, boxes, fps):
-    from active_ragdoll.core import quaternion
-
-    masses = read[0][0]
-    places = np.array([r[1] for r in read])
-    centres = np.einsum("m,fmi->fi", masses, places[:, :, :3, 3]) / masses.sum()
-    arms = places[:, :, :3, 3] - centres[:, None]
-    speeds = np.diff(arms, axis=0) * fps
-    middle = 0.5 * (arms[1:] + arms[:-1])
-    total = np.einsum("m,fmi->fi", masses, np.cross(middle, speeds))
-    for i, box in enumerate(boxes):
-        inertia = masses[i] / 12.0 * (np.sum(box**2) - box**2)
-        turns = quaternion.from_matrix(places[:, i, :3, :3])
-        step = quaternion.multiply(turns[1:], quaternion.conjugate(turns[:-1]))
-        rate = quaternion.to_rotation_vector(step) * fps
-        axes = places[1:, i, :3, :3]
-        total += np.einsum("fij,j,fkj,fk->fi", axes, inertia, axes, rate)
-    return total
 
 
 def test_two_characters_hold_hands(scene):
@@ -192,8 +161,8 @@ def test_two_characters_hold_hands(scene):
     second = rigs.human(scene, "Partner")
     second.location = (1.42, 0.0, 0.0)
     rigs.swing(second, 1, 60)
-    loosen_arm(first)
-    loosen_arm(second, "R")
+    holding.loosen_arm(first)
+    holding.loosen_arm(second, "R")
     for obj in (first, second):
         build.build(obj, scene)
     item = attach(first, second, kind="POINT", offset="STATED", offset_location=TIP, point=TIP, reach_seconds=0.4)
@@ -214,17 +183,15 @@ def test_a_rope_swings_as_a_pendulum_and_never_gets_longer(scene):
     """A small body on a long rope: the period is that of a pendulum with its amplitude, within 2 %."""
     scene.render.fps = 48
     obj = rigs.chain(scene, 1, length=0.1, head=(0.0, -0.05, 0.0), direction=(0.0, 1.0, 0.0))
-    obj.pose.bones["A"].active_ragdoll.linear_damping = obj.pose.bones["A"].active_ragdoll.angular_damping = 0.0
+    rigs.undamped(obj)
     length, angle = 1.5, np.radians(40.0)
     target = empty(scene, {1: (length * np.sin(angle), 0.0, length * np.cos(angle))})
     rigs.set_range(scene, 1, 240)
     build.build(obj, scene)
-    limp(obj)
+    rigs.set_weights(obj)
     attach(obj, target, bone="A", kind="DISTANCE", point=(0.0, 0.05, 0.0))
-    places = np.array(rigs.play(scene, 1, 240, lambda: rigs.bodies(obj)[0, :3, 3]))
-    away = places - np.array(target.location)
-    lengths = np.linalg.norm(away, axis=1)
-    assert abs(lengths[1:] / length - 1.0).max() < 0.01
+    away = np.array(rigs.play(scene, 1, 240, lambda: rigs.bodies(obj)[0, :3, 3])) - np.array(target.location)
+    assert abs(np.linalg.norm(away, axis=1)[1:] / length - 1.0).max() < 0.01
     angles = np.arctan2(away[:, 0], -away[:, 2])
     assert abs(angles.max() - angle) < np.radians(3.0), "it comes up again on the other side"
     crossings = np.flatnonzero(np.diff(np.sign(angles)))
@@ -234,20 +201,160 @@ def test_a_rope_swings_as_a_pendulum_and_never_gets_longer(scene):
     assert abs(period / exact - 1.0) < 0.02
 
 
-def test_a_slack_rope_does_nothing(scene):
-    scene.render.fps = rigs.FPS
+def test_a_slack_rope_does_nothing():
     heights = {}
     for name in ("free", "slack"):
         scene = rigs.empty_file()
-        obj = rigs.chain(scene, 2)
-        target = empty(scene, {1: (0.5, 0.0, 2.2)})
-        rigs.set_range(scene, 1, 30)
-        build.build(obj, scene)
-        limp(obj)
+        obj, target = holding.limp_chain(scene, (0.5, 0.0, 2.2), 30)
         if name == "slack":
             attach(obj, target, bone="A", kind="DISTANCE", length=0.8)
         heights[name] = np.array(rigs.play(scene, 1, 30, lambda obj=obj: rigs.bodies(obj)[0, 2, 3]))
-    fallen = heights["free"][0] - heights["free"]
-    free = fallen < 0.4
+    free = heights["free"][0] - heights["free"] < 0.4
     assert np.abs(heights["free"] - heights["slack"])[free].max() < 1e-4
     assert heights["slack"][-1] > heights["free"][-1] + 0.2
+
+
+# ---- shots -----------------------------------------------------------------------------------------------------------
+
+
+def _shot(scene, attached: bool):
+    prop = rigs.box(scene, "Prop", (0.1, 0.1, 0.4), (1.0, 0.0, 1.45), mass=1.0)
+    target = empty(scene, {1: (0.0, 0.0, 2.0), 40: (0.2, 0.0, 2.0)})
+    obj = rigs.ragdoll(scene, 40, 0.5)
+    if attached:
+        attach(obj, prop, kind="FIXED", point=TIP)
+        attach(obj, target, bone="head", kind="DISTANCE", name="Rope")
+        key_enabled(obj, {1: False, 15: True})
+        key_enabled(obj, {1: False, 20: True}, 1)
+    return obj, prop
+
+
+def test_runs_are_the_same_to_the_bit_and_nothing_changes_before(fresh_scene):
+    obj, prop = _shot(fresh_scene, True)
+
+    def read():
+        return np.concatenate([rigs.bodies(obj), rigs.matrices([prop])])
+
+    first = np.array(rigs.play(fresh_scene, 1, 40, read))
+    assert np.array_equal(first, rigs.play(fresh_scene, 1, 40, read))
+    obj, prop = _shot(rigs.empty_file(), False)
+    plain = np.array(rigs.play(bpy.context.scene, 1, 40, read))
+    assert np.abs(first[:14] - plain[:14]).max() < 1e-6
+    assert np.abs(first[20:] - plain[20:]).max() > 0.05
+
+
+def test_simulated_saved_and_loaded_it_is_the_same(scene, tmp_path):
+    obj, _prop = _shot(scene, True)
+    shown = {frame: rigs.pose(obj) for frame in simulate.frames(scene)}
+    scene, obj = rigs.reopened(tmp_path / "a.blend", "Human")
+    item = obj.active_ragdoll.attachments[0]
+    assert (item.kind, item.bone, item.target.name) == ("FIXED", HAND, "Prop")
+    for frame in (30, 12, 40):
+        scene.frame_set(frame)
+        assert np.abs(rigs.pose(obj) - shown[frame]).max() < 1e-6
+    again = {frame: rigs.pose(obj) for frame in simulate.frames(scene)}
+    assert np.abs(again[40] - shown[40]).max() < 1e-6
+
+
+def test_nothing_is_left_behind(scene):
+    obj = rigs.swinging_human(scene, 1, 20)
+    target = empty(scene, {1: (0.0, 0.0, 2.0)})
+    before = rigs.counts()
+    build.build(obj, scene)
+    attach(obj, target, point=TIP)
+    rigs.play(scene, 1, 15)
+    rigs.play(scene, 1, 15)
+    assert len(attachment_objects.of(obj.active_ragdoll)) == 1
+    remove.remove(obj, scene)
+    assert rigs.counts() == before
+    assert len(obj.active_ragdoll.attachments) == 1 and not len(attachment_objects.of(obj.active_ragdoll))
+
+
+def _warnings(obj):
+    return " ".join(STATE.warnings.get(obj.name, ()))
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    (
+        ({"bone": "nothing"}, "no body"),
+        ({"bone": ""}, "no bone"),
+        ({"target": None}, "missing"),
+        ({"target": "itself", "target_bone": HAND}, "itself"),
+        ({"target": "itself"}, "itself"),
+        ({"target": "itself", "target_bone": "gone"}, "gone"),
+        ({"point": (float("nan"), 0.0, 0.0)}, "not a number"),
+    ),
+)
+def test_what_makes_no_sense_is_told_and_the_rest_goes_on(scene, values, said):
+    obj, target = holding.reaching_human(scene, NEAR, 20)
+    item = attach(obj, target, name="Bad")
+    for name, value in values.items():
+        setattr(item, name, obj if value == "itself" else value)
+    attach(obj, target, name="Good", offset="STATED", point=TIP, reach_seconds=0.1)
+    rigs.play(scene, 1, 20)
+    assert "Bad" in _warnings(obj) and said in _warnings(obj) and "Good" not in _warnings(obj)
+    assert np.linalg.norm(tip(obj) - np.array(target.location)) < 5e-3
+
+
+@pytest.mark.parametrize("gone", ("target", "attachment"))
+def test_what_is_taken_away_in_mid_shot_is_named_and_the_run_goes_on(scene, gone):
+    obj, target = holding.reaching_human(scene, NEAR, 30)
+    attach(obj, target, point=TIP)
+    rigs.play(scene, 1, 10)
+    if gone == "target":
+        bpy.data.objects.remove(target)
+    else:
+        obj.active_ragdoll.attachments.remove(0)
+    rigs.step(scene, range(11, 31))
+    assert scene.name not in STATE.messages and STATE.runs[scene.name].frame == 30
+    if gone == "attachment":
+        assert "removed" in _warnings(obj)
+        return
+    assert "Grip" in _warnings(obj) and "deleted" in _warnings(obj)
+    rigs.play(scene, 1, 20)
+    assert "missing" in _warnings(obj)
+
+
+def test_keys_beyond_the_range_are_clamped(scene):
+    obj, target = holding.reaching_human(scene, NEAR, 20)
+    attach(obj, target, point=TIP)
+    key_enabled(obj, {1: True})
+    rigs.key(obj, "active_ragdoll.attachments[0].max_force", {1: 1.0})
+    for curve in rigs.curves_of(obj.animation_data.action):
+        if "attachments" in curve.data_path:
+            curve.keyframe_points[0].co.y = -5.0 if "max_force" in curve.data_path else 7.0
+            curve.update()
+    offsets = np.array(rigs.play(scene, 1, 20, lambda: in_target(target, tip(obj))))
+    assert np.isfinite(offsets).all()
+    assert np.linalg.norm(offsets[2:] - offsets[0], axis=1).max() < 5e-3
+
+
+def test_keys_go_with_their_attachments(fresh_scene):
+    """Of two keyed ones the first is taken away: the other is switched on when it always was."""
+    obj, _prop = _shot(fresh_scene, True)
+    lists.remove_item(obj.active_ragdoll, "attachments", 0)
+    switched = rigs.step(fresh_scene, (14, 15, 19, 20), lambda: obj.active_ragdoll.attachments[0].enabled)
+    assert obj.active_ragdoll.attachments[0].name == "Rope" and switched == [False, False, False, True]
+    paths = {curve.data_path for curve in rigs.curves_of(obj.animation_data.action) if "attach" in curve.data_path}
+    assert paths == {"active_ragdoll.attachments[0].enabled"}
+
+
+def test_operators_add_and_remove_and_the_overlay_draws_a_line(scene):
+    obj = rigs.human(scene)
+    target = empty(scene, {1: (0.5, 0.0, 1.5)})
+    with pytest.raises(RuntimeError):
+        bpy.ops.active_ragdoll.add_attachment(bone=HAND, target="Target")
+    build.build(obj, scene)
+    assert bpy.ops.active_ragdoll.add_attachment(bone=HAND, target="Target") == {"FINISHED"}
+    item = obj.active_ragdoll.attachments[0]
+    assert (item.bone, item.target) == (HAND, target)
+    scene.view_layers[0].update()
+    lines = overlay_data.attachment_lines(obj, scene, scene.view_layers[0].depsgraph)
+    assert np.allclose(lines.ends, [[(0.75, 0.0, 1.42), (0.5, 0.0, 1.5)]], atol=1e-5)
+    for values in ({"bone": "nothing"}, {"bone": HAND, "target": "nobody"}, {"bone": HAND, "target": obj.name}):
+        with pytest.raises(RuntimeError):
+            bpy.ops.active_ragdoll.add_attachment(**values)
+    assert len(obj.active_ragdoll.attachments) == 1
+    assert bpy.ops.active_ragdoll.remove_attachment() == {"FINISHED"}
+    assert not len(obj.active_ragdoll.attachments)

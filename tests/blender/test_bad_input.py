@@ -16,7 +16,7 @@ pytestmark = pytest.mark.blender_version
 def _refused(obj, scene, *words, bones="DEFORM"):
     """The build raises a message with the words and leaves the file as it was."""
     before, world = rigs.counts(), scene.rigidbody_world is not None
-    constraints = sum(len(b.constraints) for b in obj.pose.bones) if obj is not None and obj.pose else 0
+    constraints = sum(len(b.constraints) for b in obj.pose.bones) if obj.pose else 0
     with pytest.raises(RagdollError) as caught:
         build.build(obj, scene, bones)
     for word in words:
@@ -24,7 +24,7 @@ def _refused(obj, scene, *words, bones="DEFORM"):
     assert "\n" not in str(caught.value)
     assert rigs.counts() == before
     assert (scene.rigidbody_world is not None) == world
-    if obj is not None and obj.pose:
+    if obj.pose:
         assert sum(len(b.constraints) for b in obj.pose.bones) == constraints
         assert not obj.active_ragdoll.is_ragdoll and obj.active_ragdoll.state == "NONE"
 
@@ -41,43 +41,46 @@ def _works(obj, scene, frames=6):
     return result
 
 
-def test_nothing_and_not_an_armature(fresh_scene):
+def test_what_is_no_character_of_the_scene(fresh_scene):
     mesh = bpy.data.objects.new("Cube", bpy.data.meshes.new("Cube"))
-    fresh_scene.collection.objects.link(mesh)
-    _refused(mesh, fresh_scene, "Cube", "armature")
+    boneless = bpy.data.objects.new("Empty Rig", bpy.data.armatures.new("Empty Rig"))
+    for obj, word in ((mesh, "armature"), (boneless, "bones")):
+        fresh_scene.collection.objects.link(obj)
+        _refused(obj, fresh_scene, obj.name, word)
     with pytest.raises(RagdollError, match="armature"):
         build.build(None, fresh_scene)
-
-
-def test_no_bones(fresh_scene):
-    obj = bpy.data.objects.new("Empty Rig", bpy.data.armatures.new("Empty Rig"))
-    fresh_scene.collection.objects.link(obj)
-    _refused(obj, fresh_scene, "Empty Rig", "bones")
-
-
-def test_an_armature_of_another_scene(fresh_scene):
-    obj = rigs.chain(fresh_scene, 2)
     other = bpy.data.scenes.new("Other Scene")
-    _refused(obj, other, "Chain", "Other Scene")
+    _refused(rigs.chain(fresh_scene, 2), other, "Chain", "Other Scene")
 
 
 def test_an_unknown_choice_and_an_empty_selection(fresh_scene):
     obj = rigs.chain(fresh_scene, 2)
     _refused(obj, fresh_scene, "SOME", bones="SOME")
-    for bone in obj.data.bones if "select" not in bpy.types.PoseBone.bl_rna.properties else obj.pose.bones:
-        bone.select = False
+    rigs.select(obj, "")
     _refused(obj, fresh_scene, "Chain", "selected", bones="SELECTED")
 
 
-def test_bones_of_hardly_any_length(fresh_scene):
-    """Blender itself removes bones of no length; joints may still lie on each other."""
-    table = {
+TABLES = {
+    # Blender itself removes bones of no length; joints may still lie on each other.
+    "hardly any length": {
         "a": ((0, 0, 1), (0, 0, 1.3), None),
         "stub": ((0, 0, 1.3), (0, 0, 1.30001), "a"),
         "b": ((0, 0, 1.3), (0, 0, 1.6), "stub"),
         "c": ((0, 0, 1.6), (0.3, 0, 1.6), "b"),
-    }
-    _works(rigs.armature(fresh_scene, table), fresh_scene)
+    },
+    "several roots": rigs.HUMAN
+    | {
+        "tail": ((0, 0.2, 1.0), (0, 0.6, 1.0), None),
+        "tail tip": ((0, 0.6, 1.0), (0, 0.9, 1.0), "tail"),
+        "hat": ((0, 0, 1.8), (0, 0, 2.0), None),
+    },
+}
+
+
+@pytest.mark.parametrize("bones", TABLES)
+def test_odd_bones(fresh_scene, bones):
+    result = _works(rigs.armature(fresh_scene, TABLES[bones]), fresh_scene)
+    assert result.joints == result.bodies - 1
 
 
 @pytest.mark.parametrize(
@@ -95,8 +98,7 @@ def test_scales(fresh_scene, scale, words):
     """Mirrored it works, uneven or none it is refused by name."""
     obj = rigs.swinging_human(fresh_scene, 1, 20)
     if scale == "parent":
-        obj.parent = bpy.data.objects.new("Parent", None)
-        fresh_scene.collection.objects.link(obj.parent)
+        obj.parent = rigs.empty(fresh_scene, "Parent")
         obj.parent.scale, obj.rotation_euler = (2, 1, 1), (0.4, 0.5, 0.6)
     else:
         obj.scale = scale
@@ -108,43 +110,36 @@ def test_scales(fresh_scene, scale, words):
 
 
 def test_scale_that_becomes_non_uniform_after_the_build_stops_the_run(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 20)
-    build.build(obj, fresh_scene)
+    obj = rigs.ragdoll(fresh_scene, 20)
     obj.scale = (1, 1, 2)
     with pytest.raises(RagdollError, match="scale"):
         list(simulate.frames(fresh_scene))
 
 
-def test_several_roots(fresh_scene):
-    table = dict(rigs.HUMAN) | {
-        "tail": ((0, 0.2, 1.0), (0, 0.6, 1.0), None),
-        "tail tip": ((0, 0.6, 1.0), (0, 0.9, 1.0), "tail"),
-        "hat": ((0, 0, 1.8), (0, 0, 2.0), None),
-    }
-    result = _works(rigs.armature(fresh_scene, table), fresh_scene)
-    assert result.joints == result.bodies - 1
-
-
-def _library(tmp_path):
-    rigs.swinging_human(bpy.context.scene, 1, 20)
-    return rigs.linked(tmp_path / "library.blend")
-
-
-def test_linked_without_override_is_refused(fresh_scene, tmp_path):
-    obj = _library(tmp_path)
-    _refused(obj, bpy.context.scene, "Human", "library.blend", "override")
-
-
-def test_linked_with_an_override_works(fresh_scene, tmp_path):
-    linked = _library(tmp_path)
+@pytest.mark.parametrize("override", (False, True))
+def test_linked_it_is_refused_but_with_an_override_works(fresh_scene, tmp_path, override):
+    rigs.swinging_human(fresh_scene, 1, 20)
+    obj = rigs.linked(tmp_path / "library.blend")
     scene = bpy.context.scene
-    obj = linked.override_create(remap_local_usages=True)
+    if not override:
+        _refused(obj, scene, "Human", "library.blend", "override")
+        return
+    obj = obj.override_create(remap_local_usages=True)
     expected = rigs.animation(obj, (6,))[6]
     _works(obj, scene, 5)
     scene.frame_set(6)
     assert np.linalg.norm((rigs.pose(obj) - expected)[:, :3, 3], axis=1).max() < 0.01
     remove.remove(obj)
     assert scene.rigidbody_world is None
+
+
+def _moved(obj, scene):
+    """The view layer's part for a new collection that holds only the character."""
+    inner = bpy.data.collections.new("Inner")
+    scene.collection.children.link(inner)
+    scene.collection.objects.unlink(obj)
+    inner.objects.link(obj)
+    return bpy.context.view_layer.layer_collection.children["Inner"]
 
 
 @pytest.mark.parametrize("how", ("hide_viewport", "hide_set", "collection hidden"))
@@ -155,26 +150,16 @@ def test_hidden(fresh_scene, how):
     elif how == "hide_set":
         obj.hide_set(True)
     else:
-        inner = bpy.data.collections.new("Hidden")
-        fresh_scene.collection.children.link(inner)
-        fresh_scene.collection.objects.unlink(obj)
-        inner.objects.link(obj)
-        inner.hide_viewport = True
+        _moved(obj, fresh_scene).collection.hide_viewport = True
     build.build(obj, fresh_scene)
-    places = []
-    for _frame in simulate.frames(fresh_scene):
-        places.append(rigs.bodies(obj)[:, :3, 3])
-    assert np.all(np.isfinite(places)) and np.ptp(np.array(places), axis=0).max() > 0.01
+    places = [rigs.bodies(obj)[:, :3, 3] for _frame in simulate.frames(fresh_scene)]
+    assert np.all(np.isfinite(places)) and np.ptp(places, axis=0).max() > 0.01
 
 
 def test_excluded_from_the_view_layer(fresh_scene):
     """Works, or is refused with a message that says what to do."""
     obj = rigs.swinging_human(fresh_scene, 1, 20)
-    inner = bpy.data.collections.new("Away")
-    fresh_scene.collection.children.link(inner)
-    fresh_scene.collection.objects.unlink(obj)
-    inner.objects.link(obj)
-    bpy.context.view_layer.layer_collection.children["Away"].exclude = True
+    _moved(obj, fresh_scene).exclude = True
     before = rigs.counts()
     try:
         build.build(obj, fresh_scene)
@@ -186,8 +171,7 @@ def test_excluded_from_the_view_layer(fresh_scene):
 
 def test_the_worlds_constraints_excluded(fresh_scene):
     """What Blender does not copy for evaluation a run must not write: a message says what to include."""
-    obj = rigs.swinging_human(fresh_scene, 1, 20)
-    build.build(obj, fresh_scene)
+    rigs.ragdoll(fresh_scene, 20)
     bpy.context.view_layer.layer_collection.children["RigidBodyConstraints"].exclude = True
     with pytest.raises(RagdollError, match="RigidBodyConstraints"):
         list(simulate.frames(fresh_scene))
@@ -208,11 +192,10 @@ def _hide_in_mid_shot(obj) -> None:
 @pytest.mark.parametrize("change", (_exclude, _hide_in_mid_shot))
 def test_the_ragdolls_own_collection_may_be_out_of_sight(fresh_scene, change):
     """Its objects are also in the rigid body world's collections, so nothing changes."""
-    obj = rigs.swinging_human(fresh_scene, 1, 20)
-    build.build(obj, fresh_scene)
+    obj = rigs.ragdoll(fresh_scene, 20)
     plain = rigs.play(fresh_scene, 1, 20, lambda: rigs.pose(obj))
     change(obj)
-    assert np.array_equal(np.array(plain), np.array(rigs.play(fresh_scene, 1, 20, lambda: rigs.pose(obj))))
+    assert np.array_equal(plain, rigs.play(fresh_scene, 1, 20, lambda: rigs.pose(obj)))
 
 
 def test_in_edit_mode_the_edit_bones_count(fresh_scene):
@@ -249,8 +232,7 @@ def test_a_world_without_collections(fresh_scene):
 
 
 def test_a_removed_world(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 20)
-    build.build(obj, fresh_scene)
+    obj = rigs.ragdoll(fresh_scene, 20)
     with bpy.context.temp_override(scene=fresh_scene):
         bpy.ops.rigidbody.world_remove()
     with pytest.raises(RagdollError, match="rigid body world"):
@@ -263,10 +245,8 @@ NAMES = ('quo"te', "back\\slash", "Ünï-çødé 骨", "brack[et]", "a.b.c", "x"
 
 
 def test_names_with_any_characters(scene):
-    table, head = {}, 0.0
-    for i, name in enumerate(NAMES):
-        table[name] = ((head, 0, 1), (head + 0.3, 0, 1), NAMES[i - 1] if i else None)
-        head += 0.3
+    above = (None, *NAMES)
+    table = {name: ((0.3 * i, 0, 1), (0.3 * i + 0.3, 0, 1), above[i]) for i, name in enumerate(NAMES)}
     obj = rigs.armature(scene, table, 'Odd "name" \\ [x]')
     scene.name = 'Sc"ene [1]'
     rigs.set_range(scene, 1, 20)

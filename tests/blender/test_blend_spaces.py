@@ -10,12 +10,17 @@ import rigs
 import third_party
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender import bake
-from active_ragdoll.core.blender.rig.clips import rig_rest
 from active_ragdoll.core.blender.stack import blend_spaces, pose_stack, stack_edits
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.motion.blend_space import WRAP, Axis, BlendSpace2D
 
 WALK = (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0))
+
+
+@pytest.fixture
+def rig():
+    """The knight, who stands idle."""
+    return layered.knight(third_party.DATA)
 
 
 def speed_space(rig, **settings):
@@ -26,10 +31,9 @@ def speed_space(rig, **settings):
 
 def keyed(rig, path: str, keys: dict) -> None:
     """Key a setting of the character on a copy of its action, linear."""
-    obj = rig.obj
-    obj.animation_data.action = obj.animation_data.action.copy()
-    rigs.key(obj, f"active_ragdoll.{path}", keys)
-    rigs.interpolate(obj, "LINEAR", "active_ragdoll")
+    rig.obj.animation_data.action = rig.obj.animation_data.action.copy()
+    rigs.key(rig.obj, f"active_ragdoll.{path}", keys)
+    rigs.interpolate(rig.obj, "LINEAR", "active_ragdoll")
 
 
 def space_state(rig, frame: int):
@@ -37,8 +41,7 @@ def space_state(rig, frame: int):
     return pose_stack.of(rig.obj).states[frame][0]["Locomotion"]
 
 
-def test_the_phase_runs_at_the_mean_rate_and_speed_may_be_keyed(data_dir):
-    rig = layered.knight(data_dir, 1, 61)
+def test_the_phase_runs_at_the_mean_rate_and_speed_may_be_keyed(rig):
     speed_space(rig)
     keyed(rig, "blend_spaces[0].x.value", {1: 0.0, 61: 4.0})
     rates = [1.0 / (bpy.data.actions[name].frame_range[1] / 24.0) for name, _x in WALK]
@@ -50,8 +53,8 @@ def test_the_phase_runs_at_the_mean_rate_and_speed_may_be_keyed(data_dir):
 
 
 @pytest.mark.blender_version
-def test_playing_scrubbing_and_the_bake_show_the_same(data_dir):
-    rig = layered.knight(data_dir, 1, 50)
+def test_playing_scrubbing_and_the_bake_show_the_same(rig):
+    rigs.set_range(rig.scene, 1, 50)
     space = speed_space(rig)
     space.x.smoothing = 0.2
     keyed(rig, "blend_spaces[0].x.value", {1: 0.0, 20: 0.5, 50: 4.0})
@@ -64,22 +67,20 @@ def test_playing_scrubbing_and_the_bake_show_the_same(data_dir):
     assert layered.difference(layered.shown(rig, range(1, 51)), played)[1] < 1e-4
 
 
-def test_the_speed_is_measured_of_the_moving_character(data_dir):
-    rig = layered.knight(data_dir, 1, 48)
+def test_the_speed_is_measured_of_the_moving_character(rig):
     space = speed_space(rig)
     space.x.input = "SPEED"
     rigs.key_locations(rig.obj, {1: (0, 0, 0), 48: (0.0, -2.5 * 47 / 24, 0.0)})
     state = space_state(rig, 30)
     assert abs(state.at[0] - 2.5) < 0.1
-    assert abs(space_state(rig, 1).at[0] - 0.0) < 0.2  # before its first key it stood
+    assert abs(space_state(rig, 1).at[0]) < 0.2  # before its first key it stood
     again = [space_state(rig, frame).at[0] for frame in (29, 7, 30)]
     pose_stack.forget()
     assert again == [space_state(rig, frame).at[0] for frame in (29, 7, 30)]
 
 
-def test_the_direction_is_measured_against_where_it_faces(data_dir):
+def test_the_direction_is_measured_against_where_it_faces(rig):
     third_party.data("Knight.glb")  # whose clips and size it is about
-    rig = layered.knight(data_dir, 1, 30)
     made = layered.space(
         rig,
         (("Walking_A", 0.0, 2.0), ("Running_Strafe_Left", 90.0, 2.0), ("Running_Strafe_Right", -90.0, 2.0)),
@@ -97,8 +98,8 @@ def test_the_direction_is_measured_against_where_it_faces(data_dir):
         assert abs(state.at[0] - angle) < 6.0, (way, state.at)
 
 
-def test_a_preview_shows_its_point_until_a_bake(data_dir):
-    rig = layered.knight(data_dir, 1, 20)
+def test_a_preview_shows_its_point_until_a_bake(rig):
+    rigs.set_range(rig.scene, 1, 20)
     space = speed_space(rig)
     live = layered.shown(rig, (5,))[5]
     space.x.preview, space.show_preview = 4.0, True
@@ -109,11 +110,9 @@ def test_a_preview_shows_its_point_until_a_bake(data_dir):
     assert rigs.angles(layered.shown(rig, (5,))[5], live).max() < 0.1
 
 
-def test_a_lean_of_additive_samples_turns_the_spine_as_far_as_the_input_says(data_dir):
-    rig = layered.knight(data_dir, 1, 20)
+def test_a_lean_of_additive_samples_turns_the_spine_as_far_as_the_input_says(rig):
     obj = rig.obj
-    names = _leans(rig)
-    made = layered.space(rig, ((names[0], -1.0), (names[1], 0.0), (names[2], 1.0)), "PLAIN")
+    made = layered.space(rig, list(zip(_leans(rig), (-1.0, 0.0, 1.0), strict=True)), "PLAIN")
     made.x.minimum, made.x.maximum = -1.0, 1.0
     for sample in made.samples:
         sample.additive, sample.single, sample.frame = "LOCAL", True, 1.0
@@ -137,10 +136,8 @@ def _leans(rig, degrees=(-20.0, 0.0, 20.0), axis="Y") -> list:
             bone.matrix_basis.identity()
         bone = obj.pose.bones["chest"]
         bone.rotation_mode = "QUATERNION"
-        rest = np.array(bone.bone.matrix_local)[:3, :3]
-        along = rest.T @ np.eye(3)["XYZ".index(axis)]
-        half = np.radians(angle) / 2
-        bone.rotation_quaternion = (np.cos(half), *(np.sin(half) * along))
+        along = np.array(bone.bone.matrix_local)["XYZ".index(axis), :3]
+        bone.rotation_quaternion = quaternion.from_axis_angle(along, np.radians(angle))
         bpy.context.view_layer.update()
         names.append(stack_edits.pose_action(obj, f"{axis} {angle:g}").name)
         bone.rotation_quaternion = (1, 0, 0, 0)
@@ -149,27 +146,23 @@ def _leans(rig, degrees=(-20.0, 0.0, 20.0), axis="Y") -> list:
 
 
 @pytest.fixture
-def aiming(data_dir):
-    """The knight with an aim offset of yaw and pitch, whose chest turns 60 deg at yaw 60, 40 at pitch 40."""
-    rig = layered.knight(data_dir, 1, 30)
+def aiming(rig):
+    """He with an aim offset of yaw and pitch, whose chest turns 60 deg at yaw 60, 40 at pitch 40; his plain pose."""
     yaw, pitch = _leans(rig, (-60.0, 0.0, 60.0), "Z"), _leans(rig, (40.0, -40.0), "X")
-    made = layered.space(
-        rig,
-        ((yaw[0], -60.0, 0.0), (yaw[1], 0.0, 0.0), (yaw[2], 60.0, 0.0), (pitch[0], 0.0, -40.0), (pitch[1], 0.0, 40.0)),
-        "AIM",
-    )
-    for sample in made.samples:
+    places = ((-60.0, 0.0), (0.0, 0.0), (60.0, 0.0), (0.0, -40.0), (0.0, 40.0))
+    samples = [(name, *place) for name, place in zip(yaw + pitch, places, strict=True)]
+    for sample in layered.space(rig, samples, "AIM").samples:
         sample.additive, sample.single, sample.frame = "MESH", True, 1.0
-    return rig
+    plain = layered.shown(rig, (9,))[9]
+    layered.space_layer(rig, "Aim", "AIM_OFFSET")
+    return rig, rig.obj.active_ragdoll.blend_spaces[0], plain
 
 
 def test_an_aim_offset_turns_what_is_below_in_the_armatures_space(aiming):
-    rig, obj = aiming, aiming.obj
-    plain = layered.shown(rig, (9,))[9]
-    layered.space_layer(rig, "Aim", "AIM_OFFSET")
-    row = obj.data.bones.find("chest")
+    rig, space, plain = aiming
+    row = rig.obj.data.bones.find("chest")
     for yaw in (60.0, 30.0, -45.0):
-        obj.active_ragdoll.blend_spaces[0].x.value = yaw
+        space.x.value = yaw
         found = layered.shown(rig, (9,))[9]
         turn = quaternion.from_matrix((found[row, :3, :3] @ np.linalg.inv(plain[row, :3, :3]))[None])[0]
         angle = np.degrees(2 * np.arctan2(turn[3], turn[0]))
@@ -182,32 +175,24 @@ def test_an_aim_offset_turns_what_is_below_in_the_armatures_space(aiming):
 
 
 def test_a_target_gives_yaw_and_pitch_at_its_own_frame(aiming):
-    rig, obj = aiming, aiming.obj
-    layered.space_layer(rig, "Aim", "AIM_OFFSET")
-    space = obj.active_ragdoll.blend_spaces[0]
-    target = bpy.data.objects.new("Target", None)
-    rig.scene.collection.objects.link(target)
+    rig, space, _plain = aiming
+    target = rigs.empty(rig.scene)
     space.x.input, space.y.input, space.target, space.aim_bone = "YAW", "PITCH", target, "head"
-    head = rig_rest(obj)
-    assert head is not None
-    places = {1: (5.0, -5.0, 1.0), 10: (-5.0, -5.0, 1.0), 20: (0.0, -5.0, 5.0)}
-    rigs.key_locations(target, places)
+    rigs.key_locations(target, {1: (5.0, -5.0, 1.0), 10: (-5.0, -5.0, 1.0), 20: (0.0, -5.0, 5.0)})
     for frame, wanted in ((1, 45.0), (10, -45.0), (20, 0.0)):
         rig.scene.frame_set(frame)
-        at = blend_spaces.current_point(obj, space, frame)
+        at = blend_spaces.current_point(rig.obj, space, frame)
         assert abs(at[0] - wanted) < 3.0, (frame, at)
-    assert blend_spaces.current_point(obj, space, 20)[1] > 30.0
+    assert blend_spaces.current_point(rig.obj, space, 20)[1] > 30.0
 
 
 def test_an_aim_offset_refuses_what_is_not_additive_in_mesh_space_and_goes_on_without(aiming):
-    rig, obj = aiming, aiming.obj
-    plain = layered.shown(rig, (5,))[5]
-    layered.space_layer(rig, "Aim", "AIM_OFFSET")
-    space = obj.active_ragdoll.blend_spaces[0]
+    rig, space, plain = aiming
+    obj = rig.obj
     sample, row = space.samples[2], obj.data.bones.find("chest")
     for kind, words in (("NONE", "not additive"), ("LOCAL", "local")):
         sample.additive, space.x.value = kind, -60.0
-        found = layered.shown(rig, (5,))[5]
+        found = layered.shown(rig, (9,))[9]
         text = pose_stack.of(obj).messages['Blend space "Aim"']
         assert sample.action.name in text and words in text and "left out" in text
         assert abs(rigs.angles(found[row], plain[row]) - 60.0) < 0.1
@@ -218,9 +203,8 @@ def test_an_aim_offset_refuses_what_is_not_additive_in_mesh_space_and_goes_on_wi
     assert all(other.action.name in text for other in space.samples)
 
 
-def test_feet_stay_in_phase(data_dir):
+def test_feet_stay_in_phase(rig):
     """By markers both clips bring the same foot down at the same phase."""
-    rig = layered.knight(data_dir, 1, 80)
     made = layered.space(rig, (("Walking_A", 2.0), ("Running_A", 4.0)), sync="MARKERS")
     layered.space_layer(rig, made.name)
     rig.obj.active_ragdoll.blend_spaces[0].x.value = 3.0
@@ -238,8 +222,7 @@ def test_feet_stay_in_phase(data_dir):
         assert min(gap, 1 - gap) < 0.01
 
 
-def test_the_sidebar_tells_where_the_input_stands_and_what_each_sample_weighs(data_dir):
-    rig = layered.knight(data_dir, 1, 20)
+def test_the_sidebar_tells_where_the_input_stands_and_what_each_sample_weighs(rig):
     space = speed_space(rig)
     space.x.value = 1.0
     rig.scene.frame_set(3)
@@ -252,10 +235,9 @@ def test_the_sidebar_tells_where_the_input_stands_and_what_each_sample_weighs(da
         blend_spaces.shown(rig.obj, space, 3)
 
 
-def test_by_markers_a_standing_clip_plays_at_its_own_pace(data_dir):
+def test_by_markers_a_standing_clip_plays_at_its_own_pace(rig):
     """Noise of standing feet is no step: idle alone is what Blender plays."""
     third_party.data("Knight.glb")  # whose clips and size it is about
-    rig = layered.knight(data_dir, 1, 40)
     expected = layered.plays(rig, "Idle", (0, 6, 12))
     speed_space(rig, sync="MARKERS").x.value = 0.0
     found = layered.shown(rig, (1, 7, 13))
@@ -263,8 +245,6 @@ def test_by_markers_a_standing_clip_plays_at_its_own_pace(data_dir):
     assert [len(clip.markers) for clip in clips] == [0, 2, 2]
     assert all(rigs.angles(found[frame + 1], expected[frame]).max() < 0.1 for frame in expected)
 
-
-# ---- planes -------------------------------------------------------------------------------------------------------
 
 SPEED, LEAN = Axis("Speed", 0.0, 4.0), Axis("Lean", -1.0, 1.0)
 

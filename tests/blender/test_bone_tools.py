@@ -20,17 +20,21 @@ def human(fresh_scene):
     return obj
 
 
+def rebuild(obj):
+    build.rebuild(obj, bpy.context.scene)
+
+
 def own(obj, name):
     return obj.pose.bones[name].active_ragdoll
 
 
-def part(obj, name):
-    return next(part for part in obj.active_ragdoll.parts if part.bone == name)
+def body_of(obj, name):
+    return rigs.part(obj, name).body
 
 
 def box_of(obj, name) -> np.ndarray:
     """World corners [8, 3] of a body's box as it was made, in bind pose."""
-    body = part(obj, name).body
+    body = body_of(obj, name)
     points = np.array([vertex.co for vertex in body.data.vertices])
     low, high = points.min(axis=0), points.max(axis=0)
     corners = [(x, y, z) for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])]
@@ -38,21 +42,8 @@ def box_of(obj, name) -> np.ndarray:
 
 
 def same_box(a, b, tolerance=1e-4) -> bool:
-    """Whether two sets of corners [8, 3] are alike in any order."""
+    """Whether two sets of corners [k, 3] are alike in any order."""
     return bool(np.linalg.norm(a[:, None] - b[None], axis=2).min(axis=1).max() < tolerance)
-
-
-def select(obj, active, *others) -> None:
-    """Pose mode with these bones selected."""
-    bpy.context.view_layer.objects.active = obj
-    bpy.ops.object.mode_set(mode="POSE")
-    for bone in obj.pose.bones:
-        holder = bone if hasattr(bone, "select") else bone.bone
-        holder.select = bone.name in (active, *others)
-    obj.data.bones.active = obj.data.bones[active]
-
-
-# ---- copy ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.blender_version
@@ -61,7 +52,7 @@ def test_copy_takes_the_chosen_groups_only(human):
     source.mass, source.friction, source.joint = 3.0, 0.9, "HINGE"
     source.limit_min, source.limit_max = (-0.1, 0.0, 0.0), (1.0, 0.0, 0.0)
     source.rotation_weight = 0.25
-    select(human, "arm.L", "forearm.L", "thigh.R")
+    rigs.select(human, "arm.L", "forearm.L", "thigh.R")
     kinds = {name: own(human, name).joint for name in ("forearm.L", "thigh.R")}
     before = own(human, "shin.L").mass
     assert OPERATORS.copy_to_selected(body=True, joint=False, limits=True, weights=False) == {"FINISHED"}
@@ -75,16 +66,24 @@ def test_copy_takes_the_chosen_groups_only(human):
     assert own(human, "thigh.R").joint == "HINGE" and own(human, "thigh.R").rotation_weight == 0.25
 
 
-def test_copy_says_what_is_missing(human):
-    select(human, "arm.L")
-    with pytest.raises(RuntimeError, match=r"Only 'arm\.L' is selected: select the bones to copy to"):
-        OPERATORS.copy_to_selected()
-    select(human, "arm.L", "arm.R")
-    with pytest.raises(RuntimeError, match="switch on at least one group"):
-        OPERATORS.copy_to_selected(body=False, size=False, joint=False, limits=False, weights=False)
+EVERY_GROUP = ("body", "size", "joint", "limits", "weights")
 
 
-# ---- mirror -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("selected", "operator", "options", "text"),
+    (
+        (["arm.L"], "copy_to_selected", {}, r"Only 'arm\.L' is selected: select the bones to copy to"),
+        (["arm.L", "arm.R"], "copy_to_selected", dict.fromkeys(EVERY_GROUP, False), "switch on at least one group"),
+        (["spine"], "mirror_settings", {}, "'spine' lies in the middle"),
+        (["arm.L", "arm.R"], "mirror_settings", {}, "both selected: select one side"),
+    ),
+)
+def test_what_cannot_be_copied_or_mirrored_is_said(human, selected, operator, options, text):
+    own(human, "arm.R").mass = 1.0
+    rigs.select(human, *selected)
+    with pytest.raises(RuntimeError, match=text):
+        getattr(OPERATORS, operator)(**options)
+    assert (own(human, "arm.L").mass, own(human, "arm.R").mass) == (0.0, 1.0), "half-applied"
 
 
 def roll_bones(obj, random) -> None:
@@ -116,7 +115,7 @@ def test_mirrored_limits_let_the_other_side_do_the_mirrored_motion(fresh_scene, 
     left = own(obj, "arm.L")
     left.joint, left.joint_rotation = "CONE", quaternion.normalize(random.normal(size=4))
     left.limit_min, left.limit_max = (-0.4, -0.2, -0.9), (1.1, 0.7, 0.1)
-    select(obj, "arm.L")
+    rigs.select(obj, "arm.L")
     assert OPERATORS.mirror_settings() == {"FINISHED"}
     turned = quaternion.from_rotation_vector(random.uniform(-1.5, 1.5, size=(200, 3)))
     image = turned * (1.0, 1.0, -1.0, -1.0)  # a character mirrored across X turns about X alike, about Y and Z against
@@ -127,13 +126,12 @@ def test_mirrored_limits_let_the_other_side_do_the_mirrored_motion(fresh_scene, 
 
 
 def test_a_mirrored_body_stands_mirrored(human):
-    scene = bpy.context.scene
-    body = part(human, "thigh.L").body
+    body = body_of(human, "thigh.L")
     body.location += Vector((0.03, 0.02, 0.01))
     body.scale = (1.5, 0.8, 0.9)
-    select(human, "thigh.L")
+    rigs.select(human, "thigh.L")
     OPERATORS.mirror_settings()
-    build.rebuild(human, scene)
+    rebuild(human)
     left, right = box_of(human, "thigh.L"), box_of(human, "thigh.R")
     assert same_box(left * (-1.0, 1.0, 1.0), right)
 
@@ -142,185 +140,141 @@ def test_mirror_finds_the_other_side_by_place_where_names_say_nothing(fresh_scen
     obj = rigs.human(fresh_scene)
     for i, bone in enumerate(obj.data.bones):
         bone.name = f"Node_{i}"
-    names = [bone.name for bone in obj.data.bones]
-    left, right = names[list(rigs.HUMAN).index("arm.L")], names[list(rigs.HUMAN).index("arm.R")]
+    left, right = (obj.data.bones[list(rigs.HUMAN).index(name)].name for name in ("arm.L", "arm.R"))
     build.build(obj, fresh_scene)
     own(obj, left).mass = 4.5
-    select(obj, left)
+    rigs.select(obj, left)
     OPERATORS.mirror_settings()
     assert own(obj, right).mass == 4.5
 
 
-def test_mirror_says_why_not(human):
-    select(human, "spine")
-    with pytest.raises(RuntimeError, match="'spine' lies in the middle"):
-        OPERATORS.mirror_settings()
-    select(human, "arm.L", "arm.R")
-    with pytest.raises(RuntimeError, match="both selected: select one side"):
-        OPERATORS.mirror_settings()
-    own(human, "arm.R").mass = 1.0  # nothing was half-applied
-    assert own(human, "arm.L").mass == 0.0
-
-
-# ---- reset --------------------------------------------------------------------------------------------------------
-
-
 def test_reset_bones_are_built_as_if_never_touched(human):
-    scene = bpy.context.scene
-    box, mass = box_of(human, "shin.L"), part(human, "shin.L").body.rigid_body.mass
-    before = {name: str(getattr(own(human, "shin.L"), name)[:]) for name in ("limit_min", "limit_max")}
-    origin = own(human, "shin.L").limits_from
-    touched = own(human, "shin.L")
+    touched, box = own(human, "shin.L"), box_of(human, "shin.L")
+    before = touched.limit_min[:], touched.limit_max[:], touched.limits_from, body_of(human, "shin.L").rigid_body.mass
     touched.mass, touched.shape, touched.joint = 9.0, "BOX", "HINGE"
     touched.limit_max = (2.0, 0.0, 0.0)
-    part(human, "shin.L").body.location.x += 0.1
-    build.rebuild(human, scene)
+    body_of(human, "shin.L").location.x += 0.1
+    rebuild(human)
     assert not same_box(box, box_of(human, "shin.L")) and touched.limits_from == "USER"
-    part(human, "shin.L").body.location.x += 0.1  # not yet in the settings
-    select(human, "shin.L")
+    body_of(human, "shin.L").location.x += 0.1  # not yet in the settings
+    rigs.select(human, "shin.L")
     assert OPERATORS.reset_bone() == {"FINISHED"}
     assert human.active_ragdoll.layout_changed
-    build.rebuild(human, scene)
-    touched = own(human, "shin.L")
+    rebuild(human)
     assert same_box(box, box_of(human, "shin.L"))
-    assert part(human, "shin.L").body.rigid_body.mass == pytest.approx(mass)
-    assert (touched.mass, touched.shape, touched.limits_from) == (0.0, "AUTO", origin)
-    assert not touched.shape_by_user
-    assert {name: str(getattr(touched, name)[:]) for name in ("limit_min", "limit_max")} == before
-
-
-# ---- edits in the viewport ------------------------------------------------------------------------------------------
+    assert (touched.mass, touched.shape, touched.shape_by_user) == (0.0, "AUTO", False)
+    mass = body_of(human, "shin.L").rigid_body.mass
+    assert (touched.limit_min[:], touched.limit_max[:], touched.limits_from, pytest.approx(mass)) == before
 
 
 def test_untouched_bodies_are_no_edits(human):
-    build.rebuild(human, bpy.context.scene)
+    rebuild(human)
     assert body_edits.collect(human) == []
     assert not any(bone.active_ragdoll.shape_by_user for bone in human.pose.bones)
 
 
-@pytest.mark.parametrize("times", [1, 3])
-def test_a_moved_turned_and_scaled_body_is_kept(human, times):
-    scene = bpy.context.scene
-    body = part(human, "forearm.L").body
+@pytest.mark.parametrize("way", ("once", "three times", "removed and built"))
+def test_a_moved_turned_and_scaled_body_is_kept(human, way):
+    body = body_of(human, "forearm.L")
     body.location += Vector((0.02, -0.03, 0.05))
     body.rotation_quaternion = body.rotation_quaternion @ Quaternion((0.0, 0.0, 1.0), 0.4)
     body.rotation_quaternion = Quaternion((1.0, 0.3, 0.0, 0.0)).normalized() @ body.rotation_quaternion
     body.scale = (1.3, 1.3, 0.7)
-    wanted = box_of(human, "forearm.L")
-    others = {p.bone: box_of(human, p.bone) for p in human.active_ragdoll.parts if p.bone != "forearm.L"}
-    for _time in range(times):
-        build.rebuild(human, scene)
-    assert same_box(wanted, box_of(human, "forearm.L"))
-    assert part(human, "forearm.L").body.scale[:] == pytest.approx((1, 1, 1))
+    wanted = {part.bone: box_of(human, part.bone) for part in human.active_ragdoll.parts}
+    for _time in range(3 if way == "three times" else 1):
+        rebuild(human)
+    if way == "removed and built":
+        remove.remove(human)
+        build.build(human, bpy.context.scene)
+    assert body_of(human, "forearm.L").scale[:] == pytest.approx((1, 1, 1))
     assert own(human, "forearm.L").shape_by_user
-    for name, box in others.items():
+    for name, box in wanted.items():
         assert same_box(box, box_of(human, name)), name
 
 
 @pytest.mark.blender_version
 def test_an_edited_mesh_is_kept_as_its_box(human):
-    scene = bpy.context.scene
-    body = part(human, "arm.L").body
+    body = body_of(human, "arm.L")
     for vertex in body.data.vertices:
         vertex.co.z *= 0.5
         vertex.co.z += 0.04
     wanted = box_of(human, "arm.L")
-    build.rebuild(human, scene)
-    body = part(human, "arm.L").body
+    rebuild(human)
+    body = body_of(human, "arm.L")
     assert same_box(wanted, box_of(human, "arm.L"))
     corners = np.array(body.bound_box)
     assert np.allclose(corners.min(axis=0), -corners.max(axis=0), atol=1e-5)  # Blender centres shapes on the origin
 
 
 def test_another_shape_and_mass_set_on_the_rigid_body_are_kept(human):
-    scene = bpy.context.scene
-    rigid_body = part(human, "head").body.rigid_body
+    rigid_body = body_of(human, "head").rigid_body
     rigid_body.collision_shape, rigid_body.mass = "BOX", 7.5
-    build.rebuild(human, scene)
-    rigid_body = part(human, "head").body.rigid_body
+    rebuild(human)
+    rigid_body = body_of(human, "head").rigid_body
     assert (rigid_body.collision_shape, rigid_body.mass, own(human, "head").mass) == ("BOX", 7.5, 7.5)
 
 
 def test_a_mesh_of_one_s_own_is_kept_as_a_hull(human):
-    scene = bpy.context.scene
-    body = part(human, "head").body
+    body = body_of(human, "head")
     corners = np.array([(0.1, 0, 0), (-0.1, 0, 0.02), (0, 0.1, 0), (0, -0.12, 0), (0, 0, 0.1), (0, 0, -0.08)])
+    faces = [(0, 2, 4), (2, 1, 4), (1, 3, 4), (3, 0, 4), (2, 0, 5), (1, 2, 5), (3, 1, 5)]
     mesh = bpy.data.meshes.new("Own")
-    mesh.from_pydata(
-        corners.tolist(), [], [(0, 2, 4), (2, 1, 4), (1, 3, 4), (3, 0, 4), (2, 0, 5), (1, 2, 5), (3, 1, 5)]
-    )
+    mesh.from_pydata(corners.tolist(), [], faces)
     body.data, body.rigid_body.collision_shape = mesh, "CONVEX_HULL"
     wanted = np.array([body.matrix_basis @ Vector(corner) for corner in corners])
-    build.rebuild(human, scene)
-    body = part(human, "head").body
+    rebuild(human)
+    body = body_of(human, "head")
     assert body.rigid_body.collision_shape == "CONVEX_HULL"
     now = np.array([body.matrix_basis @ vertex.co for vertex in body.data.vertices])
-    assert len(now) == len(wanted) and np.linalg.norm(wanted[:, None] - now[None], axis=2).min(axis=1).max() < 1e-5
+    assert len(now) == len(wanted) and same_box(wanted, now, 1e-5)
 
 
 def test_an_edit_rides_with_the_character_and_grows_with_it(human):
-    scene = bpy.context.scene
-    part(human, "thigh.R").body.location += Vector((0.05, 0.0, 0.1))
-    build.rebuild(human, scene)
+    body_of(human, "thigh.R").location += Vector((0.05, 0.0, 0.1))
+    rebuild(human)
     before = box_of(human, "thigh.R")
     turn = Matrix.LocRotScale(Vector((3, -1, 2)), Quaternion((1, 1, 0, 2)).normalized(), Vector((0.1, 0.1, 0.1)))
     human.matrix_world = turn
-    build.rebuild(human, scene)
+    rebuild(human)
     wanted = np.array([turn @ Vector(corner) for corner in before])
     assert same_box(wanted, box_of(human, "thigh.R"), 1e-5)
-
-
-def test_edits_outlast_remove(human):
-    scene = bpy.context.scene
-    part(human, "head").body.scale = (2.0, 2.0, 2.0)
-    wanted = box_of(human, "head")
-    build.rebuild(human, scene)
-    remove.remove(human)
-    build.build(human, scene)
-    assert same_box(wanted, box_of(human, "head"))
 
 
 def test_a_body_moved_from_its_place_in_the_first_pose_is_kept_relative_to_the_bone(fresh_scene):
     """Blender's own Move starts from where the body is shown, which in mid-shot is not bind pose."""
     obj = rigs.human(fresh_scene)
     fresh_scene.frame_start, fresh_scene.frame_end = 1, 10
-    bone = obj.pose.bones["arm.L"]
-    bone.rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 1.2)
-    bone.keyframe_insert("rotation_quaternion", frame=1)
+    rigs.key(obj.pose.bones["arm.L"], "rotation_quaternion", {1: Quaternion((1.0, 0.0, 0.0), 1.2)})
     build.build(obj, fresh_scene)
     bind = box_of(obj, "arm.L")
     fresh_scene.frame_set(1)
-    body = part(obj, "arm.L").body
+    body = body_of(obj, "arm.L")
     shown = Matrix(rigs.matrices([body])[0].tolist())
     assert (shown.translation - body.matrix_basis.translation).length > 0.1
     along = Vector((0.0, 0.0, 0.02))
     body.matrix_basis = shown @ Matrix.Translation(along)
-    wanted = bind + np.array(part(obj, "arm.L").bind).reshape(4, 4)[:3, :3] @ np.array(along)
+    wanted = bind + np.array(rigs.part(obj, "arm.L").bind).reshape(4, 4)[:3, :3] @ np.array(along)
     build.rebuild(obj, fresh_scene)
     assert same_box(wanted, box_of(obj, "arm.L"), 1e-3)
 
 
 def test_overlapping_edits_do_not_push_each_other(human):
-    scene = bpy.context.scene
-    part(human, "forearm.L").body.location = part(human, "head").body.location
-    build.rebuild(human, scene)
-    constraints = [joint.rigid_body_constraint for joint in scene.rigidbody_world.constraints.objects]
+    body_of(human, "forearm.L").location = body_of(human, "head").location
+    rebuild(human)
+    constraints = [joint.rigid_body_constraint for joint in bpy.context.scene.rigidbody_world.constraints.objects]
     told_apart = [{c.object1, c.object2} for c in constraints if c.disable_collisions]
-    assert {part(human, "forearm.L").body, part(human, "head").body} in told_apart
-
-
-# ---- the mode -----------------------------------------------------------------------------------------------------
+    assert {body_of(human, "forearm.L"), body_of(human, "head")} in told_apart
 
 
 @pytest.mark.blender_version
 def test_editing_shows_bodies_in_bind_pose_and_keeps_what_was_done(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 30)
+    obj = rigs.ragdoll(fresh_scene, 30)
     fresh_scene.frame_set(7)
-    build.build(obj, fresh_scene)
+    rebuild(obj)
     poses = rigs.pose(obj)
-    select(obj, "shin.R")
+    rigs.select(obj, "shin.R")
     assert OPERATORS.edit_bodies() == {"FINISHED"}
-    body = part(obj, "shin.R").body
+    body = body_of(obj, "shin.R")
     assert bpy.context.view_layer.objects.active == body and body.select_get() and not body.hide_select
     assert obj.data.pose_position == "REST" and not fresh_scene.rigidbody_world.enabled
     shown = rigs.bodies(obj)
@@ -332,7 +286,7 @@ def test_editing_shows_bodies_in_bind_pose_and_keeps_what_was_done(fresh_scene):
     assert OPERATORS.edit_bodies() == {"FINISHED"}
     assert bpy.context.view_layer.objects.active == obj
     assert obj.data.pose_position == "POSE" and fresh_scene.rigidbody_world.enabled
-    assert part(obj, "shin.R").body.hide_select
+    assert body_of(obj, "shin.R").hide_select
     # A capsule's radius is the larger of both: the box may grow to it, its middle and length may not change.
     assert np.allclose(box_of(obj, "shin.R").mean(axis=0), wanted.mean(axis=0), atol=1e-5)
     assert np.allclose(rigs.pose(obj), poses, atol=1e-5)
@@ -340,13 +294,12 @@ def test_editing_shows_bodies_in_bind_pose_and_keeps_what_was_done(fresh_scene):
 
 @pytest.mark.parametrize("leave", ["rebuild", "remove"])
 def test_a_build_or_remove_ends_editing(human, leave):
-    scene = bpy.context.scene
     bpy.context.view_layer.objects.active = human
     OPERATORS.edit_bodies()
     bpy.context.view_layer.objects.active = human
     if leave == "rebuild":
         OPERATORS.build(bones="KEEP")
-        assert scene.rigidbody_world.enabled
+        assert bpy.context.scene.rigidbody_world.enabled
     else:
         OPERATORS.remove()
     assert human.data.pose_position == "POSE"
@@ -354,13 +307,12 @@ def test_a_build_or_remove_ends_editing(human, leave):
 
 
 def test_numbers_start_from_the_body_as_it_stands(human):
-    scene = bpy.context.scene
     box = box_of(human, "shin.L")
-    select(human, "shin.L")
+    rigs.select(human, "shin.L")
     assert OPERATORS.adopt_body() == {"FINISHED"}
-    build.rebuild(human, scene)
+    rebuild(human)
     assert same_box(box, box_of(human, "shin.L"))
     own(human, "shin.L").half_extents[2] *= 2.0
-    build.rebuild(human, scene)
-    sides = np.ptp(np.array(part(human, "shin.L").body.bound_box), axis=0)
+    rebuild(human)
+    sides = np.ptp(np.array(body_of(human, "shin.L").bound_box), axis=0)
     assert sides == pytest.approx(2.0 * np.array(own(human, "shin.L").half_extents), rel=1e-4)

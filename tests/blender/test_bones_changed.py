@@ -15,13 +15,12 @@ pytestmark = [pytest.mark.blender_version, pytest.mark.own_process]
 
 @pytest.fixture
 def shot(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 30)
-    build.build(obj, fresh_scene)
-    return fresh_scene, obj
+    return fresh_scene, rigs.ragdoll(fresh_scene, 30)
 
 
 def _rename(obj):
     obj.data.bones["head"].name = "skull"
+    bpy.context.view_layer.update()
 
 
 def _skip_where_blender_crashes():
@@ -51,8 +50,7 @@ def test_the_run_ends_with_the_characters_name_and_blender_goes_on(shot, change)
     change(obj)
     bpy.context.view_layer.update()
     assert "'Human'" in STATE.messages[scene.name] and "Bones" in STATE.messages[scene.name]
-    for frame in range(16, 25):
-        scene.frame_set(frame)
+    rigs.step(scene, range(16, 25))
     assert np.isfinite(rigs.pose(obj)).all()
 
 
@@ -62,7 +60,6 @@ def test_renamed_back_it_runs_again(shot):
     rigs.play(scene, 1, 15)
     before = rigs.bodies(obj)
     _rename(obj)
-    bpy.context.view_layer.update()
     scene.frame_set(16)
     obj.data.bones["skull"].name = "head"
     rigs.play(scene, 1, 15)
@@ -74,10 +71,7 @@ def test_after_a_simulation_its_frames_stay(shot):
     scene, obj = shot
     shown = {frame: rigs.pose(obj) for frame in simulate.frames(scene)}
     _rename(obj)
-    bpy.context.view_layer.update()
-    for frame in (20, 5, 30):
-        scene.frame_set(frame)
-        assert np.isfinite(rigs.pose(obj)).all()
+    assert np.isfinite(rigs.step(scene, (20, 5, 30), lambda: rigs.pose(obj))).all()
     with pytest.raises(RagdollError, match="'head' of 'Human' is gone or renamed"):
         list(simulate.frames(scene))
     obj.data.bones["skull"].name = "head"
@@ -87,21 +81,15 @@ def test_after_a_simulation_its_frames_stay(shot):
 
 def test_the_others_play_their_animation_meanwhile(fresh_scene):
     """They have no bone changed, but the world that carried them has stopped."""
-    made = []
-    for name, place in (("One", 0.0), ("Other", 4.0)):
-        obj = rigs.human(fresh_scene, name)
-        obj.location.x = place
-        rigs.swing(obj, 1, 30)
-        made.append(obj)
-    rigs.set_range(fresh_scene, 1, 30)
-    expected = rigs.animation(made[1], (20, 28))
-    for obj in made:
-        build.build(obj, fresh_scene)
-        obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+    one = rigs.ragdoll(fresh_scene, 30, 0.0)
+    other = rigs.human(fresh_scene, "Other")
+    other.location.x = 4.0
+    rigs.swing(other, 1, 30)
+    expected = rigs.animation(other, range(16, 29))
+    build.build(other, fresh_scene)
+    rigs.set_weights(other)
     rigs.play(fresh_scene, 1, 15)
-    _add(made[0])
+    _add(one)
     bpy.context.view_layer.update()
-    for frame in range(16, 29):
-        fresh_scene.frame_set(frame)
-        if frame in expected:
-            assert np.abs(rigs.pose(made[1]) - expected[frame]).max() < 1e-4
+    found = rigs.step(fresh_scene, expected, lambda: rigs.pose(other))
+    assert np.abs(np.array(found) - list(expected.values())).max() < 1e-4

@@ -8,6 +8,8 @@ import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
 
+pytestmark = pytest.mark.blender_version
+
 SPEED = 0.15  # [m/s]
 
 
@@ -18,30 +20,25 @@ def _floating(scene, last, velocity):
     obj = rigs.human(scene)
     way = np.array(velocity) / rigs.FPS
     rigs.key_locations(obj, {-4: -5.0 * way, 11: 10.0 * way})
-    settings = obj.active_ragdoll
-    settings.rotation_weight = settings.translation_weight = 0.0
+    rigs.set_weights(obj)
     build.build(obj, scene)
-    masses = np.array([part.body.rigid_body.mass for part in settings.parts])
-    places = rigs.play(scene, 1, last, lambda: masses @ rigs.bodies(obj)[:, :3, 3] / masses.sum())
+    places = rigs.play(scene, 1, last, lambda: rigs.mass_center(obj))
     return obj, np.diff(places, axis=0) * rigs.FPS
 
 
-def _weightless(scene, way):
-    rigs.ensure_world(scene)
-    if way == "no gravity":
-        scene.use_gravity = False
-    elif way == "gravity 0":
-        scene.gravity = (0.0, 0.0, 0.0)
-    elif way == "weight of gravity 0":
-        scene.rigidbody_world.effector_weights.gravity = 0.0
-    else:
-        scene.rigidbody_world.effector_weights.all = 0.0
+WEIGHTLESS = {
+    "no gravity": lambda scene: setattr(scene, "use_gravity", False),
+    "gravity 0": lambda scene: setattr(scene, "gravity", (0.0, 0.0, 0.0)),
+    "weight of gravity 0": lambda scene: setattr(scene.rigidbody_world.effector_weights, "gravity", 0.0),
+    "weight of all 0": lambda scene: setattr(scene.rigidbody_world.effector_weights, "all", 0.0),
+}
 
 
-@pytest.mark.parametrize("way", ("no gravity", "gravity 0", "weight of gravity 0", "weight of all 0"))
+@pytest.mark.parametrize("way", WEIGHTLESS)
 def test_a_slow_body_keeps_its_momentum_without_gravity(fresh_scene, way):
     """But for its own damping; also after the two seconds in which Bullet puts a slow body to sleep."""
-    _weightless(fresh_scene, way)
+    rigs.ensure_world(fresh_scene)
+    WEIGHTLESS[way](fresh_scene)
     obj, velocity = _floating(fresh_scene, 100, (SPEED, 0.0, 0.0))
     damping = obj.pose.bones["hips"].active_ragdoll.linear_damping
     times = np.arange(len(velocity)) / rigs.FPS

@@ -8,20 +8,19 @@ from mathutils import Matrix, Quaternion
 import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.rig import armature, recognition, skinning
-from active_ragdoll.core.ragdoll.bodies.fitting import Shape
 
-HALF = np.array((0.05, 0.03, 0.08))
+HALF = (0.05, 0.03)  # of the blocks across
 WAYS = ("BONE", "RELATIVE", "CHILD_OF", "EMPTY", "MIRROR")
 
 
-def grid(half=HALF, center=(0.0, 0.0, 0.0)) -> np.ndarray:
+def grid(half, center=(0.0, 0.0, 0.0)) -> np.ndarray:
     line = np.linspace(-1.0, 1.0, 6)
     return np.stack(np.meshgrid(line, line, line), axis=-1).reshape(-1, 3) * half + center
 
 
-def blocks(scene, name: str, points=None) -> bpy.types.Object:
+def blocks(scene, name: str, points) -> bpy.types.Object:
     mesh = bpy.data.meshes.new(name)
-    mesh.from_pydata((grid() if points is None else points).tolist(), [], [])
+    mesh.from_pydata(points.tolist(), [], [])
     made = bpy.data.objects.new(name, mesh)
     scene.collection.objects.link(made)
     return made
@@ -38,9 +37,7 @@ def hang(scene, obj, bone: str, made, way: str = "BONE") -> None:
         return
     held = made
     if way == "EMPTY":
-        held = bpy.data.objects.new("Between", None)
-        scene.collection.objects.link(held)
-        made.parent = held
+        made.parent = held = rigs.empty(scene, "Between")
     obj.data.bones[bone].use_relative_parent = way == "RELATIVE"
     held.parent, held.parent_type, held.parent_bone = obj, "BONE", bone
     held.location = (0.1, 0.2, 0.0) if way == "EMPTY" else held.location
@@ -50,27 +47,19 @@ def hang(scene, obj, bone: str, made, way: str = "BONE") -> None:
 
 def bodies(obj) -> dict:
     """Shapes in bind pose, by bone."""
-    found = {}
-    for part in obj.active_ragdoll.parts:
-        points = np.empty(3 * len(part.body.data.vertices), dtype=np.float32)
-        part.body.data.vertices.foreach_get("co", points)
-        points, bind = points.reshape(-1, 3).astype(float), part.bind
-        kind = part.body.rigid_body.collision_shape
-        found[part.bone] = Shape(kind, bind[:3, 3], bind[:3, :3], np.abs(points).max(axis=0), points)
-    return found
+    return {part.bone: rigs.solid(part) for part in obj.active_ragdoll.parts}
 
 
-def robot(scene, way: str, world: Matrix, scale: float = 1.0) -> tuple:
+def robot(scene, way: str, world: Matrix) -> tuple:
     """A human made only of blocks, one in the middle of every bone: (armature, places of the blocks [4, 4])."""
     obj = rigs.human(scene)
     obj.matrix_world = world
     bpy.context.view_layer.update()
     places = {}
     for bone in obj.data.bones:
-        made = blocks(scene, f"{bone.name} block", grid((HALF[0], HALF[1], 0.3 * bone.length)))
-        if way == "MIRROR":  # half of the block is modelled
-            made.data.clear_geometry()
-            made.data.from_pydata(grid((HALF[0] / 2, HALF[1], 0.3 * bone.length), (HALF[0] / 2, 0, 0)).tolist(), [], [])
+        x = HALF[0] / 2 if way == "MIRROR" else 0.0  # half of the block is modelled
+        made = blocks(scene, f"{bone.name} block", grid((HALF[0] - x, HALF[1], 0.3 * bone.length), (x, 0.0, 0.0)))
+        if way == "MIRROR":
             made.modifiers.new("Mirror", "MIRROR").use_mirror_merge = False
         along = Quaternion((1.0, 1.0, 0.0, 0.0)).normalized().to_matrix().to_4x4()  # the block's z along the bone's y
         middle = bone.matrix_local @ Matrix.Translation((0.0, 0.5 * bone.length, 0.0)) @ along.inverted()
@@ -127,8 +116,8 @@ def test_carried_and_skinned_meshes_count_together(scene):
     assert length() == pytest.approx(1.0, rel=1e-3)
 
 
-def test_what_the_knight_wears_counts_and_what_he_holds_only_with_a_body_of_its_own(data_dir):
-    rig = rigs.load(data_dir / "Knight.glb")
+def test_what_the_knight_wears_counts_and_what_he_holds_only_with_a_body_of_its_own():
+    rig = rigs.load("Knight.glb")
     obj, pose = rig.obj, armature.BindPose(rig.obj.data, np.array(rig.obj.matrix_world))
     things = {
         mesh.name: (pose.names[bone], np.array([place @ (*v.co, 1.0) for v in mesh.data.vertices])[:, :3])

@@ -80,19 +80,14 @@ def random_keys(obj, channels, rng, kind="LINEAR", frames=(1, 5, 12, 20)):
                 add_curve(channels, action_channels.bone_path(bone.name, prop), index, frames, values, kind)
 
 
-# ---- curves -------------------------------------------------------------------------------------------------------
-
-
 def one_curve(scene, kind, rng, handles=None):
-    obj = rigs.chain(scene, 1)
-    _, channels = keyed(obj)
+    _, channels = keyed(rigs.chain(scene, 1))
     frames = np.cumsum(rng.uniform(0.3, 6.0, 7)) - 5.0
     curve = add_curve(channels, 'pose.bones["A"].location', 0, frames, rng.normal(size=7), kind)
-    for i, point in enumerate(curve.keyframe_points):
-        if handles is not None:
-            point.handle_left_type = point.handle_right_type = "FREE"
-            point.handle_left = (frames[i] - rng.uniform(0, handles), rng.normal())
-            point.handle_right = (frames[i] + rng.uniform(0, handles), rng.normal())
+    for i, point in enumerate(curve.keyframe_points if handles is not None else ()):
+        point.handle_left_type = point.handle_right_type = "FREE"
+        point.handle_left = (frames[i] - rng.uniform(0, handles), rng.normal())
+        point.handle_right = (frames[i] + rng.uniform(0, handles), rng.normal())
     return curve
 
 
@@ -109,15 +104,13 @@ def test_curves_have_blenders_values(fresh_scene, case, step):
         curve.modifiers.new(case)
     elif case == "samples":
         curve.convert_to_samples(-5, 20)
-    frames = np.arange(-10.0, 30.0, step)
-    check_curve(curve, frames, 0.1)
+    check_curve(curve, np.arange(-10.0, 30.0, step), 0.1)
 
 
 @pytest.mark.blender_version
 @pytest.mark.parametrize("change", ("none", "NOISE", "one key less", "one key beside"))
 def test_curves_with_a_key_on_every_frame_have_blenders_values(fresh_scene, change):
-    obj = rigs.chain(fresh_scene, 1)
-    _, channels = keyed(obj)
+    _, channels = keyed(rigs.chain(fresh_scene, 1))
     frames = np.arange(1.0, 41.0)
     values = np.random.default_rng(4).normal(size=40)
     curve = add_curve(channels, 'pose.bones["A"].location', 0, frames, values, "BEZIER")
@@ -143,9 +136,6 @@ def check_curve(curve, frames, least_range):
     assert np.ptp(theirs) > least_range
 
 
-# ---- channels to poses --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.blender_version
 @pytest.mark.parametrize("mode", (*MODES, "mixed and scaled", "connected"))
 def test_every_rotation_mode_is_blenders(fresh_scene, mode):
@@ -166,8 +156,6 @@ def test_every_rotation_mode_is_blenders(fresh_scene, mode):
 
 def test_an_animated_rotation_mode_is_followed(fresh_scene):
     obj = rigs.chain(fresh_scene, 2)
-    bone = obj.pose.bones["B"]
-    bone.rotation_mode = "QUATERNION"
     action, channels = keyed(obj)
     path = action_channels.bone_path("B", "")
     rng = np.random.default_rng(5)
@@ -175,11 +163,9 @@ def test_an_animated_rotation_mode_is_followed(fresh_scene):
     numbers = [items[name].value for name in ("QUATERNION", "ZXY", "AXIS_ANGLE")]
     # First, since Blender converts the channels that it has by then when it changes the mode.
     add_curve(channels, path + "rotation_mode", 0, (1, 4, 8), numbers, "CONSTANT")
-    for index in range(4):
-        add_curve(channels, path + "rotation_quaternion", index, (1, 10), rng.normal(size=2))
-        add_curve(channels, path + "rotation_axis_angle", index, (1, 10), rng.normal(size=2))
-    for index in range(3):
-        add_curve(channels, path + "rotation_euler", index, (1, 10), rng.normal(size=2))
+    for prop, size in (("rotation_quaternion", 4), ("rotation_axis_angle", 4), ("rotation_euler", 3)):
+        for index in range(size):
+            add_curve(channels, path + prop, index, (1, 10), rng.normal(size=2))
     assert error_against_blender(obj, action) < TOLERANCE
 
 
@@ -236,14 +222,9 @@ def test_names_with_any_characters_find_their_bones(fresh_scene):
     assert error_against_blender(obj, action) < TOLERANCE
 
 
-# ---- real characters ----------------------------------------------------------------------------------------------
-
-
 def actions_for(obj):
     """Actions that move bones; an importer also makes some for cameras and markers."""
-    found = (
-        [a for a in bpy.data.actions if a.id_root == "OBJECT"] if not action_channels.has_slots() else bpy.data.actions
-    )
+    found = [a for a in bpy.data.actions if action_channels.has_slots() or a.id_root == "OBJECT"]
     return [a for a in found if any(c.data_path.startswith("pose.") for c in rigs.curves_of(a))]
 
 
@@ -259,31 +240,12 @@ def test_clips_of_real_characters_are_blenders(name, step):
         assert len(actions) == 76
         actions = actions[::9]
     for action in actions:
-        slot = None
-        if action_channels.has_slots() and action_channels.slot_of(action, rig.obj) is None:
-            slot = action.slots[0]
+        foreign = action_channels.has_slots() and action_channels.slot_of(action, rig.obj) is None
+        slot = action.slots[0] if foreign else None
         first, last = action.frame_range
         frames = np.arange(math.floor(first), math.ceil(last) + 1.0, step)
         assert error_against_blender(rig.obj, action, frames, slot) < TOLERANCE, action.name
         assert error_against_blender(rig.obj, action, frames[:6] + 0.375, slot) < TOLERANCE, action.name
-
-
-@pytest.mark.blender_version
-def test_a_run_and_a_walk_are_put_on_another_file_s_character():
-    run = rigs.load("run.fbx")
-    source = rig_rest(run.obj)
-    clip = sample_action(run.obj.animation_data.action, run.obj)
-    arnaud = rigs.load("arnaud.fbx")
-    rest = rig_rest(arnaud.obj)
-    mapped = clip.mapped(rest.skeleton, rest.bind)
-    shared = set(source.skeleton.names) & set(rest.skeleton.names)
-    assert len(shared) > 20 and mapped.bones == rest.skeleton.names
-    assert not set(mapped.missing) & shared
-    row = rest.skeleton.index(next(b for b in rest.skeleton.names if b.endswith("LeftUpLeg")))
-    assert np.ptp(mapped.poses.rotations[:, row], axis=0).max() > 0.2
-
-
-# ---- bad input and the cache --------------------------------------------------------------------------------------
 
 
 def test_bad_actions_are_refused_by_name(fresh_scene):

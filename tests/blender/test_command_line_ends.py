@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import pipeline
 
 LAST = 12
@@ -21,9 +20,7 @@ pytestmark = pytest.mark.blender_version
 @pytest.fixture
 def file(fresh_scene, tmp_path):
     """A .blend of a character with a soft ragdoll."""
-    obj = rigs.swinging_human(fresh_scene, 1, LAST)
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.3
-    build.build(obj, fresh_scene)
+    rigs.ragdoll(fresh_scene, LAST, 0.3)
     return _saved(tmp_path / "shot.blend")
 
 

@@ -16,31 +16,37 @@ FRAMES = 30
 GAP = 0.01
 
 
-def worker(load, frames=FRAMES):
-    """By `rigs.load`, or with his main bodies; shanks with feet are compounds."""
-    rig = load("modular_men_Worker.glb")
-    rigs.set_range(rig.scene, rig.first, rig.first + frames)
-    rig.last = rig.first + frames
-    return rig
+NAME = "modular_men_Worker.glb"  # without a motion
 
 
 @pytest.fixture
 def rig():
-    return worker(lambda name: rigs.built(name, "MAIN")[0])
+    """He with his main bodies, of which shanks with feet are compounds."""
+    rig, _made = rigs.built(NAME, "MAIN")
+    rig.last = rig.first + FRAMES
+    rigs.set_range(rig.scene, rig.first, rig.last)
+    return rig
 
 
 def compound_parts(obj) -> list:
     return [part for part in obj.active_ragdoll.parts if part.body.rigid_body.collision_shape == "COMPOUND"]
 
 
+def corners_of(part) -> list:
+    """Corners of a compound's pieces where they were made, in their order."""
+    return [piece.core()[0] for piece in body_meshes.solids_of(part.body)]
+
+
+def local_corners(part) -> np.ndarray:
+    """Those of all pieces in the body's frame [k, 3]."""
+    return (np.concatenate(corners_of(part)) - part.bind[:3, 3]) @ part.bind[:3, :3]
+
+
 def test_a_shank_that_carries_a_foot_is_a_compound(rig):
     assert [part.bone for part in compound_parts(rig.obj)] == ["LowerLeg.L", "LowerLeg.R"]
     for part in compound_parts(rig.obj):
-        pieces = body_meshes.solids_of(part.body)
-        assert len(pieces) == 2
-        corners = np.concatenate([piece.core()[0] for piece in pieces])
-        bind = part.bind
-        local = (corners - bind[:3, 3]) @ bind[:3, :3]
+        assert len(corners_of(part)) == 2
+        local = local_corners(part)
         # Blender takes the inertia of this box, about the origin: it is the middle.
         np.testing.assert_allclose(local.max(axis=0), -local.min(axis=0), rtol=1e-4)
         np.testing.assert_allclose(local.max(axis=0), rigs.half_extents(part), rtol=1e-4)
@@ -56,7 +62,7 @@ def test_a_shape_chosen_by_hand_wins(rig):
 @pytest.mark.blender_version
 def test_runs_repeat_bit_for_bit_wherever_the_last_one_ended(rig):
     """The children's places are read when the world is built anew, before Blender moves them after their bodies."""
-    rig.obj.active_ragdoll.rotation_weight = rig.obj.active_ragdoll.translation_weight = 0.0
+    rigs.set_weights(rig.obj)
     runs = []
     for _again in range(3):
         runs.append(np.array(rigs.play(rig.scene, rig.first, rig.last, lambda: rigs.bodies(rig.obj))))
@@ -66,7 +72,7 @@ def test_runs_repeat_bit_for_bit_wherever_the_last_one_ended(rig):
 
 @pytest.mark.blender_version
 def test_children_ride_their_bodies_and_are_not_simulated_themselves(rig):
-    rig.obj.active_ragdoll.rotation_weight = rig.obj.active_ragdoll.translation_weight = 0.0
+    rigs.set_weights(rig.obj)
     rigs.play(rig.scene, rig.first, rig.last)
     pieces = body_meshes.pieces_of(rig.obj.active_ragdoll)
     assert len(pieces) == 4
@@ -82,28 +88,27 @@ def test_a_body_falls_on_what_sticks_out(hidden):
 
     With the ragdoll's collection hidden, too.
     """
-    rig = worker(rigs.load, 120)
+    rig = rigs.load(NAME)
     scene, obj = rig.scene, rig.obj
+    rigs.set_range(scene, rig.first, rig.first + 120)
     chosen = np.array([bone.name == "LowerLeg.L" for bone in obj.pose.bones])
     obj.animation_data_clear()
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
+    rigs.set_weights(obj)
     build.build(obj, scene, chosen)
     (part,) = compound_parts(obj)
     bind = part.bind
-    corners = [np.linalg.inv(bind) @ np.append(c, 1.0) for p in body_meshes.solids_of(part.body) for c in p.core()[0]]
+    corners = local_corners(part) @ np.eye(3, 4) + np.eye(4)[3]
     height = float(np.linalg.norm(rigs.half_extents(part)))
     floor = bind[2, 3] - 3.0 * height
     rigs.box(scene, "Floor", (40 * height, 40 * height, height), (*bind[:2, 3], floor - 0.5 * height), passive=True)
     obj.active_ragdoll.collection.hide_viewport = hidden
-    lowest = rigs.play(
-        scene, rig.first, rig.last, lambda: float((np.array(corners) @ rigs.bodies(obj)[0].T)[:, 2].min())
-    )
+    lowest = rigs.play(scene, rig.first, rig.first + 120, lambda: (corners @ rigs.bodies(obj)[0].T)[:, 2].min())
     assert abs(lowest[-1] - floor) < GAP * height
     assert min(lowest) > floor - 0.1 * height
 
 
 def test_removing_takes_the_pieces_away():
-    rig = worker(rigs.load)
+    rig = rigs.load(NAME)
     before = rigs.counts()
     build.build(rig.obj, rig.scene, "MAIN")
     assert compound_parts(rig.obj)
@@ -112,21 +117,13 @@ def test_removing_takes_the_pieces_away():
     assert rigs.counts() == before
 
 
-def corners_of(part) -> list:
-    """Corners of a compound's pieces where they were made, in their order."""
-    return [piece.core()[0] for piece in body_meshes.solids_of(part.body)]
-
-
-def found_again(rig, bone):
-    return next(p for p in rig.obj.active_ragdoll.parts if p.bone == bone)
-
-
-def hulls_apart(first, second) -> float:
-    """How far [m] the corners of two hulls are outside of each other."""
-    return max(
-        (convex.hull(a).normals @ b.T - convex.hull(a).offsets[:, None]).max()
-        for a, b in ((first, second), (second, first))
-    )
+def assert_same(obj, bone, wanted, tolerance=1e-4) -> None:
+    """A body's pieces are those whose corners are given, to a share of the character's height."""
+    found = corners_of(rigs.part(obj, bone))
+    assert len(found) == len(wanted)
+    for a, b in [*zip(found, wanted, strict=True), *zip(wanted, found, strict=True)]:
+        hull = convex.hull(a)
+        assert (hull.normals @ b.T - hull.offsets[:, None]).max() < tolerance * obj.active_ragdoll.height
 
 
 def test_a_compound_that_is_moved_turned_and_scaled_keeps_its_pieces_and_reset_brings_it_back(rig):
@@ -141,15 +138,12 @@ def test_a_compound_that_is_moved_turned_and_scaled_keeps_its_pieces_and_reset_b
         build.rebuild(rig.obj, rig.scene)
     own = rig.obj.pose.bones[bone].active_ragdoll
     assert own.shape_by_user and own.shape == "COMPOUND"
-    got = corners_of(found_again(rig, bone))
-    assert len(got) == len(wanted)
-    assert max(map(hulls_apart, got, wanted)) < 1e-4 * rig.obj.active_ragdoll.height
-    np.testing.assert_allclose(rigs.half_extents(found_again(rig, bone)), size * (1.0, 1.1, 1.2), rtol=1e-3)
+    assert_same(rig.obj, bone, wanted)
+    np.testing.assert_allclose(rigs.half_extents(rigs.part(rig.obj, bone)), size * (1.0, 1.1, 1.2), rtol=1e-3)
     body_edits.reset(rig.obj, bone)
     own.shape = "AUTO"
     build.rebuild(rig.obj, rig.scene)
-    got = corners_of(found_again(rig, bone))
-    assert max(map(hulls_apart, got, before)) < 1e-4 * rig.obj.active_ragdoll.height
+    assert_same(rig.obj, bone, before)
 
 
 def test_a_piece_that_is_moved_is_kept_and_the_others_stay(rig):
@@ -161,40 +155,35 @@ def test_a_piece_that_is_moved_is_kept_and_the_others_stay(rig):
     wanted = corners_of(part)
     assert body_edits.collect(rig.obj) == [bone]
     build.rebuild(rig.obj, rig.scene)
-    got = corners_of(found_again(rig, bone))
-    assert max(map(hulls_apart, got, wanted)) < 1e-4 * rig.obj.active_ragdoll.height
+    assert_same(rig.obj, bone, wanted)
     assert body_edits.collect(rig.obj) == []
     rigs.play(rig.scene, rig.first, rig.first + 3)
     bpy.context.view_layer.objects.active = rig.obj
     pairs = bone_tools.mirror(rig.obj, [bone], ["size", "body"])
     build.rebuild(rig.obj, rig.scene)
     ((_bone, other),) = pairs
-    assert len(corners_of(found_again(rig, other))) == len(got)
-    volumes = [sum(p.volume() for p in body_meshes.solids_of(found_again(rig, n).body)) for n in (bone, other)]
-    assert volumes[0] == pytest.approx(volumes[1], rel=1e-4)
+    mine, its = (body_meshes.solids_of(rigs.part(rig.obj, name).body) for name in (bone, other))
+    assert len(mine) == len(its)
+    assert sum(p.volume() for p in mine) == pytest.approx(sum(p.volume() for p in its), rel=1e-4)
 
 
 def test_pieces_can_be_selected_and_seen_while_bodies_are_edited(rig):
-    part = compound_parts(rig.obj)[0]
-    bone = part.bone
+    bone = compound_parts(rig.obj)[0].bone
     bpy.context.view_layer.objects.active = rig.obj
     bpy.ops.active_ragdoll.edit_bodies()
-    part = found_again(rig, bone)
+    part = rigs.part(rig.obj, bone)
     piece = body_meshes.by_body(rig.obj.active_ragdoll)[part.body][0]
     assert piece.visible_get() and not piece.hide_select
-    for other in bpy.context.selected_objects:
-        other.select_set(False)
+    bpy.ops.object.select_all(action="DESELECT")
     piece.select_set(True)
     bpy.context.view_layer.objects.active = piece
     cached = overlay_data.current(rig.obj, rig.scene)
-    row = [p.bone for p in rig.obj.active_ragdoll.parts].index(bone)
-    chosen = overlay_data.selected_bodies(rig.obj, cached.bones)
-    assert chosen[row] and chosen.sum() == 1
+    assert np.flatnonzero(overlay_data.selected_bodies(rig.obj, cached.bones)) == rigs.rows(rig.obj, [bone])
     piece.location.z += 0.1
     assert overlay_data.current(rig.obj, rig.scene) is not cached
     wanted = corners_of(part)
     assert bpy.ops.active_ragdoll.edit_bodies() == {"FINISHED"}
-    assert max(map(hulls_apart, corners_of(found_again(rig, bone)), wanted)) < 1e-4
+    assert_same(rig.obj, bone, wanted, 1e-4 / rig.obj.active_ragdoll.height)
     pieces = body_meshes.pieces_of(rig.obj.active_ragdoll)
     assert len(pieces) == 4 and all(p.hide_select and not p.visible_get() for p in pieces)
     assert not [o for o in rig.scene.collection.objects if o.parent is not None and o.rigid_body is not None]
@@ -206,7 +195,7 @@ def test_a_compound_whose_whole_mesh_is_edited_is_its_hull(rig):
     for vertex in part.body.data.vertices:
         vertex.co *= 1.1
     build.rebuild(rig.obj, rig.scene)
-    edited = found_again(rig, bone)
+    edited = rigs.part(rig.obj, bone)
     assert edited.body.rigid_body.collision_shape == "CONVEX_HULL"
     assert edited.body not in body_meshes.by_body(rig.obj.active_ragdoll)
 
@@ -216,21 +205,18 @@ def test_an_edited_compound_goes_through_a_profile(rig):
     bone = part.bone
     part.body.scale = (1.0, 1.1, 1.2)
     build.rebuild(rig.obj, rig.scene)
-    wanted = corners_of(found_again(rig, bone))
+    wanted = corners_of(rigs.part(rig.obj, bone))
     text = profile.dump(profiles.collect(rig.obj))
     body_edits.reset(rig.obj, bone)
     rig.obj.pose.bones[bone].active_ragdoll.shape = "BOX"
     profiles.apply(rig.obj, profile.parse(text, profiles.schema()))
     build.rebuild(rig.obj, rig.scene)
-    assert max(map(hulls_apart, corners_of(found_again(rig, bone)), wanted)) < 1e-4 * rig.obj.active_ragdoll.height
+    assert_same(rig.obj, bone, wanted)
 
 
 def test_overlay_and_diagnosis_see_the_pieces(rig):
     part = compound_parts(rig.obj)[0]
     edges = overlay_data.body_edges(part.body).reshape(-1, 3)
-    corners = np.concatenate([piece.core()[0] for piece in body_meshes.solids_of(part.body)])
-    bind = part.bind
-    local = (corners - bind[:3, 3]) @ bind[:3, :3]
-    gaps = np.linalg.norm(local[:, None] - edges[None], axis=2)
+    gaps = np.linalg.norm(local_corners(part)[:, None] - edges[None], axis=2)
     assert gaps.min(axis=1).max() < 1e-4 and gaps.min(axis=0).max() < 1e-4
     assert not [found for found in diagnose.diagnose(rig.obj, bpy.context.scene) if "overlap" in str(found).lower()]

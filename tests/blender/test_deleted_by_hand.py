@@ -52,8 +52,7 @@ def test_a_helper_deleted_by_hand(fresh_scene, what, when, delete):
     """Playing gives a message that names the bone or the character, no traceback; a new build mends it."""
     _skip_where_blender_crashes(what, when)
     scene = fresh_scene
-    obj = rigs.swinging_human(scene, 1, 20)
-    build.build(obj, scene)
+    obj = rigs.ragdoll(scene, 20)
     if when in ("mid-shot", "first"):
         rigs.play(scene, 1, 8)
     if when == "first":
@@ -62,8 +61,7 @@ def test_a_helper_deleted_by_hand(fresh_scene, what, when, delete):
         list(simulate.frames(scene))
     bone = obj.active_ragdoll.parts[4].bone
     delete(_helper(obj, what))
-    for frame in (2, 3, 1, 2) if when == "first" else (9, 10, 1, 2, 3):
-        scene.frame_set(frame)
+    rigs.step(scene, (2, 3, 1, 2) if when == "first" else (9, 10, 1, 2, 3))
     text = STATE.messages.get(obj.name, "")
     if when != "cached":
         assert "Human" in text and (what in ("physics_armature", "joint") or bone in text)
@@ -81,8 +79,7 @@ def test_a_body_or_joint_of_the_users_own_is_deleted(fresh_scene, kind):
     scene = fresh_scene
     obj = rigs.swinging_human(scene, 1, 20)
     boxes = [rigs.box(scene, name, (0.2, 0.2, 0.2), (x, 5.0, 3.0)) for name, x in (("A", 0.0), ("B", 0.3))]
-    joint = bpy.data.objects.new("Joint", None)
-    scene.collection.objects.link(joint)
+    joint = rigs.empty(scene, "Joint")
     scene.rigidbody_world.constraints.objects.link(joint)
     joint.rigid_body_constraint.type = "POINT"
     joint.rigid_body_constraint.object1, joint.rigid_body_constraint.object2 = boxes
@@ -91,8 +88,7 @@ def test_a_body_or_joint_of_the_users_own_is_deleted(fresh_scene, kind):
     bpy.data.objects.remove(joint if kind == "joint" else boxes[0])
     bpy.context.view_layer.update()
     assert "was deleted" in STATE.messages[scene.name]
-    for frame in (9, 10):
-        scene.frame_set(frame)
+    rigs.step(scene, (9, 10))
     assert len(rigs.play(scene, 1, 8, lambda: None)) == 8
     assert len(list(simulate.frames(scene))) == 20
 
@@ -102,8 +98,7 @@ def test_a_body_deleted_while_bodies_are_edited(fresh_scene, when):
     if when == "mid-shot":
         _skip_where_blender_crashes("joint", when)
     scene = fresh_scene
-    obj = rigs.swinging_human(scene, 1, 20)
-    build.build(obj, scene)
+    obj = rigs.ragdoll(scene, 20)
     if when == "mid-shot":
         rigs.play(scene, 1, 8)
     bpy.context.view_layer.objects.active = obj
@@ -115,9 +110,7 @@ def test_a_body_deleted_while_bodies_are_edited(fresh_scene, when):
 
 
 def test_no_helper_can_be_selected(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 20)
-    obj.active_ragdoll.drive_space = "JOINT"
-    build.build(obj, fresh_scene)
+    obj = rigs.ragdoll(fresh_scene, 20, drive_space="JOINT")
     fresh_scene.active_ragdoll.show_helpers = True
     helpers = set(obj.active_ragdoll.collection.all_objects)
     assert len(helpers) > 4 * len(obj.active_ragdoll.parts)
@@ -127,11 +120,9 @@ def test_no_helper_can_be_selected(fresh_scene):
 
 
 def test_the_character_deleted_by_hand(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 20)
-    build.build(obj, fresh_scene)
+    obj = rigs.ragdoll(fresh_scene, 20)
     rigs.play(fresh_scene, 1, 6)
     bpy.data.objects.remove(obj)
-    for frame in (7, 8, 1, 2, 3):
-        fresh_scene.frame_set(frame)
+    rigs.step(fresh_scene, (7, 8, 1, 2, 3))
     with pytest.raises(RagdollError, match="no ragdoll"):
         list(simulate.frames(fresh_scene))

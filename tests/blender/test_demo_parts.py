@@ -71,20 +71,13 @@ def test_walk_sets_range_and_travels_forward_at_its_speed(walker):
     scene, armature, _ = walker
     assert (scene.frame_start, scene.frame_end, scene.render.fps) == (1, 120, 24)
     assert tuple(armature.animation_data.action.frame_range) == (-1.0, 120.0)
-    places = []
-    for frame in (1, 97):  # four whole cycles
-        scene.frame_set(frame)
-        places.append(armature.pose.bones["spine"].head.copy())
-    travelled = places[1] - places[0]
-    np.testing.assert_allclose(travelled, (0.0, -1.2 * 96 / FPS, 0.0), atol=1e-4)
+    start, end = rigs.step(scene, (1, 97), lambda: armature.pose.bones["spine"].head.copy())  # four whole cycles
+    np.testing.assert_allclose(end - start, (0.0, -1.2 * 96 / FPS, 0.0), atol=1e-4)
 
 
 def test_walk_never_sinks_into_the_floor(walker):
     scene, _, mesh = walker
-    lowest = []
-    for frame in range(1, 26):
-        scene.frame_set(frame)
-        lowest.append(_skin(mesh)[:, 2].min())
+    lowest = rigs.step(scene, range(1, 26), lambda: _skin(mesh)[:, 2].min())
     assert min(lowest) > -0.001
     assert max(lowest) < 0.002  # a walker always has a foot on the floor
 
@@ -93,32 +86,21 @@ def test_walk_never_sinks_into_the_floor(walker):
 def test_a_foot_flat_on_the_floor_does_not_slide(walker, side, offset):
     """From foot flat (0.09 of the foot's cycle) to toe off (0.62) the ball of the foot is a fixed point."""
     scene, armature, _ = walker
-    balls = []
-    for frame in range(25, 61):
-        phase = ((frame - 1) / 24.0 - offset) % 1.0
-        if 24 <= frame - 1 - 24 * offset < 48 and 0.09 <= phase <= 0.62:
-            scene.frame_set(frame)
-            balls.append(armature.pose.bones[f"toe.{side}"].head.copy())
+    begin = 25 + round(24 * offset)
+    frames = [frame for frame in range(begin, begin + 24) if 0.09 <= (frame - begin) / 24.0 <= 0.62]
+    balls = rigs.step(scene, frames, lambda: armature.pose.bones[f"toe.{side}"].head.copy())
     assert len(balls) >= 12
     np.testing.assert_allclose(balls, np.broadcast_to(balls[0], (len(balls), 3)), atol=5e-4)
 
 
 def test_walk_repeats_exactly_and_keys_do_not_flip(walker):
     scene, armature, _ = walker
-    poses = []
-    for frame in (5, 29):
-        scene.frame_set(frame)
-        root = armature.pose.bones["spine"].head
-        poses.append([bone.head - root for bone in armature.pose.bones])
-    np.testing.assert_allclose(poses[0], poses[1], atol=1e-5)
-    previous = None
-    for frame in range(1, 49):
-        scene.frame_set(frame)
-        now = np.array([bone.rotation_quaternion for bone in armature.pose.bones])
-        if previous is not None:
-            # no bone turns more than 30 deg a frame, so neighbouring quaternions are near
-            assert np.einsum("ij,ij->i", now, previous).min() > math.cos(math.radians(15.0))
-        previous = now
+    bones = armature.pose.bones
+    first, again = rigs.step(scene, (5, 29), lambda: [bone.head - bones["spine"].head for bone in bones])
+    np.testing.assert_allclose(first, again, atol=1e-5)
+    turns = np.array(rigs.step(scene, range(1, 49), lambda: [bone.rotation_quaternion[:] for bone in bones]))
+    # no bone turns more than 30 deg a frame, so neighbouring quaternions are near
+    assert (turns[1:] * turns[:-1]).sum(axis=2).min() > math.cos(math.radians(15.0))
 
 
 def test_walk_refuses_another_rig_by_naming_the_bone(fresh_scene):
@@ -159,13 +141,11 @@ def test_simulated_ball_reaches_the_chest_at_the_hit_frame(walker):
     assert made.hit_frame == 60
     assert scene.rigidbody_world.point_cache.frame_start == 1
     graph = bpy.context.view_layer.depsgraph
-    ball, path = made.ball.evaluated_get(graph), {}
-    for frame in range(1, 121):
-        scene.frame_set(frame)
-        path[frame] = ball.matrix_world.translation.copy()
+    ball = made.ball.evaluated_get(graph)
+    path = [None, *rigs.step(scene, range(1, 121), lambda: ball.matrix_world.translation.copy())]
     # within a third of a frame of the plan, and on the rod all the time
     assert (path[60] - made.pendulum.contact_ws).length < made.pendulum.speed / FPS / 3.0
-    rods = [(place - made.hook.location).length for place in path.values()]
+    rods = [(place - made.hook.location).length for place in path[1:]]
     np.testing.assert_allclose(rods, made.pendulum.length, atol=0.012)
     # the chest is where the ball aims, and the ball has not touched the walker before
     for frame in range(1, 58):
@@ -184,14 +164,8 @@ def test_contact_sheet_shows_the_frames_and_leaves_no_trace(walker, tmp_path):
     scene.render.resolution_x, scene.render.filepath = 333, "//kept"
     before = (scene.render.engine, scene.render.image_settings.file_format, scene.render.resolution_y)
     images = {image.name for image in bpy.data.images} | {"Render Result"}
-    path = contact_sheet.render_contact_sheet(
-        scene,
-        [1, 7, 60],
-        tmp_path / "new" / "sheet.png",
-        columns=2,
-        tile=(96, 72),
-        caption="Walk",
-    )
+    output = tmp_path / "new" / "sheet.png"
+    path = contact_sheet.render_contact_sheet(scene, [1, 7, 60], output, columns=2, tile=(96, 72), caption="Walk")
     assert scene.frame_current == 17
     assert (scene.render.resolution_x, scene.render.filepath) == (333, "//kept")
     assert (scene.render.engine, scene.render.image_settings.file_format, scene.render.resolution_y) == before
@@ -215,23 +189,12 @@ def test_contact_sheet_needs_a_camera_and_refuses_a_live_simulation(walker, tmp_
 
 
 # file, bones, frames of the action (None: the file has none)
-CHARACTERS = [
-    ("01_01.bvh", 31, 551),
-    ("jumping_jacks.bvh", 31, 100),
-    ("zombie.bvh", 27, 623),
-    ("dab.bvh", 27, 271),
-    ("Knight.glb", 41, 27),
-    ("Fox.glb", 24, 83),
-    ("cesium_man.gltf", 19, 49),
-    ("animals_pack_Horse.glb", 50, 25),
-    ("modular_men_Worker.glb", 49, None),
-    ("single_knight_pack_KnightCharacter.glb", 31, 35),
-    ("run.fbx", 66, 21),
-    ("walk.fbx", 66, 41),
-    ("arnaud.fbx", 53, None),
-    ("mh_game_engine.blend", 53, None),
-    ("mh_mixamo.blend", 52, None),
-]
+CHARACTERS = (
+    ("01_01.bvh", 31, 551), ("jumping_jacks.bvh", 31, 100), ("zombie.bvh", 27, 623), ("dab.bvh", 27, 271),
+    ("Knight.glb", 41, 27), ("Fox.glb", 24, 83), ("cesium_man.gltf", 19, 49), ("animals_pack_Horse.glb", 50, 25),
+    ("modular_men_Worker.glb", 49, None), ("single_knight_pack_KnightCharacter.glb", 31, 35), ("run.fbx", 66, 21),
+    ("walk.fbx", 66, 41), ("arnaud.fbx", 53, None), ("mh_game_engine.blend", 53, None), ("mh_mixamo.blend", 52, None),
+)  # fmt: skip
 
 
 @pytest.mark.blender_version
@@ -251,11 +214,9 @@ def test_characters_of_others_are_imported(fresh_scene, name, bones, frames):
         assert found.frame_end - found.frame_start + 1 == frames
         scene = bpy.context.scene
         assert (scene.frame_start, scene.frame_end) == (found.frame_start, found.frame_end)
-        poses = []
-        for frame in (found.frame_start, (found.frame_start + found.frame_end) // 2):
-            scene.frame_set(frame)
-            poses.append([list(bone.head) for bone in found.armature.pose.bones])
-        assert not np.allclose(poses[0], poses[1], rtol=1e-3)
+        middle = (found.frame_start + found.frame_end) // 2
+        poses = rigs.shown(scene, found.armature, (found.frame_start, middle))
+        assert not np.allclose(poses[found.frame_start], poses[middle], rtol=1e-3)
 
 
 @pytest.mark.blender_version
@@ -265,13 +226,9 @@ def test_unusable_files_are_refused_in_one_line(fresh_scene, tmp_path):
     (tmp_path / "broken.bvh").write_text("nothing\n")
     (tmp_path / "broken.glb").write_bytes(b"glTF nonsense")
     (tmp_path / "text.txt").write_text("hello\n")
-    for name, message in (
-        ("none.fbx", "no such file"),
-        ("text.txt", "unknown kind"),
-        ("empty.blend", "no armature"),
-        ("broken.bvh", "not a BVH skeleton"),
-        ("broken.glb", "could not read"),
-    ):
+    wrong = {"none.fbx": "no such file", "text.txt": "unknown kind", "empty.blend": "no armature"}
+    wrong |= {"broken.bvh": "not a BVH skeleton", "broken.glb": "could not read"}
+    for name, message in wrong.items():
         with pytest.raises(DemoError, match=message) as caught:
             importing.import_character(tmp_path / name)
         assert "\n" not in str(caught.value)

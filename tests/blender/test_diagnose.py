@@ -7,9 +7,8 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.run import pipeline
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.tools import diagnose, profiles
+from active_ragdoll.core.blender.tools import diagnose
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.ragdoll import diagnosis
 from active_ragdoll.operators import command_line
@@ -31,12 +30,16 @@ def human(fresh_scene):
     return obj
 
 
+def found_in(obj) -> list:
+    return diagnose.diagnose(obj, obj.active_ragdoll.scene)
+
+
 def kinds(obj) -> list:
-    return [finding.kind for finding in diagnose.diagnose(obj, obj.active_ragdoll.scene)]
+    return [finding.kind for finding in found_in(obj)]
 
 
 def find(obj, kind):
-    return next(f for f in diagnose.diagnose(obj, obj.active_ragdoll.scene) if f.kind == kind)
+    return next(finding for finding in found_in(obj) if finding.kind == kind)
 
 
 def press(finding) -> None:
@@ -44,9 +47,6 @@ def press(finding) -> None:
     assert finding.operator, finding
     operator = getattr(bpy.ops.active_ragdoll, finding.operator)
     assert operator(**finding.arguments) == {"FINISHED"}
-
-
-# ---- on real rigs ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", SWEPT)
@@ -85,9 +85,6 @@ def test_buttons_mend_what_is_found_on_real_rigs(name):
     assert len(mended) == len(set(mended)) and not todo
 
 
-# ---- one by one -----------------------------------------------------------------------------------------------------
-
-
 def _excluded(obj, _scene):
     bpy.context.view_layer.layer_collection.children[obj.active_ragdoll.collection.name].exclude = True
 
@@ -102,56 +99,48 @@ def _heavy_trunk(obj, scene):
 
 
 def _tiny(obj, scene):
-    part = next(part for part in obj.active_ragdoll.parts if part.bone == "foot.L")
-    for vertex in part.body.data.vertices:
+    for vertex in rigs.part(obj, "foot.L").body.data.vertices:
         vertex.co *= 0.02
 
 
 def _overlapping(obj, scene):
     """The left shin moved into the right one, as by hand."""
-    parts = {part.bone: part.body for part in obj.active_ragdoll.parts}
-    parts["shin.L"].matrix_basis.translation = parts["shin.R"].matrix_basis.translation
+    left, right = (rigs.part(obj, name).body for name in ("shin.L", "shin.R"))
+    left.matrix_basis.translation = right.matrix_basis.translation
+
+
+BROKEN = {
+    diagnosis.WORLD_DISABLED: lambda _obj, scene: setattr(scene.rigidbody_world, "enabled", False),
+    diagnosis.TIME_SCALE: lambda _obj, scene: setattr(scene.rigidbody_world, "time_scale", 0.25),
+    diagnosis.SUBSTEPS: lambda _obj, scene: setattr(scene.rigidbody_world, "substeps_per_frame", 4),
+    diagnosis.ITERATIONS: lambda _obj, scene: setattr(scene.rigidbody_world, "solver_iterations", 4),
+    diagnosis.EXCLUDED: _excluded,
+    diagnosis.MASS_RATIO: _heavy_trunk,
+    diagnosis.OUTDATED: lambda obj, _scene: setattr(obj.pose.bones["head"].active_ragdoll, "friction", 0.9),
+    diagnosis.FIRST_POSE: lambda obj, _scene: setattr(obj.pose.bones["forearm.L"], "rotation_quaternion", BENT),
+    diagnosis.OVERLAP: _overlapping,
+    diagnosis.TINY: _tiny,
+}
 
 
 @pytest.mark.blender_version
-@pytest.mark.parametrize(
-    ("kind", "break_it"),
-    [
-        (diagnosis.WORLD_DISABLED, lambda _obj, scene: setattr(scene.rigidbody_world, "enabled", False)),
-        (diagnosis.TIME_SCALE, lambda _obj, scene: setattr(scene.rigidbody_world, "time_scale", 0.25)),
-        (diagnosis.SUBSTEPS, lambda _obj, scene: setattr(scene.rigidbody_world, "substeps_per_frame", 4)),
-        (diagnosis.ITERATIONS, lambda _obj, scene: setattr(scene.rigidbody_world, "solver_iterations", 4)),
-        (diagnosis.EXCLUDED, _excluded),
-        (diagnosis.MASS_RATIO, _heavy_trunk),
-        (diagnosis.OUTDATED, lambda obj, _scene: setattr(obj.pose.bones["head"].active_ragdoll, "friction", 0.9)),
-        (diagnosis.FIRST_POSE, lambda obj, _scene: setattr(obj.pose.bones["forearm.L"], "rotation_quaternion", BENT)),
-        (diagnosis.OVERLAP, _overlapping),
-        (diagnosis.TINY, _tiny),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_the_remedy_removes_the_finding(human, kind, break_it):
+@pytest.mark.parametrize("kind", BROKEN)
+def test_the_remedy_removes_the_finding(human, kind):
     scene = human.active_ragdoll.scene
-    break_it(human, scene)
+    before = {part.bone for part in human.active_ragdoll.parts}
+    BROKEN[kind](human, scene)
     assert kind in kinds(human)
     press(find(human, kind))
     assert kind not in kinds(human)
+    rode = before - {part.bone for part in human.active_ragdoll.parts}  # what is tiny, on its parent
+    assert rode == ({"foot.L"} if kind == diagnosis.TINY else set())
     scene.frame_start, scene.frame_end = 1, 6
     rigs.play(scene, 1, 6)  # it still runs
 
 
-def test_tiny_bodies_ride_on_their_parents(human):
-    before = {part.bone for part in human.active_ragdoll.parts}
-    _tiny(human, None)
-    press(find(human, diagnosis.TINY))
-    assert before - {part.bone for part in human.active_ragdoll.parts} == {"foot.L"}
-
-
 @pytest.mark.blender_version
 def test_animated_scale_is_found(human):
-    for frame, size in ((1, 1.0), (20, 1.5)):
-        human.scale = (size, size, size)
-        human.keyframe_insert("scale", frame=frame)
+    rigs.key(human, "scale", {1: (1.0, 1.0, 1.0), 20: (1.5, 1.5, 1.5)})
     found = find(human, diagnosis.ANIMATED_SCALE)
     assert "from 1 to 1.5" in found.text and found.severity == diagnosis.ERROR
 
@@ -178,8 +167,7 @@ def test_no_ragdoll_and_lost_bodies_are_refused(fresh_scene):
     with pytest.raises(RagdollError, match="build it first"):
         diagnose.diagnose(obj, fresh_scene)
     build.build(obj, fresh_scene)
-    body = obj.active_ragdoll.parts[0].body
-    bpy.data.objects.remove(body)
+    bpy.data.objects.remove(obj.active_ragdoll.parts[0].body)
     with pytest.raises(RagdollError, match="is gone"):
         diagnose.diagnose(obj, fresh_scene)
 
@@ -209,10 +197,6 @@ def test_diagnosis_in_mid_shot_disturbs_nothing(human):
         assert scene.name not in STATE.messages
         results.append(rigs.bodies(human).tobytes())
     assert results[0] == results[1]
-    assert pipeline.STATE is STATE
-
-
-# ---- command line ---------------------------------------------------------------------------------------------------
 
 
 def test_the_report_has_the_diagnosis(fresh_scene, tmp_path, capfd):
@@ -229,4 +213,3 @@ def test_the_report_has_the_diagnosis(fresh_scene, tmp_path, capfd):
     assert {"kind", "severity", "bones", "text", "remedy", "operator"} <= set(found[0])
     assert read["bake"]["diagnosis"] and next(iter(read["info"]["diagnosis"].values()))
     assert f"warning: {found[-1]['text']}" in out
-    assert profiles.PRESETS

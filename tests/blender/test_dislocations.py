@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import hitting
 import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import limit_rescue
@@ -15,9 +16,9 @@ BACK = 24
 
 
 @pytest.fixture
-def zombie(data_dir):
+def zombie():
     """It falls four metres, and its left arm often is on the wrong side when it is called back in one frame."""
-    rig = rigs.load(data_dir / "zombie.bvh")
+    rig = rigs.load("zombie.bvh")
     rigs.set_range(rig.scene, rig.first, max(rig.last, rig.first + max(LIMP) + BACK + 1))
     rigs.ensure_world(rig.scene)
     rig.scene.rigidbody_world.substeps_per_frame = rig.scene.rigidbody_world.solver_iterations = 10
@@ -32,17 +33,12 @@ def zombie(data_dir):
 
 def error_after(rig, limp: int) -> tuple[float, int]:
     """Largest angle of a body [deg] against the wanted one after a limp while and a second, and how many were led."""
-    settings, scene = rig.obj.active_ragdoll, rig.scene
-    led = 0
-    settings.rotation_weight = settings.translation_weight = 0.0
-    for frame in range(rig.first, rig.first + limp + BACK + 1):
-        if frame == rig.first + limp:
-            settings.rotation_weight = settings.translation_weight = 1.0
-        scene.frame_set(frame)
-        assert scene.name not in STATE.messages, STATE.messages[scene.name]
-        led = max(led, int(STATE.runs[scene.name].led.sum()))
-    run = STATE.runs[scene.name]
-    return float(rigs.angles(run.body, run.wanted).max()), led
+    led, back = [], rig.first + limp
+    for weight, first, last in ((0.0, rig.first, back - 1), (1.0, back, back + BACK)):
+        rigs.set_weights(rig.obj, weight)
+        led += rigs.play(rig.scene, first, last, lambda: STATE.runs[rig.scene.name].led.sum())
+    run = STATE.runs[rig.scene.name]
+    return float(rigs.angles(run.body, run.wanted).max()), max(led)
 
 
 def test_what_is_held_on_the_wrong_side_of_a_limit_comes_back(zombie, monkeypatch):
@@ -57,15 +53,12 @@ def test_what_is_held_on_the_wrong_side_of_a_limit_comes_back(zombie, monkeypatc
 
 def test_nothing_is_led_while_limits_hold(fresh_scene):
     """A blow that bends joints to their limits, and springs back: no body rides its animation."""
-    obj = rigs.swinging_human(fresh_scene, 1, 40)
-    build.build(obj, fresh_scene)
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.6
-    hit = obj.active_ragdoll.hits.add()
-    hit.frame, hit.bone, hit.impulse = 10, "forearm.L", (0.0, 60.0, 0.0)
-    largest = 0.0
-    for frame in range(1, 41):
-        fresh_scene.frame_set(frame)
+    hitting.add(rigs.ragdoll(fresh_scene, 40, 0.6), "forearm.L", 10, (0.0, 60.0, 0.0))
+
+    def read():
         run = STATE.runs[fresh_scene.name]
-        largest = max(largest, rigs.angles(run.body, run.wanted).max())
-        assert not run.led.any()
-    assert largest > 30.0 and np.isfinite(largest)
+        return rigs.angles(run.body, run.wanted).max(), run.led.any()
+
+    angles, led = np.transpose(rigs.play(fresh_scene, 1, 40, read))
+    assert not led.any()
+    assert angles.max() > 30.0 and np.isfinite(angles).all()

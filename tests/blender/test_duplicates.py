@@ -19,32 +19,17 @@ LAST, ASIDE = 14, 5.0
 
 @pytest.fixture
 def human(fresh_scene):
-    """A swinging human with a ragdoll that has played, and the counts of the file without one."""
-    obj = rigs.swinging_human(fresh_scene, 1, LAST)
-    before = rigs.counts()
-    build.build(obj, fresh_scene)
+    """A swinging human with a ragdoll that has played."""
+    obj = rigs.ragdoll(fresh_scene, LAST)
     obj.active_ragdoll.rotation_weight = 0.6
     obj.pose.bones["forearm.L"].active_ragdoll.rotation_weight = 0.3
     rigs.play(fresh_scene, 1, LAST)
-    return obj, before
-
-
-def duplicate(obj):
-    bpy.ops.object.select_all(action="DESELECT")
-    obj.select_set(True)
-    bpy.context.view_layer.objects.active = obj
-    bpy.ops.object.duplicate()
-    copy = bpy.context.object
-    assert copy != obj
-    copy.location.x += ASIDE
-    return copy
+    return obj
 
 
 def look(scene, obj):
     """Let a character look at an Empty beside it, which is returned."""
-    target = bpy.data.objects.new("Target", None)
-    scene.collection.objects.link(target)
-    target.location = (1.0, -3.0, 1.6)
+    target = rigs.empty(scene, location=(1.0, -3.0, 1.6))
     stack_edits.set_up_look_at(obj, scene, target)
     return target
 
@@ -58,129 +43,112 @@ def helpers(obj) -> set:
 def live(scene):
     """The frames of a live run."""
     for frame in range(1, LAST + 1):
-        scene.frame_set(frame)
-        assert scene.name not in STATE.messages, STATE.messages[scene.name]
-        yield frame
+        yield from rigs.play(scene, frame, frame, lambda: scene.frame_current)
+
+
+def aside(poses) -> np.ndarray:
+    """Poses of a duplicate [.., 4, 4] where the first has them."""
+    moved = np.array(poses)
+    moved[..., 0, 3] -= ASIDE
+    return moved
 
 
 def play_both(scene, obj, copy, frames=live) -> None:
     """Both play the same, each in its own place and with its own helpers."""
     for frame in frames(scene):
-        away = rigs.pose(copy) - rigs.pose(obj)
-        away[:, 0, 3] -= ASIDE
-        assert np.abs(away).max() < 2e-3, frame
-        apart = rigs.bodies(copy)[:, :3, 3] - rigs.bodies(obj)[:, :3, 3]
-        assert np.abs(apart - (ASIDE, 0.0, 0.0)).max() < 2e-3
+        assert np.abs(aside(rigs.pose(copy)) - rigs.pose(obj)).max() < 2e-3, frame
+        assert np.abs(aside(rigs.bodies(copy)) - rigs.bodies(obj))[:, :3, 3].max() < 2e-3
     assert not helpers(obj) & helpers(copy)
     assert len(STATE.runs[scene.name].characters) == 2
 
 
 def test_a_duplicate_has_a_ragdoll_of_its_own_from_the_first_frame_on(human, fresh_scene):
-    obj, before = human
-    copy = duplicate(obj)
-    play_both(fresh_scene, obj, copy)
-    assert copy.active_ragdoll.rotation_weight == obj.active_ragdoll.rotation_weight
+    copy = rigs.duplicate(human, ASIDE)
+    play_both(fresh_scene, human, copy)
+    assert copy.active_ragdoll.rotation_weight == human.active_ragdoll.rotation_weight
     assert copy.pose.bones["forearm.L"].active_ragdoll.rotation_weight == pytest.approx(0.3)
-    remove.remove(obj, fresh_scene)
+    remove.remove(human, fresh_scene)
     rigs.play(fresh_scene, 1, LAST)
     remove.remove(copy, fresh_scene)
     after = rigs.counts()
-    assert after["objects"] == before["objects"] + 1 and after["scenes"] == before["scenes"]
-    assert {key: after[key] for key in ("meshes", "collections")} == {
-        key: before[key] for key in ("meshes", "collections")
-    }
+    assert [after[key] for key in ("objects", "scenes", "meshes", "collections")] == [2, 1, 0, 0]
 
 
 def test_so_it_has_after_simulate_and_bake(human, fresh_scene):
-    obj, _before = human
-    copy = duplicate(obj)
+    copy = rigs.duplicate(human, ASIDE)
     poses = [rigs.pose(copy) for _frame in simulate.frames(fresh_scene)]
-    assert not helpers(obj) & helpers(copy)
-    for _frame in bake.frames(copy, fresh_scene):
-        pass
-    for frame, expected in enumerate(poses, 1):
-        fresh_scene.frame_set(frame)
-        assert np.abs(rigs.pose(copy) - expected).max() < 1e-3
+    assert not helpers(human) & helpers(copy)
+    list(bake.frames(copy, fresh_scene))
+    baked = rigs.step(fresh_scene, range(1, LAST + 1), lambda: rigs.pose(copy))
+    assert np.abs(np.array(baked) - poses).max() < 1e-3
 
 
 def test_removing_a_duplicate_that_has_not_played_leaves_the_first_its_ragdoll(human, fresh_scene):
-    obj, _before = human
-    bodies = rigs.play(fresh_scene, 1, LAST, lambda: rigs.bodies(obj))
-    copy = duplicate(obj)
+    bodies = rigs.play(fresh_scene, 1, LAST, lambda: rigs.bodies(human))
+    copy = rigs.duplicate(human, ASIDE)
     remove.remove(copy, fresh_scene)
-    assert not copy.active_ragdoll.is_ragdoll and obj.active_ragdoll.is_ragdoll
+    assert not copy.active_ragdoll.is_ragdoll and human.active_ragdoll.is_ragdoll
     assert not any(c.name.startswith("Active Ragdoll") for bone in copy.pose.bones for c in bone.constraints)
-    assert np.array_equal(rigs.play(fresh_scene, 1, LAST, lambda: rigs.bodies(obj)), bodies)
+    assert np.array_equal(rigs.play(fresh_scene, 1, LAST, lambda: rigs.bodies(human)), bodies)
 
 
 @pytest.mark.parametrize("deleted", (False, True))
 def test_a_duplicate_outlives_the_first(human, fresh_scene, deleted):
     """Its ragdoll is removed, or it is deleted itself, before the duplicate has played."""
-    obj, _before = human
-    poses = rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj))
-    copy = duplicate(obj)
-    remove.remove(obj, fresh_scene)
+    poses = rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(human))
+    copy = rigs.duplicate(human, ASIDE)
+    remove.remove(human, fresh_scene)
     if deleted:
-        bpy.data.objects.remove(obj)
+        bpy.data.objects.remove(human)
     shown = rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(copy))
     assert len(STATE.runs[fresh_scene.name].characters) == 1
-    away = np.array(shown) - poses
-    away[:, :, 0, 3] -= ASIDE
-    assert np.abs(away).max() < 2e-3
+    assert np.abs(aside(shown) - poses).max() < 2e-3
 
 
 def test_a_character_that_is_renamed_stays_the_owner(human, fresh_scene):
-    obj, _before = human
-    own = helpers(obj)
-    obj.name = "Someone"
-    copy = duplicate(obj)
-    play_both(fresh_scene, obj, copy)
-    assert helpers(obj) - {obj.active_ragdoll.source.name} <= own
+    own = helpers(human)
+    human.name = "Someone"
+    copy = rigs.duplicate(human, ASIDE)
+    play_both(fresh_scene, human, copy)
+    assert helpers(human) - {human.active_ragdoll.source.name} <= own
 
 
 def test_a_duplicate_made_in_mid_shot_waits_for_the_next_start(human, fresh_scene):
-    obj, _before = human
-    bodies = rigs.play(fresh_scene, 1, LAST, lambda: rigs.bodies(obj))
+    bodies = rigs.play(fresh_scene, 1, LAST, lambda: rigs.bodies(human))
     for frame in range(1, LAST + 1):
         fresh_scene.frame_set(frame)
         if frame == 6:
-            copy = duplicate(obj)
-        assert np.array_equal(rigs.bodies(obj), bodies[frame - 1])
-    play_both(fresh_scene, obj, copy)
+            copy = rigs.duplicate(human, ASIDE)
+        assert np.array_equal(rigs.bodies(human), bodies[frame - 1])
+    play_both(fresh_scene, human, copy)
 
 
 def test_a_duplicate_of_one_that_looks_at_something_has_a_stack_too(human, fresh_scene):
-    obj, _before = human
-    target = look(fresh_scene, obj)
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 1.0
-    obj.pose.bones["forearm.L"].active_ragdoll.rotation_weight = 1.0
+    target = look(fresh_scene, human)
+    rigs.set_weights(human, 1.0)
+    human.pose.bones["forearm.L"].active_ragdoll.rotation_weight = 1.0
     rigs.play(fresh_scene, 1, LAST)
-    copy = duplicate(obj)
+    copy = rigs.duplicate(human, ASIDE)
     rigs.play(fresh_scene, 1, LAST)
-    assert not helpers(obj) & helpers(copy)
-    assert copy.active_ragdoll.target_armature != obj.active_ragdoll.target_armature
-    for each in (obj, copy):
+    assert not helpers(human) & helpers(copy)
+    assert copy.active_ragdoll.target_armature != human.active_ragdoll.target_armature
+    for each in (human, copy):
         assert looking.aim_error(each, target) < 1.0
     stack_setup.drop(copy)
     rigs.play(fresh_scene, 1, LAST)
-    assert looking.aim_error(obj, target) < 1.0
+    assert looking.aim_error(human, target) < 1.0
 
 
 def test_a_baked_duplicate_plays_its_keys(human, fresh_scene):
-    obj, _before = human
-    for _frame in bake.frames(obj, fresh_scene):
-        pass
-    copy = duplicate(obj)
-    for frame in range(1, LAST + 1):
-        fresh_scene.frame_set(frame)
-        away = rigs.pose(copy) - rigs.pose(obj)
-        away[:, 0, 3] -= ASIDE
-        assert np.abs(away).max() < 1e-4
+    list(bake.frames(human, fresh_scene))
+    copy = rigs.duplicate(human, ASIDE)
+    away = rigs.step(fresh_scene, range(1, LAST + 1), lambda: aside(rigs.pose(copy)) - rigs.pose(human))
+    assert np.abs(away).max() < 1e-4
     bake.revert(copy)
-    assert obj.active_ragdoll.source not in (None, copy.active_ragdoll.source)
-    bake.revert(obj)
-    play_both(fresh_scene, obj, copy, simulate.frames)
-    remove.remove_all([obj, copy], fresh_scene)
+    assert human.active_ragdoll.source not in (None, copy.active_ragdoll.source)
+    bake.revert(human)
+    play_both(fresh_scene, human, copy, simulate.frames)
+    remove.remove_all([human, copy], fresh_scene)
     assert not [o.name for o in bpy.data.objects if "Source" in o.name]
 
 
@@ -189,7 +157,7 @@ def test_a_duplicate_that_drops_its_stack_at_once_leaves_the_first_its_own(fresh
     obj = rigs.swinging_human(fresh_scene, 1, LAST)
     target = look(fresh_scene, obj)
     fresh_scene.frame_set(3)
-    copy = duplicate(obj)
+    copy = rigs.duplicate(obj, ASIDE)
     bpy.context.view_layer.update()
     bpy.context.view_layer.update()
     stack_setup.drop(copy)
@@ -205,30 +173,25 @@ def test_a_duplicate_that_drops_its_stack_at_once_leaves_the_first_its_own(fresh
 def test_the_first_that_drops_its_stack_leaves_the_duplicate_one(fresh_scene):
     obj = rigs.swinging_human(fresh_scene, 1, LAST)
     target = look(fresh_scene, obj)
-    copy = duplicate(obj)
+    copy = rigs.duplicate(obj, ASIDE)
     stack_setup.drop(obj)
-    for frame in (3, 4):
-        fresh_scene.frame_set(frame)
+    rigs.step(fresh_scene, (3, 4))
     assert looking.aim_error(copy, target) < 0.05 and looking.aim_error(obj, target) > 1.0
     stack_setup.drop(copy)
     assert not [o.name for o in bpy.data.objects if "Source" in o.name or o.name.endswith("Target Armature")]
 
 
 def test_bodies_edited_by_hand_stay_those_of_the_first(human, fresh_scene):
-    obj, _before = human
-    body = next(part.body for part in obj.active_ragdoll.parts if part.bone == "forearm.L")
-    body.rigid_body.mass = 7.5
-    copy = duplicate(obj)
+    rigs.part(human, "forearm.L").body.rigid_body.mass = 7.5
+    copy = rigs.duplicate(human, ASIDE)
     remove.remove(copy, fresh_scene)
-    build.rebuild(obj, fresh_scene)
-    body = next(part.body for part in obj.active_ragdoll.parts if part.bone == "forearm.L")
-    assert body.rigid_body.mass == pytest.approx(7.5)
+    build.rebuild(human, fresh_scene)
+    assert rigs.part(human, "forearm.L").body.rigid_body.mass == pytest.approx(7.5)
 
 
 def test_a_duplicate_alone_can_be_simulated_by_the_operator(human, fresh_scene):
-    obj, _before = human
-    copy = duplicate(obj)
-    remove.remove(obj, fresh_scene)
+    copy = rigs.duplicate(human, ASIDE)
+    remove.remove(human, fresh_scene)
     bpy.context.view_layer.objects.active = copy
     assert bpy.ops.active_ragdoll.simulate() == {"FINISHED"}
     assert copy.active_ragdoll.run_state == "CACHED" and len(rigs.bodies(copy))

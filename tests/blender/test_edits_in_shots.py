@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
 
 pytestmark = pytest.mark.blender_version
@@ -16,11 +15,8 @@ LAST, NOW = 20, 10
 @pytest.fixture
 def limp(fresh_scene):
     """A limp character in mid-fall, far from its animation, and what it shows."""
-    obj = rigs.swinging_human(fresh_scene, 1, LAST)
-    build.build(obj, fresh_scene)
-    obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.0
-    for frame in range(1, NOW + 1):
-        fresh_scene.frame_set(frame)
+    obj = rigs.ragdoll(fresh_scene, LAST, 0.0)
+    rigs.step(fresh_scene, range(1, NOW + 1))
     bpy.context.view_layer.objects.active = obj
     return obj, rigs.pose(obj)
 
@@ -29,13 +25,6 @@ def update():
     """As Blender does after every edit; what a handler changes is shown by the next."""
     bpy.context.view_layer.update()
     bpy.context.view_layer.update()
-
-
-def mode(name):
-    def edit(_obj):
-        bpy.ops.object.mode_set(mode=name)
-
-    return edit
 
 
 def edited_bones(obj):
@@ -50,7 +39,7 @@ def data(obj):
 
 
 EDITS = {
-    "pose mode": mode("POSE"),
+    "pose mode": lambda _obj: bpy.ops.object.mode_set(mode="POSE"),
     "edit mode": edited_bones,
     "armature data": data,
     "a bone's colour": lambda obj: setattr(obj.data.bones["forearm.L"].color, "palette", "THEME01"),

@@ -5,6 +5,7 @@ import math
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix
 
 import rigs
 from active_ragdoll.core.blender.physics import build
@@ -29,20 +30,14 @@ def human(fresh_scene):
 def with_mesh(obj):
     """A box mesh around the chest that the spine moves."""
     mesh = bpy.data.objects.new("Skin", rigs.box_mesh("Skin", (0.4, 0.3, 0.5)))
-    mesh.data.transform(__import__("mathutils").Matrix.Translation((0.0, 0.0, 1.3)))
+    mesh.data.transform(Matrix.Translation((0.0, 0.0, 1.3)))
     bpy.context.scene.collection.objects.link(mesh)
-    group = mesh.vertex_groups.new(name="spine")
-    group.add(range(8), 1.0, "REPLACE")
+    mesh.vertex_groups.new(name="spine").add(range(8), 1.0, "REPLACE")
     mesh.modifiers.new("Armature", "ARMATURE").object = obj
     mesh.parent = obj
-    bpy.context.view_layer.update()
-    return mesh
 
 
-# ---- operators ------------------------------------------------------------------------------------------------------
-
-
-def test_add_hit_with_values(human):
+def test_add_hit_takes_values_else_the_active_bone_and_the_current_frame(human):
     assert OPS.add_hit(bone="head", frame=7, impulse=(1.0, 2.0, 3.0), point=(0.0, 0.1, 0.0)) == {"FINISHED"}
     hit = human.active_ragdoll.hits[0]
     assert (hit.bone, hit.frame, tuple(hit.impulse), hit.space) == ("head", 7, (1.0, 2.0, 3.0), "WORLD")
@@ -50,13 +45,10 @@ def test_add_hit_with_values(human):
     assert hit.strength == pytest.approx(math.sqrt(14.0))
     hit.strength = 2.0 * math.sqrt(14.0)
     assert tuple(hit.impulse) == pytest.approx((2.0, 4.0, 6.0))
-
-
-def test_add_hit_without_values_takes_the_active_bone_and_the_current_frame(human):
     human.data.bones.active = human.data.bones["arm.R"]
     bpy.context.scene.frame_set(5)
     assert OPS.add_hit() == {"FINISHED"}
-    hit = human.active_ragdoll.hits[0]
+    hit = human.active_ragdoll.hits[1]
     assert (hit.bone, hit.frame) == ("arm.R", 5)
 
 
@@ -109,88 +101,76 @@ def test_undo_brings_the_hit_back(human):
     assert len(bpy.data.objects["Human"].active_ragdoll.hits) == 1
 
 
-# ---- in the viewport ------------------------------------------------------------------------------------------------
-
-
 def _ray(origin, place):
     way = np.array(place, dtype=float) - origin
     return np.array(origin, dtype=float), way / np.linalg.norm(way)
 
 
+def _shown(obj):
+    """What the tools of the viewport take: the character as it is shown now."""
+    bpy.context.view_layer.update()
+    return obj, bpy.context.scene, bpy.context.view_layer.depsgraph
+
+
 @pytest.mark.parametrize("skinned", (False, True))
 @pytest.mark.parametrize("turn", (0.0, 1.2))
 def test_a_ray_picks_a_bone_and_a_point_on_it(human, skinned, turn):
-    scene, graph = bpy.context.scene, bpy.context.view_layer.depsgraph
     if skinned:
         with_mesh(human)
     human.rotation_euler = (0.0, 0.0, turn)
-    bpy.context.view_layer.update()
-    rows = [part.bone for part in human.active_ragdoll.parts]
-    chest = effect_edits._body(human, scene, graph, "spine")[1][:3, 3]
-    origin, way = _ray((0.3, -4.0, 1.6), chest)
-    bone, place = effect_edits.picked(human, scene, graph, origin, way)
-    assert bone == "spine" and bone in rows
+    here = _shown(human)
+    _row, body = effect_edits._body(*here, "spine")
+    origin, way = _ray((0.3, -4.0, 1.6), body[:3, 3])
+    bone, place = effect_edits.picked(*here, origin, way)
+    assert bone == "spine"
     assert np.linalg.norm(np.cross(place - origin, way)) < 1e-4
-    assert 3.0 < np.linalg.norm(place - origin) < np.linalg.norm(chest - origin)
-    point = effect_edits.point_on(human, scene, graph, bone, place)
-    _row, matrix = effect_edits._body(human, scene, graph, bone)
-    offset = np.array(human.active_ragdoll.parts[rows.index(bone)].offset).reshape(4, 4)
-    back = matrix[:3, 3] + matrix[:3, :3] @ offset[:3, :3].T @ point
-    assert np.allclose(back, place, atol=1e-5)
-    assert effect_edits.picked(human, scene, graph, origin, -way) is None
+    assert 3.0 < np.linalg.norm(place - origin) < np.linalg.norm(body[:3, 3] - origin)
+    point = effect_edits.point_on(*here, bone, place)
+    offset = np.array(rigs.part(human, bone).offset).reshape(4, 4)
+    assert np.allclose(body[:3, 3] + body[:3, :3] @ offset[:3, :3].T @ point, place, atol=1e-5)
+    assert effect_edits.picked(*here, origin, -way) is None
 
 
 def test_a_dragged_arrow_is_drawn_as_it_was_dragged(human):
     """What the mouse drew is what the overlay shows: from the place to where the mouse was let go."""
-    scene, graph = bpy.context.scene, bpy.context.view_layer.depsgraph
-    chest = effect_edits._body(human, scene, graph, "spine")[1][:3, 3]
-    origin, way = _ray((0.0, -4.0, 1.4), chest)
-    bone, place = effect_edits.picked(human, scene, graph, origin, way)
+    here = _shown(human)
+    origin, way = _ray((0.0, -4.0, 1.4), effect_edits._body(*here, "spine")[1][:3, 3])
+    bone, place = effect_edits.picked(*here, origin, way)
     wanted = place + np.cross(way, (0.0, 0.0, 0.4))
-    impulse = effect_edits.impulse_by_drag(human, scene, *_ray(origin, wanted), place, way)
-    effect_edits.add_hit(human, scene, bone, 1, impulse, effect_edits.point_on(human, scene, graph, bone, place))
-    lines = overlay_data.hit_lines(human, scene, graph)
-    assert np.allclose(lines.ends[0, 0], place, atol=1e-4)
-    assert np.allclose(lines.ends[0, 1] - lines.ends[0, 0], wanted - place, atol=1e-4)
+    impulse = effect_edits.impulse_by_drag(*here[:2], *_ray(origin, wanted), place, way)
+    effect_edits.add_hit(*here[:2], bone, 1, impulse, effect_edits.point_on(*here, bone, place))
+    lines = overlay_data.hit_lines(*here)
+    assert np.allclose(lines.ends[0], (place, wanted), atol=1e-4)
     assert lines.emphasised.all()
     human.active_ragdoll.hits[0].frame = 9
-    assert not overlay_data.hit_lines(human, scene, graph).emphasised.any()
+    assert not overlay_data.hit_lines(*here).emphasised.any()
     human.active_ragdoll.hits[0].enabled = False
-    assert overlay_data.hit_lines(human, scene, graph) is None
+    assert overlay_data.hit_lines(*here) is None
 
 
 def test_what_stands_in_front_is_looked_through(human):
-    scene = bpy.context.scene
     with_mesh(human)
-    wall = rigs.box(scene, "Wall", (3.0, 0.1, 3.0), (0.0, -2.0, 1.5), passive=True)
-    bpy.context.view_layer.update()
-    graph = bpy.context.view_layer.depsgraph
-    bone, place = effect_edits.picked(human, scene, graph, *_ray((0.0, -4.0, 1.3), (0.0, 0.0, 1.3)))
+    wall = rigs.box(bpy.context.scene, "Wall", (3.0, 0.1, 3.0), (0.0, -2.0, 1.5), passive=True)
+    bone, place = effect_edits.picked(*_shown(human), *_ray((0.0, -4.0, 1.3), (0.0, 0.0, 1.3)))
     assert bone == "spine" and place[1] > wall.location.y + 1.0
 
 
 def test_lines_of_explosions_and_of_bad_values(human):
-    scene, graph = bpy.context.scene, bpy.context.view_layer.depsgraph
     blast = human.active_ragdoll.explosions.add()
     blast.radius, blast.origin = 1.5, (1.0, 0.0, 0.0)
-    hit = human.active_ragdoll.hits.add()
-    hit.bone = "no such bone"
-    other = human.active_ragdoll.hits.add()
-    other.bone, other.impulse = "head", (math.nan, 0.0, 0.0)
-    lines = overlay_data.hit_lines(human, scene, graph)
+    for bone, impulse in (("no such bone", (0.0, 1.0, 0.0)), ("head", (math.nan, 0.0, 0.0))):
+        hit = human.active_ragdoll.hits.add()
+        hit.bone, hit.impulse = bone, impulse
+    lines = overlay_data.hit_lines(*_shown(human))
     assert np.isfinite(lines.ends).all() and len(lines.ends) == len(lines.colors) == len(lines.emphasised) > 100
-
-
-# ---- on the command line --------------------------------------------------------------------------------------------
 
 
 def test_hits_on_the_command_line(human, tmp_path, capsys):
     shot, out = tmp_path / "shot.blend", tmp_path / "out.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(shot))
     arguments = ["bake", str(shot), "--output", str(out)]
-    assert (
-        command_line.run([*arguments, "--hit", "spine", "5", "0", "40", "0", "--hit", "head", "99", "1", "0", "0"]) == 0
-    )
+    hits = ["--hit", "spine", "5", "0", "40", "0", "--hit", "head", "99", "1", "0", "0"]
+    assert command_line.run([*arguments, *hits]) == 0
     text = capsys.readouterr().out
     assert "outside the shot" in text and "'head'" in text
     assert len(bpy.data.objects["Human"].active_ragdoll.hits) == 2
@@ -199,44 +179,34 @@ def test_hits_on_the_command_line(human, tmp_path, capsys):
         assert word in capsys.readouterr().err
 
 
-# ---- weights of many bones ------------------------------------------------------------------------------------------
-
-
 def _weights(obj, kind="rotation_weight"):
     return {bone.name: round(getattr(bone.active_ragdoll, kind), 4) for bone in obj.pose.bones}
 
 
-def _select(obj, active, *names):
-    bpy.ops.object.mode_set(mode="POSE")
-    for bone in obj.data.bones if "select" not in bpy.types.PoseBone.bl_rna.properties else obj.pose.bones:
-        bone.select = bone.name in (active, *names)
-    obj.data.bones.active = obj.data.bones[active]
-
-
 def test_spreading(human):
-    _select(human, "spine", "forearm.L")
+    rigs.select(human, "spine", "forearm.L")
     OPS.spread_weights(mode="CHAIN", value=1.0, end=0.0, kind="ROTATION")
     found = _weights(human)
     assert (found["spine"], found["arm.L"], found["forearm.L"]) == (1.0, 0.5, 0.0)
     assert set(_weights(human, "translation_weight").values()) == {1.0}
     OPS.spread_weights(mode="SET", value=0.25)
     assert _weights(human)["spine"] == _weights(human, "translation_weight")["forearm.L"] == 0.25
-    _select(human, "arm.R")
+    rigs.select(human, "arm.R")
     OPS.spread_weights(mode="DOWN", value=0.0, reach=2.0)
     found = _weights(human)
     assert (found["arm.R"], found["forearm.R"], found["finger.R"]) == (0.0, 0.5, 1.0)
     OPS.spread_weights(mode="MIRROR")
     assert _weights(human)["arm.L"] == 0.0
-    _select(human, "arm.R", "foot.L", "foot.R")
+    rigs.select(human, "arm.R", "foot.L", "foot.R")
     OPS.spread_weights(mode="COPY")
     assert _weights(human)["foot.L"] == _weights(human)["foot.R"] == 0.0
-    _select(human, "head")
+    rigs.select(human, "head")
     OPS.spread_weights(mode="UP", value=0.0, reach=2.0)
     assert _weights(human)["head"] == 0.0 and _weights(human)["spine"] == pytest.approx(0.125)
 
 
 def test_sliding_keeps_the_range_and_the_differences(human):
-    _select(human, "arm.L", "arm.R")
+    rigs.select(human, "arm.L", "arm.R")
     human.pose.bones["arm.R"].active_ragdoll.rotation_weight = 0.6
     OPS.drag_weights(change=-0.3)
     assert _weights(human)["arm.L"] == pytest.approx(0.7) and _weights(human)["arm.R"] == pytest.approx(0.3)
@@ -245,10 +215,10 @@ def test_sliding_keeps_the_range_and_the_differences(human):
 
 
 def test_what_cannot_be_spread_is_named(human):
-    _select(human, "arm.L", "arm.R")
+    rigs.select(human, "arm.L", "arm.R")
     with pytest.raises(RuntimeError, match="not on one chain"):
         OPS.spread_weights(mode="CHAIN")
-    _select(human, "arm.L")
+    rigs.select(human, "arm.L")
     with pytest.raises(RuntimeError, match="two ends"):
         OPS.spread_weights(mode="CHAIN")
     with pytest.raises(RagdollError, match="no bone"):

@@ -57,8 +57,7 @@ def test_no_bone_is_left_unknown_but_those_listed(found):
 def test_chains_count_from_the_body_outwards(found):
     name, obj, anatomy = found
     names, _parents = _rows(obj)
-    for line in ALL[name].bones.strip().split("\n"):
-        role, *listed = line.split()
+    for role, listed in ALL[name].bones.items():
         orders = [anatomy.order[names.index(bone)] for bone in listed]
         assert orders == list(range(len(listed))), role
 

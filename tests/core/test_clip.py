@@ -7,7 +7,7 @@ from refusals import refuses
 
 from core import quaternion
 from core.errors import RagdollError
-from core.motion.clip import LOOP, MODES, ONCE, PING_PONG, Clip
+from core.motion.clip import LOOP, ONCE, PING_PONG, Clip
 from core.skeleton import Skeleton
 
 SKELETON = human()
@@ -18,7 +18,7 @@ def clip():
     return random_clip(np.random.default_rng(0), SKELETON, frames=25)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", (ONCE, LOOP, PING_PONG))
 def test_whole_frames_are_the_clip_s_to_the_bit(clip, mode):
     for frame in range(24):
         assert_same_bits(clip.sample(frame / 24, mode=mode), clip.pose(frame))
@@ -49,7 +49,7 @@ def test_start_speed_and_modes_have_closed_forms(clip, playing, expected):
 
 def test_a_clip_of_one_pose_is_that_pose_at_any_time():
     clip = Clip("Still", SKELETON.names, 24.0, random_pose(np.random.default_rng(2), (1, len(SKELETON))))
-    for mode in MODES:
+    for mode in (ONCE, LOOP, PING_PONG):
         assert_same_bits(clip.sample(17.3, speed=-2, mode=mode), clip.pose(0))
     assert_same_bits(clip.at_phase(0.7), clip.pose(0))
 
@@ -86,7 +86,5 @@ def test_bad_clips_are_refused_by_name(clip):
     pose = clip.pose(0)
     refuses('times of clip "Twice" must rise', Clip.from_poses, "Twice", SKELETON.names, 24, [pose, pose], [1.0, 1.0])
     refuses('speed of clip "Clip" is not a number', clip.sample, 0.0, speed=np.nan)
-    refuses('"Clip" cannot be played as "BOUNCE"', clip.sample, 0.0, mode="BOUNCE")
     with pytest.raises(RagdollError, match='No bone of clip "Clip" is in the skeleton; it has "hips"'):
         clip.mapped(Skeleton.from_parents(["x"], [None]), random_pose(np.random.default_rng(0), (1,)))
-    refuses("there is no frame 25", clip.pose, 25)

@@ -9,18 +9,24 @@ from mathutils.geometry import delaunay_2d_cdt
 
 from ... import quaternion
 from ...anatomy import roles
-from ...anatomy.axes import character_axes, of_role
+from ...anatomy.axes import of_role
 from ...errors import RagdollError
-from ...motion import blend_space
-from ...motion.blend_space import Axis, BlendSpace1D, BlendSpace2D, SpacePlayer, mesh_space_pose, yaw_pitch
-from ...motion.look_at.setup import character_forward
+from ...motion.blend_space import (
+    Axis,
+    BlendSpace1D,
+    BlendSpace2D,
+    SpacePlayer,
+    ground_direction,
+    mesh_space_pose,
+    yaw_pitch,
+)
+from ...motion.look_at.setup import upright_axes
 from ...motion.rig import point_to_model
 from ...motion.sync import MARKERS
 from ..rig.action_library import Library, fingerprint
 from ..runtime import STATE
 from . import world_reader
 
-NEAR_AXIS = math.cos(math.radians(25.0))
 KEPT = 4  # frames whose places are kept
 # Points on one circle have several Delaunay triangulations. A slight shear decides between them in the same way
 # wherever the points are; it is far above the single precision in which Blender finds the triangles.
@@ -210,17 +216,8 @@ class Facing:
     @cached_property
     def axes(self) -> tuple:
         """Forward and up, unit vectors [3] in armature space; -Y and Z if they cannot be recognised."""
-        rig, anatomy = self._library.rig, self._library.anatomy
-        order = rig.skeleton.from_level
-        heads = rig.bind_positions[order]
-        tails = heads + 0.05 * rig.size * quaternion.rotate(rig.bind_rotations[order], (0.0, 1.0, 0.0))
-        found = character_axes(anatomy, heads, tails)
-        forward = character_forward(rig, anatomy, tails)
-        if found is None or forward is None:
-            return np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0])
-        nearest = int(np.argmax(np.abs(found.up)))
-        near = abs(found.up[nearest]) >= NEAR_AXIS
-        return forward, np.eye(3)[nearest] * np.sign(found.up[nearest]) if near else found.up
+        forward, up = upright_axes(self._library.rig, self._library.anatomy)
+        return (np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0])) if forward is None else (forward, up)
 
     @property
     def rig(self):
@@ -250,16 +247,16 @@ class Mover:
         self._direction: dict[int, float] = {}
 
     def velocity(self, places) -> np.ndarray:
-        """World velocity [3] over the last frame."""
-        return blend_space.velocity(
-            self._place(places, places.frame - 1)[:3, 3],
-            self._place(places, places.frame)[:3, 3],
-            places.seconds_per_frame,
-        )
+        """World velocity [3] over the last frame. Raises RagdollError where a place is not a number."""
+        before, now = self._place(places, places.frame - 1)[:3, 3], self._place(places, places.frame)[:3, 3]
+        result = (now - before) / places.seconds_per_frame
+        if not np.isfinite(result).all():
+            raise RagdollError("What is measured stands where no number is")
+        return result
 
     def speed(self, places) -> float:
         """Speed over the ground [m/s]."""
-        return blend_space.ground_speed(self.velocity(places))
+        return math.hypot(*self.velocity(places)[:2].tolist())
 
     def direction(self, places) -> float:
         """Angle from where it faces to where it moves [deg]; the last one while it stands still."""
@@ -271,7 +268,7 @@ class Mover:
             forward = matrix[:3, :3] @ turned
         else:
             forward = matrix[:3, :3] @ forward
-        found = blend_space.ground_direction(self.velocity(places), forward)
+        found = ground_direction(self.velocity(places), forward)
         result = self._direction.get(places.frame - 1, 0.0) if found is None else math.degrees(found)
         self._direction = {places.frame: result}
         return result

@@ -15,11 +15,12 @@ from ...settings.clips import (
     choice,
     flag,
     number,
+    remembers,
     share,
     text,
     whole,
 )
-from ...settings.declare import ACTS, CHOSEN, PLAYED, POSES, STACK, items, record, row, settings
+from ...settings.declare import ACTS, CHOSEN, PLAYED, STACK, items, record, row, settings
 from ...settings.lists import Named, named, uses_of_space
 from ..blend_spaces import FromSettings
 from . import Kind
@@ -155,11 +156,6 @@ class ActiveRagdollAxis(bpy.types.PropertyGroup):
     preview: number("Preview", "The point while Preview is on", precision=2, needs=STACK)
 
 
-def _measured_chosen(self, context) -> None:
-    self.measured_name = self.measured_object.name if self.measured_object is not None else ""
-    POSES.update(self, context)
-
-
 class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
     """A blend space."""
 
@@ -174,7 +170,8 @@ class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
     sample_index: row()
     sync: choice("Sync", "How clips of different lengths keep in phase", SYNC, "NORMALIZED")
     measured_object: an_object(
-        "Measured", "What speed and direction are measured of; empty: the character", update=_measured_chosen
+        "Measured", "What speed and direction are measured of; empty: the character",
+        update=remembers("measured_object", "measured_name"),
     )
     measured_name: record(str, of=CHOSEN)
     measured_bone: text("Measured Bone", "Its bone; empty: of the character its root bone, else the object")
@@ -338,14 +335,6 @@ class PoseLayersKind(Kind):
     """All layers together are one step."""
 
     identifier, label, icon, place, part = "LAYERS", "Layers", "NLA", 20, PoseLayers
-    classes = (
-        ActiveRagdollBoneName,
-        ActiveRagdollPose,
-        ActiveRagdollLayer,
-        ActiveRagdollSample,
-        ActiveRagdollAxis,
-        ActiveRagdollBlendSpace,
-    )
 
     def acts(self, obj) -> bool:
         return len(obj.active_ragdoll.layers) > 0

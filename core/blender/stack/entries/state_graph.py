@@ -195,13 +195,6 @@ class StateGraphKind(Kind):
     """The graph is one step."""
 
     identifier, label, icon, place, part = "GRAPH", "Graph", "NODETREE", 10, PoseGraph
-    classes = (
-        ActiveRagdollParameter,
-        ActiveRagdollGraphState,
-        ActiveRagdollCondition,
-        ActiveRagdollTransition,
-        ActiveRagdollGraph,
-    )
 
     def acts(self, obj) -> bool:
         return obj.active_ragdoll.graph.enabled
