@@ -43,7 +43,6 @@ def knight(data_dir, first: int = 1, last: int = 60):
 
 def play(obj, name: str) -> None:
     """Assign an action."""
-
     action = bpy.data.actions[name]
     action_channels.assign(obj, action, action_channels.slot_of(action, obj))
 

@@ -388,9 +388,7 @@ def test_a_rigid_body_is_read_from_the_last_step_and_jumps_show_what_was_played(
         before = rigs.matrices([ball])[0][:3, 3]
         played[frame] = rigs.pose(chained)
     assert before[2] < 2.0, "the ball does not fall: nothing is tested"
-    for frame in (20, 5, 13):
-        fresh_scene.frame_set(frame)
-        assert np.abs(rigs.pose(chained) - played[frame]).max() < 1e-5
+    rigs.check_shown(fresh_scene, chained, played, (20, 5, 13), 1e-5)
 
 
 def test_moving_a_target_by_hand_shows_at_once(chained, fresh_scene):

@@ -167,9 +167,7 @@ def test_it_bakes_and_the_bake_is_there_after_loading_and_can_be_reverted(shot):
     list(bake.frames(obj, scene))
     scene, obj = reloaded(path.replace("shot", "baked"))
     assert obj.active_ragdoll.run_state == "BAKED"
-    for frame in (LAST, 3, 9):
-        scene.frame_set(frame)
-        assert np.abs(rigs.pose(obj) - shown[frame - 1]).max() < 1e-4
+    rigs.check_shown(scene, obj, dict(enumerate(shown, 1)), (LAST, 3, 9), 1e-4)
     bake.revert(obj)
     again = np.array(rigs.play(scene, 1, LAST, lambda: rigs.pose(obj)))
     assert np.abs(again - shown).max() < 1e-6

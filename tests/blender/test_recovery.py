@@ -194,9 +194,7 @@ def test_a_frame_rate_changed_in_mid_work_keeps_the_course_and_the_cached_frames
     states = [recovery_record.of(obj, frame).state(frame).phase for frame in range(1, 151)]
     assert states[-1] == "ANIMATED"
     fresh_scene.render.fps = 60
-    for frame in (120, 80, 60, 100):
-        fresh_scene.frame_set(frame)
-        assert np.abs(rigs.pose(obj) - shown[frame]).max() < 1e-5
+    rigs.check_shown(fresh_scene, obj, shown, (120, 80, 60, 100), 1e-5)
 
 
 def test_a_character_scaled_in_mid_shot_is_refused(fresh_scene):
