@@ -136,7 +136,7 @@ class Recovery:
             pelvis_speed=float(speeds[rows][self._pelvis_body]),
             distance=float(distances.max()),
             impulse=impulse,
-            mass=float(run.masses[rows].sum()),
+            mass=self.character.mass,
             size=self.character.height,
             gravity=scene.gravity.length if scene.use_gravity else 0.0,
         )
@@ -323,12 +323,12 @@ class Recoveries(Effect):
             return
         count = len(run.masses)
         factor = np.ones(count)
-        off, led = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+        off, driven = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
         for name, found in self.by_name.items():
             rows = found.character.rows
             factor[rows] = found.state.weight
             off[rows] = not found.state.simulated
             # Driven in joint space it would only stretch where it lies and leave getting up to the physics blend.
-            led[rows] = found.state.led
+            driven[rows] = found.state.led
             self.shares[name] = found.state.physics_blend
-        self.state(factor=factor, switched_off=off, led_in_world=led)
+        self.state(factor=factor, switched_off=off, driven_in_world=driven)
