@@ -10,7 +10,7 @@ import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.anatomy import roles
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.rig import recognition
+from active_ragdoll.core.blender.rig.armature import anatomy_of
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import bone_tools, diagnose, profiles
 from active_ragdoll.core.errors import RagdollError
@@ -64,7 +64,7 @@ def scramble(obj, seed: int, built: bool) -> None:
 
 
 def bodies_of(obj, role, side=None):
-    found = profiles.recognition.anatomy_of(obj)
+    found = profiles.anatomy_of(obj)
     return [
         bone
         for i, bone in enumerate(obj.pose.bones)
@@ -122,7 +122,7 @@ def test_by_role_to_another_rig(name):
     target = rigs.load(name)
     applied = profiles.apply(target.obj, parse(dump(made), profiles.schema()))
     assert applied.bones > 8
-    found = profiles.recognition.anatomy_of(target.obj)
+    found = profiles.anatomy_of(target.obj)
     frames = profiles.anatomical_frames(target.obj, found)
     seen = 0
     for i, bone in enumerate(target.obj.pose.bones):
@@ -387,7 +387,7 @@ def _weights(obj):
 @pytest.mark.parametrize("name", REAL)
 def test_on_real_rigs(data_dir, name):
     obj = rigs.load(data_dir / name).obj
-    anatomy = recognition.anatomy_of(obj)
+    anatomy = anatomy_of(obj)
     four = anatomy.kind == roles.QUADRUPED
     arms = {side: _rows(anatomy, roles.UPPER_ARM, roles.FOREARM, side=side) for side in (roles.LEFT, roles.RIGHT)}
     legs, head = _rows(anatomy, roles.THIGH, roles.SHANK), _rows(anatomy, roles.HEAD, roles.NECK)

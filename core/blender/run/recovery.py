@@ -19,8 +19,7 @@ from ...ragdoll.recovery import states
 from ...ragdoll.recovery.transitions import Landmarks
 from ...skeleton import Skeleton
 from ..physics import world
-from ..rig import recognition
-from ..rig.armature import pose_matrices
+from ..rig.armature import anatomy_of, pose_matrices
 from ..runtime import STATE
 from ..settings import effects as effect_settings
 from ..stack.entries import recovery as recovery_entry
@@ -246,7 +245,7 @@ def _landmarks(character) -> Landmarks:
     """The landmarks of a character, as rows in level order."""
     obj = character.obj
     skeleton: Skeleton = character.motion.rig.skeleton
-    anatomy = recognition.anatomy_of(obj)
+    anatomy = anatomy_of(obj)
     levels = skeleton.from_level
     found = {}
     for row, (role, side) in enumerate(zip(anatomy.roles, anatomy.sides, strict=True)):

@@ -13,8 +13,7 @@ from ..physics import built, motors, source
 from ..physics.motors import JointDrives
 from ..physics.remove import ragdolls
 from ..physics.view_layers import depsgraph_of
-from ..rig import recognition
-from ..rig.armature import UNIFORM_TOLERANCE, check_scale
+from ..rig.armature import UNIFORM_TOLERANCE, anatomy_of, check_scale
 from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone, DriveFactors
 from .effects import Effect, merged
@@ -281,7 +280,7 @@ def check_numbers(run: Run, character, blend: float) -> None:
 def strengths_of(obj) -> tuple:
     """Largest torques [m] and forces [m] of a human's joints, scaled to the character."""
     settings = obj.active_ragdoll
-    anatomy = recognition.anatomy_of(obj)
+    anatomy = anatomy_of(obj)
     bones = [obj.data.bones.find(part.bone) for part in settings.parts]
     parents = np.array([obj.data.bones.find(b.parent.name) if b.parent else -1 for b in obj.data.bones])
     mass = sum(part.body.rigid_body.mass for part in settings.parts)
