@@ -14,7 +14,7 @@ from active_ragdoll.core.blender.rig.armature import anatomy_of
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import bone_tools, diagnose, profiles
 from active_ragdoll.core.errors import RagdollError
-from active_ragdoll.core.profile.format import Entry, Profile, dump, parse
+from active_ragdoll.core.profile import Entry, Profile, dump, parse
 from active_ragdoll.core.ragdoll import weight_spread as spread
 from own_characters import or_own
 
