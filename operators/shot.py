@@ -28,7 +28,7 @@ class Progress:
         self._manager.progress_begin(first, last)
 
     def show(self, frame: int) -> None:
-        """A frame is done."""
+        """Tell that a frame is done."""
         share = (frame - self.first + 1) / max(self.last - self.first + 1, 1)
         self._manager.progress_update(frame)
         if self.printing and share + 1e-9 >= self._said + PRINT_EVERY:
@@ -41,7 +41,7 @@ class Progress:
             workspace.status_text_set(f"{self.verb}: frame {frame} of {self.last}.  Esc stops")
 
     def end(self, workspace=None) -> None:
-        """Always to be called, also after trouble."""
+        """Put pointer and status bar back; to be called after trouble too."""
         self._manager.progress_end()
         if workspace is not None:
             workspace.status_text_set(None)
@@ -137,7 +137,7 @@ class SteppingOperator(OnArmature):
         return self.finished(context, self._frame if self._frame is not None else self._scene.frame_current)
 
     def _end(self, context) -> None:
-        """Whatever happened: the generator is closed, pointer and status bar are as before."""
+        """Close the generator and put pointer and status bar back, whatever happened."""
         try:
             self._frames.close()
         finally:
@@ -226,7 +226,7 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
     verb = "Baking"
 
     def prepare(self, context):
-        """A range within the shot's is baked of the whole shot's motion."""
+        """A range within the shot's is baked from the motion of the whole shot."""
         obj = self.subject(context)
         scene = interface.scene_of(obj, context)
         first, last = world.shot_range(scene)
