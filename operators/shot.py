@@ -20,9 +20,8 @@ PRINT_EVERY = 0.1  # share of the shot between two lines of progress
 class Progress:
     """Shows how far a shot is: on the mouse pointer and in the status bar, or as lines where there is no window."""
 
-    def __init__(self, verb: str, first: int, last: int, quiet: bool = False) -> None:
+    def __init__(self, verb: str, first: int, last: int) -> None:
         self.verb, self.first, self.last = verb, first, last
-        self.printing = bpy.app.background and not quiet
         self._said = 0.0
         self._manager = bpy.context.window_manager
         self._manager.progress_begin(first, last)
@@ -31,7 +30,7 @@ class Progress:
         """Tell that a frame is done."""
         share = (frame - self.first + 1) / max(self.last - self.first + 1, 1)
         self._manager.progress_update(frame)
-        if self.printing and share + 1e-9 >= self._said + PRINT_EVERY:
+        if bpy.app.background and share + 1e-9 >= self._said + PRINT_EVERY:
             self._said = int(share / PRINT_EVERY + 1e-9) * PRINT_EVERY
             print(f"{self.verb}: frame {frame} of {self.first} to {self.last}, {share:.0%}", flush=True)
 
