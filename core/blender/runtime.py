@@ -40,7 +40,7 @@ class State:
         diagnoses: what `diagnose` last found by object name, shown in the sidebar.
         readings: what graphs read from ragdolls by object name and frame.
         waiting: stacks are to be shown anew once Blender is idle.
-        figures: what the overlay draws by object name; see `overlay_data.Cached`.
+        figures: what the overlay draws by object name; see `viewport.Cached`.
         drawing: what went wrong while the overlay was drawn: it rests until it is switched on again.
         clips: actions sampled for layers, samples and states.
     """

@@ -8,7 +8,7 @@ from mathutils import Quaternion
 import rigs
 from active_ragdoll.core.blender.physics import body_edits, body_meshes, build, remove
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.tools import bone_tools, diagnose, overlay_data, profiles
+from active_ragdoll.core.blender.tools import bone_tools, diagnose, profiles, viewport
 from active_ragdoll.core.profile import format as profile
 from active_ragdoll.core.ragdoll.bodies import convex
 
@@ -175,10 +175,10 @@ def test_pieces_can_be_selected_and_seen_while_bodies_are_edited(rig):
     bpy.ops.object.select_all(action="DESELECT")
     piece.select_set(True)
     bpy.context.view_layer.objects.active = piece
-    cached = overlay_data.current(rig.obj, rig.scene)
-    assert np.flatnonzero(overlay_data.selected_bodies(rig.obj, cached.bones)) == rigs.rows(rig.obj, [bone])
+    cached = viewport.current(rig.obj, rig.scene)
+    assert np.flatnonzero(viewport.selected_bodies(rig.obj, cached.bones)) == rigs.rows(rig.obj, [bone])
     piece.location.z += 0.1
-    assert overlay_data.current(rig.obj, rig.scene) is not cached
+    assert viewport.current(rig.obj, rig.scene) is not cached
     wanted = corners_of(part)
     assert bpy.ops.active_ragdoll.edit_bodies() == {"FINISHED"}
     assert_same(rig.obj, bone, wanted, 1e-4 / rig.obj.active_ragdoll.height)
@@ -214,7 +214,7 @@ def test_an_edited_compound_goes_through_a_profile(rig):
 
 def test_overlay_and_diagnosis_see_the_pieces(rig):
     part = compound_parts(rig.obj)[0]
-    edges = overlay_data.body_edges(part.body).reshape(-1, 3)
+    edges = viewport.body_edges(part.body).reshape(-1, 3)
     gaps = np.linalg.norm(local_corners(part)[:, None] - edges[None], axis=2)
     assert gaps.min(axis=1).max() < 1e-4 and gaps.min(axis=0).max() < 1e-4
     assert not [found for found in diagnose.diagnose(rig.obj, bpy.context.scene) if "overlap" in str(found).lower()]

@@ -129,7 +129,7 @@ def error_after(rig, limp: int) -> tuple[float, int]:
     led, back = [], rig.first + limp
     for weight, first, last in ((0.0, rig.first, back - 1), (1.0, back, back + BACK)):
         rigs.set_weights(rig.obj, weight)
-        led += rigs.play(rig.scene, first, last, lambda: STATE.runs[rig.scene.name].led.sum())
+        led += rigs.play(rig.scene, first, last, lambda: STATE.runs[rig.scene.name].kinematic_by_effect.sum())
     run = STATE.runs[rig.scene.name]
     return float(rigs.angles(run.body, run.wanted).max()), max(led)
 
@@ -150,7 +150,7 @@ def test_nothing_is_led_while_limits_hold(fresh_scene):
 
     def read():
         run = STATE.runs[fresh_scene.name]
-        return rigs.angles(run.body, run.wanted).max(), run.led.any()
+        return rigs.angles(run.body, run.wanted).max(), run.kinematic_by_effect.any()
 
     angles, led = np.transpose(rigs.play(fresh_scene, 1, 40, read))
     assert not led.any()

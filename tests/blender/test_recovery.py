@@ -11,8 +11,8 @@ from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.run import recovery_record, simulate, write
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.blender.stack import stack_setup
-from active_ragdoll.core.blender.tools import effect_edits
 from active_ragdoll.core.errors import RagdollError
 from own_characters import or_own
 
@@ -317,7 +317,7 @@ def test_a_hard_hit_wakes_and_knocks_out_and_a_light_one_wakes(fresh_scene):
         obj = rigs.swinging_human(fresh_scene, 1, 40)
         group = knock_outs.prepare(fresh_scene, obj, 1, 40, {40: "ACTIVE"}, starts="ANIMATED")
         mass = rigs.masses(obj).sum()
-        effect_edits.add_hit(obj, fresh_scene, "spine", 15, (0.0, strength * mass * group.knock_out_speed, 0.0))
+        effects.add_hit(obj, fresh_scene, "spine", 15, (0.0, strength * mass * group.knock_out_speed, 0.0))
         _shown, _targets, states = knock_outs.run(fresh_scene, obj)
         assert {states[frame] for frame in range(1, 13)} == {"ANIMATED"}
         assert phase in [states[frame] for frame in range(13, 18)]

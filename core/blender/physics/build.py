@@ -13,10 +13,19 @@ from ...errors import RagdollError
 from ...ragdoll import drives
 from ...ragdoll.bodies import fitting, shapes
 from ...ragdoll.drives import joint_motors, servo
-from ..rig import recognition
-from ..rig.armature import BindPose, check_armature, check_scale, deforming, refuse_baked, selected
+from ..rig.armature import (
+    BindPose,
+    anatomy_of,
+    check_armature,
+    check_scale,
+    deforming,
+    prop_bones,
+    refuse_baked,
+    selected,
+)
 from ..rig.skinning import read_skin
 from ..runtime import STATE
+from ..settings.bone import store_roles
 from ..stack import pose_stack
 from . import (
     body_edits,
@@ -163,10 +172,10 @@ def _build(obj, scene, bones, notes) -> Report:
     to_world, poses = _new_source(obj, scene)
     check_scale(obj, to_world)
     pose = BindPose(obj.data, to_world)
-    anatomy = recognition.anatomy_of(obj)
-    skin = read_skin(obj, pose, to_world, recognition.props(obj, anatomy, _asked_for(obj, bones)))
+    anatomy = anatomy_of(obj)
+    skin = read_skin(obj, pose, to_world, prop_bones(obj, anatomy, _asked_for(obj, bones)))
     vertices = None if skin is None else [None if found is None else found[0] for found in skin.dominated()]
-    recognition.store_roles(obj, anatomy)
+    store_roles(obj, anatomy)
     deform = deforming(obj, pose, vertices)
     chosen = _choose(obj, pose, deform, bones, anatomy)
     kinds = [bone.active_ragdoll.shape for bone in obj.pose.bones]

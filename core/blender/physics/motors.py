@@ -179,7 +179,7 @@ def write(run, before, weights, seconds: float, substeps: int, gravity: float) -
         inertia=run.inertia[own.rows],
         tensors=lambda: own.carried(run.masses, run.body),
         # During the frame a limb that nothing held would turn by this much, and on average by half of it.
-        fall=0.25 * gravity * seconds**2 / run.arms[own.rows],
+        fall=0.25 * gravity * seconds**2 / run.gyration_radius[own.rows],
         parameters={name: values[own.rows] for name, values in run.numbers.items()},
         frame=Frame(seconds, substeps),
     )

@@ -1,7 +1,6 @@
 """The scene's rigid body world and its point cache."""
 
 import bpy
-import numpy as np
 
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
@@ -19,12 +18,13 @@ def shot_range(scene) -> tuple[int, int]:
     return scene.frame_start, scene.frame_end
 
 
-def gravity(scene) -> np.ndarray:
-    """Gravity [3] that acts on the scene's rigid bodies [m/s^2]."""
+def gravity(scene) -> tuple[float, float, float]:
+    """Gravity that acts on the scene's rigid bodies [m/s^2]."""
     if not scene.use_gravity:
-        return np.zeros(3)
+        return 0.0, 0.0, 0.0
     weights = scene.rigidbody_world.effector_weights
-    return np.array(scene.gravity, dtype=float) * (weights.gravity * weights.all)
+    share = weights.gravity * weights.all
+    return tuple(share * own for own in scene.gravity[:])
 
 
 def ensure(scene) -> list[str]:
@@ -178,6 +178,8 @@ def replace(scene) -> None:
 
 def note_frame(scene) -> None:
     """After any evaluation of a scene: at another frame its world may have stepped."""
+    if not STATE.unstepped and not STATE.released:
+        return
     for frames in (STATE.unstepped, STATE.released):
         if frames.get(scene.name) != scene.frame_current:
             frames.pop(scene.name, None)

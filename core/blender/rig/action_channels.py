@@ -57,10 +57,15 @@ def channels_of(action: bpy.types.Action, slot, *, ensure: bool = False):
     return None
 
 
+def curves_of(action: bpy.types.Action | None, slot):
+    """The F-curves of an action's slot; an empty tuple where there are none."""
+    channels = channels_of(action, slot) if action is not None else None
+    return channels.fcurves if channels is not None else ()
+
+
 def fcurves_of(action: bpy.types.Action | None, owner: bpy.types.ID):
     """The F-curves of `action` that animate `owner`; an empty tuple where there are none."""
-    channels = channels_of(action, slot_of(action, owner)) if action is not None else None
-    return channels.fcurves if channels is not None else ()
+    return curves_of(action, slot_of(action, owner)) if action is not None else ()
 
 
 def played(data: bpy.types.AnimData) -> set:

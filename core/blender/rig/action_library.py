@@ -16,8 +16,7 @@ from ...motion.rig import LocalPose
 from ...motion.sync import contact_markers
 from ..runtime import STATE
 from . import action_channels, clips
-from .armature import array_of
-from .recognition import anatomy_of
+from .armature import anatomy_of, array_of
 
 LISTED = 4  # how many bones of another skeleton a note names
 STEP = 0.01  # of the character's size: feet that do not rise as far make no steps

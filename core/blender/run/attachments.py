@@ -436,8 +436,7 @@ def _rope(run, own: Attached, scene, body, now, before, length: float, seconds: 
 
 def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps: int, body, now) -> tuple:
     """Stiffness and damping, linear and angular, of a servo of full weight that could carry the whole character."""
-    rows = own.character.rows
-    mass = float(run.masses[rows].sum())
+    mass = own.character.mass
     inertia = mass * own.character.height**2
     steps = substeps / seconds
     scale = scene.rigidbody_world.solver_iterations / steps
@@ -447,7 +446,7 @@ def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps
         fall = 0.5 * max(scene.gravity.length, 1e-6) * seconds**2
         error, angle = error_of(own, body, now)
         linear = servo.capped(linear, max_force, error, fall)
-        arm = float(run.arms[own.row])
+        arm = float(run.gyration_radius[own.row])
         angular = servo.capped(angular, max_force * arm, angle, fall / arm)
     return tuple(float(x) for x in (*servo.motor(rate, linear, 1.0, scale), *servo.motor(turning, angular, 1.0, scale)))
 

@@ -65,17 +65,17 @@ def before_frame(scene, _graph=None) -> None:
     """frame_change_pre"""
     if not _concerns(scene):
         return
-    _end_without_members(scene)
-    run = STATE.runs.get(scene.name)
-    cache_baked = scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked
-    if cache_baked:
+    if scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked:
         if scene.active_ragdoll.cache_is_ours:
             show.show_cached(scene)
         pose_stack.show(scene)
         return
+    if _is_stepping(scene):
+        _end_without_members(scene)
     if STATE.rendering:
         pose_stack.show(scene)
         return
+    run = STATE.runs.get(scene.name)
     first, last = world.shot_range(scene)
     frame = scene.frame_current
     if scene.frame_subframe != 0.0:
@@ -161,9 +161,11 @@ def _is_same_change(scene) -> bool:
 
 
 def _note_evaluated(scene, graph) -> None:
-    """Note the frame and the view layer that was just evaluated."""
-    graphs = [layer.depsgraph for layer in scene.view_layers]
-    index = graphs.index(graph) if graph in graphs else -1
+    """Note the frame and the view layer that was just evaluated; which one does not matter where there is one."""
+    if len(scene.view_layers) == 1:
+        STATE.evaluated[scene.name] = scene.frame_current, -1
+        return
+    index = next((i for i, layer in enumerate(scene.view_layers) if layer.depsgraph == graph), -1)
     if _is_same_change(scene) and index != STATE.evaluated[scene.name][1] + 1:
         _restart_later(scene)
     STATE.evaluated[scene.name] = scene.frame_current, index
@@ -221,8 +223,6 @@ def after_frame(scene, graph=None) -> None:
     if STATE.busy or scene.active_ragdoll.is_source:
         return
     _note_evaluated(scene, graph)
-    if not _concerns(scene):
-        return
     run = STATE.runs.get(scene.name)
     if run is not None and run.frame == scene.frame_current and graph == run.graph:
         _observe(run, scene)
@@ -247,13 +247,25 @@ def _observe(run, scene) -> None:
 
 
 @_handler
-def after_edit(scene, graph=None) -> None:
-    """depsgraph_update_post: a character or what it looks at was moved, posed or edited by hand.
-
-    A run's physics is shown again where the edit has hidden it.
-    """
-    if graph is None or not _concerns(scene):
+def after_update(scene, graph=None) -> None:
+    """depsgraph_update_post: what has been edited, renamed or deleted since the scene was last evaluated."""
+    world.note_frame(scene)
+    if graph is None:
         return
+    view_layers.note_able(graph)
+    if len(STATE.clips):  # actions that were edited are sampled anew
+        STATE.clips.mark(graph)
+    if not _concerns(scene):
+        return
+    _show_edits(scene, graph)
+    if _is_stepping(scene):
+        _end_with_other_bones(scene, graph)
+    if _is_stepping(scene):
+        _end_without_members(scene)
+
+
+def _show_edits(scene, graph) -> None:
+    """Show the run's physics again where an edit has hidden it, and stacks whose characters or targets were edited."""
     if scene.name in STATE.runs:
         with contextlib.suppress(ReferenceError, KeyError):  # something was deleted: the next frame tells
             show.show_again(STATE.runs[scene.name], scene)
@@ -264,46 +276,29 @@ def after_edit(scene, graph=None) -> None:
     pose_stack.after_edits(scene, moved, moved | {u.id.name for u in objects if u.is_updated_geometry})
 
 
-@_handler
-def after_update(scene=None, graph=None) -> None:
-    """depsgraph_update_post: actions that were edited are sampled anew."""
-    world.note_frame(scene)
-    if graph is not None:
-        view_layers.note_able(graph)
-    if graph is not None and len(STATE.clips):
-        STATE.clips.mark(graph)
+def _is_stepping(scene) -> bool:
+    """Whether Bullet has a world for the scene that steps with the next frame."""
+    now = scene.rigidbody_world
+    return scene.name in STATE.alive and now is not None and not now.point_cache.is_baked
 
 
-@_handler
-def after_bones_changed(scene, graph=None) -> None:
-    """depsgraph_update_post: bones of a character were added, removed or renamed while its world is alive.
+def _end_with_other_bones(scene, graph) -> None:
+    """End the run where bones of a character were added, removed or renamed.
 
     Renaming has Blender copy all objects anew, the joints too, whose constraints Bullet's world still holds: the next
     step would crash.
     """
-    if graph is None or scene.name not in STATE.alive or not graph.id_type_updated("ARMATURE") or not _concerns(scene):
-        return
-    if scene.rigidbody_world is None or scene.rigidbody_world.point_cache.is_baked:
+    if not graph.id_type_updated("ARMATURE"):
         return
     run = STATE.runs.get(scene.name)
     names = [obj.name for obj in shot_run.ragdolls(scene) if shot_run.has_other_bones(run, obj)]
-    if not names:
-        return
-    _end(scene, f"Bones of '{names[0]}' were added, removed or renamed: begin at the shot's first frame again")
-
-
-@_handler
-def after_deleted(scene, graph=None) -> None:
-    """depsgraph_update_post: bodies or joints were deleted while their world is alive."""
-    if graph is not None and _concerns(scene):
-        _end_without_members(scene)
+    if names:
+        _end(scene, f"Bones of '{names[0]}' were added, removed or renamed: begin at the shot's first frame again")
 
 
 def _end_without_members(scene) -> None:
     """End the run before Bullet's next step where its world holds what is no more: that step would crash."""
-    if STATE.building or scene.name not in STATE.alive or scene.rigidbody_world is None:
-        return
-    if scene.rigidbody_world.point_cache.is_baked:
+    if STATE.building:
         return
     if view_layers.is_lost(scene):
         again = "save the file and open it anew" if blender_42.IS_IT else "begin at the shot's first frame again"
@@ -456,9 +451,6 @@ _HANDLERS = (
     ("frame_change_pre", before_frame),
     ("frame_change_post", after_frame),
     ("depsgraph_update_post", after_update),
-    ("depsgraph_update_post", after_edit),
-    ("depsgraph_update_post", after_bones_changed),
-    ("depsgraph_update_post", after_deleted),
     ("undo_pre", before_undo),
     ("redo_pre", before_undo),
     ("undo_post", after_undo),

@@ -17,19 +17,25 @@ class KinematicBlend(Effect):
     def __init__(self, run, scene) -> None:
         super().__init__(run, scene)
         count = len(run.masses)
-        self._riding = np.zeros(count, dtype=bool)
+        self._before = np.zeros(count, dtype=bool)  # who was kinematic in the last step
         self._seconds = np.full(count, DURATION)  # since they became kinematic
         self._left = [np.zeros((count, 3)) for _ in range(4)]  # offsets and their velocities: linear, then angular
+
+    def step(self, run, scene, seconds: float, substeps: int) -> None:
+        """Forget who was kinematic, where nobody is any more."""
+        if not run.any_kinematic:
+            self._before[:] = False
 
     def placed(self, run, before, places, seconds: float, shown_seconds: float):
         """Place the bodies. The blend takes its time on the timeline, so that slow motion does not stretch it."""
         # At the first frame all bodies are where the animation has them, so there is nothing to blend.
-        begun = np.flatnonzero(run.riding & ~self._riding & (run.frame > run.first))
-        self._riding = run.riding.copy()
+        now = run.kinematic_by_user
+        begun = np.flatnonzero(now & ~self._before & (run.frame > run.first))
+        self._before = now.copy()
         if len(begun):
             self._begin(run, before, begun, shown_seconds)
         self._seconds += shown_seconds
-        rows = np.flatnonzero(run.riding & (self._seconds < DURATION))
+        rows = np.flatnonzero(now & (self._seconds < DURATION))
         if not len(rows):
             return places
         duration = np.full(len(rows), DURATION)

@@ -21,18 +21,20 @@ class LimitRescue(Effect):
         self._off = np.zeros(count)  # [s] for which a body has been far from where it is wanted, since its last check
         self._seconds = np.zeros(count)  # [s] spent on the way back
         self._ways, self._turns = np.zeros((count, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
+        self._leading = False  # any of them
         self._frames: dict = {}
 
     def observe(self, run, scene, seconds: float) -> None:
         """Find bodies that have to be led back, and those that have arrived."""
         if run.frame == run.first:
             return
-        angles = limits.angles_off(run.body, run.wanted)
-        if not (angles > limits.FAR).any() and not self.kinematic.any():
+        if run.wanted_trace.min() > limits.NEAR_TRACE and not self._leading:
             self._off[:] = 0.0
             return
+        angles = limits.angles_off(run.body, run.wanted)
         led = self.kinematic.copy()
         self._observe(run, seconds, angles, led)
+        self._leading = bool(led.any())
         self.state(kinematic=led)
 
     def _observe(self, run, seconds: float, angles, led) -> None:
@@ -48,7 +50,7 @@ class LimitRescue(Effect):
         over = self._thrown_over(run, np.flatnonzero(due))
         self._off[due] = 0.0  # bodies that only lag are checked again later, because checking limits takes time
         self._seconds[led] += seconds
-        led &= may & ~run.limp & ~run.riding & ~run.off & (self._seconds < limits.RETURNS)
+        led &= may & ~run.limp & ~run.kinematic_by_user & ~run.switched_off & (self._seconds < limits.RETURNS)
         for character in run.characters:
             rows = np.arange(character.rows.start, character.rows.stop)
             if over[rows].any():

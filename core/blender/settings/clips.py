@@ -84,7 +84,7 @@ text = partial(declare.text, needs=POSES)
 flag = partial(declare.flag, needs=POSES)
 whole = partial(declare.whole, needs=POSES)
 an_object = partial(declare.block, needs=POSES)
-an_action = partial(declare.block, kind=bpy.types.Action, needs=POSES)
+an_action = partial(declare.block, type=bpy.types.Action, needs=POSES)
 
 
 # Declarations are read as tables.

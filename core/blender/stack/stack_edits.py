@@ -10,10 +10,11 @@ from ... import rotation_modes
 from ...errors import RagdollError
 from ...motion.look_at.setup import from_roles
 from .. import runtime
-from ..rig import action_channels, armature, recognition
-from ..rig.armature import check_armature, refuse_baked
+from ..rig import action_channels, armature
+from ..rig.armature import anatomy_of, check_armature, refuse_baked
 from ..runtime import STATE
 from ..settings import lists
+from ..settings.bone import store_roles
 from ..settings.lists import unique
 from . import entries, pose_stack, stack_setup
 from .blend_spaces import axes_of, axis_of
@@ -348,12 +349,12 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
     if target is not None and target.name not in scene.objects:
         raise RagdollError(f"'{target.name}' is not in the scene '{scene.name}'")
     rig = rig_of(obj)
-    anatomy = recognition.anatomy_of(obj)
+    anatomy = anatomy_of(obj)
     found = from_roles(rig, anatomy, armature.bind_tails(obj.data))
     stack_setup.ensure(obj, scene)
     settings = obj.active_ragdoll
     with STATE.writing():
-        recognition.store_roles(obj, anatomy)
+        store_roles(obj, anatomy)
         index = settings.look_at.find(NAME)
         chain = settings.look_at[index] if index >= 0 else settings.look_at.add()
         chain.name = NAME

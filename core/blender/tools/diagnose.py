@@ -119,12 +119,11 @@ def _scale_range(obj, scene) -> tuple[float, float]:
     owner = obj
     while owner is not None:
         for action, slot, strip in action_channels.playing(owner):
-            channels = action_channels.channels_of(action, slot)
             first, last = world.shot_range(scene)
             if strip is not None:
                 first, last = round(strip.action_frame_start), round(strip.action_frame_end)
             frames = np.unique(np.linspace(first, last, min(last - first + 1, 50)).round())
-            for curve in channels.fcurves if channels is not None else ():
+            for curve in action_channels.curves_of(action, slot):
                 if curve.data_path in ("scale", "delta_scale"):
                     values = np.abs([curve.evaluate(frame) for frame in frames])
                     low, high = min(low, values.min() / values[0]), max(high, values.max() / values[0])

@@ -16,8 +16,7 @@ from ...profile.match import AUTO, BY_NAME, NO_PART, match, mirrored
 from ...ragdoll.bodies import compound, convex
 from .. import runtime
 from ..physics import body_edits, joint_objects
-from ..rig import recognition
-from ..rig.armature import BindPose, check_armature, refuse_baked
+from ..rig.armature import BindPose, anatomy_of, check_armature, refuse_baked
 from ..runtime import STATE
 from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone
@@ -122,7 +121,7 @@ def collect(obj) -> Profile:
     bones = dict(known.bone)
     if not obj.active_ragdoll.is_ragdoll:
         del bones["simulate"]  # nothing is chosen before the first build
-    anatomy = recognition.anatomy_of(obj)
+    anatomy = anatomy_of(obj)
     frames, rests = anatomical_frames(obj, anatomy), _rests(obj)
     entries = []
     for i, bone in enumerate(obj.pose.bones):
@@ -178,7 +177,7 @@ def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Appli
     refuse_baked(obj)
     if mirror != "NONE":
         profile = mirrored(profile, mirror)
-    anatomy = recognition.anatomy_of(obj)
+    anatomy = anatomy_of(obj)
     found = match(profile, [bone.name for bone in obj.pose.bones], anatomy, how, f"'{obj.name}'")
     frames, rests = anatomical_frames(obj, anatomy), _rests(obj)
     own_limits = _own_limits(obj, anatomy) if any(r is not None for r in found.ranges) else {}

@@ -13,6 +13,8 @@ towards the target at the velocity ``rate * error`` relative to the target's own
 Both are per second, so that another frame rate gives the same motion.
 """
 
+import math
+
 import numpy as np
 
 from ... import quaternion
@@ -75,11 +77,13 @@ def support(share, gained, gravity, seconds):
         gravity: [3] [m/s^2].
         seconds: duration of the frame.
     """
-    pull = float(gravity @ gravity)
+    x, y, z = gravity
+    pull = x * x + y * y + z * z
     if pull == 0.0:
         return 0.0
-    borne = min(max(1.0 - float(gained @ gravity) / (pull * seconds), -MOST_BORNE + 2.0), MOST_BORNE)
-    return share + (borne - share) * -np.expm1(-seconds / CALM_AFTER)
+    fallen = gained[0] * x + gained[1] * y + gained[2] * z
+    borne = min(max(1.0 - fallen / (pull * seconds), -MOST_BORNE + 2.0), MOST_BORNE)
+    return share + (borne - share) * -math.expm1(-seconds / CALM_AFTER)
 
 
 def settled(calm, speed, own_speed, supported, seconds):
@@ -186,12 +190,21 @@ def reach(weights, seconds):
     return np.where(weights > 0.0, angles, np.pi)  # a limp body has no servo to spare
 
 
-def within_reach(body, target, farthest):
-    """Targets [m, 4, 4] turned towards the bodies, on the shortest arc, where they are more than `farthest` ahead."""
-    trace = np.einsum("mij,mij->m", body[:, :3, :3], target[:, :3, :3])
-    far = np.flatnonzero(trace < 1.0 + 2.0 * np.cos(farthest))
-    if not len(far):
+def trace_at(angles):
+    """Trace [m] of rotations by some angles [m] [rad]."""
+    return 1.0 + 2.0 * np.cos(angles)
+
+
+def within_reach(body, target, farthest, trace):
+    """Targets [m, 4, 4] turned towards the bodies, on the shortest arc, where they are more than `farthest` ahead.
+
+    Args:
+        farthest: angles [m] [rad]; trace: `trace_at` them.
+    """
+    beyond = np.einsum("mij,mij->m", body[:, :3, :3], target[:, :3, :3]) < trace
+    if not beyond.any():
         return target
+    far = np.flatnonzero(beyond)
     result = target.copy()
     result[far, :3, :3] = _turned_towards(body[far, :3, :3], target[far, :3, :3], farthest[far])
     return result
