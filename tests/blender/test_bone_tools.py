@@ -182,7 +182,7 @@ def test_a_moved_turned_and_scaled_body_is_kept(human, way):
         build.build(human, bpy.context.scene)
     assert body_of(human, "forearm.L").scale[:] == pytest.approx((1, 1, 1))
     assert [bone.name for bone in human.pose.bones if bone.active_ragdoll.shape_by_user] == ["forearm.L"]
-    assert body_edits.collect(human) == []
+    assert body_edits.collect_edits(human) == []
     for name, box in wanted.items():
         assert same_box(box, box_of(human, name)), name
 

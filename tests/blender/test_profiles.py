@@ -13,7 +13,7 @@ from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import diagnose, profiles
 from active_ragdoll.core.errors import RagdollError
-from active_ragdoll.core.profile.format import Entry, Profile, dump, parse
+from active_ragdoll.core.profile import Entry, Profile, dump, parse
 from own_characters import or_own
 
 SKIP = {"rna_type", "name", "profile_limits"}  # the last is what a preset said, not what is set

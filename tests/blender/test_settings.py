@@ -16,7 +16,7 @@ from active_ragdoll.core.blender.settings import at_frame, declare, saved
 from active_ragdoll.core.blender.stack import stack_setup
 from active_ragdoll.core.blender.tools import profiles
 from active_ragdoll.core.errors import RagdollError
-from active_ragdoll.core.profile.format import Profile, dump
+from active_ragdoll.core.profile import Profile, dump
 from active_ragdoll.operators import command_line
 from holding import empty
 

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ... import profile as files
 from ... import quaternion, skeleton
 from ...anatomy import axes, limits
 from ...errors import RagdollError
-from ...profile import format as files
-from ...profile.format import Entry, Field, Profile, Schema, shortest
-from ...profile.match import AUTO, BY_NAME, NO_PART, match, mirrored
+from ...profile import AUTO, BY_NAME, NO_PART, Entry, Field, Profile, Schema, match, mirrored, shortest
 from ...ragdoll.bodies import compound, convex
 from .. import runtime
 from ..physics import body_edits, joint_objects
@@ -168,8 +167,8 @@ def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Appli
     """Put a profile on a character: all that it says of bones that are found, or, on an error, nothing.
 
     Args:
-        how: one of profile.match.MATCHES.
-        mirror: NONE or one of core.profile.match.MIRRORS.
+        how: one of profile.MATCHES.
+        mirror: NONE or one of profile.MIRRORS.
     Raises:
         RagdollError: the object cannot take it now, or none of the profile's bones is found.
     """

@@ -77,7 +77,7 @@ def current(obj, scene) -> Cached | None:
 def _settings(obj, parts, bodies) -> tuple | None:
     """All that a figure is made from and a user may edit; None where a bone is gone."""
     found = []
-    pieces = body_meshes.by_body(obj.active_ragdoll) if body_edits.is_editing(obj) else {}
+    pieces = body_meshes.pieces_by_body(obj.active_ragdoll) if body_edits.is_editing(obj) else {}
     for part, body in zip(parts, bodies, strict=True):
         bone = obj.pose.bones.get(part.bone)
         if bone is None or body.rigid_body is None:
