@@ -6,7 +6,7 @@ import pytest
 import hitting
 import rigs
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.run import limit_rescue
+from active_ragdoll.core.blender.run import kinematic
 from active_ragdoll.core.blender.runtime import STATE
 
 pytestmark = pytest.mark.blender_version
@@ -45,7 +45,7 @@ def test_what_is_held_on_the_wrong_side_of_a_limit_comes_back(zombie, monkeypatc
     found = [error_after(zombie, limp) for limp in LIMP]
     assert max(error for error, _led in found) < 0.5
     assert max(led for _error, led in found) < len(zombie.obj.active_ragdoll.parts) / 2  # a limb, not the character
-    monkeypatch.setattr(limit_rescue.LimitRescue, "observe", lambda *_: None)
+    monkeypatch.setattr(kinematic.LimitRescue, "observe", lambda *_: None)
     stuck = [error for error, _led in (error_after(zombie, limp) for limp in LIMP) if error > 30.0]
     if not stuck:
         pytest.skip("this version of Blender pushes such an arm back by itself")

@@ -9,8 +9,9 @@ import pytest
 import rigs
 from active_ragdoll.core import mirror
 from active_ragdoll.core.anatomy.roles import CREATURE, HELPER, HUMAN
-from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.rig import armature, recognition, skinning
+from active_ragdoll.core.blender.physics import build, remove
+from active_ragdoll.core.blender.rig import armature, skinning
+from active_ragdoll.core.blender.rig.armature import anatomy_of, prop_bones
 from active_ragdoll.core.ragdoll.bodies.fitting import CONVEX_HULL
 from own_characters import CREATURES, SWEPT
 
@@ -39,7 +40,7 @@ def _shapes(obj) -> list:
 def _read(obj):
     world = np.array(obj.matrix_world)
     pose = armature.BindPose(obj.data, world)
-    return pose, skinning.read_skin(obj, pose, world, recognition.props(obj, recognition.anatomy_of(obj)))
+    return pose, skinning.read_skin(obj, pose, world, prop_bones(obj, anatomy_of(obj)))
 
 
 def _joined(obj) -> np.ndarray:
@@ -110,9 +111,6 @@ def test_left_and_right_are_mirror_images(built):
             own, other = shapes[i].core()[0], image.core()[0]
             gaps = np.linalg.norm(own[:, None] - other[None], axis=2)
             assert max(gaps.min(axis=0).max(), gaps.min(axis=1).max()) < 1e-5 * height, parts[i].bone
-
-
-# ---- small characters made here -------------------------------------------------------------------------------------
 
 
 def skinned(scene, obj, name: str, points, weights: dict, faces=()) -> bpy.types.Object:
@@ -202,7 +200,6 @@ def test_bodies_are_fitted_in_bind_pose_with_shape_keys_and_modifiers_before_the
     (shape,) = _shapes(obj)
     assert sorted(shape.half) == pytest.approx([0.05, 0.2, 0.4], rel=1e-3)
     assert shape.center == pytest.approx((0.0, 0.0, 0.0), abs=1e-4)
-    from active_ragdoll.core.blender.physics import remove
 
     remove.remove(obj)
     assert rigs.counts()["meshes"] == before["meshes"] and rigs.counts()["scenes"] == before["scenes"]
@@ -224,9 +221,6 @@ def test_merged_bones_give_their_vertices_to_the_body_that_carries_them(scene):
     assert parts["Hand"].distance(np.concatenate(blocks[1:])).max() < 1e-4
 
 
-# ---- margins --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.blender_version
 @pytest.mark.parametrize("kind", ("BOX", "CONVEX_HULL"))
 @pytest.mark.parametrize("size", (0.18, 1.8, 18.0))
@@ -243,7 +237,7 @@ def test_a_resting_body_touches_the_floor(scene, kind, size):
     rigs.ensure_world(scene)
     rigs.set_weights(obj)
     build.build(obj, scene)
-    points = np.concatenate([_points(_only_part(obj)), np.ones((len(_points(_only_part(obj))), 1))], axis=1)
+    points = np.pad(_points(_only_part(obj)), ((0, 0), (0, 1)), constant_values=1.0)
 
     def lowest(matrix):
         return float((points @ matrix.T)[:, 2].min())
@@ -266,7 +260,7 @@ def with_main_bodies(request):
     rig, made = rigs.built(request.param, "MAIN")
     rig.last = last
     rigs.set_range(rig.scene, rig.first, rig.last)
-    return rig, made, recognition.anatomy_of(rig.obj), ending
+    return rig, made, anatomy_of(rig.obj), ending
 
 
 def test_the_number_of_bodies_is_that_of_main_bodies(with_main_bodies, request):

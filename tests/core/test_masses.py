@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.anatomy import masses, roles
-from core.anatomy.masses import GRAVITY, human_strengths
+from core.anatomy.masses import human_strengths
 from core.errors import RagdollError
 
 POSITIVE = st.floats(1e-3, 1e3)
@@ -102,9 +102,9 @@ def test_a_humans_mass_goes_with_the_cube_of_its_height_between_the_bounds():
 @given(st.lists(POSITIVE, min_size=1, max_size=12))
 def test_the_floor_keeps_the_total_and_the_order(values):
     values = np.array(values)
-    found = masses.with_floor(values, 0.05)
+    found = masses.with_floor(values)
     assert found.sum() == pytest.approx(values.sum())
-    assert found.min() >= 0.05 * values.sum() * (1.0 - 1e-9)
+    assert found.min() >= masses.LIGHTEST_SHARE * values.sum() * (1.0 - 1e-9)
     assert (np.diff(found[np.argsort(values)]) >= -1e-9 * values.sum()).all()
 
 
@@ -129,8 +129,6 @@ def test_a_chain_stabilises_as_jolt_does_it():
 def test_stabilising_refuses_nonsense():
     with pytest.raises(ValueError, match="positive"):
         masses.stabilised([1.0, 0.0], [-1, 0])
-    with pytest.raises(ValueError, match="order"):
-        masses.stabilised([1.0], [-1], 1.2, 0.8)
 
 
 LIMBS = ("UPPER_ARM", "FOREARM", "HAND", "THIGH", "SHANK", "FOOT")
@@ -164,12 +162,11 @@ def test_a_man_can_stand_on_one_leg_and_hold_his_arms_out():
 
 
 @given(st.floats(0.01, 100.0), st.floats(1.0, 1000.0))
-def test_a_scaled_man_under_scaled_gravity_is_as_able(scale, mass):
-    """Times are the same with lengths and gravity times s; torques over weight times height too."""
+def test_torques_go_by_weight_times_height_and_forces_by_weight(scale, mass):
     one = human_strengths(anatomy(), PARENTS, mass, 1.8)
-    other = human_strengths(anatomy(), PARENTS, mass * scale**3, 1.8 * scale, GRAVITY * scale)
-    assert other[0] == pytest.approx(one[0] * scale**5)
-    assert other[1] == pytest.approx(one[1] * scale**4)
+    other = human_strengths(anatomy(), PARENTS, mass * scale**3, 1.8 * scale)
+    assert other[0] == pytest.approx(one[0] * scale**4)
+    assert other[1] == pytest.approx(one[1] * scale**3)
 
 
 def test_unknown_bones_are_as_strong_as_what_they_hang_on():
@@ -188,7 +185,7 @@ def test_every_role_has_a_strength_and_the_order_of_bones_does_not_matter():
     assert back[0][::-1] == pytest.approx(human_strengths(anatomy(), PARENTS, 70.0, 1.8)[0])
 
 
-@pytest.mark.parametrize("values", [(0.0, 1.8, 9.81), (70.0, np.nan, 9.81), (70.0, 1.8, np.inf), (-1.0, 1.8, 9.81)])
+@pytest.mark.parametrize("values", [(0.0, 1.8), (70.0, np.nan), (70.0, np.inf), (-1.0, 1.8)])
 def test_sizes_that_are_none_are_refused(values):
     with pytest.raises(RagdollError, match="positive"):
         human_strengths(anatomy(), PARENTS, *values)

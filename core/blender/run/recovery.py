@@ -19,8 +19,7 @@ from ...ragdoll.recovery import states
 from ...ragdoll.recovery.transitions import Landmarks
 from ...skeleton import Skeleton
 from ..physics import world
-from ..rig import recognition
-from ..rig.armature import pose_matrices
+from ..rig.armature import anatomy_of, pose_matrices
 from ..runtime import STATE
 from ..settings import effects as effect_settings
 from ..stack.entries import recovery as recovery_entry
@@ -32,14 +31,7 @@ TAKEN_AWAY = "its recovery was taken away in mid-shot"
 
 
 class Recovery:
-    """The recovery of one character in a run.
-
-    Attributes:
-        character: of the run.
-        state: at the last frame.
-        record: of all frames.
-        settings, events: as read last.
-    """
+    """The recovery of one character in a run: its state at the last frame, and the record of all frames."""
 
     def __init__(self, character, scene) -> None:
         self.character = character
@@ -246,7 +238,7 @@ def _landmarks(character) -> Landmarks:
     """The landmarks of a character, as rows in level order."""
     obj = character.obj
     skeleton: Skeleton = character.motion.rig.skeleton
-    anatomy = recognition.anatomy_of(obj)
+    anatomy = anatomy_of(obj)
     levels = skeleton.from_level
     found = {}
     for row, (role, side) in enumerate(zip(anatomy.roles, anatomy.sides, strict=True)):
@@ -272,11 +264,7 @@ def _landmarks(character) -> Landmarks:
 
 
 class Recoveries(Effect):
-    """The recoveries of a run's characters.
-
-    Attributes:
-        by_name: each character's, by its name.
-    """
+    """The recoveries of a run's characters, by their names."""
 
     name = "recovery"
 

@@ -18,6 +18,7 @@ import math
 import numpy as np
 
 from ... import quaternion
+from ...skeleton import path_to_root
 from .law import Frame, Joints, Law, Side
 
 FLOAT_STEP = 2.0**-24  # spacing of single precision below 1: see `motor`
@@ -74,8 +75,7 @@ def support(share, gained, gravity, seconds):
     Args:
         share: so far.
         gained: velocity [3] that its centre of mass has gained in the frame, beside what damping took [m/s].
-        gravity: [3] [m/s^2].
-        seconds: duration of the frame.
+        gravity: [3] [m/s^2]. seconds: duration of the frame.
     """
     x, y, z = gravity
     pull = x * x + y * y + z * z
@@ -94,11 +94,9 @@ def settled(calm, speed, own_speed, supported, seconds):
     it (see `support`), its limp bodies get `CALM_DRAG`, until one of them is fast again.
 
     Args:
-        calm: seconds so far.
-        speed: of its fastest body [m/s].
+        calm: seconds so far. speed: of its fastest body [m/s].
         own_speed: that of a body of its size, the root of height times gravity [m/s].
-        supported: whether something bears it.
-        seconds: duration of the frame.
+        supported: whether something bears it. seconds: duration of the frame.
     """
     bound = CALM_SPEED * own_speed * (2.0 if calm >= CALM_AFTER else 1.0)
     return calm + seconds if supported and speed < bound else 0.0
@@ -152,6 +150,9 @@ def lag_compensated(previous, target, substeps):
     return orthogonal(previous + (target - previous) * share)
 
 
+_FIRST, _SECOND = 1.875 * np.eye(3), 1.25 * np.eye(3)
+
+
 def orthogonal(matrices):
     """Nearly rigid matrices [m, 4, 4] with their rotations made orthogonal.
 
@@ -163,9 +164,6 @@ def orthogonal(matrices):
     square = rotation.transpose(0, 2, 1) @ rotation
     result[:, :3, :3] = rotation @ (_FIRST + square @ (0.375 * square - _SECOND))
     return result
-
-
-_FIRST, _SECOND = 1.875 * np.eye(3), 1.25 * np.eye(3)
 
 
 def extrapolated(pose, coming):
@@ -233,17 +231,14 @@ def carried_inertia(masses, centers, joints, parents, own):
     simulations that hit and react). Taken in bind pose, once per build.
 
     Args:
-        masses [m] [kg], centers [m, 3], joints [m, 3] [m], parents [m] (before their children, -1 at roots).
+        masses [m] [kg], centers [m, 3], joints [m, 3] [m], parents [m] (-1 at roots).
         own: each body's own mean inertia about its centre [m].
     """
-    count = len(masses)
-    carried = np.zeros(count)
-    for i in range(count):
-        ancestor = i
-        while ancestor >= 0:
+    carried = np.zeros(len(masses))
+    for i in range(len(masses)):
+        for ancestor in path_to_root(parents, i):
             arm = centers[i] - joints[ancestor]
             carried[ancestor] += own[i] + masses[i] * float(arm @ arm)
-            ancestor = parents[ancestor]
     return carried
 
 

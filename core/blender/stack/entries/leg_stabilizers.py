@@ -8,7 +8,7 @@ from ....motion.look_at.setup import from_roles
 from ....motion.rig import Inputs, Rig
 from ....motion.stack import Step
 from ...interface import bone_field, keyed, props, rows
-from ...rig import recognition
+from ...rig.armature import anatomy_of
 from ...runtime import STATE
 from ...settings.declare import STACK, STACK_VALUE, flag, number, share, text, whole
 from . import ItemStep, ListKind
@@ -155,7 +155,7 @@ def legs_of(obj) -> dict[str, int]:
     """Number of bones of each recognised leg by its foot."""
     try:
         rig = rig_of(obj)
-        found = from_roles(rig, recognition.anatomy_of(obj))
+        found = from_roles(rig, anatomy_of(obj))
     except RagdollError:
         return {}
     return {rig.name(foot): count for foot, count in found.legs}

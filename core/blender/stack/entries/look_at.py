@@ -14,7 +14,8 @@ from ....motion.look_at.weight import WeightEvent, weight_at
 from ....motion.rig import Inputs, Rig, point_to_model
 from ... import runtime
 from ...interface import object_fields, props, rows
-from ...rig import armature, clips, recognition
+from ...rig import armature, clips
+from ...rig.armature import anatomy_of
 from ...runtime import STATE
 from ...settings import lists
 from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, items, number, row, share, text, vector
@@ -63,7 +64,7 @@ def find_axes(obj, entries) -> None:
     with STATE.writing():
         try:
             rig = rig_of(obj)
-            forward, _up = upright_axes(rig, recognition.anatomy_of(obj), armature.bind_tails(obj.data))
+            forward, _up = upright_axes(rig, anatomy_of(obj), armature.bind_tails(obj.data))
             for entry in entries:
                 write_axes(entry, *forward_axes(rig, rig.index[entry.bone], forward))
         except RagdollError as error:
