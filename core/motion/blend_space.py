@@ -335,13 +335,8 @@ class SpacePlayer:
         """Whether a frame depends on those before it."""
         return any(self.smoothing) or (self.group is not None and bool(np.any(self.group.lengths > 0.0)))
 
-    def start(self, given: Sequence[float], seconds: float) -> SpaceState:
-        """The state at the shot's first frame. Raises RagdollError: an input that is not a number."""
-        given = tuple(float(value) for value in given)
-        return SpaceState(given, given, 0.0, seconds, self.space.weights(*given))
-
     def step(self, state: SpaceState | None, given: Sequence[float], seconds: float) -> SpaceState:
-        """The state at the next frame, `seconds` being its time.
+        """The state at the next frame, `seconds` being its time; without a state, that at the shot's first frame.
 
         The phase advances by the mean of both frames' rates.
 
@@ -349,7 +344,8 @@ class SpacePlayer:
             RagdollError: an input that is not a number.
         """
         if state is None:
-            return self.start(given, seconds)
+            given = tuple(float(value) for value in given)
+            return SpaceState(given, given, 0.0, seconds, self.space.weights(*given))
         passed = seconds - state.seconds
         given = tuple(
             _unwrapped(axis, old, float(new))
@@ -378,25 +374,21 @@ class SpacePlayer:
 def step_all(
     players: Mapping[str, SpacePlayer],
     states: Mapping[str, SpaceState],
-    inputs: Mapping[str, tuple],
+    inputs: Mapping[str, tuple | RagdollError],
     seconds: float,
-    unread: Mapping[str, str] | None = None,
 ) -> tuple[dict, dict]:
     """States of all spaces one frame on, and messages by the names of those whose inputs are wrong.
 
-    A space whose input is wrong for a while stays where it was and goes on from there.
-
-    Args:
-        players, states, inputs: by the spaces' names.
-        seconds: time of the frame.
-        unread: why a space has no inputs, by its name.
+    A space whose input is wrong for a while stays where it was and goes on from there. All mappings are by the spaces'
+    names; of a space whose inputs cannot be read, `inputs` has the error. `seconds` is the time of the frame.
     """
     after, messages = {}, {}
     for name, player in players.items():
         try:
-            if unread and name in unread:
-                raise RagdollError(unread[name])
-            after[name] = player.step(states.get(name), inputs[name], seconds)
+            given = inputs[name]
+            if isinstance(given, RagdollError):
+                raise given
+            after[name] = player.step(states.get(name), given, seconds)
         except RagdollError as error:
             messages[name] = str(error)
             if name in states:
@@ -452,16 +444,10 @@ def ground_direction(velocity_ws: ArrayLike, forward_ws: ArrayLike) -> float | N
 def yaw_pitch(
     direction: ArrayLike, forward: ArrayLike = (0.0, -1.0, 0.0), up: ArrayLike = (0.0, 0.0, 1.0)
 ) -> tuple[float, float]:
-    """Yaw and pitch in radians of the direction to a target.
+    """Yaw and pitch [rad] of the direction [3] to a target, in model space and of any length but 0.
 
-    Args:
-        direction: From the eyes or the weapon to the target [3], in model space, any length but 0.
-        forward: Where yaw and pitch are 0; its part along `up` does not count.
-        up: About which the yaw turns.
-
-    Returns:
-        Yaw, -pi..pi, positive counter-clockwise seen from above (to the character's left), and pitch, -pi/2..pi/2,
-        positive upwards. Straight up or down the yaw is 0.
+    Yaw is -pi..pi, positive counter-clockwise seen from above (to the character's left), 0 straight up or down. Pitch
+    is -pi/2..pi/2, positive upwards. Both are 0 along `forward`, whose part along `up` does not count.
     """
     direction, up = _unit(direction), _unit(up)
     forward = np.asarray(forward, dtype=np.float64)

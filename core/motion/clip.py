@@ -50,20 +50,15 @@ class Clip:
         return _take(self.poses, frame)
 
     def sample(self, time: float, *, start: float = 0.0, speed: float = 1.0, mode: str = LOOP) -> LocalPose:
-        """The pose [n] at a time of the shot.
+        """The pose [n] at a time of the shot [s]; on whole frames that of the clip to the bit.
 
         Args:
-            time: Seconds.
             start: When the clip begins to play [s]; before it the clip stands in its first pose (ONCE) or has been
                 playing for ever.
             speed: Seconds of the clip per second; negative: backwards, from its end at `start`.
             mode: ONCE holds the ends, LOOP goes on at the other end, PING_PONG turns round at them.
 
-        Returns:
-            On whole frames the pose of the clip to the bit.
-
-        Raises:
-            RagdollError: a time, start or speed that is not a number.
+        Raises RagdollError: a time, start or speed that is not a number.
         """
         return self.at(self.clip_time(time, start=start, speed=speed, mode=mode))
 
@@ -268,15 +263,10 @@ class AdditivePose:
 
 
 def make_additive(skeleton: Skeleton, pose: LocalPose, base: LocalPose, space: str = LOCAL) -> AdditivePose:
-    """The difference that turns `base` into `pose` at weight 1.
+    """The difference that turns `base` into `pose` at weight 1, in LOCAL or MESH space.
 
-    Args:
-        skeleton: Of both poses.
-        pose, base: [n], or of a clip [f, n], broadcast against each other: many frames to one base, or frame by frame.
-        space: LOCAL or MESH.
-
-    Raises:
-        RagdollError: a bone whose base has a scale of 0 that the pose has not.
+    Poses are [n], or of a clip [f, n], broadcast against each other: many frames to one base, or frame by frame.
+    Raises RagdollError: a bone whose base has a scale of 0 that the pose has not.
     """
     lost = ((base.scales == 0.0) & (pose.scales != 0.0)).any(axis=-1)
     lost = lost.reshape(-1, len(skeleton)).any(axis=0)

@@ -7,6 +7,7 @@ the functions that solvers call most write products out instead of calling each 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from math import atan2, cos, sin, sqrt
 from types import MappingProxyType
 
@@ -204,16 +205,12 @@ _EVEN = 1e-4  # scales that differ by less, in parts of them, turn nothing by mo
 _AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
+@dataclass
 class Affine:
-    """A space within another one.
+    """A space within another one."""
 
-    Attributes:
-        origin: where it begins.
-        columns: its axes, three vectors; None: those of the other space.
-    """
-
-    def __init__(self, origin: tuple = (0.0, 0.0, 0.0), columns: tuple | None = None) -> None:
-        self.origin, self.columns = origin, columns
+    origin: tuple = (0.0, 0.0, 0.0)  # where it begins
+    columns: tuple | None = None  # its axes, three vectors; None: those of the other space
 
     def vector(self, v: tuple) -> tuple:
         """A vector of this space in the other one."""

@@ -80,7 +80,7 @@ def layers_of(skeleton: Skeleton) -> tuple[Clip, list[Layer], list[float]]:
 
     def aiming(frame):
         t = frame.seconds
-        return aim.pose(aim.start((0.5 * math.sin(t), 0.3 * math.cos(t)), t))
+        return aim.pose(aim.step(None, (0.5 * math.sin(t), 0.3 * math.cos(t)), t))
 
     layers = [
         Layer("wave", lambda frame: wave.sample(frame.seconds), mask=mask),

@@ -230,7 +230,7 @@ AIM = SpacePlayer(
 
 
 def aimed(*at):
-    return AIM.pose(AIM.start(at, 0.0))
+    return AIM.pose(AIM.step(None, at, 0.0))
 
 
 def test_aims_are_given_back_at_their_places_and_keep_no_state_without_smoothing():
@@ -244,7 +244,9 @@ def test_aims_are_given_back_at_their_places_and_keep_no_state_without_smoothing
     ends = [turned(-90, 0), turned(90, 0)]
     assert SpacePlayer("A", line, ends, aim=True, smoothing=(0.1,)).keeps_state
     half = SpacePlayer("A", line, ends, aim=True)
-    assert quaternion.angle_between(half.pose(half.start((0.0,), 0.0)).rotations, quaternion.identity()).max() < 1e-9
+    assert (
+        quaternion.angle_between(half.pose(half.step(None, (0.0,), 0.0)).rotations, quaternion.identity()).max() < 1e-9
+    )
 
 
 def test_other_samples_than_additive_ones_in_mesh_space_are_refused_by_name():

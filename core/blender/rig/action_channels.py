@@ -31,15 +31,9 @@ def slot_of(action: bpy.types.Action, owner: bpy.types.ID):
 
 
 def channels_of(action: bpy.types.Action, slot, *, ensure: bool = False):
-    """The owner of `fcurves` and `groups`: a channel bag, or before Blender 4.4 the action itself.
+    """The owner of `fcurves` and `groups`: a channel bag, or before Blender 4.4, without slots, the action itself.
 
-    Args:
-        action: The action.
-        slot: Its slot; ignored before Blender 4.4.
-        ensure: Make layer, strip and channel bag where they are missing.
-
-    Returns:
-        None where there is none and `ensure` is not set.
+    None where there is no bag; with `ensure`, layer, strip and bag are made where they are missing.
     """
     if not has_slots():
         return action

@@ -23,17 +23,12 @@ STEP = 0.01  # of the character's size: feet that do not rise as far make no ste
 
 
 class Library:
-    """Samples actions for one character, while its stack is made.
-
-    Attributes:
-        fps: frames per second of the character's scene.
-        notes: what users should know of each action, by its name.
-    """
+    """Samples actions for one character, while its stack is made."""
 
     def __init__(self, obj, rig) -> None:
         self.obj, self.rig = obj, rig
-        self.fps = fps_of(obj)
-        self.notes: dict[str, str] = {}
+        self.fps = fps_of(obj)  # frames per second of the character's scene
+        self.notes: dict[str, str] = {}  # what users should know of each action, by its name
         self._sampled: list[Clip] = []
 
     @cached_property

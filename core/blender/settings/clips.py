@@ -32,11 +32,9 @@ BASES = (
 
 
 def remembers(what: str, name: str, armature: str = ""):
-    """The callback of a pointer: what it points at is kept by name, in case it is deleted.
+    """The callback of a pointer: its name is kept in a setting, in case what it points at is deleted.
 
-    Args:
-        what, name: the settings that point at it and that hold its name.
-        armature: of an action the setting that points at the armature it was made for.
+    Of an action, `armature` is the setting that points at the armature it was made for.
     """
 
     def chosen(self, context) -> None:

@@ -103,13 +103,9 @@ def axes_of(space) -> tuple:
 
 
 def places_of(space, without=()) -> BlendSpace1D | BlendSpace2D:
-    """The samples' places and their weighting, without their clips.
+    """The samples' places and their weighting, without their clips; `without` are labels of samples that are left out.
 
-    Args:
-        without: labels of samples that are left out.
-
-    Raises:
-        RagdollError: no samples, two at one place, on one line, outside the axes; or a wrong axis.
+    Raises RagdollError: no samples, two at one place, on one line, outside the axes; or a wrong axis.
     """
     kept = {label: sample for label, sample in zip(labels(space), space.samples, strict=True) if label not in without}
     names = list(kept)
@@ -196,15 +192,15 @@ class Spaces:
             clip = self._library.additive(sample, clip, sample.additive)
         return clip
 
-    def read(self, places) -> tuple[dict, dict]:
-        """The inputs by key, and messages by key for those that cannot be read."""
-        values, unread = {}, {}
+    def read(self, places) -> dict[str, tuple | RagdollError]:
+        """The inputs by key, or the error of those that cannot be read."""
+        values = {}
         for key, inputs in self.inputs.items():
             try:
                 values[key] = inputs.read(places)
             except RagdollError as error:
-                unread[key] = str(error)
-        return values, unread
+                values[key] = error
+        return values
 
 
 class Facing:
@@ -318,26 +314,19 @@ class SpaceInputs:
         if own.show_preview:
             return tuple(getattr(own, axis).preview for axis in self._axes)
         live = places.settings.blend_spaces[self._index]
-        yaw = pitch = 0.0
         if self._mover is not None and own.measured_name and own.measured_object is None:
             raise RagdollError(f"the object '{own.measured_name}' that it is measured of was deleted")
         if self._aims and own.target is None:
             raise RagdollError(f"its target '{self._target}' was deleted")
-        if self._aims:
-            yaw, pitch = self._angles(places, own)
-        values = []
-        for axis, kind in zip(self._axes, self._kinds, strict=True):
-            if kind == "SPEED":
-                values.append(self._mover.speed(places))
-            elif kind == "DIRECTION":
-                values.append(self._mover.direction(places))
-            elif kind == "YAW":
-                values.append(yaw)
-            elif kind == "PITCH":
-                values.append(pitch)
-            else:
-                values.append(getattr(live, axis).value)
-        return tuple(values)
+        angles = self._angles(places, own) if self._aims else (0.0, 0.0)
+        read = {
+            "VALUE": lambda axis: getattr(live, axis).value,
+            "SPEED": lambda _axis: self._mover.speed(places),
+            "DIRECTION": lambda _axis: self._mover.direction(places),
+            "YAW": lambda _axis: angles[0],
+            "PITCH": lambda _axis: angles[1],
+        }
+        return tuple(read[kind](axis) for axis, kind in zip(self._axes, self._kinds, strict=True))
 
     def _angles(self, places, own) -> tuple[float, float]:
         target = places.point("yaw and pitch", own.target, own.target_bone)

@@ -185,9 +185,7 @@ def in_bone(rig: Rig, bone: int, direction) -> tuple:
 def forward_axes(rig: Rig, bone: int, forward=None) -> tuple[tuple, tuple]:
     """A bone's forward axis and its parent's, each in their own frame.
 
-    Args:
-        bone: level index.
-        forward: where the character faces in bind pose, in armature space. None: along the bone itself, its own Y.
+    `forward` is where the character faces in bind pose, in armature space; None: along the bone itself, its own Y.
     """
     if forward is None:
         forward = quaternion.rotate(rig.bind_rotations[bone], rig.bind_scales[bone] * np.array([0.0, 1.0, 0.0]))

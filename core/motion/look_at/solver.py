@@ -57,10 +57,9 @@ class Entry:
         self.own = c.IDENTITY
 
     def turn(self, turn_from, turn_to, comfort: float) -> tuple:
-        """Turn one direction as near to another as limit, comfort and weight allow; returns that turn.
+        """Turn one direction as near to another as limit and weight allow; returns that turn.
 
-        Args:
-            comfort: share of the limit that may be used.
+        `comfort` is the share of the limit that may be used.
         """
         if self.weight == 0.0:
             turn = c.arc(turn_from, turn_to, self.up)
@@ -169,11 +168,9 @@ class Aim:
         return frame.point(eye), c.unit(frame.vector(sight), sight)
 
     def turn_to(self, target: tuple, comfort: float = 1.0) -> None:
-        """Turn the chain on until the first bone looks at a target.
+        """Turn the chain on until the first bone looks at a target, a point in model space.
 
-        Args:
-            target: point in model space.
-            comfort: share of the limits that is used up before entries go to the limits themselves.
+        `comfort` is the share of the limits that is used up before entries go to the limits themselves.
         """
         last = self.entries[-1].frame
         target = _into(last.inverse(), c.sub(target, last.origin))
@@ -185,12 +182,8 @@ class Aim:
     def _pass(self, target: tuple, comfort: float | None) -> float:
         """One pass over the chain, from the first entry on, which ends where the aim is good.
 
-        Args:
-            target: in the last entry's space.
-            comfort: of the first pass; None: it is a further one.
-
-        Returns:
-            The largest turn made [rad].
+        The target is in the last entry's space; `comfort` is None in all passes but the first.
+        Returns the largest turn made [rad].
         """
         entries, joints = self.entries, self._joints
         # The target as each entry would see it if those above had not turned.

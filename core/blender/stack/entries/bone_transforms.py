@@ -74,17 +74,9 @@ class Step(ItemStep):
     def make(self, rig, item):
         bone = rig.bone(self.name, item.bone)
         held = [item.bone] if item.translation_mode != IGNORE and is_held(self.obj, item.bone) else []
-        self.solver = TransformBone(
-            rig,
-            bone,
-            self.name,
-            translation_mode=IGNORE if held else item.translation_mode,
-            rotation_mode=item.rotation_mode,
-            scale_mode=item.scale_mode,
-            translation_space=item.translation_space,
-            rotation_space=item.rotation_space,
-            scale_space=item.scale_space,
-        )
+        kinds = [f"{what}_{kind}" for what in ("translation", "rotation", "scale") for kind in ("mode", "space")]
+        chosen = {name: getattr(item, name) for name in kinds} | ({"translation_mode": IGNORE} if held else {})
+        self.solver = TransformBone(rig, bone, self.name, **chosen)
         self.note = note(self.name, "move", held)
 
     def read(self, places, _pose) -> Inputs | None:

@@ -34,11 +34,7 @@ SOURCES = (
 MODES = (
     ("OVERRIDE", "Override", "Hides what is below as far as its weight goes"),
     ("ADDITIVE_LOCAL", "Additive, Local", "Adds the difference to a base pose, each bone in its parent's frame"),
-    (
-        "ADDITIVE_MESH",
-        "Additive, Mesh Space",
-        "Adds the difference to a base pose, rotations in the armature's space",
-    ),
+    ("ADDITIVE_MESH", "Additive, Mesh Space", "Adds the difference to a base pose, rotations in the armature's space"),
 )
 MASKS = (
     ("ALL", "All Bones", "The whole character"),
@@ -262,13 +258,12 @@ class Layers(FromSettings, LayerStack):
     def read(self, places, _pose) -> LayerInputs:
         """The inputs of the layers at the coming frame."""
         live = [places.settings.layers[place] for place in self._places]
-        inputs, unread = self._spaces.read(places)
         several = {
             place: [item.weight for item in layer.poses]
             for place, layer in zip(self._places, live, strict=True)
             if layer.source == "POSE" and len(layer.poses)
         }
-        return LayerInputs([layer.weight for layer in live], inputs, several, unread)
+        return LayerInputs([layer.weight for layer in live], self._spaces.read(places), several)
 
     def point(self, state: dict | None, name: str) -> tuple | None:
         """The point of a blend space at a recorded state; None if no layer plays it."""
