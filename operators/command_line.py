@@ -243,7 +243,7 @@ def _bake(options) -> None:
 
 
 def _choose_drive(obj, options) -> None:
-    """Before building, which makes what the drive needs."""
+    """Set the drive and its parameters; before building, which makes what the drive needs."""
     given = {parameter: getattr(options, parameter.setting) for parameter in drives.parameters()}
     for parameter, value in given.items():
         if value is not None:
@@ -381,7 +381,7 @@ def _apply_profile(obj, text: str) -> str | None:
 
 
 def _check_outputs(options) -> None:
-    """Before any work is done: could the results be written? A farm's tasks make their folders."""
+    """Refuse outputs that could not be written, before any work is done; a farm's tasks make their folders."""
     if options.command.startswith("farm"):
         return
     for name, suffix in (("output", ".blend"), ("report", ".json")):

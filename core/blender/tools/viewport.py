@@ -208,7 +208,7 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
 
 
 def _hit_place(part, matrix, hit, depsgraph) -> tuple[np.ndarray, np.ndarray]:
-    """Where a hit acts and which way it goes now, as long as its impulse [3], world."""
+    """The point [3] at which a hit acts now, and its impulse [3], world."""
     turn = matrix[:3, :3] @ part.offset[:3, :3].T
     point = matrix[:3, 3] + turn @ np.array(hit.point)
     way = np.array(hit.impulse, dtype=float)
@@ -226,12 +226,12 @@ def _acts(entry, scene) -> bool:
 
 
 def mass(obj) -> float:
-    """Of the whole character [kg]."""
+    """Mass of the whole character [kg]."""
     return sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts if part.body is not None)
 
 
 def gravity(scene) -> float:
-    """Of a scene [m/s^2]; 0 when it is switched off."""
+    """Gravity of a scene [m/s^2]; 0 when it is switched off."""
     return scene.gravity.length if scene.use_gravity else 0.0
 
 
