@@ -88,9 +88,18 @@ class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator):
 
     requires = (interface.ragdoll,)
 
+    left_over: BoolProperty(
+        name="Left Over", description="Only bodies whose character was deleted", options={"SKIP_SAVE"}
+    )
+
+    @classmethod
+    def why_not(cls, context):
+        """Bodies whose character was deleted need no armature."""
+        return "" if remove.orphans(context.scene) else super().why_not(context)
+
     def act(self, context, _obj):
-        by_scene = {}
-        for obj in chosen_armatures(context):
+        by_scene = {context.scene: []} if remove.orphans(context.scene) else {}
+        for obj in () if self.left_over else filter(None, chosen_armatures(context)):
             if obj.active_ragdoll.is_ragdoll:
                 by_scene.setdefault(interface.scene_of(obj, context), []).append(obj)
         for scene, objects in by_scene.items():

@@ -61,7 +61,7 @@ def _held_back(obj, ancestors, simulated, pose) -> list[str]:
     for index, bone in enumerate(obj.pose.bones):
         if pose.names[index] in simulated or ancestors[index] < 0:
             continue
-        own = [c for c in bone.constraints if not c.name.startswith(source.CONSTRAINT_NAME)]
+        own = [c for c in bone.constraints if not source.is_own(c)]
         if any(not c.mute and c.influence > 0.0 and c.type != "LIMIT_ROTATION" for c in own):
             found.append(pose.names[index])
     return found
