@@ -7,58 +7,34 @@ from numpy.typing import NDArray
 
 from . import quaternion
 
-Deviation = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+Deviation = Callable[[NDArray, NDArray], NDArray]
 
 
-def distance(interpolated: NDArray[np.float64], samples: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Euclidean distance, for locations [m] and scales.
-
-    Args:
-        interpolated: What the kept keys give, shape [m, channels].
-        samples: What was asked for, same shape.
-
-    Returns:
-        Shape [m].
-    """
+def distance(interpolated: NDArray, samples: NDArray) -> NDArray:
+    """Euclidean distances [m] of what the kept keys give from the samples, both [m, channels]: locations, scales."""
     return np.linalg.norm(interpolated - samples, axis=-1)
 
 
-def quaternion_angle(interpolated: NDArray[np.float64], samples: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Angle [rad] between two rotations given as (w, x, y, z), which need not be normalised.
+def quaternion_angle(interpolated: NDArray, samples: NDArray) -> NDArray:
+    """Angles [m], 0 to pi [rad], between quaternions (w, x, y, z) [m, 4], which need not be normalised.
 
     Blender normalises a bone's interpolated quaternion in the same way.
-
-    Args:
-        interpolated: What the kept keys give, shape [m, 4].
-        samples: What was asked for, same shape.
-
-    Returns:
-        Shape [m], 0 to pi.
     """
     return quaternion.angle_between(quaternion.normalize(interpolated), quaternion.normalize(samples))
 
 
-def keys_to_keep(
-    frames: NDArray[np.float64],
-    values: NDArray[np.float64],
-    tolerance: float,
-    deviation: Deviation = distance,
-) -> NDArray[np.bool_]:
-    """Choose the keys between which straight lines stay within a tolerance of every sample.
+def keys_to_keep(frames: NDArray, values: NDArray, tolerance: float, deviation: Deviation = distance) -> NDArray:
+    """Choose the keys [f, groups] between which straight lines stay within a tolerance of every sample.
 
-    The method is that of Ramer (1972) and Douglas and Peucker (1973), run on all segments of all groups at
-    once: in every pass each segment that deviates too much is split at its worst sample. The first and the
-    last key always stay. All channels of a group keep the same frames.
+    The method is that of Ramer (1972) and Douglas and Peucker (1973), run on all segments of all groups at once: in
+    every pass each segment that deviates too much is split at its worst sample. The first and the last key always
+    stay. All channels of a group keep the same frames.
 
     Args:
-        frames: Strictly increasing frames, shape [f].
-        values: The channels, shape [f, groups, channels]. Quaternions must be free of sign flips and
-            angles of jumps by a full turn.
-        tolerance: Largest deviation that a left-out sample may have, in the unit of `deviation`; 0 or more.
-        deviation: Measures [m, channels] against [m, channels], giving [m].
-
-    Returns:
-        True for the keys to keep, shape [f, groups].
+        frames: strictly increasing [f].
+        values: [f, groups, channels]. Quaternions must be free of sign flips and angles of jumps by a full turn.
+        tolerance: largest deviation that a left-out sample may have, in the unit of `deviation`; 0 or more.
+        deviation: measures [m, channels] against [m, channels], giving [m].
 
     Raises:
         ValueError: the tolerance is negative, the shapes do not fit or the frames do not increase.

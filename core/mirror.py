@@ -55,13 +55,14 @@ def plane_of_joints(heads: np.ndarray, parents: np.ndarray, axes: np.ndarray, si
     none = None, 0.0, np.full(count, -1)
     if count < 3 or size <= 0.0:
         return none
-    features = _features(heads, parents)
-    best = none
-    most = 0
+    # A body's joint, and the mean joint of all that hangs on it [m, 2, 3]: twins at one place differ in the second.
+    features = np.stack([heads, subtree_means(heads, parents)], axis=1)
+    best, most = none, 0
     for normal in axes.T:
         along = heads @ normal
         # The plane goes through the joints of the trunk, or half-way between the outermost ones.
-        for offset in _distinct([float(np.median(along)), float(along.min() + along.max()) / 2.0, float(along[0])]):
+        middles = (float(np.median(along)), float(along.min() + along.max()) / 2.0, float(along[0]))
+        for offset in dict.fromkeys(middles):
             twins = _counterparts(features, normal, offset, TOLERANCE * size)
             matched = np.flatnonzero(twins >= 0)
             pairs = np.count_nonzero(twins[matched] != matched)
@@ -71,19 +72,6 @@ def plane_of_joints(heads: np.ndarray, parents: np.ndarray, axes: np.ndarray, si
                 exact = float(np.median(along[own])) if len(own) else float(middle.mean())
                 best, most = (normal.copy(), exact, twins), pairs
     return best
-
-
-def _distinct(values):
-    found = []
-    for value in values:
-        if not any(value == other for other in found):
-            found.append(value)
-    return found
-
-
-def _features(heads, parents):
-    """A body's joint, and the mean joint of all that hangs on it [m, 2, 3]: twins at one place differ in the second."""
-    return np.stack([heads, subtree_means(heads, parents)], axis=1)
 
 
 def _counterparts(features, normal, offset, tolerance):
@@ -102,12 +90,10 @@ def _counterparts(features, normal, offset, tolerance):
 
 
 def plane_of_limbs(tree) -> tuple[np.ndarray | None, float]:
-    """Unit normal (level) and offset of the plane that mirrors the joints best; (None, 0) without any pair.
+    """Unit normal (level) and offset of the plane that mirrors the joints of an `anatomy.structure.Tree` best.
 
-    Candidates come from siblings with alike subtrees; each is judged by how far the mirrored joints are from joints.
-
-    Args:
-        tree: `anatomy.tree.Tree`.
+    (None, 0) without any pair. Candidates come from siblings with alike subtrees; each is judged by how far the
+    mirrored joints are from joints.
     """
     means = _means(tree)
     found = []

@@ -57,9 +57,7 @@ def local_to_model(
     Raises:
         PoseError: a shape does not fit the skeleton.
     """
-    arrays, lead = _common([("positions_ls", positions_ls, 3), ("rotations_ls", rotations_ls, 4),
-                            ("scales_ls", scales_ls, 3)], skeleton)  # fmt: skip
-    positions, rotations, scales = (None if a is None else _component_first(a, lead) for a in arrays)
+    (positions, rotations, scales), lead = _common(skeleton, "ls", positions_ls, rotations_ls, scales_ls)
     rotations = _accumulate_rotations(skeleton, rotations)
     roots = skeleton.root_count
     parents = skeleton.parents[roots:].astype(np.intp)
@@ -73,11 +71,7 @@ def local_to_model(
     below[...] = quaternion.rotate_components(rotations.take(parents, 1), below)
     for above, level, level_parents in skeleton.level_steps:
         positions[:, level] += positions[:, above].take(level_parents, 1)
-    return (
-        _component_last(positions, lead),
-        _component_last(rotations, lead),
-        None if scales is None else _component_last(scales, lead),
-    )
+    return _component_last(positions, lead), _component_last(rotations, lead), _component_last(scales, lead)
 
 
 def model_to_local(
@@ -90,9 +84,7 @@ def model_to_local(
     Raises:
         PoseError: a shape does not fit the skeleton, or a bone with children has a scale of 0.
     """
-    arrays, lead = _common([("positions_ms", positions_ms, 3), ("rotations_ms", rotations_ms, 4),
-                            ("scales_ms", scales_ms, 3)], skeleton)  # fmt: skip
-    positions, rotations, scales = (None if a is None else _component_first(a, lead) for a in arrays)
+    (positions, rotations, scales), lead = _common(skeleton, "ms", positions_ms, rotations_ms, scales_ms)
     roots = skeleton.root_count
     parents = skeleton.parents[roots:].astype(np.intp)
     inverses = rotations.take(parents, 1)
@@ -108,11 +100,7 @@ def model_to_local(
             raise PoseError(f'Bone "{name}" has a scale of 0: its children have no local transform')
         positions[:, roots:] /= parent_scales
         scales[:, roots:] /= parent_scales
-    return (
-        _component_last(positions, lead),
-        _component_last(rotations, lead),
-        None if scales is None else _component_last(scales, lead),
-    )
+    return _component_last(positions, lead), _component_last(rotations, lead), _component_last(scales, lead)
 
 
 def local_to_model_rotations(skeleton: Skeleton, rotations_ls: ArrayLike) -> np.ndarray:
@@ -243,37 +231,31 @@ def _inverted(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return inverses, determinants
 
 
-def _checked(name: str, values: ArrayLike, skeleton: Skeleton, trailing: tuple[int, ...] | None) -> np.ndarray:
-    """As float32 or float64 array of shape [..., n, *trailing]; None: one axis of any length."""
+def _checked(name: str, values: ArrayLike, skeleton: Skeleton, trailing: tuple[int, ...]) -> np.ndarray:
+    """As float32 or float64 array of shape [..., n, *trailing]."""
     array = np.asarray(values)
     if array.dtype != np.float32 and array.dtype != np.float64:
         array = array.astype(np.float64)
     count = len(skeleton.names)
-    axes = 1 if trailing is None else len(trailing)
-    shape = array.shape
-    if len(shape) <= axes or shape[-axes - 1] != count or (trailing is not None and shape[-axes:] != trailing):
-        expected = ", ".join(["...", str(count), *("c" if trailing is None else map(str, trailing))])
-        raise PoseError(f"{name} must have the shape [{expected}] for {count} bones, got {list(shape)}")
+    if array.shape[-len(trailing) - 1 :] != (count, *trailing):
+        expected = ", ".join(["...", *map(str, (count, *trailing))])
+        raise PoseError(f"{name} must have the shape [{expected}] for {count} bones, got {list(array.shape)}")
     return array
 
 
-def _common(
-    named: list[tuple[str, ArrayLike | None, int]], skeleton: Skeleton
-) -> tuple[list[np.ndarray | None], tuple[int, ...]]:
-    """Check the arrays and give them one type; also returns their common leading axes."""
-    arrays = [None if values is None else _checked(name, values, skeleton, (size,)) for name, values, size in named]
-    given = [array for array in arrays if array is not None]
+def _common(skeleton: Skeleton, space: str, positions, rotations, scales) -> tuple[list, tuple[int, ...]]:
+    """The checked arrays as copies of one type, [c, n, batch] (no scales: None), and their common leading axes."""
+    named = [("positions", positions, 3), ("rotations", rotations, 4), ("scales", scales, 3)]
+    named = [(f"{name}_{space}", values, size) for name, values, size in named if values is not None]
+    arrays = {name: _checked(name, values, skeleton, (size,)) for name, values, size in named}
     try:
-        lead = np.broadcast_shapes(*(array.shape[:-2] for array in given))
+        lead = np.broadcast_shapes(*(array.shape[:-2] for array in arrays.values()))
     except ValueError:
-        shapes = ", ".join(
-            f"{name} {list(array.shape)}"
-            for (name, _, _), array in zip(named, arrays, strict=True)
-            if array is not None
-        )
+        shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in arrays.items())
         raise PoseError(f"The leading axes do not go together: {shapes}") from None
-    dtype = np.result_type(*given)
-    return [None if array is None else array.astype(dtype, copy=False) for array in arrays], lead
+    dtype = np.result_type(*arrays.values())
+    parts = [_component_first(array.astype(dtype, copy=False), lead) for array in arrays.values()]
+    return parts if scales is not None else [*parts, None], lead
 
 
 def _component_first(values: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
@@ -287,7 +269,9 @@ def _component_first(values: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
     return np.array(values.transpose(2, 1, 0), order="C")
 
 
-def _component_last(values: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
+def _component_last(values: np.ndarray | None, lead: tuple[int, ...]) -> np.ndarray | None:
+    if values is None:
+        return None
     size, count, _ = values.shape
     return np.ascontiguousarray(values.transpose(2, 1, 0)).reshape(*lead, count, size)
 
@@ -307,14 +291,6 @@ def _accumulate_rotations(skeleton: Skeleton, rotations: np.ndarray) -> np.ndarr
     if rotations.shape[2] == 1 and rotations[0].size <= _NARROW_LEVEL * len(skeleton.levels):
         return np.ascontiguousarray(_accumulate_one(skeleton, rotations[:, :, 0].T).T)[:, :, None]
     model = rotations.copy()
-    if rotations[0].size > _NARROW_LEVEL * len(skeleton.levels):
-        for above, level, parents in skeleton.level_steps:
-            from_parents = model[:, above].take(parents, 1)
-            model[:, level] = quaternion.multiply_components(from_parents, model[:, level])
-        return model
-    # q_ms = p * q is linear in the parent's p.
-    factors = rotations[quaternion.PRODUCT_OF] * quaternion.PRODUCT_SIGN[:, :, None, None]
     for above, level, parents in skeleton.level_steps:
-        terms = factors[:, :, level] * model[:, above].take(parents, 1)
-        np.add.reduce(terms, axis=1, out=model[:, level])
+        model[:, level] = quaternion.multiply_components(model[:, above].take(parents, 1), model[:, level])
     return model

@@ -29,10 +29,10 @@ _BELOW_ONE = {kind: np.nextafter(np.ones((), kind), np.zeros((), kind)) for kind
 # Numbers up to which the cost of a product is that of calling numpy; measured.
 _FEW = 1500
 # Component k of a product a * b is the sum over j of a[j] * b[of[k, j]] * sign[k, j].
-PRODUCT_OF = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]])
-PRODUCT_SIGN = np.array([[1, -1, -1, -1], [1, 1, 1, -1], [1, -1, 1, 1], [1, 1, -1, 1]], np.float32)
+_OF = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]])
+_SIGN = np.array([[1, -1, -1, -1], [1, 1, 1, -1], [1, -1, 1, 1], [1, 1, -1, 1]])
 # The same as a matrix [4, 16] that takes b to the factors of a, [k, j] in a row.
-_ENTRIES = {kind: (np.eye(4)[:, PRODUCT_OF] * PRODUCT_SIGN).reshape(4, 16).astype(kind) for kind in _FLOATS}
+_ENTRIES = {kind: (np.eye(4)[:, _OF] * _SIGN).reshape(4, 16).astype(kind) for kind in _FLOATS}
 
 
 def _as_float(values: ArrayLike) -> np.ndarray:
@@ -68,9 +68,9 @@ def _identity_like(q: np.ndarray) -> np.ndarray:
     return identity
 
 
-def identity(shape: tuple[int, ...] = (), dtype: type = np.float64) -> np.ndarray:
+def identity(shape: tuple[int, ...] = ()) -> np.ndarray:
     """Identity rotations of shape [*shape, 4]."""
-    return _identity_like(np.empty((*shape, 4), dtype))
+    return _identity_like(np.empty((*shape, 4)))
 
 
 def multiply(a: ArrayLike, b: ArrayLike) -> np.ndarray:
@@ -120,7 +120,7 @@ def rotate_components(q: Sequence[np.ndarray], v: Sequence[np.ndarray]) -> tuple
     w, x, y, z = q
     vx, vy, vz = v
     # v + 2 w (u x v) + 2 u x (u x v), u being the vector part: q v q* multiplied out for unit q.
-    tx, ty, tz = 2 * (y * vz - z * vy), 2 * (z * vx - x * vz), 2 * (x * vy - y * vx)
+    tx, ty, tz = 2.0 * (y * vz - z * vy), 2.0 * (z * vx - x * vz), 2.0 * (x * vy - y * vx)
     return (
         vx + w * tx + (y * tz - z * ty),
         vy + w * ty + (z * tx - x * tz),
@@ -129,8 +129,7 @@ def rotate_components(q: Sequence[np.ndarray], v: Sequence[np.ndarray]) -> tuple
 
 
 def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> np.ndarray:
-    """Rotations [..., 4] by angle [...] in radians about axis [..., 3] of any length; a zero axis: the
-    identity."""
+    """Rotations [..., 4] by angle [...] in radians about axis [..., 3] of any length; a zero axis: the identity."""
     axis, usable = _unit(_as_float(axis))
     half = np.where(usable, axis.dtype.type(0.5) * _as_float(angle), axis.dtype.type(0))
     return np.concatenate([np.cos(half)[..., None], np.sin(half)[..., None] * axis], axis=-1)
@@ -167,23 +166,12 @@ def to_matrix(q: ArrayLike) -> np.ndarray:
     xx, yy, zz = x * x2, y * y2, z * z2
     xy, xz, yz = x * y2, x * z2, y * z2
     wx, wy, wz = w * x2, w * y2, w * z2
-    entries = [
-        1 - (yy + zz),
-        xy - wz,
-        xz + wy,
-        xy + wz,
-        1 - (xx + zz),
-        yz - wx,
-        xz - wy,
-        yz + wx,
-        1 - (xx + yy),
-    ]
-    return np.stack(entries, axis=-1).reshape(*q.shape[:-1], 3, 3)
+    rows = (1 - (yy + zz), xy - wz, xz + wy), (xy + wz, 1 - (xx + zz), yz - wx), (xz - wy, yz + wx, 1 - (xx + yy))
+    return np.stack([entry for row in rows for entry in row], axis=-1).reshape(*q.shape[:-1], 3, 3)
 
 
 def from_rotation_vector(rotation_vector: ArrayLike) -> np.ndarray:
-    """Rotations [..., 4] from rotation vectors [..., 3] in radians (axis times angle): the exponential
-    map."""
+    """Rotations [..., 4] from rotation vectors [..., 3] in radians (axis times angle): the exponential map."""
     r = _as_float(rotation_vector)
     angle = _length(r)
     small = angle < _SERIES_ANGLE
@@ -212,8 +200,7 @@ def to_rotation_vector(q: ArrayLike) -> np.ndarray:
 
 
 def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> np.ndarray:
-    """Rotations [..., 4] at the fraction t [...] on the shortest arc from a to b: a at t = 0, b (or -b) at t
-    = 1.
+    """Rotations [..., 4] at the fraction t [...] on the shortest arc from a to b: a at t = 0, b (or -b) at t = 1.
 
     With a and b half a turn apart both arcs are equally long; the one through +b is taken.
     """
@@ -228,11 +215,8 @@ def _shares_of_ends(cosine: np.ndarray, t: ArrayLike) -> tuple[np.ndarray, np.nd
     With the angle x between a and b they are sin((1 - t) x) / sin x and sin(t x) / sin x. Near x = 0 they differ from
     1 - t and t by the order of x^2, which is what the rounding of the cosine is in: so they are exact for the smallest
     angles, of which arccos knows no more than that they are small. It only must not give 0. At t = 0 and t = 1 the
-    shares are 0 and 1 to the bit.
-
-    Args:
-        cosine: Of the angle between a and b [..., 1]; where it is negative, the arc goes to -b.
-        t: The fraction.
+    shares are 0 and 1 to the bit. Where `cosine`, that of the angle between a and b [..., 1], is negative, the arc goes
+    to -b.
     """
     t = np.asarray(t, dtype=cosine.dtype)
     angle = np.arccos(np.minimum(np.abs(cosine), _BELOW_ONE[cosine.dtype]))
@@ -255,35 +239,22 @@ def power(q: ArrayLike, t: ArrayLike) -> np.ndarray:
 
 
 def weighted_mean(q: ArrayLike, weights: ArrayLike) -> np.ndarray:
-    """Normalised weighted sum over the first axis of q [k, ..., 4] with weights [k, ...], which are not negative.
+    """Normalised weighted sum over the first axis of q [k, ..., 4] with weights [k], which are not negative.
 
     Signs are taken to be those on the near side of the first quaternion that has a weight, so that two are blended on
     the shortest arc. A weight that is the only one gives its quaternion to the bit; no weight at all the identity.
     """
     q = _as_float(q)
     weights = np.asarray(weights, dtype=q.dtype)
-    if weights.size == len(q):  # one weight for all of each
-        few = weights.ravel()
-        active = few.nonzero()[0]
-        if len(active) == 1:
-            return q[active[0]].copy()
-        if len(active):
-            if len(active) < len(q):
-                q, few = q[active], few[active]
-            few = few.reshape(-1, *(1,) * (q.ndim - 2))
-            near = np.copysign(few[..., None], np.add.reduce(q * q[0], axis=-1, keepdims=True))
-            total = np.add.reduce(near * q, axis=0)
-            # What it has along the first one is positive, so it has a length.
-            return total / np.sqrt(np.add.reduce(total * total, axis=-1, keepdims=True))
-    shape = np.broadcast_shapes(q.shape[:-1], weights.shape)
-    q, weights = np.broadcast_to(q, (*shape, 4)), np.broadcast_to(weights, shape)
-    active = weights != 0
-    first = np.argmax(active, axis=0)[None, ..., None]
-    reference = np.take_along_axis(q, first, axis=0)[0]
-    signs = np.copysign(weights, np.einsum("k...i,...i->k...", q, reference))
-    total = normalize(np.einsum("k...,k...i->...i", signs, q))
-    alone = np.count_nonzero(active, axis=0) == 1
-    return np.where(alone[..., None], reference, total)
+    active = weights.nonzero()[0]
+    if len(active) < 2:
+        return q[active[0]].copy() if len(active) else _identity_like(q[0])
+    if len(active) < len(q):
+        q, weights = q[active], weights[active]
+    weights = weights.reshape(-1, *(1,) * (q.ndim - 1))
+    total = np.add.reduce(np.copysign(weights, np.add.reduce(q * q[0], axis=-1, keepdims=True)) * q, axis=0)
+    # What it has along the first one is positive, so it has a length.
+    return total / np.sqrt(np.add.reduce(total * total, axis=-1, keepdims=True))
 
 
 def shortest_arc(u: ArrayLike, v: ArrayLike) -> np.ndarray:
@@ -308,15 +279,13 @@ def shortest_arc(u: ArrayLike, v: ArrayLike) -> np.ndarray:
 
 
 def angle_between(a: ArrayLike, b: ArrayLike) -> np.ndarray:
-    """Angle [...] in radians, 0..pi, of the rotation from a to b; accurate for tiny angles, unlike an
-    arccos."""
+    """Angle [...] in radians, 0..pi, of the rotation from a to b; accurate for tiny angles, unlike an arccos."""
     difference = multiply(conjugate(a), b)
     return 2 * np.arctan2(_length(difference[..., 1:]), np.abs(difference[..., 0]))
 
 
 def swing_twist(q: ArrayLike, axis: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Split rotations [..., 4] into (swing, twist): q = swing * twist, the twist, about axis [..., 3], coming
-    first.
+    """Split rotations [..., 4] into (swing, twist): q = swing * twist, the twist, about axis [..., 3], coming first.
 
     The swing's axis is perpendicular to `axis`, which may have any length but zero. Both come with w >= 0
     (the short way round), so their product is q or -q. A swing by half a turn leaves the twist undefined; it

@@ -10,17 +10,10 @@ from . import quaternion
 
 
 def decompose(matrix_basis: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """Location, rotation and scale of bones' basis matrices.
+    """Locations [f, bones, 3], rotations and scales [f, bones, 3] of bones' basis matrices [f, bones, 4, 4].
 
-    Mirrored matrices get three negative scales, as in Blender's own decomposition. Shear, which location,
-    rotation and scale cannot express, is lost.
-
-    Args:
-        matrix_basis: Shape [f, bones, 4, 4]; columns are the axes.
-
-    Returns:
-        Locations [f, bones, 3], quaternions (w, x, y, z) without sign flips between frames [f, bones, 4],
-        scales [f, bones, 3], in double precision.
+    The rotations are quaternions (w, x, y, z) without sign flips between frames [f, bones, 4]. Mirrored matrices get
+    three negative scales, as in Blender's own decomposition. Shear, which the three cannot express, is lost.
     """
     matrices = np.asarray(matrix_basis, dtype=np.float64)
     axes = matrices[..., :3, :3]
@@ -38,7 +31,7 @@ def _euler_axes(order: str) -> tuple[int, int, int, float]:
 
 
 def euler_from_quaternion(quaternions: NDArray, order: str, reference: NDArray | None = None) -> NDArray:
-    """Euler angles without jumps between frames.
+    """Euler angles [rad] about X, Y and Z without jumps between frames [f, bones, 3]; unbounded, they count turns.
 
     Every rotation has two triples, (a, b, c) and (a + pi, pi - b, c + pi), each up to full turns. The triple
     that is nearest to the last frame's is taken. Angles of one rotation come from the half sum and half
@@ -49,11 +42,7 @@ def euler_from_quaternion(quaternions: NDArray, order: str, reference: NDArray |
     Args:
         quaternions: Unit quaternions (w, x, y, z) without sign flips, shape [f, bones, 4].
         order: Blender's order, such as "XYZ": about X first, in the parent's axes.
-        reference: Angles of the frame before, shape [bones, 3], NaN in bones without; otherwise the smaller
-            triple.
-
-    Returns:
-        Angles [rad] about X, Y and Z, shape [f, bones, 3]. Unbounded: they count turns.
+        reference: Angles of the frame before [bones, 3], NaN in bones without: there the smaller triple is taken.
     """
     q = np.asarray(quaternions, dtype=np.float64)
     i, j, k, parity = _euler_axes(order)

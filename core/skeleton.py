@@ -28,26 +28,17 @@ class Skeleton:
     "Input order" is the order of the bones given to `from_parents`: Blender's own order for an armature.
     """
 
-    names: tuple[str, ...]
-    """Names in level order, [n]."""
-    parents: np.ndarray
-    """Level index of each bone's parent, -1 for roots; int32 [n]. Never decreases along the array."""
-    children_start: np.ndarray
-    """Level index of the first child, -1 for childless bones; int32 [n]."""
-    children_end: np.ndarray
-    """Level index of the last child (inclusive), -1 for childless bones; int32 [n]."""
-    levels: tuple[tuple[int, int], ...]
-    """(start, stop) of each level; level 0 holds the roots."""
-    depths: np.ndarray
-    """Level each bone is in, 0 for roots; int32 [n]."""
-    to_level: np.ndarray
-    """Permutation into level order: `values_level = values_input[to_level]`; intp [n]."""
-    from_level: np.ndarray
-    """Permutation back to input order: `values_input = values_level[from_level]`; intp [n]."""
+    names: tuple[str, ...]  # in level order [n]
+    parents: np.ndarray  # level index of each bone's parent, -1 for roots; int32 [n]. Never decreases along the array.
+    children_start: np.ndarray  # level index of the first child, -1 for childless bones; int32 [n]
+    children_end: np.ndarray  # level index of the last child (inclusive), -1 for childless bones; int32 [n]
+    levels: tuple[tuple[int, int], ...]  # (start, stop) of each level; level 0 holds the roots
+    to_level: np.ndarray  # permutation into level order: `values_level = values_input[to_level]`; intp [n]
+    from_level: np.ndarray  # permutation back to input order: `values_input = values_level[from_level]`; intp [n]
+    # How to go down, one step for each level but the first: the slice of the level above, the slice of the level, and
+    # for each of its bones the parent, counted from the start of the level above (intp). Thus
+    # `values[level] = f(values[above][parents], local[level])` for each step in turn.
     level_steps: tuple[tuple[slice, slice, np.ndarray], ...]
-    """How to go down, one step for each level but the first: the slice of the level above, the slice of the
-    level, and for each of its bones the parent, counted from the start of the level above (intp). Thus
-    `values[level] = f(values[above][parents], local[level])` for each step in turn."""
     _index: dict[str, int] = field(repr=False)
 
     @staticmethod
@@ -93,8 +84,6 @@ class Skeleton:
             children_start[run_parents] = run_starts
             children_end[run_parents] = np.append(run_starts[1:], count) - 1
 
-        starts = np.array([start for start, _ in levels])
-        depths = np.repeat(np.arange(len(levels), dtype=np.int32), np.diff(starts, append=count))
         level_steps = tuple(
             # Left writable: numpy's `take` copies read-only indices first, which costs a quarter of a pass.
             (slice(*above), slice(*level), parents_level[slice(*level)] - above[0])
@@ -107,7 +96,6 @@ class Skeleton:
             children_start=_read_only(children_start),
             children_end=_read_only(children_end),
             levels=levels,
-            depths=_read_only(depths),
             to_level=_read_only(order),
             from_level=_read_only(from_level),
             level_steps=level_steps,
@@ -218,6 +206,23 @@ def from_the_roots(parents) -> list:
     for i in order:
         order.extend(children[i])
     return order
+
+
+def path_to_root(parents, row: int) -> list:
+    """A bone and all above it, upwards; `parents` [n] in any order, -1 at roots."""
+    result = []
+    while row >= 0:
+        result.append(int(row))
+        row = parents[row]
+    return result
+
+
+def depths(parents) -> np.ndarray:
+    """How many are above each one of a tree [m]; `parents` as in `from_the_roots`."""
+    result = np.zeros(len(parents), dtype=int)
+    for i in from_the_roots(parents):
+        result[i] = 0 if parents[i] < 0 else result[parents[i]] + 1
+    return result
 
 
 def subtree_means(points, parents) -> np.ndarray:

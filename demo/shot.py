@@ -11,7 +11,7 @@ from mathutils import Matrix, Vector
 
 from active_ragdoll.core.anatomy import roles
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.rig import recognition
+from active_ragdoll.core.blender.rig.armature import anatomy_of
 from active_ragdoll.core.blender.run import pipeline, simulate
 from active_ragdoll.core.ragdoll import weight_spread
 
@@ -63,7 +63,7 @@ def preset_weights(armature: bpy.types.Object, preset: str, side: str = roles.LE
     """Rotation and translation weights of a preset, for the bones with bodies."""
     bones = armature.data.bones
     parents = np.array([bones.find(bone.parent.name) if bone.parent else -1 for bone in bones])
-    found = weight_spread.preset(preset, recognition.anatomy_of(armature), parents, side)
+    found = weight_spread.preset(preset, anatomy_of(armature), parents, side)
     weights = dict(zip((bone.name for bone in bones), np.stack(found, axis=1).tolist(), strict=True))
     return {part.bone: tuple(weights[part.bone]) for part in armature.active_ragdoll.parts}
 

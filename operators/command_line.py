@@ -23,8 +23,8 @@ from ..core.blender.physics import build, world
 from ..core.blender.rig import importing
 from ..core.blender.run import show
 from ..core.blender.runtime import STATE
-from ..core.blender.settings import at_frame
-from ..core.blender.tools import diagnose, effect_edits, measure, profiles
+from ..core.blender.settings import at_frame, effects
+from ..core.blender.tools import diagnose, measure, profiles
 from ..core.errors import RagdollError
 from ..core.ragdoll import drives
 from .shot import Progress, choose_range
@@ -39,18 +39,11 @@ class UsageError(Exception):
     """Options that cannot be understood; the text is one line."""
 
 
-class _Finished(Exception):
-    """--help was printed."""
-
-
 class _Parser(argparse.ArgumentParser):
     """An argument parser that leaves the process alone: Blender has its own end."""
 
     def error(self, message):
         raise UsageError(f"{message} (see {self.prog} --help)")
-
-    def exit(self, status=0, message=None):
-        raise _Finished
 
 
 def run(argv: list[str]) -> int:
@@ -62,7 +55,7 @@ def run(argv: list[str]) -> int:
         with signals:
             options.call(options)
         return 0
-    except _Finished:
+    except SystemExit:  # the parser's, once --help is printed
         return 0
     except UsageError as error:
         return _complain(error, 2)
@@ -76,13 +69,9 @@ def run(argv: list[str]) -> int:
 
 
 class _Signals:
-    """While it lasts, SIGINT and SIGTERM raise KeyboardInterrupt; Blender's handlers swallow it, so it is noted, too.
+    """While it lasts, SIGINT and SIGTERM raise KeyboardInterrupt; Blender's handlers swallow it, so it is noted too."""
 
-    Attributes:
-        code: the exit code that tells of the last signal.
-    """
-
-    code = 128 + signal.SIGINT
+    code = 128 + signal.SIGINT  # the exit code that tells of the last signal
 
     def __enter__(self):
         STATE.interrupted = False
@@ -201,7 +190,7 @@ def _bake(options) -> None:
     _set(obj, "rotation_weight", options.rotation)
     _set(obj, "translation_weight", options.translation)
     choose_range(scene, 0, 0)
-    for note in effect_edits.add_given_hits(obj, scene, options.hit):
+    for note in effects.add_given_hits(obj, scene, options.hit):
         print(f"warning: {note}")
     diagnosis = _diagnosis(obj, scene)
     if options.report:
@@ -231,16 +220,12 @@ def _choose_drive(obj, options) -> None:
 
 def _set(obj, name: str, value) -> None:
     """Give the character a setting that an option states; one that is keyed would win over it."""
-    if value is not None:
-        _refuse_keyed(obj, name)
-        setattr(obj.active_ragdoll, name, value)
-
-
-def _refuse_keyed(obj, name: str) -> None:
+    if value is None:
+        return
     if at_frame.is_keyed(obj, name):
-        raise RagdollError(
-            f"The {name.replace('_', ' ')} of '{obj.name}' is keyed or driven: the option would do nothing"
-        )
+        what = f"The {name.replace('_', ' ')} of '{obj.name}'"
+        raise RagdollError(f"{what} is keyed or driven: the option would do nothing")
+    setattr(obj.active_ragdoll, name, value)
 
 
 def _bake_and_measure(obj, scene, measuring: bool) -> dict:
@@ -275,30 +260,26 @@ def _info(options) -> None:
     first, last = world.shot_range(scene)
     fps = scene.render.fps / scene.render.fps_base
     print(f"{path.name}: scene '{scene.name}', frames {first} to {last} at {fps:.6g} fps")
-    armatures = _armatures(scene)
+    armatures, found = _armatures(scene), {}
     if not armatures:
         print("no armature")
-    found = {}
     for obj in armatures:
-        print(f"armature '{obj.name}': {len(obj.data.bones)} bones, {_motion_text(obj)}, {_state_text(obj)}")
+        print(_described(obj))
         if obj.active_ragdoll.is_ragdoll:
             found[obj.name] = _diagnosis(obj, obj.active_ragdoll.scene or scene)
     _report(options, {"diagnosis": found})
 
 
-def _motion_text(obj) -> str:
-    action = obj.animation_data.action if obj.animation_data else None
-    if action is None:
-        return "no action"
-    return "action '{}', frames {:.6g} to {:.6g}".format(action.name, *action.frame_range)
-
-
-def _state_text(obj) -> str:
-    settings = obj.active_ragdoll
-    if not settings.is_ragdoll:
-        return "no ragdoll"
-    weights = f"weights {settings.rotation_weight:.3g}/{settings.translation_weight:.3g}"
-    return f"ragdoll {settings.state}, {len(settings.parts)} bodies, {_joints(settings)} joints, {weights}"
+def _described(obj) -> str:
+    """A character in a line: its bones, action and ragdoll."""
+    action, settings = obj.animation_data.action if obj.animation_data else None, obj.active_ragdoll
+    motion, ragdoll = "no action", "no ragdoll"
+    if action is not None:
+        motion = "action '{}', frames {:.6g} to {:.6g}".format(action.name, *action.frame_range)
+    if settings.is_ragdoll:
+        weights = f"weights {settings.rotation_weight:.3g}/{settings.translation_weight:.3g}"
+        ragdoll = f"ragdoll {settings.state}, {len(settings.parts)} bodies, {_joints(settings)} joints, {weights}"
+    return f"armature '{obj.name}': {len(obj.data.bones)} bones, {motion}, {ragdoll}"
 
 
 def _joints(settings) -> int:
@@ -336,10 +317,9 @@ def _find_armature(scene, file: str, name: str | None):
         if len(armatures) > 1:
             raise RagdollError(f"{file}: several armatures, choose one with --armature: {listed}")
         return armatures[0]
-    for obj in armatures:
-        if obj.name == name:
-            return obj
     other = scene.objects.get(name)
+    if other in armatures:
+        return other
     if other is not None and other.type != "ARMATURE":
         raise RagdollError(f"{file}: '{name}' is a {other.type.lower()}, not an armature; there is {listed}")
     raise RagdollError(f"{file}: no armature '{name}' in scene '{scene.name}'; there is {listed}")

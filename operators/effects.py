@@ -11,7 +11,7 @@ from ..core.blender.interface import redraw
 from ..core.blender.runtime import STATE
 from ..core.blender.settings import effects, lists
 from ..core.blender.stack import stack_setup
-from ..core.blender.tools import effect_edits, overlay_data
+from ..core.blender.tools import viewport
 from ..core.errors import RagdollError
 from .base import OnArmature, Operator, leave_modal
 
@@ -62,7 +62,7 @@ class ACTIVE_RAGDOLL_OT_add_hit(EffectOperator, bpy.types.Operator):
             self.frame = scene.frame_current
         self.bone = _bone_or_active(obj, self.bone)
         values = {"space": self.space, "duration": self.duration}
-        self.warn(effect_edits.add_hit(obj, scene, self.bone, self.frame, self.impulse[:], self.point[:], **values))
+        self.warn(effects.add_hit(obj, scene, self.bone, self.frame, self.impulse[:], self.point[:], **values))
 
 
 class ACTIVE_RAGDOLL_OT_remove_hit(RemoveOperator, bpy.types.Operator):
@@ -141,16 +141,16 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator):
     def _press(self, context, origin, direction):
         obj = self.subject(context)
         scene, graph = interface.scene_of(obj, context), context.view_layer.depsgraph
-        found = effect_edits.picked(obj, scene, graph, origin, direction)
+        found = viewport.picked(obj, scene, graph, origin, direction)
         if found is None:
             self.report({"INFO"}, f"Nothing of '{obj.name}' is there")
             return {"RUNNING_MODAL"}
         bone, self._place = found
         self._normal = direction
         try:
-            point = effect_edits.point_on(obj, scene, graph, bone, self._place)
-            impulse = direction * (STANDARD * overlay_data.mass(obj) / 70.0)
-            self.warn(effect_edits.add_hit(obj, scene, bone, scene.frame_current, tuple(impulse), tuple(point)))
+            point = viewport.point_on(obj, scene, graph, bone, self._place)
+            impulse = direction * (STANDARD * viewport.mass(obj) / 70.0)
+            self.warn(effects.add_hit(obj, scene, bone, scene.frame_current, tuple(impulse), tuple(point)))
         except RagdollError as error:
             return self._end(context, self.cancelled(error))
         redraw()
@@ -159,7 +159,7 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator):
     def _drag(self, context, origin, direction, into: bool):
         obj = self.subject(context)
         scene = interface.scene_of(obj, context)
-        impulse = effect_edits.impulse_by_drag(obj, scene, origin, direction, self._place, self._normal)
+        impulse = viewport.impulse_by_drag(obj, scene, origin, direction, self._place, self._normal)
         if impulse is None or not impulse.any():
             return
         strength = float((impulse @ impulse) ** 0.5)
@@ -188,7 +188,7 @@ class ACTIVE_RAGDOLL_OT_add_attachment(EffectOperator, bpy.types.Operator):
             target = bpy.data.objects.get(self.target)
             if target is None:
                 raise RagdollError(f"There is no object '{self.target}'")
-        effect_edits.attach(obj, _bone_or_active(obj, self.bone), target)
+        effects.attach(obj, _bone_or_active(obj, self.bone), target)
 
 
 class ACTIVE_RAGDOLL_OT_remove_attachment(RemoveOperator, bpy.types.Operator):

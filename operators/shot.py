@@ -107,14 +107,12 @@ class SteppingOperator(OnArmature):
         try:
             while time.perf_counter() < until:
                 self._frame = next(self._frames)
-        except StopIteration:
+        except BaseException as trouble:
             self._end(context)
-            return self.finished(context, None)
-        except RagdollError as error:
-            self._end(context)
-            return self.cancelled(error)
-        except BaseException:
-            self._end(context)
+            if isinstance(trouble, StopIteration):
+                return self.finished(context, None)
+            if isinstance(trouble, RagdollError):
+                return self.cancelled(trouble)
             raise
         self._progress.show(self._frame)
         self._progress.status(context.workspace, self._frame)

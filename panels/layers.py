@@ -64,8 +64,8 @@ class ACTIVE_RAGDOLL_PT_layers(Sidebar, bpy.types.Panel):
         buttons, layer = draw_list(layout, "layers", settings, "layers")
         buttons.operator("active_ragdoll.remove_layer", text="", icon="REMOVE")
         buttons.separator()
-        buttons.operator("active_ragdoll.move_layer", text="", icon="TRIA_UP").step = -1
-        buttons.operator("active_ragdoll.move_layer", text="", icon="TRIA_DOWN").step = 1
+        for icon, step in (("TRIA_UP", -1), ("TRIA_DOWN", 1)):
+            buttons.operator("active_ragdoll.move_layer", text="", icon=icon).step = step
         draw_messages(layout, context, obj, starts_with("Layer", "Blend space", "Action"))
         if layer is not None:
             self._draw_layer(context, layout, obj, layer)
@@ -89,29 +89,32 @@ class ACTIVE_RAGDOLL_PT_layers(Sidebar, bpy.types.Panel):
             column.prop(layer, "mode")
             if layer.mode != "OVERRIDE":
                 draw_base(column, layer)
-        row = layout.row(align=True)
-        row.operator_menu_enum("active_ragdoll.make_additive", "base", text="Make Additive", icon="SELECT_DIFFERENCE")
+        layout.operator_menu_enum(
+            "active_ragdoll.make_additive", "base", text="Make Additive", icon="SELECT_DIFFERENCE"
+        )
+
+    @staticmethod
+    def draw_edit(row, items, do, text=""):
+        """A button that adds to, or removes from, a list of the active layer."""
+        button = row.operator("active_ragdoll.edit_layer_list", text=text, icon=do)
+        button.items, button.do = items, do
 
     def _draw_playback(self, column, obj, layer):
         column.prop_search(layer, "sync_with", obj.active_ragdoll, "blend_spaces")
         if not layer.sync_with:
-            column.prop(layer, "speed")
-            column.prop(layer, "playback")
+            props(column, layer, "speed", "playback")
 
     def _draw_poses(self, column, obj, layer):
         if not len(layer.poses):
             draw_action(column, layer)
-            column.prop(layer, "frame")
-            column.prop(layer, "only_keyed")
+            props(column, layer, "frame", "only_keyed")
         else:
             column.prop(layer, "several")
         row = column.row(align=True)
-        add = row.operator("active_ragdoll.edit_layer_list", text="Add Pose", icon="ADD")
-        add.items, add.do = "POSES", "ADD"
+        self.draw_edit(row, "POSES", "ADD", "Add Pose")
         if not len(layer.poses):
             return
-        remove = row.operator("active_ragdoll.edit_layer_list", text="Remove", icon="REMOVE")
-        remove.items, remove.do = "POSES", "REMOVE"
+        self.draw_edit(row, "POSES", "REMOVE", "Remove")
         for pose in layer.poses:
             box = column.box()
             draw_action(box, pose)
@@ -148,18 +151,15 @@ class ACTIVE_RAGDOLL_PT_layer_mask(Part, bpy.types.Panel):
                 row.prop_search(item, "bone", obj.data, "bones", text="")
                 row.prop(item, "weight", text="", slider=True)
             row = column.row(align=True)
-            for do, icon in (("ADD", "ADD"), ("REMOVE", "REMOVE")):
-                button = row.operator("active_ragdoll.edit_layer_list", text="", icon=icon)
-                button.items, button.do = "BONES", do
+            for do in ("ADD", "REMOVE"):
+                ACTIVE_RAGDOLL_PT_layers.draw_edit(row, "BONES", do)
             row.operator("active_ragdoll.mask_from_selected", text="From Selected", icon="RESTRICT_SELECT_OFF")
         elif layer.mask == "COLLECTION":
             column.prop_search(layer, "mask_collection", obj.data, "collections")
         elif layer.mask == "ROLES":
-            column.prop(layer, "mask_roles")
-            column.prop(layer, "mask_side")
+            props(column, layer, "mask_roles", "mask_side")
         if layer.mask in {"BONES", "COLLECTION"}:
-            column.prop(layer, "mask_children")
-            column.prop(layer, "mask_falloff")
+            props(column, layer, "mask_children", "mask_falloff")
         if layer.mask != "ALL":
             column.prop(layer, "mask_invert")
 
@@ -239,9 +239,7 @@ class ACTIVE_RAGDOLL_PT_blend_spaces(Sidebar, bpy.types.Panel):
         column.prop(sample, "x", text=space.x.name)
         if space.dimensions == "2D":
             column.prop(sample, "y", text=space.y.name)
-        column.prop(sample, "single")
-        column.prop(sample, "frame" if sample.single else "speed")
-        column.prop(sample, "additive")
+        props(column, sample, "single", "frame" if sample.single else "speed", "additive")
         if sample.additive != "NONE":
             draw_base(column, sample)
         row = layout.row(align=True)
@@ -345,8 +343,7 @@ class ACTIVE_RAGDOLL_PT_graph(Sidebar, bpy.types.Panel):
         column.prop(state, "source")
         if state.source == "CLIP":
             draw_action(column, state)
-            column.prop(state, "speed")
-            column.prop(state, "playback")
+            props(column, state, "speed", "playback")
         elif state.source == "BLEND_SPACE":
             column.prop_search(state, "blend_space", obj.active_ragdoll, "blend_spaces")
 
@@ -365,13 +362,10 @@ class ACTIVE_RAGDOLL_PT_graph(Sidebar, bpy.types.Panel):
         column.prop_search(transition, "target", graph, "states")
         column.prop(transition, "blend_time")
         for condition in transition.conditions:
-            row = layout.row(align=True)
-            row.prop(condition, "parameter", text="")
-            row.prop(condition, "compare", text="")
-            row.prop(condition, "value", text="")
+            props(layout.row(align=True), condition, "parameter", "compare", "value", text="")
         row = layout.row(align=True)
-        for do, icon in (("ADD", "ADD"), ("REMOVE", "REMOVE")):
-            button = row.operator("active_ragdoll.edit_graph", text=f"{do.title()} Condition", icon=icon)
+        for do in ("ADD", "REMOVE"):
+            button = row.operator("active_ragdoll.edit_graph", text=f"{do.title()} Condition", icon=do)
             button.what, button.do = "CONDITION", do
         if not len(transition.conditions):
             paragraph(layout, context, "Without conditions it begins at once", "INFO")

@@ -8,7 +8,7 @@ from bpy.props import BoolProperty, PointerProperty
 from ..core.blender.interface import redraw
 from ..core.blender.physics import body_edits
 from ..core.blender.runtime import STATE
-from ..core.blender.tools import overlay_data
+from ..core.blender.tools import viewport
 from ..core.ragdoll.overlay import Show
 from .base import Sidebar, boxed, paragraph
 
@@ -60,7 +60,7 @@ def collected(context) -> list:
     settings = context.scene.active_ragdoll_overlay
     graph = context.view_layer.depsgraph
     found = []
-    for obj in overlay_data.shown(context, settings.all_characters):
+    for obj in viewport.shown(context, settings.all_characters):
         editing = body_edits.is_editing(obj)  # joints mean nothing while bodies are moved about
         show = Show(
             bodies=settings.bodies,
@@ -68,14 +68,14 @@ def collected(context) -> list:
             limits=settings.limits and not editing,
             only_selected=settings.only_selected and not editing,
         )
-        found.append(overlay_data.lines(obj, context.scene, graph, show))
+        found.append(viewport.lines(obj, context.scene, graph, show))
         if settings.hits and not editing:
-            found.append(overlay_data.hit_lines(obj, context.scene, graph))
+            found.append(viewport.hit_lines(obj, context.scene, graph))
         if settings.attachments and not editing:
-            found.append(overlay_data.attachment_lines(obj, context.scene, graph))
+            found.append(viewport.attachment_lines(obj, context.scene, graph))
     if settings.look_at:
-        chains = overlay_data.look_at_shown(context, settings.all_characters)
-        found += [overlay_data.look_at_chains(obj, graph) for obj in chains]
+        chains = viewport.look_at_shown(context, settings.all_characters)
+        found += [viewport.look_at_chains(obj, graph) for obj in chains]
     return [lines for lines in found if lines is not None and len(lines.ends)]
 
 

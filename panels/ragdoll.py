@@ -5,7 +5,7 @@ import math
 import bpy
 
 from ..core.blender.interface import props, rows
-from ..core.blender.physics import remove, world
+from ..core.blender.physics import built, world
 from ..core.blender.runtime import STATE
 from ..core.blender.tools import diagnose
 from ..core.ragdoll import diagnosis, drives
@@ -47,7 +47,7 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
         button.bones = "KEEP" if has_ragdoll else "DEFORM"
         row.operator_menu_enum("active_ragdoll.build", "bones", text="", icon="DOWNARROW_HLT")
         layout.operator("active_ragdoll.remove", icon="TRASH")
-        left = remove.left_over(context.scene)
+        left = built.left_over(context.scene)
         if left:
             boxed(layout, context, [diagnosis.left_over_text(left)])
             layout.operator("active_ragdoll.remove", text="Remove What Is Left Over", icon="TRASH").left_over = True

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import quaternion
+from ..skeleton import path_to_root
 from . import roles
 
 # A bind pose bent by less says nothing about the axis of a knee or elbow, one bent by more says all [rad].
@@ -226,10 +227,8 @@ def _following(anatomy, parents) -> list:
     found = [[] for _parent in parents]
     ranks = [99] * len(found)
     for bone in range(len(parents)):
-        ancestor = parents[bone]
-        while ancestor >= 0:
-            wanted = _NEXT.get(anatomy.roles[ancestor], ())
-            if anatomy.roles[bone] in wanted:
+        for ancestor in path_to_root(parents, bone)[1:]:
+            if anatomy.roles[bone] in _NEXT.get(anatomy.roles[ancestor], ()):
                 rank = 0 if anatomy.roles[bone] == anatomy.roles[ancestor] else 1
                 if rank < ranks[ancestor]:
                     found[ancestor], ranks[ancestor] = [], rank
@@ -238,7 +237,6 @@ def _following(anatomy, parents) -> list:
             # Twist bones and stubs lie between; bones of the body do not.
             if anatomy.roles[ancestor] not in (roles.TWIST, roles.HELPER, roles.GENERIC):
                 break
-            ancestor = parents[ancestor]
     return found
 
 
@@ -254,7 +252,7 @@ def joint_frame(bone, anatomy, parents, heads, directions, axes: Axes) -> JointF
         # The ankle's axes are those of the sole, which is level in bind pose, not of the way from ankle to toes.
         level = unit(across(along, axes.up))
         along = level if level is not None and float(along @ axes.up) > -0.97 else axes.forward
-    bend_to = _bends_to(role, human, anatomy, side, along, bone, heads, axes)
+    bend_to = _bends_to(role, human, anatomy, side, along, heads, axes)
     expected = unit(quaternion.cross(along, bend_to))
     before = _bone_before(bone, anatomy, parents)
     if expected is None or np.linalg.norm(quaternion.cross(along, bend_to)) < 0.1:
@@ -288,25 +286,20 @@ def _frame(x, y) -> np.ndarray:
 
 def _bone_before(bone, anatomy, parents):
     """The ancestor whose limb this bone continues, or None."""
-    wanted = _PREVIOUS.get(anatomy.roles[bone])
-    ancestor = parents[bone]
-    while ancestor >= 0 and wanted is not None:
-        if anatomy.roles[ancestor] == wanted:
-            return ancestor
+    for ancestor in path_to_root(parents, bone)[1:]:
         if anatomy.roles[ancestor] not in (roles.TWIST, roles.HELPER, roles.GENERIC):
-            return None
-        ancestor = parents[ancestor]
+            return ancestor if anatomy.roles[ancestor] == _PREVIOUS.get(anatomy.roles[bone]) else None
     return None
 
 
-def _bends_to(role, human, anatomy, side, along, bone, heads, axes: Axes) -> np.ndarray:
+def _bends_to(role, human, anatomy, side, along, heads, axes: Axes) -> np.ndarray:
     """The direction [3] towards which flexion moves the end of a limb."""
     if role in (*roles.TRUNK, roles.TAIL, roles.JAW, roles.EAR, roles.EYE):
         return quaternion.cross(axes.left, along)  # towards the belly, whether the back is upright or level
     if role == roles.SHANK:
         return -axes.forward
     if role in (roles.HAND, roles.FINGER, roles.THUMB) and human:
-        return _palm(anatomy, side, along, bone, heads, axes)
+        return _palm(anatomy, side, along, heads, axes)
     if role in (roles.FOOT, roles.TOE) and human:
         return axes.up
     if not human and role in (roles.UPPER_ARM, roles.HAND):
@@ -314,7 +307,7 @@ def _bends_to(role, human, anatomy, side, along, bone, heads, axes: Axes) -> np.
     return axes.forward
 
 
-def _palm(anatomy, side, along, bone, heads, axes: Axes) -> np.ndarray:
+def _palm(anatomy, side, along, heads, axes: Axes) -> np.ndarray:
     """Where the palm faces: from the thumb's place beside the hand; without one, thumbs are taken to be in front."""
     mirror = axes.mirror(side)
     thumbs, hands = of_role(anatomy, roles.THUMB, side), of_role(anatomy, roles.HAND, side)

@@ -32,7 +32,7 @@ class Range:
     # turn_in, turn_out: about the limb, its front towards the body's middle and away from it
     turn_in: float = 0.0
     turn_out: float = 0.0
-    joint: str = CONE  # CONE or HINGE, which has flexion and extension only
+    joint: str = CONE  # or HINGE, which has flexion and extension only
     # smallest and largest angle between the bone before and this one; takes the place of `flexion` and `extension`
     # where the bone before is known
     included: tuple | None = None
@@ -45,16 +45,8 @@ class Range:
 
 # Chains of bones that have a range together.
 NECK, SPINE, TAIL, FINGER, THUMB = "NECK", "SPINE", "TAIL", "FINGER", "THUMB"
-_CHAIN_OF = {
-    roles.NECK: NECK,
-    roles.HEAD: NECK,
-    roles.PELVIS: SPINE,
-    roles.SPINE: SPINE,
-    roles.CHEST: SPINE,
-    roles.TAIL: TAIL,
-    roles.FINGER: FINGER,
-    roles.THUMB: THUMB,
-}
+_CHAIN_OF = dict.fromkeys((roles.PELVIS, roles.SPINE, roles.CHEST), SPINE)
+_CHAIN_OF |= {roles.NECK: NECK, roles.HEAD: NECK, roles.TAIL: TAIL, roles.FINGER: FINGER, roles.THUMB: THUMB}
 WIDEST = {TAIL: 60.0, FINGER: 100.0, THUMB: 80.0}  # of one joint where a chain has only few; assumed
 
 _COMMON = {
@@ -118,10 +110,8 @@ def joint_ranges(anatomy: roles.Anatomy, bones, parents) -> list:
             continue
         if chain is not None:
             own = own.divided(counts[i])
-            widest = WIDEST.get(chain)
-            if widest is not None:
-                own = replace(own, flexion=min(own.flexion, widest), extension=min(own.extension, widest))
-                own = replace(own, outward=min(own.outward, widest), inward=min(own.inward, widest))
+            widest, swings = WIDEST.get(chain, np.inf), ("flexion", "extension", "outward", "inward")
+            own = replace(own, **{name: min(getattr(own, name), widest) for name in swings})
         result.append(own)
     return result
 
@@ -133,14 +123,11 @@ def _joints_of_chain(chains, parents) -> np.ndarray:
     order = from_the_roots(parents)
     for i in order:
         parent = parents[i]
-        if chains[i] is None or parent < 0:
-            continue
-        above[i] = 1 + (above[parent] if chains[parent] == chains[i] else 0)
+        if chains[i] is not None and parent >= 0:
+            above[i] = 1 + (above[parent] if chains[parent] == chains[i] else 0)
     for i in reversed(order):
         parent = parents[i]
-        if chains[i] is None or parent < 0:
-            continue
-        if chains[parent] == chains[i]:
+        if chains[i] is not None and parent >= 0 and chains[parent] == chains[i]:
             below[parent] = max(below[parent], below[i] + 1)
     return above + below
 
@@ -187,17 +174,12 @@ def joint_limits(anatomy, parents, heads, tails, bones, body_parents, vertices=N
     own = axes.character_axes(anatomy, heads, tails, directions)
     if own is None:
         return [None] * len(found)
-    result = []
-    for bone, limits in zip(bones, found, strict=True):
-        if limits is None:
-            result.append(None)
-            continue
-        frame = axes.joint_frame(int(bone), anatomy, parents, heads, directions, own)
-        result.append(_limits(anatomy, int(bone), limits, frame, own))
-    return result
+    rows = zip(map(int, bones), found, strict=True)
+    return [limits and _limits(anatomy, bone, limits, parents, heads, directions, own) for bone, limits in rows]
 
 
-def _limits(anatomy, bone, limits, frame, own) -> JointLimits:
+def _limits(anatomy, bone, limits, parents, heads, directions, own) -> JointLimits:
+    frame = axes.joint_frame(bone, anatomy, parents, heads, directions, own)
     role, mirror = anatomy.roles[bone], own.mirror(anatomy.sides[bone])
     human = anatomy.kind == roles.HUMAN
     limits = _from_bind(role, human, limits, frame, own, mirror)
@@ -228,25 +210,17 @@ def _from_bind(role, human, limits, frame, own, mirror):
     ahead, aside, down = float(y @ own.forward), mirror * float(y @ own.left), -float(y @ own.up)
     if role == roles.THIGH and human:
         flexed, apart = np.degrees(np.arctan2(ahead, down)), np.degrees(np.arctan2(aside, down))
-        return replace(
-            limits,
-            flexion=limits.flexion - flexed,
-            extension=limits.extension + flexed,
-            outward=limits.outward - apart,
-            inward=limits.inward + apart,
-        )
+        limits = replace(limits, flexion=limits.flexion - flexed, extension=limits.extension + flexed)
+        return replace(limits, outward=limits.outward - apart, inward=limits.inward + apart)
     if role == roles.UPPER_ARM and human:
         apart = float(np.clip(np.degrees(np.arctan2(aside, down)), 0.0, 180.0))
         level = min(apart / 90.0, 1.0)
         hanging = max(1.0 - apart / 45.0, 0.0)
         flexed = np.degrees(np.arcsin(np.clip(ahead, -1.0, 1.0)))
-        return replace(
-            limits,
-            flexion=ACROSS + (limits.flexion - ACROSS) * hanging - flexed,
-            extension=limits.extension + (BEHIND - limits.extension) * level + flexed,
-            outward=limits.outward - apart,
-            inward=limits.inward + apart,
-        )
+        flexion = ACROSS + (limits.flexion - ACROSS) * hanging - flexed
+        extension = limits.extension + (BEHIND - limits.extension) * level + flexed
+        limits = replace(limits, flexion=flexion, extension=extension)
+        return replace(limits, outward=limits.outward - apart, inward=limits.inward + apart)
     return limits
 
 

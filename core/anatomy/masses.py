@@ -15,6 +15,7 @@ MASS, STATURE = 70.0, 1.8  # [kg] of a human of [m]; others by the cube of their
 # Automatic masses stop growing and shrinking with the size here [m]: props in Blender weigh 1 kg by default at any
 # scale, and no body can be lighter than a gram.
 GIANT, DWARF = 3.0, 0.5
+STABLE = (0.8, 1.2)  # masses of child to parent, as in Jolt Physics
 LIGHTEST_SHARE = 0.002  # of the total mass: lighter bodies make the solver's mass ratios bad
 
 HEAD, TRUNK, UPPER_ARM, FOREARM, HAND = "HEAD", "TRUNK", "UPPER_ARM", "FOREARM", "HAND"
@@ -31,26 +32,17 @@ TABLES = {
 }
 DEFAULT_TABLE = "DE_LEVA_MALE"
 
-_OF_ROLE = {
-    roles.PELVIS: TRUNK,
-    roles.SPINE: TRUNK,
-    roles.CHEST: TRUNK,
-    roles.CLAVICLE: TRUNK,
-    roles.NECK: HEAD,
-    roles.HEAD: HEAD,
-    roles.JAW: HEAD,
-    roles.EYE: HEAD,
-    roles.EAR: HEAD,
-    roles.UPPER_ARM: UPPER_ARM,
-    roles.FOREARM: FOREARM,
-    roles.HAND: HAND,
-    roles.THUMB: HAND,
-    roles.FINGER: HAND,
-    roles.THIGH: THIGH,
-    roles.SHANK: SHANK,
-    roles.FOOT: FOOT,
-    roles.TOE: FOOT,
+_ROLES_OF = {
+    TRUNK: (roles.PELVIS, roles.SPINE, roles.CHEST, roles.CLAVICLE),
+    HEAD: (roles.NECK, roles.HEAD, roles.JAW, roles.EYE, roles.EAR),
+    UPPER_ARM: (roles.UPPER_ARM,),
+    FOREARM: (roles.FOREARM,),
+    HAND: (roles.HAND, roles.THUMB, roles.FINGER),
+    THIGH: (roles.THIGH,),
+    SHANK: (roles.SHANK,),
+    FOOT: (roles.FOOT, roles.TOE),
 }
+_OF_ROLE = {role: segment for segment, found in _ROLES_OF.items() for role in found}
 _TOWARDS_TRUNK = {HAND: FOREARM, FOREARM: UPPER_ARM, UPPER_ARM: TRUNK, FOOT: SHANK, SHANK: THIGH, THIGH: TRUNK}
 
 
@@ -125,11 +117,11 @@ def _bodies_of(segment, side, segments, carrier, bones) -> list:
     return [0] if segment == TRUNK else _bodies_of(TRUNK, roles.CENTER, segments, carrier, bones)
 
 
-def with_floor(masses, share: float = LIGHTEST_SHARE) -> np.ndarray:
-    """Masses [m] of which none is lighter than a share of the total; the heavier ones pay for it, the total is kept."""
+def with_floor(masses) -> np.ndarray:
+    """Masses [m], none lighter than `LIGHTEST_SHARE` of the total; the heavier ones pay for it, the total is kept."""
     masses = np.array(masses, dtype=float)
     total = masses.sum()
-    least = min(share, 1.0 / max(len(masses), 1)) * total
+    least = min(LIGHTEST_SHARE, 1.0 / max(len(masses), 1)) * total
     light = np.zeros(len(masses), dtype=bool)
     while True:
         found = ~light & (masses < least * (1.0 - 1e-12))
@@ -141,8 +133,8 @@ def with_floor(masses, share: float = LIGHTEST_SHARE) -> np.ndarray:
         masses[~light] *= (total - least * np.count_nonzero(light)) / rest
 
 
-def stabilised(masses, parents, low: float = 0.8, high: float = 1.2) -> np.ndarray:
-    """Masses [m] whose ratio child / parent lies within [low, high], with the same total.
+def stabilised(masses, parents) -> np.ndarray:
+    """Masses [m] whose ratio child / parent lies within `STABLE`, with the same total.
 
     As `RagdollSettings::Stabilize` of Jolt Physics does it, after O. Strunk's "Stop my constraints from blowing up!":
     from the roots down each child's mass is moved into the range, then all are scaled. Bodies of one tree keep
@@ -153,11 +145,9 @@ def stabilised(masses, parents, low: float = 0.8, high: float = 1.2) -> np.ndarr
         parents: body parents, in any order, -1 at roots [m].
 
     Raises:
-        ValueError: bounds that are not positive and in order, or a mass that is not positive.
+        ValueError: a mass that is not positive.
     """
     masses = np.array(masses, dtype=float)
-    if not 0.0 < low <= high:
-        raise ValueError(f"bounds of the ratio must be positive and in order, got {low:g} and {high:g}")
     if not (masses > 0.0).all():
         raise ValueError(f"masses must be positive, got {masses.min():g} kg")
     result = masses.copy()
@@ -166,7 +156,7 @@ def stabilised(masses, parents, low: float = 0.8, high: float = 1.2) -> np.ndarr
         parent = int(parents[i])
         if parent >= 0:
             root[i] = root[parent]
-            result[i] = np.clip(result[i], low * result[parent], high * result[parent])
+            result[i] = np.clip(result[i], *(bound * result[parent] for bound in STABLE))
     before, after = (np.bincount(root, weights=m, minlength=len(masses)) for m in (masses, result))
     return result * (before / np.where(after > 0.0, after, 1.0))[root]
 
@@ -228,7 +218,7 @@ _TABLE = {
 _UNKNOWN = _TABLE[roles.FOREARM]  # a rig without any role: a joint in the middle of the table
 
 
-def human_strengths(anatomy: roles.Anatomy, parents, mass: float, height: float, gravity: float = GRAVITY):
+def human_strengths(anatomy: roles.Anatomy, parents, mass: float, height: float):
     """Largest torque [N m] and force [N] of every bone [n] of a character.
 
     A bone that is not known by itself (TWIST, HELPER, GENERIC) is as strong as the nearest known one above it.
@@ -236,12 +226,11 @@ def human_strengths(anatomy: roles.Anatomy, parents, mass: float, height: float,
     Args:
         parents: bone parents in any order, -1 at roots [n]; the anatomy's own are used where it has some.
         mass: of the whole character [kg]. height [m].
-        gravity: of the scene [m/s^2]; a giant under giant's gravity is as much stronger.
 
     Raises:
-        RagdollError: mass, height or gravity is not a positive number; the message names it.
+        RagdollError: mass or height is not a positive number; the message names it.
     """
-    for name, value in (("mass", mass), ("height", height), ("gravity", gravity)):
+    for name, value in (("mass", mass), ("height", height)):
         if not (np.isfinite(value) and value > 0.0):
             raise RagdollError(f"Strengths need a positive {name}, got {value:g}")
     parents = np.asarray(parents if anatomy.parents is None else anatomy.parents, dtype=int)
@@ -250,7 +239,7 @@ def human_strengths(anatomy: roles.Anatomy, parents, mass: float, height: float,
         above = rows[parents[bone]] if parents[bone] >= 0 else _UNKNOWN
         rows[bone] = _TABLE.get(anatomy.roles[bone], above)
     torque, length = np.array(rows, dtype=float).reshape(-1, 2).T
-    weight = mass * gravity
+    weight = mass * GRAVITY
     torque = torque * weight * height / (MASS * GRAVITY * STATURE)
     lever = np.where(length > 0.0, length, 1.0) * height
     return torque, np.where(length > 0.0, torque / lever, PUSH_OFF * weight)

@@ -4,10 +4,12 @@ Names win where the joints do not contradict them; the joints fill in what names
 the names tell nothing.
 """
 
+from itertools import takewhile
+
 import numpy as np
 
 from ..errors import RagdollError
-from ..skeleton import nearest_ancestors
+from ..skeleton import nearest_ancestors, path_to_root
 from . import names as naming
 from . import parts
 from .names import TRUNK
@@ -26,6 +28,7 @@ from .roles import (
     HUMAN,
     JAW,
     LEFT,
+    OPPOSITE,
     PELVIS,
     QUADRUPED,
     RIGHT,
@@ -46,7 +49,6 @@ TELLING = 6  # names tell something when they name this many of the main bones
 GENERATED = 8  # so many bones with "DEF-" make a generated Rigify rig
 _MAIN = (PELVIS, HEAD, THIGH, SHANK, FOOT, UPPER_ARM, FOREARM, HAND)
 _BEFORE = {FOREARM: UPPER_ARM, HAND: FOREARM, SHANK: THIGH, FOOT: SHANK, TOE: FOOT, FINGER: HAND, THUMB: HAND}
-_OTHER = {LEFT: RIGHT, RIGHT: LEFT, CENTER: CENTER, None: None}
 
 
 def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None) -> Anatomy:
@@ -147,10 +149,7 @@ def _with_below(parents, mask: np.ndarray) -> np.ndarray:
     """Bones of a mask and all above them."""
     result = mask.copy()
     for i in np.flatnonzero(mask):
-        parent = parents[i]
-        while parent >= 0 and not result[parent]:
-            result[parent] = True
-            parent = parents[parent]
+        result[path_to_root(parents, i)] = True
     return result
 
 
@@ -159,15 +158,12 @@ def _by_twins(names: list, parents, body: np.ndarray) -> np.ndarray:
     row = {name: i for i, name in enumerate(names)}
     result = np.array(parents)
     for i in np.flatnonzero(body):
-        if not names[i].startswith("DEF-"):
-            continue
-        above = parents[i]
-        while above >= 0 and not body[above]:
-            twin = row.get(f"DEF-{names[above][4:]}") if names[above].startswith("ORG-") else None
+        above = path_to_root(parents, i)[1:] if names[i].startswith("DEF-") else ()
+        for control in takewhile(lambda bone: not body[bone], above):
+            twin = row.get(f"DEF-{names[control][4:]}") if names[control].startswith("ORG-") else None
             if twin is not None and twin != i and body[twin]:
                 result[i] = twin
                 break
-            above = parents[above]
     return result
 
 
@@ -202,7 +198,7 @@ def _sides(tree, names, read, found, telling: bool, notes: list) -> list:
     crossed = sum(a != b for a, b in pairs)
     shown = found.sides
     if telling and crossed > 0.5 * len(pairs):
-        shown = [_OTHER[side] for side in shown]
+        shown = [OPPOSITE.get(side, side) for side in shown]
         if found.facing:
             notes.append("The bones named left stand on the right of where the rig faces; the names are followed")
     sides = [None] * len(names)
@@ -221,11 +217,7 @@ def _sides(tree, names, read, found, telling: bool, notes: list) -> list:
 
 
 def _side_above(i: int, parents, sides: list) -> str | None:
-    while parents[i] >= 0:
-        i = parents[i]
-        if sides[i] in (LEFT, RIGHT):
-            return sides[i]
-    return None
+    return next((sides[row] for row in path_to_root(parents, i)[1:] if sides[row] in (LEFT, RIGHT)), None)
 
 
 def _roles(tree, names, read, sides, found, telling: bool, notes: list) -> tuple[list, np.ndarray]:
@@ -235,9 +227,7 @@ def _roles(tree, names, read, sides, found, telling: bool, notes: list) -> tuple
         sided = [name._replace(side=side) for name, side in zip(read, sides, strict=True)]
         of_limbs = parts.settle_limbs(tree, sided, notes, names)
         along = parts.settle_trunk(tree, [name.meaning for name in read], sides, of_limbs, found)
-        given = {**of_limbs, **along}
-    else:
-        given = {}
+    given = {**of_limbs, **along} if telling else {}
     for row in tree.rows:
         own = {TAIL: TAIL, EAR: EAR, EYE: EYE, JAW: JAW}.get(read[row].meaning)
         if row in given or own is not None:
@@ -295,11 +285,8 @@ def _attach_ends(tree, roles: list, sides: list) -> list:
     for row in tree.rows:
         before = limb.get((_BEFORE.get(roles[row]), sides[row]), -1)
         above = tree.ancestors(row)[1:]
-        if (
-            before >= 0
-            and all(roles[item] in (HELPER, GENERIC) for item in above)
-            and row not in tree.ancestors(before)
-        ):
+        loose = all(roles[item] in (HELPER, GENERIC) for item in above)
+        if before >= 0 and loose and row not in tree.ancestors(before):
             tree.parent[row], tree.attached[row], moved = before, True, True
     if moved:
         tree.sort()
@@ -343,6 +330,6 @@ def _fill_notes(names: list, roles: list, attached: list, kind: str, notes: list
         notes.append("Neither two legs and two arms on an upright trunk nor four legs: treated as a creature")
 
 
-def _listed(names: list, most: int = 6) -> str:
-    text = ", ".join(f"'{name}'" for name in names[:most])
-    return text if len(names) <= most else f"{text} and {len(names) - most} more"
+def _listed(names: list) -> str:
+    text = ", ".join(f"'{name}'" for name in names[:6])
+    return text if len(names) <= 6 else f"{text} and {len(names) - 6} more"

@@ -6,36 +6,13 @@ direction that is given is up.
 """
 
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 import numpy as np
 
 from ..mirror import limb_pairs, plane_of_limbs
-from ..skeleton import from_the_roots, nearest_ancestors
-from .roles import (
-    CENTER,
-    CHEST,
-    CLAVICLE,
-    CREATURE,
-    FINGER,
-    FOOT,
-    FOREARM,
-    HAND,
-    HEAD,
-    HELPER,
-    HUMAN,
-    LEFT,
-    NECK,
-    PELVIS,
-    QUADRUPED,
-    RIGHT,
-    SHANK,
-    SPINE,
-    TAIL,
-    THIGH,
-    TOE,
-    TWIST,
-    UPPER_ARM,
-)
+from ..skeleton import from_the_roots, nearest_ancestors, path_to_root
+from . import roles
 
 # A leaf's tail is believed when its bone is at least this share of its parent's length: importers that know no tails
 # (glTF) make stubs.
@@ -48,17 +25,13 @@ class Tree:
     """Bones of a mask, each under its nearest ancestor in the mask, or under the bone it stands next to.
 
     A control rig hangs its deforming bones on controls, a rig with inverse kinematics its feet on the floor, a
-    MikuMikuDance model its upper body beside the lower; the joints' places tell what belongs together.
+    MikuMikuDance model its upper body beside the lower; the joints' places tell what belongs together. `core` is a
+    bone whose part the others are attached to, where there is one that is known for it.
 
-    `core` is a bone whose part the others are attached to, where there is one that is known for it.
-
-    Attributes:
-        rows: indices of the bones in the mask [m], parents first; everything below is by bone [n].
-        parent: tree parent or -1. children: lists. attached: whether the parent was found by place.
-        heads [n, 3]; ends [n, 3]: where the bone leads to: its main child's head, a leaf's tail, or a guess.
-        believed: whether a leaf's tail says where it ends [n].
-        reach: longest path down the tree from the bone's head. count: bones of its subtree.
-        size: largest extent of the joints. height: above the lowest joint [n]. tall: largest height.
+    `rows` has the bones in the mask [m], parents first; all else is by bone [n]. `parent` is -1 at roots, `attached`
+    where it was found by place. `ends` [n, 3] are where bones lead to: the main child's head, a leaf's tail where it
+    is `believed`, or a guess. `reach` is the longest path down the tree from the bone's head, `count` the bones of its
+    subtree, `height` that above the lowest joint, `tall` the largest one, `size` the largest extent of the joints.
     """
 
     def __init__(self, parents, heads, tails, up, mask, core: int = -1) -> None:
@@ -164,11 +137,7 @@ class Tree:
 
     def ancestors(self, row: int) -> list:
         """The bone and all above it, upwards."""
-        result = []
-        while row >= 0:
-            result.append(int(row))
-            row = self.parent[row]
-        return result
+        return path_to_root(self.parent, row)
 
     def subtree(self, row: int) -> list:
         """The bone and all below it, parents first."""
@@ -203,7 +172,7 @@ class Structure:
 
     roles: list  # role or None [n]
     sides: list  # side or None [n]
-    kind: str = CREATURE  # HUMAN, QUADRUPED or CREATURE
+    kind: str = roles.CREATURE  # HUMAN, QUADRUPED or CREATURE
     # pelvis, chest, head: rows
     pelvis: int = -1
     chest: int = -1
@@ -290,15 +259,15 @@ def _forward_of_legs(tree: Tree, found: Structure, leg: tuple) -> tuple[np.ndarr
     feet, knees = np.zeros(3), np.zeros(3)
     for start in leg:
         chain = limb(tree, start, down=True)
-        roles = [found.roles[row] for row in chain]
-        if FOOT in roles:
-            ankle = chain[roles.index(FOOT)]
+        own = [found.roles[row] for row in chain]
+        if roles.FOOT in own:
+            ankle = chain[own.index(roles.FOOT)]
             below = [row for row in tree.subtree(ankle) if tree.children[row] or tree.believed[row]]
             if below:
                 points = tree.ends[below] - tree.heads[ankle]
                 feet += points[np.argmax(np.abs(points @ forward))]
-        if THIGH in roles and SHANK in roles:
-            hip, knee = chain[roles.index(THIGH)], chain[roles.index(SHANK)]
+        if roles.THIGH in own and roles.SHANK in own:
+            hip, knee = chain[own.index(roles.THIGH)], chain[own.index(roles.SHANK)]
             ankle = tree.ends[knee]
             line = ankle - tree.heads[hip]
             bend = tree.heads[knee] - tree.heads[hip]
@@ -330,36 +299,31 @@ def _biped(tree: Tree, found: Structure, leg: tuple, arms: list, paired: set) ->
             found.chest = int(tree.parent[found.chest])
         rise = tree.heads[found.chest] - tree.heads[found.pelvis]
         if rise @ tree.up > 0.5 * np.linalg.norm(rise):
-            found.kind = HUMAN
+            found.kind = roles.HUMAN
     else:
         found.chest = found.pelvis
     _spine(tree, found, {*leg, *(row for pair in arms for row in pair)}, paired, tree.meeting(*leg))
     _give_legs(tree, found, leg, human=True)
     for start in (row for pair in arms for row in pair):
-        _give_arm(tree, found, start)
+        _give_arm(tree, found, start, is_leg=False)
     _tail(tree, found, {*leg, *(row for pair in arms for row in pair)})
 
 
 def _quadruped(tree: Tree, found: Structure, hind: tuple, front: tuple, paired: set) -> None:
-    found.kind = QUADRUPED
+    found.kind = roles.QUADRUPED
     found.pelvis = raised(tree, tree.meeting(*hind))
     found.chest = tree.meeting(*front)
     _spine(tree, found, {*hind, *front}, paired, tree.meeting(*hind))
     _give_legs(tree, found, hind, human=False)
     for start in front:
-        _give_foreleg(tree, found, start)
+        _give_arm(tree, found, start, is_leg=True)
     _tail(tree, found, {*hind, *front})
 
 
 def _spine(tree: Tree, found: Structure, limbs: set, paired: set, carrier: int) -> None:
     """Trunk from above the pelvis to the chest, then neck and head along the middle."""
     above = tree.ancestors(found.pelvis)
-    trunk = []
-    for row in tree.ancestors(found.chest):
-        if row in above:
-            break
-        trunk.append(row)
-    found.trunk = trunk[::-1]
+    found.trunk = list(takewhile(lambda row: row not in above, tree.ancestors(found.chest)))[::-1]
     aside = {*limbs, *above, *paired, *found.trunk}
     chain, row = [], found.chest
     while not (chain and (paired - limbs) & set(tree.children[row])):  # eyes or ears: this is the head
@@ -372,24 +336,20 @@ def _spine(tree: Tree, found: Structure, limbs: set, paired: set, carrier: int) 
         chain.append(following)
         row = following
     last = np.linalg.norm(tree.heads[chain[-1]] - tree.heads[chain[-2]]) if len(chain) >= 2 else 0.0
-    if found.kind == HUMAN and last > HEAD_LENGTH * tree.size and not tree.children[chain[-1]]:
-        found.roles[chain.pop()] = HELPER  # as long a way as a head leads to a marker at its top
-    found.roles[found.pelvis] = PELVIS
-    for row in tree.ancestors(carrier):
-        if row == found.pelvis:
-            break
-        found.roles[row] = (
-            PELVIS  # carries the legs beside the spine; where it is on the spine's way, it is of the spine
-        )
+    if found.kind == roles.HUMAN and last > HEAD_LENGTH * tree.size and not tree.children[chain[-1]]:
+        found.roles[chain.pop()] = roles.HELPER  # as long a way as a head leads to a marker at its top
+    found.roles[found.pelvis] = roles.PELVIS
+    for row in takewhile(lambda row: row != found.pelvis, tree.ancestors(carrier)):
+        found.roles[row] = roles.PELVIS  # carries the legs beside the spine; on the spine's way it is of the spine
     for row in found.trunk:
-        found.roles[row] = SPINE
+        found.roles[row] = roles.SPINE
     if found.trunk:
-        found.roles[found.trunk[-1]] = CHEST
+        found.roles[found.trunk[-1]] = roles.CHEST
     if chain:
         found.head, found.neck = chain[-1], chain[:-1]
-        found.roles[found.head] = HEAD
+        found.roles[found.head] = roles.HEAD
         for row in found.neck:
-            found.roles[row] = NECK
+            found.roles[row] = roles.NECK
 
 
 def _is_beside(tree: Tree, found: Structure, row: int) -> bool:
@@ -408,7 +368,7 @@ def _tail(tree: Tree, found: Structure, limbs: set) -> None:
             if tree.count[child] >= 2 and tree.reach[child] > 0.1 * tree.size:
                 for item in tree.subtree(child):
                     if not _is_beside(tree, found, item):
-                        found.roles[item] = TAIL
+                        found.roles[item] = roles.TAIL
 
 
 # ---- the bones of a limb ------------------------------------------------------------------------------------------
@@ -437,18 +397,18 @@ def _lengths(tree: Tree, chain: list) -> np.ndarray:
 
 def _give_legs(tree: Tree, found: Structure, legs: tuple, human: bool) -> None:
     chains = [_without_hip_helpers(tree, found, limb(tree, start, down=True)) for start in legs]
-    names = [THIGH, SHANK, FOOT]
+    names = [roles.THIGH, roles.SHANK, roles.FOOT]
     # The leg that stands tells how many bones are above the ankle; the other one may be in the air.
     chain = min(chains, key=lambda chain: tree.lowest(chain[0]))
     if human:
         ankle = [i for i, row in enumerate(chain) if tree.height[row] < 0.35 * tree.height[chain[0]]]
         long = ankle[0] if ankle else len(chain)
         if long == 4:
-            names = [THIGH, TWIST, SHANK, TWIST, FOOT]
+            names = [roles.THIGH, roles.TWIST, roles.SHANK, roles.TWIST, roles.FOOT]
         elif long == 3:
-            names = [THIGH, TWIST, SHANK, FOOT] if _goes_straight(tree, chain, 1) else [THIGH, SHANK, TWIST, FOOT]
+            names.insert(1 if _goes_straight(tree, chain, 1) else 2, roles.TWIST)
     for chain in chains:
-        _give(tree, found, chain, names, TOE)
+        _give(tree, found, chain, names, roles.TOE)
 
 
 def _without_hip_helpers(tree: Tree, found: Structure, chain: list) -> list:
@@ -460,30 +420,22 @@ def _without_hip_helpers(tree: Tree, found: Structure, chain: list) -> list:
         from_middle = across[0] < 0.35 * across[1] and length[0] < 0.75 * length[1]
         if not short and not from_middle:
             break
-        found.roles[chain[0]] = HELPER
+        found.roles[chain[0]] = roles.HELPER
         chain, across = chain[1:], across[1:]
     return chain
 
 
-def _give_arm(tree: Tree, found: Structure, start: int) -> None:
-    chain = limb(tree, start)
+def _give_arm(tree: Tree, found: Structure, start: int, is_leg: bool) -> None:
+    chain = limb(tree, start, down=is_leg)
     length = _lengths(tree, chain)
-    across = np.abs(tree.heads[chain] @ found.lateral - found.centre)
-    names = [UPPER_ARM, FOREARM, HAND]
-    if len(chain) >= 3 and length[0] < 0.85 * length[1] and across[0] < 0.7 * across[1]:
-        names = [CLAVICLE, *names]
-    _give(tree, found, chain, names, FINGER)
-
-
-def _give_foreleg(tree: Tree, found: Structure, start: int) -> None:
-    chain = limb(tree, start, down=True)
-    names = [UPPER_ARM, FOREARM, HAND]
-    length = _lengths(tree, chain)
-    # Shoulder, elbow and wrist are above a third of the leg; with a shoulder blade there is one joint more.
-    high = sum(tree.height[row] > 0.35 * tree.height[start] for row in chain)
-    if high >= 3 or length[0] < 0.05 * length.sum():
-        names = [CLAVICLE, *names]
-    _give(tree, found, chain, names, FINGER)
+    if is_leg:
+        # Shoulder, elbow and wrist are above a third of the leg; with a shoulder blade there is one joint more.
+        high = sum(tree.height[row] > 0.35 * tree.height[start] for row in chain)
+        has_clavicle = high >= 3 or length[0] < 0.05 * length.sum()
+    else:
+        across = np.abs(tree.heads[chain] @ found.lateral - found.centre)
+        has_clavicle = len(chain) >= 3 and length[0] < 0.85 * length[1] and across[0] < 0.7 * across[1]
+    _give(tree, found, chain, list(roles.ARM if has_clavicle else roles.ARM[1:]), roles.FINGER)
 
 
 def _goes_straight(tree: Tree, chain: list, at: int) -> bool:
@@ -511,19 +463,21 @@ def _give(tree: Tree, found: Structure, chain: list, names: list, rest: str) -> 
             share = (tree.heads[child] - tree.heads[row]) @ line / max(line @ line, 1e-30)
             aside = np.linalg.norm(tree.heads[child] - tree.heads[row] - share * line)
             if -0.05 <= share <= 1.05 and aside < 0.1 * np.linalg.norm(line):
-                found.roles[child] = TWIST
+                found.roles[child] = roles.TWIST
 
 
 def _sides(tree: Tree, found: Structure, limbs: list) -> None:
     """Sides from the place; a limb's bones all have the limb's."""
     across = tree.heads @ found.lateral - found.centre
     for row in tree.rows:
-        found.sides[row] = CENTER if abs(across[row]) < 0.02 * tree.size else LEFT if across[row] > 0.0 else RIGHT
+        found.sides[row] = (
+            roles.CENTER if abs(across[row]) < 0.02 * tree.size else roles.LEFT if across[row] > 0.0 else roles.RIGHT
+        )
     for pair in limbs:
         means = [float(np.mean(across[tree.subtree(row)])) for row in pair]
         for row, mean in zip(pair, means, strict=True):
             for item in tree.subtree(row):
-                found.sides[item] = LEFT if mean > 0.0 else RIGHT
+                found.sides[item] = roles.LEFT if mean > 0.0 else roles.RIGHT
     for row in [found.pelvis, *found.trunk, *found.neck, found.head]:
         if row >= 0:
-            found.sides[row] = CENTER
+            found.sides[row] = roles.CENTER

@@ -325,9 +325,6 @@ class SpacePlayer:
         """
         self.name, self.space = name, space
         self.smoothing = tuple(float(value) for value in smoothing)[: len(space.axes)]
-        for axis, seconds in zip(space.axes, self.smoothing, strict=True):
-            if not seconds >= 0.0:
-                raise RagdollError(f'The smoothing of axis "{axis.name}" must be 0 s or more, got {seconds:g}')
         if not aim:
             _check_kinds(space.names, clips)
         self.group = None if aim else SyncGroup(clips, speeds, sync)
@@ -338,13 +335,8 @@ class SpacePlayer:
         """Whether a frame depends on those before it."""
         return any(self.smoothing) or (self.group is not None and bool(np.any(self.group.lengths > 0.0)))
 
-    def start(self, given: Sequence[float], seconds: float) -> SpaceState:
-        """The state at the shot's first frame. Raises RagdollError: an input that is not a number."""
-        given = tuple(float(value) for value in given)
-        return SpaceState(given, given, 0.0, seconds, self.space.weights(*given))
-
     def step(self, state: SpaceState | None, given: Sequence[float], seconds: float) -> SpaceState:
-        """The state at the next frame, `seconds` being its time.
+        """The state at the next frame, `seconds` being its time; without a state, that at the shot's first frame.
 
         The phase advances by the mean of both frames' rates.
 
@@ -352,7 +344,8 @@ class SpacePlayer:
             RagdollError: an input that is not a number.
         """
         if state is None:
-            return self.start(given, seconds)
+            given = tuple(float(value) for value in given)
+            return SpaceState(given, given, 0.0, seconds, self.space.weights(*given))
         passed = seconds - state.seconds
         given = tuple(
             _unwrapped(axis, old, float(new))
@@ -381,25 +374,21 @@ class SpacePlayer:
 def step_all(
     players: Mapping[str, SpacePlayer],
     states: Mapping[str, SpaceState],
-    inputs: Mapping[str, tuple],
+    inputs: Mapping[str, tuple | RagdollError],
     seconds: float,
-    unread: Mapping[str, str] | None = None,
 ) -> tuple[dict, dict]:
     """States of all spaces one frame on, and messages by the names of those whose inputs are wrong.
 
-    A space whose input is wrong for a while stays where it was and goes on from there.
-
-    Args:
-        players, states, inputs: by the spaces' names.
-        seconds: time of the frame.
-        unread: why a space has no inputs, by its name.
+    A space whose input is wrong for a while stays where it was and goes on from there. All mappings are by the spaces'
+    names; of a space whose inputs cannot be read, `inputs` has the error. `seconds` is the time of the frame.
     """
     after, messages = {}, {}
     for name, player in players.items():
         try:
-            if unread and name in unread:
-                raise RagdollError(unread[name])
-            after[name] = player.step(states.get(name), inputs[name], seconds)
+            given = inputs[name]
+            if isinstance(given, RagdollError):
+                raise given
+            after[name] = player.step(states.get(name), given, seconds)
         except RagdollError as error:
             messages[name] = str(error)
             if name in states:
@@ -441,25 +430,6 @@ def mesh_space_pose(name: str, sample: Clip) -> AdditivePose:
     return pose
 
 
-def velocity(before: ArrayLike, now: ArrayLike, seconds: float) -> NDArray:
-    """Velocity [3] from positions [3] one step of time apart.
-
-    Raises RagdollError: no time passes, or a position is not a number.
-    """
-    if not seconds > 0.0:
-        raise RagdollError(f"A speed needs some time to be measured in, got {seconds:g} s")
-    result = (np.asarray(now, dtype=float) - np.asarray(before, dtype=float)) / seconds
-    if not np.isfinite(result).all():
-        raise RagdollError("What is measured stands where no number is")
-    return result
-
-
-def ground_speed(velocity_ws: ArrayLike) -> float:
-    """Length of a velocity [3] without its part along Z."""
-    x, y = np.asarray(velocity_ws, dtype=float)[:2].tolist()
-    return math.hypot(x, y)
-
-
 def ground_direction(velocity_ws: ArrayLike, forward_ws: ArrayLike) -> float | None:
     """Angle [rad] about Z from where a character faces to where it moves, -pi..pi, positive to its left.
 
@@ -474,31 +444,19 @@ def ground_direction(velocity_ws: ArrayLike, forward_ws: ArrayLike) -> float | N
 def yaw_pitch(
     direction: ArrayLike, forward: ArrayLike = (0.0, -1.0, 0.0), up: ArrayLike = (0.0, 0.0, 1.0)
 ) -> tuple[float, float]:
-    """Yaw and pitch in radians of the direction to a target.
+    """Yaw and pitch [rad] of the direction [3] to a target, in model space and of any length but 0.
 
-    Args:
-        direction: From the eyes or the weapon to the target [3], in model space, any length but 0.
-        forward: Where yaw and pitch are 0; its part along `up` does not count.
-        up: About which the yaw turns.
-
-    Returns:
-        Yaw, -pi..pi, positive counter-clockwise seen from above (to the character's left), and pitch, -pi/2..pi/2,
-        positive upwards. Straight up or down the yaw is 0.
-
-    Raises:
-        RagdollError: a direction that is zero or not a number, or `forward` along `up`.
+    Yaw is -pi..pi, positive counter-clockwise seen from above (to the character's left), 0 straight up or down. Pitch
+    is -pi/2..pi/2, positive upwards. Both are 0 along `forward`, whose part along `up` does not count.
     """
-    direction, up = _unit(direction, "direction of the target"), _unit(up, "up axis")
+    direction, up = _unit(direction), _unit(up)
     forward = np.asarray(forward, dtype=np.float64)
-    forward = _unit(forward - up * (forward @ up), "forward axis across the up axis")
+    forward = _unit(forward - up * (forward @ up))
     ahead, aside, above = direction @ forward, direction @ np.cross(up, forward), direction @ up
     across = math.hypot(ahead, aside)
     return (math.atan2(aside, ahead) if across >= 1e-9 else 0.0), math.atan2(above, across)
 
 
-def _unit(vector: ArrayLike, what: str) -> NDArray:
+def _unit(vector: ArrayLike) -> NDArray:
     vector = np.asarray(vector, dtype=np.float64)
-    length = float(np.linalg.norm(vector))
-    if not 1e-12 <= length < math.inf:
-        raise RagdollError(f"The {what} has no length or is not a number")
-    return vector / length
+    return vector / float(np.linalg.norm(vector))

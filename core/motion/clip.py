@@ -16,7 +16,6 @@ from ..skeleton import Skeleton
 from .rig import LocalPose
 
 ONCE, LOOP, PING_PONG = "ONCE", "LOOP", "PING_PONG"
-MODES = (ONCE, LOOP, PING_PONG)
 
 # A time this close to a frame, in frames, is that frame: sums of single steps are not exact.
 _ON_FRAME = 1e-9
@@ -47,29 +46,19 @@ class Clip:
         return (self.frame_count - 1) / self.fps
 
     def pose(self, frame: int) -> LocalPose:
-        """The pose [n] at a whole frame, counted from the first; negative ones from the end.
-
-        Raises RagdollError: there is no such frame.
-        """
-        if not -self.frame_count <= frame < self.frame_count:
-            raise RagdollError(f'Clip "{self.name}" has {self.frame_count} frames, there is no frame {frame}')
+        """The pose [n] at a whole frame, counted from the first."""
         return _take(self.poses, frame)
 
     def sample(self, time: float, *, start: float = 0.0, speed: float = 1.0, mode: str = LOOP) -> LocalPose:
-        """The pose [n] at a time of the shot.
+        """The pose [n] at a time of the shot [s]; on whole frames that of the clip to the bit.
 
         Args:
-            time: Seconds.
             start: When the clip begins to play [s]; before it the clip stands in its first pose (ONCE) or has been
                 playing for ever.
             speed: Seconds of the clip per second; negative: backwards, from its end at `start`.
             mode: ONCE holds the ends, LOOP goes on at the other end, PING_PONG turns round at them.
 
-        Returns:
-            On whole frames the pose of the clip to the bit.
-
-        Raises:
-            RagdollError: an unknown mode, or a time, start or speed that is not a number.
+        Raises RagdollError: a time, start or speed that is not a number.
         """
         return self.at(self.clip_time(time, start=start, speed=speed, mode=mode))
 
@@ -78,8 +67,6 @@ class Clip:
         for what, value in (("time", time), ("start", start), ("speed", speed)):
             if not math.isfinite(value):
                 raise RagdollError(f'The {what} of clip "{self.name}" is not a number')
-        if mode not in MODES:
-            raise RagdollError(f'Clip "{self.name}" cannot be played as "{mode}"; use {", ".join(MODES)}')
         played = (time - start) * speed + (self.length if speed < 0.0 else 0.0)
         count = self.frame_count - 1
         if mode == ONCE or count == 0:
@@ -224,7 +211,7 @@ def weighted_sum(poses: LocalPose, weights: np.ndarray) -> LocalPose:
 
     A weight that is the only one gives its pose to the bit.
     """
-    rotations = quaternion.weighted_mean(poses.rotations, weights[:, None])
+    rotations = quaternion.weighted_mean(poses.rotations, weights)
     return like(poses, _sum(poses.positions, weights), rotations, _sum(poses.scales, weights))
 
 
@@ -276,15 +263,10 @@ class AdditivePose:
 
 
 def make_additive(skeleton: Skeleton, pose: LocalPose, base: LocalPose, space: str = LOCAL) -> AdditivePose:
-    """The difference that turns `base` into `pose` at weight 1.
+    """The difference that turns `base` into `pose` at weight 1, in LOCAL or MESH space.
 
-    Args:
-        skeleton: Of both poses.
-        pose, base: [n], or of a clip [f, n], broadcast against each other: many frames to one base, or frame by frame.
-        space: LOCAL or MESH.
-
-    Raises:
-        RagdollError: a bone whose base has a scale of 0 that the pose has not.
+    Poses are [n], or of a clip [f, n], broadcast against each other: many frames to one base, or frame by frame.
+    Raises RagdollError: a bone whose base has a scale of 0 that the pose has not.
     """
     lost = ((base.scales == 0.0) & (pose.scales != 0.0)).any(axis=-1)
     lost = lost.reshape(-1, len(skeleton)).any(axis=0)

@@ -1,11 +1,13 @@
 """Vectors, rotations and the transforms of a few bones, as tuples of plain numbers.
 
-A solver of one character has too few numbers for numpy: a call costs more than the arithmetic.
+A solver of one character has too few numbers for numpy: a call costs more than the arithmetic. For the same reason
+the functions that solvers call most write products out instead of calling each other.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from math import atan2, cos, sin, sqrt
 from types import MappingProxyType
 
@@ -77,7 +79,10 @@ def length(v):
 
 def angle_between(u, v):
     """Angle between two vectors [rad]."""
-    return atan2(length(cross(u, v)), dot(u, v))
+    ux, uy, uz = u
+    vx, vy, vz = v
+    x, y, z = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    return atan2(sqrt(x * x + y * y + z * z), ux * vx + uy * vy + uz * vz)
 
 
 def clamped(x, low, high):
@@ -105,11 +110,15 @@ def perpendicular(u, wanted):
 
     Where `wanted` lies along `u`: one that depends on `u` alone, so that it is the same from frame to frame.
     """
-    part = along(wanted, -dot(wanted, u), u)
-    size = length(part)
+    ux, uy, uz = u
+    wx, wy, wz = wanted
+    ahead = wx * ux + wy * uy + wz * uz
+    x, y, z = wx - ahead * ux, wy - ahead * uy, wz - ahead * uz
+    size = sqrt(x * x + y * y + z * z)
     if size <= 1e-9 * length(wanted):
         return some_perpendicular(u)
-    return mul(1.0 / size, part)
+    factor = 1.0 / size
+    return factor * x, factor * y, factor * z
 
 
 def some_perpendicular(u):
@@ -147,8 +156,10 @@ def arc(u, v, about):
 
     Where they are opposite every axis at a right angle to `u` would do: the one nearest to `about` is taken.
     """
-    w = 1.0 + dot(u, v)
-    x, y, z = cross(u, v)
+    ux, uy, uz = u
+    vx, vy, vz = v
+    w = 1.0 + (ux * vx + uy * vy + uz * vz)
+    x, y, z = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
     size = sqrt(w * w + x * x + y * y + z * z)
     # For an angle pi - e the size is e, to first order.
     if size <= _OPPOSITE:
@@ -194,16 +205,12 @@ _EVEN = 1e-4  # scales that differ by less, in parts of them, turn nothing by mo
 _AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
+@dataclass
 class Affine:
-    """A space within another one.
+    """A space within another one."""
 
-    Attributes:
-        origin: where it begins.
-        columns: its axes, three vectors; None: those of the other space.
-    """
-
-    def __init__(self, origin: tuple = (0.0, 0.0, 0.0), columns: tuple | None = None) -> None:
-        self.origin, self.columns = origin, columns
+    origin: tuple = (0.0, 0.0, 0.0)  # where it begins
+    columns: tuple | None = None  # its axes, three vectors; None: those of the other space
 
     def vector(self, v: tuple) -> tuple:
         """A vector of this space in the other one."""

@@ -48,8 +48,7 @@ class Passage:
     def pose(self, rig: Rig, motion: LocalPose, world: np.ndarray, frame: float) -> LocalPose:
         """The pose [n] at a frame, from that of the motion as it is played in its own place.
 
-        Args:
-            world: matrix of the armature object [4, 4] at the frame.
+        `world` is the armature object's matrix [4, 4] at the frame.
         """
         moved = moved_pose(rig, motion, self.move, world)
         seconds = self.seconds(frame)
@@ -121,13 +120,11 @@ def begun(
 
     Args:
         old: model-space matrices [n, 4, 4], level order, at the frame and at the one before.
-        new: the motion's poses [n], in its own place, at the frame and at the one before.
-        worlds: of the armature object at these two.
+        new, worlds: the motion's poses [n], in its own place, and the armature object's world matrices, at these two.
         carriers: level indices of bones that go to the new place at once.
         lowest: level indices of bones that are to stay above the floor.
 
-    Raises:
-        RagdollError: an unknown method, or a pose that is no number; names the bone.
+    Raises RagdollError: an unknown method, or a pose that is no number; names the bone.
     """
     if method not in METHODS:
         raise RagdollError(f"Unknown way to blend {method!r}, use one of {', '.join(METHODS)}")

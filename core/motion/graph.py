@@ -12,7 +12,6 @@ import math
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from numpy.typing import NDArray
 
@@ -30,19 +29,9 @@ _COMPARE = {
 }  # fmt: skip
 
 
-class Source(Protocol):
-    """What a state plays."""
-
-    def rate(self) -> float:
-        """Cycles per second."""
-
-    def pose(self, phase: float) -> LocalPose:
-        """The pose [n] at a phase in cycles; unbounded, it begins at 0 when the state is entered."""
-
-
 @dataclass(frozen=True)
 class ClipSource:
-    """A clip; one cycle is its length. `mode` is one of `clip.MODES`, the speed may be negative."""
+    """A clip; one cycle is its length. `mode` is ONCE, LOOP or PING_PONG, the speed may be negative."""
 
     clip: Clip
     speed: float = 1.0
@@ -64,20 +53,15 @@ class ClipSource:
 
 
 class SpaceSource:
-    """A blend space; the graph keeps its phase, the player its current point.
-
-    Attributes:
-        player: the space.
-        weights: of its samples at the frame [k]; None: its inputs have been wrong from the first frame on.
-        message: what is wrong with its inputs at the frame.
-    """
+    """A blend space; the graph keeps its phase, the player its current point."""
 
     def __init__(self, player: SpacePlayer) -> None:
         """Raises RagdollError: samples that are additive, which a state cannot show."""
         check_whole(player.group.clips[0].poses if player.group is not None else None, f'Blend space "{player.name}"')
-        self.player = player
+        self.player = player  # the space
+        # Of its samples at the frame [k]; None: its inputs have been wrong from the first frame on
         self.weights: NDArray | None = None
-        self.message = ""
+        self.message = ""  # what is wrong with its inputs at the frame
 
     def rate(self) -> float:
         """Cycles per second at the current point."""
@@ -101,10 +85,12 @@ class Condition:
 
 @dataclass(frozen=True)
 class State:
-    """A state and what it plays; `source` None shows the pose below."""
+    """A state and what it plays."""
 
     name: str
-    source: Source | None = None
+    # Has a `rate` in cycles per second and a `pose` [n] at a phase in cycles, which is unbounded and begins at 0 when
+    # the state is entered. None shows the pose below.
+    source: ClipSource | SpaceSource | None = None
 
 
 @dataclass(frozen=True)
@@ -202,9 +188,7 @@ class Graph:
     def step(self, state: GraphState, parameters: Mapping[str, float]) -> GraphState:
         """The state one frame later; sources advance, then the first transition whose conditions hold begins.
 
-        Args:
-            state: At the frame before; not changed.
-            parameters: At the new frame; those not given have their defaults.
+        `parameters` are those of the new frame; what is not given has its default.
         """
         values = {**self.parameters, **parameters}
         frame = state.frame + 1
@@ -340,9 +324,9 @@ class GraphInputs:
 
     frame: int  # its number
     parameters: Mapping[str, float] = field(default_factory=dict)  # values by name
-    spaces: Mapping[str, tuple] = field(default_factory=dict)  # inputs of the blend spaces by name
+    # Inputs of the blend spaces by name, or the error by which one cannot be read
+    spaces: Mapping[str, tuple | RagdollError] = field(default_factory=dict)
     weight: float = 1.0  # share of the graph's pose, 0..1
-    unread: Mapping[str, str] = field(default_factory=dict)  # why a blend space has no inputs, by its name
 
 
 @dataclass(frozen=True)
@@ -383,7 +367,6 @@ class GraphPlayer(Step):
             state.spaces if state is not None else {},
             inputs.spaces,
             seconds,
-            inputs.unread,
         )
         self.messages |= {f'Blend space "{name}"': text for name, text in troubles.items()}
         for name, source in self.sources.items():

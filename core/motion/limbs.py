@@ -203,7 +203,7 @@ _AT_ROOT = (1.0, 0.0, 0.0)
 
 
 def solve(root, joint, end, effector, pole, stretch: tuple | None = None) -> tuple:
-    """Joint and end of a limb whose end goes to an effector,.
+    """Joint and end, both points, of a limb whose end goes to an effector.
 
     With a = |joint - root|, b = |end - joint| and d the way from root to effector, the joint lies a cos x along d and
     a sin x beside it, cos x = (a^2 + d^2 - b^2) / (2 a d): behind the root where the cosine is negative.
@@ -217,9 +217,6 @@ def solve(root, joint, end, effector, pole, stretch: tuple | None = None) -> tup
         root, joint, end, effector, pole: points.
         stretch: (start ratio, largest scale), or None. From the start ratio of the reach on both lengths grow, up
             to the largest scale, which is reached where the effector is that many times the reach away.
-
-    Returns:
-        (joint, end): points.
     """
     upper, lower = c.length(c.sub(joint, root)), c.length(c.sub(end, joint))
     span = c.sub(effector, root)
@@ -280,8 +277,8 @@ class TwoBoneIK:
                     raise RagdollError(f'{title}: the {what}\'s bone "{rig.name(bone)}" hangs on the limb itself')
                 frames.append(bone)
         self._closure = rig.with_ancestors([self.end_bone, *frames])
-        bones = (self.upper_bone, self.lower_bone, self.end_bone)
-        self._bend = bind_bend(rig, bones) if self.pole_space == BEND else None
+        self._bones = (self.upper_bone, self.lower_bone, self.end_bone)
+        self._bend = bind_bend(rig, self._bones) if self.pole_space == BEND else None
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
         """(pose, None): the pose with the limb brought to `inputs.target`, bending to `inputs.pole`.
@@ -309,8 +306,7 @@ class TwoBoneIK:
 
     def _bend_point(self, view: ModelView, effector) -> tuple:
         """A point beside the line from root to effector, to where the limb bends."""
-        bones = (self.upper_bone, self.lower_bone, self.end_bone)
-        joints = [view.positions[bone] for bone in bones]
+        joints = [view.positions[bone] for bone in self._bones]
         size = c.length(c.sub(joints[1], joints[0])) + c.length(c.sub(joints[2], joints[1]))
         line = c.unit(c.sub(joints[2], joints[0]), (0.0, 0.0, -1.0))
         bend = bend_direction(joints, line, size, c.rotate(view.rotations[self.upper_bone], self._bend))
@@ -319,9 +315,8 @@ class TwoBoneIK:
 
     def _solved(self, view: ModelView, pose: LocalPose, effector, pole, weight: float) -> LocalPose:
         """The pose with the limb brought to the effector."""
-        bones = (self.upper_bone, self.lower_bone, self.end_bone)
-        root, joint, end = (view.positions[bone] for bone in bones)
-        upper, lower, last = (view.rotations[bone] for bone in bones)
+        root, joint, end = (view.positions[bone] for bone in self._bones)
+        upper, lower, last = (view.rotations[bone] for bone in self._bones)
         stretch = (self.start_stretch_ratio, self.max_stretch_scale) if self.allow_stretching else None
         new_joint, new_end = solve(root, joint, end, effector, pole, stretch)
         # Each bone turns by the smallest angle that its segment needs, which keeps its twist.
@@ -460,8 +455,7 @@ def _offsets(view: ModelView, bones: tuple) -> list:
 def _toward(leg: LegStabilizer, now: ModelView, based: list, target: tuple) -> dict:
     """Local rotations of the leg's bones that bring the foot to a point.
 
-    Args:
-        based: rotations of the bones, which the leg keeps the shape of; target: both in the frame of the first bone.
+    Target and `based`, the rotations of the bones whose shape the leg keeps, are in the frame of the first bone.
     """
     bones, offsets = leg.bones, _offsets(now, leg.bones)
     lengths = [c.length(offset) for offset in offsets]

@@ -30,18 +30,18 @@ class LayerInputs:
     """What is read at a frame, and what the layers' sources are given."""
 
     weights: Sequence[float]  # of every layer, 0..1
-    # Inputs of the blend spaces by name; for the sources their states
-    spaces: Mapping[str, tuple | SpaceState] = field(default_factory=dict)
+    # Inputs of the blend spaces by name, for the sources their states; or the error where there are none
+    spaces: Mapping[str, tuple | SpaceState | RagdollError] = field(default_factory=dict)
     # Weights of the poses of layers that have several, by the layer's place
     poses: Mapping[int, Sequence[float]] = field(default_factory=dict)
-    unread: Mapping[str, str] = field(default_factory=dict)  # why a blend space has no inputs or no state, by its name
     seconds: float = 0.0  # time of the frame; for the sources
 
     def space(self, name: str) -> SpaceState:
         """For a source: the state of a blend space. Raises RagdollError where its inputs are wrong."""
-        if name in self.unread:
-            raise RagdollError(self.unread[name])
-        return self.spaces[name]
+        state = self.spaces[name]
+        if isinstance(state, RagdollError):
+            raise state
+        return state
 
 
 @dataclass
@@ -122,9 +122,11 @@ class LayerStack(Step):
 
         A layer that fails is left out and told; the rest goes on.
         """
-        spaces, troubles = step_all(self.players, state or {}, inputs.spaces, seconds, inputs.unread)
-        troubles = {name: f'Blend space "{self.players[name].name}": {text}' for name, text in troubles.items()}
-        frame = LayerInputs(inputs.weights, spaces, inputs.poses, troubles, seconds)
+        spaces, troubles = step_all(self.players, state or {}, inputs.spaces, seconds)
+        errors = {
+            name: RagdollError(f'Blend space "{self.players[name].name}": {text}') for name, text in troubles.items()
+        }
+        frame = LayerInputs(inputs.weights, spaces | errors, inputs.poses, seconds)
         self.messages = {}
         for layer, weight in zip(self.layers, inputs.weights, strict=True):
             try:
@@ -135,17 +137,11 @@ class LayerStack(Step):
 
 
 def mask_from_bones(skeleton: Skeleton, bones: Sequence[str], *, depth: int = 0, children: bool = True) -> np.ndarray:
-    """A mask [n] that is 1 on bones and what hangs on them, or rises along the way.
+    """A mask [n] that is 1 on bones, by name, and with `children` on what hangs on them.
 
-    Args:
-        skeleton: The bones.
-        bones: Names of those where it begins; of a collection, all of its bones with `children` off.
-        depth: Bones over which it rises: of a falloff over 3, the first bone has 1/3, its children 2/3, theirs and all
-            below 1. 0 and 1: no falloff. Where several begin in one branch, the largest value counts.
-        children: Whether what hangs on the bones is included.
-
-    Raises:
-        RagdollError: a bone that the skeleton does not have.
+    Over a falloff of `depth` bones it rises: of 3, the first bone has 1/3, its children 2/3, theirs and all below 1; 0
+    and 1 are no falloff. Where several bones begin in one branch, the largest value counts.
+    Raises RagdollError: a bone that the skeleton does not have.
     """
     mask = np.zeros(len(skeleton))
     steps = max(depth, 1)
@@ -163,13 +159,9 @@ def mask_from_bones(skeleton: Skeleton, bones: Sequence[str], *, depth: int = 0,
 def mask_from_roles(
     roles: Sequence[str], wanted: Iterable[str], sides: Sequence[str], side: str | None = None
 ) -> np.ndarray:
-    """A mask [n] that is 1 on bones of some roles, all in the order of `roles` (level order for a layer).
+    """A mask [n] that is 1 on bones of the wanted roles and, unless it is None, of one side.
 
-    Args:
-        roles: Role of each bone [n]; see `core.anatomy.roles`.
-        wanted: Roles that count.
-        sides: Side of each bone [n].
-        side: The one side that counts; None: all.
+    It is in the order of `roles` and `sides`, which say what each bone is; see `core.anatomy.roles`.
     """
     wanted = set(wanted)
     return np.array([role in wanted and side in (None, own) for role, own in zip(roles, sides, strict=True)], float)
@@ -183,17 +175,11 @@ def blend_poses(
     names: Sequence[str],
     mode: str = NORMALIZE,
 ) -> LocalPose:
-    """Several poses [n] with weights.
+    """Several poses [n] with weights; the names are for messages.
 
-    Args:
-        skeleton: Of all poses.
-        reference: What the weights that are missing to 1 stand for.
-        poses, weights, names: k of each; the names are for messages.
-        mode: NORMALIZE: weights whose sum is above 1 are divided by it. ADD: each pose's difference to the reference is
-            added with its weight, in local space and in this order.
-
-    Raises:
-        RagdollError: a weight that is negative or no number.
+    With NORMALIZE, weights whose sum is above 1 are divided by it, and what is missing to 1 is the reference. With
+    ADD, each pose's difference to the reference is added with its weight, in local space and in this order.
+    Raises RagdollError: a weight that is negative or no number.
     """
     for name, weight in zip(names, weights, strict=True):
         if not 0.0 <= weight < math.inf:

@@ -39,12 +39,9 @@ class Step:
 def run(
     entries: list[Step], rig: Rig, pose: LocalPose, context, states: tuple | None, seconds: float
 ) -> tuple[LocalPose, tuple, dict]:
-    """Take a pose through all entries.
-
-    An entry that fails is left out; the rest goes on.
+    """Take a pose through all entries, in order. An entry that fails is left out; the rest goes on.
 
     Args:
-        entries: in order.
         context: handed to every entry's `read`.
         states: of the frame before, one per entry; None where there is none.
         seconds: time of this frame.

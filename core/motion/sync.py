@@ -24,25 +24,19 @@ NORMALIZED, MARKERS = "NORMALIZED", "MARKERS"
 
 
 class SyncGroup:
-    """Clips [k] that play in phase.
-
-    Attributes:
-        clips: The clips.
-        speeds: Seconds of each clip per second [k]; negative: backwards.
-        rounds: Cycles that each clip goes through from its start to its end [k].
-        lengths: Seconds of a cycle of each clip [k]; 0 for clips of a single pose, which have any phase.
-    """
+    """Clips [k] that play in phase."""
 
     def __init__(self, clips: Sequence[Clip], speeds: ArrayLike | None = None, method: str = NORMALIZED) -> None:
         """Raises RagdollError: a speed that is not a number, or, by markers, a clip that has others than the
         first one with any, or two at one time."""
         self.clips = tuple(clips)
+        # Seconds of each clip per second [k]; negative: backwards
         self.speeds = np.ones(len(clips)) if speeds is None else np.asarray(speeds, dtype=np.float64)
         for clip, speed in zip(clips, self.speeds.tolist(), strict=True):
             if not np.isfinite(speed):
                 raise RagdollError(f'The speed of clip "{clip.name}" is not a number')
         self._warps: list[tuple[NDArray, NDArray] | None] = [None] * len(clips)
-        self.rounds = np.ones(len(clips))
+        self.rounds = np.ones(len(clips))  # cycles that each clip goes through from its start to its end [k]
         if method == MARKERS:
             moving = [i for i, clip in enumerate(clips) if clip.length > 0.0]
             first = next((clips[i] for i in moving if clips[i].markers), None)
@@ -50,6 +44,7 @@ class SyncGroup:
             for i in moving:
                 if clips[i].markers:
                     self._warps[i], self.rounds[i] = _warp(clips[i], pattern, first)
+        # Seconds of a cycle of each clip [k]; 0 for clips of a single pose, which have any phase
         self.lengths = np.array([clip.length for clip in clips]) / self.rounds
         self._moving = self.lengths > 0.0
         self._rates = np.where(self._moving, self.speeds / np.where(self._moving, self.lengths, 1.0), 0.0)
@@ -83,13 +78,10 @@ def smooth_step(state: float, before: float, after: float, seconds: float, step:
     to another. Twice the frames of the same input give the same at the common ones.
 
     Args:
-        state: x before.
+        state: x before; the result is x after.
         before, after: u, before and after.
         seconds: Time constant: after it, 63 % of a step are done; 0: no smoothing.
         step: Seconds from frame to frame.
-
-    Returns:
-        x after.
     """
     if seconds == 0.0:
         return after
@@ -100,15 +92,9 @@ def smooth_step(state: float, before: float, after: float, seconds: float, step:
 
 
 def contact_markers(heights: ArrayLike, fps: float, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
-    """Markers at the frames where feet come down, to a quarter of their range above their lowest: for `Clip.markers`.
+    """(name, time [s]) of where feet come down, to a quarter of their range above their lowest: for `Clip.markers`.
 
-    Args:
-        heights: Of each foot over the ground [f, feet]; the last frame of a cycle is the first again.
-        fps: Frames per second.
-        names: Of the feet, which the markers get.
-
-    Returns:
-        (name, time [s]) in order of time.
+    `heights` are those of each foot over the ground [f, feet]; the last frame of a cycle is the first again.
     """
     heights = np.asarray(heights, dtype=np.float64)
     low, high = heights.min(axis=0), heights.max(axis=0)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..skeleton import depths
 from .bodies import overlap
 
 OVERLAP, MASS_RATIO, TINY, FIRST_POSE = "OVERLAP", "MASS_RATIO", "TINY", "FIRST_POSE"
@@ -117,10 +118,7 @@ def needed_substeps(fps: float, time_scale: float = 1.0) -> int:
 
 def needed_iterations(parents) -> int:
     """Solver iterations for a tree of joints: Bullet passes an impulse on by about one joint in each."""
-    depth = np.zeros(len(parents), dtype=int)
-    for i, parent in enumerate(parents):
-        depth[i] = 0 if parent < 0 else depth[parent] + 1
-    return max(FEWEST_ITERATIONS, int(depth.max(initial=0)) + 1)
+    return max(FEWEST_ITERATIONS, int(depths(parents).max(initial=0)) + 1)
 
 
 def length_text(metres: float) -> str:

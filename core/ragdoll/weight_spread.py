@@ -8,12 +8,11 @@ import numpy as np
 
 from ..anatomy import roles
 from ..errors import RagdollError
-from ..skeleton import from_the_roots
+from ..skeleton import depths, from_the_roots, path_to_root
 
 UPPER_BODY_LOOSE, ONE_ARM_LIMP, DRUNK, RIGID = "UPPER_BODY_LOOSE", "ONE_ARM_LIMP", "DRUNK", "RIGID"
 PRESETS = (UPPER_BODY_LOOSE, ONE_ARM_LIMP, DRUNK, RIGID)
 UP, DOWN = "UP", "DOWN"
-OPPOSITE = {roles.LEFT: roles.RIGHT, roles.RIGHT: roles.LEFT}
 
 # Rotation weights of the presets by role, for one generation of bones; what has no entry has that of its parent.
 _BY_ROLE = {  # loose, drunk
@@ -58,16 +57,7 @@ def checked(weights, names) -> np.ndarray:
     return weights
 
 
-def path_to_root(parents, row: int) -> list:
-    """A bone and all above it, upwards."""
-    found = []
-    while row >= 0:
-        found.append(int(row))
-        row = parents[row]
-    return found
-
-
-def chain(parents, first: int, last: int, names=None) -> list:
+def chain(parents, first: int, last: int, names) -> list:
     """Rows from a bone to one below it (or the other way round), both included.
 
     Raises:
@@ -78,8 +68,7 @@ def chain(parents, first: int, last: int, names=None) -> list:
         return up[: up.index(last) + 1]
     if first in down:
         return down[: down.index(first) + 1][::-1]
-    shown = [names[i] if names is not None else str(i) for i in (first, last)]
-    raise RagdollError(f"Bones '{shown[0]}' and '{shown[1]}' are not on one chain: neither is above the other")
+    raise RagdollError(f"Bones '{names[first]}' and '{names[last]}' are not on one chain: neither is above the other")
 
 
 def distances(parents, bone: int) -> tuple[np.ndarray, np.ndarray]:
@@ -139,14 +128,14 @@ def counterparts(anatomy: roles.Anatomy, parents) -> np.ndarray:
     found: dict = {}
     for row in from_the_roots(parents):
         side, parent = anatomy.sides[row], int(parents[row])
-        if side not in OPPOSITE:
+        if side not in roles.OPPOSITE:
             continue
         known = result[parent] if parent >= 0 and anatomy.sides[parent] == side else parent
         if known < 0 and parent >= 0 and anatomy.sides[parent] == side:
             continue
         key = (anatomy.roles[row], int(anatomy.order[row]))
         waiting = found.setdefault((side, parent, *key), [])
-        others = found.get((OPPOSITE[side], known, *key), [])
+        others = found.get((roles.OPPOSITE[side], known, *key), [])
         if len(others) > len(waiting):
             other = others[len(waiting)]
             result[row], result[other] = other, row
@@ -168,7 +157,7 @@ def preset(name: str, anatomy: roles.Anatomy, parents, side: str = roles.LEFT) -
     """
     if name not in PRESETS:
         raise RagdollError(f"Unknown preset of weights {name!r}, use one of {', '.join(PRESETS)}")
-    if side not in OPPOSITE:
+    if side not in roles.OPPOSITE:
         raise RagdollError(f"Unknown side {side!r} of a limp arm, use {roles.LEFT} or {roles.RIGHT}")
     parents = np.asarray(parents if anatomy.parents is None else anatomy.parents, dtype=int)
     if name == RIGID:
@@ -179,7 +168,7 @@ def preset(name: str, anatomy: roles.Anatomy, parents, side: str = roles.LEFT) -
         rotation = _by_role(anatomy, parents, 0 if name == UPPER_BODY_LOOSE else 1)
     else:
         top, step = _UNKNOWN[name]
-        rotation = top * step ** np.array([len(path_to_root(parents, row)) - 1 for row in range(len(parents))])
+        rotation = top * step ** depths(parents)
     # Position is held where the body is strong: a loose part hangs on its joints alone.
     strong = rotation >= (1.0 if name == UPPER_BODY_LOOSE else 0.5)
     return rotation, np.where(strong, rotation, 0.0)

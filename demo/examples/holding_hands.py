@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.tools import effect_edits
+from active_ragdoll.core.blender.settings import effects
 
 from .. import shot
 
@@ -33,7 +33,7 @@ def main(out: Path) -> None:
         for bone in (f"{ARM[0]}.{side}", *led):
             settings = obj.pose.bones[bone].active_ragdoll
             settings.rotation_weight, settings.translation_weight = WEIGHTS
-    grip = effect_edits.attach(first, "hand.L", second)
+    grip = effects.attach(first, "hand.L", second)
     grip.target_bone, grip.offset, grip.reach_seconds = "hand.R", "STATED", 0.6
     grip.offset_location = grip.point
     length = scene.frame_end - scene.frame_start

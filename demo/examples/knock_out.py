@@ -15,7 +15,7 @@ def main(out: Path) -> None:
     """Write knock_out.blend and knock_out.png."""
     from active_ragdoll.core.blender.physics import build
     from active_ragdoll.core.blender.run import simulate
-    from active_ragdoll.core.blender.tools import effect_edits
+    from active_ragdoll.core.blender.settings import effects
 
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     scene = bpy.context.scene
@@ -31,7 +31,7 @@ def main(out: Path) -> None:
     recovery = walker.active_ragdoll.recovery
     recovery.enabled = True
     recovery.regain, recovery.reroot_time = 0.6, 2.0  # he takes his time
-    effect_edits.add_hit(walker, scene, "spine.003", HIT, IMPULSE, (0.0, 0.1, 0.0), duration=0.1)
+    effects.add_hit(walker, scene, "spine.003", HIT, IMPULSE, (0.0, 0.1, 0.0), duration=0.1)
     states = {}
     for frame in simulate.frames(scene):
         states[frame] = walker.active_ragdoll.state

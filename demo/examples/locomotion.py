@@ -20,14 +20,15 @@ from active_ragdoll.core import quaternion
 from active_ragdoll.core.anatomy import roles
 from active_ragdoll.core.anatomy.axes import of_role
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.rig import action_channels, clips, importing, recognition
+from active_ragdoll.core.blender.rig import action_channels, clips
+from active_ragdoll.core.blender.rig.armature import anatomy_of
 from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.blender.stack import blend_spaces, pose_stack, stack_edits
 from active_ragdoll.core.blender.stack.blend_spaces import Facing
 from active_ragdoll.core.blender.stack.entries.look_at import rig_of
-from active_ragdoll.core.blender.tools import effect_edits
 from active_ragdoll.core.motion.sync import contact_markers
-from demo import character, contact_sheet, stage, walk_cycle
+from demo import character, contact_sheet, importing, stage, walk_cycle
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 CLIPS = {"idle": "Idle", "walk": "Walking_A", "run": "Running_A"}
@@ -69,8 +70,8 @@ def main(out: Path) -> None:
         settings.rotation_weight, settings.translation_weight = weights
         for name in ("rotation_weight", "translation_weight"):
             obj.keyframe_insert(f"active_ragdoll.{name}", frame=frame)
-    chest = obj.data.bones[of_role(recognition.anatomy_of(obj), roles.CHEST)[0]].name
-    effect_edits.add_hit(obj, scene, chest, HIT, (55.0, 25.0, 0.0))
+    chest = obj.data.bones[of_role(anatomy_of(obj), roles.CHEST)[0]].name
+    effects.add_hit(obj, scene, chest, HIT, (55.0, 25.0, 0.0))
     figures = _measure(scene, obj, path)
     figures["stack without physics [ms/frame]"] = without_physics
     figures["natural speeds [m/s]"] = {name: round(speed, 3) for name, speed in natural.items()}
@@ -153,7 +154,7 @@ def _turned(obj, about: str, degrees: float):
     """An action of one frame whose trunk is turned about an axis of the character, evenly over its bones."""
     current = action_channels.current(obj)
     obj.animation_data_create().action = None
-    anatomy, rig = recognition.anatomy_of(obj), rig_of(obj)
+    anatomy, rig = anatomy_of(obj), rig_of(obj)
     forward, up = Facing(SimpleNamespace(obj=obj, rig=rig, anatomy=anatomy)).axes
     axis = {"UP": up, "FORWARD": forward, "LEFT": np.cross(up, forward)}[about]
     rows = of_role(anatomy, roles.SPINE) + of_role(anatomy, roles.CHEST)
@@ -177,7 +178,7 @@ def _turned(obj, about: str, degrees: float):
 def _ground_speed(obj, action) -> float:
     """How fast the ground passes under the feet of a clip on the spot [m/s]: the median of the feet that are down."""
     clip = clips.sample_action(action, obj)
-    rig, anatomy = rig_of(obj), recognition.anatomy_of(obj)
+    rig, anatomy = rig_of(obj), anatomy_of(obj)
     feet = [int(rig.skeleton.from_level[i]) for i in of_role(anatomy, roles.FOOT)]
     positions = clip.poses.model(rig.skeleton)[0][:, feet] @ np.array(obj.matrix_world)[:3, :3].T
     heights = positions[..., 2]
@@ -307,7 +308,7 @@ def _measure(scene, obj, path: np.ndarray) -> dict:
     space = obj.active_ragdoll.blend_spaces[0]
     real = np.linalg.norm(np.diff(path[:, :2], axis=0), axis=-1) * FPS
     points, troubles, poses = [], set(), {}
-    feet = of_role(recognition.anatomy_of(obj), roles.FOOT)
+    feet = of_role(anatomy_of(obj), roles.FOOT)
     for frame in simulate.frames(scene):
         points.append(blend_spaces.current_point(obj, space, frame)[0])
         troubles |= set(pose_stack.of(obj).messages.values())

@@ -16,9 +16,9 @@ from mathutils import Matrix, Vector
 import looking
 import rigs
 from active_ragdoll.core.anatomy import roles
-from active_ragdoll.core.blender.rig import importing, recognition
+from active_ragdoll.core.blender.rig.armature import anatomy_of
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
-from demo import character, contact_sheet, stage
+from demo import character, contact_sheet, importing, stage
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 # File or metarig, action, height in the picture [m].
@@ -142,10 +142,10 @@ def _place(obj, height: float, x: float) -> None:
     """Stand a character on the floor at a place, facing -Y, with a given height."""
     from active_ragdoll.core.blender.rig import armature
     from active_ragdoll.core.blender.stack.entries.look_at import rig_of
-    from active_ragdoll.core.motion.look_at.setup import character_forward
+    from active_ragdoll.core.motion.look_at.setup import upright_axes
 
     rig = rig_of(obj)
-    forward = character_forward(rig, recognition.anatomy_of(obj), armature.bind_tails(obj.data))
+    forward, _up = upright_axes(rig, anatomy_of(obj), armature.bind_tails(obj.data))
     forward = obj.matrix_world.to_3x3() @ Vector(forward if forward is not None else (0.0, -1.0, 0.0))
     turn = Matrix.Rotation(math.atan2(-1.0, 0.0) - math.atan2(forward.y, forward.x), 4, "Z")
     corners = [obj.matrix_world @ p for bone in obj.data.bones for p in (bone.head_local, bone.tail_local)]
@@ -159,7 +159,7 @@ def _place(obj, height: float, x: float) -> None:
 
 def _lower_arms(obj, scene) -> None:
     """A rig without an action stands in T-pose or A-pose: the arms go down by bone transforms."""
-    anatomy = recognition.anatomy_of(obj)
+    anatomy = anatomy_of(obj)
     if anatomy.kind != roles.HUMAN:
         return  # an animal stands on its arms
     for bone, role, side in zip(obj.data.bones, anatomy.roles, anatomy.sides, strict=True):

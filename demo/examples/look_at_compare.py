@@ -23,9 +23,9 @@ from mathutils import Vector
 import rigs
 from active_ragdoll.core.anatomy import roles
 from active_ragdoll.core.anatomy.axes import of_role
-from active_ragdoll.core.blender.rig import importing, recognition
+from active_ragdoll.core.blender.rig.armature import anatomy_of
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
-from demo import character, contact_sheet, stage
+from demo import character, contact_sheet, importing, stage
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 FILE = "mh_game_engine.blend"
@@ -121,7 +121,7 @@ def _circling_target(obj, scene):
 
 
 def _with_pelvis(obj, scene):
-    anatomy = recognition.anatomy_of(obj)
+    anatomy = anatomy_of(obj)
     pelvis = obj.data.bones[of_role(anatomy, roles.PELVIS)[0]].name
     chain = obj.active_ragdoll.look_at[0]
     if all(entry.bone != pelvis for entry in chain.entries):

@@ -18,7 +18,7 @@ def main(out: Path) -> None:
     """Write push.blend, push.json and push.png."""
     from active_ragdoll.core.blender.physics import build
     from active_ragdoll.core.blender.run import simulate
-    from active_ragdoll.core.blender.tools import effect_edits
+    from active_ragdoll.core.blender.settings import effects
 
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     scene = bpy.context.scene
@@ -33,8 +33,8 @@ def main(out: Path) -> None:
     settings = walker.active_ragdoll
     settings.rotation_weight, settings.translation_weight = WEIGHTS
     settings.loosening, settings.loosening_regain = 1.2, 0.9
-    effect_edits.add_hit(walker, scene, "spine.003", PUSH, IMPULSE, (-0.1, 0.05, 0.0), duration=0.1)
-    effect_edits.add_hit(walker, scene, "upper_arm.L", SECOND, SHOVE)
+    effects.add_hit(walker, scene, "spine.003", PUSH, IMPULSE, (-0.1, 0.05, 0.0), duration=0.1)
+    effects.add_hit(walker, scene, "upper_arm.L", SECOND, SHOVE)
     errors = {}
     for frame in simulate.frames(scene):
         errors[frame] = _mean_error(scene)

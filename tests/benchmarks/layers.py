@@ -12,9 +12,6 @@ Sampling: 100 bones with keys of location, rotation and scale over 250 frames, r
 a key on every frame, as imported clips have; the aim is a median of 60 ms or less. For comparison and without an aim,
 since Blender evaluates every curve at every frame: "sparse": on every tenth, Bezier between them; "between": the dense
 one asked for between its frames.
-
-In Blender, settings being read anew on every frame: the knight of ../shared/data with the like of these layers, then
-with a graph of two states instead. Counted is the entry alone, which reads and solves.
 """
 
 import math
@@ -22,15 +19,12 @@ import time
 from dataclasses import replace
 
 import _characters
-import bpy
 import numpy as np
 
-import layered
 import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender.rig import action_channels
 from active_ragdoll.core.blender.rig.clips import sample_action
-from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
 from active_ragdoll.core.motion.blend_space import GRID, Axis, BlendSpace1D, BlendSpace2D, SpacePlayer
 from active_ragdoll.core.motion.clip import MESH, AdditivePose, Clip, additive_clip
 from active_ragdoll.core.motion.pose_layers import (
@@ -86,7 +80,7 @@ def layers_of(skeleton: Skeleton) -> tuple[Clip, list[Layer], list[float]]:
 
     def aiming(frame):
         t = frame.seconds
-        return aim.pose(aim.start((0.5 * math.sin(t), 0.3 * math.cos(t)), t))
+        return aim.pose(aim.step(None, (0.5 * math.sin(t), 0.3 * math.cos(t)), t))
 
     layers = [
         Layer("wave", lambda frame: wave.sample(frame.seconds), mask=mask),
@@ -154,71 +148,6 @@ def time_sampling(step: int, between: bool, rounds: int = 9) -> dict:
     return {"keys_every": step, "between": between, "median_ms": float(np.median(times)), "min_ms": min(times)}
 
 
-def five_layers(rig) -> None:
-    """A blend space, a clip, a lean, an aim offset and a pose."""
-    obj, scene = rig.obj, rig.scene
-    space = layered.space(rig, (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0)))
-    layered.space_layer(rig, space.name)
-    obj.animation_data.action = obj.animation_data.action.copy()
-    for frame, value in ((1, 0.5), (200, 3.5)):
-        obj.active_ragdoll.blend_spaces[0].x.value = value
-        obj.keyframe_insert("active_ragdoll.blend_spaces[0].x.value", frame=frame)
-    clip = layered.layer(rig, "Cheer", weight=0.5)
-    stack_edits.mask_bones(clip, ["chest"])
-    clip.mask_falloff = 2
-    layered.layer(rig, "Running_Strafe_Left", weight=0.3, mode="ADDITIVE_LOCAL")
-    aim = layered.space(
-        rig, (("Idle", -60.0, 0.0), ("Cheer", 60.0, 0.0), ("Sit_Floor_Pose", 0.0, 40.0), ("T-Pose", 0.0, -40.0)), "AIM"
-    )
-    for sample in aim.samples:
-        sample.additive, sample.single = "MESH", True
-    aim.x.value, aim.y.value = 20.0, 10.0
-    layered.space_layer(rig, aim.name, "AIM_OFFSET", weight=0.2)
-    pose = layered.layer(rig, "Sit_Floor_Pose", source="POSE", weight=0.4)
-    stack_edits.mask_bones(pose, ["upperarm.l"])
-    scene.frame_set(1)
-
-
-def cost(rig, frames: int) -> list[float]:
-    """Best and median milliseconds of the stack's one entry."""
-    stack, hidden = pose_stack.of(rig.obj), rig.scene.active_ragdoll.source
-    entry = stack.entries[0]
-    spent, times = [0.0], []
-
-    def timed(function):
-        def call(*arguments):
-            began = time.perf_counter()
-            result = function(*arguments)
-            spent[0] += time.perf_counter() - began
-            return result
-
-        return call
-
-    entry.read, entry.apply = timed(entry.read), timed(entry.apply)
-    for frame in range(2, 2 + frames):
-        hidden.frame_set(frame)
-        spent[0] = 0.0
-        stack.pose(rig.scene, frame)
-        times.append(1e3 * spent[0])
-    for name, text in stack.messages.items():
-        print(f"{name}: {text}")
-    return [min(times), float(np.median(times))]
-
-
-def two_states(rig) -> None:
-    """A graph of a blend space and a clip."""
-    layered.space(rig, (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0)))
-    rig.obj.active_ragdoll.blend_spaces[0].x.value = 1.0
-    graph = rig.obj.active_ragdoll.graph
-    stack_setup.ensure(rig.obj, rig.scene)
-    for name in ("Move", "Cheer"):
-        stack_edits.edit_graph(rig.obj, "STATE", "ADD")
-        graph.states[len(graph.states) - 1].name = name
-    graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Locomotion"
-    stack_edits.choose(graph.states[1], bpy.data.actions["Cheer"])
-    graph.enabled = True
-
-
 def run(bones: int, frames: int) -> tuple[dict, bool]:
     """Print the tables."""
     alone = time_layers(bones, frames)
@@ -229,16 +158,7 @@ def run(bones: int, frames: int) -> tuple[dict, bool]:
     rows = [[name, one["median_ms"], one["min_ms"]] for name, one in zip(("dense", "between", "sparse"), sampling)]
     title = f"sampling {SAMPLED_BONES} bones x {SAMPLED_FRAMES} frames, ms (aim {SAMPLING_AIM_MS:g})"
     _characters.print_table(title, ("", "median", "best"), rows)
-    inside = {}
-    if (_characters.DATA / "Knight.glb").is_file():
-        for prepare in (five_layers, two_states):
-            with _characters.silence():
-                rig = layered.knight(_characters.DATA, 1, 200)
-            prepare(rig)
-            inside[prepare.__name__] = cost(rig, min(frames, 150))
-        rows = [[name, *times] for name, times in inside.items()]
-        _characters.print_table("in Blender, ms a frame", ("", "best", "median"), rows)
-    return {"layers": alone, "sampling": sampling, "in Blender": inside}, met
+    return {"layers": alone, "sampling": sampling}, met
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def lags(fps: int, cases: list, gravity: bool = False) -> list[dict]:
     result = []
     for weights in cases:
         set_weights(rig.obj, weights)
-        meter = measure.Meter(rig.scene, poses=False)
+        meter = measure.Meter(rig.scene)
         for frame in range(rig.first, rig.last + 1):
             rig.scene.frame_set(frame)
             meter.after_frame()

@@ -8,10 +8,10 @@ import pytest
 import holding
 import rigs
 from active_ragdoll.core.blender.physics import build, remove
-from active_ragdoll.core.blender.run import attachment_objects, simulate
+from active_ragdoll.core.blender.run import effect_objects, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import lists
-from active_ragdoll.core.blender.tools import overlay_data
+from active_ragdoll.core.blender.tools import viewport
 from holding import HAND, TIP, attach, empty, in_target, key_enabled, tip
 
 pytestmark = pytest.mark.blender_version
@@ -264,10 +264,10 @@ def test_nothing_is_left_behind(scene):
     attach(obj, target, point=TIP)
     rigs.play(scene, 1, 15)
     rigs.play(scene, 1, 15)
-    assert len(attachment_objects.of(obj.active_ragdoll)) == 1
+    assert len(effect_objects.attachments_of(obj.active_ragdoll)) == 1
     remove.remove(obj, scene)
     assert rigs.counts() == before
-    assert len(obj.active_ragdoll.attachments) == 1 and not len(attachment_objects.of(obj.active_ragdoll))
+    assert len(obj.active_ragdoll.attachments) == 1 and not len(effect_objects.attachments_of(obj.active_ragdoll))
 
 
 def _warnings(obj):
@@ -350,7 +350,7 @@ def test_operators_add_and_remove_and_the_overlay_draws_a_line(scene):
     item = obj.active_ragdoll.attachments[0]
     assert (item.bone, item.target) == (HAND, target)
     scene.view_layers[0].update()
-    lines = overlay_data.attachment_lines(obj, scene, scene.view_layers[0].depsgraph)
+    lines = viewport.attachment_lines(obj, scene, scene.view_layers[0].depsgraph)
     assert np.allclose(lines.ends, [[(0.75, 0.0, 1.42), (0.5, 0.0, 1.5)]], atol=1e-5)
     for values in ({"bone": "nothing"}, {"bone": HAND, "target": "nobody"}, {"bone": HAND, "target": obj.name}):
         with pytest.raises(RuntimeError):

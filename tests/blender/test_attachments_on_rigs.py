@@ -7,8 +7,7 @@ from mathutils import Matrix
 import rigs
 from active_ragdoll.core.anatomy import roles
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.rig import recognition
-from active_ragdoll.core.blender.rig.armature import rigid
+from active_ragdoll.core.blender.rig.armature import anatomy_of, rigid
 from active_ragdoll.core.blender.runtime import STATE
 from holding import HAND, attach, bone_matrix, empty, tip
 
@@ -23,7 +22,7 @@ def shot(name, frames=FRAMES):
     rig.scene.frame_set(rig.first)
     build.build(rig.obj, rig.scene, "MAIN")
     rig.scene.frame_set(rig.first)
-    anatomy = recognition.anatomy_of(rig.obj)
+    anatomy = anatomy_of(rig.obj)
     bodies = {part.bone for part in rig.obj.active_ragdoll.parts}
     bones = list(zip(rig.obj.data.bones.keys(), anatomy.roles, anatomy.sides, strict=True))
     left = [(bone, role) for bone, role, side in bones if side == roles.LEFT and bone in bodies]

@@ -169,7 +169,7 @@ def test_reset_bones_are_built_as_if_never_touched(human):
 
 def test_untouched_bodies_are_no_edits(human):
     rebuild(human)
-    assert body_edits.collect(human) == []
+    assert body_edits.collect_edits(human) == []
     assert not any(bone.active_ragdoll.shape_by_user for bone in human.pose.bones)
 
 

@@ -11,7 +11,8 @@ from mathutils import Matrix
 import rigs
 from active_ragdoll.core.anatomy import masses as mass_rules
 from active_ragdoll.core.blender.physics import build, remove
-from active_ragdoll.core.blender.rig import armature, recognition, skinning
+from active_ragdoll.core.blender.rig import armature, skinning
+from active_ragdoll.core.blender.rig.armature import anatomy_of, prop_bones
 from own_characters import SWEPT
 
 
@@ -29,7 +30,7 @@ def _drawn_height(obj) -> float:
     """From the lowest to the highest vertex in bind pose [m]: a helmet rises above all joints."""
     world = np.array(obj.matrix_world)
     pose = armature.BindPose(obj.data, world)
-    skin = skinning.read_skin(obj, pose, world, recognition.props(obj, recognition.anatomy_of(obj)))
+    skin = skinning.read_skin(obj, pose, world, prop_bones(obj, anatomy_of(obj)))
     return 0.0 if skin is None else float(np.ptp(skin.points[:, 2]))
 
 

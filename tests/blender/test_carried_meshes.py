@@ -7,7 +7,8 @@ from mathutils import Matrix, Quaternion
 
 import rigs
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.rig import armature, recognition, skinning
+from active_ragdoll.core.blender.rig import armature, skinning
+from active_ragdoll.core.blender.rig.armature import anatomy_of, prop_bones
 
 HALF = (0.05, 0.03)  # of the blocks across
 WAYS = ("BONE", "RELATIVE", "CHILD_OF", "EMPTY", "MIRROR")
@@ -136,4 +137,4 @@ def test_what_the_knight_wears_counts_and_what_he_holds_only_with_a_body_of_its_
     build.build(obj, rig.scene, chosen)
     sword = bodies(obj)["handslot.r"]
     assert np.mean(sword.distance(things["2H_Sword"][1]) < 0.02 * height) > 0.8
-    assert not recognition.props(obj, recognition.anatomy_of(obj))[pose.row["handslot.r"]]
+    assert not prop_bones(obj, anatomy_of(obj))[pose.row["handslot.r"]]

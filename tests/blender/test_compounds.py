@@ -6,10 +6,10 @@ import pytest
 from mathutils import Quaternion
 
 import rigs
+from active_ragdoll.core import profile
 from active_ragdoll.core.blender.physics import body_edits, body_meshes, build, remove
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.tools import bone_tools, diagnose, overlay_data, profiles
-from active_ragdoll.core.profile import format as profile
+from active_ragdoll.core.blender.tools import bone_tools, diagnose, profiles, viewport
 from active_ragdoll.core.ragdoll.bodies import convex
 
 FRAMES = 30
@@ -140,7 +140,7 @@ def test_a_compound_that_is_moved_turned_and_scaled_keeps_its_pieces_and_reset_b
     assert own.shape_by_user and own.shape == "COMPOUND"
     assert_same(rig.obj, bone, wanted)
     np.testing.assert_allclose(rigs.half_extents(rigs.part(rig.obj, bone)), size * (1.0, 1.1, 1.2), rtol=1e-3)
-    body_edits.reset(rig.obj, bone)
+    body_edits.reset_body(rig.obj, bone)
     own.shape = "AUTO"
     build.rebuild(rig.obj, rig.scene)
     assert_same(rig.obj, bone, before)
@@ -149,14 +149,14 @@ def test_a_compound_that_is_moved_turned_and_scaled_keeps_its_pieces_and_reset_b
 def test_a_piece_that_is_moved_is_kept_and_the_others_stay(rig):
     part = compound_parts(rig.obj)[0]
     bone = part.bone
-    piece = body_meshes.by_body(rig.obj.active_ragdoll)[part.body][1]
+    piece = body_meshes.pieces_by_body(rig.obj.active_ragdoll)[part.body][1]
     piece.location.x += 0.05
     piece.scale.z = 1.3
     wanted = corners_of(part)
-    assert body_edits.collect(rig.obj) == [bone]
+    assert body_edits.collect_edits(rig.obj) == [bone]
     build.rebuild(rig.obj, rig.scene)
     assert_same(rig.obj, bone, wanted)
-    assert body_edits.collect(rig.obj) == []
+    assert body_edits.collect_edits(rig.obj) == []
     rigs.play(rig.scene, rig.first, rig.first + 3)
     bpy.context.view_layer.objects.active = rig.obj
     pairs = bone_tools.mirror(rig.obj, [bone], ["size", "body"])
@@ -172,15 +172,15 @@ def test_pieces_can_be_selected_and_seen_while_bodies_are_edited(rig):
     bpy.context.view_layer.objects.active = rig.obj
     bpy.ops.active_ragdoll.edit_bodies()
     part = rigs.part(rig.obj, bone)
-    piece = body_meshes.by_body(rig.obj.active_ragdoll)[part.body][0]
+    piece = body_meshes.pieces_by_body(rig.obj.active_ragdoll)[part.body][0]
     assert piece.visible_get() and not piece.hide_select
     bpy.ops.object.select_all(action="DESELECT")
     piece.select_set(True)
     bpy.context.view_layer.objects.active = piece
-    cached = overlay_data.current(rig.obj, rig.scene)
-    assert np.flatnonzero(overlay_data.selected_bodies(rig.obj, cached.bones)) == rigs.rows(rig.obj, [bone])
+    cached = viewport.current(rig.obj, rig.scene)
+    assert np.flatnonzero(viewport.selected_bodies(rig.obj, cached.bones)) == rigs.rows(rig.obj, [bone])
     piece.location.z += 0.1
-    assert overlay_data.current(rig.obj, rig.scene) is not cached
+    assert viewport.current(rig.obj, rig.scene) is not cached
     wanted = corners_of(part)
     assert bpy.ops.active_ragdoll.edit_bodies() == {"FINISHED"}
     assert_same(rig.obj, bone, wanted, 1e-4 / rig.obj.active_ragdoll.height)
@@ -197,7 +197,7 @@ def test_a_compound_whose_whole_mesh_is_edited_is_its_hull(rig):
     build.rebuild(rig.obj, rig.scene)
     edited = rigs.part(rig.obj, bone)
     assert edited.body.rigid_body.collision_shape == "CONVEX_HULL"
-    assert edited.body not in body_meshes.by_body(rig.obj.active_ragdoll)
+    assert edited.body not in body_meshes.pieces_by_body(rig.obj.active_ragdoll)
 
 
 def test_an_edited_compound_goes_through_a_profile(rig):
@@ -207,7 +207,7 @@ def test_an_edited_compound_goes_through_a_profile(rig):
     build.rebuild(rig.obj, rig.scene)
     wanted = corners_of(rigs.part(rig.obj, bone))
     text = profile.dump(profiles.collect(rig.obj))
-    body_edits.reset(rig.obj, bone)
+    body_edits.reset_body(rig.obj, bone)
     rig.obj.pose.bones[bone].active_ragdoll.shape = "BOX"
     profiles.apply(rig.obj, profile.parse(text, profiles.schema()))
     build.rebuild(rig.obj, rig.scene)
@@ -216,7 +216,7 @@ def test_an_edited_compound_goes_through_a_profile(rig):
 
 def test_overlay_and_diagnosis_see_the_pieces(rig):
     part = compound_parts(rig.obj)[0]
-    edges = overlay_data.body_edges(part.body).reshape(-1, 3)
+    edges = viewport.body_edges(part.body).reshape(-1, 3)
     gaps = np.linalg.norm(local_corners(part)[:, None] - edges[None], axis=2)
     assert gaps.min(axis=1).max() < 1e-4 and gaps.min(axis=0).max() < 1e-4
     assert not [found for found in diagnose.diagnose(rig.obj, bpy.context.scene) if "overlap" in str(found).lower()]

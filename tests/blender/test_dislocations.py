@@ -6,7 +6,7 @@ import pytest
 import hitting
 import rigs
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.run import limit_rescue
+from active_ragdoll.core.blender.run import kinematic
 from active_ragdoll.core.blender.runtime import STATE
 
 pytestmark = pytest.mark.blender_version
@@ -36,7 +36,7 @@ def error_after(rig, limp: int) -> tuple[float, int]:
     led, back = [], rig.first + limp
     for weight, first, last in ((0.0, rig.first, back - 1), (1.0, back, back + BACK)):
         rigs.set_weights(rig.obj, weight)
-        led += rigs.play(rig.scene, first, last, lambda: STATE.runs[rig.scene.name].led.sum())
+        led += rigs.play(rig.scene, first, last, lambda: STATE.runs[rig.scene.name].kinematic_by_effect.sum())
     run = STATE.runs[rig.scene.name]
     return float(rigs.angles(run.body, run.wanted).max()), max(led)
 
@@ -45,7 +45,7 @@ def test_what_is_held_on_the_wrong_side_of_a_limit_comes_back(zombie, monkeypatc
     found = [error_after(zombie, limp) for limp in LIMP]
     assert max(error for error, _led in found) < 0.5
     assert max(led for _error, led in found) < len(zombie.obj.active_ragdoll.parts) / 2  # a limb, not the character
-    monkeypatch.setattr(limit_rescue.LimitRescue, "observe", lambda *_: None)
+    monkeypatch.setattr(kinematic.LimitRescue, "observe", lambda *_: None)
     stuck = [error for error, _led in (error_after(zombie, limp) for limp in LIMP) if error > 30.0]
     if not stuck:
         pytest.skip("this version of Blender pushes such an arm back by itself")
@@ -57,7 +57,7 @@ def test_nothing_is_led_while_limits_hold(fresh_scene):
 
     def read():
         run = STATE.runs[fresh_scene.name]
-        return rigs.angles(run.body, run.wanted).max(), run.led.any()
+        return rigs.angles(run.body, run.wanted).max(), run.kinematic_by_effect.any()
 
     angles, led = np.transpose(rigs.play(fresh_scene, 1, 40, read))
     assert not led.any()

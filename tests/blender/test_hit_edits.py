@@ -9,7 +9,8 @@ from mathutils import Matrix
 
 import rigs
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.tools import bone_tools, effect_edits, overlay_data
+from active_ragdoll.core.blender.settings import effects
+from active_ragdoll.core.blender.tools import bone_tools, viewport
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.operators import command_line
 
@@ -88,7 +89,7 @@ def test_not_while_there_is_no_ragdoll(fresh_scene):
     obj = rigs.human(fresh_scene)
     assert not OPS.add_hit.poll() and not OPS.place_hit.poll()
     with pytest.raises(RagdollError, match="no ragdoll"):
-        effect_edits.add_hit(obj, fresh_scene, "head", 3, (1.0, 0.0, 0.0))
+        effects.add_hit(obj, fresh_scene, "head", 3, (1.0, 0.0, 0.0))
 
 
 def test_undo_brings_the_hit_back(human):
@@ -119,39 +120,39 @@ def test_a_ray_picks_a_bone_and_a_point_on_it(human, skinned, turn):
         with_mesh(human)
     human.rotation_euler = (0.0, 0.0, turn)
     here = _shown(human)
-    _row, body = effect_edits._body(*here, "spine")
+    body = viewport.shown_bodies(*here)[1][rigs.rows(human, ["spine"])[0]]
     origin, way = _ray((0.3, -4.0, 1.6), body[:3, 3])
-    bone, place = effect_edits.picked(*here, origin, way)
+    bone, place = viewport.picked(*here, origin, way)
     assert bone == "spine"
     assert np.linalg.norm(np.cross(place - origin, way)) < 1e-4
     assert 3.0 < np.linalg.norm(place - origin) < np.linalg.norm(body[:3, 3] - origin)
-    point = effect_edits.point_on(*here, bone, place)
+    point = viewport.point_on(*here, bone, place)
     offset = np.array(rigs.part(human, bone).offset).reshape(4, 4)
     assert np.allclose(body[:3, 3] + body[:3, :3] @ offset[:3, :3].T @ point, place, atol=1e-5)
-    assert effect_edits.picked(*here, origin, -way) is None
+    assert viewport.picked(*here, origin, -way) is None
 
 
 def test_a_dragged_arrow_is_drawn_as_it_was_dragged(human):
     """What the mouse drew is what the overlay shows: from the place to where the mouse was let go."""
     here = _shown(human)
-    origin, way = _ray((0.0, -4.0, 1.4), effect_edits._body(*here, "spine")[1][:3, 3])
-    bone, place = effect_edits.picked(*here, origin, way)
+    origin, way = _ray((0.0, -4.0, 1.4), viewport.shown_bodies(*here)[1][rigs.rows(human, ["spine"])[0], :3, 3])
+    bone, place = viewport.picked(*here, origin, way)
     wanted = place + np.cross(way, (0.0, 0.0, 0.4))
-    impulse = effect_edits.impulse_by_drag(*here[:2], *_ray(origin, wanted), place, way)
-    effect_edits.add_hit(*here[:2], bone, 1, impulse, effect_edits.point_on(*here, bone, place))
-    lines = overlay_data.hit_lines(*here)
+    impulse = viewport.impulse_by_drag(*here[:2], *_ray(origin, wanted), place, way)
+    effects.add_hit(*here[:2], bone, 1, impulse, viewport.point_on(*here, bone, place))
+    lines = viewport.hit_lines(*here)
     assert np.allclose(lines.ends[0], (place, wanted), atol=1e-4)
     assert lines.emphasised.all()
     human.active_ragdoll.hits[0].frame = 9
-    assert not overlay_data.hit_lines(*here).emphasised.any()
+    assert not viewport.hit_lines(*here).emphasised.any()
     human.active_ragdoll.hits[0].enabled = False
-    assert overlay_data.hit_lines(*here) is None
+    assert viewport.hit_lines(*here) is None
 
 
 def test_what_stands_in_front_is_looked_through(human):
     with_mesh(human)
     wall = rigs.box(bpy.context.scene, "Wall", (3.0, 0.1, 3.0), (0.0, -2.0, 1.5), passive=True)
-    bone, place = effect_edits.picked(*_shown(human), *_ray((0.0, -4.0, 1.3), (0.0, 0.0, 1.3)))
+    bone, place = viewport.picked(*_shown(human), *_ray((0.0, -4.0, 1.3), (0.0, 0.0, 1.3)))
     assert bone == "spine" and place[1] > wall.location.y + 1.0
 
 
@@ -161,7 +162,7 @@ def test_lines_of_explosions_and_of_bad_values(human):
     for bone, impulse in (("no such bone", (0.0, 1.0, 0.0)), ("head", (math.nan, 0.0, 0.0))):
         hit = human.active_ragdoll.hits.add()
         hit.bone, hit.impulse = bone, impulse
-    lines = overlay_data.hit_lines(*_shown(human))
+    lines = viewport.hit_lines(*_shown(human))
     assert np.isfinite(lines.ends).all() and len(lines.ends) == len(lines.colors) == len(lines.emphasised) > 100
 
 

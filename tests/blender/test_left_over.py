@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.physics import build, remove
+from active_ragdoll.core.blender.physics import build, built, remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import diagnose
@@ -41,7 +41,7 @@ def _character(scene):
 
 
 def _check_alone(scene, obj, alone):
-    assert not remove.orphans(scene)
+    assert not built.orphans(scene)
     assert not [
         thing.name for things in (bpy.data.objects, bpy.data.collections) for thing in things if "Ghost" in thing.name
     ]
@@ -79,5 +79,5 @@ def test_remove_sweeps_it_too(shot):
     scene, obj, _alone = shot
     rigs.play(scene, 1, 5)
     remove.remove(obj)
-    assert not remove.orphans(scene)
+    assert not built.orphans(scene)
     assert {o.name for o in bpy.data.objects} == {obj.name, "Floor"}

@@ -11,7 +11,7 @@ import rigs
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.stack import entries, pose_stack, stack_edits, stack_setup
-from active_ragdoll.core.blender.tools import overlay_data
+from active_ragdoll.core.blender.tools import viewport
 from active_ragdoll.core.motion.look_at import drawing as look_at_lines
 from active_ragdoll.panels import motion as panels
 from active_ragdoll.panels import overlay
@@ -262,7 +262,7 @@ def test_the_overlay_draws_targets_forwards_and_cones(data_dir, name):
     rig, target, _plain = looking.set_up(name, data_dir)
     obj = rig.obj
     rig.scene.frame_set(rig.first + 6)
-    lines = overlay_data.look_at_chains(obj, bpy.context.view_layer.depsgraph)
+    lines = viewport.look_at_chains(obj, bpy.context.view_layer.depsgraph)
     assert lines.ends.dtype == lines.colors.dtype == np.float32, "the GPU's buffers take the bytes as they are"
     place, ahead = looking.sight(obj, obj.active_ragdoll.look_at[0])
     red = lines.ends[np.isclose(lines.colors, look_at_lines.TARGET).all(axis=1)]

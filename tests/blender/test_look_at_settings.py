@@ -10,9 +10,8 @@ import looking
 import rigs
 from active_ragdoll.core.blender import look_at_api
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.settings import lists
+from active_ragdoll.core.blender.settings import effects, lists
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
-from active_ragdoll.core.blender.tools import effect_edits
 from active_ragdoll.core.errors import RagdollError
 
 
@@ -366,9 +365,9 @@ def test_names_of_chains_and_attachments_are_each_once_whatever_was_removed(huma
     assert len({chain.name for chain in settings.look_at}) == 3
     build.build(human, fresh_scene)
     for _item in range(2):
-        effect_edits.attach(human, "head")
+        effects.attach(human, "head")
     lists.remove_item(human.active_ragdoll, "attachments", 0)
-    effect_edits.attach(human, "head")
+    effects.attach(human, "head")
     assert [item.name for item in settings.attachments] == ["Attachment 2", "Attachment 3"]
 
 

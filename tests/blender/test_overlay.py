@@ -10,7 +10,7 @@ import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.tools import overlay_data
+from active_ragdoll.core.blender.tools import viewport
 from active_ragdoll.core.ragdoll import overlay
 from active_ragdoll.core.ragdoll.joints import limits
 from active_ragdoll.panels import overlay as panel
@@ -21,7 +21,7 @@ NAMES = or_own("Knight.glb", "animals_pack_Horse.glb", "walk.fbx", own=("own unr
 
 def lines(obj, **show) -> overlay.Lines:
     scene = obj.active_ragdoll.scene
-    return overlay_data.lines(obj, scene, bpy.context.view_layer.depsgraph, overlay.Show(**show))
+    return viewport.lines(obj, scene, bpy.context.view_layer.depsgraph, overlay.Show(**show))
 
 
 def real(name):
@@ -53,8 +53,8 @@ def test_wires_fill_the_boxes_of_the_bodies_shown(name):
     rig = real(name)
     for frame in (rig.first, rig.first + 1, rig.first + 2):
         rig.scene.frame_set(frame)
-        cached = overlay_data.current(rig.obj, rig.scene)
-        matrices = overlay_data.body_matrices(rig.obj, bpy.context.view_layer.depsgraph, cached)
+        cached = viewport.current(rig.obj, rig.scene)
+        matrices = viewport.body_matrices(rig.obj, bpy.context.view_layer.depsgraph, cached)
         bodies = [part.body for part in rig.obj.active_ragdoll.parts]
         assert np.allclose(matrices, rigs.matrices(bodies), atol=1e-6)
         found = lines(rig.obj, joints=False, limits=False)
@@ -70,8 +70,8 @@ def test_where_nothing_is_simulated_bodies_are_drawn_on_their_bones():
     rig = real("Knight.glb")
     rig.scene.frame_set(rig.first + 9)
     assert rig.obj.active_ragdoll.state == "READY"
-    cached = overlay_data.current(rig.obj, rig.scene)
-    matrices = overlay_data.body_matrices(rig.obj, bpy.context.view_layer.depsgraph, cached)
+    cached = viewport.current(rig.obj, rig.scene)
+    matrices = viewport.body_matrices(rig.obj, bpy.context.view_layer.depsgraph, cached)
     posed = rigs.pose(rig.obj)
     for part, matrix in zip(rig.obj.active_ragdoll.parts, matrices, strict=True):
         bone = posed[rig.obj.data.bones.find(part.bone)]
@@ -88,8 +88,8 @@ def test_angles_are_those_of_the_bones_shown(name):
     rig = real(name)
     for frame in range(rig.first, rig.first + 6):
         rig.scene.frame_set(frame)
-    cached = overlay_data.current(rig.obj, rig.scene)
-    reading = cached.wires.read(overlay_data.body_matrices(rig.obj, bpy.context.view_layer.depsgraph, cached))
+    cached = viewport.current(rig.obj, rig.scene)
+    reading = cached.wires.read(viewport.body_matrices(rig.obj, bpy.context.view_layer.depsgraph, cached))
     pose = rigs.pose(rig.obj)
     rows = {bone.name: i for i, bone in enumerate(rig.obj.data.bones)}
     largest = 0.0
@@ -121,30 +121,30 @@ def test_the_figure_is_kept_while_frames_pass(human):
     scene = human.active_ragdoll.scene
     scene.frame_set(1)
     lines(human)
-    first = overlay_data.current(human, scene).wires
+    first = viewport.current(human, scene).wires
     for frame in (2, 3, 4):
         scene.frame_set(frame)
         lines(human)
-        assert overlay_data.current(human, scene).wires is first
+        assert viewport.current(human, scene).wires is first
 
 
 def test_an_edited_limit_is_seen_at_once_and_a_rebuild_too(human):
     scene = human.active_ragdoll.scene
     lines(human)
-    before = overlay_data.current(human, scene).wires
+    before = viewport.current(human, scene).wires
     human.pose.bones["thigh.L"].active_ragdoll.limit_max[0] = 0.123
-    after = overlay_data.current(human, scene).wires
+    after = viewport.current(human, scene).wires
     row = next(i for i, part in enumerate(human.active_ragdoll.parts) if part.bone == "thigh.L")
     assert after is not before and np.isclose(after.figure.limit_max[row, 0], 0.123)
     build.rebuild(human, scene)
-    assert overlay_data.current(human, scene).wires is not after
+    assert viewport.current(human, scene).wires is not after
 
 
 def test_a_deleted_body_and_a_removed_ragdoll_show_nothing(human):
     lines(human)
     scene = human.active_ragdoll.scene
     remove.remove(human)
-    assert overlay_data.lines(human, scene, bpy.context.view_layer.depsgraph, overlay.Show()) is None
+    assert viewport.lines(human, scene, bpy.context.view_layer.depsgraph, overlay.Show()) is None
     build.build(human, scene)
     bpy.data.objects.remove(human.active_ragdoll.parts[0].body)
     assert lines(human) is None
@@ -159,7 +159,7 @@ def test_selected_bones_stand_out_in_pose_mode(human):
         holder.select = bone.name == "shin.L"
     found = lines(human, joints=False, limits=False)
     row = next(i for i, part in enumerate(human.active_ragdoll.parts) if part.bone == "shin.L")
-    group = overlay_data.current(human, human.active_ragdoll.scene).wires.group
+    group = viewport.current(human, human.active_ragdoll.scene).wires.group
     assert np.array_equal(found.emphasised, group[group % overlay.KINDS == overlay.BODY] // overlay.KINDS == row)
     bpy.ops.object.mode_set(mode="OBJECT")
     assert not lines(human).emphasised.any()

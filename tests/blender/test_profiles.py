@@ -13,7 +13,7 @@ from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import diagnose, profiles
 from active_ragdoll.core.errors import RagdollError
-from active_ragdoll.core.profile.format import Entry, Profile, dump, parse
+from active_ragdoll.core.profile import Entry, Profile, dump, parse
 from own_characters import or_own
 
 SKIP = {"rna_type", "name", "profile_limits"}  # the last is what a preset said, not what is set
@@ -63,7 +63,7 @@ def scramble(obj, seed=5) -> None:
 
 
 def bodies_of(obj, role, side=None):
-    found = profiles.recognition.anatomy_of(obj)
+    found = profiles.anatomy_of(obj)
     return [
         bone
         for i, bone in enumerate(obj.pose.bones)
@@ -134,7 +134,7 @@ def test_by_role_to_another_rig(name):
     target = rigs.load(name)
     applied = profiles.apply(target.obj, parse(dump(made), profiles.schema()))
     assert applied.bones > 8
-    found = profiles.recognition.anatomy_of(target.obj)
+    found = profiles.anatomy_of(target.obj)
     frames = profiles.anatomical_frames(target.obj, found)
     seen = 0
     for i, bone in enumerate(target.obj.pose.bones):

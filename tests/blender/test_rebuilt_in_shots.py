@@ -11,8 +11,8 @@ import rigs
 from active_ragdoll.core.blender.physics import build, remove, source
 from active_ragdoll.core.blender.run import reconcile, simulate
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.blender.stack import stack_setup
-from active_ragdoll.core.blender.tools import effect_edits
 
 pytestmark = [pytest.mark.blender_version, pytest.mark.own_process]
 
@@ -72,7 +72,7 @@ def test_joints_that_come_and_go_between_two_shots(pair):
     copy = bpy.data.objects["Other"].copy()
     pair.collection.objects.link(copy)
     build.rebuild(bpy.data.objects["Other"], pair)
-    effect_edits.add_hit(bpy.data.objects["One"], pair, "head", 3, (0.0, 20.0, 0.0))
+    effects.add_hit(bpy.data.objects["One"], pair, "head", 3, (0.0, 20.0, 0.0))
     rigs.play(pair, 1, LAST)
     remove.remove(copy, pair)
     rigs.play(pair, 1, LAST)

@@ -11,8 +11,8 @@ from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.run import recovery_record, simulate, write
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.blender.stack import stack_setup
-from active_ragdoll.core.blender.tools import effect_edits
 from active_ragdoll.core.errors import RagdollError
 from own_characters import or_own
 
@@ -31,7 +31,7 @@ def test_a_character_is_knocked_out_and_gets_up_where_it_lies(data_dir, name):
     rows = knock_outs.rows(obj)
     height = obj.active_ragdoll.height
     # The animation goes on where the pelvis came to rest, on the same floor.
-    record = recovery_record.of(obj, animated)
+    record = recovery_record.record_of(obj, animated)
     (passage,) = record.passages
     assert passage.frame == recovering and abs(passage.move.shift[2]) < 0.3 * height
     lying, moved = shown[recovering][rows[0], :2, 3], targets[recovering + 1][rows[0], :2, 3]
@@ -91,7 +91,7 @@ def test_a_get_up_action_is_played_and_the_animation_goes_on(fresh_scene, method
     obj.animation_data.action = own
     knock_outs.prepare(fresh_scene, obj, 1, 200, method=method, get_up_face_up=action, get_up_face_down=action)
     shown, _targets, states = knock_outs.run(fresh_scene, obj)
-    record = recovery_record.of(obj, 150)
+    record = recovery_record.record_of(obj, 150)
     assert [passage.action for passage in record.passages] == ["Get Up", ""]
     assert record.passages[1].frame == record.passages[0].frame + 30
     jumps = knock_outs.jumps(obj, shown, knock_outs.rows(obj))
@@ -224,7 +224,7 @@ def test_a_frame_rate_changed_in_mid_work_keeps_the_course_and_the_cached_frames
         if frame == 70:
             fresh_scene.render.fps = 30
         shown[frame] = rigs.pose(obj)
-    states = [recovery_record.of(obj, frame).state(frame).phase for frame in range(1, 151)]
+    states = [recovery_record.record_of(obj, frame).state(frame).phase for frame in range(1, 151)]
     assert states[-1] == "ANIMATED"
     fresh_scene.render.fps = 60
     for frame in (120, 80, 60, 100):
@@ -317,7 +317,7 @@ def test_a_hard_hit_wakes_and_knocks_out_and_a_light_one_wakes(fresh_scene):
         obj = rigs.swinging_human(fresh_scene, 1, 40)
         group = knock_outs.prepare(fresh_scene, obj, 1, 40, {40: "ACTIVE"}, starts="ANIMATED")
         mass = rigs.masses(obj).sum()
-        effect_edits.add_hit(obj, fresh_scene, "spine", 15, (0.0, strength * mass * group.knock_out_speed, 0.0))
+        effects.add_hit(obj, fresh_scene, "spine", 15, (0.0, strength * mass * group.knock_out_speed, 0.0))
         _shown, _targets, states = knock_outs.run(fresh_scene, obj)
         assert {states[frame] for frame in range(1, 13)} == {"ANIMATED"}
         assert phase in [states[frame] for frame in range(13, 18)]

@@ -66,11 +66,9 @@ class ToyNod(bpy.types.PropertyGroup):
 class Nod(entries.ItemStep):
     """One nod."""
 
-    def __init__(self, kind, obj, rig, index, name):
-        super().__init__(kind, obj, index, name)
+    def make(self, rig, item):
         turn = np.cos(TURN / 2), np.sin(TURN / 2), 0.0, 0.0
-        bone = rig.bone(name, self.item.bone)
-        self.solver = TransformBone(rig, bone, name, rotation=turn, rotation_mode=ADD)
+        self.solver = TransformBone(rig, rig.bone(self.name, item.bone), self.name, rotation=turn, rotation_mode=ADD)
 
     def read(self, places, _pose):
         return Inputs(weight=self.now(places).weight)
@@ -82,10 +80,7 @@ class Nods(entries.ListKind):
     identifier, label, place, icon = "NODS", "Nods", 45, "HEART"
     items, active, group = "nods", "active_nod", ToyNod
     title, description = "Nod", "A bone that nods"
-    classes = (ToyNod,)
-
-    def step(self, obj, rig, index, name):
-        return Nod(self, obj, rig, index, name)
+    step = Nod
 
     def draw(self, layout, obj, item):
         bone_field(layout, obj, item, "bone")

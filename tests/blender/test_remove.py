@@ -150,7 +150,7 @@ def test_a_failed_build_leaves_nothing(fresh_scene, monkeypatch):
     def fail(*_args):
         raise ValueError("in the middle of a build")
 
-    monkeypatch.setattr(build.physics_armature, "make", fail)
+    monkeypatch.setattr(build, "make_physics_armature", fail)
     with pytest.raises(ValueError):
         build.build(obj, scene)
     after = _state(obj, scene)

@@ -8,7 +8,8 @@ import looking
 import rigs
 from active_ragdoll.core.anatomy import recognise, roles
 from active_ragdoll.core.anatomy.roles import CREATURE, HUMAN
-from active_ragdoll.core.blender.rig import recognition
+from active_ragdoll.core.blender.rig.armature import anatomy_of
+from active_ragdoll.core.blender.settings.bone import store_roles
 from demo import character
 from role_tables import ALL, FILES, MAIN, METARIGS
 
@@ -18,7 +19,7 @@ def found(request, data_dir):
     """(name, object, anatomy) of one rig; it stays loaded while its tests run."""
     name = request.param
     obj = rigs.load(data_dir / name).obj if name in FILES else _rigify(name)
-    return name, obj, recognition.anatomy_of(obj)
+    return name, obj, anatomy_of(obj)
 
 
 def _rigify(name: str) -> bpy.types.Object:
@@ -118,17 +119,17 @@ def test_the_joints_alone_give_the_limbs_of_humans_and_quadrupeds(found):
 @pytest.mark.blender_version
 def test_roles_are_stored_and_a_choice_by_hand_stays(fresh_scene):
     obj = rigs.human(fresh_scene)
-    anatomy = recognition.anatomy_of(obj)
-    recognition.store_roles(obj, anatomy)
+    anatomy = anatomy_of(obj)
+    store_roles(obj, anatomy)
     settings = {bone.name: bone.active_ragdoll for bone in obj.pose.bones}
     names = [bone.name for bone in obj.data.bones]
     assert [settings[name].role for name in names] == list(anatomy.roles)
     assert not any(own.role_by_user for own in settings.values())
     settings["spine"].role = "SPINE"
     assert settings["spine"].role_by_user and anatomy.roles[names.index("spine")] == "CHEST"
-    recognition.store_roles(obj, anatomy)
+    store_roles(obj, anatomy)
     assert settings["spine"].role == "SPINE"
-    chosen = recognition.anatomy_of(obj)
+    chosen = anatomy_of(obj)
     assert chosen.roles[names.index("spine")] == "SPINE"
     assert [r for n, r in zip(names, chosen.roles) if n != "spine"] == [
         r for n, r in zip(names, anatomy.roles) if n != "spine"
@@ -145,8 +146,8 @@ def test_the_objects_place_turn_and_scale_do_not_matter(fresh_scene, turn, scale
     obj = rigs.human(fresh_scene)
     for i, bone in enumerate(obj.data.bones if nameless else ()):
         bone.name = f"Node_{i}"
-    before = recognition.anatomy_of(obj)
+    before = anatomy_of(obj)
     obj.scale, obj.rotation_euler, obj.location = (scale, scale, scale), turn, (100.0, -30.0, 7.0)
     bpy.context.view_layer.update()
-    after = recognition.anatomy_of(obj)
+    after = anatomy_of(obj)
     assert (after.roles, after.sides, after.kind) == (before.roles, before.sides, HUMAN)

@@ -166,7 +166,7 @@ def test_beyond_five_it_is_said_who_meets_whom_in_part():
     assert not any("meet" in note for made in built[:-1] for note in made.notes)
     (note,) = [note for note in built[-1].notes if "meet" in note]
     assert "'Chain 5'" in note and "'Chain 0'" in note and "5" in note
-    assert collision.assign(scene) == [note]
+    assert collision.assign_layers(scene) == [note]
 
 
 LENGTH = 40

@@ -16,7 +16,7 @@ from active_ragdoll.core.blender.settings import at_frame, declare, saved
 from active_ragdoll.core.blender.stack import stack_setup
 from active_ragdoll.core.blender.tools import profiles
 from active_ragdoll.core.errors import RagdollError
-from active_ragdoll.core.profile.format import Profile, dump
+from active_ragdoll.core.profile import Profile, dump
 from active_ragdoll.operators import command_line
 from holding import empty
 
@@ -255,11 +255,11 @@ def test_a_profile_of_version_0_1_0_is_read(fresh_scene, tmp_path):
 
 def test_an_option_is_refused_where_a_strip_keys_its_setting(fresh_scene):
     obj = rigs.swinging_human(fresh_scene, 1, 10)
-    command_line._refuse_keyed(obj, "rotation_weight")
+    command_line._set(obj, "rotation_weight", 0.5)
     in_a_strip(obj, "active_ragdoll.rotation_weight")
     with pytest.raises(RagdollError, match="rotation weight of 'Human' is keyed or driven"):
-        command_line._refuse_keyed(obj, "rotation_weight")
-    command_line._refuse_keyed(obj, "translation_weight")
+        command_line._set(obj, "rotation_weight", 0.5)
+    command_line._set(obj, "translation_weight", 0.5)
 
 
 def test_a_profile_tells_what_strips_key(fresh_scene):

@@ -10,7 +10,8 @@ import rigs
 from active_ragdoll.core import mirror
 from active_ragdoll.core.anatomy.roles import CREATURE, HELPER, HUMAN
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.rig import armature, recognition, skinning
+from active_ragdoll.core.blender.rig import armature, skinning
+from active_ragdoll.core.blender.rig.armature import anatomy_of, prop_bones
 from active_ragdoll.core.ragdoll.bodies.fitting import CONVEX_HULL
 from own_characters import CREATURES, SWEPT
 
@@ -39,7 +40,7 @@ def _shapes(obj) -> list:
 def _read(obj):
     world = np.array(obj.matrix_world)
     pose = armature.BindPose(obj.data, world)
-    return pose, skinning.read_skin(obj, pose, world, recognition.props(obj, recognition.anatomy_of(obj)))
+    return pose, skinning.read_skin(obj, pose, world, prop_bones(obj, anatomy_of(obj)))
 
 
 def _joined(obj) -> np.ndarray:
@@ -266,7 +267,7 @@ def with_main_bodies(request):
     rig, made = rigs.built(request.param, "MAIN")
     rig.last = last
     rigs.set_range(rig.scene, rig.first, rig.last)
-    return rig, made, recognition.anatomy_of(rig.obj), ending
+    return rig, made, anatomy_of(rig.obj), ending
 
 
 def test_the_number_of_bodies_is_that_of_main_bodies(with_main_bodies, request):

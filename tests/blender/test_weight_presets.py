@@ -6,7 +6,7 @@ import pytest
 
 import rigs
 from active_ragdoll.core.anatomy import roles
-from active_ragdoll.core.blender.rig import recognition
+from active_ragdoll.core.blender.rig.armature import anatomy_of
 from active_ragdoll.core.blender.tools import bone_tools
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.ragdoll import weight_spread as spread
@@ -29,7 +29,7 @@ def _weights(obj):
 @pytest.mark.parametrize("name", REAL)
 def test_on_real_rigs(data_dir, name):
     obj = rigs.load(data_dir / name).obj
-    anatomy = recognition.anatomy_of(obj)
+    anatomy = anatomy_of(obj)
     four = anatomy.kind == roles.QUADRUPED
     arms = {side: _rows(anatomy, roles.UPPER_ARM, roles.FOREARM, side=side) for side in (roles.LEFT, roles.RIGHT)}
     legs, head = _rows(anatomy, roles.THIGH, roles.SHANK), _rows(anatomy, roles.HEAD, roles.NECK)

@@ -141,44 +141,36 @@ def test_as_the_target_moves(name, weights):
 TARGETS = [(yaw, pitch) for yaw in (40, 90, 150) for pitch in (-60, 35, 60)]
 
 
-@pytest.mark.parametrize("turned", [("spine1",), ("spine3",), TRUNK, ("head",), ("eye.L",), tuple(LIMITS)])
-def test_as_weights_about_up_change(turned):
-    body = rig(HUMAN, 3)
-    pose = posed(body, np.random.default_rng(5), 0.05)
-    for target in TARGETS:
-
-        def pose_at(weight, target=target):
-            look = chain(body, up_weights={**UP_WEIGHTS, **dict.fromkeys(turned, weight)})
-            return looked(body, look, pose, target_from(body, look, pose, *target))
-
-        # A hundredth of the way between the axes counts as a degree.
-        Sweep(pose_at).run(0.0, 1.0, 0.04, 0.01)
+def about_up(*names):
+    return lambda weight: {"up_weights": {**UP_WEIGHTS, **dict.fromkeys(names, weight)}}
 
 
-@pytest.mark.parametrize("turned", [("eye.L",), ("head",), ("spine1",), TRUNK])
-def test_as_limits_change(turned):
+def limited(*names):
     """From 0 on, which is no turn at all, also for a pose that comes in beyond its limit."""
+    return lambda limit: {"limits": {**LIMITS, **dict.fromkeys(names, limit)}}
+
+
+# Of weights and comfort, a hundredth of the way counts as a degree.
+SHARE, ANGLE = (0.05, 1.0, 0.04, 0.01), (0.08, 60.0, COARSE, 1.0)
+PARTS = (("spine1",), ("head",), ("eye.L",), TRUNK)
+CHANGES = {
+    **{f"about up {names}": (about_up(*names), *SHARE) for names in (*PARTS, ("spine3",), tuple(LIMITS))},
+    **{f"limits {names}": (limited(*names), *ANGLE) for names in PARTS},
+    "comfort": (lambda comfort: {"settings": {"comfort": comfort}}, *SHARE),
+}
+
+
+@pytest.mark.parametrize(("options", "amount", "end", "step", "degree"), CHANGES.values(), ids=CHANGES)
+def test_as_weights_about_up_limits_and_comfort_change(options, amount, end, step, degree):
     body = rig(HUMAN, 3)
-    pose = posed(body, np.random.default_rng(5), 0.08)
+    pose = posed(body, np.random.default_rng(5), amount)
     for target in TARGETS:
 
-        def pose_at(limit, target=target):
-            look = chain(body, limits={**LIMITS, **dict.fromkeys(turned, max(0.0, limit))})
+        def pose_at(number, target=target):
+            look = chain(body, **options(number))
             return looked(body, look, pose, target_from(body, look, pose, *target))
 
-        Sweep(pose_at).run(0.0, 60.0, COARSE)
-
-
-def test_as_comfort_changes():
-    body = rig(HUMAN, 3)
-    pose = posed(body, np.random.default_rng(5), 0.05)
-    for target in TARGETS:
-
-        def pose_at(comfort, target=target):
-            look = chain(body, settings={"comfort": comfort})
-            return looked(body, look, pose, target_from(body, look, pose, *target))
-
-        Sweep(pose_at).run(0.0, 1.0, 0.04, 0.01)
+        Sweep(pose_at).run(0.0, end, step, degree)
 
 
 @pytest.mark.parametrize("toward", [(1, -1, 1.0), (1, -1, 0.9), (-2, -1, 0.8), (1, -1, -0.6)])

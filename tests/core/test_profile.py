@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import quaternion
+from core import profile, quaternion
 from core.anatomy import roles
 from core.errors import RagdollError
-from core.profile import format as profile
-from core.profile import match as profile_match
-from core.profile.format import Entry, Field, Profile, Schema
+from core.profile import Entry, Field, Profile, Schema
 
 PI32 = float(np.float32(math.pi))
 SCHEMA = Schema(
@@ -172,7 +170,7 @@ def test_a_bound_of_single_precision_is_in_range():
 @given(entries(st.none()))
 def test_mirrored_twice_is_the_same(bones):
     made = Profile({}, bones)
-    assert profile_match.mirrored(profile_match.mirrored(made)) == made
+    assert profile.mirrored(profile.mirrored(made)) == made
 
 
 def test_mirrored_places_do_not_depend_on_roll():
@@ -194,7 +192,7 @@ def test_mirrored_places_do_not_depend_on_roll():
         )
         for turn, name, side in zip(joints, ("a.L", "a.R"), ("LEFT", "RIGHT"))
     ))  # fmt: skip
-    found = profile_match.mirrored(made, "LEFT_TO_RIGHT").entries[1].settings
+    found = profile.mirrored(made, "LEFT_TO_RIGHT").entries[1].settings
     np.testing.assert_allclose(frames[1] @ found["body_location"], mirror @ frames[0] @ place, atol=1e-9)
     for key, turn in (("body_rotation", body), ("joint_rotation", joints[0])):
         there = frames[1] @ quaternion.to_matrix(np.array(found[key]))
@@ -205,23 +203,23 @@ def test_mirroring_exchanges_sides_and_the_ends_of_sideways_ranges():
     left = {"mass": 2.0, "limit_min": [-0.1, -0.2, -0.3], "limit_max": [1.0, 2.0, 3.0]}
     right = {"mass": 3.0, "limit_min": [0.0, 0.0, 0.0], "limit_max": [0.5, 0.5, 0.5]}
     made = Profile({}, (Entry(left, "hand.L", "HAND", "LEFT", 0), Entry(right, "hand.R", "HAND", "RIGHT", 0)))
-    a, b = profile_match.mirrored(made).entries
+    a, b = profile.mirrored(made).entries
     assert (a.name, a.side, a.settings["mass"]) == ("hand.L", "LEFT", 3.0)
     assert b.settings == {"mass": 2.0, "limit_min": [-0.1, -2.0, -3.0], "limit_max": [1.0, 0.2, 0.3]}
-    a, b = profile_match.mirrored(made, "LEFT_TO_RIGHT").entries
+    a, b = profile.mirrored(made, "LEFT_TO_RIGHT").entries
     assert a.settings == left and b.settings["mass"] == 2.0
-    a, b = profile_match.mirrored(made, "RIGHT_TO_LEFT").entries
+    a, b = profile.mirrored(made, "RIGHT_TO_LEFT").entries
     assert b.settings == right and a.settings["limit_max"] == [0.5, 0.0, 0.0]
 
 
 def test_one_sided_profile_gets_its_other_side():
     made = Profile({}, (Entry({"mass": 1.0}, "mixamorig:LeftHand", "HAND", "LEFT", 0),))
-    assert [e.name for e in profile_match.mirrored(made).entries] == ["mixamorig:RightHand"]
-    both = profile_match.mirrored(made, "LEFT_TO_RIGHT").entries
+    assert [e.name for e in profile.mirrored(made).entries] == ["mixamorig:RightHand"]
+    both = profile.mirrored(made, "LEFT_TO_RIGHT").entries
     assert [(e.name, e.side) for e in both] == [("mixamorig:LeftHand", "LEFT"), ("mixamorig:RightHand", "RIGHT")]
-    assert profile_match.mirrored(made, "RIGHT_TO_LEFT") == made
+    assert profile.mirrored(made, "RIGHT_TO_LEFT") == made
     with pytest.raises(RagdollError, match="UP"):
-        profile_match.mirrored(made, "UP")
+        profile.mirrored(made, "UP")
 
 
 @pytest.mark.parametrize(
@@ -240,15 +238,15 @@ def test_one_sided_profile_gets_its_other_side():
     ],
 )
 def test_flipped_names(name, other):
-    assert profile_match.flipped_name(name) == other
-    assert profile_match.flipped_name(other) == name
+    assert profile.flipped_name(name) == other
+    assert profile.flipped_name(other) == name
 
 
 ARMS = anatomy(("HAND", "LEFT", 0), ("HAND", "RIGHT", 0), ("SPINE", "CENTER", 0), ("SPINE", "CENTER", 1))
 
 
 def matched(entries, names, found, how="AUTO"):
-    return profile_match.match(Profile({}, tuple(entries)), names, found, how)
+    return profile.match(Profile({}, tuple(entries)), names, found, how)
 
 
 def test_a_name_wins_over_a_role_and_a_role_over_any():
@@ -328,5 +326,5 @@ def test_unknown_bones_are_named():
 
 def test_a_profile_for_another_kind_of_creature_says_so():
     made = Profile({}, (Entry({}, role="HAND"),), kind=roles.QUADRUPED)
-    found = profile_match.match(made, ["x", "y", "a", "b"], ARMS, rig="'Rig'")
+    found = profile.match(made, ["x", "y", "a", "b"], ARMS, rig="'Rig'")
     assert found.notes == ["the profile is for a quadruped, 'Rig' looks like a human"]

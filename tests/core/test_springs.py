@@ -147,15 +147,6 @@ def test_discrete_gains_become_the_continuous_ones_in_small_steps(frequency, rat
     )
 
 
-def test_a_motor_keeps_to_its_largest_torque_and_its_direction():
-    error, velocity = np.array([0.3, -0.4, 0.2]), np.array([0.1, 0.5, -2.0])
-    free, force, _ = springs.motor(3.0, 0.5, INERTIA, error, velocity, 1 / 24, 10)
-    held, least, _ = springs.motor(3.0, 0.5, INERTIA, error, velocity, 1 / 24, 10, most=2.0)
-    assert np.linalg.norm(force) > 2.0
-    assert np.linalg.norm(least) == pytest.approx(2.0)
-    assert np.cross(free - velocity, held - velocity) == pytest.approx(np.zeros(3), abs=1e-9)
-
-
 def test_the_error_takes_the_short_way():
     target = quaternion.from_axis_angle(np.array([0.0, 0.0, 1.0]), np.radians(350.0))
     error = springs.rotation_error(quaternion.identity(), target)

@@ -69,10 +69,10 @@ def test_distances_are_those_of_the_tree(tree):
 
 def test_a_chain_leads_from_bone_to_bone():
     hand, arm = HUMAN.row("hand.L"), HUMAN.row("upper_arm.L")
-    rows = spread.chain(HUMAN.parents, arm, hand)
+    rows = spread.chain(HUMAN.parents, arm, hand, HUMAN.names)
     assert rows[0] == arm and rows[-1] == hand
-    assert spread.chain(HUMAN.parents, hand, arm) == rows[::-1]
-    assert spread.chain(HUMAN.parents, hand, hand) == [hand]
+    assert spread.chain(HUMAN.parents, hand, arm, HUMAN.names) == rows[::-1]
+    assert spread.chain(HUMAN.parents, hand, hand, HUMAN.names) == [hand]
     refuses(r"'hand.L' and 'hand.R'", spread.chain, HUMAN.parents, hand, HUMAN.row("hand.R"), HUMAN.names)
     graded = spread.along(np.ones(COUNT), rows, 1.0, 0.0)
     assert (np.diff(graded[rows]) < 0.0).all() and graded[hand] == 0.0

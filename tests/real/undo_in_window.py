@@ -2,9 +2,10 @@
 
 blender --factory-startup --python tests/real/undo_in_window.py [-- CYCLES]
 
-Each cycle plays to mid-shot or stands at the first frame, edits something, plays on, undoes, plays on, starts again,
-redoes, starts again. After an undo the shot, started again, must be what it was before, to the last bit; between
-the undo in mid-shot and the new start the character shows its animation.
+The character has compounds for its feet and a helmet, a mesh that hangs on the head's bone. Each cycle plays to
+mid-shot or stands at the first frame, edits, plays the edited shot, undoes, plays; redoes, plays; undoes, plays. What
+was undone plays as before, what was done again as it did, to the last bit; between an undo in mid-shot and the new
+start the character shows its animation.
 """
 
 import sys
@@ -17,48 +18,130 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from window_session import Session, activate, animation, armature, compare, play, played_twice, push, run, scene, walker
 
-CYCLES = int(sys.argv[sys.argv.index("--") + 1]) if "--" in sys.argv else 30
-FIRST, MIDDLE, LAST = 5, 22, 34
-KINDS = ("weight", "bone weight", "limit", "selection", "blend", "remove", "simulate", "bake")
+FIRST, MIDDLE, LAST = 5, 9, 14
+OPERATORS = bpy.ops.active_ragdoll
+SETTINGS = ("weight", "bone weight", "limit", "selection", "blend")  # that need no new build
+KINDS = (
+    *SETTINGS,
+    *("build", "body moved", "bodies edited", "piece edited", "compound to box", "hull to compound", "preset"),
+    *("stabilize", "merge", "substeps", "remove", "simulate", "bake"),
+)
+CYCLES = int(sys.argv[sys.argv.index("--") + 1]) if "--" in sys.argv else 2 * len(KINDS)
 
 
-def edit(kind, cycle):
-    """One edit as a user makes it: a property of the sidebar, or an operator."""
-    obj = armature()
+def parts():
+    return {part.bone: part for part in armature().active_ragdoll.parts}
+
+
+def shape_of(bone):
+    return parts()[bone].body.rigid_body.collision_shape
+
+
+def bone_with(shape):
+    return next(name for name in parts() if shape_of(name) == shape)
+
+
+def piece_of(bone):
+    body = parts()[bone].body
+    return next(o for o in armature().active_ragdoll.collection.objects if o.parent == body and o.type == "MESH")
+
+
+def rebuild():
+    assert OPERATORS.build(bones="KEEP") == {"FINISHED"}
+
+
+def edit(kind):
+    """One edit as a user makes it; in a case of its own, more steps of undo than one."""
+    activate()
+    settings, bone = armature().active_ragdoll, armature().pose.bones[Session.bone].active_ragdoll
     if kind == "weight":
-        obj.active_ragdoll.rotation_weight = 0.3 + 0.01 * cycle
+        settings.rotation_weight = 0.3
     elif kind == "bone weight":
-        obj.pose.bones[Session.bone].active_ragdoll.rotation_weight = 0.5 + 0.01 * cycle
+        bone.rotation_weight = 0.5
     elif kind == "limit":
-        obj.pose.bones[Session.bone].active_ragdoll.limit_max[0] = 0.4 + 0.01 * cycle
+        bone.limit_max[0] = 0.4
     elif kind == "selection":
-        bpy.context.view_layer.objects.active = obj
         bpy.ops.object.mode_set(mode="POSE")
         bpy.ops.pose.select_all(action="INVERT")
     elif kind == "blend":
-        obj.active_ragdoll.physics_blend = 0.5
+        settings.physics_blend = 0.5
+    elif kind == "build":
+        rebuild()
+    elif kind == "body moved":
+        parts()[Session.bone].body.location.x += 0.02 * settings.height
+        rebuild()
+    elif kind in ("bodies edited", "piece edited"):
+        assert OPERATORS.edit_bodies() == {"FINISHED"}
+        push("editing")
+        if kind == "bodies edited":
+            parts()[Session.bone].body.scale = (1.3, 1.2, 1.1)
+        else:
+            piece_of(bone_with("COMPOUND")).scale = (1.3, 1.2, 1.1)
+        push("scaled")
+        activate()
+        assert OPERATORS.edit_bodies() == {"FINISHED"}
+    elif kind == "compound to box":
+        armature().pose.bones[bone_with("COMPOUND")].active_ragdoll.shape = "BOX"
+        rebuild()
+    elif kind == "hull to compound":
+        bone.shape = "COMPOUND"
+        rebuild()
+    elif kind == "preset":
+        assert OPERATORS.apply_preset(name="ROBOT") == {"FINISHED"}
+        push("preset")
+        rebuild()
+    elif kind == "stabilize":
+        assert OPERATORS.remedy(kind="MASS_RATIO") == {"FINISHED"}
+    elif kind == "merge":
+        assert OPERATORS.remedy(kind="TINY", bones=Session.bone) == {"FINISHED"}
+    elif kind == "substeps":
+        scene().rigidbody_world.substeps_per_frame = 9
+        push("fewer substeps")
+        assert OPERATORS.remedy(kind="SUBSTEPS") == {"FINISHED"}
+        scene().rigidbody_world.substeps_per_frame = 12
     elif kind == "remove":
-        activate()
-        bpy.ops.active_ragdoll.remove()
+        OPERATORS.remove()
     elif kind == "simulate":
-        activate()
-        bpy.ops.active_ragdoll.simulate(frame_start=FIRST, frame_end=LAST)
+        OPERATORS.simulate(frame_start=FIRST, frame_end=LAST)
     elif kind == "bake":
-        activate()
-        bpy.ops.active_ragdoll.bake(frame_start=FIRST, frame_end=LAST)
+        OPERATORS.bake(frame_start=FIRST, frame_end=LAST)
     push(kind)
 
 
+STEPS = {"bodies edited": 3, "piece edited": 3, "preset": 2, "substeps": 2}  # of undo; others take one
+
+
 def set_up():
-    walker(FIRST, LAST)
+    obj = walker(FIRST, LAST)
+    helmet(obj)
     activate()
     push("character")
-    assert bpy.ops.active_ragdoll.build() == {"FINISHED"}
-    obj = armature()
-    obj.active_ragdoll.rotation_weight, obj.active_ragdoll.translation_weight = 0.4, 0.5
-    Session.bone = obj.active_ragdoll.parts[3].bone
+    assert OPERATORS.build(bones="MAIN") == {"FINISHED"}
+    settings = armature().active_ragdoll
+    settings.rotation_weight, settings.translation_weight = 0.4, 0.5
+    Session.bone = bone_with("CONVEX_HULL")
+    assert bone_with("COMPOUND")
     push("build")
     played_twice(FIRST, LAST)
+
+
+def helmet(obj):
+    """A ball of metal around the head, parented to its bone."""
+    head = obj.data.bones["spine.006"]
+    bpy.ops.mesh.primitive_ico_sphere_add(radius=0.18, location=obj.matrix_world @ head.tail_local)
+    ball = bpy.context.object
+    ball.name = "Helmet"
+    place = ball.matrix_world.copy()
+    ball.parent, ball.parent_type, ball.parent_bone = obj, "BONE", head.name
+    bpy.context.view_layer.update()
+    ball.matrix_world = place
+
+
+def helmet_to_head():
+    """Where the helmet is in the head's frame: it hangs on the bone, whatever moves that."""
+    graph = bpy.context.view_layer.depsgraph
+    ball, obj = bpy.data.objects["Helmet"].evaluated_get(graph), armature().evaluated_get(graph)
+    return np.array((obj.matrix_world @ obj.pose.bones["spine.006"].matrix).inverted() @ ball.matrix_world)
 
 
 def cycle(number):
@@ -66,28 +149,29 @@ def cycle(number):
     stop = MIDDLE if (number // len(KINDS)) % 2 == 0 else FIRST
     play(FIRST, stop)
     push("before")
-    edit(kind, number)
-    if kind not in ("remove", "simulate", "bake"):
-        play(stop + 1, stop + 6)
-    bpy.ops.ed.undo()
-    assert armature().active_ragdoll.is_ragdoll
-    frame = scene().frame_current
-    if armature().active_ragdoll.state not in ("CACHED", "BAKED"):
+    at_rest = helmet_to_head()
+    edit(kind)
+    play(stop + 1, stop + 3)
+    edited = play(FIRST, LAST)
+    assert np.abs(helmet_to_head() - at_rest).max() < 1e-4, f"{kind}: the helmet left the head"
+    for again in ("undone", "redone and undone"):
+        for _step in range(STEPS.get(kind, 1)):
+            bpy.ops.ed.undo()
+        assert armature().active_ragdoll.is_ragdoll
+        frame = scene().frame_current
         going_on = play(frame + 1, frame + 3)
-        if frame == FIRST:  # a step from there begins the shot
-            compare(going_on, Session.reference, f"{kind}, undone, from where it stands")
-        for number_of, shown in going_on.items() if frame > FIRST else ():
-            off = float(np.abs(shown - animation(number_of)).max())
-            assert off < 1e-4, f"{kind}: {off} off the animation after undo, frame {number_of}"
-    compare(play(FIRST, LAST), Session.reference, f"{kind}, undone, from the first frame")
-    bpy.ops.ed.redo()
-    if kind == "remove":
-        assert not armature().active_ragdoll.is_ragdoll
-    else:
-        play(FIRST, LAST)
-    bpy.ops.ed.undo()
-    play(FIRST, FIRST + 3)
-    compare(play(FIRST, LAST), Session.reference, f"{kind}, redone and undone, from the first frame")
+        if kind in SETTINGS and frame == FIRST:  # a step from there begins the shot
+            compare(going_on, Session.reference, f"{kind}, {again}, from where it stands")
+        elif kind in SETTINGS:
+            off = max(float(np.abs(shown - animation(at)).max()) for at, shown in going_on.items())
+            assert off < 1e-4, f"{kind}, {again}: {off} off the animation"
+        compare(play(FIRST, LAST), Session.reference, f"{kind}, {again}, from the first frame")
+        assert np.abs(helmet_to_head() - at_rest).max() < 1e-4, f"{kind}, {again}: the helmet left the head"
+        if again == "undone":
+            for _step in range(STEPS.get(kind, 1)):
+                bpy.ops.ed.redo()
+            play(scene().frame_current, scene().frame_current + 2)
+            compare(play(FIRST, LAST), edited, f"{kind}, redone, from the first frame")
     print(f"cycle {number}: {kind} at {'mid-shot' if stop == MIDDLE else 'the first frame'}: held", flush=True)
 
 

@@ -5,6 +5,7 @@ Each bone is keyed in its own rotation mode, and the old keys play as before out
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import bpy
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from ... import key_reduction, rotation_modes
 from ..rig.action_channels import bone_path, rotation_property
+from ..rig.armature import read
 
 # Values of the enums in Keyframe; foreach_set is four times faster with bytes than with wider integers.
 CONSTANT, LINEAR = 0, 1
@@ -24,28 +26,24 @@ _KEY_ENUMS = ("interpolation", "easing", "type", "handle_left_type", "handle_rig
 class Outside:
     """Which sides of the baked range the old animation goes on, and how far sampled curves are followed."""
 
-    # before, after: whether the old animation is kept before and after the baked range
-    before: bool = False
-    after: bool = False
-    # first, last: the frames up to which curves with modifiers, which cannot be kept, are sampled
-    first: float = 0.0
-    last: float = 0.0
+    before: bool = False  # the old animation is kept before the baked range
+    after: bool = False  # and after it
+    first: float = 0.0  # curves with modifiers, which cannot be kept, are sampled from this frame
+    last: float = 0.0  # to this one
 
 
 class KeyWriter:
     """Writes keys of many channels into one channel bag, reusing the curves that it has.
 
     Args:
-        channels: What `channels_of` gave.
-        outside: What to keep of the curves' old keys; None: nothing.
+        channels: what `channels_of` gave.
+        outside: what to keep of the curves' old keys.
     """
 
-    def __init__(self, channels, outside: Outside | None = None) -> None:
-        self._channels = channels
-        self.outside = outside or Outside()
+    def __init__(self, channels, outside: Outside) -> None:
+        self._channels, self.outside = channels, outside
         self._curves = {(curve.data_path, curve.array_index): curve for curve in channels.fcurves}
         self._groups = {group.name: group for group in channels.groups}
-        self._linear = np.full(0, LINEAR, dtype=np.uint8)
 
     def value_at(self, path: str, count: int, frame: float) -> NDArray | None:
         """What the first `count` curves of a path give at a frame, None unless all of them exist."""
@@ -67,12 +65,12 @@ class KeyWriter:
         """Replace the keys of one property inside the frames' range.
 
         Args:
-            path: Data path.
-            group: Group of curves that have to be made; the bone's name.
+            path: its data path.
+            group: group of curves that have to be made; the bone's name.
             coordinates: (frame, value) of the keys, strictly increasing, shape [channels, keys, 2], C order.
-            interpolation: Of the new keys.
-            rest: Values of the property where no curve was there before; used outside the range.
-            hold_last: Hold the last key until the next one instead of moving towards it.
+            interpolation: of the new keys.
+            rest: values of the property where no curve was there before; used outside the range.
+            hold_last: hold the last key until the next one instead of moving towards it.
         """
         for index, keys in enumerate(coordinates):
             curve = self._curves.get((path, index))
@@ -117,38 +115,37 @@ class KeyWriter:
             group = self._groups[name] = self._channels.groups.new(name)
         return group
 
-    def _set_linear(self, curve: bpy.types.FCurve, keys: NDArray[np.float32]) -> None:
+    @staticmethod
+    def _set_linear(curve: bpy.types.FCurve, keys: NDArray[np.float32]) -> None:
         points = curve.keyframe_points
-        if len(points):
-            points.clear()
+        points.clear()
         points.add(len(keys))
-        if len(self._linear) != len(keys):
-            self._linear = np.full(len(keys), LINEAR, dtype=np.uint8)
         points.foreach_set("co", keys.ravel())
-        points.foreach_set("interpolation", self._linear)
+        points.foreach_set("interpolation", np.full(len(keys), LINEAR, dtype=np.uint8))
         curve.update()
+
+
+def _empty_keys(count: int) -> dict[str, NDArray]:
+    keys = {name: np.zeros((count, size), dtype=np.float32) for name, size in _KEY_FLOATS.items()}
+    return keys | {name: np.zeros(count, dtype=np.uint8) for name in _KEY_ENUMS}
 
 
 def _plain_keys(coordinates, interpolation: int = LINEAR) -> dict[str, NDArray]:
     """Key attributes of keys with automatic handles at (frame, value), shape [keys, 2]."""
     coordinates = np.asarray(coordinates, dtype=np.float32).reshape(-1, 2)
-    count = len(coordinates)
-    keys = {name: np.zeros((count, size), dtype=np.float32) for name, size in _KEY_FLOATS.items()}
+    keys = _empty_keys(len(coordinates))
     keys["co"] = coordinates
     # Blender's own defaults of the elastic and back easings.
     keys["back"][:], keys["amplitude"][:], keys["period"][:] = 1.70158, 0.8, 4.1
-    keys |= {name: np.zeros(count, dtype=np.uint8) for name in _KEY_ENUMS}
     keys["interpolation"][:] = interpolation
     keys["handle_left_type"][:] = keys["handle_right_type"][:] = AUTO_CLAMPED_HANDLE
     return keys
 
 
 def _get_keys(curve: bpy.types.FCurve) -> dict[str, NDArray]:
-    points = curve.keyframe_points
-    keys = {name: np.empty((len(points), size), dtype=np.float32) for name, size in _KEY_FLOATS.items()}
-    keys |= {name: np.empty(len(points), dtype=np.uint8) for name in _KEY_ENUMS}
+    keys = _empty_keys(len(curve.keyframe_points))
     for name, values in keys.items():
-        points.foreach_get(name, values.reshape(-1))
+        curve.keyframe_points.foreach_get(name, values.reshape(-1))
     return keys
 
 
@@ -173,13 +170,9 @@ def _kept_keys(
         return None, None
     edges = float(start) - 1.0, float(end) + 1.0
     if len(curve.modifiers) or len(curve.sampled_points):
-        before = np.arange(min(np.floor(outside.first), edges[0]), edges[0] + 0.5)
-        after = np.arange(edges[1], max(np.ceil(outside.last), edges[1]) + 0.5)
-        return (
-            _samples(curve, before) if outside.before else None,
-            _samples(curve, after) if outside.after else None,
-        )
-
+        before = np.arange(min(np.floor(outside.first), edges[0]), edges[0] + 0.5) if outside.before else None
+        after = np.arange(edges[1], max(np.ceil(outside.last), edges[1]) + 0.5) if outside.after else None
+        return tuple(None if frames is None else _samples(curve, frames) for frames in (before, after))
     keys = _get_keys(curve)
     # Automatic handles depend on neighbours that are about to be replaced.
     keys["handle_left_type"][:] = keys["handle_right_type"][:] = FREE_HANDLE
@@ -287,11 +280,9 @@ def write_poses(
     is written for the mode that the bone has now.
 
     Args:
-        writer: Where to.
-        obj: The character, for the bones' rotation modes and rest values.
-        poses: What to write.
-        animated: Data paths that are animated already.
-        tolerance: See `bake`.
+        obj: the character, for the bones' rotation modes and rest values.
+        animated: data paths that are animated already.
+        tolerance: see `bake`.
 
     Returns:
         The data paths written, with the values that the properties have now.
@@ -299,11 +290,17 @@ def write_poses(
     frames = np.asarray(poses.frames, dtype=np.float64)
     pose_bones = [obj.pose.bones[bone] for bone in poses.bones]
     modes = [bone.rotation_mode for bone in pose_bones]
-    rest = _Rest(obj, poses.bones)
+    row_of = {bone.name: row for row, bone in enumerate(obj.pose.bones)}
     columns: list[list[_Column]] = [[] for _ in pose_bones]
 
+    @cache
+    def rest(prop: str) -> NDArray:
+        """Current values of the bones' property [bones, channels]."""
+        size = pose_bones[0].bl_rna.properties[prop].array_length
+        return read(obj.pose.bones, prop, size)[[row_of[bone] for bone in poses.bones]].astype(np.float64)
+
     def moving(prop: str, values: NDArray, at_rest: float, limit: float) -> NDArray[np.bool_]:
-        off = np.maximum(np.abs(values - at_rest).max(axis=(0, 2)), np.abs(rest[prop] - at_rest).max(axis=1))
+        off = np.maximum(np.abs(values - at_rest).max(axis=(0, 2)), np.abs(rest(prop) - at_rest).max(axis=1))
         return np.array([bone_path(bone, prop) in animated for bone in poses.bones]) | (off > limit)
 
     connected = np.array([bone.bone.use_connect for bone in pose_bones])
@@ -316,7 +313,7 @@ def write_poses(
             chosen = keys[index] if keep is None else np.ascontiguousarray(keys[index][:, keep[:, index]])
             path = bone_path(poses.bones[row], prop)
             hold_last = bool(holds is not None and holds[index])
-            columns[row].append(_Column(path, chosen, rest[prop][row], hold_last))
+            columns[row].append(_Column(path, chosen, rest(prop)[row], hold_last))
 
     allowed = None if tolerance is None else tolerance.location
     add(location, "location", poses.location[:, location], allowed, key_reduction.distance)
@@ -324,7 +321,7 @@ def write_poses(
         rows = [row for row, own in enumerate(modes) if own == mode]
         prop = rotation_property(mode)
         paths = [bone_path(poses.bones[row], prop) for row in rows]
-        before, after = _values_outside(writer, paths, rest[prop][rows], frames)
+        before, after = _values_outside(writer, paths, rest(prop)[rows], frames)
         values = rotation_modes.rotation_channels(mode, poses.rotation[:, rows], before)
 
         def deviation(line, samples, mode=mode):
@@ -355,24 +352,6 @@ def _write_columns(writer: KeyWriter, pose_bones: list, columns: list, frames: N
             writer.write(column.path, bone.name, column.keys, rest=values, hold_last=column.hold_last)
             written[column.path] = column.rest.tolist()
     return written
-
-
-class _Rest:
-    """Current values of the bones' properties by name of the property, shape [bones, channels]."""
-
-    def __init__(self, obj: bpy.types.Object, bones: Sequence[str]) -> None:
-        self._pose_bones = obj.pose.bones
-        row = {bone.name: index for index, bone in enumerate(self._pose_bones)}
-        self._rows = [row[bone] for bone in bones]
-        self._values: dict[str, NDArray] = {}
-
-    def __getitem__(self, prop: str) -> NDArray:
-        if prop not in self._values:
-            size = self._pose_bones[0].bl_rna.properties[prop].array_length
-            values = np.empty(len(self._pose_bones) * size, dtype=np.float32)
-            self._pose_bones.foreach_get(prop, values)
-            self._values[prop] = values.reshape(-1, size)[self._rows].astype(np.float64)
-        return self._values[prop]
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from ..rig.action_channels import (
     bone_path,
     channels_of,
     current,
+    curves_of,
     has_slots,
     new_action_for,
     rotation_property,
@@ -45,8 +46,15 @@ from .action_keys import KeyWriter, Outside, Poses, Tolerance, write_poses
 ENDLESS = 2.0**15
 
 
-# ------------------------------------------------------------------------------------------------------------
-# Saving and restoring what a bake changes
+# Attributes of AnimData that an `AnimationState` keeps, by its own names.
+_KEPT = {
+    "blend_type": "action_blend_type",
+    "extrapolation": "action_extrapolation",
+    "influence": "action_influence",
+    "use_nla": "use_nla",
+}
+
+# ---- saving and restoring what a bake changes -----------------------------------------------------------------------
 
 
 @dataclass
@@ -78,11 +86,8 @@ def save(obj: bpy.types.Object) -> AnimationState:
         had_animation_data=True,
         slot_handle=animation.action_slot_handle if has_slots() else 0,
         last_slot=animation.last_slot_identifier if has_slots() else "",
-        blend_type=animation.action_blend_type,
-        extrapolation=animation.action_extrapolation,
-        influence=animation.action_influence,
-        use_nla=animation.use_nla,
         tracks=[(track.name, track.mute, track.is_solo) for track in animation.nla_tracks],
+        **{name: getattr(animation, own) for name, own in _KEPT.items()},
     )
 
 
@@ -90,9 +95,8 @@ def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Acti
     """Put back what `save` has read. The baked action stays in the file.
 
     Args:
-        obj: The character.
-        state: What `bake` or `save` returned.
-        action: The action that was assigned then.
+        state: what `bake` or `save` returned.
+        action: the one that was assigned then.
 
     Raises:
         RagdollError: the object is in NLA tweak mode, where Blender allows no other action.
@@ -105,23 +109,17 @@ def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Acti
     assign(obj, action, slot)
     if has_slots() and animation.last_slot_identifier != state.last_slot:
         animation.last_slot_identifier = state.last_slot
-    animation.action_blend_type = state.blend_type
-    animation.action_extrapolation = state.extrapolation
-    animation.action_influence = state.influence
-    animation.use_nla = state.use_nla
+    for name, own in _KEPT.items():
+        setattr(animation, own, getattr(state, name))
 
-    if state.pushed_track:
-        track = animation.nla_tracks.get(state.pushed_track)
-        if track is not None:
-            animation.nla_tracks.remove(track)
-    for name, mute, _ in state.tracks:
-        track = animation.nla_tracks.get(name)
-        if track is not None and track.mute != mute:
-            track.mute = mute
-    for name, _, is_solo in state.tracks:
-        track = animation.nla_tracks.get(name)
-        if track is not None and track.is_solo != is_solo:
-            track.is_solo = is_solo
+    pushed = animation.nla_tracks.get(state.pushed_track)
+    if state.pushed_track and pushed is not None:
+        animation.nla_tracks.remove(pushed)
+    for switch, place in (("mute", 1), ("is_solo", 2)):
+        for was in state.tracks:
+            track = animation.nla_tracks.get(was[0])
+            if track is not None and getattr(track, switch) != was[place]:
+                setattr(track, switch, was[place])
 
     muted = {tuple(key) for key in state.muted_drivers}
     for driver in animation.drivers:
@@ -147,10 +145,6 @@ def _write_property(obj: bpy.types.Object, path: str, values: Sequence[float]) -
     setattr(target, name, values)
 
 
-# ------------------------------------------------------------------------------------------------------------
-# What animates the character now
-
-
 def _played_strips(animation: bpy.types.AnimData) -> Iterator[bpy.types.NlaStrip]:
     """The strips of the tracks that Blender evaluates, those inside meta strips included."""
     if not animation.use_nla:
@@ -165,17 +159,7 @@ def _played_strips(animation: bpy.types.AnimData) -> Iterator[bpy.types.NlaStrip
         yield strip
 
 
-def _strip_paths(animation: bpy.types.AnimData) -> set[str]:
-    paths = set()
-    for strip in _played_strips(animation):
-        if strip.action is not None:
-            channels = channels_of(strip.action, strip.action_slot if has_slots() else None)
-            paths.update(fcurve.data_path for fcurve in (channels.fcurves if channels is not None else ()))
-    return paths
-
-
-# ------------------------------------------------------------------------------------------------------------
-# The bake
+# ---- the bake -------------------------------------------------------------------------------------------------------
 
 
 def bake(
@@ -184,14 +168,12 @@ def bake(
     """Make an action that plays the poses, and play it on the character.
 
     Args:
-        obj: The character, an armature.
-        poses: At least one frame.
-        name: Of the action.
-        tolerance: Leave out keys within it; None keeps a key on every frame.
+        poses: at least one frame.
+        name: of the action.
+        tolerance: leave out keys within it; None keeps a key on every frame.
 
     Returns:
-        The action and what `restore` needs, together with the action that was assigned before. The old action
-        is unchanged; the caller keeps a pointer to it.
+        The action, and what `restore` needs together with the old action, which is unchanged.
 
     Raises:
         RagdollError: a bone does not exist, or the object is in NLA tweak mode. Nothing is changed then.
@@ -240,13 +222,11 @@ class _Existing:
         solo = animation.use_nla and any(track.is_solo for track in animation.nla_tracks)
         if solo or (has_slots() and slot is None):
             action = slot = None
-        paths = _strip_paths(animation)
+        strips = list(_played_strips(animation))
+        played = [(strip.action, strip.action_slot if has_slots() else None) for strip in strips]
+        paths = {curve.data_path for one in ((action, slot), *played) for curve in curves_of(*one)}
         paths.update(driver.data_path for driver in animation.drivers if not driver.mute)
-        if action is not None:
-            channels = channels_of(action, slot)
-            paths.update(curve.data_path for curve in (channels.fcurves if channels is not None else ()))
-        strips = [(strip.frame_start, strip.frame_end) for strip in _played_strips(animation)]
-        return cls(action, slot, strips, paths)
+        return cls(action, slot, [(strip.frame_start, strip.frame_end) for strip in strips], paths)
 
     @property
     def is_copied(self) -> bool:
@@ -265,12 +245,8 @@ class _Existing:
 
     def outside(self, frames: NDArray) -> Outside:
         """On which sides of the frames this animation goes on."""
-        spans = list(self.strips)
-        if self.action is not None:
-            channels = channels_of(self.action, self.slot)
-            for curve in channels.fcurves if channels is not None else ():
-                if len(curve.keyframe_points) or len(curve.sampled_points):
-                    spans.append(tuple(curve.range()))
+        curves = [c for c in curves_of(self.action, self.slot) if len(c.keyframe_points) or len(c.sampled_points)]
+        spans = [*self.strips, *(curve.range() for curve in curves)]
         if not spans:
             return Outside()
         first, last = min(span[0] for span in spans), max(span[1] for span in spans)
@@ -281,13 +257,13 @@ def _remove_inactive_rotations(obj, bones: Sequence[str], channels, animated: se
     """Remove keys of rotation modes that the bones are not in; they would be stale."""
     if channels is None:
         return
-    stale = set()
-    for bone in bones:
-        if bone_path(bone, "rotation_mode") in animated:
-            continue
-        in_use = rotation_property(obj.pose.bones[bone].rotation_mode)
-        stale.update(bone_path(bone, prop) for prop in ("rotation_euler", *ROTATION_PROPERTIES.values()))
-        stale.discard(bone_path(bone, in_use))
+    stale = {
+        bone_path(bone, prop)
+        for bone in bones
+        if bone_path(bone, "rotation_mode") not in animated
+        for prop in ("rotation_euler", *ROTATION_PROPERTIES.values())
+        if prop != rotation_property(obj.pose.bones[bone].rotation_mode)
+    }
     for curve in [curve for curve in channels.fcurves if curve.data_path in stale]:
         channels.fcurves.remove(curve)
 

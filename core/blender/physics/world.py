@@ -1,7 +1,6 @@
 """The scene's rigid body world and its point cache."""
 
 import bpy
-import numpy as np
 
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
@@ -19,12 +18,13 @@ def shot_range(scene) -> tuple[int, int]:
     return scene.frame_start, scene.frame_end
 
 
-def gravity(scene) -> np.ndarray:
-    """Gravity [3] that acts on the scene's rigid bodies [m/s^2]."""
+def gravity(scene) -> tuple[float, float, float]:
+    """Gravity that acts on the scene's rigid bodies [m/s^2]."""
     if not scene.use_gravity:
-        return np.zeros(3)
+        return 0.0, 0.0, 0.0
     weights = scene.rigidbody_world.effector_weights
-    return np.array(scene.gravity, dtype=float) * (weights.gravity * weights.all)
+    share = weights.gravity * weights.all
+    return tuple(share * own for own in scene.gravity[:])
 
 
 def ensure(scene) -> list[str]:
@@ -114,7 +114,7 @@ def set_range(scene) -> None:
 
     A halted world is left as it is until a first frame takes the halt back.
     """
-    if scene.name in STATE.halted:
+    if scene.name in STATE.halted_worlds:
         return
     first, last = shot_range(scene)
     cache = scene.rigidbody_world.point_cache
@@ -178,12 +178,14 @@ def replace(scene) -> None:
     for name, group in _groups(scene.rigidbody_world).items():
         for key, value in kept[name].items():
             setattr(group, key, value)
-    STATE.alive.discard(scene.name)
+    STATE.live_worlds.discard(scene.name)
     STATE.unstepped[scene.name] = scene.frame_current
 
 
 def note_frame(scene) -> None:
     """After any evaluation of a scene: at another frame its world may have stepped."""
+    if not STATE.unstepped and not STATE.released:
+        return
     for frames in (STATE.unstepped, STATE.released):
         if frames.get(scene.name) != scene.frame_current:
             frames.pop(scene.name, None)
@@ -195,7 +197,7 @@ def halt(scene) -> None:
     Replacing it renews the copies of some joints, which must not go before their bodies in versions before 4.3.
     """
     if STATE.unstepped.get(scene.name) == scene.frame_current:
-        STATE.alive.discard(scene.name)
+        STATE.live_worlds.discard(scene.name)
     elif not blender_42.IS_IT or not any(o.active_ragdoll.is_ragdoll for o in scene.objects):
         replace(scene)
     else:

@@ -31,15 +31,9 @@ def slot_of(action: bpy.types.Action, owner: bpy.types.ID):
 
 
 def channels_of(action: bpy.types.Action, slot, *, ensure: bool = False):
-    """The owner of `fcurves` and `groups`: a channel bag, or before Blender 4.4 the action itself.
+    """The owner of `fcurves` and `groups`: a channel bag, or before Blender 4.4, without slots, the action itself.
 
-    Args:
-        action: The action.
-        slot: Its slot; ignored before Blender 4.4.
-        ensure: Make layer, strip and channel bag where they are missing.
-
-    Returns:
-        None where there is none and `ensure` is not set.
+    None where there is no bag; with `ensure`, layer, strip and bag are made where they are missing.
     """
     if not has_slots():
         return action
@@ -57,10 +51,15 @@ def channels_of(action: bpy.types.Action, slot, *, ensure: bool = False):
     return None
 
 
+def curves_of(action: bpy.types.Action | None, slot):
+    """The F-curves of an action's slot; an empty tuple where there are none."""
+    channels = channels_of(action, slot) if action is not None else None
+    return channels.fcurves if channels is not None else ()
+
+
 def fcurves_of(action: bpy.types.Action | None, owner: bpy.types.ID):
     """The F-curves of `action` that animate `owner`; an empty tuple where there are none."""
-    channels = channels_of(action, slot_of(action, owner)) if action is not None else None
-    return channels.fcurves if channels is not None else ()
+    return curves_of(action, slot_of(action, owner)) if action is not None else ()
 
 
 def played(data: bpy.types.AnimData) -> set:

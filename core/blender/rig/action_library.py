@@ -16,25 +16,19 @@ from ...motion.rig import LocalPose
 from ...motion.sync import contact_markers
 from ..runtime import STATE
 from . import action_channels, clips
-from .armature import array_of
-from .recognition import anatomy_of
+from .armature import anatomy_of, array_of
 
 LISTED = 4  # how many bones of another skeleton a note names
 STEP = 0.01  # of the character's size: feet that do not rise as far make no steps
 
 
 class Library:
-    """Samples actions for one character, while its stack is made.
-
-    Attributes:
-        fps: frames per second of the character's scene.
-        notes: what users should know of each action, by its name.
-    """
+    """Samples actions for one character, while its stack is made."""
 
     def __init__(self, obj, rig) -> None:
         self.obj, self.rig = obj, rig
-        self.fps = fps_of(obj)
-        self.notes: dict[str, str] = {}
+        self.fps = fps_of(obj)  # frames per second of the character's scene
+        self.notes: dict[str, str] = {}  # what users should know of each action, by its name
         self._sampled: list[Clip] = []
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Reading an armature: joints in bind pose, which bones deform, what the rig itself says of its limits."""
+"""Reading an armature: its joints in bind pose, what its bones are and which deform, the limits that it states."""
 
 import math
 
@@ -6,8 +6,12 @@ import bpy
 import numpy as np
 
 from ... import quaternion
+from ...anatomy.recognise import recognise
+from ...anatomy.roles import ARM, CREATURE, HELPER, LEG, TRUNK, Anatomy
 from ...errors import RagdollError
 
+ENOUGH = 10  # main bones: with so many a human or an animal is recognised for good
+_MAIN = {*TRUNK, *ARM, *LEG}
 UNIFORM_TOLERANCE = 1e-3  # relative difference of an object's scale axes that still counts as uniform
 
 
@@ -52,29 +56,22 @@ def bind_tails(armature: bpy.types.Armature) -> np.ndarray:
 
 
 class BindPose:
-    """Joints of an armature in bind pose, in Blender's bone order.
-
-    Attributes:
-        names [n], parents [n] (-1 at roots), heads and tails [n, 3] and matrices [n, 4, 4] (rigid) in the world,
-            local [n, 4, 4] in the armature.
-        axes: of the armature object in the world [3, 3].
-        row: index by name.
-    """
+    """Joints of an armature in bind pose, in Blender's bone order."""
 
     def __init__(self, armature: bpy.types.Armature, world: np.ndarray) -> None:
         bones = armature.bones
-        count = len(bones)
         self.names = [bone.name for bone in bones]
         self.row = {name: i for i, name in enumerate(self.names)}
+        # [n], -1 at roots
         self.parents = np.array([self.row[b.parent.name] if b.parent else -1 for b in bones], dtype=int)
-        self.local = read(bones, "matrix_local", 4, 4).astype(float)
+        self.local = read(bones, "matrix_local", 4, 4).astype(float)  # [n, 4, 4], in the armature
         matrices = world @ self.local
-        self.matrices = rigid(matrices)
-        self.axes = rigid(world)[:3, :3]
-        self.heads = matrices[:, :3, 3].copy()
+        self.matrices = rigid(matrices)  # [n, 4, 4], in the world
+        self.axes = rigid(world)[:3, :3]  # of the armature object in the world
+        self.heads = matrices[:, :3, 3].copy()  # [n, 3], in the world
         self.tails = bind_tails(armature) @ world[:3, :3].T + world[:3, 3]
         # A child always comes after its parent in Blender's order; everything that walks the tree relies on it.
-        assert np.all(self.parents < np.arange(count))
+        assert np.all(self.parents < np.arange(len(bones)))
 
 
 def check_armature(obj) -> None:
@@ -141,8 +138,7 @@ def rig_limits(pose_bone) -> tuple[str, list, list] | None:
 
     Limit Rotation constraints come first, then IK limits and locks, then locked rotation axes.
     """
-    full = math.pi
-    low, high = [-full] * 3, [full] * 3
+    low, high = [-math.pi] * 3, [math.pi] * 3
     stated = False
     for constraint in pose_bone.constraints:
         if constraint.type == "LIMIT_ROTATION" and not constraint.mute and constraint.owner_space == "LOCAL":
@@ -168,7 +164,65 @@ def rig_limits(pose_bone) -> tuple[str, list, list] | None:
     if not stated:
         return None
     low, high = [min(a, b) for a, b in zip(low, high, strict=True)], [max(a, b) for a, b in zip(low, high, strict=True)]
-    free = [axis for axis in range(3) if high[axis] - low[axis] > 1e-6]
-    if not free:
-        return "FIXED", low, high
-    return ("HINGE" if len(free) == 1 else "CONE"), low, high
+    free = sum(b - a > 1e-6 for a, b in zip(low, high, strict=True))
+    return ("FIXED", "HINGE", "CONE", "CONE")[free], low, high
+
+
+# ---- anatomy --------------------------------------------------------------------------------------------------------
+
+
+def anatomy_of(obj: bpy.types.Object) -> Anatomy:
+    """What the bones of an armature are, in Blender's bone order; roles that the user chose come before all else.
+
+    Raises:
+        RagdollError: a joint is not a number; names the bone.
+    """
+    bones = obj.data.bones
+    names = [bone.name for bone in bones]
+    row = {name: i for i, name in enumerate(names)}
+    parents = [-1 if bone.parent is None else row[bone.parent.name] for bone in bones]
+    deform = read(bones, "use_deform", dtype=bool)
+    world = np.array(obj.matrix_world, dtype=float)[:3, :3]
+    size = np.cbrt(np.abs(np.linalg.det(world)))
+    heads, tails = (size * read(bones, name, 3) for name in ("head_local", "tail_local"))
+    best, most = None, (False, -1.0)
+    for up in _ups(world):
+        anatomy = recognise(names, parents, heads, tails, up, deform)
+        main = [certainty for role, certainty in zip(anatomy.roles, anatomy.certainty, strict=True) if role in _MAIN]
+        score = anatomy.kind != CREATURE, sum(main)
+        if score > most:
+            best, most = anatomy, score
+        if score[0] and len(main) >= ENOUGH:
+            break
+    return _with_choices(obj, row, best)
+
+
+def _ups(world: np.ndarray) -> np.ndarray:
+    """The armature's own axes and their opposites [6, 3], the most upright first.
+
+    What a bone is does not change when its character is turned: it is one of the armature's axes that is up, and the
+    way it stands only says which to try first.
+    """
+    axes = np.concatenate([np.eye(3), -np.eye(3)])
+    placed = axes @ world.T
+    return axes[np.argsort(-placed[:, 2] / np.linalg.norm(placed, axis=1), kind="stable")]
+
+
+def prop_bones(obj: bpy.types.Object, anatomy: Anatomy, bones=None) -> np.ndarray:
+    """Bones [n] that hold things, such as a hand's slot: meshes on them are no part of the body.
+
+    Args:
+        bones: bones that are to have a body of their own whatever they are [n]; by default those that have one.
+    """
+    if bones is None:
+        bones = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
+    return np.array([role == HELPER for role in anatomy.roles], dtype=bool) & ~bones
+
+
+def _with_choices(obj, row: dict, anatomy: Anatomy) -> Anatomy:
+    chosen = {row[bone.name]: bone.active_ragdoll.role for bone in obj.pose.bones if bone.active_ragdoll.role_by_user}
+    if not chosen:
+        return anatomy
+    roles = tuple(chosen.get(i, role) for i, role in enumerate(anatomy.roles))
+    certainty = np.array([1.0 if i in chosen else value for i, value in enumerate(anatomy.certainty)])
+    return Anatomy(roles, anatomy.sides, anatomy.order, anatomy.kind, certainty, anatomy.notes, anatomy.parents)

@@ -301,18 +301,17 @@ def _channels(found: _Columns, values: NDArray, rest: RigRest, count: int) -> tu
     location, scale = property_values("location"), property_values("scale")
     location[:, rest.connected] = 0.0
     rotation = quaternion.identity((count, bones))
-    modes = np.tile(np.array(rest.modes, dtype=object), (count, 1))
+    modes = np.array(rest.modes, dtype=object)[None]
     rows, _, columns = found.places[_MODE]
     if len(rows):
+        modes = np.tile(modes, (count, 1))
         items = bpy.types.PoseBone.bl_rna.properties[_MODE].enum_items
         by_value = {item.value: item.identifier for item in items}
         numbers = np.round(values[:, columns]).astype(int)
         modes[:, rows] = np.vectorize(lambda number: by_value.get(number, "QUATERNION"), otypes=[object])(numbers)
-    turning = {prop: set(found.places[prop][0].tolist()) for prop in _REST}
-    for mode in set(rest.modes) if not len(rows) else set(modes.ravel().tolist()):
+    for mode in set(modes.ravel().tolist()):
         prop = rotation_property(mode)
-        own = sorted(turning[prop]) if not len(rows) else range(bones)
-        own = [row for row in own if rest.modes[row] == mode] if not len(rows) else list(own)
+        own = [row for row in np.unique(found.places[prop][0]).tolist() if mode in modes[:, row]]
         if not own:
             continue
         turned = rotation_modes.rotations(mode, property_values(prop)[:, own])
@@ -403,24 +402,14 @@ class ClipCache:
     No reference to Blender's data is kept: entries go by the data's session ids. A change is noticed by the dependency
     graph's updates (`mark`, from a `depsgraph_update_post` handler), by the number of curves and keys, which every
     look-up checks, and by sampling anew where that is asked for (`verify_all`, at the start of a run).
-
-    Attributes:
-        edits: rises whenever a kept clip may be out of date.
     """
 
     def __init__(self) -> None:
         self._entries: dict[tuple, _Kept] = {}
-        self.edits = 0
+        self.edits = 0  # rises whenever a kept clip may be out of date
 
     def get(self, action: bpy.types.Action, obj: bpy.types.Object, slot=None, fps=None, *, cycle: bool = False) -> Clip:
-        """The clip of an action on an armature, the same one as long as nothing in it changed.
-
-        Args:
-            action, obj, slot, fps, cycle: See `sample_action`.
-
-        Raises:
-            RagdollError: see `sample_action`.
-        """
+        """The clip of an action on an armature, the same one as long as nothing in it changed; see `sample_action`."""
         action_id = _checked(action, obj).session_uid
         slot = slot_of(action, obj) if slot is None else slot
         fps = scene_fps(bpy.context.scene) if fps is None else fps

@@ -1,7 +1,5 @@
-"""Opening a .blend, importing a character from another format, and finding its armature and action."""
+"""Opening a .blend, importing a character from another format, and finding the armature's action."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import addon_utils
@@ -16,39 +14,8 @@ from . import action_channels
 _BVH_UNITS = (1.0, 0.1, 0.0254 / 0.45, 0.0254, 0.01)
 
 
-@dataclass(frozen=True)
-class ImportedCharacter:
-    """The armature to work on, its action (None: the file has no animation) and the action's whole frames."""
-
-    armature: bpy.types.Object
-    action: bpy.types.Action | None
-    frame_start: int
-    frame_end: int
-
-
-def import_character(path: str | Path) -> ImportedCharacter:
-    """Opens or imports a file and prepares its largest character.
-
-    The character is the armature with the most bones in the current scene; where it has no action, it gets the
-    longest one of the file that animates bones it has. The scene's frame range becomes the action's; without an
-    action it stays as it is.
-
-    Raises:
-        RagdollError: as `open_file`, or there is no armature in it.
-    """
-    path = open_file(path)
-    scene = bpy.context.scene
-    armature = _largest_armature(scene)
-    if armature is None:
-        raise RagdollError(f"{path.name}: no armature in scene {scene.name!r}")
-    action = use_action(armature, scene)
-    make_active(armature)
-    scene.frame_set(scene.frame_start)
-    return ImportedCharacter(armature, action, scene.frame_start, scene.frame_end)
-
-
 def open_file(path: str | Path) -> Path:
-    """Opens a .blend, or imports a .glb, .gltf, .fbx or .bvh into an empty file; returns the full path.
+    """Open a .blend, or import a .glb, .gltf, .fbx or .bvh into an empty file; returns the full path.
 
     What was open before is gone afterwards. Importers that come with Blender are enabled when they are needed.
 
@@ -72,7 +39,7 @@ def open_file(path: str | Path) -> Path:
 
 
 def use_action(armature: bpy.types.Object, scene: bpy.types.Scene) -> bpy.types.Action | None:
-    """Gives an armature without an action the longest one that animates its bones; the scene takes its range."""
+    """Give an armature without an action the longest one that animates its bones; the scene takes its range."""
     action = _choose_action(armature)
     if action is not None:
         frame_start, frame_end = (round(frame) for frame in action.frame_range)
@@ -81,7 +48,7 @@ def use_action(armature: bpy.types.Object, scene: bpy.types.Scene) -> bpy.types.
 
 
 def make_active(armature: bpy.types.Object) -> None:
-    """Makes an armature the one selected and active object, in object mode, where the view layer has it."""
+    """Make an armature the one selected and active object, in object mode, where the view layer has it."""
     view_layer = bpy.context.view_layer
     if armature.name not in view_layer.objects:
         return  # in an excluded collection: whoever works on it says so by name
@@ -106,9 +73,9 @@ def _import_gltf(path: Path) -> None:
 def _import_fbx(path: Path) -> None:
     """The Python importer where there is one: it knows more old files than the newer one in C++."""
     _enable("io_scene_fbx", required=False)
-    if _has_operator("import_scene", "fbx"):
+    if "fbx" in dir(bpy.ops.import_scene):
         bpy.ops.import_scene.fbx(filepath=str(path))
-    elif _has_operator("wm", "fbx_import"):
+    elif "fbx_import" in dir(bpy.ops.wm):
         bpy.ops.wm.fbx_import(filepath=str(path))
     else:
         raise RagdollError("this Blender has no FBX importer")
@@ -167,15 +134,6 @@ def _enable(module: str, *, required: bool = True) -> None:
         raise RagdollError(f"this Blender has no importer {module!r}")
 
 
-def _has_operator(category: str, name: str) -> bool:
-    return name in dir(getattr(bpy.ops, category))
-
-
-def _largest_armature(scene: bpy.types.Scene) -> bpy.types.Object | None:
-    armatures = [obj for obj in scene.objects if obj.type == "ARMATURE"]
-    return max(armatures, key=lambda obj: len(obj.data.bones), default=None)
-
-
 def _choose_action(armature: bpy.types.Object) -> bpy.types.Action | None:
     animation = armature.animation_data
     if animation is not None and animation.action is not None:
@@ -184,8 +142,7 @@ def _choose_action(armature: bpy.types.Object) -> bpy.types.Action | None:
     if not fitting:
         return None
     action = max(fitting, key=lambda action: action.frame_range[1] - action.frame_range[0])
-    if animation is None:
-        animation = armature.animation_data_create()
+    animation = armature.animation_data_create()
     for track in animation.nla_tracks:
         track.mute = True  # else they would play on top of the action
     animation.action = action
@@ -196,16 +153,14 @@ def _choose_action(armature: bpy.types.Object) -> bpy.types.Action | None:
 
 def _animates(action: bpy.types.Action, armature: bpy.types.Object) -> bool:
     slots = action.slots if action_channels.has_slots() else (None,)
-    channels = [action_channels.channels_of(action, slot) for slot in slots]
     return any(
         curve.data_path.startswith("pose.bones[") and curve.data_path.split('"')[1] in armature.data.bones
-        for each in channels
-        if each is not None
-        for curve in each.fcurves
+        for slot in slots
+        for curve in action_channels.curves_of(action, slot)
     )
 
 
-_READERS: dict[str, Callable[[Path], None]] = {
+_READERS = {
     ".blend": _open_blend,
     ".glb": _import_gltf,
     ".gltf": _import_gltf,

@@ -8,29 +8,21 @@ import numpy as np
 
 
 class Effect:
-    """One kind of effect, for all characters of a run.
+    """One kind of effect, for all characters of a run. What it states is None as long as it states nothing."""
 
-    Attributes:
-        name: other modules find it in a run by this name.
-        factor: of both weights [m], or of the rotation and the translation weights [2, m].
-        kinematic: mask of bodies that the effect itself places [m].
-        switched_off: mask of the bodies of characters that are not simulated but move with their animation [m].
-        awake: mask of bodies that must not fall asleep [m].
-        struck: mask of bodies that are hit in the coming step; their characters do not count as calm [m].
-        led_in_world: mask of bodies driven in world space even if their character is driven in joint space [m].
-        shares: factors of the physics blend, by the character's name.
-        changed: one of the above has changed since the run last merged them.
-
-    None means that the effect states nothing.
-    """
-
-    name = ""
-    factor = kinematic = switched_off = awake = struck = led_in_world = None
-    changed = False
+    name = ""  # other modules find it in a run by this name
+    factor = None  # of both weights [m], or of the rotation and the translation weights [2, m]
+    # Masks of bodies [m]:
+    kinematic = None  # the effect itself places them
+    switched_off = None  # their characters are not simulated but move with their animation
+    awake = None  # they must not fall asleep
+    struck = None  # they are hit in the coming step: their characters do not count as calm
+    driven_in_world = None  # they are driven from the world even if their character is driven at its joints
+    changed = False  # one of the above has changed since the run last merged them
 
     def __init__(self, run, scene) -> None:
         """Prepare for a run that starts, before the world is made. Raises RagdollError if it cannot act."""
-        self.shares: dict[str, float] = {}
+        self.shares: dict[str, float] = {}  # factors of the physics blend, by the character's name
 
     def state(self, **values) -> None:
         """Set attributes, and `changed` if any of them differs from before."""

@@ -15,7 +15,7 @@ from ...ragdoll.drives import springs
 from ..physics import body_meshes, built, world
 from ..rig.armature import array_of
 from ..runtime import STATE
-from . import impulse_springs
+from . import effect_objects as helpers
 from .effects import Effect
 
 FARTHEST = 10.0  # greatest distance of a hit's point from its body, in heights of the character
@@ -23,48 +23,37 @@ FARTHEST = 10.0  # greatest distance of a hit's point from its body, in heights 
 
 @dataclass
 class Hitter:
-    """A helper and what it does.
-
-    Attributes:
-        row: of its body in the run.
-        point: where it acts, in the body's frame [3], [m].
-        kind: what it is for; see `kind_of`.
-        place: where it stands [3].
-        acting: its spring is on.
-    """
+    """A helper and what it does."""
 
     obj: object
     bone: str
-    row: int
-    point: np.ndarray
-    kind: int
-    place: np.ndarray | None = None
-    acting: bool = False
+    row: int  # of its body in the run
+    point: np.ndarray  # where it acts, in the body's frame [3] [m]
+    kind: int  # what it is for; see `kind_of`
+    place: np.ndarray | None = None  # where it stands [3]
+    acting: bool = False  # its spring is on
 
 
 @dataclass
 class CharacterHits:
-    """The hits of one character.
-
-    Attributes:
-        hits, explosions: those that are enabled, in the bodies' own axes.
-        targets: objects that they refer to, by their number: ("Hit", 1).
-        lengths: number of entries of the user's lists when they were read.
-        factors: of its weights [m].
-        notes: what was wrong with the entries when they were read.
-    """
+    """The hits of one character."""
 
     character: object
-    parents: np.ndarray
-    inertia: np.ndarray
-    factors: np.ndarray
-    hits: list = field(default_factory=list)
+    parents: np.ndarray  # of its bodies [m], -1 at roots
+    inertia: np.ndarray  # moments of its bodies about their own axes [m, 3] [kg m^2]
+    factors: np.ndarray  # of its weights [m]
+    hits: list = field(default_factory=list)  # those that are enabled, in the bodies' own axes
     explosions: list = field(default_factory=list)
-    targets: dict = field(default_factory=dict)
-    lengths: tuple = (0, 0)
+    targets: dict = field(default_factory=dict)  # objects that they refer to, by their number: ("Hit", 1)
+    lengths: tuple = (0, 0)  # number of entries of the user's lists when they were read
     loose: core_hits.Loosening = field(default_factory=core_hits.Loosening)
-    impulse_springs: list = field(default_factory=list)
-    notes: list = field(default_factory=list)
+    hitters: list = field(default_factory=list)
+    notes: list = field(default_factory=list)  # what was wrong with the entries when they were read
+
+    @property
+    def acts(self) -> bool:
+        """Whether there is anything to do in a step."""
+        return bool(self.hits or self.explosions or any(h.acting for h in self.hitters) or self.factors.min() < 1.0)
 
 
 def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> None:
@@ -179,9 +168,7 @@ def kind_of(hit) -> int:
 
 def hitter_of(own: CharacterHits, bone: str, point, kind: int) -> Hitter | None:
     for helper in own.hitters:
-        if (helper.bone, helper.kind) == (bone, kind) and impulse_springs.is_same(
-            helper.point, point, own.character.height
-        ):
+        if (helper.bone, helper.kind) == (bone, kind) and helpers.is_same(helper.point, point, own.character.height):
             return helper
     return None
 
@@ -195,6 +182,7 @@ class Hits(Effect):
         """Make sure that there is an impulse spring wherever a hit acts."""
         super().__init__(run, scene)
         self.characters: list[CharacterHits] = []
+        self._acted = False  # in the last step
         for character in run.characters:
             if not character.obj.active_ragdoll.muted:
                 STATE.warnings[character.name] = []
@@ -206,13 +194,13 @@ class Hits(Effect):
         for own in self.characters:
             for helper in own.hitters:
                 helper.acting = False
-                matrix = impulse_springs.placed(bind[helper.row], helper.point)
+                matrix = helpers.moved_to(bind[helper.row], helper.point)
                 helper.place = matrix[:3, 3]
-                impulse_springs.put(helper.obj, matrix, run.graph)
+                helpers.put(helper.obj, matrix, run.graph)
             # Unused ones as well.
             for other in built.helpers(own.character.obj.active_ragdoll.collection, built.HITTER):
                 if other.rigid_body_constraint is not None:
-                    impulse_springs.act(other, 0.0, run.graph)
+                    helpers.drive_spring(other, 0.0, run.graph)
 
     def read(self, run, scene, character, settings, edited: bool) -> None:
         """Read the settings again after an edit; invalid hits are left out with a warning."""
@@ -222,14 +210,18 @@ class Hits(Effect):
 
     def step(self, run, scene, seconds: float, substeps: int) -> None:
         """Set springs, hitters and the factors of the weights."""
-        struck = np.zeros(len(run.masses), dtype=bool)
-        factor = np.ones(len(run.masses)) if self.factor is None else self.factor.copy()
         for own in self.characters:
             if own.lengths != lengths_of(own.character.obj.active_ragdoll):
                 _read_again(own, scene)  # lists trigger no update when entries come or go
-            if own.hits or own.explosions or any(h.acting for h in own.hitters) or own.factors.min() < 1.0:
-                _step_character(run, own, scene, struck)
-                factor[own.character.rows] = own.factors
+        acting = [own for own in self.characters if own.acts]
+        if not acting and not self._acted:
+            return
+        self._acted = bool(acting)
+        struck = np.zeros(len(run.masses), dtype=bool)
+        factor = np.ones(len(run.masses)) if self.factor is None else self.factor.copy()
+        for own in acting:
+            _step_character(run, own, scene, struck)
+            factor[own.character.rows] = own.factors
         self.state(factor=factor, awake=struck, struck=struck)
 
     def impulse_on(self, run, character, frame: int) -> float:
@@ -240,15 +232,15 @@ class Hits(Effect):
         scene = bpy.data.scenes[run.scene_name]
         rate = _rate(scene)
         found = _pushes(run, own, scene, run.body[character.rows], frame / rate, (frame + 1) / rate, rate)
-        riding = run.riding[character.rows]
-        return sum(float(np.linalg.norm(push.impulse)) for push in found if not riding[push.row])
+        kinematic = run.kinematic_by_user[character.rows]
+        return sum(float(np.linalg.norm(push.impulse)) for push in found if not kinematic[push.row])
 
     def finish(self, run) -> None:
         """Switch all springs off."""
         for helper in [helper for own in self.characters for helper in own.hitters if helper.acting]:
             helper.acting = False
             try:
-                impulse_springs.act(helper.obj, 0.0, run.graph)
+                helpers.drive_spring(helper.obj, 0.0, run.graph)
             except ReferenceError:  # the helper was deleted
                 continue
 
@@ -263,8 +255,8 @@ def _of(character, scene) -> CharacterHits:
         np.ones(len(settings.parts)),
     )
     read_character(own, scene)
-    wanted = impulse_springs.needed(acting_points(own), character.height)
-    made = impulse_springs.ensure(character.obj, scene, wanted)
+    wanted = helpers.needed(acting_points(own), character.height)
+    made = helpers.ensure_hitters(character.obj, scene, wanted)
     first = character.rows.start
     own.hitters = [
         Hitter(helper, bone, first + row[bone], point, kind)
@@ -296,7 +288,7 @@ def _step_character(run, own: CharacterHits, scene, struck) -> None:
     for push in _pushes(run, own, scene, run.body[rows], begin, end, rate):
         if not run.kinematic[rows.start + push.row]:
             found.append(push)
-        elif run.riding[rows.start + push.row] and isinstance(push.hit, core_hits.Hit):
+        elif run.kinematic_by_user[rows.start + push.row] and isinstance(push.hit, core_hits.Hit):
             text = f"{push.hit.title(0)}: the bone is kinematic at frame {frame - 1}, nothing is felt"
             STATE.warn(own.character.name, text)
     # A push turns with its body during the frame, so take its direction in the middle of the frame.
@@ -382,25 +374,24 @@ def _drive(run, helper: Hitter, impulse, seconds: float, substeps: int, height: 
     if impulse is not None and np.any(impulse):
         if helper.kind:
             helper.place, stiffness = springs.blow_spring(point, helper.place, impulse, seconds, substeps, height)
-            impulse_springs.break_under(helper.obj, springs.breaking_impulse(impulse, body[:3, :3]), run.graph)
+            helpers.break_under(helper.obj, springs.breaking_impulse(impulse, body[:3, :3]), run.graph)
         else:
             helper.place, stiffness = springs.push_spring(point, helper.place, impulse, seconds, substeps, height)
-        impulse_springs.act(helper.obj, stiffness, run.graph)
+        helpers.drive_spring(helper.obj, stiffness, run.graph)
         helper.acting = True
     elif helper.acting:
-        impulse_springs.act(helper.obj, 0.0, run.graph)
+        helpers.drive_spring(helper.obj, 0.0, run.graph)
         helper.place, helper.acting = point, False
     else:
         return
     matrix = np.eye(4)
     matrix[:3, 3] = helper.place
-    impulse_springs.put(helper.obj, matrix, run.graph)
+    helpers.put(helper.obj, matrix, run.graph)
 
 
 def _loosen(run, own: CharacterHits, pushes: list, begin: float, end: float, rate: float, scene) -> None:
     """Compute the factors of the weights after this step, which already hold in it."""
     blows = [core_hits.Blow(p.hit.frame / rate, p.row, p.whole, p.hit.duration) for p in pushes]
-    rows = own.character.rows
     own.factors = core_hits.loosened(
         own.loose,
         own.factors,
@@ -408,7 +399,7 @@ def _loosen(run, own: CharacterHits, pushes: list, begin: float, end: float, rat
         own.parents,
         begin,
         end,
-        float(run.masses[rows].sum()),
+        own.character.mass,
         own.character.height,
         scene.gravity.length if scene.use_gravity else 0.0,
     )

@@ -16,7 +16,7 @@ from ...ragdoll.drives import servo
 from ...ragdoll.drives.law import merged
 from ...ragdoll.speeds import froude
 from ..physics import blender_42, body_meshes, collision, motors, source, view_layers, world
-from ..physics.remove import ragdolls
+from ..physics.built import ragdolls
 from ..physics.view_layers import depsgraph_of
 from ..rig.armature import array_of
 from ..runtime import STATE
@@ -25,8 +25,7 @@ from ..stack import pose_stack
 from . import shot_run, write
 from .attachments import Attachments
 from .hits import Hits
-from .kinematic_blend import KinematicBlend
-from .limit_rescue import LimitRescue
+from .kinematic import KinematicBlend, LimitRescue
 from .recovery import Recoveries
 from .shot_run import Run
 
@@ -47,25 +46,25 @@ def start(scene, clock) -> Run:
     first, _last = world.shot_range(scene)
     world.check_steps(scene)
     shot_run.check_members(scene, ragdolls(scene))
-    if scene.name in STATE.alive and world.has_lost_members(scene):
+    if scene.name in STATE.live_worlds and world.has_lost_members(scene):
         world.halt(scene)
     blender_42.clear_changed(scene)
-    STATE.halted.discard(scene.name)
+    STATE.halted_worlds.discard(scene.name)
     world.set_range(scene)
     source.source_scene(scene)
     view_layers.choose(scene, first)
-    run = shot_run.gather(scene, first)
+    run = shot_run.make_run(scene, first)
     for character in run.characters:
         pose_stack.forget(character.obj)
         character.motion = pose_stack.of(character.obj)
     run.effects = [kind(run, scene) for kind in EFFECTS]
     run.merge_effects()
     bind = _bind(run)
-    STATE.joined.add(scene.name)
+    STATE.worlds_with_joints.add(scene.name)
     with STATE.occupied():
         _carry_settings(run)
         clock("source", _evaluate_source, run, scene, first + 1)
-        run.hands = _hands(run, scene)
+        run.handedness = _handedness(run, scene)
         coming = _wanted(run, scene, first + 1, record=False)
         clock("source", _evaluate_source, run, scene, first)
         wanted = _wanted(run, scene, first)
@@ -159,17 +158,18 @@ def step(run: Run, scene, clock) -> None:
     if run.gains_dirty:
         rotation = run.weights()[0]
         run.reach = merged([(mask, law.reach(rotation, seconds)) for law, mask in drives.in_use(run.drive)])
-    reachable = servo.within_reach(run.body, run.wanted, run.reach)
+        run.reach_trace = servo.trace_at(run.reach)
+    reachable = servo.within_reach(run.body, run.wanted, run.reach, run.reach_trace)
     run.command = servo.lag_compensated(run.command, reachable, substeps)
     write.place(run, "targets", run.command)
-    places = run.wanted
-    for effect in run.effects:
-        places = effect.placed(run, before, places, seconds, 1.0 / fps)
     if run.any_kinematic:
+        places = run.wanted
+        for effect in run.effects:
+            places = effect.placed(run, before, places, seconds, 1.0 / fps)
         write.place(run, "bodies", places, run.kinematic)
     write.write_gains(run, scene, substeps, seconds)
     if run.joint_drives is not None:
-        motors.write(run, before, run.weights()[0], seconds, substeps, scene.gravity.length)
+        motors.write_motors(run, before, run.weights()[0], seconds, substeps, scene.gravity.length)
     run.frame = run.reached = frame
 
 
@@ -213,18 +213,19 @@ def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
     return matrices
 
 
-def _hands(run: Run, scene) -> np.ndarray:
-    """-1 for bones that are mirrored, else 1 [m]: the sign that makes a proper rotation of their axes."""
-    return np.where(np.linalg.det(_posed(run, scene, None, False)[:, :3, :3]) < 0.0, -1.0, 1.0)
+def _handedness(run: Run, scene) -> np.ndarray:
+    """-1 for bones that are mirrored, else 1 [m, 1]: the sign that makes a proper rotation of their axes."""
+    return np.where(np.linalg.det(_posed(run, scene, None, False)[:, :3, :3]) < 0.0, -1.0, 1.0)[:, None]
 
 
 def _wanted(run: Run, scene, frame: int, record: bool = True) -> np.ndarray:
     """Where the animation has the bodies: rigid matrices [m, 4, 4], world."""
     matrices = _posed(run, scene, frame, record)
     axes = matrices[:, :3, :3]
-    axes /= (run.hands * np.sqrt(np.maximum(np.einsum("mij,mij->mj", axes, axes).T, 1e-24))).T[:, None, :]
+    lengths = np.sqrt(np.maximum(np.einsum("mij,mij->mj", axes, axes), 1e-24))
+    axes /= (run.handedness * lengths)[:, None, :]
     result = matrices @ run.offsets
-    if not np.isfinite(result.sum()):
+    if not math.isfinite(result.sum()):
         row = int(np.flatnonzero(~np.isfinite(result).all(axis=(1, 2)))[0])
         raise RagdollError(f"The animation of {shot_run.name_of(run, row)} is not a number at frame {frame}")
     return result
@@ -232,21 +233,29 @@ def _wanted(run: Run, scene, frame: int, record: bool = True) -> np.ndarray:
 
 def _read_bodies(run: Run) -> None:
     """Where the bodies stood after the last frame."""
-    flat = np.empty((run.characters[-1].rows.stop, 16), dtype=np.float32)
     for character in run.characters:
-        character.bodies.objects.foreach_get("matrix_world", flat[character.rows].reshape(-1))
-    body = flat.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
-    near = np.abs(body[:, :3, 3] - run.body[:, :3, 3]) <= run.farthest  # not when it is not a number
-    if not near.all() or not np.isfinite(body.sum()):
-        row = int(np.flatnonzero(~near.all(axis=1) | ~np.isfinite(body).all(axis=(1, 2)))[0])
-        trouble = "has left all bounds" if np.isfinite(body[row]).all() else "is not a number"
+        character.bodies.objects.foreach_get("matrix_world", run.buffer[character.rows].reshape(-1))
+    body = run.buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
+    moved = body[:, :3, 3] - run.body[:, :3, 3]
+    squares = np.einsum("mi,mi->m", moved, moved)
+    trace = np.einsum("mij,mij->m", body[:, :3, :3], run.wanted[:, :3, :3])
+    if not squares.max() <= run.surely_near or not math.isfinite(trace.sum()):  # also what is not a number
+        _check_bodies(run, body, moved)
+    run.body_before, run.body, run.moved, run.moved_squares, run.wanted_trace = run.body, body, moved, squares, trace
+
+
+def _check_bodies(run: Run, body: np.ndarray, moved: np.ndarray) -> None:
+    """Raises RagdollError naming a body that has come too far, or whose place is not a number."""
+    near, finite = (np.abs(moved) <= run.farthest).all(axis=1), np.isfinite(body).all(axis=(1, 2))
+    if not (near & finite).all():
+        row = int(np.flatnonzero(~(near & finite))[0])
+        trouble = "has left all bounds" if finite[row] else "is not a number"
         raise RagdollError(f"The body of {shot_run.name_of(run, row)} {trouble} at frame {run.frame}")
-    run.body_before, run.body = run.body, body
 
 
 def _wake(run: Run) -> None:
     """Whatever a character is hit with, it does not lie still any more."""
-    for character in run.characters if run.struck.any() else ():
+    for character in run.characters if run.any_struck else ():
         rows = character.rows
         if run.struck[rows].any():
             character.calm = 0.0
@@ -254,22 +263,21 @@ def _wake(run: Run) -> None:
             run.calm[rows] = False
 
 
-def _note_calm(run: Run, seconds: float, gravity: np.ndarray) -> None:
-    """Keep an eye on characters that have come to lie nearly still; gravity: [3] [m/s^2]."""
-    before, run.velocity = run.velocity, (run.body[:, :3, 3] - run.body_before[:, :3, 3]) / seconds
-    speeds = np.linalg.norm(run.velocity, axis=1)
+def _note_calm(run: Run, seconds: float, gravity: tuple) -> None:
+    """Find characters that have come to lie nearly still; gravity: [3] [m/s^2]."""
+    before, run.velocity = run.velocity, run.moved / seconds
     kept = (1.0 - run.gains[:, write.LINEAR_DRAG]) ** seconds
-    gained = run.masses[:, None] * (run.velocity - kept[:, None] * (run.velocity if before is None else before))
-    pull = float(np.linalg.norm(gravity))
+    gained = run.velocity - kept[:, None] * (run.velocity if before is None else before)
+    pull = math.hypot(*gravity)
     for character in run.characters:
         rows, lying = character.rows, character.support > servo.SUPPORTED
         if before is not None:
-            change = gained[rows].sum(axis=0) / run.masses[rows].sum()
+            change = (run.masses[rows] @ gained[rows] / character.mass).tolist()
             character.support = servo.support(character.support, change, gravity, seconds)
         supported = character.support > servo.SUPPORTED
         was = character.calm >= servo.CALM_AFTER
-        own_speed = froude(character.height, pull)
-        character.calm = servo.settled(character.calm, float(speeds[rows].max()), own_speed, supported, seconds)
+        own_speed, speed = froude(character.height, pull), math.sqrt(run.moved_squares[rows].max()) / seconds
+        character.calm = servo.settled(character.calm, speed, own_speed, supported, seconds)
         if (character.calm >= servo.CALM_AFTER) != was or supported != lying:
             run.calm[rows], run.supported[rows] = character.calm >= servo.CALM_AFTER, supported
             run.gains_dirty = True
@@ -280,7 +288,7 @@ def _read_settings(run: Run, scene) -> None:
     dirty, run.settings_dirty = run.settings_dirty, False
     if not dirty and not any(character.keyed for character in run.characters):
         return
-    run.gains_dirty = True
+    run.gains_dirty = run.modes_dirty = True
     for character in run.characters:
         if not (dirty or character.keyed):
             continue
@@ -304,7 +312,7 @@ def _read_settings(run: Run, scene) -> None:
             run.numbers[parameter.name][rows] = parameter.values(settings, own)
         modes = [bone.body_mode for bone in own]
         run.limp[rows] = [mode == "LIMP" for mode in modes]
-        run.riding[rows] = [mode == "KINEMATIC" or obj.active_ragdoll.muted for mode in modes]
+        run.kinematic_by_user[rows] = [mode == "KINEMATIC" or obj.active_ragdoll.muted for mode in modes]
         blend = settings.physics_blend
         try:
             shot_run.check_numbers(run, character, blend)
@@ -326,7 +334,18 @@ def _read_settings(run: Run, scene) -> None:
 
 def _apply_settings(run: Run, scene) -> None:
     """Write what bodies are kinematic and how much of the physics is shown, where it differs from before."""
-    kinematic = run.riding | run.off | run.led
+    if run.modes_dirty:
+        run.modes_dirty = False
+        _apply_modes(run, scene)
+    sharing = [effect for effect in run.effects if effect.shares]
+    for character in run.characters:
+        shares = [effect.shares[character.name] for effect in sharing if character.name in effect.shares]
+        if character.keyed or shares:
+            write.write_blend(character.obj, character, character.blend * math.prod(shares), scene)
+
+
+def _apply_modes(run: Run, scene) -> None:
+    kinematic = run.kinematic_by_user | run.kinematic_by_effect | run.switched_off
     changed = np.flatnonzero(kinematic != run.kinematic)
     if len(changed):
         run.kinematic, run.gains_dirty = kinematic, True
@@ -334,9 +353,6 @@ def _apply_settings(run: Run, scene) -> None:
         if scene.frame_current > run.first:
             write.switch_kinematic(run, changed)
     for character in run.characters:
-        off = bool(run.off[character.rows.start])
-        if character.switched_off != off and scene.frame_current > run.first:
+        off = bool(run.switched_off[character.rows.start])
+        if character.joints_off != off and scene.frame_current > run.first:
             write.switch_joints(run, not off, character)
-        shares = [effect.shares[character.name] for effect in run.effects if character.name in effect.shares]
-        if character.keyed or shares:
-            write.write_blend(character.obj, character, character.blend * math.prod(shares), scene)

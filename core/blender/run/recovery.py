@@ -19,8 +19,7 @@ from ...ragdoll.recovery import states
 from ...ragdoll.recovery.transitions import Landmarks
 from ...skeleton import Skeleton
 from ..physics import world
-from ..rig import recognition
-from ..rig.armature import pose_matrices
+from ..rig.armature import anatomy_of, pose_matrices
 from ..runtime import STATE
 from ..settings import effects as effect_settings
 from ..stack.entries import recovery as recovery_entry
@@ -32,14 +31,7 @@ TAKEN_AWAY = "its recovery was taken away in mid-shot"
 
 
 class Recovery:
-    """The recovery of one character in a run.
-
-    Attributes:
-        character: of the run.
-        state: at the last frame.
-        record: of all frames.
-        settings, events: as read last.
-    """
+    """The recovery of one character in a run: its state at the last frame, and the record of all frames."""
 
     def __init__(self, character, scene) -> None:
         self.character = character
@@ -136,7 +128,7 @@ class Recovery:
             pelvis_speed=float(speeds[rows][self._pelvis_body]),
             distance=float(distances.max()),
             impulse=impulse,
-            mass=float(run.masses[rows].sum()),
+            mass=self.character.mass,
             size=self.character.height,
             gravity=scene.gravity.length if scene.use_gravity else 0.0,
         )
@@ -246,7 +238,7 @@ def _landmarks(character) -> Landmarks:
     """The landmarks of a character, as rows in level order."""
     obj = character.obj
     skeleton: Skeleton = character.motion.rig.skeleton
-    anatomy = recognition.anatomy_of(obj)
+    anatomy = anatomy_of(obj)
     levels = skeleton.from_level
     found = {}
     for row, (role, side) in enumerate(zip(anatomy.roles, anatomy.sides, strict=True)):
@@ -272,11 +264,7 @@ def _landmarks(character) -> Landmarks:
 
 
 class Recoveries(Effect):
-    """The recoveries of a run's characters.
-
-    Attributes:
-        by_name: each character's, by its name.
-    """
+    """The recoveries of a run's characters, by their names."""
 
     name = "recovery"
 
@@ -323,12 +311,12 @@ class Recoveries(Effect):
             return
         count = len(run.masses)
         factor = np.ones(count)
-        off, led = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+        off, driven = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
         for name, found in self.by_name.items():
             rows = found.character.rows
             factor[rows] = found.state.weight
             off[rows] = not found.state.simulated
             # Driven in joint space it would only stretch where it lies and leave getting up to the physics blend.
-            led[rows] = found.state.led
+            driven[rows] = found.state.led
             self.shares[name] = found.state.physics_blend
-        self.state(factor=factor, switched_off=off, led_in_world=led)
+        self.state(factor=factor, switched_off=off, driven_in_world=driven)

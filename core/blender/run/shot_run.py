@@ -1,5 +1,6 @@
 """What a run of a shot is made of: its characters, one row per body in every array, and what must hold to run them."""
 
+import math
 from dataclasses import dataclass, field
 
 import bpy
@@ -9,11 +10,10 @@ from ...anatomy import masses as human
 from ...errors import RagdollError
 from ...ragdoll import diagnosis, drives
 from ..physics import built, motors, source, view_layers
+from ..physics.built import ragdolls
 from ..physics.motors import JointDrives
-from ..physics.remove import left_over, ragdolls
 from ..physics.view_layers import depsgraph_of
-from ..rig import recognition
-from ..rig.armature import UNIFORM_TOLERANCE, check_scale
+from ..rig.armature import UNIFORM_TOLERANCE, anatomy_of, check_scale
 from ..runtime import STATE
 from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone, DriveFactors
@@ -28,139 +28,100 @@ class Character:
 
     It holds data-blocks, because finding one by name takes Blender longer the more there are. A run ends with any undo,
     redo or load; one that is deleted meanwhile raises ReferenceError, which ends the run too.
-
-    Attributes:
-        name: of the character object.
-        rows: slice of its bodies in the run's arrays.
-        bones: index of each body's bone in the pose [m].
-        offsets: bone frame to body frame [m, 4, 4].
-        strengths: largest torques and forces of its bodies [m], where a human's are asked for.
-        motion: its motion stack, if it has one.
-        switched_off: whether its joints are left out, as a recovery wants.
-        calm: seconds for which it has been slow throughout, lying on something.
-        support: share of its weight that something bears.
-        keyed: its settings are animated and must be read on every frame.
-        blend: its own physics blend for the frame to come.
-        reading: what the state graph read of it last; see `ragdoll_readings`.
-        blends: its own physics blend by frame, where it is keyed.
     """
 
-    name: str
+    name: str  # of the character object
     obj: bpy.types.Object
     source: bpy.types.Object
     physics: bpy.types.Object
     bodies: bpy.types.Collection
     targets: bpy.types.Collection
-    rows: slice
+    rows: slice  # of its bodies in the run's arrays
     bone_names: list
-    bones: np.ndarray
-    offsets: np.ndarray
-    buffer: np.ndarray
+    bones: np.ndarray  # index of each body's bone in the pose [m]
+    offsets: np.ndarray  # bone frame to body frame [m, 4, 4]
+    buffer: np.ndarray  # for the pose matrices of all its bones
     height: float
+    mass: float  # of all its bodies [kg]
     built_scale: float
-    motion: object = None
-    strengths: tuple | None = None
-    keyed: bool = False
-    blends: dict | None = None
-    blend: float = 1.0
-    reading: dict | None = None
-    switched_off: bool = False
-    calm: float = 0.0
-    support: float = 1.0
+    motion: object = None  # its motion stack, if it has one
+    strengths: tuple | None = None  # largest torques and forces of its bodies [m], where a human's are asked for
+    keyed: bool = False  # its settings are animated and must be read on every frame
+    blends: dict | None = None  # its own physics blend by frame, where it is keyed
+    blend: float = 1.0  # its own physics blend for the frame to come
+    reading: dict | None = None  # what the state graph read of it last, see `readings`
+    joints_off: bool = False  # its joints are left out, as a recovery wants
+    calm: float = 0.0  # seconds for which it has been slow throughout, lying on something
+    support: float = 1.0  # share of its weight that something bears
 
 
 @dataclass
 class Bodies:
-    """What a run knows of its bodies: one row each, character after character.
+    """What a run knows of its bodies: one row each, character after character. Masks are boolean arrays [m]."""
 
-    Attributes:
-        masses [kg], inertia [kg m^2]: see `servo.carried_inertia`; moments: the same about each of the body's axes
-            [m, 3]; arms: radius of gyration about the joint [m].
-        own_damping: linear and angular, as the bodies' settings say [m, 2].
-        offsets: bone frame to body frame [m, 4, 4]; hands: -1 for bones that are mirrored, else 1.
-        farthest: how far a body may come in a frame [m, 1].
-        numbers: the bones' settings that can be keyed, at the frame to come, and the drives' parameters, by name [m];
-            a setting of the same name of the character is multiplied in.
-        drive: place of the body's law in `drives.LAWS`.
-        limp, riding: by the settings; riding is body mode KINEMATIC.
-        off, led, awake, struck, joint_space: as the effects state, see `effects.Effect`; joint_space: driven between
-            the joints and not from the world, in_joints: by the settings.
-        kinematic: all that are, for whatever reason.
-        calm: has come to lie nearly still; supported: something bears it.
-        wanted: where the animation has the bodies at the frame to come, rigid [m, 4, 4]; command: where the targets are
-            put; body, body_before: where the bodies stood after the last frame and the one before; velocity: over the
-            last frame [m, 3] [m/s].
-        gains: as last written; distance: from body to command in the frame before [m]; reach: of the drives [rad].
-    """
-
-    masses: np.ndarray
-    inertia: np.ndarray
-    moments: np.ndarray
-    arms: np.ndarray
-    own_damping: np.ndarray
-    offsets: np.ndarray
-    farthest: np.ndarray
-    in_joints: np.ndarray
-    joint_space: np.ndarray
+    masses: np.ndarray  # [m] [kg]
+    inertia: np.ndarray  # [m] [kg m^2], see `servo.carried_inertia`
+    moments: np.ndarray  # the same about each of the body's axes [m, 3]
+    gyration_radius: np.ndarray  # of what the joint carries, about the joint [m] [m]
+    own_damping: np.ndarray  # linear and angular, as the bodies' settings say [m, 2]
+    offsets: np.ndarray  # bone frame to body frame [m, 4, 4]
+    farthest: np.ndarray  # how far a body may move in a frame along an axis [m, 1] [m]
+    surely_near: float  # squared way in a frame that is none too far for any body [m^2]
+    buffer: np.ndarray  # for their matrices, with the axes as columns, in single precision [m, 16]
+    in_joints: np.ndarray  # mask: the settings want it driven at its joint and not from the world
+    joint_space: np.ndarray  # mask: the same, unless an effect wants it driven from the world
+    # The bones' settings that can be keyed, and the drives' parameters, at the frame to come, by name [m]. A setting of
+    # the same name of the character is multiplied in.
     numbers: dict
-    drive: np.ndarray
-    limp: np.ndarray
-    riding: np.ndarray
-    off: np.ndarray
-    led: np.ndarray
+    drive: np.ndarray  # place of the body's law in `drives.LAWS`
+    limp: np.ndarray  # mask: body mode LIMP
+    kinematic_by_user: np.ndarray  # mask: body mode KINEMATIC, or its character is baked
+    kinematic_by_effect: np.ndarray  # masks that effects state, see `effects.Effect`
+    switched_off: np.ndarray
     awake: np.ndarray
     struck: np.ndarray
-    kinematic: np.ndarray
-    calm: np.ndarray
-    supported: np.ndarray
-    gains: np.ndarray
-    distance: np.ndarray
-    hands: np.ndarray | None = None
-    reach: np.ndarray | None = None
-    wanted: np.ndarray | None = None
-    command: np.ndarray | None = None
-    body: np.ndarray | None = None
-    body_before: np.ndarray | None = None
-    velocity: np.ndarray | None = None
+    kinematic: np.ndarray  # mask: kinematic for whatever reason
+    calm: np.ndarray  # mask: has come to lie nearly still
+    supported: np.ndarray  # mask: something bears its character
+    gains: np.ndarray  # of the drives, as last written [m, 11]
+    distance: np.ndarray  # from body to command in the frame before [m] [m]
+    handedness: np.ndarray | None = None  # -1 for bones that are mirrored, else 1 [m, 1]
+    reach: np.ndarray | None = None  # of the drives [m] [rad]
+    reach_trace: np.ndarray | None = None  # trace of rotations by `reach` [m]
+    wanted: np.ndarray | None = None  # where the animation has the bodies at the frame to come, rigid [m, 4, 4]
+    command: np.ndarray | None = None  # where the targets are put [m, 4, 4]
+    body: np.ndarray | None = None  # where the bodies stood after the last frame [m, 4, 4]
+    body_before: np.ndarray | None = None  # and after the one before
+    moved: np.ndarray | None = None  # from there to here [m, 3] [m]
+    moved_squares: np.ndarray | None = None  # squared lengths of that [m]
+    wanted_trace: np.ndarray | None = None  # trace of the rotation from `body` to `wanted` [m]
+    velocity: np.ndarray | None = None  # over the last frame [m, 3] [m/s]
 
 
 @dataclass(kw_only=True)
 class Run(Bodies):
-    """The simulation of a scene's shot, from its first frame on.
-
-    Attributes:
-        first, frame: first frame and the last one stepped, None after a jump.
-        observed: last frame after which the bodies were read.
-        reached: last frame whose result stands in the cache.
-        graph, source_graph: the dependency graphs of this frame, of the scene and of its hidden one.
-        effects: what acts beside the drives, in order.
-        joint_drives: the motors, where a character has them.
-        bone_numbers: names of the bones' own among the numbers.
-        held: names of the scene's other bodies that wait for the first frame.
-        settings_dirty: a setting was edited; read them again on the next step.
-        gains_dirty: something that the drives depend on is another one.
-        limited: a force or torque has a limit.
-        stacked: the scene's characters that have a motion stack; None: look for them again.
-        seconds: time spent per frame in our own Python and in evaluating the source scene, for reports.
-    """
+    """The simulation of a scene's shot, from its first frame on."""
 
     scene_name: str
-    first: int
-    frame: int | None
-    reached: int
+    first: int  # frame
+    frame: int | None  # the last one stepped, None after a jump
+    reached: int  # last frame whose result stands in the cache
     characters: list
-    bone_numbers: list
-    graph: bpy.types.Depsgraph
-    source_graph: bpy.types.Depsgraph | None = None
-    effects: list[Effect] = field(default_factory=list)
-    joint_drives: JointDrives | None = None
-    settings_dirty: bool = True
-    gains_dirty: bool = True
-    limited: bool = False
+    bone_numbers: list  # names of the bones' own among `numbers`
+    graph: bpy.types.Depsgraph  # the scene's dependency graph at this frame
+    source_graph: bpy.types.Depsgraph | None = None  # the hidden scene's
+    effects: list[Effect] = field(default_factory=list)  # what acts beside the drives, in order
+    joint_drives: JointDrives | None = None  # the motors, where a character has them
+    settings_dirty: bool = True  # a setting was edited: read them again on the next step
+    modes_dirty: bool = True  # one of the masks that `kinematic` sums up has changed
+    gains_dirty: bool = True  # something that the drives depend on has changed
+    limited: bool = False  # a force or torque has a limit
     any_kinematic: bool = False
-    stacked: list | None = None
-    observed: int | None = None
-    held: list = field(default_factory=list)
+    any_struck: bool = False
+    stacked: list | None = None  # the scene's characters with a motion stack; None: look for them again
+    observed: int | None = None  # last frame after which the bodies were read
+    held: list = field(default_factory=list)  # names of the scene's other bodies that wait for the first frame
+    # Seconds spent per frame in our own Python and in evaluating the source scene, for reports.
     seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
 
     @property
@@ -177,12 +138,13 @@ class Run(Bodies):
         if not any(effect.changed for effect in self.effects):
             return
         count = len(self.masses)
-        self.off = merged(self.effects, "switched_off", count)
-        self.led = merged(self.effects, "kinematic", count)
+        self.switched_off = merged(self.effects, "switched_off", count)
+        self.kinematic_by_effect = merged(self.effects, "kinematic", count)
         self.awake = merged(self.effects, "awake", count)
         self.struck = merged(self.effects, "struck", count)
-        self.joint_space = self.in_joints & ~merged(self.effects, "led_in_world", count)
-        self.gains_dirty = True
+        self.any_struck = bool(self.struck.any())
+        self.joint_space = self.in_joints & ~merged(self.effects, "driven_in_world", count)
+        self.gains_dirty = self.modes_dirty = True
         for effect in self.effects:
             effect.changed = False
 
@@ -219,7 +181,7 @@ def name_of(run: Run, row: int) -> str:
     return "?"
 
 
-def gather(scene, first: int) -> Run:
+def make_run(scene, first: int) -> Run:
     """A new run of a scene's characters; a baked one takes part as a kinematic one, so that props still meet it.
 
     Raises:
@@ -234,8 +196,8 @@ def gather(scene, first: int) -> Run:
     count = len(parts)
     masses, inertia = np.array([p.body.rigid_body.mass for p in parts]), np.array([p.inertia for p in parts])
     moments = np.array([p.moments for p in parts], dtype=float)
-    in_joints, own_numbers = motors.held(characters), bone_numbers()
-    masks = ("limp", "riding", "off", "led", "awake", "struck", "kinematic", "calm")
+    in_joints, own_numbers = motors.driven_at_joints(characters), bone_numbers()
+    masks = ["limp", "kinematic_by_user", "kinematic_by_effect", "switched_off", "awake", "struck", "kinematic", "calm"]
     return Run(
         scene_name=scene.name,
         first=first,
@@ -243,14 +205,16 @@ def gather(scene, first: int) -> Run:
         reached=first - 1,
         characters=characters,
         graph=depsgraph_of(scene),
-        joint_drives=motors.gather(characters),
+        joint_drives=motors.gather_motors(characters),
         masses=masses,
         inertia=inertia,
         moments=np.where(moments > 0.0, moments, inertia[:, None]),  # files of 0.1.0 have none
-        arms=np.sqrt(inertia / np.maximum(masses, 1e-12)),
+        gyration_radius=np.sqrt(inertia / np.maximum(masses, 1e-12)),
         own_damping=np.array([(p.body.rigid_body.linear_damping, p.body.rigid_body.angular_damping) for p in parts]),
         offsets=np.concatenate([c.offsets for c in characters]),
+        buffer=np.empty((count, 16), dtype=np.float32),
         farthest=np.concatenate([np.full((len(c.bones), 1), FASTEST * c.height / 24.0) for c in characters]),
+        surely_near=min(FASTEST * c.height / 24.0 for c in characters) ** 2,
         in_joints=in_joints,
         joint_space=in_joints,
         gains=np.full((count, 11), np.nan),  # unlike anything: the first step writes them all
@@ -286,6 +250,7 @@ def _character(obj, begin: int) -> Character:
         offsets=np.array([part.offset for part in settings.parts]).reshape(-1, 4, 4),
         buffer=np.empty(len(obj.pose.bones) * 16, dtype=np.float32),
         height=settings.height,
+        mass=float(np.array([part.body.rigid_body.mass for part in settings.parts]).sum()),
         built_scale=settings.built_scale,
         keyed=keyed and not settings.muted,
         blends={} if keyed and at_frame.is_keyed(obj, "physics_blend") else None,
@@ -316,7 +281,7 @@ def check_numbers(run: Run, character, blend: float) -> None:
 def strengths_of(obj) -> tuple:
     """Largest torques [m] and forces [m] of a human's joints, scaled to the character."""
     settings = obj.active_ragdoll
-    anatomy = recognition.anatomy_of(obj)
+    anatomy = anatomy_of(obj)
     bones = [obj.data.bones.find(part.bone) for part in settings.parts]
     parents = np.array([obj.data.bones.find(b.parent.name) if b.parent else -1 for b in obj.data.bones])
     mass = sum(part.body.rigid_body.mass for part in settings.parts)
@@ -370,7 +335,7 @@ def check_evaluated(run: Run, scene) -> None:
     """Raises RagdollError where Blender does not evaluate what a run needs; warns of what is not shown."""
     graph = run.graph
     rigid_bodies = scene.rigidbody_world
-    left = left_over(scene)
+    left = built.left_over(scene)
     for character in run.characters:
         settings = character.obj.active_ragdoll
         needed = settings.bodies, settings.targets, rigid_bodies.collection, rigid_bodies.constraints
@@ -391,7 +356,7 @@ def check_evaluated(run: Run, scene) -> None:
 
 def check_size(character, place: np.ndarray, frame: int) -> None:
     """Bodies keep the size that they were built with."""
-    size, built = float(np.linalg.norm(place[:3, 0])), character.built_scale
+    size, built = math.hypot(*place[:3, 0].tolist()), character.built_scale
     if abs(size - built) > UNIFORM_TOLERANCE * built:
         raise RagdollError(
             f"'{character.name}' has the scale {size:.4g} at frame {frame}, but its bodies were built at {built:.4g}: "

@@ -19,7 +19,7 @@ LINEAR_DRAG = 8  # column of a run's gains, see `_gains`
 def write_blend(obj, character, blend, scene) -> bool:
     """Set the share of the physics in what a character shows, in all view layers; whether it was another."""
     changed = False
-    for bones in _posed(obj, scene):
+    for bones in _posed(obj, graphs(scene)):
         # An edit of the character makes Blender copy it anew, with its original's influence.
         shown = bones[character.bone_names[0]].constraints.get(source.CONSTRAINT_NAME)
         if shown is None or abs(blend - shown.influence) < 1e-7:
@@ -30,9 +30,9 @@ def write_blend(obj, character, blend, scene) -> bool:
     return changed
 
 
-def _posed(obj, scene) -> list:
-    """The evaluated pose bones of an armature object in every view layer that has it."""
-    copies = [obj.evaluated_get(graph) for graph in graphs(scene)]
+def _posed(obj, layers: list) -> list:
+    """The evaluated pose bones of an armature object in every view layer, of some dependency graphs, that has it."""
+    copies = [obj.evaluated_get(graph) for graph in layers]
     return [copy.pose.bones for copy in copies if copy.is_evaluated]
 
 
@@ -82,7 +82,7 @@ def switch_kinematic(run: Run, rows) -> None:
 
 def follow_cache(run: Run) -> None:
     """Let all bodies stand where the cache has them: a kinematic one does not read it."""
-    run.off = np.zeros_like(run.off)
+    run.switched_off = np.zeros_like(run.switched_off)
     rows = np.flatnonzero(run.kinematic)
     if len(rows):
         run.kinematic = np.zeros_like(run.kinematic)
@@ -104,7 +104,7 @@ def switch_joints(run: Run, on: bool, character) -> None:
         # A hit's helper that was made just now comes with the next evaluation.
         if own is not None and own.enabled != (on and constraint.enabled):
             own.enabled = on and constraint.enabled
-    character.switched_off = not on
+    character.joints_off = not on
 
 
 def outdate_cache(run: Run) -> None:
@@ -137,10 +137,10 @@ def show_physics(run: Run, on: bool, scene) -> list:
 
     In all view layers: those that do not step read the bodies' places from the cache.
     """
-    changed = {}
+    changed, layers = {}, graphs(scene)
     for character in run.characters:
-        shown = on and not run.off[character.rows.start]  # nobody sees one that is switched off
-        for bones in _posed(character.physics, scene):
+        shown = on and not run.switched_off[character.rows.start]  # nobody sees one that is switched off
+        for bones in _posed(character.physics, layers):
             # A layer that has not been evaluated since the build has bones without our constraint.
             own = bones[character.bone_names[-1]].constraints.get(source.CONSTRAINT_NAME)
             if own is None or own.mute is not shown:
@@ -237,4 +237,4 @@ def _limits(run: Run, scene) -> tuple:
     fps = scene.render.fps / scene.render.fps_base
     fall = 0.5 * max(scene.gravity.length, 1e-6) * (1.0 / fps) ** 2
     angle = limits.angles_off(run.body, run.command)
-    return (run.numbers["max_force"], distance, fall), (run.numbers["max_torque"], angle, fall / run.arms)
+    return (run.numbers["max_force"], distance, fall), (run.numbers["max_torque"], angle, fall / run.gyration_radius)

@@ -51,8 +51,7 @@ def keyed_paths(obj) -> Iterator[str]:
         return
     found = [data.drivers]
     for action, slot, _strip in action_channels.playing(obj):
-        channels = action_channels.channels_of(action, slot)
-        found.append(channels.fcurves if channels is not None else ())
+        found.append(action_channels.curves_of(action, slot))
     for curves in found:
         yield from (curve.data_path for curve in curves if PREFIX in curve.data_path)
 

@@ -4,7 +4,7 @@ import math
 
 import bpy
 
-from ...anatomy.roles import GENERIC, ROLES
+from ...anatomy.roles import GENERIC, ROLES, Anatomy
 from ...ragdoll.bodies.compound import MOST_PARTS
 from ...ragdoll.bodies.convex import MOST_POINTS
 from .. import runtime
@@ -67,9 +67,8 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
 
     # Place and size of a body that was edited by hand, in the bone's frame and in the armature's own units.
     shape_by_user: flag(
-        "Own Size",
-        "The body has the size and the place set here, or by hand in the viewport, instead of automatic ones",
-        group="size", needs=REBUILD,
+        "Own Size", "The body has the size and the place set here, or by hand in the viewport, instead of automatic "
+        "ones", group="size", needs=REBUILD,
     )
     half_extents: vector(
         "Half Size", "Half of the body's size along its own X, Y and Z, in the armature's units; a capsule lies along "
@@ -88,7 +87,7 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
         "armature's units, as JSON", group="size", needs=REBUILD, update=None,
     )
     body_pieces: wholes(
-        None, "How many of the corners each piece of a compound has; all 0 for other shapes", MOST_PARTS, min=0,
+        None, "How many of the corners each piece of a compound has; all 0 for other shapes", size=MOST_PARTS, min=0,
         max=MOST_POINTS, group="size", needs=REBUILD, update=None,
     )
 
@@ -141,3 +140,14 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
     max_force: number(
         "Max Force", "Largest force of the drive [N]; 0 is no limit", min=0.0, keyed=True, group="weights", needs=READ
     )
+
+# fmt: on
+
+
+def store_roles(obj: bpy.types.Object, anatomy: Anatomy) -> None:
+    """Write each bone's role to its settings unless the user has chosen one."""
+    with runtime.STATE.writing():
+        for bone, role in zip(obj.data.bones, anatomy.roles, strict=True):
+            settings = obj.pose.bones[bone.name].active_ragdoll
+            if not settings.role_by_user and settings.role != role:
+                settings.role = role

@@ -31,21 +31,20 @@ BASES = (
 )
 
 
-def _action_chosen(self, context) -> None:
-    self.action_name = self.action.name if self.action is not None else ""
-    self.armature = _made_for(self.action, self.id_data)
-    POSES.update(self, context)
+def remembers(what: str, name: str, armature: str = ""):
+    """The callback of a pointer: its name is kept in a setting, in case what it points at is deleted.
 
+    Of an action, `armature` is the setting that points at the armature it was made for.
+    """
 
-def _base_chosen(self, context) -> None:
-    self.base_action_name = self.base_action.name if self.base_action is not None else ""
-    self.base_armature = _made_for(self.base_action, self.id_data)
-    POSES.update(self, context)
+    def chosen(self, context) -> None:
+        found = getattr(self, what)
+        setattr(self, name, found.name if found is not None else "")
+        if armature:
+            setattr(self, armature, _made_for(found, self.id_data))
+        POSES.update(self, context)
 
-
-def _armature_chosen(self, context) -> None:
-    self.armature_name = self.armature.name if self.armature is not None else ""
-    POSES.update(self, context)
+    return chosen
 
 
 def _made_for(action, owner):
@@ -83,7 +82,7 @@ text = partial(declare.text, needs=POSES)
 flag = partial(declare.flag, needs=POSES)
 whole = partial(declare.whole, needs=POSES)
 an_object = partial(declare.block, needs=POSES)
-an_action = partial(declare.block, kind=bpy.types.Action, needs=POSES)
+an_action = partial(declare.block, type=bpy.types.Action, needs=POSES)
 
 
 # Declarations are read as tables.
@@ -93,7 +92,8 @@ class ActionChoice:
     """An action, with the names of it and of what it was made for, in case they are deleted."""
 
     action: an_action(
-        "Action", "Its bones are matched by name; it need not be assigned to anything", update=_action_chosen
+        "Action", "Its bones are matched by name; it need not be assigned to anything",
+        update=remembers("action", "action_name", "armature"),
     )
     action_name: record(str, of=CHOSEN)
     slot: text("Slot", "Slot of the action (Blender 4.4 and later); empty: the one that fits")
@@ -101,7 +101,7 @@ class ActionChoice:
         "Made For",
         "Armature of the same bones that the action was made for, where its rest pose is another: what each bone does "
         "relative to its parent is taken over. Empty: the character's own rest pose counts", poll=_is_armature,
-        update=_armature_chosen,
+        update=remembers("armature", "armature_name"),
     )
     armature_name: record(str, of=CHOSEN)
     object_motion: flag(
@@ -123,7 +123,10 @@ class BasePose:
 
     base: choice("Base", "What the motion is the difference to", BASES, "BIND")
     base_frame: number("Base Frame", "Frame of the action that is the base pose", 1.0, precision=1)
-    base_action: an_action("Base Action", "Action that the base pose is a frame of", update=_base_chosen)
+    base_action: an_action(
+        "Base Action", "Action that the base pose is a frame of",
+        update=remembers("base_action", "base_action_name", "base_armature"),
+    )
     base_action_name: record(str, of=CHOSEN)
     base_armature: an_object("Base Made For", "Armature that the base action was made for", poll=_is_armature)
     base_slot: text("Base Slot", "Slot of the base action; empty: the one that fits")

@@ -10,8 +10,8 @@ lists may grow.
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, fields
+from functools import cache, partial
 
 import bpy
 
@@ -21,55 +21,29 @@ SETTING, INTERFACE, RECORD, DERIVED = "SETTING", "INTERFACE", "RECORD", "DERIVED
 ACTS, PLAYED = "ACTS", "PLAYED"  # groups of lists: what the motion stack's steps are made from, and what these play
 RAGDOLL, STACK_RECORD, SHOT, FILE = "RAGDOLL", "STACK_RECORD", "SHOT", "FILE"  # what a record belongs to
 CHOSEN = "CHOSEN"  # records of what a setting points at: they tell what it was, when it is deleted
-SHARE = {"subtype": "FACTOR", "min": 0.0, "max": 1.0}
-FLOATS = "FLOATS"
-_KINDS = {
-    bool: "BoolProperty",
-    int: "IntProperty",
-    float: "FloatProperty",
-    str: "StringProperty",
-    FLOATS: "FloatVectorProperty",
-}
 
 
 @dataclass(frozen=True)
 class Need:
-    """What an edit entails.
+    """What an edit entails."""
 
-    Attributes:
-        update: the property's callback.
-        build: only a new build brings it about.
-    """
-
-    update: Callable
-    build: bool = False
+    update: Callable  # the property's callback
+    build: bool  # only a new build brings it about
 
 
 @dataclass(frozen=True)
 class Declared:
-    """What a declaration says beside Blender's own part of it.
+    """What a declaration says beside Blender's own part of it."""
 
-    Attributes:
-        kind: SETTING, INTERFACE, RECORD or DERIVED.
-        keyed: it may be animated.
-        needs: what an edit entails, None where that is nothing.
-        group: settings of one group are copied together; of a RECORD what it belongs to.
-        found: a build finds a value where the user has set none.
-        holds: the property group of a group or a list.
-        is_list: a list of such groups.
-        points: it points at a data-block.
-        index: of a list the property that tells its active row.
-    """
-
-    kind: str = SETTING
-    keyed: bool = False
-    needs: Need | None = None
-    group: str = ""
-    found: bool = False
-    holds: type | None = None
-    is_list: bool = False
-    points: bool = False
-    index: str = ""
+    kind: str = SETTING  # SETTING, INTERFACE, RECORD or DERIVED
+    keyed: bool = False  # it may be animated
+    needs: Need | None = None  # what an edit entails, None where that is nothing
+    group: str = ""  # settings of one group are copied together; of a RECORD what it belongs to
+    found: bool = False  # a build finds a value where the user has set none
+    holds: type | None = None  # the property group of a group or a list
+    is_list: bool = False  # a list of such groups
+    points: bool = False  # it points at a data-block
+    index: str = ""  # of a list the property that tells its active row
 
 
 # ---- what edits entail ----------------------------------------------------------------------------------------------
@@ -77,34 +51,22 @@ class Declared:
 show_stack_later: Callable = lambda: None  # noqa: E731  set by the registration: the stack stands above its settings
 
 
-def _read(self, _context) -> None:
-    runtime.settings_changed(self.id_data)
+def _need(*, build: bool = False, stack: bool = True, shows: bool = False) -> Need:
+    """A `Need`: see `runtime.settings_changed` for `stack`; `shows` lets the motion stack be shown anew."""
+
+    def update(self, _context) -> None:
+        runtime.settings_changed(self.id_data, layout=build, stack=stack)
+        if shows:
+            show_stack_later()
+
+    return Need(update, build)
 
 
-def _rebuild(self, _context) -> None:
-    runtime.settings_changed(self.id_data, layout=True)
-
-
-def _stack(self, _context) -> None:
-    runtime.settings_changed(self.id_data)
-    show_stack_later()
-
-
-def _stack_value(self, _context) -> None:
-    runtime.settings_changed(self.id_data, stack=False)
-    show_stack_later()
-
-
-def _poses(self, _context) -> None:
-    runtime.settings_changed(self.id_data, layout=True)
-    show_stack_later()
-
-
-READ = Need(_read)  # a run reads it again
-REBUILD = Need(_rebuild, build=True)  # bodies and joints are made of it
-STACK = Need(_stack)  # entries of the motion stack are made of it: they are made anew, and the frame is shown anew
-STACK_VALUE = Need(_stack_value)  # the motion stack reads it on every frame and it leaves no trace in those to come
-POSES = Need(_poses, build=True)  # as STACK, and it decides which poses come: a build widens the limits to those
+READ = _need()  # a run reads it again
+REBUILD = _need(build=True)  # bodies and joints are made of it
+STACK = _need(shows=True)  # entries of the motion stack are made of it: they are made anew, and the frame is shown anew
+STACK_VALUE = _need(stack=False, shows=True)  # the stack reads it on every frame; it leaves no trace in those to come
+POSES = _need(build=True, shows=True)  # as STACK, and it decides which poses come: a build widens the limits to those
 
 
 # ---- declarations ---------------------------------------------------------------------------------------------------
@@ -112,108 +74,72 @@ POSES = Need(_poses, build=True)  # as STACK, and it decides which poses come: a
 _declared: dict = {}  # by the identity of Blender's part of a declaration, which is kept with it
 
 
-def _declare(maker: str, name, description, declared: dict, override=("LIBRARY_OVERRIDABLE",), **more):
-    """A property of Blender's; what is None is left to Blender."""
-    said = Declared(**declared)
-    arguments = {"options": {"ANIMATABLE"} if said.keyed else set(), "override": set(override)}
-    if said.needs is not None:
-        arguments["update"] = said.needs.update
-    arguments |= {"name": name, "description": description, **more}
-    made = {key: value for key, value in arguments.items() if value is not None}
+def _declare(maker: str, name=None, description=None, default=None, override=("LIBRARY_OVERRIDABLE",), **more):
+    """A property of Blender's; what is None is left to Blender.
+
+    Args:
+        more: fields of `Declared`, and arguments of Blender's for the property.
+    """
+    said = Declared(**{field.name: more.pop(field.name) for field in fields(Declared) if field.name in more})
+    arguments = {"name": name, "description": description, "default": default, "override": set(override)}
+    arguments |= {"options": {"ANIMATABLE"} if said.keyed else set(), "update": said.needs and said.needs.update}
+    made = {key: value for key, value in (arguments | more).items() if value is not None}
     result = getattr(bpy.props, maker)(**made)
     _declared[id(result)] = result, said
     return result
 
 
-def _parted(more: dict) -> dict:
-    """What of the arguments of a declaration is not for Blender."""
-    return {key: more.pop(key) for key in ("kind", "keyed", "needs", "group", "found") if key in more}
-
-
-def number(name, description=None, default: float = 0.0, **more):
-    """A number."""
-    return _declare("FloatProperty", name, description, _parted(more), default=default, **more)
+# Each takes a name, a description and a default, in this order.
+number = partial(_declare, "FloatProperty")
+whole = partial(_declare, "IntProperty")
+flag = partial(_declare, "BoolProperty")
+text = partial(_declare, "StringProperty")
+wholes = partial(_declare, "IntVectorProperty")  # several numbers: `size`
 
 
 def share(name, description=None, default: float = 1.0, **more):
     """A number of 0 to 1."""
-    return number(name, description, default, **SHARE, **more)
+    return number(name, description, default, subtype="FACTOR", min=0.0, max=1.0, **more)
 
 
 def vector(name, description=None, default: tuple = (0.0, 0.0, 0.0), subtype: str = "XYZ", **more):
     """Several numbers: a place, a direction, a rotation."""
-    more |= {"default": default, "size": len(default), "subtype": subtype}
-    return _declare("FloatVectorProperty", name, description, _parted(more), **more)
-
-
-def whole(name, description=None, default: int = 0, **more):
-    """A whole number."""
-    return _declare("IntProperty", name, description, _parted(more), default=default, **more)
-
-
-def wholes(name, description, size: int, **more):
-    """Several whole numbers."""
-    return _declare("IntVectorProperty", name, description, _parted(more), size=size, **more)
-
-
-def flag(name, description=None, default: bool = False, **more):
-    """On or off."""
-    return _declare("BoolProperty", name, description, _parted(more), default=default, **more)
+    return _declare("FloatVectorProperty", name, description, default, size=len(default), subtype=subtype, **more)
 
 
 def choice(name, items, default=None, description=None, **more):
     """One of several."""
-    return _declare("EnumProperty", name, description, _parted(more), items=items, default=default, **more)
+    return _declare("EnumProperty", name, description, default, items=items, **more)
 
 
-def text(name, description=None, default: str = "", **more):
-    """A name or another text."""
-    return _declare("StringProperty", name, description, _parted(more), default=default, **more)
-
-
-def block(name, description=None, kind: type = bpy.types.Object, **more):
+def block(name, description=None, type: type = bpy.types.Object, **more):
     """A data-block of the file."""
-    declared = _parted(more) | {"points": True}
-    return _declare("PointerProperty", name, description, declared, type=kind, **more)
+    return _declare("PointerProperty", name, description, type=type, points=True, **more)
 
 
 def settings(holds: type, name=None, **more):
     """A group of settings."""
-    return _declare("PointerProperty", name, None, _parted(more) | {"holds": holds}, type=holds, **more)
+    return _declare("PointerProperty", name, type=holds, holds=holds, **more)
 
 
 def items(holds: type, index: str = "", **more):
-    """A list of groups of settings.
-
-    Args:
-        index: the property that tells its active row.
-    """
-    declared = _parted(more) | {"holds": holds, "is_list": True, "index": index}
+    """A list of groups of settings; `index` is the property that tells its active row."""
     override = ("LIBRARY_OVERRIDABLE", "USE_INSERTION")
-    return _declare("CollectionProperty", None, None, declared, override, type=holds, **more)
+    return _declare("CollectionProperty", override=override, type=holds, holds=holds, is_list=True, index=index, **more)
 
 
-def row():
-    """Which row a list shows."""
-    return whole(None, kind=INTERFACE)
+row = partial(whole, kind=INTERFACE)  # which row a list shows
 
 
-def record(what, description=None, of: str = RAGDOLL, name=None, **more):
+def record(what, description=None, of: str = RAGDOLL):
     """Something that was made or found, to be used and taken away again.
 
     Args:
-        what: bool, int, float, str, FLOATS, or the type of a data-block.
+        what: bool, int, float, str, or the type of a data-block.
         of: what it belongs to.
     """
-    said = {"kind": RECORD, "group": of}
-    if what in _KINDS:
-        return _declare(_KINDS[what], name, description, said, **more)
-    return _declare("PointerProperty", name, description, said | {"points": True}, type=what, **more)
-
-
-def records(what: type, of: str = RAGDOLL):
-    """A list of records."""
-    return items(what, kind=RECORD, group=of)
+    declare = {bool: flag, int: whole, float: number, str: text}.get(what) or partial(block, type=what)
+    return declare(None, description, kind=RECORD, group=of)
 
 
 def declare_in(part: type, made: dict) -> None:

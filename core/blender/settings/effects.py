@@ -1,15 +1,25 @@
-"""The settings of what acts in a run beside the drives: hits and explosions, attachments, knock-out and recovery."""
+"""The settings of what acts in a run beside the drives: hits and explosions, attachments, knock-out and recovery.
+
+Hits and attachments are added here for operators, the command line and scripts.
+"""
 
 import math
 from dataclasses import fields
+from functools import partial
 
 import bpy
+import numpy as np
 
+from ...errors import RagdollError
 from ...motion import getting_up
+from ...ragdoll import hits as core_hits
 from ...ragdoll.hits import Loosening
 from ...ragdoll.recovery import states
-from . import declare
-from .declare import DERIVED, READ, SHOT, block, choice, flag, items, number, record, row, share, text, vector, whole
+from .. import runtime
+from ..physics import built, world
+from ..rig.armature import check_ragdoll
+from . import declare, lists
+from .declare import DERIVED, READ, SHOT, items, record, row
 
 SPACES = (
     ("WORLD", "World", "Along the world's axes"),
@@ -33,6 +43,7 @@ PHASES = (
     ("RECOVERING", "Recovering", "The weights rise from 0 to what they are"),
     ("BLENDING", "Blending", "The physics blend falls to 0, then the simulation is switched off"),
 )
+DURATION = "Time over which the impulse is given evenly; 0 is a blow within one frame"
 _WATCHED = (("PELVIS", "Pelvis", "The pelvis's"), ("MEAN", "All Bodies", "The mean of all bodies'"))
 _METHODS = (
     ("INERTIALIZED", "Inertialised", "The difference dies away, beginning with its own velocity"),
@@ -40,9 +51,21 @@ _METHODS = (
 )
 _LOOSENING, _RECOVERY = Loosening(), states.Settings
 
-
-def _number(name: str, description: str, default: float, **more):
-    return declare.number(name, description, default, **{"min": 0.0, "keyed": True, "needs": READ, **more})
+# A run reads all of these again when they are edited.
+block, choice, flag, number, share, text, vector, whole = (
+    partial(make, needs=READ)
+    for make in (
+        declare.block,
+        declare.choice,
+        declare.flag,
+        declare.number,
+        declare.share,
+        declare.text,
+        declare.vector,
+        declare.whole,
+    )
+)
+_number = partial(number, min=0.0, keyed=True)
 
 
 def _strength(self) -> float:
@@ -57,19 +80,6 @@ def _set_strength(self, value: float) -> None:
         self.impulse = (0.0, value, 0.0)
 
 
-def _enabled():
-    return flag("Enabled", "Whether it acts at all", True, needs=READ)
-
-
-def _frame():
-    return whole("Frame", "Frame at which it begins; seen from the next one on", needs=READ)
-
-
-def _duration():
-    told = "Time over which the impulse is given evenly; 0 is a blow within one frame"
-    return number("Duration", told, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE", needs=READ)
-
-
 # Declarations are read as tables.
 # fmt: off
 
@@ -78,39 +88,36 @@ def _duration():
 class ActiveRagdollHit(bpy.types.PropertyGroup):
     """An impulse on a bone's body at a frame."""
 
-    enabled: _enabled()
-    frame: _frame()
-    bone: text("Bone", "Bone whose body is hit", needs=READ)
-    point: vector(
-        "Point", "Where it acts: from the middle of the body, along the bone's axes", unit="LENGTH", needs=READ
-    )
+    enabled: flag("Enabled", "Whether it acts at all", True)
+    frame: whole("Frame", "Frame at which it begins; seen from the next one on")
+    bone: text("Bone", "Bone whose body is hit")
+    point: vector("Point", "Where it acts: from the middle of the body, along the bone's axes", unit="LENGTH")
     impulse: vector(
         "Impulse", "Mass times change of speed of a free body [N s], with its direction; Towards takes its length",
-        (0.0, 20.0, 0.0), needs=READ,
+        (0.0, 20.0, 0.0),
     )
     strength: number(
-        "Strength", "Length of the impulse [N s]", min=0.0, get=_strength, set=_set_strength, kind=DERIVED,
+        "Strength", "Length of the impulse [N s]", min=0.0, get=_strength, set=_set_strength, kind=DERIVED, needs=None,
         options={"SKIP_SAVE"},  # the impulse is what is stored
     )
-    space: choice("Space", SPACES, "WORLD", needs=READ)
-    duration: _duration()
-    target: block("Target", "Object to hit towards", needs=READ)
+    space: choice("Space", SPACES, "WORLD")
+    duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE")
+    target: block("Target", "Object to hit towards")
 
 
 class ActiveRagdollExplosion(bpy.types.PropertyGroup):
     """A blast that pushes all bodies of the character away from its origin."""
 
-    enabled: _enabled()
-    frame: _frame()
-    origin: vector("Origin", "Where it comes from", unit="LENGTH", needs=READ)
-    target: block("Object", "Object that it comes from, instead of the origin", needs=READ)
-    radius: number("Radius", "Beyond it nothing is felt", 3.0, min=1e-4, unit="LENGTH", needs=READ)
-    impulse: number("Impulse", "On a body at the origin [N s]; negative pulls", 10.0, needs=READ)
+    enabled: flag("Enabled", "Whether it acts at all", True)
+    frame: whole("Frame", "Frame at which it begins; seen from the next one on")
+    origin: vector("Origin", "Where it comes from", unit="LENGTH")
+    target: block("Object", "Object that it comes from, instead of the origin")
+    radius: number("Radius", "Beyond it nothing is felt", 3.0, min=1e-4, unit="LENGTH")
+    impulse: number("Impulse", "On a body at the origin [N s]; negative pulls", 10.0)
     falloff: number(
         "Falloff", "How fast it fades towards the radius: 0 not at all, 1 evenly, 2 faster", 1.0, min=0.0, soft_max=4.0,
-        needs=READ,
     )
-    duration: _duration()
+    duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE")
 
 
 class HitSettings:
@@ -123,18 +130,17 @@ class HitSettings:
 
     loosening: number(
         "Loosening", "How much hits lower the weights: 0 not at all, 1 as 30 N s leave 37 % on a man's hit bone",
-        _LOOSENING.sensitivity, min=0.0, soft_max=5.0, needs=READ,
+        _LOOSENING.sensitivity, min=0.0, soft_max=5.0,
     )
     loosening_parents: share(
-        "Parents", "Share of a hit that the next bone up the chain feels, and so on", _LOOSENING.parents, needs=READ
+        "Parents", "Share of a hit that the next bone up the chain feels, and so on", _LOOSENING.parents
     )
     loosening_children: share(
-        "Children", "Share of a hit that the next bone down the chain feels, and so on", _LOOSENING.children, needs=READ
+        "Children", "Share of a hit that the next bone down the chain feels, and so on", _LOOSENING.children
     )
-    loosening_others: share("Others", "Share of a hit that every bone feels at least", _LOOSENING.others, needs=READ)
+    loosening_others: share("Others", "Share of a hit that every bone feels at least", _LOOSENING.others)
     loosening_regain: number(
         "Regain", "Share of the full weights that comes back per second", _LOOSENING.regain, min=0.0, soft_max=10.0,
-        needs=READ,
     )
 
 
@@ -143,33 +149,26 @@ class HitSettings:
 class ActiveRagdollAttachment(bpy.types.PropertyGroup):
     """A bone's body held at an object or a bone."""
 
-    name: text("Name")
-    enabled: flag("Enabled", "Whether it holds; can be keyed", True, keyed=True, needs=READ)
-    bone: text("Bone", "Bone whose body is held", needs=READ)
-    point: vector(
-        "Point", "Where it is held: from the bone's head, along the bone's axes [m]", unit="LENGTH", needs=READ
-    )
-    target: block("Target", "Object that holds it. Where physics moves that too, the reaction acts on it", needs=READ)
-    target_bone: text("Target Bone", "Bone of the target that holds it, where the target is an armature", needs=READ)
-    kind: choice("Kind", KINDS, "POINT", needs=READ)
-    offset: choice("Offset", OFFSETS, "MOMENT", needs=READ)
+    name: text("Name", needs=None)
+    enabled: flag("Enabled", "Whether it holds; can be keyed", True, keyed=True)
+    bone: text("Bone", "Bone whose body is held")
+    point: vector("Point", "Where it is held: from the bone's head, along the bone's axes [m]", unit="LENGTH")
+    target: block("Target", "Object that holds it. Where physics moves that too, the reaction acts on it")
+    target_bone: text("Target Bone", "Bone of the target that holds it, where the target is an armature")
+    kind: choice("Kind", KINDS, "POINT")
+    offset: choice("Offset", OFFSETS, "MOMENT")
     offset_location: vector(
         "Location", "Where the target has the bone's point (Point, Distance) or the bone's head (Fixed), along the "
-        "target's axes [m]", unit="LENGTH", needs=READ,
+        "target's axes [m]", unit="LENGTH",
     )
-    offset_rotation: vector(
-        "Rotation", "Rotation of the bone against the target", (1.0, 0.0, 0.0, 0.0), "QUATERNION", needs=READ
-    )
+    offset_rotation: vector("Rotation", "Rotation of the bone against the target", (1.0, 0.0, 0.0, 0.0), "QUATERNION")
     reach_seconds: number(
         "Reach Time", "How long the bone takes to a stated offset", 0.25, min=0.0, soft_max=2.0, unit="TIME_ABSOLUTE",
-        needs=READ,
     )
-    length: number(
-        "Length", "Of the rope; 0 takes the distance of the moment", min=0.0, unit="LENGTH", keyed=True, needs=READ
-    )
+    length: number("Length", "Of the rope; 0 takes the distance of the moment", min=0.0, unit="LENGTH", keyed=True)
     max_force: number(
         "Max Force", "Largest force that a point or a fixed attachment holds with [N]; 0 is no limit", min=0.0,
-        keyed=True, needs=READ,
+        keyed=True,
     )
 
 
@@ -185,20 +184,18 @@ class AttachmentSettings:
 class ActiveRagdollRecoveryEvent(bpy.types.PropertyGroup):
     """A state forced at a frame."""
 
-    frame: whole("Frame", "Frame of the shot", 1, needs=READ)
+    frame: whole("Frame", "Frame of the shot", 1)
     phase: choice(
         "State", PHASES, "LIMP",
-        "State that begins at the frame; of two at one frame the one further from the animation holds", needs=READ,
+        "State that begins at the frame; of two at one frame the one further from the animation holds",
     )
-    hold: flag("Hold", "Keep the state until the next event, whatever happens", needs=READ)
+    hold: flag("Hold", "Keep the state until the next event, whatever happens")
 
 
 class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     """Knock-out and recovery. Thresholds are those of a character of 1.8 m under Earth's gravity; others are scaled."""
 
-    enabled: flag(
-        "Recovery", "Strong hits knock the character out; when it has come to rest it recovers, and gets up", needs=READ
-    )
+    enabled: flag("Recovery", "Strong hits knock the character out; when it has come to rest it recovers, and gets up")
     knock_out_speed: _number(
         "Knock-out Hit", "Hits that would give the whole character this speed knock it out [m/s]; 0 never",
         _RECOVERY.knock_out_speed, unit="VELOCITY",
@@ -207,9 +204,7 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
         "Knock-out Distance", "A body so far from its place in the animation knocks the character out [m]; 0 never",
         _RECOVERY.knock_out_distance, unit="LENGTH",
     )
-    watched: choice(
-        "Watched", _WATCHED, _RECOVERY.watched, "Whose speed says whether the character is at rest", needs=READ
-    )
+    watched: choice("Watched", _WATCHED, _RECOVERY.watched, "Whose speed says whether the character is at rest")
     rest_speed: _number(
         "Rest Speed", "Slower, a limp character is at rest [m/s]", _RECOVERY.rest_speed, unit="VELOCITY"
     )
@@ -218,11 +213,11 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     blend_time: _number("Blend Time", "In which the physics blend falls to 0 when it has recovered [s]", 0.5)
     switch_off: flag(
         "Switch Off", "End the simulation of the character when it has recovered, until the next event",
-        _RECOVERY.switch_off, needs=READ,
+        _RECOVERY.switch_off,
     )
     starts: choice(
         "Starts", [phase for phase in PHASES if phase[0] in ("ACTIVE", "ANIMATED")], _RECOVERY.starts,
-        "State at the shot's first frame", needs=READ,
+        "State at the shot's first frame",
     )
     calm_time: _number(
         "Calm Time", "After a hit that did not knock out, the simulation is switched off again when the bodies have "
@@ -233,15 +228,15 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
 
     reroot: flag(
         "Get Up Where It Lies", "Move the animation to where the pelvis came to rest, turned as the character lies",
-        True, needs=READ,
+        True,
     )
-    method: choice("Blend", _METHODS, getting_up.INERTIALIZED, "From the limp pose to the moved animation", needs=READ)
+    method: choice("Blend", _METHODS, getting_up.INERTIALIZED, "From the limp pose to the moved animation")
     reroot_time: _number("Pose Time", "In which the limp pose goes over into the moved animation [s]", 1.0)
     get_up_face_up: block(
-        "Face Up", "Action that is played first when the character lies on its back", bpy.types.Action, needs=READ
+        "Face Up", "Action that is played first when the character lies on its back", bpy.types.Action
     )
     get_up_face_down: block(
-        "Face Down", "Action that is played first when the character lies on its face", bpy.types.Action, needs=READ
+        "Face Down", "Action that is played first when the character lies on its face", bpy.types.Action
     )
     record: record(str, "States of the cached frames, as JSON", SHOT)
 
@@ -257,3 +252,84 @@ def events_of(group, first: float, last: float) -> tuple[list, list]:
     """Events in order, one for each frame, and notes for the user; see `recovery.arranged`."""
     events = [states.Event(float(event.frame), event.phase, event.hold) for event in group.events]
     return states.arranged(events, first, last)
+
+
+# ---- adding ---------------------------------------------------------------------------------------------------------
+
+
+def add_hit(
+    obj,
+    scene,
+    bone: str,
+    frame: int,
+    impulse,
+    point=(0.0, 0.0, 0.0),
+    *,
+    space: str = core_hits.WORLD,
+    duration: float = 0.0,
+    target=None,
+) -> list[str]:
+    """Add a hit to a character's list.
+
+    Args:
+        impulse: [N s], [3]. point: from the middle of the body, along the bone's axes [3], [m].
+    Returns:
+        Notes, for example that it will not be felt.
+    Raises:
+        RagdollError: no ragdoll, no such body, a value that is no number; nothing is added then.
+    """
+    check_ragdoll(obj)
+    settings = obj.active_ragdoll
+    strength = float(np.linalg.norm(np.asarray(impulse, dtype=float)))
+    what, number = (tuple(impulse), tuple(point), space, duration), len(settings.hits) + 1
+    wanted = core_hits.Hit(float(frame), bone, strength, *what, number=number)
+    names = [part.bone for part in settings.parts]
+    try:
+        if space == core_hits.TOWARDS and target is None:
+            raise RagdollError(f"{wanted.title(0)}: it has no target object to go towards")
+        notes = core_hits.checked_hits([wanted], names, *world.shot_range(scene))
+    except RagdollError as error:
+        raise RagdollError(f"'{obj.name}': {error}") from error
+    hit = settings.hits.add()
+    hit.bone, hit.frame, hit.impulse, hit.point = bone, int(frame), impulse, point
+    hit.space, hit.duration, hit.target = space, duration, target
+    settings.active_hit = len(settings.hits) - 1
+    return notes
+
+
+def add_given_hits(obj, scene, given) -> list[str]:
+    """Add hits given as text: bone, frame and three components of the impulse [N s]. Returns notes on them.
+
+    Raises:
+        RagdollError: as `add_hit`, or something is no number; those before it are added.
+    """
+    notes = []
+    for bone, *values in given:
+        try:
+            frame, impulse = int(values[0]), [float(value) for value in values[1:]]
+        except ValueError:
+            raise RagdollError(f"Hit on bone '{bone}': {' '.join(values)} is not a frame and three numbers") from None
+        notes += add_hit(obj, scene, bone, frame, impulse)
+    return notes
+
+
+def attach(obj, bone: str, target=None):
+    """Attach a bone at its tail to an object. Returns the attachment's settings, for the caller to change.
+
+    Raises:
+        RagdollError: no ragdoll, or the bone has no body; nothing is added then.
+    """
+    check_ragdoll(obj)
+    settings = obj.active_ragdoll
+    if built.part_of(obj, bone) is None:
+        what = f"Bone '{bone}' of '{obj.name}' has no body" if bone else "No active bone: click one in Pose Mode"
+        raise RagdollError(what)
+    if target == obj:
+        raise RagdollError(f"'{obj.name}' cannot be attached to itself")
+    name = lists.unique(settings.attachments, f"Attachment {len(settings.attachments) + 1}")
+    item = settings.attachments.add()
+    item.name, item.bone, item.target = name, bone, target
+    item.point = (0.0, obj.data.bones[bone].length * settings.built_scale, 0.0)
+    settings.active_attachment = len(settings.attachments) - 1
+    runtime.settings_changed(obj)
+    return item

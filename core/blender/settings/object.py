@@ -4,7 +4,7 @@ import bpy
 
 from ...ragdoll import drives
 from .. import runtime
-from ..physics import built, source, visibility
+from ..physics import built, helpers, source
 from ..run import recovery_record
 from ..stack import entries
 from . import effects
@@ -60,7 +60,17 @@ def _blend_changed(self, context) -> None:
 
 
 def _helpers_shown(self, _context) -> None:
-    visibility.show(self.id_data)
+    helpers.show_helpers(self.id_data)
+
+
+def _built_in(place: str, inside: str, kind: str) -> property:
+    """A property of a character's settings: the helper of a kind in one of its collections, None without it."""
+
+    def find(self):
+        collection = getattr(self, place)
+        return built.first(getattr(collection, inside), kind) if collection is not None else None
+
+    return property(find)
 
 
 class MotionStack:
@@ -129,9 +139,8 @@ class ActiveRagdollObject(
         needs=REBUILD,
     )
     body_mass: number(
-        "Body Mass",
-        "Of the whole character with a table of human segments; 0 takes 70 kg at 1.8 m, by the cube of the height",
-        min=0.0, max=1.0e7, unit="MASS", needs=REBUILD,
+        "Body Mass", "Of the whole character with a table of human segments; 0 takes 70 kg at 1.8 m, by the cube of "
+        "the height", min=0.0, max=1.0e7, unit="MASS", needs=REBUILD,
     )
     stabilize_masses: flag(
         "Stabilize Masses", "Bring the masses of joined bodies within 20 % of each other, the total being kept: "
@@ -166,26 +175,10 @@ class ActiveRagdollObject(
         """The bodies of the ragdoll, with their helpers."""
         return built.parts(self.collection) if self.collection is not None else []
 
-    @property
-    def bodies(self):
-        """The collection of the bodies, in the order of `parts`."""
-        return built.first(self.collection.children, built.BODIES) if self.collection is not None else None
-
-    @property
-    def targets(self):
-        """The collection of the target bodies, in the order of `parts`."""
-        return built.first(self.collection.children, built.TARGETS) if self.collection is not None else None
-
-    @property
-    def physics_armature(self):
-        """The copy of the character that takes its bodies' places."""
-        return built.first(self.collection.objects, built.PHYSICS_ARMATURE) if self.collection is not None else None
-
-    @property
-    def target_armature(self):
-        """The copy of the character that the motion stack poses."""
-        inside = self.motion_collection
-        return built.first(inside.objects, built.TARGET_ARMATURE) if inside is not None else None
+    bodies = _built_in("collection", "children", built.BODIES)  # their collection, in the order of `parts`
+    targets = _built_in("collection", "children", built.TARGETS)  # that of the target bodies, in the same order
+    physics_armature = _built_in("collection", "objects", built.PHYSICS_ARMATURE)  # it takes the bodies' places
+    target_armature = _built_in("motion_collection", "objects", built.TARGET_ARMATURE)  # the motion stack poses it
 
     @property
     def height(self) -> float:
@@ -209,9 +202,8 @@ class ActiveRagdollObject(
         "Run", STATES, None, "How far the simulation is", kind=DERIVED, get=_get_run_state, override=set()
     )
     state: choice(
-        "State", (*STATES, *effects.PHASES), None,
-        "What the ragdoll is doing; with a recovery its state at the frame shown", kind=DERIVED, get=_get_state,
-        override=set(),
+        "State", (*STATES, *effects.PHASES), None, "What the ragdoll is doing; with a recovery its state at the frame "
+        "shown", kind=DERIVED, get=_get_state, override=set(),
     )
 
 

@@ -95,7 +95,7 @@ def _tag_ragdoll(settings, old) -> None:
         for name in ("joint", "other_joint"):
             _tag(part.get(name), built.ATTACHMENT, number=number)
         _tag(part.get("holder"), built.HOLDER, number=number)
-    for body, pieces in body_meshes.by_body(settings).items():
+    for body, pieces in body_meshes.pieces_by_body(settings).items():
         for number, piece in enumerate(pieces, 1):
             _tag(piece, built.PIECE, body.get(built.BONE, ""), number)
     joints = [o for o in settings.collection.objects if o.rigid_body_constraint is not None and not built.is_ours(o)]

@@ -9,18 +9,24 @@ from mathutils.geometry import delaunay_2d_cdt
 
 from ... import quaternion
 from ...anatomy import roles
-from ...anatomy.axes import character_axes, of_role
+from ...anatomy.axes import of_role
 from ...errors import RagdollError
-from ...motion import blend_space
-from ...motion.blend_space import Axis, BlendSpace1D, BlendSpace2D, SpacePlayer, mesh_space_pose, yaw_pitch
-from ...motion.look_at.setup import character_forward
+from ...motion.blend_space import (
+    Axis,
+    BlendSpace1D,
+    BlendSpace2D,
+    SpacePlayer,
+    ground_direction,
+    mesh_space_pose,
+    yaw_pitch,
+)
+from ...motion.look_at.setup import upright_axes
 from ...motion.rig import point_to_model
 from ...motion.sync import MARKERS
 from ..rig.action_library import Library, fingerprint
 from ..runtime import STATE
 from . import world_reader
 
-NEAR_AXIS = math.cos(math.radians(25.0))
 KEPT = 4  # frames whose places are kept
 # Points on one circle have several Delaunay triangulations. A slight shear decides between them in the same way
 # wherever the points are; it is far above the single precision in which Blender finds the triangles.
@@ -97,13 +103,9 @@ def axes_of(space) -> tuple:
 
 
 def places_of(space, without=()) -> BlendSpace1D | BlendSpace2D:
-    """The samples' places and their weighting, without their clips.
+    """The samples' places and their weighting, without their clips; `without` are labels of samples that are left out.
 
-    Args:
-        without: labels of samples that are left out.
-
-    Raises:
-        RagdollError: no samples, two at one place, on one line, outside the axes; or a wrong axis.
+    Raises RagdollError: no samples, two at one place, on one line, outside the axes; or a wrong axis.
     """
     kept = {label: sample for label, sample in zip(labels(space), space.samples, strict=True) if label not in without}
     names = list(kept)
@@ -190,15 +192,15 @@ class Spaces:
             clip = self._library.additive(sample, clip, sample.additive)
         return clip
 
-    def read(self, places) -> tuple[dict, dict]:
-        """The inputs by key, and messages by key for those that cannot be read."""
-        values, unread = {}, {}
+    def read(self, places) -> dict[str, tuple | RagdollError]:
+        """The inputs by key, or the error of those that cannot be read."""
+        values = {}
         for key, inputs in self.inputs.items():
             try:
                 values[key] = inputs.read(places)
             except RagdollError as error:
-                unread[key] = str(error)
-        return values, unread
+                values[key] = error
+        return values
 
 
 class Facing:
@@ -210,17 +212,8 @@ class Facing:
     @cached_property
     def axes(self) -> tuple:
         """Forward and up, unit vectors [3] in armature space; -Y and Z if they cannot be recognised."""
-        rig, anatomy = self._library.rig, self._library.anatomy
-        order = rig.skeleton.from_level
-        heads = rig.bind_positions[order]
-        tails = heads + 0.05 * rig.size * quaternion.rotate(rig.bind_rotations[order], (0.0, 1.0, 0.0))
-        found = character_axes(anatomy, heads, tails)
-        forward = character_forward(rig, anatomy, tails)
-        if found is None or forward is None:
-            return np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0])
-        nearest = int(np.argmax(np.abs(found.up)))
-        near = abs(found.up[nearest]) >= NEAR_AXIS
-        return forward, np.eye(3)[nearest] * np.sign(found.up[nearest]) if near else found.up
+        forward, up = upright_axes(self._library.rig, self._library.anatomy)
+        return (np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0])) if forward is None else (forward, up)
 
     @property
     def rig(self):
@@ -250,16 +243,16 @@ class Mover:
         self._direction: dict[int, float] = {}
 
     def velocity(self, places) -> np.ndarray:
-        """World velocity [3] over the last frame."""
-        return blend_space.velocity(
-            self._place(places, places.frame - 1)[:3, 3],
-            self._place(places, places.frame)[:3, 3],
-            places.seconds_per_frame,
-        )
+        """World velocity [3] over the last frame. Raises RagdollError where a place is not a number."""
+        before, now = self._place(places, places.frame - 1)[:3, 3], self._place(places, places.frame)[:3, 3]
+        result = (now - before) / places.seconds_per_frame
+        if not np.isfinite(result).all():
+            raise RagdollError("What is measured stands where no number is")
+        return result
 
     def speed(self, places) -> float:
         """Speed over the ground [m/s]."""
-        return blend_space.ground_speed(self.velocity(places))
+        return math.hypot(*self.velocity(places)[:2].tolist())
 
     def direction(self, places) -> float:
         """Angle from where it faces to where it moves [deg]; the last one while it stands still."""
@@ -271,7 +264,7 @@ class Mover:
             forward = matrix[:3, :3] @ turned
         else:
             forward = matrix[:3, :3] @ forward
-        found = blend_space.ground_direction(self.velocity(places), forward)
+        found = ground_direction(self.velocity(places), forward)
         result = self._direction.get(places.frame - 1, 0.0) if found is None else math.degrees(found)
         self._direction = {places.frame: result}
         return result
@@ -321,26 +314,19 @@ class SpaceInputs:
         if own.show_preview:
             return tuple(getattr(own, axis).preview for axis in self._axes)
         live = places.settings.blend_spaces[self._index]
-        yaw = pitch = 0.0
         if self._mover is not None and own.measured_name and own.measured_object is None:
             raise RagdollError(f"the object '{own.measured_name}' that it is measured of was deleted")
         if self._aims and own.target is None:
             raise RagdollError(f"its target '{self._target}' was deleted")
-        if self._aims:
-            yaw, pitch = self._angles(places, own)
-        values = []
-        for axis, kind in zip(self._axes, self._kinds, strict=True):
-            if kind == "SPEED":
-                values.append(self._mover.speed(places))
-            elif kind == "DIRECTION":
-                values.append(self._mover.direction(places))
-            elif kind == "YAW":
-                values.append(yaw)
-            elif kind == "PITCH":
-                values.append(pitch)
-            else:
-                values.append(getattr(live, axis).value)
-        return tuple(values)
+        angles = self._angles(places, own) if self._aims else (0.0, 0.0)
+        read = {
+            "VALUE": lambda axis: getattr(live, axis).value,
+            "SPEED": lambda _axis: self._mover.speed(places),
+            "DIRECTION": lambda _axis: self._mover.direction(places),
+            "YAW": lambda _axis: angles[0],
+            "PITCH": lambda _axis: angles[1],
+        }
+        return tuple(read[kind](axis) for axis, kind in zip(self._axes, self._kinds, strict=True))
 
     def _angles(self, places, own) -> tuple[float, float]:
         target = places.point("yaw and pitch", own.target, own.target_bone)

@@ -68,8 +68,7 @@ class PoseStack:
     def pose(self, scene, frame: int, *, record: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """The pose after the stack at the frame at which the hidden scene stands.
 
-        Returns:
-            Matrices in armature space and basis matrices, both [n, 4, 4] in Blender's order.
+        Returns matrices in armature space and basis matrices, both [n, 4, 4] in Blender's order.
         """
         outdated = [entry.refresh() for entry in self.entries]
         if any(outdated):
@@ -256,8 +255,7 @@ def poses_over(obj, scene, first: int, last: int) -> np.ndarray:
 def show_now(scene, keep_hand_pose: bool = False) -> None:
     """Pose the target armatures of a scene's characters again at the frame that is shown.
 
-    Args:
-        keep_hand_pose: True keeps edits by hand that no key holds; False evaluates the animation at this frame.
+    `keep_hand_pose` keeps edits by hand that no key holds; else the animation is evaluated at this frame.
     """
     if scene is None or scene.active_ragdoll.source is None or STATE.busy or scene.name in STATE.runs:
         return
@@ -295,9 +293,7 @@ def _show_edited() -> None:
 def after_edits(scene, moved: set, changed: set) -> None:
     """Call `show_now` if the objects that were edited by hand matter to a motion stack.
 
-    Args:
-        moved: names of objects whose place changed.
-        changed: names of objects whose place or pose changed.
+    `moved` and `changed` are names of objects whose place, and whose place or pose, changed.
     """
     if scene.name in STATE.runs:
         return

@@ -10,10 +10,11 @@ from ... import rotation_modes
 from ...errors import RagdollError
 from ...motion.look_at.setup import from_roles
 from .. import runtime
-from ..rig import action_channels, armature, recognition
-from ..rig.armature import check_armature, refuse_baked
+from ..rig import action_channels, armature
+from ..rig.armature import anatomy_of, check_armature, refuse_baked
 from ..runtime import STATE
 from ..settings import lists
+from ..settings.bone import store_roles
 from ..settings.lists import unique
 from . import entries, pose_stack, stack_setup
 from .blend_spaces import axes_of, axis_of
@@ -46,11 +47,8 @@ def active_item(obj, what: str):
 def add(obj, scene, what: str, bone: str = ""):
     """Add an item and make it the active one; the character gets its motion stack where it has none.
 
-    Args:
-        bone: the bone that it is about; empty: one that suits, where there is one.
-
-    Raises:
-        RagdollError: no such bone, no chain to add to, or a character that cannot have a motion stack.
+    It is about a bone, or without one about a bone that suits, where there is one.
+    Raises RagdollError: no such bone, no chain to add to, or a character that cannot have a motion stack.
     """
     if bone and bone not in obj.data.bones:
         raise RagdollError(f"'{obj.name}' has no bone '{bone}'")
@@ -158,11 +156,11 @@ def add_clip_layer(obj, scene):
     return layer
 
 
-def add_pose_layer(obj, scene, action, frame: float | None = None):
-    """A layer of one frame of an action, its first one when not said otherwise."""
+def add_pose_layer(obj, scene, action):
+    """A layer of one frame of an action, its first one."""
     layer = add_layer(obj, scene, "POSE", action.name)
     choose(layer, action)
-    layer.frame = action.frame_range[0] if frame is None else frame
+    layer.frame = action.frame_range[0]
     return layer
 
 
@@ -336,11 +334,8 @@ class LookAtMade:
 def set_up_look_at(obj, scene, target=None) -> LookAtMade:
     """Make the chain from eyes or head to the spine, and a stabiliser for each leg; those made before are replaced.
 
-    Args:
-        target: what to look at; None keeps that of the chain made before, else makes an Empty in front of the eyes.
-
-    Raises:
-        RagdollError: no head or neck is recognised, or the character cannot have a motion stack.
+    Without a target, that of the chain made before stays, else an Empty is made in front of the eyes.
+    Raises RagdollError: no head or neck is recognised, or the character cannot have a motion stack.
     """
     armature.check_armature(obj)
     if target == obj:
@@ -348,12 +343,12 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
     if target is not None and target.name not in scene.objects:
         raise RagdollError(f"'{target.name}' is not in the scene '{scene.name}'")
     rig = rig_of(obj)
-    anatomy = recognition.anatomy_of(obj)
+    anatomy = anatomy_of(obj)
     found = from_roles(rig, anatomy, armature.bind_tails(obj.data))
     stack_setup.ensure(obj, scene)
     settings = obj.active_ragdoll
     with STATE.writing():
-        recognition.store_roles(obj, anatomy)
+        store_roles(obj, anatomy)
         index = settings.look_at.find(NAME)
         chain = settings.look_at[index] if index >= 0 else settings.look_at.add()
         chain.name = NAME

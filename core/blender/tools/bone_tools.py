@@ -10,8 +10,7 @@ from ...mirror import carried_over, flipped_name, mirrored_joint, mirrored_place
 from ...ragdoll import weight_spread
 from .. import runtime
 from ..physics import body_edits
-from ..rig import recognition
-from ..rig.armature import BindPose, check_armature
+from ..rig.armature import BindPose, anatomy_of, check_armature
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
 
@@ -29,13 +28,8 @@ def copy(obj, name: str, others: list[str], groups) -> None:
     """
     if "size" in groups:
         _collect(obj)
-    own = obj.pose.bones[name].active_ragdoll
     for other in others:
-        its = obj.pose.bones[other].active_ragdoll
-        if "size" in groups:
-            body_edits.reset(obj, other)
-        for setting in _settings_of(own, groups):
-            setattr(its, setting, _value(own, setting))
+        _copy(obj, name, other, groups)
 
 
 def mirror(obj, names: list[str], groups) -> list[tuple[str, str]]:
@@ -58,10 +52,7 @@ def mirror(obj, names: list[str], groups) -> list[tuple[str, str]]:
         own, its = obj.pose.bones[name].active_ragdoll, obj.pose.bones[other].active_ragdoll
         bind, its_bind = pose.matrices[pose.row[name]], pose.matrices[pose.row[other]]
         carry = carried_over(bind[:3, :3], its_bind[:3, :3], normal)
-        if "size" in groups:
-            body_edits.reset(obj, other)
-        for setting in _settings_of(own, groups):
-            setattr(its, setting, _value(own, setting))
+        _copy(obj, name, other, groups)
         rotation, low, high = mirrored_joint(carry, own.joint_rotation, own.limit_min, own.limit_max)
         if "joint" in groups:
             its.joint_rotation = rotation
@@ -115,23 +106,23 @@ def reset(obj, names: list[str]) -> None:
         own = obj.pose.bones[name].active_ragdoll
         for setting in RESET:
             own.property_unset(setting)
-        body_edits.reset(obj, name)
+        body_edits.reset_body(obj, name)
     runtime.settings_changed(obj, layout=True)
 
 
 def _collect(obj) -> None:
     """Bodies moved in the viewport since the build count, too."""
-    if obj.active_ragdoll.is_ragdoll and body_edits.collect(obj):
+    if obj.active_ragdoll.is_ragdoll and body_edits.collect_edits(obj):
         runtime.settings_changed(obj, layout=True)
 
 
-def _settings_of(own, groups) -> list[str]:
-    return [name for group in groups for name in declare.names(ActiveRagdollBone, group=group)]
-
-
-def _value(own, name):
-    value = getattr(own, name)
-    return value[:] if hasattr(value, "__len__") and not isinstance(value, str) else value
+def _copy(obj, name: str, other: str, groups) -> None:
+    own, its = (obj.pose.bones[bone].active_ragdoll for bone in (name, other))
+    if "size" in groups:
+        body_edits.reset_body(obj, other)
+    for group in groups:
+        for setting in declare.names(ActiveRagdollBone, group=group):
+            setattr(its, setting, getattr(own, setting))
 
 
 # ---- weights --------------------------------------------------------------------------------------------------------
@@ -181,7 +172,7 @@ def spread_weights(
     if mode in (weight_spread.DOWN, weight_spread.UP):
         return _change(obj, kind, lambda weights: weight_spread.falloff(weights, parents, row, value, reach, mode))
     if mode == "MIRROR":
-        others = weight_spread.counterparts(recognition.anatomy_of(obj), parents)
+        others = weight_spread.counterparts(anatomy_of(obj), parents)
         if not np.any(others[rows] >= 0):
             raise RagdollError(f"No bone of '{obj.name}' on the other side is known")
         return _change(obj, kind, lambda weights: weight_spread.mirrored(weights, others, rows))
@@ -208,7 +199,7 @@ def apply_weight_preset(obj, name: str, side: str = roles.LEFT) -> list[str]:
     """
     check_armature(obj)
     try:
-        found = weight_spread.preset(name, recognition.anatomy_of(obj), _parents(obj), side)
+        found = weight_spread.preset(name, anatomy_of(obj), _parents(obj), side)
     except RagdollError as error:
         raise RagdollError(f"'{obj.name}': {error}") from error
     return write_weights(obj, dict(zip(WEIGHTS, found, strict=True)))

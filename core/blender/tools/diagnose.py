@@ -11,7 +11,7 @@ from ...errors import RagdollError
 from ...ragdoll import diagnosis
 from ...ragdoll.diagnosis import Finding, Situation
 from .. import runtime
-from ..physics import build, joint_objects, remove, source, world
+from ..physics import build, built, joint_objects, source, world
 from ..physics.body_meshes import solids_of
 from ..rig import action_channels
 from ..rig.armature import BindPose, check_ragdoll, rigid
@@ -73,7 +73,7 @@ def situation(obj, scene) -> Situation:
         stabilized=settings.stabilize_masses,
         excluded=[layer.name for layer in _excluded(settings, scene, outermost=True)],
         outdated=settings.layout_changed,
-        left_over=remove.left_over(scene),
+        left_over=built.left_over(scene),
     )
 
 
@@ -120,12 +120,11 @@ def _scale_range(obj, scene) -> tuple[float, float]:
     owner = obj
     while owner is not None:
         for action, slot, strip in action_channels.playing(owner):
-            channels = action_channels.channels_of(action, slot)
             first, last = world.shot_range(scene)
             if strip is not None:
                 first, last = round(strip.action_frame_start), round(strip.action_frame_end)
             frames = np.unique(np.linspace(first, last, min(last - first + 1, 50)).round())
-            for curve in channels.fcurves if channels is not None else ():
+            for curve in action_channels.curves_of(action, slot):
                 if curve.data_path in ("scale", "delta_scale"):
                     values = np.abs([curve.evaluate(frame) for frame in frames])
                     low, high = min(low, values.min() / values[0]), max(high, values.max() / values[0])

@@ -7,17 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
+from ... import profile as files
 from ... import quaternion, skeleton
 from ...anatomy import axes, limits
 from ...errors import RagdollError
-from ...profile import format as files
-from ...profile.format import Entry, Field, Profile, Schema, shortest
-from ...profile.match import AUTO, BY_NAME, NO_PART, match, mirrored
+from ...profile import AUTO, BY_NAME, NO_PART, Entry, Field, Profile, Schema, match, mirrored, shortest
 from ...ragdoll.bodies import compound, convex
 from .. import runtime
 from ..physics import body_edits, joint_objects
-from ..rig import recognition
-from ..rig.armature import BindPose, check_armature, refuse_baked
+from ..rig.armature import BindPose, anatomy_of, check_armature, refuse_baked
 from ..runtime import STATE
 from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone
@@ -122,7 +120,7 @@ def collect(obj) -> Profile:
     bones = dict(known.bone)
     if not obj.active_ragdoll.is_ragdoll:
         del bones["simulate"]  # nothing is chosen before the first build
-    anatomy = recognition.anatomy_of(obj)
+    anatomy = anatomy_of(obj)
     frames, rests = anatomical_frames(obj, anatomy), _rests(obj)
     entries = []
     for i, bone in enumerate(obj.pose.bones):
@@ -169,8 +167,8 @@ def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Appli
     """Put a profile on a character: all that it says of bones that are found, or, on an error, nothing.
 
     Args:
-        how: one of profile.match.MATCHES.
-        mirror: NONE or one of core.profile.match.MIRRORS.
+        how: one of profile.MATCHES.
+        mirror: NONE or one of profile.MIRRORS.
     Raises:
         RagdollError: the object cannot take it now, or none of the profile's bones is found.
     """
@@ -178,7 +176,7 @@ def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Appli
     refuse_baked(obj)
     if mirror != "NONE":
         profile = mirrored(profile, mirror)
-    anatomy = recognition.anatomy_of(obj)
+    anatomy = anatomy_of(obj)
     found = match(profile, [bone.name for bone in obj.pose.bones], anatomy, how, f"'{obj.name}'")
     frames, rests = anatomical_frames(obj, anatomy), _rests(obj)
     own_limits = _own_limits(obj, anatomy) if any(r is not None for r in found.ranges) else {}

@@ -45,9 +45,7 @@ def lines(positions, forwards, references, limits, target, length: float) -> tup
 def cone_edges(axis, angle: float, length: float) -> np.ndarray:
     """Edges [k, 2, 3] of a cone from the origin: its rim, which lies on a sphere of radius `length`, and spokes.
 
-    Args:
-        axis: unit vector.
-        angle: half the cone's opening [rad], up to pi.
+    The axis is a unit vector, the angle half the cone's opening [rad], up to pi.
     """
     around = np.arange(_AROUND) * (2.0 * np.pi / _AROUND)
     rim = np.stack(

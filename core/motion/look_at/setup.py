@@ -42,7 +42,7 @@ def from_roles(rig: Rig, anatomy: Anatomy, tails=None) -> LookAtSetup:
 
     Args:
         anatomy: of the armature's bones, in their input order.
-        tails: see `character_forward`.
+        tails: see `upright_axes`.
 
     Raises:
         RagdollError: neither head nor neck was recognised.
@@ -50,7 +50,7 @@ def from_roles(rig: Rig, anatomy: Anatomy, tails=None) -> LookAtSetup:
     notes: list = []
     level = rig.skeleton.from_level
     role = {int(level[i]): name for i, name in enumerate(anatomy.roles)}
-    forward = character_forward(rig, anatomy, tails)
+    forward, _up = upright_axes(rig, anatomy, tails)
     if forward is None:
         notes.append("Where the character faces is not known: every bone looks along itself")
     heads = of_role(anatomy, roles.HEAD) or of_role(anatomy, roles.NECK)[-1:]
@@ -146,8 +146,8 @@ def _leg(rig: Rig, anatomy: Anatomy, role: dict, side: str, top: str, end: str, 
     return foot, count
 
 
-def character_forward(rig: Rig, anatomy: Anatomy, tails=None) -> np.ndarray | None:
-    """Where a character faces in bind pose: a unit vector [3] in armature space; None where nothing tells.
+def upright_axes(rig: Rig, anatomy: Anatomy, tails=None) -> tuple:
+    """Where a character faces in bind pose, and its up: unit vectors [3] in armature space; None where nothing tells.
 
     Left and right are well told by joints, up only to some degrees (13 for Rigify's wolf), since nobody's feet stand
     exactly below their hips; rigs are made upright in their space. So up is the nearest of its axes, where one is near.
@@ -162,13 +162,13 @@ def character_forward(rig: Rig, anatomy: Anatomy, tails=None) -> np.ndarray | No
         tails = heads + 0.05 * rig.size * quaternion.rotate(rig.bind_rotations[order], (0.0, 1.0, 0.0))
     axes = character_axes(anatomy, heads, np.asarray(tails, dtype=float))
     if axes is None:
-        return None
+        return None, None
     nearest = int(np.argmax(np.abs(axes.up)))
     if abs(axes.up[nearest]) < _NEAR_AXIS:
-        return axes.forward
+        return axes.forward, axes.up
     up = np.eye(3)[nearest] * np.sign(axes.up[nearest])
     forward = np.cross(axes.left, up)
-    return forward / np.linalg.norm(forward)
+    return forward / np.linalg.norm(forward), up
 
 
 def in_bone(rig: Rig, bone: int, direction) -> tuple:
@@ -185,9 +185,7 @@ def in_bone(rig: Rig, bone: int, direction) -> tuple:
 def forward_axes(rig: Rig, bone: int, forward=None) -> tuple[tuple, tuple]:
     """A bone's forward axis and its parent's, each in their own frame.
 
-    Args:
-        bone: level index.
-        forward: where the character faces in bind pose, in armature space. None: along the bone itself, its own Y.
+    `forward` is where the character faces in bind pose, in armature space; None: along the bone itself, its own Y.
     """
     if forward is None:
         forward = quaternion.rotate(rig.bind_rotations[bone], rig.bind_scales[bone] * np.array([0.0, 1.0, 0.0]))

@@ -57,10 +57,9 @@ class Entry:
         self.own = c.IDENTITY
 
     def turn(self, turn_from, turn_to, comfort: float) -> tuple:
-        """Turn one direction as near to another as limit, comfort and weight allow; returns that turn.
+        """Turn one direction as near to another as limit and weight allow; returns that turn.
 
-        Args:
-            comfort: share of the limit that may be used.
+        `comfort` is the share of the limit that may be used.
         """
         if self.weight == 0.0:
             turn = c.arc(turn_from, turn_to, self.up)
@@ -98,6 +97,8 @@ class Entry:
         forward = c.rotate(turn, self.forward)
         if c.dot(forward, self.reference) < cosine:
             turn = self._held(turn, forward, free, limit, cosine)
+            if turn is c.IDENTITY:
+                return turn
             forward = c.rotate(turn, self.forward)
         own = c.multiply(turn, self.own)
         if abs(own[0]) < self.least_cosine:
@@ -129,7 +130,7 @@ class Entry:
         slide = c.arc(at_limit, nearest, self.up)
         if free < 1.0:
             slide = c.part(slide, free)
-        return c.multiply(slide, turn)
+        return slide if turn is c.IDENTITY else c.multiply(slide, turn)
 
 
 class Aim:
@@ -167,11 +168,9 @@ class Aim:
         return frame.point(eye), c.unit(frame.vector(sight), sight)
 
     def turn_to(self, target: tuple, comfort: float = 1.0) -> None:
-        """Turn the chain on until the first bone looks at a target.
+        """Turn the chain on until the first bone looks at a target, a point in model space.
 
-        Args:
-            target: point in model space.
-            comfort: share of the limits that is used up before entries go to the limits themselves.
+        `comfort` is the share of the limits that is used up before entries go to the limits themselves.
         """
         last = self.entries[-1].frame
         target = _into(last.inverse(), c.sub(target, last.origin))
@@ -183,12 +182,8 @@ class Aim:
     def _pass(self, target: tuple, comfort: float | None) -> float:
         """One pass over the chain, from the first entry on, which ends where the aim is good.
 
-        Args:
-            target: in the last entry's space.
-            comfort: of the first pass; None: it is a further one.
-
-        Returns:
-            The largest turn made [rad].
+        The target is in the last entry's space; `comfort` is None in all passes but the first.
+        Returns the largest turn made [rad].
         """
         entries, joints = self.entries, self._joints
         # The target as each entry would see it if those above had not turned.
@@ -213,9 +208,13 @@ class Aim:
             if entry.given > 0.0:
                 turn_from, turn_to = ahead(eye, sight, seen[i], to_target)
                 turn = entry.turn_on(turn_from, turn_to) if comfort is None else entry.turn(turn_from, turn_to, comfort)
-                eye, sight = c.rotate(turn, eye), c.rotate(turn, sight)
-                to_target = c.sub(seen[i], eye)
-                moved = max(moved, 2.0 * c.length(turn[1:]))
+                if turn is not c.IDENTITY:
+                    if i == 0:  # the first bone's eye is its own joint
+                        sight = entry.forward
+                    else:
+                        eye, sight = c.rotate(turn, eye), c.rotate(turn, sight)
+                        to_target = c.sub(seen[i], eye)
+                    moved = max(moved, 2.0 * c.length(turn[1:]))
             if _is_aimed(sight, to_target):
                 break
         self.error = c.angle_between(sight, to_target)
@@ -227,8 +226,13 @@ def _into(columns: tuple | None, v: tuple) -> tuple:
 
 
 def _is_aimed(sight: tuple, to_target: tuple) -> bool:
-    across, ahead_ = c.cross(sight, to_target), c.dot(sight, to_target)
-    return ahead_ > 0.0 and c.dot(across, across) <= _SINE_AIMED * c.dot(to_target, to_target)
+    sx, sy, sz = sight
+    tx, ty, tz = to_target
+    ahead_, square = sx * tx + sy * ty + sz * tz, tx * tx + ty * ty + tz * tz
+    if ahead_ <= 0.0 or ahead_ * ahead_ < 0.5 * square:
+        return False
+    across = c.cross(sight, to_target)
+    return c.dot(across, across) <= _SINE_AIMED * square
 
 
 def ahead(offset: tuple, sight: tuple, reach: tuple, to_target: tuple) -> tuple:
@@ -242,13 +246,16 @@ def ahead(offset: tuple, sight: tuple, reach: tuple, to_target: tuple) -> tuple:
     line of sight ever comes has no such point; then it is the point as far from the first bone as the target, which
     is the article's way.
     """
-    half = c.dot(offset, sight)
-    root = half * half - c.dot(offset, offset) + c.dot(reach, reach)
+    ox, oy, oz = offset
+    sx, sy, sz = sight
+    rx, ry, rz = reach
+    half = ox * sx + oy * sy + oz * sz
+    root = half * half - (ox * ox + oy * oy + oz * oz) + (rx * rx + ry * ry + rz * rz)
     further = sqrt(max(root, 0.0)) - half
     if root <= 0.0 or further <= 0.0:
         further = c.length(to_target)
     turn_to = c.unit(reach, sight)
-    return c.unit(c.along(offset, further, sight), turn_to), turn_to
+    return c.unit((ox + further * sx, oy + further * sy, oz + further * sz), turn_to), turn_to
 
 
 def facing(forward, up, to_target, last_side, margin: float) -> tuple:
@@ -326,7 +333,10 @@ def axis_and_angle(turn) -> tuple:
 
 def leading(axis, forward, reference) -> float:
     """How fast a turn about an axis brings `forward` to `reference`; negative: away from it."""
-    return c.dot(c.cross(axis, forward), reference)
+    ax, ay, az = axis
+    fx, fy, fz = forward
+    rx, ry, rz = reference
+    return (ay * fz - az * fy) * rx + (az * fx - ax * fz) * ry + (ax * fy - ay * fx) * rz
 
 
 def angle_to_cone(axis, angle: float, forward, reference, cosine: float) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ... import mirror
-from ...skeleton import nearest_ancestors
+from ...skeleton import depths, nearest_ancestors, path_to_root
 from . import compound, fitting
 from .fitting import BOX, CAPSULE, COMPOUND, CONVEX_HULL, FEWEST_POINTS, SPHERE, Shape
 
@@ -70,14 +70,6 @@ def height(heads, tails, simulated, axes=None) -> float:
     drawn = np.linalg.norm(tails - heads, axis=1)
     meant = simulated & (drawn <= max(0.15 * size, 1e-9)) if size > 0.0 else simulated
     return extent(np.concatenate([heads[simulated], tails[meant]]), axes)
-
-
-def depths(parents: np.ndarray) -> np.ndarray:
-    """Depth [n] of every bone; parents [n] come before their children, -1 at roots."""
-    depth = np.zeros(len(parents), dtype=int)
-    for i, parent in enumerate(parents):
-        depth[i] = 0 if parent < 0 else depth[parent] + 1
-    return depth
 
 
 def joint_sizes(heads, tails, parents, candidates) -> np.ndarray:
@@ -397,19 +389,17 @@ def join_loose_roots(bones, parents, heads, tails, bone_parents):
     """
     tolerance = 1e-3 * extent(heads[bones])
     for i in np.flatnonzero(parents < 0):
-        ancestor = bone_parents[bones[i]]
-        while ancestor >= 0 and parents[i] < 0:
+        for ancestor in path_to_root(bone_parents, bones[i])[1:]:
             same = np.linalg.norm(heads[bones] - heads[ancestor], axis=1) < tolerance
             same &= np.linalg.norm(tails[bones] - tails[ancestor], axis=1) < tolerance
-            for twin in np.flatnonzero(same):
-                if twin != i and not _leads_to(parents, int(twin), i):
-                    parents[i] = twin
-                    break
-            ancestor = bone_parents[ancestor]
+            above = next((twin for twin in np.flatnonzero(same) if i not in path_to_root(parents, twin)), -1)
+            if above >= 0:
+                parents[i] = above
+                break
     roots = np.flatnonzero(parents < 0)
     if len(roots) < 2:
         return
-    owner = np.array([_root_of(parents, i) for i in range(len(bones))])
+    owner = np.array([path_to_root(parents, i)[-1] for i in range(len(bones))])
     sizes = {root: np.count_nonzero(owner == root) for root in roots}
     places = heads[bones]
     large = [root for root in roots if sizes[root] >= 0.4 * max(sizes.values())]
@@ -417,29 +407,12 @@ def join_loose_roots(bones, parents, heads, tails, bone_parents):
     joined = owner == main
     loose = [root for root in roots if root != main]
     while loose:
-        best = min(
-            ((float(np.linalg.norm(heads[bones[root]] - heads[bones[k]])), root, k))
-            for root in loose
-            for k in np.flatnonzero(joined)
-        )
-        _distance, root, nearest = best
+        near = np.flatnonzero(joined)
+        gaps = ((float(np.linalg.norm(places[root] - places[k])), root, k) for root in loose for k in near)
+        _distance, root, nearest = min(gaps)
         parents[root] = nearest
         joined |= owner == root
         loose.remove(root)
-
-
-def _root_of(parents, body):
-    while parents[body] >= 0:
-        body = parents[body]
-    return body
-
-
-def _leads_to(parents, body, ancestor):
-    while body >= 0:
-        if body == ancestor:
-            return True
-        body = parents[body]
-    return False
 
 
 # ---- shapes from the joints alone -----------------------------------------------------------------------------------
@@ -461,13 +434,8 @@ def plausible(drawn, reach, size_of_all):
 
 def distance_to_parent(bone, heads, parents):
     """To the nearest ancestor whose joint lies elsewhere; 0 when there is none."""
-    ancestor = parents[bone]
-    while ancestor >= 0:
-        distance = float(np.linalg.norm(heads[bone] - heads[ancestor]))
-        if distance > 1e-9:
-            return distance
-        ancestor = parents[ancestor]
-    return 0.0
+    above = (float(np.linalg.norm(heads[bone] - heads[row])) for row in path_to_root(parents, bone)[1:])
+    return next((distance for distance in above if distance > 1e-9), 0.0)
 
 
 def merged_points(bone, heads, tails, ancestors, simulated):

@@ -19,6 +19,7 @@ import itertools
 import numpy as np
 
 from ... import quaternion
+from ...skeleton import path_to_root
 
 # (x, z) axes of the six motors.
 MOTORS = tuple(itertools.permutations(range(3), 2))
@@ -100,14 +101,10 @@ def shares(axes_of, on, torque):
 
 
 def descends(parents) -> np.ndarray:
-    """Whether each body hangs on, or is, another [m, m]: row the ancestor, column the descendant.
-
-    `parents` [m] come before their children, -1 at roots.
-    """
-    result = np.eye(len(parents), dtype=bool)
-    for i, parent in enumerate(parents):
-        if parent >= 0:
-            result[:, i] |= result[:, parent]
+    """Whether each body hangs on, or is, another [m, m]: row the ancestor, column the descendant."""
+    result = np.zeros((len(parents), len(parents)), dtype=bool)
+    for i in range(len(parents)):
+        result[path_to_root(parents, i), i] = True
     return result
 
 

@@ -13,9 +13,12 @@ towards the target at the velocity ``rate * error`` relative to the target's own
 Both are per second, so that another frame rate gives the same motion.
 """
 
+import math
+
 import numpy as np
 
 from ... import quaternion
+from ...skeleton import path_to_root
 from .law import Frame, Joints, Law, Side
 
 FLOAT_STEP = 2.0**-24  # spacing of single precision below 1: see `motor`
@@ -72,14 +75,15 @@ def support(share, gained, gravity, seconds):
     Args:
         share: so far.
         gained: velocity [3] that its centre of mass has gained in the frame, beside what damping took [m/s].
-        gravity: [3] [m/s^2].
-        seconds: duration of the frame.
+        gravity: [3] [m/s^2]. seconds: duration of the frame.
     """
-    pull = float(gravity @ gravity)
+    x, y, z = gravity
+    pull = x * x + y * y + z * z
     if pull == 0.0:
         return 0.0
-    borne = min(max(1.0 - float(gained @ gravity) / (pull * seconds), -MOST_BORNE + 2.0), MOST_BORNE)
-    return share + (borne - share) * -np.expm1(-seconds / CALM_AFTER)
+    fallen = gained[0] * x + gained[1] * y + gained[2] * z
+    borne = min(max(1.0 - fallen / (pull * seconds), -MOST_BORNE + 2.0), MOST_BORNE)
+    return share + (borne - share) * -math.expm1(-seconds / CALM_AFTER)
 
 
 def settled(calm, speed, own_speed, supported, seconds):
@@ -90,11 +94,9 @@ def settled(calm, speed, own_speed, supported, seconds):
     it (see `support`), its limp bodies get `CALM_DRAG`, until one of them is fast again.
 
     Args:
-        calm: seconds so far.
-        speed: of its fastest body [m/s].
+        calm: seconds so far. speed: of its fastest body [m/s].
         own_speed: that of a body of its size, the root of height times gravity [m/s].
-        supported: whether something bears it.
-        seconds: duration of the frame.
+        supported: whether something bears it. seconds: duration of the frame.
     """
     bound = CALM_SPEED * own_speed * (2.0 if calm >= CALM_AFTER else 1.0)
     return calm + seconds if supported and speed < bound else 0.0
@@ -148,6 +150,9 @@ def lag_compensated(previous, target, substeps):
     return orthogonal(previous + (target - previous) * share)
 
 
+_FIRST, _SECOND = 1.875 * np.eye(3), 1.25 * np.eye(3)
+
+
 def orthogonal(matrices):
     """Nearly rigid matrices [m, 4, 4] with their rotations made orthogonal.
 
@@ -159,9 +164,6 @@ def orthogonal(matrices):
     square = rotation.transpose(0, 2, 1) @ rotation
     result[:, :3, :3] = rotation @ (_FIRST + square @ (0.375 * square - _SECOND))
     return result
-
-
-_FIRST, _SECOND = 1.875 * np.eye(3), 1.25 * np.eye(3)
 
 
 def extrapolated(pose, coming):
@@ -186,12 +188,21 @@ def reach(weights, seconds):
     return np.where(weights > 0.0, angles, np.pi)  # a limp body has no servo to spare
 
 
-def within_reach(body, target, farthest):
-    """Targets [m, 4, 4] turned towards the bodies, on the shortest arc, where they are more than `farthest` ahead."""
-    trace = np.einsum("mij,mij->m", body[:, :3, :3], target[:, :3, :3])
-    far = np.flatnonzero(trace < 1.0 + 2.0 * np.cos(farthest))
-    if not len(far):
+def trace_at(angles):
+    """Trace [m] of rotations by some angles [m] [rad]."""
+    return 1.0 + 2.0 * np.cos(angles)
+
+
+def within_reach(body, target, farthest, trace):
+    """Targets [m, 4, 4] turned towards the bodies, on the shortest arc, where they are more than `farthest` ahead.
+
+    Args:
+        farthest: angles [m] [rad]; trace: `trace_at` them.
+    """
+    beyond = np.einsum("mij,mij->m", body[:, :3, :3], target[:, :3, :3]) < trace
+    if not beyond.any():
         return target
+    far = np.flatnonzero(beyond)
     result = target.copy()
     result[far, :3, :3] = _turned_towards(body[far, :3, :3], target[far, :3, :3], farthest[far])
     return result
@@ -220,17 +231,14 @@ def carried_inertia(masses, centers, joints, parents, own):
     simulations that hit and react). Taken in bind pose, once per build.
 
     Args:
-        masses [m] [kg], centers [m, 3], joints [m, 3] [m], parents [m] (before their children, -1 at roots).
+        masses [m] [kg], centers [m, 3], joints [m, 3] [m], parents [m] (-1 at roots).
         own: each body's own mean inertia about its centre [m].
     """
-    count = len(masses)
-    carried = np.zeros(count)
-    for i in range(count):
-        ancestor = i
-        while ancestor >= 0:
+    carried = np.zeros(len(masses))
+    for i in range(len(masses)):
+        for ancestor in path_to_root(parents, i):
             arm = centers[i] - joints[ancestor]
             carried[ancestor] += own[i] + masses[i] * float(arm @ arm)
-            ancestor = parents[ancestor]
     return carried
 
 

@@ -82,7 +82,7 @@ def first_frame(frequency, substeps):
     return np.asarray(frequency, dtype=float) * np.sqrt(1.0 - 0.5 / np.asarray(substeps, dtype=float))
 
 
-def motor(frequency, damping_ratio, inertia, error, velocity, seconds, substeps, most=0.0):
+def motor(frequency, damping_ratio, inertia, error, velocity, seconds, substeps):
     """Velocity and largest force that a motor has for one frame, to move an inertia as the spring does.
 
     The motor pushes with a constant force through the frame; its velocity is where the force takes the body by the
@@ -95,7 +95,6 @@ def motor(frequency, damping_ratio, inertia, error, velocity, seconds, substeps,
         error: from the body to its target at the frame's beginning [.., 3] (m, or a rotation vector in rad).
         velocity: of the body relative to its target then [.., 3]; see `velocity_at_end`.
         seconds, substeps: of the frame.
-        most: largest force or torque [..] (N or N m); 0 is no limit.
 
     Returns:
         velocity relative to the target [.., 3], largest force [.., 3] for each axis (N or N m), both along the world's
@@ -105,14 +104,9 @@ def motor(frequency, damping_ratio, inertia, error, velocity, seconds, substeps,
     total, product = _poles(frequency, damping_ratio, seconds)
     along = np.maximum(1.0 - total + product, 0.0)
     against = 1.0 - product + 0.5 * (1.0 - 1.0 / substeps) * along
-    acceleration = (along / seconds)[..., None] * error - against[..., None] * velocity
-    acceleration = acceleration / seconds
-    inertia = np.asarray(inertia, dtype=float)[..., None]
-    most = np.asarray(most, dtype=float)[..., None]
-    force = np.linalg.norm(acceleration, axis=-1, keepdims=True) * inertia
-    share = np.where(most > 0.0, np.minimum(most / np.maximum(force, 1e-300), 1.0), 1.0)
-    acceleration = acceleration * share
-    return velocity + acceleration * seconds, np.abs(acceleration) * inertia, acceleration
+    acceleration = ((along / seconds)[..., None] * error - against[..., None] * velocity) / seconds
+    force = np.abs(acceleration) * np.asarray(inertia, dtype=float)[..., None]
+    return velocity + acceleration * seconds, force, acceleration
 
 
 def velocity_at_end(mean_velocity, acceleration, seconds, substeps):
@@ -205,17 +199,10 @@ class Spring(Law):
 
     def joint_command(self, joints: Joints) -> tuple:
         """See `joint_motor`."""
+        course = joints.relative, joints.start, joints.end, joints.memory.get("last")
         settings = joints.parameters["frequency"], joints.parameters["damping_ratio"], joints.tensors()
-        velocity, torque, acceleration = joint_motor(
-            joints.relative,
-            joints.start,
-            joints.end,
-            joints.memory.get("last"),
-            joints.weight,
-            *settings,
-            joints.frame.seconds,
-            joints.frame.substeps,
-        )
+        frame = joints.frame.seconds, joints.frame.substeps
+        velocity, torque, acceleration = joint_motor(*course, joints.weight, *settings, *frame)
         joints.memory["last"] = joints.relative, acceleration
         return velocity, torque
 
@@ -236,11 +223,9 @@ AWAY = 100.0  # heights per frame that the other end of a push goes on
 
 
 def blow_spring(point, place, impulse, seconds: float, substeps: int, size: float) -> tuple[np.ndarray, float]:
-    """Where the other end must go in a frame [3], and the stiffness [N/m], for a blow.
+    """Where the other end must go in a frame [3], and the stiffness [N/m], for a blow; see `push_spring`.
 
-    Args:
-        point: where it acts now [3], [m]. place: of the other end now, near the body [3], [m].
-        impulse: [N s], [3], not zero. seconds: duration of the frame [s]. size: height of the character [m].
+    The other end is near the body, and the impulse is the whole one.
     """
     strength = float(np.linalg.norm(impulse))
     first = point + impulse / strength * (FAR * size)

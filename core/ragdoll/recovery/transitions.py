@@ -167,21 +167,20 @@ def trunk(pelvis, chest, left, right) -> Trunk:
     return Trunk(points[0], along / size, forward / across)
 
 
-def faces(found: Trunk, up=UP) -> np.ndarray:
+def faces(found: Trunk) -> np.ndarray:
     """FACE_UP or FACE_DOWN [..]: whether the chest points above the horizon or below; on the side whatever is nearer.
 
     Standing exactly upright counts as FACE_UP.
     """
-    return np.where(found.forward @ np.asarray(up, dtype=float) >= -1e-9, FACE_UP, FACE_DOWN)
+    return np.where(found.forward @ UP >= -1e-9, FACE_UP, FACE_DOWN)
 
 
-def heading(found: Trunk, up=UP) -> np.ndarray:
+def heading(found: Trunk) -> np.ndarray:
     """Unit vectors along the floor [.., 3]; see above. Head down it is where the chest points."""
-    up = np.asarray(up, dtype=float)
-    raised = quaternion.rotate(quaternion.shortest_arc(found.along, up), found.forward)
+    raised = quaternion.rotate(quaternion.shortest_arc(found.along, UP), found.forward)
     # Exactly head down any arc is the shortest.
-    raised = np.where((found.along @ up < -1.0 + 1e-9)[..., None], found.forward, raised)
-    flat = raised - (raised @ up)[..., None] * up
+    raised = np.where((found.along @ UP < -1.0 + 1e-9)[..., None], found.forward, raised)
+    flat = raised - (raised @ UP)[..., None] * UP
     return flat / np.maximum(np.linalg.norm(flat, axis=-1, keepdims=True), _FAINT)
 
 
@@ -200,10 +199,6 @@ class Reroot:
         """Rotations of the animation [.., 4], world, as they are now."""
         return quaternion.multiply(self.rotation, rotations)
 
-    def vectors(self, vectors) -> np.ndarray:
-        """Velocities or directions of the animation [.., 3], world, as they are now."""
-        return quaternion.rotate(self.rotation, vectors)
-
     def matrix(self) -> np.ndarray:
         """The move as matrices [.., 4, 4], to be multiplied from the left to world matrices of roots."""
         result = np.zeros((*np.shape(self.rotation)[:-1], 4, 4))
@@ -213,20 +208,19 @@ class Reroot:
         return result
 
 
-def rerooted(rest: Trunk, animated: Trunk, rise=0.0, up=UP) -> Reroot:
+def rerooted(rest: Trunk, animated: Trunk, rise=0.0) -> Reroot:
     """The move that takes an animation to where the body lies.
 
     Args:
         rest: trunks as they came to rest. animated: of the animation at the frame it is to go on from.
         rise: how much higher the floor is at the resting place than where the animation stands [..], [m].
     """
-    up = np.asarray(up, dtype=float)
-    start, end = heading(animated, up), heading(rest, up)
+    start, end = heading(animated), heading(rest)
     # About the vertical always: the shortest arc of opposite headings could as well lead over the head.
-    angle = np.arctan2(np.cross(start, end) @ up, np.sum(start * end, axis=-1))
-    rotation = quaternion.from_axis_angle(np.broadcast_to(up, start.shape), angle)
+    angle = np.arctan2(np.cross(start, end) @ UP, np.sum(start * end, axis=-1))
+    rotation = quaternion.from_axis_angle(np.broadcast_to(UP, start.shape), angle)
     shift = rest.pelvis - quaternion.rotate(rotation, animated.pelvis)
-    shift = shift - (shift @ up - np.asarray(rise, dtype=float))[..., None] * up
+    shift = shift - (shift @ UP - np.asarray(rise, dtype=float))[..., None] * UP
     return Reroot(rotation, shift)
 
 
@@ -247,8 +241,7 @@ class Landmarks:
         """The trunk in a pose [n, 4, 4], world; None where the anatomy is not known."""
         if self.trunk is None:
             return None
-        points = matrices[[self.pelvis, *self.trunk], :3, 3]
-        return trunk(*points)
+        return trunk(*matrices[[self.pelvis, *self.trunk], :3, 3])
 
     def face(self, matrices: np.ndarray) -> str:
         """FACE_UP or FACE_DOWN in a pose [n, 4, 4], world; FACE_UP where the anatomy is not known."""

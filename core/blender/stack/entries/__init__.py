@@ -7,6 +7,7 @@ operators, panels, profiles and the reading of keyed settings go by what the kin
 import importlib
 import inspect
 import pkgutil
+import sys
 from collections.abc import Callable, Iterator
 
 from ....errors import RagdollError
@@ -26,9 +27,13 @@ class Kind:
     icon = "DOT"
     place = 0  # where it acts unless the user has chosen: the smaller, the earlier
     movable = True  # users may choose where it acts
-    classes: tuple = ()  # its property groups, inner ones first
     lists: tuple = ()  # what operators can add to; see `ItemList`
     part: type | None = None  # a class with declarations that the character's settings get; None: see `declared`
+
+    @property
+    def classes(self) -> tuple:
+        """Its property groups, inner ones first: those of its module."""
+        return declare.classes_of(sys.modules[type(self).__module__])
 
     def declared(self) -> dict:
         """Declarations of the character's settings, by name."""
@@ -62,7 +67,7 @@ class ItemList:
 
     def fill(self, obj, items, item, bone: str) -> None:
         """Set up an item that was added last, for a bone, which may be empty."""
-        item.bone = bone
+        setattr(item, self.shown[0], bone)
 
     def added(self, obj, item) -> None:
         """What follows once its settings act."""
@@ -73,6 +78,7 @@ class ListKind(Kind, ItemList):
 
     active = ""  # setting beside the list that says which row is shown
     panel_place = 100  # of its panel among those of the other kinds
+    step: type  # class of its steps, an `ItemStep`
 
     def __init__(self) -> None:
         self.lists = (self, *self.lists)
@@ -87,15 +93,11 @@ class ListKind(Kind, ItemList):
         items = getattr(obj.active_ragdoll, self.items)
         for i, name in enumerate(self.names(items)):
             if items[i].enabled:
-                yield name, lambda i=i, name=name: self.step(obj, rig, i, name)
+                yield name, lambda i=i, name=name: self.step(self, obj, rig, i, name)
 
     def names(self, items) -> list[str]:
         """A name for each item, each once, for messages."""
         return [f"{self.title} {i + 1}" for i in range(len(items))]
-
-    def step(self, obj, rig: Rig, index: int, name: str) -> stack.Step:
-        """The step of an item."""
-        raise NotImplementedError
 
     def draw_head(self, layout) -> None:
         """What the panel shows above the list."""
@@ -106,11 +108,16 @@ class ListKind(Kind, ItemList):
 
 
 class ItemStep(stack.Step):
-    """A step made from an item of a list; a class that uses it sets `solver`."""
+    """A step made from an item of a list."""
 
-    def __init__(self, kind: ListKind, obj, index: int, name: str) -> None:
+    def __init__(self, kind: ListKind, obj, rig: Rig, index: int, name: str) -> None:
         self.obj, self.name, self.items, self.index = obj, name, kind.items, index
         self.marks_reference = getattr(self.item, "marks_reference", False)
+        self.make(rig, self.item)
+
+    def make(self, rig: Rig, item) -> None:
+        """Set `solver`, by the item as it is set. Raises RagdollError where there can be none."""
+        raise NotImplementedError
 
     @property
     def item(self):

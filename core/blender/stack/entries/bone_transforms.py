@@ -3,7 +3,7 @@
 import bpy
 from mathutils import Euler
 
-from ....motion.rig import Inputs, Rig
+from ....motion.rig import Inputs
 from ....motion.transform_bone import IGNORE, TransformBone
 from ...interface import bone_field, keyed, rows
 from ...settings.declare import STACK, STACK_VALUE, choice, flag, share, text, vector
@@ -71,23 +71,13 @@ class ActiveRagdollBoneTransform(bpy.types.PropertyGroup):
 class Step(ItemStep):
     """One bone."""
 
-    def __init__(self, kind, obj, rig: Rig, index: int, name: str) -> None:
-        super().__init__(kind, obj, index, name)
-        item = self.item
-        bone = rig.bone(name, item.bone)
-        held = [item.bone] if item.translation_mode != IGNORE and is_held(obj, item.bone) else []
-        self.solver = TransformBone(
-            rig,
-            bone,
-            name,
-            translation_mode=IGNORE if held else item.translation_mode,
-            rotation_mode=item.rotation_mode,
-            scale_mode=item.scale_mode,
-            translation_space=item.translation_space,
-            rotation_space=item.rotation_space,
-            scale_space=item.scale_space,
-        )
-        self.note = note(name, "move", held)
+    def make(self, rig, item):
+        bone = rig.bone(self.name, item.bone)
+        held = [item.bone] if item.translation_mode != IGNORE and is_held(self.obj, item.bone) else []
+        kinds = [f"{what}_{kind}" for what in ("translation", "rotation", "scale") for kind in ("mode", "space")]
+        chosen = {name: getattr(item, name) for name in kinds} | ({"translation_mode": IGNORE} if held else {})
+        self.solver = TransformBone(rig, bone, self.name, **chosen)
+        self.note = note(self.name, "move", held)
 
     def read(self, places, _pose) -> Inputs | None:
         now, solver = self.now(places), self.solver
@@ -107,10 +97,7 @@ class BoneTransforms(ListKind):
     icon = "OBJECT_ORIGIN"
     items, active, group = "bone_transforms", "active_bone_transform", ActiveRagdollBoneTransform
     title, description = "Transform bone", "A bone that is moved, turned or scaled"
-    classes = (ActiveRagdollBoneTransform,)
-
-    def step(self, obj, rig, index, name):
-        return Step(self, obj, rig, index, name)
+    step = Step
 
     def fill(self, obj, items, item, bone):
         item.bone = bone

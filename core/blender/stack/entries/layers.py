@@ -15,11 +15,12 @@ from ...settings.clips import (
     choice,
     flag,
     number,
+    remembers,
     share,
     text,
     whole,
 )
-from ...settings.declare import ACTS, CHOSEN, PLAYED, POSES, STACK, items, record, row, settings
+from ...settings.declare import ACTS, CHOSEN, PLAYED, STACK, items, record, row, settings
 from ...settings.lists import Named, named, uses_of_space
 from ..blend_spaces import FromSettings
 from . import Kind
@@ -33,11 +34,7 @@ SOURCES = (
 MODES = (
     ("OVERRIDE", "Override", "Hides what is below as far as its weight goes"),
     ("ADDITIVE_LOCAL", "Additive, Local", "Adds the difference to a base pose, each bone in its parent's frame"),
-    (
-        "ADDITIVE_MESH",
-        "Additive, Mesh Space",
-        "Adds the difference to a base pose, rotations in the armature's space",
-    ),
+    ("ADDITIVE_MESH", "Additive, Mesh Space", "Adds the difference to a base pose, rotations in the armature's space"),
 )
 MASKS = (
     ("ALL", "All Bones", "The whole character"),
@@ -155,11 +152,6 @@ class ActiveRagdollAxis(bpy.types.PropertyGroup):
     preview: number("Preview", "The point while Preview is on", precision=2, needs=STACK)
 
 
-def _measured_chosen(self, context) -> None:
-    self.measured_name = self.measured_object.name if self.measured_object is not None else ""
-    POSES.update(self, context)
-
-
 class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
     """A blend space."""
 
@@ -174,7 +166,8 @@ class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
     sample_index: row()
     sync: choice("Sync", "How clips of different lengths keep in phase", SYNC, "NORMALIZED")
     measured_object: an_object(
-        "Measured", "What speed and direction are measured of; empty: the character", update=_measured_chosen
+        "Measured", "What speed and direction are measured of; empty: the character",
+        update=remembers("measured_object", "measured_name"),
     )
     measured_name: record(str, of=CHOSEN)
     measured_bone: text("Measured Bone", "Its bone; empty: of the character its root bone, else the object")
@@ -265,13 +258,12 @@ class Layers(FromSettings, LayerStack):
     def read(self, places, _pose) -> LayerInputs:
         """The inputs of the layers at the coming frame."""
         live = [places.settings.layers[place] for place in self._places]
-        inputs, unread = self._spaces.read(places)
         several = {
             place: [item.weight for item in layer.poses]
             for place, layer in zip(self._places, live, strict=True)
             if layer.source == "POSE" and len(layer.poses)
         }
-        return LayerInputs([layer.weight for layer in live], inputs, several, unread)
+        return LayerInputs([layer.weight for layer in live], self._spaces.read(places), several)
 
     def point(self, state: dict | None, name: str) -> tuple | None:
         """The point of a blend space at a recorded state; None if no layer plays it."""
@@ -338,14 +330,6 @@ class PoseLayersKind(Kind):
     """All layers together are one step."""
 
     identifier, label, icon, place, part = "LAYERS", "Layers", "NLA", 20, PoseLayers
-    classes = (
-        ActiveRagdollBoneName,
-        ActiveRagdollPose,
-        ActiveRagdollLayer,
-        ActiveRagdollSample,
-        ActiveRagdollAxis,
-        ActiveRagdollBlendSpace,
-    )
 
     def acts(self, obj) -> bool:
         return len(obj.active_ragdoll.layers) > 0

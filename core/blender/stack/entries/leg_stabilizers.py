@@ -8,7 +8,7 @@ from ....motion.look_at.setup import from_roles
 from ....motion.rig import Inputs, Rig
 from ....motion.stack import Step
 from ...interface import bone_field, keyed, props, rows
-from ...rig import recognition
+from ...rig.armature import anatomy_of
 from ...runtime import STATE
 from ...settings.declare import STACK, STACK_VALUE, flag, number, share, text, whole
 from . import ItemStep, ListKind
@@ -52,14 +52,12 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
 class Leg(ItemStep):
     """One leg, which `AllLegs` puts back."""
 
-    def __init__(self, kind, obj, rig: Rig, index: int, name: str) -> None:
-        super().__init__(kind, obj, index, name)
-        item = self.item
+    def make(self, rig, item):
         self.solver = LegStabilizer(
             rig,
-            rig.bone(name, item.foot_bone),
+            rig.bone(self.name, item.foot_bone),
             item.bones_count,
-            name,
+            self.name,
             min_distance=item.min_distance,
             max_iterations=item.max_iterations,
             tolerance=item.tolerance,
@@ -116,7 +114,7 @@ class LegStabilizers(ListKind):
     items, active, group = "leg_stabilizers", "active_leg_stabilizer", ActiveRagdollLegStabilizer
     title, description = "Leg stabiliser", "A foot that is put back where it was"
     shown = ("foot_bone", "ik_weight")
-    classes = (ActiveRagdollLegStabilizer,)
+    step = Leg
 
     def steps(self, obj, rig):
         """Of legs that share bones only the first one can be made."""
@@ -126,9 +124,6 @@ class LegStabilizers(ListKind):
 
     def joined(self, steps):
         return [AllLegs(steps)] if steps else []
-
-    def step(self, obj, rig, index, name):
-        return Leg(self, obj, rig, index, name)
 
     def fill(self, obj, items, item, bone):
         item.foot_bone = bone
@@ -160,7 +155,7 @@ def legs_of(obj) -> dict[str, int]:
     """Number of bones of each recognised leg by its foot."""
     try:
         rig = rig_of(obj)
-        found = from_roles(rig, recognition.anatomy_of(obj))
+        found = from_roles(rig, anatomy_of(obj))
     except RagdollError:
         return {}
     return {rig.name(foot): count for foot, count in found.legs}

@@ -9,12 +9,13 @@ import bpy
 
 from ....errors import RagdollError
 from ....motion.look_at import LinkedBone, LookAt, LookAtEntry
-from ....motion.look_at.setup import character_forward, forward_axes
+from ....motion.look_at.setup import forward_axes, upright_axes
 from ....motion.look_at.weight import WeightEvent, weight_at
 from ....motion.rig import Inputs, Rig, point_to_model
 from ... import runtime
 from ...interface import object_fields, props, rows
-from ...rig import armature, clips, recognition
+from ...rig import armature, clips
+from ...rig.armature import anatomy_of
 from ...runtime import STATE
 from ...settings import lists
 from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, items, number, row, share, text, vector
@@ -63,7 +64,7 @@ def find_axes(obj, entries) -> None:
     with STATE.writing():
         try:
             rig = rig_of(obj)
-            forward = character_forward(rig, recognition.anatomy_of(obj), armature.bind_tails(obj.data))
+            forward, _up = upright_axes(rig, anatomy_of(obj), armature.bind_tails(obj.data))
             for entry in entries:
                 write_axes(entry, *forward_axes(rig, rig.index[entry.bone], forward))
         except RagdollError as error:
@@ -182,11 +183,10 @@ class Step(ItemStep):
 
     keeps_state = begins_reference = True
 
-    def __init__(self, kind, obj, rig: Rig, index: int, name: str) -> None:
-        super().__init__(kind, obj, index, name)
-        if self.item.target_type == "OBJECT" and self.item.target is not None:
-            world_reader.follow(obj, self.item.target)
-        self.solver = solver_of(rig, self.item, name)
+    def make(self, rig, item):
+        if item.target_type == "OBJECT" and item.target is not None:
+            world_reader.follow(self.obj, item.target)
+        self.solver = solver_of(rig, item, self.name)
 
     def read(self, places, _pose) -> Inputs | None:
         own, now = self.item, self.now(places)
@@ -281,7 +281,7 @@ class LookAts(ListKind):
     items, active, group = "look_at", "active_look_at", ActiveRagdollLookAt
     title, description = "Look-at", "A chain of bones that look at a target"
     shown = ("name", "weight")
-    classes = (ActiveRagdollLinkedBone, ActiveRagdollLookAtEntry, ActiveRagdollWeightEvent, ActiveRagdollLookAt)
+    step = Step
     lists = (BONES, LinkedBones())
 
     def names(self, items):
@@ -291,9 +291,6 @@ class LookAts(ListKind):
             name = item.name.strip() or f"Look-at {i + 1}"
             found.append(name if name not in found else f"{name} ({i + 1})")
         return found
-
-    def step(self, obj, rig, index, name):
-        return Step(self, obj, rig, index, name)
 
     def fill(self, obj, items, item, bone):
         item.name = unique(list(items)[:-1], "Look-at")

@@ -23,8 +23,8 @@ class Elsewhere(Step):
 
     def read(self, places, pose: LocalPose) -> Inputs | None:
         """Find the passage of the frame; note the pose that comes in, because a passage may begin here."""
-        live = recovery_record.live(self.obj)
-        record = recovery_record.of(self.obj, places.frame)
+        live = recovery_record.recovery_of(self.obj)
+        record = recovery_record.record_of(self.obj, places.frame)
         passage = None if record is None else record.passage(places.frame)
         if live is not None:
             live.note_played(places.frame, pose, places.world)

@@ -153,7 +153,6 @@ class StateGraph(FromSettings, GraphPlayer):
     def read(self, places, _pose) -> GraphInputs:
         """The inputs of the graph at the coming frame."""
         live = places.settings.graph
-        spaces, unread = self._spaces.read(places)
         given = self._readings.at(places.scene, places.frame) if self._readings is not None else {}
         parameters = {}
         for own in live.parameters:
@@ -165,7 +164,7 @@ class StateGraph(FromSettings, GraphPlayer):
                 parameters[own.name] = given.get(own.read, 0.0)
             else:
                 parameters[own.name] = float(own.on) if own.kind == "BOOL" else own.value
-        return GraphInputs(places.frame, parameters, spaces, live.weight, unread)
+        return GraphInputs(places.frame, parameters, self._spaces.read(places), live.weight)
 
     def weights(self, state) -> list[tuple[str, float]]:
         """The states that are shown at a recorded state of the graph, with their shares."""
@@ -195,13 +194,6 @@ class StateGraphKind(Kind):
     """The graph is one step."""
 
     identifier, label, icon, place, part = "GRAPH", "Graph", "NODETREE", 10, PoseGraph
-    classes = (
-        ActiveRagdollParameter,
-        ActiveRagdollGraphState,
-        ActiveRagdollCondition,
-        ActiveRagdollTransition,
-        ActiveRagdollGraph,
-    )
 
     def acts(self, obj) -> bool:
         return obj.active_ragdoll.graph.enabled

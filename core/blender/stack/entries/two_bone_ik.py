@@ -56,20 +56,18 @@ class ActiveRagdollTwoBoneIK(bpy.types.PropertyGroup):
 class Step(ItemStep):
     """One limb."""
 
-    def __init__(self, kind, obj, rig: Rig, index: int, name: str) -> None:
-        super().__init__(kind, obj, index, name)
-        item = self.item
+    def make(self, rig, item):
         for other in (item.effector, item.pole):
             if other is not None:
-                world_reader.follow(obj, other)
+                world_reader.follow(self.obj, other)
         held = self._held(rig) if item.allow_stretching else []
         self._has_effector, self._has_pole = item.effector is not None, item.pole is not None
         pole_space = WORLD if self._has_pole else item.pole_space
         effector_bone = -1 if self._has_effector else self._frame(rig, item.effector_space, item.effector_bone)
         self.solver = TwoBoneIK(
             rig,
-            rig.bone(name, item.end_bone),
-            name,
+            rig.bone(self.name, item.end_bone),
+            self.name,
             allow_stretching=item.allow_stretching and not held,
             start_stretch_ratio=item.start_stretch_ratio,
             max_stretch_scale=item.max_stretch_scale,
@@ -79,7 +77,7 @@ class Step(ItemStep):
             pole_bone=self._frame(rig, pole_space, item.pole_bone),
             keep_end_rotation=item.keep_end_rotation,
         )
-        self.note = note(name, "stretch", held)
+        self.note = note(self.name, "stretch", held)
 
     def _held(self, rig: Rig) -> list[str]:
         """Names of the limb's bones that Blender keeps at their parents' tails."""
@@ -111,13 +109,7 @@ class TwoBoneIKs(ListKind):
     items, active, group = "two_bone_ik", "active_two_bone_ik", ActiveRagdollTwoBoneIK
     title, description = "Two-bone IK", "A limb whose end is brought to an effector"
     shown = ("end_bone", "weight")
-    classes = (ActiveRagdollTwoBoneIK,)
-
-    def step(self, obj, rig, index, name):
-        return Step(self, obj, rig, index, name)
-
-    def fill(self, obj, items, item, bone):
-        item.end_bone = bone
+    step = Step
 
     def draw(self, layout, obj, item):
         inner = rows(layout, keyed=True)

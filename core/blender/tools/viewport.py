@@ -1,4 +1,6 @@
-"""What the overlay shows: ragdolls as built, where their bodies are, hits, attachments and look-at chains.
+"""What the 3D view shows of characters, as data, and what is picked in it.
+
+The overlay shows ragdolls as built, where their bodies are, hits, attachments and look-at chains.
 
 A ragdoll's figure is read again when the ragdoll is built anew or, at a frame that is redrawn, when its bodies or
 limits were edited. No bpy object is kept: after an undo there might be another one behind the same address.
@@ -8,7 +10,9 @@ from dataclasses import dataclass
 
 import bpy
 import numpy as np
+from mathutils import Vector
 
+from ...errors import RagdollError
 from ...motion.look_at import PARENT
 from ...motion.look_at import drawing as look_at_lines
 from ...ragdoll import hits as core_hits
@@ -43,8 +47,6 @@ def lines(obj, scene, depsgraph, show: overlay.Show) -> overlay.Lines | None:
         obj: a character with a ragdoll.
         depsgraph: of the view layer that is drawn.
     """
-    if not obj.active_ragdoll.is_ragdoll or not len(obj.active_ragdoll.parts):
-        return None
     cached, bodies = shown_bodies(obj, scene, depsgraph)
     return cached.wires.lines(bodies, selected_bodies(obj, cached.bones), show) if cached is not None else None
 
@@ -53,7 +55,7 @@ def current(obj, scene) -> Cached | None:
     """The cached figure, made anew where it is out of date; None where a body has been deleted."""
     parts = obj.active_ragdoll.parts
     bodies = [part.body for part in parts]
-    if not all(bodies):
+    if not (bodies and all(bodies)):
         return None
     identity = tuple(body.session_uid for body in bodies)
     cached = STATE.figures.get(obj.name)
@@ -65,10 +67,9 @@ def current(obj, scene) -> Cached | None:
     if settings is None:
         return None
     if cached is None or cached.parts != identity or cached.settings != settings:
+        bones = np.array([obj.data.bones.find(part.bone) for part in parts], dtype=int)
+        offsets = np.array([part.offset for part in parts], dtype=float)
         wires = overlay.Wires(figure(obj))
-        rows = {bone.name: i for i, bone in enumerate(obj.data.bones)}
-        bones = np.array([rows[part.bone] for part in parts], dtype=int)
-        offsets = np.array([part.offset for part in parts], dtype=float).reshape(-1, 4, 4)
         cached = STATE.figures[obj.name] = Cached(identity, settings, frame, bones, offsets, wires)
     return cached
 
@@ -76,7 +77,7 @@ def current(obj, scene) -> Cached | None:
 def _settings(obj, parts, bodies) -> tuple | None:
     """All that a figure is made from and a user may edit; None where a bone is gone."""
     found = []
-    pieces = body_meshes.by_body(obj.active_ragdoll) if body_edits.is_editing(obj) else {}
+    pieces = body_meshes.pieces_by_body(obj.active_ragdoll) if body_edits.is_editing(obj) else {}
     for part, body in zip(parts, bodies, strict=True):
         bone = obj.pose.bones.get(part.bone)
         if bone is None or body.rigid_body is None:
@@ -249,7 +250,8 @@ def attachment_lines(obj, scene, depsgraph) -> overlay.Lines | None:
             row = rows[item.bone]
             bone = bodies[row] @ np.linalg.inv(cached.offsets[row])
             place = _place(item.target, item.target_bone, depsgraph)
-            place = _place(item.target, "", depsgraph) if place is None else place
+            if place is None:
+                place = _place(item.target, "", depsgraph)
             ends.append(((bone @ [*item.point, 1.0])[:3], place[:3, 3]))
             held.append(item.enabled)
     if not ends or not np.isfinite(ends).all():
@@ -328,3 +330,65 @@ def _place(target, bone: str, depsgraph) -> np.ndarray | None:
 def _lines(ends, colors, stand_out) -> overlay.Lines:
     """In single precision: the GPU's buffers take the bytes as they are."""
     return overlay.Lines(ends.astype(np.float32), colors.astype(np.float32), stand_out)
+
+
+# ---- picking --------------------------------------------------------------------------------------------------------
+
+
+def picked(obj, scene, depsgraph, origin, direction) -> tuple[str, np.ndarray] | None:
+    """The bone that a ray in the viewport hits, and the point [3] in the world; None if it hits nothing.
+
+    The mesh counts first, then the bodies themselves, so that an armature without mesh can be hit too.
+
+    Args:
+        origin, direction: of the ray [3], world; the direction a unit vector.
+    """
+    _cached, matrices = shown_bodies(obj, scene, depsgraph)
+    if matrices is None:
+        return None
+    parts = obj.active_ragdoll.parts
+    halves = np.array([0.5 * np.ptp(np.array(part.body.bound_box, dtype=float), axis=0) for part in parts])
+    row, distance = core_hits.box_met(origin, direction, matrices, halves)
+    place = _on_mesh(obj, scene, depsgraph, origin, direction)
+    if place is not None:
+        row = core_hits.nearest_box(place, matrices, halves)
+    elif row >= 0:
+        place = np.asarray(origin, dtype=float) + distance * np.asarray(direction, dtype=float)
+    return (parts[row].bone, place) if row >= 0 else None
+
+
+def _on_mesh(obj, scene, depsgraph, origin, direction) -> np.ndarray | None:
+    """Where a ray first meets a mesh of the character [3], world; other objects in front are ignored."""
+    start, way = Vector(origin), Vector(direction)
+    for _surface in range(20):
+        found, place, _normal, _face, other, _matrix = scene.ray_cast(depsgraph, start, way)
+        if not found:
+            return None
+        if _belongs(other.original, obj):
+            return np.array(place, dtype=float)
+        start = place + way * 1e-4 * max(obj.active_ragdoll.height, 1e-6)
+    return None
+
+
+def _belongs(mesh, obj) -> bool:
+    if any(modifier.type == "ARMATURE" and modifier.object == obj for modifier in mesh.modifiers):
+        return True
+    return mesh.parent == obj and mesh.parent_type in ("ARMATURE", "BONE", "OBJECT")
+
+
+def point_on(obj, scene, depsgraph, bone: str, place) -> np.ndarray:
+    """A point in the world [3] as a hit's `point`: from the middle of the bone's body, along the bone's axes."""
+    cached, matrices = shown_bodies(obj, scene, depsgraph)
+    names = [part.bone for part in obj.active_ragdoll.parts]
+    if matrices is None or bone not in names:
+        raise RagdollError(f"Bone '{bone}' of '{obj.name}' has no body")
+    matrix, offset = matrices[names.index(bone)], cached.offsets[names.index(bone)]
+    return offset[:3, :3] @ matrix[:3, :3].T @ (np.asarray(place, dtype=float) - matrix[:3, 3])
+
+
+def impulse_by_drag(obj, scene, origin, direction, place, normal) -> np.ndarray | None:
+    """The impulse [3], [N s], of an arrow dragged from a place to where a ray meets the plane that faces the view."""
+    drawn = core_hits.dragged(origin, direction, place, normal)
+    if drawn is None:
+        return None
+    return core_hits.impulse_of_arrow(drawn, mass(obj), obj.active_ragdoll.height, gravity(scene))
