@@ -5,7 +5,7 @@ from bpy.props import BoolProperty, EnumProperty, StringProperty
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..core.blender import interface
-from ..core.blender.physics import build, remove
+from ..core.blender.physics import build, built, remove
 from ..core.blender.stack import stack_setup
 from ..core.blender.tools import diagnose, profiles
 from ..core.errors import RagdollError
@@ -63,13 +63,13 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
         made = 0
         for obj in objects:
             self._let_get_up(obj, context)
-        for obj, built in build.build_each(objects, context.scene, self.bones):
-            if isinstance(built, RagdollError):
-                self.report({"ERROR"}, str(built))
+        for obj, result in build.build_each(objects, context.scene, self.bones):
+            if isinstance(result, RagdollError):
+                self.report({"ERROR"}, str(result))
                 stack_setup.drop_if_idle(obj)
                 continue
-            figures = f"{built.bodies} bodies, {built.joints} joints, {built.mass:.4g} kg"
-            notes = "".join(f"; {note}" for note in built.notes)
+            figures = f"{result.bodies} bodies, {result.joints} joints, {result.mass:.4g} kg"
+            notes = "".join(f"; {note}" for note in result.notes)
             self.report({"INFO"}, f"'{obj.name}': {figures}{notes}")
             made += 1
         return {"FINISHED"} if made else {"CANCELLED"}
@@ -88,9 +88,18 @@ class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator):
 
     requires = (interface.ragdoll,)
 
+    left_over: BoolProperty(
+        name="Left Over", description="Only bodies whose character was deleted", options={"SKIP_SAVE"}
+    )
+
+    @classmethod
+    def why_not(cls, context):
+        """Bodies whose character was deleted need no armature."""
+        return "" if built.orphans(context.scene) else super().why_not(context)
+
     def act(self, context, _obj):
-        by_scene = {}
-        for obj in chosen_armatures(context):
+        by_scene = {context.scene: []} if built.orphans(context.scene) else {}
+        for obj in () if self.left_over else filter(None, chosen_armatures(context)):
             if obj.active_ragdoll.is_ragdoll:
                 by_scene.setdefault(interface.scene_of(obj, context), []).append(obj)
         for scene, objects in by_scene.items():

@@ -5,10 +5,10 @@ import math
 import bpy
 
 from ..core.blender.interface import props, rows
-from ..core.blender.physics import world
+from ..core.blender.physics import built, world
 from ..core.blender.runtime import STATE
 from ..core.blender.tools import diagnose
-from ..core.ragdoll import drives
+from ..core.ragdoll import diagnosis, drives
 from .base import Sidebar, active_armature, boxed, paragraph, why_not
 
 STATE_ICONS = {
@@ -47,6 +47,10 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
         button.bones = "KEEP" if has_ragdoll else "DEFORM"
         row.operator_menu_enum("active_ragdoll.build", "bones", text="", icon="DOWNARROW_HLT")
         layout.operator("active_ragdoll.remove", icon="TRASH")
+        left = built.left_over(context.scene)
+        if left:
+            boxed(layout, context, [diagnosis.left_over_text(left)])
+            layout.operator("active_ragdoll.remove", text="Remove What Is Left Over", icon="TRASH").left_over = True
         if obj is None:
             paragraph(layout, context, why_not(obj), "INFO")
             return

@@ -15,8 +15,9 @@ from .bodies import overlap
 OVERLAP, MASS_RATIO, TINY, FIRST_POSE = "OVERLAP", "MASS_RATIO", "TINY", "FIRST_POSE"
 SCALE, ANIMATED_SCALE, SUBSTEPS, ITERATIONS = "SCALE", "ANIMATED_SCALE", "SUBSTEPS", "ITERATIONS"
 WORLD_DISABLED, TIME_SCALE, EXCLUDED, OUTDATED = "WORLD_DISABLED", "TIME_SCALE", "EXCLUDED", "OUTDATED"
+LEFT_OVER = "LEFT_OVER"
 KINDS = (
-    *(WORLD_DISABLED, EXCLUDED, ANIMATED_SCALE, OUTDATED, OVERLAP, FIRST_POSE),
+    *(LEFT_OVER, WORLD_DISABLED, EXCLUDED, ANIMATED_SCALE, OUTDATED, OVERLAP, FIRST_POSE),
     *(MASS_RATIO, TINY, SUBSTEPS, ITERATIONS, SCALE, TIME_SCALE),
 )
 ERROR, WARNING, INFO = "ERROR", "WARNING", "INFO"
@@ -71,6 +72,7 @@ class Situation:
     # collections that are left out of the view layer though the ragdoll needs them
     excluded: list = field(default_factory=list)
     outdated: bool = False  # settings wait for a new build
+    left_over: list = field(default_factory=list)  # deleted characters whose bodies are still there
 
 
 def overlaps(pieces: list, owners, parents, exempt=()) -> list:
@@ -102,7 +104,7 @@ def diagnose(situation: Situation) -> list[Finding]:
     """All findings, in the order of KINDS."""
     found = []
     for judge in (
-        *(_world, _scale, _outdated, _overlaps, _first_pose),
+        *(_left_over, _world, _scale, _outdated, _overlaps, _first_pose),
         *(_masses, _tiny, _steps, _iterations, _size),
     ):
         found += judge(situation)
@@ -148,6 +150,17 @@ def _scale(s):
     if high > low * (1.0 + SCALE_CHANGE):
         text = f"The character's scale is animated from {low:.4g} to {high:.4g}: its bodies keep their size"
         yield Finding(ANIMATED_SCALE, ERROR, text, "Remove the keys of its scale, or apply the scale")
+
+
+def left_over_text(names) -> str:
+    """What is wrong where bodies of deleted characters are left."""
+    return f"Bodies of '{names[0]}'{_more(len(names), 'character')}, deleted since, still push others"
+
+
+def _left_over(s):
+    if s.left_over:
+        text = left_over_text(s.left_over)
+        yield Finding(LEFT_OVER, ERROR, text, "Remove them", (), "remove", {"left_over": True}, "Remove")
 
 
 def _outdated(s):

@@ -211,7 +211,7 @@ def _mute_rig(obj, names) -> list:
     muted = []
     for name in names:
         for constraint in obj.pose.bones[name].constraints:
-            if not constraint.name.startswith(source.CONSTRAINT_NAME) and not constraint.mute:
+            if not source.is_own(constraint) and not constraint.mute:
                 constraint.mute = True
                 muted.append((name, constraint.name))
     return muted
@@ -219,10 +219,8 @@ def _mute_rig(obj, names) -> list:
 
 def _mute_own(obj, on: bool) -> None:
     for bone in obj.pose.bones:
-        for name in (source.CONSTRAINT_NAME, source.TARGET_NAME):
-            constraint = bone.constraints.get(name)
-            if constraint is not None:
-                constraint.mute = on
+        for constraint in filter(source.is_own, bone.constraints):
+            constraint.mute = on
 
 
 def deviation(obj, scene, recorded: dict) -> float:

@@ -124,6 +124,7 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
     if obj.mode == "EDIT":
         obj.update_from_editmode()
     refuse_baked(obj)
+    source.refuse_names(obj)
     world.refuse_user_bake(scene)
     if isinstance(bones, str) and bones == "KEEP":
         bones = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)

@@ -172,3 +172,15 @@ def ragdolls(scene) -> list:
 def is_duplicate(obj) -> bool:
     """Whether a character's helpers are another's; see `duplicates`."""
     return obj.active_ragdoll.is_ragdoll and obj in duplicates(with_ragdoll(bpy.data.objects))
+
+
+def orphans(scene) -> list:
+    """The collections of ragdolls and motion stacks in a scene whose character was deleted."""
+    settings = [obj.active_ragdoll for obj in bpy.data.objects if obj.type == "ARMATURE"]
+    held = {own.collection for own in settings} | {own.motion_collection for own in settings}
+    return [c for c in scene.collection.children_recursive if c.active_ragdoll.owner and c not in held]
+
+
+def left_over(scene) -> list[str]:
+    """Names of the deleted characters whose bodies are still in a scene."""
+    return list(dict.fromkeys(collection.active_ragdoll.owner for collection in orphans(scene)))

@@ -25,22 +25,25 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
         for obj in objects:
             if obj not in shared:  # a duplicate's bodies belong to another character, and so do their edits
                 body_edits.before_removal(obj)
+            source.remove_constraints(obj, source.CONSTRAINT_NAME)
             for bone in obj.pose.bones:
-                for constraint in [c for c in bone.constraints if c.name == source.CONSTRAINT_NAME]:
-                    bone.constraints.remove(constraint)
                 bone.active_ragdoll.simulate = False
-        helpers = set().union(*(_helpers(obj.active_ragdoll) for obj in objects if obj not in shared))
+        outer = [obj.active_ragdoll.collection for obj in objects if obj not in shared]
+        outer += built.orphans(scene) if scene is not None else []
+        collections = [each for found in outer for each in _collections(found)]
+        helpers = {o for collection in collections for o in collection.objects if built.is_ours(o)}
+        helpers |= _unused_sources(objects, scene)
         if scene is not None and scene.rigidbody_world is not None:
             cache = scene.rigidbody_world.point_cache
             if cache.is_baked and scene.active_ragdoll.cache_is_ours:
                 world.free_cache(scene)
             world.release(scene)
         meshes = {o.data for o in helpers if o.type == "MESH"}
-        bpy.data.batch_remove(list(helpers) + [mesh for mesh in meshes if mesh.users <= len(helpers)])
+        bpy.data.batch_remove(helpers)
+        bpy.data.batch_remove([mesh for mesh in meshes if mesh.users == 0])
+        remove_collections(collections, scene)
         for obj in objects:
             settings = obj.active_ragdoll
-            for collection in _collections(settings) if obj not in shared else ():
-                bpy.data.collections.remove(collection)
             own_source = settings.source
             kept = "source" if settings.target_armature is not None and obj not in shared else ""
             for name in declare.names(type(settings), kind=declare.RECORD, group=declare.RAGDOLL):
@@ -76,16 +79,31 @@ def interrupt(scene) -> None:
             physics.update_tag()  # copied again from the original, which shows the animation
 
 
-def _collections(settings) -> list:
-    outer = settings.collection
+def _collections(outer) -> list:
     return [*(c for c in outer.children if built.is_ours(c)), outer] if outer is not None else []
 
 
-def _helpers(settings) -> set:
-    objects = {o for collection in _collections(settings) for o in collection.objects}
-    if settings.source is not None and settings.target_armature is None:
-        objects.add(settings.source)
-    return objects
+def _unused_sources(objects, scene) -> set:
+    """The sources of some ragdolls, and those whose character was deleted."""
+    settings = [obj.active_ragdoll for obj in objects]
+    found = {own.source for own in settings if own.target_armature is None} - {None}
+    hidden = scene.active_ragdoll.source if scene is not None else None
+    copies = [o for o in hidden.collection.objects if o.type == "ARMATURE"] if hidden is not None else []
+    return found | {copy for copy in copies if copy.users <= 1 and source.STAND_IN_FOR not in copy}
+
+
+def remove_collections(collections, scene) -> None:
+    """Remove collections of ours; what a user has put into them stays in the scene."""
+    objects = {obj for collection in collections for obj in collection.objects}
+    inner = {child for collection in collections for child in collection.children} - set(collections)
+    for collection in collections:
+        bpy.data.collections.remove(collection)
+    outer = scene.collection if scene is not None else bpy.context.scene.collection
+    for obj in objects:
+        if not obj.users_collection:
+            outer.objects.link(obj)
+    for child in inner - set(outer.children_recursive):
+        outer.children.link(child)
 
 
 def drop_source_scene(scene) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import bpy
 import numpy as np
 
+from ...errors import RagdollError
 from ..rig.armature import pose_matrices
 from ..runtime import STATE
 from ..settings import declare
@@ -54,6 +55,29 @@ def scene_of(obj):
     return obj.active_ragdoll.scene or obj.active_ragdoll.motion_scene
 
 
+def is_own(constraint) -> bool:
+    """Whether a constraint of a character's bone is ours: a user's may have the same name."""
+    if constraint.name not in (CONSTRAINT_NAME, TARGET_NAME) or constraint.type != "COPY_TRANSFORMS":
+        return False
+    return constraint.target is None or built.is_ours(constraint.target)
+
+
+def refuse_names(obj) -> None:
+    """Raise RagdollError where a constraint of the user's has the name that ours would need."""
+    for bone in obj.pose.bones:
+        for name in (CONSTRAINT_NAME, TARGET_NAME):
+            if name in bone.constraints and not is_own(bone.constraints[name]):
+                raise RagdollError(f"Bone '{bone.name}' of '{obj.name}' has a constraint named '{name}': rename it")
+
+
+def remove_constraints(obj, name: str) -> None:
+    """Remove our constraints of a name from a character's bones."""
+    for bone in obj.pose.bones:
+        constraint = bone.constraints.get(name)
+        if constraint is not None and is_own(constraint):
+            bone.constraints.remove(constraint)
+
+
 def copy_of(obj, name: str):
     """A copy of the character with the same data and action, without our constraints and records."""
     copy = obj.copy()
@@ -67,7 +91,7 @@ def copy_of(obj, name: str):
         elif said.kind == declare.RECORD or said.points:  # who is only looked at by a copy can be deleted
             group.property_unset(name)
     for bone in copy.pose.bones:
-        for constraint in [c for c in bone.constraints if c.name.startswith(CONSTRAINT_NAME)]:
+        for constraint in [c for c in bone.constraints if is_own(c)]:
             bone.constraints.remove(constraint)
     _retarget(obj, copy)
     return copy
@@ -230,7 +254,7 @@ def signature(obj) -> tuple:
         parts.append((constraint.name, constraint.type, constraint.mute, constraint.influence))
     for bone in obj.pose.bones:
         for constraint in bone.constraints:
-            if not constraint.name.startswith(CONSTRAINT_NAME):
+            if not is_own(constraint):
                 parts.append((bone.name, constraint.name, constraint.type, constraint.mute))
     return tuple(parts)
 
@@ -304,7 +328,7 @@ def _switches_of(obj) -> dict:
             if isinstance(value, bool | int | float | str):
                 result[i, "property", key] = value
         for constraint in owner.constraints:
-            if not constraint.name.startswith(CONSTRAINT_NAME):
+            if not is_own(constraint):
                 result[i, "influence", constraint.name] = constraint.influence
     return result
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...anatomy import masses as human
 from ...errors import RagdollError
-from ...ragdoll import drives
+from ...ragdoll import diagnosis, drives
 from ..physics import built, motors, source, view_layers
 from ..physics.built import ragdolls
 from ..physics.motors import JointDrives
@@ -335,6 +335,7 @@ def check_evaluated(run: Run, scene) -> None:
     """Raises RagdollError where Blender does not evaluate what a run needs; warns of what is not shown."""
     graph = run.graph
     rigid_bodies = scene.rigidbody_world
+    left = built.left_over(scene)
     for character in run.characters:
         settings = character.obj.active_ragdoll
         needed = settings.bodies, settings.targets, rigid_bodies.collection, rigid_bodies.constraints
@@ -346,6 +347,8 @@ def check_evaluated(run: Run, scene) -> None:
                 )
         evaluated = character.source.evaluated_get(run.source_graph)
         check_scale(settings.source, np.array(evaluated.matrix_world, dtype=float))
+        if left:
+            STATE.warn(character.name, diagnosis.left_over_text(left))
         if not view_layers.evaluates(scene, character.obj):
             text = f"'{character.name}' is disabled in viewports or excluded: its physics is simulated, and not shown"
             STATE.warn(character.name, text)

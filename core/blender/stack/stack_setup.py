@@ -25,6 +25,7 @@ def ensure(obj, scene) -> None:
     if obj.name not in scene.objects:
         raise RagdollError(f"'{obj.name}' is not in the scene '{scene.name}'")
     refuse_baked(obj)
+    source.refuse_names(obj)
     with STATE.writing():
         settings.motion_scene = scene
         collection = bpy.data.collections.new(f"{obj.name} Motion")
@@ -57,17 +58,11 @@ def _look_again() -> None:
 def let_go(obj) -> None:
     """Let a duplicate forget the stack of the character that it was made from."""
     settings, copy = obj.active_ragdoll, obj.active_ragdoll.source
-    _remove_constraints(obj)
+    source.remove_constraints(obj, source.TARGET_NAME)
     for name in ("motion_collection", "motion_scene", "source"):
         settings.property_unset(name)
     source.drop(copy)
     STATE.motions.pop(obj.name, None)
-
-
-def _remove_constraints(obj) -> None:
-    for bone in obj.pose.bones:
-        for constraint in [c for c in bone.constraints if c.name == source.TARGET_NAME]:
-            bone.constraints.remove(constraint)
 
 
 def drop(obj) -> None:
@@ -81,10 +76,10 @@ def drop(obj) -> None:
     scene, collection = settings.motion_scene, settings.motion_collection
     own = all(o.active_ragdoll.motion_collection != collection for o in others)
     with STATE.writing():
-        _remove_constraints(obj)
+        source.remove_constraints(obj, source.TARGET_NAME)
         if own:
             bpy.data.objects.remove(target)
-            bpy.data.collections.remove(collection)
+            remove.remove_collections([collection], scene)
         for name in ("motion_collection", "motion_scene"):
             settings.property_unset(name)
         if not settings.is_ragdoll:

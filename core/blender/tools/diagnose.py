@@ -11,7 +11,7 @@ from ...errors import RagdollError
 from ...ragdoll import diagnosis
 from ...ragdoll.diagnosis import Finding, Situation
 from .. import runtime
-from ..physics import build, joint_objects, source, world
+from ..physics import build, built, joint_objects, source, world
 from ..physics.body_meshes import solids_of
 from ..rig import action_channels
 from ..rig.armature import BindPose, check_ragdoll, rigid
@@ -72,6 +72,7 @@ def situation(obj, scene) -> Situation:
         stabilized=settings.stabilize_masses,
         excluded=[layer.name for layer in _excluded(settings, scene, outermost=True)],
         outdated=settings.layout_changed,
+        left_over=built.left_over(scene),
     )
 
 
