@@ -138,7 +138,7 @@ def test_bake_writes_scene_and_report(call, tmp_path):
     assert figures["frames"] == [1, 30]
     assert figures["blender"] == bpy.app.version_string and figures["active_ragdoll"]
     assert figures["joints"] <= figures["bodies"] <= figures["bones"]
-    assert figures["measured_frames"] == 30 - 0 - 12  # later than half a second, 12 frames at 24 fps, after the clip's first one
+    assert figures["measured_frames"] == 30 - 0 - 12  # later than half a second, 12 frames at 24 fps
     for key in FIGURES:
         spread = figures[key]
         assert 0.0 <= spread["mean"] <= spread["max"] and 0.0 <= spread["p95"] <= spread["max"], key
