@@ -249,9 +249,7 @@ def test_simulated_saved_and_loaded_it_is_the_same(scene, tmp_path):
     scene, obj = rigs.reopened(tmp_path / "a.blend", "Human")
     item = obj.active_ragdoll.attachments[0]
     assert (item.kind, item.bone, item.target.name) == ("FIXED", HAND, "Prop")
-    for frame in (30, 12, 40):
-        scene.frame_set(frame)
-        assert np.abs(rigs.pose(obj) - shown[frame]).max() < 1e-6
+    rigs.check_shown(scene, obj, shown, (30, 12, 40), 1e-6)
     again = {frame: rigs.pose(obj) for frame in simulate.frames(scene)}
     assert np.abs(again[40] - shown[40]).max() < 1e-6
 

@@ -172,7 +172,7 @@ def _build(obj, scene, bones, notes) -> Report:
     pose = BindPose(obj.data, to_world)
     anatomy = anatomy_of(obj)
     skin = read_skin(obj, pose, to_world, prop_bones(obj, anatomy, _asked_for(obj, bones)))
-    vertices = None if skin is None else [None if found is None else found[0] for found in skin.dominated()]
+    vertices = None if skin is None else skin.of_bones()
     store_roles(obj, anatomy)
     deform = deforming(obj, pose, vertices)
     chosen = _choose(obj, pose, deform, bones, anatomy)
