@@ -226,6 +226,17 @@ def test_widened_cone_contains_everything_and_nothing_needless():
             bounds[side] = kept
 
 
+def test_opened_constraints_let_through_what_was_seen():
+    plan = constraints.plan_constraints("CONE", *cone_limits(60, 20, 45, 30))
+    seen = quaternion.multiply(swing(DIRECTIONS[::10], 1.3), about(1, np.array(0.7)))
+    assert not allowed(plan, seen).any()
+    found = constraints.opened(plan, seen, 0.3)
+    assert allowed(found, seen).all()
+    latitudes = [bound for spec in found for bound in spec.angular_limits[1] or ()]
+    assert latitudes and max(map(abs, latitudes)) <= math.pi / 2.0
+    assert constraints.opened(plan, quaternion.identity((1,)), 0.3) == plan
+
+
 def test_widening_by_a_single_pose_touches_only_its_side():
     lower, upper = cone_limits(20, 20, 20, 20)
     seen = about(0, np.radians((-40.0,)))
