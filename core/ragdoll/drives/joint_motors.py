@@ -66,17 +66,10 @@ def needed_motors(relatives) -> tuple:
 
 
 def motor_speeds(relative, velocity, available, seconds):
-    """Which motors to run, and how fast.
+    """Which motors are on [m, 6], their velocities [rad/s] [m, 6] and axes [m, 6, 3] halfway through a frame.
 
-    Args:
-        relative: rotations now [m, 4].
-        velocity: in the parent's joint frame, see `Law.joint_command` [m, 3].
-        available: motors that a joint has [m, 6].
-        seconds: duration of the frame.
-
-    Returns:
-        Motors that are on [m, 6], their velocities [rad/s] [m, 6] and axes [m, 6, 3] halfway. A joint with fewer than
-        three motors (a hinge has one) runs them all.
+    A joint with fewer than three motors (a hinge has one) runs them all. `relative` are rotations now [m, 4];
+    `velocity` is in the parent's joint frame, see `Law.joint_command` [m, 3]; `available` are a joint's motors [m, 6].
     """
     halfway = quaternion.multiply(quaternion.from_rotation_vector(0.5 * seconds * velocity), relative)
     axes_of = axes(halfway)
