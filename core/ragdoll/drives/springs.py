@@ -64,9 +64,7 @@ def spring2(frequency, damping_ratio, inertia, step):
     Bullet adds ``k e - c v`` times the step to the momentum and then moves the body. That has the sum of poles
     2 - a - d and their product 1 - d, with a = k step^2 / I and d = c step / I.
 
-    Args:
-        frequency [Hz], damping_ratio, inertia [kg or kg m^2]: [..], broadcast.
-        step: duration of a substep [s].
+    Frequency [Hz], damping ratio and inertia [kg or kg m^2] are broadcast; `step` is the duration of a substep [s].
     """
     total, product = _poles(frequency, damping_ratio, step)
     inertia = np.asarray(inertia, dtype=float)
