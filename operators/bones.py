@@ -122,7 +122,7 @@ class ACTIVE_RAGDOLL_OT_adopt_body(BoneOperator, bpy.types.Operator):
         part = built.part_of(obj, name)
         if part is None or part.body is None:
             raise RagdollError(f"Bone '{name}' has no body: build the ragdoll with it first")
-        body_edits.adopt(obj, part)
+        body_edits.adopt_body(obj, part)
 
 
 class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
@@ -141,13 +141,13 @@ class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
         if layer.objects.active is not None and layer.objects.active.mode != "OBJECT":
             bpy.ops.object.mode_set(mode="OBJECT")
         editing = body_edits.is_editing(obj)
-        edited = body_edits.collect(obj)
+        edited = body_edits.collect_edits(obj)
         build.rebuild(obj, interface.scene_of(obj, context))
         if editing:
             layer.objects.active = obj
             obj.select_set(True)
             return f"Kept the edits of {named(edited)}" if edited else "No body was edited"
-        body_edits.begin(obj)
+        body_edits.begin_editing(obj)
         self._activate(context, obj)
 
     def _activate(self, context, obj):

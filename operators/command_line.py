@@ -207,7 +207,7 @@ def _bake(options) -> None:
 
 
 def _choose_drive(obj, options) -> None:
-    """Before building, which makes what the drive needs."""
+    """Set the drive and its parameters; before building, which makes what the drive needs."""
     given = {parameter: getattr(options, parameter.setting) for parameter in drives.parameters()}
     for parameter, value in given.items():
         if value is not None:
@@ -348,7 +348,7 @@ def _apply_profile(obj, text: str) -> str | None:
 
 
 def _check_outputs(options) -> None:
-    """Before any work is done: could the results be written?"""
+    """Refuse outputs that could not be written, before any work is done."""
     for name, suffix in (("output", ".blend"), ("report", ".json")):
         path = getattr(options, name, None)
         if path is None:
@@ -372,7 +372,7 @@ def _save(path: Path | None) -> None:
 
 @contextlib.contextmanager
 def _whole(path: Path):
-    """A file to write beside the one that is meant, whose place it takes when it is whole."""
+    """A file beside the wanted one, whose place it takes once it is written completely."""
     unfinished = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
     try:
         yield unfinished

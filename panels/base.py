@@ -32,7 +32,7 @@ class Sidebar:
             cls.bl_label = cls.__dict__.get("bl_label") or name.replace("_", " ").title()
 
     def draw(self, context):
-        """In a column that is greyed out, with the reason, where nothing can be set now."""
+        """Draw in a column that is greyed out, with the reason, where nothing can be set now."""
         obj = active_armature(context)
         column = reason(self.layout, context, why_not(obj, self.need_ragdoll))
         if obj is not None:
@@ -61,7 +61,7 @@ class Part(Sidebar):
         return obj is not None and cls.is_there(obj)
 
     def draw(self, context):
-        """In a column that is greyed out where nothing can be set now."""
+        """Draw in a column that is greyed out where nothing can be set now."""
         obj = active_armature(context)
         column = self.layout.column()
         column.enabled = not why_not(obj, self.need_ragdoll)
@@ -79,7 +79,7 @@ def paragraph(layout, context, text: str, icon: str = "NONE") -> None:
 
 
 def boxed(layout, context, texts) -> None:
-    """A red box for each of some lines about what is wrong."""
+    """A red box for each of some messages."""
     for text in texts:
         box = layout.box()
         box.alert = True
@@ -119,7 +119,7 @@ def draw_list(layout, list_class: str, owner, items: str, buttons=(), **options)
 
 
 def draw_messages(layout, context, obj, wanted, titled: bool = True) -> None:
-    """What the motion stack said at the frame that was shown last.
+    """Messages of the motion stack at the frame that was shown last.
 
     Args:
         wanted: tells by the name of an entry whether its message is shown.

@@ -10,96 +10,66 @@ from .rig.clips import ClipCache
 
 @dataclass
 class State:
-    """Run-time state of all scenes.
+    """Run-time state of all scenes. What is said of a scene or a character is kept by its name."""
 
-    Attributes:
-        runs: the run of each scene by the scene's name.
-        busy: set while a handler itself moves a scene through frames.
-        building: set while operators write settings, so that update callbacks do not take them for edits.
-        interrupted: Ctrl-C came while a handler ran, from which Blender does not let it out.
-        cameras: of scenes whose render is being stopped; see `handlers.before_render`.
-        rendering: set between render_init and render_complete or render_cancel.
-        alive: scenes whose rigid body world a run has filled.
-        halted: scenes whose world must not step before it is made anew at a first frame.
-        made_with: names of the joints that a scene's world was last made with; before Blender 4.3.
-        stepped: by scene, the view layer that steps it, whose copies of the joints Bullet may hold.
-        evaluated: by scene, the frame evaluated last and the index of the view layer (-1: unknown).
-        can_step: (scene, view layer) of those that Blender lets step a world.
-        unstepped: by scene, the frame at which it has stood since its world was made.
-        released: by scene, the frame at which it has stood since Bullet was made to forget its joints.
-        members: by scene, how many bodies and joints its world has had.
-        joined: scenes whose joints may hold on to bodies, also of worlds that are no more.
-        broken: scenes whose run was interrupted in mid-shot (undo, redo, load, a ragdoll built anew or removed).
-        messages: last trouble by object name, shown in the sidebar.
-        warnings: of the last run by object name, which did not stop it.
-        limits: last `diagnose.Report` by object name.
-        records: of recoveries in the file by object name, with the text they were read from.
-        motions: motion stacks by object name, each with its record of states.
-        stamps: by object name, what of a character its source was last brought in line with; see `source.Stamp`.
-        edited: characters whose settings were edited since their stack was last shown.
-        diagnoses: what `diagnose` last found by object name, shown in the sidebar.
-        readings: what graphs read from ragdolls by object name and frame.
-        waiting: stacks are to be shown anew once Blender is idle.
-        figures: what the overlay draws by object name; see `viewport.Cached`.
-        drawing: what went wrong while the overlay was drawn: it rests until it is switched on again.
-        clips: actions sampled for layers, samples and states.
-    """
+    runs: dict = field(default_factory=dict)  # the run of each scene
+    busy: bool = False  # a handler itself moves a scene through frames
+    building: bool = False  # operators write settings: update callbacks must not take them for edits
+    interrupted: bool = False  # Ctrl-C came while a handler ran, from which Blender does not let it out
+    cameras: dict = field(default_factory=dict)  # of scenes whose render is being stopped; see `handlers.before_render`
+    rendering: bool = False  # between render_init and render_complete or render_cancel
 
-    runs: dict = field(default_factory=dict)
-    busy: bool = False
-    building: bool = False
-    interrupted: bool = False
-    cameras: dict = field(default_factory=dict)
-    rendering: bool = False
-    alive: set = field(default_factory=set)
-    halted: set = field(default_factory=set)
-    made_with: dict = field(default_factory=dict)
-    stepped: dict = field(default_factory=dict)
-    evaluated: dict = field(default_factory=dict)
-    can_step: set = field(default_factory=set)
-    unstepped: dict = field(default_factory=dict)
-    released: dict = field(default_factory=dict)
-    members: dict = field(default_factory=dict)
-    joined: set = field(default_factory=set)
-    broken: set = field(default_factory=set)
-    messages: dict = field(default_factory=dict)
-    warnings: dict = field(default_factory=dict)
-    limits: dict = field(default_factory=dict)
-    records: dict = field(default_factory=dict)
-    motions: dict = field(default_factory=dict)
-    stamps: dict = field(default_factory=dict)
-    edited: set = field(default_factory=set)
-    diagnoses: dict = field(default_factory=dict)
-    readings: dict = field(default_factory=dict)
-    waiting: bool = False
-    figures: dict = field(default_factory=dict)
-    drawing: str = ""
-    clips: ClipCache = field(default_factory=ClipCache)
+    # Scenes and their rigid body worlds:
+    live_worlds: set = field(default_factory=set)  # a run has filled the world
+    halted_worlds: set = field(default_factory=set)  # it must not step before it is made anew at a first frame
+    worlds_with_joints: set = field(default_factory=set)  # joints may hold on to bodies, also of worlds that are gone
+    joints_made_with: dict = field(default_factory=dict)  # names of the joints it was made with; before Blender 4.3
+    members: dict = field(default_factory=dict)  # how many bodies and joints it was made with
+    stepped: dict = field(default_factory=dict)  # the view layer that steps it, whose joints Bullet may hold
+    can_step: set = field(default_factory=set)  # (scene, view layer) of those that Blender lets step a world
+    evaluated: dict = field(default_factory=dict)  # frame evaluated last, index of the view layer (-1: of no matter)
+    unstepped: dict = field(default_factory=dict)  # frame at which the scene has stood since its world was made
+    released: dict = field(default_factory=dict)  # the same since Bullet was made to forget its joints
+    broken: set = field(default_factory=set)  # undo, redo, a load or a new build has ended the run in mid-shot
+
+    # Characters:
+    messages: dict = field(default_factory=dict)  # last trouble, shown in the sidebar; of scenes, too
+    warnings: dict = field(default_factory=dict)  # of the last run, which did not stop it
+    limits: dict = field(default_factory=dict)  # last report of Check Limits
+    diagnoses: dict = field(default_factory=dict)  # what Diagnose last found, shown in the sidebar
+    records: dict = field(default_factory=dict)  # recoveries kept in the file, with the text they were read from
+    motions: dict = field(default_factory=dict)  # motion stacks, each with its record of states
+    stamps: dict = field(default_factory=dict)  # what the source was last brought in line with; see `source.Stamp`
+    edited: set = field(default_factory=set)  # settings were edited since the stack was last shown
+    waiting: bool = False  # stacks are to be shown anew once Blender is idle
+    readings: dict = field(default_factory=dict)  # what graphs read from the ragdoll, by frame
+    figures: dict = field(default_factory=dict)  # what the overlay draws; see `viewport.Cached`
+    drawing: str = ""  # what went wrong while the overlay was drawn: it rests until it is switched on again
+    clips: ClipCache = field(default_factory=ClipCache)  # actions sampled for layers
 
     def clear(self) -> None:
         """Forget everything, as after loading a file."""
         self.__init__()
 
-    @contextmanager
     def occupied(self):
-        """While we move a scene through frames ourselves: our handlers take no part in it."""
-        was_busy, self.busy = self.busy, True
-        try:
-            yield
-        finally:
-            self.busy = was_busy
+        """A context in which we move a scene through frames ourselves: our handlers take no part in it."""
+        return self._while("busy")
+
+    def writing(self):
+        """A context in which we write settings ourselves: their update callbacks do not take it for edits."""
+        return self._while("building")
 
     @contextmanager
-    def writing(self):
-        """While we write settings ourselves: their callbacks do not take it for edits."""
-        was_building, self.building = self.building, True
+    def _while(self, flag: str):
+        before = getattr(self, flag)
+        setattr(self, flag, True)
         try:
             yield
         finally:
-            self.building = was_building
+            setattr(self, flag, before)
 
     def warn(self, name: str, text: str) -> None:
-        """Tell of something wrong with a character that the run goes on without; once."""
+        """Note and print, once, what is wrong with a character though its run goes on."""
         notes = self.warnings.setdefault(name, [])
         if text not in notes:
             notes.append(text)
@@ -110,10 +80,11 @@ STATE = State()
 
 
 def settings_changed(owner, layout: bool = False, stack: bool = True) -> None:
-    """Called by the settings' update callbacks: the run reads them again, the cache is out of date.
+    """Have the run read the settings again, and tell that the cache is outdated; called by update callbacks.
 
     Args:
-        stack: the motion stack must be made anew; not for what its entries read on every frame.
+        layout: the ragdoll has to be built anew.
+        stack: the motion stack has to be made anew, as not for what its entries read on every frame.
     """
     if STATE.building or not isinstance(owner, bpy.types.Object):
         return

@@ -254,8 +254,8 @@ def _rounded(frame: float) -> float:
 class SyncGroup:
     """Clips [k] that share one phase, counted in cycles.
 
-    Without markers a cycle is each clip's length. With markers, such as the feet's contacts, a cycle is one round of the
-    markers that all clips go through in the same order; between two markers each clip plays evenly. A clip that has
+    Without markers a cycle is each clip's length. With markers, such as the feet's contacts, a cycle is one round of
+    the markers that all clips go through in the same order; between two markers each clip plays evenly. A clip that has
     none, such as of a character that stands, goes by its length there too. What is on the way to a step in one clip is
     then on the way to the same step in all.
     """

@@ -8,7 +8,7 @@ import pytest
 import holding
 import rigs
 from active_ragdoll.core.blender.physics import build, remove
-from active_ragdoll.core.blender.run import attachment_objects, simulate
+from active_ragdoll.core.blender.run import effect_objects, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import lists
 from active_ragdoll.core.blender.tools import viewport
@@ -249,9 +249,7 @@ def test_simulated_saved_and_loaded_it_is_the_same(scene, tmp_path):
     scene, obj = rigs.reopened(tmp_path / "a.blend", "Human")
     item = obj.active_ragdoll.attachments[0]
     assert (item.kind, item.bone, item.target.name) == ("FIXED", HAND, "Prop")
-    for frame in (30, 12, 40):
-        scene.frame_set(frame)
-        assert np.abs(rigs.pose(obj) - shown[frame]).max() < 1e-6
+    rigs.check_shown(scene, obj, shown, (30, 12, 40), 1e-6)
     again = {frame: rigs.pose(obj) for frame in simulate.frames(scene)}
     assert np.abs(again[40] - shown[40]).max() < 1e-6
 
@@ -264,10 +262,10 @@ def test_nothing_is_left_behind(scene):
     attach(obj, target, point=TIP)
     rigs.play(scene, 1, 15)
     rigs.play(scene, 1, 15)
-    assert len(attachment_objects.of(obj.active_ragdoll)) == 1
+    assert len(effect_objects.attachments_of(obj.active_ragdoll)) == 1
     remove.remove(obj, scene)
     assert rigs.counts() == before
-    assert len(obj.active_ragdoll.attachments) == 1 and not len(attachment_objects.of(obj.active_ragdoll))
+    assert len(obj.active_ragdoll.attachments) == 1 and not len(effect_objects.attachments_of(obj.active_ragdoll))
 
 
 def _warnings(obj):

@@ -5,13 +5,11 @@ import numpy as np
 import pytest
 
 import layered
+import looking
 import rigs
 import third_party
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender import bake
-from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.rig.clips import rig_rest
-from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.motion import clip
@@ -58,35 +56,24 @@ def test_weight_zero_is_the_animation_to_the_bit(data_dir):
 def test_a_mask_keeps_the_layer_to_some_bones(data_dir, by):
     rig = layered.knight(data_dir)
     obj = rig.obj
-    below = layered.plays(rig, "Idle", FRAMES)
-    above = layered.plays(rig, "Cheer", FRAMES)
+    below, above = layered.plays(rig, "Idle", FRAMES), layered.plays(rig, "Cheer", FRAMES)
     arm = next(b for b in obj.data.bones if b.name.lower().startswith("upperarm"))
     names = {arm.name, *(b.name for b in arm.children_recursive)}
     made = layered.layer(rig, "Cheer", start=bpy.data.actions["Cheer"].frame_range[0])
-    if by == "BONES":
-        stack_edits.mask_bones(made, [arm.name])
-    elif by == "COLLECTION":
-        collection = obj.data.collections.new("Arm")
-        for name in names:
-            collection.assign(obj.data.bones[name])
-        made.mask, made.mask_collection = "COLLECTION", "Arm"
-    else:
-        made.mask, made.mask_roles = "ROLES", {"UPPER_ARM", "FOREARM", "HAND"}
-        made.mask_side = "LEFT"
-        names = None
-    found = layered.shown(rig, FRAMES)
-    bones = [bone.name for bone in obj.pose.bones]
+    stack_edits.mask_bones(made, [arm.name])
+    collection = obj.data.collections.new("Arm")
+    for name in names:
+        collection.assign(obj.data.bones[name])
+    made.mask, made.mask_collection = by, "Arm"
+    made.mask_roles, made.mask_side = {"UPPER_ARM", "FOREARM", "HAND"}, "LEFT"
+    found, bones = layered.shown(rig, FRAMES), np.array(rig_rest(obj).skeleton.names)
     for frame in FRAMES:
-        pose = layered.local(obj, found[frame])
-        a, b = layered.local(obj, below[frame]), layered.local(obj, above[frame])
-        skeleton = rig_rest(obj).skeleton
-        to_below = np.degrees(quaternion.angle_between(pose.rotations, a.rotations))
-        to_above = np.degrees(quaternion.angle_between(pose.rotations, b.rotations))
-        inside = np.array([name in names for name in skeleton.names]) if names else to_below > 0.05
+        pose, a, b = (layered.local(obj, poses[frame]).rotations for poses in (found, below, above))
+        to_below, to_above = (np.degrees(quaternion.angle_between(pose, other)) for other in (a, b))
+        inside = to_below > 0.05 if by == "ROLES" else np.isin(bones, list(names))
         assert to_above[inside].max() < 0.05 and to_below[~inside].max() < 0.05
         assert 0 < inside.sum() < len(bones) / 2
-        if names is None:
-            assert all(name.endswith(".l") or ".L" in name for name in np.array(skeleton.names)[inside])
+        assert by != "ROLES" or all(name.endswith(".l") or ".L" in name for name in bones[inside])
 
 
 @pytest.mark.parametrize("space", ("LOCAL", "MESH"))
@@ -171,16 +158,16 @@ def test_the_current_pose_becomes_a_layer_that_shows_it(data_dir):
         rig = rigs.load(data_dir / name)
         rigs.set_range(rig.scene, rig.first, rig.last)
         middle = (rig.first + rig.last) // 2
-        kept = layered.shown(rig, (middle,))[middle]
-        action = stack_edits.pose_action(rig.obj, "Kept")
-        made = stack_edits.add_pose_layer(rig.obj, rig.scene, action)
+
+        def in_armature(frame, rig=rig):
+            rig.scene.frame_set(frame)
+            return np.linalg.inv(np.array(rig.obj.matrix_world)) @ rigs.pose(rig.obj)
+
+        kept = in_armature(middle)
+        made = stack_edits.add_pose_layer(rig.obj, rig.scene, stack_edits.pose_action(rig.obj, "Kept"))
         assert made.source == "POSE"
         for frame in (rig.first, middle):
-            found = layered.shown(rig, (frame,))[frame]
-            world = np.linalg.inv(np.array(rig.obj.matrix_world))
-            bpy.context.scene.frame_set(middle)
-            before = np.linalg.inv(np.array(rig.obj.matrix_world)) @ kept
-            assert rigs.angles(world @ found, before).max() < 0.1, name
+            assert rigs.angles(in_armature(frame), kept).max() < 0.1, name
 
 
 def test_playback_loops_turns_round_holds_and_runs_backwards(data_dir):
@@ -208,7 +195,7 @@ def test_playback_loops_turns_round_holds_and_runs_backwards(data_dir):
 
 
 @pytest.mark.blender_version
-def test_a_keyed_weight_is_read_at_its_own_frame_and_the_bake_is_what_was_shown(data_dir):
+def test_a_keyed_weight_is_read_at_its_own_frame(data_dir):
     rig = layered.knight(data_dir, 1, 30)
     obj = rig.obj
     # Keys of settings go to a copy, so that the imported action stays as it is.
@@ -224,37 +211,7 @@ def test_a_keyed_weight_is_read_at_its_own_frame_and_the_bake_is_what_was_shown(
         a, b = layered.local(obj, below[frame]), layered.local(obj, above[frame])
         expected = layered.world(obj, interpolate(a, b, share))
         assert rigs.angles(played[frame], expected).max() < 0.1, frame
-    scrubbed = layered.shown(rig, (25, 3, 17, 30, 1))
-    assert all(np.array_equal(scrubbed[f], played[f]) for f in scrubbed)
-    list(bake.frames(obj, rig.scene))
-    assert layered.difference(layered.shown(rig, range(1, 31)), played)[1] < 1e-4
-    bake.revert(obj)
-    assert layered.difference(layered.shown(rig, (10,)), {10: played[10]})[0] < 0.05
-
-
-def test_physics_takes_a_layer_as_it_takes_the_animation_and_the_bake_is_what_was_shown(data_dir):
-    last = 16
-
-    def simulated(layers: bool):
-        rig = layered.knight(data_dir, 1, last)
-        if layers:
-            start = bpy.data.actions["Running_A"].frame_range[0]
-            layered.layer(rig, "Running_A", only_keyed=False, playback="ONCE", start=start)
-        else:
-            layered.play(rig.obj, "Running_A")
-            for bone in rig.obj.pose.bones:
-                bone.matrix_basis.identity()
-        build.build(rig.obj, rig.scene)
-        list(simulate.frames(rig.scene))
-        return rig, layered.shown(rig, range(1, last + 1))
-
-    plain = simulated(False)[1]
-    rig, found = simulated(True)
-    rows = [rig.obj.data.bones.find(part.bone) for part in rig.obj.active_ragdoll.parts]
-    errors = np.array([rigs.angles(found[f][rows], plain[f][rows]) for f in found])
-    assert np.median(errors) < 0.1 and errors.max() < 3.0
-    list(bake.frames(rig.obj, rig.scene))
-    assert layered.difference(layered.shown(rig, found), found)[1] < 1e-4
+    looking.scrubs_as_played(rig.scene, obj, played, (25, 3, 17, 30, 1))
 
 
 @pytest.mark.blender_version
@@ -264,12 +221,7 @@ def test_arnaud_plays_the_clips_of_run_and_walk_by_bone_names(data_dir):
     obj = rig.obj
     rigs.set_range(rig.scene, 1, 20)
     for name in ("run.fbx", "walk.fbx"):
-        known = set(bpy.data.objects)
-        bpy.ops.import_scene.fbx(filepath=str(data_dir / name))
-        other = next(o for o in set(bpy.data.objects) - known if o.type == "ARMATURE")
-        action = other.animation_data.action
-        made = stack_edits.add_layer(obj, rig.scene, "CLIP", action.name)
-        stack_edits.choose(made, action)
+        other, action, made = layered.layer_of_file(rig, data_dir / name)
         assert made.armature == other and made.object_motion
         made.start, made.only_keyed = action.frame_range[0], False
         common = [b.name for b in obj.data.bones if b.name in other.data.bones]
@@ -358,26 +310,3 @@ def test_undo_and_redo_of_layers(data_dir):
     while len(obj().active_ragdoll.layers):
         bpy.ops.ed.undo()
     assert rigs.angles(pose(), plain).max() < 0.01
-
-
-@pytest.mark.blender_version
-def test_a_library_override_keeps_its_own_weight_and_its_own_layer(data_dir, tmp_path):
-    rig = layered.knight(data_dir, 1, 20)
-    made = rig.obj.active_ragdoll.layers.add()
-    made.name, made.weight = "Theirs", 0.5
-    stack_edits.choose(made, bpy.data.actions["Cheer"])
-    linked = rigs.linked(tmp_path / "library.blend", rig.obj.name)
-    scene, obj = bpy.context.scene, linked.override_create(remap_local_usages=True)
-    obj.active_ragdoll.layers[0].weight = 0.9
-    own = obj.active_ragdoll.layers.add()
-    own.name = "Ours"
-    stack_edits.choose(own, obj.active_ragdoll.layers[0].action)
-    stack_setup.ensure(obj, scene)
-    scene.frame_set(5)
-    assert pose_stack.of(obj).messages == {}
-    shown, name = rigs.pose(obj), obj.name
-    _scene, obj = rigs.reopened(tmp_path / "shot.blend", name)
-    found = [(layer.name, round(layer.weight, 3)) for layer in obj.active_ragdoll.layers]
-    assert found == [("Theirs", 0.9), ("Ours", 1.0)]
-    bpy.context.scene.frame_set(5)
-    assert rigs.angles(rigs.pose(obj), shown).max() < 0.01

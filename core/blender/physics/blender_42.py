@@ -14,8 +14,8 @@ IS_IT = bpy.app.version < (4, 3, 0)
 def halt(scene) -> None:
     """Let a world not step: its cache ends where it begins, until the next first frame states its range."""
     scene.rigidbody_world.point_cache.frame_end = scene.rigidbody_world.point_cache.frame_start
-    STATE.halted.add(scene.name)
-    STATE.alive.discard(scene.name)
+    STATE.halted_worlds.add(scene.name)
+    STATE.live_worlds.discard(scene.name)
 
 
 def clear(scene) -> None:
@@ -44,7 +44,7 @@ def clear(scene) -> None:
 
 def clear_old(scene) -> None:
     """A world that is made anew with other joints looks at joints that are gone, and crashes."""
-    if not IS_IT or scene.name not in STATE.joined:
+    if not IS_IT or scene.name not in STATE.worlds_with_joints:
         return
     with STATE.occupied():
         clear(scene)
@@ -55,14 +55,14 @@ def clear_changed(scene) -> None:
     if not IS_IT:
         return
     names = _joint_names(scene)
-    if STATE.made_with.get(scene.name, names) != names:
+    if STATE.joints_made_with.get(scene.name, names) != names:
         clear_old(scene)
 
 
 def note_joints(scene) -> None:
     """The world is made with the joints that the scene has now."""
     if IS_IT:
-        STATE.made_with[scene.name] = _joint_names(scene)
+        STATE.joints_made_with[scene.name] = _joint_names(scene)
 
 
 def _joint_names(scene) -> frozenset:

@@ -18,11 +18,11 @@ from ..rig.armature import read, rigid
 from ..runtime import STATE
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
-from . import body_meshes, source, visibility
+from . import body_meshes, source
 
 OWNER = "active_ragdoll_of"  # on a body: its character
 BUILT = "active_ragdoll_built"  # on a body: how it was made
-EDITING = "active_ragdoll_editing"  # on the collection of bodies: what `end` restores
+EDITING = "active_ragdoll_editing"  # on the collection of bodies: what `end_editing` restores
 MOVED = 1e-5  # of the height; smaller differences are rounding
 SMALLEST = 1e-4  # of the height: a body that is scaled to nothing keeps this half extent
 
@@ -30,14 +30,14 @@ SMALLEST = 1e-4  # of the height: a body that is scaled to nothing keeps this ha
 _TUNED = (("mass", "mass"), ("friction", "friction"), ("restitution", "bounciness"))
 
 
-def remember(obj) -> None:
+def record_bodies(obj) -> None:
     """Record how the bodies of a ragdoll were made; called at the end of a build."""
-    pieces = body_meshes.by_body(obj.active_ragdoll)
+    pieces = body_meshes.pieces_by_body(obj.active_ragdoll)
     for part in obj.active_ragdoll.parts:
-        record(obj, part, pieces.get(part.body, ()))
+        record_body(obj, part, pieces.get(part.body, ()))
 
 
-def record(obj, part, pieces) -> None:
+def record_body(obj, part, pieces) -> None:
     """Take a body, and a compound's pieces, as they are now for what was built: no difference counts as an edit."""
     body = part.body
     for each in (body, *pieces):
@@ -52,13 +52,13 @@ def record(obj, part, pieces) -> None:
 
 
 def before_removal(obj) -> list[str]:
-    """`collect`, and the end of editing; called before the bodies are removed."""
-    edited = collect(obj)
-    end(obj)
+    """`collect_edits`, and the end of editing; called before the bodies are removed."""
+    edited = collect_edits(obj)
+    end_editing(obj)
     return edited
 
 
-def collect(obj) -> list[str]:
+def collect_edits(obj) -> list[str]:
     """Store the edits of a ragdoll's bodies on their bones.
 
     Returns:
@@ -69,7 +69,7 @@ def collect(obj) -> list[str]:
     with STATE.writing():
         editing = is_editing(obj)
         shown = None if editing else _animated_places(obj)
-        pieces = body_meshes.by_body(settings)
+        pieces = body_meshes.pieces_by_body(settings)
         for i, part in enumerate(settings.parts):
             body, bone = part.body, obj.pose.bones.get(part.bone)
             if body is None or bone is None or body.type != "MESH" or body.rigid_body is None or BUILT not in body:
@@ -83,11 +83,11 @@ def collect(obj) -> list[str]:
                 touched = True
             if touched:
                 edited.append(part.bone)
-                record(obj, part, its)
+                record_body(obj, part, its)
     return edited
 
 
-def applied(obj, plan, pose, to_world):
+def with_edits(obj, plan, pose, to_world):
     """The plan with the bodies edited by hand in place of the automatic ones; pairs that overlap now are told apart.
 
     Args:
@@ -154,25 +154,25 @@ def _place(own, bind, scale: float) -> tuple[np.ndarray, np.ndarray]:
     return center, bind[:3, :3] @ np.array(Quaternion(own.body_rotation).normalized().to_matrix())
 
 
-def adopt(obj, part) -> None:
+def adopt_body(obj, part) -> None:
     """Write a body's place and size as they stand to its bone's settings, to be edited as numbers."""
     with STATE.writing():
         own = obj.pose.bones[part.bone].active_ragdoll
-        pieces = body_meshes.by_body(obj.active_ragdoll).get(part.body, ())
+        pieces = body_meshes.pieces_by_body(obj.active_ragdoll).get(part.body, ())
         _keep_shape(part, pieces, own, obj.active_ragdoll, None)
 
 
 SHAPE_SETTINGS = declare.names(ActiveRagdollBone, group="size")
 
 
-def reset(obj, bone_name: str) -> None:
+def reset_body(obj, bone_name: str) -> None:
     """Forget what was edited of a bone's body, also what is not collected yet."""
     own = obj.pose.bones[bone_name].active_ragdoll
     for name in SHAPE_SETTINGS:
         own.property_unset(name)
     for part in obj.active_ragdoll.parts:
         if part.bone == bone_name and part.body is not None and part.body.rigid_body is not None:
-            record(obj, part, body_meshes.by_body(obj.active_ragdoll).get(part.body, ()))
+            record_body(obj, part, body_meshes.pieces_by_body(obj.active_ragdoll).get(part.body, ()))
 
 
 # ---- editing in the viewport ----------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def is_editing(obj) -> bool:
     return bodies is not None and EDITING in bodies
 
 
-def begin(obj) -> None:
+def begin_editing(obj) -> None:
     """Show the bodies of a freshly built ragdoll in bind pose, where the mesh is too, and let them be selected.
 
     The rigid body world rests meanwhile: Blender shows and moves simulated bodies from their places in the simulation.
@@ -196,16 +196,16 @@ def begin(obj) -> None:
     if obj.data.library is None:
         obj.data.pose_position = "REST"
     settings.collection.hide_viewport = settings.bodies.hide_viewport = False
-    visibility.show_for_editing(obj, True)
-    pieces = body_meshes.by_body(settings)
+    _show_for_editing(obj, True)
+    pieces = body_meshes.pieces_by_body(settings)
     for part in settings.parts:
         part.body.hide_select = False
         if part.body in pieces:  # its wires would stay behind when a piece is moved
             part.body.display_type = "BOUNDS"
 
 
-def end(obj) -> None:
-    """Back from `begin`; nothing where it was not called."""
+def end_editing(obj) -> None:
+    """Back from `begin_editing`; nothing where it was not called."""
     if not is_editing(obj):
         return
     settings = obj.active_ragdoll
@@ -217,8 +217,21 @@ def end(obj) -> None:
     for part in settings.parts:
         if part.body is not None:
             part.body.hide_select, part.body.display_type = True, "WIRE"
-    visibility.show_for_editing(obj, False)
+    _show_for_editing(obj, False)
     del settings.bodies[EDITING]
+
+
+def _show_for_editing(obj, editing: bool) -> None:
+    """Show a character's bodies and their pieces while they are edited, even if helpers are hidden."""
+    settings = obj.active_ragdoll
+    outer = settings.scene.collection
+    pieces = body_meshes.pieces_of(settings)
+    for things, held in (([settings.bodies], outer.children), (pieces, outer.objects)):
+        for thing in things:
+            if editing != (thing.name in held):
+                (held.link if editing else held.unlink)(thing)
+    for piece in pieces:
+        piece.hide_select = not editing
 
 
 # ---- measuring ----------------------------------------------------------------------------------------------------

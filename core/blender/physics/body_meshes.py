@@ -41,7 +41,7 @@ def _round(capsule: bool) -> tuple[np.ndarray, np.ndarray, list]:
 _SIDES_IN_TURN = [(i, (i + 1) % SIDES) for i in range(SIDES)]
 
 
-def make(name: str, shape: Shape) -> bpy.types.Mesh:
+def make_mesh(name: str, shape: Shape) -> bpy.types.Mesh:
     """A mesh whose bounding box is exactly the shape's in its own frame; a compound's is that of all its pieces."""
     vertices, faces, count = [], [], 0
     for part in shape.parts():
@@ -95,7 +95,7 @@ def add_pieces(scene, body, shape, collection) -> None:
     inverse = np.eye(4)
     inverse[:3, :3], inverse[:3, 3] = shape.axes.T, -shape.axes.T @ shape.center
     for number, piece in enumerate(shape.pieces, 1):
-        mesh = make(f"{body.name} {number}", piece)
+        mesh = make_mesh(f"{body.name} {number}", piece)
         made = helper(f"{body.name} {number}", mesh, collection, built.PIECE, body[built.BONE], number, aside=False)
         place = np.eye(4)
         place[:3, :3], place[:3, 3] = piece.axes, piece.center
@@ -113,7 +113,7 @@ def pieces_of(settings) -> list:
     return [o for o in found if o.parent is not None and o.rigid_body is not None and _is_compound(o.parent)]
 
 
-def by_body(settings) -> dict:
+def pieces_by_body(settings) -> dict:
     """The objects of the pieces of each compound of a ragdoll, in their order."""
     found = {}
     for piece in pieces_of(settings):

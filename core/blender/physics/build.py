@@ -34,19 +34,17 @@ from . import (
     collision,
     joint_objects,
     motors,
-    physics_armature,
     remove,
     source,
-    visibility,
     world,
 )
 from .built import Part
-from .helpers import helper, keep_aside, make_kinematic
+from .helpers import carry, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
 
 AUTOMATIC_DENSITY = 1000.0
 
 
-def of_bodies(obj, pose, plan, height: float, anatomy) -> np.ndarray:
+def body_masses(obj, pose, plan, height: float, anatomy) -> np.ndarray:
     """Mass [kg] of every body [m] of a character of a height [m]."""
     settings = obj.active_ragdoll
     model = settings.mass_model
@@ -116,7 +114,7 @@ def build_each(objects, scene, bones: str = "DEFORM"):
                 yield obj, error
     finally:
         for each in {scene, *(obj.active_ragdoll.scene for obj in objects)} - {None}:
-            visibility.show(each)
+            show_helpers(each)
         scene.view_layers[0].update()
 
 
@@ -154,7 +152,7 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
             STATE.messages.pop(obj.name, None)
             STATE.evaluated[scene.name] = scene.frame_current, -1
             if update:
-                visibility.show(scene)
+                show_helpers(scene)
                 scene.view_layers[0].update()
             return report
         except Exception:
@@ -190,7 +188,7 @@ def _build(obj, scene, bones, notes) -> Report:
         pose.axes,
         settings.coverage,
     )
-    plan = body_edits.applied(obj, plan, pose, to_world)
+    plan = body_edits.with_edits(obj, plan, pose, to_world)
     height = float(np.float32(shapes.height(pose.heads, pose.tails, chosen | deform, pose.axes)))  # as it is stored
     scale = float(np.mean(np.linalg.norm(to_world[:3, :3], axis=0)))
     for index, bone in enumerate(obj.pose.bones):
@@ -201,20 +199,20 @@ def _build(obj, scene, bones, notes) -> Report:
     collection, inner = _new_collections(obj, scene)
     settings.is_ragdoll = True
 
-    masses = of_bodies(obj, pose, plan, height, anatomy)
+    masses = body_masses(obj, pose, plan, height, anatomy)
     built.write(collection, _bodies(obj, scene, pose, plan, masses, height, inner), height, scale)
-    body_edits.remember(obj)
+    body_edits.record_bodies(obj)
     relative = joint_objects.set_limits(obj, pose, plan, poses, notes, vertices, anatomy)
     if settings.self_collision:
-        joint_objects.part_overlaps(pose, plan, to_world @ poses, notes)
+        joint_objects.ignore_overlapping_pairs(pose, plan, to_world @ poses, notes)
     else:
-        plan.no_collide = collision.pairs_apart(plan)
+        plan.no_collide = collision.pairs_to_ignore(plan)
     apart = joint_objects.separations(obj, pose, plan, to_world @ poses, to_world)
-    made = joint_objects.make(obj, scene, collection, pose, plan, relative, apart)
+    made = joint_objects.make_joints(obj, scene, collection, pose, plan, relative, apart)
     if settings.drive_space == "JOINT":
-        motors.make(obj, scene, collection, pose, plan, relative)
-    physics_armature.make(obj, collection, pose, plan, to_world)
-    notes += collision.assign(scene)
+        motors.make_motors(obj, scene, collection, pose, plan, relative)
+    make_physics_armature(obj, collection, pose, plan, to_world)
+    notes += collision.assign_layers(scene)
     for own in (collection, *inner):
         keep_aside(own)
     settings.layout_changed = False
@@ -326,7 +324,7 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
     moments = _carried_moments(plan, masses, pivots)
     solids = plan.shapes()
     point = shapes.Shape(shapes.BOX, np.zeros(3), np.eye(3), np.full(3, TARGET_SIZE * height))
-    small = body_meshes.make(f"{obj.name} Target", point)
+    small = body_meshes.make_mesh(f"{obj.name} Target", point)
     parts, (bodies, targets) = [], inner
     pace = (height / SLEEPY_HEIGHT) ** 0.5
     for i in range(count):
@@ -337,7 +335,7 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
         body_bind = _matrix(plan.centers[i], plan.axes[i])
         offset = np.linalg.inv(bind) @ body_bind
 
-        mesh = body_meshes.make(f"{obj.name} {name}", solids[i])
+        mesh = body_meshes.make_mesh(f"{obj.name} {name}", solids[i])
         body = helper(f"{obj.name} {name} Body", mesh, bodies, built.BODY, name, aside=False)
         body.matrix_basis = Matrix(body_bind.tolist())
         body.display_type = "WIRE"
@@ -391,3 +389,65 @@ def _drive(scene, target, body, kind: str):
             setattr(constraint, f"use_spring_{kind}{axis}", True)
             setattr(constraint, f"spring_stiffness_{kind}{axis}", 0.0)
             setattr(constraint, f"spring_damping_{kind}{axis}", 1.0)
+
+
+# ---- physics armature -----------------------------------------------------------------------------------------------
+
+
+def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
+    """Make the physics armature, the anchors that its bones copy, and the character's constraints that copy it."""
+    settings = obj.active_ragdoll
+    physics = source.copy_of(obj, f"{obj.name} Physics")
+    physics.hide_render = physics.hide_select = True
+    physics.hide_viewport = True
+    collection.objects.link(physics)
+    built.tag(physics, built.PHYSICS_ARMATURE)
+    _location, _rotation_unused, scale = Matrix(to_world.tolist()).decompose()
+    mirrored = bool(np.linalg.det(to_world[:3, :3]) < 0.0)
+    ancestors = skeleton.nearest_ancestors(pose.parents, np.isin(np.arange(len(pose.names)), plan.bones))
+    carry(obj, physics)
+    alike, link, parts, size = {}, None, settings.parts, 0.005 * settings.height
+    for i, bone in enumerate(plan.bones):
+        part = parts[i]
+        name = pose.names[bone]
+        anchor = helper(f"{obj.name} {name} Anchor", None, collection, built.ANCHOR, name, aside=False)
+        anchor.empty_display_size = size
+        anchor.parent = part.body
+        anchor.matrix_basis = Matrix(np.linalg.inv(part.offset).tolist()) @ Matrix.Diagonal((*scale, 1.0))
+        whole = ancestors[bone] < 0 or settings.stretch
+        kind = "COPY_TRANSFORMS" if whole else "COPY_ROTATION"
+        copy = constrain(physics.pose.bones[name], kind, source.CONSTRAINT_NAME, alike.get(kind))
+        if kind not in alike:
+            # Where nothing is simulated the physics armature plays the animation; a run lets it take the bodies'
+            # places, on the evaluated copy. The dependency graph forgets the targets of muted constraints, hence the
+            # link.
+            copy.mute = True
+            if mirrored and not whole:  # a rotation copied in world space would lose the mirroring
+                copy.owner_space, copy.target_space, copy.space_object = "POSE", "CUSTOM", physics
+        copy.target, alike[kind] = anchor, copy
+        first = link is None
+        link = constrain(physics.pose.bones[name], "COPY_LOCATION", source.LINK_NAME, link)
+        if first:
+            link.use_x = link.use_y = link.use_z = False
+        link.target = anchor
+    simulated = [pose.names[bone] for bone in plan.bones]
+    held = _held_back(obj, ancestors, set(simulated), pose)
+    if settings.target_armature is None:
+        for name in held:
+            for constraint in physics.pose.bones[name].constraints:
+                constraint.mute = True
+        copy_locally(physics, held, settings.source, source.FOLLOWER_NAME)
+    copy_locally(obj, simulated + held, physics, source.CONSTRAINT_NAME)
+    built.note(collection, followers=held)
+
+
+def _held_back(obj, ancestors, simulated, pose) -> list[str]:
+    """Bones below simulated ones that constraints of the rig would keep in the animation's place (Rigify's fingers)."""
+    found = []
+    for index, bone in enumerate(obj.pose.bones):
+        if pose.names[index] in simulated or ancestors[index] < 0:
+            continue
+        own = [c for c in bone.constraints if not c.name.startswith(source.CONSTRAINT_NAME)]
+        if any(not c.mute and c.influence > 0.0 and c.type != "LIMIT_ROTATION" for c in own):
+            found.append(pose.names[index])
+    return found

@@ -11,6 +11,8 @@ from functools import lru_cache
 import bpy
 import numpy as np
 
+from ..rig.armature import with_ragdoll
+
 KIND = "active_ragdoll_kind"  # tag of helpers and inner collections: what it is
 BONE = "active_ragdoll_bone"  # tag of helpers of one bone
 NUMBER = "active_ragdoll_number"  # tag of helpers of which a bone has several
@@ -23,30 +25,19 @@ BODIES, TARGETS = "BODIES", "TARGETS"  # collections
 
 @dataclass
 class Part:
-    """One simulated bone.
-
-    Attributes:
-        bone, parent: names; the joint leads to the parent, "" at roots.
-        offset: bone frame to body frame [4, 4], world units.
-        bind: body in bind pose, in the armature's space at world scale [4, 4].
-        inertia: of all that the joint carries [kg m^2]; see `servo.carried_inertia`.
-        moments: the same about each of the body's axes in bind pose [3]; 0 in files of 0.1.0.
-        depth: number of joints above it.
-        body, target, anchor: helpers, None where one was deleted or moved out of the collection.
-        motors: of the joint, each with the axis it has; see `joint_motors.MOTORS`.
-    """
+    """One simulated bone. A helper is None where it was deleted or moved out of the collection."""
 
     bone: str
-    parent: str
-    offset: np.ndarray
-    bind: np.ndarray
-    inertia: float
-    moments: np.ndarray
-    depth: int
+    parent: str  # to which the joint leads, "" at roots
+    offset: np.ndarray  # bone frame to body frame [4, 4], world units
+    bind: np.ndarray  # body in bind pose, in the armature's space at world scale [4, 4]
+    inertia: float  # of all that the joint carries [kg m^2]; see `servo.carried_inertia`
+    moments: np.ndarray  # the same about each of the body's axes in bind pose [3]; 0 in files of 0.1.0
+    depth: int  # number of joints above it
     body: bpy.types.Object | None = None
     target: bpy.types.Object | None = None
     anchor: bpy.types.Object | None = None
-    motors: list = field(default_factory=list)
+    motors: list = field(default_factory=list)  # of the joint, numbered by their axes, see `joint_motors.MOTORS`
 
 
 def tag(thing, kind: str, bone: str = "", number: int | None = None) -> None:
@@ -170,3 +161,14 @@ def duplicates(objects, of: str = "collection") -> set:
             alike.remove(min(alike, key=lambda obj: (obj.name != name, len(obj.name), obj.name)))
         found.update(alike)
     return found
+
+
+def ragdolls(scene) -> list:
+    """The characters of a scene that have a ragdoll of their own."""
+    others = duplicates(with_ragdoll(bpy.data.objects))
+    return [obj for obj in with_ragdoll(scene.objects) if obj not in others]
+
+
+def is_duplicate(obj) -> bool:
+    """Whether a character's helpers are another's; see `duplicates`."""
+    return obj.active_ragdoll.is_ragdoll and obj in duplicates(with_ragdoll(bpy.data.objects))

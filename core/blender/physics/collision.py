@@ -3,12 +3,12 @@
 import numpy as np
 
 from ...ragdoll.bodies import collision_layers
-from .remove import ragdolls
+from .built import ragdolls
 
 SAVED = "active_ragdoll_layers"  # on the user's objects: the layers that they had
 
 
-def pairs_apart(plan) -> list:
+def pairs_to_ignore(plan) -> list:
     """Pairs of bodies of a character without self-collision that need a constraint to keep them from colliding."""
     plan.no_collide = []
     of = collision_layers.groups(plan.parents)
@@ -17,7 +17,7 @@ def pairs_apart(plan) -> list:
     return [(int(i), int(k)) for i, k in zip(first[same], second[same], strict=True)]
 
 
-def assign(scene) -> list[str]:
+def assign_layers(scene) -> list[str]:
     """Give the bodies of all characters and of the scene the collision layers by which they touch what they should.
 
     Must not be called while the world is alive.
@@ -83,6 +83,15 @@ def _others(scene, characters, wide: np.ndarray):
         layers = np.array(other.rigid_body.collision_collections, dtype=bool)
         if layers[0] and not layers[wide].all():
             yield other, layers
+
+
+def restore_layers(scene) -> None:
+    """Give the scene's other bodies the collision layers back that they had before the first ragdoll."""
+    for other in scene.objects:
+        if SAVED in other:
+            if other.rigid_body is not None:
+                other.rigid_body.collision_collections = [bool(flag) for flag in other[SAVED]]
+            del other[SAVED]
 
 
 def _layers(body) -> list | None:

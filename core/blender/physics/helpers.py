@@ -1,7 +1,8 @@
-"""Making the objects and constraints that a ragdoll consists of."""
+"""Making the objects and constraints that a ragdoll consists of, and hiding them in the 3D views."""
 
 import bpy
 
+from ..rig.armature import with_ragdoll
 from . import built, source
 
 
@@ -96,3 +97,33 @@ def carry(obj, physics) -> None:
         for constraint in bone.constraints:
             constraint.mute = True
     copy_locally(physics, physics.pose.bones.keys(), target, source.TARGET_NAME)
+
+
+def show_helpers(scene) -> None:
+    """Show or hide the helpers of a scene's ragdolls in all its view layers, as the scene's setting says.
+
+    Bodies without a cache stand at the world's origin and joints where they are in bind pose: they are not worth
+    seeing, and the overlay draws the ragdoll instead. They are hidden by the eye of their collections in the view
+    layers, because Blender goes on evaluating them then. It does not evaluate objects that are hidden one by one or
+    disabled in viewports.
+    """
+    hidden = not scene.active_ragdoll.show_helpers
+    wanted = {obj.active_ragdoll.collection for obj in with_ragdoll(scene.objects)}
+    wanted |= _linked_by_us(scene)
+    wanted.discard(None)
+    for layer in scene.view_layers:
+        for found in _inside(layer.layer_collection):
+            if found.collection in wanted and found.hide_viewport != hidden:
+                found.hide_viewport = hidden
+
+
+def _inside(layer_collection):
+    for child in layer_collection.children:
+        yield child
+        yield from _inside(child)
+
+
+def _linked_by_us(scene) -> set:
+    """The rigid body world's collections that a build linked to the scene; the user's objects are in others, too."""
+    names = scene.active_ragdoll.collections_linked.split(",")
+    return {getattr(scene.rigidbody_world, name) for name in names if name} if scene.rigidbody_world else set()

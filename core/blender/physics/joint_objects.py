@@ -185,7 +185,7 @@ def fit_limits(settings, relative, margin: float, *, fixed_too: bool = False) ->
     return excess
 
 
-def part_overlaps(pose, plan, poses, notes) -> None:
+def ignore_overlapping_pairs(pose, plan, poses, notes) -> None:
     """Let pairs of bodies pass through each other that overlap in the animation itself.
 
     Otherwise they would burst apart in the first pose and fight the drives later.
@@ -229,7 +229,7 @@ def separations(obj, pose, plan, poses, to_world) -> dict:
     return found
 
 
-def make(obj, scene, collection, pose, plan, animated, apart) -> int:
+def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
     made = 0
     bodies = [part.body for part in obj.active_ragdoll.parts]
     size = 0.01 * obj.active_ragdoll.height

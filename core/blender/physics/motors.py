@@ -17,7 +17,7 @@ SAMPLES = 5  # of each swing over its range, for choosing motors
 STRONGEST = 1e12  # [N m] what Blender takes as a motor's largest torque
 
 
-def make(obj, scene, collection, pose, plan, animated) -> None:
+def make_motors(obj, scene, collection, pose, plan, animated) -> None:
     """Give every joint the motors that serve it over its whole range and its animation.
 
     They stand disabled until a run enables their evaluated copies.
@@ -74,33 +74,19 @@ def _motors(settings, animated) -> tuple:
 
 @dataclass
 class JointDrives:
-    """The joint-driven bodies of a run.
+    """The k joints of a run with motors, between its m bodies."""
 
-    Attributes:
-        rows: of the child bodies in the run [k].
-        parents: rows of their parents [k].
-        available: motors that each joint has [k, 6].
-        motors: (joint, motor, Empty) of each.
-        frames: the joints' frames in bind pose, world [k, 4].
-        bind: rotations of all bodies in bind pose [m, 4].
-        heads: the joints' places in their bodies [k, 3] [m].
-        carries: whether a joint carries a body [k, m].
-        moments: of inertia of all bodies about their own axes [m, 3].
-        written: whether each motor was last told to run.
-        memory: what each law of drives keeps from frame to frame, by its identifier.
-    """
-
-    rows: np.ndarray
-    parents: np.ndarray
-    available: np.ndarray
-    motors: list
-    frames: np.ndarray
-    bind: np.ndarray
-    heads: np.ndarray
-    carries: np.ndarray
-    moments: np.ndarray
-    written: dict
-    memory: dict = field(default_factory=dict)
+    rows: np.ndarray  # of the child bodies in the run [k]
+    parents: np.ndarray  # rows of their parents [k]
+    available: np.ndarray  # motors that each joint has [k, 6]
+    motors: list  # (joint, motor, Empty) of each
+    frames: np.ndarray  # the joints' frames in bind pose, world [k, 4]
+    bind: np.ndarray  # rotations of all bodies in bind pose [m, 4]
+    heads: np.ndarray  # the joints' places in their bodies [k, 3] [m]
+    carries: np.ndarray  # whether a joint carries a body [k, m]
+    moments: np.ndarray  # of inertia of all bodies about their own axes [m, 3]
+    written: dict = field(default_factory=dict)  # whether each motor was last told to run
+    memory: dict = field(default_factory=dict)  # what each law of drives keeps from frame to frame, by its identifier
 
     def relative(self, matrices) -> np.ndarray:
         """Rotations [k, 4] of children against parents, in the joints' frames, of rigid matrices [m, 4, 4]."""
@@ -118,7 +104,7 @@ class JointDrives:
         return axes.transpose(0, 2, 1) @ tensors @ axes
 
 
-def gather(characters) -> JointDrives | None:
+def gather_motors(characters) -> JointDrives | None:
     """The joint drives of a run's characters; None where there is none."""
     rows, parents, available, motors, frames, bind, heads, ancestors = [], [], [], [], [], [], [], []
     for character in characters:
@@ -156,11 +142,10 @@ def gather(characters) -> JointDrives | None:
         np.array(heads),
         joint_motors.descends(ancestors)[rows],
         body_meshes.own_moments(bodies),
-        {},
     )
 
 
-def write(run, before, weights, seconds: float, substeps: int, gravity: float) -> None:
+def write_motors(run, before, weights, seconds: float, substeps: int, gravity: float) -> None:
     """Set the motors for the frame to come.
 
     Args:
@@ -215,7 +200,7 @@ def write(run, before, weights, seconds: float, substeps: int, gravity: float) -
             constraint.motor_ang_max_impulse = torque[joint][motor]
 
 
-def held(characters) -> np.ndarray:
+def driven_at_joints(characters) -> np.ndarray:
     """Bodies whose characters are driven in joint space [m]: no drive of theirs acts from the world."""
     result = np.zeros(characters[-1].rows.stop, dtype=bool)
     for character in characters:

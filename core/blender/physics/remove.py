@@ -2,10 +2,9 @@
 
 import bpy
 
-from ..rig.armature import with_ragdoll
 from ..runtime import STATE
 from ..settings import declare, saved
-from . import body_edits, built, source, world
+from . import body_edits, built, collision, source, world
 
 
 def remove(obj, scene=None) -> None:
@@ -22,7 +21,7 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
     saved.bring_up(obj for obj in objects if saved.is_old(obj))
     scene = next((o.active_ragdoll.scene for o in objects if o.active_ragdoll.scene), scene)
     with STATE.writing():
-        shared = {obj for obj in objects if is_duplicate(obj)}
+        shared = {obj for obj in objects if built.is_duplicate(obj)}
         for obj in objects:
             if obj not in shared:  # a duplicate's bodies belong to another character, and so do their edits
                 body_edits.before_removal(obj)
@@ -57,15 +56,16 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
         if scene is not None:
             interrupt(scene)
             if not keep_world:
-                if not ragdolls(scene):
-                    _restore_scene(scene)
+                if not built.ragdolls(scene):
+                    collision.restore_layers(scene)
+                    world.restore(scene)
                 drop_source_scene(scene)
 
 
 def interrupt(scene) -> None:
     """End the scene's run, if there is one. Its characters show their animation until the shot begins again."""
     run = STATE.runs.pop(scene.name, None)
-    others = [obj for obj in ragdolls(scene) if not obj.active_ragdoll.muted]
+    others = [obj for obj in built.ragdolls(scene) if not obj.active_ragdoll.muted]
     if not others:
         STATE.broken.discard(scene.name)
     elif run is not None and run.reached > run.first:
@@ -74,17 +74,6 @@ def interrupt(scene) -> None:
         physics = obj.active_ragdoll.physics_armature
         if physics is not None:
             physics.update_tag()  # copied again from the original, which shows the animation
-
-
-def ragdolls(scene) -> list:
-    """The characters of a scene that have a ragdoll of their own."""
-    others = built.duplicates(with_ragdoll(bpy.data.objects))
-    return [obj for obj in with_ragdoll(scene.objects) if obj not in others]
-
-
-def is_duplicate(obj) -> bool:
-    """Whether a character's helpers are another's; see `built.duplicates`."""
-    return obj.active_ragdoll.is_ragdoll and obj in built.duplicates(with_ragdoll(bpy.data.objects))
 
 
 def _collections(settings) -> list:
@@ -99,11 +88,6 @@ def _helpers(settings) -> set:
     return objects
 
 
-def _restore_scene(scene) -> None:
-    _restore_layers(scene)
-    world.restore(scene)
-
-
 def drop_source_scene(scene) -> None:
     """Remove the hidden scene if no character of the scene needs it any more."""
     if any(o.active_ragdoll.is_ragdoll or o.active_ragdoll.target_armature for o in scene.objects):
@@ -113,12 +97,3 @@ def drop_source_scene(scene) -> None:
         source.drop_stand_ins(hidden)
         bpy.data.scenes.remove(hidden)
     scene.active_ragdoll.property_unset("source")
-
-
-def _restore_layers(scene):
-    for other in scene.objects:
-        saved = other.get("active_ragdoll_layers")
-        if saved is not None:
-            if other.rigid_body is not None:
-                other.rigid_body.collision_collections = [bool(flag) for flag in saved]
-            del other["active_ragdoll_layers"]

@@ -174,19 +174,12 @@ _BONES = {"location": 3, "rotation_quaternion": 4, "rotation_axis_angle": 4, "ro
 
 @dataclass
 class Stamp:
-    """What of a character its source was last brought in line with.
+    """What of a character its source was last brought in line with."""
 
-    Attributes:
-        copy: name of the source.
-        setup: how the character is animated, see `signature`.
-        edits: what is set by hand and not keyed, see `carry_edits`; None where it must be set again.
-        settings: it has the settings as they are now, see `at_frame.carry`.
-    """
-
-    copy: str
-    setup: tuple
-    edits: tuple | None = None
-    settings: bool = False
+    copy: str  # name of the source
+    setup: tuple  # how the character is animated, see `signature`
+    edits: tuple | None = None  # what is set by hand and not keyed, see `carry_edits`; None: it must be set again
+    settings: bool = False  # it has the settings as they are now, see `at_frame.carry`
 
 
 def stamp_of(obj) -> Stamp | None:

@@ -20,7 +20,7 @@ def shown_layer(scene):
 def stepping_layer(scene):
     """The view layer that steps the scene's world; before a run has filled the world, the one that is shown."""
     name = STATE.stepped.get(scene.name, "")
-    if scene.name in STATE.alive and name in scene.view_layers:
+    if scene.name in STATE.live_worlds and name in scene.view_layers:
         return scene.view_layers[name]
     return shown_layer(scene)
 
@@ -44,7 +44,7 @@ def choose(scene, first: int) -> None:
     """
     if STATE.stepped.get(scene.name, "") not in scene.view_layers:
         STATE.stepped[scene.name] = shown_layer(scene).name
-    STATE.alive.add(scene.name)
+    STATE.live_worlds.add(scene.name)
     layer = stepping_layer(scene)
     if layer not in _in_windows(scene) and (scene.name, layer.name) not in STATE.can_step:
         with STATE.occupied():
@@ -77,7 +77,7 @@ def update_joints(scene) -> None:
 
 def is_lost(scene) -> bool:
     """Whether the view layer with which Bullet's world was made has been removed or renamed."""
-    return scene.name in STATE.alive and STATE.stepped.get(scene.name, "") not in scene.view_layers
+    return scene.name in STATE.live_worlds and STATE.stepped.get(scene.name, "") not in scene.view_layers
 
 
 def stand_at(scene, frame: int) -> None:
@@ -102,7 +102,7 @@ def evaluate(scene, frame: int) -> None:
 
 def lead(scene) -> None:
     """Evaluate the view layer that steps the scene now, if Blender might evaluate another one before it."""
-    if len(scene.view_layers) == 1 or scene.name not in STATE.alive:
+    if len(scene.view_layers) == 1 or scene.name not in STATE.live_worlds:
         return
     layer = stepping_layer(scene)
     # `frame_set` evaluates the view layers in their order; playback and arrow keys those that windows show.

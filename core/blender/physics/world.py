@@ -108,7 +108,7 @@ def set_range(scene) -> None:
 
     A halted world is left as it is until a first frame takes the halt back.
     """
-    if scene.name in STATE.halted:
+    if scene.name in STATE.halted_worlds:
         return
     first, last = shot_range(scene)
     cache = scene.rigidbody_world.point_cache
@@ -172,7 +172,7 @@ def replace(scene) -> None:
     for name, group in _groups(scene.rigidbody_world).items():
         for key, value in kept[name].items():
             setattr(group, key, value)
-    STATE.alive.discard(scene.name)
+    STATE.live_worlds.discard(scene.name)
     STATE.unstepped[scene.name] = scene.frame_current
 
 
@@ -191,7 +191,7 @@ def halt(scene) -> None:
     Replacing it renews the copies of some joints, which must not go before their bodies in versions before 4.3.
     """
     if STATE.unstepped.get(scene.name) == scene.frame_current:
-        STATE.alive.discard(scene.name)
+        STATE.live_worlds.discard(scene.name)
     elif not blender_42.IS_IT or not any(o.active_ragdoll.is_ragdoll for o in scene.objects):
         replace(scene)
     else:

@@ -1,4 +1,4 @@
-"""Reading the meshes that an armature deforms or its bones carry: vertices in bind pose and the bones' hold on them."""
+"""Reading the meshes that an armature deforms or its bones carry: vertices in bind pose and their weights."""
 
 import contextlib
 
@@ -76,7 +76,7 @@ def _carried(obj, other, pose, world) -> tuple[int, np.ndarray | None]:
 
 
 def read_skin(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> Skin | None:
-    """All vertices of the skinned and the carried meshes and the bones' hold on them; None when there are none.
+    """All vertices of the skinned and the carried meshes, and their weights; None when there are none.
 
     A vertex of a mesh that a bone carries hangs on that bone alone.
 

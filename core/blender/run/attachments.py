@@ -2,7 +2,7 @@
 
 The body is constrained to a kinematic holder that follows the target. If physics moves the target too, the body is
 constrained to the target's own body instead; then the forces act between the two and nothing else holds them. For how a
-constraint comes and goes while the world is alive, see `attachment_objects`.
+constraint comes and goes while the world is alive, see `effect_objects`.
 """
 
 from dataclasses import dataclass, field
@@ -21,60 +21,43 @@ from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack, world_reader
 from ..stack.world_reader import WorldReader
-from . import attachment_objects as helpers
+from . import effect_objects as helpers
 from .effects import Effect
 
 
 @dataclass
 class Attached:
-    """An attachment of a run.
-
-    Attributes:
-        number: its index in the character's list.
-        row: of its body in the run; other_row: of the body that holds it, -1 if that body belongs to no character.
-        kind, stated, offset, reach: as the settings had them when the run began.
-        point: where it is held, in the body's frame [3], [m].
-        part: from the bone's to the body's frame [4, 4].
-        below: rows of its body and of all that hang on it.
-        other: object with the body that holds it: another character's, a prop's or the holder.
-        joints: two constraint objects; live: index of the one that acts, None if none does.
-        since: frames since it was switched on, None while it is off.
-        place: of the target [4, 4]; before: of the other body in the last frame but one [4, 4].
-        base: the target in the other body's frame when it was switched on [4, 4].
-        length: of the rope when it was switched on [m]; capped: its force has a limit.
-        grip: the body in the other's frame when it was switched on [4, 4]; for POINT its point, with the other's
-            orientation.
-        trouble: why it does not act any more.
-    """
+    """An attachment of a run. Its kind, `stated`, offset and reach are as the settings had them when the run began."""
 
     character: object
-    number: int
+    number: int  # its index in the character's list
     name: str
-    row: int
+    row: int  # of its body in the run
     kind: str
     stated: bool
     offset: np.ndarray
     reach: float
-    point: np.ndarray
-    part: np.ndarray
-    below: np.ndarray
+    point: np.ndarray  # where it is held, in the body's frame [3] [m]
+    part: np.ndarray  # from the bone's to the body's frame [4, 4]
+    below: np.ndarray  # rows of its body and of all that hang on it
     body: bpy.types.Object
     target: bpy.types.Object
     target_bone: str
-    other: bpy.types.Object | None
-    other_row: int = -1
-    joints: tuple = ()
+    other: bpy.types.Object | None  # has the body that holds it: another character's, a prop's or the holder
+    other_row: int = -1  # of that body in the run, -1 if it belongs to no character
+    joints: tuple = ()  # two constraint objects
     holder: bpy.types.Object | None = None
-    live: int | None = None
-    since: int | None = None
-    place: np.ndarray | None = None
-    command: np.ndarray | None = None
-    before: np.ndarray | None = None
-    base: np.ndarray | None = None
+    live: int | None = None  # index of the joint that acts, None if none does
+    since: int | None = None  # frames since it was switched on, None while it is off
+    place: np.ndarray | None = None  # of the target [4, 4]
+    command: np.ndarray | None = None  # where the holder is put [4, 4]
+    before: np.ndarray | None = None  # of the other body in the last frame but one [4, 4]
+    base: np.ndarray | None = None  # the target in the other body's frame when it was switched on [4, 4]
+    # The body in the other's frame when it was switched on [4, 4]; for POINT its point, with the other's orientation.
     grip: np.ndarray | None = None
-    length: float = 0.0
-    capped: bool = False
-    trouble: str = ""
+    length: float = 0.0  # of the rope when it was switched on [m]
+    capped: bool = False  # its force has a limit
+    trouble: str = ""  # why it does not act any more
     memory: dict = field(default_factory=dict)
 
     @property
@@ -278,7 +261,7 @@ class Attachments(Effect):
     def rest(self, run, scene, bind) -> None:
         """Switch all constraints off, put the holders at their targets; the hidden scene stands at the first frame."""
         for joint in _joints(run):
-            helpers.rest(joint, run.graph)
+            helpers.disable(joint, run.graph)
         for own in self.all:
             if own.holder is None:
                 continue
@@ -291,7 +274,7 @@ class Attachments(Effect):
     def rested(self, run) -> None:
         """Have Bullet remove the constraints, which it made together with the world."""
         for joint in _joints(run):
-            helpers.part_bodies(joint, run.graph)
+            helpers.disconnect(joint, run.graph)
 
     def step(self, run, scene, seconds: float, substeps: int) -> None:
         """Switch attachments on and off and move the holders."""
@@ -334,7 +317,7 @@ def _of(character, scene, rows: dict) -> list[Attached]:
             found.append(read(character, number, item, scene, rows))
         except RagdollError as error:
             STATE.warn(character.name, str(error))
-    triples = helpers.ensure(character.obj, scene, [(a.body, a.other) for a in found])
+    triples = helpers.ensure_attachments(character.obj, scene, [(a.body, a.other) for a in found])
     for own, (*joints, holder) in zip(found, triples, strict=True):
         own.joints, own.holder = tuple(joints), holder
         if holder is not None:
@@ -457,13 +440,13 @@ def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps
 def _swap(run, own: Attached) -> None:
     """Make the other one of the two constraint objects the live one."""
     if own.live is not None:
-        helpers.part_bodies(own.joints[own.live], run.graph)
+        helpers.disconnect(own.joints[own.live], run.graph)
     own.live = 0 if own.live is None else 1 - own.live
 
 
 def _let_go(run, own: Attached) -> None:
     if own.live is not None:
-        helpers.part_bodies(own.joints[own.live], run.graph)
+        helpers.disconnect(own.joints[own.live], run.graph)
     own.live = own.since = own.grip = None
 
 

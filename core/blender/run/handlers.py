@@ -10,7 +10,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ...errors import RagdollError
-from ..physics import blender_42, view_layers, world
+from ..physics import blender_42, built, view_layers, world
 from ..physics.remove import interrupt
 from ..runtime import STATE
 from ..settings import saved
@@ -19,7 +19,7 @@ from . import pipeline, reconcile, shot_run, show
 
 
 class Clock:
-    """Adds up the time of one frame: all of our own Python, and the source scene's evaluation apart."""
+    """Measures one frame: our own Python, and apart from it the evaluation of the source scene."""
 
     def __init__(self) -> None:
         self.began = time.perf_counter()
@@ -39,8 +39,7 @@ class Clock:
 
 
 def _handler(function):
-    """A handler that stays when files are loaded. Blender prints a KeyboardInterrupt and goes on; we note it."""
-
+    """A handler that stays when files are loaded and notes a KeyboardInterrupt, which Blender only prints."""
     count = function.__code__.co_argcount  # Blender gives those of load and save one, all others two
 
     @persistent
@@ -56,6 +55,7 @@ def _handler(function):
 
 
 def _concerns(scene) -> bool:
+    """Whether a scene has characters of ours, and is not being moved through frames by ourselves."""
     own = scene.active_ragdoll
     return not (STATE.busy or own.is_source or own.source is None)
 
@@ -92,7 +92,7 @@ def before_frame(scene, _graph=None) -> None:
         if frame == first:
             pose_stack.forget()
             STATE.clips.verify_all()
-        if frame == first and shot_run.ragdolls(scene) and not _is_same_change(scene):
+        if frame == first and built.ragdolls(scene) and not _is_same_change(scene):
             STATE.broken.discard(scene.name)
             STATE.runs.pop(scene.name, None)
             _forget_trouble(scene)
@@ -136,16 +136,16 @@ def _refuse_evaluated(run, scene) -> None:
 def _leaves_first(scene, run, frame: int, shot: tuple) -> bool:
     """Whether the scene steps from the shot's first frame to the next one without a run that stands there.
 
-    So it is when the first frame has been shown by other means than a change of frame: after a build, a load, an undo.
+    This is so after a build, a load or an undo at the first frame, which then was not shown by a change of frame.
     """
     first, last = shot
     if frame != first + 1 or frame > last or (run is not None and run.frame == run.first == first):
         return False
-    return _last_shown(scene) == first and bool(shot_run.ragdolls(scene))
+    return _last_shown(scene) == first and bool(built.ragdolls(scene))
 
 
 def _last_shown(scene) -> int | None:
-    """The frame at which the scene stood before this change of frame."""
+    """The frame that the scene showed before this change of frame."""
     graph = view_layers.depsgraph_of(scene)
     shown = graph.scene_eval.frame_current if graph is not None and graph.scene_eval is not None else None
     if shown is not None and shown != scene.frame_current:
@@ -155,13 +155,13 @@ def _last_shown(scene) -> int | None:
 
 
 def _is_same_change(scene) -> bool:
-    """Whether this is still the last change of frame, for the next view layer: `frame_set` evaluates one by one."""
+    """Whether the next view layer is evaluated in the same change of frame: `frame_set` evaluates one by one."""
     frame, index = STATE.evaluated.get(scene.name, (None, -1))
     return frame == scene.frame_current and 0 <= index < len(scene.view_layers) - 1
 
 
 def _note_evaluated(scene, graph) -> None:
-    """Note the frame and the view layer that was just evaluated; which one does not matter where there is one."""
+    """Note the frame and the view layer that were just evaluated. A single view layer need not be told apart."""
     if len(scene.view_layers) == 1:
         STATE.evaluated[scene.name] = scene.frame_current, -1
         return
@@ -172,14 +172,14 @@ def _note_evaluated(scene, graph) -> None:
 
 
 def _restart_later(scene) -> None:
-    """The first frame was shown anew after all: its run begins with the step from there."""
+    """Forget the run that stands at the first frame, which is shown anew: a new one begins with the next step."""
     run = STATE.runs.get(scene.name)
     if run is not None and run.frame == run.first == scene.frame_current:
         del STATE.runs[scene.name]
 
 
 def _stacked(run, scene) -> list:
-    """The scene's characters that have a motion stack, looked for again when one was deleted."""
+    """The scene's characters that have a motion stack. They are looked for again when one was deleted."""
     try:
         if run.stacked is not None and all(obj.name for obj in run.stacked):
             return run.stacked
@@ -190,22 +190,22 @@ def _stacked(run, scene) -> list:
 
 
 def _unforeseen(error: BaseException) -> str:
-    """A run that went on after a mistake of ours would show a pose of some other frame."""
+    """What to tell of an error of ours. The run must end: going on, it would show a pose of another frame."""
     if isinstance(error, KeyboardInterrupt):
         return "Interrupted"
     return f"An error in Active Ragdoll, see the console: {type(error).__name__}: {error}"
 
 
 def _forget_trouble(scene) -> None:
-    """What ended the last run is told no more when a new one begins."""
+    """Drop the message of what ended the last run, as a new one begins."""
     text = STATE.messages.pop(scene.name, None)
-    for obj in shot_run.ragdolls(scene) if text is not None else ():
+    for obj in built.ragdolls(scene) if text is not None else ():
         if STATE.messages.get(obj.name) == text:
             del STATE.messages[obj.name]
 
 
 def _stop(scene, run, text) -> None:
-    """End a run for good; its last good frames stay in the cache."""
+    """End a run with a message; its last good frames stay in the cache."""
     STATE.runs.pop(scene.name, None)
     if run is not None:
         for effect in run.effects:
@@ -229,7 +229,7 @@ def after_frame(scene, graph=None) -> None:
 
 
 def _observe(run, scene) -> None:
-    """Once for each frame of a run, when it is evaluated: what follows from it for the next one."""
+    """Observe a frame of a run, once, after it has been evaluated."""
     if run.observed == run.frame:
         return
     began = time.perf_counter()
@@ -279,7 +279,7 @@ def _show_edits(scene, graph) -> None:
 def _is_stepping(scene) -> bool:
     """Whether Bullet has a world for the scene that steps with the next frame."""
     now = scene.rigidbody_world
-    return scene.name in STATE.alive and now is not None and not now.point_cache.is_baked
+    return scene.name in STATE.live_worlds and now is not None and not now.point_cache.is_baked
 
 
 def _end_with_other_bones(scene, graph) -> None:
@@ -291,13 +291,13 @@ def _end_with_other_bones(scene, graph) -> None:
     if not graph.id_type_updated("ARMATURE"):
         return
     run = STATE.runs.get(scene.name)
-    names = [obj.name for obj in shot_run.ragdolls(scene) if shot_run.has_other_bones(run, obj)]
+    names = [obj.name for obj in built.ragdolls(scene) if shot_run.has_other_bones(run, obj)]
     if names:
         _end(scene, f"Bones of '{names[0]}' were added, removed or renamed: begin at the shot's first frame again")
 
 
 def _end_without_members(scene) -> None:
-    """End the run before Bullet's next step where its world holds what is no more: that step would crash."""
+    """End the run where its world holds bodies or joints that were deleted: Bullet's next step would crash."""
     if STATE.building:
         return
     if view_layers.is_lost(scene):
@@ -308,7 +308,7 @@ def _end_without_members(scene) -> None:
 
 
 def _what_is_missing(scene) -> str:
-    for obj in shot_run.ragdolls(scene):
+    for obj in built.ragdolls(scene):
         try:
             shot_run.check_parts(obj)
         except RagdollError as error:
@@ -317,7 +317,7 @@ def _what_is_missing(scene) -> str:
 
 
 def _end(scene, text: str) -> None:
-    """End the run and let its world not step again; it is made anew at the shot's first frame."""
+    """End the run and keep its world from stepping; it is made anew at the shot's first frame."""
     _stop(scene, STATE.runs.get(scene.name), text)
     interrupt(scene)
     with STATE.occupied():
@@ -326,16 +326,16 @@ def _end(scene, text: str) -> None:
 
 @_handler
 def before_undo(_scene=None, _graph=None) -> None:
-    """undo_pre, redo_pre: Blender is about to free bodies that the copies of their joints still look at."""
-    for scene in _with_world(STATE.joined):
+    """undo_pre, redo_pre: let go of joints, since Blender is about to free bodies that their copies look at."""
+    for scene in _with_world(STATE.worlds_with_joints):
         blender_42.clear_old(scene)
         world.release(scene)
-    STATE.joined.clear()
+    STATE.worlds_with_joints.clear()
 
 
 @_handler
 def after_undo(_scene=None, _graph=None) -> None:
-    """undo_post, redo_post: bodies and joints may be others now, so the run cannot go on."""
+    """undo_post, redo_post: end the runs, because bodies and joints may have been replaced."""
     reconcile.mend()
     break_runs()
     STATE.unstepped.clear()
@@ -343,13 +343,13 @@ def after_undo(_scene=None, _graph=None) -> None:
     _note_frames()
     STATE.clips.clear()
     pose_stack.forget()
-    for scene in _with_world(STATE.alive):
+    for scene in _with_world(STATE.live_worlds):
         if not scene.rigidbody_world.point_cache.is_baked:  # a baked world does not step, and keeps its cache
             world.halt(scene)
 
 
 def _with_world(names: set) -> list:
-    """Those of some scenes that have a rigid body world."""
+    """The scenes with a rigid body world among some names."""
     return [scene for scene in bpy.data.scenes if scene.name in names and scene.rigidbody_world is not None]
 
 
@@ -359,7 +359,7 @@ def _note_frames() -> None:
 
 
 def break_runs() -> None:
-    """Mark every run in mid-shot as broken; the shot starts again from its first frame."""
+    """End all runs. Those in mid-shot are marked as broken: they start again from the shot's first frame."""
     for scene in bpy.data.scenes:
         if scene.active_ragdoll.source:
             interrupt(scene)
@@ -377,7 +377,7 @@ def leave_worlds() -> None:
     if not blender_42.IS_IT:
         return
     with STATE.occupied():
-        for scene in _with_world(STATE.joined):
+        for scene in _with_world(STATE.worlds_with_joints):
             blender_42.clear(scene)
     break_runs()
 
@@ -400,9 +400,9 @@ def before_save(_file=None) -> None:
 
 @_handler
 def before_render(scene, _graph=None) -> None:
-    """render_init: a final render has its own dependency graph, so it needs a baked cache.
+    """render_init: simulate, as a final render has a dependency graph of its own and needs a baked cache.
 
-    Blender renders on whatever happens here, but not without a camera.
+    An error here does not stop Blender's render, but a missing camera does.
     """
     if not isinstance(scene, bpy.types.Scene) or scene.active_ragdoll.is_source:
         return
@@ -432,7 +432,7 @@ def _simulate_for_render(scene) -> None:
 
 
 def _renders_for_command_line() -> bool:
-    """Whether Blender was started to render a file, and tells by its exit code alone how it went."""
+    """Whether Blender was started to render a file, so that only its exit code tells how it went."""
     options = sys.argv[: sys.argv.index("--")] if "--" in sys.argv else sys.argv
     return bpy.app.background and not {"-a", "--render-anim", "-f", "--render-frame"}.isdisjoint(options)
 
@@ -472,11 +472,8 @@ def add() -> None:
 
 
 def remove() -> None:
-    """Take our handlers out again, also copies left by an earlier load of this module."""
-    for name, function in _HANDLERS:
+    """Remove our handlers, also those left by an earlier load of this module."""
+    for name, _function in _HANDLERS:
         installed = getattr(bpy.app.handlers, name)
-        for other in [
-            f for f in installed if getattr(f, "__module__", None) == __name__ and f.__name__ == function.__name__
-        ]:
-            installed.remove(other)
+        installed[:] = [other for other in installed if getattr(other, "__module__", None) != __name__]
     STATE.clear()

@@ -15,7 +15,7 @@ from ...ragdoll.drives import springs
 from ..physics import body_meshes, built, world
 from ..rig.armature import array_of
 from ..runtime import STATE
-from . import impulse_springs
+from . import effect_objects as helpers
 from .effects import Effect
 
 FARTHEST = 10.0  # greatest distance of a hit's point from its body, in heights of the character
@@ -168,9 +168,7 @@ def kind_of(hit) -> int:
 
 def hitter_of(own: CharacterHits, bone: str, point, kind: int) -> Hitter | None:
     for helper in own.hitters:
-        if (helper.bone, helper.kind) == (bone, kind) and impulse_springs.is_same(
-            helper.point, point, own.character.height
-        ):
+        if (helper.bone, helper.kind) == (bone, kind) and helpers.is_same(helper.point, point, own.character.height):
             return helper
     return None
 
@@ -196,13 +194,13 @@ class Hits(Effect):
         for own in self.characters:
             for helper in own.hitters:
                 helper.acting = False
-                matrix = impulse_springs.placed(bind[helper.row], helper.point)
+                matrix = helpers.moved_to(bind[helper.row], helper.point)
                 helper.place = matrix[:3, 3]
-                impulse_springs.put(helper.obj, matrix, run.graph)
+                helpers.put(helper.obj, matrix, run.graph)
             # Unused ones as well.
             for other in built.helpers(own.character.obj.active_ragdoll.collection, built.HITTER):
                 if other.rigid_body_constraint is not None:
-                    impulse_springs.act(other, 0.0, run.graph)
+                    helpers.drive_spring(other, 0.0, run.graph)
 
     def read(self, run, scene, character, settings, edited: bool) -> None:
         """Read the settings again after an edit; invalid hits are left out with a warning."""
@@ -242,7 +240,7 @@ class Hits(Effect):
         for helper in [helper for own in self.characters for helper in own.hitters if helper.acting]:
             helper.acting = False
             try:
-                impulse_springs.act(helper.obj, 0.0, run.graph)
+                helpers.drive_spring(helper.obj, 0.0, run.graph)
             except ReferenceError:  # the helper was deleted
                 continue
 
@@ -257,8 +255,8 @@ def _of(character, scene) -> CharacterHits:
         np.ones(len(settings.parts)),
     )
     read_character(own, scene)
-    wanted = impulse_springs.needed(acting_points(own), character.height)
-    made = impulse_springs.ensure(character.obj, scene, wanted)
+    wanted = helpers.needed(acting_points(own), character.height)
+    made = helpers.ensure_hitters(character.obj, scene, wanted)
     first = character.rows.start
     own.hitters = [
         Hitter(helper, bone, first + row[bone], point, kind)
@@ -376,19 +374,19 @@ def _drive(run, helper: Hitter, impulse, seconds: float, substeps: int, height: 
     if impulse is not None and np.any(impulse):
         if helper.kind:
             helper.place, stiffness = springs.blow_spring(point, helper.place, impulse, seconds, substeps, height)
-            impulse_springs.break_under(helper.obj, springs.breaking_impulse(impulse, body[:3, :3]), run.graph)
+            helpers.break_under(helper.obj, springs.breaking_impulse(impulse, body[:3, :3]), run.graph)
         else:
             helper.place, stiffness = springs.push_spring(point, helper.place, impulse, seconds, substeps, height)
-        impulse_springs.act(helper.obj, stiffness, run.graph)
+        helpers.drive_spring(helper.obj, stiffness, run.graph)
         helper.acting = True
     elif helper.acting:
-        impulse_springs.act(helper.obj, 0.0, run.graph)
+        helpers.drive_spring(helper.obj, 0.0, run.graph)
         helper.place, helper.acting = point, False
     else:
         return
     matrix = np.eye(4)
     matrix[:3, 3] = helper.place
-    impulse_springs.put(helper.obj, matrix, run.graph)
+    helpers.put(helper.obj, matrix, run.graph)
 
 
 def _loosen(run, own: CharacterHits, pushes: list, begin: float, end: float, rate: float, scene) -> None:

@@ -16,7 +16,7 @@ from ...ragdoll.drives import servo
 from ...ragdoll.drives.law import merged
 from ...ragdoll.speeds import froude
 from ..physics import blender_42, body_meshes, collision, motors, source, view_layers, world
-from ..physics.remove import ragdolls
+from ..physics.built import ragdolls
 from ..physics.view_layers import depsgraph_of
 from ..rig.armature import array_of
 from ..runtime import STATE
@@ -25,8 +25,7 @@ from ..stack import pose_stack
 from . import shot_run, write
 from .attachments import Attachments
 from .hits import Hits
-from .kinematic_blend import KinematicBlend
-from .limit_rescue import LimitRescue
+from .kinematic import KinematicBlend, LimitRescue
 from .recovery import Recoveries
 from .shot_run import Run
 
@@ -47,21 +46,21 @@ def start(scene, clock) -> Run:
     first, _last = world.shot_range(scene)
     world.check_steps(scene)
     shot_run.check_members(scene, ragdolls(scene))
-    if scene.name in STATE.alive and world.has_lost_members(scene):
+    if scene.name in STATE.live_worlds and world.has_lost_members(scene):
         world.halt(scene)
     blender_42.clear_changed(scene)
-    STATE.halted.discard(scene.name)
+    STATE.halted_worlds.discard(scene.name)
     world.set_range(scene)
     source.source_scene(scene)
     view_layers.choose(scene, first)
-    run = shot_run.gather(scene, first)
+    run = shot_run.make_run(scene, first)
     for character in run.characters:
         pose_stack.forget(character.obj)
         character.motion = pose_stack.of(character.obj)
     run.effects = [kind(run, scene) for kind in EFFECTS]
     run.merge_effects()
     bind = _bind(run)
-    STATE.joined.add(scene.name)
+    STATE.worlds_with_joints.add(scene.name)
     with STATE.occupied():
         _carry_settings(run)
         clock("source", _evaluate_source, run, scene, first + 1)
@@ -170,7 +169,7 @@ def step(run: Run, scene, clock) -> None:
         write.place(run, "bodies", places, run.kinematic)
     write.write_gains(run, scene, substeps, seconds)
     if run.joint_drives is not None:
-        motors.write(run, before, run.weights()[0], seconds, substeps, scene.gravity.length)
+        motors.write_motors(run, before, run.weights()[0], seconds, substeps, scene.gravity.length)
     run.frame = run.reached = frame
 
 

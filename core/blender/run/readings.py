@@ -34,7 +34,7 @@ class Readings:
             kept.clear()
             return {}
         if not kept:
-            kept.update(stored(self._obj))
+            kept.update(stored_readings(self._obj))
         run = STATE.runs.get(scene.name)
         if run is not None and run.frame == frame - 1:
             character = next((c for c in run.characters if c.name == self._obj.name), None)
@@ -112,15 +112,15 @@ def _near(corners: np.ndarray, other, margin: float) -> bool:
     return False
 
 
-def keep(obj) -> None:
+def store_readings(obj) -> None:
     """Store the values of a simulated shot on the character, for when the file is opened again."""
     kept = STATE.readings.get(obj.name)
     if kept and obj.active_ragdoll.graph.enabled:
         obj.active_ragdoll.graph.record = json.dumps({str(frame): values for frame, values in kept.items()})
 
 
-def stored(obj) -> dict[int, dict[str, float]]:
-    """The values that `keep` stored."""
+def stored_readings(obj) -> dict[int, dict[str, float]]:
+    """The values that `store_readings` stored."""
     record = obj.active_ragdoll.graph.record
     return {int(frame): values for frame, values in json.loads(record).items()} if record else {}
 

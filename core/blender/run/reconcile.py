@@ -40,7 +40,7 @@ def rebuild_edited(scene) -> None:
         source.refresh(obj)
         STATE.messages.pop(obj.name, None)
     STATE.messages.pop(scene.name, None)
-    collision.assign(scene)
+    collision.assign_layers(scene)
 
 
 # ---- duplicates ---------------------------------------------------------------------------------------------------

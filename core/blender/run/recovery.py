@@ -31,14 +31,7 @@ TAKEN_AWAY = "its recovery was taken away in mid-shot"
 
 
 class Recovery:
-    """The recovery of one character in a run.
-
-    Attributes:
-        character: of the run.
-        state: at the last frame.
-        record: of all frames.
-        settings, events: as read last.
-    """
+    """The recovery of one character in a run: its state at the last frame, and the record of all frames."""
 
     def __init__(self, character, scene) -> None:
         self.character = character
@@ -271,11 +264,7 @@ def _landmarks(character) -> Landmarks:
 
 
 class Recoveries(Effect):
-    """The recoveries of a run's characters.
-
-    Attributes:
-        by_name: each character's, by its name.
-    """
+    """The recoveries of a run's characters, by their names."""
 
     name = "recovery"
 

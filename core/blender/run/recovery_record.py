@@ -20,15 +20,10 @@ VERSION = 1
 
 @dataclass
 class Record:
-    """States by frame, and where the character went on, in order.
+    """The states of a recovery by frame, and the passages in which the character went on."""
 
-    Attributes:
-        values: `recovery.State.values()` by frame.
-        passages: from the earliest on.
-    """
-
-    values: dict = field(default_factory=dict)
-    passages: list = field(default_factory=list)
+    values: dict = field(default_factory=dict)  # `State.values()` by frame
+    passages: list = field(default_factory=list)  # from the earliest on
 
     def state(self, frame: int) -> State | None:
         """At a frame of the shot."""
@@ -107,7 +102,7 @@ def _passage_from(data: dict) -> Passage:
 # ---- whose ----------------------------------------------------------------------------------------------------------
 
 
-def live(obj):
+def recovery_of(obj):
     """The `recovery.Recovery` of a character in the run of its scene; None where there is none."""
     scene = obj.active_ragdoll.scene
     run = STATE.runs.get(scene.name) if scene is not None else None
@@ -116,7 +111,7 @@ def live(obj):
     return next((recovery for recovery in found if recovery.character.obj == obj), None)
 
 
-def of(obj, frame: int) -> Record | None:
+def record_of(obj, frame: int) -> Record | None:
     """What a frame that is shown, or about to be stepped, goes by; None where nothing is simulated."""
     settings = obj.active_ragdoll
     scene = settings.scene
@@ -131,7 +126,7 @@ def of(obj, frame: int) -> Record | None:
             known = STATE.records[obj.name] = (text, Record.from_text(text))
         return known[1]
     run = STATE.runs.get(scene.name)
-    found = live(obj)
+    found = recovery_of(obj)
     stepping = run is not None and run.frame is not None and frame == run.frame + 1
     return found.record if found is not None and (stepping or run.shows(frame)) else None
 
@@ -142,12 +137,12 @@ def phase_of(obj) -> str:
     if not settings.recovery.enabled or state_of(obj) not in ("LIVE", "CACHED"):
         return ""
     frame = settings.scene.frame_current
-    record = of(obj, frame)
+    record = record_of(obj, frame)
     state = None if record is None else record.state(frame)
     return "" if state is None else state.phase
 
 
-def store(run) -> None:
+def store_records(run) -> None:
     """Keep what a run has recorded in the file; its cache is baked by now."""
     with STATE.writing():
         for name, recovery in run.effect("recovery").by_name.items():
@@ -156,7 +151,7 @@ def store(run) -> None:
             STATE.records.pop(name, None)
 
 
-def drop(obj) -> None:
+def drop_record(obj) -> None:
     """Forget what was kept of a character; its cache is gone."""
     settings = obj.active_ragdoll
     if settings.recovery.record:

@@ -10,8 +10,8 @@ from ...anatomy import masses as human
 from ...errors import RagdollError
 from ...ragdoll import drives
 from ..physics import built, motors, source
+from ..physics.built import ragdolls
 from ..physics.motors import JointDrives
-from ..physics.remove import ragdolls
 from ..physics.view_layers import depsgraph_of
 from ..rig.armature import UNIFORM_TOLERANCE, anatomy_of, check_scale
 from ..settings import at_frame, declare
@@ -180,7 +180,7 @@ def name_of(run: Run, row: int) -> str:
     return "?"
 
 
-def gather(scene, first: int) -> Run:
+def make_run(scene, first: int) -> Run:
     """A new run of a scene's characters; a baked one takes part as a kinematic one, so that props still meet it.
 
     Raises:
@@ -195,7 +195,7 @@ def gather(scene, first: int) -> Run:
     count = len(parts)
     masses, inertia = np.array([p.body.rigid_body.mass for p in parts]), np.array([p.inertia for p in parts])
     moments = np.array([p.moments for p in parts], dtype=float)
-    in_joints, own_numbers = motors.held(characters), bone_numbers()
+    in_joints, own_numbers = motors.driven_at_joints(characters), bone_numbers()
     masks = ["limp", "kinematic_by_user", "kinematic_by_effect", "switched_off", "awake", "struck", "kinematic", "calm"]
     return Run(
         scene_name=scene.name,
@@ -204,7 +204,7 @@ def gather(scene, first: int) -> Run:
         reached=first - 1,
         characters=characters,
         graph=depsgraph_of(scene),
-        joint_drives=motors.gather(characters),
+        joint_drives=motors.gather_motors(characters),
         masses=masses,
         inertia=inertia,
         moments=np.where(moments > 0.0, moments, inertia[:, None]),  # files of 0.1.0 have none

@@ -71,7 +71,7 @@ def show_cached(scene) -> None:
     if keyed:
         scene.active_ragdoll.source.frame_set(frame)
     for obj in active_ragdolls(scene):
-        record = recovery_record.of(obj, frame)
+        record = recovery_record.record_of(obj, frame)
         if record is None and obj not in keyed:
             continue
         blend = at_frame.owner(obj, obj in keyed).active_ragdoll.physics_blend
@@ -93,7 +93,7 @@ def stop_showing(scene) -> None:
     _mute_originals(scene, True)
     for obj in active_ragdolls(scene):
         if obj.active_ragdoll.recovery.record:
-            recovery_record.drop(obj)
+            recovery_record.drop_record(obj)
             _write_blend(obj, obj.active_ragdoll.physics_blend)
 
 

@@ -62,10 +62,10 @@ def frames(scene) -> Iterator[int]:
             world.bake_cache(scene, done)
             if run is not None:
                 write.follow_cache(run)
-                recovery_record.store(run)
+                recovery_record.store_records(run)
             for obj in shot_run.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
-                readings.keep(obj)
+                readings.store_readings(obj)
             show.show_cached(scene)
 
 

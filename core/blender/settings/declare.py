@@ -143,7 +143,7 @@ def record(what, description=None, of: str = RAGDOLL):
 
 
 def declare_in(part: type, made: dict) -> None:
-    """Let a part of a property group, a base class of its own, hold declarations that a registry gives, by name."""
+    """Give a base class of a property group the declarations that a registry makes, by name."""
     part.__annotations__ = made
     declarations.cache_clear()
     names.cache_clear()
@@ -188,7 +188,7 @@ def walk(group) -> Iterator[tuple]:
 
 
 def classes_of(*modules) -> tuple:
-    """What Blender has to register of some modules, in the order in which it stands there."""
+    """The classes of some modules that Blender has to register, in the modules' order."""
     return tuple(
         cls
         for module in modules

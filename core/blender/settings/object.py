@@ -4,7 +4,7 @@ import bpy
 
 from ...ragdoll import drives
 from .. import runtime
-from ..physics import built, source, visibility
+from ..physics import built, helpers, source
 from ..run import recovery_record
 from ..stack import entries
 from . import effects
@@ -60,7 +60,7 @@ def _blend_changed(self, context) -> None:
 
 
 def _helpers_shown(self, _context) -> None:
-    visibility.show(self.id_data)
+    helpers.show_helpers(self.id_data)
 
 
 def _built_in(place: str, inside: str, kind: str) -> property:

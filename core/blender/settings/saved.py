@@ -95,7 +95,7 @@ def _tag_ragdoll(settings, old) -> None:
         for name in ("joint", "other_joint"):
             _tag(part.get(name), built.ATTACHMENT, number=number)
         _tag(part.get("holder"), built.HOLDER, number=number)
-    for body, pieces in body_meshes.by_body(settings).items():
+    for body, pieces in body_meshes.pieces_by_body(settings).items():
         for number, piece in enumerate(pieces, 1):
             _tag(piece, built.PIECE, body.get(built.BONE, ""), number)
     joints = [o for o in settings.collection.objects if o.rigid_body_constraint is not None and not built.is_ours(o)]
@@ -126,7 +126,7 @@ def bring_up(owners=None) -> None:
 
 
 def is_old(owner) -> bool:
-    """Whether a version that stored other things has made an owner, which was appended from its file since."""
+    """Whether an owner comes from a version with another layout, as one that was appended from an older file may."""
     return owner.active_ragdoll.version < CURRENT and any(name in stored(owner) for name in (*POINTERS, *BUILT))
 
 
@@ -174,7 +174,7 @@ def keep_overrides() -> None:
 
 
 def restore_overrides() -> None:
-    """Set again what was stored; called after the file was loaded."""
+    """Set the stored values again; called after the file was loaded."""
     with STATE.writing():
         for scene in bpy.data.scenes:
             text = scene.active_ragdoll.overrides if scene.library is None else ""
@@ -189,7 +189,7 @@ def restore_overrides() -> None:
 
 
 def _kept_override(obj) -> dict:
-    """What was written down of a character's own settings, with the data-blocks that they point at."""
+    """The stored values of a character's own settings, with the data-blocks that they point at."""
     for scene in bpy.data.scenes:
         text = scene.active_ragdoll.overrides if scene.library is None else ""
         found = json.loads(text or "{}").get(obj.name)

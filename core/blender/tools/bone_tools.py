@@ -106,20 +106,20 @@ def reset(obj, names: list[str]) -> None:
         own = obj.pose.bones[name].active_ragdoll
         for setting in RESET:
             own.property_unset(setting)
-        body_edits.reset(obj, name)
+        body_edits.reset_body(obj, name)
     runtime.settings_changed(obj, layout=True)
 
 
 def _collect(obj) -> None:
     """Bodies moved in the viewport since the build count, too."""
-    if obj.active_ragdoll.is_ragdoll and body_edits.collect(obj):
+    if obj.active_ragdoll.is_ragdoll and body_edits.collect_edits(obj):
         runtime.settings_changed(obj, layout=True)
 
 
 def _copy(obj, name: str, other: str, groups) -> None:
     own, its = (obj.pose.bones[bone].active_ragdoll for bone in (name, other))
     if "size" in groups:
-        body_edits.reset(obj, other)
+        body_edits.reset_body(obj, other)
     for group in groups:
         for setting in declare.names(ActiveRagdollBone, group=group):
             setattr(its, setting, getattr(own, setting))

@@ -77,7 +77,7 @@ def current(obj, scene) -> Cached | None:
 def _settings(obj, parts, bodies) -> tuple | None:
     """All that a figure is made from and a user may edit; None where a bone is gone."""
     found = []
-    pieces = body_meshes.by_body(obj.active_ragdoll) if body_edits.is_editing(obj) else {}
+    pieces = body_meshes.pieces_by_body(obj.active_ragdoll) if body_edits.is_editing(obj) else {}
     for part, body in zip(parts, bodies, strict=True):
         bone = obj.pose.bones.get(part.bone)
         if bone is None or body.rigid_body is None:
@@ -208,7 +208,7 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
 
 
 def _hit_place(part, matrix, hit, depsgraph) -> tuple[np.ndarray, np.ndarray]:
-    """Where a hit acts and which way it goes now, as long as its impulse [3], world."""
+    """The point [3] at which a hit acts now, and its impulse [3], world."""
     turn = matrix[:3, :3] @ part.offset[:3, :3].T
     point = matrix[:3, 3] + turn @ np.array(hit.point)
     way = np.array(hit.impulse, dtype=float)
@@ -226,12 +226,12 @@ def _acts(entry, scene) -> bool:
 
 
 def mass(obj) -> float:
-    """Of the whole character [kg]."""
+    """Mass of the whole character [kg]."""
     return sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts if part.body is not None)
 
 
 def gravity(scene) -> float:
-    """Of a scene [m/s^2]; 0 when it is switched off."""
+    """Gravity of a scene [m/s^2]; 0 when it is switched off."""
     return scene.gravity.length if scene.use_gravity else 0.0
 
 

@@ -23,8 +23,8 @@ class Elsewhere(Step):
 
     def read(self, reader, pose: LocalPose) -> Inputs | None:
         """Find the passage of the frame; note the pose that comes in, because a passage may begin here."""
-        live = recovery_record.live(self.obj)
-        record = recovery_record.of(self.obj, reader.frame)
+        live = recovery_record.recovery_of(self.obj)
+        record = recovery_record.record_of(self.obj, reader.frame)
         passage = None if record is None else record.passage(reader.frame)
         if live is not None:
             live.note_played(reader.frame, pose, reader.world)
