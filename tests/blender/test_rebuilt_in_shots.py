@@ -89,7 +89,7 @@ def humans(fresh_scene):
     for i, other in enumerate(found[1:], 1):
         other.location.x = 3.0 * i
         fresh_scene.collection.objects.link(other)
-    build.build_all(found, fresh_scene)
+    list(build.build_each(found, fresh_scene))
     return found
 
 
@@ -162,7 +162,7 @@ def obj(fresh_scene, request):
     other.location.x = 5.0
     for each in (obj, other):
         each.active_ragdoll.drive_space = request.param
-    build.build_all([obj, other], fresh_scene)
+    list(build.build_each([obj, other], fresh_scene))
     return obj
 
 

@@ -212,7 +212,7 @@ def test_widened_cone_contains_everything_and_nothing_needless():
     lower, upper = cone_limits(20, 20, 20, 20, twist=10)
     direction, angle = RNG.uniform(-math.pi, math.pi, 500), RNG.uniform(0, 1.0, 500)
     q = quaternion.multiply(swing(direction, angle), about(1, RNG.uniform(-0.5, 0.5, 500)))
-    wide_lower, wide_upper = constraints.widened("CONE", lower, upper, q)
+    wide_lower, wide_upper = constraints.widened("CONE", lower, upper, q, 0.0)
     assert limits.excess("CONE", wide_lower, wide_upper, q).max() < 1e-6
     assert (wide_upper >= upper).all() and (wide_lower <= lower).all()
     # A hair narrower in any of the six sides, and something sticks out or the old limits do.

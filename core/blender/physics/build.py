@@ -87,20 +87,6 @@ class Report:
     notes: list = field(default_factory=list)
 
 
-def build_all(objects, scene, bones: str = "DEFORM") -> list[Report]:
-    """`build` for several characters with one evaluation at the end, so that the time grows with their number only.
-
-    Raises:
-        RagdollError: as `build`; the characters before the one it names are built.
-    """
-    found = []
-    for _obj, report in build_each(objects, scene, bones):
-        if isinstance(report, RagdollError):
-            raise report
-        found.append(report)
-    return found
-
-
 def build_each(objects, scene, bones: str = "DEFORM"):
     """Yield every character with what was built, or the RagdollError that says why it was not, as soon as it is.
 
@@ -172,7 +158,7 @@ def _build(obj, scene, bones, notes) -> Report:
     pose = BindPose(obj.data, to_world)
     anatomy = anatomy_of(obj)
     skin = read_skin(obj, pose, to_world, prop_bones(obj, anatomy, _asked_for(obj, bones)))
-    vertices = None if skin is None else [None if found is None else found[0] for found in skin.dominated()]
+    vertices = None if skin is None else skin.of_bones()
     store_roles(obj, anatomy)
     deform = deforming(obj, pose, vertices)
     chosen = _choose(obj, pose, deform, bones, anatomy)

@@ -48,7 +48,7 @@ class Declared:
 
 # ---- what edits entail ----------------------------------------------------------------------------------------------
 
-show_stack_later: Callable = lambda: None  # noqa: E731  set by the registration: the stack stands above its settings
+show_stack_later: Callable = lambda obj: None  # noqa: E731  set by the registration: the stack stands above its settings
 
 
 def _need(*, build: bool = False, stack: bool = True, shows: bool = False) -> Need:
@@ -57,7 +57,7 @@ def _need(*, build: bool = False, stack: bool = True, shows: bool = False) -> Ne
     def update(self, _context) -> None:
         runtime.settings_changed(self.id_data, layout=build, stack=stack)
         if shows:
-            show_stack_later()
+            show_stack_later(self.id_data)
 
     return Need(update, build)
 

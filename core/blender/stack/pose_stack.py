@@ -269,18 +269,18 @@ def show_now(scene, keep_hand_pose: bool = False) -> None:
                 write_target(obj, stack.pose(scene, frame)[1])
 
 
-def show_when_idle() -> None:
+def show_when_idle(obj) -> None:
     """Call `show_now` once Blender is idle; for callbacks of settings, where nothing may be evaluated."""
-    if bpy.app.background or STATE.waiting:
+    if bpy.app.background or STATE.building:
         return
-    STATE.waiting = True
-    bpy.app.timers.register(_show_edited, first_interval=0.0)
+    if not STATE.waiting:
+        bpy.app.timers.register(_show_waiting, first_interval=0.0)
+    STATE.waiting.add(obj.name)
 
 
-def _show_edited() -> None:
-    STATE.waiting = False
-    edited, STATE.edited = STATE.edited, set()
-    scenes = {source.scene_of(obj) for name in edited if (obj := bpy.data.objects.get(name)) is not None}
+def _show_waiting() -> None:
+    names, STATE.waiting = STATE.waiting, set()
+    scenes = {source.scene_of(obj) for name in names if (obj := bpy.data.objects.get(name)) is not None}
     for scene in scenes - {None}:
         show_now(scene)
 

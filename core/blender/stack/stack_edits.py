@@ -307,7 +307,7 @@ def mask_bones(layer, names) -> None:
 def changed(obj) -> None:
     """After an edit of a list, which has no callback of its own."""
     runtime.settings_changed(obj, layout=True)
-    pose_stack.show_when_idle()
+    pose_stack.show_when_idle(obj)
 
 
 def end_previews(scene) -> None:
