@@ -7,7 +7,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ..physics import blender_42, built
-from ..physics.helpers import helper, make_kinematic
+from ..physics.helpers import add_spring, helper, make_kinematic
 
 AXES = "xyz"
 SAME_POINT = 1e-6  # of the height
@@ -18,21 +18,6 @@ def put(obj, matrix, graph) -> None:
     copy = obj.evaluated_get(graph)
     copy.matrix_basis = Matrix(np.asarray(matrix).tolist())
     copy.matrix_world = copy.matrix_basis
-
-
-def _add_spring(scene, obj, body, other):
-    """Give a helper a six-axis spring between two bodies, which is switched off."""
-    scene.rigidbody_world.constraints.objects.link(obj)
-    constraint = obj.rigid_body_constraint
-    constraint.type = "GENERIC_SPRING"
-    constraint.spring_type = "SPRING1"
-    constraint.object1, constraint.object2 = body, other
-    constraint.disable_collisions = True
-    constraint.enabled = False
-    for axis in AXES:
-        for kind in ("", "ang_"):
-            setattr(constraint, f"spring_stiffness_{kind}{axis}", 0.0)
-    return constraint
 
 
 # ---- hitters --------------------------------------------------------------------------------------------------------
@@ -93,7 +78,8 @@ def _make_hitter(obj, scene, part, point, blow: bool):
     hitter = helper(name, part.target.data, settings.collection, built.HITTER, part.bone)
     hitter.matrix_basis = Matrix(moved_to(part.bind, point).tolist())
     make_kinematic(scene, hitter)
-    constraint = _add_spring(scene, hitter, part.body, hitter)
+    constraint = add_spring(scene, hitter, part.body, hitter)
+    constraint.enabled = False
     constraint.disable_collisions = False  # none of its own anyway, and the pair must not be looked for
     constraint.use_breaking = blow
     for axis in AXES:
@@ -194,7 +180,7 @@ def _make_attachment(obj, scene, body, other) -> tuple:
         joint = helper(f"{obj.name} Attachment", None, settings.collection, built.ATTACHMENT, number=number)
         joint.empty_display_size = 0.01 * settings.height
         joint.matrix_basis = body.matrix_basis
-        _add_spring(scene, joint, body, other)
+        add_spring(scene, joint, body, other).enabled = False
         joints.append(joint)
     return *joints, holder
 
