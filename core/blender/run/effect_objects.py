@@ -26,16 +26,16 @@ def put(obj, matrix, graph) -> None:
 # the hits need at the first frame; each serves for the point at which it stands in bind pose during that run.
 
 
-def needed(wanted, height: float) -> list[tuple[str, np.ndarray, int]]:
+def needed_hitters(wanted, height: float) -> list[tuple[str, np.ndarray, int]]:
     """Bone's name, point [3] in its body's frame and what kind it is, not 0 for blows: each combination once."""
     found: list = []
     for bone, point, kind in wanted:
-        if not any((bone, kind) == (other, its) and is_same(point, there, height) for other, there, its in found):
+        if not any((bone, kind) == (other, its) and is_same_point(point, there, height) for other, there, its in found):
             found.append((bone, point, kind))
     return found
 
 
-def is_same(first, second, height: float) -> bool:
+def is_same_point(first, second, height: float) -> bool:
     """Whether two points [3] of a body are one."""
     return bool(np.abs(np.asarray(first) - second).max() <= SAME_POINT * height)
 
