@@ -39,6 +39,13 @@ class Sidebar:
             self.fill(context, obj, column)
 
 
+class StackPanel(Sidebar):
+    """A panel of the motion stack: closed at first, and of use without a ragdoll."""
+
+    bl_options = {"DEFAULT_CLOSED"}
+    need_ragdoll = False
+
+
 class Part(Sidebar):
     """A panel inside another one, which gives the reasons; shown only where there is what it is about."""
 
