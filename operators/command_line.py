@@ -97,10 +97,37 @@ def _complain(trouble, code: int) -> int:
 def _parser() -> _Parser:
     parser = _Parser(prog=PROGRAM, description="Gives animated characters a physical body.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
-    file_help = "a .blend, .glb, .gltf, .fbx or .bvh"
+    for name, call, text, report in (
+        ("bake", _bake, "simulate a character and write the result to keyframes", "the figures of the run"),
+        ("build", _build, "give a character its ragdoll", "its figures and a diagnosis"),
+        ("info", _info, "the armatures of a file, their ragdolls and the frame range", "the diagnosis of its ragdolls"),
+    ):
+        sub = commands.add_parser(name, help=text)
+        sub.set_defaults(call=call)
+        sub.add_argument("file", metavar="FILE", help="a .blend, .glb, .gltf, .fbx or .bvh")
+        if call is not _info:
+            _add_options_of_character(sub)
+        if call is _bake:
+            _add_options_of_bake(sub)
+        sub.add_argument("--report", type=Path, metavar="OUT.json", help=f"write {report} there")
+    farm.add_commands(commands)
+    return parser
 
-    sub = commands.add_parser("bake", help="simulate a character and write the result to keyframes")
-    _common(sub, file_help)
+
+def _add_options_of_character(sub) -> None:
+    sub.add_argument("--armature", metavar="NAME", help="the character; not needed where there is only one armature")
+    sub.add_argument(
+        "--profile",
+        metavar="FILE_OR_PRESET",
+        help="settings from a .json, or of a preset: " + ", ".join(shown for _id, shown, _text in profiles.PRESETS),
+    )
+    sub.add_argument("--bones", choices=BONES, help="which bones get a body (DEFORM); a ragdoll is then built anew")
+    sub.add_argument(
+        "--output", type=Path, metavar="OUT.blend", help="save the file there; without it nothing is saved"
+    )
+
+
+def _add_options_of_bake(sub) -> None:
     sub.add_argument(
         "--frames",
         nargs=2,
@@ -123,59 +150,6 @@ def _parser() -> _Parser:
         metavar=("BONE", "FRAME", "X", "Y", "Z"),
         help="an impulse [N s] on the middle of a bone's body at a frame; may be given more than once",
     )
-    sub.add_argument("--report", type=Path, metavar="OUT.json", help="write the figures of the run there")
-    sub.set_defaults(call=_bake)
-
-    sub = commands.add_parser("build", help="give a character its ragdoll")
-    _common(sub, file_help)
-    sub.add_argument("--report", type=Path, metavar="OUT.json", help="write its figures and a diagnosis there")
-    sub.set_defaults(call=_build)
-
-    sub = commands.add_parser("info", help="the armatures of a file, their ragdolls and the frame range")
-    sub.add_argument("file", metavar="FILE", help=file_help)
-    sub.add_argument("--report", type=Path, metavar="OUT.json", help="write the diagnosis of its ragdolls there")
-    sub.set_defaults(call=_info)
-    _add_farm(commands)
-    return parser
-
-
-def _add_farm(commands) -> None:
-    sub = commands.add_parser("farm", help="write a job for a render farm in which each shot is a task")
-    sub.add_argument("shots", nargs="+", type=Path, metavar="SHOT.blend", help="files with built ragdolls")
-    sub.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder of the job and of its results")
-    sub.add_argument("--project", type=Path, metavar="DIR", help="folder of the shots and what they link to")
-    kind = sub.add_mutually_exclusive_group()
-    kind.add_argument("--bake", dest="kind", action="store_const", const="bake", help="to keyframes (the default)")
-    kind.add_argument("--cache", dest="kind", action="store_const", const="cache", help="keep it as Blender's cache")
-    sub.add_argument("--render", action="store_true", help="render the results, too")
-    sub.add_argument("--chunk", type=_count, metavar="N", help="frames that one task renders; all without it")
-    sub.set_defaults(call=_farm, kind="bake")
-
-    sub = commands.add_parser("farm-shot", help="a task of such a job: simulate one shot")
-    sub.add_argument("file", type=Path, metavar="SHOT.blend")
-    sub.add_argument("--output", type=Path, required=True, metavar="OUT.blend")
-    sub.add_argument("--report", type=Path, required=True, metavar="OUT.json")
-    sub.add_argument("--cache", action="store_true", help="keep Blender's cache in place of keyframes")
-    sub.set_defaults(call=farm.do_shot)
-
-    sub = commands.add_parser("farm-report", help="the last task of such a job: one report of all shots")
-    sub.add_argument("folder", type=Path, metavar="DIR")
-    sub.add_argument("--report", type=Path, required=True, metavar="OUT.json")
-    sub.set_defaults(call=farm.write_report)
-
-
-def _common(sub, file_help) -> None:
-    sub.add_argument("file", metavar="FILE", help=file_help)
-    sub.add_argument("--armature", metavar="NAME", help="the character; not needed where there is only one armature")
-    sub.add_argument(
-        "--profile",
-        metavar="FILE_OR_PRESET",
-        help="settings from a .json, or of a preset: " + ", ".join(shown for _id, shown, _text in profiles.PRESETS),
-    )
-    sub.add_argument("--bones", choices=BONES, help="which bones get a body (DEFORM); a ragdoll is then built anew")
-    sub.add_argument(
-        "--output", type=Path, metavar="OUT.blend", help="save the file there; without it nothing is saved"
-    )
 
 
 def _weight(text: str) -> float:
@@ -192,13 +166,6 @@ def _frame(text: str) -> int:
     value = int(text)
     if abs(value) > LAST_FRAME:
         raise argparse.ArgumentTypeError(f"Blender's frames go from -{LAST_FRAME} to {LAST_FRAME}, not to {text}")
-    return value
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"a number of frames is 1 or more, not {text}")
     return value
 
 
@@ -297,12 +264,6 @@ def _info(options) -> None:
         if obj.active_ragdoll.is_ragdoll:
             found[obj.name] = _diagnosis(obj, obj.active_ragdoll.scene or scene)
     _report(options, {"diagnosis": found})
-
-
-def _farm(options) -> None:
-    if options.chunk and not options.render:
-        raise UsageError("--chunk divides what is rendered: it needs --render")
-    farm.write_job(options)
 
 
 def _described(obj) -> str:

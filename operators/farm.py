@@ -4,6 +4,7 @@ The template (specification 2023-09) runs with `openjd run` and on farms that ta
 told in the lines that the specification reads from a task's output: `openjd_progress`, `openjd_status`, `openjd_fail`.
 """
 
+import argparse
 import json
 import os
 import subprocess
@@ -31,11 +32,46 @@ RENDER += ["--frame-start", "{{Task.Param.First}}", "--frame-end", "{{Task.Param
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def add_commands(commands) -> None:
+    """Add the commands of farms to a parser."""
+    sub = commands.add_parser("farm", help="write a job for a render farm in which each shot is a task")
+    sub.add_argument("shots", nargs="+", type=Path, metavar="SHOT.blend", help="files with built ragdolls")
+    sub.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder of the job and of its results")
+    sub.add_argument("--project", type=Path, metavar="DIR", help="folder of the shots and what they link to")
+    kind = sub.add_mutually_exclusive_group()
+    kind.add_argument("--bake", dest="kind", action="store_const", const="bake", help="to keyframes (the default)")
+    kind.add_argument("--cache", dest="kind", action="store_const", const="cache", help="keep it as Blender's cache")
+    sub.add_argument("--render", action="store_true", help="render the results, too")
+    sub.add_argument("--chunk", type=_count, metavar="N", help="frames that one task renders; all without it")
+    sub.set_defaults(call=write_job, kind="bake", refuse=sub.error)
+
+    sub = commands.add_parser("farm-shot", help="a task of such a job: simulate one shot")
+    sub.add_argument("file", type=Path, metavar="SHOT.blend")
+    sub.add_argument("--output", type=Path, required=True, metavar="OUT.blend")
+    sub.add_argument("--report", type=Path, required=True, metavar="OUT.json")
+    sub.add_argument("--cache", action="store_true", help="keep Blender's cache in place of keyframes")
+    sub.set_defaults(call=do_shot)
+
+    sub = commands.add_parser("farm-report", help="the last task of such a job: one report of all shots")
+    sub.add_argument("folder", type=Path, metavar="DIR")
+    sub.add_argument("--report", type=Path, required=True, metavar="OUT.json")
+    sub.set_defaults(call=write_report)
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"a number of frames is 1 or more, not {text}")
+    return value
+
+
 # ---- the job --------------------------------------------------------------------------------------------------------
 
 
 def write_job(options) -> None:
     """`farm`: write the extension's zip, the template and Flamenco's job type into the output folder."""
+    if options.chunk and not options.render:
+        options.refuse("--chunk divides what is rendered: it needs --render")
     shots = _shots(options.shots)
     project = _project(shots, options.project)
     names = [shot.relative_to(project).with_suffix("").as_posix() for shot in shots]

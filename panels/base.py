@@ -39,6 +39,13 @@ class Sidebar:
             self.fill(context, obj, column)
 
 
+class StackPanel(Sidebar):
+    """A panel of the motion stack: closed at first, and of use without a ragdoll."""
+
+    bl_options = {"DEFAULT_CLOSED"}
+    need_ragdoll = False
+
+
 class Part(Sidebar):
     """A panel inside another one, which gives the reasons; shown only where there is what it is about."""
 
@@ -88,23 +95,22 @@ def reason(layout, context, text: str):
     return column
 
 
-def draw_list(layout, list_class: str, owner, items: str, buttons=(), **options):
+def draw_list(layout, list_class: str, owner, items: str, buttons=(), list_id: str = "", rows: int = 3, **options):
     """A list with buttons on its right.
 
     Args:
         list_class: name of the UIList after "ACTIVE_RAGDOLL_UL_".
         owner, items: the settings that have the list, and its name.
         buttons: names of our operators that add and remove an item.
-        options: `list_id`, to tell lists of one class apart, and others of UILayout.template_list.
+        list_id: to tell lists of one class apart.
+        rows, options: see UILayout.template_list.
 
     Returns:
         The column of the buttons, for more of them, and the active item, None where there is none.
     """
     row = layout.row()
-    list_id = options.pop("list_id", "")
-    options = {"rows": 3} | options
-    index = declare.declarations(type(owner))[items].index
-    row.template_list(f"ACTIVE_RAGDOLL_UL_{list_class}", list_id, owner, items, owner, index, **options)
+    shown, index = f"ACTIVE_RAGDOLL_UL_{list_class}", declare.declarations(type(owner))[items].index
+    row.template_list(shown, list_id, owner, items, owner, index, rows=rows, **options)
     column = row.column(align=True)
     for name, icon in zip(buttons, ("ADD", "REMOVE")):
         column.operator(f"active_ragdoll.{name}", text="", icon=icon)

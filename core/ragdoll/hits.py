@@ -284,10 +284,7 @@ def checked_loosening(settings: Loosening) -> None:
 
 
 def felt(settings: Loosening, parents, body: int) -> np.ndarray:
-    """Share of a hit on a body that each body feels [m], 1 at the body itself.
-
-    A factor for each joint up and each joint down the tree, at least what `others` says.
-    """
+    """Share of a hit that each body feels [m]: a factor for each joint up and down the tree, at least `others`."""
     up, down = weight_spread.distances(parents, body)
     reached = np.isfinite(up)
     way = np.where(reached, settings.parents ** np.where(reached, up, 0.0), 0.0)

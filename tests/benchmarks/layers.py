@@ -18,7 +18,7 @@ import numpy as np
 
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.motion.blend_space import GRID, Axis, BlendSpace1D, BlendSpace2D, SpacePlayer
-from active_ragdoll.core.motion.clip import MESH, AdditivePose, Clip, additive_clip
+from active_ragdoll.core.motion.clip import MESH, AdditivePose, Clip, SyncGroup, additive_clip
 from active_ragdoll.core.motion.pose_layers import (
     ADDITIVE_LOCAL,
     ADDITIVE_MESH,
@@ -28,7 +28,6 @@ from active_ragdoll.core.motion.pose_layers import (
     mask_from_bones,
 )
 from active_ragdoll.core.motion.rig import LocalPose, Rig
-from active_ragdoll.core.motion.sync import SyncGroup
 from active_ragdoll.core.skeleton import Skeleton
 
 AIM_MS, AIM_BONES = 0.5, 60

@@ -347,13 +347,16 @@ def test_bake_over_an_action_on_top_of_tracks(blend, influence, extrapolation, s
     np.testing.assert_array_equal(played(obj, EVERY), before)
 
 
-def test_muted_tracks_stay_muted_and_do_not_matter():
+@pytest.mark.parametrize("whole", (True, False))
+def test_muted_tracks_and_strips_stay_muted_and_do_not_matter(whole):
     obj = animated.rig(["a", "b"])
     with_tracks(obj, [(1, 80)])
-    obj.animation_data.nla_tracks[0].mute = True
+    (track,) = obj.animation_data.nla_tracks
+    muted = track if whole else track.strips[0]
+    muted.mute = True
     animate(obj, ["a", "b"], [1, 20], seed=9)
     _, baked, _ = bake(obj, ["a"], range(1, 21))
-    assert obj.animation_data.nla_tracks[0].mute and len(obj.animation_data.nla_tracks) == 1
+    assert muted.mute and len(obj.animation_data.nla_tracks) == 1
     assert any('"b"' in curve.data_path for curve in action_channels.fcurves_of(baked, obj)), "not a copy"
 
 

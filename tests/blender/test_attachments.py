@@ -19,8 +19,6 @@ pytestmark = pytest.mark.blender_version
 NEAR = {1: (0.64, -0.15, 1.42)}
 PLACES = {1: (0.6, -0.2, 1.3), 48: (0.52, -0.15, 1.36)}
 
-# ---- targets that stand still or are animated -----------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("space", ("WORLD", "JOINT"))
 def test_a_hand_rides_a_moving_target_with_the_offset_of_the_moment(fresh_scene, space):
@@ -93,9 +91,6 @@ def test_the_largest_force_carries_what_it_can():
     # The bones swing down on what holds them, so that it has to carry more than their weight for a while.
     assert sunk[4.0] < 0.03
     assert sunk[0.8] > 0.3
-
-
-# ---- targets that physics moves -------------------------------------------------------------------------------------
 
 
 def undamped_prop(scene, *box, mass):
@@ -176,9 +171,6 @@ def test_two_characters_hold_hands(scene):
     assert not STATE.warnings.get(first.name)
 
 
-# ---- ropes ----------------------------------------------------------------------------------------------------------
-
-
 def test_a_rope_swings_as_a_pendulum_and_never_gets_longer(scene):
     """A small body on a long rope: the period is that of a pendulum with its amplitude, within 2 %."""
     scene.render.fps = 48
@@ -212,9 +204,6 @@ def test_a_slack_rope_does_nothing():
     free = heights["free"][0] - heights["free"] < 0.4
     assert np.abs(heights["free"] - heights["slack"])[free].max() < 1e-4
     assert heights["slack"][-1] > heights["free"][-1] + 0.2
-
-
-# ---- shots -----------------------------------------------------------------------------------------------------------
 
 
 def _shot(scene, attached: bool):

@@ -33,6 +33,13 @@ def stretch(action, factor: float) -> None:
         curve.update()
 
 
+def a_state(obj):
+    """The first state of a character's graph, which is switched on."""
+    bpy.ops.active_ragdoll.enable_graph()
+    stack_edits.edit_graph(obj, "STATE", "ADD")
+    return obj.active_ragdoll.graph.states[0]
+
+
 def phase(rig, frame: int) -> float:
     rig.scene.frame_set(frame)
     return pose_stack.of(rig.obj).states[frame][0]["Locomotion"].phase
@@ -63,10 +70,7 @@ def test_clips_follow_the_frame_rate_of_the_scene(data_dir, source):
     if source == "CLIP":
         layered.layer(rig, "Cheer", only_keyed=False)
     else:
-        bpy.ops.active_ragdoll.enable_graph()
-        graph = rig.obj.active_ragdoll.graph
-        stack_edits.edit_graph(rig.obj, "STATE", "ADD")
-        stack_edits.choose(graph.states[0], bpy.data.actions["Cheer"])
+        stack_edits.choose(a_state(rig.obj), bpy.data.actions["Cheer"])
         stack_edits.changed(rig.obj)
     before = layered.shown(rig, (3, 20))
     rig.scene.render.fps = 60
@@ -154,13 +158,11 @@ def test_a_state_refuses_additive_samples_instead_of_showing_differences(knight)
     space = layered.space(knight, WALK)
     for sample in space.samples:
         sample.additive = "LOCAL"
-    bpy.ops.active_ragdoll.enable_graph()
-    graph = knight.obj.active_ragdoll.graph
-    stack_edits.edit_graph(knight.obj, "STATE", "ADD")
-    graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Locomotion"
+    state = a_state(knight.obj)
+    state.source, state.blend_space = "BLEND_SPACE", "Locomotion"
     stack_edits.changed(knight.obj)
     found = layered.shown(knight, (5,))[5]
-    assert "additive" in pose_stack.of(knight.obj).messages[f'State "{graph.states[0].name}"']
+    assert "additive" in pose_stack.of(knight.obj).messages[f'State "{state.name}"']
     assert rigs.angles(found, plain).max() < 0.01 and np.abs(found - plain).max() < 1e-4
 
 

@@ -63,6 +63,14 @@ def test_keys_on_a_list_that_grew_after_the_set_up(human, fresh_scene):
     assert rigs.angles(with_turn, head(human)) == pytest.approx(math.degrees(1.0), abs=0.01)
 
 
+@pytest.mark.blender_version
+def test_a_driver_on_a_weight(human, fresh_scene):
+    human.driver_add("active_ragdoll.look_at[0].weight").driver.expression = "0.0 if frame < 10 else 1.0"
+    assert turned(human, fresh_scene, 9) < 1e-3
+    fresh_scene.frame_set(10)
+    assert looking.aim_error(human, bpy.data.objects["Target"]) < 0.05
+
+
 def test_the_weight_functions_store_events_at_frames(human, fresh_scene):
     api = look_at_api
     fresh_scene.frame_set(1)

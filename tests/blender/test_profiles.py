@@ -42,7 +42,7 @@ def scramble(obj, seed: int, built: bool) -> None:
     of_bones = [(bone.active_ragdoll, known.bone) for bone in obj.pose.bones]
     for owner, fields in [(obj.active_ragdoll, known.object), *of_bones]:
         for key, wanted in fields.items():
-            name = profiles._attribute(key)
+            name = profiles._ATTRIBUTES.get(key, key)
             count = wanted.length or 1
             if wanted.kind == "FLOAT":
                 values = rng.uniform(max(wanted.low, -3.0), min(wanted.high, 3.0), count).tolist()

@@ -217,18 +217,6 @@ def test_a_profile_holds_all_settings_and_no_state_of_the_interface(fresh_scene,
     assert kinds == {declare.SETTING, declare.RECORD} | ({declare.INTERFACE} if owner == "character" else set())
 
 
-def test_applying_a_profile_leaves_which_row_a_list_shows(fresh_scene):
-    obj = rigs.human(fresh_scene)
-    settings = obj.active_ragdoll
-    shown = declare.names(type(settings), kind=declare.INTERFACE)
-    assert {"active_look_at", "active_attachment", "layer_index", "blend_space_index"} <= set(shown)
-    before = profiles.collect(obj)
-    for name in shown:
-        setattr(settings, name, 3)
-    profiles.apply(obj, before)
-    assert [getattr(settings, name) for name in shown] == [3] * len(shown)
-
-
 def test_a_profile_of_version_0_1_0_is_read(fresh_scene, tmp_path):
     obj = rigs.human(fresh_scene)
     data = json.loads(dump(profiles.collect(obj)))

@@ -215,6 +215,12 @@ def placed(kind, center, half, axes=None) -> Shape:
     return Shape(kind, np.array(center, dtype=float), np.eye(3) if axes is None else axes, np.array(half, dtype=float))
 
 
+def test_a_hull_that_was_never_fitted_is_its_box():
+    assert placed(CONVEX_HULL, (0, 0, 0), (1.0, 2.0, 3.0)).volume() == pytest.approx(48.0)
+    primitives = [placed(kind, (0, 0, 0), (1.0, 2.0, 3.0)) for kind in (BOX, CAPSULE, SPHERE)]
+    assert all(shape.points is None and shape.parts() == (shape,) for shape in primitives)
+
+
 PAIRS = (
     (placed(SPHERE, (0, 0, 0), (0.5,) * 3), placed(SPHERE, (0.3, 0.6, 0.2), (0.4,) * 3), 0.9 - 0.7),
     (placed(BOX, (0, 0, 0), (1, 1, 1)), placed(BOX, (1.5, 0.3, -0.2), (1, 1, 1)), 0.5),

@@ -39,7 +39,7 @@ from . import (
     world,
 )
 from .built import Part
-from .helpers import carry, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
+from .helpers import add_spring, carry, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
 
 AUTOMATIC_DENSITY = 1000.0
 
@@ -88,9 +88,10 @@ class Report:
 
 
 def build_each(objects, scene, bones: str = "DEFORM"):
-    """Yield every character with what was built, or the RagdollError that says why it was not, as soon as it is.
+    """Build several characters; yield each with its `Report`, or the RagdollError that says why it was not built.
 
-    One that has a ragdoll already stays in that ragdoll's scene.
+    The scene is evaluated once, at the end, so that the time grows with their number only. One that has a ragdoll
+    already stays in that ragdoll's scene.
     """
     try:
         for obj in objects:
@@ -360,22 +361,16 @@ def _carried_moments(plan, masses, pivots) -> np.ndarray:
     return np.einsum("mia,mij,mja->ma", axes, tensors, axes)
 
 
-def _drive(scene, target, body, kind: str):
-    """The servo between a body and its target: one six-axis constraint on the target body itself.
+def _drive(scene, target, body, kind: str) -> None:
+    """Add the servo between a body and its target: one six-axis constraint on the target body itself.
 
     Its stiffness stands at zero; the pipeline sets it on the evaluated constraint.
     """
-    scene.rigidbody_world.constraints.objects.link(target)
-    constraint = target.rigid_body_constraint
-    constraint.type = "GENERIC_SPRING"
-    constraint.spring_type = kind
-    constraint.object1, constraint.object2 = body, target
-    constraint.disable_collisions = True
+    constraint = add_spring(scene, target, body, target, kind)
     for axis in "xyz":
-        for kind in ("", "ang_"):
-            setattr(constraint, f"use_spring_{kind}{axis}", True)
-            setattr(constraint, f"spring_stiffness_{kind}{axis}", 0.0)
-            setattr(constraint, f"spring_damping_{kind}{axis}", 1.0)
+        for part in ("", "ang_"):
+            setattr(constraint, f"use_spring_{part}{axis}", True)
+            setattr(constraint, f"spring_damping_{part}{axis}", 1.0)
 
 
 # ---- physics armature -----------------------------------------------------------------------------------------------

@@ -6,14 +6,13 @@ recorded by frame; a jump steps through the missing frames, so that it shows wha
 
 import bpy
 import numpy as np
-from mathutils import Matrix
 
 from ... import pose as pose_space
 from ...motion import stack
 from ...motion.rig import LocalPose, Rig
 from ..physics import source, world
 from ..rig import clips
-from ..rig.armature import array_of, pose_matrices, read
+from ..rig.armature import array_of, converted, pose_matrices, read
 from ..runtime import STATE
 from ..settings import at_frame
 from . import entries
@@ -110,8 +109,8 @@ class PoseStack:
             local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
         before = LocalPose(*pose_space.decompose_matrices(local))
         memory = self.seen.setdefault(frame, {})
-        places = WorldReader(scene, self.obj, now, matrices, frame, memory, playing, self._other, self.keyed)
-        after, states, failed = stack.run(self.entries, self.rig, before, places, states, places.seconds)
+        reader = WorldReader(scene, self.obj, now, matrices, frame, memory, playing, self._other, self.keyed)
+        after, states, failed = stack.run(self.entries, self.rig, before, reader, states, reader.seconds)
         self.messages = self.problems | failed
         changed = np.zeros(len(skeleton), dtype=bool)
         for name in ("positions", "rotations", "scales"):
@@ -149,12 +148,8 @@ class PoseStack:
         bones = self.obj.data.bones
         for row in self._rest.special:
             bone = bones[row]
-            known = {}
-            if bone.parent is not None:
-                known["parent_matrix"] = Matrix(matrices[bones.find(bone.parent.name)].tolist())
-                known["parent_matrix_local"] = bone.parent.matrix_local
-            pose = Matrix(matrices[row].tolist())
-            basis[row] = np.array(bone.convert_local_to_pose(pose, bone.matrix_local, invert=True, **known))
+            above = None if bone.parent is None else matrices[bones.find(bone.parent.name)]
+            basis[row] = converted(bone, matrices[row], above, invert=True)
         return basis
 
 

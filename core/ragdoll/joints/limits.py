@@ -85,10 +85,8 @@ def ellipse_radius(half_axes: np.ndarray, direction: np.ndarray) -> np.ndarray:
 def frames_in_bodies(binds, offsets, rotations, parents) -> tuple[np.ndarray, np.ndarray]:
     """The joints' frames in their bodies and in these' parents, both [m, 4, 4]; in bind pose the two are one.
 
-    Args:
-        binds: the bodies in bind pose [m, 4, 4]. offsets: from the bones' frames to the bodies' [m, 4, 4].
-        rotations: from the bones' frames to the joints' [m, 4] (w, x, y, z).
-        parents: of the bodies, -1 at roots [m].
+    `binds` are the bodies in bind pose [m, 4, 4]; `offsets` lead from the bones' frames to the bodies' [m, 4, 4],
+    `rotations` to the joints' [m, 4] (w, x, y, z). `parents` are the bodies', -1 at roots [m].
     """
     turns = np.tile(np.eye(4), (len(binds), 1, 1))
     turns[:, :3, :3] = quaternion.to_matrix(quaternion.normalize(rotations))
@@ -99,9 +97,7 @@ def frames_in_bodies(binds, offsets, rotations, parents) -> tuple[np.ndarray, np
 def joint_rotations(child: np.ndarray, parent: np.ndarray, child_frames, parent_frames) -> np.ndarray:
     """Rotations [k, 4] of children against their parents in their joints' frames, the identity in bind pose.
 
-    Args:
-        child, parent: where the bodies stand: rigid matrices [k, 4, 4].
-        child_frames, parent_frames: the joint's frame in each of the two bodies [k, 4, 4].
+    Where the bodies stand and the joint's frame in each of the two are rigid matrices [k, 4, 4].
     """
     above, below = (parent @ parent_frames)[:, :3, :3], (child @ child_frames)[:, :3, :3]
     return quaternion.from_matrix(above.transpose(0, 2, 1) @ below)
@@ -128,8 +124,7 @@ def twist_angle(twist: np.ndarray, axis: int) -> np.ndarray:
 def measured_angles(rotations, r_rel) -> np.ndarray:
     """Angles [s, f, 3] that Bullet measures about the X, Y and Z of Empties for joint rotations r_rel [f, 4].
 
-    Args:
-        rotations: of the Empties relative to the joint's frame [s], tuples (w, x, y, z).
+    `rotations` are those of the Empties relative to the joint's frame [s], tuples (w, x, y, z).
     """
     r = np.asarray(r_rel, dtype=float)
     return _read(r[:, 0], r[:, 1:] @ np.stack([_turn(rotation) for rotation in rotations]))
@@ -242,9 +237,7 @@ def beyond_ellipse(x, z, low, high) -> np.ndarray:
 def cones_beyond(limit_min, limit_max, r_rel) -> np.ndarray:
     """Which of many cones [j] any of their rotations leaves at all: where `excess` is above 0.
 
-    Args:
-        limit_min, limit_max: angles of each [rad], [j, 3].
-        r_rel: unit quaternions (w, x, y, z) of each child relative to its parent in the joint's frame [f, j, 4].
+    Limits are angles [rad], [j, 3], rotations those of children relative to parents in the joint's frame [f, j, 4].
     """
     low, high = np.asarray(limit_min, dtype=float), np.asarray(limit_max, dtype=float)
     first = np.array([x_first(*limits) for limits in zip(low, high, strict=True)], dtype=bool)
