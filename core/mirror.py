@@ -42,10 +42,8 @@ def plane_of_joints(heads: np.ndarray, parents: np.ndarray, axes: np.ndarray, si
     """The plane across which a skeleton is its own mirror image.
 
     Args:
-        heads: joints of the m bodies [m, 3] [m].
-        parents: of the bodies, -1 at roots [m].
-        axes: the armature's own axes, of which the plane's normal is one [3, 3].
-        size: the character's extent [m].
+        heads: joints of the m bodies [m, 3] [m]. parents: of the bodies, -1 at roots [m].
+        axes: the armature's own axes, of which the plane's normal is one [3, 3]. size: the character's extent [m].
 
     Returns:
         The unit normal [3], the offset [m] (points on the plane have normal . p = offset) and the counterpart of
@@ -200,15 +198,9 @@ def carried_over(bone, counterpart, normal) -> np.ndarray:
 
 
 def mirrored_joint(carry, joint_rotation, limit_min, limit_max) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The joint of the counterpart.
+    """The joint of the counterpart: joint_rotation [4], limit_min [3], limit_max [3]; for `carry` see `carried_over`.
 
-    Args:
-        carry: see `carried_over` [3, 3].
-        joint_rotation: from the bone's to the joint's frame, (w, x, y, z).
-        limit_min, limit_max: swing X, twist Y, swing Z [rad], [3].
-
-    Returns:
-        (joint_rotation [4], limit_min [3], limit_max [3]) of the counterpart.
+    `joint_rotation` (w, x, y, z) leads from the bone's to the joint's frame; limits: swing X, twist Y, swing Z [rad].
     """
     frame = quaternion.to_matrix(quaternion.normalize(np.asarray(joint_rotation, dtype=float)))
     rotation = quaternion.from_matrix(carry @ frame @ ACROSS)

@@ -45,14 +45,8 @@ def local_to_model(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Model-space positions, rotations and scales of whole poses; see the module's text on scale.
 
-    Args:
-        positions_ls: [..., n, 3], level order.
-        rotations_ls: [..., n, 4], unit quaternions (w, x, y, z).
-        scales_ls: [..., n, 3], or None for no scale at all.
-
-    Returns:
-        (positions_ms, rotations_ms, scales_ms), all with the common leading axes; scales_ms is None without
-        scales.
+    Positions are [..., n, 3] in level order, rotations [..., n, 4] unit quaternions (w, x, y, z), scales [..., n, 3] or
+    None for no scale at all. The results have the common leading axes.
 
     Raises:
         PoseError: a shape does not fit the skeleton.
@@ -66,8 +60,7 @@ def local_to_model(
         for above, level, level_parents in skeleton.level_steps:
             scales[:, level] *= scales[:, above].take(level_parents, 1)
         below *= scales.take(parents, 1)
-    # With all model rotations known, every bone's offset from its parent is turned at once; only sums are
-    # left.
+    # With all model rotations known, every bone's offset from its parent is turned at once; only sums are left.
     below[...] = quaternion.rotate_components(rotations.take(parents, 1), below)
     for above, level, level_parents in skeleton.level_steps:
         positions[:, level] += positions[:, above].take(level_parents, 1)

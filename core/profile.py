@@ -27,15 +27,8 @@ from .mirror import ACROSS, flipped_name, mirrored_limits, mirrored_rotation
 FORMAT = "active_ragdoll profile"
 VERSION = 1
 READABLE = (VERSION,)
-UNITS = {
-    "length": "m",
-    "mass": "kg",
-    "density": "kg/m^3",
-    "force": "N",
-    "torque": "N m",
-    "angle": "rad",
-    "rotation": "quaternion w, x, y, z",
-}
+UNITS = {"length": "m", "mass": "kg", "density": "kg/m^3", "force": "N", "torque": "N m", "angle": "rad"}
+UNITS |= {"rotation": "quaternion w, x, y, z"}
 ANY = "ANY"  # an entry for every bone
 KINDS = (roles.HUMAN, roles.QUADRUPED, roles.CREATURE)
 BOOL, INT, FLOAT, ENUM, TEXT, POINTS = "BOOL", "INT", "FLOAT", "ENUM", "TEXT", "POINTS"
@@ -166,11 +159,7 @@ def _number(value, wanted: Field, path: str):
 
 
 def shortest(value: float) -> float:
-    """The number of fewest digits that single precision stores as the same bits.
-
-    Raises:
-        ValueError: the value is not finite.
-    """
+    """The number of fewest digits that single precision stores as the same bits. Raises ValueError: not finite."""
     single = np.float32(value)
     if not np.isfinite(single):
         raise ValueError(f"{value} is not a finite number")
@@ -273,11 +262,7 @@ def _entry(data, fields: dict, path: str) -> Entry:
 
 
 def dump(profile: Profile) -> str:
-    """The text of a profile's file; the same profile always gives the same text.
-
-    Raises:
-        ValueError: a number is not finite.
-    """
+    """The text of a profile's file; the same profile always gives the same. Raises ValueError: a number not finite."""
     data = {"format": FORMAT, "version": VERSION, "units": UNITS}
     data |= {key: getattr(profile, key) for key in _ABOUT if getattr(profile, key)}
     data["object"] = profile.object
@@ -327,8 +312,7 @@ def match(profile: Profile, names, anatomy: Anatomy, how: str = AUTO, rig: str =
     """Find every bone's settings.
 
     Args:
-        names: of the rig's bones [n].
-        anatomy: of the rig.
+        names: of the rig's bones [n]. anatomy: of the rig.
         how: AUTO takes a name where the rig has it and the roles do not contradict each other, else the role; where
             the rig has exactly the profile's names it is the same, and names say all.
         rig: the rig's name for messages.

@@ -103,15 +103,11 @@ def euler_to_quaternion(angles: NDArray, order: str) -> NDArray:
 
 
 def axis_angle_from_quaternion(quaternions: NDArray, reference: NDArray | None = None) -> NDArray:
-    """Angle and axis without jumps: the axis never turns by more than 90 deg, the angle counts turns.
+    """Angle [rad] and unit axis (angle, x, y, z) [f, bones, 4] without jumps, of quaternions without sign flips.
 
-    Args:
-        quaternions: Unit quaternions (w, x, y, z) without sign flips, shape [f, bones, 4].
-        reference: Angle and axis of the frame before, shape [bones, 4], NaN in bones without.
-
-    Returns:
-        (angle [rad], x, y, z), shape [f, bones, 4], the axis of length 1. Where no rotation defines it, it is
-        that of the last frame, and Y, Blender's own rest value, where there is none at all.
+    The axis never turns by more than 90 deg, the angle counts turns. Where no rotation defines the axis, it is that of
+    the last frame, and Y, Blender's own rest value, where there is none at all. `reference` is the frame before [bones,
+    4], NaN in bones without.
     """
     q = np.asarray(quaternions, dtype=np.float64)
     sine = np.linalg.norm(q[..., 1:], axis=-1)
@@ -132,17 +128,10 @@ def axis_angle_from_quaternion(quaternions: NDArray, reference: NDArray | None =
 
 
 def rotation_channels(mode: str, quaternions: NDArray, reference: NDArray | None = None) -> NDArray:
-    """Values of a rotation mode's channels that do not flip between frames.
+    """Values of a rotation mode's channels that do not flip between frames, of unit quaternions [f, bones, 4].
 
-    Args:
-        mode: `PoseBone.rotation_mode`.
-        quaternions: Unit quaternions (w, x, y, z), shape [f, bones, 4], of either sign.
-        reference: The channels' values just before the first frame, which they continue, shape [bones,
-            channels]; NaN in bones where there are none.
-
-    Returns:
-        Shape [f, bones, 4] for QUATERNION (w, x, y, z) and AXIS_ANGLE (angle, x, y, z), [f, bones, 3] for
-        Euler angles.
+    They continue `reference`, the channels' values just before the first frame [bones, channels], NaN in bones where
+    there are none. QUATERNION (w, x, y, z) and AXIS_ANGLE (angle, x, y, z) have four channels, Euler angles three.
     """
     q = quaternion.ensure_continuity(np.asarray(quaternions, dtype=np.float64))
     if mode == "QUATERNION":

@@ -32,7 +32,7 @@ class OnArmature:
 
     @classmethod
     def poll(cls, context):
-        """Says what to do instead where it cannot act."""
+        """Whether it can act; else Blender shows what to do before."""
         text = cls.why_not(context)
         if text:
             cls.poll_message_set(text)
@@ -68,7 +68,7 @@ class Operator(OnArmature):
 
 
 def leave_modal(context, result: set) -> set:
-    """The pointer, the status bar and the header as they were before a modal operator; its result."""
+    """Put pointer, status bar and header back after a modal operator; returns its result."""
     context.window.cursor_modal_restore()
     context.workspace.status_text_set(None)
     if context.area is not None:

@@ -74,7 +74,7 @@ class ACTIVE_RAGDOLL_OT_copy_to_selected(Groups, BoneOperator, bpy.types.Operato
     bl_label = "Copy to Selected"
     requires = (
         *BoneOperator.requires,
-        lambda obj: "" if obj.mode == "POSE" else "Select the other bones in Pose Mode",
+        interface.requirement("Select the other bones in Pose Mode", lambda obj: obj.mode == "POSE"),
     )
 
     size: BoolProperty(name="Size", description="Size and place that were set by hand", default=False)

@@ -101,10 +101,36 @@ def _complain(trouble, code: int) -> int:
 def _parser() -> _Parser:
     parser = _Parser(prog=PROGRAM, description="Gives animated characters a physical body.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
-    file_help = "a .blend, .glb, .gltf, .fbx or .bvh"
+    for name, call, text, report in (
+        ("bake", _bake, "simulate a character and write the result to keyframes", "the figures of the run"),
+        ("build", _build, "give a character its ragdoll", "its figures and a diagnosis"),
+        ("info", _info, "the armatures of a file, their ragdolls and the frame range", "the diagnosis of its ragdolls"),
+    ):
+        sub = commands.add_parser(name, help=text)
+        sub.set_defaults(call=call)
+        sub.add_argument("file", metavar="FILE", help="a .blend, .glb, .gltf, .fbx or .bvh")
+        if call is not _info:
+            _add_options_of_character(sub)
+        if call is _bake:
+            _add_options_of_bake(sub)
+        sub.add_argument("--report", type=Path, metavar="OUT.json", help=f"write {report} there")
+    return parser
 
-    sub = commands.add_parser("bake", help="simulate a character and write the result to keyframes")
-    _common(sub, file_help)
+
+def _add_options_of_character(sub) -> None:
+    sub.add_argument("--armature", metavar="NAME", help="the character; not needed where there is only one armature")
+    sub.add_argument(
+        "--profile",
+        metavar="FILE_OR_PRESET",
+        help="settings from a .json, or of a preset: " + ", ".join(shown for _id, shown, _text in profiles.PRESETS),
+    )
+    sub.add_argument("--bones", choices=BONES, help="which bones get a body (DEFORM); a ragdoll is then built anew")
+    sub.add_argument(
+        "--output", type=Path, metavar="OUT.blend", help="save the file there; without it nothing is saved"
+    )
+
+
+def _add_options_of_bake(sub) -> None:
     sub.add_argument("--frames", nargs=2, type=_frame, metavar=("A", "B"), help="first and last frame (the scene's)")
     sub.add_argument("--rotation", type=_weight, metavar="W", help="rotation weight, 0 to 1")
     sub.add_argument("--translation", type=_weight, metavar="W", help="translation weight, 0 to 1")
@@ -120,33 +146,6 @@ def _parser() -> _Parser:
         default=[],
         metavar=("BONE", "FRAME", "X", "Y", "Z"),
         help="an impulse [N s] on the middle of a bone's body at a frame; may be given more than once",
-    )
-    sub.add_argument("--report", type=Path, metavar="OUT.json", help="write the figures of the run there")
-    sub.set_defaults(call=_bake)
-
-    sub = commands.add_parser("build", help="give a character its ragdoll")
-    _common(sub, file_help)
-    sub.add_argument("--report", type=Path, metavar="OUT.json", help="write its figures and a diagnosis there")
-    sub.set_defaults(call=_build)
-
-    sub = commands.add_parser("info", help="the armatures of a file, their ragdolls and the frame range")
-    sub.add_argument("file", metavar="FILE", help=file_help)
-    sub.add_argument("--report", type=Path, metavar="OUT.json", help="write the diagnosis of its ragdolls there")
-    sub.set_defaults(call=_info)
-    return parser
-
-
-def _common(sub, file_help) -> None:
-    sub.add_argument("file", metavar="FILE", help=file_help)
-    sub.add_argument("--armature", metavar="NAME", help="the character; not needed where there is only one armature")
-    sub.add_argument(
-        "--profile",
-        metavar="FILE_OR_PRESET",
-        help="settings from a .json, or of a preset: " + ", ".join(shown for _id, shown, _text in profiles.PRESETS),
-    )
-    sub.add_argument("--bones", choices=BONES, help="which bones get a body (DEFORM); a ragdoll is then built anew")
-    sub.add_argument(
-        "--output", type=Path, metavar="OUT.blend", help="save the file there; without it nothing is saved"
     )
 
 
@@ -207,7 +206,7 @@ def _bake(options) -> None:
 
 
 def _choose_drive(obj, options) -> None:
-    """Before building, which makes what the drive needs."""
+    """Set the drive and its parameters; before building, which makes what the drive needs."""
     given = {parameter: getattr(options, parameter.setting) for parameter in drives.parameters()}
     for parameter, value in given.items():
         if value is not None:
@@ -348,7 +347,7 @@ def _apply_profile(obj, text: str) -> str | None:
 
 
 def _check_outputs(options) -> None:
-    """Before any work is done: could the results be written?"""
+    """Refuse outputs that could not be written, before any work is done."""
     for name, suffix in (("output", ".blend"), ("report", ".json")):
         path = getattr(options, name, None)
         if path is None:
@@ -372,7 +371,7 @@ def _save(path: Path | None) -> None:
 
 @contextlib.contextmanager
 def _whole(path: Path):
-    """A file to write beside the one that is meant, whose place it takes when it is whole."""
+    """A file beside the wanted one, whose place it takes once it is written completely."""
     unfinished = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
     try:
         yield unfinished

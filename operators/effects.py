@@ -56,7 +56,7 @@ class ACTIVE_RAGDOLL_OT_add_hit(EffectOperator, bpy.types.Operator):
     duration: FloatProperty(name="Duration", min=0.0, unit="TIME_ABSOLUTE")
 
     def act(self, context, obj):
-        """What is not given shows in the redo panel as it was taken."""
+        """Values that were not given are stored, so that the redo panel shows them."""
         scene = interface.scene_of(obj, context)
         if not self.properties.is_property_set("frame"):
             self.frame = scene.frame_current
@@ -207,7 +207,7 @@ class ACTIVE_RAGDOLL_OT_setup_recovery(EffectOperator, bpy.types.Operator):
     bl_label = "Set Up Recovery"
 
     def act(self, context, obj):
-        """To get up in another place takes the motion stack."""
+        """Getting up in another place needs the motion stack."""
         if obj.active_ragdoll.recovery.reroot:
             stack_setup.ensure(obj, interface.scene_of(obj, context))
         obj.active_ragdoll.recovery.enabled = True

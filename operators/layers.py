@@ -210,16 +210,10 @@ class ACTIVE_RAGDOLL_OT_edit_layer_list(OfLayer, bpy.types.Operator):
 
     def act(self, context, obj):
         layer = active_layer(obj)
-        name = "poses" if self.items == "POSES" else "mask_bones"
-        items = getattr(layer, name)
-        if self.do == "ADD":
-            added = items.add()
-            lists.activate(layer, name, len(items) - 1)
-            if self.items == "POSES" and layer.action is not None:
-                stack_edits.choose(added, layer.action, layer.slot)
-                added.frame, added.time = context.scene.frame_current, 10.0 * (len(items) - 1)
-        elif len(items):
-            lists.remove_item(layer, name)
+        added = stack_edits.edit_list(layer, "poses" if self.items == "POSES" else "mask_bones", self.do)
+        if added is not None and self.items == "POSES" and layer.action is not None:
+            stack_edits.choose(added, layer.action, layer.slot)
+            added.frame, added.time = context.scene.frame_current, 10.0 * (len(layer.poses) - 1)
         stack_edits.changed(obj)
 
 

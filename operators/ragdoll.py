@@ -58,7 +58,7 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
     bones: EnumProperty(name="Bones", items=BONES, default="DEFORM", description="Which bones get a body")
 
     def execute(self, context):
-        """One that cannot be built does not keep the others from it."""
+        """Build each; one that cannot be built does not stop the others."""
         objects = [obj for obj in chosen_armatures(context) if not obj.active_ragdoll.muted]
         made = 0
         for obj in objects:
@@ -75,7 +75,7 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
         return {"FINISHED"} if made else {"CANCELLED"}
 
     def _let_get_up(self, obj, context):
-        """A recovery that was set up before the last Remove gets back the motion stack that went with it."""
+        """Give a recovery from before the last Remove its motion stack back, which was removed too."""
         if stack_setup.gets_up_where_it_lies(obj) and not obj.active_ragdoll.is_ragdoll:
             try:
                 stack_setup.ensure(obj, interface.scene_of(obj, context))

@@ -20,18 +20,17 @@ PRINT_EVERY = 0.1  # share of the shot between two lines of progress
 class Progress:
     """Shows how far a shot is: on the mouse pointer and in the status bar, or as lines where there is no window."""
 
-    def __init__(self, verb: str, first: int, last: int, quiet: bool = False) -> None:
+    def __init__(self, verb: str, first: int, last: int) -> None:
         self.verb, self.first, self.last = verb, first, last
-        self.printing = bpy.app.background and not quiet
         self._said = 0.0
         self._manager = bpy.context.window_manager
         self._manager.progress_begin(first, last)
 
     def show(self, frame: int) -> None:
-        """A frame is done."""
+        """Tell that a frame is done."""
         share = (frame - self.first + 1) / max(self.last - self.first + 1, 1)
         self._manager.progress_update(frame)
-        if self.printing and share + 1e-9 >= self._said + PRINT_EVERY:
+        if bpy.app.background and share + 1e-9 >= self._said + PRINT_EVERY:
             self._said = int(share / PRINT_EVERY + 1e-9) * PRINT_EVERY
             print(f"{self.verb}: frame {frame} of {self.first} to {self.last}, {share:.0%}", flush=True)
 
@@ -41,7 +40,7 @@ class Progress:
             workspace.status_text_set(f"{self.verb}: frame {frame} of {self.last}.  Esc stops")
 
     def end(self, workspace=None) -> None:
-        """Always to be called, also after trouble."""
+        """Put pointer and status bar back; to be called after trouble too."""
         self._manager.progress_end()
         if workspace is not None:
             workspace.status_text_set(None)
@@ -137,7 +136,7 @@ class SteppingOperator(OnArmature):
         return self.finished(context, self._frame if self._frame is not None else self._scene.frame_current)
 
     def _end(self, context) -> None:
-        """Whatever happened: the generator is closed, pointer and status bar are as before."""
+        """Close the generator and put pointer and status bar back, whatever happened."""
         try:
             self._frames.close()
         finally:
@@ -226,7 +225,7 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
     verb = "Baking"
 
     def prepare(self, context):
-        """A range within the shot's is baked of the whole shot's motion."""
+        """A range within the shot's is baked from the motion of the whole shot."""
         obj = self.subject(context)
         scene = interface.scene_of(obj, context)
         first, last = world.shot_range(scene)

@@ -32,11 +32,18 @@ class Sidebar:
             cls.bl_label = cls.__dict__.get("bl_label") or name.replace("_", " ").title()
 
     def draw(self, context):
-        """In a column that is greyed out, with the reason, where nothing can be set now."""
+        """Draw in a column that is greyed out, with the reason, where nothing can be set now."""
         obj = active_armature(context)
         column = reason(self.layout, context, why_not(obj, self.need_ragdoll))
         if obj is not None:
             self.fill(context, obj, column)
+
+
+class StackPanel(Sidebar):
+    """A panel of the motion stack: closed at first, and of use without a ragdoll."""
+
+    bl_options = {"DEFAULT_CLOSED"}
+    need_ragdoll = False
 
 
 class Part(Sidebar):
@@ -54,7 +61,7 @@ class Part(Sidebar):
         return obj is not None and cls.is_there(obj)
 
     def draw(self, context):
-        """In a column that is greyed out where nothing can be set now."""
+        """Draw in a column that is greyed out where nothing can be set now."""
         obj = active_armature(context)
         column = self.layout.column()
         column.enabled = not why_not(obj, self.need_ragdoll)
@@ -72,7 +79,7 @@ def paragraph(layout, context, text: str, icon: str = "NONE") -> None:
 
 
 def boxed(layout, context, texts) -> None:
-    """A red box for each of some lines about what is wrong."""
+    """A red box for each of some messages."""
     for text in texts:
         box = layout.box()
         box.alert = True
@@ -88,23 +95,22 @@ def reason(layout, context, text: str):
     return column
 
 
-def draw_list(layout, list_class: str, owner, items: str, buttons=(), **options):
+def draw_list(layout, list_class: str, owner, items: str, buttons=(), list_id: str = "", rows: int = 3, **options):
     """A list with buttons on its right.
 
     Args:
         list_class: name of the UIList after "ACTIVE_RAGDOLL_UL_".
         owner, items: the settings that have the list, and its name.
         buttons: names of our operators that add and remove an item.
-        options: `list_id`, to tell lists of one class apart, and others of UILayout.template_list.
+        list_id: to tell lists of one class apart.
+        rows, options: see UILayout.template_list.
 
     Returns:
         The column of the buttons, for more of them, and the active item, None where there is none.
     """
     row = layout.row()
-    list_id = options.pop("list_id", "")
-    options = {"rows": 3} | options
-    index = declare.declarations(type(owner))[items].index
-    row.template_list(f"ACTIVE_RAGDOLL_UL_{list_class}", list_id, owner, items, owner, index, **options)
+    shown, index = f"ACTIVE_RAGDOLL_UL_{list_class}", declare.declarations(type(owner))[items].index
+    row.template_list(shown, list_id, owner, items, owner, index, rows=rows, **options)
     column = row.column(align=True)
     for name, icon in zip(buttons, ("ADD", "REMOVE")):
         column.operator(f"active_ragdoll.{name}", text="", icon=icon)
@@ -112,7 +118,7 @@ def draw_list(layout, list_class: str, owner, items: str, buttons=(), **options)
 
 
 def draw_messages(layout, context, obj, wanted, titled: bool = True) -> None:
-    """What the motion stack said at the frame that was shown last.
+    """Messages of the motion stack at the frame that was shown last.
 
     Args:
         wanted: tells by the name of an entry whether its message is shown.

@@ -8,7 +8,7 @@ from .base import Part, Sidebar, active_armature, draw_list, paragraph
 
 
 def draw_bone(column, context, obj, item, *before: str) -> None:
-    """The bone of an entry, below other properties of it; and that it has no body where that is so."""
+    """Other properties of an entry, then its bone, with a warning where that bone has no body."""
     inner = rows(column)
     props(inner, item, *before)
     inner.prop_search(item, "bone", obj.data, "bones")

@@ -7,7 +7,7 @@ from ..core.blender.settings.lists import active_item
 from ..core.blender.stack import blend_spaces
 from ..core.blender.stack.entries import state_graph
 from ..core.errors import RagdollError
-from .base import Part, Sidebar, boxed, draw_list, draw_messages, paragraph, starts_with
+from .base import Part, StackPanel, boxed, draw_list, draw_messages, paragraph, starts_with
 
 SOURCE_ICONS = {"CLIP": "ACTION", "POSE": "ARMATURE_DATA", "BLEND_SPACE": "EMPTY_AXIS", "AIM_OFFSET": "TRACKER"}
 
@@ -49,12 +49,10 @@ def draw_base(layout, choice) -> None:
         layout.prop(choice, "base_frame")
 
 
-class ACTIVE_RAGDOLL_PT_layers(Sidebar, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_layers(StackPanel, bpy.types.Panel):
     """Poses, clips and blend spaces on top of the animation, before look-at and physics"""
 
     bl_label = "Pose Layers"
-    bl_options = {"DEFAULT_CLOSED"}
-    need_ragdoll = False
 
     def fill(self, context, obj, layout):
         layout.operator_menu_enum("active_ragdoll.add_layer", "source", text="Add Layer", icon="ADD")
@@ -135,7 +133,6 @@ class ACTIVE_RAGDOLL_PT_layer_mask(Part, bpy.types.Panel):
 
     bl_label = "Mask"
     bl_parent_id = "ACTIVE_RAGDOLL_PT_layers"
-
     need_ragdoll = False
 
     @staticmethod
@@ -184,11 +181,8 @@ class ACTIVE_RAGDOLL_UL_samples(bpy.types.UIList):
             places.prop(item, "y", text="")
 
 
-class ACTIVE_RAGDOLL_PT_blend_spaces(Sidebar, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_blend_spaces(StackPanel, bpy.types.Panel):
     """Clips placed on a line or in a plane, blended by where the point is"""
-
-    bl_options = {"DEFAULT_CLOSED"}
-    need_ragdoll = False
 
     def fill(self, context, obj, layout):
         layout.operator_menu_enum("active_ragdoll.add_blend_space", "kind", text="Add Blend Space", icon="ADD")
@@ -254,7 +248,6 @@ class ACTIVE_RAGDOLL_PT_blend_axes(Part, bpy.types.Panel):
     bl_label = "Axes and Inputs"
     bl_parent_id = "ACTIVE_RAGDOLL_PT_blend_spaces"
     bl_options = {"DEFAULT_CLOSED"}
-
     need_ragdoll = False
 
     @staticmethod
@@ -313,12 +306,10 @@ class ACTIVE_RAGDOLL_UL_transitions(bpy.types.UIList):
         layout.label(text=f"{len(item.conditions)} conditions")
 
 
-class ACTIVE_RAGDOLL_PT_graph(Sidebar, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_graph(StackPanel, bpy.types.Panel):
     """States that each play a clip or blend space, and what leads from one to another"""
 
     bl_label = "State Graph"
-    bl_options = {"DEFAULT_CLOSED"}
-    need_ragdoll = False
 
     def fill(self, context, obj, layout):
         graph = obj.active_ragdoll.graph

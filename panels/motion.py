@@ -6,7 +6,7 @@ from ..core.blender import look_at_api
 from ..core.blender.interface import bone_field, props, rows
 from ..core.blender.stack import entries, stack_edits
 from ..core.errors import RagdollError
-from .base import Part, Sidebar, draw_list, draw_messages, paragraph
+from .base import Part, StackPanel, draw_list, draw_messages, paragraph
 
 
 class ACTIVE_RAGDOLL_UL_motion(bpy.types.UIList):
@@ -45,11 +45,9 @@ def draw_add_remove(layout, what: str) -> None:
         layout.operator(f"active_ragdoll.motion_{name}", text="", icon=icon).what = what
 
 
-class MotionPanel(Sidebar):
+class MotionPanel(StackPanel):
     """A panel about one list of the motion stack; a class that uses it has the `kind`."""
 
-    bl_options = {"DEFAULT_CLOSED"}
-    need_ragdoll = False
     kind: entries.ListKind
 
     def fill(self, context, obj, layout):
@@ -135,11 +133,8 @@ class ACTIVE_RAGDOLL_PT_look_at_weight(LookAtPart, bpy.types.Panel):
             layout.operator("active_ragdoll.clear_look_at_events", icon="TRASH")
 
 
-class ACTIVE_RAGDOLL_PT_motion_order(Sidebar, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_motion_order(StackPanel, bpy.types.Panel):
     """In which order the entries of the motion stack act, before the physics"""
-
-    bl_options = {"DEFAULT_CLOSED"}
-    need_ragdoll = False
 
     def fill(self, _context, obj, layout):
         column = layout.column(align=True)

@@ -1,6 +1,7 @@
 """The overlay in the 3D view: bodies, joints and limits. What is drawn is computed in core; here it meets the GPU."""
 
 import traceback
+from dataclasses import fields
 
 import bpy
 from bpy.props import BoolProperty, PointerProperty
@@ -23,19 +24,17 @@ def _switched(_self, _context) -> None:
     redraw()
 
 
-def _switch(name: str, description: str, default: bool = True):
-    return BoolProperty(name=name, description=description, default=default, update=redraw, options=set())
+def _switch(name: str, description: str, default: bool = True, update=redraw):
+    return BoolProperty(name=name, description=description, default=default, update=update, options=set())
 
 
 class ActiveRagdollOverlay(bpy.types.PropertyGroup):
     """What the overlay shows in a scene."""
 
-    show: BoolProperty(
-        name="Overlay",
-        description="Show bodies, joints and limits in the 3D view, where it shows overlays; never in renders",
-        default=True,
+    show: _switch(
+        "Overlay",
+        "Show bodies, joints and limits in the 3D view, where it shows overlays; never in renders",
         update=_switched,
-        options=set(),
     )
     bodies: _switch("Bodies", "Wires of the bodies")
     joints: _switch("Joints", "Connections, and where joints separate")
@@ -61,18 +60,15 @@ def collected(context) -> list:
     graph = context.view_layer.depsgraph
     found = []
     for obj in viewport.shown(context, settings.all_characters):
-        editing = body_edits.is_editing(obj)  # joints mean nothing while bodies are moved about
-        show = Show(
-            bodies=settings.bodies,
-            joints=settings.joints and not editing,
-            limits=settings.limits and not editing,
-            only_selected=settings.only_selected and not editing,
-        )
-        found.append(viewport.lines(obj, context.scene, graph, show))
-        if settings.hits and not editing:
-            found.append(viewport.hit_lines(obj, context.scene, graph))
-        if settings.attachments and not editing:
-            found.append(viewport.attachment_lines(obj, context.scene, graph))
+        here = obj, context.scene, graph
+        if body_edits.is_editing(obj):  # joints mean nothing while bodies are moved about
+            found.append(viewport.lines(*here, Show(settings.bodies, joints=False, limits=False)))
+            continue
+        found.append(viewport.lines(*here, Show(*(getattr(settings, field.name) for field in fields(Show)))))
+        if settings.hits:
+            found.append(viewport.hit_lines(*here))
+        if settings.attachments:
+            found.append(viewport.attachment_lines(*here))
     if settings.look_at:
         chains = viewport.look_at_shown(context, settings.all_characters)
         found += [viewport.look_at_chains(obj, graph) for obj in chains]

@@ -93,9 +93,8 @@ def angle_between(a, b) -> float:
 
 def of_role(anatomy, role, side=None) -> list:
     """Bones with a role, of one side when given, in order along their chain."""
-    bones = [i for i, found in enumerate(anatomy.roles) if found == role]
-    if side is not None:
-        bones = [i for i in bones if anatomy.sides[i] == side]
+    places = enumerate(zip(anatomy.roles, anatomy.sides, strict=True))
+    bones = [i for i, (own, where) in places if own == role and side in (None, where)]
     return sorted(bones, key=lambda i: (anatomy.order[i], i))
 
 
@@ -111,7 +110,6 @@ def character_axes(anatomy, heads, tails, directions=None) -> Axes | None:
     many rigs are named as seen by the viewer.
 
     Args:
-        anatomy: of all bones.
         heads, tails: joints in bind pose [n, 3].
         directions: unit directions of the bones [n, 3], see `limb_directions`; the tails' when not given.
     """
@@ -147,11 +145,8 @@ def _named_left(anatomy, heads, size):
 
 def _mean(anatomy, heads, names) -> np.ndarray | None:
     """Mean place of the bones of the first of some roles that there is."""
-    for name in names:
-        bones = of_role(anatomy, name)
-        if bones:
-            return heads[bones].mean(axis=0)
-    return None
+    found = next(filter(None, (of_role(anatomy, name) for name in names)), None)
+    return None if found is None else heads[found].mean(axis=0)
 
 
 def _raw_up(anatomy, heads, size):
@@ -198,8 +193,7 @@ def limb_directions(anatomy, parents, heads, tails, vertices=None) -> np.ndarray
     from its parent.
 
     Args:
-        parents: bone parents, before their children, -1 at roots [n].
-        heads, tails: joints in bind pose [n, 3].
+        parents: -1 at roots [n]. heads, tails: joints in bind pose [n, 3].
         vertices: for each bone the vertices [k, 3] that it dominates, or None [n].
     """
     heads, tails = np.asarray(heads, dtype=float), np.asarray(tails, dtype=float)
@@ -213,12 +207,8 @@ def limb_directions(anatomy, parents, heads, tails, vertices=None) -> np.ndarray
         ways.append(tails[bone] - heads[bone])
         if parents[bone] >= 0:
             ways.append(heads[bone] - heads[parents[bone]])
-        for way in ways:
-            if np.linalg.norm(way) > 1e-4 * size:
-                result[bone] = unit(way)
-                break
-        else:
-            result[bone] = (0.0, 1.0, 0.0)
+        long = (unit(way) for way in ways if np.linalg.norm(way) > 1e-4 * size)
+        result[bone] = next(long, (0.0, 1.0, 0.0))
     return result
 
 

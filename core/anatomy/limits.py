@@ -92,10 +92,7 @@ ANIMAL = {
 def joint_ranges(anatomy: roles.Anatomy, bones, parents) -> list:
     """The range of every body's joint [m]; None for roots and for bones without a role of their own.
 
-    Args:
-        anatomy: of all bones.
-        bones: bone of every body [m].
-        parents: body parents, -1 at roots [m].
+    `bones` are those of the bodies [m], `parents` the bodies' parents, -1 at roots [m].
     """
     table = HUMAN if anatomy.kind == roles.HUMAN else ANIMAL
     found = [anatomy.roles[bone] for bone in bones]
@@ -157,11 +154,8 @@ def joint_limits(anatomy, parents, heads, tails, bones, body_parents, vertices=N
     """Anatomical joints of the bodies: `JointLimits`, or None where nothing is known [m].
 
     Args:
-        anatomy: of all n bones.
-        parents: bone parents, before their children, -1 at roots [n].
-        heads, tails: joints in bind pose, in any frame and scale [n, 3].
-        bones: bone of every body [m].
-        body_parents: index of the parent body, -1 at roots [m].
+        parents: bone parents, -1 at roots [n]. heads, tails: joints in bind pose, in any frame and scale [n, 3].
+        bones: bone of every body [m]. body_parents: index of the parent body, -1 at roots [m].
         vertices: for each bone the vertices [k, 3] that it dominates, or None [n]; tell where feet without toes point.
     """
     heads, tails = np.asarray(heads, dtype=float), np.asarray(tails, dtype=float)

@@ -55,11 +55,8 @@ def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) ->
     """Share of the body mass of every body [m]; they sum to 1.
 
     Args:
-        table: one of `TABLES`.
-        anatomy: of all n bones.
-        parents: bone parents, before their children, -1 at roots [n].
-        bones: bone of every body [m], parents before children.
-        volumes: of the bodies [m^3], [m]; none negative.
+        table: one of `TABLES`. parents: bone parents, before their children, -1 at roots [n].
+        bones: bone of every body [m], parents before children. volumes: of the bodies [m^3], [m]; none negative.
 
     Raises:
         ValueError: unknown table, or volumes that are negative or no numbers.
@@ -140,9 +137,7 @@ def stabilised(masses, parents) -> np.ndarray:
     from the roots down each child's mass is moved into the range, then all are scaled. Bodies of one tree keep
     their tree's total. (Jolt raises the parents' inertia too; Blender computes inertia from the shape.)
 
-    Args:
-        masses: [kg], positive [m].
-        parents: body parents, in any order, -1 at roots [m].
+    `masses` are positive [kg] [m], `parents` in any order, -1 at roots [m].
 
     Raises:
         ValueError: a mass that is not positive.

@@ -260,7 +260,6 @@ assert SPINE not in _TABLE  # every word for the spine is weak: which bone of it
 
 
 _JAPANESE = re.compile("[぀-ヿ一-鿿々]")
-_NUMBER = re.compile(r"\d+")
 _JAPANESE_SIDES = (("左", LEFT), ("右", RIGHT), ("両", CENTER))
 
 # The first pattern that is found speaks, so the longer words come first. Half-width forms have been widened and
@@ -303,7 +302,7 @@ def _read_japanese(name: str) -> tuple | None:
         # Blender rigs made from such models move the side to the end: "腕.L".
         found = re.search(r"[._]([LR])(?:[._]|$)", name)
         side = {"L": LEFT, "R": RIGHT}[found.group(1)] if found else None
-    numbers = _NUMBER.findall(name)
+    numbers = re.findall(r"\d+", name)
     word = re.sub(r"^[左右]|[._][LR]$|[._]\d{3}$", "", name)
     meaning = next((meaning for meaning, pattern in _PATTERNS if pattern.search(word)), None)
     return meaning, side, int(numbers[-1]) if numbers else None
@@ -314,13 +313,9 @@ _TWIN = re.compile(r"D(?=(?:[._][LR])?$)")
 
 def follows_twin(name: str) -> bool:
     """Whether a bone is the "D" twin of a leg bone: the twin carries the mesh's weights, the plain one the IK."""
-    return _JAPANESE.search(name) is not None and _TWIN.search(_narrow(name)) is not None
+    return _JAPANESE.search(name) is not None and _TWIN.search(unicodedata.normalize("NFKC", name)) is not None
 
 
 def plain(name: str) -> str:
     """The name of the bone that a "D" twin follows."""
-    return _TWIN.sub("", _narrow(name))
-
-
-def _narrow(name: str) -> str:
-    return unicodedata.normalize("NFKC", name)
+    return _TWIN.sub("", unicodedata.normalize("NFKC", name))

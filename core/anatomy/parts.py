@@ -2,6 +2,8 @@
 by the bones above and below them, and along the trunk, where any bone may be called "spine", by the joints.
 """
 
+from itertools import takewhile
+
 import numpy as np
 
 from .names import (
@@ -47,7 +49,6 @@ from .roles import (
 )
 from .structure import Structure, Tree, raised
 
-LEGS = (HIP, THIGH, LEG, SHANK, KNEE, FOOT, ANKLE, TOE)
 ARMS = (SHOULDER, CLAVICLE, UPPER_ARM, ARM, FOREARM, ELBOW, HAND, WRIST, FINGER, THUMB, WING)
 STRONG = {KNEE: SHANK, ELBOW: FOREARM, WRIST: HAND, ANKLE: FOOT, LEG: THIGH, ARM: UPPER_ARM, PALM: HAND, HIP: THIGH}
 _JOINT = {KNEE: SHANK, ELBOW: FOREARM, WRIST: HAND, ANKLE: FOOT}
@@ -72,7 +73,7 @@ def settle_limbs(tree, read: list, notes: list, names: list) -> dict:
         parent = tree.parent[row]
         above = leg_of.get(parent)
         word = words[row]
-        role = _role(word, above, below[row], (_JOINT.get(word), read[row].side) in strong, tree.children[row])
+        role = _role(word, above, below[row], (_JOINT.get(word), read[row].side) in strong)
         if word == LEG and role == THIGH and THIGH in below[row]:
             # A "leg" above an "upper leg": where it is long it is the thigh, and the names are one bone off.
             role = _first_of_leg(tree, row, words)
@@ -93,11 +94,7 @@ def settle_limbs(tree, read: list, notes: list, names: list) -> dict:
 
 def _word(name) -> str | None:
     """The meaning of a name, turned to the homologous bone where it speaks of a front or hind leg."""
-    if name.front is True:
-        return FRONT_OF.get(name.meaning, name.meaning)
-    if name.front is False:
-        return HIND_OF.get(name.meaning, name.meaning)
-    return name.meaning
+    return {True: FRONT_OF, False: HIND_OF, None: {}}[name.front].get(name.meaning, name.meaning)
 
 
 def _below(tree, words: dict) -> dict:
@@ -115,7 +112,7 @@ def _under(tree, row: int, rows: set) -> bool:
     return bool(rows) and any(item in rows for item in tree.ancestors(row))
 
 
-def _role(word, above, below: set, taken: bool, children: list) -> str | None:
+def _role(word, above, below: set, taken: bool) -> str | None:
     """One bone's role from its word, the limb role above it, the words below it."""
     if word is None:
         return None
@@ -171,9 +168,8 @@ def settle_trunk(tree: Tree, words: list, sides: list, limbs: dict, found: Struc
     legs = _first(tree, limbs, sides, (THIGH,))
     arms = _first(tree, limbs, sides, (CLAVICLE, UPPER_ARM, WING))
     roles, pelvis = _pelvis(tree, words, legs, found)
-    head = _head(tree, words, arms, pelvis, found)
-    path = _path(tree, head, pelvis)
-    path = [row for row in path if row not in limbs]
+    head = _head(tree, words, arms, found)
+    path = [row for row in _path(tree, head, pelvis) if row not in limbs]
     _along(tree, words, roles, path, head, arms)
     ahead = tree.heads[head] - tree.heads[path[0] if path else pelvis] if head >= 0 else np.zeros(3)
     on_path = {*path, *tree.ancestors(pelvis)}
@@ -215,7 +211,7 @@ def _pelvis(tree: Tree, words: list, legs: dict, found: Structure) -> tuple[dict
     return roles, pelvis
 
 
-def _head(tree: Tree, words: list, arms: dict, pelvis: int, found: Structure) -> int:
+def _head(tree: Tree, words: list, arms: dict, found: Structure) -> int:
     """The head's row: named so, else what carries jaw or eyes, else the last of neck or spine beyond the arms."""
     named = [row for row in tree.rows if words[row] == HEAD]
     if named:
@@ -230,10 +226,7 @@ def _head(tree: Tree, words: list, arms: dict, pelvis: int, found: Structure) ->
     if start < 0:
         return found.head
     row = start
-    while True:
-        rest = [child for child in tree.children[row] if words[child] in (TRUNK, NECK)]
-        if not rest:
-            break
+    while rest := [child for child in tree.children[row] if words[child] in (TRUNK, NECK)]:
         row = max(rest, key=lambda child: tree.reach[child])
     if row == start and words[start] != NECK:
         return found.head
@@ -242,15 +235,8 @@ def _head(tree: Tree, words: list, arms: dict, pelvis: int, found: Structure) ->
 
 def _path(tree: Tree, head: int, pelvis: int) -> list:
     """Rows from above the pelvis, or from the root, to the head."""
-    if head < 0:
-        return []
-    stop = set(tree.ancestors(pelvis)) if pelvis >= 0 else set()
-    result = []
-    for row in tree.ancestors(head):
-        if row in stop:
-            break
-        result.append(row)
-    return result[::-1]
+    stop = set(tree.ancestors(pelvis))
+    return list(takewhile(lambda row: row not in stop, tree.ancestors(head)))[::-1]
 
 
 def _along(tree: Tree, words: list, roles: dict, path: list, head: int, arms: dict) -> None:

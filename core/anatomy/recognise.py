@@ -118,10 +118,8 @@ def _body(names: list, parents, read: list, deform) -> np.ndarray:
     nearest = nearest_ancestors(parents, mask)
     telling = np.array([meaning is not None for meaning in meanings], dtype=bool)
     below = _with_below(parents, telling & mask)
-    for i in np.flatnonzero(mask & ~below):
-        if parents[i] >= 0 and meanings[parents[i]] == HELPER and nearest[i] < 0:
-            mask[i] = False
-    return mask
+    on_control = np.array([parent >= 0 and meanings[parent] == HELPER for parent in parents], dtype=bool)
+    return mask & (below | ~on_control | (nearest >= 0))
 
 
 def _upright(read: list, heads: np.ndarray, up: np.ndarray, body: np.ndarray) -> np.ndarray:
@@ -139,10 +137,8 @@ def _leave_out_twins(names: list, mask: np.ndarray) -> None:
     """Drop the plain leg bones of a MikuMikuDance model that has "D" twins with the weights."""
     row = {name: i for i, name in enumerate(names)}
     for i, name in enumerate(names):
-        if mask[i] and naming.follows_twin(name):
-            plain = row.get(naming.plain(name))
-            if plain is not None:
-                mask[plain] = False
+        if mask[i] and naming.follows_twin(name) and naming.plain(name) in row:
+            mask[row[naming.plain(name)]] = False
 
 
 def _with_below(parents, mask: np.ndarray) -> np.ndarray:
@@ -278,8 +274,7 @@ def _kind(tree, roles: list, sides: list, found, telling: bool) -> str:
 def _attach_ends(tree, roles: list, sides: list) -> list:
     """Give a limb's bone that hangs on no part of the body, as a foot on the floor, the bone before it as parent.
 
-    Returns:
-        Rows of all bones that the tree has elsewhere than the hierarchy.
+    Returns the rows of all bones that the tree has elsewhere than the hierarchy.
     """
     limb, moved = {(roles[row], sides[row]): row for row in reversed(tree.rows)}, False
     for row in tree.rows:

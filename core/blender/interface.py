@@ -56,45 +56,28 @@ def why_not(obj, *requirements) -> str:
     """
     if obj is None:
         return "Select the character's armature"
-    return next(filter(None, (requirement(obj) for requirement in requirements)), "")
+    return next(filter(None, (reason(obj) for reason in requirements)), "")
 
 
-def ragdoll(obj) -> str:
-    """It has a ragdoll."""
-    return "" if obj.active_ragdoll.is_ragdoll else "Build the ragdoll first"
-
-
-def moved(obj) -> str:
-    """It has a ragdoll or a motion stack."""
-    settings = obj.active_ragdoll
-    has = settings.is_ragdoll or settings.target_armature is not None
-    return "" if has else "Build the ragdoll first, or set up a look-at"
-
-
-def unbaked(obj) -> str:
-    """Its result is not baked."""
-    return "Baked: revert the bake first" if obj.active_ragdoll.muted else ""
-
-
-def baked(obj) -> str:
-    """Its result is baked."""
-    return "" if obj.active_ragdoll.muted else "Nothing is baked"
-
-
-def not_in_edit_mode(obj) -> str:
-    """Its pose bones are up to date."""
-    return "Leave Edit Mode first" if obj.mode == "EDIT" else ""
-
-
-def bone(obj) -> str:
-    """It has an active bone."""
-    return "" if active_bone(obj) is not None else "No active bone: click one in Pose Mode"
+def requirement(text: str, is_met):
+    """A requirement: the text is the reason for armatures that do not meet it."""
+    return lambda obj: "" if is_met(obj) else text
 
 
 def filled(items: str, text: str):
-    """A requirement: there is something in a list of `Object.active_ragdoll`, else the text."""
-    read = attrgetter(items)
-    return lambda obj: "" if len(read(obj.active_ragdoll)) else text
+    """The requirement that there is something in a list of `Object.active_ragdoll`."""
+    return requirement(text, lambda obj: len(attrgetter(items)(obj.active_ragdoll)))
+
+
+ragdoll = requirement("Build the ragdoll first", lambda obj: obj.active_ragdoll.is_ragdoll)
+moved = requirement(
+    "Build the ragdoll first, or set up a look-at",
+    lambda obj: obj.active_ragdoll.is_ragdoll or obj.active_ragdoll.target_armature is not None,
+)
+unbaked = requirement("Baked: revert the bake first", lambda obj: not obj.active_ragdoll.muted)
+baked = requirement("Nothing is baked", lambda obj: obj.active_ragdoll.muted)
+not_in_edit_mode = requirement("Leave Edit Mode first", lambda obj: obj.mode != "EDIT")
+bone = requirement("No active bone: click one in Pose Mode", active_bone)
 
 
 # ---- rows and fields ------------------------------------------------------------------------------------------------

@@ -40,8 +40,7 @@ class State:
     records: dict = field(default_factory=dict)  # recoveries kept in the file, with the text they were read from
     motions: dict = field(default_factory=dict)  # motion stacks, each with its record of states
     stamps: dict = field(default_factory=dict)  # what the source was last brought in line with; see `source.Stamp`
-    edited: set = field(default_factory=set)  # settings were edited since the stack was last shown
-    waiting: bool = False  # stacks are to be shown anew once Blender is idle
+    waiting: set = field(default_factory=set)  # the stack is to be shown anew once Blender is idle
     readings: dict = field(default_factory=dict)  # what graphs read from the ragdoll, by frame
     figures: dict = field(default_factory=dict)  # what the overlay draws; see `viewport.Cached`
     drawing: str = ""  # what went wrong while the overlay was drawn: it rests until it is switched on again
@@ -90,7 +89,6 @@ def settings_changed(owner, layout: bool = False, stack: bool = True) -> None:
         return
     if stack:
         STATE.motions.pop(owner.name, None)
-    STATE.edited.add(owner.name)
     if owner.name in STATE.stamps:
         STATE.stamps[owner.name].settings = False
     if not owner.active_ragdoll.is_ragdoll:

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import RagdollError
-from .clip import MESH, AdditivePose, Clip, stack, weighted_sum
+from .clip import MESH, NORMALIZED, AdditivePose, Clip, SyncGroup, stack, weighted_sum
 from .rig import LocalPose
-from .sync import NORMALIZED, SyncGroup, smooth_step
 
 CLAMP, WRAP = "CLAMP", "WRAP"
 TRIANGLES, GRID = "TRIANGLES", "GRID"
@@ -369,6 +368,24 @@ class SpacePlayer:
         aims = self._aims
         arrays = (array.take(used, 0) for array in (aims.positions, aims.rotations, aims.scales))
         return weighted_sum(AdditivePose(*arrays, MESH), state.weights[used])
+
+
+def smooth_step(state: float, before: float, after: float, seconds: float, step: float) -> float:
+    """An input that follows with a lag: the exact answer of x' = (u - x) / seconds while u goes evenly from one value
+    to another. Twice the frames of the same input give the same at the common ones.
+
+    Args:
+        state: x before; the result is x after.
+        before, after: u, before and after.
+        seconds: Time constant: after it, 63 % of a step are done; 0: no smoothing.
+        step: Seconds from frame to frame.
+    """
+    if seconds == 0.0:
+        return after
+    left = math.exp(-step / seconds)
+    # On a ramp x stays behind by its slope times the time constant, and comes there exponentially.
+    behind = (after - before) * (seconds / step)
+    return after - behind + (state - before + behind) * left
 
 
 def step_all(

@@ -1,4 +1,4 @@
-"""Clips: a motion as one local pose per frame, played at any time, speed and direction; and additive poses."""
+"""Clips: a motion as one local pose per frame, played at any time, speed and direction; in phase; additive poses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .. import pose as pose_space
 from .. import quaternion
@@ -16,6 +16,7 @@ from ..skeleton import Skeleton
 from .rig import LocalPose
 
 ONCE, LOOP, PING_PONG = "ONCE", "LOOP", "PING_PONG"
+NORMALIZED, MARKERS = "NORMALIZED", "MARKERS"
 
 # A time this close to a frame, in frames, is that frame: sums of single steps are not exact.
 _ON_FRAME = 1e-9
@@ -32,7 +33,7 @@ class Clip:
     start_frame: float = 0.0  # frame of the action that pose 0 was sampled at
     missing: tuple[str, ...] = ()  # bones that the motion moves and the skeleton does not have
     unanimated: tuple[str, ...] = ()  # bones of the skeleton that the motion does not move: they stand in bind pose
-    # Names and times [s] of foot contacts or other events, in order of time; see `sync`
+    # Names and times [s] of foot contacts or other events, in order of time; see `SyncGroup`
     markers: tuple[tuple[str, float], ...] = ()
 
     @property
@@ -245,6 +246,112 @@ def _rounded(frame: float) -> float:
     """A frame, a whole one where only rounding is missing."""
     whole = round(frame)
     return whole if abs(frame - whole) <= _ON_FRAME * max(abs(whole), 1) else frame
+
+
+# ---- clips in phase -------------------------------------------------------------------------------------------------
+
+
+class SyncGroup:
+    """Clips [k] that share one phase, counted in cycles.
+
+    Without markers a cycle is each clip's length. With markers, such as the feet's contacts, a cycle is one round of
+    the markers that all clips go through in the same order; between two markers each clip plays evenly. A clip that has
+    none, such as of a character that stands, goes by its length there too. What is on the way to a step in one clip is
+    then on the way to the same step in all.
+    """
+
+    def __init__(self, clips: Sequence[Clip], speeds: ArrayLike | None = None, method: str = NORMALIZED) -> None:
+        """Raises RagdollError: a speed that is not a number, or, by markers, a clip that has others than the
+        first one with any, or two at one time."""
+        self.clips = tuple(clips)
+        # Seconds of each clip per second [k]; negative: backwards
+        self.speeds = np.ones(len(clips)) if speeds is None else np.asarray(speeds, dtype=np.float64)
+        for clip, speed in zip(clips, self.speeds.tolist(), strict=True):
+            if not np.isfinite(speed):
+                raise RagdollError(f'The speed of clip "{clip.name}" is not a number')
+        self._warps: list[tuple[NDArray, NDArray] | None] = [None] * len(clips)
+        self.rounds = np.ones(len(clips))  # cycles that each clip goes through from its start to its end [k]
+        if method == MARKERS:
+            moving = [i for i, clip in enumerate(clips) if clip.length > 0.0]
+            first = next((clips[i] for i in moving if clips[i].markers), None)
+            pattern = _pattern([name for name, _ in first.markers]) if first is not None else ()
+            for i in moving:
+                if clips[i].markers:
+                    self._warps[i], self.rounds[i] = _warp(clips[i], pattern, first)
+        # Seconds of a cycle of each clip [k]; 0 for clips of a single pose, which have any phase
+        self.lengths = np.array([clip.length for clip in clips]) / self.rounds
+        self._moving = self.lengths > 0.0
+        self._rates = np.where(self._moving, self.speeds / np.where(self._moving, self.lengths, 1.0), 0.0)
+
+    def rate(self, weights: NDArray) -> float:
+        """Cycles per second with weights [k]: the weighted mean of the clips' own; single poses do not count."""
+        total = float(np.sum(weights * self._moving))
+        return float(np.sum(weights * self._rates)) / (total if total > 0.0 else 1.0)
+
+    def clip_times(self, phase: float) -> list[float]:
+        """Time within each clip [s], k of them, at a phase in cycles."""
+        if not math.isfinite(phase):
+            raise RagdollError("A phase is not a number")
+        times = []
+        for clip, warp, rounds in zip(self.clips, self._warps, self.rounds.tolist(), strict=True):
+            own = phase % rounds
+            times.append(own * clip.length if warp is None else float(np.interp(own, *warp)) % clip.length)
+        return times
+
+    def pose(self, phase: float, weights: NDArray) -> LocalPose:
+        """The blended pose [n] at a phase with weights [k] that sum to 1; clips without weight are not sampled."""
+        used = weights.nonzero()[0].tolist()
+        times = self.clip_times(phase)
+        if len(used) == 1:
+            return self.clips[used[0]].at(times[used[0]])
+        return weighted_sum(at_once([self.clips[i] for i in used], [times[i] for i in used]), weights[used])
+
+
+def contact_markers(heights: ArrayLike, fps: float, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    """(name, time [s]) of where feet come down, to a quarter of their range above their lowest: for `Clip.markers`.
+
+    `heights` are those of each foot over the ground [f, feet]; the last frame of a cycle is the first again.
+    """
+    heights = np.asarray(heights, dtype=np.float64)
+    low, high = heights.min(axis=0), heights.max(axis=0)
+    level = low + 0.25 * (high - low)
+    found = []
+    for foot, name in enumerate(names):
+        down = heights[:, foot] <= level[foot]
+        for frame in np.flatnonzero(down[1:] & ~down[:-1]).tolist():
+            a, b = heights[frame, foot], heights[frame + 1, foot]
+            found.append(((frame + (a - level[foot]) / (a - b)) / fps, name))
+    return tuple((name, time) for time, name in sorted(found))
+
+
+def _pattern(names: Sequence[str]) -> tuple[str, ...]:
+    """The shortest part that the names repeat."""
+    for size in range(1, len(names) + 1):
+        if len(names) % size == 0 and all(name == names[i % size] for i, name in enumerate(names)):
+            return tuple(names[:size])
+    return ()
+
+
+def _warp(clip: Clip, pattern: tuple[str, ...], first: Clip) -> tuple[tuple[NDArray, NDArray], int]:
+    """Phases and clip times between which time runs evenly, and the number of rounds in the clip."""
+    times = np.array([time for _, time in clip.markers])
+    if not np.isfinite(times).all() or (np.diff(times) <= 0.0).any() or times[0] < 0.0 or times[-1] >= clip.length:
+        raise RagdollError(f'The markers of clip "{clip.name}" must rise from 0 to before its end ({clip.length:g} s)')
+    names = [name for name, _ in clip.markers]
+    size = len(pattern)
+    turns = [i for i in range(size) if all(name == pattern[(j + i) % size] for j, name in enumerate(names))]
+    if len(names) % size or not turns:
+        raise RagdollError(
+            f'The markers of clip "{clip.name}" ({", ".join(names)}) do not go round like those of "{first.name}" '
+            f"({', '.join(pattern)})"
+        )
+    rounds = len(names) // size
+    # Marker j of the clip is marker j + turns[0] of the pattern; one more on either side closes the cycle.
+    count = len(names)
+    numbers = np.arange(-count, 2 * count)
+    phases = (numbers + turns[0]) / size
+    all_times = np.concatenate([times - clip.length, times, times + clip.length])
+    return (phases, all_times), rounds
 
 
 # ---- additive poses -------------------------------------------------------------------------------------------------

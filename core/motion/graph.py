@@ -12,6 +12,7 @@ import math
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from numpy.typing import NDArray
 
@@ -290,32 +291,17 @@ def _circle(start, here, leaving, path, seen, place) -> list[Transition] | None:
 
 def _possible(conditions: Sequence[Condition]) -> bool:
     """Whether one value of each parameter meets all conditions."""
-    by_parameter: dict[str, list[Condition]] = {}
-    for condition in conditions:
-        by_parameter.setdefault(condition.parameter, []).append(condition)
-    return all(_has_value(name, own) for name, own in by_parameter.items())
+    names = {condition.parameter for condition in conditions}
+    return all(_has_value(name, [own for own in conditions if own.parameter == name]) for name in names)
 
 
 def _has_value(parameter: str, conditions: Sequence[Condition]) -> bool:
-    low, high, open_low, open_high = -math.inf, math.inf, False, False
-    if parameter in _BUILT_IN:
-        low = high = 0.0
-    excluded = set()
-    for condition in conditions:
-        value = condition.value
-        if condition.compare in (">", ">=", "=="):
-            strict = condition.compare == ">"
-            if value > low or (value == low and strict):
-                low, open_low = value, strict
-        if condition.compare in ("<", "<=", "=="):
-            strict = condition.compare == "<"
-            if value < high or (value == high and strict):
-                high, open_high = value, strict
-        if condition.compare == "!=":
-            excluded.add(value)
-    if low < high:
-        return True
-    return low == high and not open_low and not open_high and low not in excluded
+    """Whether one value meets all conditions: one that they compare with, one between two of them, or one beyond."""
+    known = sorted({condition.value for condition in conditions})
+    between = [0.5 * low + 0.5 * high for low, high in pairwise(known)]
+    beyond = [math.nextafter(known[0], -math.inf), math.nextafter(known[-1], math.inf)]
+    values = [0.0] if parameter in _BUILT_IN else [*known, *between, *beyond]
+    return any(all(_COMPARE[c.compare](value, c.value) for c in conditions) for value in values)
 
 
 @dataclass

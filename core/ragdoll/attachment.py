@@ -50,6 +50,7 @@ def rope(point, anchor, velocity, anchor_velocity, length: float, seconds: float
     Args:
         point, anchor: its ends now [3], [m]. velocity, anchor_velocity: theirs [3], [m/s].
         length: [m]. seconds: of the frame.
+
     Returns:
         Unit vector from the anchor to the point [3], and the way [m], negative while it is stretched.
     """
@@ -73,10 +74,8 @@ def sway(point, anchor, velocity, anchor_velocity, length: float, gravity: float
     long. A limb that whips round when the rope becomes taut would come there: 0.9 m out on a rope of 0.08 m. An end
     that is aside by no more than `SWAY` of the length is at most 2.3 % too far. What gravity does is always allowed.
 
-    Args:
-        gravity: of the scene [m/s^2]. Others as `rope`.
-    Returns:
-        Way [3] of the end in the frame against the anchor, and the deviation from it [m].
+    Arguments are those of `rope`, with the scene's gravity [m/s^2]. Returns the way [3] of the end in the frame against
+    the anchor, and the deviation from it [m].
     """
     now = np.asarray(point, dtype=float) - anchor
     moved = (np.asarray(velocity, dtype=float) - anchor_velocity) * seconds

@@ -79,10 +79,8 @@ def overlaps(pieces: list, owners, parents, exempt=()) -> list:
     """Pairs of bodies that stand in each other without being joined: (i, j, depth [m]), i < j.
 
     Args:
-        pieces: `shape_fit.Shape`s; a compound body has several [p].
-        owners: body of every piece [p].
-        parents: body parents, -1 at roots [m].
-        exempt: pairs of bodies that do not collide.
+        pieces: `fitting.Shape`s; a compound body has several [p]. owners: body of every piece [p].
+        parents: body parents, -1 at roots [m]. exempt: pairs of bodies that do not collide.
     """
     owners, parents = np.asarray(owners, dtype=int), np.asarray(parents, dtype=int)
     first, second = np.triu_indices(len(pieces), 1)
@@ -102,13 +100,8 @@ def overlaps(pieces: list, owners, parents, exempt=()) -> list:
 
 def diagnose(situation: Situation) -> list[Finding]:
     """All findings, in the order of KINDS."""
-    found = []
-    for judge in (
-        *(_left_over, _world, _scale, _outdated, _overlaps, _first_pose),
-        *(_masses, _tiny, _steps, _iterations, _size),
-    ):
-        found += judge(situation)
-    return sorted(found, key=lambda finding: KINDS.index(finding.kind))
+    judges = _left_over, _world, _scale, _outdated, _overlaps, _first_pose, _masses, _tiny, _steps, _iterations, _size
+    return sorted((f for judge in judges for f in judge(situation)), key=lambda finding: KINDS.index(finding.kind))
 
 
 def needed_substeps(fps: float, time_scale: float = 1.0) -> int:
@@ -198,9 +191,8 @@ def _first_pose(s):
             f"In the shot's first pose '{s.names[worst]}' is {math.degrees(s.excess[worst]):.3g} deg beyond its "
             f"limits{_more(len(bones), 'bone')}: it starts with a jerk"
         )
-        yield Finding(
-            FIRST_POSE, WARNING, text, "Widen the limits", bones, "check_limits", {"widen": True}, "Widen Limits"
-        )
+        operator = "check_limits", {"widen": True}, "Widen Limits"
+        yield Finding(FIRST_POSE, WARNING, text, "Widen the limits", bones, *operator)
 
 
 def _masses(s):
@@ -254,9 +246,8 @@ def _iterations(s):
         text = f"{s.iterations} solver iterations for chains of {needed} bodies at most: joints give way"
         if needed == FEWEST_ITERATIONS:
             text = f"{s.iterations} solver iterations: limits hold from {needed} on"
-        yield Finding(
-            ITERATIONS, WARNING, text, f"Raise them to {needed}", (), *_remedy(ITERATIONS, f"Raise to {needed}")
-        )
+        button = _remedy(ITERATIONS, f"Raise to {needed}")
+        yield Finding(ITERATIONS, WARNING, text, f"Raise them to {needed}", (), *button)
 
 
 def _size(s):

@@ -83,21 +83,18 @@ class Bodies:
 
 
 def checked_hits(hits: Sequence[Hit], names: Sequence[str], first: float, last: float) -> list:
-    """Notes on hits that will not be felt, for the user.
+    """Notes for the user on hits that will not be felt in a shot from frame `first` to `last`.
 
-    Args:
-        names: of the bones that have bodies.
-        first, last: frames of the shot.
+    `names` are those of the bones that have bodies.
 
     Raises:
         RagdollError: a hit on a bone without body, an impulse, point, direction or duration that is no number, a
             direction without length; names the hit by its place in the list, its bone and the value.
     """
     notes = []
-    known = set(names)
     for i, hit in enumerate(hits):
         title = hit.title(i)
-        if hit.bone not in known:
+        if hit.bone not in names:
             raise RagdollError(f"{title}: the bone has no body")
         _check_numbers(title, hit, ("frame", "impulse", "duration", "point", "direction", "target"))
         if hit.duration < 0.0:
@@ -172,15 +169,11 @@ def pushes(
     fps: float,
     areas=None,
 ) -> list[Push]:
-    """What every hit does to every body from time `begin` to `end`, from where the bodies are now.
+    """What every hit does to every body from time `begin` to `end` [s], from where the bodies are now.
 
     A hit that would make its body faster than `Bodies.fastest`, or turn it as fast by its radius of gyration, is cut
-    down as a whole.
-
-    Args:
-        hits, explosions: checked ones.
-        begin, end: times of two frames [s]; that of frame F is F / fps.
-        areas: cross-sections of the bodies [m^2], [m], which explosions push on; None: on every body alike.
+    down as a whole. The time of frame F is F / fps. Explosions push on `areas`, the cross-sections of the bodies [m^2],
+    [m]; None: on every body alike.
 
     Raises:
         RagdollError: a hit on a bone without body, a value that is no number.
@@ -282,26 +275,16 @@ class Blow:
 
 
 def checked_loosening(settings: Loosening) -> None:
-    """Refuse settings out of range.
-
-    Raises:
-        RagdollError: names the setting and the value.
-    """
-    for name in ("sensitivity", "regain"):
-        value = getattr(settings, name)
-        if not (np.isfinite(value) and value >= 0.0):
+    """Refuse settings out of range. Raises RagdollError, which names the setting and the value."""
+    for name, value in vars(settings).items():
+        if name in ("sensitivity", "regain") and not (np.isfinite(value) and value >= 0.0):
             raise RagdollError(f"Loosening: {name} must be a number that is not negative, got {value:g}")
-    for name in ("parents", "children", "others"):
-        value = getattr(settings, name)
-        if not 0.0 <= value <= 1.0:
+        if name in ("parents", "children", "others") and not 0.0 <= value <= 1.0:
             raise RagdollError(f"Loosening: {name} must be 0 to 1, got {value:g}")
 
 
 def felt(settings: Loosening, parents, body: int) -> np.ndarray:
-    """Share of a hit on a body that each body feels [m], 1 at the body itself.
-
-    A factor for each joint up and each joint down the tree, at least what `others` says.
-    """
+    """Share of a hit that each body feels [m]: a factor for each joint up and down the tree, at least `others`."""
     up, down = weight_spread.distances(parents, body)
     reached = np.isfinite(up)
     way = np.where(reached, settings.parents ** np.where(reached, up, 0.0), 0.0)
@@ -323,9 +306,8 @@ def loosened(
     """The factors [m] at time `end` from those at `begin`, all times in seconds.
 
     Args:
-        factors: [m] within 0..1; all 1 at the shot's first frame.
+        factors: [m] within 0..1; all 1 at the shot's first frame. parents: of the bodies, -1 at roots [m].
         blows: all of the shot, or those that touch the span [begin, end).
-        parents: of the bodies, -1 at roots [m].
         mass: of the character [kg]. size: its height [m]. gravity: [m/s^2].
 
     Raises:
@@ -340,8 +322,7 @@ def loosened(
             raise RagdollError(f"The impulse on body {blow.body} at {blow.begins:g} s is not a number: {blow.impulse}")
         moments.update(t for t in (blow.begins, blow.begins + blow.duration) if begin < t < end)
     shares = {body: scale * felt(settings, parents, body) for body in {blow.body for blow in blows}}
-    moments = sorted(moments)
-    for start, stop in pairwise(moments):
+    for start, stop in pairwise(sorted(moments)):
         pull = np.zeros(len(factors))
         for blow in blows:
             if blow.duration < BLOW:
@@ -373,11 +354,7 @@ CIRCLE = 48  # segments
 
 
 def arrow(impulse, mass: float, size: float, gravity: float) -> np.ndarray:
-    """The arrow [.., 3], [m], of an impulse [.., 3], [N s].
-
-    Args:
-        mass: of the whole character [kg]. size: its height [m]. gravity: [m/s^2].
-    """
+    """The arrow [.., 3], [m], of an impulse [.., 3], [N s], on a character of a mass [kg] and height [m]."""
     return np.asarray(impulse, dtype=float) * (size / (mass * ARROW_SPEED * speeds.froude(size, gravity)))
 
 
@@ -387,11 +364,9 @@ def impulse_of_arrow(drawn, mass: float, size: float, gravity: float) -> np.ndar
 
 
 def box_met(origin, direction, matrices, halves) -> tuple[int, float]:
-    """The first box that a ray meets and the distance to it, in lengths of `direction`; (-1, inf) if it meets none.
+    """The first box that a ray [3], [3] meets and the distance to it, in lengths of `direction`; (-1, inf) if none.
 
-    Args:
-        origin, direction: of the ray [3], world.
-        matrices: rigid matrices of the boxes [m, 4, 4]. halves: half of their sizes [m, 3].
+    Boxes have rigid matrices [m, 4, 4] and half sizes [m, 3].
     """
     turned = np.asarray(matrices)[:, :3, :3].transpose(0, 2, 1)
     start = np.einsum("mij,mj->mi", turned, np.asarray(origin, dtype=float) - matrices[:, :3, 3])

@@ -97,12 +97,9 @@ PRIMITIVES = {CAPSULE: capsule_edges, SPHERE: sphere_edges, BOX: box_edges}
 
 
 def shape_edges(kind: str, half, edges=None) -> np.ndarray:
-    """Wire [k, 2, 3] of a shape in its body's frame; kinds other than capsule, box and sphere show their own edges.
+    """Wire [k, 2, 3] of a shape, Blender's collision shape, with half extents [3] in its body's frame.
 
-    Args:
-        kind: Blender's collision shape.
-        half: half extents [3].
-        edges: edges of the mesh [k, 2, 3], for the other kinds; its box is shown where there are none.
+    Kinds other than capsule, box and sphere show the edges of their mesh [k, 2, 3], or the box where there are none.
     """
     if kind in PRIMITIVES:
         return PRIMITIVES[kind](half)
@@ -191,11 +188,9 @@ class Figure:
 class Wires:
     """The lines of a figure, each end fixed to a body or to the swung frame of a joint.
 
-    Attributes:
-        points: where lines end [p, 3], in the frame that carries the point.
-        owner: that frame [p], in rising order: i is body i, m + i the swung frame of the joint of body i.
-        ends_at: the points at which a line ends [k, 2].
-        group: what a line tells and of whom [k]: body * KINDS + kind.
+    `points` are where lines end [p, 3], in the frame that carries the point, `owner` that frame [p], in rising order:
+    i is body i, m + i the swung frame of the joint of body i. A line ends at two points, `ends_at` [k, 2]; `group` is
+    what it tells and of whom [k]: body * KINDS + kind.
     """
 
     def __init__(self, figure: Figure) -> None:
@@ -342,13 +337,7 @@ class Wires:
         return mask.ravel()
 
     def lines(self, matrices, selected, show: "Show | None" = None) -> "Lines":
-        """The lines of a frame.
-
-        Args:
-            matrices: world matrices of the bodies [m, 4, 4].
-            selected: mask [m].
-            show: what is wanted; everything when not given.
-        """
+        """The lines of a frame, for world matrices of the bodies [m, 4, 4] and which of them are selected [m]."""
         show = show or Show()
         selected = np.asarray(selected, dtype=bool)
         reading = self.read(matrices)
@@ -366,19 +355,13 @@ class Wires:
 
 
 class Kept:
-    """The lines of some groups, ready to be carried by their frames.
+    """The lines of some groups, which `key` tells, ready to be carried by their frames.
 
-    Attributes:
-        key: tells which groups they are.
-        group: see `Wires` [k].
-        body: that each line tells of [k].
-        blocks: points in homogeneous coordinates, in blocks that one frame carries [b, BLOCK, 4]; the last block of a
-            frame is filled up with zeros.
-        owners: the frame of each block [b].
-        places: row of each end among those of all blocks [2 k].
-        carried: room for the carried points [b, BLOCK, 3]: so much memory anew costs more than what is done with it.
-        split: see `Lines.split`.
-        standing: of the joints when `colors` [k, 4] and `emphasised` [k] were looked up, and `split` was begun anew.
+    `blocks` are points in homogeneous coordinates, in blocks that one frame carries [b, BLOCK, 4]; the last block of a
+    frame is filled up with zeros. `owners` are the blocks' frames [b], `places` the row of each end among those of all
+    blocks [2 k], `carried` is room for the carried points [b, BLOCK, 3]: so much memory anew costs more than what is
+    done with it. `standing` is that of the joints when `colors` [k, 4] and `emphasised` [k] were looked up, and `split`
+    (see `Lines`) was begun anew.
     """
 
     def __init__(self, wires: Wires, shown) -> None:

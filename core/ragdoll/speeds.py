@@ -31,11 +31,9 @@ def measure(
     """Speed of the whole, and the largest speed that something other than gravity and the animation gave a body.
 
     Args:
-        bodies, wanted: centres of the bodies, and where the animation has them [m, 3], world.
-        masses: [m] [kg].
+        bodies, wanted: centres of the bodies, and where the animation has them [m, 3], world. masses: [m] [kg].
         before: what this gave one frame ago; None at the first frame.
-        seconds: from frame to frame.
-        gravity: acceleration [3].
+        seconds: from frame to frame. gravity: acceleration [3].
 
     Returns:
         `speed`: of the centre of mass [m/s]; `hit` [m/s]; and `bodies`, `wanted`, `away`: what the next frame needs.

@@ -93,8 +93,7 @@ def along(weights, rows, value, end=None) -> np.ndarray:
 def falloff(weights, parents, bone: int, value: float, reach: float, way: str = DOWN) -> np.ndarray:
     """A bone set to a value, and those below (DOWN) or above it (UP) drawn there, less the further away.
 
-    Args:
-        reach: bones away from which nothing changes any more, > 0.
+    From `reach` bones away, > 0, nothing changes any more.
     """
     weights = np.asarray(weights, dtype=float)
     up, down = distances(parents, bone)
@@ -103,12 +102,7 @@ def falloff(weights, parents, bone: int, value: float, reach: float, way: str = 
 
 
 def mirrored(weights, counterparts, rows=None) -> np.ndarray:
-    """The weights of bones (None: of all that come before their counterparts) on their counterparts.
-
-    Args:
-        counterparts: the bone on the other side [n], -1 where there is none; see `counterparts`.
-        rows: bones to copy from.
-    """
+    """The weights of bones (None: of all that come before their counterparts) on their `counterparts` [n]."""
     result = np.array(weights, dtype=float)
     counterparts = np.asarray(counterparts, dtype=int)
     if rows is None:
@@ -148,9 +142,6 @@ def preset(name: str, anatomy: roles.Anatomy, parents, side: str = roles.LEFT) -
 
     On a rig of which nothing is recognised, "loose" and "drunk" fall off from the root to the tips, and the limp arm is
     the longest chain without a fork. A quadruped's arms are its forelegs; its upper body is neck, head and tail.
-
-    Args:
-        side: of the limp arm, LEFT or RIGHT.
 
     Raises:
         RagdollError: unknown preset or side, no arm on that side, or no limb that could go limp.

@@ -27,7 +27,7 @@ from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.blender.stack import blend_spaces, pose_stack, stack_edits
 from active_ragdoll.core.blender.stack.blend_spaces import Facing
 from active_ragdoll.core.blender.stack.entries.look_at import rig_of
-from active_ragdoll.core.motion.sync import contact_markers
+from active_ragdoll.core.motion.clip import contact_markers
 from demo import character, contact_sheet, importing, stage, walk_cycle
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"

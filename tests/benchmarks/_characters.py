@@ -6,11 +6,10 @@ A benchmark is a function that measures, prints its tables and returns its figur
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -40,15 +39,14 @@ def bench(run: Callable[..., tuple[dict, bool]], description: str, **options: ob
     Args:
         run: takes the options by name; returns its figures and whether all aims are met.
         description: the text of --help.
-        options: a default for each: a list takes several values, for `only` some of the default's; False is a switch.
+        options: a default for each: a list takes several values, False is a switch.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawTextHelpFormatter)
     for name, default in options.items():
         if default is False:
             parser.add_argument(f"--{name}", action="store_true")
         elif isinstance(default, Sequence):
-            choices = default if name == "only" else None
-            parser.add_argument(f"--{name}", type=type(default[0]), nargs="+", default=default, choices=choices)
+            parser.add_argument(f"--{name}", type=type(default[0]), nargs="+", default=default)
         else:
             parser.add_argument(f"--{name}", type=type(default), default=default)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
@@ -67,21 +65,6 @@ def bench(run: Callable[..., tuple[dict, bool]], description: str, **options: ob
 def verdict(good: bool) -> str:
     """Whether an aim is met, for a table."""
     return "PASS" if good else "MISS"
-
-
-@contextlib.contextmanager
-def silence() -> Iterator[None]:
-    """Importers and Blender itself write to the process's own output, past `sys.stdout`."""
-    sys.stdout.flush()
-    kept, sink = os.dup(1), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(sink, 1)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)
-        os.close(sink)
 
 
 def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -4,7 +4,7 @@
 
 The character is Rigify's Basic Human metarig (29 bones) with a walk cycle of 120 frames. A build counts from the
 call until it returns, everything evaluated; the animation is sampled for the joints' limits within it.
-`build_all` evaluates once at the end; `build` called for one character after the other evaluates the whole scene
+`build_each` evaluates once at the end; `build` called for one character after the other evaluates the whole scene
 each time, which cannot be linear. Figures are the fastest of the rounds, each in an empty file. `remove` of all
 is timed too. `--profile` prints where the time of the largest count goes.
 
@@ -27,8 +27,8 @@ from active_ragdoll.core.blender.physics import build, remove
 
 AIM_COUNT, AIM_SECONDS, AIM_EXPONENT = 20, 2.0, 1.15
 CASES = (
-    ("build_all, bones that deform", "DEFORM", True),
-    ("build_all, all bones", "ALL", True),
+    ("build_each, bones that deform", "DEFORM", True),
+    ("build_each, all bones", "ALL", True),
     ("build, one after the other", "DEFORM", False),
 )
 HEAD = ("characters", "bodies each", "joints", "build s", "ms each", "exponent", "remove s", "aim")
@@ -41,7 +41,7 @@ def measure(count: int, bones: str, together: bool = True) -> dict:
     gc.collect()
     began = time.perf_counter()
     if together:
-        built = build.build_all(humans, scene, bones)[-1]
+        built = list(build.build_each(humans, scene, bones))[-1][1]
     else:
         for human in humans:
             built = build.build(human, scene, bones)

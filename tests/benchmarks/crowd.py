@@ -25,46 +25,35 @@ import cost
 import numpy as np
 
 import rigs
-from active_ragdoll.core.blender.physics import build, world
 
 AIM_FPS, AIM_SHARE = 24.0, 0.15
 LEFT_OUT = (*cost.LEFT_OUT, "toe", "shoulder")
 BODIES = 18
-CASES = ("plain", "limp", "separate", "w 1/1")
 LANES, LANE, ROW = 5, 0.4, 0.9  # columns of the crowd, their distance and that of the rows [m]
 
 
-def make(count: int, case: str) -> bpy.types.Scene:
-    """A scene with a crowd of ragdolls, with Blender's substeps and iterations."""
-    scene = bpy.data.scenes.new("Crowd")
-    bpy.context.window.scene = scene
-    scene.render.fps = _characters.FPS
-    humans = _characters.walking_humans(scene, count)
+def place(human: bpy.types.Object, i: int) -> None:
+    """Lanes in turns towards each other."""
+    lane, row = i % LANES, i // LANES
+    against = lane % 2
+    human.location = (LANE * lane, (ROW * row + 1.0) * (-1.0 if against else 1.0), 0.0)
+    human.rotation_euler.z = np.pi if against else 0.0
+
+
+def separate(_scene, humans) -> None:
+    """Weights of its own for every character."""
     for i, human in enumerate(humans):
-        lane, row = i % LANES, i // LANES
-        against = lane % 2
-        human.location = (LANE * lane, (ROW * row + 1.0) * (-1.0 if against else 1.0), 0.0)
-        human.rotation_euler.z = np.pi if against else 0.0
-    world.ensure(scene)
-    _characters.add_floor(scene, -0.02, 200.0)
-    for i, human in enumerate(humans):
-        wanted = np.array([not bone.name.startswith(LEFT_OUT) for bone in human.data.bones])
-        built = build.build(human, scene, wanted, update=False)
-        assert built.bodies == BODIES, f"{built.bodies} bodies"
-        weight = {"limp": 0.0, "separate": 0.3 + 0.7 * i / max(count - 1, 1)}.get(case, 1.0)
+        weight = 0.3 + 0.7 * i / max(len(humans) - 1, 1)
         human.active_ragdoll.rotation_weight = human.active_ragdoll.translation_weight = weight
-    if case == "plain":
-        for human in humans:
-            cost.strip(human)
-        scene.rigidbody_world.point_cache.frame_start = scene.frame_start
-    scene.view_layers[0].update()
-    return scene
+
+
+CASES = {"plain": (None,), "limp": ((0, 0),), "separate": ((1, 1), separate), "w 1/1": ((1, 1),)}
 
 
 def run(count: int, rounds: int, frames: int) -> tuple[dict, bool]:
     """Print a table for Blender's substeps and iterations, and one for the extension's."""
     rigs.empty_file()
-    scenes = [(case, make(count, case)) for case in CASES]
+    scenes = [(case, cost.make(count, *how, place=place, left_out=LEFT_OUT)) for case, how in CASES.items()]
     own_world = scenes[1][1].rigidbody_world
     found, met = [], True
     for substeps, iterations in ((10, 10), (own_world.substeps_per_frame, own_world.solver_iterations)):

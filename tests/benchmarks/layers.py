@@ -1,17 +1,12 @@
-"""Cost of pose layers a frame and character, and of sampling an action to a clip.
+"""Cost of pose layers a frame and character.
 
     python dev.py bench layers [--bones N] [--frames N] [--json FILE]
 
-Layers: five on one character of 60 bones, namely a clip on half the body, a blend space of two of three clips, a lean
+Five layers on one character of 60 bones, namely a clip on half the body, a blend space of two of three clips, a lean
 (additive in local space), an aim offset (additive in mesh space) and a pose; weights, masks and phases are such that
 nothing is left out. The clips play at the scene's frame rate, the blend space's in between their frames. Processor
 time in rounds of 48 frames, so that a busy machine counts less; the figure is the best round, the median is beside it.
 The aim is 0.5 ms or less a frame.
-
-Sampling: 100 bones with keys of location, rotation and scale over 250 frames, read from an action in Blender. "dense":
-a key on every frame, as imported clips have; the aim is a median of 60 ms or less. For comparison and without an aim,
-since Blender evaluates every curve at every frame: "sparse": on every tenth, Bezier between them; "between": the dense
-one asked for between its frames.
 """
 
 import math
@@ -21,12 +16,9 @@ from dataclasses import replace
 import _characters
 import numpy as np
 
-import rigs
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender.rig import action_channels
-from active_ragdoll.core.blender.rig.clips import sample_action
 from active_ragdoll.core.motion.blend_space import GRID, Axis, BlendSpace1D, BlendSpace2D, SpacePlayer
-from active_ragdoll.core.motion.clip import MESH, AdditivePose, Clip, additive_clip
+from active_ragdoll.core.motion.clip import MESH, AdditivePose, Clip, SyncGroup, additive_clip
 from active_ragdoll.core.motion.pose_layers import (
     ADDITIVE_LOCAL,
     ADDITIVE_MESH,
@@ -36,12 +28,10 @@ from active_ragdoll.core.motion.pose_layers import (
     mask_from_bones,
 )
 from active_ragdoll.core.motion.rig import LocalPose, Rig
-from active_ragdoll.core.motion.sync import SyncGroup
 from active_ragdoll.core.skeleton import Skeleton
 
 AIM_MS, AIM_BONES = 0.5, 60
 ROUND = 48  # frames
-SAMPLING_AIM_MS, SAMPLED_BONES, SAMPLED_FRAMES = 60.0, 100, 250
 
 
 def skeleton_of(count: int) -> Skeleton:
@@ -120,45 +110,13 @@ def time_layers(bones: int, frames: int) -> dict:
     return result
 
 
-def time_sampling(step: int, between: bool, rounds: int = 9) -> dict:
-    """Times [ms] of an action of 100 bones over 250 frames, its keys `step` frames apart."""
-    scene, skeleton = rigs.empty_file(), skeleton_of(SAMPLED_BONES)
-    above = [skeleton.names[parent] if parent >= 0 else None for parent in skeleton.parents]
-    bones = {name: ((i, 0, 0), (i, 0, 1), above[i]) for i, name in enumerate(skeleton.names)}
-    obj = rigs.armature(scene, bones)
-    action, slot = action_channels.new_action_for(obj, "Clip")
-    action_channels.assign(obj, action, slot)
-    channels = action_channels.channels_of(action, slot, ensure=True)
-    rng, frames = np.random.default_rng(0), np.arange(1, SAMPLED_FRAMES + 1, step)
-    frames = np.append(frames, SAMPLED_FRAMES) if frames[-1] != SAMPLED_FRAMES else frames
-    for name in skeleton.names:
-        for prop, size in (("location", 3), ("rotation_quaternion", 4), ("scale", 3)):
-            for index in range(size):
-                curve = channels.fcurves.new(action_channels.bone_path(name, prop), index=index)
-                curve.keyframe_points.add(len(frames))
-                co = np.stack([frames, rng.normal(size=len(frames)) + 1], axis=-1).astype(np.float32)
-                curve.keyframe_points.foreach_set("co", co.ravel())
-                curve.update()
-    asked = np.arange(1, SAMPLED_FRAMES + 1) - (0.4 if between else 0.0)
-    times = []
-    for _ in range(rounds):
-        began = time.perf_counter()
-        sample_action(action, obj, frames=asked)
-        times.append(1e3 * (time.perf_counter() - began))
-    return {"keys_every": step, "between": between, "median_ms": float(np.median(times)), "min_ms": min(times)}
-
-
 def run(bones: int, frames: int) -> tuple[dict, bool]:
-    """Print the tables."""
+    """Print the table."""
     alone = time_layers(bones, frames)
-    sampling = [time_sampling(1, False), time_sampling(1, True), time_sampling(10, False)]
-    met = (bones > AIM_BONES or alone["best_ms"] <= AIM_MS) and sampling[0]["median_ms"] <= SAMPLING_AIM_MS
+    met = bones > AIM_BONES or alone["best_ms"] <= AIM_MS
     title = f"5 layers, {bones} bones, ms a frame (aim {AIM_MS})"
     _characters.print_table(title, [key[:-3] for key in alone], [alone.values()])
-    rows = [[name, one["median_ms"], one["min_ms"]] for name, one in zip(("dense", "between", "sparse"), sampling)]
-    title = f"sampling {SAMPLED_BONES} bones x {SAMPLED_FRAMES} frames, ms (aim {SAMPLING_AIM_MS:g})"
-    _characters.print_table(title, ("", "median", "best"), rows)
-    return {"layers": alone, "sampling": sampling}, met
+    return {"layers": alone}, met
 
 
 if __name__ == "__main__":

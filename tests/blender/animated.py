@@ -11,7 +11,6 @@ import rigs
 from core import quaternion
 from core.blender.bake import action_keys, actions
 from core.blender.rig import action_channels
-from motions import smooth_rotations
 
 EULER_ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 ODD_NAMES = ('a "quoted" bone', "back\\slash", "brackets]['x", "knöchel.L 骨", "tab\there", 'ends with \\"')
@@ -51,6 +50,21 @@ def matrices(poses):
     result[..., :3, 3] = poses.location
     result[..., 3, 3] = 1.0
     return result
+
+
+def smooth_rotations(frame_count, count, seed=1):
+    """Rotations of several turns with up to about 0.3 rad a frame, shape [f, count, 4], of random sign."""
+    rng = np.random.default_rng(seed)
+    steps = rng.normal(size=(frame_count, count, 3))
+    kernel = np.hanning(13) / np.hanning(13).sum()
+    speed = np.apply_along_axis(np.convolve, 0, steps, kernel, mode="same")
+    speed += rng.normal(size=(1, count, 3)) * 0.05
+    speed *= np.minimum(1.0, 0.3 / np.maximum(np.linalg.norm(speed, axis=-1, keepdims=True), 1e-9))
+    result = quaternion.identity((frame_count, count))
+    for frame in range(1, frame_count):
+        turn = quaternion.from_rotation_vector(speed[frame])
+        result[frame] = quaternion.normalize(quaternion.multiply(turn, result[frame - 1]))
+    return result * rng.choice([-1.0, 1.0], size=(frame_count, count, 1))
 
 
 def random_poses(obj, bones, frames, seed=1, scaled=True):

@@ -63,17 +63,28 @@ def shown(rig, frames) -> dict:
     return rigs.shown(rig.scene, rig.obj, frames)
 
 
-def _with(made, settings: dict):
+def layer(rig, action: str, source: str = "CLIP", **settings):
+    """A layer of an action on top."""
+    made = stack_edits.add_layer(rig.obj, rig.scene, source, action)
+    stack_edits.choose(made, bpy.data.actions[action])
+    return _set(made, settings)
+
+
+def _set(made, settings: dict):
     for key, value in settings.items():
         setattr(made, key, value)
     return made
 
 
-def layer(rig, action: str, source: str = "CLIP", **settings):
-    """A layer of an action on top."""
-    made = stack_edits.add_layer(rig.obj, rig.scene, source, action)
-    stack_edits.choose(made, bpy.data.actions[action])
-    return _with(made, settings)
+def layer_of_file(rig, path) -> tuple:
+    """The armature and the action of an FBX file, and a layer of that action on top."""
+    known = set(bpy.data.objects)
+    bpy.ops.import_scene.fbx(filepath=str(path))
+    other = next(o for o in set(bpy.data.objects) - known if o.type == "ARMATURE")
+    action = other.animation_data.action
+    made = stack_edits.add_layer(rig.obj, rig.scene, "CLIP", action.name)
+    stack_edits.choose(made, action)
+    return other, action, made
 
 
 def space(rig, samples, kind: str = "SPEED", **settings):
@@ -84,14 +95,14 @@ def space(rig, samples, kind: str = "SPEED", **settings):
         stack_edits.choose(sample, bpy.data.actions[action])
         sample.x = place[0]
         sample.y = place[1] if len(place) > 1 else 0.0
-    return _with(made, settings)
+    return _set(made, settings)
 
 
 def space_layer(rig, name: str, source: str = "BLEND_SPACE", **settings):
     """A layer of a blend space."""
     made = stack_edits.add_layer(rig.obj, rig.scene, source, name)
     made.blend_space = name
-    return _with(made, settings)
+    return _set(made, settings)
 
 
 def local(obj, world: np.ndarray) -> LocalPose:

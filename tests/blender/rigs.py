@@ -401,6 +401,13 @@ def shown(scene, obj, frames) -> dict:
     return result
 
 
+def check_shown(scene, obj, expected, frames, tolerance: float) -> None:
+    """Show frames and compare the bones with expected poses [n, 4, 4] by frame."""
+    for frame in frames:
+        scene.frame_set(frame)
+        assert np.abs(pose(obj) - expected[frame]).max() <= tolerance, f"frame {frame}"
+
+
 def animation(obj, frames) -> dict:
     """World matrices [n, 4, 4] of the bones by frame, of the animation alone; call before building.
 

@@ -13,14 +13,13 @@ from core import quaternion, rotation_modes
 from core.blender.bake import action_keys, actions
 from core.blender.rig import action_channels
 from core.errors import RagdollError
-from motions import smooth_rotations
 
 pytestmark = pytest.mark.blender_version
 
 
 def test_decompose_gives_back_rotation_location_and_scale_also_mirrored():
     rng = np.random.default_rng(4)
-    rotation = smooth_rotations(30, 5)
+    rotation = animated.smooth_rotations(30, 5)
     scale = rng.uniform(0.2, 3.0, (30, 5, 3))
     scale[:, 2] *= -1.0
     poses = action_keys.Poses("abcde", np.arange(30), rng.normal(size=(30, 5, 3)), rotation, scale)
@@ -29,9 +28,6 @@ def test_decompose_gives_back_rotation_location_and_scale_also_mirrored():
     np.testing.assert_allclose(sizes, scale, rtol=1e-12)
     assert quaternion.angle_between(again, rotation).max() < 1e-9
     assert np.all(np.sum(again[1:] * again[:-1], axis=-1) > 0.0)
-
-
-# ---- what is baked plays ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", animated.CHARACTERS)
@@ -116,9 +112,6 @@ def test_single_fractional_and_negative_frames_bake(frames):
         assert np.abs(played(obj, [1, 30]) - asked).max() < SAME
 
 
-# ---- nothing else changes -----------------------------------------------------------------------------------------
-
-
 def test_other_channels_and_the_old_action_stay_bit_for_bit():
     obj = animated.rig(["a", "b", "c"], ("QUATERNION", "XYZ"))
     old = animate(obj, ["a", "b", "c"], [1, 7, 30])
@@ -198,9 +191,6 @@ def test_unknown_bone_is_refused_by_name():
     assert obj.animation_data is None
 
 
-# ---- outside of the range the old animation plays on --------------------------------------------------------------
-
-
 @pytest.mark.parametrize("interpolation", ("BEZIER", "LINEAR", "CONSTANT", "ELASTIC"))
 @pytest.mark.parametrize("keys", ([1, 13, 25, 37, 60], [-3, 90], [1.5, 18.25, 44.75, 60], [30], [10, 41]))
 def test_old_animation_plays_on_every_whole_frame_outside(interpolation, keys):
@@ -272,10 +262,10 @@ def test_muted_curves_and_groups_do_not_silence_the_bake():
 def test_bones_whose_rotation_mode_is_animated():
     obj = animated.rig(["a"], ("XYZ",))
     old = animate(obj, ["a"], [1, 60])
+    path = action_channels.bone_path("a", "rotation_")
     for index in range(4):
-        path = action_channels.bone_path("a", "rotation_quaternion")
-        key_curve(old, obj, path, index, [(1, 1.0), (60, 0.3 * index)])
-    key_curve(old, obj, action_channels.bone_path("a", "rotation_mode"), 0, [(1, 0), (30, 1), (50, 0)], "CONSTANT")
+        key_curve(old, obj, path + "quaternion", index, [(1, 1.0), (60, 0.3 * index)])
+    key_curve(old, obj, path + "mode", 0, [(1, 0), (30, 1), (50, 0)], "CONSTANT")
     # On the frame of a change Blender converts the rotation, so what it shows depends on the frame before.
     outside = [*range(-5, 20), *range(41, 50), *range(50, 61)]
     settled = np.array([frame not in (-5, 41, 50) for frame in outside])
@@ -284,8 +274,6 @@ def test_bones_whose_rotation_mode_is_animated():
     bake(obj, ["a"], range(20, 41))
     assert np.abs(played(obj, outside) - before)[settled].max() < SAME
 
-
-# ---- NLA tracks and drivers ---------------------------------------------------------------------------------------
 
 EVERY = range(-5, 90)
 
@@ -359,13 +347,16 @@ def test_bake_over_an_action_on_top_of_tracks(blend, influence, extrapolation, s
     np.testing.assert_array_equal(played(obj, EVERY), before)
 
 
-def test_muted_tracks_stay_muted_and_do_not_matter():
+@pytest.mark.parametrize("whole", (True, False))
+def test_muted_tracks_and_strips_stay_muted_and_do_not_matter(whole):
     obj = animated.rig(["a", "b"])
     with_tracks(obj, [(1, 80)])
-    obj.animation_data.nla_tracks[0].mute = True
+    (track,) = obj.animation_data.nla_tracks
+    muted = track if whole else track.strips[0]
+    muted.mute = True
     animate(obj, ["a", "b"], [1, 20], seed=9)
     _, baked, _ = bake(obj, ["a"], range(1, 21))
-    assert obj.animation_data.nla_tracks[0].mute and len(obj.animation_data.nla_tracks) == 1
+    assert muted.mute and len(obj.animation_data.nla_tracks) == 1
     assert any('"b"' in curve.data_path for curve in action_channels.fcurves_of(baked, obj)), "not a copy"
 
 

@@ -19,8 +19,6 @@ pytestmark = pytest.mark.blender_version
 NEAR = {1: (0.64, -0.15, 1.42)}
 PLACES = {1: (0.6, -0.2, 1.3), 48: (0.52, -0.15, 1.36)}
 
-# ---- targets that stand still or are animated -----------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("space", ("WORLD", "JOINT"))
 def test_a_hand_rides_a_moving_target_with_the_offset_of_the_moment(fresh_scene, space):
@@ -93,9 +91,6 @@ def test_the_largest_force_carries_what_it_can():
     # The bones swing down on what holds them, so that it has to carry more than their weight for a while.
     assert sunk[4.0] < 0.03
     assert sunk[0.8] > 0.3
-
-
-# ---- targets that physics moves -------------------------------------------------------------------------------------
 
 
 def undamped_prop(scene, *box, mass):
@@ -176,9 +171,6 @@ def test_two_characters_hold_hands(scene):
     assert not STATE.warnings.get(first.name)
 
 
-# ---- ropes ----------------------------------------------------------------------------------------------------------
-
-
 def test_a_rope_swings_as_a_pendulum_and_never_gets_longer(scene):
     """A small body on a long rope: the period is that of a pendulum with its amplitude, within 2 %."""
     scene.render.fps = 48
@@ -214,9 +206,6 @@ def test_a_slack_rope_does_nothing():
     assert heights["slack"][-1] > heights["free"][-1] + 0.2
 
 
-# ---- shots -----------------------------------------------------------------------------------------------------------
-
-
 def _shot(scene, attached: bool):
     prop = rigs.box(scene, "Prop", (0.1, 0.1, 0.4), (1.0, 0.0, 1.45), mass=1.0)
     target = empty(scene, {1: (0.0, 0.0, 2.0), 40: (0.2, 0.0, 2.0)})
@@ -249,9 +238,7 @@ def test_simulated_saved_and_loaded_it_is_the_same(scene, tmp_path):
     scene, obj = rigs.reopened(tmp_path / "a.blend", "Human")
     item = obj.active_ragdoll.attachments[0]
     assert (item.kind, item.bone, item.target.name) == ("FIXED", HAND, "Prop")
-    for frame in (30, 12, 40):
-        scene.frame_set(frame)
-        assert np.abs(rigs.pose(obj) - shown[frame]).max() < 1e-6
+    rigs.check_shown(scene, obj, shown, (30, 12, 40), 1e-6)
     again = {frame: rigs.pose(obj) for frame in simulate.frames(scene)}
     assert np.abs(again[40] - shown[40]).max() < 1e-6
 

@@ -124,6 +124,11 @@ def _with_parents(obj, scene, matrices):
         child = parent
 
 
+def _sleep_thresholds(obj) -> tuple[float, float]:
+    body = obj.active_ragdoll.parts[0].body.rigid_body
+    return body.deactivate_linear_velocity, body.deactivate_angular_velocity
+
+
 _TURN = Matrix.Rotation(0.8, 4, (1, 2, 3))
 PLACES = {
     "scale 0.01": [Matrix.Scale(0.01, 4)],
@@ -147,11 +152,12 @@ def test_the_ragdoll_is_the_same_up_to_the_transform(scene, place, by):
     """Bodies move with the object's transform M: places M p, sizes |M| s, the limb's direction M z, mass |M|^3 m.
 
     Masses of giants (core.anatomy.masses.GIANT) and dwarfs (DWARF) stop changing; a mirrored body is a rotation, so its
-    other axes may be flipped.
+    other axes may be flipped. Bodies sleep by the speeds of falling: a giant does not freeze in mid-fall, a dwarf not
+    tremble for ever.
     """
     obj = rigs.human(scene)
     build.build(obj, scene)
-    before = rigs.plan_of(obj)
+    before, (speed, turn) = rigs.plan_of(obj), _sleep_thresholds(obj)
     remove.remove(obj)
 
     if by == "object":
@@ -180,6 +186,8 @@ def test_the_ragdoll_is_the_same_up_to_the_transform(scene, place, by):
     assert after["limits"] == pytest.approx(before["limits"], abs=1e-4)
     for part in obj.active_ragdoll.parts:
         assert np.allclose(np.array(part.body.scale), 1.0), "bodies are unscaled"
+    wanted = speed * math.sqrt(scale), turn / math.sqrt(scale)
+    assert _sleep_thresholds(obj) == pytest.approx(wanted, rel=1e-4)
 
 
 @pytest.mark.blender_version
@@ -199,22 +207,6 @@ def test_it_follows_wherever_it_stands(scene, place):
     assert rigs.angles(shown, expected).max() <= 0.5
     assert np.linalg.norm(shown[:, :3, 3] - expected[:, :3, 3], axis=1).max() <= 0.005 * scale
     assert np.allclose(shown[:, :3, :3], expected[:, :3, :3], atol=0.02 * scale)
-
-
-@pytest.mark.parametrize("scale", (0.1, 16.0))
-def test_sleep_thresholds_follow_the_speeds_of_falling(fresh_scene, scale):
-    """As sqrt(height), and turns as its inverse: a giant does not freeze in mid-fall, a dwarf not tremble for ever."""
-    obj = rigs.human(fresh_scene)
-    found = []
-    for factor in (1.0, scale):
-        obj.scale = (factor,) * 3
-        bpy.context.view_layer.update()
-        build.build(obj, fresh_scene)
-        body = obj.active_ragdoll.parts[0].body.rigid_body
-        found.append((body.deactivate_linear_velocity, body.deactivate_angular_velocity))
-    (speed, turn), (its_speed, its_turn) = found
-    assert its_speed / speed == pytest.approx(math.sqrt(scale), rel=1e-4)
-    assert its_turn / turn == pytest.approx(1.0 / math.sqrt(scale), rel=1e-4)
 
 
 @pytest.mark.parametrize("substeps, iterations, told", ((10, 10, True), (20, 10, True), (20, 40, False)))

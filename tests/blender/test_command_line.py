@@ -99,10 +99,8 @@ def test_character_is_chosen_by_name(call, two_armatures):
 def test_info_of_a_rig(call, two_armatures):
     code, out, errors = call("info", two_armatures)
     assert code == 0 and not errors
-    lines = out.splitlines()
-    assert "two.blend: scene 'Scene', frames 1 to 250 at 24 fps" in lines
-    assert "armature 'First': 1 bones, no action, no ragdoll" in lines
-    assert "armature 'Second': 1 bones, no action, no ragdoll" in lines
+    wanted = {f"armature '{name}': 1 bones, no action, no ragdoll" for name in ("First", "Second")}
+    assert wanted | {"two.blend: scene 'Scene', frames 1 to 250 at 24 fps"} <= set(out.splitlines())
 
 
 @pytest.mark.blender_version
@@ -191,10 +189,3 @@ def test_the_drive_is_chosen(call, tmp_path):
     place = {key: figures["position_error_mm"]["mean"] for key, figures in found.items()}
     assert angle["SPRING", "WORLD"] > 5.0 * angle["VELOCITY", "WORLD"]
     assert place["VELOCITY", "JOINT"] > 100.0 * place["VELOCITY", "WORLD"]
-
-
-@pytest.mark.parametrize(("option", "value"), (("--frequency", "1000"), ("--frequency", "nan"), ("--damping", "4")))
-def test_springs_beyond_their_range_are_refused(call, option, value):
-    code, _out, errors = call("bake", kept("Knight.glb"), "--frames", 1, 5, "--drive", "SPRING", option, value)
-    assert code != 0 and len(errors) == 1
-    assert value in errors[0]

@@ -17,16 +17,16 @@ OLD = b"what stood before"
 pytestmark = pytest.mark.blender_version
 
 
+def _saved(path):
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    return path
+
+
 @pytest.fixture
 def file(fresh_scene, tmp_path):
     """A .blend of a character with a soft ragdoll."""
     rigs.ragdoll(fresh_scene, LAST, 0.3)
     return _saved(tmp_path / "shot.blend")
-
-
-def _saved(path):
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    return path
 
 
 @pytest.fixture
@@ -110,6 +110,9 @@ def test_results_replace_old_ones(call, file, old_output, tmp_path):
         (("--frames", 1, 99999999999), 2, "99999999999"),
         (("--frames", -99999999999, 1), 2, "99999999999"),
         (("--frames", 1, "2.5"), 2, "invalid"),
+        (("--drive", "SPRING", "--frequency", "1000"), 1, "1000"),
+        (("--drive", "SPRING", "--frequency", "nan"), 1, "nan"),
+        (("--drive", "SPRING", "--damping", "4"), 1, "4"),
     ),
 )
 def test_options_that_make_no_sense(call, file, options, code, message):

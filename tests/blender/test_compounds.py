@@ -14,8 +14,6 @@ from active_ragdoll.core.ragdoll.bodies import convex
 
 FRAMES = 30
 GAP = 0.01
-
-
 NAME = "modular_men_Worker.glb"  # without a motion
 
 
@@ -65,9 +63,9 @@ def test_runs_repeat_bit_for_bit_wherever_the_last_one_ended(rig):
     rigs.set_weights(rig.obj)
     runs = []
     for _again in range(3):
-        runs.append(np.array(rigs.play(rig.scene, rig.first, rig.last, lambda: rigs.bodies(rig.obj))))
+        runs.append(rigs.play(rig.scene, rig.first, rig.last, lambda: rigs.bodies(rig.obj)))
         STATE.runs.clear()
-    assert np.array_equal(runs[0], runs[1]) and np.array_equal(runs[0], runs[2])
+    assert np.array_equal(runs, runs[:1] * 3)
 
 
 @pytest.mark.blender_version

@@ -110,24 +110,6 @@ def test_walk_refuses_another_rig_by_naming_the_bone(fresh_scene):
         make_walk_cycle(armature, fresh_scene)
 
 
-def test_pendulum_plan_agrees_with_its_equation_of_motion():
-    """theta'' = -g / l sin(theta), integrated by leapfrog from the release to the planned moment."""
-    plan = stage.plan_swing(Vector((0.1, -0.2, 1.5)), 2.5)
-    side = (plan.contact_ws - plan.start_ws).to_2d()
-    theta = math.asin((plan.hook_ws - plan.start_ws).to_2d().length / plan.length)
-    speed, step = 0.0, 1e-5
-    for _ in range(round(plan.seconds / step)):
-        speed -= 0.5 * step * 9.81 / plan.length * math.sin(theta)
-        theta += step * speed
-        speed -= 0.5 * step * 9.81 / plan.length * math.sin(theta)
-    height = plan.hook_ws.z - plan.length * math.cos(theta)
-    assert plan.seconds == pytest.approx(2.5, abs=1e-4)
-    assert height == pytest.approx(plan.contact_ws.z, abs=1e-3)
-    assert abs(speed) * plan.length == pytest.approx(plan.speed, abs=1e-3)
-    assert (plan.hook_ws - plan.contact_ws).length == pytest.approx(plan.length, abs=1e-5)
-    assert side.length > 0.1 and speed > 0.0  # back on the side of the release, moving outwards
-
-
 def test_impossible_swings_are_refused():
     with pytest.raises(DemoError, match="choose a hit between"):
         stage.plan_swing(Vector((0.0, 0.0, 1.5)), 0.2)
@@ -144,7 +126,7 @@ def test_simulated_ball_reaches_the_chest_at_the_hit_frame(walker):
     ball = made.ball.evaluated_get(graph)
     path = [None, *rigs.step(scene, range(1, 121), lambda: ball.matrix_world.translation.copy())]
     # within a third of a frame of the plan, and on the rod all the time
-    assert (path[60] - made.pendulum.contact_ws).length < made.pendulum.speed / FPS / 3.0
+    assert (path[60] - made.pendulum.contact_ws).length < (path[60] - path[59]).length / 3.0
     rods = [(place - made.hook.location).length for place in path[1:]]
     np.testing.assert_allclose(rods, made.pendulum.length, atol=0.012)
     # the chest is where the ball aims, and the ball has not touched the walker before

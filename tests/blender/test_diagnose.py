@@ -145,17 +145,6 @@ def test_animated_scale_is_found(human):
     assert "from 1 to 1.5" in found.text and found.severity == diagnosis.ERROR
 
 
-def test_a_character_far_from_metres_is_told(fresh_scene):
-    obj = rigs.human(fresh_scene)
-    obj.scale = (0.1, 0.1, 0.1)
-    build.build(obj, fresh_scene)
-    assert diagnosis.length_text(obj.active_ragdoll.height) in find(obj, diagnosis.SCALE).text
-    assert 0.14 < obj.active_ragdoll.height < 0.18
-    obj.scale = (20.0, 20.0, 20.0)
-    build.build(obj, fresh_scene)
-    assert "giants" in find(obj, diagnosis.SCALE).text
-
-
 def test_bodies_without_self_collision_do_not_overlap(human):
     _overlapping(human, None)
     human.active_ragdoll.self_collision = False

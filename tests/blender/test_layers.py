@@ -1,10 +1,11 @@
-"""Pose layers on real characters: clips, poses, modes, masks, order, keys; shown, baked, saved, undone, taken away."""
+"""Pose layers and the graph of states on real characters: modes, masks, order, keys, speed, hits; saved and undone."""
 
 import bpy
 import numpy as np
 import pytest
 
 import layered
+import looking
 import rigs
 import third_party
 from active_ragdoll.core import quaternion
@@ -13,12 +14,19 @@ from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.rig.clips import rig_rest
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
+from active_ragdoll.core.blender.stack.entries import state_graph
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.motion import clip
 from active_ragdoll.core.motion.clip import interpolate
 from active_ragdoll.core.motion.pose_layers import blend_poses
 
 FRAMES = (1, 7, 18)
+
+
+@pytest.fixture
+def rig(data_dir):
+    """The knight, who plays "Idle"."""
+    return layered.knight(data_dir)
 
 
 @pytest.mark.blender_version
@@ -44,8 +52,7 @@ def test_a_loop_that_ends_between_two_frames_does_not_halt(data_dir):
     assert rigs.angles(found[96], found[0]).max() < 0.1 and rigs.angles(found[99], found[3]).max() < 0.1
 
 
-def test_weight_zero_is_the_animation_to_the_bit(data_dir):
-    rig = layered.knight(data_dir)
+def test_weight_zero_is_the_animation_to_the_bit(rig):
     layered.layer(rig, "Running_A", weight=0.0)
     with_layer = layered.shown(rig, FRAMES)
     rig.obj.active_ragdoll.layers.clear()
@@ -55,43 +62,30 @@ def test_weight_zero_is_the_animation_to_the_bit(data_dir):
 
 
 @pytest.mark.parametrize("by", ("BONES", "COLLECTION", "ROLES"))
-def test_a_mask_keeps_the_layer_to_some_bones(data_dir, by):
-    rig = layered.knight(data_dir)
+def test_a_mask_keeps_the_layer_to_some_bones(rig, by):
     obj = rig.obj
-    below = layered.plays(rig, "Idle", FRAMES)
-    above = layered.plays(rig, "Cheer", FRAMES)
+    below, above = layered.plays(rig, "Idle", FRAMES), layered.plays(rig, "Cheer", FRAMES)
     arm = next(b for b in obj.data.bones if b.name.lower().startswith("upperarm"))
     names = {arm.name, *(b.name for b in arm.children_recursive)}
     made = layered.layer(rig, "Cheer", start=bpy.data.actions["Cheer"].frame_range[0])
-    if by == "BONES":
-        stack_edits.mask_bones(made, [arm.name])
-    elif by == "COLLECTION":
-        collection = obj.data.collections.new("Arm")
-        for name in names:
-            collection.assign(obj.data.bones[name])
-        made.mask, made.mask_collection = "COLLECTION", "Arm"
-    else:
-        made.mask, made.mask_roles = "ROLES", {"UPPER_ARM", "FOREARM", "HAND"}
-        made.mask_side = "LEFT"
-        names = None
-    found = layered.shown(rig, FRAMES)
-    bones = [bone.name for bone in obj.pose.bones]
+    stack_edits.mask_bones(made, [arm.name])
+    collection = obj.data.collections.new("Arm")
+    for name in names:
+        collection.assign(obj.data.bones[name])
+    made.mask, made.mask_collection = by, "Arm"
+    made.mask_roles, made.mask_side = {"UPPER_ARM", "FOREARM", "HAND"}, "LEFT"
+    found, bones = layered.shown(rig, FRAMES), np.array(rig_rest(obj).skeleton.names)
     for frame in FRAMES:
-        pose = layered.local(obj, found[frame])
-        a, b = layered.local(obj, below[frame]), layered.local(obj, above[frame])
-        skeleton = rig_rest(obj).skeleton
-        to_below = np.degrees(quaternion.angle_between(pose.rotations, a.rotations))
-        to_above = np.degrees(quaternion.angle_between(pose.rotations, b.rotations))
-        inside = np.array([name in names for name in skeleton.names]) if names else to_below > 0.05
+        pose, a, b = (layered.local(obj, poses[frame]).rotations for poses in (found, below, above))
+        to_below, to_above = (np.degrees(quaternion.angle_between(pose, other)) for other in (a, b))
+        inside = to_below > 0.05 if by == "ROLES" else np.isin(bones, list(names))
         assert to_above[inside].max() < 0.05 and to_below[~inside].max() < 0.05
         assert 0 < inside.sum() < len(bones) / 2
-        if names is None:
-            assert all(name.endswith(".l") or ".L" in name for name in np.array(skeleton.names)[inside])
+        assert by != "ROLES" or all(name.endswith(".l") or ".L" in name for name in bones[inside])
 
 
 @pytest.mark.parametrize("space", ("LOCAL", "MESH"))
-def test_make_additive_then_apply_on_its_base_gives_the_clip_back(data_dir, space):
-    rig = layered.knight(data_dir)
+def test_make_additive_then_apply_on_its_base_gives_the_clip_back(rig, space):
     obj = rig.obj
     expected = layered.plays(rig, "Cheer", FRAMES)
     base = layered.layer(rig, "Cheer", source="POSE")
@@ -104,8 +98,7 @@ def test_make_additive_then_apply_on_its_base_gives_the_clip_back(data_dir, spac
     assert angle < 0.05 and way < 1e-5
 
 
-def test_additive_layers_add_as_core_does_and_order_matters(data_dir):
-    rig = layered.knight(data_dir)
+def test_additive_layers_add_as_core_does_and_order_matters(rig):
     obj = rig.obj
     start = bpy.data.actions["Cheer"].frame_range[0]
     below, cheer = layered.plays(rig, "Idle", FRAMES), layered.plays(rig, "Cheer", FRAMES)
@@ -124,8 +117,7 @@ def test_additive_layers_add_as_core_does_and_order_matters(data_dir):
     assert layered.difference(layered.shown(rig, FRAMES), one)[0] > 1.0
 
 
-def test_enabled_and_solo(data_dir):
-    rig = layered.knight(data_dir)
+def test_enabled_and_solo(rig):
     plain = layered.plays(rig, "Idle", FRAMES)
     run = layered.layer(rig, "Running_A")
     layered.layer(rig, "Cheer")
@@ -141,8 +133,7 @@ def test_enabled_and_solo(data_dir):
     assert layered.difference(layered.shown(rig, FRAMES), plain)[0] < 0.05
 
 
-def test_poses_normalise_add_and_make_a_sequence(data_dir):
-    rig = layered.knight(data_dir)
+def test_poses_normalise_add_and_make_a_sequence(rig):
     obj = rig.obj
     names = ("Sit_Floor_Pose", "T-Pose", "Lie_Pose")
     held = [layered.local(obj, layered.plays(rig, name, (1,))[1]) for name in names]
@@ -171,20 +162,19 @@ def test_the_current_pose_becomes_a_layer_that_shows_it(data_dir):
         rig = rigs.load(data_dir / name)
         rigs.set_range(rig.scene, rig.first, rig.last)
         middle = (rig.first + rig.last) // 2
-        kept = layered.shown(rig, (middle,))[middle]
-        action = stack_edits.pose_action(rig.obj, "Kept")
-        made = stack_edits.add_pose_layer(rig.obj, rig.scene, action)
+
+        def in_armature(frame, rig=rig):
+            rig.scene.frame_set(frame)
+            return np.linalg.inv(np.array(rig.obj.matrix_world)) @ rigs.pose(rig.obj)
+
+        kept = in_armature(middle)
+        made = stack_edits.add_pose_layer(rig.obj, rig.scene, stack_edits.pose_action(rig.obj, "Kept"))
         assert made.source == "POSE"
         for frame in (rig.first, middle):
-            found = layered.shown(rig, (frame,))[frame]
-            world = np.linalg.inv(np.array(rig.obj.matrix_world))
-            bpy.context.scene.frame_set(middle)
-            before = np.linalg.inv(np.array(rig.obj.matrix_world)) @ kept
-            assert rigs.angles(world @ found, before).max() < 0.1, name
+            assert rigs.angles(in_armature(frame), kept).max() < 0.1, name
 
 
-def test_playback_loops_turns_round_holds_and_runs_backwards(data_dir):
-    rig = layered.knight(data_dir)
+def test_playback_loops_turns_round_holds_and_runs_backwards(rig):
     first, last = (int(value) for value in bpy.data.actions["Cheer"].frame_range)
     length = last - first
     clip = layered.plays(rig, "Cheer", range(first, last + 1))
@@ -208,7 +198,7 @@ def test_playback_loops_turns_round_holds_and_runs_backwards(data_dir):
 
 
 @pytest.mark.blender_version
-def test_a_keyed_weight_is_read_at_its_own_frame_and_the_bake_is_what_was_shown(data_dir):
+def test_a_keyed_weight_is_read_at_its_own_frame(data_dir):
     rig = layered.knight(data_dir, 1, 30)
     obj = rig.obj
     # Keys of settings go to a copy, so that the imported action stays as it is.
@@ -224,37 +214,7 @@ def test_a_keyed_weight_is_read_at_its_own_frame_and_the_bake_is_what_was_shown(
         a, b = layered.local(obj, below[frame]), layered.local(obj, above[frame])
         expected = layered.world(obj, interpolate(a, b, share))
         assert rigs.angles(played[frame], expected).max() < 0.1, frame
-    scrubbed = layered.shown(rig, (25, 3, 17, 30, 1))
-    assert all(np.array_equal(scrubbed[f], played[f]) for f in scrubbed)
-    list(bake.frames(obj, rig.scene))
-    assert layered.difference(layered.shown(rig, range(1, 31)), played)[1] < 1e-4
-    bake.revert(obj)
-    assert layered.difference(layered.shown(rig, (10,)), {10: played[10]})[0] < 0.05
-
-
-def test_physics_takes_a_layer_as_it_takes_the_animation_and_the_bake_is_what_was_shown(data_dir):
-    last = 16
-
-    def simulated(layers: bool):
-        rig = layered.knight(data_dir, 1, last)
-        if layers:
-            start = bpy.data.actions["Running_A"].frame_range[0]
-            layered.layer(rig, "Running_A", only_keyed=False, playback="ONCE", start=start)
-        else:
-            layered.play(rig.obj, "Running_A")
-            for bone in rig.obj.pose.bones:
-                bone.matrix_basis.identity()
-        build.build(rig.obj, rig.scene)
-        list(simulate.frames(rig.scene))
-        return rig, layered.shown(rig, range(1, last + 1))
-
-    plain = simulated(False)[1]
-    rig, found = simulated(True)
-    rows = [rig.obj.data.bones.find(part.bone) for part in rig.obj.active_ragdoll.parts]
-    errors = np.array([rigs.angles(found[f][rows], plain[f][rows]) for f in found])
-    assert np.median(errors) < 0.1 and errors.max() < 3.0
-    list(bake.frames(rig.obj, rig.scene))
-    assert layered.difference(layered.shown(rig, found), found)[1] < 1e-4
+    looking.scrubs_as_played(rig.scene, obj, played, (25, 3, 17, 30, 1))
 
 
 @pytest.mark.blender_version
@@ -264,12 +224,7 @@ def test_arnaud_plays_the_clips_of_run_and_walk_by_bone_names(data_dir):
     obj = rig.obj
     rigs.set_range(rig.scene, 1, 20)
     for name in ("run.fbx", "walk.fbx"):
-        known = set(bpy.data.objects)
-        bpy.ops.import_scene.fbx(filepath=str(data_dir / name))
-        other = next(o for o in set(bpy.data.objects) - known if o.type == "ARMATURE")
-        action = other.animation_data.action
-        made = stack_edits.add_layer(obj, rig.scene, "CLIP", action.name)
-        stack_edits.choose(made, action)
+        other, action, made = layered.layer_of_file(rig, data_dir / name)
         assert made.armature == other and made.object_motion
         made.start, made.only_keyed = action.frame_range[0], False
         common = [b.name for b in obj.data.bones if b.name in other.data.bones]
@@ -286,8 +241,7 @@ def test_arnaud_plays_the_clips_of_run_and_walk_by_bone_names(data_dir):
 
 
 @pytest.mark.blender_version
-def test_removing_the_last_layer_leaves_nothing_behind(data_dir):
-    rig = layered.knight(data_dir)
+def test_removing_the_last_layer_leaves_nothing_behind(rig):
     plain = layered.shown(rig, FRAMES)
     before = rigs.counts(), sum(len(bone.constraints) for bone in rig.obj.pose.bones)
     layered.layer(rig, "Cheer")
@@ -299,8 +253,7 @@ def test_removing_the_last_layer_leaves_nothing_behind(data_dir):
 
 
 @pytest.mark.blender_version
-def test_a_pose_asset_of_another_file_is_a_layer(data_dir, tmp_path):
-    rig = layered.knight(data_dir)
+def test_a_pose_asset_of_another_file_is_a_layer(rig, data_dir, tmp_path):
     expected = layered.plays(rig, "Sit_Floor_Pose", FRAMES)
     asset = bpy.data.actions["Sit_Floor_Pose"]
     asset.asset_mark()
@@ -360,24 +313,175 @@ def test_undo_and_redo_of_layers(data_dir):
     assert rigs.angles(pose(), plain).max() < 0.01
 
 
+def _add(rig, what: str, items, **values):
+    stack_edits.edit_graph(rig.obj, what, "ADD")
+    item = items[len(items) - 1]
+    for name, value in values.items():
+        setattr(item, name, value)
+    return item
+
+
+def graph_of(rig, states, parameters, transitions):
+    """A graph: states (name, action), parameters (name, read or kind), transitions (from, to, blend, conditions)."""
+    stack_setup.ensure(rig.obj, rig.scene)
+    graph = rig.obj.active_ragdoll.graph
+    for name, action in states:
+        state = _add(rig, "STATE", graph.states, name=name)
+        if action in bpy.data.actions:
+            stack_edits.choose(state, bpy.data.actions[action])
+        else:
+            state.source, state.blend_space = "BLEND_SPACE", action
+    for name, read in parameters:
+        values = {"kind": read} if read == "BOOL" else {"read": read}
+        _add(rig, "PARAMETER", graph.parameters, name=name, **values)
+    for origin, target, blend, conditions in transitions:
+        made = _add(rig, "TRANSITION", graph.transitions, origin=origin, target=target, blend_time=blend)
+        for parameter, compare, value in conditions:
+            _add(rig, "CONDITION", made.conditions, parameter=parameter, compare=compare, value=value)
+    graph.enabled = True
+    stack_edits.changed(rig.obj)
+    return graph
+
+
+def jumping(data_dir, last=60):
+    """Idle, jump and back by a key, over idle-walk-run in a blend space."""
+    rig = layered.knight(data_dir, 1, last)
+    layered.space(rig, (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0)))
+    graph_of(
+        rig,
+        (("Move", "Locomotion"), ("Jump", "Jump_Full_Short")),
+        (("jump", "BOOL"), ("speed", "VALUE")),
+        (
+            ("Move", "Jump", 0.1, (("jump", ">", 0.5),)),
+            ("Jump", "Move", 0.2, (("phase", ">=", 1.0),)),
+        ),
+    )
+    rig.obj.active_ragdoll.graph.states[1].playback = "ONCE"
+    obj = rig.obj
+    obj.animation_data.action = obj.animation_data.action.copy()
+    rigs.key(obj, "active_ragdoll.graph.parameters[0].on", {1: False, 15: True, 17: False})
+    return rig
+
+
+def states_at(rig, frame: int) -> dict:
+    rig.scene.frame_set(frame)
+    return dict(state_graph.shown_states(rig.obj, frame))
+
+
+def test_a_keyed_bool_starts_a_jump_which_ends_by_itself(data_dir):
+    rig = jumping(data_dir)
+    assert states_at(rig, 14) == {"Move": 1.0}
+    blending = states_at(rig, 16)
+    assert set(blending) == {"Move", "Jump"} and np.isclose(sum(blending.values()), 1.0)
+    assert states_at(rig, 20) == {"Jump": 1.0}
+    length = bpy.data.actions["Jump_Full_Short"].frame_range[1]
+    assert states_at(rig, int(15 + length + 8)) == {"Move": 1.0}
+    assert pose_stack.of(rig.obj).messages == {}
+
+
 @pytest.mark.blender_version
-def test_a_library_override_keeps_its_own_weight_and_its_own_layer(data_dir, tmp_path):
+def test_playing_scrubbing_and_the_bake_show_the_same(data_dir):
+    rig = jumping(data_dir)
+    played = layered.shown(rig, range(1, 61))
+    looking.scrubs_as_played(rig.scene, rig.obj, played, (55, 16, 60, 2, 21))
+    list(bake.frames(rig.obj, rig.scene))
+    assert layered.difference(layered.shown(rig, range(1, 61)), played)[1] < 1e-4
+
+
+def test_states_follow_the_measured_speed_with_a_layer_on_top(data_dir):
+    rig = layered.knight(data_dir, 1, 72)
+    graph_of(
+        rig,
+        (("Idle", "Idle"), ("Walk", "Walking_A"), ("Run", "Running_A")),
+        (("speed", "SPEED"),),
+        (
+            ("Idle", "Walk", 0.2, (("speed", ">", 0.5),)),
+            ("Walk", "Run", 0.2, (("speed", ">", 2.5),)),
+            ("Walk", "Idle", 0.2, (("speed", "<", 0.4),)),
+            ("Run", "Walk", 0.2, (("speed", "<", 2.2),)),
+        ),
+    )
+    rig.obj.animation_data.action = rig.obj.animation_data.action.copy()
+    rigs.key_locations(rig.obj, {1: (0, 0, 0), 24: (0, 0, 0), 48: (0, -1.5, 0), 72: (0, -5.5, 0)})
+    found = [max(states_at(rig, frame).items(), key=lambda item: item[1])[0] for frame in (12, 40, 65)]
+    assert found == ["Idle", "Walk", "Run"]
+    without = layered.shown(rig, (40,))[40]
+    made = layered.layer(rig, "Cheer")
+    stack_edits.mask_bones(made, ["chest"])
+    with_layer = layered.shown(rig, (40,))[40]
+    rows = [rig.obj.data.bones.find(n) for n in ("upperarm.l", "upperleg.l")]
+    turned = rigs.angles(with_layer[rows], without[rows])
+    assert turned[0] > 10.0 and turned[1] < 0.01
+
+
+@pytest.mark.blender_version
+def test_a_hit_on_the_ragdoll_starts_a_reaction_and_is_found_again(data_dir, tmp_path):
+    third_party.data("Knight.glb")  # whose clips and size it is about
+    rig = layered.knight(data_dir, 1, 40)
+    obj = rig.obj
+    graph_of(
+        rig,
+        (("Idle", "Idle"), ("Hit", "Hit_A")),
+        (("hit", "RAGDOLL_HIT"), ("fast", "RAGDOLL_SPEED"), ("touched", "RAGDOLL_CONTACT"), ("state", "RAGDOLL_STATE")),
+        (("Idle", "Hit", 0.1, (("hit", ">", 0.5),)), ("Hit", "Idle", 0.3, (("phase", ">=", 1.0),))),
+    )
+    build.build(obj, rig.scene)
+    rigs.set_weights(obj, 0.5)
+    ball = rigs.box(rig.scene, "Ball", (0.5, 0.5, 0.5), (0.0, -2.5, 1.0), mass=20.0)
+    ball.rigid_body.collision_shape = "SPHERE"
+    rig.scene.gravity = (0.0, 0.0, 0.0)
+    rigs.key_locations(ball, {1: (0, -2.5, 1.0), 12: (0, 0.0, 1.0)})
+    ball.rigid_body.kinematic = True
+    read = {}
+    for frame in simulate.frames(rig.scene):
+        read[frame] = pose_stack.of(obj).states[frame][0].values
+    assert all(read[f]["hit"] < 0.5 for f in range(1, 5))
+    hits = [f for f in read if read[f]["hit"] > 0.5]
+    assert hits and 6 <= hits[0] <= 13, hits
+    assert any(read[f]["touched"] == 1.0 for f in range(hits[0], hits[0] + 4))
+    assert read[3]["touched"] == 0.0 and read[3]["state"] == 1.0
+    assert max(read[f]["fast"] for f in read) > 0.2
+    kept = {}
+    for frame in range(1, 41):
+        rig.scene.frame_set(frame)
+        kept[frame] = pose_stack.of(obj).states[frame][0].graph
+    assert "Hit" in states_at(rig, hits[0] + 3)
+    # What the file keeps is enough to find it again.
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "hit.blend"))
+    name = obj.name
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "hit.blend"))
+    for frame in (hits[0] + 3, 30, 2):
+        bpy.context.scene.frame_set(frame)
+        assert pose_stack.of(bpy.data.objects[name]).states[frame][0].graph == kept[frame]
+
+
+def test_states_without_what_they_need_say_so_and_show_the_pose_below(data_dir):
     rig = layered.knight(data_dir, 1, 20)
-    made = rig.obj.active_ragdoll.layers.add()
-    made.name, made.weight = "Theirs", 0.5
-    stack_edits.choose(made, bpy.data.actions["Cheer"])
-    linked = rigs.linked(tmp_path / "library.blend", rig.obj.name)
-    scene, obj = bpy.context.scene, linked.override_create(remap_local_usages=True)
-    obj.active_ragdoll.layers[0].weight = 0.9
-    own = obj.active_ragdoll.layers.add()
-    own.name = "Ours"
-    stack_edits.choose(own, obj.active_ragdoll.layers[0].action)
-    stack_setup.ensure(obj, scene)
-    scene.frame_set(5)
-    assert pose_stack.of(obj).messages == {}
-    shown, name = rigs.pose(obj), obj.name
-    _scene, obj = rigs.reopened(tmp_path / "shot.blend", name)
-    found = [(layer.name, round(layer.weight, 3)) for layer in obj.active_ragdoll.layers]
-    assert found == [("Theirs", 0.9), ("Ours", 1.0)]
-    bpy.context.scene.frame_set(5)
-    assert rigs.angles(rigs.pose(obj), shown).max() < 0.01
+    plain = layered.plays(rig, "Idle", (5,))[5]
+    graph = graph_of(rig, (("One", "Cheer"),), (), ())
+    bpy.data.actions.remove(bpy.data.actions["Cheer"])
+    found = layered.shown(rig, (5,))[5]
+    assert rigs.angles(found, plain).max() < 0.05
+    assert "Cheer" in pose_stack.of(rig.obj).messages['State "One"']
+    graph.states[0].source, graph.states[0].blend_space = "BLEND_SPACE", "Nowhere"
+    rig.scene.frame_set(6)
+    assert "Nowhere" in pose_stack.of(rig.obj).messages['State "One"']
+
+
+@pytest.mark.parametrize(
+    "transitions, words",
+    (
+        ((("One", "Three", 0.1, ()),), ("Three", "missing")),
+        ((("One", "Two", 0.1, ()), ("Two", "One", 0.1, ())), ("cyclic",)),
+        ((("One", "Two", 0.1, (("nothing", ">", 1.0),)),), ("nothing", "missing")),
+    ),
+)
+def test_a_wrong_graph_names_what_is_wrong_and_the_rest_goes_on(data_dir, transitions, words):
+    rig = layered.knight(data_dir, 1, 20)
+    graph_of(rig, (("One", "Idle"), ("Two", "Cheer")), (), transitions)
+    layered.layer(rig, "Running_A")
+    found = layered.shown(rig, (5,))[5]
+    text = pose_stack.of(rig.obj).messages["Graph"]
+    assert all(word in text for word in words)
+    rig.obj.active_ragdoll.layers[0].enabled = False
+    assert rigs.angles(layered.shown(rig, (5,))[5], found).max() > 5.0

@@ -1,4 +1,6 @@
-"""The motion stack in Blender: without physics, before physics, beside a shot, baked, scrubbed, and taken away."""
+"""The motion stack in Blender: shown, before physics, beside a shot, baked, taken away; its limbs, order and panels."""
+
+from types import SimpleNamespace
 
 import bpy
 import numpy as np
@@ -12,10 +14,15 @@ from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import entries, pose_stack, stack_edits, stack_setup
+from active_ragdoll.core.blender.tools import viewport
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.motion import stack
+from active_ragdoll.core.motion.look_at import drawing as look_at_lines
 from active_ragdoll.core.motion.rig import Inputs
 from active_ragdoll.core.motion.transform_bone import ADD, TransformBone
+from active_ragdoll.panels import motion as panels
+from active_ragdoll.panels import overlay
+from drawing import drawn
 from own_characters import or_own
 
 TURN = np.radians(30.0)
@@ -170,17 +177,6 @@ def test_a_bake_without_physics_keys_only_what_the_stack_touched(fresh_scene, bu
     assert different <= {"spine"}
 
 
-def test_an_entry_that_fails_says_so_and_the_rest_goes_on(fresh_scene, builders):
-    obj = rigs.swinging_human(fresh_scene, 1, 10)
-    plain = rigs.animation(obj, (5,))[5]
-    builders["bad"] = _turns("no such bone")
-    builders["nan"] = _turns("head", weight=float("nan"))
-    turn_spine(obj, builders)
-    fresh_scene.frame_set(5)
-    assert rigs.angles(rigs.pose(obj), _expected(obj, plain, "spine")).max() < 0.05
-    assert "no such bone" in str(pose_stack.of(obj).messages) or "not a number" in str(pose_stack.of(obj).messages)
-
-
 @pytest.mark.blender_version
 def test_nothing_is_left_behind(fresh_scene, builders):
     obj = rigs.swinging_human(fresh_scene, 1, 10)
@@ -252,21 +248,278 @@ def test_a_stack_that_is_set_up_in_mid_shot_acts_from_the_next_frame_on(shot):
 
 
 @pytest.mark.blender_version
-def test_one_that_is_taken_away_in_mid_shot_shows_the_animation(shot):
+@pytest.mark.parametrize("deleted", (False, True))
+def test_one_that_goes_in_mid_shot_leaves_the_others_going(shot, deleted):
     scene, _ragdoll, watcher, target = shot
     rest = rigs.pose(watcher)
     stack_edits.set_up_look_at(watcher, scene, target)
     _goes_on(scene, (5, 6))
     assert rigs.angles(rigs.pose(watcher), rest).max() > 1.0
-    stack_setup.drop(watcher)
+    if deleted:
+        bpy.data.objects.remove(watcher)
+    else:
+        stack_setup.drop(watcher)
     _goes_on(scene, range(7, LAST + 1))
-    assert rigs.angles(rigs.pose(watcher), rest).max() < 0.05
+    assert deleted or rigs.angles(rigs.pose(watcher), rest).max() < 0.05
+
+
+HANDS = {"Knight.glb": "wrist.l", "mh_mixamo.blend": "mixamorig:LeftHand", "mh_game_engine.blend": "hand_l"}
+HANDS["metarig human"] = "hand.L"
+
+
+def joint(obj, bone):
+    return rigs.pose(obj)[obj.data.bones.find(bone)][:3, 3]
+
+
+@pytest.mark.parametrize("name", HANDS)
+def test_a_hand_reaches_a_moving_effector_and_bends_to_the_pole(data_dir, name):
+    rig = looking.character(name, data_dir)
+    obj, scene = rig.obj, rig.scene
+    hand = obj.data.bones[HANDS[name]]
+    lower, upper = hand.parent, hand.parent.parent
+    root, elbow, end = (joint(obj, bone.name) for bone in (upper, lower, hand))
+    reach = np.linalg.norm(elbow - root) + np.linalg.norm(end - elbow)
+    effector, pole = rigs.empty(scene, "Effector"), rigs.empty(scene, "Pole")
+    around = {frame: (np.cos(0.2 * frame), -0.6, np.sin(0.2 * frame)) for frame in range(rig.first, rig.last + 1)}
+    rigs.key(effector, "location", {f: root + 0.7 * reach * np.array(way) / np.sqrt(1.36) for f, way in around.items()})
+    pole.location = root + 2.0 * reach * np.array((0.3, 1.0, -0.6))
+    item = stack_edits.add(obj, scene, "two_bone_ik", hand.name)
+    item.effector, item.pole = effector, pole
+    for frame in around:
+        scene.frame_set(frame)
+        goal = rigs.matrices([effector])[0][:3, 3]
+        root, elbow, end = (joint(obj, bone.name) for bone in (upper, lower, hand))
+        # The clip moves the shoulder, so that the effector may be out of reach.
+        if np.linalg.norm(goal - root) < 0.99 * reach:
+            assert np.linalg.norm(end - goal) < 1e-4 * reach
+        line = (end - root) / np.linalg.norm(end - root)
+        side, wanted = (v - line * (v @ line) for v in (elbow - root, np.array(pole.location) - root))
+        assert side @ wanted > 0.999 * np.linalg.norm(side) * np.linalg.norm(wanted)
+    assert not pose_stack.of(obj).messages
+
+
+@pytest.fixture
+def human(fresh_scene):
+    return rigs.swinging_human(fresh_scene, 1, 30)
+
+
+def test_without_a_pole_the_limb_bends_as_it_does(human, fresh_scene):
+    """The elbow swings about the forearm's Z: an effector nearer along the line keeps it on the same side."""
+    fresh_scene.frame_set(8)
+    arm, elbow, hand = (joint(human, name) for name in ("arm.L", "forearm.L", "finger.L"))
+    line = (hand - arm) / np.linalg.norm(hand - arm)
+    before = elbow - arm - line * ((elbow - arm) @ line)
+    assert np.linalg.norm(before) > 0.005, "the arm is straight: nothing is tested"
+    item = stack_edits.add(human, fresh_scene, "two_bone_ik", "finger.L")
+    item.effector_location = arm + 0.8 * (hand - arm)
+    fresh_scene.frame_set(8)
+    after = joint(human, "forearm.L") - arm
+    after -= line * (after @ line)
+    assert before @ after > 0.99 * np.linalg.norm(before) * np.linalg.norm(after)
+    assert np.linalg.norm(joint(human, "finger.L") - (arm + 0.8 * (hand - arm))) < 1e-5
+
+
+@pytest.mark.parametrize("space", ("WORLD", "OBJECT", "BONE"))
+def test_effectors_without_an_object_in_each_space(human, fresh_scene, space):
+    human.location, human.rotation_euler.z = (1.0, 2.0, 0.0), 0.7
+    fresh_scene.frame_set(8)
+    wanted = rigs.pose(human)[human.data.bones.find("arm.L")][:3, 3] + np.array((0.2, -0.3, 0.1))
+    item = stack_edits.add(human, fresh_scene, "two_bone_ik", "finger.L")
+    item.effector_space, item.effector_bone = space, "head"
+    frame = {
+        "WORLD": np.eye(4),
+        "OBJECT": np.array(human.matrix_world),
+        "BONE": rigs.pose(human)[human.data.bones.find("head")],
+    }[space]
+    item.effector_location = (np.linalg.inv(frame) @ (*wanted, 1.0))[:3]
+    fresh_scene.frame_set(8)
+    assert np.linalg.norm(joint(human, "finger.L") - wanted) < 1e-5
+
+
+def test_a_limb_without_bones_is_refused_by_name(human, fresh_scene):
+    for bone, words in (("hips", '"hips"'), ("spine", '"hips"'), ("nose", '"nose"')):
+        item = human.active_ragdoll.two_bone_ik.add()
+        item.end_bone = bone
+        stack_setup.ensure(human, fresh_scene)
+        fresh_scene.frame_set(5)
+        assert words in " ".join(pose_stack.of(human).messages.values())
+        human.active_ragdoll.two_bone_ik.clear()
+
+
+def test_hands_hold_a_ledge_while_the_ragdoll_is_active(human, fresh_scene):
+    """The drives follow what the IK gives: the hands stay at the ledge within millimetres while physics runs."""
+    goals = {}
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        item = stack_edits.add(human, fresh_scene, "two_bone_ik", f"finger.{side}")
+        item.effector = rigs.empty(fresh_scene, f"Ledge.{side}", (0.25 * sign, -0.3, 1.75))
+        # Without a pole the elbow turns with the swinging arm, by half a turn within a frame where that is straight.
+        item.pole = rigs.empty(fresh_scene, f"Elbow.{side}", (0.8 * sign, 0.0, 1.0))
+        goals[side] = np.array(item.effector.location)
+        # The elbows swing through straight and back: a pole keeps them on one side.
+        item.pole_space, item.pole_location = "WORLD", (0.8 * sign, 0.2, 1.0)
+    build.build(human, fresh_scene)
+    for frame in range(1, 31):
+        fresh_scene.frame_set(frame)
+        if frame > 8:
+            for side, goal in goals.items():
+                assert np.linalg.norm(joint(human, f"finger.{side}") - goal) < 0.002
+    assert human.active_ragdoll.state == "LIVE"
+
+
+FREE_ARMS = ("Knight.glb", "mh_game_engine.blend")  # their bones are not held at their parents' tails
+
+
+@pytest.mark.parametrize("name", HANDS)
+def test_stretching_is_shown_or_the_connected_bones_are_named(data_dir, name):
+    rig = looking.character(name, data_dir, 2)
+    obj, scene = rig.obj, rig.scene
+    hand = obj.data.bones[HANDS[name]]
+    chain = [bone.name for bone in (hand.parent.parent, hand.parent, hand)]
+
+    def places():
+        root, elbow, end = (joint(obj, bone) for bone in chain)
+        return root, end, np.array([np.linalg.norm(elbow - root), np.linalg.norm(end - elbow)])
+
+    root, _end, before = places()
+    item = stack_edits.add(obj, scene, "two_bone_ik", hand.name)
+    item.allow_stretching, item.start_stretch_ratio, item.max_stretch_scale = True, 0.8, 1.5
+    for ratio in (0.9, 1.3):
+        goal = root + ratio * before.sum() * np.array((0.6, -0.8, 0.0))
+        item.effector_location = goal
+        scene.frame_set(rig.first)
+        root, end, after = places()
+        factor = 1.0 + 0.5 * (ratio - 0.8) / 0.7 if name in FREE_ARMS else 1.0
+        assert after / before == pytest.approx(factor, abs=1e-5)
+        # What is in reach, grown or not, is reached.
+        beyond = max(ratio - factor, 0.0) * before.sum()
+        assert np.linalg.norm(end - goal) == pytest.approx(beyond, abs=1e-4 * sum(before))
+    words = " ".join(pose_stack.of(obj).messages.values())
+    assert words == "" if name in FREE_ARMS else f'"{hand.name}"' in words and "cannot stretch" in words
 
 
 @pytest.mark.blender_version
-def test_one_that_is_deleted_in_mid_shot_leaves_the_others_going(shot):
-    scene, _ragdoll, watcher, target = shot
-    stack_edits.set_up_look_at(watcher, scene, target)
-    _goes_on(scene, (5, 6))
-    bpy.data.objects.remove(watcher)
-    _goes_on(scene, range(7, LAST + 1))
+def test_a_connected_bone_cannot_be_moved_and_says_so(data_dir):
+    rig = looking.character("metarig human", data_dir, 2)
+    obj = rig.obj
+    item = stack_edits.add(obj, rig.scene, "bone_transforms", "forearm.L")
+    assert item.translation_mode == "IGNORE"
+    item.rotation_space, item.rotation = "BONE", (0.5, 0.0, 0.0)
+    item.translation_mode, item.translation = "ADD", (0.1, 0.0, 0.0)
+    item.enabled = False
+    rig.scene.frame_set(2)
+    row, before = obj.data.bones.find("forearm.L"), rigs.pose(obj)
+    item.enabled = True
+    rig.scene.frame_set(2)
+    after = rigs.pose(obj)
+    assert np.abs(after[row, :3, 3] - before[row, :3, 3]).max() < 1e-6
+    assert rigs.angles(after[row], before[row]) == pytest.approx(np.degrees(0.5), abs=1e-3)
+    assert list(pose_stack.of(obj).messages.values()) == [
+        'Transform bone 1: it cannot move, as "forearm.L" is connected to the parent (Bone > Relations > Connected)'
+    ]
+
+
+def test_transform_bone_moves_turns_and_scales(human, fresh_scene):
+    fresh_scene.frame_set(6)
+    before = rigs.pose(human)
+    row = human.data.bones.find("head")
+    item = stack_edits.add(human, fresh_scene, "bone_transforms", "head")
+    item.translation_space, item.translation = "WORLD", (0.1, 0.2, 0.3)
+    item.rotation_space, item.rotation = "WORLD", (0.0, 0.0, 0.5)
+    item.scale_mode, item.scale_space, item.scale = "ADD", "BONE", (2.0, 2.0, 2.0)
+    fresh_scene.frame_set(6)
+    after = rigs.pose(human)
+    assert np.allclose(after[row][:3, 3] - before[row][:3, 3], (0.1, 0.2, 0.3), atol=1e-5)
+    c, s = np.cos(0.5), np.sin(0.5)
+    turn = np.array(((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0)))
+    assert np.allclose(after[row][:3, :3], 2.0 * turn @ before[row][:3, :3], atol=1e-5)
+    item.weight = 0.5
+    fresh_scene.frame_set(6)
+    assert np.allclose(rigs.pose(human)[row][:3, 3] - before[row][:3, 3], (0.05, 0.1, 0.15), atol=1e-5)
+
+
+def test_a_marked_entry_is_what_the_feet_are_held_from(human, fresh_scene):
+    """The hips go down by a bone transform: marked, the feet stay and the knees bend; else they go down too."""
+    stack_edits.set_up_look_at(human, fresh_scene)
+    item = stack_edits.add(human, fresh_scene, "bone_transforms", "hips")
+    item.rotation_mode, item.translation = "IGNORE", (0.0, 0.0, -0.1)
+    item.enabled = False
+    fresh_scene.frame_set(5)
+    before = joint(human, "foot.L")
+    item.enabled = True
+    fresh_scene.frame_set(5)
+    assert np.linalg.norm(joint(human, "foot.L") - before) == pytest.approx(0.1, abs=0.02)
+    item.marks_reference = True
+    fresh_scene.frame_set(5)
+    assert np.linalg.norm(joint(human, "foot.L") - before) < 1e-5
+
+
+def test_the_order_can_be_changed(human, fresh_scene):
+    """An IK before a turn of the shoulder misses its effector, after it, it does not."""
+    item = stack_edits.add(human, fresh_scene, "two_bone_ik", "finger.L")
+    item.effector_location = (0.5, -0.2, 1.3)
+    turn = stack_edits.add(human, fresh_scene, "bone_transforms", "arm.L")
+    turn.rotation_space, turn.rotation = "COMPONENT", (0.0, 0.8, 0.0)
+    fresh_scene.frame_set(5)
+    assert np.linalg.norm(joint(human, "finger.L") - np.array((0.5, -0.2, 1.3))) < 1e-5
+    assert bpy.ops.active_ragdoll.motion_order(kind="TWO_BONE_IK", direction="UP") == {"FINISHED"}
+    assert entries.order_of(human).index("TWO_BONE_IK") < entries.order_of(human).index("BONE_TRANSFORMS")
+    fresh_scene.frame_set(5)
+    assert np.linalg.norm(joint(human, "finger.L") - np.array((0.5, -0.2, 1.3))) > 0.05
+    assert bpy.ops.active_ragdoll.motion_order(kind="TWO_BONE_IK", direction="DOWN") == {"FINISHED"}
+    assert len(human.active_ragdoll.motion_order) == 0 and entries.order_of(human) == entries.movable()
+
+
+@pytest.mark.parametrize("name", ("Knight.glb", "Fox.glb"))
+def test_the_overlay_draws_targets_forwards_and_cones(data_dir, name):
+    rig, target, _plain = looking.set_up(name, data_dir)
+    obj = rig.obj
+    rig.scene.frame_set(rig.first + 6)
+    lines = viewport.look_at_chains(obj, bpy.context.view_layer.depsgraph)
+    assert lines.ends.dtype == lines.colors.dtype == np.float32, "the GPU's buffers take the bytes as they are"
+    place, ahead = looking.sight(obj, obj.active_ragdoll.look_at[0])
+    red = lines.ends[np.isclose(lines.colors, look_at_lines.TARGET).all(axis=1)]
+    assert np.array_equal(lines.emphasised, np.isclose(lines.colors, look_at_lines.TARGET).all(axis=1))
+    size = looking.size_of(obj)
+    assert np.abs(red[0] - (place, rigs.matrices([target])[0][:3, 3])).max() < 1e-5 * size
+    green = lines.ends[np.isclose(lines.colors, look_at_lines.FORWARD).all(axis=1)]
+    assert len(green) == len(obj.active_ragdoll.look_at[0].entries)
+    direction = green[0, 1] - green[0, 0]
+    assert np.allclose(direction / np.linalg.norm(direction), ahead, atol=1e-5)
+    # The aim is exact, so the first green line lies on the red one.
+    along = (red[0, 1] - red[0, 0]) / np.linalg.norm(red[0, 1] - red[0, 0])
+    assert direction @ along > 0.999999 * np.linalg.norm(direction)
+    # Every bone is within its cone, as the colours say: nothing is beyond, what is at the limit stands out.
+    context = SimpleNamespace(
+        scene=rig.scene, view_layer=bpy.context.view_layer, selected_objects=[obj], window_manager=None
+    )
+    assert any(len(drawn.ends) == len(lines.ends) for drawn in overlay.collected(context))
+    rig.scene.active_ragdoll_overlay.look_at = False
+    assert not overlay.collected(context)
+
+
+PANELS = [cls for cls in panels.classes() if issubclass(cls, bpy.types.Panel)]
+
+
+@pytest.mark.blender_version
+@pytest.mark.parametrize("panel", PANELS, ids=[cls.__name__ for cls in PANELS])
+def test_panels_draw_in_every_state(human, fresh_scene, panel):
+    drawn(panel, None)
+    drawn(panel, human)
+    stack_edits.set_up_look_at(human, fresh_scene)
+    stack_edits.add(human, fresh_scene, "linked_bones", "arm.L")
+    stack_edits.add(human, fresh_scene, "two_bone_ik", "finger.L").allow_stretching = True
+    stack_edits.add(human, fresh_scene, "bone_transforms", "head")
+    bpy.ops.active_ragdoll.disable_look_at(time=0.5)
+    fresh_scene.frame_set(3)
+    full = drawn(panel, human)
+    assert len(full) > 4
+    for item in human.active_ragdoll.two_bone_ik:
+        item.effector_space = item.pole_space = "BONE"
+    human.active_ragdoll.look_at[0].target_type = "POINT"
+    human.active_ragdoll.look_at[0].entries[0].limit_from = "PARENT"
+    human.active_ragdoll.leg_stabilizers[0].bones_count = 4
+    human.active_ragdoll.look_at[0].entries[1].bone = "arm.R"
+    fresh_scene.frame_set(4)
+    text = " ".join(name for _kind, name, _layout in drawn(panel, human))
+    assert panel.__name__ != "ACTIVE_RAGDOLL_PT_look_at" or "ancestor" in text
+    assert panel.__name__ != "ACTIVE_RAGDOLL_PT_leg_stabilizers" or "hangs on nothing" in text

@@ -45,9 +45,6 @@ def inside(points, body) -> np.ndarray:
     return np.max(np.maximum(corners.min(axis=0) - local, local - corners.max(axis=0)), axis=1) / size
 
 
-# ---- arrays -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_wires_fill_the_boxes_of_the_bodies_shown(name):
     rig = real(name)
@@ -75,12 +72,8 @@ def test_where_nothing_is_simulated_bodies_are_drawn_on_their_bones():
     posed = rigs.pose(rig.obj)
     for part, matrix in zip(rig.obj.active_ragdoll.parts, matrices, strict=True):
         bone = posed[rig.obj.data.bones.find(part.bone)]
-        offset = part.offset
-        assert np.allclose(
-            matrix[:3, 3],
-            (bone @ np.array((*(offset[:3, 3] / np.cbrt(np.linalg.det(bone[:3, :3]))), 1.0)))[:3],
-            atol=1e-4,
-        )
+        offset = part.offset[:3, 3] / np.cbrt(np.linalg.det(bone[:3, :3]))
+        assert np.allclose(matrix[:3, 3], (bone @ (*offset, 1.0))[:3], atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["Knight.glb", "walk.fbx"])
@@ -114,9 +107,6 @@ def unit(matrix) -> np.ndarray:
     return matrix[:3, :3] / np.linalg.norm(matrix[:3, :3], axis=0)
 
 
-# ---- what is read again --------------------------------------------------------------------------------------------
-
-
 def test_the_figure_is_kept_while_frames_pass(human):
     scene = human.active_ragdoll.scene
     scene.frame_set(1)
@@ -134,7 +124,7 @@ def test_an_edited_limit_is_seen_at_once_and_a_rebuild_too(human):
     before = viewport.current(human, scene).wires
     human.pose.bones["thigh.L"].active_ragdoll.limit_max[0] = 0.123
     after = viewport.current(human, scene).wires
-    row = next(i for i, part in enumerate(human.active_ragdoll.parts) if part.bone == "thigh.L")
+    (row,) = rigs.rows(human, ["thigh.L"])
     assert after is not before and np.isclose(after.figure.limit_max[row, 0], 0.123)
     build.rebuild(human, scene)
     assert viewport.current(human, scene).wires is not after
@@ -152,20 +142,13 @@ def test_a_deleted_body_and_a_removed_ragdoll_show_nothing(human):
 
 @pytest.mark.blender_version
 def test_selected_bones_stand_out_in_pose_mode(human):
-    bpy.context.view_layer.objects.active = human
-    bpy.ops.object.mode_set(mode="POSE")
-    for bone in human.pose.bones:
-        holder = bone if hasattr(bone, "select") else bone.bone
-        holder.select = bone.name == "shin.L"
+    rigs.select(human, "shin.L")
     found = lines(human, joints=False, limits=False)
-    row = next(i for i, part in enumerate(human.active_ragdoll.parts) if part.bone == "shin.L")
+    (row,) = rigs.rows(human, ["shin.L"])
     group = viewport.current(human, human.active_ragdoll.scene).wires.group
     assert np.array_equal(found.emphasised, group[group % overlay.KINDS == overlay.BODY] // overlay.KINDS == row)
     bpy.ops.object.mode_set(mode="OBJECT")
     assert not lines(human).emphasised.any()
-
-
-# ---- the switches and the handler ------------------------------------------------------------------------------------
 
 
 def view(overlays=True, kind="VIEW_3D"):

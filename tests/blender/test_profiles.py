@@ -1,4 +1,4 @@
-"""Profiles on real rigs: exact back to the same, by role to others, never half-applied; presets and their limits."""
+"""Profiles, their presets and presets of weights on real rigs: exact back to the same, by role to others."""
 
 import json
 
@@ -10,10 +10,12 @@ import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.anatomy import roles
 from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.rig.armature import anatomy_of
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.tools import diagnose, profiles
+from active_ragdoll.core.blender.tools import bone_tools, diagnose, profiles
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.profile import Entry, Profile, dump, parse
+from active_ragdoll.core.ragdoll import weight_spread as spread
 from own_characters import or_own
 
 SKIP = {"rna_type", "name", "profile_limits"}  # the last is what a preset said, not what is set
@@ -32,17 +34,15 @@ def everything(obj) -> dict:
     return result
 
 
-def scramble(obj, seed=5) -> None:
-    """Another value for every setting of the character and of its bones."""
+def scramble(obj, seed: int, built: bool) -> None:
+    """Another value for every setting of the character and of its bones, which have no bodies where none are built."""
     rng = np.random.default_rng(seed)
     known = profiles.schema()
     was, STATE.building = STATE.building, True
-    for owner, fields in [
-        (obj.active_ragdoll, known.object),
-        *((b.active_ragdoll, known.bone) for b in obj.pose.bones),
-    ]:
+    of_bones = [(bone.active_ragdoll, known.bone) for bone in obj.pose.bones]
+    for owner, fields in [(obj.active_ragdoll, known.object), *of_bones]:
         for key, wanted in fields.items():
-            name = profiles._attribute(key)
+            name = profiles._ATTRIBUTES.get(key, key)
             count = wanted.length or 1
             if wanted.kind == "FLOAT":
                 values = rng.uniform(max(wanted.low, -3.0), min(wanted.high, 3.0), count).tolist()
@@ -59,6 +59,7 @@ def scramble(obj, seed=5) -> None:
         low, high = bone.active_ragdoll.limit_min[:], bone.active_ragdoll.limit_max[:]
         bone.active_ragdoll.limit_min = np.minimum(low, high)
         bone.active_ragdoll.limit_max = np.maximum(low, high)
+        bone.active_ragdoll.simulate &= built
     STATE.building = was
 
 
@@ -71,34 +72,24 @@ def bodies_of(obj, role, side=None):
     ]
 
 
-# ---- round trips ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.blender_version
 @pytest.mark.parametrize("built", [False, True])
 def test_round_trip_is_exact(fresh_scene, tmp_path, built):
     obj = rigs.human(fresh_scene)
     if built:
         build.build(obj, fresh_scene)
-    bone_count = len(obj.pose.bones)
-    scramble(obj)
-    if not built:
-        for bone in obj.pose.bones:
-            bone.active_ragdoll.simulate = False
+    scramble(obj, 5, built)
     before = everything(obj)
     path = tmp_path / "all.json"
     assert bpy.ops.active_ragdoll.export_profile(filepath=str(path)) == {"FINISHED"}
-    scramble(obj, 6)
-    if not built:
-        for bone in obj.pose.bones:
-            bone.active_ragdoll.simulate = False
+    scramble(obj, 6, built)
     assert everything(obj) != before
     assert bpy.ops.active_ragdoll.import_profile(filepath=str(path)) == {"FINISHED"}
     after = everything(obj)
     different = {key: (before[key], after[key]) for key in before if before[key] != after[key]}
     different.pop(("", "layout_changed"), None)
     assert not different
-    assert len(profiles.read(path).entries) == bone_count
+    assert len(profiles.read(path).entries) == len(obj.pose.bones)
     # The very text again.
     again = tmp_path / "again.json"
     profiles.write(again, profiles.collect(obj))
@@ -115,9 +106,6 @@ def test_applying_marks_what_waits_for_a_build(fresh_scene):
     assert profiles.apply(obj, Profile({}, (Entry({"mass": 3.0}, "head"),))).changed == 1
     assert obj.active_ragdoll.layout_changed
     assert obj.pose.bones["head"].active_ragdoll.limits_from != "USER"
-
-
-# ---- other rigs -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["mh_mixamo.blend", "walk.fbx", "jumping_jacks.bvh"])
@@ -153,20 +141,15 @@ def test_by_role_to_another_rig(name):
     assert joints and all(bone.active_ragdoll.joint == "HINGE" for bone in joints)
 
 
-# ---- what goes wrong ------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def knight():
-    rig, _made = rigs.built("Knight.glb")
-    return rig.obj
+    return rigs.built("Knight.glb")[0].obj
 
 
 @pytest.fixture(scope="module")
 def one_knight():
     """For tests after which he is as before, one after the other."""
-    rig, _made = rigs.built("Knight.glb")
-    return rig.obj
+    return rigs.built("Knight.glb")[0].obj
 
 
 @pytest.mark.parametrize(
@@ -184,10 +167,8 @@ def one_knight():
     ],
 )
 def test_a_wrong_file_changes_nothing(one_knight, tmp_path, change, message):
-    knight = one_knight
-    path = tmp_path / "wrong.json"
-    profiles.write(path, profiles.collect(knight))
-    data = json.loads(path.read_text(encoding="utf-8"))
+    knight, path = one_knight, tmp_path / "wrong.json"
+    data = json.loads(dump(profiles.collect(knight)))
     data["object"]["rotation_weight"] = 0.125
     for entry in data["bones"]:
         entry["mass"] = 7.0
@@ -235,8 +216,6 @@ def test_a_baked_character_refuses(knight):
         profiles.apply(knight, made)
 
 
-# ---- presets --------------------------------------------------------------------------------------------------------
-
 RIGS = ("Knight.glb", "animals_pack_Horse.glb")
 
 
@@ -282,9 +261,6 @@ def test_presets_are_there_and_named_as_listed():
         assert made.name == shown and made.description == text and made.entries
     with pytest.raises(RagdollError, match="Unknown preset 'Fish': use one of 'Human'"):
         profiles.preset("Fish")
-
-
-# ---- command line ---------------------------------------------------------------------------------------------------
 
 
 def test_command_line_takes_a_file_and_a_preset(call, tmp_path):
@@ -334,9 +310,7 @@ def limits(bone) -> tuple:
     + [("ROBOT", name) for name in or_own("run.fbx", "zombie.bvh", own=("own unreal",))],
 )
 def test_the_animation_does_not_fight_a_presets_limits(data_dir, name, preset):
-    rig = rigs.load(data_dir / name)
-    rig.last = min(rig.last, rig.first + 60)
-    rigs.set_range(rig.scene, rig.first, rig.last)
+    rig = rigs.load(data_dir / name, 60)
     profiles.apply(rig.obj, profiles.preset(preset))
     built = build.build(rig.obj, rig.scene)
     stated = [bone for bone in simulated(rig.obj) if bone.active_ragdoll.limits_from == "PROFILE"]
@@ -386,8 +360,7 @@ def test_a_profile_of_limits_set_by_hand_stays_by_hand(fresh_scene):
 
 
 def test_a_preset_that_was_widened_goes_to_another_rig_as_a_preset(data_dir):
-    rig = rigs.load(data_dir / "Knight.glb")
-    rigs.set_range(rig.scene, rig.first, rig.first + 20)
+    rig = rigs.load(data_dir / "Knight.glb", 20)
     profiles.apply(rig.obj, profiles.preset("Robot"))
     build.build(rig.obj, rig.scene)
     made = profiles.collect(rig.obj)
@@ -395,3 +368,76 @@ def test_a_preset_that_was_widened_goes_to_another_rig_as_a_preset(data_dir):
     profiles.apply(other.obj, made)
     kinds = {bone.active_ragdoll.limits_from for bone in simulated(other.obj)}
     assert "PROFILE" in kinds and "USER" not in kinds
+
+
+REAL = or_own(
+    "01_01.bvh", "Knight.glb", "cesium_man.gltf", "run.fbx", "mh_mixamo.blend", "Fox.glb", "animals_pack_Horse.glb"
+)
+
+
+def _rows(anatomy, *wanted, side=None):
+    pairs = zip(anatomy.roles, anatomy.sides, strict=True)
+    return [i for i, (role, its) in enumerate(pairs) if role in wanted and side in (None, its)]
+
+
+def _weights(obj):
+    return tuple(bone_tools.read_weights(obj, kind) for kind in bone_tools.WEIGHTS)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_on_real_rigs(data_dir, name):
+    obj = rigs.load(data_dir / name).obj
+    anatomy = anatomy_of(obj)
+    four = anatomy.kind == roles.QUADRUPED
+    arms = {side: _rows(anatomy, roles.UPPER_ARM, roles.FOREARM, side=side) for side in (roles.LEFT, roles.RIGHT)}
+    legs, head = _rows(anatomy, roles.THIGH, roles.SHANK), _rows(anatomy, roles.HEAD, roles.NECK)
+    both = arms[roles.LEFT] + arms[roles.RIGHT]
+    assert arms[roles.LEFT] and arms[roles.RIGHT] and legs and head
+
+    bone_tools.apply_weight_preset(obj, spread.UPPER_BODY_LOOSE)
+    rotation, translation = _weights(obj)
+    assert (rotation[legs] == 1.0).all() and (translation[legs] == 1.0).all()
+    assert (rotation[head] < 0.5).all() and not translation[head].any()
+    assert (rotation[both] == 1.0).all() if four else (rotation[both] < 0.3).all()
+
+    bone_tools.apply_weight_preset(obj, spread.DRUNK)
+    rotation, _translation = _weights(obj)
+    assert (rotation <= 0.6 + 1e-6).all() and rotation[legs].min() > rotation[head].max()
+
+    for side, other in ((roles.LEFT, roles.RIGHT), (roles.RIGHT, roles.LEFT)):
+        bone_tools.apply_weight_preset(obj, spread.RIGID)
+        assert all((values == 1.0).all() for values in _weights(obj))
+        changed = bone_tools.apply_weight_preset(obj, spread.ONE_ARM_LIMP, side)
+        rotation, translation = _weights(obj)
+        assert not rotation[arms[side]].any() and not translation[arms[side]].any()
+        for rest in (arms[other], legs, head):
+            assert (rotation[rest] == 1.0).all() and (translation[rest] == 1.0).all()
+        assert len(changed) == np.count_nonzero((rotation < 1.0) | (translation < 1.0))
+
+
+def test_messages_name_the_character_and_nothing_is_set(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    obj.pose.bones["head"].active_ragdoll.rotation_weight = 0.7
+    before = _weights(obj)
+    for arguments, word in (((spread.ONE_ARM_LIMP, "L"), "side 'L'"), (("FLOPPY",), "'FLOPPY'")):
+        with pytest.raises(RagdollError, match=word) as caught:
+            bone_tools.apply_weight_preset(obj, *arguments)
+        assert "'Human'" in str(caught.value)
+    single = rigs.armature(fresh_scene, {"A": ((0, 0, 0), (0, 0, 1), None)}, "Post")
+    with pytest.raises(RagdollError, match="'Post': No limb"):
+        bone_tools.apply_weight_preset(single, spread.ONE_ARM_LIMP)
+    bpy.context.view_layer.objects.active = single
+    with pytest.raises(RuntimeError, match="No limb"):
+        bpy.ops.active_ragdoll.weight_preset(preset="ONE_ARM_LIMP", side="RIGHT")
+    assert all(np.array_equal(a, b) for a, b in zip(_weights(obj), before, strict=True))
+
+
+def test_a_rig_that_nobody_knows_falls_off_towards_its_tip(fresh_scene):
+    obj = rigs.chain(fresh_scene, 5)
+    for name in (spread.UPPER_BODY_LOOSE, spread.DRUNK):
+        bone_tools.apply_weight_preset(obj, name)
+        assert (np.diff(_weights(obj)[0]) < 0.0).all()
+    bone_tools.apply_weight_preset(obj, spread.RIGID)
+    bone_tools.apply_weight_preset(obj, spread.ONE_ARM_LIMP, roles.RIGHT)
+    rotation = _weights(obj)[0]
+    assert rotation[0] == 1.0 and rotation[-1] == 0.0

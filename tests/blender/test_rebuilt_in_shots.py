@@ -56,9 +56,7 @@ def test_undo_after_one_of_two_was_changed_in_mid_shot(pair, change, again):
 def test_the_frames_after_such_a_change_show_the_animation(pair, change):
     """Nothing steps any more before the shot begins anew, and then all goes on."""
     change(bpy.data.objects["Other"], pair)
-    for frame in range(MIDDLE + 1, LAST + 1):
-        pair.frame_set(frame)
-        posed = rigs.pose(bpy.data.objects["One"])
+    posed = rigs.step(pair, range(MIDDLE + 1, LAST + 1), lambda: rigs.pose(bpy.data.objects["One"]))[-1]
     pair.active_ragdoll.source.frame_set(LAST)
     played = source.evaluated(bpy.data.objects["One"])
     assert np.abs(posed - [np.array(played.matrix_world @ bone.matrix) for bone in played.pose.bones]).max() < 1e-4
@@ -86,15 +84,12 @@ COUNT = 4
 def humans(fresh_scene):
     """Four of them side by side, with ragdolls."""
     first = rigs.swinging_human(fresh_scene, 1, 20)
-    found = [first]
-    for i in range(1, COUNT):
-        other = first.copy()
+    rigs.set_weights(first, 0.3)
+    found = [first, *(first.copy() for _other in range(1, COUNT))]
+    for i, other in enumerate(found[1:], 1):
         other.location.x = 3.0 * i
         fresh_scene.collection.objects.link(other)
-        found.append(other)
-    for obj in found:
-        rigs.set_weights(obj, 0.3)
-    build.build_all(found, fresh_scene)
+    list(build.build_each(found, fresh_scene))
     return found
 
 
@@ -167,7 +162,7 @@ def obj(fresh_scene, request):
     other.location.x = 5.0
     for each in (obj, other):
         each.active_ragdoll.drive_space = request.param
-    build.build_all([obj, other], fresh_scene)
+    list(build.build_each([obj, other], fresh_scene))
     return obj
 
 

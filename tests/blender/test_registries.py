@@ -110,12 +110,8 @@ def registered(extension):
 def _distances(obj, scene) -> np.ndarray:
     """How far each body is from its target in the shot's last frame [m]; by the bodies' order."""
     rigs.step(scene, range(1, LAST + 1))
-    graph = bpy.context.evaluated_depsgraph_get()
-    parts = obj.active_ragdoll.parts
-    found = [(part.body.evaluated_get(graph), part.target.evaluated_get(graph)) for part in parts]
-    return np.array(
-        [(body.matrix_world.translation - target.matrix_world.translation).length for body, target in found]
-    )
+    away = rigs.bodies(obj) - rigs.matrices([part.target for part in obj.active_ragdoll.parts])
+    return np.linalg.norm(away[:, :3, 3], axis=1)
 
 
 def test_a_drive_of_ones_own_leads_bodies(registered, fresh_scene):
@@ -129,9 +125,8 @@ def test_a_drive_of_ones_own_leads_bodies(registered, fresh_scene):
     soft = _distances(obj, fresh_scene)
     assert stiff.max() < 0.05 < soft.max()
     settings.elasticity = 2000.0
-    names = [part.bone for part in settings.parts]
-    for name in names:
-        obj.pose.bones[name].active_ragdoll.elasticity_scale = 1.0 / 32.0
+    for part in settings.parts:
+        obj.pose.bones[part.bone].active_ragdoll.elasticity_scale = 1.0 / 32.0
     assert np.array_equal(_distances(obj, fresh_scene), soft)
 
 
@@ -141,9 +136,7 @@ def test_its_parameters_can_be_keyed_and_are_in_profiles_and_on_the_command_line
     settings.drive, settings.elasticity = "ELASTIC", 62.5
     build.build(obj, fresh_scene)
     soft = _distances(obj, fresh_scene)
-    for frame, value in ((1, 2000.0), (15, 62.5)):
-        settings.elasticity = value
-        settings.keyframe_insert("elasticity", frame=frame)
+    rigs.key(obj, "active_ragdoll.elasticity", {1: 2000.0, 15: 62.5})
     keyed = _distances(obj, fresh_scene)
     assert soft.max() > 0.05 and np.abs(keyed - soft).max() > 1e-4
     schema = profiles.schema()
@@ -166,9 +159,7 @@ def test_an_entry_of_ones_own_turns_a_bone_and_is_led_by_physics(registered, fre
         item.weight = weight
         rigs.step(fresh_scene, range(1, LAST + 1))
         assert np.radians(rigs.angles(rigs.pose(obj), plain))[head] == pytest.approx(angle, abs=0.02)
-    item.keyframe_insert("weight", frame=1)
-    item.weight = 1.0
-    item.keyframe_insert("weight", frame=LAST)
+    rigs.key(obj, "active_ragdoll.nods[0].weight", {1: 0.0, LAST: 1.0})
     rigs.step(fresh_scene, range(1, LAST + 1))
     assert np.radians(rigs.angles(rigs.pose(obj), plain))[head] == pytest.approx(TURN, abs=0.03)
     assert bpy.ops.active_ragdoll.motion_remove(what="nods") == {"FINISHED"}

@@ -6,8 +6,8 @@ import mathutils
 import numpy as np
 import pytest
 
+from animated import smooth_rotations
 from core import quaternion, rotation_modes
-from motions import smooth_rotations
 
 EULER_ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 

@@ -1,4 +1,4 @@
-"""Jumps, reversed playback and loops show the cached pose or the animation, never garbage."""
+"""Jumps, reversed playback and edits by hand between runs show the cached pose or the animation, never garbage."""
 
 import bpy
 import numpy as np
@@ -10,6 +10,7 @@ from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import handlers, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import at_frame
+from active_ragdoll.core.errors import RagdollError
 
 pytestmark = pytest.mark.blender_version
 
@@ -27,10 +28,6 @@ def _shot(scene, soft=0.3, place=None):
     return obj, expected
 
 
-def _off(obj, expected) -> float:
-    return float(np.abs(rigs.pose(obj) - expected).max())
-
-
 def test_a_jump_in_mid_run_shows_the_cache_or_the_animation(scene):
     obj, expected = _shot(scene)
     live = dict(zip(range(FIRST, 26), rigs.play(scene, FIRST, 25, lambda: rigs.pose(obj)), strict=True))
@@ -46,9 +43,7 @@ def test_a_jump_in_mid_run_shows_the_cache_or_the_animation(scene):
 
 def test_frames_never_simulated_show_the_animation(scene):
     obj, expected = _shot(scene)
-    for frame in (20, 21, 22, 40, 4, 3, 60):
-        scene.frame_set(frame)
-        assert _off(obj, expected[frame]) < 1e-4, f"frame {frame}"
+    rigs.check_shown(scene, obj, expected, (20, 21, 22, 40, 4, 3, 60), 1e-4)
     assert obj.active_ragdoll.state == "READY"
 
 
@@ -80,53 +75,31 @@ def test_after_simulate_everything_can_be_scrubbed_both_ways(scene):
     simulated = _simulated(scene, obj)
     assert np.abs(simulated[LAST] - expected[LAST]).max() > 0.02
     assert obj.active_ragdoll.state == "CACHED"
-    for frame in ORDER:
-        scene.frame_set(frame)
-        assert np.abs(rigs.pose(obj) - simulated[frame]).max() < 1e-5, f"frame {frame}"
+    rigs.check_shown(scene, obj, simulated, ORDER, 1e-5)
 
 
 def test_the_cache_plays_without_the_extension(scene, tmp_path):
     """Handlers taken out, file saved and loaded."""
     obj, _expected = _shot(scene)
     simulated = _simulated(scene, obj)
-    path = tmp_path / "shot.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    path = str(tmp_path / "shot.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
     handlers.remove()
     try:
-        bpy.ops.wm.open_mainfile(filepath=str(path), load_ui=False)
+        bpy.ops.wm.open_mainfile(filepath=path, load_ui=False)
         scene, obj = bpy.context.scene, bpy.data.objects["Human"]
-        for frame in ORDER:
-            scene.frame_set(frame)
-            assert np.abs(rigs.pose(obj) - simulated[frame]).max() < 1e-5, f"frame {frame}"
+        rigs.check_shown(scene, obj, simulated, ORDER, 1e-5)
     finally:
         handlers.add()
 
 
-def test_stopping_early_keeps_what_is_done(scene):
-    obj, _expected = _shot(scene)
-    done = {}
-    frames = simulate.frames(scene)
-    for frame in frames:
-        done[frame] = rigs.pose(obj)
-        if frame == 22:
-            break
-    frames.close()
-    for frame in (22, 8, 15, FIRST, 21):
-        scene.frame_set(frame)
-        assert np.abs(rigs.pose(obj) - done[frame]).max() < 1e-5, f"frame {frame}"
-
-
 def _animated(obj, scene):
-    for frame, (x, turn) in {FIRST - 4: (0.0, 0.0), LAST: (1.5, 1.2)}.items():
-        obj.location.x = x
-        obj.rotation_euler.z = turn
-        obj.keyframe_insert("location", frame=frame)
-        obj.keyframe_insert("rotation_euler", frame=frame)
+    rigs.key(obj, "location", {FIRST - 4: (0.0, 0.0, 0.0), LAST: (1.5, 0.0, 0.0)})
+    rigs.key(obj, "rotation_euler", {FIRST - 4: (0.0, 0.0, 0.0), LAST: (0.0, 0.0, 1.2)})
 
 
 def _parented(obj, scene):
-    parent = bpy.data.objects.new("Carrier", None)
-    scene.collection.objects.link(parent)
+    parent = rigs.empty(scene, "Carrier")
     parent.scale = (2.0, 2.0, 2.0)
     parent.rotation_euler = (0.3, 0.1, 0.7)
     rigs.key(parent, "location", {FIRST - 4: (0.0, 0.0, 0.0), LAST: (2.0, 0.0, 0.0)})
@@ -142,9 +115,7 @@ def test_an_object_that_moves(scene, place):
     simulated = _simulated(scene, obj)
     for frame in (FIRST, FIRST + 1, 20, LAST):
         assert np.linalg.norm(simulated[frame][:, :3, 3] - expected[frame][:, :3, 3], axis=1).max() < 0.01, frame
-    for frame in ORDER[::3]:
-        scene.frame_set(frame)
-        assert np.abs(rigs.pose(obj) - simulated[frame]).max() < 1e-5, f"frame {frame}"
+    rigs.check_shown(scene, obj, simulated, ORDER[::3], 1e-5)
 
 
 def test_physics_blend(scene):
@@ -161,19 +132,6 @@ def test_physics_blend(scene):
     assert apart.max() > 3.0
     root = 0  # the blend is per bone, local: exact for the root
     assert rigs.angles(half, animated[-1])[root] == pytest.approx(apart[root] / 2.0, abs=0.3)
-
-
-def test_state_says_what_is_shown(scene):
-    obj, _expected = _shot(scene)
-    assert obj.active_ragdoll.state == "READY"
-    rigs.play(scene, FIRST, 12)
-    assert obj.active_ragdoll.state == "LIVE"
-    handlers.break_runs()
-    assert obj.active_ragdoll.state == "BROKEN"
-    scene.frame_set(13)
-    scene.frame_set(FIRST)
-    assert obj.active_ragdoll.state == "LIVE"
-    assert scene.name in STATE.runs
 
 
 def test_a_load_that_fails_in_mid_shot_leaves_a_shot_that_runs(scene, tmp_path):
@@ -203,3 +161,128 @@ def test_whether_a_setting_is_keyed(fresh_scene, where):
     for setting in ("physics_blend", ""):
         assert at_frame.is_keyed(obj, setting) == (where != "nowhere")
     assert not at_frame.is_keyed(obj, "rotation_weight")
+
+
+END = 8
+
+
+def shot_of(scene):
+    obj = rigs.ragdoll(scene, END)
+    rigs.play(scene, 1, END)
+    return obj
+
+
+def shown_by(scene, obj, way):
+    """Poses and bodies by frame, of a live or of a simulated run."""
+    frames = simulate.frames(scene) if way == "simulated" else range(1, END + 1)
+    found = []
+    for frame in frames:
+        if way == "live":
+            scene.frame_set(frame)
+        assert scene.name not in STATE.messages
+        found.append((rigs.pose(obj), rigs.bodies(obj)))
+    return [np.array(each) for each in zip(*found, strict=True)]
+
+
+def _vehicle(scene, obj):
+    obj.parent = rigs.empty(scene, "Vehicle", (2.0, 1.0, 0.5))
+    obj.parent.rotation_euler.z = 0.7
+
+
+MOVES = {
+    "moved": lambda scene, obj: setattr(obj, "location", (1.5, -0.5, 0.3)),
+    "turned": lambda scene, obj: setattr(obj, "rotation_euler", (0.2, 0.1, 1.2)),
+    "delta": lambda scene, obj: setattr(obj, "delta_location", (0.0, 2.0, 0.0)),
+    "parented": _vehicle,
+}
+
+
+@pytest.mark.parametrize("way", ("live", "simulated"))
+@pytest.mark.parametrize("how", MOVES)
+def test_a_character_moved_after_the_build_plays_there(scene, how, way):
+    """At full weight it is where its animation is, and so are its bodies."""
+    obj = shot_of(scene)
+    before, bodies = shown_by(scene, obj, way)
+    scene.frame_set(1)
+    old = np.array(obj.matrix_world)
+    MOVES[how](scene, obj)
+    bpy.context.view_layer.update()
+    change = np.array(obj.matrix_world) @ np.linalg.inv(old)
+    assert np.abs(change - np.eye(4)).max() > 0.1
+    after, moved = shown_by(scene, obj, way)
+    assert np.linalg.norm((after - change @ before)[:, :, :3, 3], axis=-1).max() < 0.01
+    assert np.linalg.norm((moved - change @ bodies)[:, :, :3, 3], axis=-1).max() < 0.01
+
+
+@pytest.mark.parametrize("way", ("live", "simulated"))
+@pytest.mark.parametrize("driven", (False, True))
+def test_a_bone_posed_without_a_key_is_seen(scene, driven, way):
+    """The feet have no keys; driven, one bends by a number of the rigger's own."""
+    obj = rigs.swinging_human(scene, 1, END)
+    foot = obj.pose.bones["foot.L"]
+    foot.rotation_mode, foot["bend"] = "XYZ", 0.0
+    if driven:
+        driver = foot.driver_add("rotation_euler", 0).driver
+        variable = driver.variables.new()
+        variable.targets[0].id, variable.targets[0].data_path = obj, 'pose.bones["foot.L"]["bend"]'
+        driver.expression = variable.name
+    build.build(obj, scene)
+    before, _bodies = shown_by(scene, obj, way)
+    scene.frame_set(1)
+    foot["bend"] = foot.rotation_euler.x = 0.3
+    after, _bodies = shown_by(scene, obj, way)
+    row = obj.data.bones.find("foot.L")
+    assert np.abs(rigs.angles(after[:, row], before[:, row])[1:] - np.degrees(0.3)).max() < 1.0
+
+
+def test_scaled_by_hand_in_mid_shot_it_stops_with_a_word_and_goes_on_when_scaled_back(scene):
+    obj = shot_of(scene)
+    rigs.play(scene, 1, 4)
+    obj.scale = (2.0,) * 3
+    scene.frame_set(5)
+    assert "'Human' was scaled by 2 before frame 5" in STATE.messages[scene.name]
+    assert np.isfinite(rigs.pose(obj)).all() and scene.name not in STATE.runs
+    with pytest.raises(RagdollError, match=r"'Human' has the scale 2 .* build the ragdoll anew"):
+        list(simulate.frames(scene))
+    obj.scale = (1.0,) * 3
+    STATE.messages.clear()
+    shown_by(scene, obj, "simulated")
+    obj.scale = (2.0,) * 3
+    build.rebuild(obj, scene)
+    rigs.play(scene, 1, END)
+
+
+def test_another_frame_rate_between_runs_takes_the_new_one(scene):
+    """Free fall of a limp character: half g t^2 at the new rate; the old cache is replaced."""
+    obj = shot_of(scene)
+    rigs.set_weights(obj)
+    obj.animation_data_clear()
+    for bone in obj.pose.bones:
+        bone.active_ragdoll.linear_damping = 0.0
+        bone.matrix_basis = Matrix()
+    build.rebuild(obj, scene)
+    masses = rigs.masses(obj)
+    for fps in (24, 12, 60):
+        scene.render.fps = fps
+        _poses, bodies = shown_by(scene, obj, "simulated")
+        heights = bodies[:, :, 2, 3] @ masses / masses.sum()
+        seconds = (END - 1) / fps
+        steps = seconds * fps * scene.rigidbody_world.substeps_per_frame
+        fallen = 0.5 * 9.81 * seconds**2 * (1.0 + 1.0 / steps)  # gravity is summed up step by step
+        assert heights[0] - heights[-1] == pytest.approx(fallen, rel=1e-5)
+
+
+def test_another_frame_rate_in_mid_shot_goes_on_at_the_new_pace(scene):
+    """The frames before stay; the steps after are longer: no jump, no message."""
+    obj = shot_of(scene)
+    scene.gravity = (0.0, 0.0, 0.0)
+
+    def places():
+        return rigs.pose(obj)[:, :3, 3]
+
+    ways = rigs.play(scene, 1, 4, places)
+    scene.render.fps = 12
+    ways += rigs.play(scene, 5, END, places)
+    scene.render.fps = 24
+    steady = rigs.play(scene, 1, END, places)
+    assert np.abs(np.array(ways) - steady).max() < 0.01, "at full weight it follows its keys at any rate"

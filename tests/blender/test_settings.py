@@ -34,9 +34,6 @@ def in_a_strip(obj, path: str) -> None:
     data.action = before
 
 
-# ---- edits on keyed characters --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("keyed", (False, True))
 def test_what_a_recovery_watches_is_edited_in_mid_shot(fresh_scene, keyed):
     obj = knock_outs.human(fresh_scene, 12)
@@ -78,8 +75,9 @@ def another(group, name):
     return max(value - step, prop.hard_min) if value + step > prop.hard_max else value + step
 
 
-def same(a, b) -> bool:
-    return a == b if isinstance(a, bool | int | float | str | set) else tuple(a) == tuple(b)
+def plain(value):
+    """A value that does not change with the setting."""
+    return value if isinstance(value, bool | int | float | str | set) else tuple(value)
 
 
 def fill(group) -> None:
@@ -112,7 +110,7 @@ def test_every_setting_edited_on_a_keyed_character_is_read_at_the_next_frame(fre
     unread = []
     for own, its in ((obj, now), (obj.pose.bones[bone], now.pose.bones[bone])):
         pairs = zip(settings_in(own.active_ragdoll), settings_in(its.active_ragdoll), strict=True)
-        unread += [a[1] for a, b in pairs if not same(getattr(*a[:2]), getattr(*b[:2]))]
+        unread += [a[1] for a, b in pairs if plain(getattr(*a[:2])) != plain(getattr(*b[:2]))]
     assert not unread
 
 
@@ -166,8 +164,7 @@ def edits(obj) -> dict:
 
 
 def shown_after_edits(keyed: bool) -> list:
-    """(edits, bodies, pose of the target, recovery's settings) after a frame with some edits, which are then taken
-    back."""
+    """(edits, bodies, pose of the target, recovery's settings) after frames with some edits, each then taken back."""
     scene = rigs.empty_file()
     obj = full_character(scene)
     if keyed:
@@ -176,9 +173,7 @@ def shown_after_edits(keyed: bool) -> list:
     rigs.play(scene, 1, 3)
     target = obj.active_ragdoll.target_armature
     for frame, (what, settings) in enumerate(edits(obj).items(), 4):
-        before = [
-            value if isinstance(value, bool | int | float | str | set) else tuple(value) for *_, value, _ in settings
-        ]
+        before = [plain(value) for _group, _name, value, _new in settings]
         for group, name, _old, new in settings:
             setattr(group, name, new)
         scene.frame_set(frame)
@@ -199,9 +194,6 @@ def test_every_setting_edited_in_mid_shot_acts_on_a_keyed_character_as_on_others
         assert np.array_equal(bodies, other[1]), edit
 
 
-# ---- profiles -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("owner", ("character", "bone"))
 def test_a_profile_holds_all_settings_and_no_state_of_the_interface(fresh_scene, monkeypatch, owner):
     obj = rigs.human(fresh_scene)
@@ -215,9 +207,7 @@ def test_a_profile_holds_all_settings_and_no_state_of_the_interface(fresh_scene,
         prop = group.bl_rna.properties[name]
         if prop.is_readonly or said.points or said.holds is not None:
             continue
-        value = getattr(group, name)
-        value = value if isinstance(value, bool | int | float | str | set) else tuple(value)
-        before = profiles.collect(obj)
+        value, before = plain(getattr(group, name)), profiles.collect(obj)
         setattr(group, name, "[[0.0, 0.0, 1.0]]" if name == "body_points" else another(group, name))
         after = profiles.collect(obj)
         setattr(group, name, value)
@@ -225,18 +215,6 @@ def test_a_profile_holds_all_settings_and_no_state_of_the_interface(fresh_scene,
         assert held == (said.kind == declare.SETTING), name
         kinds.add(said.kind)
     assert kinds == {declare.SETTING, declare.RECORD} | ({declare.INTERFACE} if owner == "character" else set())
-
-
-def test_applying_a_profile_leaves_which_row_a_list_shows(fresh_scene):
-    obj = rigs.human(fresh_scene)
-    settings = obj.active_ragdoll
-    shown = declare.names(type(settings), kind=declare.INTERFACE)
-    assert {"active_look_at", "active_attachment", "layer_index", "blend_space_index"} <= set(shown)
-    before = profiles.collect(obj)
-    for name in shown:
-        setattr(settings, name, 3)
-    profiles.apply(obj, before)
-    assert [getattr(settings, name) for name in shown] == [3] * len(shown)
 
 
 def test_a_profile_of_version_0_1_0_is_read(fresh_scene, tmp_path):
@@ -248,9 +226,6 @@ def test_a_profile_of_version_0_1_0_is_read(fresh_scene, tmp_path):
     found = profiles.read(path)
     assert profiles.apply(obj, found).changed == 1
     assert obj.active_ragdoll.rotation_weight == 0.25 and obj.active_ragdoll.layer_index == 0
-
-
-# ---- what is keyed --------------------------------------------------------------------------------------------------
 
 
 def test_an_option_is_refused_where_a_strip_keys_its_setting(fresh_scene):
@@ -276,9 +251,6 @@ def test_a_strip_that_is_muted_keys_nothing(fresh_scene):
     assert at_frame.is_keyed(obj) and at_frame.is_keyed(obj, "rotation_weight")
     obj.animation_data.nla_tracks[0].mute = True
     assert not at_frame.is_keyed(obj) and not at_frame.is_keyed(obj, "rotation_weight")
-
-
-# ---- files of other versions ----------------------------------------------------------------------------------------
 
 
 def test_a_file_of_version_0_1_0_is_brought_up_to_date(fresh_scene, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 import rigs
 from active_ragdoll.core import mirror
 from active_ragdoll.core.anatomy.roles import CREATURE, HELPER, HUMAN
-from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.rig import armature, skinning
 from active_ragdoll.core.blender.rig.armature import anatomy_of, prop_bones
 from active_ragdoll.core.ragdoll.bodies.fitting import CONVEX_HULL
@@ -113,9 +113,6 @@ def test_left_and_right_are_mirror_images(built):
             assert max(gaps.min(axis=0).max(), gaps.min(axis=1).max()) < 1e-5 * height, parts[i].bone
 
 
-# ---- small characters made here -------------------------------------------------------------------------------------
-
-
 def skinned(scene, obj, name: str, points, weights: dict, faces=()) -> bpy.types.Object:
     """A mesh of points with vertex groups ``{bone: weights [k]}`` that the armature deforms."""
     mesh = bpy.data.meshes.new(name)
@@ -203,7 +200,6 @@ def test_bodies_are_fitted_in_bind_pose_with_shape_keys_and_modifiers_before_the
     (shape,) = _shapes(obj)
     assert sorted(shape.half) == pytest.approx([0.05, 0.2, 0.4], rel=1e-3)
     assert shape.center == pytest.approx((0.0, 0.0, 0.0), abs=1e-4)
-    from active_ragdoll.core.blender.physics import remove
 
     remove.remove(obj)
     assert rigs.counts()["meshes"] == before["meshes"] and rigs.counts()["scenes"] == before["scenes"]
@@ -225,9 +221,6 @@ def test_merged_bones_give_their_vertices_to_the_body_that_carries_them(scene):
     assert parts["Hand"].distance(np.concatenate(blocks[1:])).max() < 1e-4
 
 
-# ---- margins --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.blender_version
 @pytest.mark.parametrize("kind", ("BOX", "CONVEX_HULL"))
 @pytest.mark.parametrize("size", (0.18, 1.8, 18.0))
@@ -244,7 +237,7 @@ def test_a_resting_body_touches_the_floor(scene, kind, size):
     rigs.ensure_world(scene)
     rigs.set_weights(obj)
     build.build(obj, scene)
-    points = np.concatenate([_points(_only_part(obj)), np.ones((len(_points(_only_part(obj))), 1))], axis=1)
+    points = np.pad(_points(_only_part(obj)), ((0, 0), (0, 1)), constant_values=1.0)
 
     def lowest(matrix):
         return float((points @ matrix.T)[:, 2].min())

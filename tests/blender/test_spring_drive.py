@@ -6,6 +6,7 @@ import math
 import bpy
 import numpy as np
 import pytest
+from mathutils import Quaternion
 
 import rigs
 from active_ragdoll.core import quaternion
@@ -90,15 +91,14 @@ def _shape(bone, body):
         own.body_rotation = (math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0)
 
 
-def _turns(obj, bone, axis, build_it):
+def _turns(obj, bone, axis):
     """Angles [f] about a bone's axis, after its animation has turned it by 1.2 rad/s for 1/240 s; and its sign."""
     scene, last = bpy.context.scene, 2 + 2 * 240
     rigs.set_range(scene, 1, last)
-    for frame, angle in ((-3, 0.0), (1, 0.0), (2, 1.2 / 240.0)):
-        bone.rotation_quaternion = (math.cos(angle / 2), *(math.sin(angle / 2) * np.array(axis)))
-        bone.keyframe_insert("rotation_quaternion", frame=frame)
+    turned = Quaternion(axis, 1.2 / 240.0)
+    rigs.key(bone, "rotation_quaternion", {-3: Quaternion(), 1: Quaternion(), 2: turned})
     rigs.interpolate(obj, "CONSTANT")
-    build_it()
+    build.build(obj, scene)
     scene.rigidbody_world.substeps_per_frame = 1
     along = np.array(bone.bone.matrix_local.to_3x3()) @ axis
     turns = np.array(rigs.play(scene, 1, last, lambda: rigs.bodies(obj)[-1, :3, :3]))
@@ -128,7 +128,7 @@ def test_a_turned_body_follows_the_damped_oscillator(frequency, ratio, body, axi
     scene = _empty(240)
     obj = _one_body(scene, frequency, ratio)
     _shape(obj.pose.bones["A"], body)
-    away = _turns(obj, obj.pose.bones["A"], axis, lambda: build.build(obj, scene))
+    away = _turns(obj, obj.pose.bones["A"], axis)
     expected = _after(frequency, ratio, len(away), 1.2)
     assert np.abs(away - expected).max() < 0.02 * np.abs(expected).max()
 
@@ -150,7 +150,7 @@ def test_a_body_swings_about_its_joint_at_the_frequency_asked_for(space, body, a
     bone.active_ragdoll.joint = "FREE"
     bone.active_ragdoll.linear_damping = bone.active_ragdoll.angular_damping = 0.0
     _shape(bone, body)
-    away = _turns(obj, bone, axis, lambda: build.build(obj, scene))
+    away = _turns(obj, bone, axis)
     crossings = np.flatnonzero((away[1:] < 0.0) != (away[:-1] < 0.0))
     exact = crossings + away[crossings] / (away[crossings] - away[crossings + 1])
     assert 0.5 * 240.0 * (len(exact) - 1) / (exact[-1] - exact[0]) == pytest.approx(1.0, rel=0.03)

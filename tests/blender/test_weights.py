@@ -10,11 +10,13 @@ from mathutils import Matrix
 
 import rigs
 from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.tools.measure import Meter
 from active_ragdoll.core.ragdoll.drives import servo
 from own_characters import or_own
 
 SWEEP = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1, 0.05, 0.0)
 G = 9.81
+BODY = ("mass", "collision_shape", "linear_damping", "angular_damping")
 
 
 def _weights(obj, rotation, translation):
@@ -31,48 +33,45 @@ def test_the_sag_under_gravity_is_force_over_stiffness(fresh_scene, weight):
         assert np.ptp(heights[-48:]) < 0.1 * sag
 
 
-def _hanging(weight):
-    """Heights [m] of a body on a still target, which gravity begins to pull at the first frame, for 12 seconds."""
+def _one_body(last, rotation, translation):
+    """A chain of one bone with its ragdoll in a new file."""
     scene = rigs.empty_file()
-    rigs.set_range(scene, 1, 24 * 12)
+    rigs.set_range(scene, 1, last)
     obj = rigs.chain(scene, 1)
     build.build(obj, scene)
-    _weights(obj, 1.0, weight)
+    _weights(obj, rotation, translation)
+    return scene, obj
+
+
+def _hanging(weight, of_bone=1.0):
+    """Heights [m] of a body on a still target, which gravity begins to pull at the first frame, for 12 seconds."""
+    scene, obj = _one_body(24 * 12, 1.0, weight)
+    obj.pose.bones["A"].active_ragdoll.translation_weight = of_bone
     return np.array(rigs.play(scene, 1, 24 * 12, lambda: rigs.bodies(obj)[0, 2, 3]))
 
 
 @pytest.mark.blender_version
 def test_weight_zero_falls_exactly_like_a_plain_body(fresh_scene):
-    scene = rigs.empty_file()
-    rigs.set_range(scene, 1, 40)
-    obj = rigs.chain(scene, 1)
-    build.build(obj, scene)
-    _weights(obj, 0.0, 0.0)
+    scene, obj = _one_body(40, 0.0, 0.0)
     limp = np.array(rigs.play(scene, 1, 40, lambda: rigs.bodies(obj)[0]))
     body = obj.active_ragdoll.parts[0].body
-    mass, mesh = body.rigid_body.mass, [tuple(v.co) for v in body.data.vertices]
-    kind = body.rigid_body.collision_shape
-    damping = body.rigid_body.linear_damping, body.rigid_body.angular_damping
+    mesh = [tuple(v.co) for v in body.data.vertices]
+    settings = {name: getattr(body.rigid_body, name) for name in BODY}
     substeps = scene.rigidbody_world.substeps_per_frame
 
     scene = rigs.empty_file()
     rigs.set_range(scene, 1, 40)
-    plain = rigs.box(scene, "Plain", (1, 1, 1), (0, 0, 0), mass=mass)
+    plain = rigs.box(scene, "Plain", (1, 1, 1), (0, 0, 0))
     scene.rigidbody_world.substeps_per_frame = substeps  # gravity is summed up step by step
     plain.data.clear_geometry()
     plain.data.from_pydata(mesh, [], [])
-    plain.rigid_body.collision_shape = kind
-    plain.rigid_body.linear_damping, plain.rigid_body.angular_damping = damping
-    from mathutils import Matrix
-
+    for name, value in settings.items():
+        setattr(plain.rigid_body, name, value)
     plain.matrix_world = Matrix(limp[0].tolist())
     scene.rigidbody_world.point_cache.frame_start, scene.rigidbody_world.point_cache.frame_end = 1, 40
     free = np.array(rigs.play(scene, 1, 40, lambda: rigs.matrices([plain])[0]))
     assert free[0, 2, 3] - free[-1, 2, 3] > 5.0
     assert np.abs(limp - free).max() < 1e-5
-
-
-# ---- lag ----------------------------------------------------------------------------------------------------------
 
 
 def _lag(weight, kind):
@@ -94,8 +93,6 @@ def _lag(weight, kind):
             obj.keyframe_insert("location", frame=frame)
     build.build(obj, scene)
     _weights(obj, *((weight, 1.0) if kind == "rotation" else (1.0, weight)))
-    from active_ragdoll.core.blender.tools.measure import Meter
-
     meter = Meter(scene)
     rigs.play(scene, 1, last, meter.after_frame)
     found = meter.summary(0.99)
@@ -105,7 +102,7 @@ def _lag(weight, kind):
 @pytest.mark.parametrize("kind", ("rotation", "translation"))
 def test_lag_rises_as_the_weight_falls(fresh_scene, kind):
     lags = [_lag(weight, kind) for weight in SWEEP]
-    print(kind, dict(zip(SWEEP, lags, strict=True)))
+
     assert all(b > a for a, b in itertools.pairwise(lags)), lags
 
 
@@ -115,12 +112,6 @@ def test_lag_is_continuous_at_both_ends(fresh_scene, kind):
     full, nearly_full = _lag(1.0, kind), _lag(0.995, kind)
     assert nearly_limp == pytest.approx(limp, rel=0.03)
     assert abs(nearly_full - full) < 0.03 * limp
-
-
-# ---- a blow -------------------------------------------------------------------------------------------------------
-
-
-# ---- frame rates --------------------------------------------------------------------------------------------------
 
 
 def _motion(fps, weights):
@@ -149,35 +140,21 @@ def test_other_frame_rates_give_the_same_motion(fresh_scene, weights):
         assert np.abs(_motion(fps, weights) - reference).max() < 0.05 * way, fps
 
 
-# ---- other settings of a bone -------------------------------------------------------------------------------------
-
-
 def test_weights_of_bone_and_character_multiply(fresh_scene):
     """0.5 on the bone of a character at 0.6 sags like 0.3."""
-    scene = rigs.empty_file()
-    rigs.set_range(scene, 1, 24 * 12)
-    obj = rigs.chain(scene, 1)
-    build.build(obj, scene)
-    _weights(obj, 1.0, 0.6)
-    obj.pose.bones["A"].active_ragdoll.translation_weight = 0.5
-    heights = np.array(rigs.play(scene, 1, 24 * 12, lambda: rigs.bodies(obj)[0, 2, 3]))
-    assert np.abs(heights - _hanging(0.3)).max() < 1e-5
+    assert np.abs(_hanging(0.6, 0.5) - _hanging(0.3)).max() < 1e-5
 
 
 def test_a_force_limit_below_the_weight_lets_the_body_fall(fresh_scene):
     """A drive of at most F falls with (m g - F) / m; Blender's own damping of 0.04 a second is left out."""
-    scene = rigs.empty_file()
-    rigs.set_range(scene, 1, 25)
-    obj = rigs.chain(scene, 1)
-    obj.pose.bones["A"].active_ragdoll.linear_damping = 0.0
+    scene, obj = _one_body(25, 1.0, 1.0)
+    bone = obj.pose.bones["A"].active_ragdoll
+    bone.linear_damping = 0.0
     build.build(obj, scene)
-    mass = obj.active_ragdoll.parts[0].body.rigid_body.mass
-    obj.pose.bones["A"].active_ragdoll.max_force = 0.5 * mass * G
-    heights = rigs.play(scene, 1, 25, lambda: rigs.bodies(obj)[0, 2, 3])
-    assert heights[0] - heights[-1] == pytest.approx(0.5 * G / 2.0, rel=0.1)
-    obj.pose.bones["A"].active_ragdoll.max_force = 2.0 * mass * G
-    heights = rigs.play(scene, 1, 25, lambda: rigs.bodies(obj)[0, 2, 3])
-    assert heights[0] - heights[-1] < 0.05
+    for share, fallen in ((0.5, pytest.approx(0.5 * G / 2.0, rel=0.1)), (2.0, pytest.approx(0.0, abs=0.05))):
+        bone.max_force = share * rigs.masses(obj)[0] * G
+        heights = rigs.play(scene, 1, 25, lambda: rigs.bodies(obj)[0, 2, 3])
+        assert heights[0] - heights[-1] == fallen
 
 
 CLIPS = or_own("01_01.bvh", "Knight.glb", "run.fbx")
@@ -185,11 +162,8 @@ LONGEST = 120  # frames of a clip that are looked at
 
 
 def _followed(data_dir, name, weights=(1.0, 1.0), longest=LONGEST):
-    rig = rigs.load(data_dir / name)
-    rig.last = min(rig.last, rig.first + longest)
-    rigs.set_range(rig.scene, rig.first, rig.last)
-    rig.scene.frame_set(rig.first)
-    rig.built = build.build(rig.obj, rig.scene)
+    rig = rigs.load(data_dir / name, longest)
+    build.build(rig.obj, rig.scene)
     rig.obj.active_ragdoll.rotation_weight, rig.obj.active_ragdoll.translation_weight = weights
     return rig
 
@@ -275,8 +249,6 @@ def test_limp_for_sixty_frames_then_back_in_twenty_four(data_dir, name):
     rig.scene.frame_set(rig.first)
     rigs.key_weights(rig.obj, {rig.first: 0.0, rig.first + 60: 1.0})
     build.build(rig.obj, rig.scene)
-    from active_ragdoll.core.blender.tools.measure import Meter
-
     meter = Meter(rig.scene)
     rigs.play(rig.scene, rig.first, rig.first + 59, meter.after_frame)
     fallen = meter.summary(50 / rigs.FPS)["orientation_error_deg"]["mean"]

@@ -17,16 +17,13 @@ HUMAN = {
     "neck": ("spine3", (0, 0, 1.52)),
     "head": ("neck", (0, -0.01, 1.62)),
     "eye.L": ("head", (0.03, -0.1, 1.7)),
-    "eye.R": ("head", (-0.03, -0.1, 1.7)),
     "thigh.L": ("hips", (0.1, 0, 0.95)),
     "shin.L": ("thigh.L", (0.1, -0.03, 0.5)),
     "foot.L": ("shin.L", (0.1, 0.01, 0.08)),
     "toe.L": ("foot.L", (0.1, -0.12, 0.02)),
-    "thigh.R": ("hips", (-0.1, 0, 0.95)),
-    "shin.R": ("thigh.R", (-0.1, -0.03, 0.5)),
-    "foot.R": ("shin.R", (-0.1, 0.01, 0.08)),
-    "toe.R": ("foot.R", (-0.1, -0.12, 0.02)),
 }
+for _name, (_parent, (_x, _y, _z)) in [row for row in HUMAN.items() if row[0].endswith(".L")]:
+    HUMAN[_name.replace(".L", ".R")] = (_parent.replace(".L", ".R"), (-_x, _y, _z))
 DOG = {
     "hips": (None, (0, 0.5, 0.6)),
     "spine": ("hips", (0, 0.3, 0.62)),

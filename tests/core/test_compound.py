@@ -125,7 +125,10 @@ def test_bodies_with_merged_feet(kind):
     kinds = ["AUTO"] * 7
     kinds[2] = kinds[5] = kind
     turns = np.tile(np.eye(3), (7, 1, 1))
-    plan = shapes.plan_bodies(HEADS, TAILS, turns, PARENTS, simulated, kinds, Skin.of_bones(legs()), coverage=1.0)
+    points = np.concatenate([own for own in legs() if own is not None])
+    bones = np.repeat(np.arange(7), [0 if own is None else len(own) for own in legs()])
+    skin = Skin(points, np.arange(len(points)), bones, np.ones(len(points)), 7)
+    plan = shapes.plan_bodies(HEADS, TAILS, turns, PARENTS, simulated, kinds, skin, np.eye(3), 1.0)
     made = plan.shapes()
     rows = [int(np.flatnonzero(plan.bones == bone)[0]) for bone in (2, 5)]
     expected = COMPOUND if kind == "AUTO" else kind

@@ -215,6 +215,12 @@ def placed(kind, center, half, axes=None) -> Shape:
     return Shape(kind, np.array(center, dtype=float), np.eye(3) if axes is None else axes, np.array(half, dtype=float))
 
 
+def test_a_hull_that_was_never_fitted_is_its_box():
+    assert placed(CONVEX_HULL, (0, 0, 0), (1.0, 2.0, 3.0)).volume() == pytest.approx(48.0)
+    primitives = [placed(kind, (0, 0, 0), (1.0, 2.0, 3.0)) for kind in (BOX, CAPSULE, SPHERE)]
+    assert all(shape.points is None and shape.parts() == (shape,) for shape in primitives)
+
+
 PAIRS = (
     (placed(SPHERE, (0, 0, 0), (0.5,) * 3), placed(SPHERE, (0.3, 0.6, 0.2), (0.4,) * 3), 0.9 - 0.7),
     (placed(BOX, (0, 0, 0), (1, 1, 1)), placed(BOX, (1.5, 0.3, -0.2), (1, 1, 1)), 0.5),
@@ -322,9 +328,8 @@ def test_a_lopsided_skeleton_has_no_mirror_plane():
 def test_a_vertex_belongs_to_the_body_whose_bones_hold_it_most():
     """Bones 1 and 2 are one body: together they hold more of vertex 0 than bone 0 alone; weights need no sum of 1."""
     skin = Skin(np.eye(3), np.array([0, 0, 0, 1, 2]), np.array([0, 1, 2, 0, 2]), np.array([4.0, 3.0, 3.0, 0.1, 7.0]), 3)
-    alone = skin.dominated()
-    assert [len(found[0]) if found else 0 for found in alone] == [2, 0, 1]
-    merged = skin.dominated(np.array([0, 1, 1]), 2)
+    assert [0 if found is None else len(found) for found in skin.of_bones()] == [2, 0, 1]
+    merged, _holder, _share = skin.dominated(np.array([0, 1, 1]), 2)
     assert [len(found[0]) for found in merged] == [1, 2]
     np.testing.assert_allclose(merged[1][1], (0.6, 1.0))
 

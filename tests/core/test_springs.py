@@ -61,13 +61,6 @@ def run_motor(frequency, ratio, seconds, fps, substeps, start=1.0, observed=True
 
 
 @pytest.mark.parametrize("frequency", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("ratio", [0.2, 0.5, 1.0, 2.0, 3.0])
-def test_released_spring2_follows_the_damped_oscillator_at_240_steps(frequency, ratio):
-    time, found = run_spring2(frequency, ratio, 4.0)
-    assert np.abs(found - oscillator(frequency, ratio, time, 1.0)).max() <= 0.02
-
-
-@pytest.mark.parametrize("frequency", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("ratio", [0.0, 0.1, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize("substeps", [4, 8, 10])
 def test_a_softer_first_frame_makes_up_for_half_a_substep(frequency, ratio, substeps):
@@ -77,7 +70,7 @@ def test_a_softer_first_frame_makes_up_for_half_a_substep(frequency, ratio, subs
 
 
 @pytest.mark.parametrize("frequency", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("ratio", [0.0, 0.1, 1.0, 3.0])
+@pytest.mark.parametrize("ratio", [0.0, 0.1, 0.5, 1.0, 2.0, 3.0])
 def test_spring2_is_the_exact_motion_of_a_body_whose_velocity_is_of_the_middle_of_a_substep(frequency, ratio):
     """The place before the release is the same as at it: the closed form through these two places, to rounding."""
     time, found = run_spring2(frequency, ratio, 4.0)

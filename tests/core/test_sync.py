@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pose_samples import assert_close, assert_same_bits, human, random_clip
 from refusals import refuses
 
-from core.motion.clip import Clip
-from core.motion.sync import MARKERS, SyncGroup, contact_markers, smooth_step
+from core.motion.blend_space import smooth_step
+from core.motion.clip import MARKERS, Clip, SyncGroup, contact_markers
 
 SKELETON = human()
 

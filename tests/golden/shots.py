@@ -40,9 +40,7 @@ def shot(frames: int) -> Callable:
 
 
 def _played(prepare: Callable, frames: int) -> dict[str, np.ndarray]:
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-    scene = bpy.context.scene
-    scene.render.fps, scene.render.fps_base = rigs.FPS, 1.0
+    scene = rigs.empty_file()
     scene.frame_start, scene.frame_end = 1, frames
     characters = prepare(scene)
     bodies, shown, poses = [], [], []
@@ -96,11 +94,7 @@ def human(scene, place: float = 0.0, name: str = "Human", frames: int = 60):
 
 def key(obj, path: str, keys: dict) -> None:
     """Key a setting of a character."""
-    owner, _dot, name = path.rpartition(".")
-    group = obj.path_resolve(f"{NAME}.{owner}" if owner else NAME)
-    for frame, value in keys.items():
-        setattr(group, name, value)
-        obj.keyframe_insert(f"{NAME}.{path}", frame=frame)
+    rigs.key(obj, f"{NAME}.{path}", keys)
 
 
 def put_aside(obj, name: str):

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 import numpy as np
-from mathutils import Matrix
 
 from ...errors import RagdollError
 from ..physics import source, view_layers, world
 from ..rig import action_channels
-from ..rig.armature import pose_matrices, refuse_baked
+from ..rig.armature import converted, pose_matrices, refuse_baked
 from ..run import shot_run, simulate
 from ..runtime import STATE
 from ..stack import pose_stack, stack_edits
@@ -140,14 +139,9 @@ def _converted(bone, matrices, parents, invert: bool) -> np.ndarray:
         if parents is not None:
             frame = parents @ (np.linalg.inv(np.array(bone.parent.matrix_local, dtype=float)) @ frame)
         return (np.linalg.inv(frame) if invert else frame) @ matrices
-    result = []
-    for i, matrix in enumerate(matrices):  # what does not inherit everything is left to Blender
-        extra = {}
-        if parents is not None:
-            extra = {"parent_matrix": Matrix(parents[i].tolist()), "parent_matrix_local": bone.parent.matrix_local}
-        local = bone.convert_local_to_pose(Matrix(matrix.tolist()), bone.matrix_local, invert=invert, **extra)
-        result.append(np.array(local))
-    return np.array(result)
+    # What does not inherit everything is left to Blender.
+    above = [None] * len(matrices) if parents is None else parents
+    return np.array([converted(bone, *pair, invert=invert) for pair in zip(matrices, above, strict=True)])
 
 
 def _without_shear(matrices: np.ndarray) -> np.ndarray:

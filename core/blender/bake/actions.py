@@ -1,25 +1,21 @@
-"""Reading, writing and swapping actions: layered ones with slots (Blender 4.4 and later) and the older ones.
+"""Swapping actions for a bake: layered ones with slots (Blender 4.4 and later) and the older ones.
 
-`bake` makes an action that plays given poses of some bones and changes nothing else, `save` and `restore`
-swap it in and the old one back. How the baked action and the old animation share the character:
+`bake` makes an action that plays given poses of some bones and changes nothing else; `save` and `restore` put the old
+one back. How the baked action and the old animation share the character:
 
-- **No NLA is played** (no unmuted track, or NLA switched off): the baked action is a copy of the old one,
-  with all its slots and channels; the baked bones' channels are replaced inside the baked range. Outside it
-  the old keys stay. Where the range cuts a curve between two keys, the cut segment is sampled on whole frames
-  up to the range's edge, so that the old animation still plays exactly on every whole frame outside; kept
-  keys' handles are frozen, so that Blender does not bend their curves. On a side where the old action has no
-  keys at all beyond the range, the first or last baked pose is held instead, and the action does not grow.
-- **NLA tracks are played**: the baked action holds the baked channels only and plays on top of the tracks
-  (REPLACE, influence 1). Other bones keep what the tracks give. Where the tracks go on outside the range they
-  are seen there (extrapolation NOTHING or HOLD_FORWARD), otherwise the baked pose is held. An old action on
-  top of the tracks is moved to a strip of its own in a new topmost track, with its own blending, so that it
-  still acts below the bake.
-- **A solo track**: Blender then ignores the action altogether, so the solo is exchanged for mutes of all
-  others.
-- Drivers of baked channels are muted, as they would win over keys.
+- **No NLA is played** (no unmuted track, or NLA switched off): the baked action is a copy of the old one with all its
+  slots and channels; the baked bones' channels are replaced inside the baked range. A segment that the range cuts is
+  sampled on whole frames up to the range's edge and kept keys' handles are frozen, so that the old animation plays
+  exactly on every whole frame outside. On a side without old keys the first or last baked pose is held.
+- **NLA tracks are played**: the baked action has the baked channels only and plays on top of the tracks (REPLACE,
+  influence 1). Where the tracks go on outside the range they are seen there (extrapolation NOTHING or HOLD_FORWARD),
+  otherwise the baked pose is held. An old action on top of the tracks gets a strip of its own in a new topmost track,
+  with its own blending, so that it still acts below the bake.
+- **A solo track** makes Blender ignore the action altogether, so the solo is exchanged for mutes of all others.
+- Drivers of baked channels are muted, as they would win over keys. Muted tracks stay muted.
 
-Muted tracks stay muted. What an old action or the tracks would give for a baked channel is always overruled:
-a channel is left out only if nothing animates it and it stays at rest.
+What an old action or the tracks would give for a baked channel is always overruled: a channel is left out only if
+nothing animates it and it stays at rest.
 """
 
 from collections.abc import Collection, Iterator, Sequence

@@ -12,7 +12,7 @@ IS_IT = bpy.app.version < (4, 3, 0)
 
 
 def halt(scene) -> None:
-    """Let a world not step: its cache ends where it begins, until the next first frame states its range."""
+    """Keep a world from stepping: its cache ends where it begins, until the next first frame sets its range."""
     scene.rigidbody_world.point_cache.frame_end = scene.rigidbody_world.point_cache.frame_start
     STATE.halted_worlds.add(scene.name)
     STATE.live_worlds.discard(scene.name)
@@ -43,7 +43,7 @@ def clear(scene) -> None:
 
 
 def clear_old(scene) -> None:
-    """A world that is made anew with other joints looks at joints that are gone, and crashes."""
+    """Free a world's joints before it is made anew with others: it would look at those that are gone, and crash."""
     if not IS_IT or scene.name not in STATE.worlds_with_joints:
         return
     with STATE.occupied():
@@ -60,7 +60,7 @@ def clear_changed(scene) -> None:
 
 
 def note_joints(scene) -> None:
-    """The world is made with the joints that the scene has now."""
+    """Note the joints that the scene's world is made with."""
     if IS_IT:
         STATE.joints_made_with[scene.name] = _joint_names(scene)
 

@@ -38,7 +38,7 @@ def record_bodies(obj) -> None:
 
 
 def record_body(obj, part, pieces) -> None:
-    """Take a body, and a compound's pieces, as they are now for what was built: no difference counts as an edit."""
+    """Record a body and its compound's pieces as they are now: only later changes count as edits."""
     body = part.body
     for each in (body, *pieces):
         each[OWNER] = obj
@@ -52,7 +52,7 @@ def record_body(obj, part, pieces) -> None:
 
 
 def before_removal(obj) -> list[str]:
-    """`collect_edits`, and the end of editing; called before the bodies are removed."""
+    """Collect the edits and end editing, before the bodies are removed."""
     edited = collect_edits(obj)
     end_editing(obj)
     return edited
@@ -88,7 +88,7 @@ def collect_edits(obj) -> list[str]:
 
 
 def with_edits(obj, plan, pose, to_world):
-    """The plan with the bodies edited by hand in place of the automatic ones; pairs that overlap now are told apart.
+    """The plan with bodies edited by hand in place of the automatic ones. Pairs that now overlap do not collide.
 
     Args:
         plan: `shapes.BodyPlan`; changed in place.
@@ -166,7 +166,7 @@ SHAPE_SETTINGS = declare.names(ActiveRagdollBone, group="size")
 
 
 def reset_body(obj, bone_name: str) -> None:
-    """Forget what was edited of a bone's body, also what is not collected yet."""
+    """Forget the edits of a bone's body, including those not collected yet."""
     own = obj.pose.bones[bone_name].active_ragdoll
     for name in SHAPE_SETTINGS:
         own.property_unset(name)
@@ -205,7 +205,7 @@ def begin_editing(obj) -> None:
 
 
 def end_editing(obj) -> None:
-    """Back from `begin_editing`; nothing where it was not called."""
+    """Undo `begin_editing`, if it was called."""
     if not is_editing(obj):
         return
     settings = obj.active_ragdoll

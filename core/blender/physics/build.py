@@ -39,7 +39,7 @@ from . import (
     world,
 )
 from .built import Part
-from .helpers import carry, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
+from .helpers import add_spring, carry, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
 
 AUTOMATIC_DENSITY = 1000.0
 
@@ -87,24 +87,11 @@ class Report:
     notes: list = field(default_factory=list)
 
 
-def build_all(objects, scene, bones: str = "DEFORM") -> list[Report]:
-    """`build` for several characters with one evaluation at the end, so that the time grows with their number only.
-
-    Raises:
-        RagdollError: as `build`; the characters before the one it names are built.
-    """
-    found = []
-    for _obj, report in build_each(objects, scene, bones):
-        if isinstance(report, RagdollError):
-            raise report
-        found.append(report)
-    return found
-
-
 def build_each(objects, scene, bones: str = "DEFORM"):
-    """Yield every character with what was built, or the RagdollError that says why it was not, as soon as it is.
+    """Build several characters; yield each with its `Report`, or the RagdollError that says why it was not built.
 
-    One that is not in the scene, and has a ragdoll already, stays in that ragdoll's scene.
+    The scene is evaluated once, at the end, so that the time grows with their number only. One that is not in the
+    scene, and has a ragdoll already, stays in that ragdoll's scene.
     """
     try:
         for obj in objects:
@@ -175,7 +162,7 @@ def _build(obj, scene, bones, notes) -> Report:
     pose = BindPose(obj.data, to_world)
     anatomy = anatomy_of(obj)
     skin = read_skin(obj, pose, to_world, prop_bones(obj, anatomy, _asked_for(obj, bones)))
-    vertices = None if skin is None else [None if found is None else found[0] for found in skin.dominated()]
+    vertices = None if skin is None else skin.of_bones()
     store_roles(obj, anatomy)
     deform = deforming(obj, pose, vertices)
     chosen = _choose(obj, pose, deform, bones, anatomy)
@@ -377,22 +364,16 @@ def _carried_moments(plan, masses, pivots) -> np.ndarray:
     return np.einsum("mia,mij,mja->ma", axes, tensors, axes)
 
 
-def _drive(scene, target, body, kind: str):
-    """The servo between a body and its target: one six-axis constraint on the target body itself.
+def _drive(scene, target, body, kind: str) -> None:
+    """Add the servo between a body and its target: one six-axis constraint on the target body itself.
 
     Its stiffness stands at zero; the pipeline sets it on the evaluated constraint.
     """
-    scene.rigidbody_world.constraints.objects.link(target)
-    constraint = target.rigid_body_constraint
-    constraint.type = "GENERIC_SPRING"
-    constraint.spring_type = kind
-    constraint.object1, constraint.object2 = body, target
-    constraint.disable_collisions = True
+    constraint = add_spring(scene, target, body, target, kind)
     for axis in "xyz":
-        for kind in ("", "ang_"):
-            setattr(constraint, f"use_spring_{kind}{axis}", True)
-            setattr(constraint, f"spring_stiffness_{kind}{axis}", 0.0)
-            setattr(constraint, f"spring_damping_{kind}{axis}", 1.0)
+        for part in ("", "ang_"):
+            setattr(constraint, f"use_spring_{part}{axis}", True)
+            setattr(constraint, f"spring_damping_{part}{axis}", 1.0)
 
 
 # ---- physics armature -----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ SAVED = "active_ragdoll_layers"  # on the user's objects: the layers that they h
 
 
 def pairs_to_ignore(plan) -> list:
-    """Pairs of bodies of a character without self-collision that need a constraint to keep them from colliding."""
+    """Pairs of bodies, of a character without self-collision, that only a constraint keeps from colliding."""
     plan.no_collide = []
     of = collision_layers.groups(plan.parents)
     first, second = plan.strangers()
@@ -65,7 +65,7 @@ def _widen_others(scene, characters, wide: np.ndarray) -> None:
 
 
 def widen_evaluated(run, scene) -> None:
-    """The same on evaluated bodies, for objects that were added since the build."""
+    """Do the same on evaluated bodies, for objects that were added since the build."""
     characters = ragdolls(scene)
     if all(obj.active_ragdoll.self_collision for obj in characters):
         return

@@ -36,6 +36,20 @@ def make_kinematic(scene, made) -> None:
     body.collision_collections = [False] * 20
 
 
+def add_spring(scene, obj, body, other, kind: str = "SPRING1"):
+    """Give a helper a six-axis spring constraint between two bodies, with no stiffness."""
+    scene.rigidbody_world.constraints.objects.link(obj)
+    constraint = obj.rigid_body_constraint
+    constraint.type = "GENERIC_SPRING"
+    constraint.spring_type = kind
+    constraint.object1, constraint.object2 = body, other
+    constraint.disable_collisions = True
+    for axis in "xyz":
+        for part in ("", "ang_"):
+            setattr(constraint, f"spring_stiffness_{part}{axis}", 0.0)
+    return constraint
+
+
 def keep_aside(collection) -> None:
     """Make all objects of a new collection unselectable, and keep them out of renders.
 

@@ -91,8 +91,7 @@ def remove_constraints(obj, name: str) -> None:
 
 
 def copy_of(obj, name: str):
-    """A copy of the character object on the same data and action, without our constraints and what was made for
-    it."""
+    """A copy of the character with the same data and action, without our constraints and records."""
     copy = obj.copy()
     if copy.override_library is not None:
         copy.make_local(clear_liboverride=True)
@@ -146,7 +145,7 @@ def refresh(obj) -> None:
 
 
 def drop(copy) -> None:
-    """Remove a source that no character has any more: none but its scene. A duplicate may share it."""
+    """Remove a source, unless a character still has it, as a duplicate may."""
     if copy is not None and copy.users <= 1:
         bpy.data.objects.remove(copy)
 
@@ -230,8 +229,7 @@ def stamp_of(obj) -> Stamp | None:
 
 
 def follow(obj) -> None:
-    """Bring a source in line with its character: made anew where that is animated otherwise by now, else given what was
-    edited by hand."""
+    """Bring a source in line with its character: make it anew if the animation's set-up differs, else carry edits."""
     known = stamp_of(obj)
     if known is None or known.setup != signature(obj):
         refresh(obj)
@@ -240,13 +238,13 @@ def follow(obj) -> None:
 
 
 def forget_edits(obj=None) -> None:
-    """Let what was edited by hand be carried again, of one character or of all."""
+    """Have edits by hand carried to the source once more, of one character or of all."""
     for stamp in STATE.stamps.values() if obj is None else filter(None, (STATE.stamps.get(obj.name),)):
         stamp.edits = None
 
 
 def signature(obj) -> tuple:
-    """What of a character's animation set-up a source must share; when it differs the source is stale."""
+    """How a character is animated, to be compared: a source with another signature is stale."""
     data = obj.animation_data
     parts = [obj.parent.name if obj.parent else "", obj.parent_type, obj.parent_bone, obj.rotation_mode]
     if data is not None:
@@ -274,7 +272,7 @@ def signature(obj) -> tuple:
 
 
 def _driver_signature(curve, obj) -> tuple:
-    """What a driver does; of a copy the same, though it refers to the copy."""
+    """What a driver does; the same for a copy of the character, although its driver refers to the copy."""
     driver = curve.driver
     variables = [
         (variable.name, variable.type, _other(target.id, obj), target.data_path, target.bone_target)
@@ -289,7 +287,7 @@ def _other(data, obj) -> str:
 
 
 def carry_edits(obj) -> bool:
-    """Let the source stand, be posed and be set as the character is; whether there was anything new to carry.
+    """Give the source the character's place, pose and switches. Returns whether there was anything new.
 
     The source has the character's action, so that keys reach it by themselves. A bone turned, an object moved or a
     switch of the rig set without a key would not. What is keyed is overruled when the source is evaluated at another
@@ -318,7 +316,7 @@ def carry_edits(obj) -> bool:
 
 
 def _edits_of(obj) -> tuple:
-    """What of a character is set by hand: a key to compare it by, its object's values, modes, pose and switches."""
+    """What can be set by hand on a character: a key to compare it by, object values, modes, pose and switches."""
     now = {name: np.array(getattr(obj, name), dtype=np.float32) for name in _OBJECT}
     modes = [bone.rotation_mode for bone in obj.pose.bones]
     pose, switches = _pose_of(obj), _switches_of(obj)

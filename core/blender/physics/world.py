@@ -183,7 +183,7 @@ def replace(scene) -> None:
 
 
 def note_frame(scene) -> None:
-    """After any evaluation of a scene: at another frame its world may have stepped."""
+    """Take note of an evaluation of the scene: at another frame its world may have stepped."""
     if not STATE.unstepped and not STATE.released:
         return
     for frames in (STATE.unstepped, STATE.released):
@@ -192,7 +192,7 @@ def note_frame(scene) -> None:
 
 
 def halt(scene) -> None:
-    """Let Bullet's world, which may hold joints that are no more, not step before it is made anew at a first frame.
+    """Keep Bullet's world from stepping until it is made anew at a first frame: it may hold joints that were deleted.
 
     Replacing it renews the copies of some joints, which must not go before their bodies in versions before 4.3.
     """
@@ -205,12 +205,12 @@ def halt(scene) -> None:
 
 
 def note_members(scene) -> None:
-    """Note how many bodies and joints the scene has now, with which its world is made."""
+    """Note how many bodies and joints the scene's world is made with."""
     STATE.members[scene.name] = _members(scene)
 
 
 def has_lost_members(scene) -> bool:
-    """Whether bodies or joints were deleted since the world was made. Ones that were added meanwhile are noted."""
+    """Whether bodies or joints were deleted since the world was made. Those added meanwhile are noted."""
     before, now = STATE.members.get(scene.name, (0, 0)), _members(scene)
     if now[0] < before[0] or now[1] < before[1]:
         return True
@@ -292,14 +292,6 @@ def restore(scene) -> None:
                 bpy.ops.rigidbody.world_remove()
             for collection in collections:
                 bpy.data.collections.remove(collection)
-    for name in (
-        "world_created",
-        "collections_created",
-        "collections_linked",
-        "cache_saved",
-        "cache_start",
-        "cache_end",
-        "cache_is_ours",
-        "cache_good",
-    ):
-        own.property_unset(name)
+    for declared in own.bl_rna.properties:
+        if declared.identifier.startswith(("world_", "collections_", "cache_")):
+            own.property_unset(declared.identifier)

@@ -11,9 +11,8 @@ import numpy as np
 from ... import pose as pose_space
 from ...anatomy import roles
 from ...errors import RagdollError
-from ...motion.clip import Clip, additive_clip
+from ...motion.clip import Clip, additive_clip, contact_markers
 from ...motion.rig import LocalPose
-from ...motion.sync import contact_markers
 from ..runtime import STATE
 from . import action_channels, clips
 from .armature import anatomy_of, array_of

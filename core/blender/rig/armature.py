@@ -4,6 +4,7 @@ import math
 
 import bpy
 import numpy as np
+from mathutils import Matrix
 
 from ... import quaternion
 from ...anatomy.recognise import recognise
@@ -48,6 +49,23 @@ def read(items, name: str, *shape: int, dtype: type = np.float32) -> np.ndarray:
 def pose_matrices(posed) -> np.ndarray:
     """Matrices [n, 4, 4] of an armature's bones as they are posed, in armature space and Blender's order."""
     return read(posed.pose.bones, "matrix", 4, 4).astype(float)
+
+
+def converted(bone: bpy.types.Bone, matrix, parent=None, *, invert: bool = False) -> np.ndarray:
+    """A bone's matrix [4, 4] in armature space from its basis matrix, by Blender's own rules of what bones inherit.
+
+    Args:
+        parent: the parent's matrix in armature space; None at roots.
+        invert: the basis matrix from that in armature space instead.
+    """
+    known = {}
+    if parent is not None:
+        known = {"parent_matrix": _matrix_of(parent), "parent_matrix_local": bone.parent.matrix_local}
+    return np.array(bone.convert_local_to_pose(_matrix_of(matrix), bone.matrix_local, invert=invert, **known))
+
+
+def _matrix_of(matrix) -> Matrix:
+    return matrix if isinstance(matrix, Matrix) else Matrix(matrix.tolist())
 
 
 def bind_tails(armature: bpy.types.Armature) -> np.ndarray:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, fields
 
 import bpy
 import numpy as np
-from mathutils import Matrix
 from numpy.typing import ArrayLike, NDArray
 
 from ... import pose as pose_space
@@ -23,7 +22,7 @@ from ...motion.clip import Clip
 from ...motion.rig import LocalPose
 from ...skeleton import Skeleton
 from .action_channels import bone_path, channels_of, has_slots, rotation_property, slot_of
-from .armature import read
+from .armature import converted, read
 
 # Value of each rotation property in bind pose.
 _REST = {
@@ -112,7 +111,7 @@ def sample_action(
     """
     rest, curves = rig_rest(obj), action_curves(action, obj, slot)
     found = _columns(curves, obj.data.bones.keys())
-    if not found.any_bone:
+    if not found.moved:
         listed = ", ".join(f'"{bone}"' for bone in found.missing[:5])
         raise RagdollError(f"Action \"{action.name}\" animates no bone of '{obj.name}'; it has {listed or 'no bones'}")
     if frames is None:
@@ -245,7 +244,6 @@ class _Columns:
     places: dict[str, tuple[NDArray, NDArray, NDArray]]
     missing: list[str]
     moved: set[str]
-    any_bone: bool
 
 
 def _columns(curves: Sequence[bpy.types.FCurve], names: Sequence[str]) -> _Columns:
@@ -268,7 +266,7 @@ def _columns(curves: Sequence[bpy.types.FCurve], names: Sequence[str]) -> _Colum
         for values, value in zip(lists[prop], (row, component, column), strict=True):
             values.append(value)
     places = {prop: tuple(np.array(v, dtype=np.intp) for v in found) for prop, found in lists.items()}
-    return _Columns(places, list(missing), moved, bool(moved))
+    return _Columns(places, list(missing), moved)
 
 
 def _values(curves: Sequence[bpy.types.FCurve], frames: NDArray) -> NDArray:
@@ -355,28 +353,13 @@ def _local_of_special(obj, rest: RigRest, location: NDArray, rotation: NDArray, 
         for row in range(start, stop):
             parent = int(skeleton.parents[row])
             if row in special:
-                above = model[:, parent] if parent >= 0 else None
-                model[:, row] = _posed(special[row], basis[:, row], above)
+                above = model[:, parent] if parent >= 0 else [None] * len(basis)
+                pairs = zip(basis[:, row], above, strict=True)
+                model[:, row] = [converted(special[row], own, parents) for own, parents in pairs]
                 local[:, row] = model[:, row] if parent < 0 else _inverse(model[:, parent]) @ model[:, row]
             else:
                 model[:, row] = local[:, row] if parent < 0 else model[:, parent] @ local[:, row]
     return LocalPose(*pose_space.decompose_matrices(local))
-
-
-def _posed(bone: bpy.types.Bone, basis: NDArray, parents: NDArray | None) -> NDArray:
-    """Matrices [f, 4, 4] in the armature of a bone with basis matrices and its parent's matrices [f, 4, 4]."""
-    rest = bone.matrix_local
-    result = np.empty_like(basis)
-    for frame, matrix in enumerate(basis.tolist()):
-        if parents is None:
-            posed = bone.convert_local_to_pose(Matrix(matrix), rest)
-        else:
-            parent = Matrix(parents[frame].tolist())
-            posed = bone.convert_local_to_pose(
-                Matrix(matrix), rest, parent_matrix=parent, parent_matrix_local=bone.parent.matrix_local
-            )
-        result[frame] = posed
-    return result
 
 
 def _inverse(matrices: NDArray) -> NDArray:

@@ -1,6 +1,7 @@
-"""Reading the meshes that an armature deforms or its bones carry: vertices in bind pose and the bones' hold on them."""
+"""Reading the meshes that an armature deforms or its bones carry: vertices in bind pose and their weights."""
 
 import contextlib
+from itertools import takewhile
 
 import bpy
 import numpy as np
@@ -14,14 +15,13 @@ _SMOOTHING = {"SUBSURF", "MULTIRES"}
 
 def skinned_meshes(obj) -> list:
     """Mesh objects that the armature deforms."""
-    found = []
-    for other in bpy.data.objects:
-        if other.type != "MESH":
-            continue
-        by_modifier = any(m.type == "ARMATURE" and m.object == obj for m in other.modifiers)
-        if by_modifier or (other.parent == obj and other.parent_type == "ARMATURE"):
-            found.append(other)
-    return found
+    return [other for other in bpy.data.objects if other.type == "MESH" and is_deformed_by(obj, other)]
+
+
+def is_deformed_by(obj, mesh) -> bool:
+    """Whether an armature deforms a mesh object, by a modifier or as its parent."""
+    by_modifier = any(m.type == "ARMATURE" and m.object == obj for m in mesh.modifiers)
+    return by_modifier or (mesh.parent == obj and mesh.parent_type == "ARMATURE")
 
 
 def carried_meshes(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> list:
@@ -76,7 +76,7 @@ def _carried(obj, other, pose, world) -> tuple[int, np.ndarray | None]:
 
 
 def read_skin(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> Skin | None:
-    """All vertices of the skinned and the carried meshes and the bones' hold on them; None when there are none.
+    """All vertices of the skinned and the carried meshes, and their weights; None when there are none.
 
     A vertex of a mesh that a bone carries hangs on that bone alone.
 
@@ -151,11 +151,7 @@ def _edges(data) -> np.ndarray:
 
 def _before_armature(mesh, armature) -> list:
     """The modifiers whose result the armature's modifier gets."""
-    before = []
-    for modifier in mesh.modifiers:
-        if modifier.type == "ARMATURE":
-            break
-        before.append(modifier)
+    before = list(takewhile(lambda modifier: modifier.type != "ARMATURE", mesh.modifiers))
     # Without an armature modifier the parent deforms the mesh, before all modifiers.
     deformed_later = any(m.type == "ARMATURE" and m.object == armature for m in mesh.modifiers)
     return [m for m in before if deformed_later and m.show_viewport and m.type not in _SMOOTHING]

@@ -69,7 +69,12 @@ class Attached:
 # ---- settings -------------------------------------------------------------------------------------------------------
 
 
-def read(character, number: int, item, scene, rows: dict) -> Attached:
+def read_attachment(character, number: int, item, scene, rows: dict) -> Attached:
+    """An attachment as its settings state it. rows: of all bodies in the run, by the names of their objects.
+
+    Raises:
+        RagdollError: it cannot act; says why.
+    """
     obj, name = character.obj, f"Attachment '{item.name}'"
     settings = obj.active_ragdoll
     part = next((part for part in settings.parts if part.bone == item.bone), None)
@@ -143,7 +148,7 @@ def body_of(target, bone: str):
 # ---- where things stand ---------------------------------------------------------------------------------------------
 
 
-def begin(run, own: Attached, scene, body, now) -> None:
+def switch_on(run, own: Attached, scene, body, now) -> None:
     """Store the places at the moment in which an attachment is switched on."""
     own.since = 0
     if own.holder is not None or own.target == own.other:
@@ -168,7 +173,7 @@ def _base_of_bone(run, own: Attached, now) -> np.ndarray:
     return np.linalg.inv(now) @ bone
 
 
-def stated(own: Attached, place, body) -> np.ndarray:
+def stated_place(own: Attached, place, body) -> np.ndarray:
     """Where the body should be [4, 4]; for a POINT, where its point should be, with the target's orientation."""
     if own.kind == FIXED:
         return place @ own.offset @ own.part
@@ -256,7 +261,7 @@ class Attachments(Effect):
                 rows[part.body.name] = character.rows.start + i
         for character in run.characters:
             if not character.obj.active_ragdoll.muted:
-                self.all += _of(character, scene, rows)
+                self.all += _attachments_of(character, scene, rows)
 
     def rest(self, run, scene, bind) -> None:
         """Switch all constraints off, put the holders at their targets; the hidden scene stands at the first frame."""
@@ -310,11 +315,11 @@ class Attachments(Effect):
                 continue
 
 
-def _of(character, scene, rows: dict) -> list[Attached]:
+def _attachments_of(character, scene, rows: dict) -> list[Attached]:
     found = []
     for number, item in enumerate(character.obj.active_ragdoll.attachments):
         try:
-            found.append(read(character, number, item, scene, rows))
+            found.append(read_attachment(character, number, item, scene, rows))
         except RagdollError as error:
             STATE.warn(character.name, str(error))
     triples = helpers.ensure_attachments(character.obj, scene, [(a.body, a.other) for a in found])
@@ -343,15 +348,15 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
     body = run.body[own.row]
     if not settings.enabled or (own.holder is not None and run.kinematic[own.row]):
         _let_go(run, own)
-        _lead(run, own, own.place)
+        _move_holder(run, own, own.place)
         return
     if own.since is None:
-        begin(run, own, scene, body, now)
+        switch_on(run, own, scene, body, now)
     own.since += 1
     if own.kind == DISTANCE:
         length = settings.length if settings.length > 0.0 else own.length
         _rope(run, own, scene, body, now, before, length, seconds)
-        _lead(run, own, own.place)
+        _move_holder(run, own, own.place)
         return
     if own.holder is None and own.stated:
         frames = round(own.reach / seconds)
@@ -365,7 +370,7 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
         frame = np.array(now, dtype=float)
         frame[:3, 3] = point_of(own, body)
         own.grip = np.linalg.inv(now) @ (body if own.kind == FIXED else frame)
-        _swap(run, own)
+        _swap_joints(run, own)
         helpers.join_by_spring(own.joints[own.live], run.graph, own.body, own.other, frame, gains, own.kind == FIXED)
     elif settings.max_force > 0.0 or own.capped:
         helpers.set_gains(own.joints[own.live], run.graph, gains)
@@ -374,14 +379,14 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
         wanted = own.place
         if own.stated:
             share = attachment.eased(own.since * seconds / max(own.reach, seconds))
-            wanted = attachment.between(own.place, stated(own, own.place, body) @ np.linalg.inv(own.grip), share)
+            wanted = attachment.between(own.place, stated_place(own, own.place, body) @ np.linalg.inv(own.grip), share)
         command = servo.lag_compensated(own.command[None], wanted[None], substeps)[0]
-        _lead(run, own, command)
+        _move_holder(run, own, command)
 
 
 def _approach(run, own: Attached, body, now, left: int) -> None:
     """Take a step towards a stated offset between two simulated bodies, by limits that are set again in each frame."""
-    wanted = stated(own, now @ own.base, body)
+    wanted = stated_place(own, now @ own.base, body)
     point = point_of(own, body)
     if own.kind == FIXED:
         way, angles = attachment.step_towards(body, wanted, 1.0 / left)
@@ -389,7 +394,7 @@ def _approach(run, own: Attached, body, now, left: int) -> None:
         way = (wanted[:3, 3] + turn @ (point - body[:3, 3]) - point) / left
     else:
         way, angles = (wanted[:3, 3] - point) / left, None
-    _swap(run, own)
+    _swap_joints(run, own)
     limits = [(float(x), float(x)) for x in way]
     frame = attachment.placed(point)
     helpers.join_by_limits(own.joints[own.live], run.graph, own.other, own.body, frame, limits, angles)
@@ -406,7 +411,7 @@ def _rope(run, own: Attached, scene, body, now, before, length: float, seconds: 
     else:
         pace = (anchor - (before @ own.base @ held)[:3, 3]) / seconds
     axis, way = attachment.rope(point, anchor, (point - last) / seconds, pace, length, seconds)
-    _swap(run, own)
+    _swap_joints(run, own)
     frame = attachment.frame_along(point, axis)
     limits = [(-1e3 * max(length, own.character.height), way), None, None]
     gravity = scene.gravity.length if scene.use_gravity else 0.0
@@ -437,7 +442,7 @@ def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps
 # ---- helpers --------------------------------------------------------------------------------------------------------
 
 
-def _swap(run, own: Attached) -> None:
+def _swap_joints(run, own: Attached) -> None:
     """Make the other one of the two constraint objects the live one."""
     if own.live is not None:
         helpers.disconnect(own.joints[own.live], run.graph)
@@ -450,7 +455,7 @@ def _let_go(run, own: Attached) -> None:
     own.live = own.since = own.grip = None
 
 
-def _lead(run, own: Attached, command) -> None:
+def _move_holder(run, own: Attached, command) -> None:
     if own.holder is not None:
         own.command = command
         helpers.put(own.holder, command, run.graph)

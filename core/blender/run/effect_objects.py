@@ -7,7 +7,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ..physics import blender_42, built
-from ..physics.helpers import helper, make_kinematic
+from ..physics.helpers import add_spring, helper, make_kinematic
 
 AXES = "xyz"
 SAME_POINT = 1e-6  # of the height
@@ -20,37 +20,22 @@ def put(obj, matrix, graph) -> None:
     copy.matrix_world = copy.matrix_basis
 
 
-def _add_spring(scene, obj, body, other):
-    """Give a helper a six-axis spring between two bodies, which is switched off."""
-    scene.rigidbody_world.constraints.objects.link(obj)
-    constraint = obj.rigid_body_constraint
-    constraint.type = "GENERIC_SPRING"
-    constraint.spring_type = "SPRING1"
-    constraint.object1, constraint.object2 = body, other
-    constraint.disable_collisions = True
-    constraint.enabled = False
-    for axis in AXES:
-        for kind in ("", "ang_"):
-            setattr(constraint, f"spring_stiffness_{kind}{axis}", 0.0)
-    return constraint
-
-
 # ---- hitters --------------------------------------------------------------------------------------------------------
 
 # Small kinematic bodies that give a bone's body an impulse through a spring, see `ragdoll.hits`. There are as many as
 # the hits need at the first frame; each serves for the point at which it stands in bind pose during that run.
 
 
-def needed(wanted, height: float) -> list[tuple[str, np.ndarray, int]]:
+def needed_hitters(wanted, height: float) -> list[tuple[str, np.ndarray, int]]:
     """Bone's name, point [3] in its body's frame and what kind it is, not 0 for blows: each combination once."""
     found: list = []
     for bone, point, kind in wanted:
-        if not any((bone, kind) == (other, its) and is_same(point, there, height) for other, there, its in found):
+        if not any((bone, kind) == (other, its) and is_same_point(point, there, height) for other, there, its in found):
             found.append((bone, point, kind))
     return found
 
 
-def is_same(first, second, height: float) -> bool:
+def is_same_point(first, second, height: float) -> bool:
     """Whether two points [3] of a body are one."""
     return bool(np.abs(np.asarray(first) - second).max() <= SAME_POINT * height)
 
@@ -93,7 +78,8 @@ def _make_hitter(obj, scene, part, point, blow: bool):
     hitter = helper(name, part.target.data, settings.collection, built.HITTER, part.bone)
     hitter.matrix_basis = Matrix(moved_to(part.bind, point).tolist())
     make_kinematic(scene, hitter)
-    constraint = _add_spring(scene, hitter, part.body, hitter)
+    constraint = add_spring(scene, hitter, part.body, hitter)
+    constraint.enabled = False
     constraint.disable_collisions = False  # none of its own anyway, and the pair must not be looked for
     constraint.use_breaking = blow
     for axis in AXES:
@@ -194,7 +180,7 @@ def _make_attachment(obj, scene, body, other) -> tuple:
         joint = helper(f"{obj.name} Attachment", None, settings.collection, built.ATTACHMENT, number=number)
         joint.empty_display_size = 0.01 * settings.height
         joint.matrix_basis = body.matrix_basis
-        _add_spring(scene, joint, body, other)
+        add_spring(scene, joint, body, other).enabled = False
         joints.append(joint)
     return *joints, holder
 

@@ -167,10 +167,8 @@ def kind_of(hit) -> int:
 
 
 def hitter_of(own: CharacterHits, bone: str, point, kind: int) -> Hitter | None:
-    for helper in own.hitters:
-        if (helper.bone, helper.kind) == (bone, kind) and helpers.is_same(helper.point, point, own.character.height):
-            return helper
-    return None
+    alike = [helper for helper in own.hitters if (helper.bone, helper.kind) == (bone, kind)]
+    return next((h for h in alike if helpers.is_same_point(h.point, point, own.character.height)), None)
 
 
 class Hits(Effect):
@@ -186,7 +184,7 @@ class Hits(Effect):
         for character in run.characters:
             if not character.obj.active_ragdoll.muted:
                 STATE.warnings[character.name] = []
-                self.characters.append(_of(character, scene))
+                self.characters.append(_hits_of(character, scene))
                 _note_late(self.characters[-1])
 
     def rest(self, run, scene, bind) -> None:
@@ -245,7 +243,7 @@ class Hits(Effect):
                 continue
 
 
-def _of(character, scene) -> CharacterHits:
+def _hits_of(character, scene) -> CharacterHits:
     settings = character.obj.active_ragdoll
     row = {part.bone: i for i, part in enumerate(settings.parts)}
     own = CharacterHits(
@@ -255,7 +253,7 @@ def _of(character, scene) -> CharacterHits:
         np.ones(len(settings.parts)),
     )
     read_character(own, scene)
-    wanted = helpers.needed(acting_points(own), character.height)
+    wanted = helpers.needed_hitters(acting_points(own), character.height)
     made = helpers.ensure_hitters(character.obj, scene, wanted)
     first = character.rows.start
     own.hitters = [
@@ -345,9 +343,9 @@ def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, 
     for hit in [*acting, *blasts]:
         try:
             if isinstance(hit, core_hits.Hit):
-                now = [replace(hit, target=_place_of(run, own, "Hit", hit, hit.target))], []
+                now = [replace(hit, target=_target_place(run, own, "Hit", hit, hit.target))], []
             else:
-                now = [], [replace(hit, origin=_place_of(run, own, "Explosion", hit, hit.origin))]
+                now = [], [replace(hit, origin=_target_place(run, own, "Explosion", hit, hit.origin))]
             found += core_hits.pushes(*now, bodies, begin, end, rate)
         except RagdollError as error:
             own.hits = [other for other in own.hits if other is not hit]
@@ -356,7 +354,7 @@ def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, 
     return found
 
 
-def _place_of(run, own: CharacterHits, kind: str, hit, otherwise) -> tuple:
+def _target_place(run, own: CharacterHits, kind: str, hit, otherwise) -> tuple:
     """Place of the target of a hit in the last frame."""
     target = own.targets.get((kind, hit.number))
     if target is None:

@@ -108,7 +108,7 @@ def _bind(run: Run) -> np.ndarray:
 
 
 def release(run: Run, scene) -> None:
-    """After the first frame is shown: bodies become dynamic, and the scene's other bodies too."""
+    """After the first frame is shown, make the bodies dynamic, also the scene's others that were held."""
     run.graph = graph = depsgraph_of(scene)
     write.set_kinematic(run, False)
     for name in run.held:
@@ -125,7 +125,7 @@ def _evaluate_source(run: Run, scene, frame: int) -> None:
 
 
 def _carry_settings(run: Run) -> None:
-    """Edited settings that are not keyed go to the source, which is where those of keyed characters are read."""
+    """Carry edited settings of keyed characters to their sources, where all of them are read."""
     for character in run.characters:
         made = character.motion
         if made is not None and (run.settings_dirty or made.lengths != at_frame.lengths(character.obj)):
@@ -254,7 +254,7 @@ def _check_bodies(run: Run, body: np.ndarray, moved: np.ndarray) -> None:
 
 
 def _wake(run: Run) -> None:
-    """Whatever a character is hit with, it does not lie still any more."""
+    """A character that is hit does not count as calm any more."""
     for character in run.characters if run.any_struck else ():
         rows = character.rows
         if run.struck[rows].any():
@@ -284,7 +284,7 @@ def _note_calm(run: Run, seconds: float, gravity: tuple) -> None:
 
 
 def _read_settings(run: Run, scene) -> None:
-    """Weights of all bodies; keyed ones from the source, which already stands at the frame to come."""
+    """Read the weights of all bodies; those of keyed characters from the source, which stands at the frame to come."""
     dirty, run.settings_dirty = run.settings_dirty, False
     if not dirty and not any(character.keyed for character in run.characters):
         return

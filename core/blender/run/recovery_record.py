@@ -99,7 +99,7 @@ def _passage_from(data: dict) -> Passage:
     return Passage(move=move, carriers=np.array(data["carriers"], dtype=int), **more)
 
 
-# ---- whose ----------------------------------------------------------------------------------------------------------
+# ---- of a character --------------------------------------------------------------------------------------------------
 
 
 def recovery_of(obj):
@@ -112,7 +112,7 @@ def recovery_of(obj):
 
 
 def record_of(obj, frame: int) -> Record | None:
-    """What a frame that is shown, or about to be stepped, goes by; None where nothing is simulated."""
+    """The record that holds for a frame that is shown or about to be stepped; None if nothing is simulated."""
     settings = obj.active_ragdoll
     scene = settings.scene
     if not settings.is_ragdoll or settings.muted or scene is None or scene.rigidbody_world is None:
@@ -143,7 +143,7 @@ def phase_of(obj) -> str:
 
 
 def store_records(run) -> None:
-    """Keep what a run has recorded in the file; its cache is baked by now."""
+    """Store a run's records in the file, beside its baked cache."""
     with STATE.writing():
         for name, recovery in run.effect("recovery").by_name.items():
             text = recovery.record.to_text()
@@ -152,7 +152,7 @@ def store_records(run) -> None:
 
 
 def drop_record(obj) -> None:
-    """Forget what was kept of a character; its cache is gone."""
+    """Forget the stored record of a character, as its cache is gone."""
     settings = obj.active_ragdoll
     if settings.recovery.record:
         settings.recovery.property_unset("record")

@@ -126,15 +126,15 @@ class Run(Bodies):
 
     @property
     def names(self) -> list[str]:
-        """Of its characters."""
+        """The names of its characters."""
         return [character.name for character in self.characters]
 
     def effect(self, name: str) -> Effect:
-        """One of its effects."""
+        """The effect of a name."""
         return next(effect for effect in self.effects if effect.name == name)
 
     def merge_effects(self) -> None:
-        """Take over what the effects state, where it has changed."""
+        """Merge what the effects state, if it has changed."""
         if not any(effect.changed for effect in self.effects):
             return
         count = len(self.masses)
@@ -163,7 +163,7 @@ class Run(Bodies):
 
 
 def bone_numbers() -> list[str]:
-    """The bones' own settings that are numbers and can be keyed; those of the drives are read as their laws say."""
+    """Names of the bones' settings that are numbers and can be keyed, without those that belong to drives."""
     drives_own, properties = declare.names(DriveFactors), ActiveRagdollBone.bl_rna.properties
     found = declare.names(ActiveRagdollBone, keyed=True)
     return [name for name in found if properties[name].type == "FLOAT" and name not in drives_own]
@@ -182,7 +182,7 @@ def name_of(run: Run, row: int) -> str:
 
 
 def make_run(scene, first: int) -> Run:
-    """A new run of a scene's characters; a baked one takes part as a kinematic one, so that props still meet it.
+    """A new run of a scene's characters. A baked one takes part with kinematic bodies, so that props still meet it.
 
     Raises:
         RagdollError: a ragdoll is not whole any more; names what is missing.
@@ -355,7 +355,7 @@ def check_evaluated(run: Run, scene) -> None:
 
 
 def check_size(character, place: np.ndarray, frame: int) -> None:
-    """Bodies keep the size that they were built with."""
+    """Raises RagdollError where a character has another size than its bodies were built with."""
     size, built = math.hypot(*place[:3, 0].tolist()), character.built_scale
     if abs(size - built) > UNIFORM_TOLERANCE * built:
         raise RagdollError(
@@ -365,7 +365,7 @@ def check_size(character, place: np.ndarray, frame: int) -> None:
 
 
 def check_not_scaled(character, frame: int) -> None:
-    """By hand, in mid-shot: what is shown would be of another size than the bodies, and the next run is refused."""
+    """Raises RagdollError where a character was scaled by hand in mid-shot: its bodies keep their size."""
     now, then = character.obj.scale.length, character.source.scale.length
     if abs(now - then) > UNIFORM_TOLERANCE * then:
         raise RagdollError(

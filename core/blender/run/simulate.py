@@ -105,7 +105,7 @@ def _checked(scene, run, frame: int):
 
 
 def _settle(run, scene, frame: int) -> None:
-    """Let the cache end with the last good frame, in date: what a run writes to bodies outdates it until it is read.
+    """Read the cache at its last good frame, so that it is not outdated: writing to bodies outdates it until then.
 
     A cache that begins before frame 0 does not bear being read at once: it loses what comes before that frame.
     """

@@ -17,7 +17,7 @@ LINEAR_DRAG = 8  # column of a run's gains, see `_gains`
 
 
 def write_blend(obj, character, blend, scene) -> bool:
-    """Set the share of the physics in what a character shows, in all view layers; whether it was another."""
+    """Set the share of the physics in what a character shows, in all view layers. Returns whether it has changed."""
     changed = False
     for bones in _posed(obj, graphs(scene)):
         # An edit of the character makes Blender copy it anew, with its original's influence.
@@ -72,7 +72,7 @@ def set_kinematic(run: Run, on: bool) -> None:
 
 
 def switch_kinematic(run: Run, rows) -> None:
-    """Make some bodies kinematic or dynamic, as the run's mask says; a dynamic one keeps the velocity it rode with."""
+    """Make some bodies kinematic or dynamic, as the run's mask says; one that is released keeps its velocity."""
     for character in run.characters:
         begin = character.rows.start
         for row in rows[(rows >= begin) & (rows < character.rows.stop)]:
@@ -81,7 +81,7 @@ def switch_kinematic(run: Run, rows) -> None:
 
 
 def follow_cache(run: Run) -> None:
-    """Let all bodies stand where the cache has them: a kinematic one does not read it."""
+    """Make all bodies dynamic, as a kinematic one does not read its place from the cache."""
     run.switched_off = np.zeros_like(run.switched_off)
     rows = np.flatnonzero(run.kinematic)
     if len(rows):
@@ -90,10 +90,10 @@ def follow_cache(run: Run) -> None:
 
 
 def switch_joints(run: Run, on: bool, character) -> None:
-    """Let Bullet solve a character's joints, or leave them out while its bodies ride the animation.
+    """Let Bullet solve a character's joints, or leave them out while its bodies move with the animation.
 
-    Motors are left to the drives, which stop them at weight 0, and attachments to themselves: a hand that rides the
-    animation still holds what it holds.
+    Motors are left to the drives, which stop them at weight 0. Attachments stay as they are: a hand that moves with
+    the animation still holds what it holds.
     """
     settings = character.obj.active_ragdoll
     for helper in settings.collection.all_objects:
@@ -133,7 +133,7 @@ def hold_others(run: Run, scene) -> None:
 
 
 def show_physics(run: Run, on: bool, scene) -> list:
-    """Let the physics armatures take their bodies' places, or play the animation; the characters that did not yet.
+    """Let the physics armatures copy the bodies, or play the animation. Returns the characters that changed.
 
     In all view layers: those that do not step read the bodies' places from the cache.
     """
@@ -163,7 +163,7 @@ def _write_own(constraints, name: str, value) -> None:
 
 
 def write_gains(run: Run, scene, substeps: int, seconds: float) -> None:
-    """Set the drives in world space for the frame to come, where anything of them changes."""
+    """Set the drives in world space for the frame to come, where they change."""
     starting = run.frame == run.first
     if not run.gains_dirty and not run.limited:
         return
@@ -201,7 +201,7 @@ def _set_gains(constraint, body, gains: list) -> None:
 
 
 def _gains(run: Run, scene, laws: list, frame: Frame) -> np.ndarray:
-    """What the drives get for the frame to come [m, 11], by the laws in use, each with a mask of its bodies.
+    """Gains of the drives for the frame to come [m, 11], by the laws in use, each with a mask of its bodies.
 
     Linear stiffness and damping, angular stiffness and damping about each axis of the body, linear and angular drag,
     and whether the body may sleep.

@@ -46,13 +46,10 @@ def animates(obj, path: str) -> bool:
 
 def keyed_paths(obj) -> Iterator[str]:
     """Data paths of the settings of a character and its bones that actions, strips or drivers animate."""
-    data = obj.animation_data
-    if data is None:
+    if obj.animation_data is None:
         return
-    found = [data.drivers]
-    for action, slot, _strip in action_channels.playing(obj):
-        found.append(action_channels.curves_of(action, slot))
-    for curves in found:
+    played = [action_channels.curves_of(action, slot) for action, slot, _strip in action_channels.playing(obj)]
+    for curves in (obj.animation_data.drivers, *played):
         yield from (curve.data_path for curve in curves if PREFIX in curve.data_path)
 
 
@@ -66,10 +63,8 @@ def stamp(obj) -> tuple:
     made = copy.name if copy is not None else "", len(obj.data.bones), *lengths(obj)
     if data is None:
         return made
-    action = data.action
-    count = len(action_channels.fcurves_of(action, obj)) if action is not None else 0
-    tracks = [track.mute for track in data.nla_tracks]
-    return *made, action.name if action is not None else "", count, len(data.drivers), *tracks
+    playing = data.action.name if data.action is not None else "", len(action_channels.fcurves_of(data.action, obj))
+    return *made, *playing, len(data.drivers), *(track.mute for track in data.nla_tracks)
 
 
 def lengths(obj) -> tuple:

@@ -40,19 +40,18 @@ _ROLES = [(role, role.replace("_", " ").title(), "") for role in ROLES]
 _LIMITS = {"subtype": "EULER", "min": -math.pi, "max": math.pi}
 
 
-def _limits_edited(self, context) -> None:
-    if not runtime.STATE.building:
-        self.limits_from = "USER"
-    REBUILD.update(self, context)
+def _by_user(name: str, value):
+    """The callback of a setting whose edits by the user are noted in another one."""
+
+    def edited(self, context) -> None:
+        if not runtime.STATE.building:
+            setattr(self, name, value)
+        REBUILD.update(self, context)
+
+    return edited
 
 
-def _role_edited(self, context) -> None:
-    if not runtime.STATE.building:
-        self.role_by_user = True
-    REBUILD.update(self, context)
-
-
-_LIMIT = {"needs": REBUILD, "update": _limits_edited, "found": True}
+_LIMIT = {"needs": REBUILD, "update": _by_user("limits_from", "USER"), "found": True}
 
 
 # Declarations are read as tables.
@@ -94,7 +93,7 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
     # What was recognised, unless the user has chosen.
     role: choice(
         "Role", _ROLES, GENERIC, "What part of a body the bone is; masses, limits and profiles go by it", needs=REBUILD,
-        update=_role_edited,
+        update=_by_user("role_by_user", True),
     )
     role_by_user: flag(None, "The role was chosen by hand; a new build keeps it", needs=REBUILD, update=None)
 

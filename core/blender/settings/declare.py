@@ -48,7 +48,7 @@ class Declared:
 
 # ---- what edits entail ----------------------------------------------------------------------------------------------
 
-show_stack_later: Callable = lambda: None  # noqa: E731  set by the registration: the stack stands above its settings
+show_stack_later: Callable = lambda obj: None  # noqa: E731  set by the registration: the stack stands above its settings
 
 
 def _need(*, build: bool = False, stack: bool = True, shows: bool = False) -> Need:
@@ -57,7 +57,7 @@ def _need(*, build: bool = False, stack: bool = True, shows: bool = False) -> Ne
     def update(self, _context) -> None:
         runtime.settings_changed(self.id_data, layout=build, stack=stack)
         if shows:
-            show_stack_later()
+            show_stack_later(self.id_data)
 
     return Need(update, build)
 
@@ -143,7 +143,7 @@ def record(what, description=None, of: str = RAGDOLL):
 
 
 def declare_in(part: type, made: dict) -> None:
-    """Let a part of a property group, a base class of its own, hold declarations that a registry gives, by name."""
+    """Give a base class of a property group the declarations that a registry makes, by name."""
     part.__annotations__ = made
     declarations.cache_clear()
     names.cache_clear()
@@ -188,7 +188,7 @@ def walk(group) -> Iterator[tuple]:
 
 
 def classes_of(*modules) -> tuple:
-    """What Blender has to register of some modules, in the order in which it stands there."""
+    """The classes of some modules that Blender has to register, in the modules' order."""
     return tuple(
         cls
         for module in modules

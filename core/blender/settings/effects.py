@@ -258,16 +258,7 @@ def events_of(group, first: float, last: float) -> tuple[list, list]:
 
 
 def add_hit(
-    obj,
-    scene,
-    bone: str,
-    frame: int,
-    impulse,
-    point=(0.0, 0.0, 0.0),
-    *,
-    space: str = core_hits.WORLD,
-    duration: float = 0.0,
-    target=None,
+    obj, scene, bone: str, frame: int, impulse, point=(0.0, 0.0, 0.0), *, space="WORLD", duration=0.0, target=None
 ) -> list[str]:
     """Add a hit to a character's list.
 

@@ -137,13 +137,12 @@ def _renumber(owner, name: str, place_of: Callable[[int], int | None]) -> None:
             owners.append(action_channels.fcurves_of(action, obj))
     start = f"{owner.path_from_id(name)}["
     for curves in owners:
-        found = []
-        for curve in curves:
+        for curve in list(curves):
             number, closed, rest = curve.data_path.removeprefix(start).partition("]")
-            if curve.data_path.startswith(start) and closed and number.isdigit():
-                found.append((curve, place_of(int(number)), rest))
-        for curve, place, rest in found:
-            if place is not None:
+            if not (curve.data_path.startswith(start) and closed and number.isdigit()):
+                continue
+            place = place_of(int(number))
+            if place is None:
+                curves.remove(curve)
+            else:
                 curve.data_path = f"{start}{place}]{rest}"
-        for curve in [curve for curve, place, _rest in found if place is None]:
-            curves.remove(curve)

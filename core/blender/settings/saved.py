@@ -10,6 +10,7 @@ again after it is loaded. What does not differ still comes from the library.
 """
 
 import json
+from collections.abc import Iterator
 
 import bpy
 import numpy as np
@@ -56,8 +57,9 @@ def _tag_helpers(owner) -> None:
     if not isinstance(owner, bpy.types.Object):
         return
     raw = stored(owner)
-    # Blender drops what no class declares from a library override.
-    old = raw if owner.override_library is None else {**dict(raw.items()), **_kept_override(owner)}
+    old = dict(raw.items())
+    if owner.override_library is not None:  # from which Blender drops what no class declares
+        old |= next((_resolved(kept["object"]) for name, kept in _kept_overrides() if name == owner.name), {})
     if not any(name in old for name in (*POINTERS, *BUILT)):
         return
     settings = owner.active_ragdoll
@@ -122,21 +124,17 @@ def bring_up(owners=None) -> None:
         for owner in owners:
             if _version(owner) <= i:
                 step(owner)
-    _note(owners)
+    note_version(owners)
 
 
 def is_old(owner) -> bool:
-    """Whether a version that stored other things has made an owner, which was appended from its file since."""
+    """Whether an owner comes from a version with another layout, as one that was appended from an older file may."""
     return owner.active_ragdoll.version < CURRENT and any(name in stored(owner) for name in (*POINTERS, *BUILT))
 
 
-def note_version() -> None:
-    """Write down the version; before the file is saved."""
-    _note(_owners())
-
-
-def _note(owners) -> None:
-    for owner in owners:
+def note_version(owners=None) -> None:
+    """Write down the version of all characters and scenes, before the file is saved, or of some of them."""
+    for owner in _owners() if owners is None else owners:
         if owner.active_ragdoll.version != CURRENT:
             owner.active_ragdoll.version = CURRENT
 
@@ -162,40 +160,33 @@ def keep_overrides() -> None:
         if obj.library is None and obj.override_library is not None and obj.type == "ARMATURE":
             scene = next((scene for scene in obj.users_scene if scene.library is None), None)
             reference = obj.override_library.reference
-            if scene is not None and reference is not None:
-                kept = _of_character(obj, reference)
-                if kept:
-                    found.setdefault(scene.name, {})[obj.name] = kept
+            kept = _of_character(obj, reference) if scene is not None and reference is not None else None
+            if kept:
+                found.setdefault(scene.name, {})[obj.name] = kept
     for scene in bpy.data.scenes:
-        if scene.library is None:
-            text = json.dumps(found[scene.name]) if scene.name in found else ""
-            if scene.active_ragdoll.overrides != text:
-                scene.active_ragdoll.overrides = text
+        text = json.dumps(found[scene.name]) if scene.name in found else ""
+        if scene.library is None and scene.active_ragdoll.overrides != text:
+            scene.active_ragdoll.overrides = text
 
 
 def restore_overrides() -> None:
-    """Set again what was stored; called after the file was loaded."""
+    """Set the stored values again; called after the file was loaded."""
     with STATE.writing():
-        for scene in bpy.data.scenes:
-            text = scene.active_ragdoll.overrides if scene.library is None else ""
-            for name, kept in json.loads(text or "{}").items():
-                obj = bpy.data.objects.get((name, None))
-                if obj is None or obj.override_library is None or obj.type != "ARMATURE":
-                    continue
-                _set_group(obj.active_ragdoll, kept["object"])
-                for bone, values in kept["bones"].items():
-                    if bone in obj.pose.bones:
-                        _set_group(obj.pose.bones[bone].active_ragdoll, values)
+        for name, kept in _kept_overrides():
+            obj = bpy.data.objects.get((name, None))
+            if obj is None or obj.override_library is None or obj.type != "ARMATURE":
+                continue
+            _set_group(obj.active_ragdoll, kept["object"])
+            for bone, values in kept["bones"].items():
+                if bone in obj.pose.bones:
+                    _set_group(obj.pose.bones[bone].active_ragdoll, values)
 
 
-def _kept_override(obj) -> dict:
-    """What was written down of a character's own settings, with the data-blocks that they point at."""
+def _kept_overrides() -> Iterator[tuple[str, dict]]:
+    """The stored values of all characters, by name."""
     for scene in bpy.data.scenes:
-        text = scene.active_ragdoll.overrides if scene.library is None else ""
-        found = json.loads(text or "{}").get(obj.name)
-        if found is not None:
-            return _resolved(found["object"])
-    return {}
+        if scene.library is None:
+            yield from json.loads(scene.active_ragdoll.overrides or "{}").items()
 
 
 def _resolved(value):

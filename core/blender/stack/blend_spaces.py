@@ -20,9 +20,9 @@ from ...motion.blend_space import (
     mesh_space_pose,
     yaw_pitch,
 )
+from ...motion.clip import MARKERS
 from ...motion.look_at.setup import upright_axes
 from ...motion.rig import point_to_model
-from ...motion.sync import MARKERS
 from ..rig.action_library import Library, fingerprint
 from ..runtime import STATE
 from . import world_reader
@@ -192,12 +192,12 @@ class Spaces:
             clip = self._library.additive(sample, clip, sample.additive)
         return clip
 
-    def read(self, places) -> dict[str, tuple | RagdollError]:
+    def read(self, reader) -> dict[str, tuple | RagdollError]:
         """The inputs by key, or the error of those that cannot be read."""
         values = {}
         for key, inputs in self.inputs.items():
             try:
-                values[key] = inputs.read(places)
+                values[key] = inputs.read(reader)
             except RagdollError as error:
                 values[key] = error
         return values
@@ -242,37 +242,37 @@ class Mover:
         self._seen: dict[int, np.ndarray] = {}
         self._direction: dict[int, float] = {}
 
-    def velocity(self, places) -> np.ndarray:
+    def velocity(self, reader) -> np.ndarray:
         """World velocity [3] over the last frame. Raises RagdollError where a place is not a number."""
-        before, now = self._place(places, places.frame - 1)[:3, 3], self._place(places, places.frame)[:3, 3]
-        result = (now - before) / places.seconds_per_frame
+        before, now = self._place(reader, reader.frame - 1)[:3, 3], self._place(reader, reader.frame)[:3, 3]
+        result = (now - before) / reader.seconds_per_frame
         if not np.isfinite(result).all():
             raise RagdollError("What is measured stands where no number is")
         return result
 
-    def speed(self, places) -> float:
+    def speed(self, reader) -> float:
         """Speed over the ground [m/s]."""
-        return math.hypot(*self.velocity(places)[:2].tolist())
+        return math.hypot(*self.velocity(reader)[:2].tolist())
 
-    def direction(self, places) -> float:
+    def direction(self, reader) -> float:
         """Angle from where it faces to where it moves [deg]; the last one while it stands still."""
-        matrix = self._place(places, places.frame)
+        matrix = self._place(reader, reader.frame)
         forward = self._facing.axes[0]
-        if self._bone and self._obj == places.obj:
+        if self._bone and self._obj == reader.obj:
             rig = self._facing.rig
             turned = quaternion.rotate(quaternion.conjugate(rig.bind_rotations[rig.index[self._bone]]), forward)
             forward = matrix[:3, :3] @ turned
         else:
             forward = matrix[:3, :3] @ forward
-        found = ground_direction(self.velocity(places), forward)
-        result = self._direction.get(places.frame - 1, 0.0) if found is None else math.degrees(found)
-        self._direction = {places.frame: result}
+        found = ground_direction(self.velocity(reader), forward)
+        result = self._direction.get(reader.frame - 1, 0.0) if found is None else math.degrees(found)
+        self._direction = {reader.frame: result}
         return result
 
-    def _place(self, places, frame: int) -> np.ndarray:
+    def _place(self, reader, frame: int) -> np.ndarray:
         """World matrix. It depends on the frame alone, unless the simulation moves the object."""
-        if frame not in self._seen or frame == places.frame:
-            with nullcontext(places) if frame == places.frame else places.at(frame) as there:
+        if frame not in self._seen or frame == reader.frame:
+            with nullcontext(reader) if frame == reader.frame else reader.at(frame) as there:
                 self._seen[frame] = there.matrix(self._name, self._obj, self._bone)
             while len(self._seen) > KEPT:
                 del self._seen[next(iter(self._seen))]
@@ -308,31 +308,31 @@ class SpaceInputs:
         """Whether a frame's input depends on the one before."""
         return self._mover is not None
 
-    def read(self, places) -> tuple:
+    def read(self, reader) -> tuple:
         """The inputs at the coming frame. Raises RagdollError if something that is read is missing."""
         own = self._obj.active_ragdoll.blend_spaces[self._index]
         if own.show_preview:
             return tuple(getattr(own, axis).preview for axis in self._axes)
-        live = places.settings.blend_spaces[self._index]
+        live = reader.settings.blend_spaces[self._index]
         if self._mover is not None and own.measured_name and own.measured_object is None:
             raise RagdollError(f"the object '{own.measured_name}' that it is measured of was deleted")
         if self._aims and own.target is None:
             raise RagdollError(f"its target '{self._target}' was deleted")
-        angles = self._angles(places, own) if self._aims else (0.0, 0.0)
+        angles = self._angles(reader, own) if self._aims else (0.0, 0.0)
         read = {
             "VALUE": lambda axis: getattr(live, axis).value,
-            "SPEED": lambda _axis: self._mover.speed(places),
-            "DIRECTION": lambda _axis: self._mover.direction(places),
+            "SPEED": lambda _axis: self._mover.speed(reader),
+            "DIRECTION": lambda _axis: self._mover.direction(reader),
             "YAW": lambda _axis: angles[0],
             "PITCH": lambda _axis: angles[1],
         }
         return tuple(read[kind](axis) for axis, kind in zip(self._axes, self._kinds, strict=True))
 
-    def _angles(self, places, own) -> tuple[float, float]:
-        target = places.point("yaw and pitch", own.target, own.target_bone)
-        eye = places.point("yaw and pitch", self._obj, self._aim_bone)
+    def _angles(self, reader, own) -> tuple[float, float]:
+        target = reader.point("yaw and pitch", own.target, own.target_bone)
+        eye = reader.point("yaw and pitch", self._obj, self._aim_bone)
         forward, up = self._facing.axes
-        towards = point_to_model(target, places.world) - point_to_model(eye, places.world)
+        towards = point_to_model(target, reader.world) - point_to_model(eye, reader.world)
         if not np.any(towards):
             return 0.0, 0.0
         yaw, pitch = yaw_pitch(towards, forward, up)

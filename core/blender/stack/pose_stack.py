@@ -6,14 +6,13 @@ recorded by frame; a jump steps through the missing frames, so that it shows wha
 
 import bpy
 import numpy as np
-from mathutils import Matrix
 
 from ... import pose as pose_space
 from ...motion import stack
 from ...motion.rig import LocalPose, Rig
 from ..physics import source, world
 from ..rig import clips
-from ..rig.armature import array_of, pose_matrices, read
+from ..rig.armature import array_of, converted, pose_matrices, read
 from ..runtime import STATE
 from ..settings import at_frame
 from . import entries
@@ -110,8 +109,8 @@ class PoseStack:
             local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
         before = LocalPose(*pose_space.decompose_matrices(local))
         memory = self.seen.setdefault(frame, {})
-        places = WorldReader(scene, self.obj, now, matrices, frame, memory, playing, self._other, self.keyed)
-        after, states, failed = stack.run(self.entries, self.rig, before, places, states, places.seconds)
+        reader = WorldReader(scene, self.obj, now, matrices, frame, memory, playing, self._other, self.keyed)
+        after, states, failed = stack.run(self.entries, self.rig, before, reader, states, reader.seconds)
         self.messages = self.problems | failed
         changed = np.zeros(len(skeleton), dtype=bool)
         for name in ("positions", "rotations", "scales"):
@@ -149,12 +148,8 @@ class PoseStack:
         bones = self.obj.data.bones
         for row in self._rest.special:
             bone = bones[row]
-            known = {}
-            if bone.parent is not None:
-                known["parent_matrix"] = Matrix(matrices[bones.find(bone.parent.name)].tolist())
-                known["parent_matrix_local"] = bone.parent.matrix_local
-            pose = Matrix(matrices[row].tolist())
-            basis[row] = np.array(bone.convert_local_to_pose(pose, bone.matrix_local, invert=True, **known))
+            above = None if bone.parent is None else matrices[bones.find(bone.parent.name)]
+            basis[row] = converted(bone, matrices[row], above, invert=True)
         return basis
 
 
@@ -274,18 +269,18 @@ def show_now(scene, keep_hand_pose: bool = False) -> None:
                 write_target(obj, stack.pose(scene, frame)[1])
 
 
-def show_when_idle() -> None:
+def show_when_idle(obj) -> None:
     """Call `show_now` once Blender is idle; for callbacks of settings, where nothing may be evaluated."""
-    if bpy.app.background or STATE.waiting:
+    if bpy.app.background or STATE.building:
         return
-    STATE.waiting = True
-    bpy.app.timers.register(_show_edited, first_interval=0.0)
+    if not STATE.waiting:
+        bpy.app.timers.register(_show_waiting, first_interval=0.0)
+    STATE.waiting.add(obj.name)
 
 
-def _show_edited() -> None:
-    STATE.waiting = False
-    edited, STATE.edited = STATE.edited, set()
-    scenes = {source.scene_of(obj) for name in edited if (obj := bpy.data.objects.get(name)) is not None}
+def _show_waiting() -> None:
+    names, STATE.waiting = STATE.waiting, set()
+    scenes = {source.scene_of(obj) for name in names if (obj := bpy.data.objects.get(name)) is not None}
     for scene in scenes - {None}:
         show_now(scene)
 

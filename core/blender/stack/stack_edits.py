@@ -184,13 +184,10 @@ def pose_action(obj, name: str):
     check_armature(obj)
     graph = bpy.context.view_layer.depsgraph
     evaluated = obj.evaluated_get(graph)
-    bases = []
-    for bone in evaluated.pose.bones:
-        rest = bone.bone
-        known = {}
-        if bone.parent is not None:
-            known = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": bone.parent.bone.matrix_local}
-        bases.append(np.array(rest.convert_local_to_pose(bone.matrix, rest.matrix_local, invert=True, **known)))
+    bases = [
+        armature.converted(bone.bone, bone.matrix, bone.parent and bone.parent.matrix, invert=True)
+        for bone in evaluated.pose.bones
+    ]
     location, rotation, scale = rotation_modes.decompose(np.array(bases)[None])
     action, slot = action_channels.new_action_for(obj, name)
     curves = action_channels.channels_of(action, slot, ensure=True).fcurves
@@ -270,15 +267,22 @@ def edit_graph(obj, kind: str, do: str, step: int = 1) -> None:
         owner = lists.active_item(graph, "transitions")
         if owner is None:
             raise RagdollError("Add a transition first: conditions belong to one")
+    if edit_list(owner, name, do, step) is not None:
+        _prepare(graph, getattr(owner, name), kind)
+
+
+def edit_list(owner, name: str, do: str, step: int = 1):
+    """ADD to a list, or REMOVE or MOVE its active item where there is one; returns what was added."""
     items, index = getattr(owner, name), lists.active_index(owner, name)
     if do == "ADD":
         items.add()
-        _prepare(graph, items, kind)
         lists.activate(owner, name, len(items) - 1)
-    elif index >= 0 and do == "REMOVE":
+        return items[len(items) - 1]
+    if index >= 0 and do == "REMOVE":
         lists.remove_item(owner, name)
     elif index >= 0:
         lists.move_item(owner, name, index, index + step)
+    return None
 
 
 def _prepare(graph, items, kind: str) -> None:
@@ -303,7 +307,7 @@ def mask_bones(layer, names) -> None:
 def changed(obj) -> None:
     """After an edit of a list, which has no callback of its own."""
     runtime.settings_changed(obj, layout=True)
-    pose_stack.show_when_idle()
+    pose_stack.show_when_idle(obj)
 
 
 def end_previews(scene) -> None:

@@ -47,8 +47,7 @@ def situation(obj, scene) -> Situation:
     for part in parts:
         if part.body is None or part.body.rigid_body is None:
             raise RagdollError(f"The body of bone '{part.bone}' of '{obj.name}' is gone: build the ragdoll anew")
-    row = {part.bone: i for i, part in enumerate(parts)}
-    parents = np.array([row.get(part.parent, -1) for part in parts], dtype=int)
+    parents = _parents(parts)
     pieces = [solids_of(part.body) for part in parts]
     owners = [i for i, own in enumerate(pieces) for _piece in own]
     flat = [piece for own in pieces for piece in own]
@@ -80,6 +79,12 @@ def situation(obj, scene) -> Situation:
 # ---- bodies ---------------------------------------------------------------------------------------------------------
 
 
+def _parents(parts) -> np.ndarray:
+    """Row of every body's parent [m], -1 at roots."""
+    row = {part.bone: i for i, part in enumerate(parts)}
+    return np.array([row.get(part.parent, -1) for part in parts], dtype=int)
+
+
 def _size(pieces) -> float:
     """Largest side [m] of a body's box."""
     points = []
@@ -93,14 +98,10 @@ def _size(pieces) -> float:
 def _told_apart(settings) -> set:
     """Pairs of bodies that a constraint of the ragdoll keeps from colliding."""
     row = {part.body: i for i, part in enumerate(settings.parts)}
-    found = set()
-    for helper in settings.collection.all_objects if settings.collection else ():
-        constraint = helper.rigid_body_constraint
-        if constraint is not None and constraint.disable_collisions:
-            pair = row.get(constraint.object1), row.get(constraint.object2)
-            if None not in pair:
-                found.add((min(pair), max(pair)))
-    return found
+    helpers = settings.collection.all_objects if settings.collection else ()
+    constraints = [c for c in (helper.rigid_body_constraint for helper in helpers) if c and c.disable_collisions]
+    pairs = [(row.get(constraint.object1), row.get(constraint.object2)) for constraint in constraints]
+    return {(min(pair), max(pair)) for pair in pairs if None not in pair}
 
 
 # ---- the shot -------------------------------------------------------------------------------------------------------
@@ -117,10 +118,10 @@ def _first_excess(obj, scene, first: int) -> np.ndarray:
 def _scale_range(obj, scene) -> tuple[float, float]:
     """Smallest and largest scale of a character in the shot, by the keys of its own and its parents' scale."""
     low = high = 1.0
-    owner = obj
+    owner, shot = obj, world.shot_range(scene)
     while owner is not None:
         for action, slot, strip in action_channels.playing(owner):
-            first, last = world.shot_range(scene)
+            first, last = shot
             if strip is not None:
                 first, last = round(strip.action_frame_start), round(strip.action_frame_end)
             frames = np.unique(np.linspace(first, last, min(last - first + 1, 50)).round())
@@ -193,11 +194,9 @@ def _merge(obj, scene, bones) -> None:
     unknown = [name for name in bones if name not in parents]
     if unknown:
         raise RagdollError(f"Bone '{unknown[0]}' of '{obj.name}' has no body")
-    chosen = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
-    for i, bone in enumerate(obj.pose.bones):
-        if bone.name in bones and parents[bone.name]:
-            chosen[i] = False
-    build.build(obj, scene, chosen)
+    merged = {name for name in bones if parents[name]}
+    chosen = [bone.active_ragdoll.simulate and bone.name not in merged for bone in obj.pose.bones]
+    build.build(obj, scene, np.array(chosen, dtype=bool))
 
 
 # ---- every frame against the limits ---------------------------------------------------------------------------------
@@ -292,14 +291,10 @@ def _excesses(obj, scene, first: int, last: int) -> Iterator[tuple]:
         bpy.data.objects.remove(copy)
     pose = BindPose(obj.data, to_world)
     parts = obj.active_ragdoll.parts
-    row = {part.bone: i for i, part in enumerate(parts)}
     missing = [part.bone for part in parts if part.bone not in pose.row]
     if missing:
         raise RagdollError(f"Bone '{missing[0]}' of '{obj.name}' is gone or renamed: build the ragdoll anew")
-    plan = SimpleNamespace(
-        bones=np.array([pose.row[part.bone] for part in parts]),
-        parents=np.array([row.get(part.parent, -1) for part in parts]),
-    )
+    plan = SimpleNamespace(bones=np.array([pose.row[part.bone] for part in parts]), parents=_parents(parts))
     turns = np.array([obj.pose.bones[part.bone].active_ragdoll.joint_rotation for part in parts], dtype=float)
     relatives = joint_objects.relative_rotations(np.concatenate(chunks), plan, rigid(pose.local), turns)
     for i in np.flatnonzero(plan.parents >= 0):

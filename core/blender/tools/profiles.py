@@ -33,15 +33,12 @@ PRESETS = (
 )
 FORMER = ("active_attachment", "layer_index", "blend_space_index")  # what 0.1.0 wrote though it is no setting
 RENAMED = {"role": "own_role"}  # an entry's role is what the bone was taken for, not what was chosen for it
-POINTS = {
-    "body_points": compound.MOST_PARTS * convex.MOST_POINTS
-}  # texts that hold points as JSON, and how many at most
+_ATTRIBUTES = {key: name for name, key in RENAMED.items()}
+POINTS = {"body_points": compound.MOST_PARTS * convex.MOST_POINTS}  # texts that hold points as JSON: the most of them
 OWN_PLACE = {*body_edits.SHAPE_SETTINGS}  # of no other rig's bones
 AUTOMATIC = "DEFAULT"  # where limits come from when the extension finds them
 PROFILE = "PROFILE"  # and when a preset states them: as anatomical ones they are widened to the animation
 SAME_FRAME = 1e-3  # [rad] two rigs' bones that differ by less have the same frame
-
-_KINDS = {"BOOLEAN": "BOOL", "INT": "INT", "FLOAT": "FLOAT", "ENUM": "ENUM"}
 
 
 @dataclass
@@ -66,29 +63,22 @@ def _fields(group: type) -> dict:
     result = {}
     for name in declare.names(group, kind=declare.SETTING):
         p = group.bl_rna.properties[name]
+        key = RENAMED.get(name, name)
         if name in POINTS:
-            result[name] = Field("POINTS", POINTS[name])
-        kind = _KINDS.get(p.type)
-        if kind is None:
-            continue
-        key = RENAMED.get(p.identifier, p.identifier)
-        if kind == "ENUM":
-            result[key] = Field(kind, choices=tuple(item.identifier for item in p.enum_items))
-        elif kind == "BOOL":
-            result[key] = Field(kind, p.array_length)
-        else:
-            result[key] = Field(kind, p.array_length, p.hard_min, p.hard_max)
+            result[key] = Field("POINTS", POINTS[name])
+        elif p.type == "ENUM":
+            result[key] = Field("ENUM", choices=tuple(item.identifier for item in p.enum_items))
+        elif p.type == "BOOLEAN":
+            result[key] = Field("BOOL", p.array_length)
+        elif p.type in ("INT", "FLOAT"):
+            result[key] = Field(p.type, p.array_length, p.hard_min, p.hard_max)
     return result
-
-
-def _attribute(key: str) -> str:
-    return next((own for own, other in RENAMED.items() if other == key), key)
 
 
 def _values(group, fields: dict, owner: str) -> dict:
     result = {}
     for key, wanted in fields.items():
-        value = getattr(group, _attribute(key))
+        value = getattr(group, _ATTRIBUTES.get(key, key))
         try:
             if wanted.kind == "POINTS":
                 value = json.loads(value) if value else []
@@ -127,7 +117,7 @@ def collect(obj) -> Profile:
         settings = _values(bone.active_ragdoll, bones, f"Bone '{bone.name}' of '{obj.name}'")
         turn, inside = np.array(settings["joint_rotation"]), None
         if np.isfinite(frames[i]).all() and np.linalg.norm(turn) > 1e-3:
-            inside = _numbers(quaternion.multiply(quaternion.conjugate(frames[i]), _unit(turn)))
+            inside = _numbers(quaternion.multiply(quaternion.conjugate(frames[i]), quaternion.normalize(turn)))
         place = bone.name, anatomy.roles[i], anatomy.sides[i], int(anatomy.order[i])
         entries.append(Entry(settings, *place, joint_in_anatomy=inside, rest=_numbers(rests[i])))
     settings = _values(obj.active_ragdoll, known.object, f"'{obj.name}'")
@@ -136,10 +126,6 @@ def collect(obj) -> Profile:
 
 def _numbers(values) -> tuple:
     return tuple(map(shortest, values))
-
-
-def _unit(rotation) -> np.ndarray:
-    return np.array(rotation) / np.linalg.norm(rotation)
 
 
 def anatomical_frames(obj, anatomy) -> np.ndarray:
@@ -206,7 +192,7 @@ def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Appli
 
 def _joint(frame, inside) -> np.ndarray:
     """A joint's rotation in its bone's frame, from its rotation in the anatomical one."""
-    return frame if inside is None else quaternion.multiply(frame, _unit(inside))
+    return frame if inside is None else quaternion.multiply(frame, quaternion.normalize(inside))
 
 
 def _to_the_same_rig(settings, inside, frame) -> dict:
@@ -214,7 +200,7 @@ def _to_the_same_rig(settings, inside, frame) -> dict:
     if inside is None or "joint_rotation" not in settings or not np.isfinite(frame).all():
         return settings
     here = _joint(frame, inside)
-    if quaternion.angle_between(_unit(settings["joint_rotation"]), here) <= SAME_FRAME:
+    if quaternion.angle_between(quaternion.normalize(settings["joint_rotation"]), here) <= SAME_FRAME:
         return settings
     return settings | {"joint_rotation": here.tolist()}
 
@@ -251,12 +237,9 @@ def _own_limits(obj, anatomy) -> dict:
     above = skeleton.nearest_ancestors(pose.parents, chosen)
     parents = np.array([row.get(int(above[bone]), -1) for bone in bones], dtype=int)
     found = limits.joint_limits(anatomy, pose.parents, pose.heads, pose.tails, bones, parents)
-    result = {}
-    for bone, own in zip(bones, found, strict=True):
-        if own is not None:
-            turn = quaternion.from_matrix(pose.matrices[bone, :3, :3].T @ own.rotation)
-            result[int(bone)] = replace(own, rotation=turn)
-    return result
+    rows = [(int(bone), own) for bone, own in zip(bones, found, strict=True) if own is not None]
+    turns = {bone: quaternion.from_matrix(pose.matrices[bone, :3, :3].T @ own.rotation) for bone, own in rows}
+    return {bone: replace(own, rotation=turns[bone]) for bone, own in rows}
 
 
 def _ranged(own, factor: float) -> dict:
@@ -282,7 +265,7 @@ def _write(obj, wanted) -> int:
         with STATE.writing():
             for group, settings in wanted:
                 for key, value in settings.items():
-                    name = _attribute(key)
+                    name = _ATTRIBUTES.get(key, key)
                     old, value = getattr(group, name), _stored(value)
                     old = list(old) if isinstance(value, list) else old
                     if _differ(old, value):

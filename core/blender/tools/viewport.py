@@ -21,6 +21,7 @@ from ..physics import body_edits, body_meshes
 from ..physics.body_edits import OWNER
 from ..physics.joint_objects import joint_frames
 from ..rig.armature import array_of, pose_matrices, read, rigid, selected, with_ragdoll
+from ..rig.skinning import is_deformed_by
 from ..runtime import STATE, state_of
 
 HIT, BLAST, ATTACHED = (1.0, 0.45, 0.1), (1.0, 0.8, 0.2), (0.95, 0.35, 0.85)
@@ -208,7 +209,7 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
 
 
 def _hit_place(part, matrix, hit, depsgraph) -> tuple[np.ndarray, np.ndarray]:
-    """Where a hit acts and which way it goes now, as long as its impulse [3], world."""
+    """The point [3] at which a hit acts now, and its impulse [3], world."""
     turn = matrix[:3, :3] @ part.offset[:3, :3].T
     point = matrix[:3, 3] + turn @ np.array(hit.point)
     way = np.array(hit.impulse, dtype=float)
@@ -226,12 +227,12 @@ def _acts(entry, scene) -> bool:
 
 
 def mass(obj) -> float:
-    """Of the whole character [kg]."""
+    """Mass of the whole character [kg]."""
     return sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts if part.body is not None)
 
 
 def gravity(scene) -> float:
-    """Of a scene [m/s^2]; 0 when it is switched off."""
+    """Gravity of a scene [m/s^2]; 0 when it is switched off."""
     return scene.gravity.length if scene.use_gravity else 0.0
 
 
@@ -364,16 +365,10 @@ def _on_mesh(obj, scene, depsgraph, origin, direction) -> np.ndarray | None:
         found, place, _normal, _face, other, _matrix = scene.ray_cast(depsgraph, start, way)
         if not found:
             return None
-        if _belongs(other.original, obj):
+        if is_deformed_by(obj, other.original) or other.original.parent == obj:
             return np.array(place, dtype=float)
         start = place + way * 1e-4 * max(obj.active_ragdoll.height, 1e-6)
     return None
-
-
-def _belongs(mesh, obj) -> bool:
-    if any(modifier.type == "ARMATURE" and modifier.object == obj for modifier in mesh.modifiers):
-        return True
-    return mesh.parent == obj and mesh.parent_type in ("ARMATURE", "BONE", "OBJECT")
 
 
 def point_on(obj, scene, depsgraph, bone: str, place) -> np.ndarray:

@@ -10,6 +10,8 @@ K. A. Bush, Orthogonal arrays of strength two and three, 1952), so five characte
 
 import numpy as np
 
+from ...skeleton import path_to_root
+
 LAYERS = 20  # Blender's
 GROUPS = 4  # of one character's bodies
 CHARACTERS = GROUPS + 1  # that meet each other in full
@@ -26,9 +28,8 @@ def _array() -> np.ndarray:
 def layers(slot: int) -> np.ndarray:
     """Layers of each group of a character's bodies: [4, 20], bool.
 
-    Args:
-        slot: which of the characters without self-collision it is; the one five on has the same layers, so that of
-            the two only like groups meet.
+    `slot` says which of the characters without self-collision it is; the one five on has the same layers, so that of
+    the two only like groups meet.
     """
     found = np.zeros((GROUPS, LAYERS), dtype=bool)
     found[:, FIRST:] = _array()[:, slot % CHARACTERS] == np.arange(GROUPS)[:, None]
@@ -43,19 +44,10 @@ def meeting_all() -> np.ndarray:
 def groups(parents) -> np.ndarray:
     """The group of each body [n]: limbs stay together, as what is joined needs no constraint to be told apart.
 
-    Args:
-        parents: of the bodies, -1 at roots [n].
+    `parents` [n] are -1 at roots. Depth first, each body comes right after the way that leads to it.
     """
     count = len(parents)
-    children = [[] for _ in range(count)]
-    for body, parent in enumerate(parents):
-        if parent >= 0:
-            children[parent].append(body)
-    order, todo = [], [body for body in reversed(range(count)) if parents[body] < 0]
-    while todo:
-        body = todo.pop()
-        order.append(body)
-        todo += reversed(children[body])
     result = np.empty(count, dtype=int)
+    order = sorted(range(count), key=lambda body: path_to_root(parents, body)[::-1])
     result[order] = np.arange(count) * GROUPS // max(count, 1)
     return result

@@ -27,15 +27,12 @@ def joined(pieces, axes) -> Shape:
 
 
 def split(whole: Shape, points, weights, bones, trees, *, share: float, smallest: float, forced: bool = False) -> Shape:
-    """The body as a compound of two or three parts where that pays, else as it is.
+    """The body as a compound of two or three parts where that pays, else `whole`, the one convex shape.
 
     Args:
-        whole: the one convex shape fitted to the points.
-        points, weights: what the body is to cover [k, 3] [m], [k].
-        bones: the bone that holds each point most [k].
+        points, weights: what the body is to cover [k, 3] [m], [k]. bones: that hold each point most [k].
         trees: masks of bones [n], each a merged bone and all below it: what may become a part.
-        share, smallest: as in `shape_fit.fit`, for each part.
-        forced: take the best two parts whatever they save.
+        share, smallest: as in `fitting.fit`, for each part. forced: take the best two parts whatever they save.
     """
     held = [float(weights[tree[bones]].sum() / weights.sum()) for tree in trees]
     order = sorted(range(len(trees)), key=lambda i: (-held[i], i))

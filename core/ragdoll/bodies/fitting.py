@@ -154,12 +154,11 @@ def fit(
     """The shape of least volume that covers a share of weighted points.
 
     Args:
-        points: at least `FEWEST_POINTS` points [k, 3] [m].
+        points: at least `FEWEST_POINTS` points [k, 3] [m]. weights: not negative [k]; all equal by default.
         axes: frame [3, 3], z along the limb; turned about z to the points' own cross axes.
         kind: CAPSULE, BOX, SPHERE, CONVEX_HULL, or AUTO for the one of least volume (a hull where it wins by much).
-        weights: of the points, not negative [k]; all equal by default.
-        share: of the weight to cover, 0..1.
-        smallest: no half extent is less [m].
+        share: of the weight to cover, 0..1. smallest: no half extent is less [m].
+
     Raises:
         RagdollError: too few points, a share outside 0..1, a kind that does not exist.
     """
@@ -217,9 +216,9 @@ def _best(points, weights, axes, kind, share, smallest):
     return best
 
 
-def _quantiles(values, weights, levels, order=None):
+def _quantiles(values, weights, levels):
     """Weighted quantiles [.., d] of the columns of values [k, d]: the least value with that share at or below it."""
-    order = np.argsort(values, axis=0, kind="stable") if order is None else order
+    order = np.argsort(values, axis=0, kind="stable")
     ranked = np.take_along_axis(values, order, axis=0)
     below = np.cumsum(weights[order], axis=0)
     rows = [np.argmax(below >= level - 1e-9, axis=0) for level in levels]
@@ -292,10 +291,8 @@ def _box(local, weights, share):
         side = int(np.argmax(gain))
         if gain[side] <= 0.0:
             continue
-        if side < 3:
-            alive &= local[:, side] >= new_low[side]
-        else:
-            alive &= local[:, side - 3] <= new_high[side - 3]
+        axis = side % 3
+        alive &= local[:, axis] >= new_low[axis] if side < 3 else local[:, axis] <= new_high[axis]
         total = float(weights[alive].sum())
         low, high = local[alive].min(axis=0), local[alive].max(axis=0)
     return (low + high) / 2.0, (high - low) / 2.0

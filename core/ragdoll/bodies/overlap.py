@@ -113,16 +113,10 @@ def _least(cores, first, second, directions):
 
 
 def depths(shapes: list, first, second, within: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Penetration depths of pairs of shapes.
+    """Penetration depths [p] [m] of pairs of shapes, given by their indices, and the directions of the least one.
 
-    Args:
-        shapes: `Shape`s.
-        first, second: indices of the pairs [p].
-        within: gaps narrower than this [m] are measured; of wider ones a lower bound is told.
-
-    Returns:
-        Depth [p] [m], negative where there is a gap, which is its width or, beyond `within`, less, and the unit
-        direction from the first to the second along which it is measured [p, 3].
+    A depth is negative where there is a gap: its width or, beyond `within` [m], less. Directions are unit vectors
+    [p, 3] from the first to the second.
     """
     first, second = np.asarray(first, dtype=int), np.asarray(second, dtype=int)
     if not len(first):
@@ -146,10 +140,7 @@ def depths(shapes: list, first, second, within: float = 0.0) -> tuple[np.ndarray
 def met(shapes: list, first, second, moves: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
     """Whether pairs of shapes [p] stand deeper in each other than a tolerance [m] in any of several poses.
 
-    Args:
-        shapes: `Shape`s as they stand in bind pose [m].
-        first, second: indices of the pairs [p].
-        moves: rigid motion of each shape from bind pose to each pose [f, m, 4, 4].
+    `shapes` stand in bind pose [m]; `moves` are their rigid motions from there to each pose [f, m, 4, 4].
     """
     first, second = np.asarray(first, dtype=int), np.asarray(second, dtype=int)
     found = np.zeros(len(first), dtype=bool)
@@ -201,8 +192,7 @@ class Smaller:
 def ways_to_shrink(shape: Shape, direction: np.ndarray, amount: float, mirror: np.ndarray | None = None) -> list:
     """Ways to make a shape smaller, inside itself, so that it reaches `amount` [m] less far along a direction.
 
-    Args:
-        mirror: unit normal of a mirror plane through the body: what is taken from one side is taken from both.
+    `mirror` is the unit normal of a mirror plane through the body: what is taken from one side is taken from both.
     """
     if mirror is not None and abs(direction @ mirror) < 1e-6:
         mirror = None
@@ -305,12 +295,9 @@ def separate(
     direction of least depth or one of their own axes. A body's twin is always its mirror image.
 
     Args:
-        shapes: `Shape`s.
-        first, second: the pairs [p].
-        gap: distance [m] that is left between them.
+        first, second: the pairs [p]. gap: distance [m] that is left between them.
         may_overlap: pairs [p] that rather overlap than cost a body more than `KEPT_AT_LEAST` leaves of it.
-        twins: counterpart of every shape, itself in the mirror plane, -1 for none [m].
-        normal, offset: the mirror plane.
+        twins: counterpart of every shape, itself in the mirror plane `normal`, `offset`, -1 for none [m].
         points: what each shape is to cover [k, 3], or None, for each [m].
 
     Returns:
@@ -350,12 +337,11 @@ def separate(
                 given_up.add(int(active[k]))
                 continue
             for body, shape in change.items():
-                shapes[body] = shape
-                touched.add(body)
                 twin = int(twins[body])
+                shapes[body] = shape
                 if twin >= 0 and twin != body:
                     shapes[twin] = shape.mirrored(normal, offset)
-                    touched.add(twin)
+                touched |= {body, twin}
         active = active[[k for k in range(len(active)) if depth[k] > -0.5 * gap]]
     depth, _direction = depths(shapes, first, second)
     return [int(k) for k in np.flatnonzero(depth > 0.0)]

@@ -95,7 +95,7 @@ def joint_sizes(heads, tails, parents, candidates) -> np.ndarray:
     return sizes
 
 
-def choose_bones(heads, tails, parents, candidates, axes=None) -> np.ndarray:
+def choose_bones(heads, tails, parents, candidates, axes) -> np.ndarray:
     """Which candidates [n] get a body [n]: all but the tiny ones, which their parent's body carries.
 
     A tiny bone that holds several others together and has no simulated ancestor (a hip stub) stays. Sizes are
@@ -106,7 +106,7 @@ def choose_bones(heads, tails, parents, candidates, axes=None) -> np.ndarray:
     chosen = candidates & (sizes >= MIN_SIZE * size_of_all)
     for i in np.flatnonzero(candidates & ~chosen):
         if nearest_ancestors(parents, chosen)[i] < 0:
-            children = nearest_ancestors(parents, chosen | _only(i, len(parents))) == i
+            children = nearest_ancestors(parents, chosen | (np.arange(len(parents)) == i)) == i
             if np.count_nonzero(children & chosen) > 1:
                 chosen[i] = True
     if not np.any(chosen) and np.any(candidates):
@@ -114,25 +114,19 @@ def choose_bones(heads, tails, parents, candidates, axes=None) -> np.ndarray:
     return chosen
 
 
-def plan_bodies(
-    heads, tails, rotations, parents, simulated, kinds=None, skin=None, axes=None, coverage=0.9
-) -> BodyPlan:
+def plan_bodies(heads, tails, rotations, parents, simulated, kinds, skin, axes, coverage) -> BodyPlan:
     """Shapes for the simulated bones.
 
     Args:
-        heads, tails: joints in bind pose [n, 3].
-        rotations: bind rotation matrices of the bones [n, 3, 3].
-        parents: bone parents, before their children [n].
-        simulated: mask [n].
+        heads, tails: joints in bind pose [n, 3]. rotations: bind rotation matrices of the bones [n, 3, 3].
+        parents: bone parents, before their children [n]. simulated: mask [n].
         kinds: wanted shape per bone, "AUTO" for the one of least volume [n].
         skin: `Skin` of the meshes in bind pose, or None; bodies without vertices of their own are shaped by their
             joints alone.
         axes: the armature's axes [3, 3], see `extent`.
         coverage: share of a body's weighted vertices that its shape covers at least, before overlaps are resolved.
     """
-    axes = np.eye(3) if axes is None else axes
     origin = heads[simulated].mean(axis=0) if np.any(simulated) else np.zeros(3)
-    kinds = kinds or ["AUTO"] * len(parents)
     if skin is not None:
         skin = replace(skin, points=(skin.points - origin) @ axes)
     # In the armature's own frame, so that moving and turning a character changes no shape.
@@ -181,15 +175,12 @@ class _Planner:
     def _find_ends(self, simulated) -> None:
         """Where each limb ends, and the vertices that its shape is fitted to."""
         count = len(self.bones)
-        self.children = [
-            [
-                self.heads[self.bones[k]]
-                for k in np.flatnonzero(self.parents == i)
-                if self.ancestors[self.bones[k]] == bone
-            ]
-            for i, bone in enumerate(self.bones)
-        ]
-        self.own_vertices, self.holder, share = _held(self.skin, self.owner, count)
+        above = self.ancestors[self.bones]
+        rows = [np.flatnonzero((self.parents == i) & (above == bone)) for i, bone in enumerate(self.bones)]
+        self.children = [list(self.heads[self.bones[own]]) for own in rows]
+        self.own_vertices = [None] * count
+        if self.skin is not None:
+            self.own_vertices, self.holder, share = self.skin.dominated(self.owner, count)
         ends = np.zeros((count, 3))
         for i, bone in enumerate(self.bones):
             merged = merged_points(bone, self.heads, self.tails, self.ancestors, simulated)
@@ -200,7 +191,8 @@ class _Planner:
         if self.skin is not None:
             self.strongest = self.skin.strongest(self.owner, self.holder)
             beyond = self.skin.between(self.holder, share, self.heads[self.bones], ends, _joined(self.parents))
-            vertices = _with_between(vertices, beyond)
+            pairs = zip(vertices, beyond, strict=True)
+            vertices = [own and tuple(map(np.concatenate, zip(own, more, strict=True))) for own, more in pairs]
         self.vertices = _mirrored_too(vertices, self.twins, self.normal, self.offset)
 
     def plan(self) -> BodyPlan:
@@ -233,7 +225,9 @@ class _Planner:
         settings = {"weights": weights, **self.fit_settings}
         shape = self._fitted(i, shape, points, settings)
         kind, carried = self.kinds[self.bones[i]], np.flatnonzero(self.owner == i)
-        if self.own_vertices[i] is None or not _may_split(kind, self.twins[i] == i, len(carried)):
+        # A body in the mirror plane, whose parts would have to mirror, becomes a compound by hand only.
+        may_split = kind == COMPOUND or (kind == "AUTO" and self.twins[i] != i)
+        if self.own_vertices[i] is None or len(carried) < 2 or not may_split:
             return shape
         known = self.own_vertices[i][0], self.strongest[self.holder == i]
         return _split(shape, points, known, carried, self.bone_parents, settings, kind == COMPOUND)
@@ -264,11 +258,6 @@ class _Planner:
         return shape
 
 
-def _may_split(kind, in_mirror_plane, bone_count) -> bool:
-    """Whether a body may become a compound: one in the mirror plane, whose parts would have to mirror, by hand only."""
-    return bone_count > 1 and (kind == COMPOUND or (kind == "AUTO" and not in_mirror_plane))
-
-
 def _split(shape, points, known, bones, parents, settings, forced):
     """A body as a compound where that pays; `known` are vertices [j, 3] and the bones that hold them most [j]."""
     trees = []
@@ -281,22 +270,6 @@ def _split(shape, points, known, bones, parents, settings, forced):
     held_by = compound.nearest_labels(points, *known)
     own = {"share": settings["share"], "smallest": settings["smallest"]}
     return compound.split(shape, points, settings["weights"], held_by, trees, forced=forced, **own)
-
-
-def _held(skin, owner, count):
-    """For each body its own vertices and the share of each that it holds, or None [m]; each vertex's body and share."""
-    if skin is None:
-        return [None] * count, None, None
-    holder, share = skin.holders(owner, count)
-    held = [np.flatnonzero(holder == i) for i in range(count)]
-    return [(skin.points[rows], share[rows]) if len(rows) else None for rows in held], holder, share
-
-
-def _with_between(vertices, beyond):
-    return [
-        own if own is None else tuple(np.concatenate(two) for two in zip(own, more, strict=True))
-        for own, more in zip(vertices, beyond, strict=True)
-    ]
 
 
 def _joined(parents) -> np.ndarray:
@@ -330,12 +303,6 @@ def _in_plane(axes, normal):
     z = z - normal * (z @ normal)
     z /= np.linalg.norm(z)
     return np.stack([normal, np.cross(z, normal), z], axis=1)
-
-
-def _only(index, count):
-    mask = np.zeros(count, dtype=bool)
-    mask[index] = True
-    return mask
 
 
 def _nearest_turn(axes, wanted):
@@ -504,12 +471,12 @@ def fork(head, children, bone_rotation, radius) -> Shape:
     if np.linalg.norm(z) < 0.2 * max(spread, 1e-9):
         z = bone_rotation[:, 1]
     z = z / np.linalg.norm(z)
-    lateral = (points - points.mean(axis=0)) - np.outer((points - points.mean(axis=0)) @ z, z)
+    centred = points - points.mean(axis=0)
+    lateral = centred - np.outer(centred @ z, z)
     _u, size, directions = np.linalg.svd(lateral, full_matrices=False)
-    x = directions[0] if size[0] > 0.1 * radius else None
     axes = frame(z, bone_rotation)
-    if x is not None:
-        x = x - z * (x @ z)
+    if size[0] > 0.1 * radius:
+        x = directions[0] - z * (directions[0] @ z)
         x /= np.linalg.norm(x)
         x = x if x @ axes[:, 0] >= 0.0 else -x
         axes = np.stack([x, np.cross(z, x), z], axis=1)

@@ -18,32 +18,19 @@ class Skin:
     # pairs of vertices that an edge of a mesh joins [d, 2]
     edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=int))
 
-    @classmethod
-    def of_bones(cls, vertices: list) -> "Skin":
-        """A skin of which each vertex hangs on one bone: arrays [k, 3] or None, for each bone."""
-        found = [np.asarray(v, dtype=float) for v in vertices if v is not None]
-        points = np.concatenate(found) if found else np.zeros((0, 3))
-        bone = np.repeat(np.arange(len(vertices)), [0 if v is None else len(v) for v in vertices])
-        return cls(points, np.arange(len(points)), bone, np.ones(len(points)), len(vertices))
-
-    def dominated(self, owner: np.ndarray | None = None, count: int | None = None) -> list:
+    def dominated(self, owner: np.ndarray, count: int) -> tuple[list, np.ndarray, np.ndarray]:
         """Vertices of each owner: those on which its bones together have more hold than any other's.
 
-        Args:
-            owner: owner of each bone, -1 for none [n]; by default each bone is its own.
-            count: number of owners.
-
-        Returns:
-            For each owner (points [k, 3], share of each one's weights that is the owner's [k]), or None.
+        For each owner (points [k, 3], share of each one's weights that is the owner's [k]) or None, and `holders`.
         """
-        owner = np.arange(self.bone_count) if owner is None else owner
-        count = self.bone_count if count is None else count
         holder, share = self.holders(owner, count)
-        result = []
-        for i in range(count):
-            rows = np.flatnonzero(holder == i)
-            result.append((self.points[rows], share[rows]) if len(rows) else None)
-        return result
+        rows = [np.flatnonzero(holder == i) for i in range(count)]
+        return [(self.points[own], share[own]) if len(own) else None for own in rows], holder, share
+
+    def of_bones(self) -> list:
+        """The vertices [k, 3] on which each bone has more hold than any other, or None [n]."""
+        found, _holder, _share = self.dominated(np.arange(self.bone_count), self.bone_count)
+        return [None if own is None else own[0] for own in found]
 
     def holders(self, owner: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         """The owner of each vertex, -1 for none, and the share [v] of its weights that this owner's bones have."""
@@ -80,8 +67,7 @@ class Skin:
         an edge to a body that it is joined to goes as far as its own limb does, at least to the middle.
 
         Args:
-            holder, share: see `holders`.
-            joints, ends: where each body's limb begins and ends [m, 3].
+            holder, share: see `holders`. joints, ends: where each body's limb begins and ends [m, 3].
             joined: whether bodies are joined [m, m].
 
         Returns:

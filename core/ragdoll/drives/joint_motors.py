@@ -66,17 +66,10 @@ def needed_motors(relatives) -> tuple:
 
 
 def motor_speeds(relative, velocity, available, seconds):
-    """Which motors to run, and how fast.
+    """Which motors are on [m, 6], their velocities [rad/s] [m, 6] and axes [m, 6, 3] halfway through a frame.
 
-    Args:
-        relative: rotations now [m, 4].
-        velocity: in the parent's joint frame, see `Law.joint_command` [m, 3].
-        available: motors that a joint has [m, 6].
-        seconds: duration of the frame.
-
-    Returns:
-        Motors that are on [m, 6], their velocities [rad/s] [m, 6] and axes [m, 6, 3] halfway. A joint with fewer than
-        three motors (a hinge has one) runs them all.
+    A joint with fewer than three motors (a hinge has one) runs them all. `relative` are rotations now [m, 4];
+    `velocity` is in the parent's joint frame, see `Law.joint_command` [m, 3]; `available` are a joint's motors [m, 6].
     """
     halfway = quaternion.multiply(quaternion.from_rotation_vector(0.5 * seconds * velocity), relative)
     axes_of = axes(halfway)
@@ -112,16 +105,14 @@ def carried_tensors(masses, moments, rotations, centers, pivots, carries) -> np.
     """Inertia tensors [k, 3, 3] of all that each joint carries, about the joint, in world axes [kg m^2].
 
     Args:
-        masses [m] [kg]; moments [m, 3] [kg m^2] about the bodies' own axes.
-        rotations [m, 3, 3], centers [m, 3] [m]: where the bodies stand.
-        pivots: places of the joints [k, 3] [m].
+        masses [m] [kg]; moments [m, 3] [kg m^2] about the bodies' own axes. rotations [m, 3, 3], centers [m, 3] [m]:
+            where the bodies stand. pivots: places of the joints [k, 3] [m].
         carries: whether a joint carries a body [k, m].
     """
     middle = centers.mean(axis=0)  # far from the world's origin the sums below would lose digits
     centers, pivots = centers - middle, pivots - middle
-    own = np.einsum("mia,ma,mja->mij", rotations, moments, rotations) + masses[:, None, None] * _spread(
-        centers, centers
-    )
+    own = np.einsum("mia,ma,mja->mij", rotations, moments, rotations)
+    own = own + masses[:, None, None] * _spread(centers, centers)
     carries = carries.astype(float)
     tensors = (carries @ own.reshape(-1, 9)).reshape(-1, 3, 3)
     moment = carries @ (masses[:, None] * centers)

@@ -103,14 +103,10 @@ def settled(calm, speed, own_speed, supported, seconds):
 
 
 def servo(weight, inertia, steps_per_second):
-    """Stiffness and rate of one servo axis.
+    """Stiffness [N/m or N m/rad] and rate [1/s] of one servo axis, both [..], for weights [..] in [0, 1].
 
-    Args:
-        weight: [..] in [0, 1].
-        inertia: mass [kg] or moment of inertia [kg m^2] that the axis moves [..].
-        steps_per_second: substeps of the rigid body world per second; the rate stays at half of it or less.
-    Returns:
-        stiffness [N/m or N m/rad], rate [1/s], both [..].
+    `inertia` is the mass [kg] or moment of inertia [kg m^2] that the axis moves [..]. The rate stays at half of the
+    rigid body world's substeps per second or less.
     """
     stiffness = np.asarray(inertia, dtype=float) * frequency(weight) ** 2
     return stiffness, np.minimum(rate(weight), 0.5 * steps_per_second)
@@ -139,12 +135,8 @@ def lag_compensated(previous, target, substeps):
 
     Bullet measures the error of a substep against the target's place at the end of that substep but the body's at
     its beginning, so a body that follows exactly ends one substep ahead: at g + (g - g') / n. Solved for g.
-    Rotations are blended as matrices and made orthogonal again: within 0.01 degrees of the arc for 20 degrees a
-    frame.
-
-    Args:
-        previous, target: rigid matrices [m, 4, 4] of the last command and of the wanted pose.
-        substeps: n, steps per frame.
+    Rotations are blended as matrices and made orthogonal again: within 0.01 degrees of the arc for 20 degrees a frame.
+    `previous` and `target` are rigid matrices [m, 4, 4] of the last command and of the wanted pose, n the substeps.
     """
     share = substeps / (substeps + 1.0)
     return orthogonal(previous + (target - previous) * share)
@@ -260,10 +252,7 @@ def joint_velocity(relative, before, target, weight, seconds):
 
     The target's own motion over the frame, and the share of the error left that the weight closes in it.
 
-    Args:
-        relative, before, target: rotations now, of the target now and at the frame's end [m, 4].
-        weight: [m] in [0, 1].
-        seconds: duration of the frame.
+    `relative`, `before`, `target` are rotations now, of the target now and at the frame's end [m, 4].
     """
     error = quaternion.to_rotation_vector(quaternion.multiply(before, quaternion.conjugate(relative)))
     share = np.where(weight >= 1.0, 1.0, -np.expm1(-rate(weight) * seconds))
@@ -278,10 +267,8 @@ def joint_velocity(relative, before, target, weight, seconds):
 def joint_torque(weight, inertia, error):
     """Largest torque [N m] of a motor [m]: that of a spring of the weight's frequency at the error, as in world space.
 
-    Args:
-        weight: [m] in [0, 1]; at 1 there is no limit to speak of.
-        inertia: of all that the joint carries [kg m^2].
-        error: average error that the frame is expected to see [rad].
+    At weight 1 there is no limit to speak of. `inertia` is that of all that the joint carries [kg m^2], `error` the
+    average one that the frame is expected to see [rad].
     """
     stiffness = inertia * frequency(weight) ** 2
     free = inertia * REFERENCE_FREQUENCY**2 * WITHOUT_LIMIT

@@ -64,9 +64,7 @@ def spring2(frequency, damping_ratio, inertia, step):
     Bullet adds ``k e - c v`` times the step to the momentum and then moves the body. That has the sum of poles
     2 - a - d and their product 1 - d, with a = k step^2 / I and d = c step / I.
 
-    Args:
-        frequency [Hz], damping_ratio, inertia [kg or kg m^2]: [..], broadcast.
-        step: duration of a substep [s].
+    Frequency [Hz], damping ratio and inertia [kg or kg m^2] are broadcast; `step` is the duration of a substep [s].
     """
     total, product = _poles(frequency, damping_ratio, step)
     inertia = np.asarray(inertia, dtype=float)
@@ -94,7 +92,6 @@ def motor(frequency, damping_ratio, inertia, error, velocity, seconds, substeps)
         frequency [Hz], damping_ratio, inertia [kg or kg m^2]: [..], broadcast.
         error: from the body to its target at the frame's beginning [.., 3] (m, or a rotation vector in rad).
         velocity: of the body relative to its target then [.., 3]; see `velocity_at_end`.
-        seconds, substeps: of the frame.
 
     Returns:
         velocity relative to the target [.., 3], largest force [.., 3] for each axis (N or N m), both along the world's
@@ -123,11 +120,9 @@ def joint_motor(relative, before, target, last, weight, frequency, damping_ratio
     A weight w makes it a spring of the same damping ratio and of the frequency times the square root of w.
 
     Args:
-        relative, before, target: as in `servo.joint_velocity`.
+        relative, before, target: as in `servo.joint_velocity`. weight, frequency [Hz], damping_ratio: [k].
         last: rotations one frame ago and the acceleration [k, 3] that the motors gave then; None at the first.
-        weight, frequency [Hz], damping_ratio: [k].
         inertia: tensors of what the joints carry [k, 3, 3], in the parent's joint frame [kg m^2].
-        seconds, substeps: of the frame.
 
     Returns:
         Angular velocity [k, 3], torque [k, 3] (N m) and acceleration [k, 3], in the parent's joint frame.

@@ -42,39 +42,20 @@ from functools import lru_cache
 import numpy as np
 
 from ... import quaternion
-from .limits import (
-    beyond_ellipse,
-    checked_limits,
-    cone_angles,
-    ellipse_radius,
-    excess,
-    half_axes_of,
-    hinge_axis,
-    measured_angles,
-    swing_twist_angles,
-    twist_angle,
-    x_first,
-)
+from . import limits
+from .limits import beyond_ellipse, checked_limits, cone_angles, half_axes_of, hinge_axis, measured_angles
 
-# A range this close to a full turn is no limit, and Bullet folds angles beyond half a turn [rad].
-HALF_TURN = math.pi - 1e-3
-# Largest relative error of the swing limit for which no further constraint is spent. Bullet adds a few
-# tenths of a per cent; the promise is 5 %.
+HALF_TURN = math.pi - 1e-3  # [rad] a range this close to a full turn is no limit; Bullet folds angles beyond it
+# Largest relative error of the swing limit for which no further constraint is spent. Bullet adds a few tenths of a per
+# cent; the promise is 5 %.
 CONE_TOLERANCE = 0.043
-# Errors below this are not worth a constraint whatever their relative size [rad]: Bullet does not hold
-# limits better.
-CONE_TOLERANCE_ABSOLUTE = math.radians(0.25)
+CONE_TOLERANCE_ABSOLUTE = math.radians(0.25)  # smaller errors are not worth a constraint: Bullet holds limits no better
 MAX_CONSTRAINTS = 5
-# A further constraint must reduce the error ratio by this much.
-WORTHWHILE = 0.01
-# By this share Bullet lets a loaded bone go past a limit; measured in corners, and made up for.
-BULLET_SLACK = 0.005
-# The limit is nowhere drawn in by more than this.
-INSIDE_MAX = 0.05
-# Beyond this latitude the Euler angles are too close to their singularity to be relied on [rad].
-LATITUDE_MAX = math.radians(88.0)
-# Half axes are at least this wide while the cuts are being chosen, to keep directions defined [rad].
-_HALF_AXIS_MIN = 1e-4
+WORTHWHILE = 0.01  # a further constraint must reduce the error ratio by this much
+BULLET_SLACK = 0.005  # share by which Bullet lets a loaded bone go past a limit; measured in corners, and made up for
+INSIDE_MAX = 0.05  # the limit is nowhere drawn in by more than this
+LATITUDE_MAX = math.radians(88.0)  # beyond it the Euler angles are too close to their singularity to be relied on
+_HALF_AXIS_MIN = 1e-4  # [rad] half axes are no narrower while the cuts are being chosen: it keeps directions defined
 
 Limits = tuple[float, float] | None
 # A wide cone is planned narrower by steps until what Bullet lets through goes beyond by no more than this [rad].
@@ -100,26 +81,13 @@ class ConstraintSpec:
     angular_limits: tuple[Limits, Limits, Limits] = (None, None, None)
 
 
-def plan_constraints(
-    joint_type: str,
-    limit_min,
-    limit_max,
-    *,
-    tolerance: float = CONE_TOLERANCE,
-    max_constraints: int = MAX_CONSTRAINTS,
-) -> list[ConstraintSpec]:
-    """Blender constraints that make a joint.
+def plan_constraints(joint_type: str, limit_min, limit_max) -> list[ConstraintSpec]:
+    """Blender constraints that make a joint; the first holds the position. The same limits give the same (cached) plan.
 
     Args:
         joint_type: FIXED, HINGE, CONE or FREE.
-        limit_min, limit_max: swing X, twist Y, swing Z [rad], shape [3], positive about the joint's axes,
-        from
-            bind pose. Ignored (but checked) for FIXED and FREE.
-        tolerance: relative error of a cone's swing limit at which no further constraint is added.
-        max_constraints: most constraints for one cone.
-
-    Returns:
-        Constraints, the first of which holds the position. The same limits give the same (cached) plan.
+        limit_min, limit_max: swing X, twist Y, swing Z [rad], [3], positive about the joint's axes, from bind pose.
+            Ignored (but checked) for FIXED and FREE.
 
     Raises:
         ValueError: unknown type, limits that are not three finite numbers, or limit_min > limit_max.
@@ -134,7 +102,7 @@ def plan_constraints(
     if not lower.any() and not upper.any():
         return [ConstraintSpec("FIXED", (1.0, 0.0, 0.0, 0.0))]
     key = tuple(np.round(np.concatenate((lower, upper)), 6).tolist())
-    return list(plan_cone(key, float(tolerance), int(max_constraints)))
+    return list(plan_cone(key))
 
 
 def _plan_hinge(lower: np.ndarray, upper: np.ndarray) -> ConstraintSpec:
@@ -142,11 +110,12 @@ def _plan_hinge(lower: np.ndarray, upper: np.ndarray) -> ConstraintSpec:
     half = math.sqrt(0.5)
     # Rotations that carry the Empty's Z axis to the joint's X, Y, Z.
     rotation = ((half, 0.0, half, 0.0), (half, -half, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))[axis]
-    limits = range_or_free(float(lower[axis]), float(upper[axis]))
-    return ConstraintSpec("HINGE", rotation, angular_limits=(None, None, limits))
+    bounds = range_or_free(float(lower[axis]), float(upper[axis]))
+    return ConstraintSpec("HINGE", rotation, angular_limits=(None, None, bounds))
 
 
 def range_or_free(lower: float, upper: float) -> Limits:
+    """A range [rad], None where it is as good as a full turn."""
     if upper - lower >= 2.0 * HALF_TURN:
         return None
     # Bullet folds angles into one turn: a bound beyond half a turn would swap the two.
@@ -200,8 +169,8 @@ def _excess(radius: np.ndarray, target: np.ndarray, thickness: np.ndarray) -> np
 
 
 @lru_cache(maxsize=1024)
-def plan_cone(key: tuple[float, ...], tolerance: float, max_constraints: int) -> tuple[ConstraintSpec, ...]:
-    """The constraints of a cone with the limits (minima, maxima) `key`, see `constraints.plan_constraints`."""
+def plan_cone(key: tuple[float, ...]) -> tuple[ConstraintSpec, ...]:
+    """The constraints of a cone with the limits (minima, maxima) `key`, see `plan_constraints`."""
     lower, upper = np.array(key[:3]), np.array(key[3:])
     half_axes = np.maximum(half_axes_of(lower, upper), _HALF_AXIS_MIN)
     # Evenly spread on the ellipse, not in angle, so that an elongated one's tips are not missed.
@@ -217,12 +186,9 @@ def plan_cone(key: tuple[float, ...], tolerance: float, max_constraints: int) ->
     # Sides just beyond the last usable latitude are drawn in to it, as far as that is allowed.
     just_beyond = (asked > LATITUDE_MAX) & (asked * (1.0 - INSIDE_MAX) <= LATITUDE_MAX)
     target = np.where(just_beyond, LATITUDE_MAX, asked)
-    if half_axes.max() > math.pi / 2.0:
-        # Wide cones are held roughly whatever is spent on them.
-        max_constraints = min(max_constraints, 3)
-    # A ratio of outer to inner limit of 1 + 2 tolerance gives +-tolerance around the middle.
-    ratio_wanted = (1.0 + tolerance) / (1.0 - tolerance)
-    inner = target * (1.0 - tolerance)
+    # Wide cones are held roughly whatever is spent on them.
+    most = 3 if half_axes.max() > math.pi / 2.0 else MAX_CONSTRAINTS
+    inner = target * (1.0 - CONE_TOLERANCE)
 
     longitude, latitude = _cut_bounds(inner, cosines)
     by_longitude, by_latitude = _cut_radii(longitude, latitude, cosines)
@@ -235,7 +201,7 @@ def plan_cone(key: tuple[float, ...], tolerance: float, max_constraints: int) ->
     ratio = _excess(radius, inner, thickness)
     # Where a side is too wide for any cut, no Empty is to blame.
     ratio /= ratio.min(axis=0)
-    chosen = _choose_turns(ratio, usable, half_axes, ratio_wanted, max_constraints)
+    chosen = _choose_turns(ratio, usable, half_axes, most)
     return _specs(chosen, asked, target, thickness, cosines, lower[1], upper[1])
 
 
@@ -247,10 +213,9 @@ def _longitude_usable(latitude: np.ndarray, turns: np.ndarray) -> np.ndarray:
     )
 
 
-def _choose_turns(ratio, usable, half_axes, ratio_wanted: float, max_constraints: int) -> list[int]:
+def _choose_turns(ratio, usable, half_axes, most: int) -> list[int]:
     """Steps by which the Empties are turned, the first being the one that also limits the twist."""
-    # Along the ellipse's axes the twist is exact, so the first Empty prefers them, the wider swing as
-    # longitude.
+    # Along the ellipse's axes the twist is exact, so the first Empty prefers them, the wider swing as longitude.
     wide_z = max(half_axes[2:]) > max(half_axes[:2])
     aligned = [_QUARTER, 0] if wide_z else [0, _QUARTER]
     firsts = [i for i in aligned if usable[i]][:1]
@@ -258,13 +223,14 @@ def _choose_turns(ratio, usable, half_axes, ratio_wanted: float, max_constraints
         firsts = [int(i) for i in np.flatnonzero(usable)[:: _QUARTER // 4]] or aligned[:1]
     best: list[int] = []
     best_ratio = math.inf
-    for count in range(1, max_constraints + 1):
+    for count in range(1, most + 1):
         for first in firsts:
             for start in _starts(ratio, first, count):
                 turns, worst = _descend(ratio, start)
                 if worst < best_ratio - (WORTHWHILE if count > len(best) else 1e-6):
                     best, best_ratio = turns, worst
-        if best_ratio <= ratio_wanted:
+        # A ratio of outer to inner limit of 1 + 2 tolerance gives +-tolerance around the middle.
+        if best_ratio <= (1.0 + CONE_TOLERANCE) / (1.0 - CONE_TOLERANCE):
             break
     return best
 
@@ -275,8 +241,7 @@ def _starts(ratio: np.ndarray, first: int, count: int) -> list[list[int]]:
     if count == 2:
         return [[first, -1]]
     if count == 3:
-        # Every pair, exactly: [turns, turns, directions] is small enough with every second turn and
-        # direction.
+        # Every pair, exactly: [turns, turns, directions] is small enough with every second turn and direction.
         with_first = np.minimum(ratio, ratio[first])[::2, ::2]
         worst = np.minimum(with_first[:, None, :], with_first[None, :, :]).max(axis=2)
         i, j = np.unravel_index(int(np.argmin(worst)), worst.shape)
@@ -343,8 +308,7 @@ def _specs(
             axes.append(None if free else (-float(bound[pair][1]), float(bound[pair][0])))
         twist = range_or_free(float(twist_min), float(twist_max)) if k == 0 and usable[0] else None
         turn = turns[k] * (2.0 * math.pi / _STEPS)
-        limits = (axes[0], axes[1], twist)
-        specs.append(ConstraintSpec("GENERIC", _turned_rotation(turn), "child", k == 0, limits))
+        specs.append(ConstraintSpec("GENERIC", _turned_rotation(turn), "child", k == 0, (*axes, twist)))
     return tuple(s for i, s in enumerate(specs) if i == 0 or any(s.angular_limits))
 
 
@@ -392,7 +356,7 @@ def _swings_beyond(low, high) -> np.ndarray:
     cos, sin = np.cos(_TURNS), np.sin(_TURNS)
     x = np.outer(_PARTS, cos * np.where(cos >= 0.0, high[0], -low[0])).ravel()
     z = np.outer(_PARTS, sin * np.where(sin >= 0.0, high[2], -low[2])).ravel()
-    first = x_first(low, high)
+    first = limits.x_first(low, high)
     most = (np.pi, _STEEPEST) if first else (_STEEPEST, np.pi)
     x, z = np.clip(x, -most[0], most[0]), np.clip(z, -most[1], most[1])
     beyond = beyond_ellipse(x, z, low, high) > ALLOWED
@@ -434,7 +398,7 @@ def opened(specs: list[ConstraintSpec], r_rel, margin: float) -> list[Constraint
         if max(-low[1], high[1]) > SINGULAR:
             result.append(replace(spec, angular_limits=(None, None, None)))
             continue
-        limits = []
+        bounds = []
         for axis, limit in enumerate(spec.angular_limits):
             if limit is not None and (low[axis] < limit[0] or high[axis] > limit[1]):
                 limit = min(limit[0], float(low[axis]) - margin), max(limit[1], float(high[axis]) + margin)
@@ -442,23 +406,21 @@ def opened(specs: list[ConstraintSpec], r_rel, margin: float) -> list[Constraint
                     limit = max(limit[0], -math.pi / 2.0), min(limit[1], math.pi / 2.0)
                 elif limit[0] < -math.pi or limit[1] > math.pi:
                     limit = None
-            limits.append(limit)
-        result.append(replace(spec, angular_limits=tuple(limits)))
+            bounds.append(limit)
+        result.append(replace(spec, angular_limits=tuple(bounds)))
     return result
 
 
-def widened(joint_type: str, limit_min, limit_max, r_rel, margin: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Limits just wide enough for observed rotations.
+def widened(joint_type: str, limit_min, limit_max, r_rel, margin: float) -> tuple[np.ndarray, np.ndarray]:
+    """Limits (limit_min, limit_max) [rad], [3] each, just wide enough for observed rotations.
+
+    A twist that the joint cannot limit with swings so wide is stated as free.
 
     Args:
         joint_type: FIXED, HINGE, CONE or FREE.
-        limit_min, limit_max: angles [rad], shape [3]; never made narrower. FIXED and FREE are returned as they are.
-        r_rel: observed unit quaternions (w, x, y, z) in the joint's frame, shape [..., 4].
+        limit_min, limit_max: angles [rad], [3]; never made narrower. FIXED and FREE are returned as they are.
+        r_rel: observed unit quaternions (w, x, y, z) in the joint's frame [..., 4].
         margin: what an observed rotation that needs wider limits keeps to them [rad].
-
-    Returns:
-        (limit_min, limit_max) [rad], shape [3] each. A twist that the joint cannot limit with swings so wide is stated
-        as free.
 
     Raises:
         ValueError: as `checked_limits`, or for a negative margin.
@@ -467,11 +429,11 @@ def widened(joint_type: str, limit_min, limit_max, r_rel, margin: float = 0.0) -
         raise ValueError(f"margin must not be negative, got {margin:g}")
     low, high = (each.copy() for each in checked_limits(joint_type, limit_min, limit_max))
     q = np.asarray(r_rel, dtype=float).reshape(-1, 4)
-    if joint_type in ("FIXED", "FREE") or not excess(joint_type, low, high, q).any():
+    if joint_type in ("FIXED", "FREE") or not limits.excess(joint_type, low, high, q).any():
         return low, high
     if joint_type == "HINGE":
         axis = hinge_axis(low, high)
-        twist = twist_angle(quaternion.swing_twist(q, np.eye(3)[axis])[1], axis)
+        twist = limits.twist_angle(quaternion.swing_twist(q, np.eye(3)[axis])[1], axis)
         _widen_range(low, high, axis, twist, margin)
         return low, high
     _widen_cone(low, high, q, margin)
@@ -495,11 +457,11 @@ def _widen_cone(low: np.ndarray, high: np.ndarray, q: np.ndarray, margin: float)
     Each quarter of the ellipse gets the smallest area that contains the old quarter's half axes and what was seen in
     it. What is planned is the ellipse of the swing's rotation vector, so these are the half axes to begin with.
     """
-    swing_x, twist, swing_z = swing_twist_angles(q)
+    swing_x, twist, swing_z = limits.swing_twist_angles(q)
     _widen_range(low, high, 1, twist, margin)
     angle, direction = np.hypot(swing_x, swing_z), np.arctan2(swing_z, swing_x)
     old = half_axes_of(low, high)
-    outside = angle > ellipse_radius(old, direction)
+    outside = angle > limits.ellipse_radius(old, direction)
     angle = np.minimum(angle + margin, math.pi)[outside]
     x, z = angle * np.cos(direction[outside]), angle * np.sin(direction[outside])
     new = old.copy()
@@ -517,14 +479,12 @@ def _widen_cone(low: np.ndarray, high: np.ndarray, q: np.ndarray, margin: float)
 
 def _widen_range(lower: np.ndarray, upper: np.ndarray, axis: int, angle: np.ndarray, margin: float) -> None:
     middle = 0.5 * (lower[axis] + upper[axis])
-    # Angles are taken on the turn around the middle of the range, so that a range beyond half a turn keeps
-    # its sense.
+    # Angles are taken on the turn around the middle of the range, so that a range beyond half a turn keeps its sense.
     angle = middle + np.mod(angle - middle + math.pi, 2.0 * math.pi) - math.pi
-    outside_low, outside_high = angle[angle < lower[axis]], angle[angle > upper[axis]]
-    if outside_low.size:
-        lower[axis] = outside_low.min() - margin
-    if outside_high.size:
-        upper[axis] = outside_high.max() + margin
+    if angle.min() < lower[axis]:
+        lower[axis] = angle.min() - margin
+    if angle.max() > upper[axis]:
+        upper[axis] = angle.max() + margin
 
 
 def _enclosing_quarter(x: np.ndarray, z: np.ndarray, least_x: float, least_z: float) -> tuple[float, float]:

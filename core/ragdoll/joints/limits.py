@@ -40,6 +40,7 @@ ALONG_Z = (0.5, -0.5, -0.5, -0.5)
 
 
 def checked_limits(joint_type: str, limit_min, limit_max) -> tuple[np.ndarray, np.ndarray]:
+    """The limits as arrays. Raises ValueError: unknown type, not three finite numbers, limit_min > limit_max."""
     if joint_type not in JOINT_TYPES:
         raise ValueError(f"joint type must be one of {', '.join(JOINT_TYPES)}, got {joint_type!r}")
     lower = np.asarray(limit_min, dtype=float)
@@ -84,10 +85,8 @@ def ellipse_radius(half_axes: np.ndarray, direction: np.ndarray) -> np.ndarray:
 def frames_in_bodies(binds, offsets, rotations, parents) -> tuple[np.ndarray, np.ndarray]:
     """The joints' frames in their bodies and in these' parents, both [m, 4, 4]; in bind pose the two are one.
 
-    Args:
-        binds: the bodies in bind pose [m, 4, 4]. offsets: from the bones' frames to the bodies' [m, 4, 4].
-        rotations: from the bones' frames to the joints' [m, 4] (w, x, y, z).
-        parents: of the bodies, -1 at roots [m].
+    `binds` are the bodies in bind pose [m, 4, 4]; `offsets` lead from the bones' frames to the bodies' [m, 4, 4],
+    `rotations` to the joints' [m, 4] (w, x, y, z). `parents` are the bodies', -1 at roots [m].
     """
     turns = np.tile(np.eye(4), (len(binds), 1, 1))
     turns[:, :3, :3] = quaternion.to_matrix(quaternion.normalize(rotations))
@@ -98,23 +97,17 @@ def frames_in_bodies(binds, offsets, rotations, parents) -> tuple[np.ndarray, np
 def joint_rotations(child: np.ndarray, parent: np.ndarray, child_frames, parent_frames) -> np.ndarray:
     """Rotations [k, 4] of children against their parents in their joints' frames, the identity in bind pose.
 
-    Args:
-        child, parent: where the bodies stand: rigid matrices [k, 4, 4].
-        child_frames, parent_frames: the joint's frame in each of the two bodies [k, 4, 4].
+    Where the bodies stand and the joint's frame in each of the two are rigid matrices [k, 4, 4].
     """
     above, below = (parent @ parent_frames)[:, :3, :3], (child @ child_frames)[:, :3, :3]
     return quaternion.from_matrix(above.transpose(0, 2, 1) @ below)
 
 
 def swing_twist_angles(r_rel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Splits rotations of the child relative to the parent into swing and twist.
+    """(swing X, twist, swing Z) [...] (rad) of rotations [..., 4] of the child relative to the parent.
 
-    Args:
-        r_rel: unit quaternions (w, x, y, z) in the joint's frame, shape [..., 4].
-
-    Returns:
-        (swing X, twist, swing Z) [rad], shape [...] each: the swing's rotation vector and the twist in (-pi,
-        pi]. At a swing of exactly half a turn the split is not unique.
+    X and Z are those of the swing's rotation vector, the twist is in (-pi, pi]. At a swing of exactly half a turn the
+    split is not unique.
     """
     q = np.asarray(r_rel, dtype=float)
     swing, twist = quaternion.swing_twist(q, (0.0, 1.0, 0.0))
@@ -131,8 +124,7 @@ def twist_angle(twist: np.ndarray, axis: int) -> np.ndarray:
 def measured_angles(rotations, r_rel) -> np.ndarray:
     """Angles [s, f, 3] that Bullet measures about the X, Y and Z of Empties for joint rotations r_rel [f, 4].
 
-    Args:
-        rotations: of the Empties relative to the joint's frame [s], tuples (w, x, y, z).
+    `rotations` are those of the Empties relative to the joint's frame [s], tuples (w, x, y, z).
     """
     r = np.asarray(r_rel, dtype=float)
     return _read(r[:, 0], r[:, 1:] @ np.stack([_turn(rotation) for rotation in rotations]))
@@ -181,8 +173,7 @@ def excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
     """How far rotations are beyond a joint's limits.
 
     Args:
-        joint_type: FIXED, HINGE, CONE or FREE.
-        limit_min, limit_max: angles [rad], shape [3].
+        joint_type: FIXED, HINGE, CONE or FREE. limit_min, limit_max: angles [rad], [3].
         r_rel: unit quaternions (w, x, y, z) of the child relative to the parent in the joint's frame [.., 4].
 
     Returns:
@@ -204,10 +195,14 @@ def excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
         aside = np.linalg.norm(quaternion.to_rotation_vector(swing), axis=-1)
         return np.maximum(aside, _range_excess(twist_angle(twist, axis), low[axis], high[axis]))
     x, turn, z = cone_angles(low, high, q.reshape(-1, 4))
-    middle = 0.5 * (low[1] + high[1])
-    away = np.abs(np.mod(turn - middle + np.pi, 2.0 * np.pi) - np.pi)
     swing = beyond_ellipse(x, z, low, high)
-    return np.maximum(swing, np.maximum(away - 0.5 * (high[1] - low[1]), 0.0)).reshape(q.shape[:-1])
+    return np.maximum(swing, np.maximum(_beyond_range(turn, low[1], high[1]), 0.0)).reshape(q.shape[:-1])
+
+
+def _beyond_range(angle, lower, upper) -> np.ndarray:
+    """How far angles are beyond a range, on the turn around its middle; inside negative [rad]."""
+    middle = 0.5 * (lower + upper)
+    return np.abs(np.mod(angle - middle + np.pi, 2.0 * np.pi) - np.pi) - 0.5 * (upper - lower)
 
 
 def _range_excess(angle: np.ndarray, lower: float, upper: float) -> np.ndarray:
@@ -242,9 +237,7 @@ def beyond_ellipse(x, z, low, high) -> np.ndarray:
 def cones_beyond(limit_min, limit_max, r_rel) -> np.ndarray:
     """Which of many cones [j] any of their rotations leaves at all: where `excess` is above 0.
 
-    Args:
-        limit_min, limit_max: angles of each [rad], [j, 3].
-        r_rel: unit quaternions (w, x, y, z) of each child relative to its parent in the joint's frame [f, j, 4].
+    Limits are angles [rad], [j, 3], rotations those of children relative to parents in the joint's frame [f, j, 4].
     """
     low, high = np.asarray(limit_min, dtype=float), np.asarray(limit_max, dtype=float)
     first = np.array([x_first(*limits) for limits in zip(low, high, strict=True)], dtype=bool)
@@ -253,9 +246,7 @@ def cones_beyond(limit_min, limit_max, r_rel) -> np.ndarray:
     x, z = np.where(first, wide, other), np.where(first, -other, wide)
     a = np.maximum(np.where(x >= 0.0, high[:, 0], -low[:, 0]), _THIN)
     b = np.maximum(np.where(z >= 0.0, high[:, 2], -low[:, 2]), _THIN)
-    middle = 0.5 * (low[:, 1] + high[:, 1])
-    away = np.abs(np.mod(turn - middle + np.pi, 2.0 * np.pi) - np.pi)
-    return ((x / a) ** 2 + (z / b) ** 2 > 1.0).any(axis=0) | (away > 0.5 * (high[:, 1] - low[:, 1])).any(axis=0)
+    return (((x / a) ** 2 + (z / b) ** 2 > 1.0) | (_beyond_range(turn, low[:, 1], high[:, 1]) > 0.0)).any(axis=0)
 
 
 # ---- thrown over ----------------------------------------------------------------------------------------------------

@@ -123,14 +123,10 @@ class State:
 
 
 def checked(settings: Settings, name: str = "Recovery") -> None:
-    """Refuse settings that make no sense.
-
-    Raises:
-        RagdollError: names the object and the setting.
-    """
-    numbers = ("knock_out_speed", "knock_out_distance", "rest_speed", "rest_time", "regain", "blend_time", "calm_time")
-    for key in numbers:
-        value = getattr(settings, key)
+    """Refuse settings that make no sense. Raises RagdollError, which names the object and the setting."""
+    for key, value in vars(settings).items():
+        if isinstance(value, str | bool):
+            continue
         if not (math.isfinite(value) and value >= 0.0):
             raise RagdollError(f"{name}: {key} must be a number that is not negative, got {value:g}")
     for key, choices in (("watched", (MEAN, PELVIS)), ("starts", (ACTIVE, ANIMATED))):
@@ -155,8 +151,7 @@ def _forced(state: State, event: Event) -> State:
 def arranged(events: Sequence[Event], first: float, last: float) -> tuple[list, list]:
     """Events in the order of their frames, one for each, and notes for the user.
 
-    Of two at one frame the one further from the animation holds: LIMP, SETTLING, RECOVERING, ACTIVE, BLENDING,
-    ANIMATED; the note says which.
+    Of two at one frame the one further from the animation holds, see `_STRONGEST`; the note says which.
 
     Raises:
         RagdollError: an unknown state, or a frame that is no number.
@@ -165,16 +160,14 @@ def arranged(events: Sequence[Event], first: float, last: float) -> tuple[list, 
     notes = []
     for event in events:
         if event.state not in STATES:
-            raise RagdollError(
-                f"Unknown state {event.state!r} at frame {event.frame:g}, use one of {', '.join(STATES)}"
-            )
+            listed = ", ".join(STATES)
+            raise RagdollError(f"Unknown state {event.state!r} at frame {event.frame:g}, use one of {listed}")
         if not math.isfinite(event.frame):
             raise RagdollError(f"The frame of the event '{event.state}' is not a number: {event.frame}")
         if not first <= event.frame < last:
             notes.append(f"Event {event.state}: frame {event.frame:g} is outside the shot ({first:g} to {last:g})")
         other = kept.get(event.frame)
-        if other is None or _rank(event) < _rank(other):
-            kept[event.frame] = event
+        kept[event.frame] = event if other is None else min(other, event, key=_rank)
         if other is not None:
             both = f"{other.state} and {event.state} are both forced"
             notes.append(f"Frame {event.frame:g}: {both}, {kept[event.frame].state} holds")
@@ -195,18 +188,15 @@ def step(
     events: Sequence[Event] = (),
     name: str = "",
 ) -> State:
-    """The state at time `end` from that at `begin`.
+    """The state at time `end` from that at `begin` [s]; the time of frame F is F / fps.
 
-    Args:
-        motion: over this span, but for its impulse.
-        begin, end: times of two frames [s]; that of frame F is F / fps.
-        events: arranged ones; those after `begin` up to `end` are taken.
+    `motion` is that over this span, but for its impulse. Of the events, arranged ones, those after `begin` up to `end`
+    are taken.
 
     Raises:
         RagdollError: a measured value is no number; names the character and the frame.
     """
-    for key in ("mean_speed", "pelvis_speed", "distance", "impulse", "mass", "size", "gravity"):
-        value = getattr(motion, key)
+    for key, value in vars(motion).items():
         if not math.isfinite(value):
             raise RagdollError(f"Recovery of '{name}': the {key} is not a number at frame {end * fps:g}: {value}")
     if state.phase == ANIMATED and motion.impulse == 0.0 and not events:
@@ -227,11 +217,8 @@ def _entered(state: State, phase: str) -> State:
         return State(ANIMATED, progress=1.0, blend=0.0)
     # What was off rides the animation: switching it on changes nothing that is seen.
     blend = 1.0 if state.phase == ANIMATED else state.blend
-    if phase == BLENDING:
-        return replace(state, phase=phase, clock=0.0, blend=blend, progress=1.0)
-    if phase == ACTIVE:
-        return replace(state, phase=phase, clock=0.0, blend=blend, progress=1.0, armed=False)
-    return replace(state, phase=phase, clock=0.0, blend=blend, progress=0.0, armed=False)
+    progress, armed = float(phase in (BLENDING, ACTIVE)), state.armed and phase == BLENDING
+    return replace(state, phase=phase, clock=0.0, blend=blend, progress=progress, armed=armed)
 
 
 def struck(settings: Settings, state: State, motion: Motion) -> State:

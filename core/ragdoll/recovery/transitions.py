@@ -114,11 +114,9 @@ def vector_velocity(vector, spin) -> np.ndarray:
 
 
 def cross_faded(old_positions, old_rotations, new_positions, new_rotations, share) -> tuple[np.ndarray, np.ndarray]:
-    """Both motions mixed: the old one at share 0, the new one at 1, eased so that no velocity jumps at either end.
+    """Both motions mixed, positions [.., 3] and rotations [.., 4]: the old one at share 0 [..], the new one at 1.
 
-    Args:
-        old_positions, new_positions: [.., 3]. old_rotations, new_rotations: [.., 4].
-        share: of the blend's time that has passed [..].
+    `share` is that of the blend's time that has passed; it is eased so that no velocity jumps at either end.
     """
     eased = smooth_step(share)
     old, new = np.asarray(old_positions, dtype=float), np.asarray(new_positions, dtype=float)
@@ -209,11 +207,9 @@ class Reroot:
 
 
 def rerooted(rest: Trunk, animated: Trunk, rise=0.0) -> Reroot:
-    """The move that takes an animation to where the body lies.
+    """The move that takes trunks of an animation at the frame it is to go on from to where they came to rest.
 
-    Args:
-        rest: trunks as they came to rest. animated: of the animation at the frame it is to go on from.
-        rise: how much higher the floor is at the resting place than where the animation stands [..], [m].
+    `rise` is how much higher the floor is at the resting place than where the animation stands [..], [m].
     """
     start, end = heading(animated), heading(rest)
     # About the vertical always: the shortest arc of opposite headings could as well lead over the head.
@@ -254,11 +250,7 @@ class Landmarks:
         return chosen or other
 
     def move(self, rest: np.ndarray, animated: np.ndarray) -> Reroot:
-        """The move that takes an animation to where a body lies.
-
-        Args:
-            rest: the pose as it lies [n, 4, 4], world. animated: of the animation at the frame it goes on from.
-        """
+        """The move that takes an animation's pose, at the frame it goes on from, to one that lies, both [n, 4, 4]."""
         rise = float(rest[self.lowest, 2, 3].min() - animated[self.lowest, 2, 3].min())
         rise = rise if abs(rise) > STEP * self.height else 0.0
         trunks = self.trunk_of(rest), self.trunk_of(animated)

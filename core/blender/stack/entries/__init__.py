@@ -124,9 +124,9 @@ class ItemStep(stack.Step):
         """The item as it is set, for what it points at."""
         return getattr(self.obj.active_ragdoll, self.items)[self.index]
 
-    def now(self, places):
+    def now(self, reader):
         """The item with its values at the frame."""
-        return getattr(places.settings, self.items)[self.index]
+        return getattr(reader.settings, self.items)[self.index]
 
 
 # ---- the registry ---------------------------------------------------------------------------------------------------

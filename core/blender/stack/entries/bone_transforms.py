@@ -79,15 +79,15 @@ class Step(ItemStep):
         self.solver = TransformBone(rig, bone, self.name, **chosen)
         self.note = note(self.name, "move", held)
 
-    def read(self, places, _pose) -> Inputs | None:
-        now, solver = self.now(places), self.solver
+    def read(self, reader, _pose) -> Inputs | None:
+        now, solver = self.now(reader), self.solver
         weight = now.weight
         if weight <= 0.0:
             return None
         solver.translation = now.translation[:]
         solver.rotation = Euler(now.rotation).to_quaternion()[:]
         solver.scale = now.scale[:]
-        return Inputs(weight=weight, world=places.world)
+        return Inputs(weight=weight, world=reader.world)
 
 
 class BoneTransforms(ListKind):

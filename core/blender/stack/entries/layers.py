@@ -255,15 +255,15 @@ class Layers(FromSettings, LayerStack):
         base = library.base(layer)
         return lambda frame: blend_poses(library.rig.skeleton, base, held, frame.poses[place], names, several)
 
-    def read(self, places, _pose) -> LayerInputs:
+    def read(self, reader, _pose) -> LayerInputs:
         """The inputs of the layers at the coming frame."""
-        live = [places.settings.layers[place] for place in self._places]
+        live = [reader.settings.layers[place] for place in self._places]
         several = {
             place: [item.weight for item in layer.poses]
             for place, layer in zip(self._places, live, strict=True)
             if layer.source == "POSE" and len(layer.poses)
         }
-        return LayerInputs([layer.weight for layer in live], self._spaces.read(places), several)
+        return LayerInputs([layer.weight for layer in live], self._spaces.read(reader), several)
 
     def point(self, state: dict | None, name: str) -> tuple | None:
         """The point of a blend space at a recorded state; None if no layer plays it."""

@@ -64,11 +64,11 @@ class Leg(ItemStep):
         )
         self._bones = [rig.name(bone) for bone in self.solver.bones]
 
-    def read(self, places, _pose) -> Inputs | None:
-        now = self.now(places)
+    def read(self, reader, _pose) -> Inputs | None:
+        now = self.now(reader)
         weight = now.ik_weight
         if weight > 0.0 and now.off_while_limp:
-            weight *= places.remembered(("strength", self.name), lambda: strength(self.obj, self._bones))
+            weight *= reader.remembered(("strength", self.name), lambda: strength(self.obj, self._bones))
         return Inputs(weight=weight) if weight > 0.0 else None
 
 
@@ -80,8 +80,8 @@ class AllLegs(Step):
     def __init__(self, legs: list[Leg]) -> None:
         self._legs = legs
 
-    def read(self, places, pose) -> Inputs | None:
-        found = [leg.read(places, pose) for leg in self._legs]
+    def read(self, reader, pose) -> Inputs | None:
+        found = [leg.read(reader, pose) for leg in self._legs]
         for leg, inputs in zip(self._legs, found, strict=True):
             leg.solver.ik_weight = inputs.weight if inputs is not None else 0.0
         return Inputs() if any(inputs is not None for inputs in found) else None

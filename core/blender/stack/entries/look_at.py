@@ -188,16 +188,16 @@ class Step(ItemStep):
             world_reader.follow(self.obj, item.target)
         self.solver = solver_of(rig, item, self.name)
 
-    def read(self, places, _pose) -> Inputs | None:
-        own, now = self.item, self.now(places)
-        weight, _left = weight_at(places.seconds, events_of(own, places.seconds_per_frame), now.weight)
+    def read(self, reader, _pose) -> Inputs | None:
+        own, now = self.item, self.now(reader)
+        weight, _left = weight_at(reader.seconds, events_of(own, reader.seconds_per_frame), now.weight)
         if weight <= 0.0:
             return None
         if own.target_type == "POINT":
             target = now.target_point[:]
         else:
-            target = places.point(self.name, own.target, own.target_bone)
-        return Inputs(weight=weight, world=places.world, target=point_to_model(target, places.world))
+            target = reader.point(self.name, own.target, own.target_bone)
+        return Inputs(weight=weight, world=reader.world, target=point_to_model(target, reader.world))
 
 
 def solver_of(rig: Rig, item, name: str) -> LookAt:

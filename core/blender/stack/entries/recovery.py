@@ -21,17 +21,17 @@ class Elsewhere(Step):
         self._clips = {}
         self._now = None
 
-    def read(self, places, pose: LocalPose) -> Inputs | None:
+    def read(self, reader, pose: LocalPose) -> Inputs | None:
         """Find the passage of the frame; note the pose that comes in, because a passage may begin here."""
         live = recovery_record.recovery_of(self.obj)
-        record = recovery_record.record_of(self.obj, places.frame)
-        passage = None if record is None else record.passage(places.frame)
+        record = recovery_record.record_of(self.obj, reader.frame)
+        passage = None if record is None else record.passage(reader.frame)
         if live is not None:
-            live.note_played(places.frame, pose, places.world)
+            live.note_played(reader.frame, pose, reader.world)
         if passage is None:
             return None
-        self._now = passage, places.frame, live
-        return Inputs(world=places.world)
+        self._now = passage, reader.frame, live
+        return Inputs(world=reader.world)
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state, _seconds: float):
         """See `Step.apply`."""

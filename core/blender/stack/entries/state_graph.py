@@ -150,21 +150,21 @@ class StateGraph(FromSettings, GraphPlayer):
             self.problems[f'State "{state.name}"'] = str(error)
         return None
 
-    def read(self, places, _pose) -> GraphInputs:
+    def read(self, reader, _pose) -> GraphInputs:
         """The inputs of the graph at the coming frame."""
-        live = places.settings.graph
-        given = self._readings.at(places.scene, places.frame) if self._readings is not None else {}
+        live = reader.settings.graph
+        given = self._readings.at(reader.scene, reader.frame) if self._readings is not None else {}
         parameters = {}
         for own in live.parameters:
             if own.read == "SPEED":
-                parameters[own.name] = self._mover.speed(places)
+                parameters[own.name] = self._mover.speed(reader)
             elif own.read == "RAGDOLL_CONTACT":
                 parameters[own.name] = given.get(f"{own.read} {own.bone}", 0.0)
             elif own.read != "VALUE":
                 parameters[own.name] = given.get(own.read, 0.0)
             else:
                 parameters[own.name] = float(own.on) if own.kind == "BOOL" else own.value
-        return GraphInputs(places.frame, parameters, self._spaces.read(places), live.weight)
+        return GraphInputs(reader.frame, parameters, self._spaces.read(reader), live.weight)
 
     def weights(self, state) -> list[tuple[str, float]]:
         """The states that are shown at a recorded state of the graph, with their shares."""

@@ -88,17 +88,17 @@ class Step(ItemStep):
     def _frame(self, rig: Rig, space: str, bone: str) -> int:
         return rig.bone(self.name, bone) if space == BONE else -1
 
-    def read(self, places, _pose) -> Inputs | None:
-        now = self.now(places)
+    def read(self, reader, _pose) -> Inputs | None:
+        now = self.now(reader)
         weight = now.weight
         if weight <= 0.0:
             return None
         own, effector, pole = self.item, now.effector_location[:], now.pole_location[:]
         if self._has_effector:
-            effector = places.point(f"{self.name}, effector", own.effector, own.effector_target_bone)
+            effector = reader.point(f"{self.name}, effector", own.effector, own.effector_target_bone)
         if self._has_pole:
-            pole = places.point(f"{self.name}, pole", own.pole, own.pole_target_bone)
-        return Inputs(weight=weight, world=places.world, target=effector, pole=pole)
+            pole = reader.point(f"{self.name}, pole", own.pole, own.pole_target_bone)
+        return Inputs(weight=weight, world=reader.world, target=effector, pole=pole)
 
 
 class TwoBoneIKs(ListKind):
