@@ -8,9 +8,11 @@ import zlib
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.physics import remove
+from active_ragdoll.core.blender import bake
+from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.errors import RagdollError
 
 LAST = 6
 
@@ -56,3 +58,30 @@ def test_a_record_of_a_recovery(fresh_scene, name, capfd):
     list(simulate.frames(scene))
     remove.remove(obj)
     assert not obj.active_ragdoll.is_ragdoll
+
+
+@pytest.mark.parametrize("text", ("{", "", "[]", '{"animation": {"x": 1}, "muted": [["a"]]}'))
+def test_what_a_bake_has_noted(fresh_scene, text):
+    scene = fresh_scene
+    obj = rigs.ragdoll(scene, LAST, 0.2)
+    action = obj.animation_data.action
+    list(bake.frames(obj, scene))
+    obj.active_ragdoll.bake_record = text
+    bake.revert(obj)
+    assert obj.animation_data.action == action and not obj.active_ragdoll.muted
+    assert "damaged" in STATE.warnings[obj.name][0]
+    list(simulate.frames(scene))
+
+
+@pytest.mark.parametrize("text", ("{", "[]", "5"))
+def test_the_record_of_a_build(fresh_scene, text):
+    scene = fresh_scene
+    obj = rigs.ragdoll(scene, LAST, 0.2)
+    obj.active_ragdoll.collection.active_ragdoll.record = text
+    with pytest.raises(RagdollError, match="anew"):
+        list(simulate.frames(scene))
+    build.rebuild(obj, scene)
+    list(simulate.frames(scene))
+    obj.active_ragdoll.collection.active_ragdoll.record = text
+    remove.remove(obj)
+    assert scene.rigidbody_world is None and not obj.active_ragdoll.is_ragdoll

@@ -92,13 +92,17 @@ def _floats(values) -> list | float:
 
 @lru_cache(maxsize=64)
 def _read(text: str) -> dict:
-    return json.loads(text)
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {}  # damaged: no bodies, so that a build is asked for
 
 
 def record(collection) -> dict:
     """The record that `write` and `note` stored: "height", "scale", "followers", "joints", "parts"."""
     text = collection.active_ragdoll.record if collection is not None else ""
-    return _read(text) if text else {"height": 0.0, "scale": 1.0, "followers": [], "joints": 0, "parts": []}
+    return {"height": 0.0, "scale": 1.0, "followers": [], "joints": 0, "parts": []} | (_read(text) if text else {})
 
 
 def parts(collection) -> list[Part]:
