@@ -7,7 +7,7 @@ from bpy.props import IntProperty
 
 from ..core.blender import bake, interface
 from ..core.blender.interface import redraw
-from ..core.blender.physics import world
+from ..core.blender.physics import built, world
 from ..core.blender.run import reconcile, shot_run, show, simulate
 from ..core.blender.runtime import STATE
 from ..core.errors import RagdollError
@@ -179,7 +179,7 @@ class ACTIVE_RAGDOLL_OT_simulate(RangeOperator, bpy.types.Operator):
     def prepare(self, context):
         scene = context.scene
         reconcile.reconcile(scene)
-        if not shot_run.active_ragdolls(scene):
+        if built.ragdolls(scene) and not shot_run.active_ragdolls(scene):
             raise RagdollError(f"Every ragdoll of scene '{scene.name}' is baked: revert a bake first")
         choose_range(scene, self.frame_start, self.frame_end)
         return simulate.frames(scene), scene

@@ -18,6 +18,7 @@ STATE_ICONS = {
     "CACHED": "FILE_CACHE",
     "BAKED": "ACTION",
     "BROKEN": "ERROR",
+    "ELSEWHERE": "SCENE_DATA",
     "ANIMATED": "ARMATURE_DATA",
     "ACTIVE": "PLAY",
     "LIMP": "GHOST_ENABLED",
@@ -27,6 +28,7 @@ STATE_ICONS = {
 }
 STATE_NOTES = {
     "READY": "Play from frame {first}, or simulate",
+    "ELSEWHERE": "Its ragdoll is in another scene: Rebuild makes it here",
     "BROKEN": "Interrupted: starts again from frame {first}",
 }
 FINDING_ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR", "INFO": "INFO"}

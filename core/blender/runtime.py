@@ -112,8 +112,10 @@ def state_of(obj) -> str:
         return "NONE"
     if settings.muted:
         return "BAKED"
-    scene = settings.scene
-    if scene is None or scene.rigidbody_world is None:
+    scene, shown = settings.scene, bpy.context.scene
+    if scene is None or scene.library is not None or (scene != shown and obj.name in shown.objects):
+        return "ELSEWHERE"
+    if scene.rigidbody_world is None:
         return "READY"
     if scene.rigidbody_world.point_cache.is_baked:
         return "CACHED"

@@ -67,10 +67,17 @@ def revert(obj) -> None:
     settings = obj.active_ragdoll
     if not settings.muted:
         raise RagdollError(f"'{obj.name}' is not baked")
-    record = json.loads(settings.bake_record)
+    try:
+        record = json.loads(settings.bake_record)
+        state = actions.AnimationState(**record["animation"])
+        muted = [(bone, constraint) for bone, constraint in record["muted"]]
+    except (ValueError, TypeError, KeyError):
+        state, muted = actions.save(obj), []
+        text = f"What the bake of '{obj.name}' had noted is damaged: it has its old action, constraints may be muted"
+        STATE.warn(obj.name, text)
     with STATE.writing():
-        actions.restore(obj, actions.AnimationState(**record["animation"]), settings.old_action)
-        for bone_name, constraint_name in record["muted"]:
+        actions.restore(obj, state, settings.old_action)
+        for bone_name, constraint_name in muted:
             bone = obj.pose.bones.get(bone_name)
             constraint = bone.constraints.get(constraint_name) if bone else None
             if constraint is not None:

@@ -90,13 +90,15 @@ class Report:
 def build_each(objects, scene, bones: str = "DEFORM"):
     """Build several characters; yield each with its `Report`, or the RagdollError that says why it was not built.
 
-    The scene is evaluated once, at the end, so that the time grows with their number only. One that has a ragdoll
-    already stays in that ragdoll's scene.
+    The scene is evaluated once, at the end, so that the time grows with their number only. One that is not in the
+    scene, and has a ragdoll already, stays in that ragdoll's scene.
     """
     try:
         for obj in objects:
             try:
-                yield obj, build(obj, obj.active_ragdoll.scene or scene, bones, update=False)
+                own = obj.active_ragdoll.scene
+                place = scene if own is None or obj.name in scene.objects else own
+                yield obj, build(obj, place, bones, update=False)
             except RagdollError as error:
                 yield obj, error
     finally:
@@ -219,10 +221,11 @@ def _new_source(obj, scene) -> tuple:
     settings.property_unset("source")
     source.drop(old)
     copy = source.copy_of(obj, f".{obj.name} Source")
+    hidden = source.source_scene(scene)
     settings.source, settings.scene = copy, scene
     first, last = world.shot_range(scene)
     to_world, poses = source.poses_over(copy, first, last, scene.frame_current)
-    source.source_scene(scene).collection.objects.link(copy)
+    hidden.collection.objects.link(copy)
     if settings.target_armature is not None:
         poses = pose_stack.poses_over(obj, scene, first, last)
     return to_world, poses

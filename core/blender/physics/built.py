@@ -92,13 +92,17 @@ def _floats(values) -> list | float:
 
 @lru_cache(maxsize=64)
 def _read(text: str) -> dict:
-    return json.loads(text)
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {}  # damaged: no bodies, so that a build is asked for
 
 
 def record(collection) -> dict:
     """The record that `write` and `note` stored: "height", "scale", "followers", "joints", "parts"."""
     text = collection.active_ragdoll.record if collection is not None else ""
-    return _read(text) if text else {"height": 0.0, "scale": 1.0, "followers": [], "joints": 0, "parts": []}
+    return {"height": 0.0, "scale": 1.0, "followers": [], "joints": 0, "parts": []} | (_read(text) if text else {})
 
 
 def parts(collection) -> list[Part]:
@@ -166,7 +170,23 @@ def duplicates(objects, of: str = "collection") -> set:
 def ragdolls(scene) -> list:
     """The characters of a scene that have a ragdoll of their own."""
     others = duplicates(with_ragdoll(bpy.data.objects))
-    return [obj for obj in with_ragdoll(scene.objects) if obj not in others]
+    return [obj for obj in with_ragdoll(scene.objects) if obj.active_ragdoll.scene == scene and obj not in others]
+
+
+def scene_of(obj):
+    """The scene of the file whose world has a ragdoll's bodies; None where that was deleted or is linked.
+
+    That of a character in a full copy of a scene is the copy, though it still points at the first one.
+    """
+    collection, own = obj.active_ragdoll.collection, obj.active_ragdoll.scene
+    holding = [s for s in bpy.data.scenes if s.library is None and collection in set(s.collection.children_recursive)]
+    return own if own in holding else next(iter(holding), None)
+
+
+def guests(scene) -> list:
+    """Characters of a scene that have their ragdoll in another one: linked, appended, or of a copied scene."""
+    found = (obj for obj in with_ragdoll(bpy.data.objects) if obj.active_ragdoll.scene != scene)
+    return [obj for obj in found if obj.library is not None or obj.name in scene.objects]
 
 
 def is_duplicate(obj) -> bool:

@@ -82,6 +82,10 @@ def copy_locally(owner, names, target, constraint_name: str) -> None:
     """
     copy = None
     for name in names:
+        library = owner.pose.bones[name].constraints.get(constraint_name)
+        if library is not None:  # of an override, which cannot be removed
+            library.mute, library.target, library.subtarget = False, target, name
+            continue
         first = copy is None
         copy = constrain(owner.pose.bones[name], "COPY_TRANSFORMS", constraint_name, copy)
         if first:

@@ -19,7 +19,11 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
         keep_world: leave the scene's rigid body world and its settings as they are, for the next build.
     """
     saved.bring_up(obj for obj in objects if saved.is_old(obj))
-    scene = next((o.active_ragdoll.scene for o in objects if o.active_ragdoll.scene), scene)
+    scene = next(filter(None, (built.scene_of(obj) for obj in objects)), scene)
+    if scene is not None and scene.library is not None:
+        scene = None
+    for other in {obj.active_ragdoll.scene for obj in objects} - {scene, None}:
+        _end_first(other)
     with STATE.writing():
         shared = {obj for obj in objects if built.is_duplicate(obj)}
         for obj in objects:
@@ -32,7 +36,7 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
         outer += built.orphans(scene) if scene is not None else []
         collections = [each for found in outer for each in _collections(found)]
         helpers = {o for collection in collections for o in collection.objects if built.is_ours(o)}
-        helpers |= _unused_sources(objects, scene)
+        helpers = {o for o in helpers | _unused_sources(objects, scene) if o.library is None}
         if scene is not None and scene.rigidbody_world is not None:
             cache = scene.rigidbody_world.point_cache
             if cache.is_baked and scene.active_ragdoll.cache_is_ours:
@@ -65,6 +69,15 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
                 drop_source_scene(scene)
 
 
+def _end_first(scene) -> None:
+    """End the run of a scene of which a full copy's bodies are removed: the copy's next world crashes otherwise."""
+    if scene.library is None and scene.rigidbody_world is not None:
+        if scene.active_ragdoll.cache_is_ours:
+            world.free_cache(scene)
+        world.halt(scene)
+        interrupt(scene)
+
+
 def interrupt(scene) -> None:
     """End the scene's run, if there is one. Its characters show their animation until the shot begins again."""
     run = STATE.runs.pop(scene.name, None)
@@ -80,13 +93,17 @@ def interrupt(scene) -> None:
 
 
 def _collections(outer) -> list:
-    return [*(c for c in outer.children if built.is_ours(c)), outer] if outer is not None else []
+    """A ragdoll's own collections in the file; one that is linked stays as it is."""
+    if outer is None or outer.library is not None:
+        return []
+    return [*(c for c in outer.children if built.is_ours(c)), outer]
 
 
 def _unused_sources(objects, scene) -> set:
     """The sources of some ragdolls, and those whose character was deleted."""
     settings = [obj.active_ragdoll for obj in objects]
     found = {own.source for own in settings if own.target_armature is None} - {None}
+    found -= {o.active_ragdoll.source for o in bpy.data.objects if o.type == "ARMATURE" and o not in objects}
     hidden = scene.active_ragdoll.source if scene is not None else None
     copies = [o for o in hidden.collection.objects if o.type == "ARMATURE"] if hidden is not None else []
     return found | {copy for copy in copies if copy.users <= 1 and source.STAND_IN_FOR not in copy}
@@ -111,7 +128,8 @@ def drop_source_scene(scene) -> None:
     if any(o.active_ragdoll.is_ragdoll or o.active_ragdoll.target_armature for o in scene.objects):
         return
     hidden = scene.active_ragdoll.source
-    if hidden is not None:
+    others = {other.active_ragdoll.source for other in bpy.data.scenes if other != scene}
+    if hidden is not None and hidden not in others:  # a copy of a scene shares that of the first one
         source.drop_stand_ins(hidden)
         bpy.data.scenes.remove(hidden)
     scene.active_ragdoll.property_unset("source")

@@ -32,7 +32,7 @@ def hidden_name(scene) -> str:
 def source_scene(scene):
     """The hidden scene that belongs to a scene; made on first use and kept in step with its timing."""
     own = scene.active_ragdoll
-    if own.source is None:
+    if own.source is None or _is_anothers(scene):
         own.source = bpy.data.scenes.new(hidden_name(scene))
         own.source.active_ragdoll.is_source = True
     hidden = own.source
@@ -43,6 +43,14 @@ def source_scene(scene):
         if getattr(hidden, name) != getattr(scene, name):
             setattr(hidden, name, getattr(scene, name))
     return hidden
+
+
+def _is_anothers(scene) -> bool:
+    """Whether a scene was copied and its hidden one is that of the first one, which alone has characters in it."""
+    shared = any(
+        other.active_ragdoll.source == scene.active_ragdoll.source for other in bpy.data.scenes if other != scene
+    )
+    return shared and all(scene_of(obj) != scene for obj in scene.objects if obj.type == "ARMATURE")
 
 
 def drop_stand_ins(hidden) -> None:
@@ -74,8 +82,12 @@ def remove_constraints(obj, name: str) -> None:
     """Remove our constraints of a name from a character's bones."""
     for bone in obj.pose.bones:
         constraint = bone.constraints.get(name)
-        if constraint is not None and is_own(constraint):
+        if constraint is None or not is_own(constraint):
+            continue
+        if obj.override_library is None or not constraint.is_override_data:
             bone.constraints.remove(constraint)
+        else:
+            constraint.mute = True  # of the library
 
 
 def copy_of(obj, name: str):

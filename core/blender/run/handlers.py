@@ -61,6 +61,8 @@ def _concerns(scene) -> bool:
 @_handler
 def before_frame(scene, _graph=None) -> None:
     """frame_change_pre"""
+    if not (STATE.busy or scene.active_ragdoll.is_source):
+        show.show_guests(scene)
     if not _concerns(scene):
         return
     if scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import zlib
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ from ..physics import world
 from ..runtime import STATE, state_of
 
 VERSION = 1
+LARGEST = 1 << 26  # bytes of an array; that of a damaged file may claim any size
 
 
 @dataclass
@@ -55,11 +57,22 @@ class Record:
 
     @staticmethod
     def from_text(text: str) -> Record:
-        """The reverse of `to_text`."""
-        data = json.loads(text)
-        values = _unpacked(data["values"])
-        states = {frame: tuple(row) for frame, row in zip(data["frames"], values.tolist(), strict=True)}
-        return Record(states, [_passage_from(passage) for passage in data["passages"]])
+        """The reverse of `to_text`.
+
+        Raises:
+            ValueError: a damaged text.
+        """
+        try:
+            data = json.loads(text)
+            if data["values"][0][:1] != [len(data["frames"])]:
+                raise ValueError("another number of frames than of states")
+            values = _unpacked(data["values"]).tolist()
+            states = {int(frame): tuple(row) for frame, row in zip(data["frames"], values, strict=True)}
+            for row in states.values():
+                State.from_values(row)
+            return Record(states, [_passage_from(passage) for passage in data["passages"]])
+        except (TypeError, KeyError, IndexError, AttributeError, OverflowError, zlib.error) as error:
+            raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
 def _packed(array: np.ndarray) -> list:
@@ -69,7 +82,11 @@ def _packed(array: np.ndarray) -> list:
 
 def _unpacked(data: list) -> np.ndarray:
     shape, text = data
-    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<f8").reshape(shape).copy()
+    size = 8 * math.prod(shape)
+    if min(shape, default=0) < 0 or size > LARGEST:
+        raise ValueError(f"an array of the shape {shape}")
+    raw = zlib.decompressobj().decompress(base64.b64decode(text), size + 1)
+    return np.frombuffer(raw, dtype="<f8").reshape(shape).copy()
 
 
 def _passage_to(passage: Passage) -> dict:
@@ -123,12 +140,21 @@ def record_of(obj, frame: int) -> Record | None:
             return None
         known = STATE.records.get(obj.name)
         if known is None or known[0] != text:
-            known = STATE.records[obj.name] = (text, Record.from_text(text))
+            known = STATE.records[obj.name] = (text, _read(obj, text))
         return known[1]
     run = STATE.runs.get(scene.name)
     found = recovery_of(obj)
     stepping = run is not None and run.frame is not None and frame == run.frame + 1
     return found.record if found is not None and (stepping or run.shows(frame)) else None
+
+
+def _read(obj, text: str) -> Record | None:
+    """The record in a text; a damaged one is told once and counts as none."""
+    try:
+        return Record.from_text(text)
+    except ValueError as error:
+        STATE.warn(obj.name, f"The record of the recovery of '{obj.name}' is damaged, simulate again: {error}")
+        return None
 
 
 def phase_of(obj) -> str:

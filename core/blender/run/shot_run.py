@@ -292,6 +292,8 @@ def strengths_of(obj) -> tuple:
 def check_parts(obj) -> None:
     """Raises RagdollError naming the helper, and its bone, that a character's ragdoll lacks."""
     settings, parts = obj.active_ragdoll, obj.active_ragdoll.parts
+    if not parts:
+        raise RagdollError(f"The record of the ragdoll of '{obj.name}' is damaged: build the ragdoll anew")
     for part in parts:
         for kind in ("body", "target", "anchor"):
             helper = getattr(part, kind)

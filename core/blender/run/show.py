@@ -2,9 +2,10 @@
 
 import math
 
+import bpy
 import numpy as np
 
-from ..physics import source, world
+from ..physics import built, source, world
 from ..runtime import STATE
 from ..settings import at_frame
 from . import recovery_record, write
@@ -72,7 +73,7 @@ def show_cached(scene) -> None:
     """
     first, last = world.shot_range(scene)[0], world.last_good(scene)
     frame = scene.frame_current
-    _mute_originals(scene, not (first <= scene.frame_current_final <= last and frame != 0))
+    _mute_originals(active_ragdolls(scene), not (first <= scene.frame_current_final <= last and frame != 0))
     keyed = [obj for obj in active_ragdolls(scene) if at_frame.is_keyed(obj, "physics_blend")]
     if keyed:
         scene.active_ragdoll.source.frame_set(frame)
@@ -96,15 +97,21 @@ def _write_blend(obj, blend: float) -> None:
 
 def stop_showing(scene) -> None:
     """When the baked cache is freed, make the physics armatures show the animation."""
-    _mute_originals(scene, True)
+    _mute_originals(active_ragdolls(scene), True)
     for obj in active_ragdolls(scene):
         if obj.active_ragdoll.recovery.record:
             recovery_record.drop_record(obj)
             _write_blend(obj, obj.active_ragdoll.physics_blend)
 
 
-def _mute_originals(scene, mute: bool) -> None:
-    for obj in active_ragdolls(scene):
+def show_guests(scene) -> None:
+    """Let characters that have their ragdoll in another scene show their animation."""
+    if len(bpy.data.scenes) > 1 + (scene.active_ragdoll.source is not None):
+        _mute_originals(built.guests(scene), True)
+
+
+def _mute_originals(characters, mute: bool) -> None:
+    for obj in characters:
         settings = obj.active_ragdoll
         for part in settings.parts if settings.physics_armature else ():
             bone = settings.physics_armature.pose.bones.get(part.bone)

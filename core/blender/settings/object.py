@@ -43,6 +43,7 @@ STATES = (
     ("CACHED", "Cached", "The simulated range is kept in a baked cache"),
     ("BAKED", "Baked", "The result is in keyframes; the ragdoll is muted"),
     ("BROKEN", "Broken", "Interrupted in mid-shot; starts again from the shot's first frame"),
+    ("ELSEWHERE", "Elsewhere", "Its ragdoll is in another scene; here it shows its animation"),
 )
 DRIVE_SPACES = (
     ("WORLD", "World", "Each body is led to its place in the world"),

@@ -1,0 +1,155 @@
+"""A character whose ragdoll is in another scene, copied, appended, linked or deleted since, shows its animation there.
+
+Build works where it is now, Remove never raises, and the first scene plays as before.
+"""
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender.run import simulate
+
+LAST = 12
+
+pytestmark = pytest.mark.blender_version
+
+
+def _poses(scene, obj) -> np.ndarray:
+    found = []
+    for frame in range(1, LAST + 1):
+        scene.frame_set(frame)
+        posed = obj.evaluated_get(scene.view_layers[0].depsgraph)
+        found.append([np.array(posed.matrix_world @ bone.matrix) for bone in posed.pose.bones])
+    return np.array(found)
+
+
+def _operate(scene, obj, name: str):
+    bpy.context.window.scene = scene
+    bpy.ops.object.select_all(action="DESELECT")
+    scene.view_layers[0].objects.active = obj
+    return getattr(bpy.ops.active_ragdoll, name)()
+
+
+def _made(scene, cached: bool = True):
+    """A character with its animation and its physics."""
+    obj = rigs.swinging_human(scene, 1, LAST)
+    inside = bpy.data.collections.new("Char")
+    scene.collection.children.link(inside)
+    inside.objects.link(obj)
+    scene.collection.objects.unlink(obj)
+    animation = _poses(scene, obj)
+    rigs.set_weights(obj, 0.2)
+    assert _operate(scene, obj, "build") == {"FINISHED"}
+    physics = _poses(scene, obj)
+    assert np.abs(physics - animation).max() > 0.05
+    if cached:
+        list(simulate.frames(scene))
+    return obj, animation, physics
+
+
+def _check(scene, obj, animation, physics):
+    """It shows its animation until it is built here, and after Remove."""
+    bpy.context.window.scene = scene
+    assert np.abs(_poses(scene, obj) - animation).max() < 1e-5
+    assert obj.active_ragdoll.state == "ELSEWHERE"
+    with pytest.raises(RuntimeError):
+        bpy.ops.active_ragdoll.simulate()
+    assert _operate(scene, obj, "build") == {"FINISHED"}
+    assert obj.active_ragdoll.scene == scene
+    list(simulate.frames(scene))
+    assert obj.active_ragdoll.state == "CACHED"
+    assert np.abs(_poses(scene, obj) - physics).max() < 1e-4
+    assert _operate(scene, obj, "remove") == {"FINISHED"}
+    assert np.abs(_poses(scene, obj) - animation).max() < 1e-5
+
+
+@pytest.mark.parametrize("cached", (False, True))
+@pytest.mark.parametrize("kind", ("LINK_COPY", "FULL_COPY"))
+def test_a_copy_of_the_scene(fresh_scene, kind, cached):
+    scene = fresh_scene
+    obj, animation, physics = _made(scene, cached)
+    bpy.ops.scene.new(type=kind)
+    copy = bpy.context.window.scene
+    other = next(o for o in copy.objects if o.type == "ARMATURE" and o.active_ragdoll.is_ragdoll)
+    if other.active_ragdoll.scene == copy:  # from Blender 5.0 on the pointers of a full copy follow it
+        shown = _poses(copy, other)
+        assert min(np.abs(shown - wanted).max() for wanted in (physics, animation)) < 1e-5
+        return
+    assert np.abs(_poses(copy, other) - animation).max() < 1e-5
+    bpy.context.window.scene = scene
+    assert np.abs(_poses(scene, obj) - physics).max() < 1e-5
+    assert obj.active_ragdoll.state == ("CACHED" if cached else "LIVE")
+    if kind == "FULL_COPY" and bpy.app.version < (4, 3, 0):
+        return  # 4.2 crashes when a ragdoll that was built and simulated in a full copy is removed
+    _check(copy, other, animation, physics)
+    bpy.data.scenes.remove(copy)
+    if kind == "FULL_COPY":
+        assert np.abs(_poses(scene, obj) - physics).max() < 1e-5
+
+
+def test_a_copy_that_was_played_and_deleted(fresh_scene):
+    obj, _animation, physics = _made(fresh_scene, cached=False)
+    bpy.ops.scene.new(type="LINK_COPY")
+    copy = bpy.context.window.scene
+    for scene in (copy, fresh_scene, copy):
+        _poses(scene, obj)
+    bpy.data.scenes.remove(copy)
+    for _time in range(2):
+        assert np.abs(_poses(fresh_scene, obj) - physics).max() < 1e-5
+
+
+@pytest.mark.skipif(bpy.app.version < (4, 3, 0), reason="4.2 crashes on bodies whose world went with its scene")
+def test_the_scene_of_the_ragdoll_is_deleted(fresh_scene):
+    obj, animation, physics = _made(fresh_scene)
+    other = bpy.data.scenes.new("Other")
+    other.collection.objects.link(obj)
+    other.frame_end = LAST
+    bpy.context.window.scene = other
+    bpy.data.scenes.remove(fresh_scene)
+    _check(other, obj, animation, physics)
+
+
+@pytest.fixture
+def library(fresh_scene, tmp_path):
+    """A file with a cached ragdoll, its animation and its physics; the file that is open then is empty."""
+    _obj, animation, physics = _made(fresh_scene)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
+    scene = rigs.empty_file(24)
+    scene.frame_end = LAST
+    return str(tmp_path / "library.blend"), scene, animation, physics
+
+
+def _load(path: str, link: bool):
+    with bpy.data.libraries.load(path, link=link) as (_there, here):
+        here.collections = ["Char"]
+    return here.collections[0]
+
+
+def test_appended(library):
+    path, scene, animation, physics = library
+    inside = _load(path, link=False)
+    scene.collection.children.link(inside)
+    _check(scene, inside.objects[0], animation, physics)
+
+
+def test_linked(library):
+    path, scene, animation, _physics = library
+    inside = _load(path, link=True)
+    obj = inside.objects[0]
+    scene.collection.children.link(inside)
+    assert np.abs(_poses(scene, obj) - animation).max() < 1e-5
+    assert obj.active_ragdoll.state == "ELSEWHERE"
+    with pytest.raises(RuntimeError, match="library override"):
+        _operate(scene, obj, "build")
+    assert _operate(scene, obj, "remove") == {"FINISHED"}
+    assert np.abs(_poses(scene, obj) - animation).max() < 1e-5
+
+
+def test_overridden(library):
+    path, scene, animation, physics = library
+    inside = _load(path, link=True)
+    scene.collection.children.link(inside)
+    inside.override_hierarchy_create(scene, bpy.context.view_layer)
+    obj = next(o for o in bpy.data.objects if o.library is None and o.type == "ARMATURE" and o.name in scene.objects)
+    _check(scene, obj, animation, physics)
