@@ -132,8 +132,18 @@ def check_scale(obj, world: np.ndarray) -> None:
     axes = world[:3, :3] / size
     sheared = np.max(np.abs(axes.T @ axes - np.eye(3))) > UNIFORM_TOLERANCE
     if (size.max() - size.min()) / size.max() > UNIFORM_TOLERANCE or sheared:
-        text = " x ".join(f"{s:.4g}" for s in size)
-        raise RagdollError(f"'{obj.name}' has the non-uniform scale {text}: apply the scale first")
+        text = f"'{obj.name}' has the non-uniform scale {' x '.join(f'{s:.4g}' for s in size)}"
+        parent = obj.parent
+        while parent is not None and _evenly_scaled(parent):
+            parent = parent.parent
+        if parent is not None and _evenly_scaled(obj):
+            raise RagdollError(f"{text} from its parent '{parent.name}': apply the scale of that first")
+        raise RagdollError(f"{text}: use Apply Transform in the tab Ragdoll first")
+
+
+def _evenly_scaled(obj) -> bool:
+    size = np.abs(obj.matrix_basis.to_scale())
+    return size.max() - size.min() <= UNIFORM_TOLERANCE * size.max()
 
 
 def deforming(obj, pose: BindPose, vertices: list | None) -> np.ndarray:
