@@ -1,6 +1,7 @@
 """Reading an armature: its joints in bind pose, what its bones are and which deform, the limits that it states."""
 
 import math
+from dataclasses import replace
 
 import bpy
 import numpy as np
@@ -253,4 +254,5 @@ def _with_choices(obj, row: dict, anatomy: Anatomy) -> Anatomy:
         return anatomy
     roles = tuple(chosen.get(i, role) for i, role in enumerate(anatomy.roles))
     certainty = np.array([1.0 if i in chosen else value for i, value in enumerate(anatomy.certainty)])
-    return Anatomy(roles, anatomy.sides, anatomy.order, anatomy.kind, certainty, anatomy.notes, anatomy.parents)
+    grounded = tuple(i for i in anatomy.ground_roots if i not in chosen)
+    return replace(anatomy, roles=roles, certainty=certainty, ground_roots=grounded)
