@@ -101,11 +101,12 @@ def _animated(scene) -> None:
 
 
 def _deforming(scene) -> None:
-    cube = _cube(scene, "wave", (0, 0, 1), kinematic=True)
-    own = cube.rigid_body
+    """A plate that waves, on which a cube falls."""
+    plate = rigs.box(scene, "wave", (3, 3, 0.2), (0, 0, 1), kinematic=True)
+    own = plate.rigid_body
     own.collision_shape, own.mesh_source, own.use_deform = "MESH", "FINAL", True
-    cube.modifiers.new("wave", "WAVE")
-    _cube(scene, "b", (0, 0, 2))
+    plate.modifiers.new("wave", "WAVE").height = 0.2
+    _cube(scene, "b", (0.3, 0.1, 1.6))
 
 
 def _pieces(scene) -> None:
@@ -168,6 +169,8 @@ NEIGHBOURS = {
     "force that fades": _field("FORCE", strength=-60.0, falloff_power=2.0),
     "curve guide": _field("GUIDE"),
 }
+# Two runs of plain Blender differ in whether the plate is deformed when it is touched.
+UNTIL_TOUCHED = {"deforming": 6}
 RESTING = ("asleep", "asleep stack", "asleep in joints", "fixed")
 
 
@@ -220,4 +223,5 @@ def test_a_neighbour_moves_as_in_plain_blender(fresh_scene, name):
         scene.rigidbody_world.point_cache.frame_start = 1
         unlike = (_record(scene) != plain).any(axis=1)
     same = int(np.argmax(unlike)) if unlike.any() else LAST
-    assert same > 7 and np.array_equal(live[:same], plain[:same])
+    same = min(same, UNTIL_TOUCHED.get(name, LAST))
+    assert same > 5 and np.array_equal(live[:same], plain[:same])

@@ -3,7 +3,7 @@
 They are disabled until then and on no collision layer: as kinematic bodies they would be woken and follow their keys.
 """
 
-from ..physics import collision
+from ..physics import blender_42, collision
 from ..physics.built import is_ours
 from .shot_run import Run
 
@@ -41,6 +41,7 @@ def release(run: Run, scene) -> None:
         if own.use_deform:
             own.mesh_source = was.mesh_source  # has Blender make the shape anew
     run.held = []
+    _let_fields_act(run, scene)
     collision.widen_evaluated(run, scene)
 
 
@@ -48,8 +49,13 @@ def release_fields(run: Run, scene) -> None:
     """Before the first frame is evaluated, let the force fields act again.
 
     A new world's first step has their force twice in plain Blender, which adds it once more as it makes the bodies.
-    Here the first frame adds it, as Bullet keeps the force on a body that cannot move.
+    Here the first frame adds it, as Bullet keeps the force on a body that cannot move. Before 4.3 it is added once.
     """
+    if not blender_42.IS_IT:
+        _let_fields_act(run, scene)
+
+
+def _let_fields_act(run: Run, scene) -> None:
     for field in _fields(scene):
         field.evaluated_get(run.graph).field.apply_to_location = field.field.apply_to_location
 
