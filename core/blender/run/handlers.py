@@ -79,6 +79,8 @@ def before_frame(scene, _graph=None) -> None:
     first, last = world.shot_range(scene)
     frame = scene.frame_current
     if scene.frame_subframe != 0.0:
+        if run is None:
+            pose_stack.show(scene)
         return
     clock = Clock()
     if _leaves_first(scene, run, frame, (first, last)):
