@@ -385,6 +385,7 @@ def after_load(_file=None) -> None:
     render.note_ranges()
     saved.restore_overrides()
     saved.bring_up()
+    reconcile.mend()
 
 
 @_handler
