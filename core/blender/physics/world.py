@@ -7,6 +7,7 @@ from ...ragdoll import diagnosis
 from ..runtime import STATE
 from . import blender_42, view_layers
 
+COLLECTIONS = {"collection": "RigidBodyWorld", "constraints": "RigidBodyConstraints"}  # names of those that are made
 WARM_UP = 3  # frames before the shot: two in bind pose, one in the animation
 
 
@@ -50,7 +51,7 @@ def ensure(scene) -> list[str]:
     world = scene.rigidbody_world
     refuse_user_bake(scene)
     created = []
-    for attribute, name in (("collection", "RigidBodyWorld"), ("constraints", "RigidBodyConstraints")):
+    for attribute, name in COLLECTIONS.items():
         if getattr(world, attribute) is None:
             setattr(world, attribute, bpy.data.collections.new(name))
             created.append(attribute)
@@ -59,7 +60,7 @@ def ensure(scene) -> list[str]:
     # Only collections of the scene are copied for evaluation; with others Bullet reads the originals, which a run
     # must not write.
     linked = []
-    for attribute in ("collection", "constraints"):
+    for attribute in COLLECTIONS:
         if getattr(world, attribute) not in set(scene.collection.children_recursive):
             scene.collection.children.link(getattr(world, attribute))
             linked.append(attribute)
@@ -267,6 +268,11 @@ def _values(group) -> dict:
     return {p.identifier: getattr(group, p.identifier) for p in properties}
 
 
+def noted(names: str) -> list[str]:
+    """Which of the world's collections `ensure` has noted; a damaged file may name anything."""
+    return [name for name in COLLECTIONS if name in names.split(",")]
+
+
 def restore(scene) -> None:
     """Put the world back as it was before the first ragdoll of the scene."""
     own = scene.active_ragdoll
@@ -276,11 +282,11 @@ def restore(scene) -> None:
         return
     if own.cache_saved:
         world.point_cache.frame_start, world.point_cache.frame_end = own.cache_start, own.cache_end
-    for attribute in filter(None, own.collections_linked.split(",")):
+    for attribute in noted(own.collections_linked):
         collection = getattr(world, attribute)
         if collection is not None and collection.name in scene.collection.children:
             scene.collection.children.unlink(collection)
-    for attribute in filter(None, own.collections_created.split(",")):
+    for attribute in noted(own.collections_created):
         collection = getattr(world, attribute)
         if collection is not None and not collection.objects and not own.world_created:
             setattr(world, attribute, None)

@@ -121,6 +121,13 @@ def check_ragdoll(obj) -> None:
     check_armature(obj)
     if not obj.active_ragdoll.is_ragdoll:
         raise RagdollError(f"'{obj.name}' has no ragdoll: build it first")
+    check_record(obj)
+
+
+def check_record(obj) -> None:
+    """Raise RagdollError where what was built cannot be read: the file was damaged."""
+    if not obj.active_ragdoll.parts:
+        raise RagdollError(f"The record of the ragdoll of '{obj.name}' is damaged: build the ragdoll anew")
 
 
 def check_scale(obj, world: np.ndarray) -> None:
@@ -133,8 +140,18 @@ def check_scale(obj, world: np.ndarray) -> None:
     axes = world[:3, :3] / size
     sheared = np.max(np.abs(axes.T @ axes - np.eye(3))) > UNIFORM_TOLERANCE
     if (size.max() - size.min()) / size.max() > UNIFORM_TOLERANCE or sheared:
-        text = " x ".join(f"{s:.4g}" for s in size)
-        raise RagdollError(f"'{obj.name}' has the non-uniform scale {text}: apply the scale first")
+        text = f"'{obj.name}' has the non-uniform scale {' x '.join(f'{s:.4g}' for s in size)}"
+        parent = obj.parent
+        while parent is not None and _evenly_scaled(parent):
+            parent = parent.parent
+        if parent is not None and _evenly_scaled(obj):
+            raise RagdollError(f"{text} from its parent '{parent.name}': apply the scale of that first")
+        raise RagdollError(f"{text}: use Apply Transform in the tab Ragdoll first")
+
+
+def _evenly_scaled(obj) -> bool:
+    size = np.abs(obj.matrix_basis.to_scale())
+    return size.max() - size.min() <= UNIFORM_TOLERANCE * size.max()
 
 
 def deforming(obj, pose: BindPose, vertices: list | None) -> np.ndarray:
