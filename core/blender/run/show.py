@@ -74,7 +74,7 @@ def show_cached(scene) -> None:
     first, last = world.shot_range(scene)[0], world.last_good(scene)
     frame, share = scene.frame_current, scene.frame_subframe
     # Blender shows the last frame's bodies in the sub-frames after it, too.
-    _mute_originals(active_ragdolls(scene), not (first <= frame + share and frame <= last and frame != 0))
+    _mute_originals(active_ragdolls(scene), not (first <= scene.frame_current_final < last + 1 and frame != 0))
     keyed = [obj for obj in active_ragdolls(scene) if at_frame.is_keyed(obj, "physics_blend")]
     if keyed:
         scene.active_ragdoll.source.frame_set(frame, subframe=share)
