@@ -1,4 +1,4 @@
-"""Renders by Blender's own command line, with a live ragdoll: pieces of a shot are the whole shot's, or there are none."""
+"""Renders of a live ragdoll by Blender's own options: pieces of a shot are those of the whole, or there are none."""
 
 import os
 import shlex

@@ -25,12 +25,18 @@ def show_other(run: Run | None, scene) -> None:
                 _write_shown_blend(run, character, scene)
         else:
             write.show_physics(run, False, scene)
-            if run.frame is not None and scene.sync_mode != "NONE" and run.frame < scene.frame_current:
-                STATE.messages[scene.name] = (
-                    f"Playback has left out frames after {run.frame}, so the simulation has ended there: set Sync to "
-                    "Play Every Frame (Timeline > Playback), or simulate"
-                )
+            if run.frame is not None and run.frame < scene.frame_current:
+                tell_left_out(scene, run.frame)
         run.frame = None
+
+
+def tell_left_out(scene, frame: int) -> None:
+    """Say that playback has left out the frames after one, where the scene's Sync lets it."""
+    if scene.sync_mode != "NONE":
+        STATE.messages[scene.name] = (
+            f"Playback has left out frames after {frame}, so the simulation has ended there: set Sync to "
+            "Play Every Frame (Timeline > Playback), or simulate"
+        )
 
 
 def show_again(run: Run, scene) -> None:
