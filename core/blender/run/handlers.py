@@ -63,25 +63,11 @@ def before_frame(scene, _graph=None) -> None:
     """frame_change_pre"""
     if not (STATE.busy or scene.active_ragdoll.is_source):
         show.show_guests(scene)
-    if not _concerns(scene):
-        return
-    if scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked:
-        if scene.active_ragdoll.cache_is_ours:
-            show.show_cached(scene)
-        pose_stack.show(scene)
-        return
-    if _is_stepping(scene):
-        _end_without_members(scene)
-    if STATE.rendering:
-        pose_stack.show(scene)
+    if not _concerns(scene) or _shows_without_run(scene):
         return
     run = STATE.runs.get(scene.name)
     first, last = world.shot_range(scene)
     frame = scene.frame_current
-    if scene.frame_subframe != 0.0:
-        if run is None:
-            pose_stack.show(scene)
-        return
     clock = Clock()
     if _leaves_first(scene, run, frame, (first, last)):
         scene.frame_set(first)
@@ -124,6 +110,20 @@ def before_frame(scene, _graph=None) -> None:
             view_layers.stand_at(scene, frame)
     if run is not None:
         clock.note(run)
+
+
+def _shows_without_run(scene) -> bool:
+    """Show a frame of a baked cache, of a final render or between two whole frames; whether it was one of these."""
+    if scene.rigidbody_world is not None and scene.rigidbody_world.point_cache.is_baked:
+        if scene.active_ragdoll.cache_is_ours:
+            show.show_cached(scene)
+        pose_stack.show(scene)
+        return True
+    if _is_stepping(scene):
+        _end_without_members(scene)
+    if STATE.rendering or (scene.frame_subframe != 0.0 and scene.name not in STATE.runs):
+        pose_stack.show(scene)
+    return STATE.rendering or scene.frame_subframe != 0.0
 
 
 def _refuse_evaluated(run, scene) -> None:
