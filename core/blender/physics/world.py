@@ -62,6 +62,8 @@ def ensure(scene) -> list[str]:
     linked = []
     for attribute in COLLECTIONS:
         if getattr(world, attribute) not in set(scene.collection.children_recursive):
+            if attribute == "constraints":
+                _let_originals_go(scene)
             scene.collection.children.link(getattr(world, attribute))
             linked.append(attribute)
     if linked:
@@ -70,6 +72,21 @@ def ensure(scene) -> list[str]:
         own.cache_start, own.cache_end = world.point_cache.frame_start, world.point_cache.frame_end
         own.cache_saved = True
     return made
+
+
+def _let_originals_go(scene) -> None:
+    """Have Bullet forget the user's joints, whose collection is about to be linked to the scene.
+
+    So far it held on to the original joints, from now on it holds on to their evaluated copies. The originals would
+    keep Bullet's old joints until the collection is unlinked again, and Blender would look at bodies that are gone.
+    """
+    joints = [o.rigid_body_constraint for o in scene.rigidbody_world.constraints.all_objects if o.rigid_body_constraint]
+    firsts = [joint.object1 for joint in joints]
+    if any(firsts):
+        with STATE.occupied():
+            view_layers.remake_world(scene, lambda: [setattr(joint, "object1", None) for joint in joints])
+        for joint, first in zip(joints, firsts, strict=True):
+            joint.object1 = first
 
 
 def _is_coarse(scene) -> bool:
