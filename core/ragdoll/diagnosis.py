@@ -16,10 +16,11 @@ OVERLAP, MASS_RATIO, TINY, FIRST_POSE = "OVERLAP", "MASS_RATIO", "TINY", "FIRST_
 SCALE, ANIMATED_SCALE, SUBSTEPS, ITERATIONS = "SCALE", "ANIMATED_SCALE", "SUBSTEPS", "ITERATIONS"
 WORLD_DISABLED, TIME_SCALE, EXCLUDED, OUTDATED = "WORLD_DISABLED", "TIME_SCALE", "EXCLUDED", "OUTDATED"
 LEFT_OVER, REFUSED, DISABLED, GRAVITY_WEIGHT = "LEFT_OVER", "REFUSED", "DISABLED", "GRAVITY_WEIGHT"
-JOINT_MOVED, OUTSIDE, DROPS_FRAMES = "JOINT_MOVED", "OUTSIDE", "DROPS_FRAMES"
+JOINT_MOVED, OUTSIDE, DROPS_FRAMES, BIND_POSE = "JOINT_MOVED", "OUTSIDE", "DROPS_FRAMES", "BIND_POSE"
 KINDS = (
     *(LEFT_OVER, WORLD_DISABLED, EXCLUDED, DISABLED, REFUSED, ANIMATED_SCALE, OUTDATED, JOINT_MOVED, OUTSIDE),
-    *(OVERLAP, FIRST_POSE, MASS_RATIO, TINY, SUBSTEPS, ITERATIONS, SCALE, TIME_SCALE, GRAVITY_WEIGHT, DROPS_FRAMES),
+    *(BIND_POSE, OVERLAP, FIRST_POSE, MASS_RATIO, TINY, SUBSTEPS, ITERATIONS, SCALE, TIME_SCALE),
+    *(GRAVITY_WEIGHT, DROPS_FRAMES),
 )
 ERROR, WARNING, INFO = "ERROR", "WARNING", "INFO"
 
@@ -81,6 +82,7 @@ class Situation:
     drops_frames: bool = False  # playback does not show every frame
     moved: np.ndarray | None = None  # how far each body's joint stands from its bone's head [m] [m]
     outside: list = field(default_factory=list)  # bodies that lie outside what their bones move of the mesh
+    one_way: bool = False  # all limbs point one way in bind pose, `anatomy.axes.all_one_way`
 
 
 def overlaps(pieces: list, owners, parents, exempt=()) -> list:
@@ -117,6 +119,7 @@ def diagnose(situation: Situation) -> list[Finding]:
         _world,
         _scale,
         _outdated,
+        _bind_pose,
         _overlaps,
         _first_pose,
         _masses,
@@ -227,6 +230,15 @@ def _outdated(s):
     if s.outdated:
         text = "Settings changed since the bodies and joints were made"
         yield Finding(OUTDATED, INFO, text, "Rebuild", (), "build", {"bones": "KEEP"}, "Rebuild")
+
+
+ONE_WAY = "all limbs point one way in bind pose: limits, shapes and masses that are taken from it mean little"
+
+
+def _bind_pose(s):
+    if s.one_way:
+        remedy = "Pose the character as it would stand, apply that as its rest pose, and rebuild"
+        yield Finding(BIND_POSE, WARNING, ONE_WAY[0].upper() + ONE_WAY[1:], remedy)
 
 
 def _overlaps(s):

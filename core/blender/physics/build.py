@@ -8,9 +8,10 @@ from mathutils import Matrix
 
 from ... import skeleton
 from ...anatomy import masses, roles
+from ...anatomy.axes import all_one_way
 from ...anatomy.roles import GENERIC, HUMAN
 from ...errors import RagdollError
-from ...ragdoll import drives
+from ...ragdoll import diagnosis, drives
 from ...ragdoll.bodies import fitting, shapes
 from ...ragdoll.drives import joint_motors, servo
 from ..rig.armature import (
@@ -209,6 +210,8 @@ def _build(obj, scene, bones, notes) -> Report:
         keep_aside(own)
     settings.layout_changed = False
     notes += _unknown(pose, plan, anatomy)
+    if all_one_way(anatomy, pose.parents, pose.heads, pose.tails):
+        notes.append(diagnosis.ONE_WAY)
     notes += [f"'{pose.names[i]}' stands at the ground: no body" for i in np.flatnonzero(grounded & ~chosen)]
     return Report(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), made, float(masses.sum()), notes)
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import bpy
 import numpy as np
 
+from ...anatomy.axes import all_one_way
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
 from ...ragdoll.diagnosis import Finding, Situation
@@ -54,6 +55,7 @@ def situation(obj, scene) -> Situation:
     owners = [i for i, own in enumerate(pieces) for _piece in own]
     flat = [piece for own in pieces for piece in own]
     first, _last = world.shot_range(scene)
+    pose = BindPose(obj.data, np.eye(4))
     own = scene.rigidbody_world
     if own is None:
         raise RagdollError(f"Scene '{scene.name}' has no rigid body world: build the ragdoll anew")
@@ -81,6 +83,7 @@ def situation(obj, scene) -> Situation:
         drops_frames=scene.sync_mode != "NONE",
         moved=_moved(parts, settings.collection),
         outside=_outside(obj, parts, pieces),
+        one_way=all_one_way(anatomy_of(obj), pose.parents, pose.heads, pose.tails),
     )
 
 
