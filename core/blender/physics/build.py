@@ -71,6 +71,7 @@ def body_masses(obj, pose, plan, height: float, anatomy) -> np.ndarray:
 
 
 BONE_CHOICES = ("DEFORM", "MAIN", "SELECTED", "ALL", "KEEP")
+SMALLEST = 1e-3  # [m] height; bodies of 0.1 mm stray by a tenth of it at full weights, those of 1 mm by a hundredth
 TARGET_SIZE = 0.01  # of the character's height
 # Slower than this, a limp body of a character 1.8 m tall may fall asleep. Speeds of falling grow with the root of the
 # height, times too: a giant's limbs are still on their way down at speeds at which a dwarf's would lie.
@@ -184,6 +185,9 @@ def _build(obj, scene, bones, notes) -> Report:
     plan = body_edits.with_edits(obj, plan, pose, to_world)
     height = float(np.float32(shapes.height(pose.heads, pose.tails, chosen | deform, pose.axes)))  # as it is stored
     scale = float(np.mean(np.linalg.norm(to_world[:3, :3], axis=0)))
+    if height < SMALLEST:
+        text = f"'{obj.name}' is {height * 1000.0:.3g} mm high with the scale {scale:.4g}, rigid bodies need 1 mm"
+        raise RagdollError(f"{text}: scale it up (Apply Transform in the tab Ragdoll makes that its size)")
     for index, bone in enumerate(obj.pose.bones):
         bone.active_ragdoll.simulate = bool(chosen[index])
 
