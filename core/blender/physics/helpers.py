@@ -3,7 +3,7 @@
 import bpy
 
 from ..rig.armature import with_ragdoll
-from . import built, source
+from . import built, source, world
 
 
 def helper(name, data, collection, kind: str, bone: str = "", number: int | None = None, *, aside: bool = True):
@@ -143,5 +143,5 @@ def _inside(layer_collection):
 
 def _linked_by_us(scene) -> set:
     """The rigid body world's collections that a build linked to the scene; the user's objects are in others, too."""
-    names = scene.active_ragdoll.collections_linked.split(",")
-    return {getattr(scene.rigidbody_world, name) for name in names if name} if scene.rigidbody_world else set()
+    names = world.noted(scene.active_ragdoll.collections_linked)
+    return {getattr(scene.rigidbody_world, name) for name in names} if scene.rigidbody_world else set()

@@ -71,6 +71,11 @@ def ensure(scene) -> list[str]:
     return made
 
 
+def noted(text: str) -> list[str]:
+    """Which of a world's collections a record of `ensure` names."""
+    return [attribute for attribute in ("collection", "constraints") if attribute in text.split(",")]
+
+
 def _is_coarse(scene) -> bool:
     world, fps = scene.rigidbody_world, scene.render.fps / scene.render.fps_base
     steps = diagnosis.needed_substeps(fps, world.time_scale)
@@ -276,11 +281,11 @@ def restore(scene) -> None:
         return
     if own.cache_saved:
         world.point_cache.frame_start, world.point_cache.frame_end = own.cache_start, own.cache_end
-    for attribute in filter(None, own.collections_linked.split(",")):
+    for attribute in noted(own.collections_linked):
         collection = getattr(world, attribute)
         if collection is not None and collection.name in scene.collection.children:
             scene.collection.children.unlink(collection)
-    for attribute in filter(None, own.collections_created.split(",")):
+    for attribute in noted(own.collections_created):
         collection = getattr(world, attribute)
         if collection is not None and not collection.objects and not own.world_created:
             setattr(world, attribute, None)
