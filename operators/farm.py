@@ -293,7 +293,12 @@ def _simulate_and_write(options, given: dict) -> None:
             pass
     figures = {obj.name: recorder.figures(obj) for obj in characters}
     reports.save(options.output)
-    result = {"given": given, "output_sha256": reports.sha256_of(options.output), "characters": figures}
+    result = {
+        **reports.file_version(),
+        "given": given,
+        "output_sha256": reports.sha256_of(options.output),
+        "characters": figures,
+    }
     result |= {"scene": scene.name, "frames": list(world.shot_range(scene))}
     reports.write(options.report, options.file, result)
 

@@ -7,7 +7,7 @@ from bpy_extras.io_utils import ExportHelper, ImportHelper
 from ..core.blender import interface
 from ..core.blender.physics import build, built, remove
 from ..core.blender.stack import stack_setup
-from ..core.blender.tools import diagnose, profiles
+from ..core.blender.tools import apply_transform, diagnose, profiles
 from ..core.errors import RagdollError
 from ..core.ragdoll import diagnosis
 from .base import Operator
@@ -107,6 +107,21 @@ class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator):
             for obj in objects:
                 stack_setup.drop_if_idle(obj)  # what only its recovery needed
                 self.report({"INFO"}, f"Removed the ragdoll of '{obj.name}'")
+
+
+class ACTIVE_RAGDOLL_OT_apply_transform(Operator, bpy.types.Operator):
+    """Apply location, rotation and scale to the bones; the character plays as before, its ragdoll is built anew"""
+
+    requires = (interface.unbaked, interface.not_in_edit_mode)
+
+    location: BoolProperty(name="Location", default=True)
+    rotation: BoolProperty(name="Rotation", default=True)
+    scale: BoolProperty(name="Scale", default=True)
+
+    def act(self, context, obj):
+        parts = [part for part in apply_transform.PARTS if getattr(self, part)]
+        self.warn(apply_transform.apply_transform(obj, interface.scene_of(obj, context), parts))
+        return f"Applied the transform of '{obj.name}'"
 
 
 class ACTIVE_RAGDOLL_OT_check_limits(Operator, bpy.types.Operator):

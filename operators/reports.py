@@ -48,6 +48,11 @@ def versions() -> dict:
     return {"active_ragdoll": own, "blender": bpy.app.version_string, "numpy": np.__version__}
 
 
+def file_version() -> dict:
+    """The version of Blender that saved the file which is open."""
+    return {"file_version": ".".join(map(str, bpy.data.version))}
+
+
 def write(path: Path, file, figures: dict) -> None:
     """Write a report about a file."""
     report = {"schema": SCHEMA, **versions(), "file": str(file), **figures}

@@ -49,6 +49,7 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
         button.bones = "KEEP" if has_ragdoll else "DEFORM"
         row.operator_menu_enum("active_ragdoll.build", "bones", text="", icon="DOWNARROW_HLT")
         layout.operator("active_ragdoll.remove", icon="TRASH")
+        layout.operator("active_ragdoll.apply_transform", icon="OBJECT_ORIGIN")
         left = built.left_over(context.scene)
         if left:
             boxed(layout, context, [diagnosis.left_over_text(left)])

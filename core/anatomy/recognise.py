@@ -42,7 +42,7 @@ from .roles import (
     UPPER_ARM,
     Anatomy,
 )
-from .structure import Tree, examine
+from .structure import GROUND, RAISED, Tree, examine
 
 AGREED, NAMED, SHOWN = 1.0, 0.7, 0.5  # certainty: both say so, the name alone, the joints alone
 TELLING = 6  # names tell something when they name this many of the main bones
@@ -85,7 +85,8 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None) -> 
     attached = _attach_ends(tree, roles, sides)
     order, above = _order(tree, roles, sides), _parents(tree, parents, own)
     _fill_notes(names, roles, attached, kind, notes)
-    return Anatomy(tuple(roles), tuple(sides), order, kind, certainty, notes, above)
+    grounded = _ground_roots(tree, parents, read, roles)
+    return Anatomy(tuple(roles), tuple(sides), order, kind, certainty, notes, above, grounded)
 
 
 def _check(names, parents, heads, tails, deform) -> None:
@@ -297,6 +298,26 @@ def _parents(tree, parents, own: np.ndarray) -> np.ndarray:
     if len(loose) and tree.rows:
         result[loose] = tree.beside(tree.heads[loose])
     return result
+
+
+def _ground_roots(tree, parents, read: list, roles: list) -> tuple:
+    """Rows of the pelvis and of what is above it that stand at the ground, far below where the hips begin.
+
+    Where the bind pose does not tell, as with all limbs along one axis, a root's name does.
+    """
+    hips = [row for row in tree.rows if roles[row] in (PELVIS, THIGH)]
+    pelvis = next((row for row in hips if roles[row] == PELVIS), -1)
+    if pelvis < 0:
+        return ()
+    begin = max(tree.height[row] for row in hips)
+
+    def grounded(row: int) -> bool:
+        if tree.height[row] <= GROUND * tree.tall and begin > RAISED * tree.tall:
+            return True
+        far = np.linalg.norm(tree.heads[row] - tree.heads[pelvis]) > RAISED * tree.size
+        return far and read[row].meaning in (naming.ROOT, HELPER)
+
+    return tuple(row for row in path_to_root(parents, pelvis) if grounded(row))
 
 
 def _order(tree, roles: list, sides: list) -> np.ndarray:

@@ -42,6 +42,8 @@ class Anatomy:
     # hierarchy where that goes through controls, or not at all: a foot on the floor hangs on its shank. None when it
     # is not known.
     parents: np.ndarray | None = None
+    # rows of bones that stand at the ground and move the whole body, whose parts begin at the hips: a game rig's root
+    ground_roots: tuple = ()
 
 
 # ---- the main bodies of a character ---------------------------------------------------------------------------------

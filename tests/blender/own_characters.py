@@ -96,6 +96,16 @@ def _with_roots(table: dict) -> dict:
     return {"ground": ((0, 0, 0), (0, -0.3, 0), None, "HELPER"), "handle.L": handle} | table
 
 
+def at_the_ground(table: dict, pelvis: str = "", root: str = "joint_Root") -> dict:
+    """Everything under a root at the ground that deforms, as BVH importers make it; `pelvis` is left out."""
+    rows = {
+        name: (head, tail, root if parent in (None, pelvis) else parent, role)
+        for name, (head, tail, parent, role) in table.items()
+        if name != pelvis
+    }
+    return {root: ((0, 0, 0), (0, 0, 0.1), None, "ROOT")} | rows
+
+
 # Name: table, scale of the object (its bones are drawn as much larger), whether it has a mesh.
 TABLES = {
     "own mixamo": (lambda: _known("Mixamo"), 0.01, True),
@@ -121,9 +131,13 @@ def or_own(*files: str, own: tuple[str, ...] = HUMANS) -> tuple[str, ...]:
 def make(name: str) -> rigs.Rig:
     """One of them in an empty file, swinging its limbs."""
     scene = rigs.empty_file()
-    scene.frame_start, scene.frame_end = FIRST, LAST
     make_table, scale, meshed = TABLES[name]
-    table = make_table()
+    return of_table(scene, name, make_table(), scale, meshed)
+
+
+def of_table(scene, name: str, table: dict, scale: float = 1.0, meshed: bool = False) -> rigs.Rig:
+    """A character of a table in a scene, see `make`."""
+    scene.frame_start, scene.frame_end = FIRST, LAST
     bones = {bone: (Vector(row[0]) / scale, Vector(row[1]) / scale, row[2]) for bone, row in table.items()}
     obj = rigs.armature(scene, bones, name.title())
     for bone in obj.data.bones:

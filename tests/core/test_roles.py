@@ -271,3 +271,13 @@ def test_a_human_has_ten_to_sixteen_main_bodies_that_hang_together(convention):
         if role == "CLAVICLE":
             assert anatomy.roles[into[i]] in ("CHEST", "SPINE"), rig.names[i]
     assert set(np.array(anatomy.roles)[mask]) <= set(roles.ROLES) - {"HELPER", "TWIST", "GENERIC"}
+
+
+@pytest.mark.parametrize("scrambled", [False, True])
+@pytest.mark.parametrize("convention", conventions.ALL)
+def test_what_is_above_the_pelvis_and_stands_at_the_ground_is_known(convention, scrambled):
+    rig = rig_of(convention)
+    pelvis = rig.roles.index("PELVIS")
+    above = {i for i in ancestors(rig.parents, pelvis) if rig.heads[i, 2] < 0.1}
+    anatomy = (rig.nameless() if scrambled else rig).recognise()
+    assert set(anatomy.ground_roots) == above

@@ -165,6 +165,8 @@ def _build(obj, scene, bones, notes) -> Report:
     vertices = None if skin is None else skin.of_bones()
     store_roles(obj, anatomy)
     deform = deforming(obj, pose, vertices)
+    grounded = _grounded(pose, deform, vertices, anatomy)
+    deform &= ~grounded
     chosen = _choose(obj, pose, deform, bones, anatomy)
     kinds = [bone.active_ragdoll.shape for bone in obj.pose.bones]
     plan = shapes.plan_bodies(
@@ -207,6 +209,7 @@ def _build(obj, scene, bones, notes) -> Report:
         keep_aside(own)
     settings.layout_changed = False
     notes += _unknown(pose, plan, anatomy)
+    notes += [f"'{pose.names[i]}' stands at the ground: no body" for i in np.flatnonzero(grounded & ~chosen)]
     return Report(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), made, float(masses.sum()), notes)
 
 
@@ -253,6 +256,19 @@ def _unknown(pose, plan, anatomy) -> list[str]:
     return [f"not recognised, so treated generically: {', '.join(names[:3])}{others}"]
 
 
+def _grounded(pose, deform, vertices, anatomy) -> np.ndarray:
+    """Deforming bones [n] that stand at the ground and move the whole body, and hold no part of a mesh as large as one.
+
+    With a body they would take the mass of what lies between the ground and the hips.
+    """
+    result = np.zeros(len(deform), dtype=bool)
+    result[list(anatomy.ground_roots)] = True
+    least = shapes.MIN_SIZE * shapes.extent(pose.heads, pose.axes)
+    for row in np.flatnonzero(result) if vertices is not None else ():
+        result[row] = vertices[row] is None or shapes.extent(vertices[row], pose.axes) < least
+    return result & deform
+
+
 def _asked_for(obj, bones) -> np.ndarray:
     """Bones [n] that the user wants a body for, whatever they are."""
     if isinstance(bones, np.ndarray):
@@ -286,6 +302,7 @@ def _choose(obj, pose, deform, bones, anatomy):
 def _main(obj, pose, deform, anatomy) -> np.ndarray:
     """The main bodies [n], and bones that belong to one but hang on a control: they would stay where that is."""
     chosen = roles.main_bones(anatomy, pose.parents, deform, pose.heads)
+    chosen[list(anatomy.ground_roots)] &= deform[list(anatomy.ground_roots)]
     if np.count_nonzero(chosen) < 2:
         raise RagdollError(f"No main bones were recognised in '{obj.name}': build with its deforming bones")
     owned = roles.merged_into(anatomy, pose.parents, chosen) >= 0

@@ -1,6 +1,7 @@
 """Reading an armature: its joints in bind pose, what its bones are and which deform, the limits that it states."""
 
 import math
+from dataclasses import replace
 
 import bpy
 import numpy as np
@@ -132,8 +133,18 @@ def check_scale(obj, world: np.ndarray) -> None:
     axes = world[:3, :3] / size
     sheared = np.max(np.abs(axes.T @ axes - np.eye(3))) > UNIFORM_TOLERANCE
     if (size.max() - size.min()) / size.max() > UNIFORM_TOLERANCE or sheared:
-        text = " x ".join(f"{s:.4g}" for s in size)
-        raise RagdollError(f"'{obj.name}' has the non-uniform scale {text}: apply the scale first")
+        text = f"'{obj.name}' has the non-uniform scale {' x '.join(f'{s:.4g}' for s in size)}"
+        parent = obj.parent
+        while parent is not None and _evenly_scaled(parent):
+            parent = parent.parent
+        if parent is not None and _evenly_scaled(obj):
+            raise RagdollError(f"{text} from its parent '{parent.name}': apply the scale of that first")
+        raise RagdollError(f"{text}: use Apply Transform in the tab Ragdoll first")
+
+
+def _evenly_scaled(obj) -> bool:
+    size = np.abs(obj.matrix_basis.to_scale())
+    return size.max() - size.min() <= UNIFORM_TOLERANCE * size.max()
 
 
 def deforming(obj, pose: BindPose, vertices: list | None) -> np.ndarray:
@@ -243,4 +254,5 @@ def _with_choices(obj, row: dict, anatomy: Anatomy) -> Anatomy:
         return anatomy
     roles = tuple(chosen.get(i, role) for i, role in enumerate(anatomy.roles))
     certainty = np.array([1.0 if i in chosen else value for i, value in enumerate(anatomy.certainty)])
-    return Anatomy(roles, anatomy.sides, anatomy.order, anatomy.kind, certainty, anatomy.notes, anatomy.parents)
+    grounded = tuple(i for i in anatomy.ground_roots if i not in chosen)
+    return replace(anatomy, roles=roles, certainty=certainty, ground_roots=grounded)

@@ -348,7 +348,7 @@ def check_evaluated(run: Run, scene) -> None:
                     f"The collection '{outer.name}' is excluded from the view layer: include it (it may be hidden)"
                 )
         evaluated = character.source.evaluated_get(run.source_graph)
-        check_scale(settings.source, np.array(evaluated.matrix_world, dtype=float))
+        check_scale(character.obj, np.array(evaluated.matrix_world, dtype=float))
         if left:
             STATE.warn(character.name, diagnosis.left_over_text(left))
         if not view_layers.evaluates(scene, character.obj):

@@ -71,11 +71,11 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
     )
     half_extents: vector(
         "Half Size", "Half of the body's size along its own X, Y and Z, in the armature's units; a capsule lies along "
-        "Z and has its radius in X and Y", min=0.0, precision=4, group="size", needs=REBUILD,
+        "Z and has its radius in X and Y", min=0.0, precision=4, group="size", needs=REBUILD, own_units=True,
     )
     body_location: vector(
         "Place", "Middle of the body from the bone's head, in the bone's frame and the armature's units", precision=4,
-        group="size", needs=REBUILD,
+        group="size", needs=REBUILD, own_units=True,
     )
     body_rotation: vector(
         "Turn", "Rotation from the bone's to the body's frame", (1.0, 0.0, 0.0, 0.0), "QUATERNION", group="size",
@@ -83,7 +83,7 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
     )
     body_points: text(
         None, "Corners of a convex hull, or of a compound's one after the other, in the body's frame and the "
-        "armature's units, as JSON", group="size", needs=REBUILD, update=None,
+        "armature's units, as JSON", group="size", needs=REBUILD, update=None, own_units=True,
     )
     body_pieces: wholes(
         None, "How many of the corners each piece of a compound has; all 0 for other shapes", size=MOST_PARTS, min=0,

@@ -43,6 +43,7 @@ class Declared:
     holds: type | None = None  # the property group of a group or a list
     is_list: bool = False  # a list of such groups
     points: bool = False  # it points at a data-block
+    own_units: bool = False  # lengths in the armature's own units: they scale along when its scale is applied
     index: str = ""  # of a list the property that tells its active row
 
 

@@ -36,7 +36,7 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
     min_distance: number(
         "Start Distance",
         "How far the foot must have moved before it is put back, in the armature's units; 0 is always", min=0.0,
-        needs=STACK,
+        needs=STACK, own_units=True,
     )
     max_iterations: whole(
         "Iterations", "Most iterations, where the leg has more than three bones", 30, min=0, max=10000, needs=STACK

@@ -30,12 +30,16 @@ class ActiveRagdollTwoBoneIK(bpy.types.PropertyGroup):
     effector_target_bone: text("Bone", "Bone of the effector", needs=STACK)
     effector_space: choice("Space", PLACES, "WORLD", "Of the effector's location", needs=STACK)
     effector_bone: text("Bone", "Bone of the character in whose frame the effector's location is", needs=STACK)
-    effector_location: vector("Location", None, subtype="TRANSLATION", keyed=True, needs=STACK_VALUE)
+    effector_location: vector(
+        "Location", None, subtype="TRANSLATION", keyed=True, needs=STACK_VALUE, own_units=True
+    )
     pole: block("Pole", "Object that the middle joint bends to; without one, the location below", needs=STACK)
     pole_target_bone: text("Bone", "Bone of the pole object", needs=STACK)
     pole_space: choice("Pole", POLES, "BEND", "Space of the pole's location", needs=STACK)
     pole_bone: text("Bone", "Bone of the character in whose frame the pole's location is", needs=STACK)
-    pole_location: vector("Location", None, subtype="TRANSLATION", keyed=True, needs=STACK_VALUE)
+    pole_location: vector(
+        "Location", None, subtype="TRANSLATION", keyed=True, needs=STACK_VALUE, own_units=True
+    )
     allow_stretching: flag(
         "Stretch", "Both bones grow when the effector is far away; not where they are connected", needs=STACK
     )

@@ -1,0 +1,148 @@
+"""Apply Transform: the character plays as before with everything that was set; what cannot be applied is named."""
+
+import bpy
+import numpy as np
+import pytest
+from mathutils import Matrix
+
+import rigs
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.stack import stack_setup
+from active_ragdoll.core.blender.tools.apply_transform import apply_transform
+from active_ragdoll.core.errors import RagdollError
+
+pytestmark = pytest.mark.blender_version
+
+FRAMES = range(1, 11)
+
+
+def _placed(scene, size: float) -> bpy.types.Object:
+    """The human in motion, turned and moved, 1.75 m tall by its scale; its hips move by keys."""
+    obj = rigs.swinging_human(scene, 1, 10)
+    obj.data.transform(Matrix.Scale(1.0 / size, 4))
+    obj.scale, obj.rotation_euler, obj.location = (size,) * 3, (0.2, -0.3, 1.0), (1.0, -2.0, 0.5)
+    rigs.key(obj.pose.bones["hips"], "location", {1: (0.0, 0.0, 0.0), 10: (0.1 / size, 0.2 / size, -0.15 / size)})
+    return obj
+
+
+def _child(scene, obj, name: str, bone: str = "") -> bpy.types.Object:
+    child = rigs.empty(scene, name)
+    child.parent, child.rotation_euler = obj, (0.4, 0.5, 0.6)
+    child.location = np.array((0.1, 0.2, 0.3)) / obj.scale.x
+    if bone:
+        child.parent_type, child.parent_bone = "BONE", bone
+    return child
+
+
+def _simulated(scene, obj, also=()) -> np.ndarray:
+    """Places of the bones and of other objects over the shot."""
+    list(simulate.frames(scene))
+    return np.array(
+        rigs.step(
+            scene, FRAMES, lambda: np.concatenate([rigs.pose(obj)[:, :3, 3], rigs.matrices([obj, *also])[1:, :3, 3]])
+        )
+    )
+
+
+@pytest.mark.parametrize("size", (0.01, 100.0))
+def test_it_plays_as_before(fresh_scene, size):
+    obj = _placed(fresh_scene, size)
+    children = [_child(fresh_scene, obj, "Prop"), _child(fresh_scene, obj, "Held", "forearm.L")]
+    build.build(obj, fresh_scene)
+    fresh_scene.frame_set(10)
+    before = _simulated(fresh_scene, obj, children)
+    assert apply_transform(obj, fresh_scene) == []
+    assert obj.matrix_basis == Matrix() and obj.active_ragdoll.is_ragdoll
+    assert np.ptp(before[:, 0], axis=0).max() > 0.1, "the root moves"
+    assert np.abs(_simulated(fresh_scene, obj, children) - before).max() < 1e-4 * 1.75
+
+
+def test_settings_and_the_motion_stack_stay(fresh_scene):
+    """Bodies edited by hand and entries of the stack are scaled along, all else is kept."""
+    obj = _placed(fresh_scene, 0.01)
+    obj.rotation_euler = obj.location = (0.0, 0.0, 0.0)
+    own = obj.active_ragdoll
+    item = own.bone_transforms.add()
+    item.bone, item.translation_mode = "hips", "ADD"
+    rigs.key(obj, "active_ragdoll.bone_transforms[0].translation", {1: (0.0, 0.0, 0.0), 8: (20.0, 0.0, 5.0)})
+    stack_setup.ensure(obj, fresh_scene)
+    chosen = np.array([bone.name not in ("foot.L", "foot.R") for bone in obj.pose.bones])
+    build.build(obj, fresh_scene, chosen)
+    rigs.part(obj, "head").body.scale *= 1.5
+    hit, held = own.hits.add(), own.attachments.add()
+    hit.bone, held.bone, held.enabled, own.stabilize_masses = "spine", "forearm.R", False, True
+    obj.pose.bones["spine"].active_ragdoll.rotation_weight = 0.5
+    build.rebuild(obj, fresh_scene)
+    before, plan = _simulated(fresh_scene, obj), rigs.plan_of(obj)
+    assert apply_transform(obj, fresh_scene) == []
+    after = rigs.plan_of(obj)
+    assert after["bones"] == plan["bones"] and "foot.L" not in after["bones"]
+    assert np.allclose(after["half"], plan["half"], rtol=1e-3) and after["mass"] == pytest.approx(
+        plan["mass"], rel=1e-3
+    )
+    assert obj.pose.bones["head"].active_ragdoll.shape_by_user
+    assert (own.hits[0].bone, own.attachments[0].bone, own.stabilize_masses) == ("spine", "forearm.R", True)
+    assert obj.pose.bones["spine"].active_ragdoll.rotation_weight == 0.5
+    assert np.abs(_simulated(fresh_scene, obj) - before).max() < 1e-3, "one bone follows at half its weight"
+
+
+def test_keys_on_the_object(fresh_scene):
+    """What the object's own keys move stays; keys that only hold a value, as importers write them, follow."""
+    obj = _placed(fresh_scene, 0.01)
+    rigs.key(obj, "location", {1: (0.0, 0.0, 0.0), 10: (1.0, 0.0, 0.0)})
+    rigs.key(obj, "scale", {1: obj.scale[:], 10: obj.scale[:]})
+    build.build(obj, fresh_scene)
+    before = _simulated(fresh_scene, obj)
+    assert apply_transform(obj, fresh_scene) == ["its location is animated: not applied is location"]
+    assert np.abs(_simulated(fresh_scene, obj) - before).max() < 1e-4 * 1.75
+    assert tuple(obj.scale) == (1.0, 1.0, 1.0)
+
+
+def _shared_armature(scene, obj):
+    scene.collection.objects.link(bpy.data.objects.new("Twin", obj.data))
+    return "Twin"
+
+
+def _shared_action(scene, obj):
+    other = rigs.human(scene, "Other")
+    other.animation_data_create().action = obj.animation_data.action
+    return "Other"
+
+
+def _keyed_scale(scene, obj):
+    rigs.key(obj, "scale", {1: (0.01,) * 3, 10: (0.02,) * 3})
+    return "scale is animated"
+
+
+def _mirrored(scene, obj):
+    obj.scale.x *= -1.0
+    return "mirrored"
+
+
+def _constrained(scene, obj):
+    obj.constraints.new("LIMIT_LOCATION").name = "Mine"
+    return "Mine"
+
+
+@pytest.mark.parametrize("spoil", (_shared_armature, _shared_action, _keyed_scale, _mirrored, _constrained))
+def test_refused_by_name(fresh_scene, spoil):
+    """Nothing is changed then: the ragdoll is the same."""
+    obj = _placed(fresh_scene, 0.01)
+    build.build(obj, fresh_scene)
+    word, matrix, collection = spoil(fresh_scene, obj), obj.matrix_basis.copy(), obj.active_ragdoll.collection
+    with pytest.raises(RagdollError, match=word):
+        apply_transform(obj, fresh_scene)
+    assert obj.matrix_basis == matrix and obj.active_ragdoll.collection == collection
+
+
+def test_uneven_scale_is_refused_until_it_is_applied(fresh_scene):
+    """The button of the sidebar, which the message names, makes it even."""
+    obj = rigs.swinging_human(fresh_scene, 1, 10)
+    obj.scale, obj.location = (1.5, 1.0, 1.0), (1.0, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    with pytest.raises(RuntimeError, match=r"'Human' has the non-uniform scale 1\.5 x 1 x 1: use Apply Transform"):
+        bpy.ops.active_ragdoll.build()
+    assert bpy.ops.active_ragdoll.apply_transform() == {"FINISHED"}
+    assert bpy.ops.active_ragdoll.build() == {"FINISHED"}
+    list(simulate.frames(fresh_scene))
