@@ -55,7 +55,7 @@ DEFAULT_BPY = "4.5"
 INSTALLED = "installed"  # the Blender of BLENDER, where a bpy version is asked for
 STAGES = ("lint", "core", "blender", "fuzz", "build", "real")
 FUZZ_SEED = 1000  # one whose first sessions pass: a test has to say the same each time
-FUZZ_SESSIONS, FUZZ_NIGHT = 16, 600.0  # about a minute; at night so many seconds
+FUZZ_SESSIONS, FUZZ_NIGHT = 20, 600.0  # about a minute; at night so many seconds
 SETUP_TIMEOUT = 900.0
 
 

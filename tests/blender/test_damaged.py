@@ -85,3 +85,14 @@ def test_the_record_of_a_build(fresh_scene, text):
     obj.active_ragdoll.collection.active_ragdoll.record = text
     remove.remove(obj)
     assert scene.rigidbody_world is None and not obj.active_ragdoll.is_ragdoll
+
+
+@pytest.mark.parametrize("name", ("collections_linked", "collections_created"))
+def test_what_a_world_has_noted(fresh_scene, name):
+    scene = fresh_scene
+    obj = rigs.ragdoll(scene, LAST, 0.2)
+    setattr(scene.active_ragdoll, name, "0}ull,constraints")
+    build.rebuild(obj, scene)
+    list(simulate.frames(scene))
+    remove.remove(obj)
+    assert scene.rigidbody_world is None

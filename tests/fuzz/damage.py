@@ -30,7 +30,7 @@ def damage(session, rng) -> None:
         owner, group, name = rng.choice(records if records and rng.random() < 0.6 else found)
         stored = _stored(group)
         stored[name] = _damaged(rng, stored[name])
-        session.say(f"{owner.name!r}: {steps.path_of(owner, group, name)} stored as {stored[name]!r:.80}")
+        session.say(f"{owner.id_data.name!r}: {steps.path_of(owner, group, name)} stored as {stored[name]!r:.80}")
     session.save()
     bpy.ops.wm.open_mainfile(filepath=str(session.path))
     for obj in session.characters():

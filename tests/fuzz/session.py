@@ -129,6 +129,9 @@ class Session:
     def users(self) -> dict:
         """All that is the user's, to be compared."""
         found = {("object", obj.name): _object(obj) for obj in self.things()}
+        # Remove leaves the keys of a bake.
+        playing = {obj.name: _played(obj) for obj in self.things()}
+        found |= {("plays", name): a.name for name, a in playing.items() if a and "Ragdoll Bake" not in a.name}
         for collection in self.collections():
             inside = {obj.name for obj in collection.objects if not built.is_ours(obj)}
             found["collection", collection.name] = (
@@ -137,8 +140,7 @@ class Session:
             )
         for scene in self.scenes():
             found["scene", scene.name] = scene.frame_start, scene.frame_end, [v.name for v in scene.view_layers]
-        played = {_played(obj) for obj in self.things()} - {None}
-        for action in played | {action for action in bpy.data.actions if action.use_fake_user}:
+        for action in {*playing.values()} - {None} | {action for action in bpy.data.actions if action.use_fake_user}:
             points = [(c.data_path, c.array_index, p.co[:]) for c in rigs.curves_of(action) for p in c.keyframe_points]
             found["action", action.name] = sorted(points)
         return found
@@ -173,9 +175,10 @@ class Session:
 def compare(before: dict, after: dict) -> None:
     """Raises Broken where something is lost or changed."""
     for key, was in before.items():
-        if key not in after:
+        kept = key[0] == "plays" or (key[0] == "action" and key[1] in bpy.data.actions)
+        if key not in after and not kept:
             raise Broken(f"lost {key[0]} {key[1]!r}")
-        if after[key] != was:
+        if after.get(key, was) != was:
             raise Broken(f"changed {key[0]} {key[1]!r}: was {was!r:.600}, is {after[key]!r:.600}")
 
 
@@ -189,13 +192,14 @@ def _played(obj):
 def _object(obj) -> tuple:
     """What the user knows of an object."""
     body = obj.rigid_body
-    played = _played(obj)
     constraints = [
         (c.name, c.type, c.influence, getattr(c, "target", None) and c.target.name)
         for owner in (obj, *(obj.pose.bones if obj.pose else ()))
         for c in owner.constraints
         if not source.is_own(c)
     ]
+    hidden = {scene.collection for scene in bpy.data.scenes if scene.active_ragdoll.is_source}
+    inside = [c for c in obj.users_collection if not (built.is_ours(c) or c.active_ragdoll.owner or c in hidden)]
     return (
         obj.type,
         obj.data and (obj.data.name, len(obj.data.vertices) if obj.type == "MESH" else 0),
@@ -212,8 +216,7 @@ def _object(obj) -> tuple:
             body.collision_shape,
             tuple(body.collision_collections),
         ),
-        sorted(c.name for c in obj.users_collection if not (built.is_ours(c) or c.active_ragdoll.owner)),
-        played and played.name,
+        sorted(c.name for c in inside),
     )
 
 

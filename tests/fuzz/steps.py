@@ -125,8 +125,10 @@ def _some(rng, session, **wanted):
 
 
 def path_of(owner, group, name: str) -> str:
-    """Of a property, from its owner; Blender has none for groups of bones."""
-    return f"active_ragdoll.{name}" if isinstance(owner, bpy.types.PoseBone) else group.path_from_id(name)
+    """Of a property, from the object; Blender itself has none for groups of bones."""
+    if isinstance(owner, bpy.types.PoseBone):
+        return f'pose.bones["{owner.name}"].active_ragdoll.{name}'
+    return group.path_from_id(name)
 
 
 @step(8)
@@ -136,7 +138,7 @@ def edit(rng, session):
         if found := _some(rng, session):
             owner, group, name = found
             value = value_of(rng, group, name, session)
-            session.say(f"{owner.name!r}: {path_of(owner, group, name)} = {value!r}")
+            session.say(f"{owner.id_data.name!r}: {path_of(owner, group, name)} = {value!r}")
             setattr(group, name, value)
 
 
@@ -148,9 +150,9 @@ def key(rng, session):
         path = path_of(owner, group, name)
         for frame in rng.sample(range(1, LAST + 1), 2):
             value = value_of(rng, group, name, session)
-            session.say(f"{owner.name!r}: key {path} = {value!r} at {frame}")
+            session.say(f"{owner.id_data.name!r}: key {path} = {value!r} at {frame}")
             setattr(group, name, value)
-            owner.keyframe_insert(path, frame=frame)
+            owner.id_data.keyframe_insert(path, frame=frame)
 
 
 # ---- operators ------------------------------------------------------------------------------------------------------
