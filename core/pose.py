@@ -195,6 +195,20 @@ def decompose_matrices(matrices: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.
     return matrices[..., :3, 3].copy(), quaternion.from_matrix(np.moveaxis(columns, (1, 0), (-2, -1))), scales
 
 
+def between(a: ArrayLike, b: ArrayLike, t: float) -> np.ndarray:
+    """Affine matrices [..., 4, 4] at the fraction t of the way from a to b: a at t = 0, b at t = 1.
+
+    Rotations go by the shortest arc; positions, scales and shear go evenly.
+    """
+    a, b = np.asarray(a), np.asarray(b)
+    turns = [decompose_matrices(matrices)[1] for matrices in (a, b)]
+    stretched = [np.swapaxes(quaternion.to_matrix(q), -1, -2) @ m[..., :3, :3] for q, m in zip(turns, (a, b))]
+    result = (1.0 - t) * a + t * b
+    turned = quaternion.to_matrix(quaternion.slerp(*turns, t))
+    result[..., :3, :3] = turned @ ((1.0 - t) * stretched[0] + t * stretched[1])
+    return result
+
+
 def _dot_first(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 

@@ -250,6 +250,7 @@ class TwoBoneIK:
     allow_stretching: bool = False
     start_stretch_ratio: float = 1.0
     max_stretch_scale: float = 1.2
+    connected: bool = False  # a bone of the limb stays at its parent's tail, so that the limb grows by its scale
     # effector_space, pole_space: WORLD, OBJECT (the armature's) or BONE. The pole's may be BEND: the limb keeps
     # the plane that it bends in, which goes with the line from root to effector.
     effector_space: str = WORLD
@@ -336,13 +337,23 @@ class TwoBoneIK:
         before = view.local_rotations
         result = write_rotations(pose, {b: c.between(before[b], q, weight) for b, q in solved.items()})
         if self.allow_stretching:
-            result.positions = np.array(pose.positions, order="C")
             grown = c.length(c.sub(new_joint, root)), c.length(c.sub(new_end, new_joint))
             plain = c.length(c.sub(joint, root)), c.length(c.sub(end, joint))
-            for bone, new, old in zip((self.lower_bone, self.end_bone), grown, plain, strict=True):
-                ratio = new / (old if old > 0.0 else 1.0)
-                result.positions[bone] = c.mul(1.0 + weight * (ratio - 1.0), view.local_positions[bone])
+            self._stretch(view, result, grown, plain, weight)
         return result
+
+    def _stretch(self, view: ModelView, result: LocalPose, grown: tuple, plain: tuple, weight: float) -> None:
+        """Give the upper and the lower limb the share of their new lengths that the weight says."""
+        if self.connected:  # evenly: shear would come from below a bone that grows in one direction alone
+            ratio = sum(grown) / (sum(plain) or 1.0)  # `solve` has both grow by the same
+            result.scales = np.array(result.scales, order="C")
+            result.scales[self.upper_bone] *= 1.0 + weight * (ratio - 1.0)
+            result.scales[self.end_bone] /= 1.0 + weight * (ratio - 1.0)  # the end keeps its size
+            return
+        result.positions = np.array(result.positions, order="C")
+        for bone, new, old in zip((self.lower_bone, self.end_bone), grown, plain, strict=True):
+            ratio = new / (old if old > 0.0 else 1.0)
+            result.positions[bone] = c.mul(1.0 + weight * (ratio - 1.0), view.local_positions[bone])
 
 
 # ---- leg stabilisers ------------------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """Final renders in a few pixels, and what they show."""
 
+from contextlib import contextmanager
+
 import bpy
 import numpy as np
 
@@ -14,22 +16,33 @@ def prepare(scene, path) -> None:
     scene.render.filepath = str(path)
 
 
-def poses(scene, obj, frames) -> dict:
-    """World matrices [n, 4, 4] of a character's bones in the render of each frame; a render has its own depsgraph."""
+@contextmanager
+def reading(scene, obj):
+    """Context that gives what renders in it evaluate: world matrices [n, 4, 4] of a character's bones by frame.
+
+    A render has its own depsgraph. Sub-frames are among them, as fractions.
+    """
     seen = {}
 
     def read(_scene, graph=None):
         if graph is not None and graph.mode == "RENDER":
             posed = obj.evaluated_get(graph)
             world = np.array(posed.matrix_world)
-            seen[scene.frame_current] = np.array([world @ np.array(bone.matrix) for bone in posed.pose.bones])
+            frame = scene.frame_current + scene.frame_subframe
+            seen[frame] = np.array([world @ np.array(bone.matrix) for bone in posed.pose.bones])
 
     bpy.app.handlers.frame_change_post.append(read)
     try:
+        yield seen
+    finally:
+        bpy.app.handlers.frame_change_post.remove(read)
+
+
+def poses(scene, obj, frames) -> dict:
+    """World matrices [n, 4, 4] of a character's bones in the render of each frame."""
+    with reading(scene, obj) as seen:
         for frame in frames:
             scene.frame_start = scene.frame_end = frame
             bpy.ops.render.render(animation=True)
-    finally:
-        bpy.app.handlers.frame_change_post.remove(read)
     assert set(seen) == set(frames)
     return seen

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
+import own_characters
 import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import simulate
@@ -49,11 +50,16 @@ def _simulated(scene, obj, also=()) -> np.ndarray:
 def test_it_plays_as_before(fresh_scene, size):
     obj = _placed(fresh_scene, size)
     children = [_child(fresh_scene, obj, "Prop"), _child(fresh_scene, obj, "Held", "forearm.L")]
+    mesh = own_characters.skin(obj, size)
+    mesh.parent = obj
+    bpy.context.view_layer.update()
     build.build(obj, fresh_scene)
     fresh_scene.frame_set(10)
-    before = _simulated(fresh_scene, obj, children)
+    before, plan = _simulated(fresh_scene, obj, children), rigs.plan_of(obj)
     assert apply_transform(obj, fresh_scene) == []
     assert obj.matrix_basis == Matrix() and obj.active_ragdoll.is_ragdoll
+    longest = rigs.plan_of(obj)["half"].max(axis=1)
+    assert longest == pytest.approx(plan["half"].max(axis=1), rel=0.1), "as the mesh is, but for its tilt"
     assert np.ptp(before[:, 0], axis=0).max() > 0.1, "the root moves"
     assert np.abs(_simulated(fresh_scene, obj, children) - before).max() < 1e-4 * 1.75
 

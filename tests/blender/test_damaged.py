@@ -5,13 +5,16 @@ import json
 import time
 import zlib
 
+import bpy
 import pytest
 
 import rigs
 from active_ragdoll.core.blender import bake
-from active_ragdoll.core.blender.physics import build, remove
+from active_ragdoll.core.blender.physics import build, built, remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.settings import saved
+from active_ragdoll.core.blender.tools import diagnose
 from active_ragdoll.core.errors import RagdollError
 
 LAST = 6
@@ -73,26 +76,126 @@ def test_what_a_bake_has_noted(fresh_scene, text):
     list(simulate.frames(scene))
 
 
-@pytest.mark.parametrize("text", ("{", "[]", "5"))
-def test_the_record_of_a_build(fresh_scene, text):
+def _with(**more):
+    return lambda text: json.dumps(json.loads(text) | more)
+
+
+def _in_row(column: int, value):
+    """A change of the second body's row: its bone, parent, offset, bind, inertia, moments or depth."""
+
+    def change(text):
+        found = json.loads(text)
+        found["parts"][1][column] = value
+        return json.dumps(found)
+
+    return change
+
+
+def _without(name: str):
+    return lambda text: json.dumps({key: value for key, value in json.loads(text).items() if key != name})
+
+
+NAN = float("nan")
+BUILDS = {text: lambda _text, text=text: text for text in ("{", "[]", "5", "null", "[" * 100_000)}
+BUILDS |= {
+    f"{name} {value}": _with(**{name: value})
+    for name, value in (
+        *(("height", 0.0), ("height", NAN), ("height", "x"), ("scale", -1.0), ("scale", None), ("joints", "x")),
+        *(("followers", 5), ("followers", "{"), ("followers", [[1]]), ("followers", None)),
+        *(("parts", None), ("parts", {}), ("parts", "abc"), ("parts", [1, 2]), ("parts", [None]), ("parts", [])),
+    )
+}
+BUILDS |= {f"{name} missing": _without(name) for name in ("height", "scale", "followers", "joints", "parts")}
+BUILDS |= {
+    f"column {column} {str(value)[:20]}": _in_row(column, value)
+    for column, value in (
+        *((0, 3), (0, ["a"]), (1, 2), (1, "no such")),
+        *((2, [NAN] * 16), (2, [0.0] * 5), (2, "abc"), (3, [0.0] * 16), (3, ["a"] * 16)),
+        *((4, -1.0), (4, NAN), (4, "x"), (5, [1.0]), (5, 1.0), (5, [-1.0] * 3), (6, "x"), (6, -5)),
+    )
+}
+
+
+def test_the_record_of_a_build(fresh_scene, capfd):
     scene = fresh_scene
     obj = rigs.ragdoll(scene, LAST, 0.2)
-    obj.active_ragdoll.collection.active_ragdoll.record = text
-    with pytest.raises(RagdollError, match="anew"):
+    own = obj.active_ragdoll
+    for name, damaged in BUILDS.items():
+        own.collection.active_ragdoll.record = damaged(own.collection.active_ragdoll.record)
+        capfd.readouterr()
+        for frame in (1, 2, 3):
+            scene.frame_set(frame)
+        told = capfd.readouterr()
+        assert "Traceback" not in told.out + told.err and (told.out + told.err).count("damaged") <= 2, (
+            name
+        )  # at the first frame, and on leaving it
+        for does in (lambda: list(simulate.frames(scene)), lambda: diagnose.diagnose(obj, scene)):
+            with pytest.raises(RagdollError, match="damaged: build the ragdoll anew"):
+                does()
+        build.rebuild(obj, scene)
+    list(simulate.frames(scene))
+    own.collection.active_ragdoll.record = _with(followers=["no such"])(own.collection.active_ragdoll.record)
+    list(bake.frames(obj, scene))
+    bake.revert(obj)
+    own.collection.active_ragdoll.record = "5"
+    remove.remove(obj)
+    assert scene.rigidbody_world is None and not own.is_ragdoll and set(bpy.data.objects) == {obj}
+
+
+POINTERS = {
+    "a source in the scene": lambda scene, obj: setattr(obj.active_ragdoll, "source", bpy.data.objects["Crate"]),
+    "itself as its source": lambda scene, obj: setattr(obj.active_ragdoll, "source", obj),
+    "the scene as its hidden one": lambda scene, obj: setattr(scene.active_ragdoll, "source", scene),
+    "a user's scene as the hidden one": lambda scene, obj: setattr(
+        scene.active_ragdoll, "source", bpy.data.scenes.new("Mine")
+    ),
+    "the scene taken for hidden": lambda scene, obj: setattr(scene.active_ragdoll, "is_source", True),
+    "a collection inside": lambda scene, obj: setattr(obj.active_ragdoll, "collection", obj.active_ragdoll.bodies),
+    "the world's collection": lambda scene, obj: setattr(
+        obj.active_ragdoll, "collection", scene.rigidbody_world.collection
+    ),
+    "no scene": lambda scene, obj: setattr(obj.active_ragdoll, "scene", None),
+    "no bone on a tag": lambda scene, obj: obj.active_ragdoll.parts[1].body.pop(built.BONE),
+    "another tag": lambda scene, obj: built.tag(obj.active_ragdoll.physics_armature, built.BODY),
+    "collections": lambda scene, obj: [
+        setattr(scene.active_ragdoll, name, "bl_rna,nope") for name in ("collections_created", "collections_linked")
+    ],
+    **{
+        f"layers {value}": lambda scene, obj, value=value: bpy.data.objects["Crate"].__setitem__(
+            "active_ragdoll_layers", value
+        )
+        for value in ([1, 2], "x", 5, [1] * 50)
+    },
+}
+
+
+@pytest.mark.parametrize("name", POINTERS)
+def test_what_points_elsewhere(fresh_scene, name, tmp_path, capfd):
+    scene = fresh_scene
+    obj = rigs.ragdoll(scene, LAST, 0.2)
+    rigs.empty(scene, "Crate")
+    list(simulate.frames(scene))
+    POINTERS[name](scene, obj)
+    kept = {scene.name, "Mine"} & {each.name for each in bpy.data.scenes}
+    scene, obj = rigs.reopened(tmp_path / "damaged.blend", obj.name)
+    capfd.readouterr()
+    for frame in range(1, LAST + 1):
+        scene.frame_set(frame)
+    try:
         list(simulate.frames(scene))
-    build.rebuild(obj, scene)
-    list(simulate.frames(scene))
-    obj.active_ragdoll.collection.active_ragdoll.record = text
+    except RagdollError as error:
+        assert "build" in str(error)
+        build.rebuild(obj, scene)
+        list(simulate.frames(scene))
+    told = capfd.readouterr()
+    assert "Traceback" not in told.out + told.err
     remove.remove(obj)
-    assert scene.rigidbody_world is None and not obj.active_ragdoll.is_ragdoll
+    assert {each.name for each in bpy.data.objects} == {obj.name, "Crate"}
+    assert {each.name for each in bpy.data.scenes} == kept and not obj.active_ragdoll.is_ragdoll
 
 
-@pytest.mark.parametrize("name", ("collections_linked", "collections_created"))
-def test_what_a_world_has_noted(fresh_scene, name):
-    scene = fresh_scene
-    obj = rigs.ragdoll(scene, LAST, 0.2)
-    setattr(scene.active_ragdoll, name, "0}ull,constraints")
-    build.rebuild(obj, scene)
-    list(simulate.frames(scene))
-    remove.remove(obj)
-    assert scene.rigidbody_world is None
+@pytest.mark.parametrize("text", ("{", "[1]", "5", '{"Human": 5}', '{"Human": {"object": 5, "bones": {}}}'))
+def test_what_is_kept_of_an_override(fresh_scene, text, capfd):
+    fresh_scene.active_ragdoll.overrides = text
+    saved.restore_overrides()
+    assert capfd.readouterr().out.count("damaged") == 1

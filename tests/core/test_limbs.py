@@ -153,10 +153,12 @@ def test_spaces_of_effector_and_pole():
     np.testing.assert_allclose(effect(body, entry, *inside)[0], expected[0], atol=1e-9)
 
 
-def test_stretching_moves_the_joints_and_weight_is_between():
+@pytest.mark.parametrize("connected", (False, True))
+def test_stretching_moves_the_joints_and_weight_is_between(connected):
     body = hand_rig()
     foot = body.index["foot.L"]
-    entry = TwoBoneIK(body, foot, allow_stretching=True, start_stretch_ratio=0.9, max_stretch_scale=1.5)
+    stretch = {"allow_stretching": True, "start_stretch_ratio": 0.9, "max_stretch_scale": 1.5}
+    entry = TwoBoneIK(body, foot, **stretch, connected=connected)
     goal = body.bind_positions[body.index["thigh.L"]] + np.array([0, -1.1, 0])
     places, _, _ = effect(body, entry, goal, (0.1, -2, 3.0))
     np.testing.assert_allclose(places[foot], goal, atol=1e-9)
@@ -164,6 +166,10 @@ def test_stretching_moves_the_joints_and_weight_is_between():
     assert 0.1 < length(half[foot] - body.bind_positions[foot]) < length(goal - body.bind_positions[foot]) - 0.1
     none, _ = entry.apply(body, body.bind, Inputs(target=goal, pole=goal, weight=0.0))
     assert none is body.bind
+    after, _ = entry.apply(body, body.bind, Inputs(target=goal, pole=(0.1, -2, 3.0)))
+    moved = np.any(after.positions != body.bind.positions, axis=1)
+    assert moved.any() != connected, "a bone at its parent's tail cannot be moved"
+    np.testing.assert_allclose(after.scales[[entry.upper_bone, entry.lower_bone, foot]].prod(axis=0), 1.0)
 
 
 def test_refusals_name_the_bones():

@@ -110,13 +110,13 @@ def of_color(ends, colors, color):
     return ends[(colors == np.array(color)).all(axis=1)]
 
 
-def test_one_red_line_from_the_first_joint_to_the_target_and_a_green_one_for_each_bone():
+def test_each_bone_has_a_red_line_from_its_joint_to_the_target_and_a_green_one():
     positions = np.array([(0.0, 0.0, 1.7), (0.0, 0.0, 1.4)])
     forwards = np.array([(0.0, -1.0, 0.0), (0.6, -0.8, 0.0)])
     target = np.array((2.0, -3.0, 1.0))
     ends, colors = drawing.lines(positions, forwards, forwards, [0.5, 0.0], target, 0.25)
     red = of_color(ends, colors, drawing.TARGET)
-    assert red.shape == (1, 2, 3) and np.allclose(red[0], (positions[0], target))
+    assert red.shape == (2, 2, 3) and np.allclose(red[:, 0], positions) and np.allclose(red[:, 1], target)
     green = of_color(ends, colors, drawing.FORWARD)
     assert np.allclose(green[:, 0], positions)
     assert np.allclose(green[:, 1] - green[:, 0], 0.25 * forwards)

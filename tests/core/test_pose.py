@@ -172,6 +172,20 @@ def test_compose_and_decompose_are_inverse(rng):
         assert quaternion.angle_between(back, rotations[0, 0] if flat.any() else [1, 0, 0, 0]) < 1e-14
 
 
+def test_between_two_poses_rotations_turn_and_the_rest_goes_evenly(rng):
+    positions, rotations, scales = random_pose(rng, (2,), 30, uniform_scale=False)
+    a, b = pose.compose_matrices(positions, rotations, scales)
+    np.testing.assert_allclose(pose.between(a, b, 0.0), a, **CLOSE)
+    np.testing.assert_allclose(pose.between(a, b, 1.0), b, **CLOSE)
+    found = pose.decompose_matrices(pose.between(a, b, 0.25))
+    np.testing.assert_allclose(found[0], 0.75 * positions[0] + 0.25 * positions[1], **CLOSE)
+    np.testing.assert_allclose(found[2], 0.75 * scales[0] + 0.25 * scales[1], **CLOSE)
+    whole = quaternion.angle_between(*rotations)
+    np.testing.assert_allclose(quaternion.angle_between(found[1], rotations[0]), 0.25 * whole, rtol=1e-6)
+    flat = np.zeros((4, 4))
+    assert np.isfinite(pose.between(flat, a[0], 0.5)).all()
+
+
 def test_a_flattened_parent_is_refused_by_name_and_a_flattened_leaf_is_not(rng):
     skeleton = Skeleton.from_parents(["hips", "spine", "hand"], [None, "hips", "spine"])
     positions, rotations, scales = random_pose(rng, (2,), 3)

@@ -26,20 +26,18 @@ def clear(scene) -> None:
     """
     if scene.rigidbody_world.constraints is None:
         return
-    start, now = scene.rigidbody_world.point_cache.frame_start, scene.frame_current
-    for frame in (start - 1, start):  # one of them is another frame than now
-        view_layers.evaluate(scene, frame)
+    view_layers.remake_world(scene, lambda: _part(scene))
+    for joint in scene.rigidbody_world.constraints.all_objects:
+        joint.show_in_front = joint.show_in_front  # the copies are made anew: the scene may yet go on
+
+
+def _part(scene) -> None:
+    """Take the bodies from the joints' evaluated copies."""
     graph = view_layers.depsgraph_of(scene)
     for joint in scene.rigidbody_world.constraints.all_objects:
         copy = joint.evaluated_get(graph)
         if copy.rigid_body_constraint is not None:
             copy.rigid_body_constraint.object1 = None
-    world = scene.rigidbody_world
-    world.substeps_per_frame = world.substeps_per_frame  # the cache is out of date: the world is made anew
-    view_layers.evaluate(scene, start + 1)
-    scene.frame_set(now)
-    for joint in scene.rigidbody_world.constraints.all_objects:
-        joint.show_in_front = joint.show_in_front  # the copies are made anew: the scene may yet go on
 
 
 def clear_old(scene) -> None:

@@ -94,9 +94,32 @@ def _floats(values) -> list | float:
 def _read(text: str) -> dict:
     try:
         found = json.loads(text)
-    except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {}  # damaged: no bodies, so that a build is asked for
+        if _is_sound(found):
+            return found
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        pass
+    return {}  # damaged: no bodies, so that a build is asked for
+
+
+def _is_sound(found) -> bool:
+    """Whether a record has what `write` and `note` store, with values that bodies can have.
+
+    Raises:
+        KeyError, OverflowError, TypeError, ValueError: it has not.
+    """
+    rows, followers, sizes = found["parts"], found["followers"], [found["height"], found["scale"]]
+    known = {""}
+    for bone, parent, offset, bind, inertia, moments, depth in rows:
+        frames = np.array([offset, bind], dtype=float).reshape(2, 4, 4)
+        values = [*frames.ravel(), inertia, *moments, depth]
+        solid = np.abs(np.linalg.det(frames)) > 0.0
+        if not (np.isfinite(values).all() and solid.all() and len(moments) == 3 and min(inertia, *moments, depth) >= 0):
+            return False
+        if not isinstance(bone, str) or bone in known or parent not in known:
+            return False
+        known.add(bone)
+    named = isinstance(followers, list) and all(isinstance(name, str) for name in followers)
+    return named and np.isfinite(sizes).all() and min(sizes) > 0.0 and isinstance(found["joints"], int)
 
 
 def record(collection) -> dict:
@@ -112,9 +135,9 @@ def parts(collection) -> list[Part]:
     for helper in collection.all_objects if rows else ():
         kind = helper.get(KIND)
         if kind == MOTOR:
-            found.setdefault((kind, helper[BONE]), []).append(helper)
+            found.setdefault((kind, helper.get(BONE)), []).append(helper)
         elif kind in (BODY, TARGET, ANCHOR):
-            found.setdefault((kind, helper[BONE]), helper)  # copies that a user has made come later
+            found.setdefault((kind, helper.get(BONE)), helper)  # copies that a user has made come later
     return [
         Part(
             bone,

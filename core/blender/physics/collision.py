@@ -88,10 +88,14 @@ def _others(scene, characters, wide: np.ndarray):
 def restore_layers(scene) -> None:
     """Give the scene's other bodies the collision layers back that they had before the first ragdoll."""
     for other in scene.objects:
-        if SAVED in other:
-            if other.rigid_body is not None:
-                other.rigid_body.collision_collections = [bool(flag) for flag in other[SAVED]]
-            del other[SAVED]
+        if SAVED not in other:
+            continue
+        flags = other[SAVED].to_list() if hasattr(other[SAVED], "to_list") else []
+        if len(flags) != collision_layers.LAYERS:
+            print(f"Active Ragdoll: the noted collision layers of '{other.name}' are damaged: set them anew")
+        elif other.rigid_body is not None:
+            other.rigid_body.collision_collections = [bool(flag) for flag in flags]
+        del other[SAVED]
 
 
 def _layers(body) -> list | None:

@@ -34,7 +34,7 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
                 bone.active_ragdoll.simulate = False
         outer = [obj.active_ragdoll.collection for obj in objects if obj not in shared]
         outer += built.orphans(scene) if scene is not None else []
-        collections = [each for found in outer for each in _collections(found)]
+        collections = list(dict.fromkeys(each for found in outer for each in _collections(found)))
         helpers = {o for collection in collections for o in collection.objects if built.is_ours(o)}
         helpers = {o for o in helpers | _unused_sources(objects, scene) if o.library is None}
         if scene is not None and scene.rigidbody_world is not None:
@@ -93,8 +93,10 @@ def interrupt(scene) -> None:
 
 
 def _collections(outer) -> list:
-    """A ragdoll's own collections in the file; one that is linked stays as it is."""
+    """A ragdoll's own collections in the file; one that is linked, or that no build made, stays as it is."""
     if outer is None or outer.library is not None:
+        return []
+    if not (outer.active_ragdoll.owner or outer.active_ragdoll.record):
         return []
     return [*(c for c in outer.children if built.is_ours(c)), outer]
 
@@ -106,6 +108,7 @@ def _unused_sources(objects, scene) -> set:
     found -= {o.active_ragdoll.source for o in bpy.data.objects if o.type == "ARMATURE" and o not in objects}
     hidden = scene.active_ragdoll.source if scene is not None else None
     copies = [o for o in hidden.collection.objects if o.type == "ARMATURE"] if hidden is not None else []
+    found = {copy for copy in found if source.is_source(copy)}
     return found | {copy for copy in copies if copy.users <= 1 and source.STAND_IN_FOR not in copy}
 
 
@@ -131,7 +134,7 @@ def drop_source_scene(scene) -> None:
     hidden -= {other.active_ragdoll.source for other in sharing if other not in idle}
     for other in idle:
         other.active_ragdoll.property_unset("source")
-    for unused in hidden:
+    for unused in filter(lambda found: found.active_ragdoll.is_source, hidden):
         source.drop_stand_ins(unused)
         bpy.data.scenes.remove(unused)
 

@@ -128,8 +128,10 @@ def _retarget(obj, copy) -> None:
 
 def refresh(obj) -> None:
     """Make the source anew from the character as it is now; called when a run starts from an operator."""
-    settings = obj.active_ragdoll
-    hidden = source_scene(scene_of(obj))
+    settings, scene = obj.active_ragdoll, scene_of(obj)
+    if scene is None:
+        raise RagdollError(f"The scene of the ragdoll of '{obj.name}' is gone: build the ragdoll anew")
+    hidden = source_scene(scene)
     old = settings.source
     settings.source = copy_of(obj, f".{obj.name} Source")
     hidden.collection.objects.link(settings.source)
@@ -144,15 +146,20 @@ def refresh(obj) -> None:
     STATE.stamps[obj.name] = Stamp(settings.source.name, signature(obj), _edits_of(obj)[0], True)
 
 
+def is_source(obj) -> bool:
+    """Whether an object can be a source, as damage to a file may have a character point at any other."""
+    return obj.type == "ARMATURE" and all(scene.active_ragdoll.is_source for scene in obj.users_scene)
+
+
 def drop(copy) -> None:
     """Remove a source, unless a character still has it, as a duplicate may."""
-    if copy is not None and copy.users <= 1:
+    if copy is not None and copy.users <= 1 and is_source(copy):
         bpy.data.objects.remove(copy)
 
 
 def followers(obj) -> list[str]:
     """Bones without a body that rig constraints would hold back: they take their local animation from the source."""
-    return built.record(obj.active_ragdoll.collection)["followers"]
+    return [name for name in built.record(obj.active_ragdoll.collection)["followers"] if name in obj.pose.bones]
 
 
 def evaluated(obj):

@@ -114,6 +114,26 @@ def evaluate(scene, frame: int) -> None:
     stepping_layer(scene).update()
 
 
+def remake_world(scene, change) -> None:
+    """Have Blender make Bullet's world anew, and stand where the scene stood.
+
+    Args:
+        change: called without arguments just before.
+    """
+    world, now = scene.rigidbody_world, scene.frame_current
+    start, enabled = world.point_cache.frame_start, world.enabled
+    if not enabled:
+        world.enabled = True
+    for frame in (start - 1, start):  # one of them is another frame than now
+        evaluate(scene, frame)
+    change()
+    world.substeps_per_frame = world.substeps_per_frame  # the cache is out of date: the world is made anew
+    evaluate(scene, start + 1)
+    scene.frame_set(now)
+    if not enabled:
+        world.enabled = False
+
+
 def lead(scene) -> None:
     """Evaluate the view layer that steps the scene now, if Blender might evaluate another one before it."""
     if len(scene.view_layers) == 1 or scene.name not in STATE.live_worlds:

@@ -7,6 +7,7 @@ from ...ragdoll import diagnosis
 from ..runtime import STATE
 from . import blender_42, view_layers
 
+COLLECTIONS = {"collection": "RigidBodyWorld", "constraints": "RigidBodyConstraints"}  # names of those that are made
 WARM_UP = 3  # frames before the shot: two in bind pose, one in the animation
 
 
@@ -50,7 +51,7 @@ def ensure(scene) -> list[str]:
     world = scene.rigidbody_world
     refuse_user_bake(scene)
     created = []
-    for attribute, name in (("collection", "RigidBodyWorld"), ("constraints", "RigidBodyConstraints")):
+    for attribute, name in COLLECTIONS.items():
         if getattr(world, attribute) is None:
             setattr(world, attribute, bpy.data.collections.new(name))
             created.append(attribute)
@@ -59,8 +60,10 @@ def ensure(scene) -> list[str]:
     # Only collections of the scene are copied for evaluation; with others Bullet reads the originals, which a run
     # must not write.
     linked = []
-    for attribute in ("collection", "constraints"):
+    for attribute in COLLECTIONS:
         if getattr(world, attribute) not in set(scene.collection.children_recursive):
+            if attribute == "constraints":
+                _let_originals_go(scene)
             scene.collection.children.link(getattr(world, attribute))
             linked.append(attribute)
     if linked:
@@ -71,9 +74,19 @@ def ensure(scene) -> list[str]:
     return made
 
 
-def noted(text: str) -> list[str]:
-    """Which of a world's collections a record of `ensure` names."""
-    return [attribute for attribute in ("collection", "constraints") if attribute in text.split(",")]
+def _let_originals_go(scene) -> None:
+    """Have Bullet forget the user's joints, whose collection is about to be linked to the scene.
+
+    So far it held on to the original joints, from now on it holds on to their evaluated copies. The originals would
+    keep Bullet's old joints until the collection is unlinked again, and Blender would look at bodies that are gone.
+    """
+    joints = [o.rigid_body_constraint for o in scene.rigidbody_world.constraints.all_objects if o.rigid_body_constraint]
+    firsts = [joint.object1 for joint in joints]
+    if any(firsts):
+        with STATE.occupied():
+            view_layers.remake_world(scene, lambda: [setattr(joint, "object1", None) for joint in joints])
+        for joint, first in zip(joints, firsts, strict=True):
+            joint.object1 = first
 
 
 def _is_coarse(scene) -> bool:
@@ -270,6 +283,11 @@ def _values(group) -> dict:
         return {name: getattr(group, name) for name in ("frame_start", "frame_end")}
     properties = (p for p in group.bl_rna.properties if not p.is_readonly and p.identifier != "rna_type")
     return {p.identifier: getattr(group, p.identifier) for p in properties}
+
+
+def noted(names: str) -> list[str]:
+    """Which of the world's collections `ensure` has noted; a damaged file may name anything."""
+    return [name for name in COLLECTIONS if name in names.split(",")]
 
 
 def restore(scene) -> None:

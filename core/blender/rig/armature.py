@@ -121,6 +121,13 @@ def check_ragdoll(obj) -> None:
     check_armature(obj)
     if not obj.active_ragdoll.is_ragdoll:
         raise RagdollError(f"'{obj.name}' has no ragdoll: build it first")
+    check_record(obj)
+
+
+def check_record(obj) -> None:
+    """Raise RagdollError where what was built cannot be read: the file was damaged."""
+    if not obj.active_ragdoll.parts:
+        raise RagdollError(f"The record of the ragdoll of '{obj.name}' is damaged: build the ragdoll anew")
 
 
 def check_scale(obj, world: np.ndarray) -> None:

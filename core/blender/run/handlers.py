@@ -79,6 +79,8 @@ def before_frame(scene, _graph=None) -> None:
     first, last = world.shot_range(scene)
     frame = scene.frame_current
     if scene.frame_subframe != 0.0:
+        if run is None:
+            pose_stack.show(scene)
         return
     clock = Clock()
     if _leaves_first(scene, run, frame, (first, last)):
@@ -383,6 +385,7 @@ def after_load(_file=None) -> None:
     render.note_ranges()
     saved.restore_overrides()
     saved.bring_up()
+    reconcile.mend()
 
 
 @_handler

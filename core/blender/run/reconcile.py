@@ -84,7 +84,7 @@ def _try(make, obj, scene) -> None:
         print(f"Active Ragdoll: '{obj.name}': {error}")
 
 
-# ---- pointers that undo has spoilt --------------------------------------------------------------------------------
+# ---- pointers that undo or damage to a file has spoilt ------------------------------------------------------------
 
 # Measured after the undo of Remove and of Rebuild on 5.2, in one of thirty: of the objects that a character points to
 # one was the character, or the hidden scene of a scene was the scene. Whom such a pointer meant is told by what points
@@ -92,16 +92,24 @@ def _try(make, obj, scene) -> None:
 
 
 def mend() -> None:
-    """Look through all ragdolls and motion stacks; called after undo and redo."""
+    """Look through all ragdolls and motion stacks; called after undo, redo and loading."""
     STATE.stamps.clear()
     _mend_scenes()
     for obj in bpy.data.objects:
-        if obj.type == "ARMATURE" and (obj.active_ragdoll.is_ragdoll or obj.active_ragdoll.target_armature is not None):
+        if (
+            obj.library is None
+            and obj.type == "ARMATURE"
+            and (obj.active_ragdoll.is_ragdoll or obj.active_ragdoll.target_armature is not None)
+        ):
             _mend_character(obj)
 
 
 def _mend_scenes() -> None:
-    wrong = [scene for scene in bpy.data.scenes if scene.active_ragdoll.source == scene]
+    pointing = [scene for scene in bpy.data.scenes if scene.active_ragdoll.source is not None]
+    for scene in pointing:
+        if scene.active_ragdoll.is_source:  # hidden scenes have none
+            scene.active_ragdoll.is_source = False
+    wrong = [scene for scene in pointing if not scene.active_ragdoll.source.active_ragdoll.is_source]
     if not wrong:
         return
     taken = {scene.active_ragdoll.source for scene in bpy.data.scenes}
@@ -113,7 +121,7 @@ def _mend_scenes() -> None:
 
 def _mend_character(obj) -> None:
     settings = obj.active_ragdoll
-    if settings.source == obj:
+    if settings.source is not None and not source.is_source(settings.source):
         settings.source = _source_of(obj)
     physics, target = settings.physics_armature, settings.target_armature
     for owner, name, meant in (

@@ -13,7 +13,7 @@ from ..physics import built, motors, source, view_layers
 from ..physics.built import ragdolls
 from ..physics.motors import JointDrives
 from ..physics.view_layers import depsgraph_of
-from ..rig.armature import UNIFORM_TOLERANCE, anatomy_of, check_scale
+from ..rig.armature import UNIFORM_TOLERANCE, anatomy_of, check_record, check_scale
 from ..runtime import STATE
 from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone, DriveFactors
@@ -292,8 +292,7 @@ def strengths_of(obj) -> tuple:
 def check_parts(obj) -> None:
     """Raises RagdollError naming the helper, and its bone, that a character's ragdoll lacks."""
     settings, parts = obj.active_ragdoll, obj.active_ragdoll.parts
-    if not parts:
-        raise RagdollError(f"The record of the ragdoll of '{obj.name}' is damaged: build the ragdoll anew")
+    check_record(obj)
     for part in parts:
         for kind in ("body", "target", "anchor"):
             helper = getattr(part, kind)

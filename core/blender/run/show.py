@@ -72,18 +72,19 @@ def show_cached(scene) -> None:
     Physics armatures are not physics objects, so their originals may be written. A final render sees that, too.
     """
     first, last = world.shot_range(scene)[0], world.last_good(scene)
-    frame = scene.frame_current
-    _mute_originals(active_ragdolls(scene), not (first <= scene.frame_current_final <= last and frame != 0))
+    frame, share = scene.frame_current, scene.frame_subframe
+    # Blender shows the last frame's bodies in the sub-frames after it, too.
+    _mute_originals(active_ragdolls(scene), not (first <= frame + share and frame <= last and frame != 0))
     keyed = [obj for obj in active_ragdolls(scene) if at_frame.is_keyed(obj, "physics_blend")]
     if keyed:
-        scene.active_ragdoll.source.frame_set(frame)
+        scene.active_ragdoll.source.frame_set(frame, subframe=share)
     for obj in active_ragdolls(scene):
         record = recovery_record.record_of(obj, frame)
         if record is None and obj not in keyed:
             continue
         blend = at_frame.owner(obj, obj in keyed).active_ragdoll.physics_blend
         if record is not None:
-            blend *= record.blend(frame)
+            blend *= (1.0 - share) * record.blend(frame) + share * record.blend(frame + 1)
         _write_blend(obj, blend)
 
 

@@ -176,17 +176,34 @@ def restore_overrides() -> None:
             obj = bpy.data.objects.get((name, None))
             if obj is None or obj.override_library is None or obj.type != "ARMATURE":
                 continue
-            _set_group(obj.active_ragdoll, kept["object"])
-            for bone, values in kept["bones"].items():
-                if bone in obj.pose.bones:
-                    _set_group(obj.pose.bones[bone].active_ragdoll, values)
+            try:
+                _set_group(obj.active_ragdoll, kept["object"])
+                for bone, values in kept["bones"].items():
+                    if bone in obj.pose.bones:
+                        _set_group(obj.pose.bones[bone].active_ragdoll, values)
+            except (TypeError, ValueError, AttributeError):
+                _tell_damaged(name)
 
 
 def _kept_overrides() -> Iterator[tuple[str, dict]]:
     """The stored values of all characters, by name."""
     for scene in bpy.data.scenes:
-        if scene.library is None:
-            yield from json.loads(scene.active_ragdoll.overrides or "{}").items()
+        if scene.library is not None:
+            continue
+        try:
+            found = json.loads(scene.active_ragdoll.overrides or "{}").items()
+        except (ValueError, AttributeError):
+            _tell_damaged(scene.name)
+            continue
+        for name, kept in found:
+            if isinstance(kept, dict) and all(isinstance(kept.get(part), dict) for part in ("object", "bones")):
+                yield name, kept
+            else:
+                _tell_damaged(name)
+
+
+def _tell_damaged(name: str) -> None:
+    STATE.warn(name, f"The settings that '{name}' has beside those of its library are damaged: look through them")
 
 
 def _resolved(value):

@@ -4,6 +4,8 @@ Entries may keep a state from frame to frame (smoothing, hysteresis). States are
 recorded by frame; a jump steps through the missing frames, so that it shows what playing would show.
 """
 
+import math
+
 import bpy
 import numpy as np
 
@@ -67,7 +69,8 @@ class PoseStack:
     def pose(self, scene, frame: int, *, record: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """The pose after the stack at the frame at which the hidden scene stands.
 
-        Returns matrices in armature space and basis matrices, both [n, 4, 4] in Blender's order.
+        Returns matrices in armature space and basis matrices, both [n, 4, 4] in Blender's order. A pose that is not to
+        be recorded leaves no trace but for the states of the frames before it.
         """
         outdated = [entry.refresh() for entry in self.entries]
         if any(outdated):
@@ -76,7 +79,7 @@ class PoseStack:
         if frame > first and frame - 1 not in self.states:
             self._catch_up(scene, frame, first)
         playing = record and self._last == frame - 1
-        matrices, basis, states = self._posed(scene, frame, self._before(frame, first), playing)
+        matrices, basis, states = self._posed(scene, frame, self._before(frame, first), playing, record)
         if record:
             self.states[frame] = states
             self._last = frame
@@ -97,9 +100,11 @@ class PoseStack:
         """The states of the frame before; None at the shot's first frame and before it."""
         return self.states.get(frame - 1) if frame > first else None
 
-    def _posed(self, scene, frame: int, states, playing: bool = False) -> tuple[np.ndarray, np.ndarray, tuple]:
+    def _posed(
+        self, scene, frame: int, states, playing: bool = False, record: bool = True
+    ) -> tuple[np.ndarray, np.ndarray, tuple]:
         skeleton = self.rig.skeleton
-        self._frame = frame
+        self._frame, self._records = frame, record
         now = source.evaluated(self.obj)
         matrices = pose_matrices(now)
         try:
@@ -108,7 +113,7 @@ class PoseStack:
             matrices = _with_extent(matrices)
             local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
         before = LocalPose(*pose_space.decompose_matrices(local))
-        memory = self.seen.setdefault(frame, {})
+        memory = self.seen.setdefault(frame, {}) if record else dict(self.seen.get(frame, {}))
         reader = WorldReader(scene, self.obj, now, matrices, frame, memory, playing, self._other, self.keyed)
         after, states, failed = stack.run(self.entries, self.rig, before, reader, states, reader.seconds)
         self.messages = self.problems | failed
@@ -135,7 +140,7 @@ class PoseStack:
         order = [obj.name for obj in characters(scene)]
         stack_of_other = of(other) if other.name in order else None
         if stack_of_other is not None and order.index(other.name) < order.index(self.obj.name):
-            return array_of(now.matrix_world), stack_of_other.pose(scene, self._frame)[0]
+            return array_of(now.matrix_world), stack_of_other.pose(scene, self._frame, record=self._records)[0]
         return array_of(now.matrix_world), pose_matrices(now)
 
     def touched_names(self) -> list[str]:
@@ -198,6 +203,8 @@ def of(obj) -> PoseStack | None:
 def show(scene, done=(), known=None) -> None:
     """Pose the targets of characters at the frame that the scene is about to show.
 
+    A sub-frame, as motion blur asks for, lies between the poses of the two frames around it and is not recorded.
+
     Args:
         done: names of characters that a run has posed already.
         known: those that have a motion stack, if the caller knows them, because looking for them in a scene full of
@@ -209,12 +216,21 @@ def show(scene, done=(), known=None) -> None:
     ]  # before the evaluation, because making a stack may link objects into the hidden scene
     if not any(found for _obj, found in stacks):
         return
-    frame = scene.frame_current
+    now = scene.frame_current + scene.frame_subframe
+    frame = math.floor(now)  # before frame 0 sub-frames are negative
+    stacks = [(obj, found) for obj, found in stacks if found is not None]
+    poses = _bases(scene, stacks, frame, record=frame == now)
+    if frame != now:
+        coming = _bases(scene, stacks, frame + 1, record=False)
+        poses = [pose_space.between(a, b, now - frame) for a, b in zip(poses, coming, strict=True)]
+    for (obj, _found), basis in zip(stacks, poses, strict=True):
+        write_target(obj, basis)
+
+
+def _bases(scene, stacks: list, frame: int, *, record: bool) -> list:
+    """Basis matrices [n, 4, 4] of characters after their stacks at a frame."""
     source.source_scene(scene).frame_set(frame)
-    for obj, found in stacks:
-        if found is not None:
-            _matrices, basis = found.pose(scene, frame)
-            write_target(obj, basis)
+    return [found.pose(scene, frame, record=record)[1] for _obj, found in stacks]
 
 
 def write_target(obj, basis: np.ndarray) -> None:

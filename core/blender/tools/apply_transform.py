@@ -53,6 +53,7 @@ def apply_transform(obj, scene, parts=PARTS) -> list[str]:
             stack_setup.drop(obj)
         _apply(obj, parts, rest, applied)
         _scale_along(obj, size, by_path, curves)
+        scene.view_layers[0].update()  # a build reads meshes by where they stand
         if has_stack:
             stack_setup.ensure(obj, scene)
         if is_ragdoll:

@@ -1,4 +1,4 @@
-"""What debug drawing shows of a look-at chain: the target in red, forward vectors in green, limits as cones."""
+"""What debug drawing shows of a look-at chain: the way to the target in red, forwards in green, limits as cones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def lines(positions, forwards, references, limits, target, length: float) -> tup
         forwards: where their bones look, unit vectors [k, 3].
         references: what their limits are measured from, unit vectors [k, 3].
         limits: largest angles between the two [k] in radians; an entry of 0 has no cone.
-        target: point [3], None: there is none.
+        target: point [3] to which each joint has a line, None: there is none.
         length: of the forward vectors; cones have half of it.
     """
     positions, forwards = np.asarray(positions, dtype=float), np.asarray(forwards, dtype=float)
@@ -30,8 +30,8 @@ def lines(positions, forwards, references, limits, target, length: float) -> tup
     ends = [np.stack([positions, positions + length * forwards], axis=1)]
     colors = [np.tile(FORWARD, (len(positions), 1))]
     if target is not None:
-        ends.append(np.array([[positions[0], target]], dtype=float))
-        colors.append(np.array([TARGET]))
+        ends.append(np.stack([positions, np.broadcast_to(target, positions.shape)], axis=1))
+        colors.append(np.tile(TARGET, (len(positions), 1)))
     for position, forward, reference, limit in zip(positions, forwards, references, limits, strict=True):
         if limit <= 0.0:
             continue

@@ -8,7 +8,7 @@ from ...interface import bone_field, object_fields, props, rows
 from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, number, share, text, vector
 from .. import world_reader
 from . import ItemStep, ListKind
-from .bone_transforms import feet_held, is_held, note
+from .bone_transforms import feet_held, is_held
 
 PLACES = (
     ("WORLD", "World", "In the scene"),
@@ -41,7 +41,7 @@ class ActiveRagdollTwoBoneIK(bpy.types.PropertyGroup):
         "Location", None, subtype="TRANSLATION", keyed=True, needs=STACK_VALUE, own_units=True
     )
     allow_stretching: flag(
-        "Stretch", "Both bones grow when the effector is far away; not where they are connected", needs=STACK
+        "Stretch", "Both bones grow when the effector is far away, those that are connected also in width", needs=STACK
     )
     start_stretch_ratio: number(
         "Start", "Share of the reach from which on the limb grows", 1.0, min=0.001, soft_max=1.0, max=100.0, needs=STACK
@@ -64,7 +64,6 @@ class Step(ItemStep):
         for other in (item.effector, item.pole):
             if other is not None:
                 world_reader.follow(self.obj, other)
-        held = self._held(rig) if item.allow_stretching else []
         self._has_effector, self._has_pole = item.effector is not None, item.pole is not None
         pole_space = WORLD if self._has_pole else item.pole_space
         effector_bone = -1 if self._has_effector else self._frame(rig, item.effector_space, item.effector_bone)
@@ -72,22 +71,21 @@ class Step(ItemStep):
             rig,
             rig.bone(self.name, item.end_bone),
             self.name,
-            allow_stretching=item.allow_stretching and not held,
+            allow_stretching=item.allow_stretching,
             start_stretch_ratio=item.start_stretch_ratio,
             max_stretch_scale=item.max_stretch_scale,
+            connected=self._is_connected(rig),
             effector_space=WORLD if self._has_effector else item.effector_space,
             effector_bone=effector_bone,
             pole_space=pole_space,
             pole_bone=self._frame(rig, pole_space, item.pole_bone),
             keep_end_rotation=item.keep_end_rotation,
         )
-        self.note = note(self.name, "stretch", held)
 
-    def _held(self, rig: Rig) -> list[str]:
-        """Names of the limb's bones that Blender keeps at their parents' tails."""
+    def _is_connected(self, rig: Rig) -> bool:
+        """Whether Blender keeps one of the limb's bones at its parent's tail."""
         end = rig.bone(self.name, self.item.end_bone)
-        names = [rig.name(bone) for bone in (rig.parents[end], end) if bone >= 0]
-        return [name for name in names if is_held(self.obj, name)]
+        return any(is_held(self.obj, rig.name(bone)) for bone in (rig.parents[end], end) if bone >= 0)
 
     def _frame(self, rig: Rig, space: str, bone: str) -> int:
         return rig.bone(self.name, bone) if space == BONE else -1
