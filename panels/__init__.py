@@ -1,9 +1,9 @@
 """What is drawn in the sidebar; panels change nothing."""
 
 from ..core.blender.settings.declare import classes_of
-from . import bones, effects, layers, motion, overlay, ragdoll
+from . import bones, effects, layers, motion, overlay, ragdoll, world
 
-__all__ = ["classes", "overlay"]
+__all__ = ["classes", "overlay", "world"]
 
 
 def classes() -> tuple:

@@ -230,6 +230,25 @@ def _following(anatomy, parents) -> list:
     return found
 
 
+ALIKE = 0.9  # mean length of the limbs' unit directions from which on they all point one way
+
+
+def all_one_way(anatomy, parents, heads, tails) -> bool:
+    """Whether trunk and limbs all point one way, as in files of motion capture that leave the pose to the animation.
+
+    No body could take such a bind pose: a human's legs lead down and its trunk up, a quadruped's trunk leads ahead.
+    For the arguments see `limb_directions`.
+    """
+    trunk = {roles.SPINE, roles.CHEST, roles.NECK}
+    parts = trunk | {roles.UPPER_ARM, roles.FOREARM, roles.THIGH, roles.SHANK}
+    rows = [i for i, role in enumerate(anatomy.roles) if role in parts]
+    there = {anatomy.roles[i] for i in rows}
+    if not there & trunk or not {roles.THIGH, roles.SHANK} <= there:
+        return False
+    ways = limb_directions(anatomy, parents, heads, tails)[rows]
+    return bool(np.linalg.norm(ways.mean(axis=0)) > ALIKE)
+
+
 # ---- joint frames -------------------------------------------------------------------------------------------------
 
 

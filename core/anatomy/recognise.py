@@ -14,6 +14,7 @@ from . import names as naming
 from . import parts
 from .names import TRUNK
 from .roles import (
+    ARM,
     CENTER,
     CREATURE,
     EAR,
@@ -28,6 +29,7 @@ from .roles import (
     HUMAN,
     JAW,
     LEFT,
+    LEG,
     OPPOSITE,
     PELVIS,
     QUADRUPED,
@@ -48,6 +50,7 @@ AGREED, NAMED, SHOWN = 1.0, 0.7, 0.5  # certainty: both say so, the name alone, 
 TELLING = 6  # names tell something when they name this many of the main bones
 GENERATED = 8  # so many bones with "DEF-" make a generated Rigify rig
 _MAIN = (PELVIS, HEAD, THIGH, SHANK, FOOT, UPPER_ARM, FOREARM, HAND)
+_FRONT = (UPPER_ARM, FOREARM, HAND, naming.ARM, naming.ELBOW, naming.WRIST)  # words for front legs alone
 _BEFORE = {FOREARM: UPPER_ARM, HAND: FOREARM, SHANK: THIGH, FOOT: SHANK, TOE: FOOT, FINGER: HAND, THUMB: HAND}
 
 
@@ -73,6 +76,7 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None) -> 
     up = _upright(read, heads, np.asarray(up, dtype=float), body)
     tree = Tree(_by_twins(names, parents, body), heads, tails, up, body, core)
     found = examine(tree)
+    read = _front_legs(tree, read, found)
     telling = _telling([read[i] for i in tree.rows], found)
     sides = _sides(tree, names, read, found, telling, notes)
     roles, certainty = _roles(tree, names, read, sides, found, telling, notes)
@@ -186,6 +190,27 @@ def _main(name) -> bool:
 
 
 # ---- sides and roles ----------------------------------------------------------------------------------------------
+
+
+def _front_legs(tree, read: list, found) -> list:
+    """The names, with those of an animal's front legs known for such where all four are named as hind legs are.
+
+    The joints tell the pairs; the front one is that nearer to the head.
+    """
+    own = [read[row] for row in tree.rows]
+    head = next((row for row in tree.rows if read[row].meaning == HEAD), -1)
+    if found.kind != QUADRUPED or head < 0 or any(name.front is not None or name.meaning in _FRONT for name in own):
+        return read
+
+    def way(role: str) -> float:
+        tops = [row for row in tree.rows if found.roles[row] == role]
+        return float(np.linalg.norm(tree.heads[tops] - tree.heads[head], axis=1).min()) if tops else np.inf
+
+    front = (*ARM, FINGER) if way(UPPER_ARM) < way(THIGH) else LEG
+    return [
+        name._replace(front=True) if role in front and name.meaning in naming.FRONT_OF else name
+        for name, role in zip(read, found.roles, strict=True)
+    ]
 
 
 def _sides(tree, names, read, found, telling: bool, notes: list) -> list:

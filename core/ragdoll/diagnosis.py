@@ -15,9 +15,9 @@ from .bodies import overlap
 OVERLAP, MASS_RATIO, TINY, FIRST_POSE = "OVERLAP", "MASS_RATIO", "TINY", "FIRST_POSE"
 SCALE, ANIMATED_SCALE, SUBSTEPS, ITERATIONS = "SCALE", "ANIMATED_SCALE", "SUBSTEPS", "ITERATIONS"
 WORLD_DISABLED, TIME_SCALE, EXCLUDED, OUTDATED = "WORLD_DISABLED", "TIME_SCALE", "EXCLUDED", "OUTDATED"
-LEFT_OVER = "LEFT_OVER"
+LEFT_OVER, BIND_POSE = "LEFT_OVER", "BIND_POSE"
 KINDS = (
-    *(LEFT_OVER, WORLD_DISABLED, EXCLUDED, ANIMATED_SCALE, OUTDATED, OVERLAP, FIRST_POSE),
+    *(LEFT_OVER, WORLD_DISABLED, EXCLUDED, ANIMATED_SCALE, OUTDATED, BIND_POSE, OVERLAP, FIRST_POSE),
     *(MASS_RATIO, TINY, SUBSTEPS, ITERATIONS, SCALE, TIME_SCALE),
 )
 ERROR, WARNING, INFO = "ERROR", "WARNING", "INFO"
@@ -73,6 +73,7 @@ class Situation:
     excluded: list = field(default_factory=list)
     outdated: bool = False  # settings wait for a new build
     left_over: list = field(default_factory=list)  # deleted characters whose bodies are still there
+    one_way: bool = False  # all limbs point one way in bind pose, `anatomy.axes.all_one_way`
 
 
 def overlaps(pieces: list, owners, parents, exempt=()) -> list:
@@ -100,7 +101,20 @@ def overlaps(pieces: list, owners, parents, exempt=()) -> list:
 
 def diagnose(situation: Situation) -> list[Finding]:
     """All findings, in the order of KINDS."""
-    judges = _left_over, _world, _scale, _outdated, _overlaps, _first_pose, _masses, _tiny, _steps, _iterations, _size
+    judges = (
+        _left_over,
+        _world,
+        _scale,
+        _outdated,
+        _bind_pose,
+        _overlaps,
+        _first_pose,
+        _masses,
+        _tiny,
+        _steps,
+        _iterations,
+        _size,
+    )
     return sorted((f for judge in judges for f in judge(situation)), key=lambda finding: KINDS.index(finding.kind))
 
 
@@ -160,6 +174,15 @@ def _outdated(s):
     if s.outdated:
         text = "Settings changed since the bodies and joints were made"
         yield Finding(OUTDATED, INFO, text, "Rebuild", (), "build", {"bones": "KEEP"}, "Rebuild")
+
+
+ONE_WAY = "all limbs point one way in bind pose: limits, shapes and masses that are taken from it mean little"
+
+
+def _bind_pose(s):
+    if s.one_way:
+        remedy = "Pose the character as it would stand, apply that as its rest pose, and rebuild"
+        yield Finding(BIND_POSE, WARNING, ONE_WAY[0].upper() + ONE_WAY[1:], remedy)
 
 
 def _overlaps(s):

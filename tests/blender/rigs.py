@@ -339,6 +339,17 @@ def box(scene, name: str, size, location, *, passive: bool = False, kinematic: b
     return obj
 
 
+def field(scene, kind: str, location=(0.0, 0.0, 0.0), name: str = "Field", **settings) -> bpy.types.Object:
+    """A force field of the scene; wind blows along Z."""
+    obj = empty(scene, name, location)
+    with bpy.context.temp_override(object=obj, active_object=obj):
+        bpy.ops.object.forcefield_toggle()
+    obj.field.type = kind
+    for setting, value in settings.items():
+        setattr(obj.field, setting, value)
+    return obj
+
+
 def key_locations(obj, keys: dict) -> None:
     """Key places with linear interpolation: ``{frame: (x, y, z)}``."""
     key(obj, "location", keys)

@@ -89,13 +89,15 @@ def test_odd_bones(fresh_scene, bones):
         ((-1, 1, 1), ()),
         ((-1, -1, -1), ()),
         ((1, -2, 1), ("scale",)),
-        ((1, 1, 1.5), ("non-uniform", "1.5")),
+        ((1, 1, 1.5), ("non-uniform", "1.5", "Apply Transform")),
+        ((1e-4, 1e-4, 1e-4), ("0.154 mm", "0.0001", "Apply Transform")),
+        ((1e5, 1e5, 1e5), ()),
         ((0, 0, 0), ("scale",)),
-        ("parent", ("scale",)),
+        ("parent", ("non-uniform", "'Parent'")),
     ),
 )
 def test_scales(fresh_scene, scale, words):
-    """Mirrored it works, uneven or none it is refused by name."""
+    """Mirrored or huge it works, uneven, tiny or none it is refused by name."""
     obj = rigs.swinging_human(fresh_scene, 1, 20)
     if scale == "parent":
         obj.parent = rigs.empty(fresh_scene, "Parent")
@@ -112,8 +114,21 @@ def test_scales(fresh_scene, scale, words):
 def test_scale_that_becomes_non_uniform_after_the_build_stops_the_run(fresh_scene):
     obj = rigs.ragdoll(fresh_scene, 20)
     obj.scale = (1, 1, 2)
-    with pytest.raises(RagdollError, match="scale"):
+    with pytest.raises(RagdollError, match="'Human' has the non-uniform scale"):
         list(simulate.frames(fresh_scene))
+
+
+def test_a_tiny_limp_character_falls_as_all_do(fresh_scene):
+    """In a second it falls some thousand times its height."""
+    obj = rigs.swinging_human(fresh_scene, 1, 20)
+    obj.scale = (1e-3,) * 3
+    rigs.set_weights(obj)
+    bpy.context.view_layer.update()
+    build.build(obj, fresh_scene)
+    before = rigs.mass_center(obj)
+    list(simulate.frames(fresh_scene))
+    fresh_scene.frame_set(20)
+    assert before[2] - rigs.mass_center(obj)[2] == pytest.approx(0.5 * 9.81 * (19 / 24) ** 2, rel=0.1)
 
 
 @pytest.mark.parametrize("override", (False, True))

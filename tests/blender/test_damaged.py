@@ -109,7 +109,7 @@ BUILDS |= {f"{name} missing": _without(name) for name in ("height", "scale", "fo
 BUILDS |= {
     f"column {column} {str(value)[:20]}": _in_row(column, value)
     for column, value in (
-        *((0, 3), (0, ["a"]), (1, 2), (1, "no such")),
+        *((0, 3), (0, ["a"]), (0, "hips"), (1, 2), (1, "no such"), (1, "spine")),
         *((2, [NAN] * 16), (2, [0.0] * 5), (2, "abc"), (3, [0.0] * 16), (3, ["a"] * 16)),
         *((4, -1.0), (4, NAN), (4, "x"), (5, [1.0]), (5, 1.0), (5, [-1.0] * 3), (6, "x"), (6, -5)),
     )

@@ -7,6 +7,8 @@ from mathutils import Vector
 import own_characters
 import rigs
 from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.tools import diagnose
+from active_ragdoll.core.ragdoll import diagnosis
 
 HUMANS = {
     "below a pelvis": lambda: own_characters.at_the_ground(own_characters.TABLES["own joints with stubs"][0]()),
@@ -62,8 +64,10 @@ def test_one_with_a_name_that_says_so_is_known_in_a_bind_pose_that_no_body_could
         elif parent is not None:
             heads[name] = heads[parent] + Vector((lengths[parent], 0, 0))
         table[name] = (heads[name], heads[name] + Vector((lengths[name], 0, 0)), parent, role)
-    masses, _height, _notes = _built(fresh_scene, table, "DEFORM")
+    masses, _height, notes = _built(fresh_scene, table, "DEFORM")
     assert "joint_Root" not in masses and "Hips" in masses
+    found = diagnose.diagnose(bpy.data.objects["Made"], fresh_scene)
+    assert diagnosis.ONE_WAY in notes and diagnosis.BIND_POSE in [finding.kind for finding in found]
 
 
 @pytest.mark.parametrize("bones", CHOICES)

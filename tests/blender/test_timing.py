@@ -6,7 +6,7 @@ import pytest
 import rigs
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import source
-from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.run import handlers, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
 
@@ -49,6 +49,15 @@ def test_playback_that_drops_frames_is_not_live(shot, sync):
     scene.frame_set(3)
     scene.frame_set(LAST + 1)  # by hand, in a scene that plays every frame
     assert scene.name not in STATE.messages
+
+
+@pytest.mark.parametrize("playing", (False, True))
+def test_playback_that_drops_the_first_step_is_told(fresh_scene, monkeypatch, playing):
+    rigs.ragdoll(fresh_scene, LAST, 0.2)
+    fresh_scene.sync_mode = "FRAME_DROP"
+    monkeypatch.setattr(handlers, "_is_playing", lambda: playing)
+    fresh_scene.frame_set(4)  # without a run at the first frame, where the build stood
+    assert ("left out frames after 1," in STATE.messages.get(fresh_scene.name, "")) == playing
 
 
 def test_sub_frames_change_nothing_and_are_not_live(shot):

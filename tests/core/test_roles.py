@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from core import quaternion
 from core.anatomy import roles
+from core.anatomy.axes import all_one_way
 from core.anatomy.names import read_name
 from core.anatomy.recognise import recognise
 from core.anatomy.roles import CENTER, CREATURE, HUMAN, LEFT, QUADRUPED, RIGHT
@@ -246,6 +247,35 @@ def test_a_quadruped_is_found_with_and_without_names(scrambled):
     assert {("HEAD", CENTER), ("PELVIS", CENTER), ("CHEST", CENTER)} <= chosen
 
 
+@pytest.mark.parametrize("rooted", ["hips", "spine2"])
+def test_front_legs_that_are_named_as_the_hind_ones_are_known_by_where_they_hang(rooted):
+    rig = dog()
+    names = [re.sub(r"front_(\w+)", r"\g<1>2", name) for name in rig.names]
+    parents = list(rig.parents)
+    if rooted == "spine2":  # the chest carries the hips
+        chain = [rig.names.index(name) for name in ("spine2", "spine1", "hips")]
+        for row, parent in zip(chain, [-1, *chain], strict=False):
+            parents[row] = parent
+    anatomy = rig.recognise(names=names, parents=parents)
+    assert anatomy.kind == QUADRUPED
+    limbs = [i for i, side in enumerate(rig.sides) if side != CENTER]
+    assert [anatomy.roles[i] for i in limbs] == [rig.roles[i] for i in limbs]
+
+
+@pytest.mark.parametrize("name", ["Metatarsal.L", "Leg3.L"])
+def test_a_foot_of_three_toes_is_one_whatever_it_is_called(name):
+    rig = dog()
+    foot = rig.names.index("foot.L")
+    toe = rig.names.index("toe.L")
+    names = [name if i == foot else own for i, own in enumerate(rig.names)] + ["toe_2.L", "toe_3.L"]
+    beside = rig.heads[toe] + np.array([(0.03, 0, 0), (-0.03, 0, 0)])
+    anatomy = recognise(
+        names, [*rig.parents, foot, foot], np.vstack([rig.heads, beside]), np.vstack([rig.tails, beside - 0.02 * UP])
+    )
+    assert anatomy.roles[foot] == "FOOT" and anatomy.roles[toe] == "TOE"
+    assert anatomy.roles[-2:] == ("TOE", "TOE") and anatomy.kind == QUADRUPED
+
+
 @pytest.mark.parametrize("convention", conventions.ALL)
 def test_a_human_has_ten_to_sixteen_main_bodies_that_hang_together(convention):
     rig = rig_of(convention)
@@ -271,6 +301,18 @@ def test_a_human_has_ten_to_sixteen_main_bodies_that_hang_together(convention):
         if role == "CLAVICLE":
             assert anatomy.roles[into[i]] in ("CHEST", "SPINE"), rig.names[i]
     assert set(np.array(anatomy.roles)[mask]) <= set(roles.ROLES) - {"HELPER", "TWIST", "GENERIC"}
+
+
+@pytest.mark.parametrize("convention", [*conventions.ALL, "dog"])
+def test_a_bind_pose_of_limbs_that_all_point_one_way_is_known(convention):
+    rig = dog() if convention == "dog" else rig_of(convention)
+    anatomy = rig.recognise()
+    assert not all_one_way(anatomy, rig.parents, rig.heads, rig.tails)
+    heads, tails = np.zeros_like(rig.heads), np.zeros_like(rig.tails)
+    for i, parent in enumerate(rig.parents):
+        heads[i] = tails[parent] if parent >= 0 else 0.0
+        tails[i] = heads[i] + (np.linalg.norm(rig.tails[i] - rig.heads[i]), 0, 0)
+    assert all_one_way(anatomy, rig.parents, heads, tails)
 
 
 @pytest.mark.parametrize("scrambled", [False, True])

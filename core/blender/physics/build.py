@@ -8,9 +8,10 @@ from mathutils import Matrix
 
 from ... import skeleton
 from ...anatomy import masses, roles
+from ...anatomy.axes import all_one_way
 from ...anatomy.roles import GENERIC, HUMAN
 from ...errors import RagdollError
-from ...ragdoll import drives
+from ...ragdoll import diagnosis, drives
 from ...ragdoll.bodies import fitting, shapes
 from ...ragdoll.drives import joint_motors, servo
 from ..rig.armature import (
@@ -70,6 +71,7 @@ def body_masses(obj, pose, plan, height: float, anatomy) -> np.ndarray:
 
 
 BONE_CHOICES = ("DEFORM", "MAIN", "SELECTED", "ALL", "KEEP")
+SMALLEST = 1e-3  # [m] height; bodies of 0.1 mm stray by a tenth of it at full weights, those of 1 mm by a hundredth
 TARGET_SIZE = 0.01  # of the character's height
 # Slower than this, a limp body of a character 1.8 m tall may fall asleep. Speeds of falling grow with the root of the
 # height, times too: a giant's limbs are still on their way down at speeds at which a dwarf's would lie.
@@ -183,6 +185,9 @@ def _build(obj, scene, bones, notes) -> Report:
     plan = body_edits.with_edits(obj, plan, pose, to_world)
     height = float(np.float32(shapes.height(pose.heads, pose.tails, chosen | deform, pose.axes)))  # as it is stored
     scale = float(np.mean(np.linalg.norm(to_world[:3, :3], axis=0)))
+    if height < SMALLEST:
+        text = f"'{obj.name}' is {height * 1000.0:.3g} mm high with the scale {scale:.4g}, rigid bodies need 1 mm"
+        raise RagdollError(f"{text}: scale it up (Apply Transform in the tab Ragdoll makes that its size)")
     for index, bone in enumerate(obj.pose.bones):
         bone.active_ragdoll.simulate = bool(chosen[index])
 
@@ -209,6 +214,8 @@ def _build(obj, scene, bones, notes) -> Report:
         keep_aside(own)
     settings.layout_changed = False
     notes += _unknown(pose, plan, anatomy)
+    if all_one_way(anatomy, pose.parents, pose.heads, pose.tails):
+        notes.append(diagnosis.ONE_WAY)
     notes += [f"'{pose.names[i]}' stands at the ground: no body" for i in np.flatnonzero(grounded & ~chosen)]
     return Report(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), made, float(masses.sum()), notes)
 

@@ -108,16 +108,19 @@ def _is_sound(found) -> bool:
         KeyError, OverflowError, TypeError, ValueError: it has not.
     """
     rows, followers, sizes = found["parts"], found["followers"], [found["height"], found["scale"]]
-    known = {""}
+    above = {bone: parent for bone, parent, *_others in rows}
     for bone, parent, offset, bind, inertia, moments, depth in rows:
         frames = np.array([offset, bind], dtype=float).reshape(2, 4, 4)
         values = [*frames.ravel(), inertia, *moments, depth]
         solid = np.abs(np.linalg.det(frames)) > 0.0
         if not (np.isfinite(values).all() and solid.all() and len(moments) == 3 and min(inertia, *moments, depth) >= 0):
             return False
-        if not isinstance(bone, str) or bone in known or parent not in known:
+        if not (isinstance(bone, str) and bone) or (parent != "" and parent not in above):
             return False
-        known.add(bone)
+    for _step in above:  # towards the roots: in a ring no end is reached
+        above = {bone: above.get(parent, "") for bone, parent in above.items()}
+    if len(above) < len(rows) or any(above.values()):
+        return False
     named = isinstance(followers, list) and all(isinstance(name, str) for name in followers)
     return named and np.isfinite(sizes).all() and min(sizes) > 0.0 and isinstance(found["joints"], int)
 

@@ -109,6 +109,8 @@ def before_frame(scene, _graph=None) -> None:
             return
         else:
             show.show_other(run, scene)
+            if run is None and frame > first + 1 and _is_playing() and _last_shown(scene) == first:
+                show.tell_left_out(scene, first)
         pose_stack.show(scene, posed, stacked)
         view_layers.lead(scene)
     except (RagdollError, ReferenceError) as error:
@@ -144,6 +146,12 @@ def _leaves_first(scene, run, frame: int, shot: tuple) -> bool:
     if frame != first + 1 or frame > last or (run is not None and run.frame == run.first == first):
         return False
     return _last_shown(scene) == first and bool(built.ragdolls(scene))
+
+
+def _is_playing() -> bool:
+    """Whether a window plays; in the background there is none."""
+    manager = bpy.context.window_manager
+    return any(window.screen.is_animation_playing for window in (manager.windows if manager else ()))
 
 
 def _last_shown(scene) -> int | None:

@@ -7,7 +7,6 @@ makes Blender copy it anew and crash.
 
 import math
 
-import bpy
 import numpy as np
 
 from ...errors import RagdollError
@@ -15,14 +14,14 @@ from ...ragdoll import drives
 from ...ragdoll.drives import servo
 from ...ragdoll.drives.law import merged
 from ...ragdoll.speeds import froude
-from ..physics import blender_42, body_meshes, collision, motors, source, view_layers, world
+from ..physics import blender_42, body_meshes, motors, source, view_layers, world
 from ..physics.built import ragdolls
 from ..physics.view_layers import depsgraph_of
 from ..rig.armature import array_of
 from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack
-from . import shot_run, write
+from . import neighbours, shot_run, write
 from .attachments import Attachments
 from .hits import Hits
 from .kinematic import KinematicBlend, LimitRescue
@@ -72,8 +71,7 @@ def start(scene, clock) -> Run:
         run.graph = depsgraph_of(scene)
         write.outdate_cache(run)
         shot_run.check_evaluated(run, scene)
-        write.hold_others(run, scene)
-        collision.widen_evaluated(run, scene)
+        neighbours.hold(run, scene)
         for character in run.characters:
             write.switch_joints(run, True, character)  # the last run may have ended with it switched off
         write.set_kinematic(run, True)
@@ -91,6 +89,7 @@ def start(scene, clock) -> Run:
             write.place(run, "targets", pose)
             if pose is not wanted:
                 view_layers.evaluate(scene, first - 1)
+        neighbours.release_fields(run, scene)
         view_layers.stand_at(scene, first)
     blender_42.note_joints(scene)
     world.note_members(scene)
@@ -109,13 +108,9 @@ def _bind(run: Run) -> np.ndarray:
 
 def release(run: Run, scene) -> None:
     """After the first frame is shown, make the bodies dynamic, also the scene's others that were held."""
-    run.graph = graph = depsgraph_of(scene)
+    run.graph = depsgraph_of(scene)
     write.set_kinematic(run, False)
-    for name in run.held:
-        other = bpy.data.objects.get(name)
-        if other is not None:
-            other.evaluated_get(graph).rigid_body.kinematic = False
-    run.held = []
+    neighbours.release(run, scene)
 
 
 def _evaluate_source(run: Run, scene, frame: int) -> None:

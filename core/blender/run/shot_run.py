@@ -20,6 +20,7 @@ from ..settings.bone import ActiveRagdollBone, DriveFactors
 from .effects import Effect, merged
 
 FASTEST = 2000.0  # [m/s per metre of height]: beyond it something has come apart
+FALLING = 100.0  # [m/s] the tiniest thing comes to by falling: a character of 5 cm and less is given that
 
 
 @dataclass
@@ -213,8 +214,8 @@ def make_run(scene, first: int) -> Run:
         own_damping=np.array([(p.body.rigid_body.linear_damping, p.body.rigid_body.angular_damping) for p in parts]),
         offsets=np.concatenate([c.offsets for c in characters]),
         buffer=np.empty((count, 16), dtype=np.float32),
-        farthest=np.concatenate([np.full((len(c.bones), 1), FASTEST * c.height / 24.0) for c in characters]),
-        surely_near=min(FASTEST * c.height / 24.0 for c in characters) ** 2,
+        farthest=np.concatenate([np.full((len(c.bones), 1), _farthest(c)) for c in characters]),
+        surely_near=min(_farthest(c) for c in characters) ** 2,
         in_joints=in_joints,
         joint_space=in_joints,
         gains=np.full((count, 11), np.nan),  # unlike anything: the first step writes them all
@@ -330,6 +331,11 @@ def check_members(scene, characters) -> None:
                     f"The body of bone '{part.bone}' of '{obj.name}' is not in the collection of the rigid body world "
                     f"of scene '{scene.name}': put '{part.body.name}' back, or build the ragdoll anew"
                 )
+
+
+def _farthest(character) -> float:
+    """How far a body may move in a frame [m]."""
+    return max(FASTEST * character.height, FALLING) / 24.0
 
 
 def check_evaluated(run: Run, scene) -> None:

@@ -25,12 +25,18 @@ def show_other(run: Run | None, scene) -> None:
                 _write_shown_blend(run, character, scene)
         else:
             write.show_physics(run, False, scene)
-            if run.frame is not None and scene.sync_mode != "NONE" and run.frame < scene.frame_current:
-                STATE.messages[scene.name] = (
-                    f"Playback has left out frames after {run.frame}, so the simulation has ended there: set Sync to "
-                    "Play Every Frame (Timeline > Playback), or simulate"
-                )
+            if run.frame is not None and run.frame < scene.frame_current:
+                tell_left_out(scene, run.frame)
         run.frame = None
+
+
+def tell_left_out(scene, frame: int) -> None:
+    """Say that playback has left out the frames after one, where the scene's Sync lets it."""
+    if scene.sync_mode != "NONE":
+        STATE.messages[scene.name] = (
+            f"Playback has left out frames after {frame}, so the simulation has ended there: set Sync to "
+            "Play Every Frame (Timeline > Playback), or simulate"
+        )
 
 
 def show_again(run: Run, scene) -> None:
@@ -74,7 +80,7 @@ def show_cached(scene) -> None:
     first, last = world.shot_range(scene)[0], world.last_good(scene)
     frame, share = scene.frame_current, scene.frame_subframe
     # Blender shows the last frame's bodies in the sub-frames after it, too.
-    _mute_originals(active_ragdolls(scene), not (first <= frame + share and frame <= last and frame != 0))
+    _mute_originals(active_ragdolls(scene), not (first <= scene.frame_current_final < last + 1 and frame != 0))
     keyed = [obj for obj in active_ragdolls(scene) if at_frame.is_keyed(obj, "physics_blend")]
     if keyed:
         scene.active_ragdoll.source.frame_set(frame, subframe=share)

@@ -116,22 +116,6 @@ def outdate_cache(run: Run) -> None:
     world.substeps_per_frame = world.substeps_per_frame
 
 
-def hold_others(run: Run, scene) -> None:
-    """Hold the scene's other active bodies until the first frame, so that they begin to move when they always do."""
-    graph = run.graph
-    ours = set()
-    for character in run.characters:
-        ours.update(body.name for body in character.bodies.objects)
-    for other in scene.rigidbody_world.collection.all_objects:
-        body = other.rigid_body
-        if other.name in ours or body is None or body.type != "ACTIVE" or body.kinematic:
-            continue
-        evaluated = other.evaluated_get(graph)
-        if evaluated.is_evaluated:
-            evaluated.rigid_body.kinematic = True
-            run.held.append(other.name)
-
-
 def show_physics(run: Run, on: bool, scene) -> list:
     """Let the physics armatures copy the bodies, or play the animation. Returns the characters that changed.
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import bpy
 import numpy as np
 
+from ...anatomy.axes import all_one_way
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
 from ...ragdoll.diagnosis import Finding, Situation
@@ -14,7 +15,7 @@ from .. import runtime
 from ..physics import build, built, joint_objects, source, world
 from ..physics.body_meshes import solids_of
 from ..rig import action_channels
-from ..rig.armature import BindPose, check_ragdoll, rigid
+from ..rig.armature import BindPose, anatomy_of, check_ragdoll, rigid
 from ..runtime import STATE
 
 
@@ -52,6 +53,7 @@ def situation(obj, scene) -> Situation:
     owners = [i for i, own in enumerate(pieces) for _piece in own]
     flat = [piece for own in pieces for piece in own]
     first, _last = world.shot_range(scene)
+    pose = BindPose(obj.data, np.eye(4))
     own = scene.rigidbody_world
     if own is None:
         raise RagdollError(f"Scene '{scene.name}' has no rigid body world: build the ragdoll anew")
@@ -73,6 +75,7 @@ def situation(obj, scene) -> Situation:
         excluded=[layer.name for layer in _excluded(settings, scene, outermost=True)],
         outdated=settings.layout_changed,
         left_over=built.left_over(scene),
+        one_way=all_one_way(anatomy_of(obj), pose.parents, pose.heads, pose.tails),
     )
 
 
