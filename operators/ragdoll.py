@@ -24,6 +24,10 @@ LEVELS = {diagnosis.ERROR: "WARNING", diagnosis.WARNING: "WARNING", diagnosis.IN
 REMEDIES = (
     (diagnosis.WORLD_DISABLED, "Switch On", "Switch the scene's rigid body world on"),
     (diagnosis.EXCLUDED, "Take In", "Take the ragdoll's collections into the view layer again"),
+    (diagnosis.DISABLED, "Enable", "Have Blender pose the character, which may be hidden by its eye"),
+    (diagnosis.GRAVITY_WEIGHT, "Set to 1", "Let gravity act on rigid bodies in full"),
+    (diagnosis.DROPS_FRAMES, "Play Every Frame", "Let playback show every frame, however long it takes"),
+    (diagnosis.OUTSIDE, "Fit Anew", "Forget what was edited of these bodies, and build anew"),
     (diagnosis.TIME_SCALE, "Set to 1", "Let the bodies move at the animation's speed"),
     (diagnosis.MASS_RATIO, "Stabilize", "Even out the masses of joined bodies, the total being kept, and build anew"),
     (diagnosis.TINY, "Merge", "Let tiny bodies ride on their parents' bodies, and build anew"),

@@ -15,10 +15,12 @@ from .bodies import overlap
 OVERLAP, MASS_RATIO, TINY, FIRST_POSE = "OVERLAP", "MASS_RATIO", "TINY", "FIRST_POSE"
 SCALE, ANIMATED_SCALE, SUBSTEPS, ITERATIONS = "SCALE", "ANIMATED_SCALE", "SUBSTEPS", "ITERATIONS"
 WORLD_DISABLED, TIME_SCALE, EXCLUDED, OUTDATED = "WORLD_DISABLED", "TIME_SCALE", "EXCLUDED", "OUTDATED"
-LEFT_OVER, BIND_POSE = "LEFT_OVER", "BIND_POSE"
+LEFT_OVER, REFUSED, DISABLED, GRAVITY_WEIGHT = "LEFT_OVER", "REFUSED", "DISABLED", "GRAVITY_WEIGHT"
+JOINT_MOVED, OUTSIDE, DROPS_FRAMES, BIND_POSE = "JOINT_MOVED", "OUTSIDE", "DROPS_FRAMES", "BIND_POSE"
 KINDS = (
-    *(LEFT_OVER, WORLD_DISABLED, EXCLUDED, ANIMATED_SCALE, OUTDATED, BIND_POSE, OVERLAP, FIRST_POSE),
-    *(MASS_RATIO, TINY, SUBSTEPS, ITERATIONS, SCALE, TIME_SCALE),
+    *(LEFT_OVER, WORLD_DISABLED, EXCLUDED, DISABLED, REFUSED, ANIMATED_SCALE, OUTDATED, JOINT_MOVED, OUTSIDE),
+    *(BIND_POSE, OVERLAP, FIRST_POSE, MASS_RATIO, TINY, SUBSTEPS, ITERATIONS, SCALE, TIME_SCALE),
+    *(GRAVITY_WEIGHT, DROPS_FRAMES),
 )
 ERROR, WARNING, INFO = "ERROR", "WARNING", "INFO"
 
@@ -26,6 +28,7 @@ DEEP = 1e-3  # of the height: shapes that stand less deep in each other are push
 RATIO = 10.0  # between joined bodies, heavier to lighter
 TINY_SIZE = 0.02  # of the height
 TINY_MASS = 5e-4  # of the total
+MOVED = 0.01  # of the height: what a joint may stand away from its bone
 EXCESS = math.radians(1.0)  # beyond a limit in the first pose: less shows as no jerk
 SMALLEST, LARGEST = 0.3, 10.0  # [m] heights that Bullet's tolerances suit
 SCALE_CHANGE = 1e-3  # relative; bodies keep the size they were made in
@@ -73,6 +76,12 @@ class Situation:
     excluded: list = field(default_factory=list)
     outdated: bool = False  # settings wait for a new build
     left_over: list = field(default_factory=list)  # deleted characters whose bodies are still there
+    refused: str = ""  # why a run would refuse to begin
+    disabled: bool = False  # Blender does not pose the character
+    gravity_weight: float = 1.0  # share of gravity that the world's field weights let through
+    drops_frames: bool = False  # playback does not show every frame
+    moved: np.ndarray | None = None  # how far each body's joint stands from its bone's head [m] [m]
+    outside: list = field(default_factory=list)  # bodies that lie outside what their bones move of the mesh
     one_way: bool = False  # all limbs point one way in bind pose, `anatomy.axes.all_one_way`
 
 
@@ -103,6 +112,10 @@ def diagnose(situation: Situation) -> list[Finding]:
     """All findings, in the order of KINDS."""
     judges = (
         _left_over,
+        _refused,
+        _hidden,
+        _joints,
+        _outside,
         _world,
         _scale,
         _outdated,
@@ -168,6 +181,49 @@ def _left_over(s):
     if s.left_over:
         text = left_over_text(s.left_over)
         yield Finding(LEFT_OVER, ERROR, text, "Remove them", (), "remove", {"left_over": True}, "Remove")
+
+
+def _refused(s):
+    if s.refused:
+        yield Finding(REFUSED, ERROR, s.refused, "Mend it, or rebuild", (), "build", {"bones": "KEEP"}, "Rebuild")
+
+
+def _hidden(s):
+    """What is set where nobody looks for it."""
+    if s.disabled:
+        text = "The character is disabled in viewports or left out of the view layer: Blender does not pose it"
+        yield Finding(DISABLED, ERROR, text, "Enable it, and hide it instead", (), *_remedy(DISABLED, "Enable"))
+    if abs(s.gravity_weight - 1.0) > 1e-6:
+        text = f"The rigid body world's field weights let {s.gravity_weight:.0%} of gravity act"
+        button = _remedy(GRAVITY_WEIGHT, "Set to 1")
+        yield Finding(GRAVITY_WEIGHT, WARNING, text, "Set the weights of all fields and of gravity to 1", (), *button)
+    if s.drops_frames:
+        text = "Playback drops frames, or may, to keep its speed: the live simulation ends where one is left out"
+        button = _remedy(DROPS_FRAMES, "Play Every Frame")
+        yield Finding(DROPS_FRAMES, INFO, text, "Set Sync to Play Every Frame, or simulate first", (), *button)
+
+
+def _joints(s):
+    away = np.flatnonzero(s.moved > MOVED * s.height) if s.moved is not None else ()
+    if len(away):
+        worst = int(np.argmax(s.moved))
+        text = (
+            f"The joint of '{s.names[worst]}' stands {length_text(float(s.moved[worst]))} away from its bone"
+            f"{_more(len(away), 'joint')}: the bodies turn about a wrong point"
+        )
+        bones = tuple(s.names[i] for i in away)
+        yield Finding(
+            JOINT_MOVED, WARNING, text, "Rebuild, which puts it back", bones, "build", {"bones": "KEEP"}, "Rebuild"
+        )
+
+
+def _outside(s):
+    if s.outside:
+        bones = tuple(s.names[i] for i in s.outside)
+        others = _more(len(bones), "body").replace("bodys", "bodies")
+        text = f"The body of '{bones[0]}' lies outside its mesh{others}: it meets nothing where the character is seen"
+        remedy = "Move it back, or let it be fitted anew"
+        yield Finding(OUTSIDE, WARNING, text, remedy, bones, *_remedy(OUTSIDE, "Fit Anew", bones))
 
 
 def _outdated(s):

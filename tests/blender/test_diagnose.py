@@ -4,9 +4,10 @@ import json
 
 import bpy
 import pytest
+from mathutils import Vector
 
 import rigs
-from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.physics import build, built
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import diagnose
 from active_ragdoll.core.errors import RagdollError
@@ -61,7 +62,17 @@ def test_every_rig_is_judged_and_nothing_is_left_behind(name):
         assert finding.text and finding.remedy and json.dumps(finding.arguments)
         assert not finding.operator or hasattr(bpy.ops.active_ragdoll, finding.operator)
     # A build that is sound by its own account: no overlap, all limits wide enough, enough steps.
-    unexpected = {diagnosis.OVERLAP, diagnosis.FIRST_POSE, diagnosis.SUBSTEPS, diagnosis.EXCLUDED, diagnosis.OUTDATED}
+    unexpected = {
+        diagnosis.JOINT_MOVED,
+        diagnosis.OUTSIDE,
+        diagnosis.REFUSED,
+        diagnosis.DISABLED,
+        diagnosis.OVERLAP,
+        diagnosis.FIRST_POSE,
+        diagnosis.SUBSTEPS,
+        diagnosis.EXCLUDED,
+        diagnosis.OUTDATED,
+    }
     assert not unexpected & {finding.kind for finding in found}
 
 
@@ -109,6 +120,11 @@ def _overlapping(obj, scene):
     left.matrix_basis.translation = right.matrix_basis.translation
 
 
+def _joint_moved(obj, _scene):
+    joint = next(o for o in built.helpers(obj.active_ragdoll.collection, built.JOINT) if o[built.BONE] == "forearm.L")
+    joint.location.x += 0.05
+
+
 BROKEN = {
     diagnosis.WORLD_DISABLED: lambda _obj, scene: setattr(scene.rigidbody_world, "enabled", False),
     diagnosis.TIME_SCALE: lambda _obj, scene: setattr(scene.rigidbody_world, "time_scale", 0.25),
@@ -120,6 +136,11 @@ BROKEN = {
     diagnosis.FIRST_POSE: lambda obj, _scene: setattr(obj.pose.bones["forearm.L"], "rotation_quaternion", BENT),
     diagnosis.OVERLAP: _overlapping,
     diagnosis.TINY: _tiny,
+    diagnosis.JOINT_MOVED: _joint_moved,
+    diagnosis.REFUSED: lambda obj, scene: scene.rigidbody_world.collection.objects.unlink(rigs.part(obj, "head").body),
+    diagnosis.DISABLED: lambda obj, _scene: setattr(obj, "hide_viewport", True),
+    diagnosis.GRAVITY_WEIGHT: lambda _obj, scene: setattr(scene.rigidbody_world.effector_weights, "gravity", 0.0),
+    diagnosis.DROPS_FRAMES: lambda _obj, scene: setattr(scene, "sync_mode", "FRAME_DROP"),
 }
 
 
@@ -136,6 +157,24 @@ def test_the_remedy_removes_the_finding(human, kind):
     assert rode == ({"foot.L"} if kind == diagnosis.TINY else set())
     scene.frame_start, scene.frame_end = 1, 6
     rigs.play(scene, 1, 6)  # it still runs
+
+
+@pytest.mark.parametrize("moved", (False, True))
+def test_a_body_outside_its_mesh_is_found_and_fitted_anew(moved):
+    """Also where the character was moved since, and where a build has taken the edit over."""
+    rig, _made = rigs.built("Knight.glb")
+    obj = rig.obj
+    body = rigs.part(obj, "head").body
+    body.matrix_basis.translation += Vector((0.0, 3.0 * obj.active_ragdoll.height, 0.0))
+    if moved:
+        build.rebuild(obj, rig.scene)
+        obj.location.x += 100.0
+        bpy.context.view_layer.update()
+    bpy.context.view_layer.objects.active = obj
+    found = find(obj, diagnosis.OUTSIDE)
+    assert found.bones == ("head",)
+    press(found)
+    assert diagnosis.OUTSIDE not in kinds(obj)
 
 
 @pytest.mark.blender_version

@@ -160,7 +160,7 @@ NEIGHBOURS = {
     **{f"chain of {kind.lower()}": _chain(kind) for kind in ("POINT", "GENERIC_SPRING", "HINGE", "FIXED")},
     "wind": _field("WIND", strength=30.0),
     "wind that grows": _field("WIND", keyed=True, strength=0.0),
-    "noisy wind": _field("WIND", strength=30.0, noise=5.0, flow=0.5),
+    "flowing wind": _field("WIND", strength=30.0, flow=0.5),  # with noise plain Blender does not repeat itself
     "turbulence": _field("TURBULENCE", strength=30.0),
     "vortex": _field("VORTEX", strength=30.0),
     "magnetic": _field("MAGNET", strength=30.0),

@@ -12,10 +12,12 @@ from ...errors import RagdollError
 from ...ragdoll import diagnosis
 from ...ragdoll.diagnosis import Finding, Situation
 from .. import runtime
-from ..physics import build, built, joint_objects, source, world
+from ..physics import body_edits, build, built, joint_objects, source, view_layers, world
 from ..physics.body_meshes import solids_of
 from ..rig import action_channels
-from ..rig.armature import BindPose, anatomy_of, check_ragdoll, rigid
+from ..rig.armature import BindPose, anatomy_of, check_ragdoll, prop_bones, rigid
+from ..rig.skinning import read_skin
+from ..run import shot_run
 from ..runtime import STATE
 
 
@@ -75,8 +77,24 @@ def situation(obj, scene) -> Situation:
         excluded=[layer.name for layer in _excluded(settings, scene, outermost=True)],
         outdated=settings.layout_changed,
         left_over=built.left_over(scene),
+        refused=_refusal(obj, scene),
+        disabled=not view_layers.evaluates(scene, obj),
+        gravity_weight=own.effector_weights.gravity * own.effector_weights.all,
+        drops_frames=scene.sync_mode != "NONE",
+        moved=_moved(parts, settings.collection),
+        outside=_outside(obj, parts, pieces),
         one_way=all_one_way(anatomy_of(obj), pose.parents, pose.heads, pose.tails),
     )
+
+
+def _refusal(obj, scene) -> str:
+    """Why a run would not begin with what there is of the ragdoll; empty where it would."""
+    try:
+        shot_run.check_parts(obj)
+        shot_run.check_members(scene, [obj])
+    except RagdollError as error:
+        return str(error)
+    return ""
 
 
 # ---- bodies ---------------------------------------------------------------------------------------------------------
@@ -90,12 +108,61 @@ def _parents(parts) -> np.ndarray:
 
 def _size(pieces) -> float:
     """Largest side [m] of a body's box."""
+    return float(np.ptp(_corners(pieces), axis=0).max())
+
+
+def _corners(pieces) -> np.ndarray:
+    """Points [k, 3], along the axes of a body, whose box is that of the body."""
     points = []
     for piece in pieces:
         ends, radius = piece.core()
         local = ends @ pieces[0].axes
         points += [local - radius, local + radius]
-    return float(np.ptp(np.concatenate(points), axis=0).max())
+    return np.concatenate(points)
+
+
+def _moved(parts, collection) -> np.ndarray:
+    """How far the joints of each body [m] stand from where its bone had its head when they were made [m]."""
+    heads = {part.bone: (part.bind @ np.linalg.inv(part.offset))[:3, 3] for part in parts}
+    away = dict.fromkeys(heads, 0.0)
+    for joint in built.helpers(collection, built.JOINT):
+        bone, constraint = joint.get(built.BONE), joint.rigid_body_constraint
+        if bone in heads and constraint is not None and _is_joint(constraint):
+            distance = float(np.linalg.norm(np.array(joint.matrix_basis)[:3, 3] - heads[bone]))
+            away[bone] = max(away[bone], distance)
+    return np.array(list(away.values()))
+
+
+def _is_joint(constraint) -> bool:
+    """Whether a constraint holds bodies together, and is not only there to keep them from colliding."""
+    return constraint.type != "GENERIC" or constraint.use_limit_lin_x or constraint.use_limit_ang_x
+
+
+def _outside(obj, parts, pieces) -> list[int]:
+    """The bodies whose box does not meet that of the vertices that their bones hold most."""
+    to_world = np.array(obj.matrix_world, dtype=float)
+    pose = BindPose(obj.data, to_world)
+    rows = [pose.row.get(part.bone, -1) for part in parts]
+    skin = read_skin(obj, pose, to_world, prop_bones(obj, anatomy_of(obj))) if min(rows) >= 0 else None
+    if skin is None:
+        return []
+    owner = np.full(len(pose.names), -1)
+    owner[rows] = np.arange(len(parts))
+    for bone, above in enumerate(pose.parents):
+        if owner[bone] < 0 <= above:
+            owner[bone] = owner[above]
+    held, _holder, _share = skin.dominated(owner, len(parts))
+    found = []
+    for i, part in enumerate(parts):
+        if held[i] is None:
+            continue
+        # The character may have been moved since its bodies were made.
+        back = part.bind @ np.linalg.inv(part.offset) @ np.linalg.inv(pose.matrices[rows[i]])
+        points = (held[i][0] @ back[:3, :3].T + back[:3, 3]) @ pieces[i][0].axes
+        corners = _corners(pieces[i])
+        if (corners.min(axis=0) > points.max(axis=0)).any() or (corners.max(axis=0) < points.min(axis=0)).any():
+            found.append(i)
+    return found
 
 
 def _told_apart(settings) -> set:
@@ -169,6 +236,17 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
     world.refuse_user_bake(scene)
     if kind == diagnosis.WORLD_DISABLED:
         own.enabled = True
+    elif kind == diagnosis.GRAVITY_WEIGHT:
+        own.effector_weights.gravity = own.effector_weights.all = 1.0
+    elif kind == diagnosis.DROPS_FRAMES:
+        scene.sync_mode = "NONE"
+    elif kind == diagnosis.DISABLED:
+        _enable(obj, scene)
+    elif kind == diagnosis.OUTSIDE:
+        for bone in bones:
+            body_edits.reset_body(obj, bone)
+        build.rebuild(obj, scene)
+        return
     elif kind == diagnosis.TIME_SCALE:
         own.time_scale = 1.0
     elif kind == diagnosis.SUBSTEPS:
@@ -189,6 +267,21 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
     else:
         raise RagdollError(f"No button mends '{kind}'")
     runtime.settings_changed(obj)
+
+
+def _enable(obj, scene) -> None:
+    """Take what keeps Blender from posing a character out of its way, in the view layer that steps."""
+
+    def enable(layer) -> bool:
+        needed = obj.name in layer.collection.objects or any(map(enable, layer.children))
+        if needed:
+            layer.collection.hide_viewport = False
+            if layer.exclude:
+                layer.exclude = False
+        return needed
+
+    obj.hide_viewport = False
+    enable(view_layers.stepping_layer(scene).layer_collection)
 
 
 def _merge(obj, scene, bones) -> None:
