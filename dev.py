@@ -5,6 +5,8 @@
     python3.11 dev.py test [--bpy 4.2 4.5 5.0 | all] ...    all tests; outside 4.5 and a real Blender only those
                                                             marked blender_version, unless --nightly
     python3.11 dev.py bench NAME ...                        a benchmark of tests/benchmarks
+    python3.11 dev.py fuzz [--seconds N] [--seed S] [--bpy V]  random sessions; a failing one is printed in as few steps
+                                                            as bring it about
     python3.11 dev.py golden [COMMIT] [--bpy 4.2 ... | all] bodies and poses of golden shots, equal to a commit's?
     python3.11 dev.py build | lint [--strict] | format
 
@@ -28,7 +30,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent / "tests"
-sys.path.insert(0, str(TESTS))
+sys.path[:0] = [str(TESTS), str(TESTS / "fuzz")]
+
+import sessions  # noqa: E402
 
 import figures  # noqa: E402
 from environments import ROOT, DevError, environment, fault_of, pytest_folder, quietly, say  # noqa: E402
@@ -49,7 +53,9 @@ BLENDER_TESTS = sorted((TESTS / "blender").glob("test_*.py"))
 BPY_VERSIONS = ("4.2", "4.5", "5.0")
 DEFAULT_BPY = "4.5"
 INSTALLED = "installed"  # the Blender of BLENDER, where a bpy version is asked for
-STAGES = ("lint", "core", "blender", "build", "real")
+STAGES = ("lint", "core", "blender", "fuzz", "build", "real")
+FUZZ_SEED = 1000  # one whose first sessions pass: a test has to say the same each time
+FUZZ_SESSIONS, FUZZ_NIGHT = 20, 600.0  # about a minute; at night so many seconds
 SETUP_TIMEOUT = 900.0
 
 
@@ -236,6 +242,8 @@ def test(options: argparse.Namespace) -> int:
     if "blender" in chosen:
         for version in versions:
             stage(f"bpy {version}", lambda v=version: blender(v, wheels[v].wait(), options.k, options.nightly))
+    if "fuzz" in chosen:
+        stage("fuzz", lambda: fuzz_stage(options.nightly))
     if "build" in chosen or "real" in chosen:
         stage("build", lambda: build(wheels[builder].wait()))
     if "real" in chosen:
@@ -258,6 +266,24 @@ def prepare_blender(command: str) -> str:
             kill_group(process)
             return f"not ready after {SETUP_TIMEOUT:.0f} s"
     return "" if code == 0 else f"exit code {code}\n{log.read_text(errors='replace')}"
+
+
+def fuzz_stage(night: bool) -> Result:
+    """Sessions of fixed seeds; at night new ones each time, for longer."""
+    command = script_command(DEFAULT_BPY, sessions.SESSION, [])
+    if night:
+        return sessions.fuzz(command, DEFAULT_BPY, FUZZ_NIGHT, int(time.time()))
+    return sessions.fuzz(command, DEFAULT_BPY, FUZZ_NIGHT, FUZZ_SEED, FUZZ_SESSIONS)
+
+
+def fuzz(options: argparse.Namespace) -> int:
+    """Random sessions for some time, or one of them with some of its steps."""
+    command = script_command(options.bpy, sessions.SESSION, [])
+    if options.only is not None:
+        ended = sessions.play(command, options.seed, options.only)
+        say(f"{ended.log}{ended.fault}")
+        return 1 if ended.fault else 0
+    return 1 if sessions.fuzz(command, options.bpy, options.seconds, options.seed).failed else 0
 
 
 def real_or_skip(setup: Background | None, pattern: str | None) -> Result:
@@ -404,6 +430,11 @@ def main() -> int:
     sub = commands.add_parser("golden", help="compare golden shots with a commit's, bit for bit")
     sub.add_argument("commit", nargs="?", default="HEAD", metavar="COMMIT", help="to compare with (HEAD)")
     sub.add_argument("--bpy", nargs="+", default=[DEFAULT_BPY], choices=[*BPY_VERSIONS, INSTALLED, "all"])
+    sub = commands.add_parser("fuzz", help="random sessions against what must always hold")
+    sub.add_argument("--bpy", default=DEFAULT_BPY, choices=[*BPY_VERSIONS, INSTALLED])
+    sub.add_argument("--seconds", type=float, default=60.0, metavar="N", help="for so long (60)")
+    sub.add_argument("--seed", type=int, default=FUZZ_SEED, metavar="S", help="of the first session; others count on")
+    sub.add_argument("--only", type=int, nargs="*", metavar="I", help="that one session with these steps only")
     commands.add_parser("build", help="validate and build dist/*.zip")
     sub = commands.add_parser("lint", help="check rules, formatting and imports, print figures")
     sub.add_argument("--strict", action="store_true", help="figures over their bounds are a failure")
@@ -424,6 +455,8 @@ def main() -> int:
                 return bench(options, rest)
             case "golden":
                 return golden(options)
+            case "fuzz":
+                return fuzz(options)
             case "build":
                 return 1 if build(environment(DEFAULT_BPY)).failed else 0
             case "lint":

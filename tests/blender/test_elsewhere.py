@@ -88,6 +88,29 @@ def test_a_copy_of_the_scene(fresh_scene, kind, cached):
         assert np.abs(_poses(scene, obj) - physics).max() < 1e-5
 
 
+@pytest.mark.parametrize("first", (0, 1))
+def test_removed_in_a_copy_of_the_scene_nothing_is_left(fresh_scene, first):
+    obj, _animation, _physics = _made(fresh_scene)
+    bpy.ops.scene.new(type="LINK_COPY")
+    _operate((fresh_scene, bpy.context.scene)[first], obj, "remove")
+    assert not [scene.name for scene in bpy.data.scenes if scene.active_ragdoll.is_source]
+
+
+@pytest.mark.skipif(bpy.app.version < (4, 3, 0), reason="4.2 crashes on full copies of scenes")
+def test_a_stack_in_a_full_copy_outlives_the_first_one(fresh_scene, capfd):
+    obj, _animation, _physics = _made(fresh_scene, cached=False)
+    assert _operate(fresh_scene, obj, "setup_recovery") == {"FINISHED"}
+    bpy.ops.scene.new(type="FULL_COPY")
+    copy = bpy.context.scene
+    other = next(o for o in copy.objects if o.type == "ARMATURE" and o.active_ragdoll.is_ragdoll)
+    capfd.readouterr()
+    assert _operate(fresh_scene, obj, "remove") == {"FINISHED"}
+    bpy.context.window.scene = copy
+    assert np.isfinite(_poses(copy, other)).all()
+    assert _operate(copy, other, "remove") == {"FINISHED"}
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
 def test_a_copy_that_was_played_and_deleted(fresh_scene):
     obj, _animation, physics = _made(fresh_scene, cached=False)
     bpy.ops.scene.new(type="LINK_COPY")

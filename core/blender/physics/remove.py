@@ -127,14 +127,17 @@ def remove_collections(collections, scene) -> None:
 
 
 def drop_source_scene(scene) -> None:
-    """Remove the hidden scene if no character of the scene needs it any more."""
-    if any(o.active_ragdoll.is_ragdoll or o.active_ragdoll.target_armature for o in scene.objects):
-        return
-    hidden = scene.active_ragdoll.source
-    others = {other.active_ragdoll.source for other in bpy.data.scenes if other != scene}
-    if (
-        hidden is not None and hidden.active_ragdoll.is_source and hidden not in others
-    ):  # a copy of a scene shares that of the first one
-        source.drop_stand_ins(hidden)
-        bpy.data.scenes.remove(hidden)
-    scene.active_ragdoll.property_unset("source")
+    """Remove the hidden scene if no character of the scene needs it any more; a copy of the scene may share it."""
+    sharing = [other for other in bpy.data.scenes if other.active_ragdoll.source is not None and other.library is None]
+    idle = [other for other in {scene, *sharing} if not _has_characters(other)]
+    hidden = {other.active_ragdoll.source for other in idle} - {None}
+    hidden -= {other.active_ragdoll.source for other in sharing if other not in idle}
+    for other in idle:
+        other.active_ragdoll.property_unset("source")
+    for unused in filter(lambda found: found.active_ragdoll.is_source, hidden):
+        source.drop_stand_ins(unused)
+        bpy.data.scenes.remove(unused)
+
+
+def _has_characters(scene) -> bool:
+    return any(o.active_ragdoll.is_ragdoll or o.active_ragdoll.target_armature for o in scene.objects)

@@ -187,6 +187,9 @@ def of(obj) -> PoseStack | None:
         return None
     if settings.is_ragdoll and settings.source is None:  # a duplicate of one that was removed; see `reconcile`
         return None
+    place = source.scene_of(obj)
+    if place is None or place.active_ragdoll.source is None:  # a copy of one that was removed, in a copy of its scene
+        return None
     found = STATE.motions.get(obj.name)
     if found is None or found.obj != obj or found.stamp != at_frame.stamp(obj) or not found.fits():
         found = STATE.motions[obj.name] = PoseStack(obj)
