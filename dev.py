@@ -5,8 +5,8 @@
     python3.11 dev.py test [--bpy 4.2 4.5 5.0 | all] ...    all tests; outside 4.5 and a real Blender only those
                                                             marked blender_version, unless --nightly
     python3.11 dev.py bench NAME ...                        a benchmark of tests/benchmarks
-    python3.11 dev.py fuzz [--seconds N] [--seed S] [--bpy V]  random sessions; a failing one is printed in as few steps
-                                                            as bring it about
+    python3.11 dev.py fuzz [--seconds N] [--seed S] [--bpy V]  random sessions; a failing one is printed in as few
+                                                            steps as bring it about; in `test` with --nightly
     python3.11 dev.py golden [COMMIT] [--bpy 4.2 ... | all] bodies and poses of golden shots, equal to a commit's?
     python3.11 dev.py build | lint [--strict] | format
 
@@ -215,7 +215,7 @@ def real(command: str, pattern: str | None) -> Result:
 def test(options: argparse.Namespace) -> int:
     """All stages, a table of them, and the closing line."""
     versions = versions_of(options.bpy)
-    chosen = options.only or STAGES
+    chosen = options.only or [name for name in STAGES if name != "fuzz" or options.nightly]
     shutil.rmtree(RESULTS, ignore_errors=True)
     setup_command = os.environ.get("BLENDER_SETUP", "") if "real" in chosen else ""
     setup = Background(lambda: prepare_blender(setup_command)) if setup_command else None
