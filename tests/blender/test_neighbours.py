@@ -195,6 +195,10 @@ def _made(make):
     scene.frame_start, scene.frame_end = 1, LAST
     rigs.box(scene, "floor", (20, 20, 0.1), (0, 0, -0.05), passive=True)
     make(scene)
+    joints = scene.rigidbody_world.constraints
+    if joints is not None and joints.name not in scene.collection.children:
+        # Blender crashes when a file is loaded over joints whose collection is not in the scene, after their bodies.
+        scene.collection.children.link(joints)
     scene["watched"] = [o.name for o in scene.objects if o.type == "MESH"]
     return scene
 
