@@ -100,7 +100,7 @@ def test_keys_on_the_object(fresh_scene):
     rigs.key(obj, "scale", {1: obj.scale[:], 10: obj.scale[:]})
     build.build(obj, fresh_scene)
     before = _simulated(fresh_scene, obj)
-    assert apply_transform(obj, fresh_scene) == ["its location is animated: not applied is location"]
+    assert apply_transform(obj, fresh_scene) == ["its location is animated: location is not applied"]
     assert np.abs(_simulated(fresh_scene, obj) - before).max() < 1e-4 * 1.75
     assert tuple(obj.scale) == (1.0, 1.0, 1.0)
 

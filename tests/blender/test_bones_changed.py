@@ -54,6 +54,19 @@ def test_the_run_ends_with_the_characters_name_and_blender_goes_on(shot, change)
     assert np.isfinite(rigs.pose(obj)).all()
 
 
+def test_a_bone_renamed_by_a_script_that_goes_on_at_once(shot):
+    """The next frame is the first that Blender evaluates after it."""
+    _skip_where_blender_crashes()
+    scene, obj = shot
+    rigs.play(scene, 1, 15)
+    obj.data.bones["head"].name = "skull"
+    rigs.step(scene, range(16, 25))
+    assert "'Human'" in STATE.messages[scene.name] and "Bones" in STATE.messages[scene.name]
+    assert np.isfinite(rigs.pose(obj)).all()
+    obj.data.bones["skull"].name = "head"
+    assert len(list(simulate.frames(scene))) == 30
+
+
 def test_renamed_back_it_runs_again(shot):
     _skip_where_blender_crashes()
     scene, obj = shot

@@ -183,11 +183,7 @@ def _build(obj, scene, bones, notes) -> Report:
         settings.coverage,
     )
     plan = body_edits.with_edits(obj, plan, pose, to_world)
-    height = float(np.float32(shapes.height(pose.heads, pose.tails, chosen | deform, pose.axes)))  # as it is stored
-    scale = float(np.mean(np.linalg.norm(to_world[:3, :3], axis=0)))
-    if height < SMALLEST:
-        text = f"'{obj.name}' is {height * 1000.0:.3g} mm high with the scale {scale:.4g}, rigid bodies need 1 mm"
-        raise RagdollError(f"{text}: scale it up (Apply Transform in the tab Ragdoll makes that its size)")
+    height, scale = _size(obj, pose, chosen | deform, to_world)
     for index, bone in enumerate(obj.pose.bones):
         bone.active_ragdoll.simulate = bool(chosen[index])
 
@@ -218,6 +214,20 @@ def _build(obj, scene, bones, notes) -> Report:
         notes.append(diagnosis.ONE_WAY)
     notes += [f"'{pose.names[i]}' stands at the ground: no body" for i in np.flatnonzero(grounded & ~chosen)]
     return Report(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), made, float(masses.sum()), notes)
+
+
+def _size(obj, pose, bones, to_world) -> tuple[float, float]:
+    """Height of some bones in the world [m], as it is stored, and the object's mean scale.
+
+    Raises:
+        RagdollError: rigid bodies of that size would not work.
+    """
+    height = float(np.float32(shapes.height(pose.heads, pose.tails, bones, pose.axes)))
+    scale = float(np.mean(np.linalg.norm(to_world[:3, :3], axis=0)))
+    if height < SMALLEST:
+        text = f"'{obj.name}' is {height * 1000.0:.3g} mm high with the scale {scale:.4g}, rigid bodies need 1 mm"
+        raise RagdollError(f"{text}: scale it up (Apply Transform in the tab Ragdoll makes that its size)")
+    return height, scale
 
 
 def _new_source(obj, scene) -> tuple:

@@ -132,7 +132,7 @@ def record(collection) -> dict:
 
 
 def parts(collection) -> list[Part]:
-    """The bodies of a ragdoll with their helpers, parents before their children."""
+    """The bodies of a ragdoll with their helpers, in the order of its bones; a parent may come after its child."""
     rows = record(collection)["parts"]
     found: dict = {}
     for helper in collection.all_objects if rows else ():

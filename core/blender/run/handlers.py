@@ -120,6 +120,8 @@ def _shows_without_run(scene) -> bool:
         pose_stack.show(scene)
         return True
     if _is_stepping(scene):
+        _end_with_other_bones(scene)  # a script may rename one and go on before Blender has updated anything
+    if _is_stepping(scene):
         _end_without_members(scene)
     if STATE.rendering or (scene.frame_subframe != 0.0 and scene.name not in STATE.runs):
         pose_stack.show(scene)
@@ -261,8 +263,8 @@ def after_update(scene, graph=None) -> None:
     if not _concerns(scene):
         return
     _show_edits(scene, graph)
-    if _is_stepping(scene):
-        _end_with_other_bones(scene, graph)
+    if _is_stepping(scene) and graph.id_type_updated("ARMATURE"):
+        _end_with_other_bones(scene)
     if _is_stepping(scene):
         _end_without_members(scene)
 
@@ -285,14 +287,12 @@ def _is_stepping(scene) -> bool:
     return scene.name in STATE.live_worlds and now is not None and not now.point_cache.is_baked
 
 
-def _end_with_other_bones(scene, graph) -> None:
+def _end_with_other_bones(scene) -> None:
     """End the run where bones of a character were added, removed or renamed.
 
     Renaming has Blender copy all objects anew, the joints too, whose constraints Bullet's world still holds: the next
     step would crash.
     """
-    if not graph.id_type_updated("ARMATURE"):
-        return
     run = STATE.runs.get(scene.name)
     names = [obj.name for obj in built.ragdolls(scene) if shot_run.has_other_bones(run, obj)]
     if names:

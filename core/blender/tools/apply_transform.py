@@ -106,7 +106,7 @@ def _applicable(obj, wanted) -> tuple[list[str], list[str]]:
     staying = [part for part in wanted if part not in found]
     if staying == wanted:
         raise RagdollError(f"The transform of '{obj.name}' cannot be applied: {reason}")
-    notes = [f"{reason}: not applied {'is' if len(staying) == 1 else 'are'} {' and '.join(staying)}"] if staying else []
+    notes = [f"{reason}: {' and '.join(staying)} {'is' if len(staying) == 1 else 'are'} not applied"] if staying else []
     return [part for part in wanted if part in found], notes
 
 
