@@ -200,14 +200,7 @@ def template(names: list, suffixes: list, archive: str, kind: str, frames: list)
                 "name": "ActiveRagdoll",
                 "description": "A profile of its own in which the extension is installed",
                 "variables": {"BLENDER_USER_RESOURCES": "{{Session.WorkingDirectory}}/blender"},
-                "script": {
-                    "actions": {
-                        "onEnter": {
-                            "command": "{{Param.Blender}}",
-                            "args": INSTALL,
-                        }
-                    }
-                },
+                "script": {"actions": {"onEnter": {"command": "{{Param.Blender}}", "args": INSTALL}}},
             }
         ],
         "steps": steps,

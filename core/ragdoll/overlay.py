@@ -29,11 +29,7 @@ BEYOND_MIN = math.radians(0.5)  # a joint that rests against its bound is not be
 APART = 0.003  # of the height: joints that separate by more than that are marked
 GAUGE = (0.03, 0.1)  # of the height: smallest and largest radius of a cone or an arc
 
-COLORS = {
-    BODY: (0.30, 0.75, 1.0, 0.6),
-    CONNECTION: (0.85, 0.85, 0.85, 0.6),
-    SEPARATION: (1.0, 0.1, 0.9, 1.0),
-}
+COLORS = {BODY: (0.30, 0.75, 1.0, 0.6), CONNECTION: (0.85, 0.85, 0.85, 0.6), SEPARATION: (1.0, 0.1, 0.9, 1.0)}
 LIMIT_COLORS = {INSIDE: (0.35, 0.9, 0.35, 0.9), NEAR: (1.0, 0.7, 0.1, 1.0), BEYOND: (1.0, 0.15, 0.1, 1.0)}
 MARK_COLOR = (1.0, 1.0, 1.0, 1.0)  # of a current angle inside its limits
 DIM = 0.3  # share of the opacity of what is not selected, while something is

@@ -267,11 +267,7 @@ class Poses:
 
 
 def write_poses(
-    writer: KeyWriter,
-    obj: bpy.types.Object,
-    poses: Poses,
-    animated: set[str],
-    tolerance: Tolerance | None = None,
+    writer: KeyWriter, obj: bpy.types.Object, poses: Poses, animated: set[str], tolerance: Tolerance | None = None
 ) -> dict[str, list[float]]:
     """Write the keys of all bones.
 

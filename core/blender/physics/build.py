@@ -28,17 +28,7 @@ from ..rig.skinning import read_skin
 from ..runtime import STATE
 from ..settings.bone import store_roles
 from ..stack import pose_stack
-from . import (
-    body_edits,
-    body_meshes,
-    built,
-    collision,
-    joint_objects,
-    motors,
-    remove,
-    source,
-    world,
-)
+from . import body_edits, body_meshes, built, collision, joint_objects, motors, remove, source, world
 from .built import Part
 from .helpers import add_spring, carry, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
 

@@ -28,19 +28,13 @@ LIMITS_FROM = (
     ("BIND", "Bind Pose", "Between the bone's forward now and where it points in bind pose"),
     ("PARENT", "Parent", "Between the bone's forward and its parent's"),
 )
-AXES_FROM = (
-    ("AUTO", "Automatic", "From the bind pose and where the character faces"),
-    ("USER", "User", "Set by hand"),
-)
+AXES_FROM = (("AUTO", "Automatic", "From the bind pose and where the character faces"), ("USER", "User", "Set by hand"))
 EVENTS = (
     ("SET", "Set", "The weight is set at once"),
     ("ENABLE", "Enable", "The weight goes to 1"),
     ("DISABLE", "Disable", "The weight goes to 0"),
 )
-TARGETS = (
-    ("OBJECT", "Object", "An object, or a bone of it"),
-    ("POINT", "Point", "A point of the scene"),
-)
+TARGETS = (("OBJECT", "Object", "An object, or a bone of it"), ("POINT", "Point", "A point of the scene"))
 _NOTHING = 1e-6  # what single precision leaves of a component that is 0
 
 
