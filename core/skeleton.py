@@ -45,12 +45,11 @@ class Skeleton:
     def from_parents(names: Sequence[str], parents: Sequence[int | str | None] | np.ndarray) -> Skeleton:
         """Build a skeleton from bones in any order.
 
+        Raises SkeletonError: no bones, a name twice, a parent that is not among the bones, or a cycle.
+
         Args:
             names: the bones' names, each once.
             parents: for each bone its parent, by index into `names` (-1: none) or by name (None: none).
-
-        Raises:
-            SkeletonError: no bones, a name twice, a parent that is not among the bones, or a cycle.
         """
         names = tuple(names)
         count = len(names)

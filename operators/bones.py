@@ -52,11 +52,7 @@ class Groups:
     weights: BoolProperty(name="Weights", description="Weights, mode and strongest drive", default=True)
 
     def groups(self, verb: str) -> list[str]:
-        """The chosen ones of `bone_tools.GROUPS`.
-
-        Raises:
-            RagdollError: there is none.
-        """
+        """The chosen ones of `bone_tools.GROUPS`. Raises RagdollError: there is none."""
         chosen = [name for name in bone_tools.GROUPS if getattr(self, name)]
         if not chosen:
             raise RagdollError(f"Nothing to {verb}: switch on at least one group of settings")

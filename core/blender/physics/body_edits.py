@@ -61,8 +61,7 @@ def before_removal(obj) -> list[str]:
 def collect_edits(obj) -> list[str]:
     """Store the edits of a ragdoll's bodies on their bones.
 
-    Returns:
-        Names of the bones whose bodies were edited since they were built or last collected.
+    Returns names of the bones whose bodies were edited since they were built or last collected.
     """
     settings = obj.active_ragdoll
     edited = []

@@ -209,8 +209,7 @@ def _build(obj, scene, bones, notes) -> Report:
 def _size(obj, pose, bones, to_world) -> tuple[float, float]:
     """Height of some bones in the world [m], as it is stored, and the object's mean scale.
 
-    Raises:
-        RagdollError: rigid bodies of that size would not work.
+    Raises RagdollError: rigid bodies of that size would not work.
     """
     height = float(np.float32(shapes.height(pose.heads, pose.tails, bones, pose.axes)))
     scale = float(np.mean(np.linalg.norm(to_world[:3, :3], axis=0)))
@@ -223,8 +222,7 @@ def _size(obj, pose, bones, to_world) -> tuple[float, float]:
 def _new_source(obj, scene) -> tuple:
     """Make the character's source anew.
 
-    Returns:
-        Its world matrix now [4, 4], and the poses [f, n, 4, 4] over the shot that the bodies will follow.
+    Returns its world matrix now [4, 4], and the poses [f, n, 4, 4] over the shot that the bodies will follow.
     """
     settings = obj.active_ragdoll
     old = settings.source  # of its motion stack

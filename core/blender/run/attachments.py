@@ -72,8 +72,7 @@ class Attached:
 def read_attachment(character, number: int, item, scene, rows: dict) -> Attached:
     """An attachment as its settings state it. rows: of all bodies in the run, by the names of their objects.
 
-    Raises:
-        RagdollError: it cannot act; says why.
+    Raises RagdollError: it cannot act; says why.
     """
     obj, name = character.obj, f"Attachment '{item.name}'"
     settings = obj.active_ragdoll

@@ -52,8 +52,7 @@ class Recovery:
     def read(self, group, events: bool = False, scene=None) -> None:
         """Read the settings from the character's property group or its source's. If one is invalid, none changes.
 
-        Raises:
-            RagdollError: a value that makes no sense.
+        Raises RagdollError: a value that makes no sense.
         """
         title, settings = f"Recovery of '{self.character.name}'", effect_settings.settings_of(group)
         states.checked(settings, title)

@@ -57,11 +57,7 @@ class Record:
 
     @staticmethod
     def from_text(text: str) -> Record:
-        """The reverse of `to_text`.
-
-        Raises:
-            ValueError: a damaged text.
-        """
+        """The reverse of `to_text`. Raises ValueError: a damaged text."""
         try:
             data = json.loads(text)
             if data["values"][0][:1] != [len(data["frames"])]:

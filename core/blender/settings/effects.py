@@ -262,12 +262,11 @@ def add_hit(
 ) -> list[str]:
     """Add a hit to a character's list.
 
+    Returns notes, for example that it will not be felt. Raises RagdollError: no ragdoll, no such body, a value that is
+    no number; nothing is added then.
+
     Args:
         impulse: [N s], [3]. point: from the middle of the body, along the bone's axes [3], [m].
-    Returns:
-        Notes, for example that it will not be felt.
-    Raises:
-        RagdollError: no ragdoll, no such body, a value that is no number; nothing is added then.
     """
     check_ragdoll(obj)
     settings = obj.active_ragdoll
@@ -291,8 +290,7 @@ def add_hit(
 def add_given_hits(obj, scene, given) -> list[str]:
     """Add hits given as text: bone, frame and three components of the impulse [N s]. Returns notes on them.
 
-    Raises:
-        RagdollError: as `add_hit`, or something is no number; those before it are added.
+    Raises RagdollError: as `add_hit`, or something is no number; those before it are added.
     """
     notes = []
     for bone, *values in given:
@@ -307,8 +305,7 @@ def add_given_hits(obj, scene, given) -> list[str]:
 def attach(obj, bone: str, target=None):
     """Attach a bone at its tail to an object. Returns the attachment's settings, for the caller to change.
 
-    Raises:
-        RagdollError: no ragdoll, or the bone has no body; nothing is added then.
+    Raises RagdollError: no ragdoll, or the bone has no body; nothing is added then.
     """
     check_ragdoll(obj)
     settings = obj.active_ragdoll

@@ -66,11 +66,7 @@ def mirror(obj, names: list[str], groups) -> list[tuple[str, str]]:
 
 
 def counterpart(pose: BindPose, twins: np.ndarray, name: str) -> str:
-    """The bone on the other side: by its name, else by its place.
-
-    Raises:
-        RagdollError: there is none.
-    """
+    """The bone on the other side: by its name, else by its place. Raises RagdollError: there is none."""
     other = flipped_name(name)
     if other != name and other in pose.row:
         return other
@@ -136,8 +132,7 @@ def read_weights(obj, kind: str) -> np.ndarray:
 def write_weights(obj, weights: dict) -> list[str]:
     """Set weights [n] of all bones by their kind; the names of bones that changed.
 
-    Raises:
-        RagdollError: a weight out of 0..1; nothing of its kind is set then.
+    Raises RagdollError: a weight out of 0..1; nothing of its kind is set then.
     """
     changed = {}
     for kind, values in weights.items():

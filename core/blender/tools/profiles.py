@@ -102,8 +102,7 @@ def _stored(value):
 def collect(obj) -> Profile:
     """Everything set on a character, whether it has a ragdoll or not.
 
-    Raises:
-        RagdollError: the object is no armature with bones, or a setting is not a finite number.
+    Raises RagdollError: the object is no armature with bones, or a setting is not a finite number.
     """
     check_armature(obj)
     known = schema()
@@ -293,20 +292,12 @@ def _differ(old, new) -> bool:
 
 
 def write(path: Path, profile: Profile) -> None:
-    """Write a profile's file.
-
-    Raises:
-        OSError: it cannot be written there.
-    """
+    """Write a profile's file. Raises OSError: it cannot be written there."""
     Path(path).write_text(files.dump(profile), encoding="utf-8", newline="\n")
 
 
 def read(path: Path) -> Profile:
-    """The profile of a file.
-
-    Raises:
-        RagdollError: names the file and the place in it.
-    """
+    """The profile of a file. Raises RagdollError: names the file and the place in it."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -323,8 +314,7 @@ def read(path: Path) -> Profile:
 def preset(name: str) -> Profile:
     """A shipped preset, by its identifier or its name, in small or capital letters.
 
-    Raises:
-        RagdollError: there is none of that name.
+    Raises RagdollError: there is none of that name.
     """
     for identifier, shown, _description in PRESETS:
         if name.casefold() in (identifier.casefold(), shown.casefold()):
