@@ -36,8 +36,6 @@ def reflect(points: np.ndarray, normal: np.ndarray, offset: float) -> np.ndarray
 
 
 # ---- the plane, from the joints of bodies ---------------------------------------------------------------------------
-
-
 def plane_of_joints(heads: np.ndarray, parents: np.ndarray, axes: np.ndarray, size: float):
     """The plane across which a skeleton is its own mirror image.
 
@@ -84,8 +82,6 @@ def _counterparts(features, normal, offset, tolerance):
 
 
 # ---- the plane, from limbs that are alike ---------------------------------------------------------------------------
-
-
 def plane_of_limbs(tree) -> tuple[np.ndarray | None, float]:
     """Unit normal (level) and offset of the plane that mirrors the joints of an `anatomy.structure.Tree` best.
 

@@ -106,8 +106,6 @@ _ROTATIONS = ("joint_rotation", "joint_in_anatomy", "rest")
 
 
 # ---- one value ------------------------------------------------------------------------------------------------------
-
-
 def shown(value) -> str:
     """A value as a message shows it: on one line and short."""
     text = " ".join(repr(value).split())
@@ -167,8 +165,6 @@ def shortest(value: float) -> float:
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------
-
-
 class _Pairs(dict):
     """A JSON object that remembers a key that stands in it twice."""
 
@@ -257,8 +253,6 @@ def _entry(data, fields: dict, path: str) -> Entry:
 
 
 # ---- writing --------------------------------------------------------------------------------------------------------
-
-
 def dump(profile: Profile) -> str:
     """The text of a profile's file; the same profile always gives the same. Raises ValueError: a number not finite."""
     data = {"format": FORMAT, "version": VERSION, "units": UNITS}

@@ -193,8 +193,6 @@ def _describe_cycle(names: tuple[str, ...], parents: np.ndarray, reached: np.nda
 
 
 # ---- trees in any order ---------------------------------------------------------------------------------------------
-
-
 def from_the_roots(parents) -> list:
     """Indices [m] of a tree with parents before their children; `parents` [m] in any order, -1 at roots."""
     children = [[] for _parent in parents]

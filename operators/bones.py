@@ -40,8 +40,6 @@ class BoneOperator(Operator):
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------
-
-
 class Groups:
     """The groups of settings that an operator is about."""
 
@@ -106,8 +104,6 @@ class ACTIVE_RAGDOLL_OT_reset_bone(BoneOperator, bpy.types.Operator):
 
 
 # ---- bodies ---------------------------------------------------------------------------------------------------------
-
-
 class ACTIVE_RAGDOLL_OT_adopt_body(BoneOperator, bpy.types.Operator):
     """Take the body as it stands for the bone's own size and place, to be changed as numbers"""
 
@@ -159,8 +155,6 @@ class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
 
 
 # ---- weights --------------------------------------------------------------------------------------------------------
-
-
 def _changed(names) -> str:
     return f"Weights of {named(names)}" if names else "No weight changed"
 

@@ -147,8 +147,6 @@ class SteppingOperator(OnArmature):
 
 
 # ---- the operators -------------------------------------------------------------------------------------------------
-
-
 class RangeOperator(SteppingOperator):
     """Goes through the shot's range or another one."""
 

@@ -102,8 +102,6 @@ def _check(names, parents, heads, tails, deform) -> None:
 
 
 # ---- which bones may have a body ----------------------------------------------------------------------------------
-
-
 def _body(names: list, parents, read: list, deform) -> np.ndarray:
     """Which bones [n] are neither controls nor helpers nor twist bones by their names and flags."""
     meanings = [name.meaning for name in read]
@@ -189,8 +187,6 @@ def _main(name) -> bool:
 
 
 # ---- sides and roles ----------------------------------------------------------------------------------------------
-
-
 def _front_legs(tree, read: list, found) -> list:
     """The names, with those of an animal's front legs known for such where all four are named as hind legs are.
 

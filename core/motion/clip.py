@@ -245,8 +245,6 @@ def _rounded(frame: float) -> float:
 
 
 # ---- clips in phase -------------------------------------------------------------------------------------------------
-
-
 class SyncGroup:
     """Clips [k] that share one phase, counted in cycles.
 

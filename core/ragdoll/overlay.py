@@ -46,8 +46,6 @@ _DIRECTIONS = np.arange(2 * CIRCLE) * (2.0 * math.pi / (2 * CIRCLE))
 
 
 # ---- wires of shapes ------------------------------------------------------------------------------------------------
-
-
 def polyline(points) -> np.ndarray:
     """The segments [k - 1, 2, 3] that join points [k, 3] one after the other."""
     points = np.asarray(points, dtype=float)
@@ -103,8 +101,6 @@ def shape_edges(kind: str, half, edges=None) -> np.ndarray:
 
 
 # ---- limits ---------------------------------------------------------------------------------------------------------
-
-
 def swung(direction, angle) -> np.ndarray:
     """Direction [..., 3] of the bone in the joint's frame after a swing by `angle` about (cos d, 0, sin d)."""
     direction, angle = np.asarray(direction, dtype=float), np.asarray(angle, dtype=float)
@@ -161,8 +157,6 @@ def twist_tick(radius: float) -> np.ndarray:
 
 
 # ---- what stays the same --------------------------------------------------------------------------------------------
-
-
 @dataclass
 class Figure:
     """A ragdoll of m bodies as it was built."""

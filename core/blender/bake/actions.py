@@ -50,9 +50,8 @@ _KEPT = {
     "use_nla": "use_nla",
 }
 
+
 # ---- saving and restoring what a bake changes -----------------------------------------------------------------------
-
-
 @dataclass
 class AnimationState:
     """Everything that `bake` changes on the character but the action itself, which is kept as a pointer."""
@@ -155,8 +154,6 @@ def _played_strips(animation: bpy.types.AnimData) -> Iterator[bpy.types.NlaStrip
 
 
 # ---- the bake -------------------------------------------------------------------------------------------------------
-
-
 def bake(
     obj: bpy.types.Object, poses: Poses, name: str, *, tolerance: Tolerance | None = None
 ) -> tuple[bpy.types.Action, AnimationState]:

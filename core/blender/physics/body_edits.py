@@ -175,8 +175,6 @@ def reset_body(obj, bone_name: str) -> None:
 
 
 # ---- editing in the viewport ----------------------------------------------------------------------------------------
-
-
 def is_editing(obj) -> bool:
     """Whether the bodies of a character stand in bind pose to be edited."""
     bodies = obj.active_ragdoll.bodies
@@ -234,8 +232,6 @@ def _show_for_editing(obj, editing: bool) -> None:
 
 
 # ---- measuring ----------------------------------------------------------------------------------------------------
-
-
 def _points(mesh) -> np.ndarray:
     return read(mesh.vertices, "co", 3)
 

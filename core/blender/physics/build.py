@@ -399,8 +399,6 @@ def _drive(scene, target, body, kind: str) -> None:
 
 
 # ---- physics armature -----------------------------------------------------------------------------------------------
-
-
 def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
     """Make the physics armature, the anchors that its bones copy, and the character's constraints that copy it."""
     settings = obj.active_ragdoll

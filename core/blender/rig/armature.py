@@ -205,8 +205,6 @@ def rig_limits(pose_bone) -> tuple[str, list, list] | None:
 
 
 # ---- anatomy --------------------------------------------------------------------------------------------------------
-
-
 def anatomy_of(obj: bpy.types.Object) -> Anatomy:
     """What the bones of an armature are, in Blender's bone order; roles that the user chose come before all else.
 

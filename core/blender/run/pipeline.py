@@ -180,8 +180,6 @@ def observe(run: Run, scene) -> None:
 
 
 # ---- reading ------------------------------------------------------------------------------------------------------
-
-
 def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
     """The bones in the world [m, 4, 4], with their scale, after the motion stack; without it for no frame."""
     matrices = np.empty((run.characters[-1].rows.stop, 4, 4))

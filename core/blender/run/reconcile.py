@@ -43,8 +43,6 @@ def rebuild_edited(scene) -> None:
 
 
 # ---- duplicates ---------------------------------------------------------------------------------------------------
-
-
 def _separate_duplicates(scene, ragdolls: bool) -> None:
     """Give duplicates of a character, which would share its helpers, a stack and a ragdoll of their own.
 

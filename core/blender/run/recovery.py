@@ -220,8 +220,6 @@ def _keep(notes: dict, frame: int, value) -> None:
 
 
 # ---- the character --------------------------------------------------------------------------------------------------
-
-
 def _pelvis_body(character) -> int:
     """Index of a character's pelvis body; without that role, of its heaviest root."""
     obj = character.obj
@@ -260,8 +258,6 @@ def _landmarks(character) -> Landmarks:
 
 
 # ---- the run --------------------------------------------------------------------------------------------------------
-
-
 class Recoveries(Effect):
     """The recoveries of a run's characters, by their names."""
 

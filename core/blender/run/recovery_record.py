@@ -113,8 +113,6 @@ def _passage_from(data: dict) -> Passage:
 
 
 # ---- of a character --------------------------------------------------------------------------------------------------
-
-
 def recovery_of(obj):
     """The `recovery.Recovery` of a character in the run of its scene; None where there is none."""
     scene = obj.active_ragdoll.scene

@@ -84,7 +84,6 @@ def _set_strength(self, value: float) -> None:
 # fmt: off
 
 # ---- hits -----------------------------------------------------------------------------------------------------------
-
 class ActiveRagdollHit(bpy.types.PropertyGroup):
     """An impulse on a bone's body at a frame."""
 
@@ -145,7 +144,6 @@ class HitSettings:
 
 
 # ---- attachments ----------------------------------------------------------------------------------------------------
-
 class ActiveRagdollAttachment(bpy.types.PropertyGroup):
     """A bone's body held at an object or a bone."""
 
@@ -180,7 +178,6 @@ class AttachmentSettings:
 
 
 # ---- recovery -------------------------------------------------------------------------------------------------------
-
 class ActiveRagdollRecoveryEvent(bpy.types.PropertyGroup):
     """A state forced at a frame."""
 
@@ -255,8 +252,6 @@ def events_of(group, first: float, last: float) -> tuple[list, list]:
 
 
 # ---- adding ---------------------------------------------------------------------------------------------------------
-
-
 def add_hit(
     obj, scene, bone: str, frame: int, impulse, point=(0.0, 0.0, 0.0), *, space="WORLD", duration=0.0, target=None
 ) -> list[str]:

@@ -82,8 +82,6 @@ def _is_copy(obj) -> bool:
 
 
 # ---- what is applied ------------------------------------------------------------------------------------------------
-
-
 def _applicable(obj, wanted) -> tuple[list[str], list[str]]:
     """The wanted parts up to the first one that must stay, and why that must.
 
@@ -179,8 +177,6 @@ def _seat(obj, child) -> Matrix:
 
 
 # ---- what scales along ----------------------------------------------------------------------------------------------
-
-
 def _factors(obj, applied) -> tuple[float, dict]:
     """How much lengths in a character's own units change; by data path the same for what may be keyed [3].
 

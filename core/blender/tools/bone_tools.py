@@ -122,8 +122,6 @@ def _copy(obj, name: str, other: str, groups) -> None:
 
 
 # ---- weights --------------------------------------------------------------------------------------------------------
-
-
 def read_weights(obj, kind: str) -> np.ndarray:
     """A weight of all bones [n]; one of `WEIGHTS`."""
     return np.array([getattr(bone.active_ragdoll, kind) for bone in obj.pose.bones], dtype=float)

@@ -97,8 +97,6 @@ def _refusal(obj, scene) -> str:
 
 
 # ---- bodies ---------------------------------------------------------------------------------------------------------
-
-
 def _parents(parts) -> np.ndarray:
     """Row of every body's parent [m], -1 at roots."""
     row = {part.bone: i for i, part in enumerate(parts)}
@@ -174,8 +172,6 @@ def _told_apart(settings) -> set:
 
 
 # ---- the shot -------------------------------------------------------------------------------------------------------
-
-
 def _first_excess(obj, scene, first: int) -> np.ndarray:
     """By how much the first pose exceeds each joint's limits [m] [rad]."""
     result = np.zeros(len(obj.active_ragdoll.parts))
@@ -223,8 +219,6 @@ def _excluded(settings, scene, outermost: bool = False) -> list:
 
 
 # ---- remedies -------------------------------------------------------------------------------------------------------
-
-
 def remedy(obj, scene, kind: str, bones=()) -> None:
     """Remedy a finding that has no operator of its own.
 

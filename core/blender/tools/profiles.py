@@ -51,8 +51,6 @@ class Applied:
 
 
 # ---- the settings there are -----------------------------------------------------------------------------------------
-
-
 def schema() -> Schema:
     """The settings of characters and bones, as the property groups declare them."""
     return Schema(_fields(ActiveRagdollObject), _fields(ActiveRagdollBone), FORMER)
@@ -97,8 +95,6 @@ def _stored(value):
 
 
 # ---- from a character -----------------------------------------------------------------------------------------------
-
-
 def collect(obj) -> Profile:
     """Everything set on a character, whether it has a ragdoll or not.
 
@@ -146,8 +142,6 @@ def _rests(obj) -> np.ndarray:
 
 
 # ---- to a character -------------------------------------------------------------------------------------------------
-
-
 def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Applied:
     """Put a profile on a character: all that it says of bones that are found, or, on an error, nothing.
 
@@ -289,8 +283,6 @@ def _differ(old, new) -> bool:
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
-
-
 def write(path: Path, profile: Profile) -> None:
     """Write a profile's file. Raises OSError: it cannot be written there."""
     Path(path).write_text(files.dump(profile), encoding="utf-8", newline="\n")

@@ -312,8 +312,6 @@ def _specs(
 
 
 # ---- plans that stay inside -----------------------------------------------------------------------------------------
-
-
 def plan(joint_type: str, limit_min, limit_max) -> list:
     """Constraints of a joint, none of which lets it go noticeably beyond its limits.
 
@@ -378,8 +376,6 @@ def _lets_through(specs, rotations) -> bool:
 
 
 # ---- wide enough for poses ------------------------------------------------------------------------------------------
-
-
 def opened(specs: list[ConstraintSpec], r_rel, margin: float) -> list[ConstraintSpec]:
     """The constraints with bounds that contain the joint rotations r_rel [f, 4] and a margin [rad].
 

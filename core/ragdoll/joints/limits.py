@@ -80,8 +80,6 @@ def ellipse_radius(half_axes: np.ndarray, direction: np.ndarray) -> np.ndarray:
 
 
 # ---- angles ---------------------------------------------------------------------------------------------------------
-
-
 def frames_in_bodies(binds, offsets, rotations, parents) -> tuple[np.ndarray, np.ndarray]:
     """The joints' frames in their bodies and in these' parents, both [m, 4, 4]; in bind pose the two are one.
 
@@ -167,8 +165,6 @@ def x_first(limit_min, limit_max) -> bool:
 
 
 # ---- beyond ---------------------------------------------------------------------------------------------------------
-
-
 def excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
     """How far rotations are beyond a joint's limits.
 

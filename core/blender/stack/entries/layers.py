@@ -192,8 +192,6 @@ class PoseLayers:
 
 
 # ---- the step -------------------------------------------------------------------------------------------------------
-
-
 class Layers(FromSettings, LayerStack):
     """The layers that act: all that are enabled, or only the solo ones among them."""
 

@@ -39,8 +39,6 @@ _NOTHING = 1e-6  # what single precision leaves of a component that is 0
 
 
 # ---- forward axes from the bind pose --------------------------------------------------------------------------------
-
-
 def rig_of(obj) -> Rig:
     """An armature's skeleton and bind pose, in its own space.
 
@@ -73,8 +71,6 @@ def write_axes(entry, forward, parent_forward) -> None:
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------
-
-
 def _bone_changed(self, context) -> None:
     find_axes(self.id_data, [self])
     STACK.update(self, context)
@@ -170,8 +166,6 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
 
 
 # ---- steps ----------------------------------------------------------------------------------------------------------
-
-
 class Step(ItemStep):
     """One chain."""
 
@@ -229,8 +223,6 @@ def events_of(item, seconds_per_frame: float) -> list[WeightEvent]:
 
 
 # ---- the kind -------------------------------------------------------------------------------------------------------
-
-
 class Bones(ItemList):
     """The bones of the active chain."""
 

@@ -111,8 +111,6 @@ class PoseGraph:
 
 
 # ---- the step -------------------------------------------------------------------------------------------------------
-
-
 class StateGraph(FromSettings, GraphPlayer):
     """The graph of the settings."""
 
