@@ -6,6 +6,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion
 
 from ... import quaternion
+from ...anatomy import postures
 from ...anatomy.limits import joint_limits
 from ...errors import RagdollError
 from ...ragdoll.bodies import compound
@@ -97,8 +98,35 @@ def _cones_within(obj, plan, relatives) -> np.ndarray:
 _KINDS = {"DEFAULT": "default", "ANATOMY": "anatomical", "PROFILE": "preset's"}
 
 
+def note_postures(obj, collection, pose, plan, vertices, anatomy) -> None:
+    """Record what muscles pull to in a fall: postures within the limits, and what is ahead and to the left.
+
+    "postures": rotations of the joints [6, m, 4], in their frames, from bind pose; NaN where they say nothing.
+    "facing": forward and left in the armature's space [2, 3]. Both are empty for all but humans.
+    """
+    turns = quaternion.from_matrix(rigid(pose.local)[:, :3, :3])
+    body = postures.body_of(anatomy, pose.parents, *_places(obj, pose, vertices, turns))
+    if body is None:
+        return
+    found = np.array([postures.turns_of(each, body, plan.bones, plan.parents) for each in postures.POSTURES])
+    for i, bone in enumerate(plan.bones):
+        own = obj.pose.bones[bone].active_ragdoll
+        frame = quaternion.normalize(np.array(own.joint_rotation, dtype=float))
+        for turn in found[:, i] if np.isfinite(found[0, i]).all() else ():
+            joint = quaternion.multiply(quaternion.conjugate(frame), quaternion.multiply(turn, frame))
+            turn[:] = limits.brought_within(own.joint, tuple(own.limit_min), tuple(own.limit_max), joint)
+    facing = np.array([body.own.forward, body.own.left])
+    built.note(collection, postures=found.round(6).tolist(), facing=facing.round(6).tolist())
+
+
 def _anatomical(obj, pose, plan, vertices, anatomy) -> list:
     """`JointLimits` in the armature's space, or None, for every body [m]."""
+    heads, tails, vertices = _places(obj, pose, vertices)
+    return joint_limits(anatomy, pose.parents, heads, tails, plan.bones, plan.parents, vertices)
+
+
+def _places(obj, pose, vertices, *more) -> tuple:
+    """Heads and tails of the bones [n, 3], more, and the vertices that each dominates, in the armature's space."""
     heads, tails = pose.local[:, :3, 3], bind_tails(obj.data)
     if vertices is not None:
         ours, theirs = np.concatenate([heads, tails]), np.concatenate([pose.heads, pose.tails])
@@ -107,7 +135,7 @@ def _anatomical(obj, pose, plan, vertices, anatomy) -> list:
         # The armature's scale; negative when it is mirrored.
         scale = float((theirs * (ours @ pose.axes.T)).sum() / (ours * ours).sum())
         vertices = [None if v is None else (v - middle) @ pose.axes / scale + centre for v in vertices]
-    return joint_limits(anatomy, pose.parents, heads, tails, plan.bones, plan.parents, vertices)
+    return heads, tails, *more, vertices
 
 
 def _state_limits(pose_bone, anatomical, axes) -> None:

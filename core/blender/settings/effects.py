@@ -50,6 +50,8 @@ _METHODS = (
     ("CROSS_FADED", "Cross-Faded", "The limp pose is faded out"),
 )
 _LOOSENING, _RECOVERY = Loosening(), states.Settings
+# What the tone of muscles is called, and whether there are reflexes.
+TONES = {"RAG": (0.0, False), "UNCONSCIOUS": (0.1, False), "STUNNED": (0.25, False), "AWAKE": (0.6, True)}
 
 # A run reads all of these again when they are edited.
 block, choice, flag, number, share, text, vector, whole = (
@@ -78,6 +80,14 @@ def _set_strength(self, value: float) -> None:
         self.impulse = [value * component / now for component in self.impulse]
     else:
         self.impulse = (0.0, value, 0.0)
+
+
+def _tone_changed(self, context) -> None:
+    """Tone needs motors at the joints; only a build makes them."""
+    READ.update(self, context)
+    own = self.id_data
+    if self.tone > 0.0 and own.active_ragdoll.is_ragdoll and not built.helpers(own.active_ragdoll.collection, built.MOTOR):
+        runtime.settings_changed(own, layout=True)
 
 
 # Declarations are read as tables.
@@ -194,6 +204,10 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
         "State at the shot's first frame")
     calm_time: _number("Calm Time", "After a hit that did not knock out, the simulation is switched off again when the "
         "bodies have been near the animation for so long [s]", _RECOVERY.calm_time)
+    tone: share("Tone", "Strength of the muscles in the fall: 0 a rag, 0.1 unconscious, 0.25 stunned, 0.6 awake",
+        _RECOVERY.tone, keyed=True, update=_tone_changed)
+    reflexes: flag("Reflexes", "Protect head and trunk: arms towards the floor, the back round when falling backwards",
+        _RECOVERY.reflexes, keyed=True)
     events: items(ActiveRagdollRecoveryEvent, "event_index")
     event_index: row()
 

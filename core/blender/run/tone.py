@@ -1,0 +1,131 @@
+"""Muscle tone of knocked-out characters in a run: measuring their falls, and leading their joints meanwhile."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import quaternion
+from ...anatomy.roles import CHEST, FOOT, PELVIS, SHANK, SPINE
+from ...ragdoll.joints import limits
+from ...ragdoll.recovery import states, tone
+from ..physics import built, world
+from ..physics.motors import Muscles
+from ..rig.armature import array_of
+from ..runtime import STATE
+from . import ground, shot_run
+from .effects import Effect
+
+MARGIN = 0.02  # of the height: a trunk nearer to the floor touches it
+
+
+class Falling:
+    """The muscles of one character: what its joints have, and the fall that is under way."""
+
+    def __init__(self, run, character) -> None:
+        self.character, self.fall, self.start, self.muscles = character, None, None, None
+        obj, drives, begin = character.obj, run.joint_drives, character.rows.start
+        inside = (drives.rows >= begin) & (drives.rows < character.rows.stop)
+        self.of = np.flatnonzero(inside)
+        self.rows = drives.rows[self.of]
+        own = self.rows - begin
+        record = built.record(obj.active_ragdoll.collection)
+        count = len(character.bones)
+        self.postures = np.array(record["postures"] or np.full((tone.CHOICES, count, 4), np.nan), dtype=float)[:, own]
+        bones = [obj.pose.bones[character.bone_names[i]].active_ragdoll for i in own]
+        low, high = (np.array([getattr(b, name)[:] for b in bones]) for name in ("limit_min", "limit_max"))
+        self.hinges = np.array([
+            limits.hinge_axis(a, b) if bone.joint == "HINGE" else -1 for bone, a, b in zip(bones, low, high, strict=True)
+        ])  # fmt: skip
+        free = np.array([bone.joint == "FREE" for bone in bones])[:, None]
+        self.low, self.high = np.where(free, -4.0 * np.pi, low), np.where(free, 4.0 * np.pi, high)
+        self.strengths = shot_run.strengths_of(obj)[0][own]
+        roles = [obj.pose.bones[name].active_ragdoll.role for name in character.bone_names]
+        self.trunk = np.array([i for i, role in enumerate(roles) if role in (PELVIS, SPINE, CHEST)], dtype=int) + begin
+        if not len(self.trunk):
+            self.trunk = np.array([begin])
+        feet = next(filter(None, ([i for i, r in enumerate(roles) if r == role] for role in (FOOT, SHANK))), [])
+        self.feet = np.array(feet, dtype=int) + begin
+        self.facing = self._facing(obj, record["facing"]) if record["facing"] else None
+
+    def _facing(self, obj, facing) -> np.ndarray:
+        """What is ahead and to the left of the trunk's bodies, along their bones' axes [t, 2, 3]."""
+        names = [self.character.bone_names[row - self.character.rows.start] for row in self.trunk]
+        return np.array([np.array(facing) @ array_of(obj.data.bones[name].matrix_local)[:3, :3] for name in names])
+
+    def step(self, run, scene, settings, seconds: float) -> None:
+        """After a frame is shown: go on with the fall, and set the muscles for the next frame."""
+        drives = run.joint_drives
+        relative = drives.relative(run.body)[self.of]
+        gravity = np.array(world.gravity(scene))
+        if self.fall is None:
+            self.fall, self.start, acceleration = tone.Fall(), relative, np.zeros_like(relative[:, 1:])
+        else:
+            acceleration = self.muscles.acceleration
+        before = tone.target(self.fall, self.start, self.postures)
+        self.fall = tone.step(self.fall, self._measured(run, scene, gravity), settings.reflexes, seconds)
+        factor = run.numbers["tone"][self.rows] * ~(run.limp | run.kinematic)[self.rows]
+        weight = factor * settings.tone * self.fall.strength
+        pull = float(np.linalg.norm(gravity))
+        own = run.numbers["max_torque"][self.rows]
+        self.muscles = Muscles(
+            of=self.of,
+            start=before,
+            end=tone.target(self.fall, self.start, self.postures),
+            weight=tone.stiffened(weight, relative, self.hinges, self.low, self.high),
+            frequency=np.full(len(self.of), tone.FREQUENCY / tone.pace(self.character.height, pull)),
+            damping_ratio=tone.DAMPING_RATIO,
+            strongest=np.where(own > 0.0, own, self.strengths),
+            acceleration=acceleration,
+        )
+
+    def _measured(self, run, scene, gravity: np.ndarray) -> tone.Trunk:
+        rows, body, height = self.trunk, run.body, self.character.height
+        shares = run.masses[rows] / run.masses[rows].sum()
+        pull = float(np.linalg.norm(gravity))
+        clearance = np.inf
+        if pull > 0.0 and not self.fall.touched:
+            below = ground.clearances(run, scene, self.character, rows, gravity / pull)
+            clearance = float(below.min()) - MARGIN * height
+        place = shares @ body[rows, :3, 3]
+        feet = body[self.feet, :3, 3].mean(axis=0) if len(self.feet) else place
+        velocity = np.zeros(3) if run.velocity is None else shares @ run.velocity[rows]
+        return tone.Trunk(place - feet, velocity, self._axes(run, shares), clearance, height, gravity)
+
+    def _axes(self, run, shares) -> np.ndarray | None:
+        if self.facing is None:
+            return None
+        turns = run.body[self.trunk, :3, :3] @ run.offsets[self.trunk, :3, :3].transpose(0, 2, 1)
+        each = np.einsum("tij,taj->tai", turns, self.facing) * run.handedness[self.trunk][:, :, None]
+        forward, left = np.einsum("t,tai->ai", shares, each)
+        forward /= max(float(np.linalg.norm(forward)), 1e-9)
+        left = left - forward * float(left @ forward)
+        return np.array([forward, left / max(float(np.linalg.norm(left)), 1e-9)])
+
+
+class Tone(Effect):
+    """The muscle tone of a run's characters while they are limp; recovery comes before it."""
+
+    name = "tone"
+
+    def __init__(self, run, scene) -> None:
+        super().__init__(run, scene)
+        self._falling: dict[str, Falling] = {}
+
+    def observe(self, run, scene, seconds: float) -> None:
+        """Let each character that is limp fall on."""
+        for name, own in run.effect("recovery").by_name.items():
+            limp = own.state.phase in (states.LIMP, states.SETTLING)
+            if limp and own.settings.tone > 0.0 and self._has_motors(run, own.character):
+                if name not in self._falling:
+                    self._falling[name] = Falling(run, own.character)
+                self._falling[name].step(run, scene, own.settings, seconds)
+            else:
+                self._falling.pop(name, None)
+        self.muscles = [each.muscles for each in self._falling.values()]
+
+    def _has_motors(self, run, character) -> bool:
+        drives, rows = run.joint_drives, character.rows
+        if drives is not None and np.any((drives.rows >= rows.start) & (drives.rows < rows.stop)):
+            return True
+        STATE.warn(character.name, f"'{character.name}' falls without muscle tone: build its ragdoll anew")
+        return False
