@@ -45,7 +45,7 @@ _LEFT = Posture(10.0, 5.0, 25.0, 40.0, Arm(25.0, 75.0, 25.0, 0.0, -30.0), Arm(60
 # backwards (down on the haunches, the back round, the chin in), to either side, and from high up (drawn in).
 RELAXED, FORWARD, BACKWARD, LEFT, RIGHT, AIR = POSTURES = (
     _even(15.0, 25.0, 30.0, 40.0, 15.0, 18.0, 45.0),
-    _even(10.0, -10.0, 15.0, 25.0, 85.0, 15.0, 35.0, 40.0, -50.0),
+    _even(10.0, -10.0, 15.0, 25.0, 110.0, 15.0, 30.0, 40.0, -50.0),
     _even(30.0, 40.0, 60.0, 105.0, 20.0, 30.0, 45.0),
     _LEFT,
     replace(_LEFT, left=_LEFT.right, right=_LEFT.left, aside=-_LEFT.aside),
@@ -107,9 +107,7 @@ def _chain(posture: Posture, own: axes.Axes, chain: str, count: int):
     if chain == limits.SPINE:
         return _about(own.left, posture.trunk / count)
     if chain == limits.NECK:
-        return quaternion.multiply(
-            _about(own.left, posture.neck / count), _about(own.forward, -posture.aside / count)
-        )
+        return quaternion.multiply(_about(own.left, posture.neck / count), _about(own.forward, -posture.aside / count))
     return quaternion.identity()
 
 

@@ -16,4 +16,5 @@ EXAMPLES = {
     "one_arm_limp": "a walk with one arm that nothing drives",
     "knock_out": "a walker is knocked out, falls, comes to rest and gets up where it lies",
     "tumble": "a tumble in the air that keeps its momentum",
+    "two_falls": "a rag, and somebody who protects himself, pushed alike",
 }

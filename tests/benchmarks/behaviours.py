@@ -54,7 +54,10 @@ def _met(found: list[dict]) -> bool:
         "arms before the head": ([f["arms first"] for f in braced], 0.95),
         "head 25 % slower": ([f["against rag"] <= 0.75 for f in braced], 1.0),
     }
-    rows = [(aim, f"{sum(good)} of {len(good)}", _characters.verdict(np.mean(good) >= share)) for aim, (good, share) in aims.items()]
+    rows = [
+        (aim, f"{sum(good)} of {len(good)}", _characters.verdict(np.mean(good) >= share))
+        for aim, (good, share) in aims.items()
+    ]
     _characters.print_table("aims", ("aim", "met by", ""), rows)
     return all(np.mean(good) >= share for good, share in aims.values())
 

@@ -12,7 +12,7 @@ from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.ragdoll import speeds
 
 HIT, LAST = 4, 84  # frames after the shot's first
-RAG, STUNNED, AWAKE = ((*effects.TONES[name],) for name in ("RAG", "STUNNED", "AWAKE"))
+RAG, STUNNED, AWAKE = ((*effects.TONE_VALUES[name],) for name in ("RAG", "STUNNED", "AWAKE"))
 SIDES = {"front": (-1.0, 0.0), "back": (1.0, 0.0), "left": (0.0, -1.0), "right": (0.0, 1.0)}  # ahead, to the left
 NEAR = 0.01  # of the height: a body nearer to the floor has met it
 TRUNK, ARMS = ("PELVIS", "SPINE", "CHEST"), ("HAND", "FOREARM", "UPPER_ARM", "CLAVICLE")
@@ -72,11 +72,13 @@ class Fall:
         return (i - (NEAR - low[i]) / max(low[i - 1] - low[i], 1e-9) if i else 0.0) / rigs.FPS
 
     def head_speed(self) -> float:
-        """Of the head when it meets the floor, or the fastest of the fall where it never does [m/s]."""
+        """Of the head when it meets the floor, 0 where it never does: in that frame or the one before [m/s]."""
         (head,) = self._of("HEAD")[:1]
         moment = self.meets("HEAD")
-        until = int(np.ceil(moment * rigs.FPS)) if np.isfinite(moment) else len(self.bodies) - 1
-        return float(self.speeds()[1:max(until, 2), head].max())
+        if not np.isfinite(moment):
+            return 0.0
+        until = int(np.ceil(moment * rigs.FPS))
+        return float(self.speeds()[max(until - 2, 0) : max(until, 1), head].max())
 
     def rest(self) -> float:
         """Seconds after the hit from which on no body moves faster than 0.3 m/s, at most 10 cm/s on average."""
@@ -121,7 +123,9 @@ def fall(name, side: str, tone: float, reflexes: bool, speed: float = 1.2, frame
 
     rigs.play(scene, rig.first, rig.first + frames, read)
     bodies = np.array(bodies)
-    low = np.stack([(c @ bodies[:, i, 2, :3].T).min(axis=0) + bodies[:, i, 2, 3] for i, c in enumerate(corners)], axis=1)
+    low = np.stack(
+        [(c @ bodies[:, i, 2, :3].T).min(axis=0) + bodies[:, i, 2, 3] for i, c in enumerate(corners)], axis=1
+    )
     parents = np.array([names.index(part.parent) if part.parent else -1 for part in parts])
     bind = np.array([part.bind for part in parts])
     made = Fall(roles, parents, bind, (low - floor) / height, bodies, height, shown, obj)

@@ -167,6 +167,15 @@ def _state_limits(pose_bone, anatomical, axes) -> None:
         settings.limits_from = "DEFAULT"
 
 
+def swings_of(settings) -> np.ndarray:
+    """Limits of a bone's joint [2, 3] [rad], infinite for axes that have none or do not turn."""
+    found, free = np.array([settings.limit_min, settings.limit_max], dtype=float), np.array([[-np.inf], [np.inf]])
+    if settings.joint == "HINGE":
+        axis = np.arange(3) == limits.hinge_axis(*found)
+        return np.where(axis, found, free)
+    return found if settings.joint == "CONE" else np.tile(free, 3)
+
+
 def stated_limits(settings: dict) -> str:
     """Joint and range of a bone's settings by name, as `profile_limits` keeps them."""
     return json.dumps({name: settings[name] for name in ("joint", "limit_min", "limit_max") if name in settings})

@@ -96,6 +96,10 @@ class JointDrives:
     written: dict = field(default_factory=dict)  # whether each motor was last told to run
     memory: dict = field(default_factory=dict)  # what each law of drives keeps from frame to frame, by its identifier
 
+    def of(self, character) -> np.ndarray:
+        """A character's joints, by their places here."""
+        return np.flatnonzero((self.rows >= character.rows.start) & (self.rows < character.rows.stop))
+
     def relative(self, matrices) -> np.ndarray:
         """Rotations [k, 4] of children against parents, in the joints' frames, of rigid matrices [m, 4, 4]."""
         turned = quaternion.multiply(quaternion.from_matrix(matrices[:, :3, :3]), quaternion.conjugate(self.bind))
@@ -124,6 +128,7 @@ class Muscles:
     frequency: np.ndarray  # at weight 1 [j] [Hz]
     damping_ratio: float
     strongest: np.ndarray  # largest torques [j] [N m], 0 for no limit
+    holding: np.ndarray  # torques [j] with which each motor at least keeps to its velocity [N m]
     acceleration: np.ndarray  # that they gave in the last frame [j, 3] [rad/s^2]; `command` writes it
 
     def command(self, own: JointDrives, run, relative, frame: Frame) -> tuple:
@@ -230,7 +235,9 @@ def write_motors(run, before, weights, seconds: float, substeps: int, gravity: f
             for mask, _velocity, torque in commands
         ]
     )
-    torque = np.broadcast_to(torque, on.shape)
+    torque = np.broadcast_to(torque, on.shape).copy()
+    for each in muscles:
+        torque[each.of] = np.maximum(torque[each.of], each.holding[:, None])
     limit = limit[:, None]
     torque = np.minimum(np.where(limit > 0.0, np.minimum(torque, limit), torque), STRONGEST)
     on &= torque > 0.0

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ... import quaternion
 from ...anatomy.roles import CHEST, FOOT, PELVIS, SHANK, SPINE
-from ...ragdoll.joints import limits
 from ...ragdoll.recovery import states, tone
-from ..physics import built, world
+from ..physics import built, joint_objects, world
 from ..physics.motors import Muscles
 from ..rig.armature import array_of
 from ..runtime import STATE
@@ -24,28 +22,20 @@ class Falling:
     def __init__(self, run, character) -> None:
         self.character, self.fall, self.start, self.muscles = character, None, None, None
         obj, drives, begin = character.obj, run.joint_drives, character.rows.start
-        inside = (drives.rows >= begin) & (drives.rows < character.rows.stop)
-        self.of = np.flatnonzero(inside)
+        self.of = drives.of(character)
         self.rows = drives.rows[self.of]
-        own = self.rows - begin
-        record = built.record(obj.active_ragdoll.collection)
-        count = len(character.bones)
-        self.postures = np.array(record["postures"] or np.full((tone.CHOICES, count, 4), np.nan), dtype=float)[:, own]
-        bones = [obj.pose.bones[character.bone_names[i]].active_ragdoll for i in own]
-        low, high = (np.array([getattr(b, name)[:] for b in bones]) for name in ("limit_min", "limit_max"))
-        self.hinges = np.array([
-            limits.hinge_axis(a, b) if bone.joint == "HINGE" else -1 for bone, a, b in zip(bones, low, high, strict=True)
-        ])  # fmt: skip
-        free = np.array([bone.joint == "FREE" for bone in bones])[:, None]
-        self.low, self.high = np.where(free, -4.0 * np.pi, low), np.where(free, 4.0 * np.pi, high)
+        own, record = self.rows - begin, built.record(obj.active_ragdoll.collection)
+        none = np.full((tone.CHOICES, len(character.bones), 4), np.nan)
+        self.postures = np.array(record["postures"] or none, dtype=float)[:, own]
+        settings = [obj.pose.bones[name].active_ragdoll for name in character.bone_names]
+        self.limits = np.array([joint_objects.swings_of(settings[i]) for i in own])
         self.strengths = shot_run.strengths_of(obj)[0][own]
-        roles = [obj.pose.bones[name].active_ragdoll.role for name in character.bone_names]
-        self.trunk = np.array([i for i, role in enumerate(roles) if role in (PELVIS, SPINE, CHEST)], dtype=int) + begin
+        self.trunk = _rows(settings, begin, PELVIS, SPINE, CHEST)
+        feet = _rows(settings, begin, FOOT)
+        self.feet = feet if len(feet) else _rows(settings, begin, SHANK)
+        self.facing = self._facing(obj, record["facing"]) if record["facing"] and len(self.trunk) else None
         if not len(self.trunk):
             self.trunk = np.array([begin])
-        feet = next(filter(None, ([i for i, r in enumerate(roles) if r == role] for role in (FOOT, SHANK))), [])
-        self.feet = np.array(feet, dtype=int) + begin
-        self.facing = self._facing(obj, record["facing"]) if record["facing"] else None
 
     def _facing(self, obj, facing) -> np.ndarray:
         """What is ahead and to the left of the trunk's bodies, along their bones' axes [t, 2, 3]."""
@@ -71,10 +61,11 @@ class Falling:
             of=self.of,
             start=before,
             end=tone.target(self.fall, self.start, self.postures),
-            weight=tone.stiffened(weight, relative, self.hinges, self.low, self.high),
+            weight=tone.stiffened(weight, relative, self.limits),
             frequency=np.full(len(self.of), tone.FREQUENCY / tone.pace(self.character.height, pull)),
             damping_ratio=tone.DAMPING_RATIO,
             strongest=np.where(own > 0.0, own, self.strengths),
+            holding=weight**tone.HOLDS * np.where(own > 0.0, own, self.strengths),
             acceleration=acceleration,
         )
 
@@ -124,8 +115,12 @@ class Tone(Effect):
         self.muscles = [each.muscles for each in self._falling.values()]
 
     def _has_motors(self, run, character) -> bool:
-        drives, rows = run.joint_drives, character.rows
-        if drives is not None and np.any((drives.rows >= rows.start) & (drives.rows < rows.stop)):
+        if run.joint_drives is not None and len(run.joint_drives.of(character)):
             return True
         STATE.warn(character.name, f"'{character.name}' falls without muscle tone: build its ragdoll anew")
         return False
+
+
+def _rows(settings: list, begin: int, *roles) -> np.ndarray:
+    """Rows in the run of the bodies with some roles, of a character whose rows begin there."""
+    return np.array([begin + i for i, own in enumerate(settings) if own.role in roles], dtype=int)

@@ -50,8 +50,13 @@ _METHODS = (
     ("CROSS_FADED", "Cross-Faded", "The limp pose is faded out"),
 )
 _LOOSENING, _RECOVERY = Loosening(), states.Settings
-# What the tone of muscles is called, and whether there are reflexes.
-TONES = {"RAG": (0.0, False), "UNCONSCIOUS": (0.1, False), "STUNNED": (0.25, False), "AWAKE": (0.6, True)}
+TONES = (
+    ("RAG", "Rag", "Without muscles"),
+    ("UNCONSCIOUS", "Unconscious", "Muscles that hold hardly anything"),
+    ("STUNNED", "Stunned", "Falls as a body, not as cloth"),
+    ("AWAKE", "Awake", "Protects head and trunk by reflexes"),
+)
+TONE_VALUES = {"RAG": (0.0, False), "UNCONSCIOUS": (0.1, False), "STUNNED": (0.25, False), "AWAKE": (0.6, True)}
 
 # A run reads all of these again when they are edited.
 block, choice, flag, number, share, text, vector, whole = (
@@ -85,9 +90,9 @@ def _set_strength(self, value: float) -> None:
 def _tone_changed(self, context) -> None:
     """Tone needs motors at the joints; only a build makes them."""
     READ.update(self, context)
-    own = self.id_data
-    if self.tone > 0.0 and own.active_ragdoll.is_ragdoll and not built.helpers(own.active_ragdoll.collection, built.MOTOR):
-        runtime.settings_changed(own, layout=True)
+    settings = self.id_data.active_ragdoll
+    if self.enabled and self.tone > 0.0 and settings.is_ragdoll and not built.helpers(settings.collection, built.MOTOR):
+        runtime.settings_changed(self.id_data, layout=True)
 
 
 # Declarations are read as tables.
@@ -187,7 +192,8 @@ class ActiveRagdollRecoveryEvent(bpy.types.PropertyGroup):
 class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     """Knock-out and recovery. Thresholds are those of a character of 1.8 m under Earth's gravity; others are scaled."""
 
-    enabled: flag("Recovery", "Strong hits knock the character out; when it has come to rest it recovers, and gets up")
+    enabled: flag("Recovery", "Strong hits knock the character out; when it has come to rest it recovers, and gets up",
+        update=_tone_changed)
     knock_out_speed: _number("Knock-out Hit", "Hits that would give the whole character this speed knock it out [m/s]; "
         "0 never", _RECOVERY.knock_out_speed, unit="VELOCITY")
     knock_out_distance: _number("Knock-out Distance", "A body so far from its place in the animation knocks the "
@@ -227,6 +233,12 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
 def settings_of(group) -> states.Settings:
     """Settings for `recovery.step`, from the property group of an object or of its evaluated source."""
     return states.Settings(**{field.name: getattr(group, field.name) for field in fields(states.Settings)})
+
+
+def set_tone(obj, name: str) -> None:
+    """Let a character fall as one of `TONES`."""
+    group = obj.active_ragdoll.recovery
+    group.tone, group.reflexes = TONE_VALUES[name]
 
 
 def events_of(group, first: float, last: float) -> tuple[list, list]:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ... import quaternion
-from ..joints import limits
 from .. import speeds
+from ..joints import limits
 from .transitions import smooth_step
 
 HEIGHT = 1.8  # [m]
@@ -28,6 +28,7 @@ STILL_FALLING, TUMBLING = 1.0, 1.0  # [m/s] of the trunk downwards; in any direc
 NOTICES = 0.08  # [s] in which reflexes follow the way of the fall
 SURE = 0.15  # of the height: how far the trunk leans, or will, when there is no doubt about the way
 HIGH = 0.6, 0.9  # [s] to the floor: below the first it is time to protect, above the second to draw in
+HOLDS = 2.0
 STIFFENS, STIFF = np.radians(20.0), 0.3  # before a limit, and the weight that it comes to there
 THIN = 1e-3  # [rad] least range of a swing
 CHOICES = 6  # relaxed, forwards, backwards, left, right, in the air; the order of `anatomy.postures.POSTURES`
@@ -123,21 +124,18 @@ def target(fall: Fall, start: np.ndarray, postures: np.ndarray) -> np.ndarray:
     return result
 
 
-def stiffened(weight: np.ndarray, relative: np.ndarray, hinges: np.ndarray, low, high) -> np.ndarray:
+def stiffened(weight: np.ndarray, relative: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Weights [k] that rise smoothly where a joint comes near its limits.
 
     Args:
-        relative: rotations of the joints [k, 4]. hinges: axis of each joint that is a hinge, -1 of others [k].
-        low, high: limits [k, 3] [rad].
+        relative: rotations of the joints [k, 4]. bounds: limits [k, 2, 3] [rad]; infinite ones count for nothing.
     """
-    x, twist, z = limits.swing_twist_angles(relative)
-    angles = np.stack([x, twist, z], axis=1)
-    rest = np.minimum(high - angles, angles - low)  # to the nearer end of each range
-    swing = np.hypot(x, z)
-    sides = [np.maximum(np.where(a >= 0.0, high[:, i], -low[:, i]), THIN) for i, a in ((0, x), (2, z))]
-    ellipse = np.hypot(x / sides[0], z / sides[1])
-    within = np.where(ellipse > 1e-6, swing * (1.0 / np.maximum(ellipse, 1e-6) - 1.0), np.inf)
-    cone = np.minimum(within, rest[:, 1])
-    rest = np.where(hinges >= 0, np.take_along_axis(rest, np.maximum(hinges, 0)[:, None], axis=1)[:, 0], cone)
+    angles = np.stack(limits.swing_twist_angles(relative), axis=1)
+    sides = np.maximum(np.where(angles >= 0.0, bounds[:, 1], -bounds[:, 0]), THIN)
+    # Swings end at an ellipse: how far it is to its edge, the way that the swing goes.
+    swing = angles[:, [0, 2]]
+    share = np.maximum(np.linalg.norm(swing / sides[:, [0, 2]], axis=1), 1e-6)
+    rest = np.minimum(np.linalg.norm(swing, axis=1) * (1.0 / share - 1.0), sides[:, 1] - np.abs(angles[:, 1]))
+    rest = np.where(share > 1e-6, rest, sides[:, 1] - np.abs(angles[:, 1]))
     near = smooth_step(1.0 - rest / STIFFENS)
     return np.maximum(weight, STIFF * near * (weight > 0.0))
