@@ -267,25 +267,19 @@ class Poses:
 
 
 def write_poses(
-    writer: KeyWriter,
-    obj: bpy.types.Object,
-    poses: Poses,
-    animated: set[str],
-    tolerance: Tolerance | None = None,
+    writer: KeyWriter, obj: bpy.types.Object, poses: Poses, animated: set[str], tolerance: Tolerance | None = None
 ) -> dict[str, list[float]]:
     """Write the keys of all bones.
 
     Location is left out for connected bones, which ignore it; location and scale where they stay at rest and
     nothing animates them. A bone whose rotation mode is animated gets the mode's key too, since the rotation
     is written for the mode that the bone has now.
+    Returns the data paths written, with the values that the properties have now.
 
     Args:
         obj: the character, for the bones' rotation modes and rest values.
         animated: data paths that are animated already.
         tolerance: see `bake`.
-
-    Returns:
-        The data paths written, with the values that the properties have now.
     """
     frames = np.asarray(poses.frames, dtype=np.float64)
     pose_bones = [obj.pose.bones[bone] for bone in poses.bones]

@@ -50,9 +50,8 @@ _KEPT = {
     "use_nla": "use_nla",
 }
 
+
 # ---- saving and restoring what a bake changes -----------------------------------------------------------------------
-
-
 @dataclass
 class AnimationState:
     """Everything that `bake` changes on the character but the action itself, which is kept as a pointer."""
@@ -90,12 +89,11 @@ def save(obj: bpy.types.Object) -> AnimationState:
 def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Action | None) -> None:
     """Put back what `save` has read. The baked action stays in the file.
 
+    Raises RagdollError: the object is in NLA tweak mode, where Blender allows no other action.
+
     Args:
         state: what `bake` or `save` returned.
         action: the one that was assigned then.
-
-    Raises:
-        RagdollError: the object is in NLA tweak mode, where Blender allows no other action.
     """
     animation = obj.animation_data_create()
     _refuse_tweak_mode(obj)
@@ -156,23 +154,18 @@ def _played_strips(animation: bpy.types.AnimData) -> Iterator[bpy.types.NlaStrip
 
 
 # ---- the bake -------------------------------------------------------------------------------------------------------
-
-
 def bake(
     obj: bpy.types.Object, poses: Poses, name: str, *, tolerance: Tolerance | None = None
 ) -> tuple[bpy.types.Action, AnimationState]:
     """Make an action that plays the poses, and play it on the character.
 
+    Returns the action, and what `restore` needs together with the old action, which is unchanged. Raises RagdollError:
+    a bone does not exist, or the object is in NLA tweak mode. Nothing is changed then.
+
     Args:
         poses: at least one frame.
         name: of the action.
         tolerance: leave out keys within it; None keeps a key on every frame.
-
-    Returns:
-        The action, and what `restore` needs together with the old action, which is unchanged.
-
-    Raises:
-        RagdollError: a bone does not exist, or the object is in NLA tweak mode. Nothing is changed then.
     """
     missing = next((bone for bone in poses.bones if bone not in obj.pose.bones), None)
     if missing is not None:
