@@ -180,8 +180,6 @@ def _frame(text: str) -> int:
 
 
 # ---- the commands ---------------------------------------------------------------------------------------------------
-
-
 def _build(options) -> None:
     scene, obj = _open(options)
     built = _ragdoll_of(obj, scene, options)
@@ -298,8 +296,6 @@ def _described(obj) -> str:
 
 
 # ---- files and characters -------------------------------------------------------------------------------------------
-
-
 def _open(options):
     """Open or import the file; the scene and the character."""
     path = importing.open_file(options.file)

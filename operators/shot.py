@@ -50,8 +50,7 @@ class Progress:
 def choose_range(scene, frame_start: int, frame_end: int) -> None:
     """Simulate a range from now on; 0 to 0 means the one already set.
 
-    Raises:
-        RagdollError: the range is empty, or the user's own baked cache is in the way.
+    Raises RagdollError: the range is empty, or the user's own baked cache is in the way.
     """
     if (frame_start, frame_end) != (0, 0):
         if frame_end <= frame_start:
@@ -149,8 +148,6 @@ class SteppingOperator(OnArmature):
 
 
 # ---- the operators -------------------------------------------------------------------------------------------------
-
-
 class RangeOperator(SteppingOperator):
     """Goes through the shot's range or another one."""
 

@@ -17,19 +17,6 @@ from core.errors import RagdollError
 pytestmark = pytest.mark.blender_version
 
 
-def test_decompose_gives_back_rotation_location_and_scale_also_mirrored():
-    rng = np.random.default_rng(4)
-    rotation = animated.smooth_rotations(30, 5)
-    scale = rng.uniform(0.2, 3.0, (30, 5, 3))
-    scale[:, 2] *= -1.0
-    poses = action_keys.Poses("abcde", np.arange(30), rng.normal(size=(30, 5, 3)), rotation, scale)
-    location, again, sizes = rotation_modes.decompose(matrices(poses))
-    np.testing.assert_array_equal(location, poses.location)
-    np.testing.assert_allclose(sizes, scale, rtol=1e-12)
-    assert quaternion.angle_between(again, rotation).max() < 1e-9
-    assert np.all(np.sum(again[1:] * again[:-1], axis=-1) > 0.0)
-
-
 @pytest.mark.parametrize("name", animated.CHARACTERS)
 def test_baked_poses_play_without_flips(name):
     obj = animated.character(name)

@@ -200,15 +200,6 @@ def test_no_ragdoll_and_lost_bodies_are_refused(fresh_scene):
         diagnose.diagnose(obj, fresh_scene)
 
 
-def test_findings_are_kept_until_the_next_build(human):
-    diagnose.diagnose(human, human.active_ragdoll.scene)
-    assert diagnose.latest(human) == []
-    build.rebuild(human, human.active_ragdoll.scene)
-    assert diagnose.latest(human) is None
-    STATE.clear()
-    assert diagnose.latest(human) is None
-
-
 @pytest.mark.blender_version
 def test_diagnosis_in_mid_shot_disturbs_nothing(human):
     """The same run with and without a look in the middle: bit for bit."""

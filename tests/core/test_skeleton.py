@@ -114,12 +114,6 @@ def test_bad_skeletons_are_refused_by_name(names, parents, message):
     assert isinstance(caught.value, ValueError) and isinstance(caught.value, RagdollError)
 
 
-def test_a_long_cycle_is_named_in_short():
-    with pytest.raises(SkeletonError) as caught:
-        build([(i + 1) % 1000 for i in range(1000)])
-    assert len(str(caught.value)) < 200
-
-
 def test_wide_and_deep_skeletons_of_40000_bones_are_built():
     count = 40_000
     tree = (np.arange(count) - 1) // 4

@@ -39,14 +39,13 @@ def frames(obj, scene, first: int | None = None, last: int | None = None, choice
 
     Frames come from the baked cache when it is up to date, else from a new simulation of the shot. When all are
     done the new action is assigned, the old one kept, and the ragdoll muted. Stopping early changes nothing.
+    Raises RagdollError: nothing to bake, a range outside the shot, or trouble in the simulation.
 
     Args:
         obj: the character.
         scene: its scene.
         first, last: frames to write; the whole shot when not given.
         choice: what of them is written, and where to.
-    Raises:
-        RagdollError: nothing to bake, a range outside the shot, or trouble in the simulation.
     """
     settings = obj.active_ragdoll
     if not settings.is_ragdoll and settings.target_armature is None:
@@ -80,8 +79,7 @@ def frames(obj, scene, first: int | None = None, last: int | None = None, choice
 def revert(obj) -> None:
     """Back to the action from before the bake, and the live ragdoll; the baked action stays in the file.
 
-    Raises:
-        RagdollError: the character is not baked.
+    Raises RagdollError: the character is not baked.
     """
     settings = obj.active_ragdoll
     if not settings.muted:

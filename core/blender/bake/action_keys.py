@@ -279,6 +279,7 @@ def write_poses(
     Location is left out for connected bones, which ignore it; location and scale where they stay at rest and
     nothing animates them. A bone whose rotation mode is animated gets the mode's key too, since the rotation
     is written for the mode that the bone has now.
+    Returns the data paths written, with the values that the properties have now.
 
     Args:
         obj: the character, for the bones' rotation modes and rest values.
@@ -286,9 +287,6 @@ def write_poses(
         tolerance: see `bake`.
         below: what each property of the bones is without the keys [f, bones, channels], by its name; then the keys hold
             what an NLA strip that is combined with it has to add.
-
-    Returns:
-        The data paths written, with the values that the properties have now.
     """
     frames = np.asarray(poses.frames, dtype=np.float64)
     locations, scales = poses.location, poses.scale

@@ -52,9 +52,8 @@ _KEPT = {
     "use_nla": "use_nla",
 }
 
+
 # ---- saving and restoring what a bake changes -----------------------------------------------------------------------
-
-
 @dataclass
 class AnimationState:
     """Everything that `bake` changes on the character but the action itself, which is kept as a pointer."""
@@ -94,13 +93,12 @@ def save(obj: bpy.types.Object) -> AnimationState:
 def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Action | None, baked=None) -> None:
     """Put back what `save` has read. The baked action stays in the file.
 
+    Raises RagdollError: the object is in NLA tweak mode, where Blender allows no other action.
+
     Args:
         state: what `bake` or `save` returned.
         action: the one that was assigned then, or its copy from before a bake into the current action.
         baked: the baked action.
-
-    Raises:
-        RagdollError: the object is in NLA tweak mode, where Blender allows no other action.
     """
     animation = obj.animation_data_create()
     _refuse_tweak_mode(obj)
@@ -171,8 +169,6 @@ def _played_strips(animation: bpy.types.AnimData) -> Iterator[bpy.types.NlaStrip
 
 
 # ---- the bake -------------------------------------------------------------------------------------------------------
-
-
 def bake(
     obj: bpy.types.Object,
     poses: Poses,
@@ -184,19 +180,16 @@ def bake(
 ) -> tuple[bpy.types.Action, bpy.types.Action | None, AnimationState]:
     """Make an action that plays the poses, and play it on the character.
 
+    Returns the action, the old one as it was, and what `restore` needs together with it. Raises RagdollError: a bone
+    does not exist, the object is in NLA tweak mode, or the current action was asked for and is not alone in animating
+    the object. Nothing is changed then.
+
     Args:
         poses: at least one frame.
         name: of the action.
         tolerance: leave out keys within it; None keeps a key on every frame.
         destination: NEW, CURRENT or LAYER, see above.
         below: of a layer that is combined with the animation below it, that animation's channels; see `write_poses`.
-
-    Returns:
-        The baked action, the old one as it was, and what `restore` needs together with it.
-
-    Raises:
-        RagdollError: a bone does not exist, the object is in NLA tweak mode, or there is no action of its own that
-            alone animates it where the current one was asked for. Nothing is changed then.
     """
     missing = next((bone for bone in poses.bones if bone not in obj.pose.bones), None)
     if missing is not None:
