@@ -84,7 +84,7 @@ def bake(obj, bones, frames, scaled=False, moved=True):
     poses = random_poses(obj, bones, frames, scaled=scaled)
     if not moved:
         poses.location[:] = 0.0
-    action, state = actions.bake(obj, poses, "Baked")
+    action, _old, state = actions.bake(obj, poses, "Baked")
     assert action_channels.current(obj)[0] == action
     assert np.abs(played(obj, frames, bones) - matrices(poses)).max() < SAME
     return matrices(poses), action, state
