@@ -184,12 +184,6 @@ def test_animated_scale_is_found(human):
     assert "from 1 to 1.5" in found.text and found.severity == diagnosis.ERROR
 
 
-def test_bodies_without_self_collision_do_not_overlap(human):
-    _overlapping(human, None)
-    human.active_ragdoll.self_collision = False
-    assert diagnosis.OVERLAP not in kinds(human)
-
-
 def test_no_ragdoll_and_lost_bodies_are_refused(fresh_scene):
     obj = rigs.human(fresh_scene)
     with pytest.raises(RagdollError, match="build it first"):
