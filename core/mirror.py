@@ -36,18 +36,15 @@ def reflect(points: np.ndarray, normal: np.ndarray, offset: float) -> np.ndarray
 
 
 # ---- the plane, from the joints of bodies ---------------------------------------------------------------------------
-
-
 def plane_of_joints(heads: np.ndarray, parents: np.ndarray, axes: np.ndarray, size: float):
     """The plane across which a skeleton is its own mirror image.
+
+    Returns the unit normal [3], the offset [m] (points on the plane have normal . p = offset) and the counterpart of
+    every body [m]: itself in the plane, -1 where there is none. Without symmetry the normal is None.
 
     Args:
         heads: joints of the m bodies [m, 3] [m]. parents: of the bodies, -1 at roots [m].
         axes: the armature's own axes, of which the plane's normal is one [3, 3]. size: the character's extent [m].
-
-    Returns:
-        The unit normal [3], the offset [m] (points on the plane have normal . p = offset) and the counterpart of
-        every body [m]: itself in the plane, -1 where there is none. Without symmetry the normal is None.
     """
     count = len(heads)
     none = None, 0.0, np.full(count, -1)
@@ -85,8 +82,6 @@ def _counterparts(features, normal, offset, tolerance):
 
 
 # ---- the plane, from limbs that are alike ---------------------------------------------------------------------------
-
-
 def plane_of_limbs(tree) -> tuple[np.ndarray | None, float]:
     """Unit normal (level) and offset of the plane that mirrors the joints of an `anatomy.structure.Tree` best.
 

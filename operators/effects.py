@@ -41,8 +41,6 @@ def _bone_or_active(obj, name: str) -> str:
 
 
 # ---- hits and explosions --------------------------------------------------------------------------------------------
-
-
 class ACTIVE_RAGDOLL_OT_add_hit(EffectOperator, bpy.types.Operator):
     """Hit a bone's body at a frame; without values the active bone at the current frame"""
 
@@ -174,8 +172,6 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator):
 
 
 # ---- attachments ----------------------------------------------------------------------------------------------------
-
-
 class ACTIVE_RAGDOLL_OT_add_attachment(EffectOperator, bpy.types.Operator):
     """Attach a bone to an object; without values the active bone to the other selected object"""
 
@@ -199,8 +195,6 @@ class ACTIVE_RAGDOLL_OT_remove_attachment(RemoveOperator, bpy.types.Operator):
 
 
 # ---- recovery -------------------------------------------------------------------------------------------------------
-
-
 class ACTIVE_RAGDOLL_OT_setup_recovery(EffectOperator, bpy.types.Operator):
     """Let strong hits knock the character out, and let it get up where it came to rest"""
 

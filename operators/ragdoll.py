@@ -195,8 +195,6 @@ class ACTIVE_RAGDOLL_OT_remedy(Operator, bpy.types.Operator):
 
 
 # ---- profiles --------------------------------------------------------------------------------------------------------
-
-
 class ProfileOperator(Operator):
     """Changes the settings of an armature."""
 

@@ -17,8 +17,6 @@ def draw_bone(column, context, obj, item, *before: str) -> None:
 
 
 # ---- hits and explosions --------------------------------------------------------------------------------------------
-
-
 class ACTIVE_RAGDOLL_UL_hits(bpy.types.UIList):
     """Hits: frame, bone, strength"""
 
@@ -99,8 +97,6 @@ class ACTIVE_RAGDOLL_PT_loosening(Part, bpy.types.Panel):
 
 
 # ---- attachments ----------------------------------------------------------------------------------------------------
-
-
 class ACTIVE_RAGDOLL_UL_attachments(bpy.types.UIList):
     """Attachments: name, bone, target"""
 
@@ -139,8 +135,6 @@ class ACTIVE_RAGDOLL_PT_attachments(Sidebar, bpy.types.Panel):
 
 
 # ---- recovery -------------------------------------------------------------------------------------------------------
-
-
 class ACTIVE_RAGDOLL_UL_recovery_events(bpy.types.UIList):
     """States forced on the timeline"""
 

@@ -99,8 +99,6 @@ def of_role(anatomy, role, side=None) -> list:
 
 
 # ---- the character's axes -----------------------------------------------------------------------------------------
-
-
 def character_axes(anatomy, heads, tails, directions=None) -> Axes | None:
     """Up, left and forward of a character in bind pose; None when nothing tells them.
 
@@ -186,8 +184,6 @@ def _raw_forward(anatomy, heads, tails, size, directions):
 
 
 # ---- directions of limbs ------------------------------------------------------------------------------------------
-
-
 def limb_directions(anatomy, parents, heads, tails, vertices=None) -> np.ndarray:
     """Unit direction of every bone [n, 3], joint to joint, whatever the bones are drawn like.
 
@@ -233,8 +229,6 @@ def _following(anatomy, parents) -> list:
 
 
 # ---- joint frames -------------------------------------------------------------------------------------------------
-
-
 def joint_frame(bone, anatomy, parents, heads, directions, axes: Axes) -> JointFrame:
     """The frame of a bone's joint from the character's axes and, for limbs that bend, from the bind pose's bend."""
     role, side = anatomy.roles[bone], anatomy.sides[bone]

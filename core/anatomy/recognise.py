@@ -57,14 +57,13 @@ _BEFORE = {FOREARM: UPPER_ARM, HAND: FOREARM, SHANK: THIGH, FOOT: SHANK, TOE: FO
 def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None) -> Anatomy:
     """The anatomy of a skeleton of n bones in bind pose.
 
+    Raises RagdollError: arrays of different lengths, or a joint that is not a number; names the bone.
+
     Args:
         names: [n]. parents: index of each bone's parent, -1 at roots, in any order [n].
         heads, tails: joints in any unit and any place [n, 3].
         up: unit vector against gravity as the character stands; legs that are named decide where it does not.
         deform: which bones deform a mesh [n]; None when that is not known.
-
-    Raises:
-        RagdollError: arrays of different lengths, or a joint that is not a number; names the bone.
     """
     names, parents = list(names), np.asarray(parents, dtype=int)
     heads, tails = np.asarray(heads, dtype=float).reshape(-1, 3), np.asarray(tails, dtype=float).reshape(-1, 3)
@@ -103,8 +102,6 @@ def _check(names, parents, heads, tails, deform) -> None:
 
 
 # ---- which bones may have a body ----------------------------------------------------------------------------------
-
-
 def _body(names: list, parents, read: list, deform) -> np.ndarray:
     """Which bones [n] are neither controls nor helpers nor twist bones by their names and flags."""
     meanings = [name.meaning for name in read]
@@ -190,8 +187,6 @@ def _main(name) -> bool:
 
 
 # ---- sides and roles ----------------------------------------------------------------------------------------------
-
-
 def _front_legs(tree, read: list, found) -> list:
     """The names, with those of an animal's front legs known for such where all four are named as hind legs are.
 

@@ -216,8 +216,6 @@ def examine(tree: Tree) -> Structure:
 
 
 # ---- legs, arms, spine --------------------------------------------------------------------------------------------
-
-
 def _legs(tree: Tree, pairs: list) -> list:
     legs = []
     for pair in pairs:
@@ -372,8 +370,6 @@ def _tail(tree: Tree, found: Structure, limbs: set) -> None:
 
 
 # ---- the bones of a limb ------------------------------------------------------------------------------------------
-
-
 def limb(tree: Tree, start: int, down: bool = False) -> list:
     """The main chain of a limb: always into the longest branch; for a leg into one that reaches lowest."""
     chain = [start]

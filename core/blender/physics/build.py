@@ -27,18 +27,7 @@ from ..rig.skinning import read_skin
 from ..runtime import STATE
 from ..settings.bone import store_roles
 from ..stack import pose_stack
-from . import (
-    bind_pose,
-    body_edits,
-    body_meshes,
-    built,
-    collision,
-    joint_objects,
-    motors,
-    remove,
-    source,
-    world,
-)
+from . import bind_pose, body_edits, body_meshes, built, collision, joint_objects, motors, remove, source, world
 from .built import Part
 from .helpers import add_spring, carry, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
 
@@ -218,8 +207,7 @@ def _build(obj, scene, bones, notes) -> Report:
 def _size(obj, pose, bones, to_world) -> tuple[float, float]:
     """Height of some bones in the world [m], as it is stored, and the object's mean scale.
 
-    Raises:
-        RagdollError: rigid bodies of that size would not work.
+    Raises RagdollError: rigid bodies of that size would not work.
     """
     height = float(np.float32(shapes.height(pose.heads, pose.tails, bones, pose.axes)))
     scale = float(np.mean(np.linalg.norm(to_world[:3, :3], axis=0)))
@@ -232,8 +220,7 @@ def _size(obj, pose, bones, to_world) -> tuple[float, float]:
 def _new_source(obj, scene) -> tuple:
     """Make the character's source anew.
 
-    Returns:
-        Its world matrix now [4, 4], and the poses [f, n, 4, 4] over the shot that the bodies will follow.
+    Returns its world matrix now [4, 4], and the poses [f, n, 4, 4] over the shot that the bodies will follow.
     """
     settings = obj.active_ragdoll
     old = settings.source  # of its motion stack
@@ -410,8 +397,6 @@ def _drive(scene, target, body, kind: str) -> None:
 
 
 # ---- physics armature -----------------------------------------------------------------------------------------------
-
-
 def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
     """Make the physics armature, the anchors that its bones copy, and the character's constraints that copy it."""
     settings = obj.active_ragdoll

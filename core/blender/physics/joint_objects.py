@@ -147,8 +147,7 @@ def stated_limits(settings: dict) -> str:
 def excesses(name: str, settings, relative) -> np.ndarray:
     """By how much [f] [rad] the joint rotations `relative` [f, 4] exceed a bone's limits.
 
-    Raises:
-        RagdollError: with the bone's name, for limits that make no sense.
+    Raises RagdollError: with the bone's name, for limits that make no sense.
     """
     try:
         return limits.excess(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max), relative)
@@ -161,9 +160,7 @@ def fit_limits(settings, relative, margin: float, *, fixed_too: bool = False) ->
 
     A hinge that the animation also turns about other axes becomes a cone. So does a fixed joint that the animation
     turns, with `fixed_too`.
-
-    Returns:
-        By how much the animation exceeds the old limits [rad]; 0 when nothing had to be done.
+    Returns by how much the animation exceeds the old limits [rad]; 0 when nothing had to be done.
     """
     joint = settings.joint
     low, high = np.array(settings.limit_min, dtype=float), np.array(settings.limit_max, dtype=float)

@@ -254,14 +254,13 @@ def rig_limits(pose_bone) -> tuple[str, list, list] | None:
 
 # ---- anatomy --------------------------------------------------------------------------------------------------------
 
-
 def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
     """What the bones of an armature are, in Blender's bone order; roles that the user chose come before all else.
 
     Args:
         joints: the pose that tells, see `bind_joints`; the bind pose when not given.
-    Raises:
-        RagdollError: a joint is not a number; names the bone.
+
+    Raises RagdollError: a joint is not a number; names the bone.
     """
     bones = obj.data.bones
     names = [bone.name for bone in bones]

@@ -38,9 +38,7 @@ def start(scene, clock) -> Run:
     Three frames before: the world is emptied. Two before: bodies in bind pose, where Blender makes the joints, so
     that their limits count from there. One before and the first: bodies ride the animation and keep its velocity,
     that of the first step to come. All other moving bodies of the scene are held meanwhile.
-
-    Raises:
-        RagdollError: a ragdoll cannot be run; the message names it.
+    Raises RagdollError: a ragdoll cannot be run; the message names it.
     """
     first, _last = world.shot_range(scene)
     world.check_steps(scene)
@@ -132,8 +130,7 @@ def _carry_settings(run: Run) -> None:
 def step(run: Run, scene, clock) -> None:
     """Prepare the next frame: pose of the source, place of the targets, gains of the drives.
 
-    Raises:
-        RagdollError: a body was deleted, or the animation is not a number.
+    Raises RagdollError: a body was deleted, or the animation is not a number.
     """
     frame = scene.frame_current
     run.graph = depsgraph_of(scene)
@@ -171,8 +168,7 @@ def step(run: Run, scene, clock) -> None:
 def observe(run: Run, scene) -> None:
     """After a frame is shown: where the bodies stand now, and what follows from it for the next frame.
 
-    Raises:
-        RagdollError: a body was deleted, is not a number or has left all bounds.
+    Raises RagdollError: a body was deleted, is not a number or has left all bounds.
     """
     seconds = max(scene.rigidbody_world.time_scale * scene.render.fps_base / scene.render.fps, 1e-9)
     if run.frame > run.first:
@@ -184,8 +180,6 @@ def observe(run: Run, scene) -> None:
 
 
 # ---- reading ------------------------------------------------------------------------------------------------------
-
-
 def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
     """The bones in the world [m, 4, 4], with their scale, after the motion stack; without it for no frame."""
     matrices = np.empty((run.characters[-1].rows.stop, 4, 4))

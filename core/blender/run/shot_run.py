@@ -185,8 +185,7 @@ def name_of(run: Run, row: int) -> str:
 def make_run(scene, first: int) -> Run:
     """A new run of a scene's characters. A baked one takes part with kinematic bodies, so that props still meet it.
 
-    Raises:
-        RagdollError: a ragdoll is not whole any more; names what is missing.
+    Raises RagdollError: a ragdoll is not whole any more; names what is missing.
     """
     characters: list[Character] = []
     for obj in ragdolls(scene):

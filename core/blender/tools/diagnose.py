@@ -24,8 +24,7 @@ from ..runtime import STATE
 def diagnose(obj, scene) -> list[Finding]:
     """Find what would make a ragdoll unstable. The findings are also kept for `latest`.
 
-    Raises:
-        RagdollError: no ragdoll, or one of its bodies or bones is gone.
+    Raises RagdollError: no ragdoll, or one of its bodies or bones is gone.
     """
     found = diagnosis.diagnose(situation(obj, scene))
     STATE.diagnoses[obj.name] = _identity(obj), found
@@ -98,8 +97,6 @@ def _refusal(obj, scene) -> str:
 
 
 # ---- bodies ---------------------------------------------------------------------------------------------------------
-
-
 def _parents(parts) -> np.ndarray:
     """Row of every body's parent [m], -1 at roots."""
     row = {part.bone: i for i, part in enumerate(parts)}
@@ -175,8 +172,6 @@ def _told_apart(settings) -> set:
 
 
 # ---- the shot -------------------------------------------------------------------------------------------------------
-
-
 def _first_excess(obj, scene, first: int) -> np.ndarray:
     """By how much the first pose exceeds each joint's limits [m] [rad]."""
     result = np.zeros(len(obj.active_ragdoll.parts))
@@ -224,13 +219,10 @@ def _excluded(settings, scene, outermost: bool = False) -> list:
 
 
 # ---- remedies -------------------------------------------------------------------------------------------------------
-
-
 def remedy(obj, scene, kind: str, bones=()) -> None:
     """Remedy a finding that has no operator of its own.
 
-    Raises:
-        RagdollError: there is no remedy, or a build is refused.
+    Raises RagdollError: there is no remedy, or a build is refused.
     """
     settings, own = obj.active_ragdoll, scene.rigidbody_world
     world.refuse_user_bake(scene)
@@ -346,17 +338,14 @@ class Report:
 def check_limits(obj, scene, *, widen: bool = False) -> Report:
     """Compare the character's own animation with its joints' limits at every frame of the shot.
 
+    Returns the report on the limits as they were; also kept in `STATE.limits` under the object's name. Raises
+    RagdollError: no ragdoll, a bone that is gone, or limits that make no sense.
+
     Args:
         obj: character with a ragdoll.
         scene: its scene.
         widen: widen the limits that are exceeded to what the animation needs, as if edited by hand: a new build keeps
             them, and is needed before they act. FIXED joints stay as they are.
-
-    Returns:
-        The report on the limits as they were; also kept in `STATE.limits` under the object's name.
-
-    Raises:
-        RagdollError: no ragdoll, a bone that is gone, or limits that make no sense.
     """
     check_ragdoll(obj)
     first, last = world.shot_range(scene)

@@ -51,8 +51,6 @@ class Applied:
 
 
 # ---- the settings there are -----------------------------------------------------------------------------------------
-
-
 def schema() -> Schema:
     """The settings of characters and bones, as the property groups declare them."""
     return Schema(_fields(ActiveRagdollObject), _fields(ActiveRagdollBone), FORMER)
@@ -97,13 +95,10 @@ def _stored(value):
 
 
 # ---- from a character -----------------------------------------------------------------------------------------------
-
-
 def collect(obj) -> Profile:
     """Everything set on a character, whether it has a ragdoll or not.
 
-    Raises:
-        RagdollError: the object is no armature with bones, or a setting is not a finite number.
+    Raises RagdollError: the object is no armature with bones, or a setting is not a finite number.
     """
     check_armature(obj)
     known = schema()
@@ -147,8 +142,6 @@ def _rests(obj) -> np.ndarray:
 
 
 # ---- to a character -------------------------------------------------------------------------------------------------
-
-
 def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Applied:
     """Put a profile on a character: all that it says of bones that are found, or, on an error, nothing.
 
@@ -290,23 +283,13 @@ def _differ(old, new) -> bool:
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
-
-
 def write(path: Path, profile: Profile) -> None:
-    """Write a profile's file.
-
-    Raises:
-        OSError: it cannot be written there.
-    """
+    """Write a profile's file. Raises OSError: it cannot be written there."""
     Path(path).write_text(files.dump(profile), encoding="utf-8", newline="\n")
 
 
 def read(path: Path) -> Profile:
-    """The profile of a file.
-
-    Raises:
-        RagdollError: names the file and the place in it.
-    """
+    """The profile of a file. Raises RagdollError: names the file and the place in it."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -323,8 +306,7 @@ def read(path: Path) -> Profile:
 def preset(name: str) -> Profile:
     """A shipped preset, by its identifier or its name, in small or capital letters.
 
-    Raises:
-        RagdollError: there is none of that name.
+    Raises RagdollError: there is none of that name.
     """
     for identifier, shown, _description in PRESETS:
         if name.casefold() in (identifier.casefold(), shown.casefold()):

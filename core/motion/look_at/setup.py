@@ -40,12 +40,11 @@ class LookAtSetup:
 def from_roles(rig: Rig, anatomy: Anatomy, tails=None) -> LookAtSetup:
     """The chain from eyes or head down the neck and trunk, and the legs.
 
+    Raises RagdollError: neither head nor neck was recognised.
+
     Args:
         anatomy: of the armature's bones, in their input order.
         tails: see `upright_axes`.
-
-    Raises:
-        RagdollError: neither head nor neck was recognised.
     """
     notes: list = []
     level = rig.skeleton.from_level

@@ -345,8 +345,6 @@ def _separate(shapes, parents, size, twins, normal, offset, vertices) -> list:
 
 
 # ---- one tree -------------------------------------------------------------------------------------------------------
-
-
 def join_loose_roots(bones, parents, heads, tails, bone_parents):
     """Bodies without a simulated ancestor join one tree; `parents` is changed in place.
 
@@ -383,8 +381,6 @@ def join_loose_roots(bones, parents, heads, tails, bone_parents):
 
 
 # ---- shapes from the joints alone -----------------------------------------------------------------------------------
-
-
 def extent(points: np.ndarray, axes: np.ndarray | None = None) -> float:
     """Largest side [m] of the box around points [n, 3]: the measure of a character's size.
 

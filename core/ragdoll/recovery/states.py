@@ -152,9 +152,7 @@ def arranged(events: Sequence[Event], first: float, last: float) -> tuple[list, 
     """Events in the order of their frames, one for each, and notes for the user.
 
     Of two at one frame the one further from the animation holds, see `_STRONGEST`; the note says which.
-
-    Raises:
-        RagdollError: an unknown state, or a frame that is no number.
+    Raises RagdollError: an unknown state, or a frame that is no number.
     """
     kept: dict = {}
     notes = []
@@ -192,9 +190,7 @@ def step(
 
     `motion` is that over this span, but for its impulse. Of the events, arranged ones, those after `begin` up to `end`
     are taken.
-
-    Raises:
-        RagdollError: a measured value is no number; names the character and the frame.
+    Raises RagdollError: a measured value is no number; names the character and the frame.
     """
     for key, value in vars(motion).items():
         if not math.isfinite(value):
