@@ -122,7 +122,7 @@ def bone_parents(obj: bpy.types.Object) -> np.ndarray:
 
 
 class BindPose:
-    """Joints of an armature in bind pose (see `bind_joints`), in Blender's bone order: the pose that a build looks at."""
+    """Joints of an armature in bind pose, the pose that a build looks at (`bind_joints`), in Blender's bone order."""
 
     def __init__(self, obj: bpy.types.Object, world: np.ndarray) -> None:
         bones = obj.data.bones
@@ -253,6 +253,7 @@ def rig_limits(pose_bone) -> tuple[str, list, list] | None:
 
 
 # ---- anatomy --------------------------------------------------------------------------------------------------------
+
 
 def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
     """What the bones of an armature are, in Blender's bone order; roles that the user chose come before all else.
