@@ -110,7 +110,7 @@ def _is_sound(found) -> bool:
     """
     rows, followers, sizes = found["parts"], found["followers"], [found["height"], found["scale"]]
     np.array(found.get("postures", []), dtype=float).reshape(-1, len(rows), 4)
-    np.array(found.get("facing", []), dtype=float).reshape(-1, 2, 3)
+    np.array(found.get("facing", []), dtype=float).reshape(-1, len(rows), 2, 3)
     above = {bone: parent for bone, parent, *_others in rows}
     for bone, parent, offset, bind, inertia, moments, depth in rows:
         frames = np.array([offset, bind], dtype=float).reshape(2, 4, 4)

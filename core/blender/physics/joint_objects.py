@@ -11,7 +11,7 @@ from ...anatomy.limits import joint_limits
 from ...errors import RagdollError
 from ...ragdoll.bodies import compound
 from ...ragdoll.joints import constraints, limits
-from ..rig.armature import bind_tails, rig_limits, rigid
+from ..rig.armature import rig_limits, rigid
 from . import built
 from .helpers import helper
 
@@ -43,7 +43,7 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
         poses: of all bones in the armature's space over the sampled frames [f, n, 4, 4].
         vertices: for each bone the vertices [k, 3] (world, bind pose) that it dominates, or None [n].
     """
-    anatomical = _anatomical(obj, pose, plan, vertices, anatomy)
+    anatomical = _anatomical(pose, plan, vertices, anatomy)
     bind = rigid(pose.local)
     for i, bone in enumerate(plan.bones):
         _state_limits(obj.pose.bones[bone], anatomical[i], bind[bone, :3, :3])
@@ -102,10 +102,10 @@ def note_postures(obj, collection, pose, plan, vertices, anatomy) -> None:
     """Record what muscles pull to in a fall: postures within the limits, and what is ahead and to the left.
 
     "postures": rotations of the joints [6, m, 4], in their frames, from bind pose; NaN where they say nothing.
-    "facing": forward and left in the armature's space [2, 3]. Both are empty for all but humans.
+    "facing": forward and left along the bones' axes [m, 2, 3]. Both are empty for all but humans.
     """
     turns = quaternion.from_matrix(rigid(pose.local)[:, :3, :3])
-    body = postures.body_of(anatomy, pose.parents, *_places(obj, pose, vertices, turns))
+    body = postures.body_of(anatomy, pose.parents, *_places(pose, vertices, turns))
     if body is None:
         return
     found = np.array([postures.turns_of(each, body, plan.bones, plan.parents) for each in postures.POSTURES])
@@ -115,19 +115,19 @@ def note_postures(obj, collection, pose, plan, vertices, anatomy) -> None:
         for turn in found[:, i] if np.isfinite(found[0, i]).all() else ():
             joint = quaternion.multiply(quaternion.conjugate(frame), quaternion.multiply(turn, frame))
             turn[:] = limits.brought_within(own.joint, tuple(own.limit_min), tuple(own.limit_max), joint)
-    facing = np.array([body.own.forward, body.own.left])
+    facing = np.array([body.own.forward, body.own.left]) @ quaternion.to_matrix(turns[plan.bones])
     built.note(collection, postures=found.round(6).tolist(), facing=facing.round(6).tolist())
 
 
-def _anatomical(obj, pose, plan, vertices, anatomy) -> list:
+def _anatomical(pose, plan, vertices, anatomy) -> list:
     """`JointLimits` in the armature's space, or None, for every body [m]."""
-    heads, tails, vertices = _places(obj, pose, vertices)
+    heads, tails, vertices = _places(pose, vertices)
     return joint_limits(anatomy, pose.parents, heads, tails, plan.bones, plan.parents, vertices)
 
 
-def _places(obj, pose, vertices, *more) -> tuple:
+def _places(pose, vertices, *more) -> tuple:
     """Heads and tails of the bones [n, 3], more, and the vertices that each dominates, in the armature's space."""
-    heads, tails = pose.local[:, :3, 3], bind_tails(obj.data)
+    heads, tails = pose.local[:, :3, 3], pose.local_tails
     if vertices is not None:
         ours, theirs = np.concatenate([heads, tails]), np.concatenate([pose.heads, pose.tails])
         centre, middle = ours.mean(axis=0), theirs.mean(axis=0)

@@ -8,7 +8,6 @@ from ...anatomy.roles import CHEST, FOOT, PELVIS, SHANK, SPINE
 from ...ragdoll.recovery import states, tone
 from ..physics import built, joint_objects, world
 from ..physics.motors import Muscles
-from ..rig.armature import array_of
 from ..runtime import STATE
 from . import ground, shot_run
 from .effects import Effect
@@ -33,14 +32,9 @@ class Falling:
         self.trunk = _rows(settings, begin, PELVIS, SPINE, CHEST)
         feet = _rows(settings, begin, FOOT)
         self.feet = feet if len(feet) else _rows(settings, begin, SHANK)
-        self.facing = self._facing(obj, record["facing"]) if record["facing"] and len(self.trunk) else None
-        if not len(self.trunk):
-            self.trunk = np.array([begin])
-
-    def _facing(self, obj, facing) -> np.ndarray:
-        """What is ahead and to the left of the trunk's bodies, along their bones' axes [t, 2, 3]."""
-        names = [self.character.bone_names[row - self.character.rows.start] for row in self.trunk]
-        return np.array([np.array(facing) @ array_of(obj.data.bones[name].matrix_local)[:3, :3] for name in names])
+        known = record["facing"] and len(self.trunk)
+        self.trunk = self.trunk if known else np.array([begin])
+        self.facing = np.array(record["facing"])[self.trunk - begin] if known else None
 
     def step(self, run, scene, settings, seconds: float) -> None:
         """After a frame is shown: go on with the fall, and set the muscles for the next frame."""
