@@ -235,12 +235,6 @@ def test_a_ragdoll_of_another_scene_is_built_where_it_is_shown(human):
     assert diagnosis.ELSEWHERE not in kinds(human)
 
 
-def test_bodies_without_self_collision_do_not_overlap(human):
-    _overlapping(human, None)
-    human.active_ragdoll.self_collision = False
-    assert diagnosis.OVERLAP not in kinds(human)
-
-
 def test_no_ragdoll_and_lost_bodies_are_refused(fresh_scene):
     obj = rigs.human(fresh_scene)
     with pytest.raises(RagdollError, match="build it first"):
