@@ -15,7 +15,7 @@ from active_ragdoll.core.ragdoll import diagnosis
 from active_ragdoll.operators import command_line
 from own_characters import SWEPT, or_own
 
-HUMANS = or_own("01_01.bvh", "Knight.glb", "modular_men_Worker.glb")
+HUMANS = or_own("Knight.glb")
 
 
 BENT = (0.5, 0.0, 0.0, 0.8660254)  # of a forearm, beyond its limits

@@ -40,20 +40,6 @@ def test_decay_begins_and_ends_as_it_should(offset, velocity, duration):
     assert (np.abs(decay.at(duration - left)) <= bound + 1e-12).all()
 
 
-@given(VECTOR, DURATION)
-def test_at_rest_the_offset_only_shrinks(offset, duration):
-    time = np.linspace(0.0, duration, 40)
-    size = np.linalg.norm([Decay(offset, np.zeros(3), duration).at(t) for t in time], axis=1)
-    assert (np.diff(size) <= 1e-12).all()
-
-
-@given(VECTOR, DURATION)
-def test_without_offset_the_way_of_a_velocity_is_bounded(velocity, duration):
-    time = np.linspace(0.0, duration, 40)
-    size = np.linalg.norm([Decay(np.zeros(3), velocity, duration).at(t) for t in time], axis=1)
-    assert size.max() <= 0.2 * np.linalg.norm(velocity) * duration + 1e-12
-
-
 @given(VECTOR, VECTOR, TURN)
 def test_rotation_vectors_move_as_their_rotations_do(vector, spin, turn):
     """Against a difference of the exponential map."""
@@ -182,15 +168,6 @@ def test_the_animation_comes_to_where_the_body_lies(rest_turn, start_turn, place
     assert quaternion.to_matrix(move.rotations(start_turn)) == pytest.approx(
         matrix[:3, :3] @ quaternion.to_matrix(start_turn)
     )
-
-
-@given(YAW, YAW)
-def test_opposite_headings_turn_about_the_vertical(one, other):
-    for extra in (0.0, np.pi):
-        move = transitions.rerooted(lying(yaw(one)), lying(yaw(one + extra)))
-        assert quaternion.rotate(move.rotation, UP) == pytest.approx(UP)
-    move = transitions.rerooted(lying(yaw(other)), lying(yaw(one)))
-    assert quaternion.angle_between(move.rotation, yaw(other - one)) == pytest.approx(0.0, abs=1e-7)
 
 
 def test_head_down_there_is_a_heading_too():
