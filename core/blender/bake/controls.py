@@ -2,8 +2,8 @@
 
 Nothing is known by name. On a copy of the rig at rest every bone that can lead to a simulated one (by parents and
 constraints) is turned a little, and what follows tells what it controls. A bone's *owner* turns it fully about two axes
-at least, does not turn the bone before it, and has its pivot next to the bone's head; of equals the one that animators see.
-Twist is often shared by others, so no owner has to give it.
+at least, does not turn the bone before it, and has its pivot next to the bone's head; of equals the one with a shape of
+its own. Twist is often shared by others, so no owner has to give it.
 
 The owners' rotations, and the places of those that carry roots, are found by damped Gauss-Newton steps from the frame
 before: the responses measured at rest are turned with the control, places follow along the chain of bodies, and a step
@@ -25,9 +25,10 @@ TURN = 0.02  # of the trials at rest [rad]
 FOLLOWS, STAYS = 0.5, 0.4  # shares of a turn: from there a bone follows, up to there (a share of its twist) it does not
 FULLY = 0.9  # about its two best axes an owner turns its bone by this share
 HIDDEN = 0.05  # heights of distance that a control without a shape of its own is worse than one with it
-DAMPING = 0.02
+DAMPING, LEAST_DAMPING = 0.1, 0.003
+FARTHEST = 0.6  # that a control turns in one step [rad]: the responses hold for small turns only
 PLACE_WEIGHT = 6.0  # of a bone's place in heights against its rotation [rad]: twist cannot always be given
-STEPS, ENOUGH = 12, 0.02  # most steps a frame; below this share of the error a step does not pay
+STEPS, ENOUGH, EXACT = 16, 0.01, 1e-5  # most steps a frame; gains that do not pay; errors that are none [rad]
 
 
 @dataclass
@@ -89,7 +90,7 @@ class Controls:
 
     def _discover(self) -> tuple[dict, list]:
         """The switches {data path: value} for which most bones have an owner of their own, and the owners."""
-        animation = self.copy.animation_data
+        animation, posed = self.copy.animation_data, [bone.matrix_basis.copy() for bone in self.copy.pose.bones]
         kept = None if animation is None else (animation.action, animation.use_nla)
         if animation is not None:
             animation.action, animation.use_nla = None, False
@@ -98,8 +99,10 @@ class Controls:
         candidates = _leading(self.copy, self.bones)
         switches = self._best_switches(candidates)
         owners = self._owners(self._followers(candidates))
-        if kept is not None and kept[0] is not None:
+        if kept is not None:
             animation.action, animation.use_nla = kept
+        for bone, matrix in zip(self.copy.pose.bones, posed, strict=True):
+            bone.matrix_basis = matrix
         return switches, owners
 
     def _best_switches(self, candidates: dict) -> dict:
@@ -222,17 +225,17 @@ class Controls:
             there, left = self._try(bones, moved, wanted)
             gain = 1.0 - np.linalg.norm(left) / max(np.linalg.norm(error), 1e-12)
             if gain > 0.0:
-                basis, poses, error, damping = moved, there, left, max(damping * 0.3, 1e-3)
+                basis, poses, error, damping = moved, there, left, max(damping * 0.3, LEAST_DAMPING)
             else:
                 damping *= 10.0
-            if abs(gain) < ENOUGH:
+            if -ENOUGH < gain < ENOUGH or np.abs(error).max() < EXACT:
                 break
         self._try(bones, basis, wanted)
         off = np.linalg.norm(error.reshape(-1, 2, 3), axis=2)
         return basis, off * (1.0, self.height / PLACE_WEIGHT)
 
     def _try(self, bones, basis: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The evaluated poses [n, 4, 4] for basis matrices, and what is left to go: turns and weighted shifts [m, 6]."""
+        """The evaluated poses [n, 4, 4] for basis matrices, and what is left: turns and weighted shifts [m, 6]."""
         for bone, matrix in zip(bones, basis, strict=True):
             bone.matrix_basis = Matrix(matrix)
         poses = self._shown()
@@ -261,11 +264,12 @@ class Controls:
         squares = jacobian.T @ jacobian
         squares[np.diag_indices(len(squares))] += damping**2
         step = np.linalg.solve(squares, jacobian.T @ error.ravel()).reshape(k, 6)
+        step *= min(1.0, FARTHEST / max(np.abs(step[:, :3]).max(), 1e-12))
         return step * (1.0, 1.0, 1.0, *[self.height] * 3)
 
 
 def _leading(obj, names) -> dict:
-    """Bones that bones of those names hang on, by parents, constraints and drivers, themselves included (an ordered set)."""
+    """The bones that those of some names hang on by parents and constraints, themselves included: an ordered set."""
     sources = {bone.name: set() for bone in obj.pose.bones}
     for bone in obj.pose.bones:
         own = sources[bone.name]
@@ -299,7 +303,11 @@ def _switch_paths(obj, candidates: dict) -> dict:
             continue
         for variable in driver.driver.variables:
             target = variable.targets[0]
-            if variable.type == "SINGLE_PROP" and target.id == obj and isinstance(_value(obj, target.data_path), bool | int | float):
+            if (
+                variable.type == "SINGLE_PROP"
+                and target.id == obj
+                and isinstance(_value(obj, target.data_path), bool | int | float)
+            ):
                 found.setdefault(target.data_path, set()).add(bone)
     return {path: bones for path, bones in found.items() if len(bones) > 1}
 
