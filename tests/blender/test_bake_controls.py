@@ -1,4 +1,4 @@
-"""A bake to controls: what carries the simulated bones is found by trying, and keyed; the way back; rigs with controls."""
+"""A bake to controls: what carries simulated bones is found by trying, and keyed; the way back; rigs with controls."""
 
 import bpy
 import numpy as np
