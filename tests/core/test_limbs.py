@@ -406,16 +406,6 @@ def test_weight_goes_evenly_from_nothing_to_all():
             np.testing.assert_allclose(foot, expected, atol=1e-9)
 
 
-def test_smallest_distance():
-    body = rig(HUMAN, 9)
-    after = turned(body, body.bind, "hips", (0.0, 0.0, 0.1))
-    moved = np.linalg.norm(after.model(body.skeleton)[0] - body.bind_positions, axis=-1)[body.index["foot.L"]]
-    for share, acts in ((0.99, True), (1.01, False)):
-        leg = LegStabilizer(body, body.index["foot.L"], 3, min_distance=share * moved)
-        result = stabilize([leg], body, after, Inputs(reference=body.bind))
-        assert acts != np.array_equal(result.rotations, after.rotations)
-
-
 def test_legs_that_cannot_be_are_refused_by_name():
     body = rig(HUMAN)
     foot = body.index["foot.L"]
