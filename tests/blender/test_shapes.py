@@ -203,7 +203,7 @@ def test_a_resting_body_touches_the_floor(scene, kind, size):
     assert np.ptp(gaps[-20:]) <= 1e-3 * size, "it rests"
 
 
-FRAMES = 18
+FRAMES = 30
 
 
 @pytest.fixture(scope="module", params=SWEPT)
