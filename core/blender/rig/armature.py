@@ -190,14 +190,15 @@ def check_scale(obj, world: np.ndarray) -> None:
     if (size.max() - size.min()) / size.max() > UNIFORM_TOLERANCE or sheared:
         text = f"'{obj.name}' has the non-uniform scale {' x '.join(f'{s:.4g}' for s in size)}"
         parent = obj.parent
-        while parent is not None and _evenly_scaled(parent):
+        while parent is not None and is_evenly_scaled(parent):
             parent = parent.parent
-        if parent is not None and _evenly_scaled(obj):
+        if parent is not None and is_evenly_scaled(obj):
             raise RagdollError(f"{text} from its parent '{parent.name}': apply the scale of that first")
         raise RagdollError(f"{text}: use Apply Transform in the tab Ragdoll first")
 
 
-def _evenly_scaled(obj) -> bool:
+def is_evenly_scaled(obj) -> bool:
+    """Whether an object's own scale is the same along its axes."""
     size = np.abs(obj.matrix_basis.to_scale())
     return size.max() - size.min() <= UNIFORM_TOLERANCE * size.max()
 
@@ -272,9 +273,9 @@ def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
     size = np.cbrt(np.abs(np.linalg.det(world)))
     local, tails = bind_joints(obj) if joints is None else joints
     heads, tails = size * local[:, :3, 3], size * tails
-    best, most = None, (False, -1.0)
+    best, most, ends = None, (False, -1.0), _ik_ends(obj, row)
     for up in _ups(world):
-        anatomy = recognise(names, parents, heads, tails, up, deform)
+        anatomy = recognise(names, parents, heads, tails, up, deform, ends)
         main = [certainty for role, certainty in zip(anatomy.roles, anatomy.certainty, strict=True) if role in _MAIN]
         score = anatomy.kind != CREATURE, sum(main)
         if score > most:
@@ -282,6 +283,34 @@ def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
         if score[0] and len(main) >= ENOUGH:
             break
     return _with_choices(obj, row, best)
+
+
+def _ik_ends(obj, row: dict) -> list:
+    """What the character's own inverse kinematics says of its limbs; see `recognise`."""
+    found = []
+    for bone in obj.pose.bones:
+        for constraint in bone.constraints:
+            if (
+                constraint.type == "IK"
+                and constraint.target == obj
+                and constraint.subtarget in row
+                and not constraint.mute
+            ):
+                goal = constraint.subtarget
+                found.append((row[bone.name], row[goal], _carries_mesh(obj, goal)))
+    return found
+
+
+def _carries_mesh(obj, bone: str) -> bool:
+    """Whether a part of a mesh hangs on a bone: an object, or vertices of a mesh with an armature modifier."""
+    for mesh in (other for other in bpy.data.objects if other.type == "MESH"):
+        if mesh.parent == obj and mesh.parent_type == "BONE" and mesh.parent_bone == bone:
+            return True
+        group = mesh.vertex_groups.get(bone)
+        if group is not None and any(m.type == "ARMATURE" and m.object == obj for m in mesh.modifiers):
+            if any(e.group == group.index and e.weight > 0.5 for v in mesh.data.vertices for e in v.groups):
+                return True
+    return False
 
 
 def _ups(world: np.ndarray) -> np.ndarray:
