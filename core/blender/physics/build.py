@@ -194,8 +194,9 @@ def _build(obj, scene, bones, notes) -> Report:
         plan.no_collide = collision.pairs_to_ignore(plan)
     apart = joint_objects.separations(obj, pose, plan, to_world @ poses, to_world)
     made = joint_objects.make_joints(obj, scene, collection, pose, plan, relative, apart)
-    if settings.drive_space == "JOINT":
+    if motors.wanted(obj):
         motors.make_motors(obj, scene, collection, pose, plan, relative)
+        joint_objects.note_postures(obj, collection, pose, plan, vertices, anatomy)
     make_physics_armature(obj, collection, pose, plan, to_world)
     notes += collision.assign_layers(scene)
     for own in (collection, *inner):
