@@ -24,7 +24,7 @@ def test_baked_poses_play_without_flips(name):
     frames = np.arange(11, 51)
     poses = random_poses(obj, bones, frames)
     asked = matrices(poses)
-    action, _ = actions.bake(obj, action_keys.Poses.from_matrix_basis(bones, frames, asked), "Baked")
+    action, *_ = actions.bake(obj, action_keys.Poses.from_matrix_basis(bones, frames, asked), "Baked")
     assert np.abs(played(obj, frames) - asked).max() < SAME
 
     for curve in action_channels.fcurves_of(action, obj):
@@ -58,7 +58,7 @@ def test_channels_at_rest_are_left_out_and_connected_bones_get_no_location():
     poses = random_poses(obj, list(obj.pose.bones.keys()), np.arange(1, 21), scaled=False)
     poses.location[:, :2] = 0.0
     poses.location[:, 3] = 0.5
-    action, _ = actions.bake(obj, poses, "Baked")
+    action, *_ = actions.bake(obj, poses, "Baked")
     paths = {curve.data_path for curve in action_channels.fcurves_of(action, obj)}
     rotations = {action_channels.bone_path(bone, "rotation_quaternion") for bone in poses.bones}
     assert paths == rotations | {action_channels.bone_path("moves", "location")}
@@ -81,7 +81,7 @@ def test_reduced_keys_play_within_the_tolerance(mode):
     frames = np.arange(1, 121)
     poses = random_poses(obj, list(obj.pose.bones.keys()), frames)
     tolerance = action_keys.Tolerance(rotation=math.radians(2.0), location=0.01, scale=0.005)
-    action, _ = actions.bake(obj, poses, "Baked", tolerance=tolerance)
+    action, *_ = actions.bake(obj, poses, "Baked", tolerance=tolerance)
     location, rotation, scale = rotation_modes.decompose(played(obj, frames))
     # The allowance is the single precision of what Blender gives back.
     assert quaternion.angle_between(rotation, poses.rotation).max() <= tolerance.rotation + 1e-6

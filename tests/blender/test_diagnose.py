@@ -15,7 +15,7 @@ from active_ragdoll.core.ragdoll import diagnosis
 from active_ragdoll.operators import command_line
 from own_characters import SWEPT, or_own
 
-HUMANS = or_own("01_01.bvh", "Knight.glb", "modular_men_Worker.glb")
+HUMANS = or_own("Knight.glb")
 
 
 BENT = (0.5, 0.0, 0.0, 0.8660254)  # of a forearm, beyond its limits
@@ -182,12 +182,6 @@ def test_animated_scale_is_found(human):
     rigs.key(human, "scale", {1: (1.0, 1.0, 1.0), 20: (1.5, 1.5, 1.5)})
     found = find(human, diagnosis.ANIMATED_SCALE)
     assert "from 1 to 1.5" in found.text and found.severity == diagnosis.ERROR
-
-
-def test_bodies_without_self_collision_do_not_overlap(human):
-    _overlapping(human, None)
-    human.active_ragdoll.self_collision = False
-    assert diagnosis.OVERLAP not in kinds(human)
 
 
 def test_no_ragdoll_and_lost_bodies_are_refused(fresh_scene):

@@ -67,18 +67,6 @@ def cone_limits(x_max, x_min, z_max, z_min, twist=30.0):
     return np.radians((-x_min, -twist, -z_min)), np.radians((x_max, twist, z_max))
 
 
-def test_swing_twist_angles_give_back_what_was_composed():
-    direction = RNG.uniform(-math.pi, math.pi, 200)
-    angle = RNG.uniform(0.0, 3.0, 200)
-    twist = RNG.uniform(-3.1, 3.1, 200)
-    q = quaternion.multiply(swing(direction, angle), about(1, twist))
-    for sign in (1.0, -1.0):
-        x, y, z = limits.swing_twist_angles(sign * q)
-        np.testing.assert_allclose(x, angle * np.cos(direction), atol=1e-9)
-        np.testing.assert_allclose(y, twist, atol=1e-9)
-        np.testing.assert_allclose(z, angle * np.sin(direction), atol=1e-9)
-
-
 CONES = [(34.4,) * 4, (60, 60, 60, 60), (60, 60, 20, 20), (60, 20, 45, 30), (30, 20, 10, 60), (60, 60, 8, 8)]
 
 
