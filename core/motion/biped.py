@@ -16,7 +16,7 @@ import numpy as np
 from .. import pose as pose_space
 from .. import quaternion as q
 from ..anatomy import roles
-from ..anatomy.axes import all_one_way, character_axes, limb_directions, of_role
+from ..anatomy.axes import character_axes, limb_directions, of_role
 from ..errors import RagdollError
 from .rig import Rig, vector_to_model
 
@@ -104,20 +104,21 @@ class Biped:
         upper, lower, leg, arm, trunk, shoulder, hips, sole, height: lengths [m]; upper and lower of the limbs [4].
     """
 
-    def __init__(self, rig: Rig, anatomy, tails, world=None) -> None:
+    def __init__(self, rig: Rig, anatomy, bind, tails, world=None) -> None:
         """Measure a rig.
 
         Args:
-            anatomy: of its bones, and tails [n, 3], armature units, in Blender's order.
+            anatomy: of its bones, in Blender's order as the next two.
+            bind: matrices [n, 4, 4] of the pose that a build looks at, in the armature's space, and tails [n, 3] there.
             world: matrix of the armature object [4, 4]; None: the identity.
         Raises:
             RagdollError: something is missing; says what.
         """
         self.rig = rig
-        anatomy, tails = _in_level_order(rig.skeleton, anatomy), np.asarray(tails)[rig.skeleton.to_level]
-        heads = rig.bind_positions
-        if all_one_way(anatomy, rig.parents, heads, tails):
-            raise RagdollError("its bind pose is no pose of a body: all bones point one way")
+        anatomy = _in_level_order(rig.skeleton, anatomy)
+        bind, tails = (np.asarray(array)[rig.skeleton.to_level] for array in (bind, tails))
+        heads, self._rotations, _scales = pose_space.decompose_matrices(bind)
+        self._heads = heads
         directions = limb_directions(anatomy, rig.parents, heads, tails)
         axes = character_axes(anatomy, heads, tails, directions)
         if axes is None or anatomy.kind == roles.QUADRUPED:
@@ -130,7 +131,7 @@ class Biped:
         self.frame = q.conjugate(q.multiply(q.shortest_arc(axes.up, up), self.own))
         self._find(anatomy, axes)
         self.joints = heads[self.rows] @ own * self.scale
-        self.bind = q.multiply(q.conjugate(self.own), rig.bind_rotations[self.rows])
+        self.bind = q.multiply(q.conjugate(self.own), self._rotations[self.rows])
         self._offsets = self.joints - self.joints[self.above]
         stem = {0}
         for row in self.limbs[:, 0].tolist():
@@ -218,8 +219,8 @@ class Biped:
         Returns its index, -1 where there is none, and the points from its joint in bind pose in the character's axes.
         """
         rig, index = self.rig, {row: i for i, row in enumerate(self.rows.tolist())}
-        points = q.rotate(q.multiply(q.conjugate(self.own), rig.bind_rotations[bone]), points)
-        joint = q.rotate(q.conjugate(self.own), rig.bind_positions[bone]) * self.scale
+        points = q.rotate(q.multiply(q.conjugate(self.own), self._rotations[bone]), points)
+        joint = q.rotate(q.conjugate(self.own), self._heads[bone]) * self.scale
         while bone >= 0 and bone not in index:
             bone = rig.parents[bone]
         row = index.get(bone, -1)

@@ -6,7 +6,7 @@ import pytest
 import knock_outs
 import motion_figures
 import rigs
-from active_ragdoll.core.blender.rig.armature import anatomy_of, array_of, bind_tails
+from active_ragdoll.core.blender.rig.armature import anatomy_of, array_of, bind_joints
 from active_ragdoll.core.blender.run import recovery_record, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import pose_stack, stack_setup
@@ -27,7 +27,7 @@ def prepared(name, data_dir, last=LAST, **settings):
 
 def figures(obj, poses) -> dict:
     """Of poses in armature space, as of a biped."""
-    own = Biped(pose_stack.of(obj).rig, anatomy_of(obj), bind_tails(obj.data), array_of(obj.matrix_world))
+    own = Biped(pose_stack.of(obj).rig, anatomy_of(obj), *bind_joints(obj), array_of(obj.matrix_world))
     placed = own.placed(np.linalg.solve(array_of(obj.matrix_world), poses)[:, own.rig.skeleton.to_level])
     return own, *placed, motion_figures.figures(own, *placed, rigs.FPS)
 

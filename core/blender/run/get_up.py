@@ -15,7 +15,7 @@ from ...motion.get_up import plan
 from ...motion.get_up.surface import Floor, Surface, joint_balls
 from ...motion.rig import LocalPose
 from ..physics import built
-from ..rig.armature import anatomy_of, array_of, bind_tails, pose_matrices
+from ..rig.armature import anatomy_of, array_of, bind_joints, pose_matrices
 
 _ROUND = np.stack(np.meshgrid(*[(-1.0, 0.0, 1.0)] * 3), axis=-1).reshape(-1, 3)  # of a body the outermost points there
 _PROP = 0.17  # of the height: a hand that reaches farther from the wrist holds something
@@ -38,7 +38,7 @@ def planned(
     if pull[2] > -0.9 * np.linalg.norm(pull) or not pull.any():
         raise RagdollError("gravity does not pull it to a floor")
     obj, fps = character.obj, scene.render.fps / scene.render.fps_base
-    own = Biped(character.motion.rig, anatomy_of(obj), bind_tails(obj.data), place)
+    own = Biped(character.motion.rig, anatomy_of(obj), *bind_joints(obj), place)
     surface = _surface(character, own)
     manner = replace(manner, held=_held(obj, own, surface))
     deltas, places = own.placed(lying)
