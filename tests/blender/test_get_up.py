@@ -14,7 +14,7 @@ from active_ragdoll.core.motion.biped import Biped
 from own_characters import or_own
 
 OWN = "own mixamo"
-RIGS = or_own("mh_mixamo.blend", "Knight.glb", own=("own mixamo", "own kaykit with roots"))
+RIGS = or_own("mh_mixamo.blend", "modular_men_Worker.glb", own=("own mixamo", "own kaykit with roots"))
 LAST = 230
 
 
@@ -76,7 +76,7 @@ def test_a_plan_is_shown_again_when_scrubbed_and_from_its_record(data_dir):
 def test_hit_while_it_gets_up_it_falls_again_and_plans_anew(data_dir):
     obj, scene, _first = prepared(OWN, data_dir, 329, events={9: "LIMP", 110: "LIMP"})
     shown, _targets, states = knock_outs.run(scene, obj)
-    assert states[109] == "RECOVERING" and states[111] == "LIMP"
+    assert states[109] == "RECOVERING" and states[111] in ("LIMP", "SETTLING")
     plans = [p for p in recovery_record.record_of(obj, 300).passages if p.planned is not None]
     assert len(plans) == 2 and states[330] == "ANIMATED"
     assert shown[330][:, 2, 3].max() > 0.9 * max(shown[1][:, 2, 3].max(), 1.0)

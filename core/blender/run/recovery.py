@@ -33,6 +33,7 @@ from .effects import Effect
 from .recovery_record import Record
 
 CARRIED = 0.9  # weight of one who gets up by a plan: it begins as he lies, and gives way where the floor does
+ARRIVING = 2  # frames for which it stays limp then, while the drives' targets come from the animation's own place
 UPRIGHT = 0.85  # share of the way up from which on the weight rises to 1
 KEPT = 2  # number of frames whose poses are kept for a passage to begin from
 TAKEN_AWAY = "its recovery was taken away in mid-shot"
@@ -151,6 +152,8 @@ class Recovery:
         """Factor of the weights in the step to come."""
         passages = self.record.passages
         if self.state.phase == states.RECOVERING and passages and passages[-1].planned is not None:
+            if self.state.progress * (passages[-1].planned.frame_count - 1) < ARRIVING - 0.5:
+                return 0.0
             return CARRIED + (1.0 - CARRIED) * float(smooth_step((self.state.progress - UPRIGHT) / (1.0 - UPRIGHT)))
         return self.state.weight
 

@@ -40,10 +40,13 @@ class Clearances:
             found = [surface.extent(row, own.joints[row] - start, direction) for row in rows]
             return float(np.clip(max(found), 0.5 * usual, usual + 0.13 * h)) if max(found) > 0.0 else usual
 
+        # A foot without a body of its own is stiff with its shank, and so long when one kneels.
+        shank, lower = own.limbs[0, 1], own.joints[foot] - own.joints[own.limbs[0, 1]]
+        stiff = surface.extent(shank, -lower, q.rotate(q.conjugate(turned(0, 80)), -Z))
         sole = reach([row for row in own.limbs[0, 1:] if row >= 0], own.joints[foot], -Z, own.sole)
         return Clearances(
             front=reach(trunk, own.hip0, X, 0.065 * h), back=reach(trunk, own.hip0, -X, 0.065 * h),
-            knee=0.035 * h, palm=0.025 * h, sole=sole, tuck=max(0.8 * length, 0.5 * sole) + 0.01 * h,
+            knee=0.035 * h, palm=0.025 * h, sole=sole, tuck=float(np.clip(stiff, max(0.8 * length, 0.5 * sole) + 0.01 * h, 0.15 * h)),
         )  # fmt: skip
 
 
