@@ -142,7 +142,8 @@ class Recovery:
         """The settings, with what the way of getting up changes of them. seconds: of the simulation, a frame."""
         passage = self.record.passages[-1] if self.record.passages else None
         if self.state.phase == states.RECOVERING and passage is not None and passage.planned is not None:
-            return replace(self.settings, regain=1.0 / (seconds * (passage.planned.frame_count - 1)))
+            # A little sooner than after its last frame: sums of single steps are not exact.
+            return replace(self.settings, regain=(1.0 + 1e-6) / (seconds * (passage.planned.frame_count - 1)))
         if self.get_up == effect_settings.STAY_DOWN:
             return replace(self.settings, rest_time=math.inf)
         return self.settings

@@ -45,9 +45,13 @@ class Clearances:
         stiff = surface.extent(shank, -lower, q.rotate(q.conjugate(turned(0, 80)), -Z))
         sole = reach([row for row in own.limbs[0, 1:] if row >= 0], own.joints[foot], -Z, own.sole)
         return Clearances(
-            front=reach(trunk, own.hip0, X, 0.065 * h), back=reach(trunk, own.hip0, -X, 0.065 * h),
-            knee=0.035 * h, palm=0.025 * h, sole=sole, tuck=float(np.clip(stiff, max(0.8 * length, 0.5 * sole) + 0.01 * h, 0.15 * h)),
-        )  # fmt: skip
+            front=reach(trunk, own.hip0, X, 0.065 * h),
+            back=reach(trunk, own.hip0, -X, 0.065 * h),
+            knee=0.035 * h,
+            palm=0.025 * h,
+            sole=sole,
+            tuck=float(np.clip(stiff, max(0.8 * length, 0.5 * sole) + 0.01 * h, 0.15 * h)),
+        )
 
 
 def turned(yaw=0.0, pitch=0.0, roll=0.0) -> np.ndarray:
