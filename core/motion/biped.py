@@ -17,6 +17,7 @@ from .. import pose as pose_space
 from .. import quaternion as q
 from ..anatomy import roles
 from ..anatomy.axes import character_axes, limb_directions, of_role
+from ..anatomy.natural import is_impossible
 from ..errors import RagdollError
 from .rig import Rig, vector_to_model
 
@@ -119,6 +120,8 @@ class Biped:
         bind, tails = (np.asarray(array)[rig.skeleton.to_level] for array in (bind, tails))
         heads, self._rotations, _scales = pose_space.decompose_matrices(bind)
         self._heads = heads
+        if is_impossible(anatomy, rig.parents, heads, tails):
+            raise RagdollError("no body could take its bind pose")
         directions = limb_directions(anatomy, rig.parents, heads, tails)
         axes = character_axes(anatomy, heads, tails, directions)
         if axes is None or anatomy.kind == roles.QUADRUPED:
