@@ -16,7 +16,8 @@ import numpy as np
 from .. import pose as pose_space
 from .. import quaternion as q
 from ..anatomy import roles
-from ..anatomy.axes import all_one_way, character_axes, limb_directions, of_role
+from ..anatomy.axes import character_axes, limb_directions, of_role
+from ..anatomy.natural import is_impossible
 from ..errors import RagdollError
 from .rig import Rig, vector_to_model
 
@@ -116,8 +117,8 @@ class Biped:
         self.rig = rig
         anatomy, tails = _in_level_order(rig.skeleton, anatomy), np.asarray(tails)[rig.skeleton.to_level]
         heads = rig.bind_positions
-        if all_one_way(anatomy, rig.parents, heads, tails):
-            raise RagdollError("its bind pose is no pose of a body: all bones point one way")
+        if is_impossible(anatomy, rig.parents, heads, tails):
+            raise RagdollError("no body could take its bind pose")
         directions = limb_directions(anatomy, rig.parents, heads, tails)
         axes = character_axes(anatomy, heads, tails, directions)
         if axes is None or anatomy.kind == roles.QUADRUPED:
