@@ -65,11 +65,11 @@ def frames(obj, scene, first: int | None = None, last: int | None = None, choice
     stack_edits.end_previews(scene)
     current = scene.frame_current
     recorder = _Recorder(obj, scene, choice.destination == actions.LAYER and choice.combined)
-    names = _names(obj, choice.bones)
     for frame in _shown_frames(scene, first, last):
         if first <= frame <= last:
             recorder.record(frame)
         yield frame
+    names = _names(obj, choice.bones)  # what the stack touches is known afterwards
     if choice.frames == ACTIVE:
         recorder.keep(_acting(obj, scene, recorder))
     _write(obj, scene, recorder, names, choice)
