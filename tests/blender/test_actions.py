@@ -91,14 +91,6 @@ def test_reduced_keys_play_within_the_tolerance(mode):
     assert np.mean(keys) < 0.9 * len(frames)
 
 
-@pytest.mark.parametrize("frames", ([7], np.arange(-10, 10) * 0.5))
-def test_single_fractional_and_negative_frames_bake(frames):
-    obj = animated.rig(["a", "b", "c"], ("XYZ", "QUATERNION", "AXIS_ANGLE"))
-    asked, _, _ = bake(obj, ["a", "b", "c"], frames, scaled=True)
-    if len(frames) == 1:
-        assert np.abs(played(obj, [1, 30]) - asked).max() < SAME
-
-
 def test_other_channels_and_the_old_action_stay_bit_for_bit():
     obj = animated.rig(["a", "b", "c"], ("QUATERNION", "XYZ"))
     old = animate(obj, ["a", "b", "c"], [1, 7, 30])
