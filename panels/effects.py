@@ -163,6 +163,11 @@ class ACTIVE_RAGDOLL_PT_recovery(Sidebar, bpy.types.Panel):
         part.label(text="Knocked out by")
         part.prop(group, "knock_out_speed", text="Hit")
         part.prop(group, "knock_out_distance", text="Distance")
+        part = column.column(align=True)
+        row = part.row(align=True)
+        row.prop(group, "tone", slider=True)
+        row.operator_menu_enum("active_ragdoll.set_tone", "tone", text="", icon="DOWNARROW_HLT")
+        part.prop(group, "reflexes")
         props(column.column(align=True), group, "watched", "rest_speed", "rest_time")
         props(column.column(align=True), group, "regain", "blend_time")
         part = column.column(align=True)
@@ -196,7 +201,10 @@ class ACTIVE_RAGDOLL_PT_get_up(RecoveryPart, bpy.types.Panel):
         column = column.column()
         column.enabled = group.reroot
         column.use_property_split = True
-        props(column, group, "method", "reroot_time")
+        props(column, group, "get_up")
+        if group.get_up == "AUTOMATIC":
+            props(column.column(align=True), group, "get_up_pace", "get_up_side", "get_up_seed")
+        props(column.column(align=True), group, "method", "reroot_time")
         part = column.column(align=True)
         part.use_property_decorate = False
         props(part, group, "get_up_face_up", "get_up_face_down")

@@ -424,16 +424,6 @@ def test_a_foot_alone_is_moved_back_and_nothing_else(scales, weight):
     assert left == pytest.approx((1.0 - weight) * quaternion.angle_between(was[1], wanted[1])[leg.foot_bone], abs=1e-6)
 
 
-def test_smallest_distance():
-    body = rig(HUMAN, 9)
-    after = turned(body, body.bind, "hips", (0.0, 0.0, 0.1))
-    moved = np.linalg.norm(after.model(body.skeleton)[0] - body.bind_positions, axis=-1)[body.index["foot.L"]]
-    for share, acts in ((0.99, True), (1.01, False)):
-        leg = LegStabilizer(body, body.index["foot.L"], 3, min_distance=share * moved)
-        result = stabilize([leg], body, after, Inputs(reference=body.bind))
-        assert acts != np.array_equal(result.rotations, after.rotations)
-
-
 def test_legs_that_cannot_be_are_refused_by_name():
     body = rig(HUMAN)
     foot = body.index["foot.L"]

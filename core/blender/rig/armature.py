@@ -307,9 +307,10 @@ def _carries_mesh(obj, bone: str) -> bool:
         if mesh.parent == obj and mesh.parent_type == "BONE" and mesh.parent_bone == bone:
             return True
         group = mesh.vertex_groups.get(bone)
-        if group is not None and any(m.type == "ARMATURE" and m.object == obj for m in mesh.modifiers):
-            if any(e.group == group.index and e.weight > 0.5 for v in mesh.data.vertices for e in v.groups):
-                return True
+        if group is None or not any(m.type == "ARMATURE" and m.object == obj for m in mesh.modifiers):
+            continue
+        if any(e.group == group.index and e.weight > 0.5 for v in mesh.data.vertices for e in v.groups):
+            return True
     return False
 
 

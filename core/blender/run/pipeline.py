@@ -27,9 +27,10 @@ from .hits import Hits
 from .kinematic import KinematicBlend, LimitRescue
 from .recovery import Recoveries
 from .shot_run import Run
+from .tone import Tone
 
 # In the order in which they act; where one leads bodies, a later one has the last word.
-EFFECTS = (Hits, Attachments, LimitRescue, KinematicBlend, Recoveries)
+EFFECTS = (Hits, Attachments, LimitRescue, KinematicBlend, Recoveries, Tone)
 
 
 def start(scene, clock) -> Run:
@@ -132,6 +133,7 @@ def step(run: Run, scene, clock) -> None:
     Raises RagdollError: a body was deleted, or the animation is not a number.
     """
     frame = scene.frame_current
+    world.refuse_remapped(scene)
     run.graph = depsgraph_of(scene)
     _carry_settings(run)
     clock("source", _evaluate_source, run, scene, frame)
