@@ -83,8 +83,8 @@ def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
     bones = obj.data.bones
     rest = read(bones, "matrix_local", 4, 4).astype(float)
     kept = [bone.active_ragdoll for bone in obj.pose.bones]
-    turns = np.array([own.bind_rotation for own in kept], dtype=float)
-    ways = np.array([own.bind_location for own in kept], dtype=float)
+    turns = np.array([own.bind_rotation for own in kept], dtype=float).reshape(-1, 4)
+    ways = np.array([own.bind_location for own in kept], dtype=float).reshape(-1, 3)
     if not (ways.any() or (turns != (1.0, 0.0, 0.0, 0.0)).any()):
         return rest, bind_tails(obj.data)
     basis = np.tile(np.eye(4), (len(rest), 1, 1))
