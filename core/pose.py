@@ -147,6 +147,13 @@ def model_to_local_matrices(skeleton: Skeleton, matrices_ms: ArrayLike) -> np.nd
     return matrices_ls
 
 
+def affine(linear, position=0.0) -> np.ndarray:
+    """The matrix [4, 4] of a linear part [3, 3] and a position [3]."""
+    result = np.eye(4)
+    result[:3, :3], result[:3, 3] = linear, position
+    return result
+
+
 def compose_matrices(positions: ArrayLike, rotations: ArrayLike, scales: ArrayLike | None = None) -> np.ndarray:
     """Matrices [..., 4, 4] = translation * rotation * scale from [..., 3], [..., 4] and [..., 3] or None."""
     positions = np.asarray(positions)

@@ -21,7 +21,7 @@ import numpy as np
 from . import quaternion
 from .anatomy import roles
 from .anatomy.roles import Anatomy
-from .errors import RagdollError
+from .errors import RagdollError, listed
 from .mirror import ACROSS, flipped_name, mirrored_limits, mirrored_rotation
 
 FORMAT = "active_ragdoll profile"
@@ -332,11 +332,11 @@ def match(profile: Profile, names, anatomy: Anatomy, how: str = AUTO, rig: str =
                 result.joint_in_anatomy[bone], result.ranges[bone] = entry.joint_in_anatomy, None
             if entry.range is not None:
                 result.ranges[bone] = entry.range
-    listed = _listed(unused)
+    which = _listed(unused)
     if profile.entries and not any(result.by):
-        raise RagdollError(f"None of the profile's {len(profile.entries)} bones is found in {rig}{listed}")
+        raise RagdollError(f"None of the profile's {len(profile.entries)} bones is found in {rig}{which}")
     if unused:
-        result.notes.append(f"{len(unused)} of the profile's bones are not in {rig}{listed}")
+        result.notes.append(f"{len(unused)} of the profile's bones are not in {rig}{which}")
     if profile.kind is not None and profile.kind != anatomy.kind and how != BY_NAME and BY_ROLE in result.by:
         kinds = profile.kind.lower(), anatomy.kind.lower()
         result.notes.append(f"the profile is for a {kinds[0]}, {rig} looks like a {kinds[1]}")
@@ -345,8 +345,7 @@ def match(profile: Profile, names, anatomy: Anatomy, how: str = AUTO, rig: str =
 
 def _listed(entries) -> str:
     texts = [f"'{entry.name}'" if entry.name is not None else entry.role for entry in entries]
-    more = f" and {len(texts) - 5} more" if len(texts) > 5 else ""
-    return ": " + ", ".join(texts[:5]) + more if texts else ""
+    return f": {listed(texts, 5)}" if texts else ""
 
 
 def _sorted_out(entries, names, anatomy, how) -> tuple[dict, list, list]:

@@ -51,13 +51,6 @@ def record_body(obj, part, pieces) -> None:
     }
 
 
-def before_removal(obj) -> list[str]:
-    """Collect the edits and end editing, before the bodies are removed."""
-    edited = collect_edits(obj)
-    end_editing(obj)
-    return edited
-
-
 def collect_edits(obj) -> list[str]:
     """Store the edits of a ragdoll's bodies on their bones.
 

@@ -10,7 +10,8 @@ from ... import skeleton
 from ...anatomy import masses, roles
 from ...anatomy.axes import all_one_way
 from ...anatomy.roles import GENERIC, HUMAN
-from ...errors import RagdollError
+from ...errors import RagdollError, listed
+from ...pose import affine
 from ...ragdoll import diagnosis, drives
 from ...ragdoll.bodies import fitting, shapes
 from ...ragdoll.drives import joint_motors, servo
@@ -161,17 +162,8 @@ def _build(obj, scene, bones, notes) -> Report:
     deform &= ~grounded
     chosen = _choose(obj, pose, deform, bones, anatomy)
     kinds = [bone.active_ragdoll.shape for bone in obj.pose.bones]
-    plan = shapes.plan_bodies(
-        pose.heads,
-        pose.tails,
-        pose.matrices[:, :3, :3],
-        pose.parents,
-        chosen,
-        kinds,
-        skin,
-        pose.axes,
-        settings.coverage,
-    )
+    joints = pose.heads, pose.tails, pose.matrices[:, :3, :3], pose.parents
+    plan = shapes.plan_bodies(*joints, chosen, kinds, skin, pose.axes, settings.coverage)
     plan = body_edits.with_edits(obj, plan, pose, to_world)
     height, scale = _size(obj, pose, chosen | deform, to_world)
     for index, bone in enumerate(obj.pose.bones):
@@ -255,10 +247,7 @@ def _new_collections(obj, scene) -> tuple:
 
 def _unknown(pose, plan, anatomy) -> list[str]:
     names = [pose.names[bone] for bone in plan.bones if anatomy.roles[bone] == GENERIC]
-    if not names:
-        return []
-    others = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return [f"not recognised, so treated generically: {', '.join(names[:3])}{others}"]
+    return [f"not recognised, so treated generically: {listed(names)}"] if names else []
 
 
 def _grounded(pose, deform, vertices, anatomy) -> np.ndarray:
@@ -317,12 +306,6 @@ def _main(obj, pose, deform, anatomy) -> np.ndarray:
     return chosen | (stray & (skeleton.nearest_ancestors(pose.parents, stray) < 0))
 
 
-def _matrix(position, rotation) -> np.ndarray:
-    result = np.eye(4)
-    result[:3, :3], result[:3, 3] = rotation, position
-    return result
-
-
 def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
     """Make the bodies and their targets, each kind in a collection of its own."""
     settings = obj.active_ragdoll
@@ -345,7 +328,7 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
         name = pose.names[bone]
         tuning = obj.pose.bones[bone].active_ragdoll
         bind = pose.matrices[bone]
-        body_bind = _matrix(plan.centers[i], plan.axes[i])
+        body_bind = affine(plan.axes[i], plan.centers[i])
         offset = np.linalg.inv(bind) @ body_bind
 
         mesh = body_meshes.make_mesh(f"{obj.name} {name}", solids[i])

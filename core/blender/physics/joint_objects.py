@@ -7,12 +7,13 @@ from mathutils import Matrix, Quaternion
 
 from ... import quaternion
 from ...anatomy.limits import joint_limits
-from ...errors import RagdollError
+from ...errors import RagdollError, listed
+from ...pose import affine
 from ...ragdoll.bodies import compound
 from ...ragdoll.joints import constraints, limits
 from ..rig.armature import bind_tails, rig_limits, rigid
 from . import built
-from .helpers import helper
+from .helpers import helper, join, limit
 
 LIMIT_MARGIN = np.radians(5.0)  # margin of a default range beyond what the animation needs
 ASIDE = np.radians(0.1)  # turn about its other axes that a hinge bears without visibly fighting it
@@ -66,8 +67,7 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
             widened[settings.limits_from].append(pose.names[bone])
     for kind, names in widened.items():
         if names:
-            listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            notes.append(f"widened the {_KINDS[kind]} limits of {listed} to the animation")
+            notes.append(f"widened the {_KINDS[kind]} limits of {listed(names)} to the animation")
     if fights:
         worst, name = max(fights)
         others = f" and {len(fights) - 1} more" if len(fights) > 1 else ""
@@ -236,7 +236,7 @@ def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
             continue
         name = pose.names[bone]
         settings = obj.pose.bones[bone].active_ragdoll
-        frame = pose.matrices[bone] @ turn_matrix(_rotation(settings.joint_rotation))
+        frame = pose.matrices[bone] @ affine(_rotation(settings.joint_rotation))
         try:
             specs = constraints.plan(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max))
         except ValueError as error:
@@ -246,12 +246,11 @@ def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
         for spec in specs:
             empty = helper(f"{obj.name} {name} Joint", None, collection, built.JOINT, name, aside=False)
             empty.empty_display_size = size
-            empty.matrix_basis = Matrix((frame @ turn_matrix(_rotation(spec.rotation))).tolist())
+            empty.matrix_basis = Matrix((frame @ affine(_rotation(spec.rotation))).tolist())
             pair = (bodies[i], bodies[parent])
-            constraint = _constraint(scene, empty, spec, pair if spec.object1 == "child" else pair[::-1])
-            if i in apart and spec.lock_linear:
-                turn = _rotation(settings.joint_rotation) @ _rotation(spec.rotation)
-                _open_linear(constraint, apart[i] @ turn)
+            turn = _rotation(settings.joint_rotation) @ _rotation(spec.rotation)
+            slides = (apart[i] @ turn,) if i in apart else ()
+            _constraint(scene, empty, spec, pair if spec.object1 == "child" else pair[::-1], *slides)
             made += 1
     for i, k in plan.no_collide:
         empty = helper(f"{obj.name} Overlap", None, collection, built.JOINT, pose.names[plan.bones[i]], aside=False)
@@ -268,46 +267,22 @@ def _rotation(wxyz) -> np.ndarray:
     return np.array(Quaternion(wxyz).normalized().to_matrix())
 
 
-def _constraint(scene, empty, spec, pair):
-    scene.rigidbody_world.constraints.objects.link(empty)
-    constraint = empty.rigid_body_constraint
-    constraint.type = spec.type
-    constraint.object1, constraint.object2 = pair
-    constraint.disable_collisions = True
-    for axis, bounds in zip("xyz", spec.angular_limits, strict=True):
+def _constraint(scene, empty, spec, pair, apart=((0.0, 0.0, 0.0),)) -> None:
+    """Make a constraint object a joint, which slides as far as its animation does: `apart` [f, 3], in its frame."""
+    constraint = join(scene, empty, spec.type, *pair)
+    for axis, bounds, way in zip("xyz", spec.angular_limits, np.transpose(apart).tolist(), strict=True):
         if spec.type == "GENERIC":
-            setattr(constraint, f"use_limit_lin_{axis}", spec.lock_linear)
-            setattr(constraint, f"limit_lin_{axis}_lower", 0.0)
-            setattr(constraint, f"limit_lin_{axis}_upper", 0.0)
+            limit(constraint, f"lin_{axis}", (min(0.0, *way), max(0.0, *way)) if spec.lock_linear else None)
         if spec.type == "GENERIC" or (spec.type == "HINGE" and axis == "z"):
-            setattr(constraint, f"use_limit_ang_{axis}", bounds is not None)
-            if bounds is not None:
-                setattr(constraint, f"limit_ang_{axis}_lower", bounds[0])
-                setattr(constraint, f"limit_ang_{axis}_upper", bounds[1])
-    return constraint
-
-
-def _open_linear(constraint, apart) -> None:
-    """Let a joint slide as far as its animation does; `apart` [f, 3] is in the constraint's frame."""
-    for axis, name in enumerate("xyz"):
-        setattr(constraint, f"limit_lin_{name}_lower", min(0.0, float(apart[:, axis].min())))
-        setattr(constraint, f"limit_lin_{name}_upper", max(0.0, float(apart[:, axis].max())))
-
-
-def turn_matrix(rotation) -> np.ndarray:
-    """A rotation [3, 3] as a matrix [4, 4]."""
-    result = np.eye(4)
-    result[:3, :3] = rotation
-    return result
+            limit(constraint, f"ang_{axis}", bounds)
 
 
 def joint_frames(obj) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Parent of each body of a built ragdoll [m] (-1 at roots), joint frame in the body, joint frame in the parent."""
     parts = obj.active_ragdoll.parts
-    row = {part.bone: i for i, part in enumerate(parts)}
     binds, offsets = (
         np.array([getattr(part, name) for part in parts], dtype=float).reshape(-1, 4, 4) for name in ("bind", "offset")
     )
-    parents = np.array([row.get(part.parent, -1) for part in parts], dtype=int)
+    parents = built.parents_of(parts)
     rotations = np.array([obj.pose.bones[part.bone].active_ragdoll.joint_rotation for part in parts], dtype=float)
     return parents, *limits.frames_in_bodies(binds, offsets, rotations, parents)

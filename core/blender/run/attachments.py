@@ -74,7 +74,7 @@ def read_attachment(character, number: int, item, scene, rows: dict) -> Attached
     """
     obj, name = character.obj, f"Attachment '{item.name}'"
     settings = obj.active_ragdoll
-    part = next((part for part in settings.parts if part.bone == item.bone), None)
+    part = built.part_of(obj, item.bone)
     if part is None:
         what = f"bone '{item.bone}' of '{obj.name}' has no body" if item.bone else "it has no bone"
         raise RagdollError(f"{name}: {what}")
@@ -94,24 +94,12 @@ def read_attachment(character, number: int, item, scene, rows: dict) -> Attached
         raise RagdollError(f"{name}: its point or its offset is not a number")
     bind = part.offset
     turn = quaternion.normalize(np.array(item.offset_rotation, dtype=float))
-    return Attached(
-        character,
-        number,
-        name,
-        rows[part.body.name],
-        item.kind,
-        item.offset == STATED,
-        attachment.placed(item.offset_location, turn),
-        item.reach_seconds,
-        (np.linalg.inv(bind) @ [*item.point, 1.0])[:3],
-        bind,
-        _below(settings.parts, part.bone, rows),
-        part.body,
-        target,
-        bone,
-        other,
-        rows.get(other.name, -1) if other is not None else -1,
-    )
+    stated = item.offset == STATED, attachment.placed(item.offset_location, turn), item.reach_seconds
+    point = (np.linalg.inv(bind) @ [*item.point, 1.0])[:3]
+    body = point, bind, _below(settings.parts, part.bone, rows), part.body
+    other_row = rows.get(other.name, -1) if other is not None else -1
+    row = rows[part.body.name]
+    return Attached(character, number, name, row, item.kind, *stated, *body, target, bone, other, other_row)
 
 
 def _below(parts, bone: str, rows: dict) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from ... import profile as files
 from ... import quaternion, skeleton
 from ...anatomy import axes, limits
-from ...errors import RagdollError
+from ...errors import RagdollError, listed
 from ...profile import AUTO, BY_NAME, NO_PART, Entry, Field, Profile, Schema, match, mirrored, shortest
 from ...ragdoll.bodies import compound, convex
 from .. import runtime
@@ -177,8 +177,8 @@ def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Appli
         wanted.append((bone.active_ragdoll, settings))
     result = Applied(sum(map(bool, found.by)), 0, found.notes + _keyed(obj, wanted))
     if unturned:
-        listed = ", ".join(unturned[:3]) + (f" and {len(unturned) - 3} more" if len(unturned) > 3 else "")
-        result.notes.append(f"the anatomical axes of {listed} are unknown: the limits count in the bones' own frames")
+        axes_of = listed(unturned)
+        result.notes.append(f"the anatomical axes of {axes_of} are unknown: the limits count in the bones' own frames")
     result.changed = _write(obj, wanted)
     return result
 
@@ -311,8 +311,8 @@ def preset(name: str) -> Profile:
     for identifier, shown, _description in PRESETS:
         if name.casefold() in (identifier.casefold(), shown.casefold()):
             return read(FOLDER / f"{identifier.lower()}.json")
-    listed = ", ".join(f"'{shown}'" for _identifier, shown, _description in PRESETS)
-    raise RagdollError(f"Unknown preset '{name}': use one of {listed}")
+    known = ", ".join(f"'{shown}'" for _identifier, shown, _description in PRESETS)
+    raise RagdollError(f"Unknown preset '{name}': use one of {known}")
 
 
 def read_or_preset(text: str) -> Profile:

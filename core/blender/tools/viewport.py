@@ -17,7 +17,7 @@ from ...motion.look_at import PARENT
 from ...motion.look_at import drawing as look_at_lines
 from ...ragdoll import hits as core_hits
 from ...ragdoll import overlay
-from ..physics import body_edits, body_meshes
+from ..physics import body_edits, body_meshes, world
 from ..physics.body_edits import OWNER
 from ..physics.joint_objects import joint_frames
 from ..rig.armature import array_of, pose_matrices, read, rigid, selected, with_ragdoll
@@ -197,7 +197,7 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
         if hit.enabled and hit.bone in names:
             row = names[hit.bone]
             point, way = _hit_place(parts[row], bodies[row], hit, depsgraph)
-            drawn = core_hits.arrow(way, max(mass(obj), 1e-12), settings.height, gravity(scene))
+            drawn = core_hits.arrow(way, max(mass(obj), 1e-12), settings.height, world.pull(scene))
             show(core_hits.arrow_lines(point, drawn, settings.height), HIT, hit, i == settings.active_hit)
     for i, blast in enumerate(settings.explosions):
         if blast.enabled:
@@ -227,11 +227,6 @@ def _acts(entry, scene) -> bool:
 def mass(obj) -> float:
     """Mass of the whole character [kg]."""
     return sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts if part.body is not None)
-
-
-def gravity(scene) -> float:
-    """Gravity of a scene [m/s^2]; 0 when it is switched off."""
-    return scene.gravity.length if scene.use_gravity else 0.0
 
 
 def attachment_lines(obj, scene, depsgraph) -> overlay.Lines | None:
@@ -380,4 +375,4 @@ def impulse_by_drag(obj, scene, origin, direction, place, normal) -> np.ndarray 
     drawn = core_hits.dragged(origin, direction, place, normal)
     if drawn is None:
         return None
-    return core_hits.impulse_of_arrow(drawn, mass(obj), obj.active_ragdoll.height, gravity(scene))
+    return core_hits.impulse_of_arrow(drawn, mass(obj), obj.active_ragdoll.height, world.pull(scene))

@@ -324,17 +324,10 @@ def _separate(shapes, parents, size, twins, normal, offset, vertices) -> list:
     grand = np.where(parents >= 0, parents[parents], -1)
     near = (grand[first] == second) | (grand[second] == first)
     siblings = (parents[first] == parents[second]) & (parents[first] >= 0)
-    overlapping = compound.separate(
-        shapes,
-        first,
-        second,
-        gap=GAP * size,
-        may_overlap=near | siblings,
-        twins=twins,
-        normal=normal,
-        offset=offset,
-        points=[None if own is None else own[0][:: 1 + len(own[0]) // 150] for own in vertices],
-    )
+    points = [None if own is None else own[0][:: 1 + len(own[0]) // 150] for own in vertices]
+    symmetry = {"twins": twins, "normal": normal, "offset": offset}
+    may = {"gap": GAP * size, "may_overlap": near | siblings}
+    overlapping = compound.separate(shapes, first, second, **may, **symmetry, points=points)
     told_apart = np.zeros(len(first), dtype=bool)
     told_apart[overlapping] = True
     # A body next to its grandparent (thigh and pelvis, with a stub between them) meets it whenever the joints bend.

@@ -256,6 +256,11 @@ LASTS = 0.25  # [s] for which a body is far off before its joint is looked at
 RETURNS = 0.25  # [s] of the way back
 
 
+def gaps(children, parents, in_child, in_parent) -> np.ndarray:
+    """From where parents put their joints to where the children do [.., 3]: bodies, and joints in them, [.., 4, 4]."""
+    return (children @ in_child - parents @ in_parent)[..., :3, 3]
+
+
 def angles_off(body: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Angles [m] (rad) between the axes of rigid matrices [m, 4, 4]."""
     cosine = 0.5 * (np.einsum("mij,mij->m", body[:, :3, :3], wanted[:, :3, :3]) - 1.0)
