@@ -145,7 +145,6 @@ def limb_pairs(tree, normal: np.ndarray, offset: float) -> list:
 
 
 # ---- names, joints, places ------------------------------------------------------------------------------------------
-
 _WORDS = {"left": "right", "right": "left", "l": "r", "r": "l"}
 # A whole word, or a single letter set off by separators; "Left" may also stand against the next capital.
 _SIDE = re.compile(r"(?<![A-Za-z])(left|right|Left|Right|LEFT|RIGHT)(?![a-z])|(?<![A-Za-z0-9])([lrLR])(?![A-Za-z0-9])")

@@ -19,8 +19,6 @@ about the only axis whose scale differs). Otherwise use the `_matrices` function
 affine transform.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -280,7 +280,6 @@ def _layout(value, indent: str) -> str:
 
 
 # ---- which entry is for which bone ----------------------------------------------------------------------------------
-
 AUTO, BY_NAME, BY_ROLE = "AUTO", "NAME", "ROLE"
 MATCHES = (AUTO, BY_NAME, BY_ROLE)
 NO_PART = (roles.GENERIC, roles.TWIST, roles.HELPER)  # say nothing about which bone of another rig is meant
@@ -446,8 +445,6 @@ def _scaled(entry: Entry, factor: float) -> Entry:
 
 
 # ---- the other side -------------------------------------------------------------------------------------------------
-
-
 SWAP, TO_RIGHT, TO_LEFT = "SWAP", "LEFT_TO_RIGHT", "RIGHT_TO_LEFT"
 MIRRORS = (SWAP, TO_RIGHT, TO_LEFT)
 MIRROR_IMAGES = 1e-5  # frames that differ by less are taken as mirror images, so that numbers stay as they are

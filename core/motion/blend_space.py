@@ -5,8 +5,6 @@ remembers from frame to frame (`SpaceState`) follows from the frame before and t
 shot's first frame and recorded per frame.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence

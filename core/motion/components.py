@@ -4,8 +4,6 @@ A solver of one character has too few numbers for numpy: a call costs more than 
 the functions that solvers call most write products out instead of calling each other.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from math import atan2, cos, sin, sqrt
@@ -200,7 +198,6 @@ def lerp(a, b, share):
 
 
 # ---- transforms of bones --------------------------------------------------------------------------------------------
-
 _EVEN = 1e-4  # scales that differ by less, in parts of them, turn nothing by more than 0.003 deg
 _AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 

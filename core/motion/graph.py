@@ -6,8 +6,6 @@ parameters: stepped from the shot's first frame it is the same however a frame i
 scrub. At most one transition begins per frame.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Mapping, Sequence

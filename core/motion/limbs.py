@@ -8,8 +8,6 @@ leg keeps the shape of the reference pose as far as it can: the line from hip to
 the plane in which the leg bends goes with it, and within that plane the joints move.
 """
 
-from __future__ import annotations
-
 from dataclasses import InitVar, dataclass, field
 from itertools import pairwise
 from math import sqrt
@@ -196,7 +194,6 @@ def _direction(start, end, old_start, segment: float) -> tuple:
 
 
 # ---- two-bone IK ----------------------------------------------------------------------------------------------------
-
 WORLD, OBJECT, BONE, BEND = "WORLD", "OBJECT", "BONE", "BEND"
 _NEAR = 1e-9  # of both lengths together: an effector this near to the root has no direction
 _AT_ROOT = (1.0, 0.0, 0.0)
@@ -357,7 +354,6 @@ class TwoBoneIK:
 
 
 # ---- leg stabilisers ------------------------------------------------------------------------------------------------
-
 SHORTEST, LONGEST = 2, 8
 # What a foot may have moved and still stand where it was, in parts of the leg: rounding of the pose's numbers.
 _STILL = 1e-9

@@ -4,8 +4,6 @@ Layers act in their order, the first one lowest: an override hides what is below
 additive layer adds to whatever is below.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

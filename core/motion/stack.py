@@ -1,7 +1,5 @@
 """The motion stack: entries that a pose goes through, one after another."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

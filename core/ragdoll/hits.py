@@ -242,7 +242,6 @@ def _push(hit, bodies: Bodies, row: int, part, impulse: float, direction, arm, t
 
 # ---- how hits loosen a character ------------------------------------------------------------------------------------
 
-
 # Of sqrt(gravity * height): 30 N s leave 37 % on a man of 70 kg hit at 0.42 m/s of his whole mass.
 LOOSENING_SPEED = 0.1
 

@@ -48,7 +48,6 @@ class Declared:
 
 
 # ---- what edits entail ----------------------------------------------------------------------------------------------
-
 show_stack_later: Callable = lambda obj: None  # noqa: E731  set by the registration: the stack stands above its settings
 
 
@@ -71,7 +70,6 @@ POSES = _need(build=True, shows=True)  # as STACK, and it decides which poses co
 
 
 # ---- declarations ---------------------------------------------------------------------------------------------------
-
 _declared: dict = {}  # by the identity of Blender's part of a declaration, which is kept with it
 
 

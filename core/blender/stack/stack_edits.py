@@ -317,7 +317,6 @@ def end_previews(scene) -> None:
 
 
 # ---- look-at from roles ---------------------------------------------------------------------------------------------
-
 NAME = "Look-at"
 AHEAD = 1.5  # of the character's height: how far in front of it a new target stands
 

@@ -256,12 +256,9 @@ def _scaled(value, factor: float):
 
 def _change(curve, factor: float, offset: float = 0.0) -> None:
     """Scale and move the values of a curve's keys."""
-    for points, names in (
-        (curve.keyframe_points, ("co", "handle_left", "handle_right")),
-        (curve.sampled_points, ("co",)),
-    ):
-        for name in names:
-            values = read(points, name, 2)
-            values[:, 1] = values[:, 1] * factor + offset
-            points.foreach_set(name, values.ravel())
+    keyed = [(curve.keyframe_points, name) for name in ("co", "handle_left", "handle_right")]
+    for points, name in (*keyed, (curve.sampled_points, "co")):
+        values = read(points, name, 2)
+        values[:, 1] = values[:, 1] * factor + offset
+        points.foreach_set(name, values.ravel())
     curve.update()

@@ -275,7 +275,6 @@ def _merge(obj, scene, bones) -> None:
 
 
 # ---- every frame against the limits ---------------------------------------------------------------------------------
-
 NOTICED = np.radians(0.1)  # less than any drive would show
 MARGIN = np.radians(2.0)  # what widened limits keep beyond the animation
 

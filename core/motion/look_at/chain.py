@@ -3,8 +3,6 @@
 Everything is measured in the pose that comes in, bone scales, shear and mirroring included.
 """
 
-from __future__ import annotations
-
 from dataclasses import InitVar, dataclass, field
 
 import numpy as np

@@ -1,8 +1,6 @@
 """A look-at chain and the legs below it from the bones' roles; forward axes from the bind pose, however the bones are
 drawn."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -10,8 +10,6 @@ and nothing is ever chosen between two answers: so the pose changes steadily wit
 Where either way round would do (a target straight behind what is turned) a bone therefore does nothing at all.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from math import atan2, cos, sin, sqrt

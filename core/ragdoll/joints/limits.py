@@ -22,8 +22,6 @@ A swing is beyond its limits by the distance to the nearest allowed one. Along t
 ellipse's edge may be far away where it is near.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 
