@@ -305,8 +305,7 @@ def match(profile: Profile, names, anatomy: Anatomy, how: str = AUTO, rig: str =
     Args:
         names: of the rig's bones [n]. anatomy: of the rig.
         how: AUTO takes a name where the rig has it and the roles do not contradict each other, else the role; where
-            the rig has exactly the profile's names it is the same, and names say all.
-        rig: the rig's name for messages.
+            the rig has exactly the profile's names it is the same, and names say all. rig: the rig's name for messages.
     Raises:
         RagdollError: an unknown way of matching, or a profile none of whose bones is found.
     """

@@ -147,9 +147,7 @@ def template(names: list, suffixes: list, archive: str, kind: str, frames: list)
 
     Args:
         names: of the shots, relative to the project's folder and without suffix; the outputs have them too.
-        suffixes: of the shots' files.
-        archive: the extension's zip, beside the template.
-        kind: "bake" or "cache".
+        suffixes: of the shots' files. archive: the extension's zip, beside the template. kind: "bake" or "cache".
         frames: what is rendered, as from `_frames`; no render without.
     """
     shots = [f"{{{{RawParam.Project}}}}/{name}{suffix}" for name, suffix in zip(names, suffixes, strict=True)]

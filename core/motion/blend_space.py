@@ -70,8 +70,7 @@ class BlendSpace1D:
     """Samples on a line, linear between neighbours.
 
     Attributes:
-        axes: Its one input.
-        names: Of the samples [k].
+        axes: Its one input. names: Of the samples [k].
     """
 
     def __init__(self, axis: Axis, names: Sequence[str], positions: ArrayLike) -> None:
@@ -107,8 +106,7 @@ class BlendSpace2D:
     or a line between two.
 
     Attributes:
-        axes: Its two inputs.
-        names: Of the samples [k].
+        axes: Its two inputs. names: Of the samples [k].
     """
 
     def __init__(
@@ -125,8 +123,7 @@ class BlendSpace2D:
         line, or, for a grid, a corner without a sample.
 
         Args:
-            axes, names, positions: Inputs; names and places [k, 2] of the samples.
-            method: TRIANGLES or GRID.
+            axes, names, positions: Inputs; names and places [k, 2] of the samples. method: TRIANGLES or GRID.
             triangulate: Gives the Delaunay triangles [t, 3] of points [k, 2]; of four or more points on one circle the
                 same ones wherever these are shifted to. Needed for three and more samples in triangles.
         """
@@ -293,9 +290,7 @@ class SpacePlayer:
     """A space with its samples.
 
     Attributes:
-        name: for messages.
-        space: places of the samples.
-        group: the samples' clips in phase, None for an aim offset.
+        name: for messages. space: places of the samples. group: the samples' clips in phase, None for an aim offset.
         smoothing: time constant of each axis [s].
 
     An aim offset is a space of yaw, or of yaw and pitch, whose samples are additive in mesh space: those keep the
@@ -369,10 +364,8 @@ def smooth_step(state: float, before: float, after: float, seconds: float, step:
     to another. Twice the frames of the same input give the same at the common ones.
 
     Args:
-        state: x before; the result is x after.
-        before, after: u, before and after.
-        seconds: Time constant: after it, 63 % of a step are done; 0: no smoothing.
-        step: Seconds from frame to frame.
+        state: x before; the result is x after. before, after: u, before and after.
+        seconds: Time constant: after it, 63 % of a step are done; 0: no smoothing. step: Seconds from frame to frame.
     """
     if seconds == 0.0:
         return after

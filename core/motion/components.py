@@ -238,10 +238,8 @@ class ModelView:
     """Positions, rotations and scales in model space of some bones and all above them, as components.
 
     Attributes:
-        positions, rotations: of each bone, by its level index.
-        scales: likewise; None where nothing is scaled.
-        local_rotations, local_positions: relative to the parent.
-        local_scales: likewise; None where nothing is scaled.
+        positions, rotations: of each bone, by its level index. scales: likewise; None where nothing is scaled.
+        local_rotations, local_positions: relative to the parent. local_scales: likewise; None where nothing is scaled.
     """
 
     def __init__(self, rig: Rig, pose: LocalPose, bones: tuple, replaced: dict | None = None) -> None:

@@ -133,12 +133,9 @@ class Graph:
     from changing the state on every frame, the one that comes last in precedence is left out.
 
     Attributes:
-        name: For messages.
-        parameters: Names and defaults; bools are kept as 0 and 1.
-        states: By name; the first one is entered at the shot's first frame.
-        transitions: In order of precedence.
-        fps: Frames per second.
-        faults: Messages about what was left out.
+        name: For messages. parameters: Names and defaults; bools are kept as 0 and 1.
+        states: By name; the first one is entered at the shot's first frame. transitions: In order of precedence.
+        fps: Frames per second. faults: Messages about what was left out.
     """
 
     def __init__(
@@ -326,8 +323,7 @@ class GraphPlayer(Step):
     """The graph of a character, as an entry of the motion stack.
 
     Attributes:
-        graph: states and transitions.
-        sources: blend spaces that states play, by name.
+        graph: states and transitions. sources: blend spaces that states play, by name.
         messages: what was wrong at the last frame.
     """
 

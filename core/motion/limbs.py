@@ -91,8 +91,7 @@ def reach(chain: list, lengths: list, target, bend, tolerance: float, max_iterat
     """Joints of a chain whose first stays and whose last goes near a target; no segment changes its length.
 
     Args:
-        chain: joints. lengths: of its segments.
-        bend: direction to which a straight chain gives way.
+        chain: joints. lengths: of its segments. bend: direction to which a straight chain gives way.
         tolerance: distance of the last joint from the target at which it ends, in parts of the chain's length.
 
     A target out of reach gives the straight chain that points at it; a chain that is there already stays.

@@ -95,8 +95,7 @@ class LayerStack(Step):
     """The layers of a character, as an entry of the motion stack.
 
     Attributes:
-        layers: the lowest first.
-        players: the blend spaces that they play, by name.
+        layers: the lowest first. players: the blend spaces that they play, by name.
         messages: why layers were left out at the last frame.
     """
 

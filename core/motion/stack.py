@@ -42,8 +42,7 @@ def run(
     Returns the pose, the states of this frame, and messages by the name of the entry that failed or has a note.
 
     Args:
-        context: handed to every entry's `read`.
-        states: of the frame before, one per entry; None where there is none.
+        context: handed to every entry's `read`. states: of the frame before, one per entry; None where there is none.
         seconds: time of this frame.
     """
     reference, after, messages = None, [], {}

@@ -26,9 +26,7 @@ def frames(obj, scene, first: int | None = None, last: int | None = None) -> Ite
     Raises RagdollError: nothing to bake, a range outside the shot, or trouble in the simulation.
 
     Args:
-        obj: the character.
-        scene: its scene.
-        first, last: frames to write; the whole shot when not given.
+        obj: the character. scene: its scene. first, last: frames to write; the whole shot when not given.
     """
     settings = obj.active_ragdoll
     if not settings.is_ragdoll and settings.target_armature is None:

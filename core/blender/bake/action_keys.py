@@ -36,8 +36,7 @@ class KeyWriter:
     """Writes keys of many channels into one channel bag, reusing the curves that it has.
 
     Args:
-        channels: what `channels_of` gave.
-        outside: what to keep of the curves' old keys.
+        channels: what `channels_of` gave. outside: what to keep of the curves' old keys.
     """
 
     def __init__(self, channels, outside: Outside) -> None:
@@ -65,8 +64,7 @@ class KeyWriter:
         """Replace the keys of one property inside the frames' range.
 
         Args:
-            path: its data path.
-            group: group of curves that have to be made; the bone's name.
+            path: its data path. group: group of curves that have to be made; the bone's name.
             coordinates: (frame, value) of the keys, strictly increasing, shape [channels, keys, 2], C order.
             interpolation: of the new keys.
             rest: values of the property where no curve was there before; used outside the range.
@@ -278,8 +276,7 @@ def write_poses(
 
     Args:
         obj: the character, for the bones' rotation modes and rest values.
-        animated: data paths that are animated already.
-        tolerance: see `bake`.
+        animated: data paths that are animated already. tolerance: see `bake`.
     """
     frames = np.asarray(poses.frames, dtype=np.float64)
     pose_bones = [obj.pose.bones[bone] for bone in poses.bones]

@@ -93,8 +93,7 @@ def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Acti
     Raises RagdollError: the object is in NLA tweak mode, where Blender allows no other action.
 
     Args:
-        state: what `bake` or `save` returned.
-        action: the one that was assigned then.
+        state: what `bake` or `save` returned. action: the one that was assigned then.
     """
     animation = obj.animation_data_create()
     _refuse_tweak_mode(obj)
@@ -150,8 +149,7 @@ def bake(
     a bone does not exist, or the object is in NLA tweak mode. Nothing is changed then.
 
     Args:
-        poses: at least one frame.
-        name: of the action.
+        poses: at least one frame. name: of the action.
         tolerance: leave out keys within it; None keeps a key on every frame.
     """
     missing = next((bone for bone in poses.bones if bone not in obj.pose.bones), None)

@@ -83,8 +83,7 @@ def with_edits(obj, plan, pose, to_world):
     """The plan with bodies edited by hand in place of the automatic ones. Pairs that now overlap do not collide.
 
     Args:
-        plan: `shapes.BodyPlan`; changed in place.
-        pose: `armature.BindPose`.
+        plan: `shapes.BodyPlan`; changed in place. pose: `armature.BindPose`.
         to_world: world matrix of the armature [4, 4], uniformly scaled.
     """
     scale = float(np.cbrt(abs(np.linalg.det(to_world[:3, :3]))))

@@ -136,9 +136,7 @@ def write_motors(run, before, weights, seconds: float, substeps: int, gravity: f
 
     Args:
         before: where the animation had the bodies at the frame shown [m, 4, 4].
-        weights: rotation weights of all bodies [m].
-        seconds, substeps: of the frame.
-        gravity: [m/s^2].
+        weights: rotation weights of all bodies [m]. seconds, substeps: of the frame. gravity: [m/s^2].
     """
     own = run.joint_drives
     relative = own.relative(run.body)

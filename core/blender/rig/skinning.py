@@ -81,9 +81,7 @@ def read_skin(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> 
     A vertex of a mesh that a bone carries hangs on that bone alone.
 
     Args:
-        obj: armature object.
-        pose: its `BindPose`.
-        world: matrix [4, 4] that the bind pose was read with.
+        obj: armature object. pose: its `BindPose`. world: matrix [4, 4] that the bind pose was read with.
         props: bones [n] whose carried meshes do not count, unless there are no others.
     """
     meshes = [mesh for mesh in skinned_meshes(obj) if mesh.vertex_groups]

@@ -198,9 +198,7 @@ def join_by_spring(joint, graph, first, second, frame, gains, turning: bool) -> 
     """Have Bullet's constraint made at the next step, as a servo that keeps the bodies as they are.
 
     Args:
-        frame: its place and axes [4, 4].
-        gains: see `set_gains`.
-        turning: whether it holds the orientation too.
+        frame: its place and axes [4, 4]. gains: see `set_gains`. turning: whether it holds the orientation too.
     """
     constraint = joint.evaluated_get(graph).rigid_body_constraint
     for axis in AXES:

@@ -134,8 +134,7 @@ def record(what, description=None, of: str = RAGDOLL):
     """Something that was made or found, to be used and taken away again.
 
     Args:
-        what: bool, int, float, str, or the type of a data-block.
-        of: what it belongs to.
+        what: bool, int, float, str, or the type of a data-block. of: what it belongs to.
     """
     declare = {bool: flag, int: whole, float: number, str: text}.get(what) or partial(block, type=what)
     return declare(None, description, kind=RECORD, group=of)

@@ -27,11 +27,8 @@ class PoseStack:
     """A character's stack, made from its settings and remade when they change.
 
     Attributes:
-        obj: the character.
-        rig: its skeleton and bind pose.
-        entries: in order.
-        messages: why entries were left out, by the entries' names.
-        states: of the entries, by frame.
+        obj: the character. rig: its skeleton and bind pose. entries: in order.
+        messages: why entries were left out, by the entries' names. states: of the entries, by frame.
         seen: what was read from the simulation, by frame.
         stamp, lengths: of the settings and lists that it was made with; see `at_frame`.
         keyed: whether a setting of the character is animated, so that all are read from the source.

@@ -91,11 +91,9 @@ class WorldReader:
     """Reads world matrices for one character at one frame.
 
     Attributes:
-        settings: the character's, with their values at the frame.
-        world: the character's own world matrix [4, 4].
+        settings: the character's, with their values at the frame. world: the character's own world matrix [4, 4].
         matrices: of its bones in the pose that the stack began with, armature space, Blender's order [n, 4, 4].
-        frame: the frame of that pose.
-        seconds, seconds_per_frame: time of the frame.
+        frame: the frame of that pose. seconds, seconds_per_frame: time of the frame.
     """
 
     def __init__(

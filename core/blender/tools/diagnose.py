@@ -328,8 +328,7 @@ def check_limits(obj, scene, *, widen: bool = False) -> Report:
     RagdollError: no ragdoll, a bone that is gone, or limits that make no sense.
 
     Args:
-        obj: character with a ragdoll.
-        scene: its scene.
+        obj: character with a ragdoll. scene: its scene.
         widen: widen the limits that are exceeded to what the animation needs, as if edited by hand: a new build keeps
             them, and is needed before they act. FIXED joints stay as they are.
     """

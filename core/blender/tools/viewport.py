@@ -45,8 +45,7 @@ def lines(obj, scene, depsgraph, show: overlay.Show) -> overlay.Lines | None:
     """The lines of a ragdoll at the frame shown; None where there is nothing to show.
 
     Args:
-        obj: a character with a ragdoll.
-        depsgraph: of the view layer that is drawn.
+        obj: a character with a ragdoll. depsgraph: of the view layer that is drawn.
     """
     cached, bodies = shown_bodies(obj, scene, depsgraph)
     return cached.wires.lines(bodies, selected_bodies(obj, cached.bones), show) if cached is not None else None

@@ -217,8 +217,7 @@ def follow(followed_before, followed_now, smoothed_before, speed: float, seconds
 
     Args:
         followed_before, followed_now: what is followed, at both times [..., 4].
-        smoothed_before: the result at the time before [..., 4].
-        speed: share of the distance closed per second [1/s].
+        smoothed_before: the result at the time before [..., 4]. speed: share of the distance closed per second [1/s].
         seconds: time between the two, not negative.
     """
     passed = speed * seconds

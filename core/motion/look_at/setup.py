@@ -41,8 +41,7 @@ def from_roles(rig: Rig, anatomy: Anatomy, tails=None) -> LookAtSetup:
     Raises RagdollError: neither head nor neck was recognised.
 
     Args:
-        anatomy: of the armature's bones, in their input order.
-        tails: see `upright_axes`.
+        anatomy: of the armature's bones, in their input order. tails: see `upright_axes`.
     """
     notes: list = []
     level = rig.skeleton.from_level

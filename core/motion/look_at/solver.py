@@ -35,10 +35,8 @@ class Entry:
     """A bone of the chain under way; vectors are in the space it turns in, from its joint on.
 
     Attributes:
-        frame: that space in model space, of the pose that comes in.
-        weight: 0 the shortest axis, 1 the up axis alone.
-        up: unit vector.
-        forward: where the bone looks by now, a unit vector.
+        frame: that space in model space, of the pose that comes in. weight: 0 the shortest axis, 1 the up axis alone.
+        up: unit vector. forward: where the bone looks by now, a unit vector.
         own: the bone's own turn, without what carries it.
         free: share 0..1 of what a further pass asks for that it turns by the shortest way, not about up.
     """
@@ -264,10 +262,8 @@ def facing(forward, up, to_target, last_side, margin: float) -> tuple:
     look.
 
     Args:
-        forward: where the first bone looks, up: unit vectors.
-        to_target: from the first bone to the target.
-        last_side: 1 left, -1 right, 0 not known yet.
-        margin: half the width of the zone [rad].
+        forward: where the first bone looks, up: unit vectors. to_target: from the first bone to the target.
+        last_side: 1 left, -1 right, 0 not known yet. margin: half the width of the zone [rad].
     Returns:
         (side, direction): the side now, and the vector to look along; None outside the zone.
     """

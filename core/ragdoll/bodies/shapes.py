@@ -122,8 +122,7 @@ def plan_bodies(heads, tails, rotations, parents, simulated, kinds, skin, axes, 
         parents: bone parents, before their children [n]. simulated: mask [n].
         kinds: wanted shape per bone, "AUTO" for the one of least volume [n].
         skin: `Skin` of the meshes in bind pose, or None; bodies without vertices of their own are shaped by their
-            joints alone.
-        axes: the armature's axes [3, 3], see `extent`.
+            joints alone. axes: the armature's axes [3, 3], see `extent`.
         coverage: share of a body's weighted vertices that its shape covers at least, before overlaps are resolved.
     """
     origin = heads[simulated].mean(axis=0) if np.any(simulated) else np.zeros(3)
