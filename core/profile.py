@@ -22,7 +22,7 @@ from . import quaternion
 from .anatomy import roles
 from .anatomy.roles import Anatomy
 from .errors import RagdollError, listed
-from .mirror import ACROSS, flipped_name, mirrored_limits, mirrored_rotation
+from .mirror import ACROSS, flipped_name, mirrored_rotation, mirrored_settings
 
 FORMAT = "active_ragdoll profile"
 VERSION = 1
@@ -447,28 +447,6 @@ def _scaled(entry: Entry, factor: float) -> Entry:
 SWAP, TO_RIGHT, TO_LEFT = "SWAP", "LEFT_TO_RIGHT", "RIGHT_TO_LEFT"
 MIRRORS = (SWAP, TO_RIGHT, TO_LEFT)
 MIRROR_IMAGES = 1e-5  # frames that differ by less are taken as mirror images, so that numbers stay as they are
-
-
-def mirrored_settings(settings: dict, change: np.ndarray | None) -> dict:
-    """Settings of a bone as the bone on the other side has them.
-
-    `change` is the reflection [3, 3] from the one bone's frame to the other's; None where they are mirror images.
-    """
-    result = dict(settings)
-    if "limit_min" in result:
-        result["limit_min"], result["limit_max"] = mirrored_limits(result["limit_min"], result["limit_max"])
-    for key in result.keys() & {"joint_rotation", "body_rotation"}:
-        if change is None:
-            result[key] = mirrored_rotation(result[key])
-        else:
-            turned = change @ quaternion.to_matrix(quaternion.normalize(result[key])) @ ACROSS
-            result[key] = quaternion.from_matrix(turned).tolist()
-    if "body_location" in result:
-        x, y, z = result["body_location"]
-        result["body_location"] = [-x, y, z] if change is None else (change @ (x, y, z)).tolist()
-    if "body_points" in result:  # in the body's own frame, which is mirrored as the bone's is
-        result["body_points"] = [[-x, y, z] for x, y, z in result["body_points"]]
-    return result
 
 
 def _change(source: Entry, target: Entry) -> np.ndarray | None:

@@ -63,10 +63,11 @@ def run(rounds: int) -> tuple[dict, bool]:
     offsets[:, :3] = rng.integers(-1024, 1024, size=(BONES, 3)) / 256
     sums, rows, order = np.empty_like(offsets), offsets[:, :3].tolist(), skeleton.parents.tolist()
     rotations = quaternion.normalize(rng.normal(size=(BONES, 4)).astype(np.float32))
+    ones = np.ones((BONES, 3), np.float32)
     table = {
         "sums: level by level": timed(lambda: accumulate_positions(skeleton, offsets, sums), rounds),
         "sums: plain Python": timed(lambda: summed_in_python(order, rows), 3),
-        "transforms": timed(lambda: pose.local_to_model(skeleton, offsets[:, :3], rotations), rounds),
+        "transforms": timed(lambda: pose.local_to_model(skeleton, offsets[:, :3], rotations, ones), rounds),
     }
     if not np.array_equal(sums[:, :3], summed_in_python(order, rows)):
         raise RuntimeError("sums level by level are not those of plain Python")

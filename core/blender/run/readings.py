@@ -17,11 +17,7 @@ MARGIN = 0.01  # of the character's height: things closer than this touch
 
 
 class Readings:
-    """Reads one character's ragdoll.
-
-    Args:
-        contacts: names of bones whose bodies' contacts are wanted; "" for any.
-    """
+    """Reads one character's ragdoll. contacts: names of bones whose bodies' contacts are wanted; "" for any."""
 
     def __init__(self, obj, contacts) -> None:
         self._obj, self._contacts = obj, contacts
