@@ -7,7 +7,7 @@ shot's first frame and recorded per frame.
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -110,12 +110,7 @@ class BlendSpace2D:
     """
 
     def __init__(
-        self,
-        axes: tuple[Axis, Axis],
-        names: Sequence[str],
-        positions: ArrayLike,
-        method: str = TRIANGLES,
-        triangulate: Callable[[NDArray], NDArray] | None = None,
+        self, axes: tuple, names: Sequence[str], positions: ArrayLike, method: str = TRIANGLES, triangulate=None
     ) -> None:
         """Prepare the space.
 
@@ -298,15 +293,7 @@ class SpacePlayer:
     """
 
     def __init__(
-        self,
-        name: str,
-        space: BlendSpace1D | BlendSpace2D,
-        clips: Sequence[Clip],
-        *,
-        aim: bool = False,
-        speeds: Sequence[float] | None = None,
-        sync: str = NORMALIZED,
-        smoothing: Sequence[float] = (0.0, 0.0),
+        self, name: str, space, clips: Sequence[Clip], *, aim=False, speeds=None, sync=NORMALIZED, smoothing=(0.0, 0.0)
     ) -> None:
         """Samples in the order of the space's names.
 
@@ -375,12 +362,7 @@ def smooth_step(state: float, before: float, after: float, seconds: float, step:
     return after - behind + (state - before + behind) * left
 
 
-def step_all(
-    players: Mapping[str, SpacePlayer],
-    states: Mapping[str, SpaceState],
-    inputs: Mapping[str, tuple | RagdollError],
-    seconds: float,
-) -> tuple[dict, dict]:
+def step_all(players: Mapping, states: Mapping, inputs: Mapping, seconds: float) -> tuple[dict, dict]:
     """States of all spaces one frame on, and messages by the names of those whose inputs are wrong.
 
     A space whose input is wrong for a while stays where it was and goes on from there. All mappings are by the spaces'

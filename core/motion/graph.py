@@ -139,12 +139,7 @@ class Graph:
     """
 
     def __init__(
-        self,
-        name: str,
-        parameters: Mapping[str, float],
-        states: Sequence[State],
-        transitions: Sequence[Transition] = (),
-        fps: float = 24.0,
+        self, name: str, parameters: Mapping, states: Sequence[State], transitions=(), fps: float = 24.0
     ) -> None:
         """Raises RagdollError: no states, or a parameter with a name that every state has."""
         self.name, self.fps = name, fps

@@ -163,12 +163,7 @@ def mask_from_roles(
 
 
 def blend_poses(
-    skeleton: Skeleton,
-    reference: LocalPose,
-    poses: Sequence[LocalPose],
-    weights: Sequence[float],
-    names: Sequence[str],
-    mode: str = NORMALIZE,
+    skeleton: Skeleton, reference: LocalPose, poses: Sequence, weights, names, mode: str = NORMALIZE
 ) -> LocalPose:
     """Several poses [n] with weights; the names are for messages.
 

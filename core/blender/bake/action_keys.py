@@ -52,14 +52,7 @@ class KeyWriter:
         return np.array([curve.evaluate(frame) for curve in curves])
 
     def write(
-        self,
-        path: str,
-        group: str,
-        coordinates: NDArray[np.float32],
-        *,
-        interpolation: int = LINEAR,
-        rest: Sequence[float] | None = None,
-        hold_last: bool = False,
+        self, path: str, group: str, coordinates, *, interpolation: int = LINEAR, rest=None, hold_last=False
     ) -> None:
         """Replace the keys of one property inside the frames' range.
 

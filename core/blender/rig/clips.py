@@ -88,13 +88,7 @@ def _nearest_rotation(linear: NDArray) -> NDArray:
 
 
 def sample_action(
-    action: bpy.types.Action,
-    obj: bpy.types.Object,
-    *,
-    slot=None,
-    frames: ArrayLike | None = None,
-    fps: float | None = None,
-    cycle: bool = False,
+    action: bpy.types.Action, obj: bpy.types.Object, *, slot=None, frames=None, fps: float | None = None, cycle=False
 ) -> Clip:
     """Sample an action on an armature's bones, by their names.
 

@@ -97,16 +97,7 @@ class WorldReader:
     """
 
     def __init__(
-        self,
-        scene,
-        obj,
-        now,
-        matrices: np.ndarray,
-        frame: float,
-        memory: dict,
-        playing: bool,
-        posed: Callable,
-        keyed: bool = False,
+        self, scene, obj, now, matrices, frame: float, memory: dict, playing: bool, posed: Callable, keyed=False
     ) -> None:
         """Read the character's own matrices.
 
