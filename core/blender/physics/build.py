@@ -79,6 +79,10 @@ class Report:
     mass: float = 0.0
     notes: list = field(default_factory=list)
 
+    def text(self) -> str:
+        """One line for messages."""
+        return "; ".join([f"{self.bodies} bodies, {self.joints} joints, {self.mass:.4g} kg", *self.notes])
+
 
 def build_each(objects, scene, bones: str = "DEFORM"):
     """Build several characters; yield each with its `Report`, or the RagdollError that says why it was not built.

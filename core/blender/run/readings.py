@@ -70,7 +70,9 @@ def _touches(run, character, bone: str, scene) -> bool:
     others = [
         other.evaluated_get(run.graph)
         for other in scene.rigidbody_world.collection.objects
-        if other.name not in own and other.type == "MESH" and not _is_target(other)
+        if other.name not in own and other.type == "MESH"
+        # What collides with nothing is a target.
+        if other.rigid_body is None or any(other.rigid_body.collision_collections)
     ]
     for i, name in enumerate(character.bone_names):
         if bone and name != bone:
@@ -80,11 +82,6 @@ def _touches(run, character, bone: str, scene) -> bool:
         if any(_near(corners, other, margin) for other in others):
             return True
     return False
-
-
-def _is_target(other) -> bool:
-    body = other.rigid_body
-    return body is not None and not any(body.collision_collections)
 
 
 def _near(corners: np.ndarray, other, margin: float) -> bool:

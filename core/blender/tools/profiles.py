@@ -49,6 +49,10 @@ class Applied:
     changed: int = 0
     notes: list = field(default_factory=list)
 
+    def text(self) -> str:
+        """One line for messages, without the notes."""
+        return f"{self.bones} bones, {self.changed} settings changed"
+
 
 # ---- the settings there are -----------------------------------------------------------------------------------------
 def schema() -> Schema:
