@@ -212,16 +212,6 @@ def test_missing_channels_and_mutes_mean_bind_pose(fresh_scene):
     assert np.ptp(clip.poses.positions[:, 0], axis=0).max() == pytest.approx(1.0)
 
 
-def test_names_with_any_characters_find_their_bones(fresh_scene):
-    odd = 'a "b"\\.c]["d'
-    obj = rigs.armature(fresh_scene, {odd: ((0, 0, 0), (0, 0, 1), None)})
-    action, channels = keyed(obj)
-    add_curve(channels, action_channels.bone_path(odd, "location"), 0, (1, 10), (0, 2))
-    clip = sample_action(action, obj)
-    assert clip.missing == () and clip.unanimated == ()
-    assert error_against_blender(obj, action) < TOLERANCE
-
-
 def actions_for(obj):
     """Actions that move bones; an importer also makes some for cameras and markers."""
     found = [a for a in bpy.data.actions if action_channels.has_slots() or a.id_root == "OBJECT"]
@@ -229,8 +219,7 @@ def actions_for(obj):
 
 
 @pytest.mark.parametrize(
-    ("name", "step"), [("Knight.glb", 6), ("run.fbx", 1), ("walk.fbx", 1), ("01_01.bvh", 40), ("Fox.glb", 3),
-                       ("animals_pack_Horse.glb", 5), ("cesium_man.gltf", 3), ("dab.bvh", 20)],
+    ("name", "step"), [("Knight.glb", 6), ("run.fbx", 1), ("01_01.bvh", 40), ("animals_pack_Horse.glb", 5)],
 )  # fmt: skip
 def test_clips_of_real_characters_are_blenders(name, step):
     rig = rigs.load(name)

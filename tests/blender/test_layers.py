@@ -18,7 +18,6 @@ from active_ragdoll.core.blender.stack.entries import state_graph
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.motion import clip
 from active_ragdoll.core.motion.clip import interpolate
-from active_ragdoll.core.motion.pose_layers import blend_poses
 
 FRAMES = (1, 7, 18)
 
@@ -41,24 +40,6 @@ def test_a_clip_layer_at_weight_one_shows_what_blender_plays(data_dir, playback,
     layered.layer(rig, "Running_A", start=start, only_keyed=False, playback=playback)
     angle, way = layered.difference(layered.shown(rig, FRAMES), expected)
     assert angle < limits[0] and way < limits[1]
-
-
-def test_a_loop_that_ends_between_two_frames_does_not_halt(data_dir):
-    """19.2 frames: five rounds are 96 frames."""
-    rig = layered.knight(data_dir, 0, 100)
-    assert np.isclose(bpy.data.actions["Running_A"].frame_range[1], 19.2)
-    layered.layer(rig, "Running_A", start=0.0, only_keyed=False)
-    found = layered.shown(rig, (0, 3, 96, 99))
-    assert rigs.angles(found[96], found[0]).max() < 0.1 and rigs.angles(found[99], found[3]).max() < 0.1
-
-
-def test_weight_zero_is_the_animation_to_the_bit(rig):
-    layered.layer(rig, "Running_A", weight=0.0)
-    with_layer = layered.shown(rig, FRAMES)
-    rig.obj.active_ragdoll.layers.clear()
-    stack_edits.changed(rig.obj)
-    without = layered.shown(rig, FRAMES)
-    assert all(np.array_equal(with_layer[f], without[f]) for f in FRAMES)
 
 
 @pytest.mark.parametrize("by", ("BONES", "COLLECTION", "ROLES"))
@@ -133,29 +114,6 @@ def test_enabled_and_solo(rig):
     assert layered.difference(layered.shown(rig, FRAMES), plain)[0] < 0.05
 
 
-def test_poses_normalise_add_and_make_a_sequence(rig):
-    obj = rig.obj
-    names = ("Sit_Floor_Pose", "T-Pose", "Lie_Pose")
-    held = [layered.local(obj, layered.plays(rig, name, (1,))[1]) for name in names]
-    made = layered.layer(rig, "Sit_Floor_Pose", source="POSE")
-    for i, name in enumerate(names):
-        pose = made.poses.add()
-        stack_edits.choose(pose, bpy.data.actions[name])
-        pose.weight, pose.time = (0.6, 0.3, 0.9)[i], 10.0 * i
-    rest = rig_rest(obj)
-    stack_edits.changed(obj)
-    for several in ("NORMALIZE", "ADD"):
-        made.several = several
-        found = layered.shown(rig, (3,))[3]
-        expected = blend_poses(rest.skeleton, rest.bind, held, [0.6, 0.3, 0.9], "abc", several)
-        assert rigs.angles(found, layered.world(obj, expected)).max() < 0.1
-    made.several, made.start, made.playback = "SEQUENCE", 1.0, "ONCE"
-    found = layered.shown(rig, (1, 11, 16, 21, 40))
-    for frame, pose in ((1, held[0]), (11, held[1]), (16, interpolate(held[1], held[2], 0.5)), (21, held[2])):
-        assert rigs.angles(found[frame], layered.world(obj, pose)).max() < 0.1
-    assert rigs.angles(found[40], found[21]).max() < 0.05
-
-
 @pytest.mark.blender_version
 def test_the_current_pose_becomes_a_layer_that_shows_it(data_dir):
     for name in ("Knight.glb", "run.fbx", "01_01.bvh"):
@@ -172,29 +130,6 @@ def test_the_current_pose_becomes_a_layer_that_shows_it(data_dir):
         assert made.source == "POSE"
         for frame in (rig.first, middle):
             assert rigs.angles(in_armature(frame), kept).max() < 0.1, name
-
-
-def test_playback_loops_turns_round_holds_and_runs_backwards(rig):
-    first, last = (int(value) for value in bpy.data.actions["Cheer"].frame_range)
-    length = last - first
-    clip = layered.plays(rig, "Cheer", range(first, last + 1))
-    made = layered.layer(rig, "Cheer", start=5.0, only_keyed=False)
-    rigs.set_range(rig.scene, 1, 5 + 3 * length)
-
-    def at(frame):
-        return layered.shown(rig, (frame,))[frame]
-
-    cases = (
-        ("LOOP", 1.0, {5: 0, 5 + length + 3: 3}),
-        ("ONCE", 1.0, {1: 0, 8: 3, 5 + 2 * length: length}),
-        ("PING_PONG", 1.0, {5 + length + 2: length - 2, 5 + 2 * length: 0}),
-        ("ONCE", -1.0, {5: length, 8: length - 3}),
-        ("LOOP", 2.0, {8: 6}),
-    )
-    for playback, speed, expected in cases:
-        made.playback, made.speed = playback, speed
-        for frame, place in expected.items():
-            assert rigs.angles(at(frame), clip[first + place]).max() < 0.05, (playback, speed, frame)
 
 
 @pytest.mark.blender_version
@@ -386,32 +321,6 @@ def test_playing_scrubbing_and_the_bake_show_the_same(data_dir):
     looking.scrubs_as_played(rig.scene, rig.obj, played, (55, 16, 60, 2, 21))
     list(bake.frames(rig.obj, rig.scene))
     assert layered.difference(layered.shown(rig, range(1, 61)), played)[1] < 1e-4
-
-
-def test_states_follow_the_measured_speed_with_a_layer_on_top(data_dir):
-    rig = layered.knight(data_dir, 1, 72)
-    graph_of(
-        rig,
-        (("Idle", "Idle"), ("Walk", "Walking_A"), ("Run", "Running_A")),
-        (("speed", "SPEED"),),
-        (
-            ("Idle", "Walk", 0.2, (("speed", ">", 0.5),)),
-            ("Walk", "Run", 0.2, (("speed", ">", 2.5),)),
-            ("Walk", "Idle", 0.2, (("speed", "<", 0.4),)),
-            ("Run", "Walk", 0.2, (("speed", "<", 2.2),)),
-        ),
-    )
-    rig.obj.animation_data.action = rig.obj.animation_data.action.copy()
-    rigs.key_locations(rig.obj, {1: (0, 0, 0), 24: (0, 0, 0), 48: (0, -1.5, 0), 72: (0, -5.5, 0)})
-    found = [max(states_at(rig, frame).items(), key=lambda item: item[1])[0] for frame in (12, 40, 65)]
-    assert found == ["Idle", "Walk", "Run"]
-    without = layered.shown(rig, (40,))[40]
-    made = layered.layer(rig, "Cheer")
-    stack_edits.mask_bones(made, ["chest"])
-    with_layer = layered.shown(rig, (40,))[40]
-    rows = [rig.obj.data.bones.find(n) for n in ("upperarm.l", "upperleg.l")]
-    turned = rigs.angles(with_layer[rows], without[rows])
-    assert turned[0] > 10.0 and turned[1] < 0.01
 
 
 @pytest.mark.blender_version

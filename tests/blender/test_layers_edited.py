@@ -63,21 +63,6 @@ def test_scrubbing_after_an_edit_in_mid_shot_finds_what_playing_gives(data_dir, 
     assert np.isclose(scrubbed[0], before * 40 / 39 / slower, rtol=1e-5)
 
 
-@pytest.mark.parametrize("source", ("CLIP", "GRAPH"))
-def test_clips_follow_the_frame_rate_of_the_scene(data_dir, source):
-    """A clip is frames of an action: at twice the rate it takes half the time, and each frame shows what it did."""
-    rig = layered.knight(data_dir, 1, 40)
-    if source == "CLIP":
-        layered.layer(rig, "Cheer", only_keyed=False)
-    else:
-        stack_edits.choose(a_state(rig.obj), bpy.data.actions["Cheer"])
-        stack_edits.changed(rig.obj)
-    before = layered.shown(rig, (3, 20))
-    rig.scene.render.fps = 60
-    after = layered.shown(rig, (20, 3))
-    assert all(rigs.angles(before[f], after[f]).max() < 0.05 for f in before)
-
-
 def test_a_base_action_deleted_in_use_is_named(knight):
     made = layered.layer(knight, "Cheer", mode="ADDITIVE_LOCAL", base="ACTION")
     made.base_action = bpy.data.actions["Sit_Floor_Pose"]
@@ -86,19 +71,6 @@ def test_a_base_action_deleted_in_use_is_named(knight):
     bpy.data.actions.remove(bpy.data.actions["Sit_Floor_Pose"])
     knight.scene.frame_set(5)
     assert "Sit_Floor_Pose" in pose_stack.of(knight.obj).messages['Layer "Cheer"']
-
-
-def test_a_base_pose_that_is_edited_is_seen(knight):
-    made = layered.layer(knight, "Cheer", mode="ADDITIVE_LOCAL", base="ACTION")
-    made.base_action = bpy.data.actions["Running_A"]
-    before = layered.shown(knight, (5,))[5]
-    for curve in rigs.curves_of(made.base_action):
-        if "rotation_quaternion" in curve.data_path and curve.array_index == 1:
-            for point in curve.keyframe_points:
-                point.co[1] += 0.2
-            curve.update()
-    bpy.context.view_layer.update()
-    assert rigs.angles(layered.shown(knight, (5,))[5], before).max() > 5.0
 
 
 def test_a_sample_whose_action_is_deleted_is_named_and_the_space_goes_on(data_dir):
@@ -190,19 +162,6 @@ def test_what_is_renamed_is_still_found(knight):
     assert (transition.origin, transition.target, transition.conditions[0].parameter) == ("Moving", "Still", "velocity")
 
 
-def test_names_are_given_once(knight):
-    settings = knight.obj.active_ragdoll
-    for name in ("Run", "Run", "Jump"):
-        settings.blend_spaces.add().name = name
-        stack_edits.edit_graph(knight.obj, "STATE", "ADD")
-        settings.graph.states[len(settings.graph.states) - 1].name = name
-        layered.layer(knight, "Cheer").name = name
-    for items in (settings.blend_spaces, settings.graph.states, settings.layers):
-        assert sorted(item.name for item in items) == ["Jump", "Run", "Run 2"]
-    settings.graph.states[2].name = "Run"
-    assert settings.graph.states[2].name == "Run 3"
-
-
 def weights(rig, frame: int) -> dict:
     rig.scene.frame_set(frame)
     return {layer.name: round(layer.weight, 4) for layer in rig.obj.active_ragdoll.layers}
@@ -244,17 +203,6 @@ def test_keyed_and_driven_weights_go_with_their_layers(data_dir, how):
     assert [c.data_path for c in curves if "layers" in c.data_path] == ["active_ragdoll.layers[1].weight"]
 
 
-@pytest.mark.blender_version
-def test_an_edited_driver_is_followed(knight):
-    layered.layer(knight, "Running_A", only_keyed=False)
-    driver = knight.obj.driver_add("active_ragdoll.layers[0].weight").driver
-    driver.expression = "0.0"
-    plain = layered.shown(knight, (1, 5))[5]
-    driver.expression = "1.0"
-    knight.obj.update_tag()
-    assert rigs.angles(layered.shown(knight, (1, 5))[5], plain).max() > 5.0
-
-
 def test_a_deleted_armature_that_a_clip_was_made_for_is_named(data_dir):
     rig = rigs.load(data_dir / "arnaud.fbx")
     rigs.set_range(rig.scene, 1, 20)
@@ -288,16 +236,6 @@ def test_a_duplicate_has_layers_of_its_own(knight):
     bpy.data.objects.remove(obj)
     copy.active_ragdoll.layers[0].weight = 1.0
     scene.frame_set(8)
-    assert rigs.angles(rigs.pose(copy), shown).max() < 0.01 and pose_stack.of(copy).messages == {}
-
-
-def test_a_duplicate_goes_on_when_the_character_that_it_was_made_of_is_deleted_at_once(knight):
-    layered.layer(knight, "Cheer", only_keyed=False)
-    shown = layered.shown(knight, (8, 5))[8]
-    copy = knight.obj.copy()
-    knight.scene.collection.objects.link(copy)
-    bpy.data.objects.remove(knight.obj)
-    bpy.context.scene.frame_set(8)
     assert rigs.angles(rigs.pose(copy), shown).max() < 0.01 and pose_stack.of(copy).messages == {}
 
 
@@ -335,17 +273,6 @@ def chosen(rig, name: str, bone: str = "") -> None:
 
 def masked(rig, mask: str) -> None:
     layered.layer(rig, "Running_A", mask=mask, mask_collection="Nowhere", mask_roles={"WING"})
-
-
-def test_an_action_with_some_bones_of_another_skeleton_is_played_and_they_are_listed(rig):
-    action = bpy.data.actions["Running_A"].copy()
-    channels = action_channels.channels_of(action, action_channels.slot_of(action, rig.obj))
-    channels.fcurves.new('pose.bones["tentacle"].location', index=0).keyframe_points.insert(1.0, 0.1)
-    layer = stack_edits.add_layer(rig.obj, rig.scene, "CLIP", "Mixed")
-    stack_edits.choose(layer, action)
-    rig.scene.frame_set(5)
-    texts = pose_stack.of(rig.obj).messages
-    assert "tentacle" in texts[f'Action "{action.name}"'] and 'Layer "Mixed"' not in texts
 
 
 @pytest.mark.blender_version

@@ -237,26 +237,6 @@ def test_an_entry_removed_from_its_list_in_mid_shot_is_left_out(pair, kind):
     assert STATE.runs[scene.name].frame == END and not STATE.motions["Errs"].messages
 
 
-def test_a_character_that_cannot_be_moved_to_where_it_lies_gets_up_all_the_same(pair, monkeypatch):
-    scene, stays, errs, _expected = pair
-    from active_ragdoll.core.ragdoll.recovery import transitions
-
-    def broken(*_args):
-        raise RagdollError("The trunk has no direction")
-
-    group = errs.active_ragdoll.recovery
-    for frame, phase in ((2, "LIMP"), (MIDDLE, "RECOVERING"), (END - 2, "ANIMATED")):
-        event = group.events.add()
-        event.frame, event.phase = frame, phase
-    undisturbed = rigs.play(scene, 1, END, lambda: rigs.bodies(stays))
-    monkeypatch.setattr(transitions.Landmarks, "move", broken)
-    try:
-        _bodies, text = _disturbed(pair, lambda obj: None, undisturbed)
-        assert "no direction" in text and errs.active_ragdoll.state == "ANIMATED"
-    finally:
-        group.events.clear()
-
-
 def test_an_unforeseen_error_stops_the_run_and_is_told(pair, monkeypatch):
     """Blender prints errors of handlers and plays on, which would show poses of other frames."""
     scene = pair[0]

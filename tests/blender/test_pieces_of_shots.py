@@ -116,3 +116,16 @@ def test_what_a_render_shows_of_another_scene_is_simulated(shot, use):
     bpy.ops.wm.open_mainfile(filepath=str(shot))
     alone, obj = _open(shot)
     assert np.array_equal(renders.poses(alone, obj, [6])[6], whole)
+
+
+def test_the_command_line_says_where_keys_go(call, shot, tmp_path):
+    out = tmp_path / "out.blend"
+    assert (
+        call("bake", shot, "--active-frames", "--keyed-bones", "simulated", "--destination", "layer", "--output", out)[
+            0
+        ]
+        == 0
+    )
+    bpy.ops.wm.open_mainfile(filepath=str(out))
+    strip = bpy.context.scene.objects["Human"].animation_data.nla_tracks[-1].strips[0]
+    assert (strip.blend_type, strip.extrapolation) == ("REPLACE", "NOTHING")

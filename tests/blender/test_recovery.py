@@ -197,15 +197,6 @@ def test_a_frame_rate_changed_in_mid_work_keeps_the_course_and_the_cached_frames
     rigs.check_shown(fresh_scene, obj, shown, (120, 80, 60, 100), 1e-5)
 
 
-def test_a_character_scaled_in_mid_shot_is_refused(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 40)
-    rigs.key(obj, "scale", {frame: (scale,) * 3 for frame, scale in ((1, 1.0), (20, 1.0), (30, 2.0))})
-    fresh_scene.frame_set(1)
-    knock_outs.prepare(fresh_scene, obj, 1, 40)
-    with pytest.raises(RagdollError, match=r"'Human' has the scale 1.0.* at frame 2[1-3]"):
-        knock_outs.run(fresh_scene, obj)
-
-
 @pytest.mark.blender_version
 def test_a_body_that_is_not_a_number_stops_the_run_and_keeps_the_last_good_frame(fresh_scene, monkeypatch):
     obj = knock_outs.human(fresh_scene, 40, events={2: "ACTIVE"})

@@ -18,7 +18,6 @@ from core.motion.clip import (
     PING_PONG,
     AdditivePose,
     Clip,
-    additive_clip,
     apply_additive,
     make_additive,
 )
@@ -59,13 +58,6 @@ def test_between_frames_is_on_the_shortest_arc(clip):
 def test_start_speed_and_modes_have_closed_forms(clip, playing, expected):
     times = [clip.clip_time(time, **playing) for time in (-0.5, 0.0, 0.25, 0.75, 1.0, 1.25, 2.5)]
     np.testing.assert_allclose(times, expected)
-
-
-def test_a_clip_of_one_pose_is_that_pose_at_any_time():
-    clip = Clip("Still", SKELETON.names, 24.0, random_pose(np.random.default_rng(2), (1, len(SKELETON))))
-    for mode in (ONCE, LOOP, PING_PONG):
-        assert_same_bits(clip.sample(17.3, speed=-2, mode=mode), clip.pose(0))
-    assert_same_bits(clip.at_phase(0.7), clip.pose(0))
 
 
 def test_a_clip_from_poses_meets_them_at_their_times():
@@ -160,33 +152,6 @@ def test_a_local_spine_turn_carries_the_arms_by_its_angle_and_a_mesh_space_one_l
     moved = np.degrees(quaternion.angle_between(model_rotations(result), model_rotations(below)))
     assert moved[spine] == pytest.approx(np.degrees(angle), abs=1e-6)
     assert np.delete(moved, spine).max() < 0.01
-
-
-@pytest.mark.parametrize("space", (LOCAL, MESH))
-def test_bones_without_weight_stay_to_the_bit(space):
-    rng = np.random.default_rng(3)
-    below, base = random_pose(rng, (COUNT,)), random_pose(rng, (COUNT,))
-    additive = make_additive(SKELETON, near_pose(rng, base, 0.5), base, space)
-    mask = np.zeros(COUNT)
-    mask[SKELETON.index("spine")] = 0.7
-    result = apply_additive(SKELETON, below, additive, mask)
-    # In mesh space what hangs on a turned bone is turned back in its own frame.
-    free = [i for i, n in enumerate(SKELETON.names) if n not in {"spine"} | ({"chest"} if space == MESH else set())]
-    for key in ("positions", "rotations", "scales"):
-        np.testing.assert_array_equal(getattr(result, key)[free], getattr(below, key)[free])
-    assert quaternion.angle_between(result.rotations, below.rotations)[SKELETON.index("spine")] > 1e-3
-
-
-def test_an_additive_clip_on_a_frame_of_itself_is_nothing_at_that_frame():
-    rng = np.random.default_rng(5)
-    clip = random_clip(rng, SKELETON, frames=9)
-    for space in (LOCAL, MESH):
-        lean = additive_clip(SKELETON, clip, clip.pose(4), space)
-        sample = lean.sample(4 / 24)
-        assert isinstance(sample, AdditivePose) and sample.space == space
-        below = random_pose(rng, (COUNT,))
-        assert_close(apply_additive(SKELETON, below, sample), below, 1e-9)
-        assert_close(apply_additive(SKELETON, clip.pose(4), lean.sample(7 / 24)), clip.pose(7), 1e-9)
 
 
 def test_a_base_without_size_is_refused_by_name():

@@ -1,6 +1,5 @@
 """What checks the project itself: figures of the code, imports, golden records, names and links in documents."""
 
-import ast
 import re
 from pathlib import Path
 
@@ -8,37 +7,7 @@ import numpy as np
 import pytest
 
 from check_architecture import module_violations
-from figures import cycles, functions, import_graph
 from golden import compare
-
-
-def test_a_function_is_counted_without_decorators_and_docstring():
-    text = '@decorated\ndef f(a):\n    """One\n\n    two."""\n    def g():\n        pass\n    return g\n'
-    assert sorted(functions(ast.parse(text))) == [("f", 4), ("g", 2)]
-
-
-def test_imports_lead_to_modules_and_packages_wherever_they_stand():
-    sources = {
-        ("core",): "",
-        ("core", "a"): "from .sub import f\nimport numpy",
-        ("core", "sub"): "from . import deep",
-        ("core", "sub", "deep"): "def f():\n    from ..b import g",
-        ("core", "b"): "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .a import T",
-    }
-    graph = import_graph({name: ast.parse(text) for name, text in sources.items()})
-    assert graph == {
-        ("core",): set(),
-        ("core", "a"): {("core", "sub")},
-        ("core", "sub"): {("core", "sub", "deep")},
-        ("core", "sub", "deep"): {("core", "b")},
-        ("core", "b"): {("core", "a")},
-    }
-    assert cycles(graph) == [[("core", "a"), ("core", "b"), ("core", "sub"), ("core", "sub", "deep")]]
-
-
-def test_circles_are_told_apart_and_a_tree_without_them_has_none():
-    assert cycles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
-    assert cycles({"a": {"b"}, "b": {"a"}, "c": {"d"}, "d": {"c", "a"}}) == [["a", "b"], ["c", "d"]]
 
 
 @pytest.mark.parametrize(
@@ -58,31 +27,6 @@ def test_circles_are_told_apart_and_a_tree_without_them_has_none():
 def test_forbidden_imports_are_found(path, source, message):
     found = module_violations(tuple(path.split("/")), source)
     assert len(found) == 1 and message in found[0][1]
-
-
-@pytest.mark.parametrize(
-    ("path", "source"),
-    [
-        ("core/motion/stack.py", "import json\nimport numpy\nfrom ..skeleton import Skeleton\nfrom . import layers"),
-        ("core/blender/run.py", "import bpy\nfrom mathutils import Matrix\nfrom ..motion.stack import step"),
-        ("panels/main.py", "import bpy\nfrom ..core.blender import state"),
-    ],
-)
-def test_allowed_imports_pass(path, source):
-    assert module_violations(tuple(path.split("/")), source) == []
-
-
-def test_the_smallest_difference_is_named_with_its_first_frame():
-    before = np.zeros((5, 2, 4, 4), dtype=np.float32)
-    assert compare.difference(before, before.copy()) == "" and compare.digest(before) == compare.digest(before.copy())
-    assert compare.difference(before, -before), "minus zero is a difference"
-    assert compare.difference(None, before) == "could not be played before"
-    assert compare.difference(before, None) == "could not be played after"
-    after = before.copy()
-    after[3, 1, 0, 3] = np.nextafter(np.float32(0.0), np.float32(1.0))
-    after[4, 0, 0, 0] = 0.25
-    assert compare.difference(before, after) == "from frame 4 on 2 frames, by up to 0.25"
-    assert compare.digest(before) != compare.digest(after)
 
 
 def test_main_returns_1_only_on_a_difference(tmp_path, capsys):

@@ -73,13 +73,6 @@ def test_setting_cancels_a_transition():
     assert time_to_finish(1.5, events) == 0.0
 
 
-def test_no_duration_is_at_once_and_no_way_takes_no_time():
-    events = disable((), 1.0, 0.0)
-    assert weight(1.0, events) == 0.0
-    assert not is_in_transition(1.0, events)
-    assert not is_in_transition(1.5, enable((), 1.0, 2.0))
-
-
 @given(st.lists(st.tuples(times, st.booleans(), st.floats(0, 3), st.booleans()), max_size=6), times)
 def test_order_of_calls_does_not_matter_and_weights_stay_in_range(calls, now):
     calls = list({call[0]: call for call in calls}.values())

@@ -6,7 +6,6 @@ from bullet_model import World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import quaternion
 from core.errors import RagdollError
 from core.ragdoll.drives import springs
 
@@ -126,24 +125,6 @@ def test_chains_with_mass_ratios_to_a_hundred_stay_bounded(masses, frequency, ra
     assert max(energy) <= 4.0 * energy[0]  # Bullet stops a row at its speed: undamped chains wander, up to 2.6
     if not fixed:
         assert np.sum(masses * world.v) == pytest.approx(0.0, abs=1e-9)  # a spring between bodies is no outside hand
-
-
-@given(FREQUENCY, RATIO, st.floats(0.01, 100.0))
-def test_discrete_gains_become_the_continuous_ones_in_small_steps(frequency, ratio, inertia):
-    step = 1e-6 / frequency
-    assert springs.spring2(frequency, ratio, inertia, step)[1] == pytest.approx(
-        gains(frequency, ratio, inertia)[1], rel=1e-3, abs=1e-6
-    )
-    step = 1e-3 / frequency  # a difference of nearly equal numbers
-    assert springs.spring2(frequency, ratio, inertia, step)[0] == pytest.approx(
-        gains(frequency, ratio, inertia)[0], rel=0.03
-    )
-
-
-def test_the_error_takes_the_short_way():
-    target = quaternion.from_axis_angle(np.array([0.0, 0.0, 1.0]), np.radians(350.0))
-    error = springs.rotation_error(quaternion.identity(), target)
-    assert error == pytest.approx([0.0, 0.0, np.radians(-10.0)])
 
 
 def test_settings_out_of_range_are_refused_by_name():

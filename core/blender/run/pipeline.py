@@ -87,7 +87,6 @@ def start(scene, clock) -> Run:
             write.place(run, "targets", pose)
             if pose is not wanted:
                 view_layers.evaluate(scene, first - 1)
-        neighbours.release_fields(run, scene)
         view_layers.stand_at(scene, first)
     blender_42.note_joints(scene)
     world.note_members(scene)
@@ -266,7 +265,8 @@ def _note_calm(run: Run, seconds: float, gravity: tuple) -> None:
         supported = character.support > servo.SUPPORTED
         was = character.calm >= servo.CALM_AFTER
         own_speed, speed = froude(character.height, pull), math.sqrt(run.moved_squares[rows].max()) / seconds
-        character.calm = servo.settled(character.calm, speed, own_speed, supported, seconds)
+        # Nothing tells whether a floor bears it or the wind, in which it would drift on.
+        character.calm = servo.settled(character.calm, speed, own_speed, supported and not run.in_fields, seconds)
         if (character.calm >= servo.CALM_AFTER) != was or supported != lying:
             run.calm[rows], run.supported[rows] = character.calm >= servo.CALM_AFTER, supported
             run.gains_dirty = True
