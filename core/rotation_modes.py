@@ -6,7 +6,7 @@ Without jumps between frames: what a curve interpolates must not take the long w
 import numpy as np
 from numpy.typing import NDArray
 
-from . import pose, quaternion
+from . import quaternion
 
 
 def decompose(matrix_basis: NDArray) -> tuple[NDArray, NDArray, NDArray]:
@@ -15,8 +15,13 @@ def decompose(matrix_basis: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     The rotations are quaternions (w, x, y, z) without sign flips between frames [f, bones, 4]. Mirrored matrices get
     three negative scales, as in Blender's own decomposition. Shear, which the three cannot express, is lost.
     """
-    location, rotation, scale = pose.decompose_matrices(np.asarray(matrix_basis, dtype=np.float64))
-    return location, quaternion.ensure_continuity(rotation), scale
+    matrices = np.asarray(matrix_basis, dtype=np.float64)
+    axes = matrices[..., :3, :3]
+    scale = np.sqrt(np.einsum("...ij,...ij->...j", axes, axes))
+    mirrored = np.einsum("...i,...i->...", np.cross(axes[..., 0], axes[..., 1]), axes[..., 2]) < 0.0
+    scale[mirrored] *= -1.0
+    rotation = quaternion.from_matrix(axes / np.where(scale == 0.0, 1.0, scale)[..., None, :])
+    return matrices[..., :3, 3], quaternion.ensure_continuity(rotation), scale
 
 
 def _euler_axes(order: str) -> tuple[int, int, int, float]:

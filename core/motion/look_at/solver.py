@@ -81,10 +81,10 @@ class Entry:
             self.free_at_limit = 0.0
         if free == 1.0:
             return self._taken(c.arc(turn_from, turn_to, up), 1.0, self.limit, self.cosine)
-        turn = c.IDENTITY
-        if free > 0.0:
-            turn = c.part(c.arc(turn_from, turn_to, up), free)
-            turn_from = c.rotate(turn, turn_from)
+        if free == 0.0:
+            return self._taken(c.axis_angle(up, angle_about(turn_from, turn_to, up)), 0.0, self.limit, self.cosine)
+        turn = c.part(c.arc(turn_from, turn_to, up), free)
+        turn_from = c.rotate(turn, turn_from)
         turn = c.multiply(c.axis_angle(up, angle_about(turn_from, turn_to, up)), turn)
         return self._taken(turn, free, self.limit, self.cosine)
 
@@ -96,7 +96,7 @@ class Entry:
             if turn is c.IDENTITY:
                 return turn
             forward = c.rotate(turn, self.forward)
-        own = c.multiply(turn, self.own)
+        own = turn if self.own is c.IDENTITY else c.multiply(turn, self.own)
         if abs(own[0]) < self.least_cosine:
             angle = 2.0 * c.acos(abs(own[0]))
             if angle > self.largest:
