@@ -75,7 +75,7 @@ class Entry:
     share: bool = False  # the limits are those of the whole chain, which its bones share
     range: float | None = None  # multiplies the limits that the rig has by itself
     joint_in_anatomy: tuple | None = None  # rotation (w, x, y, z) from the anatomical frame of the bone to the joint's
-    rest: tuple | None = None  # rotation (w, x, y, z) of the named bone in bind pose, in the armature's space
+    rest: tuple | None = None  # rotation (w, x, y, z) of the named bone in the rest pose, in the armature's space
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,9 @@ class ACTIVE_RAGDOLL_PT_bodies(Sidebar, bpy.types.Panel):
         if settings.mass_model in ("AUTO", "DENSITY"):
             inner.prop(settings, "density")
         column.prop(settings, "stabilize_masses")
+        row = column.row(align=True)
+        row.operator("active_ragdoll.bind_pose_from_frame", icon="ARMATURE_DATA")
+        row.operator("active_ragdoll.bind_pose_from_frame", text="", icon="X").rest = True
 
 
 class ACTIVE_RAGDOLL_PT_limits(Sidebar, bpy.types.Panel):

@@ -165,6 +165,8 @@ def _raw_up(anatomy, heads, size):
 
 def _raw_forward(anatomy, heads, tails, size, directions):
     """A direction that tells front from back, or None."""
+    if len(of_role(anatomy, roles.FOOT)) > len(roles.SIDES):
+        return None  # a spider's feet point everywhere
     total = np.zeros(3)
     for toe in of_role(anatomy, roles.TOE):
         feet = of_role(anatomy, roles.FOOT, anatomy.sides[toe])
@@ -226,25 +228,6 @@ def _following(anatomy, parents) -> list:
     return found
 
 
-ALIKE = 0.9  # mean length of the limbs' unit directions from which on they all point one way
-
-
-def all_one_way(anatomy, parents, heads, tails) -> bool:
-    """Whether trunk and limbs all point one way, as in files of motion capture that leave the pose to the animation.
-
-    No body could take such a bind pose: a human's legs lead down and its trunk up, a quadruped's trunk leads ahead.
-    For the arguments see `limb_directions`.
-    """
-    trunk = {roles.SPINE, roles.CHEST, roles.NECK}
-    parts = trunk | {roles.UPPER_ARM, roles.FOREARM, roles.THIGH, roles.SHANK}
-    rows = [i for i, role in enumerate(anatomy.roles) if role in parts]
-    there = {anatomy.roles[i] for i in rows}
-    if not there & trunk or not {roles.THIGH, roles.SHANK} <= there:
-        return False
-    ways = limb_directions(anatomy, parents, heads, tails)[rows]
-    return bool(np.linalg.norm(ways.mean(axis=0)) > ALIKE)
-
-
 # ---- joint frames -------------------------------------------------------------------------------------------------
 def joint_frame(bone, anatomy, parents, heads, directions, axes: Axes) -> JointFrame:
     """The frame of a bone's joint from the character's axes and, for limbs that bend, from the bind pose's bend."""
@@ -291,7 +274,9 @@ def _bone_before(bone, anatomy, parents):
     """The ancestor whose limb this bone continues, or None."""
     for ancestor in path_to_root(parents, bone)[1:]:
         if anatomy.roles[ancestor] not in (roles.TWIST, roles.HELPER, roles.GENERIC):
-            return ancestor if anatomy.roles[ancestor] == _PREVIOUS.get(anatomy.roles[bone]) else None
+            role = anatomy.roles[bone]
+            follows = _PREVIOUS.get(role), roles.SHANK if role == roles.SHANK else None  # a spider has several knees
+            return ancestor if anatomy.roles[ancestor] in follows else None
     return None
 
 

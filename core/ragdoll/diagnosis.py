@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..anatomy import natural
 from ..skeleton import depths
 from .bodies import overlap
 
@@ -82,7 +83,7 @@ class Situation:
     drops_frames: bool = False  # playback does not show every frame
     moved: np.ndarray | None = None  # how far each body's joint stands from its bone's head [m] [m]
     outside: list = field(default_factory=list)  # bodies that lie outside what their bones move of the mesh
-    one_way: bool = False  # all limbs point one way in bind pose, `anatomy.axes.all_one_way`
+    impossible: bool = False  # no body could take the bind pose, `anatomy.natural.is_impossible`
 
 
 def overlaps(pieces: list, owners, parents, exempt=()) -> list:
@@ -218,13 +219,11 @@ def _outdated(s):
         yield Finding(OUTDATED, INFO, text, "Rebuild", (), "build", {"bones": "KEEP"}, "Rebuild")
 
 
-ONE_WAY = "all limbs point one way in bind pose: limits, shapes and masses that are taken from it mean little"
-
-
 def _bind_pose(s):
-    if s.one_way:
-        remedy = "Pose the character as it would stand, apply that as its rest pose, and rebuild"
-        yield Finding(BIND_POSE, WARNING, ONE_WAY[0].upper() + ONE_WAY[1:], remedy)
+    if s.impossible:
+        text = natural.IMPOSSIBLE[0].upper() + natural.IMPOSSIBLE[1:]
+        remedy = "Go to a frame at which the character stands at ease, take the bind pose from it, and rebuild"
+        yield Finding(BIND_POSE, WARNING, text, remedy, (), "bind_pose_from_frame", {}, "Bind Pose from This Frame")
 
 
 def _overlaps(s):

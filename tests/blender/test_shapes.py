@@ -38,7 +38,7 @@ def _shapes(obj) -> list:
 
 def _read(obj):
     world = np.array(obj.matrix_world)
-    pose = armature.BindPose(obj.data, world)
+    pose = armature.BindPose(obj, world)
     return pose, skinning.read_skin(obj, pose, world, prop_bones(obj, anatomy_of(obj)))
 
 

@@ -34,7 +34,7 @@ def test_a_healthy_ragdoll_has_no_finding():
 CASES = [
     (diagnosis.WORLD_DISABLED, {"enabled": False}, {"enabled": True}),
     (diagnosis.EXCLUDED, {"excluded": ["Rig Ragdoll"]}, {"excluded": []}),
-    (diagnosis.BIND_POSE, {"one_way": True}, {"one_way": False}),
+    (diagnosis.BIND_POSE, {"impossible": True}, {"impossible": False}),
     (diagnosis.OUTDATED, {"outdated": True}, {"outdated": False}),
     (diagnosis.TIME_SCALE, {"time_scale": 0.5}, {"time_scale": 1.0}),
     (diagnosis.ANIMATED_SCALE, {"scale_range": (1.0, 1.002)}, {"scale_range": (0.01, 0.010005)}),

@@ -8,11 +8,10 @@ from mathutils import Matrix
 
 from ... import skeleton
 from ...anatomy import masses, roles
-from ...anatomy.axes import all_one_way
 from ...anatomy.roles import GENERIC, HUMAN
 from ...errors import RagdollError, listed
 from ...pose import affine
-from ...ragdoll import diagnosis, drives
+from ...ragdoll import drives
 from ...ragdoll.bodies import fitting, shapes
 from ...ragdoll.drives import joint_motors, servo
 from ..rig.armature import (
@@ -29,7 +28,7 @@ from ..rig.skinning import read_skin
 from ..runtime import STATE
 from ..settings.bone import store_roles
 from ..stack import pose_stack
-from . import body_edits, body_meshes, built, collision, joint_objects, motors, remove, source, world
+from . import bind_pose, body_edits, body_meshes, built, collision, joint_objects, motors, remove, source, world
 from .built import Part
 from .helpers import add_spring, carry, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
 
@@ -156,7 +155,8 @@ def _build(obj, scene, bones, notes) -> Report:
     settings = obj.active_ragdoll
     to_world, poses = _new_source(obj, scene)
     check_scale(obj, to_world)
-    pose = BindPose(obj.data, to_world)
+    notes += bind_pose.find(obj, poses, source.sampled_frames(*world.shot_range(scene)))
+    pose = BindPose(obj, to_world)
     anatomy = anatomy_of(obj)
     skin = read_skin(obj, pose, to_world, prop_bones(obj, anatomy, _asked_for(obj, bones)))
     vertices = None if skin is None else skin.of_bones()
@@ -196,8 +196,6 @@ def _build(obj, scene, bones, notes) -> Report:
         keep_aside(own)
     settings.layout_changed = False
     notes += _unknown(pose, plan, anatomy)
-    if all_one_way(anatomy, pose.parents, pose.heads, pose.tails):
-        notes.append(diagnosis.ONE_WAY)
     notes += [f"'{pose.names[i]}' stands at the ground: no body" for i in np.flatnonzero(grounded & ~chosen)]
     return Report(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), made, float(masses.sum()), notes)
 

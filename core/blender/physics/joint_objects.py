@@ -11,7 +11,7 @@ from ...errors import RagdollError, listed
 from ...pose import affine
 from ...ragdoll.bodies import compound
 from ...ragdoll.joints import constraints, limits
-from ..rig.armature import bind_tails, rig_limits, rigid
+from ..rig.armature import rig_limits, rigid
 from . import built
 from .helpers import helper, join, limit
 
@@ -43,7 +43,7 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
         poses: of all bones in the armature's space over the sampled frames [f, n, 4, 4].
         vertices: for each bone the vertices [k, 3] (world, bind pose) that it dominates, or None [n].
     """
-    anatomical = _anatomical(obj, pose, plan, vertices, anatomy)
+    anatomical = _anatomical(pose, plan, vertices, anatomy)
     bind = rigid(pose.local)
     for i, bone in enumerate(plan.bones):
         _state_limits(obj.pose.bones[bone], anatomical[i], bind[bone, :3, :3])
@@ -97,9 +97,9 @@ def _cones_within(obj, plan, relatives) -> np.ndarray:
 _KINDS = {"DEFAULT": "default", "ANATOMY": "anatomical", "PROFILE": "preset's"}
 
 
-def _anatomical(obj, pose, plan, vertices, anatomy) -> list:
+def _anatomical(pose, plan, vertices, anatomy) -> list:
     """`JointLimits` in the armature's space, or None, for every body [m]."""
-    heads, tails = pose.local[:, :3, 3], bind_tails(obj.data)
+    heads, tails = pose.local[:, :3, 3], pose.local_tails
     if vertices is not None:
         ours, theirs = np.concatenate([heads, tails]), np.concatenate([pose.heads, pose.tails])
         centre, middle = ours.mean(axis=0), theirs.mean(axis=0)

@@ -79,6 +79,16 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
     body_pieces: wholes(None, "How many of the corners each piece of a compound has; all 0 for other shapes",
         size=MOST_PARTS, min=0, max=MOST_POINTS, group="size", needs=REBUILD, update=None)
 
+    # The pose that takes the rest pose's place as bind pose, see `rig.armature.bind_joints`.
+    bind_rotation: vector(
+        None, "Rotation of the bone in the bind pose from its rest pose", (1.0, 0.0, 0.0, 0.0), "QUATERNION",
+        needs=REBUILD,
+    )
+    bind_location: vector(
+        None, "Place of the bone in the bind pose from its rest pose, in the armature's units", needs=REBUILD,
+        own_units=True,
+    )
+
     # What was recognised, unless the user has chosen.
     role: choice("Role", _ROLES, GENERIC, "What part of a body the bone is; masses, limits and profiles go by it",
         needs=REBUILD, update=_by_user("role_by_user", True))

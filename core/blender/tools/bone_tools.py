@@ -38,7 +38,7 @@ def mirror(obj, names: list[str], groups) -> list[tuple[str, str]]:
     """
     if "size" in groups:
         _collect(obj)
-    pose = BindPose(obj.data, np.eye(4))
+    pose = BindPose(obj, np.eye(4))
     normal, twins = _symmetry(pose)
     pairs = [(name, counterpart(pose, twins, name)) for name in names]
     for name, other in pairs:

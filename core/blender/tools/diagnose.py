@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import bpy
 import numpy as np
 
-from ...anatomy.axes import all_one_way
+from ...anatomy import natural
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
 from ...ragdoll.diagnosis import Finding, Situation
@@ -54,7 +54,7 @@ def situation(obj, scene) -> Situation:
     owners = [i for i, own in enumerate(pieces) for _piece in own]
     flat = [piece for own in pieces for piece in own]
     first, _last = world.shot_range(scene)
-    pose = BindPose(obj.data, np.eye(4))
+    pose = BindPose(obj, np.eye(4))
     own = scene.rigidbody_world
     if own is None:
         raise RagdollError(f"Scene '{scene.name}' has no rigid body world: build the ragdoll anew")
@@ -82,7 +82,7 @@ def situation(obj, scene) -> Situation:
         drops_frames=scene.sync_mode != "NONE",
         moved=_moved(parts, settings.collection),
         outside=_outside(obj, parts, pieces),
-        one_way=all_one_way(anatomy_of(obj), pose.parents, pose.heads, pose.tails),
+        impossible=natural.is_impossible(anatomy_of(obj), pose.parents, pose.heads, pose.tails),
     )
 
 
@@ -132,7 +132,7 @@ def _is_joint(constraint) -> bool:
 def _outside(obj, parts, pieces) -> list[int]:
     """The bodies whose box does not meet that of the vertices that their bones hold most."""
     to_world = np.array(obj.matrix_world, dtype=float)
-    pose = BindPose(obj.data, to_world)
+    pose = BindPose(obj, to_world)
     rows = [pose.row.get(part.bone, -1) for part in parts]
     skin = read_skin(obj, pose, to_world, prop_bones(obj, anatomy_of(obj))) if min(rows) >= 0 else None
     if skin is None:
@@ -359,7 +359,7 @@ def _excesses(obj, scene, first: int, last: int) -> Iterator[tuple]:
             chunks.append(poses)
     finally:
         bpy.data.objects.remove(copy)
-    pose = BindPose(obj.data, to_world)
+    pose = BindPose(obj, to_world)
     parts = obj.active_ragdoll.parts
     missing = [part.bone for part in parts if part.bone not in pose.row]
     if missing:

@@ -15,7 +15,7 @@ from ...profile import AUTO, BY_NAME, NO_PART, Entry, Field, Profile, Schema, ma
 from ...ragdoll.bodies import compound, convex
 from .. import runtime
 from ..physics import body_edits, joint_objects
-from ..rig.armature import BindPose, anatomy_of, check_armature, refuse_baked
+from ..rig.armature import BindPose, anatomy_of, check_armature, refuse_baked, rigid
 from ..runtime import STATE
 from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone
@@ -35,7 +35,7 @@ FORMER = ("active_attachment", "layer_index", "blend_space_index")  # what 0.1.0
 RENAMED = {"role": "own_role"}  # an entry's role is what the bone was taken for, not what was chosen for it
 _ATTRIBUTES = {key: name for name, key in RENAMED.items()}
 POINTS = {"body_points": compound.MOST_PARTS * convex.MOST_POINTS}  # texts that hold points as JSON: the most of them
-OWN_PLACE = {*body_edits.SHAPE_SETTINGS}  # of no other rig's bones
+OWN_PLACE = {*body_edits.SHAPE_SETTINGS, "bind_rotation", "bind_location"}  # of no other rig's bones
 AUTOMATIC = "DEFAULT"  # where limits come from when the extension finds them
 PROFILE = "PROFILE"  # and when a preset states them: as anatomical ones they are widened to the animation
 SAME_FRAME = 1e-3  # [rad] two rigs' bones that differ by less have the same frame
@@ -129,7 +129,7 @@ def _numbers(values) -> tuple:
 
 def anatomical_frames(obj, anatomy) -> np.ndarray:
     """Rotations (w, x, y, z) from the bones' frames to the anatomical frames of their joints [n, 4]; nan if unknown."""
-    pose = BindPose(obj.data, np.eye(4))
+    pose = BindPose(obj, np.eye(4))
     result = np.full((len(pose.names), 4), np.nan)
     directions = axes.limb_directions(anatomy, pose.parents, pose.heads, pose.tails)
     own = axes.character_axes(anatomy, pose.heads, pose.tails, directions)
@@ -141,8 +141,8 @@ def anatomical_frames(obj, anatomy) -> np.ndarray:
 
 
 def _rests(obj) -> np.ndarray:
-    """Rotations (w, x, y, z) of the bones in bind pose, in the armature's space [n, 4]."""
-    return quaternion.from_matrix(BindPose(obj.data, np.eye(4)).matrices[:, :3, :3])
+    """Rotations (w, x, y, z) of the bones in the rest pose, in the armature's space [n, 4]."""
+    return quaternion.from_matrix(rigid(BindPose(obj, np.eye(4)).rest)[:, :3, :3])
 
 
 # ---- to a character -------------------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ def _round(settings) -> bool:
 
 def _own_limits(obj, anatomy) -> dict:
     """The anatomical limits of the bones that have, or would have, a body, by bone."""
-    pose = BindPose(obj.data, np.eye(4))
+    pose = BindPose(obj, np.eye(4))
     chosen = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
     if not chosen.any():
         chosen = np.array([role not in NO_PART for role in anatomy.roles], dtype=bool)
