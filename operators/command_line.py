@@ -252,7 +252,7 @@ def _bake_and_measure(obj, scene, wanted: tuple[int, int], choice: bake.Choice, 
     recorder = reports.Recorder(scene, [obj]) if measuring else None
     began = time.perf_counter()
     try:
-        for frame in bake.frames(obj, scene, *wanted, choice):
+        for frame in bake.bake_frames(obj, scene, *wanted, choice):
             if recorder:
                 recorder.after_frame(frame)
             progress.show(frame)

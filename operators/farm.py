@@ -272,11 +272,11 @@ def _simulate_and_write(options, given: dict) -> None:
     show.stop_showing(scene)
     recorder = reports.Recorder(scene, characters)
     # The first bake is simulated, which gives the same keys as a local one; the others read its cache.
-    frames = simulate.frames(scene) if options.cache else bake.frames(characters[0], scene)
+    frames = simulate.frames(scene) if options.cache else bake.bake_frames(characters[0], scene)
     for frame in _told(frames, scene, path.name):
         recorder.after_frame(frame)
     for obj in () if options.cache else characters[1:]:
-        for _frame in bake.frames(obj, scene):
+        for _frame in bake.bake_frames(obj, scene):
             pass
     figures = {obj.name: recorder.figures(obj) for obj in characters}
     reports.save(options.output)

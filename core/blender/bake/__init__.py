@@ -34,7 +34,9 @@ class Choice:
     combined: bool = False  # whether a layer adds to what is below it instead of replacing it
 
 
-def frames(obj, scene, first: int | None = None, last: int | None = None, choice: Choice = Choice()) -> Iterator[int]:
+def bake_frames(
+    obj, scene, first: int | None = None, last: int | None = None, choice: Choice = Choice()
+) -> Iterator[int]:
     """Bake a character, yielding each frame while the scene stands at it.
 
     Frames come from the baked cache when it is up to date, else from a new simulation of the shot. When all are
@@ -123,7 +125,7 @@ class _Recorder:
         self.numbers.append(frame)
         self.poses.append(shown_pose(self.obj, self.scene))
         for name, values in (self._channels or {}).items():
-            values.append(armature.read(self.obj.pose.bones, name, _CHANNELS[name]))
+            values.append(armature.values_of(self.obj.pose.bones, name, _CHANNELS[name]))
 
     def keep(self, frames: slice) -> None:
         """Forget the other frames."""

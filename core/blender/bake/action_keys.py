@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ... import key_reduction, quaternion, rotation_modes
 from ..rig.action_channels import bone_path, rotation_property
-from ..rig.armature import read
+from ..rig.armature import values_of
 
 # Values of the enums in Keyframe; foreach_set is four times faster with bytes than with wider integers.
 CONSTANT, LINEAR = 0, 1
@@ -293,7 +293,7 @@ def write_poses(
     def rest(prop: str) -> NDArray:
         """Current values of the bones' property [bones, channels]."""
         size = pose_bones[0].bl_rna.properties[prop].array_length
-        return read(obj.pose.bones, prop, size)[[row_of[bone] for bone in poses.bones]].astype(np.float64)
+        return values_of(obj.pose.bones, prop, size)[[row_of[bone] for bone in poses.bones]].astype(np.float64)
 
     def moving(prop: str, values: NDArray, at_rest: float, limit: float) -> NDArray[np.bool_]:
         off = np.abs(values - at_rest).max(axis=(0, 2))

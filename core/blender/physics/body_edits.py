@@ -14,7 +14,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ...errors import RagdollError
 from ...ragdoll.bodies import compound, convex
 from ...ragdoll.bodies.fitting import BOX, CAPSULE, COMPOUND, CONVEX_HULL, PRIMITIVES, SPHERE, Shape
-from ..rig.armature import read, rigid
+from ..rig.armature import rigid, values_of
 from ..runtime import STATE
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
@@ -225,7 +225,7 @@ def _show_for_editing(obj, editing: bool) -> None:
 
 # ---- measuring ----------------------------------------------------------------------------------------------------
 def _points(mesh) -> np.ndarray:
-    return read(mesh.vertices, "co", 3)
+    return values_of(mesh.vertices, "co", 3)
 
 
 def _placed(pieces) -> np.ndarray:

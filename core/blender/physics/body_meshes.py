@@ -9,7 +9,7 @@ from mathutils import Matrix
 from ...pose import affine
 from ...ragdoll.bodies import fitting
 from ...ragdoll.bodies.fitting import BOX, CAPSULE, COMPOUND, CONVEX_HULL, SPHERE, Shape
-from ..rig.armature import read, rigid
+from ..rig.armature import rigid, values_of
 from . import built
 from .helpers import helper
 
@@ -135,7 +135,7 @@ def solids_of(body) -> list[Shape]:
 
 
 def _shape(body, kind, place) -> Shape:
-    points = read(body.data.vertices, "co", 3).astype(float) * np.linalg.norm(place[:3, :3], axis=0)
+    points = values_of(body.data.vertices, "co", 3).astype(float) * np.linalg.norm(place[:3, :3], axis=0)
     axes = rigid(place)[:3, :3]
     half = np.abs(points).max(axis=0, initial=0.0)
     if kind not in (BOX, CAPSULE, SPHERE):

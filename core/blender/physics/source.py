@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 
 from ...errors import RagdollError
-from ..rig.armature import pose_matrices, read
+from ..rig.armature import pose_matrices, values_of
 from ..runtime import STATE
 from ..settings import declare
 from . import built
@@ -315,7 +315,7 @@ def _edits_of(obj) -> tuple:
     """What can be set by hand on a character: a key to compare it by, object values, modes, pose and switches."""
     now = {name: np.array(getattr(obj, name), dtype=np.float32) for name in _OBJECT}
     modes = [bone.rotation_mode for bone in obj.pose.bones]
-    pose, switches = {name: read(obj.pose.bones, name, size) for name, size in _BONES.items()}, _switches_of(obj)
+    pose, switches = {name: values_of(obj.pose.bones, name, size) for name, size in _BONES.items()}, _switches_of(obj)
     key = *(value.tobytes() for value in (*now.values(), *pose.values())), repr((modes, switches))
     return key, now, modes, pose, switches
 

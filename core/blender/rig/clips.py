@@ -22,7 +22,7 @@ from ...motion.clip import Clip
 from ...motion.rig import LocalPose
 from ...skeleton import Skeleton
 from .action_channels import bone_path, curves_of, has_slots, rotation_property, slot_of
-from .armature import converted, read
+from .armature import converted, values_of
 
 # Value of each rotation property in bind pose.
 _REST = {
@@ -57,7 +57,7 @@ def rig_rest(obj: bpy.types.Object) -> RigRest:
         raise RagdollError(f"'{obj.name}' has no bones")
     names = [bone.name for bone in bones]
     skeleton = Skeleton.from_parents(names, [bone.parent.name if bone.parent else None for bone in bones])
-    matrices = read(bones, "matrix_local", 4, 4).astype(float)[skeleton.to_level]
+    matrices = values_of(bones, "matrix_local", 4, 4).astype(float)[skeleton.to_level]
     relative = pose_space.model_to_local_matrices(skeleton, matrices)
     relative[:, :3, :3] = _nearest_rotation(relative[:, :3, :3])
     positions, rotations, scales = pose_space.decompose_matrices(relative)
@@ -207,7 +207,7 @@ def cycle_frames(action: bpy.types.Action, curves: Sequence[bpy.types.FCurve]) -
     whole = whole_frames(action, curves)
     if last <= first or max(abs(first - round(first)), abs(last - round(last))) < 1e-3:
         return whole
-    keys = [read(curve.keyframe_points, "co", 2)[:, 0] for curve in curves]
+    keys = [values_of(curve.keyframe_points, "co", 2)[:, 0] for curve in curves]
     own = np.unique(np.round(np.concatenate(keys).astype(np.float64), 3))
     own = own[(own >= first - 1e-3) & (own <= last + 1e-3)]
     even = np.linspace(first, last, len(own))
@@ -256,7 +256,7 @@ def _values(curves: Sequence[bpy.types.FCurve], frames: NDArray) -> NDArray:
         # On keys alone, as most imported clips are, Blender's own value is the keys': ten times as fast. It rounds
         # rotation modes to whole numbers.
         if len(curve.keyframe_points) == len(times) and not len(curve.modifiers):
-            keys = read(curve.keyframe_points, "co", 2)
+            keys = values_of(curve.keyframe_points, "co", 2)
             if np.array_equal(keys[:, 0], frames) and not curve.data_path.endswith(f".{_MODE}"):
                 values[:, column] = keys[:, 1]
                 continue

@@ -246,7 +246,7 @@ class Attachments(Effect):
             if not character.obj.active_ragdoll.muted:
                 self.all += _attachments_of(character, scene, rows)
 
-    def rest(self, run, scene, bind) -> None:
+    def before_joints(self, run, scene, bind) -> None:
         """Switch all constraints off, put the holders at their targets; the hidden scene stands at the first frame."""
         for joint in _joints(run):
             helpers.disable(joint, run.graph)
@@ -259,7 +259,7 @@ class Attachments(Effect):
             except RagdollError as error:
                 _fail(run, own, str(error))
 
-    def rested(self, run) -> None:
+    def after_joints(self, run) -> None:
         """Have Bullet remove the constraints, which it made together with the world."""
         for joint in _joints(run):
             helpers.disconnect(joint, run.graph)

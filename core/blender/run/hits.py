@@ -174,7 +174,7 @@ class Hits(Effect):
                 self.characters.append(_hits_of(character, scene))
                 _note_late(self.characters[-1])
 
-    def rest(self, run, scene, bind) -> None:
+    def before_joints(self, run, scene, bind) -> None:
         """Switch all springs off and put the hitters at their points on the bodies, where springs get their frames."""
         for own in self.characters:
             for helper in own.hitters:

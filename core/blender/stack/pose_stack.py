@@ -14,7 +14,7 @@ from ...motion import stack
 from ...motion.rig import LocalPose, Rig
 from ..physics import source, world
 from ..rig import clips
-from ..rig.armature import array_of, converted, pose_matrices, read
+from ..rig.armature import array_of, converted, pose_matrices, values_of
 from ..runtime import STATE
 from ..settings import at_frame
 from . import entries
@@ -169,7 +169,7 @@ def _with_extent(matrices: np.ndarray) -> np.ndarray:
 
 def _bones_of(obj) -> tuple[list, np.ndarray]:
     """Names of an armature's bones, and their bind pose [n, 4, 4]."""
-    return obj.data.bones.keys(), read(obj.data.bones, "matrix_local", 4, 4)
+    return obj.data.bones.keys(), values_of(obj.data.bones, "matrix_local", 4, 4)
 
 
 def characters(scene) -> list:

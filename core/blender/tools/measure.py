@@ -9,7 +9,7 @@ import numpy as np
 from ... import quaternion
 from ...ragdoll.joints import limits
 from ..physics.joint_objects import joint_frames
-from ..rig.armature import pose_matrices, read, rigid
+from ..rig.armature import pose_matrices, rigid, values_of
 from ..run import pipeline
 from ..runtime import STATE
 
@@ -107,7 +107,7 @@ class Meter:
         graph = pipeline.depsgraph_of(self.scene)
         for character, rows in self._characters:
             obj = bpy.data.objects[character.name]
-            bodies[rows] = read(obj.active_ragdoll.bodies.objects, "matrix_world", 4, 4)
+            bodies[rows] = values_of(obj.active_ragdoll.bodies.objects, "matrix_world", 4, 4)
             shown = obj.evaluated_get(graph)
             pose = pose_matrices(shown)[character.bones]
             poses[rows] = rigid(np.array(shown.matrix_world, dtype=float) @ pose) @ character.offsets

@@ -20,7 +20,7 @@ from ...ragdoll import overlay
 from ..physics import body_edits, body_meshes, world
 from ..physics.body_edits import OWNER
 from ..physics.joint_objects import joint_frames
-from ..rig.armature import array_of, pose_matrices, read, rigid, selected, with_ragdoll
+from ..rig.armature import array_of, pose_matrices, rigid, selected, values_of, with_ragdoll
 from ..rig.skinning import is_deformed_by
 from ..runtime import STATE, state_of
 
@@ -125,7 +125,7 @@ def body_edges(body) -> np.ndarray:
     half = np.ptp(np.array(body.bound_box, dtype=float), axis=0) / 2.0
     edges = None
     if shape not in overlay.PRIMITIVES:
-        edges = read(body.data.vertices, "co", 3)[read(body.data.edges, "vertices", 2, dtype=np.int32)]
+        edges = values_of(body.data.vertices, "co", 3)[values_of(body.data.edges, "vertices", 2, dtype=np.int32)]
     return overlay.shape_edges(shape, half, edges)
 
 
@@ -138,7 +138,7 @@ def body_matrices(obj, depsgraph, cached: Cached) -> np.ndarray:
     if state_of(obj) in ("LIVE", "CACHED") or body_edits.is_editing(obj):
         objects = settings.bodies.evaluated_get(depsgraph).objects if settings.bodies is not None else ()
         if len(objects) == len(cached.bones):
-            return read(objects, "matrix_world", 4, 4)
+            return values_of(objects, "matrix_world", 4, 4)
         # something else was put into the collection
         return np.array([part.body.evaluated_get(depsgraph).matrix_world for part in settings.parts], dtype=np.float32)
     posed = obj.evaluated_get(depsgraph)
@@ -300,7 +300,7 @@ def _chain(obj, posed, world, item, depsgraph) -> tuple | None:
     if item.target_type != "POINT":
         place = None if item.target is None else _place(item.target, item.target_bone, depsgraph)
         target = place[:3, 3] if place is not None and np.isfinite(place).all() else None
-    size = np.ptp(read(bones, "head_local", 3), axis=0).max() * np.cbrt(abs(np.linalg.det(world[:3, :3])))
+    size = np.ptp(values_of(bones, "head_local", 3), axis=0).max() * np.cbrt(abs(np.linalg.det(world[:3, :3])))
     return look_at_lines.lines(positions, forwards, references, limits, target, FORWARD_LENGTH * float(size))
 
 

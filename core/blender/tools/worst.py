@@ -6,7 +6,7 @@ from mathutils import Matrix
 from ...errors import RagdollError
 from ...ragdoll.joints import limits
 from ..physics import built, joint_objects
-from ..rig.armature import read
+from ..rig.armature import values_of
 from ..runtime import STATE
 
 
@@ -82,7 +82,7 @@ class Worst:
     def _look_for_depth(self, run) -> None:
         """Keep the deepest point of a body's surface inside another object with a rigid body."""
         settings = self.obj.active_ragdoll
-        matrices = read(settings.bodies.objects, "matrix_world", 4, 4)
+        matrices = values_of(settings.bodies.objects, "matrix_world", 4, 4)
         for other in self.scene.rigidbody_world.collection.all_objects:
             if built.is_ours(other) or other.type != "MESH" or not other.data.polygons:
                 continue
@@ -93,7 +93,7 @@ class Worst:
             # A floor may be a plane: bodies sink below its box.
             room = 0.1 * settings.height / max(scale, 1e-12) * (high - low < 1e-6)
             for part, matrix in zip(settings.parts, matrices, strict=True):
-                points = read(part.body.data.vertices, "co", 3).astype(float)
+                points = values_of(part.body.data.vertices, "co", 3).astype(float)
                 points = points @ (into @ matrix)[:3, :3].T + (into @ matrix)[:3, 3]
                 inside = points[np.all((points > low - room) & (points < high + room), axis=1)]
                 self._keep_deepest(shown, inside, scale, part.bone, other.name)
