@@ -10,14 +10,17 @@ frame: the armature's own axes turned so that z points up in the world, at the w
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import partial
 
 import numpy as np
 
 from .. import pose as pose_space
 from .. import quaternion as q
 from ..anatomy import roles
-from ..anatomy.axes import all_one_way, character_axes, limb_directions, of_role
+from ..anatomy.axes import character_axes, limb_directions, of_role
+from ..anatomy.natural import is_impossible
 from ..errors import RagdollError
+from ..skeleton import path_to_root
 from .rig import Rig, vector_to_model
 
 X, Y, Z = np.eye(3)
@@ -116,7 +119,7 @@ class Biped:
         self.rig = rig
         anatomy, tails = _in_level_order(rig.skeleton, anatomy), np.asarray(tails)[rig.skeleton.to_level]
         heads = rig.bind_positions
-        if all_one_way(anatomy, rig.parents, heads, tails):
+        if is_impossible(anatomy, rig.parents, heads, tails):
             raise RagdollError("its bind pose is no pose of a body: all bones point one way")
         directions = limb_directions(anatomy, rig.parents, heads, tails)
         axes = character_axes(anatomy, heads, tails, directions)
@@ -142,14 +145,7 @@ class Biped:
 
     def _find(self, anatomy, axes) -> None:
         above = anatomy.parents
-
-        def path(bone):
-            found = []
-            while bone >= 0:
-                found.append(int(bone))
-                bone = above[bone]
-            return found
-
+        path = partial(path_to_root, above)
         limbs = []
         for chain in _CHAINS:
             for side in (roles.RIGHT, roles.LEFT) if axes.swapped else (roles.LEFT, roles.RIGHT):

@@ -86,8 +86,8 @@ class Report:
 def build_each(objects, scene, bones: str = "DEFORM"):
     """Build several characters; yield each with its `Report`, or the RagdollError that says why it was not built.
 
-    The scene is evaluated once, at the end, so that the time grows with their number only. One that is not in the
-    scene, and has a ragdoll already, stays in that ragdoll's scene.
+    A character that is not in the scene, but has a ragdoll already, is built in that ragdoll's scene. The scene is
+    evaluated once, at the end.
     """
     try:
         for obj in objects:
@@ -111,7 +111,7 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
         scene: scene whose rigid body world it joins.
         bones: DEFORM, MAIN, SELECTED, ALL, or KEEP for those with `simulate` set; or a mask of the bones to
             simulate [n].
-        update: evaluate the scene afterwards, which costs as much as all ragdolls in it.
+        update: evaluate the scene afterwards; this takes longer the more ragdolls are in it.
     Raises:
         RagdollError: with the name of what is in the way; nothing is left behind then.
     """
@@ -201,7 +201,7 @@ def _build(obj, scene, bones, notes) -> Report:
 
 
 def _size(obj, pose, bones, to_world) -> tuple[float, float]:
-    """Height of some bones in the world [m], as it is stored, and the object's mean scale.
+    """Height [m] that some bones have in the world, rounded as it is stored, and the object's mean scale.
 
     Raises RagdollError: rigid bodies of that size would not work.
     """
@@ -216,7 +216,7 @@ def _size(obj, pose, bones, to_world) -> tuple[float, float]:
 def _new_source(obj, scene) -> tuple:
     """Make the character's source anew.
 
-    Returns its world matrix now [4, 4], and the poses [f, n, 4, 4] over the shot that the bodies will follow.
+    Returns its world matrix now [4, 4], and the poses over the shot that the bodies will follow [f, n, 4, 4].
     """
     settings = obj.active_ragdoll
     old = settings.source  # of its motion stack
@@ -253,9 +253,9 @@ def _unknown(pose, plan, anatomy) -> list[str]:
 
 
 def _grounded(pose, deform, vertices, anatomy) -> np.ndarray:
-    """Deforming bones [n] that stand at the ground and move the whole body, and hold no part of a mesh as large as one.
+    """Deforming bones [n] at the ground that move the whole body and hold no part of a mesh as large as a body.
 
-    With a body they would take the mass of what lies between the ground and the hips.
+    A body there would take the mass of what lies between the ground and the hips.
     """
     result = np.zeros(len(deform), dtype=bool)
     result[list(anatomy.ground_roots)] = True
@@ -296,7 +296,7 @@ def _choose(obj, pose, deform, bones, anatomy):
 
 
 def _main(obj, pose, deform, anatomy) -> np.ndarray:
-    """The main bodies [n], and bones that belong to one but hang on a control: they would stay where that is."""
+    """The main bones [n], and bones of their bodies that hang on a control, where they would stay without a body."""
     chosen = roles.main_bones(anatomy, pose.parents, deform, pose.heads)
     chosen[list(anatomy.ground_roots)] &= deform[list(anatomy.ground_roots)]
     if np.count_nonzero(chosen) < 2:

@@ -24,7 +24,12 @@ PLAY = 1e-3  # of the height: where the animation separates a joint by more, the
 
 
 def relative_rotations(poses, plan, bind, to_joint):
-    """Rotations [f, m, 4] of each body's bone against its parent's, from bind pose, in the joints' frames [m, 4]."""
+    """How bodies turn against their parents, from bind pose: rotations in the joints' frames [f, m, 4].
+
+    Args:
+        poses, bind: matrices of all bones, sampled [f, n, 4, 4] and in bind pose [n, 4, 4].
+        to_joint: rotation of each joint's frame in its bone [m, 4].
+    """
     rest = quaternion.from_matrix(bind[plan.bones, :3, :3])
     now = quaternion.from_matrix(rigid(poses[:, plan.bones])[..., :3, :3])
     turned = quaternion.multiply(now, quaternion.conjugate(rest))
@@ -34,10 +39,10 @@ def relative_rotations(poses, plan, bind, to_joint):
 
 
 def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
-    """Set every joint's limits: the user's, a preset's, the rig's, anatomical or generic ones, in this order.
+    """Set the limits of every joint: the user's, else a preset's, else the rig's, else anatomical or default ones.
 
-    All but the user's and the rig's are widened to the animation. Returns the joint rotations [f, 4] of the sampled
-    animation by body, for the joints with such limits.
+    All but the user's and the rig's are widened to the animation. For the joints that this concerns the sampled joint
+    rotations [f, 4] are returned, by body.
 
     Args:
         poses: of all bones in the armature's space over the sampled frames [f, n, 4, 4].
@@ -79,9 +84,9 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
 
 
 def _cones_within(obj, plan, relatives) -> np.ndarray:
-    """Mask [m] of the bodies whose joints are cones that need no widening for the rotations `relatives` [f, m, 4].
+    """The bodies [m] whose joints are cones that need no widening for the rotations `relatives` [f, m, 4].
 
-    Limits set by the user or the rig do not count. Nearly all bodies are found here, in one pass over arrays.
+    Limits of the user or the rig are not looked at. One pass over arrays finds nearly all bodies here.
     """
     settings = [obj.pose.bones[bone].active_ragdoll for bone in plan.bones]
     cones = np.array([own.joint == "CONE" and own.limits_from in _KINDS for own in settings], dtype=bool)
@@ -158,9 +163,8 @@ def excesses(name: str, settings, relative) -> np.ndarray:
 def fit_limits(settings, relative, margin: float, *, fixed_too: bool = False) -> float:
     """Widen a bone's limits just enough for the joint rotations `relative` [f, 4], with a margin [rad].
 
-    A hinge that the animation also turns about other axes becomes a cone. So does a fixed joint that the animation
-    turns, with `fixed_too`.
-    Returns by how much the animation exceeds the old limits [rad]; 0 when nothing had to be done.
+    A hinge that the animation also turns about other axes becomes a cone; with `fixed_too` also a fixed joint that the
+    animation turns. Returns by how much the animation exceeds the old limits [rad]; 0 when nothing had to be done.
     """
     joint = settings.joint
     low, high = np.array(settings.limit_min, dtype=float), np.array(settings.limit_max, dtype=float)
@@ -204,10 +208,10 @@ def ignore_overlapping_pairs(pose, plan, poses, notes) -> None:
 
 
 def separations(obj, pose, plan, poses, to_world) -> dict:
-    """How far the animation itself separates joints: by body, in the bone's own frame [f, 3] [m].
+    """How far the animation itself pulls joints apart, where it does: by body, in the bone's own frame [f, 3] [m].
 
+    Clips that key the locations of bones do so; their joints get that much play, else they would fight the animation.
     The vector leads from the child's joint to where the parent has it, as Bullet measures it with object1 = child.
-    Some clips key the locations of bones. Their joints get that much play, so that they do not fight the animation.
 
     Args:
         poses: world matrices of all bones over the sampled frames [f, n, 4, 4].
@@ -227,6 +231,11 @@ def separations(obj, pose, plan, poses, to_world) -> dict:
 
 
 def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
+    """Make the constraint objects of all joints, and of pairs that do not collide. Returns how many they are.
+
+    Args:
+        animated, apart: see `set_limits` and `separations`.
+    """
     made = 0
     bodies = [part.body for part in obj.active_ragdoll.parts]
     size = 0.01 * obj.active_ragdoll.height
@@ -268,7 +277,7 @@ def _rotation(wxyz) -> np.ndarray:
 
 
 def _constraint(scene, empty, spec, pair, apart=((0.0, 0.0, 0.0),)) -> None:
-    """Make a constraint object a joint, which slides as far as its animation does: `apart` [f, 3], in its frame."""
+    """Make a constraint object a joint. It may slide as far as the animation does: `apart` [f, 3], in its frame."""
     constraint = join(scene, empty, spec.type, *pair)
     for axis, bounds, way in zip("xyz", spec.angular_limits, np.transpose(apart).tolist(), strict=True):
         if spec.type == "GENERIC":
@@ -278,7 +287,7 @@ def _constraint(scene, empty, spec, pair, apart=((0.0, 0.0, 0.0),)) -> None:
 
 
 def joint_frames(obj) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Parent of each body of a built ragdoll [m] (-1 at roots), joint frame in the body, joint frame in the parent."""
+    """Of a built ragdoll each body's parent [m] (-1: none), and its joint's frame in the body and in the parent."""
     parts = obj.active_ragdoll.parts
     binds, offsets = (
         np.array([getattr(part, name) for part in parts], dtype=float).reshape(-1, 4, 4) for name in ("bind", "offset")

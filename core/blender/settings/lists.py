@@ -99,6 +99,13 @@ def activate(owner, name: str, index: int) -> None:
         setattr(owner, own, max(index, 0))
 
 
+def add_item(owner, name: str):
+    """A new item at the end of a list; it is the active one."""
+    item = getattr(owner, name).add()
+    activate(owner, name, len(getattr(owner, name)) - 1)
+    return item
+
+
 def remove_item(owner, name: str, index: int | None = None) -> None:
     """Remove an item, the active one when not told which, with its keys and drivers; the next one is active then."""
     index = active_index(owner, name) if index is None else index
