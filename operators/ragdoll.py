@@ -27,6 +27,7 @@ REMEDIES = (
     (diagnosis.DISABLED, "Enable", "Have Blender pose the character, which may be hidden by its eye"),
     (diagnosis.GRAVITY_WEIGHT, "Set to 1", "Let gravity act on rigid bodies in full"),
     (diagnosis.DROPS_FRAMES, "Play Every Frame", "Let playback show every frame, however long it takes"),
+    (diagnosis.REMAPPED, "Set to the Same", "Let each frame stand at its own time"),
     (diagnosis.OUTSIDE, "Fit Anew", "Forget what was edited of these bodies, and build anew"),
     (diagnosis.TIME_SCALE, "Set to 1", "Let the bodies move at the animation's speed"),
     (diagnosis.MASS_RATIO, "Stabilize", "Even out the masses of joined bodies, the total being kept, and build anew"),

@@ -18,8 +18,11 @@ SCALE, ANIMATED_SCALE, SUBSTEPS, ITERATIONS = "SCALE", "ANIMATED_SCALE", "SUBSTE
 WORLD_DISABLED, TIME_SCALE, EXCLUDED, OUTDATED = "WORLD_DISABLED", "TIME_SCALE", "EXCLUDED", "OUTDATED"
 LEFT_OVER, REFUSED, DISABLED, GRAVITY_WEIGHT = "LEFT_OVER", "REFUSED", "DISABLED", "GRAVITY_WEIGHT"
 JOINT_MOVED, OUTSIDE, DROPS_FRAMES, BIND_POSE = "JOINT_MOVED", "OUTSIDE", "DROPS_FRAMES", "BIND_POSE"
+ELSEWHERE, USER_CACHE, REMAPPED = "ELSEWHERE", "USER_CACHE", "REMAPPED"
+UNEVEN_SCALE, UNEVEN_PARENT = "UNEVEN_SCALE", "UNEVEN_PARENT"
 KINDS = (
-    *(LEFT_OVER, WORLD_DISABLED, EXCLUDED, DISABLED, REFUSED, ANIMATED_SCALE, OUTDATED, JOINT_MOVED, OUTSIDE),
+    *(ELSEWHERE, LEFT_OVER, WORLD_DISABLED, USER_CACHE, REMAPPED, EXCLUDED, DISABLED, UNEVEN_SCALE, UNEVEN_PARENT),
+    *(REFUSED, ANIMATED_SCALE, OUTDATED, JOINT_MOVED, OUTSIDE),
     *(BIND_POSE, OVERLAP, FIRST_POSE, MASS_RATIO, TINY, SUBSTEPS, ITERATIONS, SCALE, TIME_SCALE),
     *(GRAVITY_WEIGHT, DROPS_FRAMES),
 )
@@ -77,7 +80,7 @@ class Situation:
     excluded: list = field(default_factory=list)
     outdated: bool = False  # settings wait for a new build
     left_over: list = field(default_factory=list)  # deleted characters whose bodies are still there
-    refused: str = ""  # why a run would refuse to begin
+    refused: dict = field(default_factory=dict)  # why a run would refuse to begin, by kinds of `refusal`
     disabled: bool = False  # Blender does not pose the character
     gravity_weight: float = 1.0  # share of gravity that the world's field weights let through
     drops_frames: bool = False  # playback does not show every frame
@@ -170,9 +173,24 @@ def _left_over(s):
         yield Finding(LEFT_OVER, ERROR, text, "Remove them", (), "remove", {"left_over": True}, "Remove")
 
 
+def refusal(kind: str, text: str) -> Finding:
+    """What a run refuses, in the words of its message."""
+    rebuild = "build", {"bones": "KEEP"}, "Rebuild"
+    scale = "apply_transform", {"location": False, "rotation": False}, "Apply Scale"
+    remedies = {
+        ELSEWHERE: ("Rebuild, which makes it here", *rebuild),
+        USER_CACHE: ("Delete that bake",),
+        REMAPPED: ("Set both to the same", *_remedy(REMAPPED, "Set to the Same")),
+        UNEVEN_SCALE: ("Apply the scale", *scale),
+        UNEVEN_PARENT: ("Apply the scale of the parent",),
+        REFUSED: ("Mend it, or rebuild", *rebuild),
+    }
+    remedy, *button = remedies[kind]
+    return Finding(kind, ERROR, text, remedy, (), *button)
+
+
 def _refused(s):
-    if s.refused:
-        yield Finding(REFUSED, ERROR, s.refused, "Mend it, or rebuild", (), "build", {"bones": "KEEP"}, "Rebuild")
+    yield from (refusal(kind, text) for kind, text in s.refused.items())
 
 
 def _hidden(s):

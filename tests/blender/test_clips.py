@@ -107,23 +107,6 @@ def test_curves_have_blenders_values(fresh_scene, case, step):
     check_curve(curve, np.arange(-10.0, 30.0, step), 0.1)
 
 
-@pytest.mark.blender_version
-@pytest.mark.parametrize("change", ("none", "NOISE", "one key less", "one key beside"))
-def test_curves_with_a_key_on_every_frame_have_blenders_values(fresh_scene, change):
-    _, channels = keyed(rigs.chain(fresh_scene, 1))
-    frames = np.arange(1.0, 41.0)
-    values = np.random.default_rng(4).normal(size=40)
-    curve = add_curve(channels, 'pose.bones["A"].location', 0, frames, values, "BEZIER")
-    if change == "NOISE":
-        curve.modifiers.new("NOISE").strength = 3.0
-    elif change == "one key less":
-        curve.keyframe_points.remove(curve.keyframe_points[20])
-    elif change == "one key beside":
-        curve.keyframe_points[20].co.x += 0.25
-        curve.update()
-    check_curve(curve, frames, 1.0)
-
-
 def check_curve(curve, frames, least_range):
     """A clip of a curve that moves a bone along its X axis has the values that `FCurve.evaluate` gives."""
     obj = bpy.context.object

@@ -157,28 +157,6 @@ def test_a_piece_that_is_moved_is_kept_and_the_others_stay(rig):
     assert sum(p.volume() for p in mine) == pytest.approx(sum(p.volume() for p in its), rel=1e-4)
 
 
-def test_pieces_can_be_selected_and_seen_while_bodies_are_edited(rig):
-    bone = compound_parts(rig.obj)[0].bone
-    bpy.context.view_layer.objects.active = rig.obj
-    bpy.ops.active_ragdoll.edit_bodies()
-    part = rigs.part(rig.obj, bone)
-    piece = body_meshes.pieces_by_body(rig.obj.active_ragdoll)[part.body][0]
-    assert piece.visible_get() and not piece.hide_select
-    bpy.ops.object.select_all(action="DESELECT")
-    piece.select_set(True)
-    bpy.context.view_layer.objects.active = piece
-    cached = viewport.current(rig.obj, rig.scene)
-    assert np.flatnonzero(viewport.selected_bodies(rig.obj, cached.bones)) == rigs.rows(rig.obj, [bone])
-    piece.location.z += 0.1
-    assert viewport.current(rig.obj, rig.scene) is not cached
-    wanted = corners_of(part)
-    assert bpy.ops.active_ragdoll.edit_bodies() == {"FINISHED"}
-    assert_same(rig.obj, bone, wanted, 1e-4 / rig.obj.active_ragdoll.height)
-    pieces = body_meshes.pieces_of(rig.obj.active_ragdoll)
-    assert len(pieces) == 4 and all(p.hide_select and not p.visible_get() for p in pieces)
-    assert not [o for o in rig.scene.collection.objects if o.parent is not None and o.rigid_body is not None]
-
-
 def test_overlay_and_diagnosis_see_the_pieces(rig):
     part = compound_parts(rig.obj)[0]
     edges = viewport.body_edges(part.body).reshape(-1, 3)

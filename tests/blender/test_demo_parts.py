@@ -1,7 +1,5 @@
 """The demo's material: character, walk, stage, contact sheet, importer."""
 
-import math
-
 import bpy
 import numpy as np
 import pytest
@@ -12,8 +10,6 @@ import third_party
 from demo import DemoError, contact_sheet, importing, stage
 from demo.character import make_rigify_human
 from demo.walk_cycle import make_walk_cycle
-
-FPS = 24.0
 
 pytestmark = pytest.mark.skipif(
     bpy.app.version < (4, 3, 0),
@@ -65,42 +61,6 @@ def test_character_stands_on_the_floor_at_human_size_bound_to_its_bones(walker):
     assert {group.name for group in mesh.vertex_groups} <= {bone.name for bone in armature.data.bones}
     sums = np.array([sum(g.weight for g in vertex.groups) for vertex in mesh.data.vertices])
     np.testing.assert_allclose(sums, 1.0, atol=1e-5)
-
-
-def test_walk_sets_range_and_travels_forward_at_its_speed(walker):
-    scene, armature, _ = walker
-    assert (scene.frame_start, scene.frame_end, scene.render.fps) == (1, 120, 24)
-    assert tuple(armature.animation_data.action.frame_range) == (-1.0, 120.0)
-    start, end = rigs.step(scene, (1, 97), lambda: armature.pose.bones["spine"].head.copy())  # four whole cycles
-    np.testing.assert_allclose(end - start, (0.0, -1.2 * 96 / FPS, 0.0), atol=1e-4)
-
-
-def test_walk_never_sinks_into_the_floor(walker):
-    scene, _, mesh = walker
-    lowest = rigs.step(scene, range(1, 26), lambda: _skin(mesh)[:, 2].min())
-    assert min(lowest) > -0.001
-    assert max(lowest) < 0.002  # a walker always has a foot on the floor
-
-
-@pytest.mark.parametrize(("side", "offset"), [("L", 0.0), ("R", 0.5)])
-def test_a_foot_flat_on_the_floor_does_not_slide(walker, side, offset):
-    """From foot flat (0.09 of the foot's cycle) to toe off (0.62) the ball of the foot is a fixed point."""
-    scene, armature, _ = walker
-    begin = 25 + round(24 * offset)
-    frames = [frame for frame in range(begin, begin + 24) if 0.09 <= (frame - begin) / 24.0 <= 0.62]
-    balls = rigs.step(scene, frames, lambda: armature.pose.bones[f"toe.{side}"].head.copy())
-    assert len(balls) >= 12
-    np.testing.assert_allclose(balls, np.broadcast_to(balls[0], (len(balls), 3)), atol=5e-4)
-
-
-def test_walk_repeats_exactly_and_keys_do_not_flip(walker):
-    scene, armature, _ = walker
-    bones = armature.pose.bones
-    first, again = rigs.step(scene, (5, 29), lambda: [bone.head - bones["spine"].head for bone in bones])
-    np.testing.assert_allclose(first, again, atol=1e-5)
-    turns = np.array(rigs.step(scene, range(1, 49), lambda: [bone.rotation_quaternion[:] for bone in bones]))
-    # no bone turns more than 30 deg a frame, so neighbouring quaternions are near
-    assert (turns[1:] * turns[:-1]).sum(axis=2).min() > math.cos(math.radians(15.0))
 
 
 def test_walk_refuses_another_rig_by_naming_the_bone(fresh_scene):

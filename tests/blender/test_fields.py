@@ -1,4 +1,4 @@
-"""Force fields push the bodies of a limp ragdoll as they push Blender's own bodies of the same shape, mass, place."""
+"""Force fields push the bodies of a limp ragdoll as they push Blender's own of the same shape, mass and place."""
 
 import bpy
 import numpy as np
@@ -36,9 +36,9 @@ def _pillars(scene) -> list:
         obj = rigs.armature(scene, table, shape)
         pillar = random.uniform((-0.07, -0.08, 0), (0.07, 0.08, high), (80, 3))
         toes = random.uniform((-0.07, -0.3, high - 0.05), (0.07, 0.05, high + 0.05), (60, 3))
-        weights = np.repeat(np.eye(2), (80, 60), axis=1)
-        points = np.concatenate([pillar, toes]) + np.array((x, 0, 2))
-        skinned(scene, obj, f"{shape} Skin", points, {shape: weights[0], foot: weights[1]})
+        points = np.concatenate([pillar, toes]) + np.array([x, 0.0, 2.0])
+        weights = dict(zip((shape, foot), np.repeat(np.eye(2), (80, 60), axis=1), strict=True))
+        skinned(scene, obj, f"{shape} Skin", points, weights)
         obj.pose.bones[shape].active_ragdoll.shape = shape
         rigs.set_weights(obj)
         build.build(obj, scene, np.array([True, False]))

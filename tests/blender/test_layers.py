@@ -16,7 +16,6 @@ from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
 from active_ragdoll.core.blender.stack.entries import state_graph
 from active_ragdoll.core.errors import RagdollError
-from active_ragdoll.core.motion import clip
 from active_ragdoll.core.motion.clip import interpolate
 
 FRAMES = (1, 7, 18)
@@ -79,25 +78,6 @@ def test_make_additive_then_apply_on_its_base_gives_the_clip_back(rig, space):
     assert angle < 0.05 and way < 1e-5
 
 
-def test_additive_layers_add_as_core_does_and_order_matters(rig):
-    obj = rig.obj
-    start = bpy.data.actions["Cheer"].frame_range[0]
-    below, cheer = layered.plays(rig, "Idle", FRAMES), layered.plays(rig, "Cheer", FRAMES)
-    layered.layer(rig, "Cheer", start=start, mode="ADDITIVE_MESH", weight=0.6, only_keyed=False)
-    rest = rig_rest(obj)
-    found = layered.shown(rig, FRAMES)
-    for frame in FRAMES:
-        a, b = layered.local(obj, below[frame]), layered.local(obj, cheer[frame])
-        difference = clip.make_additive(rest.skeleton, b, rest.bind, clip.MESH)
-        expected = layered.world(obj, clip.apply_additive(rest.skeleton, a, difference, 0.6))
-        assert rigs.angles(found[frame], expected).max() < 0.05
-    layered.layer(rig, "Running_A", weight=0.5)
-    one = layered.shown(rig, FRAMES)
-    obj.active_ragdoll.layer_index = 1
-    assert bpy.ops.active_ragdoll.move_layer(step=-1) == {"FINISHED"}
-    assert layered.difference(layered.shown(rig, FRAMES), one)[0] > 1.0
-
-
 def test_enabled_and_solo(rig):
     plain = layered.plays(rig, "Idle", FRAMES)
     run = layered.layer(rig, "Running_A")
@@ -153,29 +133,6 @@ def test_a_keyed_weight_is_read_at_its_own_frame(data_dir):
 
 
 @pytest.mark.blender_version
-def test_arnaud_plays_the_clips_of_run_and_walk_by_bone_names(data_dir):
-    """Their rest pose is their first frame: what a bone does relative to its parent is what must be the same."""
-    rig = rigs.load(data_dir / "arnaud.fbx")
-    obj = rig.obj
-    rigs.set_range(rig.scene, 1, 20)
-    for name in ("run.fbx", "walk.fbx"):
-        other, action, made = layered.layer_of_file(rig, data_dir / name)
-        assert made.armature == other and made.object_motion
-        made.start, made.only_keyed = action.frame_range[0], False
-        common = [b.name for b in obj.data.bones if b.name in other.data.bones]
-        assert len(common) == 53
-        rows = [obj.data.bones.find(n) for n in common], [other.data.bones.find(n) for n in common]
-        for frame in (1, 8, 15):
-            rig.scene.frame_set(frame)
-            assert not [m for m in pose_stack.of(obj).messages if m.startswith("Layer")]
-            mine, its = rigs.pose(obj)[rows[0]], rigs.pose(other)[rows[1]]
-            assert rigs.angles(mine, its).max() < 0.1, (name, frame)
-            assert np.abs(mine - its)[:, :3, 3].max() < 0.02, (name, frame)
-        obj.active_ragdoll.layers.clear()
-        stack_edits.changed(obj)
-
-
-@pytest.mark.blender_version
 def test_removing_the_last_layer_leaves_nothing_behind(rig):
     plain = layered.shown(rig, FRAMES)
     before = rigs.counts(), sum(len(bone.constraints) for bone in rig.obj.pose.bones)
@@ -213,39 +170,6 @@ def test_a_pose_asset_that_is_not_there_is_named(tmp_path, fresh_scene):
     with pytest.raises(RagdollError, match="has no action 'Sit'"):
         stack_edits.appended_action(path, "Sit")
     assert not bpy.data.actions and len(bpy.data.scenes) == 1
-
-
-@pytest.mark.blender_version
-def test_undo_and_redo_of_layers(data_dir):
-    rig = layered.knight(data_dir, 1, 20)
-    name, scene = rig.obj.name, rig.scene.name
-
-    def obj():
-        return bpy.data.objects[name]
-
-    def pose():
-        bpy.data.scenes[scene].frame_set(5)
-        return rigs.pose(obj())
-
-    bpy.context.view_layer.objects.active = obj()
-    plain = pose()
-    bpy.ops.ed.undo_push(message="start")
-    assert bpy.ops.active_ragdoll.add_layer(source="POSE_ASSET", action="Sit_Floor_Pose") == {"FINISHED"}
-    obj().active_ragdoll.layers[0].weight = 0.5
-    bpy.ops.ed.undo_push(message="half")
-    half = pose()
-    obj().active_ragdoll.layers[0].weight = 1.0
-    bpy.ops.ed.undo_push(message="whole")
-    whole = pose()
-    assert rigs.angles(whole, half).max() > 5.0
-    bpy.ops.ed.undo()
-    assert rigs.angles(pose(), half).max() < 0.01
-    bpy.ops.ed.redo()
-    assert rigs.angles(pose(), whole).max() < 0.01
-    bpy.ops.ed.undo()
-    while len(obj().active_ragdoll.layers):
-        bpy.ops.ed.undo()
-    assert rigs.angles(pose(), plain).max() < 0.01
 
 
 def _add(rig, what: str, items, **values):

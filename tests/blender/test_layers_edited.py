@@ -33,13 +33,6 @@ def stretch(action, factor: float) -> None:
         curve.update()
 
 
-def a_state(obj):
-    """The first state of a character's graph, which is switched on."""
-    bpy.ops.active_ragdoll.enable_graph()
-    stack_edits.edit_graph(obj, "STATE", "ADD")
-    return obj.active_ragdoll.graph.states[0]
-
-
 def phase(rig, frame: int) -> float:
     rig.scene.frame_set(frame)
     return pose_stack.of(rig.obj).states[frame][0]["Locomotion"].phase
@@ -108,36 +101,6 @@ def test_an_object_that_an_input_is_read_of_is_named_when_it_is_deleted(knight, 
     assert rigs.angles(layered.shown(knight, (6,))[6], found).max() > 5.0
 
 
-@pytest.mark.blender_version
-def test_bones_removed_while_a_layer_plays(knight):
-    obj = knight.obj
-    for child in [o for o in bpy.data.objects if o.parent == obj and o.parent_bone == "handslot.l"]:
-        bpy.data.objects.remove(child)
-    layered.layer(knight, "Cheer", start=0.0, only_keyed=False)
-    knight.scene.frame_set(4)
-    bpy.context.view_layer.objects.active = obj
-    bpy.ops.object.mode_set(mode="EDIT")
-    for name in ("handslot.l", "hand.l"):
-        obj.data.edit_bones.remove(obj.data.edit_bones[name])
-    bpy.ops.object.mode_set(mode="OBJECT")
-    found = layered.shown(knight, (6,))[6]
-    assert "hand.l" in pose_stack.of(obj).messages['Action "Cheer"'] and len(pose_stack.of(obj).messages) == 1
-    assert rigs.angles(found, layered.plays(knight, "Cheer", (6,))[6]).max() < 0.05
-
-
-def test_a_state_refuses_additive_samples_instead_of_showing_differences(knight):
-    plain = layered.shown(knight, (5,))[5]
-    space = layered.space(knight, WALK)
-    for sample in space.samples:
-        sample.additive = "LOCAL"
-    state = a_state(knight.obj)
-    state.source, state.blend_space = "BLEND_SPACE", "Locomotion"
-    stack_edits.changed(knight.obj)
-    found = layered.shown(knight, (5,))[5]
-    assert "additive" in pose_stack.of(knight.obj).messages[f'State "{state.name}"']
-    assert rigs.angles(found, plain).max() < 0.01 and np.abs(found - plain).max() < 1e-4
-
-
 def test_what_is_renamed_is_still_found(knight):
     settings = knight.obj.active_ragdoll
     locomotion(knight).x.value = 4.0
@@ -201,22 +164,6 @@ def test_keyed_and_driven_weights_go_with_their_layers(data_dir, how):
     assert weights(rig, 6) == {"Walking_A": 0.0, "Running_A": 0.75}
     curves = [*rigs.curves_of(obj.animation_data.action), *obj.animation_data.drivers]
     assert [c.data_path for c in curves if "layers" in c.data_path] == ["active_ragdoll.layers[1].weight"]
-
-
-def test_a_deleted_armature_that_a_clip_was_made_for_is_named(data_dir):
-    rig = rigs.load(data_dir / "arnaud.fbx")
-    rigs.set_range(rig.scene, 1, 20)
-    other, action, made = layered.layer_of_file(rig, data_dir / "walk.fbx")
-    words = f"the armature '{other.name}' that it was made for was deleted"
-    rig.scene.frame_set(4)
-    assert made.armature == other and words not in str(pose_stack.of(rig.obj).messages)
-    bpy.data.objects.remove(other)
-    rig.scene.frame_set(5)
-    text = pose_stack.of(rig.obj).messages[f'Action "{action.name}"']
-    assert words in text and "lacks bones" in text
-    made.armature = None  # as a user clears it
-    rig.scene.frame_set(6)
-    assert words not in str(pose_stack.of(rig.obj).messages)
 
 
 @pytest.mark.blender_version

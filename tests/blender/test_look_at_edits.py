@@ -111,22 +111,6 @@ def test_a_bone_that_goes_is_named_and_the_rest_goes_on(swinging, fresh_scene, h
     assert fresh_scene.name not in STATE.messages
 
 
-def test_a_bone_that_is_added_or_moved_does_not_stop_it(swinging, fresh_scene):
-    bpy.ops.object.mode_set(mode="EDIT")
-    bones = swinging.data.edit_bones
-    extra = bones.new("extra")
-    extra.head, extra.tail, extra.parent = (0.0, 0.0, 1.8), (0.0, 0.0, 1.9), bones["head"]
-    for name in ("head", "extra"):
-        for end in (bones[name].head, bones[name].tail):
-            end.y += 0.1
-    bpy.ops.object.mode_set(mode="OBJECT")
-    for frame in (6, 7, 3):
-        fresh_scene.frame_set(frame)
-        assert fresh_scene.name not in STATE.messages
-        assert not pose_stack.of(swinging).messages
-        assert aim(swinging) < 0.05
-
-
 @pytest.mark.parametrize("bone", ("arm.L", "spine", "hips", "thigh.L"))
 def test_a_bone_scaled_to_nothing_to_hide_it_stops_nobody(swinging, fresh_scene, bone):
     other = rigs.human(fresh_scene, "Other")
@@ -145,33 +129,6 @@ def test_a_bone_scaled_to_nothing_to_hide_it_stops_nobody(swinging, fresh_scene,
         assert size[row] == pytest.approx(0.0 if found.name in below else 1.0, abs=1e-3), found.name
     if "head" not in below:
         assert aim(swinging) < 0.05
-
-
-def test_keys_go_with_chains_and_limbs(human, fresh_scene):
-    """Of a keyed chain and a keyed leg, others before them are added, moved and removed."""
-    settings = human.active_ragdoll
-    stack_edits.add(human, fresh_scene, "look_at")
-    stack_edits.add(human, fresh_scene, "leg_stabilizers", "foot.L")
-    stack_edits.add(human, fresh_scene, "leg_stabilizers", "foot.R")
-    for path in ("look_at[0].weight", "leg_stabilizers[1].ik_weight"):
-        rigs.key(human, f"active_ragdoll.{path}", {1: 1.0, 11: 0.0})
-
-    def keyed():
-        paths = {curve.data_path for curve in rigs.curves_of(human.animation_data.action)}
-        return {path.removeprefix("active_ragdoll.") for path in paths if path.startswith("active_ragdoll")}
-
-    settings.active_look_at = 0
-    assert stack_edits.move(human, "look_at", 1)
-    assert keyed() == {"look_at[1].weight", "leg_stabilizers[1].ik_weight"}
-    stack_edits.remove(human, "look_at", 0)
-    stack_edits.remove(human, "leg_stabilizers", 0)
-    assert keyed() == {"look_at[0].weight", "leg_stabilizers[0].ik_weight"}
-    assert settings.leg_stabilizers[0].foot_bone == "foot.R"
-    for frame, weight in ((1, 1.0), (11, 0.0)):
-        fresh_scene.frame_set(frame)
-        assert settings.look_at[0].weight == weight and settings.leg_stabilizers[0].ik_weight == weight
-    stack_edits.remove(human, "look_at")
-    assert keyed() == {"leg_stabilizers[0].ik_weight"}
 
 
 FRAMES = range(1, 25)

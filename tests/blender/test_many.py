@@ -182,22 +182,6 @@ def test_a_wrong_setting_is_left_out(pair, what):
         STATE.messages.clear()
 
 
-def test_a_key_that_is_not_a_number_is_left_out(pair):
-    errs, expected = pair[2], pair[3]
-    rigs.key_weights(errs, {1: 0.4, MIDDLE + 1: 0.4})
-    curves = [c for c in rigs.curves_of(errs.animation_data.action) if c.data_path.endswith("rotation_weight")]
-    curves[0].keyframe_points[1].co.y = NAN
-    try:
-        bodies, text = _disturbed(pair, lambda obj: None)
-        assert "rotation weight" in text
-        assert np.array_equal(bodies, expected["Errs"][-1])
-    finally:
-        for name in ("rotation_weight", "translation_weight"):
-            for frame in (1, MIDDLE + 1):
-                errs.keyframe_delete(f"active_ragdoll.{name}", frame=frame)
-        errs.active_ragdoll.rotation_weight = 0.4
-
-
 def test_deleted_targets_are_left_out(pair):
     scene, stays, errs, _expected = pair
     targets = [rigs.empty(scene, name, (40.0 + i, 2.0, 1.5)) for i, name in enumerate(("Goal", "Reach", "Grip"))]

@@ -129,18 +129,6 @@ def test_physics_follows_what_the_stack_gives(data_dir, builders, name):
     assert rigs.angles(shown, plain).max() > 25.0
 
 
-def test_half_the_physics_blend_is_between_the_stack_and_the_bodies(fresh_scene, builders):
-    """Not between the bodies and the character's own animation: at full weights nothing moves with the blend."""
-    obj = rigs.swinging_human(fresh_scene, 1, 24)
-    turn_spine(obj, builders)
-    build.build(obj, fresh_scene)
-    rigs.play(fresh_scene, 1, 24)
-    full = rigs.pose(obj)
-    obj.active_ragdoll.physics_blend = 0.5
-    rigs.play(fresh_scene, 1, 24)
-    assert rigs.angles(rigs.pose(obj), full).max() < 1.0
-
-
 @pytest.mark.blender_version
 @pytest.mark.parametrize("physics", (False, True))
 def test_the_bake_is_what_was_shown_and_is_reverted(fresh_scene, builders, physics):

@@ -108,6 +108,7 @@ UNFIT = {
     "switched off": ("rigidbody_world.enabled", lambda: False),
     "speed": ("rigidbody_world.time_scale", lambda: 0.0),
     "collection": ("rigidbody_world.collection", lambda: bpy.data.collections.new("Another")),
+    "constraints": ("rigidbody_world.constraints", lambda: bpy.data.collections.new("Another")),
     "remap": ("render.frame_map_new", lambda: 200),
 }
 

@@ -276,28 +276,3 @@ def test_a_cache_that_the_user_bakes_later_is_kept_too(fresh_scene):
         build.build(obj, scene)
     assert scene.rigidbody_world.point_cache.is_baked
     assert obj.active_ragdoll.is_ragdoll
-
-
-def test_props_are_the_same_again_after_remove(fresh_scene):
-    """Every setting of the scene's own rigid bodies and of its world, and how they fall."""
-    scene = _scene(1)
-    props = _props(scene, 1)
-    world = scene.rigidbody_world
-    world.time_scale, world.solver_iterations, world.effector_weights.gravity = 1.25, 17, 0.5
-    plain = np.array(rigs.play(scene, 1, 1 + LENGTH, lambda: rigs.matrices(props)))
-    before = [_settings(prop.rigid_body) for prop in props]
-    obj = _ragdoll(scene)
-    list(simulate.frames(scene))
-    remove.remove(obj)
-    world = scene.rigidbody_world
-    assert (world.time_scale, world.solver_iterations, world.effector_weights.gravity) == (1.25, 17, 0.5)
-    assert [_settings(prop.rigid_body) for prop in props] == before
-    scene.frame_set(1)
-    again = np.array(rigs.play(scene, 1, 1 + LENGTH, lambda: rigs.matrices(props)))
-    assert np.abs(again - plain).max(axis=(0, 2, 3)) == pytest.approx(0.0, abs=1e-6)
-
-
-def _settings(group) -> dict:
-    names = [p.identifier for p in group.bl_rna.properties if p.identifier != "rna_type"]
-    values = {name: getattr(group, name) for name in names}
-    return {k: list(v) if hasattr(v, "__len__") and not isinstance(v, str) else v for k, v in values.items()}

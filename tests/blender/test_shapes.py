@@ -133,15 +133,6 @@ def _only_part(obj):
     return part
 
 
-@pytest.mark.parametrize("kind", ("CAPSULE", "BOX", "SPHERE", "CONVEX_HULL"))
-def test_a_shape_chosen_by_hand_wins(fresh_scene, kind):
-    obj = one_bone(fresh_scene)
-    skinned(fresh_scene, obj, "Block", block(), {"A": np.ones(216)})
-    obj.pose.bones["A"].active_ragdoll.shape = kind
-    build.build(obj, fresh_scene)
-    assert _only_part(obj).body.rigid_body.collision_shape == kind
-
-
 @pytest.mark.blender_version
 def test_bodies_are_fitted_in_bind_pose_with_shape_keys_and_modifiers_before_the_armature(scene):
     """Only the left half is modelled, a shape key makes it twice as high, and the pose is far from bind pose."""

@@ -190,14 +190,15 @@ def check_scale(obj, world: np.ndarray) -> None:
     if (size.max() - size.min()) / size.max() > UNIFORM_TOLERANCE or sheared:
         text = f"'{obj.name}' has the non-uniform scale {' x '.join(f'{s:.4g}' for s in size)}"
         parent = obj.parent
-        while parent is not None and _evenly_scaled(parent):
+        while parent is not None and is_evenly_scaled(parent):
             parent = parent.parent
-        if parent is not None and _evenly_scaled(obj):
+        if parent is not None and is_evenly_scaled(obj):
             raise RagdollError(f"{text} from its parent '{parent.name}': apply the scale of that first")
         raise RagdollError(f"{text}: use Apply Transform in the tab Ragdoll first")
 
 
-def _evenly_scaled(obj) -> bool:
+def is_evenly_scaled(obj) -> bool:
+    """Whether an object's own scale is the same along its axes."""
     size = np.abs(obj.matrix_basis.to_scale())
     return size.max() - size.min() <= UNIFORM_TOLERANCE * size.max()
 

@@ -316,20 +316,27 @@ def check_parts(obj) -> None:
 
 
 def check_members(scene, characters) -> None:
-    """Raises RagdollError where the scene's rigid body world does not have the bodies of its characters, or where
+    """Raises RagdollError where the scene's rigid body world lacks bodies or joints of its characters, or where
     one comes and goes in mid-shot, which crashes Blender."""
-    collection = scene.rigidbody_world.collection
-    members = set() if collection is None else set(collection.all_objects)
+    own = scene.rigidbody_world
+    bodies, joints = (set(c.all_objects) if c is not None else set() for c in (own.collection, own.constraints))
     for obj in characters:
         if at_frame.animates(obj, "hide_viewport"):
             raise RagdollError(
                 f"The visibility of '{obj.name}' in viewports is animated: animate that of its meshes instead"
             )
-        for part in obj.active_ragdoll.parts:
-            if not {part.body, part.target} - {None} <= members:
+        settings = obj.active_ragdoll
+        for kind, what, needed, members in (
+            ("collection", "body", [body for part in settings.parts for body in (part.body, part.target)], bodies),
+            ("constraints", "joint", built.helpers(settings.collection, built.JOINT), joints),
+            ("constraints", "motor", built.helpers(settings.collection, built.MOTOR), joints),
+            ("constraints", "drive", [part.target for part in settings.parts], joints),
+        ):
+            lost = next((helper for helper in needed if helper is not None and helper not in members), None)
+            if lost is not None:
                 raise RagdollError(
-                    f"The body of bone '{part.bone}' of '{obj.name}' is not in the collection of the rigid body world "
-                    f"of scene '{scene.name}': put '{part.body.name}' back, or build the ragdoll anew"
+                    f"The {what} of bone '{lost.get(built.BONE)}' of '{obj.name}' is not in the {kind} of the rigid "
+                    f"body world of scene '{scene.name}': build the ragdoll anew"
                 )
 
 

@@ -15,7 +15,7 @@ from .. import runtime
 from ..physics import body_edits, build, built, joint_objects, source, view_layers, world
 from ..physics.body_meshes import solids_of
 from ..rig import action_channels
-from ..rig.armature import BindPose, anatomy_of, check_ragdoll, prop_bones, rigid
+from ..rig.armature import BindPose, anatomy_of, check_ragdoll, check_scale, is_evenly_scaled, prop_bones, rigid
 from ..rig.skinning import read_skin
 from ..run import shot_run
 from ..runtime import STATE
@@ -26,7 +26,11 @@ def diagnose(obj, scene) -> list[Finding]:
 
     Raises RagdollError: no ragdoll, or one of its bodies or bones is gone.
     """
-    found = diagnosis.diagnose(situation(obj, scene))
+    if runtime.state_of(obj) == "ELSEWHERE":
+        text = f"The ragdoll of '{obj.name}' is in another scene: here it shows its animation"
+        found = [diagnosis.refusal(diagnosis.ELSEWHERE, text)]
+    else:
+        found = diagnosis.diagnose(situation(obj, scene))
     STATE.diagnoses[obj.name] = _identity(obj), found
     return found
 
@@ -76,7 +80,7 @@ def situation(obj, scene) -> Situation:
         excluded=[layer.name for layer in _excluded(settings, scene, outermost=True)],
         outdated=settings.layout_changed,
         left_over=built.left_over(scene),
-        refused=_refusal(obj, scene),
+        refused=_refusals(obj, scene),
         disabled=not view_layers.evaluates(scene, obj),
         gravity_weight=own.effector_weights.gravity * own.effector_weights.all,
         drops_frames=scene.sync_mode != "NONE",
@@ -86,14 +90,26 @@ def situation(obj, scene) -> Situation:
     )
 
 
-def _refusal(obj, scene) -> str:
-    """Why a run would not begin with what there is of the ragdoll; empty where it would."""
-    try:
-        shot_run.check_parts(obj)
-        shot_run.check_members(scene, [obj])
-    except RagdollError as error:
-        return str(error)
-    return ""
+def _refusals(obj, scene) -> dict:
+    """Why a run would not begin with what there is of the ragdoll and its scene, by the kind of finding."""
+    found, place = {}, np.array(obj.matrix_world, dtype=float)
+    uneven = diagnosis.UNEVEN_PARENT if is_evenly_scaled(obj) else diagnosis.UNEVEN_SCALE
+    built_size = SimpleNamespace(name=obj.name, built_scale=obj.active_ragdoll.built_scale)
+
+    def check(kind, function, *given) -> None:
+        try:
+            function(*given)
+        except RagdollError as error:
+            found.setdefault(kind, str(error))
+
+    check(diagnosis.USER_CACHE, world.refuse_user_bake, scene)
+    check(diagnosis.REMAPPED, world.refuse_remapped, scene)
+    check(diagnosis.REFUSED, shot_run.check_parts, obj)
+    check(diagnosis.REFUSED, shot_run.check_members, scene, [obj])
+    check(uneven, check_scale, obj, place)
+    if uneven not in found:
+        check(diagnosis.REFUSED, shot_run.check_size, built_size, place, scene.frame_current)
+    return found
 
 
 # ---- bodies ---------------------------------------------------------------------------------------------------------
@@ -226,6 +242,7 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
         diagnosis.WORLD_DISABLED: [(own, "enabled", True)],
         diagnosis.GRAVITY_WEIGHT: [(own.effector_weights, name, 1.0) for name in ("gravity", "all")],
         diagnosis.DROPS_FRAMES: [(scene, "sync_mode", "NONE")],
+        diagnosis.REMAPPED: [(scene.render, "frame_map_new", scene.render.frame_map_old)],
         diagnosis.TIME_SCALE: [(own, "time_scale", 1.0)],
         diagnosis.SUBSTEPS: [(own, "substeps_per_frame", steps)],
         diagnosis.ITERATIONS: [(own, "solver_iterations", iterations)],
