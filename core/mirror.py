@@ -134,14 +134,20 @@ def _alike(tree, rows: list):
 
 def limb_pairs(tree, normal: np.ndarray, offset: float) -> list:
     """Mirrored limbs (row on the side of `normal`, row on the other) of a plane, longest first."""
-    lateral = _means(tree) @ normal - offset
-    result = []
+    means, result = _means(tree), []
+    lateral, mirrored = means @ normal - offset, reflect(means, normal, offset)
     for row in tree.rows:
         for a, b in _alike(tree, tree.children[row]):
             apart = abs(lateral[a] - lateral[b])
             if lateral[a] * lateral[b] < 0.0 and abs(lateral[a] + lateral[b]) < 0.4 * apart + 0.05 * tree.size:
                 result.append((a, b) if lateral[a] > 0.0 else (b, a))
-    return sorted(result, key=lambda pair: -(tree.reach[pair[0]] + tree.reach[pair[1]]))
+
+    def order(pair: tuple) -> tuple:
+        """Of legs that are as long as each other, those that mirror each other best come first."""
+        reach = tree.reach[[*pair]].sum() / max(tree.size, 1e-30)
+        return -round(float(reach), 4), float(np.linalg.norm(mirrored[pair[0]] - means[pair[1]]))
+
+    return sorted(result, key=order)
 
 
 # ---- names, joints, places ------------------------------------------------------------------------------------------

@@ -98,6 +98,11 @@ def of_role(anatomy, role, side=None) -> list:
     return sorted(bones, key=lambda i: (anatomy.order[i], i))
 
 
+def many_legged(anatomy) -> bool:
+    """Whether it has more legs than one on each side that are hind legs: a spider, a beetle."""
+    return len(of_role(anatomy, roles.FOOT)) > len(roles.SIDES)
+
+
 # ---- the character's axes -----------------------------------------------------------------------------------------
 def character_axes(anatomy, heads, tails, directions=None) -> Axes | None:
     """Up, left and forward of a character in bind pose; None when nothing tells them.
@@ -165,8 +170,8 @@ def _raw_up(anatomy, heads, size):
 
 def _raw_forward(anatomy, heads, tails, size, directions):
     """A direction that tells front from back, or None."""
-    if len(of_role(anatomy, roles.FOOT)) > len(roles.SIDES):
-        return None  # a spider's feet point everywhere
+    if many_legged(anatomy):
+        return None  # their feet point everywhere
     total = np.zeros(3)
     for toe in of_role(anatomy, roles.TOE):
         feet = of_role(anatomy, roles.FOOT, anatomy.sides[toe])
@@ -239,6 +244,10 @@ def joint_frame(bone, anatomy, parents, heads, directions, axes: Axes) -> JointF
         level = unit(across(along, axes.up))
         along = level if level is not None and float(along @ axes.up) > -0.97 else axes.forward
     bend_to = _bends_to(role, human, anatomy, side, along, heads, axes)
+    if role in (roles.SHANK, roles.FOOT, roles.TOE) and many_legged(anatomy):
+        hips = (above for above in path_to_root(parents, bone) if anatomy.roles[above] == roles.THIGH)
+        bend_to = unit(heads[next(hips, bone)] - heads[bone])  # which is in the plane of the leg
+        bend_to = axes.forward if bend_to is None else bend_to
     expected = unit(quaternion.cross(along, bend_to))
     before = _bone_before(bone, anatomy, parents)
     if expected is None or np.linalg.norm(quaternion.cross(along, bend_to)) < 0.1:

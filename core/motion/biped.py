@@ -120,7 +120,7 @@ class Biped:
         anatomy, tails = _in_level_order(rig.skeleton, anatomy), np.asarray(tails)[rig.skeleton.to_level]
         heads = rig.bind_positions
         if is_impossible(anatomy, rig.parents, heads, tails):
-            raise RagdollError("its bind pose is no pose of a body: all bones point one way")
+            raise RagdollError("no body could take its bind pose")
         directions = limb_directions(anatomy, rig.parents, heads, tails)
         axes = character_axes(anatomy, heads, tails, directions)
         if axes is None or anatomy.kind == roles.QUADRUPED:

@@ -206,23 +206,6 @@ def test_old_animation_plays_on_every_whole_frame_outside(interpolation, keys):
     np.testing.assert_array_equal(played(obj, outside), before)
 
 
-def test_kept_keys_play_between_frames_too():
-    obj = animated.rig(["a"], ("XYZ",))
-    animate(obj, ["a"], [1, 10, 14, 50, 60, 70])
-    # Segments between two kept keys, which nothing may bend.
-    whole = [*range(1, 14), *range(50, 70)]
-    before = played(obj, whole, later=0.5)
-    bake(obj, ["a"], range(20, 41), scaled=True)
-    np.testing.assert_allclose(played(obj, whole, later=0.5), before, atol=1e-6)
-
-
-def test_range_that_covers_the_old_action_does_not_grow():
-    obj = animated.rig(["a", "b"])
-    animate(obj, ["a", "b"], [1, 20])
-    _, baked, _ = bake(obj, ["a"], range(1, 21))
-    assert tuple(baked.curve_frame_range) == (1.0, 20.0)
-
-
 def test_modifiers_do_not_act_on_baked_channels():
     obj = animated.rig(["a"], ("XYZ",))
     old = animate(obj, ["a"], [1, 20, 60])

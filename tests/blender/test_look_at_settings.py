@@ -146,23 +146,6 @@ def test_what_cannot_be_is_named_and_the_rest_goes_on(human, fresh_scene, what):
     assert rigs.angles(rigs.pose(human)[row], before) > 10.0
 
 
-BAD_LEGS = (
-    ("hips", 3, '"hips"', "chain ends"),
-    ("foot.L", 4, '"foot.L"', '"hips"'),
-    ("no foot", 3, '"no foot"'),
-    ("foot.R", 2, '"foot.R"', "same leg"),
-)
-
-
-@pytest.mark.parametrize("leg", BAD_LEGS)
-def test_legs_that_cannot_be_are_named(human, fresh_scene, leg):
-    item = human.active_ragdoll.leg_stabilizers.add()
-    item.foot_bone, item.bones_count, *words = leg
-    text = messages(human, fresh_scene)
-    assert all(word in text for word in words), text
-    assert looking.aim_error(human, bpy.data.objects["Target"]) < 0.05
-
-
 @pytest.mark.blender_version
 def test_one_click_makes_the_whole_chain(fresh_scene):
     obj = rigs.swinging_human(fresh_scene, 1, 24)

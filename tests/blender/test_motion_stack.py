@@ -281,23 +281,6 @@ def human(fresh_scene):
     return rigs.swinging_human(fresh_scene, 1, 30)
 
 
-@pytest.mark.parametrize("space", ("WORLD", "OBJECT", "BONE"))
-def test_effectors_without_an_object_in_each_space(human, fresh_scene, space):
-    human.location, human.rotation_euler.z = (1.0, 2.0, 0.0), 0.7
-    fresh_scene.frame_set(8)
-    wanted = rigs.pose(human)[human.data.bones.find("arm.L")][:3, 3] + np.array((0.2, -0.3, 0.1))
-    item = stack_edits.add(human, fresh_scene, "two_bone_ik", "finger.L")
-    item.effector_space, item.effector_bone = space, "head"
-    frame = {
-        "WORLD": np.eye(4),
-        "OBJECT": np.array(human.matrix_world),
-        "BONE": rigs.pose(human)[human.data.bones.find("head")],
-    }[space]
-    item.effector_location = (np.linalg.inv(frame) @ (*wanted, 1.0))[:3]
-    fresh_scene.frame_set(8)
-    assert np.linalg.norm(joint(human, "finger.L") - wanted) < 1e-5
-
-
 def test_a_limb_without_bones_is_refused_by_name(human, fresh_scene):
     for bone, words in (("hips", '"hips"'), ("spine", '"hips"'), ("nose", '"nose"')):
         item = human.active_ragdoll.two_bone_ik.add()

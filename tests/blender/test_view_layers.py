@@ -13,7 +13,7 @@ from active_ragdoll.core.errors import RagdollError
 
 pytestmark = [pytest.mark.blender_version, pytest.mark.own_process]
 
-LENGTH = 14
+LENGTH = 11
 
 
 def _one(scene):

@@ -287,15 +287,3 @@ def test_a_drag_ends_where_the_ray_meets_the_plane(origin, point, normal):
     along = np.cross(normal, direction)  # or away from the plane: nothing is dragged
     assert hits.dragged(origin, along, point, normal) is None
     assert hits.dragged(origin, -direction, point, normal) is None
-
-
-def test_arrows_go_from_the_point_and_blasts_lie_on_their_radius():
-    lines = hits.arrow_lines((1.0, 2.0, 3.0), (0.0, 0.0, 0.5), 1.8)
-    assert np.allclose(lines[0, 0], (1.0, 2.0, 3.0))
-    assert np.allclose(lines[:, 1], (1.0, 2.0, 3.5))
-    assert len(hits.arrow_lines((0, 0, 0), (0.0, 0.0, 0.0), 1.8)) == 0
-    assert len(hits.arrow_lines((0, 0, 0), (np.nan, 0.0, 0.0), 1.8)) == 0
-    longest = hits.arrow_lines((0, 0, 0), (0.0, 1e9, 0.0), 1.8)
-    assert np.abs(longest).max() == pytest.approx(2.0 * 1.8)
-    radii = np.linalg.norm(hits.blast_lines((1.0, 0.0, 0.0), 2.0) - (1.0, 0.0, 0.0), axis=-1)
-    assert np.allclose(radii[radii > 0.5], 2.0)

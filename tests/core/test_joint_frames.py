@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from anatomies import dog, human
+from convention_rigs import spider
 
 from core import quaternion
 from core.anatomy import axes, roles
-from core.anatomy.limits import ANIMAL, HUMAN, joint_ranges
+from core.anatomy.limits import ANIMAL, HUMAN, joint_limits, joint_ranges
 from core.ragdoll.joints import constraints, limits
 
 AHEAD, UP, LEFT = np.array((0.0, -1.0, 0.0)), np.array((0.0, 0.0, 1.0)), np.array((1.0, 0.0, 0.0))
@@ -49,6 +50,26 @@ def test_knees_bend_back_and_elbows_forward(pose, side):
         else:  # nearer to the shoulder along the bend that the pose shows
             shoulder, hand = (character.heads[character.row(f"{name}.{side}")] for name in ("upper_arm", "hand"))
             assert np.linalg.norm(hand + ahead - shoulder) < np.linalg.norm(hand - shoulder)
+
+
+@pytest.mark.parametrize("parts", [3, 4, 6])
+def test_the_knees_of_a_spider_bend_in_the_plane_of_their_leg_and_feet_come_in_under_the_body(parts):
+    rig = spider(parts=parts)
+    bones = np.arange(len(rig.names))
+    found = joint_limits(rig.recognise(), rig.parents, rig.heads, rig.tails, bones, rig.parents)
+    for bone in np.flatnonzero(np.isin(rig.roles, ("SHANK", "FOOT"))):
+        hip = bone
+        while rig.roles[hip] != "THIGH":
+            hip = rig.parents[hip]
+        own, out = found[bone], rig.heads[bone] - rig.heads[hip]
+        out[2] = 0.0
+        assert own.joint == ("HINGE" if rig.roles[bone] == "SHANK" else "CONE")
+        assert np.all(own.limit_min <= 0.0) and np.all(own.limit_max >= 0.0)  # from the pose that it stands in
+        assert own.limit_max[0] - own.limit_min[0] > np.radians(60.0)
+        assert abs(own.rotation[:, 0] @ out) < 0.02 * np.linalg.norm(out), rig.names[bone]
+        lever = rig.tails[bone] - rig.heads[bone]
+        moved = quaternion.rotate(_turned(own, 0, 0.5 * own.limit_max[0]), lever) - lever
+        assert moved @ out < 0.0, rig.names[bone]
 
 
 @pytest.mark.parametrize("side, outward", (("L", LEFT), ("R", -LEFT)))

@@ -406,14 +406,22 @@ def test_weight_goes_evenly_from_nothing_to_all():
             np.testing.assert_allclose(foot, expected, atol=1e-9)
 
 
-def test_smallest_distance():
-    body = rig(HUMAN, 9)
-    after = turned(body, body.bind, "hips", (0.0, 0.0, 0.1))
-    moved = np.linalg.norm(after.model(body.skeleton)[0] - body.bind_positions, axis=-1)[body.index["foot.L"]]
-    for share, acts in ((0.99, True), (1.01, False)):
-        leg = LegStabilizer(body, body.index["foot.L"], 3, min_distance=share * moved)
-        result = stabilize([leg], body, after, Inputs(reference=body.bind))
-        assert acts != np.array_equal(result.rotations, after.rotations)
+@pytest.mark.parametrize("scales", [None, {"hips": (0.5, 0.5, 0.5)}])
+@pytest.mark.parametrize("weight", [1.0, 0.5])
+def test_a_foot_alone_is_moved_back_and_nothing_else(scales, weight):
+    body = rig(HUMAN, 3, scales)
+    reference = posed(body, np.random.default_rng(1))
+    pose = turned(body, reference, "hips", (0.1, 0.3, -0.4))
+    leg = LegStabilizer(body, body.index["foot.L"], 1, ik_weight=weight)
+    result = stabilize([leg], body, pose, Inputs(reference=reference))
+    others = [i for i in range(len(pose.positions)) if i != leg.foot_bone]
+    for name in ("positions", "rotations", "scales"):
+        assert np.array_equal(getattr(result, name)[others], getattr(pose, name)[others])
+    was, now, wanted = (found.model(body.skeleton) for found in (pose, result, reference))
+    expected = was[0] + weight * (wanted[0] - was[0])
+    assert now[0][leg.foot_bone] == pytest.approx(expected[leg.foot_bone], abs=1e-9)
+    left = quaternion.angle_between(now[1], wanted[1])[leg.foot_bone]
+    assert left == pytest.approx((1.0 - weight) * quaternion.angle_between(was[1], wanted[1])[leg.foot_bone], abs=1e-6)
 
 
 def test_legs_that_cannot_be_are_refused_by_name():

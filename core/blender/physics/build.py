@@ -167,7 +167,8 @@ def _build(obj, scene, bones, notes) -> Report:
     chosen = _choose(obj, pose, deform, bones, anatomy)
     kinds = [bone.active_ragdoll.shape for bone in obj.pose.bones]
     joints = pose.heads, pose.tails, pose.matrices[:, :3, :3], pose.parents
-    plan = shapes.plan_bodies(*joints, chosen, kinds, skin, pose.axes, settings.coverage)
+    carriers = () if anatomy.parents is None else anatomy.parents, anatomy.led
+    plan = shapes.plan_bodies(*joints, chosen, kinds, skin, pose.axes, settings.coverage, *carriers)
     plan = body_edits.with_edits(obj, plan, pose, to_world)
     height, scale = _size(obj, pose, chosen | deform, to_world)
     for index, bone in enumerate(obj.pose.bones):
@@ -188,8 +189,9 @@ def _build(obj, scene, bones, notes) -> Report:
         plan.no_collide = collision.pairs_to_ignore(plan)
     apart = joint_objects.separations(obj, pose, plan, to_world @ poses, to_world)
     made = joint_objects.make_joints(obj, scene, collection, pose, plan, relative, apart)
-    if settings.drive_space == "JOINT":
+    if motors.wanted(obj):
         motors.make_motors(obj, scene, collection, pose, plan, relative)
+        joint_objects.note_postures(obj, collection, pose, plan, vertices, anatomy)
     make_physics_armature(obj, collection, pose, plan, to_world)
     notes += collision.assign_layers(scene)
     for own in (collection, *inner):
@@ -302,7 +304,9 @@ def _main(obj, pose, deform, anatomy) -> np.ndarray:
     if np.count_nonzero(chosen) < 2:
         raise RagdollError(f"No main bones were recognised in '{obj.name}': build with its deforming bones")
     owned = roles.merged_into(anatomy, pose.parents, chosen) >= 0
-    stray = deform & owned & ~chosen & (skeleton.nearest_ancestors(pose.parents, chosen) < 0)
+    stray = skeleton.nearest_ancestors(pose.parents, chosen) < 0
+    stray[list(anatomy.led)] = True
+    stray &= deform & owned & ~chosen
     sizes = shapes.joint_sizes(pose.heads, pose.tails, pose.parents, stray | chosen)
     stray &= sizes >= shapes.MIN_SIZE * shapes.extent(pose.heads[chosen], pose.axes)
     return chosen | (stray & (skeleton.nearest_ancestors(pose.parents, stray) < 0))
@@ -404,7 +408,8 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
         anchor.empty_display_size = size
         anchor.parent = part.body
         anchor.matrix_basis = Matrix(np.linalg.inv(part.offset).tolist()) @ Matrix.Diagonal((*scale, 1.0))
-        whole = ancestors[bone] < 0 or settings.stretch
+        above = plan.bones[plan.parents[i]] if plan.parents[i] >= 0 else -1
+        whole = ancestors[bone] < 0 or ancestors[bone] != above or settings.stretch
         kind = "COPY_TRANSFORMS" if whole else "COPY_ROTATION"
         copy = constrain(physics.pose.bones[name], kind, source.CONSTRAINT_NAME, alike.get(kind))
         if kind not in alike:

@@ -273,9 +273,9 @@ def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
     size = np.cbrt(np.abs(np.linalg.det(world)))
     local, tails = bind_joints(obj) if joints is None else joints
     heads, tails = size * local[:, :3, 3], size * tails
-    best, most = None, (False, -1.0)
+    best, most, ends = None, (False, -1.0), _ik_ends(obj, row)
     for up in _ups(world):
-        anatomy = recognise(names, parents, heads, tails, up, deform)
+        anatomy = recognise(names, parents, heads, tails, up, deform, ends)
         main = [certainty for role, certainty in zip(anatomy.roles, anatomy.certainty, strict=True) if role in _MAIN]
         score = anatomy.kind != CREATURE, sum(main)
         if score > most:
@@ -283,6 +283,34 @@ def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
         if score[0] and len(main) >= ENOUGH:
             break
     return _with_choices(obj, row, best)
+
+
+def _ik_ends(obj, row: dict) -> list:
+    """What the character's own inverse kinematics says of its limbs; see `recognise`."""
+    found = []
+    for bone in obj.pose.bones:
+        for constraint in bone.constraints:
+            if (
+                constraint.type == "IK"
+                and constraint.target == obj
+                and constraint.subtarget in row
+                and not constraint.mute
+            ):
+                goal = constraint.subtarget
+                found.append((row[bone.name], row[goal], _carries_mesh(obj, goal)))
+    return found
+
+
+def _carries_mesh(obj, bone: str) -> bool:
+    """Whether a part of a mesh hangs on a bone: an object, or vertices of a mesh with an armature modifier."""
+    for mesh in (other for other in bpy.data.objects if other.type == "MESH"):
+        if mesh.parent == obj and mesh.parent_type == "BONE" and mesh.parent_bone == bone:
+            return True
+        group = mesh.vertex_groups.get(bone)
+        skinned = group is not None and any(m.type == "ARMATURE" and m.object == obj for m in mesh.modifiers)
+        if skinned and any(e.group == group.index and e.weight > 0.5 for v in mesh.data.vertices for e in v.groups):
+            return True
+    return False
 
 
 def _ups(world: np.ndarray) -> np.ndarray:

@@ -27,9 +27,10 @@ from .hits import Hits
 from .kinematic import KinematicBlend, LimitRescue
 from .recovery import Recoveries
 from .shot_run import Run
+from .tone import Tone
 
 # In the order in which they act; where one leads bodies, a later one has the last word.
-EFFECTS = (Hits, Attachments, LimitRescue, KinematicBlend, Recoveries)
+EFFECTS = (Hits, Attachments, LimitRescue, KinematicBlend, Recoveries, Tone)
 
 
 def start(scene, clock) -> Run:

@@ -118,6 +118,8 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
     translation_weight: share("Translation", "Multiplies the character's translation weight", keyed=True,
         group="weights", needs=READ)
     body_mode: choice("Mode", BODY_MODES, "ACTIVE", keyed=True, group="weights", needs=READ)
+    tone: share("Tone", "Multiplies the tone of the bone's muscles while it is knocked out: 0 hangs", keyed=True,
+        group="weights", needs=READ)
     max_torque: number("Max Torque", "Largest torque of the drive [N m]; 0 is no limit", min=0.0, keyed=True,
         group="weights", needs=READ)
     max_force: number("Max Force", "Largest force of the drive [N]; 0 is no limit", min=0.0, keyed=True,

@@ -50,6 +50,13 @@ _METHODS = (
     ("CROSS_FADED", "Cross-Faded", "The limp pose is faded out"),
 )
 _LOOSENING, _RECOVERY = Loosening(), states.Settings
+TONES = (
+    ("RAG", "Rag", "Without muscles"),
+    ("UNCONSCIOUS", "Unconscious", "Muscles that hold hardly anything"),
+    ("STUNNED", "Stunned", "Falls as a body, not as cloth"),
+    ("AWAKE", "Awake", "Protects head and trunk by reflexes"),
+)
+TONE_VALUES = {"RAG": (0.0, False), "UNCONSCIOUS": (0.1, False), "STUNNED": (0.25, False), "AWAKE": (0.6, True)}
 
 # A run reads all of these again when they are edited.
 block, choice, flag, number, share, text, vector, whole = (
@@ -78,6 +85,14 @@ def _set_strength(self, value: float) -> None:
         self.impulse = [value * component / now for component in self.impulse]
     else:
         self.impulse = (0.0, value, 0.0)
+
+
+def _tone_changed(self, context) -> None:
+    """Tone needs motors at the joints; only a build makes them."""
+    READ.update(self, context)
+    settings = self.id_data.active_ragdoll
+    if self.enabled and self.tone > 0.0 and settings.is_ragdoll and not built.helpers(settings.collection, built.MOTOR):
+        runtime.settings_changed(self.id_data, layout=True)
 
 
 # Declarations are read as tables.
@@ -177,7 +192,8 @@ class ActiveRagdollRecoveryEvent(bpy.types.PropertyGroup):
 class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     """Knock-out and recovery. Thresholds are those of a character of 1.8 m under Earth's gravity; others are scaled."""
 
-    enabled: flag("Recovery", "Strong hits knock the character out; when it has come to rest it recovers, and gets up")
+    enabled: flag("Recovery", "Strong hits knock the character out; when it has come to rest it recovers, and gets up",
+        update=_tone_changed)
     knock_out_speed: _number("Knock-out Hit", "Hits that would give the whole character this speed knock it out [m/s]; "
         "0 never", _RECOVERY.knock_out_speed, unit="VELOCITY")
     knock_out_distance: _number("Knock-out Distance", "A body so far from its place in the animation knocks the "
@@ -194,6 +210,10 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
         "State at the shot's first frame")
     calm_time: _number("Calm Time", "After a hit that did not knock out, the simulation is switched off again when the "
         "bodies have been near the animation for so long [s]", _RECOVERY.calm_time)
+    tone: share("Tone", "Strength of the muscles in the fall: 0 a rag, 0.1 unconscious, 0.25 stunned, 0.6 awake",
+        _RECOVERY.tone, keyed=True, update=_tone_changed)
+    reflexes: flag("Reflexes", "Protect head and trunk: arms towards the floor, the back round when falling backwards",
+        _RECOVERY.reflexes, keyed=True)
     events: items(ActiveRagdollRecoveryEvent, "event_index")
     event_index: row()
 
@@ -213,6 +233,12 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
 def settings_of(group) -> states.Settings:
     """Settings for `recovery.step`, from the property group of an object or of its evaluated source."""
     return states.Settings(**{field.name: getattr(group, field.name) for field in fields(states.Settings)})
+
+
+def set_tone(obj, name: str) -> None:
+    """Let a character fall as one of `TONES`."""
+    group = obj.active_ragdoll.recovery
+    group.tone, group.reflexes = TONE_VALUES[name]
 
 
 def events_of(group, first: float, last: float) -> tuple[list, list]:

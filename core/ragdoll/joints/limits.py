@@ -189,6 +189,13 @@ def excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
     return np.maximum(swing, np.maximum(_beyond_range(turn, low[1], high[1]), 0.0)).reshape(q.shape[:-1])
 
 
+def brought_within(joint_type: str, limit_min, limit_max, rotation) -> np.ndarray:
+    """A rotation [4], led back towards bind pose as far as a joint's limits ask for; see `excess`."""
+    ways = quaternion.slerp(quaternion.identity((21,)), np.tile(rotation, (21, 1)), np.linspace(1.0, 0.0, 21))
+    beyond = excess(joint_type, limit_min, limit_max, ways)
+    return ways[np.argmin(np.maximum(beyond, 1e-3))]  # the other axes of a hinge's turn are not zero to the last digit
+
+
 def _beyond_range(angle, lower, upper) -> np.ndarray:
     """How far angles are beyond a range, on the turn around its middle; inside negative [rad]."""
     middle = 0.5 * (lower + upper)

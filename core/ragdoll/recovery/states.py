@@ -50,6 +50,8 @@ class Settings:
     blend_time: float = 0.2  # of the physics blend [s]
     switch_off: bool = True  # whether the simulation ends when all is over; else the character stays ACTIVE
     starts: str = ACTIVE  # ACTIVE or ANIMATED, at the shot's first frame
+    tone: float = 0.0  # of the muscles while limp, 0..1; see `tone`
+    reflexes: bool = False  # whether the way of a fall chooses the posture that they pull to
     # how long a character that was hit but not knocked out must be near its animation to be switched off again [s]
     calm_time: float = 1.0
 

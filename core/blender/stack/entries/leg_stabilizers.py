@@ -25,8 +25,8 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
 
     enabled: flag("Enabled", None, True, needs=STACK)
     foot_bone: text("Foot", needs=STACK)
-    bones_count: whole("Bones", "Of the leg from the foot up, the foot included: 3 for a human", 3, min=SHORTEST,
-        max=LONGEST, needs=STACK)
+    bones_count: whole("Bones", "Of the leg from the foot up, the foot included: 3 for a human, 1 for a foot on a "
+        "control", 3, min=SHORTEST, max=LONGEST, needs=STACK)
     ik_weight: share("Weight", "Share of the way back", keyed=True, needs=STACK_VALUE)
     off_while_limp: flag("Off While Limp", "Weight 0 while the leg's bodies are limp, as when the character falls",
         needs=STACK)
