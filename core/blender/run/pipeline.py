@@ -133,6 +133,7 @@ def step(run: Run, scene, clock) -> None:
     Raises RagdollError: a body was deleted, or the animation is not a number.
     """
     frame = scene.frame_current
+    world.refuse_remapped(scene)
     run.graph = depsgraph_of(scene)
     _carry_settings(run)
     clock("source", _evaluate_source, run, scene, frame)
