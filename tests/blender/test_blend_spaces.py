@@ -52,7 +52,7 @@ def test_playing_scrubbing_and_the_bake_show_the_same(rig):
     scrubbed = layered.shown(rig, (44, 12, 50, 3, 27))
     assert all(np.array_equal(scrubbed[f], played[f]) for f in scrubbed)
     assert pose_stack.of(rig.obj).messages == {}
-    list(bake.frames(rig.obj, rig.scene))
+    list(bake.bake_frames(rig.obj, rig.scene))
     assert layered.difference(layered.shown(rig, range(1, 51)), played)[1] < 1e-4
 
 
@@ -94,7 +94,7 @@ def test_a_preview_shows_its_point_until_a_bake(rig):
     space.x.preview, space.show_preview = 4.0, True
     preview = layered.shown(rig, (5,))[5]
     assert rigs.angles(preview, live).max() > 5.0
-    list(bake.frames(rig.obj, rig.scene))
+    list(bake.bake_frames(rig.obj, rig.scene))
     assert not space.show_preview
     assert rigs.angles(layered.shown(rig, (5,))[5], live).max() < 0.1
 
@@ -242,24 +242,3 @@ def test_a_wrapped_plane_is_exact_at_samples_and_has_no_seam(seed, both):
     for turned in (False, True) if both else (False,):
         pairs = [np.stack([u, v][:: -1 if turned else 1], -1) for u in (near, far)]
         np.testing.assert_allclose(weights_at(space, pairs[0]), weights_at(space, pairs[1]), atol=1e-4)
-
-
-@pytest.mark.blender_version
-@pytest.mark.parametrize(
-    "places", ([[0, 0], [1, 0], [2, 0]], [[0, -1], [2, 0], [4, 1]], [[0, -0.3], [0.3, -0.225], [0.4, -0.2]])
-)
-def test_samples_on_one_line_are_refused(places):
-    with pytest.raises(RagdollError, match='"s0", "s1", "s2" are on one line'):
-        plane(places)
-
-
-@pytest.mark.blender_version
-def test_rows_of_samples_leave_no_gap_at_the_border():
-    """Points on one line on the border, of which single precision makes slivers."""
-    u, v = (grid.ravel() for grid in np.meshgrid(np.linspace(0.0, 4.0, 7), np.linspace(-1.0, 1.0, 4)))
-    space = plane(np.stack([u, v], -1))
-    np.testing.assert_allclose(weights_at(space, np.stack([u, v], -1)), np.eye(28), atol=1e-12)
-    rng = np.random.default_rng(0)
-    inside = rng.uniform([0, -1], [4, 1], (300, 2))
-    inside[:100, 1], inside[100:200, 0] = rng.choice([-1, 1], 100), rng.choice([0, 4], 100)
-    np.testing.assert_allclose(weights_at(space, inside) @ np.stack([u, v], -1), inside, atol=1e-9)

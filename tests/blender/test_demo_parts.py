@@ -3,7 +3,6 @@
 import bpy
 import numpy as np
 import pytest
-from mathutils import Vector
 
 import rigs
 import third_party
@@ -36,45 +35,6 @@ def walker(kept):
     scene = bpy.context.scene
     found = {obj.type: obj for obj in scene.objects}
     return scene, found["ARMATURE"], found["MESH"]
-
-
-def _skin(mesh: bpy.types.Object) -> np.ndarray:
-    """Deformed vertices in world space [m], shape [n, 3]."""
-    evaluated = mesh.evaluated_get(bpy.context.view_layer.depsgraph)
-    data = evaluated.to_mesh()
-    points = np.empty(3 * len(data.vertices), dtype=np.float32)
-    data.vertices.foreach_get("co", points)
-    evaluated.to_mesh_clear()
-    matrix = np.array(evaluated.matrix_world)
-    return points.reshape(-1, 3) @ matrix[:3, :3].T + matrix[:3, 3]
-
-
-def test_character_stands_on_the_floor_at_human_size_bound_to_its_bones(walker):
-    _scene, armature, mesh = walker
-    assert len(armature.data.bones) == 159
-    armature.data.pose_position = "REST"
-    bpy.context.view_layer.update()
-    low, high = _skin(mesh).min(axis=0), _skin(mesh).max(axis=0)
-    assert abs(low[2]) < 1e-4
-    assert 1.9 < high[2] < 2.05
-    np.testing.assert_allclose(low[0], -high[0], atol=2e-3)  # as wide to the left as to the right
-    assert {group.name for group in mesh.vertex_groups} <= {bone.name for bone in armature.data.bones}
-    sums = np.array([sum(g.weight for g in vertex.groups) for vertex in mesh.data.vertices])
-    np.testing.assert_allclose(sums, 1.0, atol=1e-5)
-
-
-def test_walk_refuses_another_rig_by_naming_the_bone(fresh_scene):
-    armature = bpy.data.objects.new("Bare", bpy.data.armatures.new("Bare"))
-    fresh_scene.collection.objects.link(armature)
-    with pytest.raises(DemoError, match="no bone 'spine'"):
-        make_walk_cycle(armature, fresh_scene)
-
-
-def test_impossible_swings_are_refused():
-    with pytest.raises(DemoError, match="choose a hit between"):
-        stage.plan_swing(Vector((0.0, 0.0, 1.5)), 0.2)
-    with pytest.raises(DemoError, match="points down"):
-        stage.plan_swing(Vector((0.0, 0.0, 1.5)), 2.5, gravity=0.0)
 
 
 def test_simulated_ball_reaches_the_chest_at_the_hit_frame(walker):

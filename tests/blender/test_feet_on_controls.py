@@ -17,7 +17,7 @@ FEET = {"ctrl_foot.L": "shin.L", "ctrl_foot.R": "shin.R"}  # and the shank of ea
 
 def _robot(scene, control: str, *, nameless: bool = False) -> rigs.Rig:
     """A robot of boxes that hang on its bones. Its feet hang on a bone `control`, and begin at the heel."""
-    bones = {"root": ((0, 0.3, 0), (0, 0.5, 0), None), "hips": rigs.HUMAN["hips"][:2] + ("root",)}
+    bones = {"root": ((0, 0.3, 0), (0, 0.5, 0), None), "hips": (*rigs.HUMAN["hips"][:2], "root")}
     bones |= {name: row for name, row in rigs.HUMAN.items() if not name.startswith(("hips", "foot", "finger"))}
     for side, sign in (("L", 1.0), ("R", -1.0)):
         bones[f"ctrl_foot.{side}"] = (0.1 * sign, 0.08, 0.03), (0.1 * sign, -0.15, 0.02), control
@@ -85,7 +85,7 @@ def test_they_stay_on_when_it_falls_and_where_the_result_is_baked(fresh_scene, c
     played = rigs.play(rig.scene, 1, LAST, gaps)
     assert max(gap for gap, _pose in played) < 0.015
     assert (played[0][1] - played[-1][1])[rows, 2, 3].min() > 1.0  # it fell, feet and all
-    list(bake.frames(rig.obj, rig.scene))
+    list(bake.bake_frames(rig.obj, rig.scene))
     for frame in (10, LAST):
         rig.scene.frame_set(frame)
         assert np.abs(rigs.pose(rig.obj) - played[frame - 1][1]).max() < 2e-3

@@ -14,8 +14,6 @@ from active_ragdoll.core.blender.tools import bone_tools, viewport
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.operators import command_line
 
-pytestmark = pytest.mark.blender_version
-
 OPS = bpy.ops.active_ragdoll
 
 

@@ -14,8 +14,6 @@ from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import stack_edits, stack_setup
 from active_ragdoll.core.errors import RagdollError
 
-pytestmark = pytest.mark.blender_version
-
 LAST = 30
 APART = 40.0  # [m] farther than anything gets
 
@@ -50,6 +48,7 @@ def _cast(*names):
     return _run(scene, [_human(scene, *said, seed=i) for i, said in enumerate(CAST) if said[0] in names])
 
 
+@pytest.mark.blender_version
 def test_one_step_for_all_equals_runs_of_each_alone():
     """Far apart in the air, bit for bit: no row of the arrays leaks into another.
 
@@ -62,6 +61,7 @@ def test_one_step_for_all_equals_runs_of_each_alone():
     assert moved["Limp"] > 0.3 > moved["Firm"]
 
 
+@pytest.mark.blender_version
 def test_settings_act_on_their_own_character_alone():
     """An edit in mid-shot, and keys, reach the character that has them; the others stay as they were, bit for bit."""
     scene = _scene()
@@ -86,7 +86,7 @@ def test_a_baked_one_still_stands_in_the_way():
     scene = _scene()
     below = rigs.human(scene, "Below")
     build.build(below, scene)
-    list(bake.frames(below, scene))
+    list(bake.bake_frames(below, scene))
     above = rigs.human(scene, "Above")
     above.location.z = 2.2
     rigs.set_weights(above)

@@ -15,10 +15,7 @@ from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import entries, pose_stack, stack_edits, stack_setup
 from active_ragdoll.core.blender.tools import viewport
-from active_ragdoll.core.motion import stack
 from active_ragdoll.core.motion.look_at import drawing as look_at_lines
-from active_ragdoll.core.motion.rig import Inputs
-from active_ragdoll.core.motion.transform_bone import ADD, TransformBone
 from active_ragdoll.panels import motion as panels
 from active_ragdoll.panels import overlay
 from drawing import drawn
@@ -28,48 +25,11 @@ TURN = np.radians(30.0)
 RIGS = or_own("Knight.glb", "run.fbx", "01_01.bvh", "animals_pack_Horse.glb")
 
 
-class Own(entries.Kind):
-    """A kind of the test's own: one step, made by a function of the rig."""
-
-    def __init__(self, make) -> None:
-        self.identifier, self._make = f"OWN {id(self)}", make
-
-    def acts(self, obj):
-        return True
-
-    def steps(self, obj, rig):
-        yield "Own", lambda: self._make(rig)
-
-
-class Turn(stack.Step):
-    """Turns a bone about the armature's X axis."""
-
-    name = "Turn"
-
-    def __init__(self, rig, bone, weight, angle) -> None:
-        turn = (np.cos(angle / 2), np.sin(angle / 2), 0.0, 0.0)
-        self.solver = TransformBone(rig, rig.bone("Turn", bone), "Turn", rotation=turn, rotation_mode=ADD)
-        self._weight = weight
-
-    def read(self, places, pose):
-        return Inputs(weight=self._weight)
-
-
-def _turns(name, weight=1.0, angle=TURN):
-    return Own(lambda rig: Turn(rig, name, weight, angle))
-
-
-@pytest.fixture
-def builders(monkeypatch):
-    """A place for a test's own kinds, instead of all others."""
-    table = {}
-    monkeypatch.setattr(entries, "kinds", lambda: list(table.values()))
-    return table
-
-
-def turn_spine(obj, builders) -> None:
-    builders["t"] = _turns("spine")
-    stack_setup.ensure(obj, bpy.context.scene)
+def turn(obj, bone="spine") -> None:
+    """Let an entry of the stack turn a bone about the armature's X axis."""
+    item = stack_edits.add(obj, bpy.context.scene, "bone_transforms", bone)
+    item.translation_mode, item.rotation_mode, item.rotation_space = "IGNORE", "ADD", "COMPONENT"
+    item.rotation = (TURN, 0.0, 0.0)
 
 
 def _middle_bone(obj):
@@ -95,13 +55,12 @@ def _expected(obj, plain, name, frame=None):
 
 
 @pytest.mark.parametrize("name", RIGS)
-def test_without_physics_the_character_shows_what_the_stack_gives(data_dir, builders, name):
+def test_without_physics_the_character_shows_what_the_stack_gives(data_dir, name):
     rig = rigs.load(data_dir / name)
     bone = _middle_bone(rig.obj)
     frames = sorted({rig.first, (rig.first + rig.last) // 2, rig.last})
     plain = rigs.shown(rig.scene, rig.obj, frames)
-    builders["t"] = _turns(bone)
-    stack_setup.ensure(rig.obj, rig.scene)
+    turn(rig.obj, bone)
     turned = rigs.shown(rig.scene, rig.obj, frames)
     size = np.ptp(plain[rig.first][:, :3, 3], axis=0).max()
     for frame in frames:
@@ -116,12 +75,11 @@ def test_without_physics_the_character_shows_what_the_stack_gives(data_dir, buil
 
 @pytest.mark.blender_version
 @pytest.mark.parametrize("name", or_own("Knight.glb", "01_01.bvh", "Fox.glb"))
-def test_physics_follows_what_the_stack_gives(data_dir, builders, name):
+def test_physics_follows_what_the_stack_gives(data_dir, name):
     rig = rigs.load(data_dir / name, 20)
     bone = _middle_bone(rig.obj)
     plain = rigs.shown(rig.scene, rig.obj, (rig.last,))[rig.last]
-    builders["t"] = _turns(bone)
-    stack_setup.ensure(rig.obj, rig.scene)
+    turn(rig.obj, bone)
     build.build(rig.obj, rig.scene)
     shown = rigs.play(rig.scene, rig.first, rig.last, lambda: rigs.pose(rig.obj))[-1]
     deviation = rigs.angles(shown, _expected(rig.obj, plain, bone))
@@ -131,15 +89,15 @@ def test_physics_follows_what_the_stack_gives(data_dir, builders, name):
 
 @pytest.mark.blender_version
 @pytest.mark.parametrize("physics", (False, True))
-def test_the_bake_is_what_was_shown_and_is_reverted(fresh_scene, builders, physics):
+def test_the_bake_is_what_was_shown_and_is_reverted(fresh_scene, physics):
     obj = rigs.swinging_human(fresh_scene, 1, 20)
     before = rigs.animation(obj, (10,))[10]
-    turn_spine(obj, builders)
+    turn(obj)
     if physics:
         build.build(obj, fresh_scene)
         list(simulate.frames(fresh_scene))
     shown = rigs.shown(fresh_scene, obj, range(1, 21))
-    list(bake.frames(obj, fresh_scene))
+    list(bake.bake_frames(obj, fresh_scene))
     assert obj.active_ragdoll.muted
     for frame, pose in rigs.shown(fresh_scene, obj, range(1, 21)).items():
         assert np.abs(pose - shown[frame])[:, :3, 3].max() < 1e-4 * 1.75
@@ -148,31 +106,31 @@ def test_the_bake_is_what_was_shown_and_is_reverted(fresh_scene, builders, physi
     assert rigs.angles(rigs.pose(obj), _expected(obj, before, "spine")).max() < 1.0
 
 
-def test_a_bake_without_physics_keys_only_what_the_stack_touched(fresh_scene, builders):
+def test_a_bake_without_physics_keys_only_what_the_stack_touched(fresh_scene):
 
     obj = rigs.swinging_human(fresh_scene, 1, 20)
-    turn_spine(obj, builders)
+    turn(obj)
 
     def key_counts() -> dict:
         curves = rigs.curves_of(obj.animation_data.action)
         return {(curve.data_path, curve.array_index): len(curve.keyframe_points) for curve in curves}
 
     keys = key_counts()
-    list(bake.frames(obj, fresh_scene))
+    list(bake.bake_frames(obj, fresh_scene))
     new = key_counts()
     different = {path.split('"')[1] for path, _i in {k for k in keys | new if keys.get(k) != new.get(k)}}
     assert different <= {"spine"}
 
 
 @pytest.mark.blender_version
-def test_nothing_is_left_behind(fresh_scene, builders):
+def test_nothing_is_left_behind(fresh_scene):
     obj = rigs.swinging_human(fresh_scene, 1, 10)
 
     def inventory():
         return rigs.counts(), sum(len(bone.constraints) for bone in obj.pose.bones)
 
     before = inventory()
-    turn_spine(obj, builders)
+    turn(obj)
     stack_setup.drop(obj)
     assert inventory() == before
     stack_setup.ensure(obj, fresh_scene)
@@ -279,23 +237,6 @@ def test_a_hand_reaches_a_moving_effector_and_bends_to_the_pole(data_dir, name):
 @pytest.fixture
 def human(fresh_scene):
     return rigs.swinging_human(fresh_scene, 1, 30)
-
-
-@pytest.mark.parametrize("space", ("WORLD", "OBJECT", "BONE"))
-def test_effectors_without_an_object_in_each_space(human, fresh_scene, space):
-    human.location, human.rotation_euler.z = (1.0, 2.0, 0.0), 0.7
-    fresh_scene.frame_set(8)
-    wanted = rigs.pose(human)[human.data.bones.find("arm.L")][:3, 3] + np.array((0.2, -0.3, 0.1))
-    item = stack_edits.add(human, fresh_scene, "two_bone_ik", "finger.L")
-    item.effector_space, item.effector_bone = space, "head"
-    frame = {
-        "WORLD": np.eye(4),
-        "OBJECT": np.array(human.matrix_world),
-        "BONE": rigs.pose(human)[human.data.bones.find("head")],
-    }[space]
-    item.effector_location = (np.linalg.inv(frame) @ (*wanted, 1.0))[:3]
-    fresh_scene.frame_set(8)
-    assert np.linalg.norm(joint(human, "finger.L") - wanted) < 1e-5
 
 
 def test_a_limb_without_bones_is_refused_by_name(human, fresh_scene):

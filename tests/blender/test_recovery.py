@@ -15,7 +15,7 @@ from active_ragdoll.core.blender.stack import stack_setup
 from active_ragdoll.core.errors import RagdollError
 from own_characters import or_own
 
-RIGS = or_own("Knight.glb", "mh_mixamo.blend", "01_01.bvh", own=("own mixamo", "own kaykit with roots"))
+RIGS = or_own("mh_mixamo.blend", "01_01.bvh", own=("own mixamo", "own kaykit with roots"))
 
 
 @pytest.mark.blender_version

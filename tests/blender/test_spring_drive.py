@@ -131,7 +131,7 @@ def test_a_turned_body_follows_the_damped_oscillator(frequency, ratio, body, axi
 
 @pytest.mark.parametrize(
     ("space", "body", "axis"),
-    [("WORLD", *case) for case in (("rod", X), ("round rod", Z), ("plate", X), ("plate", Z))]
+    [("WORLD", *case) for case in (("rod", X), ("plate", X), ("plate", Z))]
     + [("JOINT", *case) for case in (("rod", Z), ("plate", X), ("box", X))],
 )
 def test_a_body_swings_about_its_joint_at_the_frequency_asked_for(space, body, axis):
@@ -159,7 +159,7 @@ def test_springs_stay_bounded(space, fps):
     last = 1 + 3 * fps
     rigs.set_range(scene, 1, last)
     chains = {}
-    for number, (frequency, ratio) in enumerate(itertools.product((0.1, 3.0, 30.0), (0.0, 1.0, 3.0))):
+    for number, (frequency, ratio) in enumerate(itertools.product((0.1, 3.0, 30.0), (0.0, 3.0))):
         obj = rigs.chain(scene, 4, 0.3, head=(0.0, 10.0 * number, 2.0))  # out of each other's reach
         rigs.swing(obj, 1, last, (("A", (0, 0, 1), 30.0, 1.0, 0.0), ("C", (1, 0, 0), 30.0, 2.0, 0.3)), fps)
         settings = obj.active_ragdoll

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ... import key_reduction, quaternion, rotation_modes
 from ..rig.action_channels import bone_path, rotation_property
-from ..rig.armature import read
+from ..rig.armature import values_of
 
 # Values of the enums in Keyframe; foreach_set is four times faster with bytes than with wider integers.
 CONSTANT, LINEAR = 0, 1
@@ -36,8 +36,7 @@ class KeyWriter:
     """Writes keys of many channels into one channel bag, reusing the curves that it has.
 
     Args:
-        channels: what `channels_of` gave.
-        outside: what to keep of the curves' old keys.
+        channels: what `channels_of` gave. outside: what to keep of the curves' old keys.
     """
 
     def __init__(self, channels, outside: Outside) -> None:
@@ -53,20 +52,12 @@ class KeyWriter:
         return np.array([curve.evaluate(frame) for curve in curves])
 
     def write(
-        self,
-        path: str,
-        group: str,
-        coordinates: NDArray[np.float32],
-        *,
-        interpolation: int = LINEAR,
-        rest: Sequence[float] | None = None,
-        hold_last: bool = False,
+        self, path: str, group: str, coordinates, *, interpolation: int = LINEAR, rest=None, hold_last=False
     ) -> None:
         """Replace the keys of one property inside the frames' range.
 
         Args:
-            path: its data path.
-            group: group of curves that have to be made; the bone's name.
+            path: its data path. group: group of curves that have to be made; the bone's name.
             coordinates: (frame, value) of the keys, strictly increasing, shape [channels, keys, 2], C order.
             interpolation: of the new keys.
             rest: values of the property where no curve was there before; used outside the range.
@@ -259,6 +250,7 @@ class Poses:
     location: NDArray  # metres in armature units, shape [f, bones, 3]
     rotation: NDArray  # unit quaternions (w, x, y, z), shape [f, bones, 4]
     scale: NDArray  # shape [f, bones, 3]
+    placed: NDArray | None = None  # of which bones location and scale are written [bones]; None: all
 
     @classmethod
     def from_matrix_basis(cls, bones: Sequence[str], frames: Sequence[float], matrix_basis: NDArray) -> "Poses":
@@ -302,7 +294,7 @@ def write_poses(
     def rest(prop: str) -> NDArray:
         """Current values of the bones' property [bones, channels]."""
         size = pose_bones[0].bl_rna.properties[prop].array_length
-        return read(obj.pose.bones, prop, size)[[row_of[bone] for bone in poses.bones]].astype(np.float64)
+        return values_of(obj.pose.bones, prop, size)[[row_of[bone] for bone in poses.bones]].astype(np.float64)
 
     def moving(prop: str, values: NDArray, at_rest: float, limit: float) -> NDArray[np.bool_]:
         off = np.abs(values - at_rest).max(axis=(0, 2))
@@ -311,8 +303,9 @@ def write_poses(
         return np.array([bone_path(bone, prop) in animated for bone in poses.bones]) | (off > limit)
 
     connected = np.array([bone.bone.use_connect for bone in pose_bones])
-    location = np.flatnonzero(moving("location", locations, 0.0, LOCATION_AT_REST) & ~connected)
-    scale = np.flatnonzero(moving("scale", scales, 1.0, SCALE_AT_REST))
+    placed = True if poses.placed is None else poses.placed
+    location = np.flatnonzero(moving("location", locations, 0.0, LOCATION_AT_REST) & ~connected & placed)
+    scale = np.flatnonzero(moving("scale", scales, 1.0, SCALE_AT_REST) & placed)
 
     def add(rows, prop, values, allowed, deviation, holds=None) -> None:
         keys, keep = _coordinates(frames, values, allowed, deviation)
@@ -353,6 +346,17 @@ def _added(mode: str, values: NDArray, under: NDArray) -> NDArray:
     if mode == "QUATERNION":
         return rotation_modes.rotation_channels(mode, quaternion.multiply(quaternion.conjugate(under), values))
     return values - under
+
+
+def write_constants(
+    writer: KeyWriter, obj: bpy.types.Object, frames: NDArray, constants: dict
+) -> dict[str, list[float]]:
+    """Hold properties {data path: value} over the frames; the paths with the values that the properties have now."""
+    now = {path: [float(obj.path_resolve(path))] for path in constants}
+    for path, value in constants.items():
+        keys = np.array([[[frame, value] for frame in sorted({frames[0], frames[-1]})]], dtype=np.float32)
+        writer.write(path, "Switches", keys, interpolation=CONSTANT, rest=now[path])
+    return now
 
 
 def _write_columns(writer: KeyWriter, pose_bones: list, columns: list, frames: NDArray, animated: set[str]) -> dict:

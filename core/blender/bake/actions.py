@@ -20,7 +20,7 @@ What an old action or the tracks would give for a baked channel is always overru
 nothing animates it and it stays at rest.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import bpy
@@ -36,9 +36,10 @@ from ..rig.action_channels import (
     curves_of,
     has_slots,
     new_action_for,
+    played_strips,
     rotation_property,
 )
-from .action_keys import KeyWriter, Outside, Poses, Tolerance, write_poses
+from .action_keys import KeyWriter, Outside, Poses, Tolerance, write_constants, write_poses
 
 # A strip that stands for an endless action; powers of two keep whole frames exact in single precision.
 ENDLESS = 2.0**15
@@ -146,26 +147,16 @@ def _refuse_tweak_mode(obj: bpy.types.Object) -> None:
 
 
 def _write_property(obj: bpy.types.Object, path: str, values: Sequence[float]) -> None:
-    owner, _, name = path.rpartition(".")
+    custom = path.endswith('"]')
+    owner, _, name = path.removesuffix('"]').rpartition('["' if custom else ".")
     try:
-        target = obj.path_resolve(owner)
+        target = obj.path_resolve(owner) if owner else obj
     except ValueError:  # the bone has been renamed or removed since
         return
-    setattr(target, name, values)
-
-
-def _played_strips(animation: bpy.types.AnimData) -> Iterator[bpy.types.NlaStrip]:
-    """The strips of the tracks that Blender evaluates, those inside meta strips included."""
-    if not animation.use_nla:
-        return
-    tracks = [track for track in animation.nla_tracks if track.is_solo] or animation.nla_tracks
-    waiting = [strip for track in tracks if not track.mute for strip in track.strips]
-    while waiting:
-        strip = waiting.pop()
-        if strip.mute:
-            continue
-        waiting.extend(strip.strips)
-        yield strip
+    if custom:
+        target[name] = type(target[name])(values[0])
+    else:
+        setattr(target, name, values)
 
 
 # ---- the bake -------------------------------------------------------------------------------------------------------
@@ -177,6 +168,7 @@ def bake(
     tolerance: Tolerance | None = None,
     destination: str = NEW,
     below: dict | None = None,
+    constants: dict | None = None,
 ) -> tuple[bpy.types.Action, bpy.types.Action | None, AnimationState]:
     """Make an action that plays the poses, and play it on the character.
 
@@ -185,11 +177,11 @@ def bake(
     the object. Nothing is changed then.
 
     Args:
-        poses: at least one frame.
-        name: of the action.
+        poses: at least one frame. name: of the action.
         tolerance: leave out keys within it; None keeps a key on every frame.
         destination: NEW, CURRENT or LAYER, see above.
         below: of a layer that is combined with the animation below it, that animation's channels; see `write_poses`.
+        constants: {data path: value} of properties that are held over the frames.
     """
     missing = next((bone for bone in poses.bones if bone not in obj.pose.bones), None)
     if missing is not None:
@@ -213,6 +205,7 @@ def bake(
         outside = existing.outside(poses.frames)
         writer = KeyWriter(channels_of(baked, slot, ensure=True), outside if goes_on else Outside())
         written = write_poses(writer, obj, poses, existing.paths, tolerance, below)
+        written |= write_constants(writer, obj, poses.frames, constants or {})
         state.rest = {path: values for path, values in written.items() if path not in existing.paths}
         if destination == LAYER:
             _lay_over(obj, baked, slot, existing, "REPLACE" if below is None else "COMBINE", poses.frames, state)
@@ -246,7 +239,7 @@ class _Existing:
         solo = animation.use_nla and any(track.is_solo for track in animation.nla_tracks)
         if solo or (has_slots() and slot is None):
             action = slot = None
-        strips = list(_played_strips(animation))
+        strips = list(played_strips(animation))
         played = [(strip.action, strip.action_slot if has_slots() else None) for strip in strips]
         paths = {curve.data_path for one in ((action, slot), *played) for curve in curves_of(*one)}
         paths.update(driver.data_path for driver in animation.drivers if not driver.mute)

@@ -213,13 +213,12 @@ KINDS = {
 def add_blend_space(obj, kind: str):
     """A new blend space of one of KINDS."""
     settings = obj.active_ragdoll
-    space = settings.blend_spaces.add()
+    space = lists.add_item(settings, "blend_spaces")
     name, *axes = KINDS[kind]
     space.name = unique([other for other in settings.blend_spaces if other != space], name)
     space.dimensions = f"{len(axes)}D"
     for axis, values in zip((space.x, space.y), [*axes, ("Y", 0.0, 1.0, "VALUE", "CLAMP")], strict=False):
         axis.name, axis.minimum, axis.maximum, axis.input, axis.ends = values
-    settings.blend_space_index = len(settings.blend_spaces) - 1
     return space
 
 
@@ -233,10 +232,9 @@ def add_sample(space, action, slot: str = ""):
         value = axis.preview if space.show_preview else axis.value
         places.append(axis_of(axis).snapped(min(max(value, axis.minimum), axis.maximum)))
     free = _free_place(space, places)
-    sample = space.samples.add()
+    sample = lists.add_item(space, "samples")
     sample.x, sample.y = free[0], free[1] if len(free) > 1 else 0.0
     choose(sample, action, slot)
-    space.sample_index = len(space.samples) - 1
     return sample
 
 
@@ -271,11 +269,9 @@ def edit_graph(obj, kind: str, do: str, step: int = 1) -> None:
 
 def edit_list(owner, name: str, do: str, step: int = 1):
     """ADD to a list, or REMOVE or MOVE its active item where there is one; returns what was added."""
-    items, index = getattr(owner, name), lists.active_index(owner, name)
     if do == "ADD":
-        items.add()
-        lists.activate(owner, name, len(items) - 1)
-        return items[len(items) - 1]
+        return lists.add_item(owner, name)
+    index = lists.active_index(owner, name)
     if index >= 0 and do == "REMOVE":
         lists.remove_item(owner, name)
     elif index >= 0:
@@ -317,7 +313,6 @@ def end_previews(scene) -> None:
 
 
 # ---- look-at from roles ---------------------------------------------------------------------------------------------
-
 NAME = "Look-at"
 AHEAD = 1.5  # of the character's height: how far in front of it a new target stands
 
@@ -344,9 +339,9 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
         raise RagdollError(f"'{obj.name}' cannot look at itself: choose another object")
     if target is not None and target.name not in scene.objects:
         raise RagdollError(f"'{target.name}' is not in the scene '{scene.name}'")
-    rig = rig_of(obj)
+    rig, tails = rig_of(obj)
     anatomy = anatomy_of(obj)
-    found = from_roles(rig, anatomy, armature.bind_tails(obj.data))
+    found = from_roles(rig, anatomy, tails)
     stack_setup.ensure(obj, scene)
     settings = obj.active_ragdoll
     with STATE.writing():
@@ -355,7 +350,9 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
         chain = settings.look_at[index] if index >= 0 else settings.look_at.add()
         chain.name = NAME
         settings.active_look_at = index if index >= 0 else len(settings.look_at) - 1
-        _fill(chain, rig, found.entries)
+        # From a parent's forward is the same as from bind pose, which the run takes for the rest pose.
+        own_pose = armature.BindPose(obj, np.eye(4)).moved is not None
+        _fill(chain, rig, found.entries, "PARENT" if own_pose else "BIND")
         _set_legs(settings, rig, found.legs)
         if target is not None:
             chain.target_type, chain.target = "OBJECT", target
@@ -366,12 +363,12 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
     return LookAtMade(settings.active_look_at, len(chain.entries), feet, chain.target, found.notes)
 
 
-def _fill(chain, rig, entries) -> None:
+def _fill(chain, rig, entries, limit_from: str) -> None:
     chain.entries.clear()
     for entry in entries:
         item = chain.entries.add()
         item.bone = rig.name(entry.bone)
-        item.limit = entry.limit
+        item.limit, item.limit_from = entry.limit, limit_from
         item.rotate_around_up_weight = entry.up_weight
         write_axes(item, entry.forward_axis, entry.parent_forward_axis)
         for link in entry.linked:
