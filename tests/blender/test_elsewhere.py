@@ -9,6 +9,7 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.stack import stack_edits, stack_setup
 
 LAST = 12
 
@@ -131,6 +132,20 @@ def test_the_scene_of_the_ragdoll_is_deleted(fresh_scene):
     bpy.context.window.scene = other
     bpy.data.scenes.remove(fresh_scene)
     _check(other, obj, animation, physics)
+
+
+@pytest.mark.parametrize("kind", ("LINK_COPY", "FULL_COPY"))
+def test_a_motion_stack_whose_scene_was_deleted_is_taken_away(fresh_scene, kind):
+    obj = rigs.swinging_human(fresh_scene, 1, LAST)
+    stack_edits.set_up_look_at(obj, fresh_scene, rigs.empty(fresh_scene, location=(0.0, -3.0, 1.5)))
+    bpy.ops.scene.new(type=kind)
+    copy = bpy.context.scene
+    bpy.data.scenes.remove(fresh_scene)
+    obj = next(o for o in copy.objects if o.type == "ARMATURE" and o.active_ragdoll.target_armature)
+    _poses(copy, obj)
+    stack_setup.drop(obj)
+    assert np.isfinite(_poses(copy, obj)).all()
+    assert not [scene.name for scene in bpy.data.scenes if scene.active_ragdoll.is_source]
 
 
 @pytest.fixture

@@ -220,11 +220,30 @@ def is_duplicate(obj) -> bool:
     return obj.active_ragdoll.is_ragdoll and obj in duplicates(with_ragdoll(bpy.data.objects))
 
 
+def is_gone(obj) -> bool:
+    """Whether a character was deleted, or joined into another one, and is kept only by what points at it."""
+    return obj.library is None and not obj.users_collection
+
+
+def gone(scene) -> list:
+    """Characters with a ragdoll in a scene that are gone; see `is_gone`."""
+    return [obj for obj in with_ragdoll(bpy.data.objects) if obj.active_ragdoll.scene == scene and is_gone(obj)]
+
+
 def orphans(scene) -> list:
     """The collections of ragdolls and motion stacks in a scene whose character was deleted."""
-    settings = [obj.active_ragdoll for obj in bpy.data.objects if obj.type == "ARMATURE"]
+    settings = [obj.active_ragdoll for obj in bpy.data.objects if obj.type == "ARMATURE" and not is_gone(obj)]
     held = {own.collection for own in settings} | {own.motion_collection for own in settings}
     return [c for c in scene.collection.children_recursive if c.active_ragdoll.owner and c not in held]
+
+
+def strays(scene) -> tuple[list, list]:
+    """Helpers, and inner collections, of builds whose own collection was deleted by hand; not those of other scenes."""
+    outer = [c for c in bpy.data.collections if c.active_ragdoll.owner]
+    outer += [other.collection for other in bpy.data.scenes if other != scene]
+    kept = {thing for collection in outer for thing in (*collection.all_objects, *collection.children_recursive)}
+    found = bpy.data.objects, bpy.data.collections
+    return tuple([t for t in things if is_ours(t) and t.library is None and t not in kept] for things in found)
 
 
 def left_over(scene) -> list[str]:

@@ -164,11 +164,32 @@ def bake_cache(scene, last: int) -> None:
     Args:
         last: the last frame that is good.
     """
-    cache = scene.rigidbody_world.point_cache
-    with bpy.context.temp_override(scene=scene, point_cache=cache):
+    with bpy.context.temp_override(scene=scene, point_cache=scene.rigidbody_world.point_cache):
         bpy.ops.ptcache.bake_from_cache()
+    drain(scene)
     scene.active_ragdoll.cache_is_ours = True
     scene.active_ragdoll.cache_good = last
+
+
+def drain(scene) -> None:
+    """Empty Bullet's world, which a baked cache does not need.
+
+    A body that goes takes itself out of the worlds of all scenes that Blender finds: out of one that an undo has set
+    aside it does not, and out of one that never had it goes another body. Both crash later.
+    """
+    if blender_42.IS_IT:
+        return
+    world, now = scene.rigidbody_world, scene.frame_current
+    kept, nothing = (world.collection, world.constraints), bpy.data.collections.new("Empty")
+    with STATE.occupied():
+        release(scene)
+        world.collection, world.constraints = nothing, None
+        view_layers.remake_world(scene, lambda: None)
+        world.collection, world.constraints = kept
+        bpy.data.collections.remove(nothing)
+        view_layers.evaluate(scene, now)
+    STATE.live_worlds.discard(scene.name)
+    STATE.worlds_with_joints.discard(scene.name)
 
 
 def free_cache(scene) -> None:
