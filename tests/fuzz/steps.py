@@ -332,9 +332,9 @@ def view_layer(rng, session):
         scene.view_layers.new("More")
     elif what == "show":
         bpy.context.window.view_layer = layer
-        layer.update()  # as a window would
     elif len(scene.view_layers) > 1:
         scene.view_layers.remove(layer)
+    bpy.context.view_layer.update()  # as a window would
 
 
 @step(1, edits=True)

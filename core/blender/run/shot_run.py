@@ -319,6 +319,11 @@ def check_members(scene, characters) -> None:
     """Raises RagdollError where the scene's rigid body world does not have the bodies of its characters, or where
     one comes and goes in mid-shot, which crashes Blender."""
     collection = scene.rigidbody_world.collection
+    if scene.rigidbody_world.constraints is None:
+        raise RagdollError(
+            f"The rigid body world of scene '{scene.name}' has no collection of constraints any more: build the "
+            "ragdoll anew"
+        )
     members = set() if collection is None else set(collection.all_objects)
     for obj in characters:
         if at_frame.animates(obj, "hide_viewport"):
