@@ -33,6 +33,8 @@ class State:
     released: dict = field(default_factory=dict)  # the same since Bullet was made to forget its joints
     broken: set = field(default_factory=set)  # undo, redo, a load or a new build has ended the run in mid-shot
 
+    shown: tuple = ()  # the scene shown last, and its characters that have their ragdoll in another one
+
     # Characters:
     messages: dict = field(default_factory=dict)  # last trouble, shown in the sidebar; of scenes, too
     warnings: dict = field(default_factory=dict)  # of the last run, which did not stop it

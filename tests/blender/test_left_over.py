@@ -107,5 +107,7 @@ def test_nothing_stays_of_a_ragdoll_that_was_taken_apart(fresh_scene, edit, simu
     assert np.isfinite([rigs.pose(obj) for _frame in simulate.frames(fresh_scene)]).all()
     remove.remove(obj, fresh_scene)
     assert {o.name for o in bpy.data.objects if o.users_scene} == {obj.name, "Floor"}
-    assert not [thing for things in (bpy.data.objects, bpy.data.collections) for thing in things if built.is_ours(thing)]
+    assert not [
+        thing for things in (bpy.data.objects, bpy.data.collections) for thing in things if built.is_ours(thing)
+    ]
     assert len(bpy.data.scenes) == 1

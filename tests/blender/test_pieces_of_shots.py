@@ -72,7 +72,7 @@ def test_a_range_that_a_script_sets_for_a_new_shot_is_the_shot(fresh_scene, tmp_
 
 def test_single_frames_of_a_new_shot_that_was_simulated_are_those_of_its_cache(fresh_scene, tmp_path):
     obj = rigs.ragdoll(fresh_scene, LAST, 0.2, first=FIRST)
-    simulated = {fresh_scene.frame_current: rigs.pose(obj) for _frame in simulate.frames(fresh_scene)}
+    simulated = {frame: rigs.pose(obj) for frame in simulate.frames(fresh_scene)}
     renders.prepare(fresh_scene, tmp_path / "frame_")
     for frame, pose in renders.poses(fresh_scene, obj, (LAST, FIRST, 6)).items():
         assert np.abs(pose - simulated[frame]).max() < 1e-5, frame

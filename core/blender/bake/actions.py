@@ -21,6 +21,7 @@ nothing animates it and it stays at rest.
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import contextlib
 import bpy
 from numpy.typing import NDArray
 
@@ -134,11 +135,9 @@ def _refuse_tweak_mode(obj: bpy.types.Object) -> None:
 
 def _write_property(obj: bpy.types.Object, path: str, values: Sequence[float]) -> None:
     owner, _, name = path.rpartition(".")
-    try:
-        target = obj.path_resolve(owner)
-    except ValueError:  # the bone has been renamed or removed since
-        return
-    setattr(target, name, values)
+    # The bone may have been renamed or removed since, or the file was damaged.
+    with contextlib.suppress(ValueError, AttributeError, TypeError):
+        setattr(obj.path_resolve(owner), name, values)
 
 
 def _played_strips(animation: bpy.types.AnimData) -> Iterator[bpy.types.NlaStrip]:

@@ -199,13 +199,18 @@ def ragdolls(scene) -> list:
     return [obj for obj in with_ragdoll(scene.objects) if obj.active_ragdoll.scene == scene and obj not in others]
 
 
+def holds(scene, collection) -> bool:
+    """Whether a scene of this file has a collection."""
+    return scene is not None and scene.library is None and collection in set(scene.collection.children_recursive)
+
+
 def scene_of(obj):
     """The scene of the file whose world has a ragdoll's bodies; None where that was deleted or is linked.
 
     That of a character in a full copy of a scene is the copy, though it still points at the first one.
     """
     collection, own = obj.active_ragdoll.collection, obj.active_ragdoll.scene
-    holding = [s for s in bpy.data.scenes if s.library is None and collection in set(s.collection.children_recursive)]
+    holding = [scene for scene in bpy.data.scenes if holds(scene, collection)]
     return own if own in holding else next(iter(holding), None)
 
 

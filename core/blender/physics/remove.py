@@ -4,7 +4,7 @@ import bpy
 
 from ..runtime import STATE
 from ..settings import declare, saved
-from . import body_edits, built, collision, source, world
+from . import blender_42, body_edits, built, collision, source, world
 
 
 def remove(obj, scene=None) -> None:
@@ -73,12 +73,18 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
 
 
 def _end_first(scene) -> None:
-    """End the run of a scene of which a full copy's bodies are removed: the copy's next world crashes otherwise."""
-    if scene.library is None and scene.rigidbody_world is not None:
-        if scene.active_ragdoll.cache_is_ours:
-            world.free_cache(scene)
-        world.halt(scene)
-        interrupt(scene)
+    """End the run of a scene of which a full copy's bodies are removed: each goes out of that one's world, too.
+
+    A world with a baked cache is empty; see `world.drain`. Before 4.3 it is not, and the cache goes.
+    """
+    if scene.library is not None or scene.rigidbody_world is None:
+        return
+    if scene.rigidbody_world.point_cache.is_baked and not blender_42.IS_IT:
+        return
+    if scene.active_ragdoll.cache_is_ours:
+        world.free_cache(scene)
+    world.halt(scene)
+    interrupt(scene)
 
 
 def interrupt(scene) -> None:

@@ -258,6 +258,8 @@ def after_update(scene, graph=None) -> None:
     if graph is None:
         return
     view_layers.note_able(graph)
+    if not (STATE.busy or scene.active_ragdoll.is_source):
+        show.show_arrived(scene)
     if len(STATE.clips):  # actions that were edited are sampled anew
         STATE.clips.mark(graph)
     if not _concerns(scene):
