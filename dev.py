@@ -36,15 +36,7 @@ import sessions  # noqa: E402
 
 import figures  # noqa: E402
 from environments import ROOT, DevError, environment, fault_of, pytest_folder, quietly, say  # noqa: E402
-from run_blender import (  # noqa: E402
-    Result,
-    kill_group,
-    print_skips,
-    program_command,
-    run_files,
-    run_pytest,
-    wheel_command,
-)
+from run_blender import Result, kill_group, print_skips, program_command, run_files, run_pytest, wheel_command  # noqa: E402
 
 RESULTS = ROOT / ".test-results"
 DIST = ROOT / "dist"

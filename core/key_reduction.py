@@ -29,15 +29,13 @@ def keys_to_keep(frames: NDArray, values: NDArray, tolerance: float, deviation: 
     The method is that of Ramer (1972) and Douglas and Peucker (1973), run on all segments of all groups at once: in
     every pass each segment that deviates too much is split at its worst sample. The first and the last key always
     stay. All channels of a group keep the same frames.
+    Raises ValueError: the tolerance is negative, the shapes do not fit or the frames do not increase.
 
     Args:
         frames: strictly increasing [f].
         values: [f, groups, channels]. Quaternions must be free of sign flips and angles of jumps by a full turn.
         tolerance: largest deviation that a left-out sample may have, in the unit of `deviation`; 0 or more.
         deviation: measures [m, channels] against [m, channels], giving [m].
-
-    Raises:
-        ValueError: the tolerance is negative, the shapes do not fit or the frames do not increase.
     """
     frames = np.asarray(frames, dtype=np.float64)
     values = np.asarray(values, dtype=np.float64)

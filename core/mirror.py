@@ -36,18 +36,15 @@ def reflect(points: np.ndarray, normal: np.ndarray, offset: float) -> np.ndarray
 
 
 # ---- the plane, from the joints of bodies ---------------------------------------------------------------------------
-
-
 def plane_of_joints(heads: np.ndarray, parents: np.ndarray, axes: np.ndarray, size: float):
     """The plane across which a skeleton is its own mirror image.
+
+    Returns the unit normal [3], the offset [m] (points on the plane have normal . p = offset) and the counterpart of
+    every body [m]: itself in the plane, -1 where there is none. Without symmetry the normal is None.
 
     Args:
         heads: joints of the m bodies [m, 3] [m]. parents: of the bodies, -1 at roots [m].
         axes: the armature's own axes, of which the plane's normal is one [3, 3]. size: the character's extent [m].
-
-    Returns:
-        The unit normal [3], the offset [m] (points on the plane have normal . p = offset) and the counterpart of
-        every body [m]: itself in the plane, -1 where there is none. Without symmetry the normal is None.
     """
     count = len(heads)
     none = None, 0.0, np.full(count, -1)
@@ -85,8 +82,6 @@ def _counterparts(features, normal, offset, tolerance):
 
 
 # ---- the plane, from limbs that are alike ---------------------------------------------------------------------------
-
-
 def plane_of_limbs(tree) -> tuple[np.ndarray | None, float]:
     """Unit normal (level) and offset of the plane that mirrors the joints of an `anatomy.structure.Tree` best.
 
@@ -139,14 +134,20 @@ def _alike(tree, rows: list):
 
 def limb_pairs(tree, normal: np.ndarray, offset: float) -> list:
     """Mirrored limbs (row on the side of `normal`, row on the other) of a plane, longest first."""
-    lateral = _means(tree) @ normal - offset
-    result = []
+    means, result = _means(tree), []
+    lateral, mirrored = means @ normal - offset, reflect(means, normal, offset)
     for row in tree.rows:
         for a, b in _alike(tree, tree.children[row]):
             apart = abs(lateral[a] - lateral[b])
             if lateral[a] * lateral[b] < 0.0 and abs(lateral[a] + lateral[b]) < 0.4 * apart + 0.05 * tree.size:
                 result.append((a, b) if lateral[a] > 0.0 else (b, a))
-    return sorted(result, key=lambda pair: -(tree.reach[pair[0]] + tree.reach[pair[1]]))
+
+    def order(pair: tuple) -> tuple:
+        """Of legs that are as long as each other, those that mirror each other best come first."""
+        reach = tree.reach[[*pair]].sum() / max(tree.size, 1e-30)
+        return -round(float(reach), 4), float(np.linalg.norm(mirrored[pair[0]] - means[pair[1]]))
+
+    return sorted(result, key=order)
 
 
 # ---- names, joints, places ------------------------------------------------------------------------------------------

@@ -47,9 +47,7 @@ def local_to_model(
 
     Positions are [..., n, 3] in level order, rotations [..., n, 4] unit quaternions (w, x, y, z), scales [..., n, 3] or
     None for no scale at all. The results have the common leading axes.
-
-    Raises:
-        PoseError: a shape does not fit the skeleton.
+    Raises PoseError: a shape does not fit the skeleton.
     """
     (positions, rotations, scales), lead = _common(skeleton, "ls", positions_ls, rotations_ls, scales_ls)
     rotations = _accumulate_rotations(skeleton, rotations)
@@ -73,9 +71,7 @@ def model_to_local(
     """Local positions, rotations and scales of whole poses: the exact inverse of `local_to_model`.
 
     Shapes as there.
-
-    Raises:
-        PoseError: a shape does not fit the skeleton, or a bone with children has a scale of 0.
+    Raises PoseError: a shape does not fit the skeleton, or a bone with children has a scale of 0.
     """
     (positions, rotations, scales), lead = _common(skeleton, "ms", positions_ms, rotations_ms, scales_ms)
     roots = skeleton.root_count
@@ -133,8 +129,7 @@ def local_to_model_matrices(skeleton: Skeleton, matrices_ls: ArrayLike) -> np.nd
 def model_to_local_matrices(skeleton: Skeleton, matrices_ms: ArrayLike) -> np.ndarray:
     """Local matrices [..., n, 4, 4] of model-space ones: the inverse of `local_to_model_matrices`.
 
-    Raises:
-        PoseError: the shape does not fit the skeleton, or the matrix of a bone with children has no inverse.
+    Raises PoseError: the shape does not fit the skeleton, or the matrix of a bone with children has no inverse.
     """
     matrices_ms = _checked("matrices_ms", matrices_ms, skeleton, (4, 4))
     matrices_ls = matrices_ms.copy()

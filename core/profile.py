@@ -75,7 +75,7 @@ class Entry:
     share: bool = False  # the limits are those of the whole chain, which its bones share
     range: float | None = None  # multiplies the limits that the rig has by itself
     joint_in_anatomy: tuple | None = None  # rotation (w, x, y, z) from the anatomical frame of the bone to the joint's
-    rest: tuple | None = None  # rotation (w, x, y, z) of the named bone in bind pose, in the armature's space
+    rest: tuple | None = None  # rotation (w, x, y, z) of the named bone in the rest pose, in the armature's space
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,6 @@ _ROTATIONS = ("joint_rotation", "joint_in_anatomy", "rest")
 
 
 # ---- one value ------------------------------------------------------------------------------------------------------
-
-
 def shown(value) -> str:
     """A value as a message shows it: on one line and short."""
     text = " ".join(repr(value).split())
@@ -117,8 +115,7 @@ def shown(value) -> str:
 def checked(value, wanted: Field, path: str):
     """A value of a file as the setting takes it.
 
-    Raises:
-        RagdollError: wrong type or length, not a number, out of range, unknown choice; begins with the path.
+    Raises RagdollError: wrong type or length, not a number, out of range, unknown choice; begins with the path.
     """
     if wanted.kind == POINTS:
         if not isinstance(value, list) or len(value) > wanted.length:
@@ -168,8 +165,6 @@ def shortest(value: float) -> float:
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------
-
-
 class _Pairs(dict):
     """A JSON object that remembers a key that stands in it twice."""
 
@@ -182,8 +177,7 @@ class _Pairs(dict):
 def parse(text: str, schema: Schema) -> Profile:
     """A profile from the text of a file; every value of it is checked.
 
-    Raises:
-        RagdollError: begins with the place in the file, as in `bones[3].limit_min[1]: ...`.
+    Raises RagdollError: begins with the place in the file, as in `bones[3].limit_min[1]: ...`.
     """
     try:
         data = json.loads(text, object_pairs_hook=_Pairs)
@@ -259,8 +253,6 @@ def _entry(data, fields: dict, path: str) -> Entry:
 
 
 # ---- writing --------------------------------------------------------------------------------------------------------
-
-
 def dump(profile: Profile) -> str:
     """The text of a profile's file; the same profile always gives the same. Raises ValueError: a number not finite."""
     data = {"format": FORMAT, "version": VERSION, "units": UNITS}

@@ -121,11 +121,7 @@ def rotate_components(q: Sequence[np.ndarray], v: Sequence[np.ndarray]) -> tuple
     vx, vy, vz = v
     # v + 2 w (u x v) + 2 u x (u x v), u being the vector part: q v q* multiplied out for unit q.
     tx, ty, tz = 2.0 * (y * vz - z * vy), 2.0 * (z * vx - x * vz), 2.0 * (x * vy - y * vx)
-    return (
-        vx + w * tx + (y * tz - z * ty),
-        vy + w * ty + (z * tx - x * tz),
-        vz + w * tz + (x * ty - y * tx),
-    )
+    return (vx + w * tx + (y * tz - z * ty), vy + w * ty + (z * tx - x * tz), vz + w * tz + (x * ty - y * tx))
 
 
 def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> np.ndarray:

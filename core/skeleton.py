@@ -45,12 +45,11 @@ class Skeleton:
     def from_parents(names: Sequence[str], parents: Sequence[int | str | None] | np.ndarray) -> Skeleton:
         """Build a skeleton from bones in any order.
 
+        Raises SkeletonError: no bones, a name twice, a parent that is not among the bones, or a cycle.
+
         Args:
             names: the bones' names, each once.
             parents: for each bone its parent, by index into `names` (-1: none) or by name (None: none).
-
-        Raises:
-            SkeletonError: no bones, a name twice, a parent that is not among the bones, or a cycle.
         """
         names = tuple(names)
         count = len(names)
@@ -194,8 +193,6 @@ def _describe_cycle(names: tuple[str, ...], parents: np.ndarray, reached: np.nda
 
 
 # ---- trees in any order ---------------------------------------------------------------------------------------------
-
-
 def from_the_roots(parents) -> list:
     """Indices [m] of a tree with parents before their children; `parents` [m] in any order, -1 at roots."""
     children = [[] for _parent in parents]

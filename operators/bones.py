@@ -40,8 +40,6 @@ class BoneOperator(Operator):
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------
-
-
 class Groups:
     """The groups of settings that an operator is about."""
 
@@ -52,11 +50,7 @@ class Groups:
     weights: BoolProperty(name="Weights", description="Weights, mode and strongest drive", default=True)
 
     def groups(self, verb: str) -> list[str]:
-        """The chosen ones of `bone_tools.GROUPS`.
-
-        Raises:
-            RagdollError: there is none.
-        """
+        """The chosen ones of `bone_tools.GROUPS`. Raises RagdollError: there is none."""
         chosen = [name for name in bone_tools.GROUPS if getattr(self, name)]
         if not chosen:
             raise RagdollError(f"Nothing to {verb}: switch on at least one group of settings")
@@ -110,8 +104,6 @@ class ACTIVE_RAGDOLL_OT_reset_bone(BoneOperator, bpy.types.Operator):
 
 
 # ---- bodies ---------------------------------------------------------------------------------------------------------
-
-
 class ACTIVE_RAGDOLL_OT_adopt_body(BoneOperator, bpy.types.Operator):
     """Take the body as it stands for the bone's own size and place, to be changed as numbers"""
 
@@ -163,8 +155,6 @@ class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
 
 
 # ---- weights --------------------------------------------------------------------------------------------------------
-
-
 def _changed(names) -> str:
     return f"Weights of {named(names)}" if names else "No weight changed"
 

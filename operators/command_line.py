@@ -135,6 +135,16 @@ def _add_options_of_bake(sub) -> None:
         metavar=("A", "B"),
         help="what is baked (the shot); the simulation begins where the shot does",
     )
+    sub.add_argument(
+        "--keyed-bones", choices=("all", "simulated"), default="all", help="which get keys: all that moves (all)"
+    )
+    sub.add_argument("--active-frames", action="store_true", help="only those in which physics changes the animation")
+    sub.add_argument(
+        "--destination",
+        choices=("new", "current", "layer", "combined-layer"),
+        default="new",
+        help="where keys go: a new action (new), the current one, an NLA strip over it, one that adds to it",
+    )
     sub.add_argument("--rotation", type=_weight, metavar="W", help="rotation weight, 0 to 1")
     sub.add_argument("--translation", type=_weight, metavar="W", help="translation weight, 0 to 1")
     sub.add_argument("--drive", choices=[law.identifier for law in drives.LAWS], help="what leads the bodies")
@@ -170,8 +180,6 @@ def _frame(text: str) -> int:
 
 
 # ---- the commands ---------------------------------------------------------------------------------------------------
-
-
 def _build(options) -> None:
     scene, obj = _open(options)
     built = _ragdoll_of(obj, scene, options)
@@ -200,7 +208,14 @@ def _bake(options) -> None:
     if options.report:
         world.free_cache(scene)  # figures come from a run, not from what is kept of an earlier one
         show.stop_showing(scene)
-    report = _bake_and_measure(obj, scene, (first, last), bool(options.report))
+    destination = options.destination.removeprefix("combined-").upper()
+    choice = bake.Choice(
+        options.keyed_bones.upper(),
+        bake.ACTIVE if options.active_frames else bake.RANGE,
+        destination,
+        options.destination.startswith("combined"),
+    )
+    report = _bake_and_measure(obj, scene, (first, last), choice, bool(options.report))
     for text in STATE.warnings.get(obj.name, ()):
         print(f"warning: {text}")
     print(f"baked frames {first} to {last} of '{obj.name}' to the action '{obj.active_ragdoll.baked_action.name}'")
@@ -231,13 +246,13 @@ def _set(obj, name: str, value) -> None:
     setattr(obj.active_ragdoll, name, value)
 
 
-def _bake_and_measure(obj, scene, wanted: tuple[int, int], measuring: bool) -> dict:
+def _bake_and_measure(obj, scene, wanted: tuple[int, int], choice: bake.Choice, measuring: bool) -> dict:
     """Bake frames of a character; figures of the run and of the bake when asked for."""
     progress = Progress("baking", *world.shot_range(scene))
     recorder = reports.Recorder(scene, [obj]) if measuring else None
     began = time.perf_counter()
     try:
-        for frame in bake.frames(obj, scene, *wanted):
+        for frame in bake.frames(obj, scene, *wanted, choice):
             if recorder:
                 recorder.after_frame(frame)
             progress.show(frame)
@@ -281,8 +296,6 @@ def _described(obj) -> str:
 
 
 # ---- files and characters -------------------------------------------------------------------------------------------
-
-
 def _open(options):
     """Open or import the file; the scene and the character."""
     path = importing.open_file(options.file)

@@ -8,6 +8,7 @@ from bpy_extras import view3d_utils
 
 from ..core.blender import interface, runtime
 from ..core.blender.interface import redraw
+from ..core.blender.physics import build
 from ..core.blender.runtime import STATE
 from ..core.blender.settings import effects, lists
 from ..core.blender.stack import stack_setup
@@ -41,8 +42,6 @@ def _bone_or_active(obj, name: str) -> str:
 
 
 # ---- hits and explosions --------------------------------------------------------------------------------------------
-
-
 class ACTIVE_RAGDOLL_OT_add_hit(EffectOperator, bpy.types.Operator):
     """Hit a bone's body at a frame; without values the active bone at the current frame"""
 
@@ -174,8 +173,6 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator):
 
 
 # ---- attachments ----------------------------------------------------------------------------------------------------
-
-
 class ACTIVE_RAGDOLL_OT_add_attachment(EffectOperator, bpy.types.Operator):
     """Attach a bone to an object; without values the active bone to the other selected object"""
 
@@ -199,9 +196,15 @@ class ACTIVE_RAGDOLL_OT_remove_attachment(RemoveOperator, bpy.types.Operator):
 
 
 # ---- recovery -------------------------------------------------------------------------------------------------------
+class ToneOperator(EffectOperator):
+    """Sets the tone of a character's muscles, which need motors."""
+
+    def _give_motors(self, context, obj):
+        if obj.active_ragdoll.layout_changed:
+            build.rebuild(obj, interface.scene_of(obj, context))
 
 
-class ACTIVE_RAGDOLL_OT_setup_recovery(EffectOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_setup_recovery(ToneOperator, bpy.types.Operator):
     """Let strong hits knock the character out, and let it get up where it came to rest"""
 
     bl_label = "Set Up Recovery"
@@ -210,7 +213,22 @@ class ACTIVE_RAGDOLL_OT_setup_recovery(EffectOperator, bpy.types.Operator):
         """Getting up in another place needs the motion stack."""
         if obj.active_ragdoll.recovery.reroot:
             stack_setup.ensure(obj, interface.scene_of(obj, context))
+        if not obj.active_ragdoll.recovery.enabled:
+            effects.set_tone(obj, "STUNNED")
         obj.active_ragdoll.recovery.enabled = True
+        self._give_motors(context, obj)
+
+
+class ACTIVE_RAGDOLL_OT_set_tone(ToneOperator, bpy.types.Operator):
+    """Set how a knocked-out character falls"""
+
+    bl_label = "Tone"
+
+    tone: EnumProperty(name="Tone", items=effects.TONES, default="STUNNED")
+
+    def act(self, context, obj):
+        effects.set_tone(obj, self.tone)
+        self._give_motors(context, obj)
 
 
 class ACTIVE_RAGDOLL_OT_add_recovery_event(EffectOperator, bpy.types.Operator):

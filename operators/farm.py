@@ -66,8 +66,6 @@ def _count(text: str) -> int:
 
 
 # ---- the job --------------------------------------------------------------------------------------------------------
-
-
 def write_job(options) -> None:
     """`farm`: write the extension's zip, the template and Flamenco's job type into the output folder."""
     if options.chunk and not options.render:
@@ -200,14 +198,7 @@ def template(names: list, suffixes: list, archive: str, kind: str, frames: list)
                 "name": "ActiveRagdoll",
                 "description": "A profile of its own in which the extension is installed",
                 "variables": {"BLENDER_USER_RESOURCES": "{{Session.WorkingDirectory}}/blender"},
-                "script": {
-                    "actions": {
-                        "onEnter": {
-                            "command": "{{Param.Blender}}",
-                            "args": INSTALL,
-                        }
-                    }
-                },
+                "script": {"actions": {"onEnter": {"command": "{{Param.Blender}}", "args": INSTALL}}},
             }
         ],
         "steps": steps,
@@ -237,8 +228,6 @@ def _blender_script(arguments: list[str]) -> dict:
 
 
 # ---- its tasks ------------------------------------------------------------------------------------------------------
-
-
 def do_shot(options) -> None:
     """`farm-shot`: simulate one shot and bake all its characters, or keep the simulation as the cache."""
     try:

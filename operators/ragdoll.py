@@ -5,7 +5,7 @@ from bpy.props import BoolProperty, EnumProperty, StringProperty
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..core.blender import interface
-from ..core.blender.physics import build, built, remove
+from ..core.blender.physics import bind_pose, build, built, remove
 from ..core.blender.stack import stack_setup
 from ..core.blender.tools import apply_transform, diagnose, profiles
 from ..core.errors import RagdollError
@@ -27,6 +27,7 @@ REMEDIES = (
     (diagnosis.DISABLED, "Enable", "Have Blender pose the character, which may be hidden by its eye"),
     (diagnosis.GRAVITY_WEIGHT, "Set to 1", "Let gravity act on rigid bodies in full"),
     (diagnosis.DROPS_FRAMES, "Play Every Frame", "Let playback show every frame, however long it takes"),
+    (diagnosis.REMAPPED, "Set to the Same", "Let each frame stand at its own time"),
     (diagnosis.OUTSIDE, "Fit Anew", "Forget what was edited of these bodies, and build anew"),
     (diagnosis.TIME_SCALE, "Set to 1", "Let the bodies move at the animation's speed"),
     (diagnosis.MASS_RATIO, "Stabilize", "Even out the masses of joined bodies, the total being kept, and build anew"),
@@ -85,6 +86,21 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
                 stack_setup.ensure(obj, interface.scene_of(obj, context))
             except RagdollError as error:
                 self.report({"WARNING"}, str(error))
+
+
+class ACTIVE_RAGDOLL_OT_bind_pose_from_frame(Operator, bpy.types.Operator):
+    """Let joints, limits, shapes and masses count from the animation's pose at this frame instead of the rest pose"""
+
+    requires = (interface.unbaked,)
+
+    rest: BoolProperty(name="Rest Pose", description="From the rest pose again", options={"SKIP_SAVE"})
+
+    def act(self, context, obj):
+        if self.rest:
+            bind_pose.from_rest(obj)
+            return "The rest pose is the bind pose again: build to see it"
+        bind_pose.from_frame(obj, interface.scene_of(obj, context))
+        return f"The bind pose is that of frame {context.scene.frame_current}: build to see it"
 
 
 class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator):
@@ -180,8 +196,6 @@ class ACTIVE_RAGDOLL_OT_remedy(Operator, bpy.types.Operator):
 
 
 # ---- profiles --------------------------------------------------------------------------------------------------------
-
-
 class ProfileOperator(Operator):
     """Changes the settings of an armature."""
 

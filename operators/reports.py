@@ -85,9 +85,7 @@ class Recorder:
             digest.update(poses[frame].astype("<f4").tobytes())  # single precision, as Blender has them
         baked = {}
         if obj.active_ragdoll.muted:
-            first, last = obj.active_ragdoll.baked_action.frame_range
-            keyed = {frame: pose for frame, pose in poses.items() if first <= frame <= last}
-            baked["bake_deviation"] = bake.deviation(obj, self.scene, keyed)
+            baked["bake_deviation"] = bake.deviation(obj, self.scene, poses)
         return {
             "poses_sha256": digest.hexdigest(),
             **baked,

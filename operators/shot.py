@@ -3,9 +3,10 @@
 import time
 
 import bpy
-from bpy.props import IntProperty
+from bpy.props import BoolProperty, EnumProperty, IntProperty
 
 from ..core.blender import bake, interface
+from ..core.blender.bake import actions
 from ..core.blender.interface import redraw
 from ..core.blender.physics import built, world
 from ..core.blender.run import reconcile, shot_run, show, simulate
@@ -49,8 +50,7 @@ class Progress:
 def choose_range(scene, frame_start: int, frame_end: int) -> None:
     """Simulate a range from now on; 0 to 0 means the one already set.
 
-    Raises:
-        RagdollError: the range is empty, or the user's own baked cache is in the way.
+    Raises RagdollError: the range is empty, or the user's own baked cache is in the way.
     """
     if (frame_start, frame_end) != (0, 0):
         if frame_end <= frame_start:
@@ -148,8 +148,6 @@ class SteppingOperator(OnArmature):
 
 
 # ---- the operators -------------------------------------------------------------------------------------------------
-
-
 class RangeOperator(SteppingOperator):
     """Goes through the shot's range or another one."""
 
@@ -224,6 +222,37 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
     requires = (interface.moved, interface.unbaked)
     verb = "Baking"
 
+    bones: EnumProperty(
+        name="Bones",
+        description="Which bones get keys; the others play their animation afterwards",
+        items=(
+            (bake.ALL, "All", "All that physics and the motion stack move"),
+            (bake.SIMULATED, "Simulated", "Those with bodies"),
+            (bake.SELECTED, "Selected", "Of all those the ones that are selected"),
+        ),
+    )
+    frames: EnumProperty(
+        name="Frames",
+        description="Which frames get keys",
+        items=(
+            (bake.RANGE, "Range", "The whole range"),
+            (bake.ACTIVE, "Where Active", "From the first frame that is not the animation's to the last"),
+        ),
+    )
+    destination: EnumProperty(
+        name="To",
+        description="Where the keys go",
+        items=(
+            (actions.NEW, "New Action", "A copy of the present action with these keys; the old one is kept"),
+            (actions.CURRENT, "Current Action", "The action itself; its keys of these frames come back with Revert"),
+            (actions.LAYER, "NLA Layer", "A strip over the animation, which goes on below it"),
+        ),
+    )
+    combined: BoolProperty(
+        name="Combine",
+        description="The layer adds to the animation below it, which can still be edited, instead of replacing it",
+    )
+
     def prepare(self, context):
         """A range within the shot's is baked from the motion of the whole shot."""
         obj = self.subject(context)
@@ -235,7 +264,8 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
         within = first <= wanted[0] < wanted[1] <= last
         choose_range(scene, *((0, 0) if within else wanted))
         self._name = obj.name
-        return bake.frames(obj, scene, *wanted), scene
+        choice = bake.Choice(self.bones, self.frames, self.destination, self.combined)
+        return bake.frames(obj, scene, *wanted, choice), scene
 
     def finished(self, context, stopped_at):
         if stopped_at is not None:

@@ -98,15 +98,14 @@ def reason(layout, context, text: str):
 def draw_list(layout, list_class: str, owner, items: str, buttons=(), list_id: str = "", rows: int = 3, **options):
     """A list with buttons on its right.
 
+    Returns the column of the buttons, for more of them, and the active item, None where there is none.
+
     Args:
         list_class: name of the UIList after "ACTIVE_RAGDOLL_UL_".
         owner, items: the settings that have the list, and its name.
         buttons: names of our operators that add and remove an item.
         list_id: to tell lists of one class apart.
         rows, options: see UILayout.template_list.
-
-    Returns:
-        The column of the buttons, for more of them, and the active item, None where there is none.
     """
     row = layout.row()
     shown, index = f"ACTIVE_RAGDOLL_UL_{list_class}", declare.declarations(type(owner))[items].index

@@ -53,6 +53,8 @@ class ACTIVE_RAGDOLL_PT_bone(Sidebar, bpy.types.Panel):
         keyed.prop(settings, "body_mode")
         props(keyed, settings, "rotation_weight", "translation_weight", slider=True)
         props(keyed, settings, "max_torque", "max_force")
+        if obj.active_ragdoll.recovery.enabled:
+            keyed.prop(settings, "tone", slider=True)
         law = drives.of(obj.active_ragdoll.drive)
         props(keyed, settings, *(parameter.factor.setting for parameter in law.parameters))
 

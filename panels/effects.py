@@ -17,8 +17,6 @@ def draw_bone(column, context, obj, item, *before: str) -> None:
 
 
 # ---- hits and explosions --------------------------------------------------------------------------------------------
-
-
 class ACTIVE_RAGDOLL_UL_hits(bpy.types.UIList):
     """Hits: frame, bone, strength"""
 
@@ -99,8 +97,6 @@ class ACTIVE_RAGDOLL_PT_loosening(Part, bpy.types.Panel):
 
 
 # ---- attachments ----------------------------------------------------------------------------------------------------
-
-
 class ACTIVE_RAGDOLL_UL_attachments(bpy.types.UIList):
     """Attachments: name, bone, target"""
 
@@ -139,8 +135,6 @@ class ACTIVE_RAGDOLL_PT_attachments(Sidebar, bpy.types.Panel):
 
 
 # ---- recovery -------------------------------------------------------------------------------------------------------
-
-
 class ACTIVE_RAGDOLL_UL_recovery_events(bpy.types.UIList):
     """States forced on the timeline"""
 
@@ -169,6 +163,11 @@ class ACTIVE_RAGDOLL_PT_recovery(Sidebar, bpy.types.Panel):
         part.label(text="Knocked out by")
         part.prop(group, "knock_out_speed", text="Hit")
         part.prop(group, "knock_out_distance", text="Distance")
+        part = column.column(align=True)
+        row = part.row(align=True)
+        row.prop(group, "tone", slider=True)
+        row.operator_menu_enum("active_ragdoll.set_tone", "tone", text="", icon="DOWNARROW_HLT")
+        part.prop(group, "reflexes")
         props(column.column(align=True), group, "watched", "rest_speed", "rest_time")
         props(column.column(align=True), group, "regain", "blend_time")
         part = column.column(align=True)

@@ -125,6 +125,9 @@ class ACTIVE_RAGDOLL_PT_bodies(Sidebar, bpy.types.Panel):
         if settings.mass_model in ("AUTO", "DENSITY"):
             inner.prop(settings, "density")
         column.prop(settings, "stabilize_masses")
+        row = column.row(align=True)
+        row.operator("active_ragdoll.bind_pose_from_frame", icon="ARMATURE_DATA")
+        row.operator("active_ragdoll.bind_pose_from_frame", text="", icon="X").rest = True
 
 
 class ACTIVE_RAGDOLL_PT_limits(Sidebar, bpy.types.Panel):
@@ -187,6 +190,10 @@ class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel):
             inner = rows(layout)
             inner.enabled = not text
             inner.prop(settings, "key_tolerance")
+            # What the next click on Bake does; Blender keeps it with the operator.
+            chosen = context.window_manager.operator_properties_last("active_ragdoll.bake")
+            for name in ("bones", "frames", "destination", *(["combined"] if chosen.destination == "LAYER" else [])):
+                inner.prop(chosen, name)
             if settings.muted and settings.baked_action is not None:
                 layout.label(text=settings.baked_action.name, icon="ACTION")
 

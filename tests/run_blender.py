@@ -179,7 +179,7 @@ def run_files(
     marker: str | None = None,
     timeout: float = 900.0,
     jobs: int = os.cpu_count() or 1,
-    size: int = 4,
+    size: int = 6,
 ) -> Result:
     """Run test files in parallel processes, print one line for each and the whole output of those that failed.
 
@@ -249,7 +249,7 @@ def main() -> int:
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds for one process")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at the same time")
     parser.add_argument(
-        "--files-per-process", type=int, default=4, help="but those marked own_process, which are alone"
+        "--files-per-process", type=int, default=6, help="but those marked own_process, which are alone"
     )
     parser.add_argument("-k", help="pytest's -k")
     parser.add_argument("-m", help="only tests with this marker")

@@ -98,9 +98,12 @@ def of_role(anatomy, role, side=None) -> list:
     return sorted(bones, key=lambda i: (anatomy.order[i], i))
 
 
+def many_legged(anatomy) -> bool:
+    """Whether it has more legs than one on each side that are hind legs: a spider, a beetle."""
+    return len(of_role(anatomy, roles.FOOT)) > len(roles.SIDES)
+
+
 # ---- the character's axes -----------------------------------------------------------------------------------------
-
-
 def character_axes(anatomy, heads, tails, directions=None) -> Axes | None:
     """Up, left and forward of a character in bind pose; None when nothing tells them.
 
@@ -167,6 +170,8 @@ def _raw_up(anatomy, heads, size):
 
 def _raw_forward(anatomy, heads, tails, size, directions):
     """A direction that tells front from back, or None."""
+    if many_legged(anatomy):
+        return None  # their feet point everywhere
     total = np.zeros(3)
     for toe in of_role(anatomy, roles.TOE):
         feet = of_role(anatomy, roles.FOOT, anatomy.sides[toe])
@@ -184,8 +189,6 @@ def _raw_forward(anatomy, heads, tails, size, directions):
 
 
 # ---- directions of limbs ------------------------------------------------------------------------------------------
-
-
 def limb_directions(anatomy, parents, heads, tails, vertices=None) -> np.ndarray:
     """Unit direction of every bone [n, 3], joint to joint, whatever the bones are drawn like.
 
@@ -230,28 +233,7 @@ def _following(anatomy, parents) -> list:
     return found
 
 
-ALIKE = 0.9  # mean length of the limbs' unit directions from which on they all point one way
-
-
-def all_one_way(anatomy, parents, heads, tails) -> bool:
-    """Whether trunk and limbs all point one way, as in files of motion capture that leave the pose to the animation.
-
-    No body could take such a bind pose: a human's legs lead down and its trunk up, a quadruped's trunk leads ahead.
-    For the arguments see `limb_directions`.
-    """
-    trunk = {roles.SPINE, roles.CHEST, roles.NECK}
-    parts = trunk | {roles.UPPER_ARM, roles.FOREARM, roles.THIGH, roles.SHANK}
-    rows = [i for i, role in enumerate(anatomy.roles) if role in parts]
-    there = {anatomy.roles[i] for i in rows}
-    if not there & trunk or not {roles.THIGH, roles.SHANK} <= there:
-        return False
-    ways = limb_directions(anatomy, parents, heads, tails)[rows]
-    return bool(np.linalg.norm(ways.mean(axis=0)) > ALIKE)
-
-
 # ---- joint frames -------------------------------------------------------------------------------------------------
-
-
 def joint_frame(bone, anatomy, parents, heads, directions, axes: Axes) -> JointFrame:
     """The frame of a bone's joint from the character's axes and, for limbs that bend, from the bind pose's bend."""
     role, side = anatomy.roles[bone], anatomy.sides[bone]
@@ -262,6 +244,10 @@ def joint_frame(bone, anatomy, parents, heads, directions, axes: Axes) -> JointF
         level = unit(across(along, axes.up))
         along = level if level is not None and float(along @ axes.up) > -0.97 else axes.forward
     bend_to = _bends_to(role, human, anatomy, side, along, heads, axes)
+    if role in (roles.SHANK, roles.FOOT, roles.TOE) and many_legged(anatomy):
+        hips = (above for above in path_to_root(parents, bone) if anatomy.roles[above] == roles.THIGH)
+        bend_to = unit(heads[next(hips, bone)] - heads[bone])  # which is in the plane of the leg
+        bend_to = axes.forward if bend_to is None else bend_to
     expected = unit(quaternion.cross(along, bend_to))
     before = _bone_before(bone, anatomy, parents)
     if expected is None or np.linalg.norm(quaternion.cross(along, bend_to)) < 0.1:
@@ -297,7 +283,9 @@ def _bone_before(bone, anatomy, parents):
     """The ancestor whose limb this bone continues, or None."""
     for ancestor in path_to_root(parents, bone)[1:]:
         if anatomy.roles[ancestor] not in (roles.TWIST, roles.HELPER, roles.GENERIC):
-            return ancestor if anatomy.roles[ancestor] == _PREVIOUS.get(anatomy.roles[bone]) else None
+            role = anatomy.roles[bone]
+            follows = _PREVIOUS.get(role), roles.SHANK if role == roles.SHANK else None  # a spider has several knees
+            return ancestor if anatomy.roles[ancestor] in follows else None
     return None
 
 

@@ -96,8 +96,7 @@ def joint_ranges(anatomy: roles.Anatomy, bones, parents) -> list:
     """
     table = HUMAN if anatomy.kind == roles.HUMAN else ANIMAL
     found = [anatomy.roles[bone] for bone in bones]
-    chains = [_CHAIN_OF.get(role) for role in found]
-    counts = _joints_of_chain(chains, parents)
+    chains, counts = chains_of(anatomy, bones, parents)
     result = []
     for i, role in enumerate(found):
         chain = chains[i]
@@ -113,8 +112,9 @@ def joint_ranges(anatomy: roles.Anatomy, bones, parents) -> list:
     return result
 
 
-def _joints_of_chain(chains, parents) -> np.ndarray:
-    """How many joints the chain through each body has, along its longest way; 0 where it is in none [m]."""
+def chains_of(anatomy: roles.Anatomy, bones, parents) -> tuple[list, np.ndarray]:
+    """The chain that each body is in, or None [m], and how many joints it has along its longest way, else 0 [m]."""
+    chains = [_CHAIN_OF.get(anatomy.roles[bone]) for bone in bones]
     count = len(chains)
     above, below = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
     order = from_the_roots(parents)
@@ -126,7 +126,7 @@ def _joints_of_chain(chains, parents) -> np.ndarray:
         parent = parents[i]
         if chains[i] is not None and parent >= 0 and chains[parent] == chains[i]:
             below[parent] = max(below[parent], below[i] + 1)
-    return above + below
+    return chains, above + below
 
 
 # ---- limits ---------------------------------------------------------------------------------------------------------

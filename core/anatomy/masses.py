@@ -54,12 +54,11 @@ def human_mass(height: float) -> float:
 def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) -> np.ndarray:
     """Share of the body mass of every body [m]; they sum to 1.
 
+    Raises ValueError: unknown table, or volumes that are negative or no numbers.
+
     Args:
         table: one of `TABLES`. parents: bone parents, before their children, -1 at roots [n].
         bones: bone of every body [m], parents before children. volumes: of the bodies [m^3], [m]; none negative.
-
-    Raises:
-        ValueError: unknown table, or volumes that are negative or no numbers.
     """
     if table not in TABLES:
         raise ValueError(f"table must be one of {', '.join(TABLES)}, got {table!r}")
@@ -138,9 +137,7 @@ def stabilised(masses, parents) -> np.ndarray:
     their tree's total. (Jolt raises the parents' inertia too; Blender computes inertia from the shape.)
 
     `masses` are positive [kg] [m], `parents` in any order, -1 at roots [m].
-
-    Raises:
-        ValueError: a mass that is not positive.
+    Raises ValueError: a mass that is not positive.
     """
     masses = np.array(masses, dtype=float)
     if not (masses > 0.0).all():
@@ -217,13 +214,11 @@ def human_strengths(anatomy: roles.Anatomy, parents, mass: float, height: float)
     """Largest torque [N m] and force [N] of every bone [n] of a character.
 
     A bone that is not known by itself (TWIST, HELPER, GENERIC) is as strong as the nearest known one above it.
+    Raises RagdollError: mass or height is not a positive number; the message names it.
 
     Args:
         parents: bone parents in any order, -1 at roots [n]; the anatomy's own are used where it has some.
         mass: of the whole character [kg]. height [m].
-
-    Raises:
-        RagdollError: mass or height is not a positive number; the message names it.
     """
     for name, value in (("mass", mass), ("height", height)):
         if not (np.isfinite(value) and value > 0.0):

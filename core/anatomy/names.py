@@ -200,7 +200,7 @@ def _take_side(words: list) -> tuple[str | None, list]:
 def _glued_side(words: list) -> tuple[str, list] | None:
     """The side in a glued word such as "lefthand", "lhand" or "handl", and the words without it."""
     for i, word in enumerate(words):
-        if word in _VOCABULARY or word in _NOISE:
+        if word in _VOCABULARY or word in _NOISE or word in _FRONT:
             continue
         for glue in ("left", "right", "l", "r"):
             for rest in (word.removeprefix(glue), word.removesuffix(glue)):

@@ -6,22 +6,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from .names import (
-    ANKLE,
-    ARM,
-    ELBOW,
-    FRONT_OF,
-    HIND_OF,
-    HIP,
-    KNEE,
-    LEG,
-    PALM,
-    PAW,
-    ROOT,
-    SHOULDER,
-    TRUNK,
-    WRIST,
-)
+from .names import ANKLE, ARM, ELBOW, FRONT_OF, HIND_OF, HIP, KNEE, LEG, PALM, PAW, ROOT, SHOULDER, TRUNK, WRIST
 from .roles import (
     CHEST,
     CLAVICLE,

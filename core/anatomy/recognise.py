@@ -54,17 +54,18 @@ _FRONT = (UPPER_ARM, FOREARM, HAND, naming.ARM, naming.ELBOW, naming.WRIST)  # w
 _BEFORE = {FOREARM: UPPER_ARM, HAND: FOREARM, SHANK: THIGH, FOOT: SHANK, TOE: FOOT, FINGER: HAND, THUMB: HAND}
 
 
-def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None) -> Anatomy:
+def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, ends=()) -> Anatomy:
     """The anatomy of a skeleton of n bones in bind pose.
+
+    Raises RagdollError: arrays of different lengths, or a joint that is not a number; names the bone.
 
     Args:
         names: [n]. parents: index of each bone's parent, -1 at roots, in any order [n].
         heads, tails: joints in any unit and any place [n, 3].
         up: unit vector against gravity as the character stands; legs that are named decide where it does not.
         deform: which bones deform a mesh [n]; None when that is not known.
-
-    Raises:
-        RagdollError: arrays of different lengths, or a joint that is not a number; names the bone.
+        ends: of each chain of inverse kinematics its last bone, the bone that it reaches for, and whether a mesh hangs
+            on that.
     """
     names, parents = list(names), np.asarray(parents, dtype=int)
     heads, tails = np.asarray(heads, dtype=float).reshape(-1, 3), np.asarray(tails, dtype=float).reshape(-1, 3)
@@ -72,9 +73,10 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None) -> 
     read = naming.read(names)
     notes: list = []
     body, own = _body(names, parents, read, deform), _own(read, deform)
+    led = _led(parents, read, body, ends)
     core = next((i for i, name in enumerate(read) if body[i] and name.meaning == PELVIS), -1)
     up = _upright(read, heads, np.asarray(up, dtype=float), body)
-    tree = Tree(_by_twins(names, parents, body), heads, tails, up, body, core)
+    tree = Tree(_by_twins(names, parents, body, led), heads, tails, up, body, core)
     found = examine(tree)
     read = _front_legs(tree, read, found)
     telling = _telling([read[i] for i in tree.rows], found)
@@ -90,7 +92,7 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None) -> 
     order, above = _order(tree, roles, sides), _parents(tree, parents, own)
     _fill_notes(names, roles, attached, kind, notes)
     grounded = _ground_roots(tree, parents, read, roles)
-    return Anatomy(tuple(roles), tuple(sides), order, kind, certainty, notes, above, grounded)
+    return Anatomy(tuple(roles), tuple(sides), order, kind, certainty, notes, above, grounded, tuple(led))
 
 
 def _check(names, parents, heads, tails, deform) -> None:
@@ -103,8 +105,6 @@ def _check(names, parents, heads, tails, deform) -> None:
 
 
 # ---- which bones may have a body ----------------------------------------------------------------------------------
-
-
 def _body(names: list, parents, read: list, deform) -> np.ndarray:
     """Which bones [n] are neither controls nor helpers nor twist bones by their names and flags."""
     meanings = [name.meaning for name in read]
@@ -154,10 +154,31 @@ def _with_below(parents, mask: np.ndarray) -> np.ndarray:
     return result
 
 
-def _by_twins(names: list, parents, body: np.ndarray) -> np.ndarray:
-    """Parents [n] in a generated Rigify rig: a "DEF-" bone below "ORG-spine" hangs on "DEF-spine"."""
+def _led(parents, read: list, body: np.ndarray, ends) -> dict:
+    """The limb's last bone by the row of what inverse kinematics leads to its place, for limbs without an end.
+
+    A control that a mesh hangs on is an end, too, and gets into `body`; its name is forgotten.
+    """
+    found = {}
+    for last, goal, meshed in ends:
+        ended = any(body[row] and last in path_to_root(parents, row)[1:] for row in range(len(body)))
+        if not body[last] or ended or last in path_to_root(parents, goal) or goal in path_to_root(parents, last):
+            continue
+        if meshed and not body[goal]:
+            body[goal], read[goal] = True, read[goal]._replace(meaning=None)
+        for row in np.flatnonzero(body):
+            path = path_to_root(parents, row)
+            if goal in path and not body[path[1 : path.index(goal) + 1]].any():
+                found[int(row)] = last
+    return found
+
+
+def _by_twins(names: list, parents, body: np.ndarray, led: dict) -> np.ndarray:
+    """Parents [n] in a generated Rigify rig: a "DEF-" bone below "ORG-spine" hangs on "DEF-spine"; what is led too."""
     row = {name: i for i, name in enumerate(names)}
     result = np.array(parents)
+    for end, last in led.items():
+        result[end] = last
     for i in np.flatnonzero(body):
         above = path_to_root(parents, i)[1:] if names[i].startswith("DEF-") else ()
         for control in takewhile(lambda bone: not body[bone], above):
@@ -190,8 +211,6 @@ def _main(name) -> bool:
 
 
 # ---- sides and roles ----------------------------------------------------------------------------------------------
-
-
 def _front_legs(tree, read: list, found) -> list:
     """The names, with those of an animal's front legs known for such where all four are named as hind legs are.
 

@@ -44,6 +44,8 @@ class Anatomy:
     parents: np.ndarray | None = None
     # rows of bones that stand at the ground and move the whole body, whose parts begin at the hips: a game rig's root
     ground_roots: tuple = ()
+    # rows of bones that inverse kinematics leads to the end of a limb on which they do not hang in the hierarchy
+    led: tuple = ()
 
 
 # ---- the main bodies of a character ---------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ direction that is given is up.
 """
 
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import takewhile
 
 import numpy as np
@@ -208,6 +209,7 @@ def examine(tree: Tree) -> Structure:
         _biped(tree, found, legs[0], arms, paired)
         ahead, found.facing = _forward_of_legs(tree, found, legs[0])
     else:
+        _many_legs(tree, found, [row for pair in legs for row in pair])
         ahead = np.zeros(3)
     if (ahead @ forward if found.facing else -forward[1]) < 0.0:
         found.lateral, found.centre = -found.lateral, -found.centre
@@ -216,8 +218,6 @@ def examine(tree: Tree) -> Structure:
 
 
 # ---- legs, arms, spine --------------------------------------------------------------------------------------------
-
-
 def _legs(tree: Tree, pairs: list) -> list:
     legs = []
     for pair in pairs:
@@ -320,6 +320,17 @@ def _quadruped(tree: Tree, found: Structure, hind: tuple, front: tuple, paired: 
     _tail(tree, found, {*hind, *front})
 
 
+def _many_legs(tree: Tree, found: Structure, legs: list) -> None:
+    """A spider's or a beetle's legs, each with a knee for every bone but the first and the last two."""
+    if legs:
+        found.pelvis = reduce(tree.meeting, legs)
+        found.roles[found.pelvis] = roles.PELVIS
+    for start in legs:
+        chain = limb(tree, start, down=True)
+        knees = [roles.SHANK] * max(len(chain) - 3, 1)
+        _give(tree, found, chain, [roles.THIGH, *knees, roles.FOOT], roles.TOE)
+
+
 def _spine(tree: Tree, found: Structure, limbs: set, paired: set, carrier: int) -> None:
     """Trunk from above the pelvis to the chest, then neck and head along the middle."""
     above = tree.ancestors(found.pelvis)
@@ -372,8 +383,6 @@ def _tail(tree: Tree, found: Structure, limbs: set) -> None:
 
 
 # ---- the bones of a limb ------------------------------------------------------------------------------------------
-
-
 def limb(tree: Tree, start: int, down: bool = False) -> list:
     """The main chain of a limb: always into the longest branch; for a leg into one that reaches lowest."""
     chain = [start]

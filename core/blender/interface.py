@@ -45,8 +45,6 @@ def redraw(_self=None, _context=None) -> None:
 
 
 # ---- requirements ---------------------------------------------------------------------------------------------------
-
-
 def why_not(obj, *requirements) -> str:
     """The first reason why an armature cannot be acted on; empty when it meets all requirements.
 
@@ -81,8 +79,6 @@ bone = requirement("No active bone: click one in Pose Mode", active_bone)
 
 
 # ---- rows and fields ------------------------------------------------------------------------------------------------
-
-
 def rows(layout, keyed: bool = False):
     """Labels on the left, values on the right; the column of dots for keys only where the values can be keyed."""
     layout.use_property_split = True

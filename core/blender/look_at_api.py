@@ -32,11 +32,10 @@ def enable_look_at(
 ) -> bool:
     """Let the weight go to 1 within a time [s]. Returns whether the call was taken.
 
+    Raises RagdollError: a time below 0.
+
     Args:
         cancel_current_transition: a transition under way gives way to this one; else the call is ignored meanwhile.
-
-    Raises:
-        RagdollError: a time below 0.
     """
     return _go(obj, "ENABLE", time, cancel_current_transition, index, frame)
 

@@ -123,15 +123,14 @@ class BlendSpace2D:
     ) -> None:
         """Prepare the space.
 
+        Raises RagdollError: no samples, one outside the axes or not a number, two at one place, three or more on one
+        line, or, for a grid, a corner without a sample.
+
         Args:
             axes, names, positions: Inputs; names and places [k, 2] of the samples.
             method: TRIANGLES or GRID.
             triangulate: Gives the Delaunay triangles [t, 3] of points [k, 2]; of four or more points on one circle the
                 same ones wherever these are shifted to. Needed for three and more samples in triangles.
-
-        Raises:
-            RagdollError: no samples, one outside the axes or not a number, two at one place, three or more on one
-                line, or, for a grid, a corner without a sample.
         """
         self.axes, self.names = tuple(axes), tuple(names)
         positions = np.asarray(positions, dtype=np.float64).reshape(-1, 2)
@@ -318,9 +317,8 @@ class SpacePlayer:
     ) -> None:
         """Samples in the order of the space's names.
 
-        Raises:
-            RagdollError: additive samples beside whole ones, a negative smoothing time, or what `SyncGroup` or, for an
-                aim offset, `mesh_space_pose` refuse.
+        Raises RagdollError: additive samples beside whole ones, a negative smoothing time, or what `SyncGroup` or, for
+        an aim offset, `mesh_space_pose` refuse.
         """
         self.name, self.space = name, space
         self.smoothing = tuple(float(value) for value in smoothing)[: len(space.axes)]
@@ -338,9 +336,7 @@ class SpacePlayer:
         """The state at the next frame, `seconds` being its time; without a state, that at the shot's first frame.
 
         The phase advances by the mean of both frames' rates.
-
-        Raises:
-            RagdollError: an input that is not a number.
+        Raises RagdollError: an input that is not a number.
         """
         if state is None:
             given = tuple(float(value) for value in given)

@@ -107,9 +107,7 @@ class Clip:
     def mapped(self, skeleton: Skeleton, bind: LocalPose) -> Clip:
         """This motion on another skeleton's bones of the same names, relative to the parent bones; other bones stand in
         that skeleton's bind pose [n].
-
-        Raises:
-            RagdollError: no bone of the clip is in the skeleton.
+        Raises RagdollError: no bone of the clip is in the skeleton.
         """
         row = {bone: i for i, bone in enumerate(self.bones)}
         target = [i for i, bone in enumerate(skeleton.names) if bone in row]
@@ -136,9 +134,7 @@ class Clip:
         """A clip that goes through poses [n] at times [s], on shortest arcs between them; the first time is its start.
 
         Poses between whole frames are met as nearly as the frame rate allows.
-
-        Raises:
-            RagdollError: times that do not rise.
+        Raises RagdollError: times that do not rise.
         """
         times = np.asarray(times, dtype=np.float64)
         if not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
@@ -249,8 +245,6 @@ def _rounded(frame: float) -> float:
 
 
 # ---- clips in phase -------------------------------------------------------------------------------------------------
-
-
 class SyncGroup:
     """Clips [k] that share one phase, counted in cycles.
 

@@ -20,6 +20,7 @@ from ..errors import RagdollError
 from . import components as c
 from .components import ModelView, transformed, write_rotations
 from .rig import Inputs, LocalPose, Rig, point_to_model, vector_of, weight_of
+from .transform_bone import into
 
 # A chain that leaves its line by less, in parts of its length, is straight: what it does leave it by is noise. From
 # there to twice that a limb's own plane takes over from the bind pose's.
@@ -358,7 +359,7 @@ class TwoBoneIK:
 
 # ---- leg stabilisers ------------------------------------------------------------------------------------------------
 
-SHORTEST, LONGEST = 2, 8
+SHORTEST, LONGEST = 1, 8
 # What a foot may have moved and still stand where it was, in parts of the leg: rounding of the pose's numbers.
 _STILL = 1e-9
 # How far from its place, in parts of the leg, a foot below unevenly scaled bones may come out; steps to it.
@@ -374,7 +375,9 @@ class LegStabilizer:
 
     rig: InitVar[Rig]  # the character, to check the bones against
     foot_bone: int  # level index
-    bones_count: int = 3  # bones of the leg from the foot up, the foot included: 2 to 8, 3 for a human
+    # Bones of the leg from the foot up, the foot included: 1 to 8, 3 for a human. One alone, which hangs on a control,
+    # is moved.
+    bones_count: int = 3
     name: str = "Leg stabiliser"  # for messages
     ik_weight: float = 1.0  # share of the way back to the reference, 0..1; multiplied by the inputs' weight
     min_distance: float = 0.0  # how far the foot must have moved before it is put back, armature units; 0: always
@@ -410,10 +413,29 @@ def stabilize(legs: list[LegStabilizer], rig: Rig, pose: LocalPose, inputs: Inpu
     closure = tuple(sorted({bone for leg in legs for bone in leg._closure}))
     now, then = ModelView(rig, pose, closure), ModelView(rig, inputs.reference, closure)
     rotations: dict = {}
+    places: dict = {}
     for leg in legs:
-        if leg.ik_weight > 0.0:
+        if leg.ik_weight > 0.0 and len(leg.bones) > 1:
             rotations |= _solve(leg, now, then, leg.ik_weight * weight)
-    return write_rotations(pose, rotations)
+        elif leg.ik_weight > 0.0:
+            _put_back(leg, now, then, leg.ik_weight * weight, places, rotations)
+    result = write_rotations(pose, rotations)
+    if places:
+        result.positions = np.array(result.positions, order="C")
+        result.positions[list(places)] = list(places.values())
+    return result
+
+
+def _put_back(leg: LegStabilizer, now: ModelView, then: ModelView, weight: float, places: dict, rotations: dict):
+    """Note the local position and rotation of a foot that is moved by itself."""
+    foot = leg.foot_bone
+    above = now.rig.parents[foot]
+    place, wanted = now.positions[foot], then.positions[foot]
+    if c.length(c.sub(wanted, place)) >= leg.min_distance:
+        frame = now.positions[above], now.rotations[above], now.scale(above)
+        places[foot] = into(frame, c.lerp(place, wanted, weight))
+        turned = c.between(now.rotations[foot], then.rotations[foot], weight)
+        rotations[foot] = c.normalized(c.multiply(c.conjugate(frame[1]), turned))
 
 
 def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight: float) -> dict:

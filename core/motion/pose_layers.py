@@ -64,10 +64,8 @@ class Layer:
         """A pose [n] with this layer on top.
 
         Weight 0 gives the pose below and weight 1 of an override its source, both to the bit, bone by bone.
-
-        Raises:
-            RagdollError: the weight is not within 0 and 1, the source fails, gives what is not a number, or is not of
-                the kind that the mode needs.
+        Raises RagdollError: the weight is not within 0 and 1, the source fails, gives what is not a number, or is not
+        of the kind that the mode needs.
         """
         if not 0.0 <= weight <= 1.0:
             raise RagdollError(f"the weight must be within 0 and 1, got {weight:g}")

@@ -48,9 +48,8 @@ class TransformBone:
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
         """(pose, None): the pose with the bone transformed, by `inputs.weight`.
 
-        Raises:
-            RagdollError: a weight that is not a number, values that do not fit the pose; names the entry. A parent
-                of scale 0.
+        Raises RagdollError: a weight that is not a number, values that do not fit the pose; names the entry. A parent
+        of scale 0.
         """
         weight = weight_of(inputs.weight, self.name)
         modes = (self.translation_mode, self.rotation_mode, self.scale_mode)
@@ -76,11 +75,11 @@ class TransformBone:
         local = view.local_positions[bone], view.local_rotations[bone], tuple(result.scales[bone].tolist())
         if self.translation_mode != IGNORE:
             frame = self._frame(self.translation_space, view, world, above)
-            held = _into(frame, _out_of(above, local[0]))
+            held = into(frame, out_of(above, local[0]))
             new = given["translation"]
             if self.translation_mode == ADD:
                 new = c.add(held, new)
-            place = _into(above, _out_of(frame, new))
+            place = into(above, out_of(frame, new))
             result.positions[bone] = c.lerp(local[0], place, weight)
         if self.rotation_mode != IGNORE:
             turn = self._frame(self.rotation_space, view, world, above)[1]
@@ -122,12 +121,12 @@ def _world(world) -> tuple:
     return tuple(tuple(part.tolist()) for part in parts)
 
 
-def _out_of(frame: tuple, point) -> tuple:
+def out_of(frame: tuple, point) -> tuple:
     """A point of a frame in model space."""
     return c.add(frame[0], c.rotate(frame[1], c.times(frame[2], point)))
 
 
-def _into(frame: tuple, point) -> tuple:
+def into(frame: tuple, point) -> tuple:
     """A point of model space in a frame."""
     x, y, z = c.rotate(c.conjugate(frame[1]), c.sub(point, frame[0]))
     return x / frame[2][0], y / frame[2][1], z / frame[2][2]

@@ -46,13 +46,11 @@ def rope(point, anchor, velocity, anchor_velocity, length: float, seconds: float
 
     The direction is that of the frame's middle, so that a swinging end neither gains nor loses length to first order:
     with an angle a between middle and end the rope is `length * cos(a)` long along it.
+    Returns Unit vector from the anchor to the point [3], and the way [m], negative while it is stretched.
 
     Args:
         point, anchor: its ends now [3], [m]. velocity, anchor_velocity: theirs [3], [m/s].
         length: [m]. seconds: of the frame.
-
-    Returns:
-        Unit vector from the anchor to the point [3], and the way [m], negative while it is stretched.
     """
     now = np.asarray(point, dtype=float) - anchor
     moved = (np.asarray(velocity, dtype=float) - anchor_velocity) * seconds
@@ -100,9 +98,7 @@ def step_towards(now, wanted, share: float) -> tuple[np.ndarray, np.ndarray]:
 
     Its object1 is what the poses are measured against, its object2 what moves, its frame has the axes of the poses'
     own space and stands at the first pose's origin.
-
-    Returns:
-        Way [3] and Euler angles [3] (rad). Bullet takes the angles of the inverse rotation, as Rx Ry Rz.
+    Returns Way [3] and Euler angles [3] (rad). Bullet takes the angles of the inverse rotation, as Rx Ry Rz.
     """
     turn = quaternion.from_matrix(wanted[:3, :3] @ now[:3, :3].T)
     turn = quaternion.to_rotation_vector(turn) * share

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..anatomy import natural
 from ..skeleton import depths
 from .bodies import overlap
 
@@ -17,8 +18,11 @@ SCALE, ANIMATED_SCALE, SUBSTEPS, ITERATIONS = "SCALE", "ANIMATED_SCALE", "SUBSTE
 WORLD_DISABLED, TIME_SCALE, EXCLUDED, OUTDATED = "WORLD_DISABLED", "TIME_SCALE", "EXCLUDED", "OUTDATED"
 LEFT_OVER, REFUSED, DISABLED, GRAVITY_WEIGHT = "LEFT_OVER", "REFUSED", "DISABLED", "GRAVITY_WEIGHT"
 JOINT_MOVED, OUTSIDE, DROPS_FRAMES, BIND_POSE = "JOINT_MOVED", "OUTSIDE", "DROPS_FRAMES", "BIND_POSE"
+ELSEWHERE, USER_CACHE, REMAPPED = "ELSEWHERE", "USER_CACHE", "REMAPPED"
+UNEVEN_SCALE, UNEVEN_PARENT = "UNEVEN_SCALE", "UNEVEN_PARENT"
 KINDS = (
-    *(LEFT_OVER, WORLD_DISABLED, EXCLUDED, DISABLED, REFUSED, ANIMATED_SCALE, OUTDATED, JOINT_MOVED, OUTSIDE),
+    *(ELSEWHERE, LEFT_OVER, WORLD_DISABLED, USER_CACHE, REMAPPED, EXCLUDED, DISABLED, UNEVEN_SCALE, UNEVEN_PARENT),
+    *(REFUSED, ANIMATED_SCALE, OUTDATED, JOINT_MOVED, OUTSIDE),
     *(BIND_POSE, OVERLAP, FIRST_POSE, MASS_RATIO, TINY, SUBSTEPS, ITERATIONS, SCALE, TIME_SCALE),
     *(GRAVITY_WEIGHT, DROPS_FRAMES),
 )
@@ -76,13 +80,13 @@ class Situation:
     excluded: list = field(default_factory=list)
     outdated: bool = False  # settings wait for a new build
     left_over: list = field(default_factory=list)  # deleted characters whose bodies are still there
-    refused: str = ""  # why a run would refuse to begin
+    refused: dict = field(default_factory=dict)  # why a run would refuse to begin, by kinds of `refusal`
     disabled: bool = False  # Blender does not pose the character
     gravity_weight: float = 1.0  # share of gravity that the world's field weights let through
     drops_frames: bool = False  # playback does not show every frame
     moved: np.ndarray | None = None  # how far each body's joint stands from its bone's head [m] [m]
     outside: list = field(default_factory=list)  # bodies that lie outside what their bones move of the mesh
-    one_way: bool = False  # all limbs point one way in bind pose, `anatomy.axes.all_one_way`
+    impossible: bool = False  # no body could take the bind pose, `anatomy.natural.is_impossible`
 
 
 def overlaps(pieces: list, owners, parents, exempt=()) -> list:
@@ -183,9 +187,24 @@ def _left_over(s):
         yield Finding(LEFT_OVER, ERROR, text, "Remove them", (), "remove", {"left_over": True}, "Remove")
 
 
+def refusal(kind: str, text: str) -> Finding:
+    """What a run refuses, in the words of its message."""
+    rebuild = "build", {"bones": "KEEP"}, "Rebuild"
+    scale = "apply_transform", {"location": False, "rotation": False}, "Apply Scale"
+    remedies = {
+        ELSEWHERE: ("Rebuild, which makes it here", *rebuild),
+        USER_CACHE: ("Delete that bake",),
+        REMAPPED: ("Set both to the same", *_remedy(REMAPPED, "Set to the Same")),
+        UNEVEN_SCALE: ("Apply the scale", *scale),
+        UNEVEN_PARENT: ("Apply the scale of the parent",),
+        REFUSED: ("Mend it, or rebuild", *rebuild),
+    }
+    remedy, *button = remedies[kind]
+    return Finding(kind, ERROR, text, remedy, (), *button)
+
+
 def _refused(s):
-    if s.refused:
-        yield Finding(REFUSED, ERROR, s.refused, "Mend it, or rebuild", (), "build", {"bones": "KEEP"}, "Rebuild")
+    yield from (refusal(kind, text) for kind, text in s.refused.items())
 
 
 def _hidden(s):
@@ -232,13 +251,11 @@ def _outdated(s):
         yield Finding(OUTDATED, INFO, text, "Rebuild", (), "build", {"bones": "KEEP"}, "Rebuild")
 
 
-ONE_WAY = "all limbs point one way in bind pose: limits, shapes and masses that are taken from it mean little"
-
-
 def _bind_pose(s):
-    if s.one_way:
-        remedy = "Pose the character as it would stand, apply that as its rest pose, and rebuild"
-        yield Finding(BIND_POSE, WARNING, ONE_WAY[0].upper() + ONE_WAY[1:], remedy)
+    if s.impossible:
+        text = natural.IMPOSSIBLE[0].upper() + natural.IMPOSSIBLE[1:]
+        remedy = "Go to a frame at which the character stands at ease, take the bind pose from it, and rebuild"
+        yield Finding(BIND_POSE, WARNING, text, remedy, (), "bind_pose_from_frame", {}, "Bind Pose from This Frame")
 
 
 def _overlaps(s):

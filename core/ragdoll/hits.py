@@ -86,10 +86,8 @@ def checked_hits(hits: Sequence[Hit], names: Sequence[str], first: float, last: 
     """Notes for the user on hits that will not be felt in a shot from frame `first` to `last`.
 
     `names` are those of the bones that have bodies.
-
-    Raises:
-        RagdollError: a hit on a bone without body, an impulse, point, direction or duration that is no number, a
-            direction without length; names the hit by its place in the list, its bone and the value.
+    Raises RagdollError: a hit on a bone without body, an impulse, point, direction or duration that is no number, a
+    direction without length; names the hit by its place in the list, its bone and the value.
     """
     notes = []
     for i, hit in enumerate(hits):
@@ -110,8 +108,7 @@ def checked_hits(hits: Sequence[Hit], names: Sequence[str], first: float, last: 
 def checked_explosions(explosions: Sequence[Explosion], first: float, last: float) -> list:
     """Notes on explosions that will not be felt, as `checked_hits`.
 
-    Raises:
-        RagdollError: a value that is no number, a radius that is not positive, a negative falloff or duration.
+    Raises RagdollError: a value that is no number, a radius that is not positive, a negative falloff or duration.
     """
     notes = []
     for i, blast in enumerate(explosions):
@@ -174,9 +171,7 @@ def pushes(
     A hit that would make its body faster than `Bodies.fastest`, or turn it as fast by its radius of gyration, is cut
     down as a whole. The time of frame F is F / fps. Explosions push on `areas`, the cross-sections of the bodies [m^2],
     [m]; None: on every body alike.
-
-    Raises:
-        RagdollError: a hit on a bone without body, a value that is no number.
+    Raises RagdollError: a hit on a bone without body, a value that is no number.
     """
     found = []
     rows = {name: i for i, name in enumerate(bodies.names)}
@@ -305,13 +300,12 @@ def loosened(
 ) -> np.ndarray:
     """The factors [m] at time `end` from those at `begin`, all times in seconds.
 
+    Raises RagdollError: an impulse that is no number; names the body's row and the moment.
+
     Args:
         factors: [m] within 0..1; all 1 at the shot's first frame. parents: of the bodies, -1 at roots [m].
         blows: all of the shot, or those that touch the span [begin, end).
         mass: of the character [kg]. size: its height [m]. gravity: [m/s^2].
-
-    Raises:
-        RagdollError: an impulse that is no number; names the body's row and the moment.
     """
     factors = np.array(factors, dtype=float)
     scale = settings.sensitivity / (mass * LOOSENING_SPEED * speeds.froude(size, gravity))

@@ -29,11 +29,7 @@ BEYOND_MIN = math.radians(0.5)  # a joint that rests against its bound is not be
 APART = 0.003  # of the height: joints that separate by more than that are marked
 GAUGE = (0.03, 0.1)  # of the height: smallest and largest radius of a cone or an arc
 
-COLORS = {
-    BODY: (0.30, 0.75, 1.0, 0.6),
-    CONNECTION: (0.85, 0.85, 0.85, 0.6),
-    SEPARATION: (1.0, 0.1, 0.9, 1.0),
-}
+COLORS = {BODY: (0.30, 0.75, 1.0, 0.6), CONNECTION: (0.85, 0.85, 0.85, 0.6), SEPARATION: (1.0, 0.1, 0.9, 1.0)}
 LIMIT_COLORS = {INSIDE: (0.35, 0.9, 0.35, 0.9), NEAR: (1.0, 0.7, 0.1, 1.0), BEYOND: (1.0, 0.15, 0.1, 1.0)}
 MARK_COLOR = (1.0, 1.0, 1.0, 1.0)  # of a current angle inside its limits
 DIM = 0.3  # share of the opacity of what is not selected, while something is
@@ -50,8 +46,6 @@ _DIRECTIONS = np.arange(2 * CIRCLE) * (2.0 * math.pi / (2 * CIRCLE))
 
 
 # ---- wires of shapes ------------------------------------------------------------------------------------------------
-
-
 def polyline(points) -> np.ndarray:
     """The segments [k - 1, 2, 3] that join points [k, 3] one after the other."""
     points = np.asarray(points, dtype=float)
@@ -107,8 +101,6 @@ def shape_edges(kind: str, half, edges=None) -> np.ndarray:
 
 
 # ---- limits ---------------------------------------------------------------------------------------------------------
-
-
 def swung(direction, angle) -> np.ndarray:
     """Direction [..., 3] of the bone in the joint's frame after a swing by `angle` about (cos d, 0, sin d)."""
     direction, angle = np.asarray(direction, dtype=float), np.asarray(angle, dtype=float)
@@ -165,8 +157,6 @@ def twist_tick(radius: float) -> np.ndarray:
 
 
 # ---- what stays the same --------------------------------------------------------------------------------------------
-
-
 @dataclass
 class Figure:
     """A ragdoll of m bodies as it was built."""

@@ -14,9 +14,7 @@ def froude(size: float, gravity: float) -> float:
     """sqrt(gravity * height) [m/s]: 4.2 for a man. Where nothing falls, the Earth's gravity counts.
 
     Motions are alike where the ratio of their speeds to it is (Froude's number).
-
-    Raises:
-        RagdollError: a height that is not positive, or a value that is no number.
+    Raises RagdollError: a height that is not positive, or a value that is no number.
     """
     if not (math.isfinite(size) and size > 0.0):
         raise RagdollError(f"The character's height must be positive, got {size:g} m")
@@ -34,7 +32,6 @@ def measure(
         bodies, wanted: centres of the bodies, and where the animation has them [m, 3], world. masses: [m] [kg].
         before: what this gave one frame ago; None at the first frame.
         seconds: from frame to frame. gravity: acceleration [3].
-
     Returns:
         `speed`: of the centre of mass [m/s]; `hit` [m/s]; and `bodies`, `wanted`, `away`: what the next frame needs.
         A body that its animation drives changes its speed with it, so only the speed against the animation counts; of

@@ -47,8 +47,7 @@ _COLLAR = 0.5  # rotation weight of a limp arm's collar bone
 def checked(weights, names) -> np.ndarray:
     """Weights [n] as an array of their own.
 
-    Raises:
-        RagdollError: a weight is no number within 0..1; names the bone and the value.
+    Raises RagdollError: a weight is no number within 0..1; names the bone and the value.
     """
     weights = np.array(weights, dtype=float)
     wrong = np.flatnonzero(~((weights >= 0.0) & (weights <= 1.0)))
@@ -60,8 +59,7 @@ def checked(weights, names) -> np.ndarray:
 def chain(parents, first: int, last: int, names) -> list:
     """Rows from a bone to one below it (or the other way round), both included.
 
-    Raises:
-        RagdollError: neither is above the other.
+    Raises RagdollError: neither is above the other.
     """
     up, down = path_to_root(parents, first), path_to_root(parents, last)
     if last in up:
@@ -142,9 +140,7 @@ def preset(name: str, anatomy: roles.Anatomy, parents, side: str = roles.LEFT) -
 
     On a rig of which nothing is recognised, "loose" and "drunk" fall off from the root to the tips, and the limp arm is
     the longest chain without a fork. A quadruped's arms are its forelegs; its upper body is neck, head and tail.
-
-    Raises:
-        RagdollError: unknown preset or side, no arm on that side, or no limb that could go limp.
+    Raises RagdollError: unknown preset or side, no arm on that side, or no limb that could go limp.
     """
     if name not in PRESETS:
         raise RagdollError(f"Unknown preset of weights {name!r}, use one of {', '.join(PRESETS)}")

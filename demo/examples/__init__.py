@@ -15,5 +15,7 @@ EXAMPLES = {
     "drunk_walk": "a walk on loose joints",
     "one_arm_limp": "a walk with one arm that nothing drives",
     "knock_out": "a walker is knocked out, falls, comes to rest and gets up where it lies",
+    "wind": "two limp figures in force fields: one hangs in gusts, one floats in a vortex",
     "tumble": "a tumble in the air that keeps its momentum",
+    "two_falls": "a rag, and somebody who protects himself, pushed alike",
 }

@@ -38,27 +38,20 @@ def make(
     count: int,
     weights: tuple | None,
     change: Callable | None = None,
-    place: Callable | None = None,
-    left_out: tuple = LEFT_OUT,
 ) -> bpy.types.Scene:
     """A scene with some walking ragdolls; weights None strips them to plain Blender.
 
     Args:
         change: called with the scene and the characters after the build, for experiments.
-        place: called with a character and its number before the build.
-        left_out: beginnings of names of bones without bodies.
     """
     scene = bpy.data.scenes.new("Cost")
     bpy.context.window.scene = scene
     scene.render.fps = _characters.FPS
     humans = _characters.walking_humans(scene, count)
-    for i, human in enumerate(humans):
-        if place is not None:
-            place(human, i)
     world.ensure(scene)
     _characters.add_floor(scene, -0.02, 200.0)
     for human in humans:
-        wanted = np.array([not bone.name.startswith(left_out) for bone in human.data.bones])
+        wanted = np.array([not bone.name.startswith(LEFT_OUT) for bone in human.data.bones])
         build.build(human, scene, wanted, update=False)
         if weights is not None:
             human.active_ragdoll.rotation_weight, human.active_ragdoll.translation_weight = weights

@@ -16,7 +16,7 @@ EULER_ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 ODD_NAMES = ('a "quoted" bone', "back\\slash", "brackets]['x", "knöchel.L 骨", "tab\there", 'ends with \\"')
 # A matrix of single precision built from keys of single precision: a few units in the last place of 1.
 SAME = 1e-5
-CHARACTERS = ("all Euler orders", "axis angle", "odd names", "Knight.glb", "mh_mixamo.blend", "dab.bvh", "01_01.bvh")
+CHARACTERS = ("all Euler orders", "axis angle", "odd names", "mh_mixamo.blend", "dab.bvh")
 
 
 def rig(names, modes=("QUATERNION",), connected=()):
@@ -84,7 +84,7 @@ def bake(obj, bones, frames, scaled=False, moved=True):
     poses = random_poses(obj, bones, frames, scaled=scaled)
     if not moved:
         poses.location[:] = 0.0
-    action, state = actions.bake(obj, poses, "Baked")
+    action, _old, state = actions.bake(obj, poses, "Baked")
     assert action_channels.current(obj)[0] == action
     assert np.abs(played(obj, frames, bones) - matrices(poses)).max() < SAME
     return matrices(poses), action, state

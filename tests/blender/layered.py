@@ -76,17 +76,6 @@ def _set(made, settings: dict):
     return made
 
 
-def layer_of_file(rig, path) -> tuple:
-    """The armature and the action of an FBX file, and a layer of that action on top."""
-    known = set(bpy.data.objects)
-    bpy.ops.import_scene.fbx(filepath=str(path))
-    other = next(o for o in set(bpy.data.objects) - known if o.type == "ARMATURE")
-    action = other.animation_data.action
-    made = stack_edits.add_layer(rig.obj, rig.scene, "CLIP", action.name)
-    stack_edits.choose(made, action)
-    return other, action, made
-
-
 def space(rig, samples, kind: str = "SPEED", **settings):
     """A blend space; samples are (action, x) or (action, x, y)."""
     made = stack_edits.add_blend_space(rig.obj, kind)

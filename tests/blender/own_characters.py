@@ -41,10 +41,11 @@ def _chain(name: str, role: str, places, parent=None) -> dict:
 
 
 def _known(name: str) -> dict:
-    """A table of the bones that the tests of recognition have for a convention, or for their dog."""
+    """A table of the bones that the tests of recognition have for a convention, or for their dog or spider."""
     import convention_rigs
 
-    rig = convention_rigs.dog() if name == "dog" else convention_rigs.rig_of(name)
+    animals = {"dog": convention_rigs.dog, "spider": convention_rigs.spider}
+    rig = animals[name]() if name in animals else convention_rigs.rig_of(name)
     above = [rig.names[parent] if parent >= 0 else None for parent in rig.parents]
     rows = zip(rig.heads.tolist(), rig.tails.tolist(), above, rig.roles, strict=True)
     return dict(zip(rig.names, rows, strict=True))
@@ -115,12 +116,14 @@ TABLES = {
     "own dog": (lambda: _known("dog"), 1.0, True),
     "own bird": (_bird, 1.0, True),
     "own snake": (lambda: _chain("bone", "TAIL", [(0, 0.15 * i, 0.06) for i in range(13)]), 1.0, True),
+    "own spider": (lambda: _known("spider"), 1.0, True),
     "own robot": (_robot, 1.0, False),
 }
 HUMANS = ("own mixamo", "own unreal", "own kaykit with roots", "own joints with stubs")
-CREATURES = ("own bird", "own snake", "own robot")  # neither a human nor on four legs
+CREATURES = ("own bird", "own snake", "own spider", "own robot")  # neither a human nor on four legs
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-SWEPT = (*(rigs.FILES if DATA.is_dir() else ()), *TABLES)
+ALIKE = ("dab.bvh", "walk.fbx", "arnaud.fbx")  # to others of the files
+SWEPT = (*(name for name in rigs.FILES if DATA.is_dir() and name not in ALIKE), *TABLES)
 
 
 def or_own(*files: str, own: tuple[str, ...] = HUMANS) -> tuple[str, ...]:

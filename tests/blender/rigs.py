@@ -21,7 +21,7 @@ from types import SimpleNamespace
 
 import bpy
 import numpy as np
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Quaternion, Vector
 
 FPS = 24
 KEPT = Path(os.environ.get("ACTIVE_RAGDOLL_KEPT") or tempfile.mkdtemp())  # characters that were imported
@@ -497,11 +497,6 @@ def momenta(poses: np.ndarray, masses: np.ndarray, moments: np.ndarray, fps: flo
 def box_moments(masses: np.ndarray, sides: np.ndarray) -> np.ndarray:
     """Principal moments [m, 3] of boxes with sides [m, 3]."""
     return masses[:, None] / 12.0 * ((sides**2).sum(axis=1, keepdims=True) - sides**2)
-
-
-def transformed(matrix: Matrix, gravity=(0.0, 0.0, -9.81)) -> Vector:
-    """Gravity in a scene that is turned and scaled as a whole."""
-    return matrix.to_3x3() @ Vector(gravity)
 
 
 def solid(part):

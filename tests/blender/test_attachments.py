@@ -105,9 +105,7 @@ def of_both(scene, obj, prop, last):
     return np.array(poses), np.array([*rigs.masses(obj), prop.rigid_body.mass])
 
 
-@pytest.mark.parametrize(
-    ("kind", "offset"), (("POINT", "STATED"), ("FIXED", "MOMENT"), ("FIXED", "STATED"), ("DISTANCE", "MOMENT"))
-)
+@pytest.mark.parametrize(("kind", "offset"), (("POINT", "STATED"), ("FIXED", "STATED"), ("DISTANCE", "MOMENT")))
 def test_a_pair_keeps_its_momentum(scene, kind, offset):
     """No outside hand: the centre of both goes on as before, through switching on, holding and switching off."""
     obj = rigs.swinging_human(scene, 1, 90)
@@ -122,33 +120,6 @@ def test_a_pair_keeps_its_momentum(scene, kind, offset):
     speed = np.diff(masses @ poses[:, :, :3, 3] / masses.sum(), axis=0) * rigs.FPS
     assert np.linalg.norm(speed[2:] - speed[5], axis=1).max() < 1e-4
     assert not STATE.warnings.get(obj.name)
-
-
-@pytest.mark.parametrize("kind", ("POINT", "FIXED"))
-def test_a_pair_keeps_its_spin(scene, kind):
-    """Two boxes of one bone each: their angular momentum stays, measured at 240 frames a second."""
-    scene.gravity = (0.0, 0.0, 0.0)
-    scene.render.fps = 240
-    obj = rigs.chain(scene, 1)
-    rigs.undamped(obj)
-    prop = undamped_prop(scene, (0.3, 0.2, 0.1), (0.3, 0.5, 2.3), mass=2.0)
-    rigs.set_range(scene, 1, 120)
-    rigs.key_locations(obj, {-3: (0.0, 0.0, 0.0), 1: (0.0, 0.0, 0.0)})
-    rigs.key(obj, "rotation_euler", {1: (0.0, 0.0, 0.0), 2: (0.0, 0.0, 0.02)})  # the spin with which the bodies start
-    rigs.interpolate(obj, "LINEAR")
-    for curve in rigs.curves_of(obj.animation_data.action):
-        curve.extrapolation = "LINEAR"
-    build.build(obj, scene)
-    rigs.set_weights(obj)
-    attach(obj, prop, bone="A", kind=kind)
-    key_enabled(obj, {1: False, 30: True})
-    poses, masses = of_both(scene, obj, prop, 120)
-    sides = np.array([o.dimensions for o in (obj.active_ragdoll.parts[0].body, prop)])
-    _, around, own = rigs.momenta(poses, masses, rigs.box_moments(masses, sides), 240.0)
-    spin = (around + own).sum(axis=1)
-    size = np.linalg.norm(spin[5:25], axis=1).mean()
-    assert size > 1e-3
-    assert np.linalg.norm(spin[5:] - spin[5:25].mean(axis=0), axis=1).max() < 0.02 * size
 
 
 def test_two_characters_hold_hands(scene):
@@ -191,19 +162,6 @@ def test_a_rope_swings_as_a_pendulum_and_never_gets_longer(scene):
     period = 2.0 * np.mean(np.diff(at)) / 48.0
     exact = 2.0 * np.pi * np.sqrt(length / 9.81) * (1.0 + angle**2 / 16.0 + 11.0 * angle**4 / 3072.0)
     assert abs(period / exact - 1.0) < 0.02
-
-
-def test_a_slack_rope_does_nothing():
-    heights = {}
-    for name in ("free", "slack"):
-        scene = rigs.empty_file()
-        obj, target = holding.limp_chain(scene, (0.5, 0.0, 2.2), 30)
-        if name == "slack":
-            attach(obj, target, bone="A", kind="DISTANCE", length=0.8)
-        heights[name] = np.array(rigs.play(scene, 1, 30, lambda obj=obj: rigs.bodies(obj)[0, 2, 3]))
-    free = heights["free"][0] - heights["free"] < 0.4
-    assert np.abs(heights["free"] - heights["slack"])[free].max() < 1e-4
-    assert heights["slack"][-1] > heights["free"][-1] + 0.2
 
 
 def _shot(scene, attached: bool):
@@ -301,20 +259,6 @@ def test_what_is_taken_away_in_mid_shot_is_named_and_the_run_goes_on(scene, gone
     assert "Grip" in _warnings(obj) and "deleted" in _warnings(obj)
     rigs.play(scene, 1, 20)
     assert "missing" in _warnings(obj)
-
-
-def test_keys_beyond_the_range_are_clamped(scene):
-    obj, target = holding.reaching_human(scene, NEAR, 20)
-    attach(obj, target, point=TIP)
-    key_enabled(obj, {1: True})
-    rigs.key(obj, "active_ragdoll.attachments[0].max_force", {1: 1.0})
-    for curve in rigs.curves_of(obj.animation_data.action):
-        if "attachments" in curve.data_path:
-            curve.keyframe_points[0].co.y = -5.0 if "max_force" in curve.data_path else 7.0
-            curve.update()
-    offsets = np.array(rigs.play(scene, 1, 20, lambda: in_target(target, tip(obj))))
-    assert np.isfinite(offsets).all()
-    assert np.linalg.norm(offsets[2:] - offsets[0], axis=1).max() < 5e-3
 
 
 def test_keys_go_with_their_attachments(fresh_scene):

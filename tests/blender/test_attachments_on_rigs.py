@@ -33,14 +33,13 @@ def played(rig, read):
     return np.array(rigs.play(rig.scene, rig.first, rig.last, read))
 
 
-@pytest.mark.parametrize("size", ((0.1, 0.1, 0.1), (0.8, 0.04, 0.04)))
-def test_a_knight_holds_a_prop_in_its_hand(size):
-    """A cup, or a staff across its hand: it keeps the place in which it was gripped; without the grip it falls."""
+def test_a_knight_holds_a_prop_in_its_hand():
+    """A staff across its hand: it keeps the place in which it was gripped; without the grip it falls."""
     rig, hand = shot("Knight.glb")
     obj = rig.obj
     length = 2.0 * np.array(rigs.part(obj, hand).offset).reshape(4, 4)[1, 3]
     place = bone_matrix(obj, hand) @ np.array(Matrix.Translation((0.0, length, 0.0)))
-    prop = rigs.box(rig.scene, "Prop", size, (0.0, 0.0, 0.0), mass=0.5)
+    prop = rigs.box(rig.scene, "Prop", (0.8, 0.04, 0.04), (0.0, 0.0, 0.0), mass=0.5)
     prop.matrix_world = Matrix(rigid(place).tolist())
     attach(obj, prop, bone=hand, kind="FIXED")
     kept = played(rig, lambda: np.linalg.inv(bone_matrix(obj, hand)) @ rigs.matrices([prop])[0])

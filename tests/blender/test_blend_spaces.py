@@ -41,17 +41,6 @@ def space_state(rig, frame: int):
     return pose_stack.of(rig.obj).states[frame][0]["Locomotion"]
 
 
-def test_the_phase_runs_at_the_mean_rate_and_speed_may_be_keyed(rig):
-    speed_space(rig)
-    keyed(rig, "blend_spaces[0].x.value", {1: 0.0, 61: 4.0})
-    rates = [1.0 / (bpy.data.actions[name].frame_range[1] / 24.0) for name, _x in WALK]
-    state = space_state(rig, 61)
-    assert np.isclose(state.at[0], 4.0)
-    values = np.linspace(0.0, 4.0, 61)
-    rate = np.interp(values, [0.0, 2.0, 4.0], rates)
-    assert np.isclose(state.phase, np.sum(0.5 * (rate[1:] + rate[:-1])) / 24.0, rtol=1e-4)
-
-
 @pytest.mark.blender_version
 def test_playing_scrubbing_and_the_bake_show_the_same(rig):
     rigs.set_range(rig.scene, 1, 50)
@@ -108,21 +97,6 @@ def test_a_preview_shows_its_point_until_a_bake(rig):
     list(bake.frames(rig.obj, rig.scene))
     assert not space.show_preview
     assert rigs.angles(layered.shown(rig, (5,))[5], live).max() < 0.1
-
-
-def test_a_lean_of_additive_samples_turns_the_spine_as_far_as_the_input_says(rig):
-    obj = rig.obj
-    made = layered.space(rig, list(zip(_leans(rig), (-1.0, 0.0, 1.0), strict=True)), "PLAIN")
-    made.x.minimum, made.x.maximum = -1.0, 1.0
-    for sample in made.samples:
-        sample.additive, sample.single, sample.frame = "LOCAL", True, 1.0
-    plain = layered.shown(rig, (8,))[8]
-    layered.space_layer(rig, made.name, mode="ADDITIVE_LOCAL")
-    row = obj.data.bones.find("chest")
-    for value, degrees in ((0.0, 0.0), (1.0, 20.0), (-0.5, 10.0)):
-        obj.active_ragdoll.blend_spaces[0].x.value = value
-        found = layered.shown(rig, (8,))[8]
-        assert abs(rigs.angles(found[row], plain[row]) - degrees) < 0.1, value
 
 
 def _leans(rig, degrees=(-20.0, 0.0, 20.0), axis="Y") -> list:
@@ -203,25 +177,6 @@ def test_an_aim_offset_refuses_what_is_not_additive_in_mesh_space_and_goes_on_wi
     assert all(other.action.name in text for other in space.samples)
 
 
-def test_feet_stay_in_phase(rig):
-    """By markers both clips bring the same foot down at the same phase."""
-    made = layered.space(rig, (("Walking_A", 2.0), ("Running_A", 4.0)), sync="MARKERS")
-    layered.space_layer(rig, made.name)
-    rig.obj.active_ragdoll.blend_spaces[0].x.value = 3.0
-    rig.scene.frame_set(2)
-    assert pose_stack.of(rig.obj).messages == {}
-    player = pose_stack.of(rig.obj).entries[0]._spaces.players["Locomotion"]
-    downs = [dict(clip.markers) for clip in player.group.clips]
-    for clip, down in zip(player.group.clips, downs, strict=True):
-        assert set(down) == {"LEFT", "RIGHT"} and clip.length > 0
-    phases = np.linspace(0.0, 1.0, 400)
-    times = np.array([player.group.clip_times(phase) for phase in phases])
-    for name in ("LEFT", "RIGHT"):
-        at = [phases[np.argmin(np.abs(times[:, i] - down[name]))] for i, down in enumerate(downs)]
-        gap = abs(at[0] - at[1])
-        assert min(gap, 1 - gap) < 0.01
-
-
 def test_the_sidebar_tells_where_the_input_stands_and_what_each_sample_weighs(rig):
     space = speed_space(rig)
     space.x.value = 1.0
@@ -233,17 +188,6 @@ def test_the_sidebar_tells_where_the_input_stands_and_what_each_sample_weighs(ri
     space.x.minimum = 9.0
     with pytest.raises(RagdollError, match="minimum"):
         blend_spaces.shown(rig.obj, space, 3)
-
-
-def test_by_markers_a_standing_clip_plays_at_its_own_pace(rig):
-    """Noise of standing feet is no step: idle alone is what Blender plays."""
-    third_party.data("Knight.glb")  # whose clips and size it is about
-    expected = layered.plays(rig, "Idle", (0, 6, 12))
-    speed_space(rig, sync="MARKERS").x.value = 0.0
-    found = layered.shown(rig, (1, 7, 13))
-    clips = pose_stack.of(rig.obj).entries[0]._spaces.players["Locomotion"].group.clips
-    assert [len(clip.markers) for clip in clips] == [0, 2, 2]
-    assert all(rigs.angles(found[frame + 1], expected[frame]).max() < 0.1 for frame in expected)
 
 
 SPEED, LEAN = Axis("Speed", 0.0, 4.0), Axis("Lean", -1.0, 1.0)
@@ -298,37 +242,3 @@ def test_a_wrapped_plane_is_exact_at_samples_and_has_no_seam(seed, both):
     for turned in (False, True) if both else (False,):
         pairs = [np.stack([u, v][:: -1 if turned else 1], -1) for u in (near, far)]
         np.testing.assert_allclose(weights_at(space, pairs[0]), weights_at(space, pairs[1]), atol=1e-4)
-
-
-@pytest.mark.blender_version
-def test_wrapped_squares_have_no_seam_either():
-    # Four samples on one circle everywhere: the diagonals must be the same ones on both sides of the seam.
-    u, v = (grid.ravel() for grid in np.meshgrid([0.0, 0.25, 0.5, 0.75], [0.0, 0.5, 1.0]))
-    axes = (Axis("u", 0.0, 1.0, WRAP), Axis("v", 0.0, 1.0))
-    space = plane(np.stack([u, v], -1), axes)
-    path = np.stack([np.linspace(-1.3, 2.7, 8001), np.full(8001, 0.2)], -1)
-    found = weights_at(space, path)
-    assert np.abs(np.diff(found, axis=0)).sum(axis=-1).max() < 2 * 4 * 5e-4 + 1e-6
-    turned = plane(np.stack([(u + 0.13) % 1.0, v], -1), axes)
-    np.testing.assert_allclose(weights_at(turned, path + np.array([0.13, 0.0])), found, atol=1e-6)
-
-
-@pytest.mark.blender_version
-@pytest.mark.parametrize(
-    "places", ([[0, 0], [1, 0], [2, 0]], [[0, -1], [2, 0], [4, 1]], [[0, -0.3], [0.3, -0.225], [0.4, -0.2]])
-)
-def test_samples_on_one_line_are_refused(places):
-    with pytest.raises(RagdollError, match='"s0", "s1", "s2" are on one line'):
-        plane(places)
-
-
-@pytest.mark.blender_version
-def test_rows_of_samples_leave_no_gap_at_the_border():
-    """Points on one line on the border, of which single precision makes slivers."""
-    u, v = (grid.ravel() for grid in np.meshgrid(np.linspace(0.0, 4.0, 7), np.linspace(-1.0, 1.0, 4)))
-    space = plane(np.stack([u, v], -1))
-    np.testing.assert_allclose(weights_at(space, np.stack([u, v], -1)), np.eye(28), atol=1e-12)
-    rng = np.random.default_rng(0)
-    inside = rng.uniform([0, -1], [4, 1], (300, 2))
-    inside[:100, 1], inside[100:200, 0] = rng.choice([-1, 1], 100), rng.choice([0, 4], 100)
-    np.testing.assert_allclose(weights_at(space, inside) @ np.stack([u, v], -1), inside, atol=1e-9)

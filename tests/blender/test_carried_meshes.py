@@ -119,7 +119,7 @@ def test_carried_and_skinned_meshes_count_together(scene):
 
 def test_what_the_knight_wears_counts_and_what_he_holds_only_with_a_body_of_its_own():
     rig = rigs.load("Knight.glb")
-    obj, pose = rig.obj, armature.BindPose(rig.obj.data, np.array(rig.obj.matrix_world))
+    obj, pose = rig.obj, armature.BindPose(rig.obj, np.array(rig.obj.matrix_world))
     things = {
         mesh.name: (pose.names[bone], np.array([place @ (*v.co, 1.0) for v in mesh.data.vertices])[:, :3])
         for mesh, bone, place in skinning.carried_meshes(obj, pose, np.array(obj.matrix_world))

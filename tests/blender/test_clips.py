@@ -107,23 +107,6 @@ def test_curves_have_blenders_values(fresh_scene, case, step):
     check_curve(curve, np.arange(-10.0, 30.0, step), 0.1)
 
 
-@pytest.mark.blender_version
-@pytest.mark.parametrize("change", ("none", "NOISE", "one key less", "one key beside"))
-def test_curves_with_a_key_on_every_frame_have_blenders_values(fresh_scene, change):
-    _, channels = keyed(rigs.chain(fresh_scene, 1))
-    frames = np.arange(1.0, 41.0)
-    values = np.random.default_rng(4).normal(size=40)
-    curve = add_curve(channels, 'pose.bones["A"].location', 0, frames, values, "BEZIER")
-    if change == "NOISE":
-        curve.modifiers.new("NOISE").strength = 3.0
-    elif change == "one key less":
-        curve.keyframe_points.remove(curve.keyframe_points[20])
-    elif change == "one key beside":
-        curve.keyframe_points[20].co.x += 0.25
-        curve.update()
-    check_curve(curve, frames, 1.0)
-
-
 def check_curve(curve, frames, least_range):
     """A clip of a curve that moves a bone along its X axis has the values that `FCurve.evaluate` gives."""
     obj = bpy.context.object
@@ -212,16 +195,6 @@ def test_missing_channels_and_mutes_mean_bind_pose(fresh_scene):
     assert np.ptp(clip.poses.positions[:, 0], axis=0).max() == pytest.approx(1.0)
 
 
-def test_names_with_any_characters_find_their_bones(fresh_scene):
-    odd = 'a "b"\\.c]["d'
-    obj = rigs.armature(fresh_scene, {odd: ((0, 0, 0), (0, 0, 1), None)})
-    action, channels = keyed(obj)
-    add_curve(channels, action_channels.bone_path(odd, "location"), 0, (1, 10), (0, 2))
-    clip = sample_action(action, obj)
-    assert clip.missing == () and clip.unanimated == ()
-    assert error_against_blender(obj, action) < TOLERANCE
-
-
 def actions_for(obj):
     """Actions that move bones; an importer also makes some for cameras and markers."""
     found = [a for a in bpy.data.actions if action_channels.has_slots() or a.id_root == "OBJECT"]
@@ -229,8 +202,7 @@ def actions_for(obj):
 
 
 @pytest.mark.parametrize(
-    ("name", "step"), [("Knight.glb", 6), ("run.fbx", 1), ("walk.fbx", 1), ("01_01.bvh", 40), ("Fox.glb", 3),
-                       ("animals_pack_Horse.glb", 5), ("cesium_man.gltf", 3), ("dab.bvh", 20)],
+    ("name", "step"), [("Knight.glb", 6), ("run.fbx", 1), ("01_01.bvh", 40), ("animals_pack_Horse.glb", 5)],
 )  # fmt: skip
 def test_clips_of_real_characters_are_blenders(name, step):
     rig = rigs.load(name)

@@ -154,16 +154,6 @@ def test_bake_writes_scene_and_report(call, tmp_path):
     assert figures["old_action"] in bpy.data.actions
 
 
-def test_keyed_weight_is_not_overridden_in_silence(call, tmp_path):
-    path = tmp_path / "keyed.blend"
-    assert call("build", kept("01_01.bvh"), "--output", path)[0] == 0
-    obj = bpy.context.scene.objects["01_01"]
-    obj.keyframe_insert("active_ragdoll.rotation_weight", frame=1)
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    code, _out, errors = call("bake", path, "--rotation", 0.5)
-    assert code == 1 and "rotation weight of '01_01' is keyed or driven" in errors[0]
-
-
 @pytest.mark.blender_version
 @pytest.mark.skipif(not IS_WHEEL, reason="cli.py is for the bpy wheel")
 def test_cli_without_a_blender_program(two_armatures, tmp_path):
@@ -176,18 +166,3 @@ def test_cli_without_a_blender_program(two_armatures, tmp_path):
     output = tmp_path / "built.blend"
     done = run("build", two_armatures, "--armature", "First", "--output", output)
     assert done.returncode == 0 and output.is_file(), done.stderr
-
-
-def test_the_drive_is_chosen(call, tmp_path):
-    """Springs lag behind where the usual drive does not; in joint space nothing holds the character up."""
-    found = {}
-    for drive, space in (("VELOCITY", "WORLD"), ("SPRING", "WORLD"), ("VELOCITY", "JOINT")):
-        report = tmp_path / "report.json"
-        options = ["--drive", drive, "--space", space, "--frequency", "2", "--damping", "0.5", "--report", report]
-        code, _out, errors = call("bake", kept("Knight.glb"), "--frames", 1, 20, *options)
-        assert code == 0, errors
-        found[drive, space] = json.loads(report.read_text(encoding="utf-8"))
-    angle = {key: figures["orientation_error_deg"]["mean"] for key, figures in found.items()}
-    place = {key: figures["position_error_mm"]["mean"] for key, figures in found.items()}
-    assert angle["SPRING", "WORLD"] > 5.0 * angle["VELOCITY", "WORLD"]
-    assert place["VELOCITY", "JOINT"] > 100.0 * place["VELOCITY", "WORLD"]

@@ -6,10 +6,9 @@ import pytest
 from mathutils import Quaternion
 
 import rigs
-from active_ragdoll.core import profile
 from active_ragdoll.core.blender.physics import body_edits, body_meshes, build, remove
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.tools import bone_tools, diagnose, profiles, viewport
+from active_ragdoll.core.blender.tools import bone_tools, diagnose, viewport
 from active_ragdoll.core.ragdoll.bodies import convex
 
 FRAMES = 30
@@ -48,13 +47,6 @@ def test_a_shank_that_carries_a_foot_is_a_compound(rig):
         # Blender takes the inertia of this box, about the origin: it is the middle.
         np.testing.assert_allclose(local.max(axis=0), -local.min(axis=0), rtol=1e-4)
         np.testing.assert_allclose(local.max(axis=0), rigs.half_extents(part), rtol=1e-4)
-
-
-def test_a_shape_chosen_by_hand_wins(rig):
-    rig.obj.pose.bones["LowerLeg.L"].active_ragdoll.shape = "CONVEX_HULL"
-    rig.obj.pose.bones["LowerArm.R"].active_ragdoll.shape = "COMPOUND"
-    build.rebuild(rig.obj, rig.scene)
-    assert {part.bone for part in compound_parts(rig.obj)} == {"LowerArm.R", "LowerLeg.R"}
 
 
 @pytest.mark.blender_version
@@ -163,53 +155,6 @@ def test_a_piece_that_is_moved_is_kept_and_the_others_stay(rig):
     mine, its = (body_meshes.solids_of(rigs.part(rig.obj, name).body) for name in (bone, other))
     assert len(mine) == len(its)
     assert sum(p.volume() for p in mine) == pytest.approx(sum(p.volume() for p in its), rel=1e-4)
-
-
-def test_pieces_can_be_selected_and_seen_while_bodies_are_edited(rig):
-    bone = compound_parts(rig.obj)[0].bone
-    bpy.context.view_layer.objects.active = rig.obj
-    bpy.ops.active_ragdoll.edit_bodies()
-    part = rigs.part(rig.obj, bone)
-    piece = body_meshes.pieces_by_body(rig.obj.active_ragdoll)[part.body][0]
-    assert piece.visible_get() and not piece.hide_select
-    bpy.ops.object.select_all(action="DESELECT")
-    piece.select_set(True)
-    bpy.context.view_layer.objects.active = piece
-    cached = viewport.current(rig.obj, rig.scene)
-    assert np.flatnonzero(viewport.selected_bodies(rig.obj, cached.bones)) == rigs.rows(rig.obj, [bone])
-    piece.location.z += 0.1
-    assert viewport.current(rig.obj, rig.scene) is not cached
-    wanted = corners_of(part)
-    assert bpy.ops.active_ragdoll.edit_bodies() == {"FINISHED"}
-    assert_same(rig.obj, bone, wanted, 1e-4 / rig.obj.active_ragdoll.height)
-    pieces = body_meshes.pieces_of(rig.obj.active_ragdoll)
-    assert len(pieces) == 4 and all(p.hide_select and not p.visible_get() for p in pieces)
-    assert not [o for o in rig.scene.collection.objects if o.parent is not None and o.rigid_body is not None]
-
-
-def test_a_compound_whose_whole_mesh_is_edited_is_its_hull(rig):
-    part = compound_parts(rig.obj)[0]
-    bone = part.bone
-    for vertex in part.body.data.vertices:
-        vertex.co *= 1.1
-    build.rebuild(rig.obj, rig.scene)
-    edited = rigs.part(rig.obj, bone)
-    assert edited.body.rigid_body.collision_shape == "CONVEX_HULL"
-    assert edited.body not in body_meshes.pieces_by_body(rig.obj.active_ragdoll)
-
-
-def test_an_edited_compound_goes_through_a_profile(rig):
-    part = compound_parts(rig.obj)[0]
-    bone = part.bone
-    part.body.scale = (1.0, 1.1, 1.2)
-    build.rebuild(rig.obj, rig.scene)
-    wanted = corners_of(rigs.part(rig.obj, bone))
-    text = profile.dump(profiles.collect(rig.obj))
-    body_edits.reset_body(rig.obj, bone)
-    rig.obj.pose.bones[bone].active_ragdoll.shape = "BOX"
-    profiles.apply(rig.obj, profile.parse(text, profiles.schema()))
-    build.rebuild(rig.obj, rig.scene)
-    assert_same(rig.obj, bone, wanted)
 
 
 def test_overlay_and_diagnosis_see_the_pieces(rig):

@@ -45,8 +45,13 @@ def _helper(obj, what):
     return next(o for o in joints if part.body in (o.rigid_body_constraint.object1, o.rigid_body_constraint.object2))
 
 
-@pytest.mark.parametrize("delete", (_delete_by_operator, _delete_by_script))
-@pytest.mark.parametrize("what", ("body", "target", "joint", "anchor", "physics_armature"))
+@pytest.mark.parametrize(
+    ("what", "delete"),
+    (
+        ("body", _delete_by_operator),
+        *((what, _delete_by_script) for what in ("body", "target", "joint", "anchor", "physics_armature")),
+    ),
+)
 @pytest.mark.parametrize("when", ("before", "mid-shot", "first", "cached"))
 def test_a_helper_deleted_by_hand(fresh_scene, what, when, delete):
     """Playing gives a message that names the bone or the character, no traceback; a new build mends it."""

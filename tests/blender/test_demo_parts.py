@@ -1,7 +1,5 @@
 """The demo's material: character, walk, stage, contact sheet, importer."""
 
-import math
-
 import bpy
 import numpy as np
 import pytest
@@ -12,8 +10,6 @@ import third_party
 from demo import DemoError, contact_sheet, importing, stage
 from demo.character import make_rigify_human
 from demo.walk_cycle import make_walk_cycle
-
-FPS = 24.0
 
 pytestmark = pytest.mark.skipif(
     bpy.app.version < (4, 3, 0),
@@ -40,67 +36,6 @@ def walker(kept):
     scene = bpy.context.scene
     found = {obj.type: obj for obj in scene.objects}
     return scene, found["ARMATURE"], found["MESH"]
-
-
-def _skin(mesh: bpy.types.Object) -> np.ndarray:
-    """Deformed vertices in world space [m], shape [n, 3]."""
-    evaluated = mesh.evaluated_get(bpy.context.view_layer.depsgraph)
-    data = evaluated.to_mesh()
-    points = np.empty(3 * len(data.vertices), dtype=np.float32)
-    data.vertices.foreach_get("co", points)
-    evaluated.to_mesh_clear()
-    matrix = np.array(evaluated.matrix_world)
-    return points.reshape(-1, 3) @ matrix[:3, :3].T + matrix[:3, 3]
-
-
-def test_character_stands_on_the_floor_at_human_size_bound_to_its_bones(walker):
-    _scene, armature, mesh = walker
-    assert len(armature.data.bones) == 159
-    armature.data.pose_position = "REST"
-    bpy.context.view_layer.update()
-    low, high = _skin(mesh).min(axis=0), _skin(mesh).max(axis=0)
-    assert abs(low[2]) < 1e-4
-    assert 1.9 < high[2] < 2.05
-    np.testing.assert_allclose(low[0], -high[0], atol=2e-3)  # as wide to the left as to the right
-    assert {group.name for group in mesh.vertex_groups} <= {bone.name for bone in armature.data.bones}
-    sums = np.array([sum(g.weight for g in vertex.groups) for vertex in mesh.data.vertices])
-    np.testing.assert_allclose(sums, 1.0, atol=1e-5)
-
-
-def test_walk_sets_range_and_travels_forward_at_its_speed(walker):
-    scene, armature, _ = walker
-    assert (scene.frame_start, scene.frame_end, scene.render.fps) == (1, 120, 24)
-    assert tuple(armature.animation_data.action.frame_range) == (-1.0, 120.0)
-    start, end = rigs.step(scene, (1, 97), lambda: armature.pose.bones["spine"].head.copy())  # four whole cycles
-    np.testing.assert_allclose(end - start, (0.0, -1.2 * 96 / FPS, 0.0), atol=1e-4)
-
-
-def test_walk_never_sinks_into_the_floor(walker):
-    scene, _, mesh = walker
-    lowest = rigs.step(scene, range(1, 26), lambda: _skin(mesh)[:, 2].min())
-    assert min(lowest) > -0.001
-    assert max(lowest) < 0.002  # a walker always has a foot on the floor
-
-
-@pytest.mark.parametrize(("side", "offset"), [("L", 0.0), ("R", 0.5)])
-def test_a_foot_flat_on_the_floor_does_not_slide(walker, side, offset):
-    """From foot flat (0.09 of the foot's cycle) to toe off (0.62) the ball of the foot is a fixed point."""
-    scene, armature, _ = walker
-    begin = 25 + round(24 * offset)
-    frames = [frame for frame in range(begin, begin + 24) if 0.09 <= (frame - begin) / 24.0 <= 0.62]
-    balls = rigs.step(scene, frames, lambda: armature.pose.bones[f"toe.{side}"].head.copy())
-    assert len(balls) >= 12
-    np.testing.assert_allclose(balls, np.broadcast_to(balls[0], (len(balls), 3)), atol=5e-4)
-
-
-def test_walk_repeats_exactly_and_keys_do_not_flip(walker):
-    scene, armature, _ = walker
-    bones = armature.pose.bones
-    first, again = rigs.step(scene, (5, 29), lambda: [bone.head - bones["spine"].head for bone in bones])
-    np.testing.assert_allclose(first, again, atol=1e-5)
-    turns = np.array(rigs.step(scene, range(1, 49), lambda: [bone.rotation_quaternion[:] for bone in bones]))
-    # no bone turns more than 30 deg a frame, so neighbouring quaternions are near
-    assert (turns[1:] * turns[:-1]).sum(axis=2).min() > math.cos(math.radians(15.0))
 
 
 def test_walk_refuses_another_rig_by_naming_the_bone(fresh_scene):
@@ -172,10 +107,8 @@ def test_contact_sheet_needs_a_camera_and_refuses_a_live_simulation(walker, tmp_
 
 # file, bones, frames of the action (None: the file has none)
 CHARACTERS = (
-    ("01_01.bvh", 31, 551), ("jumping_jacks.bvh", 31, 100), ("zombie.bvh", 27, 623), ("dab.bvh", 27, 271),
-    ("Knight.glb", 41, 27), ("Fox.glb", 24, 83), ("cesium_man.gltf", 19, 49), ("animals_pack_Horse.glb", 50, 25),
-    ("modular_men_Worker.glb", 49, None), ("single_knight_pack_KnightCharacter.glb", 31, 35), ("run.fbx", 66, 21),
-    ("walk.fbx", 66, 41), ("arnaud.fbx", 53, None), ("mh_game_engine.blend", 53, None), ("mh_mixamo.blend", 52, None),
+    ("01_01.bvh", 31, 551), ("zombie.bvh", 27, 623), ("Knight.glb", 41, 27), ("cesium_man.gltf", 19, 49),
+    ("modular_men_Worker.glb", 49, None), ("run.fbx", 66, 21), ("arnaud.fbx", 53, None), ("mh_mixamo.blend", 52, None),
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from mathutils import Vector
 
 import rigs
 from active_ragdoll.core.blender.physics import build, built
+from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import diagnose
 from active_ragdoll.core.errors import RagdollError
@@ -15,7 +16,7 @@ from active_ragdoll.core.ragdoll import diagnosis
 from active_ragdoll.operators import command_line
 from own_characters import SWEPT, or_own
 
-HUMANS = or_own("01_01.bvh", "Knight.glb", "modular_men_Worker.glb")
+HUMANS = or_own("Knight.glb")
 
 
 BENT = (0.5, 0.0, 0.0, 0.8660254)  # of a forearm, beyond its limits
@@ -125,7 +126,26 @@ def _joint_moved(obj, _scene):
     joint.location.x += 0.05
 
 
+def _rescaled(size):
+    def rescale(obj, _scene):
+        obj.scale = size
+        bpy.context.view_layer.update()
+
+    return rescale
+
+
+def _other_joints(_obj, scene):
+    """Another collection as the world's, which is in the scene."""
+    scene.rigidbody_world.constraints = bpy.data.collections.new("Another")
+    scene.collection.children.link(scene.rigidbody_world.constraints)
+
+
 BROKEN = {
+    diagnosis.REMAPPED: lambda _obj, scene: setattr(scene.render, "frame_map_new", 200),
+    diagnosis.UNEVEN_SCALE: _rescaled((1.5, 1.0, 1.0)),
+    f"{diagnosis.REFUSED} scale": _rescaled((2.0, 2.0, 2.0)),
+    f"{diagnosis.REFUSED} joints": _other_joints,
+    f"{diagnosis.REFUSED} no joints": lambda _obj, scene: setattr(scene.rigidbody_world, "constraints", None),
     diagnosis.WORLD_DISABLED: lambda _obj, scene: setattr(scene.rigidbody_world, "enabled", False),
     diagnosis.TIME_SCALE: lambda _obj, scene: setattr(scene.rigidbody_world, "time_scale", 0.25),
     diagnosis.SUBSTEPS: lambda _obj, scene: setattr(scene.rigidbody_world, "substeps_per_frame", 4),
@@ -145,11 +165,11 @@ BROKEN = {
 
 
 @pytest.mark.blender_version
-@pytest.mark.parametrize("kind", BROKEN)
-def test_the_remedy_removes_the_finding(human, kind):
-    scene = human.active_ragdoll.scene
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_remedy_removes_the_finding(human, name):
+    scene, kind = human.active_ragdoll.scene, name.split()[0]
     before = {part.bone for part in human.active_ragdoll.parts}
-    BROKEN[kind](human, scene)
+    BROKEN[name](human, scene)
     assert kind in kinds(human)
     press(find(human, kind))
     assert kind not in kinds(human)
@@ -184,10 +204,35 @@ def test_animated_scale_is_found(human):
     assert "from 1 to 1.5" in found.text and found.severity == diagnosis.ERROR
 
 
-def test_bodies_without_self_collision_do_not_overlap(human):
-    _overlapping(human, None)
-    human.active_ragdoll.self_collision = False
-    assert diagnosis.OVERLAP not in kinds(human)
+def _uneven_parent(obj, scene):
+    obj.parent = rigs.empty(scene, "Parent")
+    obj.parent.scale = 1.0, 2.0, 1.0
+    bpy.context.view_layer.update()
+
+
+def _users_cache(_obj, scene):
+    scene.rigidbody_world.point_cache.frame_end = 3
+    with bpy.context.temp_override(scene=scene, point_cache=scene.rigidbody_world.point_cache):
+        bpy.ops.ptcache.bake(bake=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spoil"), ((diagnosis.UNEVEN_PARENT, _uneven_parent), (diagnosis.USER_CACHE, _users_cache))
+)
+def test_what_only_the_user_can_mend_has_no_button(human, kind, spoil):
+    spoil(human, human.active_ragdoll.scene)
+    assert not find(human, kind).operator
+    with pytest.raises(RagdollError, match="Parent" if kind == diagnosis.UNEVEN_PARENT else "bake"):
+        list(simulate.frames(human.active_ragdoll.scene))
+
+
+@pytest.mark.blender_version
+def test_a_ragdoll_of_another_scene_is_built_where_it_is_shown(human):
+    bpy.ops.scene.new(type="LINK_COPY")
+    assert kinds(human) == [diagnosis.ELSEWHERE]
+    press(find(human, diagnosis.ELSEWHERE))
+    assert human.active_ragdoll.scene == bpy.context.scene
+    assert diagnosis.ELSEWHERE not in kinds(human)
 
 
 def test_no_ragdoll_and_lost_bodies_are_refused(fresh_scene):
@@ -198,15 +243,6 @@ def test_no_ragdoll_and_lost_bodies_are_refused(fresh_scene):
     bpy.data.objects.remove(obj.active_ragdoll.parts[0].body)
     with pytest.raises(RagdollError, match="is gone"):
         diagnose.diagnose(obj, fresh_scene)
-
-
-def test_findings_are_kept_until_the_next_build(human):
-    diagnose.diagnose(human, human.active_ragdoll.scene)
-    assert diagnose.latest(human) == []
-    build.rebuild(human, human.active_ragdoll.scene)
-    assert diagnose.latest(human) is None
-    STATE.clear()
-    assert diagnose.latest(human) is None
 
 
 @pytest.mark.blender_version

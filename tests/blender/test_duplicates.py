@@ -74,15 +74,6 @@ def test_a_duplicate_has_a_ragdoll_of_its_own_from_the_first_frame_on(human, fre
     assert [after[key] for key in ("objects", "scenes", "meshes", "collections")] == [2, 1, 0, 0]
 
 
-def test_so_it_has_after_simulate_and_bake(human, fresh_scene):
-    copy = rigs.duplicate(human, ASIDE)
-    poses = [rigs.pose(copy) for _frame in simulate.frames(fresh_scene)]
-    assert not helpers(human) & helpers(copy)
-    list(bake.frames(copy, fresh_scene))
-    baked = rigs.step(fresh_scene, range(1, LAST + 1), lambda: rigs.pose(copy))
-    assert np.abs(np.array(baked) - poses).max() < 1e-3
-
-
 def test_removing_a_duplicate_that_has_not_played_leaves_the_first_its_ragdoll(human, fresh_scene):
     bodies = rigs.play(fresh_scene, 1, LAST, lambda: rigs.bodies(human))
     copy = rigs.duplicate(human, ASIDE)
@@ -123,22 +114,6 @@ def test_a_duplicate_made_in_mid_shot_waits_for_the_next_start(human, fresh_scen
     play_both(fresh_scene, human, copy)
 
 
-def test_a_duplicate_of_one_that_looks_at_something_has_a_stack_too(human, fresh_scene):
-    target = look(fresh_scene, human)
-    rigs.set_weights(human, 1.0)
-    human.pose.bones["forearm.L"].active_ragdoll.rotation_weight = 1.0
-    rigs.play(fresh_scene, 1, LAST)
-    copy = rigs.duplicate(human, ASIDE)
-    rigs.play(fresh_scene, 1, LAST)
-    assert not helpers(human) & helpers(copy)
-    assert copy.active_ragdoll.target_armature != human.active_ragdoll.target_armature
-    for each in (human, copy):
-        assert looking.aim_error(each, target) < 1.0
-    stack_setup.drop(copy)
-    rigs.play(fresh_scene, 1, LAST)
-    assert looking.aim_error(human, target) < 1.0
-
-
 def test_a_baked_duplicate_plays_its_keys(human, fresh_scene):
     list(bake.frames(human, fresh_scene))
     copy = rigs.duplicate(human, ASIDE)
@@ -170,28 +145,9 @@ def test_a_duplicate_that_drops_its_stack_at_once_leaves_the_first_its_own(fresh
     assert not [o.name for o in bpy.data.objects if o.name.endswith("Source")]
 
 
-def test_the_first_that_drops_its_stack_leaves_the_duplicate_one(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, LAST)
-    target = look(fresh_scene, obj)
-    copy = rigs.duplicate(obj, ASIDE)
-    stack_setup.drop(obj)
-    rigs.step(fresh_scene, (3, 4))
-    assert looking.aim_error(copy, target) < 0.05 and looking.aim_error(obj, target) > 1.0
-    stack_setup.drop(copy)
-    assert not [o.name for o in bpy.data.objects if "Source" in o.name or o.name.endswith("Target Armature")]
-
-
 def test_bodies_edited_by_hand_stay_those_of_the_first(human, fresh_scene):
     rigs.part(human, "forearm.L").body.rigid_body.mass = 7.5
     copy = rigs.duplicate(human, ASIDE)
     remove.remove(copy, fresh_scene)
     build.rebuild(human, fresh_scene)
     assert rigs.part(human, "forearm.L").body.rigid_body.mass == pytest.approx(7.5)
-
-
-def test_a_duplicate_alone_can_be_simulated_by_the_operator(human, fresh_scene):
-    copy = rigs.duplicate(human, ASIDE)
-    remove.remove(human, fresh_scene)
-    bpy.context.view_layer.objects.active = copy
-    assert bpy.ops.active_ragdoll.simulate() == {"FINISHED"}
-    assert copy.active_ragdoll.run_state == "CACHED" and len(rigs.bodies(copy))

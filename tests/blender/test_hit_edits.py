@@ -14,8 +14,6 @@ from active_ragdoll.core.blender.tools import bone_tools, viewport
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.operators import command_line
 
-pytestmark = pytest.mark.blender_version
-
 OPS = bpy.ops.active_ragdoll
 
 
@@ -92,16 +90,6 @@ def test_not_while_there_is_no_ragdoll(fresh_scene):
         effects.add_hit(obj, fresh_scene, "head", 3, (1.0, 0.0, 0.0))
 
 
-def test_undo_brings_the_hit_back(human):
-    bpy.ops.ed.undo_push(message="before")
-    OPS.add_hit(bone="head", frame=3, impulse=(1.0, 0.0, 0.0))
-    bpy.ops.ed.undo_push(message="added")
-    OPS.remove_hit()
-    bpy.ops.ed.undo_push(message="removed")
-    bpy.ops.ed.undo()
-    assert len(bpy.data.objects["Human"].active_ragdoll.hits) == 1
-
-
 def _ray(origin, place):
     way = np.array(place, dtype=float) - origin
     return np.array(origin, dtype=float), way / np.linalg.norm(way)
@@ -154,16 +142,6 @@ def test_what_stands_in_front_is_looked_through(human):
     wall = rigs.box(bpy.context.scene, "Wall", (3.0, 0.1, 3.0), (0.0, -2.0, 1.5), passive=True)
     bone, place = viewport.picked(*_shown(human), *_ray((0.0, -4.0, 1.3), (0.0, 0.0, 1.3)))
     assert bone == "spine" and place[1] > wall.location.y + 1.0
-
-
-def test_lines_of_explosions_and_of_bad_values(human):
-    blast = human.active_ragdoll.explosions.add()
-    blast.radius, blast.origin = 1.5, (1.0, 0.0, 0.0)
-    for bone, impulse in (("no such bone", (0.0, 1.0, 0.0)), ("head", (math.nan, 0.0, 0.0))):
-        hit = human.active_ragdoll.hits.add()
-        hit.bone, hit.impulse = bone, impulse
-    lines = viewport.hit_lines(*_shown(human))
-    assert np.isfinite(lines.ends).all() and len(lines.ends) == len(lines.colors) == len(lines.emphasised) > 100
 
 
 def test_hits_on_the_command_line(human, tmp_path, capsys):

@@ -16,7 +16,7 @@ from active_ragdoll.core.errors import RagdollError
 from hitting import HIT, add, empty, explode, free_body, inertia, offset, play, spin, velocity
 from own_characters import or_own
 
-LIMP = or_own("01_01.bvh", "Fox.glb", "mh_mixamo.blend", "arnaud.fbx", "modular_men_Worker.glb")
+LIMP = or_own("01_01.bvh", "Fox.glb", "mh_mixamo.blend")
 
 
 @pytest.mark.parametrize(
@@ -86,19 +86,6 @@ def test_nothing_changes_before_the_hit(fresh_scene):
 
 
 @pytest.mark.blender_version
-def test_two_runs_are_bit_identical(fresh_scene):
-    scene = empty()
-    obj = rigs.ragdoll(scene, 20)
-    add(obj, "spine", 5, (0.0, 60.0, 0.0), (0.05, 0.0, 0.1))
-    add(obj, "head", 8, (0.0, 6.0, 0.0), space="LOCAL", duration=0.2)
-    explode(obj, 12, origin=(0, 1, 1), radius=3.0, impulse=5.0)
-    first = play(scene, obj, 20)
-    assert np.array_equal(play(scene, obj, 20), first)
-    scene.frame_set(1)
-    assert np.array_equal(play(scene, obj, 20), first)
-
-
-@pytest.mark.blender_version
 @pytest.mark.parametrize("fps", (24, 60))
 def test_a_push_lasts(fresh_scene, fps):
     """The same momentum evenly over its duration, whatever the frame rate; half of it at half time."""
@@ -112,38 +99,6 @@ def test_a_push_lasts(fresh_scene, fps):
     assert gained[-1] == pytest.approx(4.0, rel=0.01)
     half = HIT + fps // 4
     assert np.mean(gained[half - 2 : half]) == pytest.approx(2.0, rel=0.01)
-
-
-@pytest.mark.blender_version
-def test_a_local_push_follows_a_spin(fresh_scene):
-    """A body that spins at a steady rate about its long axis, pushed sideways for a while: J / m of a turning force."""
-    scene = empty(24, 40)
-    obj = free_body(scene, turn=(0.0, 0.0, 0.0), direction=(0.0, 0.0, 1.0))
-    # A couple: two blows that cancel, at two points, spin it about the bone's own Y.
-    add(obj, frame=2, impulse=(0.0, 0.1, 0.0), point=(0.03, 0.0, 0.0), space="WORLD")
-    add(obj, frame=2, impulse=(0.0, -0.1, 0.0), point=(-0.03, 0.0, 0.0), space="WORLD")
-    add(obj, frame=8, impulse=(1.0, 0.0, 0.0), space="LOCAL", duration=0.5)
-    poses = play(scene, obj, 30)
-    rate = spin(poses, 7, 24)[0]
-    assert 1.0 < np.linalg.norm(rate) < 12.0
-    start = poses[7, 0, :3, :3] @ offset(obj)[0, :3]
-    times = (np.arange(2000) + 0.5) / 2000 * 0.5
-    turned = quaternion.rotate(quaternion.from_rotation_vector(times[:, None] * rate), start)
-    wanted = turned.mean(axis=0) * 1.0 / 2.0
-    gained = velocity(poses, 30, 24)[0] - velocity(poses, 8, 24)[0]
-    assert np.linalg.norm(gained - wanted) < 0.02 * np.linalg.norm(wanted)
-
-
-def test_towards_an_object(fresh_scene):
-    scene = empty()
-    obj = free_body(scene)
-    target = rigs.empty(scene)
-    rigs.key(target, "location", {1: (5, 0, 2), HIT: (0, 5, 2), 12: (0, 0, 9)})
-    add(obj, impulse=(2.0, 0.0, 0.0), space="TOWARDS", target=target)
-    poses = play(scene, obj)
-    way = np.array((0.0, 5.0, 2.0)) - poses[HIT - 1, 0, :3, 3]
-    wanted = 2.0 / 2.0 * way / np.linalg.norm(way)
-    assert np.linalg.norm(velocity(poses, 12, 24)[0] - wanted) < 0.01
 
 
 @pytest.mark.blender_version
@@ -161,16 +116,6 @@ def test_an_explosion_pushes_every_body_away(fresh_scene):
     assert np.count_nonzero(wanted.any(axis=1)) > 8
     gained = rigs.masses(obj) @ velocity(poses, 12, 24)
     assert np.linalg.norm(gained - wanted.sum(axis=0)) < 0.01 * np.linalg.norm(wanted.sum(axis=0))
-
-
-def test_two_hits_at_once_add_up(fresh_scene):
-    scene = empty()
-    obj = free_body(scene)
-    add(obj, impulse=(2.0, 0.0, 0.0))
-    add(obj, impulse=(0.0, 1.0, 0.0))
-    add(obj, impulse=(0.0, 0.0, 3.0), frame=HIT + 1)
-    gained = 2.0 * velocity(play(scene, obj), 12, 24)[0]
-    assert np.allclose(gained, (2.0, 1.0, 3.0), atol=0.02)
 
 
 @pytest.mark.blender_version
@@ -224,21 +169,6 @@ def test_a_hit_loosens_and_the_weights_come_back(fresh_scene):
     assert np.all(np.diff(arm) >= 0.0) and arm[-1] == 1.0
 
 
-def test_a_stronger_hit_displaces_more_and_all_come_back(fresh_scene):
-    found = []
-    for strength in (0.0, 5.0, 20.0, 80.0):
-        scene = empty(24, 72)
-        scene.gravity = (0.0, 0.0, -9.81)
-        obj = rigs.human(scene)
-        build.build(obj, scene)
-        add(obj, "arm.L", 10, (0.0, strength, 0.0))
-        poses = play(scene, obj, 72)
-        away = np.linalg.norm(poses[:, :, :3, 3] - poses[0, :, :3, 3], axis=-1).max(axis=1)
-        found.append(away.max())
-        assert away[-1] < 0.01
-    assert found == sorted(found) and found[-1] > 0.1 > found[0], found
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     (
@@ -260,26 +190,6 @@ def test_what_makes_no_sense_is_named(fresh_scene, change, words):
         list(simulate.frames(scene))
     obj.active_ragdoll.hits[1].enabled = False
     list(simulate.frames(scene))
-
-
-def test_outside_the_range_it_is_noted_and_harmless(fresh_scene):
-    scene = empty()
-    obj = free_body(scene)
-    add(obj, frame=900)
-    add(obj, frame=-3)
-    poses = play(scene, obj)
-    assert np.abs(velocity(poses, 12, 24)).max() < 1e-3
-    assert [("900" in t, "outside" in t) for t in STATE.warnings[obj.name]] == [(True, True), (False, True)]
-
-
-def test_a_monstrous_impulse_is_cut_down(fresh_scene):
-    scene = empty()
-    obj = free_body(scene)
-    add(obj, impulse=(0.0, 1e9, 0.0), point=(0.1, 0.1, 0.0))
-    poses = play(scene, obj)
-    assert np.isfinite(poses).all()
-    assert 1.0 < np.linalg.norm(velocity(poses, 12, 24)) < 110.0
-    assert any("cut down" in text and "'A'" in text for text in STATE.warnings[obj.name])
 
 
 @pytest.mark.blender_version
@@ -317,25 +227,6 @@ def test_removed_in_mid_shot(fresh_scene, frame):
     poses = play(scene, obj, 20)
     assert np.array_equal(poses, without)
     assert len(hitters_of(obj)) == 1
-
-
-def test_added_and_changed_between_runs(fresh_scene):
-    """Hitters are made at a first frame while the world of the last run is alive, and serve for other points too."""
-    scene = empty(24, 20)
-    obj = rigs.ragdoll(scene, 20)
-    rng = np.random.default_rng(1)
-    names = [part.bone for part in obj.active_ragdoll.parts]
-    for turn in range(12):
-        add(obj, names[turn % 5], 4 + turn % 3, 5.0 * rng.normal(size=3), 0.02 * rng.normal(size=3))
-        if turn % 4 == 3:
-            obj.active_ragdoll.hits.remove(0)
-            obj.active_ragdoll.hits[0].point = (0.0, 0.01 * turn, 0.0)
-        stop = 4 + 3 * (turn % 4)
-        poses = play(scene, obj, stop)
-        assert np.isfinite(poses).all()
-    build.rebuild(obj, scene)
-    assert len(hitters_of(obj)) == 0
-    assert np.isfinite(play(scene, obj, 20)).all()
 
 
 @pytest.mark.blender_version

@@ -16,9 +16,7 @@ from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
 from active_ragdoll.core.blender.stack.entries import state_graph
 from active_ragdoll.core.errors import RagdollError
-from active_ragdoll.core.motion import clip
 from active_ragdoll.core.motion.clip import interpolate
-from active_ragdoll.core.motion.pose_layers import blend_poses
 
 FRAMES = (1, 7, 18)
 
@@ -41,24 +39,6 @@ def test_a_clip_layer_at_weight_one_shows_what_blender_plays(data_dir, playback,
     layered.layer(rig, "Running_A", start=start, only_keyed=False, playback=playback)
     angle, way = layered.difference(layered.shown(rig, FRAMES), expected)
     assert angle < limits[0] and way < limits[1]
-
-
-def test_a_loop_that_ends_between_two_frames_does_not_halt(data_dir):
-    """19.2 frames: five rounds are 96 frames."""
-    rig = layered.knight(data_dir, 0, 100)
-    assert np.isclose(bpy.data.actions["Running_A"].frame_range[1], 19.2)
-    layered.layer(rig, "Running_A", start=0.0, only_keyed=False)
-    found = layered.shown(rig, (0, 3, 96, 99))
-    assert rigs.angles(found[96], found[0]).max() < 0.1 and rigs.angles(found[99], found[3]).max() < 0.1
-
-
-def test_weight_zero_is_the_animation_to_the_bit(rig):
-    layered.layer(rig, "Running_A", weight=0.0)
-    with_layer = layered.shown(rig, FRAMES)
-    rig.obj.active_ragdoll.layers.clear()
-    stack_edits.changed(rig.obj)
-    without = layered.shown(rig, FRAMES)
-    assert all(np.array_equal(with_layer[f], without[f]) for f in FRAMES)
 
 
 @pytest.mark.parametrize("by", ("BONES", "COLLECTION", "ROLES"))
@@ -98,25 +78,6 @@ def test_make_additive_then_apply_on_its_base_gives_the_clip_back(rig, space):
     assert angle < 0.05 and way < 1e-5
 
 
-def test_additive_layers_add_as_core_does_and_order_matters(rig):
-    obj = rig.obj
-    start = bpy.data.actions["Cheer"].frame_range[0]
-    below, cheer = layered.plays(rig, "Idle", FRAMES), layered.plays(rig, "Cheer", FRAMES)
-    layered.layer(rig, "Cheer", start=start, mode="ADDITIVE_MESH", weight=0.6, only_keyed=False)
-    rest = rig_rest(obj)
-    found = layered.shown(rig, FRAMES)
-    for frame in FRAMES:
-        a, b = layered.local(obj, below[frame]), layered.local(obj, cheer[frame])
-        difference = clip.make_additive(rest.skeleton, b, rest.bind, clip.MESH)
-        expected = layered.world(obj, clip.apply_additive(rest.skeleton, a, difference, 0.6))
-        assert rigs.angles(found[frame], expected).max() < 0.05
-    layered.layer(rig, "Running_A", weight=0.5)
-    one = layered.shown(rig, FRAMES)
-    obj.active_ragdoll.layer_index = 1
-    assert bpy.ops.active_ragdoll.move_layer(step=-1) == {"FINISHED"}
-    assert layered.difference(layered.shown(rig, FRAMES), one)[0] > 1.0
-
-
 def test_enabled_and_solo(rig):
     plain = layered.plays(rig, "Idle", FRAMES)
     run = layered.layer(rig, "Running_A")
@@ -131,29 +92,6 @@ def test_enabled_and_solo(rig):
     assert layered.difference(layered.shown(rig, FRAMES), both)[0] < 0.05
     rig.obj.active_ragdoll.layers[1].enabled = False
     assert layered.difference(layered.shown(rig, FRAMES), plain)[0] < 0.05
-
-
-def test_poses_normalise_add_and_make_a_sequence(rig):
-    obj = rig.obj
-    names = ("Sit_Floor_Pose", "T-Pose", "Lie_Pose")
-    held = [layered.local(obj, layered.plays(rig, name, (1,))[1]) for name in names]
-    made = layered.layer(rig, "Sit_Floor_Pose", source="POSE")
-    for i, name in enumerate(names):
-        pose = made.poses.add()
-        stack_edits.choose(pose, bpy.data.actions[name])
-        pose.weight, pose.time = (0.6, 0.3, 0.9)[i], 10.0 * i
-    rest = rig_rest(obj)
-    stack_edits.changed(obj)
-    for several in ("NORMALIZE", "ADD"):
-        made.several = several
-        found = layered.shown(rig, (3,))[3]
-        expected = blend_poses(rest.skeleton, rest.bind, held, [0.6, 0.3, 0.9], "abc", several)
-        assert rigs.angles(found, layered.world(obj, expected)).max() < 0.1
-    made.several, made.start, made.playback = "SEQUENCE", 1.0, "ONCE"
-    found = layered.shown(rig, (1, 11, 16, 21, 40))
-    for frame, pose in ((1, held[0]), (11, held[1]), (16, interpolate(held[1], held[2], 0.5)), (21, held[2])):
-        assert rigs.angles(found[frame], layered.world(obj, pose)).max() < 0.1
-    assert rigs.angles(found[40], found[21]).max() < 0.05
 
 
 @pytest.mark.blender_version
@@ -174,29 +112,6 @@ def test_the_current_pose_becomes_a_layer_that_shows_it(data_dir):
             assert rigs.angles(in_armature(frame), kept).max() < 0.1, name
 
 
-def test_playback_loops_turns_round_holds_and_runs_backwards(rig):
-    first, last = (int(value) for value in bpy.data.actions["Cheer"].frame_range)
-    length = last - first
-    clip = layered.plays(rig, "Cheer", range(first, last + 1))
-    made = layered.layer(rig, "Cheer", start=5.0, only_keyed=False)
-    rigs.set_range(rig.scene, 1, 5 + 3 * length)
-
-    def at(frame):
-        return layered.shown(rig, (frame,))[frame]
-
-    cases = (
-        ("LOOP", 1.0, {5: 0, 5 + length + 3: 3}),
-        ("ONCE", 1.0, {1: 0, 8: 3, 5 + 2 * length: length}),
-        ("PING_PONG", 1.0, {5 + length + 2: length - 2, 5 + 2 * length: 0}),
-        ("ONCE", -1.0, {5: length, 8: length - 3}),
-        ("LOOP", 2.0, {8: 6}),
-    )
-    for playback, speed, expected in cases:
-        made.playback, made.speed = playback, speed
-        for frame, place in expected.items():
-            assert rigs.angles(at(frame), clip[first + place]).max() < 0.05, (playback, speed, frame)
-
-
 @pytest.mark.blender_version
 def test_a_keyed_weight_is_read_at_its_own_frame(data_dir):
     rig = layered.knight(data_dir, 1, 30)
@@ -215,29 +130,6 @@ def test_a_keyed_weight_is_read_at_its_own_frame(data_dir):
         expected = layered.world(obj, interpolate(a, b, share))
         assert rigs.angles(played[frame], expected).max() < 0.1, frame
     looking.scrubs_as_played(rig.scene, obj, played, (25, 3, 17, 30, 1))
-
-
-@pytest.mark.blender_version
-def test_arnaud_plays_the_clips_of_run_and_walk_by_bone_names(data_dir):
-    """Their rest pose is their first frame: what a bone does relative to its parent is what must be the same."""
-    rig = rigs.load(data_dir / "arnaud.fbx")
-    obj = rig.obj
-    rigs.set_range(rig.scene, 1, 20)
-    for name in ("run.fbx", "walk.fbx"):
-        other, action, made = layered.layer_of_file(rig, data_dir / name)
-        assert made.armature == other and made.object_motion
-        made.start, made.only_keyed = action.frame_range[0], False
-        common = [b.name for b in obj.data.bones if b.name in other.data.bones]
-        assert len(common) == 53
-        rows = [obj.data.bones.find(n) for n in common], [other.data.bones.find(n) for n in common]
-        for frame in (1, 8, 15):
-            rig.scene.frame_set(frame)
-            assert not [m for m in pose_stack.of(obj).messages if m.startswith("Layer")]
-            mine, its = rigs.pose(obj)[rows[0]], rigs.pose(other)[rows[1]]
-            assert rigs.angles(mine, its).max() < 0.1, (name, frame)
-            assert np.abs(mine - its)[:, :3, 3].max() < 0.02, (name, frame)
-        obj.active_ragdoll.layers.clear()
-        stack_edits.changed(obj)
 
 
 @pytest.mark.blender_version
@@ -278,39 +170,6 @@ def test_a_pose_asset_that_is_not_there_is_named(tmp_path, fresh_scene):
     with pytest.raises(RagdollError, match="has no action 'Sit'"):
         stack_edits.appended_action(path, "Sit")
     assert not bpy.data.actions and len(bpy.data.scenes) == 1
-
-
-@pytest.mark.blender_version
-def test_undo_and_redo_of_layers(data_dir):
-    rig = layered.knight(data_dir, 1, 20)
-    name, scene = rig.obj.name, rig.scene.name
-
-    def obj():
-        return bpy.data.objects[name]
-
-    def pose():
-        bpy.data.scenes[scene].frame_set(5)
-        return rigs.pose(obj())
-
-    bpy.context.view_layer.objects.active = obj()
-    plain = pose()
-    bpy.ops.ed.undo_push(message="start")
-    assert bpy.ops.active_ragdoll.add_layer(source="POSE_ASSET", action="Sit_Floor_Pose") == {"FINISHED"}
-    obj().active_ragdoll.layers[0].weight = 0.5
-    bpy.ops.ed.undo_push(message="half")
-    half = pose()
-    obj().active_ragdoll.layers[0].weight = 1.0
-    bpy.ops.ed.undo_push(message="whole")
-    whole = pose()
-    assert rigs.angles(whole, half).max() > 5.0
-    bpy.ops.ed.undo()
-    assert rigs.angles(pose(), half).max() < 0.01
-    bpy.ops.ed.redo()
-    assert rigs.angles(pose(), whole).max() < 0.01
-    bpy.ops.ed.undo()
-    while len(obj().active_ragdoll.layers):
-        bpy.ops.ed.undo()
-    assert rigs.angles(pose(), plain).max() < 0.01
 
 
 def _add(rig, what: str, items, **values):
@@ -386,32 +245,6 @@ def test_playing_scrubbing_and_the_bake_show_the_same(data_dir):
     looking.scrubs_as_played(rig.scene, rig.obj, played, (55, 16, 60, 2, 21))
     list(bake.frames(rig.obj, rig.scene))
     assert layered.difference(layered.shown(rig, range(1, 61)), played)[1] < 1e-4
-
-
-def test_states_follow_the_measured_speed_with_a_layer_on_top(data_dir):
-    rig = layered.knight(data_dir, 1, 72)
-    graph_of(
-        rig,
-        (("Idle", "Idle"), ("Walk", "Walking_A"), ("Run", "Running_A")),
-        (("speed", "SPEED"),),
-        (
-            ("Idle", "Walk", 0.2, (("speed", ">", 0.5),)),
-            ("Walk", "Run", 0.2, (("speed", ">", 2.5),)),
-            ("Walk", "Idle", 0.2, (("speed", "<", 0.4),)),
-            ("Run", "Walk", 0.2, (("speed", "<", 2.2),)),
-        ),
-    )
-    rig.obj.animation_data.action = rig.obj.animation_data.action.copy()
-    rigs.key_locations(rig.obj, {1: (0, 0, 0), 24: (0, 0, 0), 48: (0, -1.5, 0), 72: (0, -5.5, 0)})
-    found = [max(states_at(rig, frame).items(), key=lambda item: item[1])[0] for frame in (12, 40, 65)]
-    assert found == ["Idle", "Walk", "Run"]
-    without = layered.shown(rig, (40,))[40]
-    made = layered.layer(rig, "Cheer")
-    stack_edits.mask_bones(made, ["chest"])
-    with_layer = layered.shown(rig, (40,))[40]
-    rows = [rig.obj.data.bones.find(n) for n in ("upperarm.l", "upperleg.l")]
-    turned = rigs.angles(with_layer[rows], without[rows])
-    assert turned[0] > 10.0 and turned[1] < 0.01
 
 
 @pytest.mark.blender_version

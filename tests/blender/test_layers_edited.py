@@ -33,13 +33,6 @@ def stretch(action, factor: float) -> None:
         curve.update()
 
 
-def a_state(obj):
-    """The first state of a character's graph, which is switched on."""
-    bpy.ops.active_ragdoll.enable_graph()
-    stack_edits.edit_graph(obj, "STATE", "ADD")
-    return obj.active_ragdoll.graph.states[0]
-
-
 def phase(rig, frame: int) -> float:
     rig.scene.frame_set(frame)
     return pose_stack.of(rig.obj).states[frame][0]["Locomotion"].phase
@@ -63,21 +56,6 @@ def test_scrubbing_after_an_edit_in_mid_shot_finds_what_playing_gives(data_dir, 
     assert np.isclose(scrubbed[0], before * 40 / 39 / slower, rtol=1e-5)
 
 
-@pytest.mark.parametrize("source", ("CLIP", "GRAPH"))
-def test_clips_follow_the_frame_rate_of_the_scene(data_dir, source):
-    """A clip is frames of an action: at twice the rate it takes half the time, and each frame shows what it did."""
-    rig = layered.knight(data_dir, 1, 40)
-    if source == "CLIP":
-        layered.layer(rig, "Cheer", only_keyed=False)
-    else:
-        stack_edits.choose(a_state(rig.obj), bpy.data.actions["Cheer"])
-        stack_edits.changed(rig.obj)
-    before = layered.shown(rig, (3, 20))
-    rig.scene.render.fps = 60
-    after = layered.shown(rig, (20, 3))
-    assert all(rigs.angles(before[f], after[f]).max() < 0.05 for f in before)
-
-
 def test_a_base_action_deleted_in_use_is_named(knight):
     made = layered.layer(knight, "Cheer", mode="ADDITIVE_LOCAL", base="ACTION")
     made.base_action = bpy.data.actions["Sit_Floor_Pose"]
@@ -86,19 +64,6 @@ def test_a_base_action_deleted_in_use_is_named(knight):
     bpy.data.actions.remove(bpy.data.actions["Sit_Floor_Pose"])
     knight.scene.frame_set(5)
     assert "Sit_Floor_Pose" in pose_stack.of(knight.obj).messages['Layer "Cheer"']
-
-
-def test_a_base_pose_that_is_edited_is_seen(knight):
-    made = layered.layer(knight, "Cheer", mode="ADDITIVE_LOCAL", base="ACTION")
-    made.base_action = bpy.data.actions["Running_A"]
-    before = layered.shown(knight, (5,))[5]
-    for curve in rigs.curves_of(made.base_action):
-        if "rotation_quaternion" in curve.data_path and curve.array_index == 1:
-            for point in curve.keyframe_points:
-                point.co[1] += 0.2
-            curve.update()
-    bpy.context.view_layer.update()
-    assert rigs.angles(layered.shown(knight, (5,))[5], before).max() > 5.0
 
 
 def test_a_sample_whose_action_is_deleted_is_named_and_the_space_goes_on(data_dir):
@@ -136,36 +101,6 @@ def test_an_object_that_an_input_is_read_of_is_named_when_it_is_deleted(knight, 
     assert rigs.angles(layered.shown(knight, (6,))[6], found).max() > 5.0
 
 
-@pytest.mark.blender_version
-def test_bones_removed_while_a_layer_plays(knight):
-    obj = knight.obj
-    for child in [o for o in bpy.data.objects if o.parent == obj and o.parent_bone == "handslot.l"]:
-        bpy.data.objects.remove(child)
-    layered.layer(knight, "Cheer", start=0.0, only_keyed=False)
-    knight.scene.frame_set(4)
-    bpy.context.view_layer.objects.active = obj
-    bpy.ops.object.mode_set(mode="EDIT")
-    for name in ("handslot.l", "hand.l"):
-        obj.data.edit_bones.remove(obj.data.edit_bones[name])
-    bpy.ops.object.mode_set(mode="OBJECT")
-    found = layered.shown(knight, (6,))[6]
-    assert "hand.l" in pose_stack.of(obj).messages['Action "Cheer"'] and len(pose_stack.of(obj).messages) == 1
-    assert rigs.angles(found, layered.plays(knight, "Cheer", (6,))[6]).max() < 0.05
-
-
-def test_a_state_refuses_additive_samples_instead_of_showing_differences(knight):
-    plain = layered.shown(knight, (5,))[5]
-    space = layered.space(knight, WALK)
-    for sample in space.samples:
-        sample.additive = "LOCAL"
-    state = a_state(knight.obj)
-    state.source, state.blend_space = "BLEND_SPACE", "Locomotion"
-    stack_edits.changed(knight.obj)
-    found = layered.shown(knight, (5,))[5]
-    assert "additive" in pose_stack.of(knight.obj).messages[f'State "{state.name}"']
-    assert rigs.angles(found, plain).max() < 0.01 and np.abs(found - plain).max() < 1e-4
-
-
 def test_what_is_renamed_is_still_found(knight):
     settings = knight.obj.active_ragdoll
     locomotion(knight).x.value = 4.0
@@ -188,19 +123,6 @@ def test_what_is_renamed_is_still_found(knight):
     assert layers[0].blend_space == layers[1].sync_with == graph.states[0].blend_space == "Moves"
     transition = graph.transitions[0]
     assert (transition.origin, transition.target, transition.conditions[0].parameter) == ("Moving", "Still", "velocity")
-
-
-def test_names_are_given_once(knight):
-    settings = knight.obj.active_ragdoll
-    for name in ("Run", "Run", "Jump"):
-        settings.blend_spaces.add().name = name
-        stack_edits.edit_graph(knight.obj, "STATE", "ADD")
-        settings.graph.states[len(settings.graph.states) - 1].name = name
-        layered.layer(knight, "Cheer").name = name
-    for items in (settings.blend_spaces, settings.graph.states, settings.layers):
-        assert sorted(item.name for item in items) == ["Jump", "Run", "Run 2"]
-    settings.graph.states[2].name = "Run"
-    assert settings.graph.states[2].name == "Run 3"
 
 
 def weights(rig, frame: int) -> dict:
@@ -245,33 +167,6 @@ def test_keyed_and_driven_weights_go_with_their_layers(data_dir, how):
 
 
 @pytest.mark.blender_version
-def test_an_edited_driver_is_followed(knight):
-    layered.layer(knight, "Running_A", only_keyed=False)
-    driver = knight.obj.driver_add("active_ragdoll.layers[0].weight").driver
-    driver.expression = "0.0"
-    plain = layered.shown(knight, (1, 5))[5]
-    driver.expression = "1.0"
-    knight.obj.update_tag()
-    assert rigs.angles(layered.shown(knight, (1, 5))[5], plain).max() > 5.0
-
-
-def test_a_deleted_armature_that_a_clip_was_made_for_is_named(data_dir):
-    rig = rigs.load(data_dir / "arnaud.fbx")
-    rigs.set_range(rig.scene, 1, 20)
-    other, action, made = layered.layer_of_file(rig, data_dir / "walk.fbx")
-    words = f"the armature '{other.name}' that it was made for was deleted"
-    rig.scene.frame_set(4)
-    assert made.armature == other and words not in str(pose_stack.of(rig.obj).messages)
-    bpy.data.objects.remove(other)
-    rig.scene.frame_set(5)
-    text = pose_stack.of(rig.obj).messages[f'Action "{action.name}"']
-    assert words in text and "lacks bones" in text
-    made.armature = None  # as a user clears it
-    rig.scene.frame_set(6)
-    assert words not in str(pose_stack.of(rig.obj).messages)
-
-
-@pytest.mark.blender_version
 def test_a_duplicate_has_layers_of_its_own(knight):
     obj, scene = knight.obj, knight.scene
     plain = layered.plays(knight, "Idle", (8,))[8]
@@ -288,16 +183,6 @@ def test_a_duplicate_has_layers_of_its_own(knight):
     bpy.data.objects.remove(obj)
     copy.active_ragdoll.layers[0].weight = 1.0
     scene.frame_set(8)
-    assert rigs.angles(rigs.pose(copy), shown).max() < 0.01 and pose_stack.of(copy).messages == {}
-
-
-def test_a_duplicate_goes_on_when_the_character_that_it_was_made_of_is_deleted_at_once(knight):
-    layered.layer(knight, "Cheer", only_keyed=False)
-    shown = layered.shown(knight, (8, 5))[8]
-    copy = knight.obj.copy()
-    knight.scene.collection.objects.link(copy)
-    bpy.data.objects.remove(knight.obj)
-    bpy.context.scene.frame_set(8)
     assert rigs.angles(rigs.pose(copy), shown).max() < 0.01 and pose_stack.of(copy).messages == {}
 
 
@@ -335,17 +220,6 @@ def chosen(rig, name: str, bone: str = "") -> None:
 
 def masked(rig, mask: str) -> None:
     layered.layer(rig, "Running_A", mask=mask, mask_collection="Nowhere", mask_roles={"WING"})
-
-
-def test_an_action_with_some_bones_of_another_skeleton_is_played_and_they_are_listed(rig):
-    action = bpy.data.actions["Running_A"].copy()
-    channels = action_channels.channels_of(action, action_channels.slot_of(action, rig.obj))
-    channels.fcurves.new('pose.bones["tentacle"].location', index=0).keyframe_points.insert(1.0, 0.1)
-    layer = stack_edits.add_layer(rig.obj, rig.scene, "CLIP", "Mixed")
-    stack_edits.choose(layer, action)
-    rig.scene.frame_set(5)
-    texts = pose_stack.of(rig.obj).messages
-    assert "tentacle" in texts[f'Action "{action.name}"'] and 'Layer "Mixed"' not in texts
 
 
 @pytest.mark.blender_version

@@ -57,7 +57,7 @@ def _baked(scene):
     return obj
 
 
-CHARACTERS = (_looks, _layered, _physics, _physics_and_look, _baked)
+CHARACTERS = (_looks, _layered, _physics_and_look, _baked)
 
 
 def _rendered(scene, obj, engine: str) -> dict:

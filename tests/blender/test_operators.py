@@ -56,13 +56,6 @@ def test_other_operators_need_a_ragdoll(arm):
         OPERATORS.free_cache()
 
 
-def test_all_operators_are_undoable(arm):
-    for name in ("build", "remove", "simulate", "free_cache", "bake", "revert_bake"):
-        identifier = getattr(OPERATORS, name).idname()
-        operator = getattr(bpy.types, identifier)
-        assert operator.bl_options == {"REGISTER", "UNDO"}, name
-
-
 def test_build_of_selected_bones(arm):
     rigs.select(arm, "shoulder", ARM)
     assert OPERATORS.build(bones="SELECTED") == {"FINISHED"}
@@ -92,14 +85,6 @@ def test_simulate_another_range_and_back(arm, scene):
     assert (scene.frame_start, scene.frame_end) == (1, 30)
     with pytest.raises(RuntimeError, match="The frame range 9 to 9 has no frame"):
         OPERATORS.simulate(frame_start=9, frame_end=9)
-
-
-def test_the_next_simulation_does_not_remember_the_last_ones_frames(arm, scene):
-    OPERATORS.build()
-    OPERATORS.simulate(frame_start=5, frame_end=12)
-    scene.active_ragdoll.use_range = False
-    OPERATORS.simulate()
-    assert scene.rigidbody_world.point_cache.frame_end == 30
 
 
 def test_free_cache_returns_to_live_play(arm, scene):

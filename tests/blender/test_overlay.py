@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import viewport
 from active_ragdoll.core.ragdoll import overlay
-from active_ragdoll.core.ragdoll.joints import limits
 from active_ragdoll.panels import overlay as panel
 from own_characters import or_own
 
@@ -76,48 +74,6 @@ def test_where_nothing_is_simulated_bodies_are_drawn_on_their_bones():
         assert np.allclose(matrix[:3, 3], (bone @ (*offset, 1.0))[:3], atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["Knight.glb", "walk.fbx"])
-def test_angles_are_those_of_the_bones_shown(name):
-    rig = real(name)
-    for frame in range(rig.first, rig.first + 6):
-        rig.scene.frame_set(frame)
-    cached = viewport.current(rig.obj, rig.scene)
-    reading = cached.wires.read(viewport.body_matrices(rig.obj, bpy.context.view_layer.depsgraph, cached))
-    pose = rigs.pose(rig.obj)
-    rows = {bone.name: i for i, bone in enumerate(rig.obj.data.bones)}
-    largest = 0.0
-    for k, i in enumerate(cached.wires.joined):
-        part = rig.obj.active_ragdoll.parts[int(i)]
-        rotation = []
-        for bone in (part.parent, part.bone):
-            now = quaternion.from_matrix(unit(pose[rows[bone]]))
-            rest = quaternion.from_matrix(unit(np.array(rig.obj.matrix_world @ rig.obj.data.bones[bone].matrix_local)))
-            rotation.append(quaternion.multiply(now, quaternion.conjugate(rest)))
-        relative = quaternion.multiply(quaternion.conjugate(rotation[0]), rotation[1])
-        settings = rig.obj.pose.bones[part.bone].active_ragdoll
-        frame = quaternion.multiply(rest, np.array(settings.joint_rotation, dtype=float))
-        relative = quaternion.multiply(quaternion.conjugate(frame), quaternion.multiply(relative, frame))
-        swing_x, _twist, swing_z = limits.swing_twist_angles(relative)
-        assert np.isclose(reading.angle[k], np.hypot(swing_x, swing_z), atol=0.02), part.bone
-        largest = max(largest, float(reading.angle[k]))
-    assert largest > 0.1
-
-
-def unit(matrix) -> np.ndarray:
-    return matrix[:3, :3] / np.linalg.norm(matrix[:3, :3], axis=0)
-
-
-def test_the_figure_is_kept_while_frames_pass(human):
-    scene = human.active_ragdoll.scene
-    scene.frame_set(1)
-    lines(human)
-    first = viewport.current(human, scene).wires
-    for frame in (2, 3, 4):
-        scene.frame_set(frame)
-        lines(human)
-        assert viewport.current(human, scene).wires is first
-
-
 def test_an_edited_limit_is_seen_at_once_and_a_rebuild_too(human):
     scene = human.active_ragdoll.scene
     lines(human)
@@ -168,19 +124,6 @@ def switches(human):
     bpy.context.view_layer.objects.active = human
     human.select_set(True)
     return bpy.context.scene.active_ragdoll_overlay
-
-
-def test_switches_leave_out_what_they_name(human, switches):
-    whole = len(panel.collected(view())[0].ends)
-    parts = {}
-    for name in ("bodies", "joints", "limits"):
-        setattr(switches, name, False)
-        parts[name] = whole - len(panel.collected(view())[0].ends)
-        setattr(switches, name, True)
-    assert all(count > 0 for count in parts.values()) and sum(parts.values()) == whole
-    for name in parts:
-        setattr(switches, name, False)
-    assert panel.collected(view()) == []
 
 
 def test_only_the_selected_character_is_shown_unless_all_are(human, switches):
@@ -246,14 +189,3 @@ def test_the_handler_is_added_once_and_taken_away(extension):
         assert added == [] and panel._handles == []
     finally:
         panel._VIEW = kept
-
-
-@pytest.mark.blender_version
-def test_unregistering_takes_the_settings_away(extension):
-    extension.unregister()
-    try:
-        assert not hasattr(bpy.types.Scene, "active_ragdoll_overlay")
-        assert panel._handles == [] and STATE.figures == {}
-    finally:
-        extension.register()
-    assert hasattr(bpy.types.Scene, "active_ragdoll_overlay")

@@ -8,6 +8,7 @@ import renders
 import rigs
 from active_ragdoll.core.blender.physics import world
 from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.runtime import STATE
 
 FIRST, LAST = 1, 16
 PIECE = (9, 13)
@@ -60,6 +61,25 @@ def test_a_piece_that_is_rendered_is_that_of_the_whole_shot(shot):
     for frame, pose in piece.items():
         assert np.array_equal(pose, whole[frame]), frame
     assert not scene.active_ragdoll.use_range, "the user's settings are as they were"
+
+
+def test_every_third_frame_that_is_rendered_is_that_of_the_whole_shot(shot):
+    scene, obj = _open(shot)
+    whole = renders.poses(scene, obj, range(FIRST, LAST + 1))
+    scene, obj = _open(shot)
+    scene.frame_step = 3
+    with renders.reading(scene, obj) as found:
+        bpy.ops.render.render(animation=True)
+    assert list(found) == list(range(FIRST, LAST + 1, 3))
+    assert all(np.array_equal(pose, whole[frame]) for frame, pose in found.items())
+
+
+def test_a_render_of_remapped_time_stops(shot):
+    scene, _obj = _open(shot)
+    scene.render.frame_map_new = 200
+    with pytest.raises(RuntimeError):
+        bpy.ops.render.render(animation=True)
+    assert "remap" in STATE.messages[scene.name]
 
 
 def test_a_range_that_a_script_sets_for_a_new_shot_is_the_shot(fresh_scene, tmp_path):
@@ -125,3 +145,16 @@ def test_what_a_render_shows_of_another_scene_is_simulated(shot, use):
     bpy.ops.wm.open_mainfile(filepath=str(shot))
     alone, obj = _open(shot)
     assert np.array_equal(renders.poses(alone, obj, [6])[6], whole)
+
+
+def test_the_command_line_says_where_keys_go(call, shot, tmp_path):
+    out = tmp_path / "out.blend"
+    assert (
+        call("bake", shot, "--active-frames", "--keyed-bones", "simulated", "--destination", "layer", "--output", out)[
+            0
+        ]
+        == 0
+    )
+    bpy.ops.wm.open_mainfile(filepath=str(out))
+    strip = bpy.context.scene.objects["Human"].animation_data.nla_tracks[-1].strips[0]
+    assert (strip.blend_type, strip.extrapolation) == ("REPLACE", "NOTHING")

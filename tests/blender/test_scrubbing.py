@@ -9,7 +9,6 @@ import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import handlers, simulate
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.settings import at_frame
 from active_ragdoll.core.errors import RagdollError
 
 pytestmark = pytest.mark.blender_version
@@ -45,17 +44,6 @@ def test_frames_never_simulated_show_the_animation(scene):
     obj, expected = _shot(scene)
     rigs.check_shown(scene, obj, expected, (20, 21, 22, 40, 4, 3, 60), 1e-4)
     assert obj.active_ragdoll.state == "READY"
-
-
-def test_sub_frames_do_not_step(scene):
-    obj, _expected = _shot(scene)
-    reference = np.array(rigs.play(scene, FIRST, 20, lambda: rigs.bodies(obj)))
-    rigs.play(scene, FIRST, 14)
-    bodies = rigs.bodies(obj)
-    scene.frame_set(14, subframe=0.5)
-    assert np.abs(rigs.bodies(obj) - bodies).max() < 0.2
-    again = rigs.play(scene, FIRST, 20, lambda: rigs.bodies(obj))
-    assert np.array_equal(np.array(again), reference)
 
 
 def _simulated(scene, obj) -> dict:
@@ -144,23 +132,6 @@ def test_a_load_that_fails_in_mid_shot_leaves_a_shot_that_runs(scene, tmp_path):
     assert scene.frame_current == 12
     after = rigs.play(scene, 1, 12, lambda: rigs.pose(obj))[-1]
     assert np.array_equal(before, after)
-
-
-@pytest.mark.parametrize("where", ("nowhere", "action", "strip", "driver"))
-def test_whether_a_setting_is_keyed(fresh_scene, where):
-    obj = rigs.swinging_human(fresh_scene, 1, 10)
-    name = "active_ragdoll.physics_blend"
-    if where == "driver":
-        obj.driver_add(name)
-    elif where != "nowhere":
-        obj.keyframe_insert(name, frame=3)
-    if where == "strip":
-        action = obj.animation_data.action
-        obj.animation_data.nla_tracks.new().strips.new(action.name, 1, action)
-        obj.animation_data.action = None
-    for setting in ("physics_blend", ""):
-        assert at_frame.is_keyed(obj, setting) == (where != "nowhere")
-    assert not at_frame.is_keyed(obj, "rotation_weight")
 
 
 END = 8
@@ -270,19 +241,3 @@ def test_another_frame_rate_between_runs_takes_the_new_one(scene):
         steps = seconds * fps * scene.rigidbody_world.substeps_per_frame
         fallen = 0.5 * 9.81 * seconds**2 * (1.0 + 1.0 / steps)  # gravity is summed up step by step
         assert heights[0] - heights[-1] == pytest.approx(fallen, rel=1e-5)
-
-
-def test_another_frame_rate_in_mid_shot_goes_on_at_the_new_pace(scene):
-    """The frames before stay; the steps after are longer: no jump, no message."""
-    obj = shot_of(scene)
-    scene.gravity = (0.0, 0.0, 0.0)
-
-    def places():
-        return rigs.pose(obj)[:, :3, 3]
-
-    ways = rigs.play(scene, 1, 4, places)
-    scene.render.fps = 12
-    ways += rigs.play(scene, 5, END, places)
-    scene.render.fps = 24
-    steady = rigs.play(scene, 1, END, places)
-    assert np.abs(np.array(ways) - steady).max() < 0.01, "at full weight it follows its keys at any rate"

@@ -45,7 +45,7 @@ def momentum(obj, ways):
 
 @pytest.mark.parametrize(
     ("own", "turn"),
-    (((False, False), 0.0), ((False, False), 1.5), ((False, True), 1.5), ((True, False), 0.0), ((True, True), 0.0)),
+    (((False, False), 1.5), ((True, False), 0.0), ((True, True), 0.0)),
 )
 def test_two_thrown_at_each_other_meet(own, turn):
     """Crosswise or face to face: what one loses the other gains, with and without self-collision."""
@@ -58,7 +58,7 @@ def test_two_thrown_at_each_other_meet(own, turn):
     assert np.abs(first + second - first[0] - second[0]).max() < 1e-3 * second[0]
 
 
-@pytest.mark.parametrize("bone", ("head", "forearm.L", "shin.R", "hips"))
+@pytest.mark.parametrize("bone", ("head", "shin.R"))
 def test_each_body_meets_every_body_of_the_other(bone):
     """A stick of two bones is thrown at every limb of the other one."""
     scene = scene_of(14)
@@ -103,14 +103,6 @@ def test_own_bodies_pass_through_each_other_only_without(self_collision):
     apart = found[:, 0, 0] - found[:, 1, 0]
     assert apart[0] > 0.5
     assert (apart.min() < -0.2) == (not self_collision), "the left arm comes to the right, and the other way round"
-
-
-def test_constraints_for_it_are_few():
-    scene = scene_of()
-    obj = thrown(scene, "Human", (0.0, 0.0, 0.0), 0.0)
-    count = len(obj.active_ragdoll.parts)
-    helpers = [o for o in obj.active_ragdoll.collection.all_objects if "Overlap" in o.name]
-    assert len(helpers) <= count, "all pairs would be count * (count - 1) / 2"
 
 
 def test_props_floors_and_their_own_layers():
@@ -200,9 +192,7 @@ def _ragdoll(scene, first=1):
     return obj
 
 
-@pytest.mark.parametrize(
-    ("first", "way"), ((1, "live"), (1, "simulate"), (0, "simulate"), (-20, "live"), (-20, "simulate"), (101, "live"))
-)
+@pytest.mark.parametrize(("first", "way"), ((1, "live"), (0, "simulate"), (-20, "simulate")))
 def test_props_move_exactly_as_without_the_character(fresh_scene, first, way):
     scene = _scene(first)
     props = _props(scene, first)
@@ -286,28 +276,3 @@ def test_a_cache_that_the_user_bakes_later_is_kept_too(fresh_scene):
         build.build(obj, scene)
     assert scene.rigidbody_world.point_cache.is_baked
     assert obj.active_ragdoll.is_ragdoll
-
-
-def test_props_are_the_same_again_after_remove(fresh_scene):
-    """Every setting of the scene's own rigid bodies and of its world, and how they fall."""
-    scene = _scene(1)
-    props = _props(scene, 1)
-    world = scene.rigidbody_world
-    world.time_scale, world.solver_iterations, world.effector_weights.gravity = 1.25, 17, 0.5
-    plain = np.array(rigs.play(scene, 1, 1 + LENGTH, lambda: rigs.matrices(props)))
-    before = [_settings(prop.rigid_body) for prop in props]
-    obj = _ragdoll(scene)
-    list(simulate.frames(scene))
-    remove.remove(obj)
-    world = scene.rigidbody_world
-    assert (world.time_scale, world.solver_iterations, world.effector_weights.gravity) == (1.25, 17, 0.5)
-    assert [_settings(prop.rigid_body) for prop in props] == before
-    scene.frame_set(1)
-    again = np.array(rigs.play(scene, 1, 1 + LENGTH, lambda: rigs.matrices(props)))
-    assert np.abs(again - plain).max(axis=(0, 2, 3)) == pytest.approx(0.0, abs=1e-6)
-
-
-def _settings(group) -> dict:
-    names = [p.identifier for p in group.bl_rna.properties if p.identifier != "rna_type"]
-    values = {name: getattr(group, name) for name in names}
-    return {k: list(v) if hasattr(v, "__len__") and not isinstance(v, str) else v for k, v in values.items()}

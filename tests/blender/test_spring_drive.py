@@ -51,7 +51,7 @@ def _after(frequency, ratio, count, speed):
     return _kicked(frequency, ratio, np.arange(count) * step, speed)
 
 
-SPRINGS = ((0.5, 0.0), (0.5, 1.0), (1.0, 0.2), (2.0, 0.0), (2.0, 1.0))
+SPRINGS = ((0.5, 1.0), (1.0, 0.2), (2.0, 0.0))
 
 
 @pytest.mark.blender_version
@@ -113,12 +113,8 @@ X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
 @pytest.mark.parametrize(
     ("frequency", "ratio", "body", "axis"),
     (
-        (0.5, 0.0, "sphere", X),
         (2.0, 1.0, "sphere", Z),
         (1.0, 0.2, "rod", X),
-        (2.0, 1.0, "rod", Z),
-        (0.5, 0.0, "round rod", Z),
-        (1.0, 0.2, "plate", X),
         (0.5, 0.0, "plate", Z),
         (2.0, 1.0, "box", X),
     ),
@@ -135,7 +131,7 @@ def test_a_turned_body_follows_the_damped_oscillator(frequency, ratio, body, axi
 
 @pytest.mark.parametrize(
     ("space", "body", "axis"),
-    [("WORLD", *case) for case in (("rod", X), ("round rod", Z), ("plate", X), ("plate", Z))]
+    [("WORLD", *case) for case in (("rod", X), ("plate", X), ("plate", Z))]
     + [("JOINT", *case) for case in (("rod", Z), ("plate", X), ("box", X))],
 )
 def test_a_body_swings_about_its_joint_at_the_frequency_asked_for(space, body, axis):
@@ -163,7 +159,7 @@ def test_springs_stay_bounded(space, fps):
     last = 1 + 3 * fps
     rigs.set_range(scene, 1, last)
     chains = {}
-    for number, (frequency, ratio) in enumerate(itertools.product((0.1, 3.0, 30.0), (0.0, 1.0, 3.0))):
+    for number, (frequency, ratio) in enumerate(itertools.product((0.1, 3.0, 30.0), (0.0, 3.0))):
         obj = rigs.chain(scene, 4, 0.3, head=(0.0, 10.0 * number, 2.0))  # out of each other's reach
         rigs.swing(obj, 1, last, (("A", (0, 0, 1), 30.0, 1.0, 0.0), ("C", (1, 0, 0), 30.0, 2.0, 0.3)), fps)
         settings = obj.active_ragdoll
@@ -200,23 +196,3 @@ def test_half_the_weight_is_a_spring_of_half_the_stiffness(fresh_scene):
 
     assert sag(0.5) == pytest.approx(2.0 * sag(1.0), rel=0.03)
     assert sag(1.0) == pytest.approx(9.81 / (2.0 * math.pi * 2.0) ** 2, rel=0.05)
-
-
-@pytest.mark.blender_version
-def test_a_keyed_frequency_acts_at_its_frame(fresh_scene):
-    """At frame 40 from 4 to 1 Hz: until then nothing differs, then it sags 16 times as far."""
-
-    def heights(keyed):
-        scene = _empty(24, 9.81)
-        rigs.set_range(scene, 1, 120)
-        obj = _one_body(scene, 4.0, 1.0)
-        if keyed:
-            rigs.key(obj, "active_ragdoll.spring_frequency", {1: 4.0, 40: 1.0})
-            rigs.interpolate(obj, "CONSTANT")
-        build.build(obj, scene)
-        return np.array(rigs.play(scene, 1, 120, lambda: rigs.bodies(obj)[0, 2, 3]))
-
-    keyed, plain = heights(True), heights(False)
-    assert np.array_equal(keyed[:39], plain[:39])
-    assert keyed[39] != plain[39]
-    assert keyed[0] - keyed[-1] == pytest.approx(16.0 * (plain[0] - plain[-1]), rel=0.05)

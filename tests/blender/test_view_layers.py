@@ -6,14 +6,14 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender import bake
-from active_ragdoll.core.blender.physics import blender_42, build, view_layers
+from active_ragdoll.core.blender.physics import blender_42, build
 from active_ragdoll.core.blender.run import shot_run, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
 
 pytestmark = [pytest.mark.blender_version, pytest.mark.own_process]
 
-LENGTH = 14
+LENGTH = 11
 
 
 def _one(scene):
@@ -164,16 +164,6 @@ def test_a_step_from_the_first_frame_without_a_run(expected):
         scene, obj = _character(1, layers)
         found = rigs.play(scene, 2, 1 + LENGTH, lambda scene=scene, obj=obj: _shown(scene, obj))
         assert np.array_equal(np.array(found), expected(1)[0][1:])
-
-
-def test_one_change_of_frame_starts_one_run(monkeypatch):
-    scene, _obj = _character(1, _all_can_step)
-    begun = []
-    choose = view_layers.choose
-    monkeypatch.setattr(view_layers, "choose", lambda *given: (begun.append(scene.frame_current), choose(*given)))
-    for count in (1, 2, 3):
-        scene.frame_set(1)
-        assert len(begun) == count
 
 
 def test_another_layer_is_shown_in_mid_shot(expected):

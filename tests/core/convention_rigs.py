@@ -172,3 +172,35 @@ def dog():
         if parent >= 0:
             tails[parent] = heads[i]
     return Rig(own, parents, heads, tails, [row[3] for row in table], [row[4] for row in table])
+
+
+def spider(named: str = "leg{pair}_{part}.{letter}", parts: int = 4) -> Rig:
+    """A spider facing -Y: a body and its rear, and eight legs that rise to the knee and come down to the ground.
+
+    Legs have three bones, four or six; those of three have no toes, those of six three knees.
+    """
+    table = [("body", None, (0, -0.1, 0.2), "PELVIS", CENTER), ("rear", "body", (0, 0.12, 0.22), "GENERIC", CENTER)]
+    reach = ((0.0, 0.2), (0.2, 0.42), (0.42, 0.15), (0.5, 0.02))  # from the body, height
+    found = ("THIGH", "SHANK", "FOOT", "TOE")
+    if parts != 4:
+        reach = reach[:3] if parts == 3 else (*reach[:2], (0.28, 0.38), (0.36, 0.25), *reach[2:])
+        found = found[:3] if parts == 3 else ("THIGH", "SHANK", "SHANK", "SHANK", "FOOT", "TOE")
+    for pair, ahead in enumerate((25, 60, 100, 150)):
+        for letter, sign, side in (("L", 1.0, LEFT), ("R", -1.0, RIGHT)):
+            parent, angle = "body", np.radians(ahead)
+            way = np.array((sign * np.sin(angle), -np.cos(angle), 0.0))
+            for part, role in enumerate(found):
+                name = named.format(pair=pair + 1, part=part + 1, letter=letter)
+                out, up = reach[part]
+                head = np.array((0.06 * sign, 0.06 * pair - 0.19, 0.0)) + out * way + up * UP
+                table.append((name, parent, head, role, side))
+                parent = name
+    own = [row[0] for row in table]
+    parents = [own.index(row[1]) if row[1] else -1 for row in table]
+    heads = np.array([row[2] for row in table], dtype=float)
+    tails = heads + np.array((0.0, 0.0, -0.02))
+    tails[0], tails[1] = (0.0, 0.1, 0.2), (0.0, 0.4, 0.25)
+    for i, parent in enumerate(parents):
+        if parent > 1:
+            tails[parent] = heads[i]
+    return Rig(own, parents, heads, tails, [row[3] for row in table], [row[4] for row in table])

@@ -1,16 +1,14 @@
-"""Bodies of several convex parts: when they are made, what they cover, mirror images, overlaps part by part."""
+"""Compounds, what their parts cover, and moments of inertia that bodies carry."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from core import mirror, quaternion
+from core import quaternion
 from core.ragdoll.bodies import compound, fitting, overlap, shapes
 from core.ragdoll.bodies.fitting import BOX, COMPOUND, CONVEX_HULL, Shape
 from core.ragdoll.bodies.skin import Skin
+from core.ragdoll.drives import joint_motors
 
-numbers = st.integers(0, 2**31)
 LEG = ((0.05, 0.05, 0.2), (0.0, 0.0, 0.2))
 FOOT = ((0.05, 0.15, 0.04), (0.0, -0.1, 0.0))
 
@@ -18,10 +16,6 @@ FOOT = ((0.05, 0.15, 0.04), (0.0, -0.1, 0.0))
 def block(half, center, count=6) -> np.ndarray:
     line = np.linspace(-1.0, 1.0, count)
     return np.stack(np.meshgrid(line, line, line), axis=-1).reshape(-1, 3) * half + center
-
-
-def rotation(seed) -> np.ndarray:
-    return quaternion.to_matrix(quaternion.normalize(np.random.default_rng(seed).normal(size=4)))
 
 
 def boot(foot=FOOT):
@@ -56,19 +50,6 @@ def test_what_goes_straight_on_stays_one():
     assert found is whole
     _whole, forced = split(points, bones, trees, forced=True)
     assert forced.kind == COMPOUND and forced.distance(points).max() < 1e-9
-
-
-@settings(max_examples=25)
-@given(numbers)
-def test_mirror_images_have_mirrored_distances(seed):
-    rng = np.random.default_rng(seed)
-    found = compound.moved(split(*boot())[1], rotation(seed), rng.normal(size=3))
-    normal = rng.normal(size=3)
-    normal /= np.linalg.norm(normal)
-    image = found.mirrored(normal, 0.3)
-    tried = rng.normal(size=(50, 3))
-    assert image.distance(mirror.reflect(tried, normal, 0.3)) == pytest.approx(found.distance(tried), abs=1e-9)
-    assert np.linalg.det(image.axes) == pytest.approx(1.0) and image.volume() == pytest.approx(found.volume())
 
 
 def test_overlaps_count_by_parts():
@@ -139,3 +120,48 @@ def test_bodies_with_merged_feet(kind):
     image = made[rows[0]].mirrored(plan.normal, plan.offset)
     tried = np.random.default_rng(0).normal(size=(50, 3))
     assert made[rows[1]].distance(tried) == pytest.approx(image.distance(tried), abs=1e-9)
+
+
+INERTIA_PARENTS = (-1, 0, 1, 0, 3)
+
+
+def points_of(size, rotation, center):
+    """Corners [8, 3] of a box of a third of a body's size: eight equal points there have its moments."""
+    corners = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]) * size / np.sqrt(12.0)
+    return corners @ rotation.T + center
+
+
+def tensor_of(points, masses, pivot):
+    away = points - pivot
+    squares = np.einsum("ki,ki->k", away, away)
+    return np.einsum("k,kij->ij", masses, squares[:, None, None] * np.eye(3) - away[:, :, None] * away[:, None, :])
+
+
+@pytest.mark.parametrize("place", (0.0, 1e4))
+def test_carried_tensors_are_those_of_the_points(place):
+    rng = np.random.default_rng(3)
+    count = len(INERTIA_PARENTS)
+    masses, sizes = rng.uniform(0.5, 20.0, count), rng.uniform(0.05, 0.5, (count, 3))
+    rotations = quaternion.to_matrix(quaternion.normalize(rng.normal(size=(count, 4))))
+    centers, pivots = (rng.uniform(-1.0, 1.0, (count, 3)) + place for _each in range(2))
+    moments = fitting.own_moments(["BOX"] * count, sizes, masses)
+    carries = joint_motors.descends(INERTIA_PARENTS)
+    found = joint_motors.carried_tensors(masses, moments, rotations, centers, pivots, carries)
+    points = [points_of(sizes[i], rotations[i], centers[i]) for i in range(count)]
+    for joint in range(count):
+        inside = np.flatnonzero(carries[joint])
+        own = np.repeat(masses[inside] / 8.0, 8)
+        expected = tensor_of(np.concatenate([points[i] for i in inside]), own, pivots[joint])
+        assert np.allclose(found[joint], expected, rtol=1e-9, atol=1e-9)
+
+
+def test_who_hangs_on_whom():
+    expected = [[1, 1, 1, 1, 1], [0, 1, 1, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 1, 1], [0, 0, 0, 0, 1]]
+    assert np.array_equal(joint_motors.descends(INERTIA_PARENTS), np.array(expected, dtype=bool))
+
+
+def test_only_a_sphere_has_moments_that_are_not_its_boxs():
+    kinds = ("SPHERE", "CAPSULE", "BOX", "CONVEX_HULL")
+    moments = fitting.own_moments(kinds, np.full((4, 3), 0.2), np.full(4, 3.0))
+    assert moments[0] == pytest.approx(np.full(3, 0.4 * 3.0 * 0.1**2))
+    assert moments[1:] == pytest.approx(np.full((3, 3), 3.0 * 0.2**2 / 6.0))

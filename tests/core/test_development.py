@@ -1,44 +1,16 @@
-"""What checks the project itself: figures of the code, imports, golden records, names and links in documents."""
+"""What checks the project itself: the runner of tests, imports, names and links in documents."""
 
-import ast
 import re
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from check_architecture import module_violations
-from figures import cycles, functions, import_graph
 from golden import compare
-
-
-def test_a_function_is_counted_without_decorators_and_docstring():
-    text = '@decorated\ndef f(a):\n    """One\n\n    two."""\n    def g():\n        pass\n    return g\n'
-    assert sorted(functions(ast.parse(text))) == [("f", 4), ("g", 2)]
-
-
-def test_imports_lead_to_modules_and_packages_wherever_they_stand():
-    sources = {
-        ("core",): "",
-        ("core", "a"): "from .sub import f\nimport numpy",
-        ("core", "sub"): "from . import deep",
-        ("core", "sub", "deep"): "def f():\n    from ..b import g",
-        ("core", "b"): "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .a import T",
-    }
-    graph = import_graph({name: ast.parse(text) for name, text in sources.items()})
-    assert graph == {
-        ("core",): set(),
-        ("core", "a"): {("core", "sub")},
-        ("core", "sub"): {("core", "sub", "deep")},
-        ("core", "sub", "deep"): {("core", "b")},
-        ("core", "b"): {("core", "a")},
-    }
-    assert cycles(graph) == [[("core", "a"), ("core", "b"), ("core", "sub"), ("core", "sub", "deep")]]
-
-
-def test_circles_are_told_apart_and_a_tree_without_them_has_none():
-    assert cycles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
-    assert cycles({"a": {"b"}, "b": {"a"}, "c": {"d"}, "d": {"c", "a"}}) == [["a", "b"], ["c", "d"]]
+from run_blender import NO_PYTEST, batches, run_files, run_pytest, wheel_command
 
 
 @pytest.mark.parametrize(
@@ -58,31 +30,6 @@ def test_circles_are_told_apart_and_a_tree_without_them_has_none():
 def test_forbidden_imports_are_found(path, source, message):
     found = module_violations(tuple(path.split("/")), source)
     assert len(found) == 1 and message in found[0][1]
-
-
-@pytest.mark.parametrize(
-    ("path", "source"),
-    [
-        ("core/motion/stack.py", "import json\nimport numpy\nfrom ..skeleton import Skeleton\nfrom . import layers"),
-        ("core/blender/run.py", "import bpy\nfrom mathutils import Matrix\nfrom ..motion.stack import step"),
-        ("panels/main.py", "import bpy\nfrom ..core.blender import state"),
-    ],
-)
-def test_allowed_imports_pass(path, source):
-    assert module_violations(tuple(path.split("/")), source) == []
-
-
-def test_the_smallest_difference_is_named_with_its_first_frame():
-    before = np.zeros((5, 2, 4, 4), dtype=np.float32)
-    assert compare.difference(before, before.copy()) == "" and compare.digest(before) == compare.digest(before.copy())
-    assert compare.difference(before, -before), "minus zero is a difference"
-    assert compare.difference(None, before) == "could not be played before"
-    assert compare.difference(before, None) == "could not be played after"
-    after = before.copy()
-    after[3, 1, 0, 3] = np.nextafter(np.float32(0.0), np.float32(1.0))
-    after[4, 0, 0, 0] = 0.25
-    assert compare.difference(before, after) == "from frame 4 on 2 frames, by up to 0.25"
-    assert compare.digest(before) != compare.digest(after)
 
 
 def test_main_returns_1_only_on_a_difference(tmp_path, capsys):
@@ -134,3 +81,59 @@ def test_what_is_named_exists(path):
 def test_links_lead_somewhere(path):
     links = re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8"))
     assert not [link for link in links if "://" not in link and not (path.parent / link).exists()]
+
+
+def counts(result) -> tuple[int, int, int]:
+    """(passed, failed, skipped)."""
+    return result.passed, result.failed, result.skipped
+
+
+WRITE = "import os, sys; open(sys.argv[-1].partition('=')[2], 'w').write('<a><testcase/></a>'); os._exit(9)"
+
+
+@pytest.mark.parametrize(
+    ("code", "expected", "said"),
+    [
+        ("import os; os._exit(3)", (0, 1, 0), ""),
+        ("import os; os.abort()", (0, 1, 0), ""),
+        ("pass", (0, 1, 0), ""),  # a clean exit without a report; an old one does not count
+        (WRITE, (1, 1, 0), ""),  # a crash after a pass
+        ("import time; time.sleep(60)", (0, 1, 0), "killed after"),
+        (f"import sys; print('SKIPPED: no pytest'); sys.exit({NO_PYTEST})", (0, 0, 1), "SKIPPED: no pytest"),
+    ],
+)
+def test_what_is_no_pass_counts_as_none(tmp_path, code, expected, said):
+    (tmp_path / "report.xml").write_text("<testsuites><testcase/></testsuites>")
+    start, timeout = time.monotonic(), 0.5 if "sleep" in code else 60.0
+    result = run_pytest([sys.executable, "-c", code], tmp_path / "report.xml", timeout)
+    assert counts(result) == expected and said in result.output + "".join(result.skips)
+    assert time.monotonic() - start < 30.0
+
+
+def planted(tmp_path, **sources: str) -> list:
+    """Test files by name."""
+    for name, text in sources.items():
+        (tmp_path / f"test_{name}.py").write_text(text)
+    return [tmp_path / f"test_{name}.py" for name in sources]
+
+
+def test_files_share_processes_but_those_that_are_to_be_alone(tmp_path):
+    own = "import pytest\npytestmark = pytest.mark.own_process\n"
+    a, b, c, d, e, f = planted(tmp_path, a="", b=own, c="", d="", e="", f="")
+    assert batches([a, b, c, d, e, f], 3) == [[b], [a, d, f], [c, e]]
+    assert batches([b], 3) == [[b]] and batches([], 3) == []
+
+
+def test_a_crash_fails_all_files_of_its_process_and_no_others(tmp_path, capsys):
+    passing = "def test_passes():\n    pass\n"
+    files = planted(tmp_path, a=passing, b=passing, c="import os\ndef test_dies():\n    os.abort()\n", d=passing)
+    result = run_files(files, wheel_command(sys.executable), tmp_path / "reports", size=2, jobs=1)
+    assert counts(result) == (2, 2, 0)
+    assert "FAIL  a, c" in capsys.readouterr().out
+
+
+def test_a_marker_leaves_out_files_without_it(tmp_path, capsys):
+    marked = "import pytest\n\n@pytest.mark.blender_version\ndef test_a():\n    pass\n\ndef test_b():\n    pass\n"
+    files = planted(tmp_path, a=marked, b="raise ImportError('never read')")
+    result = run_files(files, wheel_command(sys.executable), tmp_path / "reports", marker="blender_version")
+    assert counts(result) == (1, 0, 0)

@@ -31,10 +31,12 @@ def test_a_healthy_ragdoll_has_no_finding():
     assert diagnosis.diagnose(healthy()) == []
 
 
+REFUSALS = (diagnosis.ELSEWHERE, diagnosis.USER_CACHE, diagnosis.REMAPPED, diagnosis.REFUSED)
+REFUSALS += (diagnosis.UNEVEN_SCALE, diagnosis.UNEVEN_PARENT)
 CASES = [
     (diagnosis.WORLD_DISABLED, {"enabled": False}, {"enabled": True}),
     (diagnosis.EXCLUDED, {"excluded": ["Rig Ragdoll"]}, {"excluded": []}),
-    (diagnosis.BIND_POSE, {"one_way": True}, {"one_way": False}),
+    (diagnosis.BIND_POSE, {"impossible": True}, {"impossible": False}),
     (diagnosis.OUTDATED, {"outdated": True}, {"outdated": False}),
     (diagnosis.TIME_SCALE, {"time_scale": 0.5}, {"time_scale": 1.0}),
     (diagnosis.ANIMATED_SCALE, {"scale_range": (1.0, 1.002)}, {"scale_range": (0.01, 0.010005)}),
@@ -48,7 +50,7 @@ CASES = [
     (diagnosis.TINY, {"sizes": np.array([0.3, 0.5, 0.0359])}, {"sizes": np.array([0.3, 0.5, 0.0361])}),
     (diagnosis.SCALE, {"height": 0.299, "sizes": np.ones(3)}, {"height": 0.301, "sizes": np.ones(3)}),
     (diagnosis.SCALE, {"height": 10.01, "sizes": np.ones(3)}, {"height": 9.99, "sizes": np.ones(3)}),
-    (diagnosis.REFUSED, {"refused": "The body of bone 'head' of 'Rig' was deleted"}, {"refused": ""}),
+    *((kind, {"refused": {kind: "'Rig' ..."}}, {}) for kind in REFUSALS),
     (diagnosis.DISABLED, {"disabled": True}, {"disabled": False}),
     (diagnosis.GRAVITY_WEIGHT, {"gravity_weight": 0.99}, {"gravity_weight": 1.0}),
     (diagnosis.DROPS_FRAMES, {"drops_frames": True}, {"drops_frames": False}),

@@ -161,24 +161,6 @@ def test_an_interrupted_blend_goes_on_from_where_it_is():
     assert_close(poses[-1], IDLE.held, 1e-12)
 
 
-def test_the_blend_space_s_phase_is_that_of_the_time_spent_in_it():
-    graph = locomotion()
-    inputs = [{"speed": 4.0}] * 60
-    states = run(graph, inputs)
-    assert states[1].current == "move" and states[1].playing[-1].phase == 0
-    assert states[49].playing[-1].phase == pytest.approx(48 / 24 / RUN.length)
-    phase = states[49].playing[-1].phase
-    assert_close(graph.pose(states[49], IDLE.held), RUN.at_phase(phase), 1e-9)
-
-
-def test_a_clip_played_backwards_begins_at_its_end():
-    for mode in ("ONCE", "LOOP"):
-        source = ClipSource(JUMP, -1.0, mode)
-        assert source.rate() == pytest.approx(-2.0)
-        assert_same_bits(source.pose(-0.25), JUMP.pose(9))
-    assert_same_bits(ClipSource(JUMP, -1.0, "ONCE").pose(0.0), JUMP.pose(12))
-
-
 def test_states_without_a_source_show_the_pose_below():
     graph = Graph("Pass", {}, [State("below")])
     below = random_pose(np.random.default_rng(6), (len(SKELETON),))
@@ -225,15 +207,6 @@ def test_of_each_circle_the_transition_that_comes_last_is_left_out():
     same = Transition("a", "b")
     graph = Graph("G", {}, [a, b], [same, Transition("b", "a"), Transition("a", "b")])
     assert graph.transitions[0] is same and {(t.source, t.target) for t in graph.transitions} == {("a", "b")}
-
-
-def test_circles_that_something_stops_are_fine():
-    a, b = State("a"), State("b")
-    for back in (Condition("x", "<=", 1), Condition("time_in_state", ">", 0.2), Condition("phase", ">=", 1)):
-        there_and_back = [Transition("a", "b", (Condition("x", ">", 1),)), Transition("b", "a", (back,))]
-        graph = Graph("G", {"x": 0.0}, [a, b], there_and_back)
-        state = graph.start()
-        assert not graph.faults and state.current == "a" and graph.step(state, {"x": 2.0}).current == "b"
 
 
 def test_a_graph_steps_once_a_frame_and_forgives_a_value_that_is_none():

@@ -111,13 +111,6 @@ def test_absurd_impulses_are_cut_down_with_a_warning(impulse, direction, point):
     assert len(found.warnings) == 1 and "'Arm'" in found.warnings[0] and "frame 5" in found.warnings[0]
 
 
-def test_a_long_absurd_hit_warns_once_and_ends_at_the_same_speed():
-    hit = Hit(12.0, "Arm", 1e9, duration=1.0)
-    found = [gained([hit], [], bodies(), f / 24, (f + 1) / 24, 24.0) for f in range(48)]
-    assert sum(len(kick.warnings) for kick in found) == 1
-    assert np.sum([kick.velocity[2, 1] for kick in found]) == pytest.approx(bodies().fastest)
-
-
 @given(st.floats(0.1, 5.0), st.floats(0.0, 4.0), VECTOR)
 def test_explosions_push_away_and_fade(radius, falloff, origin):
     body = bodies()
@@ -191,13 +184,6 @@ def test_factors_stay_weights_and_are_the_same_at_any_frame_rate(settings, blows
     assert whole[0][1::2] == pytest.approx(whole[2][4::5], abs=1e-9)
 
 
-@given(SETTINGS, BLOWS)
-def test_after_the_last_hit_factors_only_rise(settings, blows):
-    found = run(settings, blows, 24)
-    last = max([blow.begins + blow.duration for blow in blows], default=0.0)
-    assert (np.diff(found[int(np.ceil(last * 24)) :], axis=0) >= -1e-12).all()
-
-
 @given(st.floats(0.0, 200.0), st.integers(0, 2))
 def test_a_blow_leaves_an_exponential_share_and_regains_evenly(impulse, body):
     settings = Loosening(regain=0.5)
@@ -214,15 +200,6 @@ def test_stronger_hits_loosen_more_and_the_near_more_than_the_far():
     assert (np.diff(found[1]) < 0.0).all()  # from the hip to the arm that was hit
     assert hits.felt(settings, PARENTS, 2) == pytest.approx([0.25, 0.5, 1.0])
     assert hits.felt(settings, np.array([-1, 0, 0, -1]), 1) == pytest.approx([0.5, 1.0, 0.35, 0.1])
-
-
-@given(st.floats(0.01, 0.5), st.floats(1.0, 100.0))
-def test_a_short_push_is_nearly_a_blow(duration, impulse):
-    settings = Loosening(regain=0.0)
-    one = run(settings, [Blow(1.0, 1, impulse)], 24)[-1]
-    other = run(settings, [Blow(1.0, 1, impulse, duration)], 24)[-1]
-    halves = run(settings, [Blow(1.0, 1, 0.5 * impulse), Blow(1.5, 1, 0.5 * impulse)], 24)[-1]
-    assert one == pytest.approx(other) and one == pytest.approx(halves)
 
 
 @pytest.mark.parametrize("scale", [0.01, 100.0])
@@ -299,14 +276,6 @@ def test_arrow_and_impulse_are_inverse(vector, mass, size):
     assert np.allclose(hits.arrow(there, mass, size, 9.81), vector, atol=1e-9)
 
 
-def test_a_man_and_a_giant_get_the_same_arrow_for_the_same_motion():
-    """Masses by the cube, gravity kept: speeds by the root of the size."""
-    man = hits.arrow((0.0, 100.0, 0.0), 70.0, 1.8, 9.81)
-    giant = hits.arrow((0.0, 100.0 * 1000.0 * np.sqrt(10.0), 0.0), 70000.0, 18.0, 9.81)
-    assert man[1] == pytest.approx(1.0, rel=0.05)
-    assert np.allclose(giant, 10.0 * man)
-
-
 @given(VECTORS, VECTORS, VECTORS)
 def test_a_drag_ends_where_the_ray_meets_the_plane(origin, point, normal):
     if np.linalg.norm(normal) < 1e-2 or abs(np.dot(point - origin, normal)) < 1e-2:
@@ -318,15 +287,3 @@ def test_a_drag_ends_where_the_ray_meets_the_plane(origin, point, normal):
     along = np.cross(normal, direction)  # or away from the plane: nothing is dragged
     assert hits.dragged(origin, along, point, normal) is None
     assert hits.dragged(origin, -direction, point, normal) is None
-
-
-def test_arrows_go_from_the_point_and_blasts_lie_on_their_radius():
-    lines = hits.arrow_lines((1.0, 2.0, 3.0), (0.0, 0.0, 0.5), 1.8)
-    assert np.allclose(lines[0, 0], (1.0, 2.0, 3.0))
-    assert np.allclose(lines[:, 1], (1.0, 2.0, 3.5))
-    assert len(hits.arrow_lines((0, 0, 0), (0.0, 0.0, 0.0), 1.8)) == 0
-    assert len(hits.arrow_lines((0, 0, 0), (np.nan, 0.0, 0.0), 1.8)) == 0
-    longest = hits.arrow_lines((0, 0, 0), (0.0, 1e9, 0.0), 1.8)
-    assert np.abs(longest).max() == pytest.approx(2.0 * 1.8)
-    radii = np.linalg.norm(hits.blast_lines((1.0, 0.0, 0.0), 2.0) - (1.0, 0.0, 0.0), axis=-1)
-    assert np.allclose(radii[radii > 0.5], 2.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core import quaternion
-from core.ragdoll.drives import joint_motors, servo, springs
+from core.ragdoll.drives import joint_motors, servo
 
 
 def turned(axis, degrees):
@@ -115,10 +115,3 @@ def test_shares_amount_to_the_torque():
         signs = np.sign(np.linalg.solve(axes[i, on[i]].T, pull[i]))
         assert np.allclose((found[i, on[i]] * signs) @ axes[i, on[i]], pull[i], atol=1e-9)
         assert np.allclose(found[i, ~on[i]], 0.0)
-
-
-def test_a_spring_at_rest_asks_for_nothing():
-    q = random_rotations(10, 60.0)
-    arguments = np.ones(10), np.full(10, 3.0), np.ones(10), np.tile(0.2 * np.eye(3), (10, 1, 1)), 1.0 / 24.0, 10
-    velocity, torque, _acceleration = springs.joint_motor(q, q, q, (q, np.zeros((10, 3))), *arguments)
-    assert np.abs(velocity).max() < 1e-9 and np.abs(torque).max() < 1e-9

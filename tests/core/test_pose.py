@@ -101,14 +101,6 @@ def test_matrices_are_exact_with_any_scale_and_shear(rng, skeleton):
     np.testing.assert_allclose(pose.local_to_model_matrices(skeleton, local), walk_down(skeleton, local), **CLOSE)
 
 
-def test_without_scales_nothing_is_scaled(rng, skeleton):
-    positions, rotations, _ = random_pose(rng, (), 40)
-    with_ones = pose.local_to_model(skeleton, positions, rotations, np.ones((40, 3)))
-    without = pose.local_to_model(skeleton, positions, rotations)
-    assert without[2] is None
-    assert np.array_equal(without[0], with_ones[0]) and np.array_equal(without[1], with_ones[1])
-
-
 @pytest.mark.parametrize("uniform_scale", [True, False])
 def test_model_and_back_gives_the_local_pose(rng, skeleton, uniform_scale):
     local = random_pose(rng, (2, 3), 40, uniform_scale)
@@ -117,33 +109,6 @@ def test_model_and_back_gives_the_local_pose(rng, skeleton, uniform_scale):
     for got, expected in zip(back, local, strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-11)
     assert all(np.array_equal(array, copy) for array, copy in zip(local, copies, strict=True))
-
-
-def test_matrices_there_and_back(rng, skeleton):
-    local = pose.compose_matrices(*random_pose(rng, (3,), 40, uniform_scale=False))
-    model = pose.local_to_model_matrices(skeleton, local)
-    back = pose.model_to_local_matrices(skeleton, model)
-    # The inverse loses what the condition of the accumulated scales costs (up to 4^depth, some 1e4 here).
-    np.testing.assert_allclose(back, local, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("batch", [1, 4, 200])  # narrow and wide levels take different ways through the product
-def test_each_element_of_a_batch_is_as_if_alone(rng, skeleton, batch, monkeypatch):
-    monkeypatch.setattr(pose, "_NARROW_LEVEL", 64)
-    local = random_pose(rng, (batch, 2), 40)
-    model = pose.local_to_model(skeleton, *local)
-    matrices = pose.local_to_model_matrices(skeleton, pose.compose_matrices(*local))
-    alone = pose.local_to_model(skeleton, *(array[-1, 1] for array in local))
-    for got, expected in zip(model, alone, strict=True):
-        np.testing.assert_allclose(got[-1, 1], expected, **CLOSE)
-    np.testing.assert_allclose(pose.compose_matrices(*model), matrices, **CLOSE)
-
-
-def test_rotations_alone_agree_with_the_whole_pose(rng, skeleton):
-    positions, rotations, _ = random_pose(rng, (3,), 40)
-    model = pose.local_to_model_rotations(skeleton, rotations)
-    np.testing.assert_array_equal(model, pose.local_to_model(skeleton, positions, rotations)[1])
-    np.testing.assert_allclose(pose.model_to_local_rotations(skeleton, model), rotations, **CLOSE)
 
 
 def test_float32_poses_stay_float32_and_accurate(rng, skeleton):

@@ -105,22 +105,6 @@ def test_whole_poses_are_added_as_their_difference_to_the_layer_s_base(mode, spa
     assert_close(layered(base, given), other, 1e-6)
 
 
-def test_rotations_stay_normalised_over_10000_frames():
-    rng = np.random.default_rng(7)
-    clip, base = random_clip(rng, SKELETON), random_pose(rng, (COUNT,))
-    playing = (
-        Layer("Clip", lambda frame: clip.sample(frame.seconds)),
-        Layer("Lean", lambda frame: clip.sample(frame.seconds), ADDITIVE_MESH, base=base),
-        Layer("Add", lambda frame: clip.sample(frame.seconds), ADDITIVE_LOCAL, base=base),
-    )
-    weights = [0.6, 0.5, 0.5]
-    first = layered(clip.pose(0), *playing, seconds=5 / 24, weights=weights)
-    seconds = float(np.cumsum(np.full(10_000, 1 / 24))[24 * 416 + 4])  # of sums of 1/24 s one of the same phase
-    last = layered(clip.pose(0), *playing, seconds=seconds, weights=weights)
-    assert_same_bits(first, last)
-    assert np.abs(np.linalg.norm(last.rotations, axis=-1) - 1).max() < 1e-12
-
-
 def test_masks_rise_along_the_branch():
     mask = mask_from_bones(SKELETON, ["spine"], depth=3)
     expected = {"hips": 0, "thigh.L": 0, "prop": 0, "spine": 1 / 3, "chest": 2 / 3, "head": 1, "arm.L": 1, "hand.R": 1}

@@ -5,14 +5,14 @@ import re
 import conventions
 import numpy as np
 import pytest
-from convention_rigs import BODY, UP, ancestors, dog, place_in_chain, rig_of
+from convention_rigs import BODY, UP, ancestors, dog, place_in_chain, rig_of, spider
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import quaternion
 from core.anatomy import roles
-from core.anatomy.axes import all_one_way
 from core.anatomy.names import read_name
+from core.anatomy.natural import is_impossible
 from core.anatomy.recognise import recognise
 from core.anatomy.roles import CENTER, CREATURE, HUMAN, LEFT, QUADRUPED, RIGHT
 from core.errors import RagdollError
@@ -276,6 +276,53 @@ def test_a_foot_of_three_toes_is_one_whatever_it_is_called(name):
     assert anatomy.roles[-2:] == ("TOE", "TOE") and anatomy.kind == QUADRUPED
 
 
+@pytest.mark.parametrize("named", ["leg{pair}_{part}.{letter}", "Bone.{part}{pair}.{letter}", "{letter}{part}_{pair}x"])
+@pytest.mark.parametrize("parts", [3, 4, 6])
+def test_each_of_eight_legs_has_a_hip_knees_and_a_foot_on_its_own_side(named, parts):
+    rig = spider(named, parts)
+    rng = np.random.default_rng(parts)
+    order = np.concatenate([[0], 1 + rng.permutation(len(rig.names) - 1)])  # of siblings; names are found again
+    anatomy = recognise(
+        [rig.names[i] for i in order],
+        [-1 if rig.parents[i] < 0 else int(np.flatnonzero(order == rig.parents[i])[0]) for i in order],
+        rig.heads[order],
+        rig.tails[order],
+    )
+    assert anatomy.kind == CREATURE
+    assert list(anatomy.roles) == [rig.roles[i] for i in order]
+    assert list(anatomy.sides) == [rig.sides[i] for i in order]
+
+
+@pytest.mark.parametrize("scrambled", [False, True])
+@pytest.mark.parametrize("control", ["root", "chest"])
+def test_a_foot_that_is_a_control_with_a_mesh_hangs_on_the_shank_that_it_leads(control, scrambled):
+    rig = rig_of("Mixamo").nameless() if scrambled else rig_of("Mixamo")
+    chest = max(i for i, role in enumerate(rig.roles) if role == "CHEST")
+    names, parents, heads = list(rig.names), list(rig.parents), rig.heads.copy()
+    ends, feet = [], [i for i, role in enumerate(rig.roles) if role == "FOOT"]
+    for foot in feet:
+        ends.append((rig.parents[foot], foot, True))
+        names[foot] = f"ctrl_{rig.sides[foot][0]}{foot}_ik"
+        parents[foot] = chest if control == "chest" else -1
+        heads[foot] += (0.0, -0.1, -0.06)
+    anatomy = rig.recognise(names=names, parents=parents, heads=heads, ends=ends)
+    assert anatomy.kind == HUMAN and set(anatomy.led) == set(feet)
+    for shank, foot, _meshed in ends:
+        assert anatomy.roles[foot] == "FOOT" and anatomy.parents[foot] == shank
+    plain = rig.recognise()
+    legs = [i for i, role in enumerate(rig.roles) if role in ("THIGH", "SHANK", "UPPER_ARM", "HAND")]
+    assert [anatomy.roles[i] for i in legs] == [plain.roles[i] for i in legs]
+    # Where the limb has an end of its own, or the control no mesh, the control stays what it is.
+    plain = rig.recognise(
+        names=[*rig.names, "ik_foot"],
+        parents=[*rig.parents, -1],
+        heads=[*rig.heads, rig.heads[feet[0]]],
+        tails=[*rig.tails, rig.tails[feet[0]]],
+        ends=[(rig.parents[feet[0]], len(names), True)],
+    )
+    assert plain.roles[-1] == "HELPER" and not plain.led
+
+
 @pytest.mark.parametrize("convention", conventions.ALL)
 def test_a_human_has_ten_to_sixteen_main_bodies_that_hang_together(convention):
     rig = rig_of(convention)
@@ -307,12 +354,12 @@ def test_a_human_has_ten_to_sixteen_main_bodies_that_hang_together(convention):
 def test_a_bind_pose_of_limbs_that_all_point_one_way_is_known(convention):
     rig = dog() if convention == "dog" else rig_of(convention)
     anatomy = rig.recognise()
-    assert not all_one_way(anatomy, rig.parents, rig.heads, rig.tails)
+    assert not is_impossible(anatomy, rig.parents, rig.heads, rig.tails)
     heads, tails = np.zeros_like(rig.heads), np.zeros_like(rig.tails)
     for i, parent in enumerate(rig.parents):
         heads[i] = tails[parent] if parent >= 0 else 0.0
         tails[i] = heads[i] + (np.linalg.norm(rig.tails[i] - rig.heads[i]), 0, 0)
-    assert all_one_way(anatomy, rig.parents, heads, tails)
+    assert is_impossible(anatomy, rig.parents, heads, tails)
 
 
 @pytest.mark.parametrize("scrambled", [False, True])

@@ -47,26 +47,18 @@ cases = given(
 
 
 @cases
-def test_replaced_translation_is_the_point_of_the_space(seed, space, scale, world_scale):
+def test_translations_in_all_spaces(seed, space, scale, world_scale):
+    """Replaced it is the point of the space, added it moves along the axes of the space."""
     body, pose, world, rng = setting(seed, scale, world_scale)
     bone, value = body.index["head"], rng.normal(size=3)
-    entry = TransformBone(body, bone, translation=value, translation_mode=REPLACE, translation_space=space)
-    result, _ = entry.apply(body, pose, Inputs(world=world))
     matrix = frame(body, pose, bone, space, world)
-    expected = matrix[:3, :3] @ value + matrix[:3, 3]
-    np.testing.assert_allclose(result.model(body.skeleton)[0][bone], expected, atol=1e-9 * max(1, np.abs(matrix).max()))
-    np.testing.assert_array_equal(result.rotations, pose.rotations)
-
-
-@cases
-def test_added_translation_moves_along_the_axes_of_the_space(seed, space, scale, world_scale):
-    body, pose, world, rng = setting(seed, scale, world_scale)
-    bone, value = body.index["head"], rng.normal(size=3)
-    entry = TransformBone(body, bone, translation=value, translation_mode=ADD, translation_space=space)
-    result, _ = entry.apply(body, pose, Inputs(world=world))
-    matrix = frame(body, pose, bone, space, world)
-    moved = result.model(body.skeleton)[0][bone] - pose.model(body.skeleton)[0][bone]
-    np.testing.assert_allclose(moved, matrix[:3, :3] @ value, atol=1e-9 * max(1, np.abs(matrix).max()))
+    before = pose.model(body.skeleton)[0][bone]
+    for mode, origin in ((REPLACE, matrix[:3, 3]), (ADD, before)):
+        entry = TransformBone(body, bone, translation=value, translation_mode=mode, translation_space=space)
+        result, _ = entry.apply(body, pose, Inputs(world=world))
+        expected, size = matrix[:3, :3] @ value + origin, max(1, np.abs(matrix).max())
+        np.testing.assert_allclose(result.model(body.skeleton)[0][bone], expected, atol=1e-9 * size)
+        np.testing.assert_array_equal(result.rotations, pose.rotations)
 
 
 @cases
@@ -99,16 +91,6 @@ def test_scales(space):
     entry = TransformBone(body, bone, scale=(3, 1, 1), scale_mode=ADD, scale_space=space)
     result, _ = entry.apply(body, pose, Inputs(world=world))
     np.testing.assert_allclose(result.model(body.skeleton)[2][bone], [6, 2, 2])
-
-
-@pytest.mark.parametrize("space", SPACES)
-def test_nothing_added_changes_nothing(space):
-    body, pose, world, _ = setting(4)
-    spaces = {f"{what}_space": space for what in ("translation", "rotation", "scale")}
-    modes = {f"{what}_mode": ADD for what in ("translation", "rotation", "scale")}
-    result, _ = TransformBone(body, body.index["head"], **spaces, **modes).apply(body, pose, Inputs(world=world))
-    for name in ("positions", "rotations", "scales"):
-        np.testing.assert_allclose(getattr(result, name), getattr(pose, name), atol=1e-9)
 
 
 def test_roots_and_weights():

@@ -15,7 +15,6 @@ from core.ragdoll.recovery.transitions import (
     Decay,
     Moving,
     cross_faded,
-    smooth_step,
     transition,
     vector_velocity,
 )
@@ -39,20 +38,6 @@ def test_decay_begins_and_ends_as_it_should(offset, velocity, duration):
     left = 0.01 * duration
     bound = (10.0 * np.abs(offset) + 4.0 * duration * np.abs(velocity)) * 1e-6
     assert (np.abs(decay.at(duration - left)) <= bound + 1e-12).all()
-
-
-@given(VECTOR, DURATION)
-def test_at_rest_the_offset_only_shrinks(offset, duration):
-    time = np.linspace(0.0, duration, 40)
-    size = np.linalg.norm([Decay(offset, np.zeros(3), duration).at(t) for t in time], axis=1)
-    assert (np.diff(size) <= 1e-12).all()
-
-
-@given(VECTOR, DURATION)
-def test_without_offset_the_way_of_a_velocity_is_bounded(velocity, duration):
-    time = np.linspace(0.0, duration, 40)
-    size = np.linalg.norm([Decay(np.zeros(3), velocity, duration).at(t) for t in time], axis=1)
-    assert size.max() <= 0.2 * np.linalg.norm(velocity) * duration + 1e-12
 
 
 @given(VECTOR, VECTOR, TURN)
@@ -108,12 +93,6 @@ def test_velocities_come_from_two_frames(old, new):
     assert found.velocities == pytest.approx(old[1]) and found.spins == pytest.approx(old[3], abs=1e-9)
 
 
-def test_bones_may_have_durations_of_their_own():
-    offsets, durations = np.ones((4, 3)), np.array([0.0, 0.1, 0.2, 0.4])
-    found = Decay(offsets, np.zeros((4, 3)), durations).at(0.1)
-    assert (found[:2] == 0.0).all() and (found[2:] > 0.0).all() and found[3, 0] > found[2, 0]
-
-
 @given(MOTION, MOTION)
 def test_a_cross_fade_has_no_jump_either(old, new):
     def played(seconds):
@@ -126,16 +105,6 @@ def test_a_cross_fade_has_no_jump_either(old, new):
             assert velocity == pytest.approx(state[1], abs=1e-3)
     assert quaternion.angle_between(played(0.0)[1], old[2]) == pytest.approx(0.0, abs=1e-9)
     assert quaternion.angle_between(played(1.0)[1], motion(*new[:2], *new[2:], 1.0)[1]) == pytest.approx(0.0, abs=1e-9)
-
-
-def test_smooth_step_is_smooth():
-    share = np.linspace(-0.5, 1.5, 2001)
-    value = smooth_step(share)
-    assert value[0] == 0.0 and value[-1] == 1.0 and (np.diff(value) >= 0.0).all()
-    assert value + smooth_step(1.0 - share) == pytest.approx(np.ones(2001))
-    assert np.abs(np.diff(value, 2)).max() <= 6.0 * 0.001**2
-    edges = smooth_step(1.0 - np.geomspace(1e-16, 1e-3, 1000))
-    assert edges.max() <= 1.0 and (np.diff(edges) <= 0.0).all()
 
 
 YAW = st.floats(-3.1, 3.1)
@@ -199,15 +168,6 @@ def test_the_animation_comes_to_where_the_body_lies(rest_turn, start_turn, place
     assert quaternion.to_matrix(move.rotations(start_turn)) == pytest.approx(
         matrix[:3, :3] @ quaternion.to_matrix(start_turn)
     )
-
-
-@given(YAW, YAW)
-def test_opposite_headings_turn_about_the_vertical(one, other):
-    for extra in (0.0, np.pi):
-        move = transitions.rerooted(lying(yaw(one)), lying(yaw(one + extra)))
-        assert quaternion.rotate(move.rotation, UP) == pytest.approx(UP)
-    move = transitions.rerooted(lying(yaw(other)), lying(yaw(one)))
-    assert quaternion.angle_between(move.rotation, yaw(other - one)) == pytest.approx(0.0, abs=1e-7)
 
 
 def test_head_down_there_is_a_heading_too():

@@ -157,12 +157,14 @@ def hits(scene):
 @shot(60)
 def recovery(scene):
     obj = build(human(scene))
+    obj.active_ragdoll.recovery.enabled = True  # so that it falls as a rag, as before there was muscle tone
     OPS.setup_recovery()
     settings = obj.active_ragdoll.recovery
     settings.rest_time, settings.rest_speed, settings.regain, settings.blend_time = 0.1, 1.5, 3.0, 0.2
     settings.reroot_time = 0.5
     OPS.add_hit(bone="spine", frame=4, impulse=(10.0, 160.0, 0.0))
     other = build(human(scene, 3.0, "Other"))
+    other.active_ragdoll.recovery.enabled = True
     OPS.setup_recovery()
     other.active_ragdoll.recovery.method, other.active_ragdoll.recovery.starts = "CROSS_FADED", "ANIMATED"
     OPS.add_recovery_event(frame=8, phase="LIMP")

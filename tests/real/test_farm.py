@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shlex
 import signal
 import subprocess
 import sys
@@ -12,51 +11,28 @@ from pathlib import Path
 
 import pytest
 
-REPO = Path(__file__).resolve().parent.parent.parent
-BLENDER = os.environ.get("BLENDER", "")
-ZIP = os.environ.get("ACTIVE_RAGDOLL_ZIP", "")
 OPENJD = Path(sys.executable).with_name("openjd")
-SCRIPT = REPO / "tests" / "real" / "farm_shots.py"
 NAMES = ("a", "b/a", "c", "d")
 
-pytestmark = pytest.mark.skipif(
-    not (BLENDER and ZIP and "BLENDER_USER_RESOURCES" in os.environ),
-    reason="run by dev.py test with BLENDER set",
-)
 
-
-def run(*command, **more) -> str:
-    """A command's whole output; it has to succeed."""
-    done = subprocess.run(
-        [str(word) for word in command], cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more
-    )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
-def script(*arguments) -> str:
-    """What farm_shots.py prints in the Blender that has the extension."""
-    return run(*shlex.split(BLENDER), "--background", "--python-exit-code", "1", "--python", SCRIPT, "--", *arguments)
-
-
-def keys(folder: Path) -> dict:
+def keys(script, folder: Path) -> dict:
     """What the baked actions of its files hold."""
-    out = script("keys", folder)
+    out = script("farm_shots.py", "keys", folder)
     return json.loads(next(line for line in out.splitlines() if line.startswith("KEYS ")).removeprefix("KEYS "))
 
 
 class Job:
     """A job in a folder, and the command that runs it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, blender) -> None:
         self.output = folder / "out"
         shots = [folder / "shots" / f"{name}.blend" for name in (*NAMES, "broken")]
         shots[-1].write_text("no file of Blender's")
-        blender = [*shlex.split(BLENDER), "--background", "--command", "active_ragdoll"]
-        self.said = run(*blender, "farm", *shots, "--output", self.output)
+        done = blender("--background", "--command", "active_ragdoll", "farm", *shots, "--output", self.output)
+        assert done.returncode == 0, done.stdout
         # The specification takes one program as a command.
         program = folder / "blender"
-        program.write_text(f'#!/bin/sh\nexec {BLENDER} "$@"\n')
+        program.write_text(f'#!/bin/sh\nexec {os.environ["BLENDER"]} "$@"\n')
         program.chmod(0o755)
         self.template = self.output / "active_ragdoll.template.json"
         values = f"file://{self.output / 'active_ragdoll.parameters.json'}"
@@ -66,7 +42,7 @@ class Job:
         """Start the job in a group of processes of its own."""
         command = [*map(str, self.command), *map(str, arguments)]
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        return subprocess.Popen(command, cwd=REPO, text=True, start_new_session=True, **streams, **more)
+        return subprocess.Popen(command, text=True, start_new_session=True, **streams, **more)
 
     def finish(self, *arguments) -> tuple[int, str]:
         """Run it to its end."""
@@ -76,19 +52,19 @@ class Job:
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory) -> Job:
+def job(tmp_path_factory, script, blender) -> Job:
     """Four shots and a broken one."""
     folder = tmp_path_factory.mktemp("farm")
-    run(*shlex.split(BLENDER), "--command", "extension", "install-file", "-r", "user_default", "-e", ZIP)
-    script("make", folder)
-    return Job(folder)
+    script("farm_shots.py", "make", folder)
+    return Job(folder, blender)
 
 
-def test_the_template_is_valid(job):
-    assert "passes validation checks" in run(OPENJD, "check", job.template)
+def test_the_template_is_valid(job, run):
+    done = run(OPENJD, "check", job.template)
+    assert "passes validation checks" in done.stdout, done.stdout
 
 
-def test_killed_half_way_and_started_again_it_finishes_what_is_missing(job):
+def test_killed_half_way_and_started_again_it_finishes_what_is_missing(job, script):
     process = job.start("--step", "Simulate")
     until = time.monotonic() + 300
     while not (job.output / "a.json").is_file() and process.poll() is None and time.monotonic() < until:
@@ -102,7 +78,9 @@ def test_killed_half_way_and_started_again_it_finishes_what_is_missing(job):
     assert re.findall(r"openjd_fail: (\S+?\.blend)", said) == ["broken.blend"]
     assert "openjd_status: a.blend is done already" in said and "openjd_progress: 100" in said
     assert (job.output / "a.blend").stat().st_mtime_ns == before
-    assert keys(job.output) == keys(job.output.parent / "local"), "every other one as by a local bake, bit for bit"
+    assert keys(script, job.output) == keys(script, job.output.parent / "local"), (
+        "every other one as by a local bake, bit for bit"
+    )
 
 
 def test_the_report_step_tells_of_all(job):

@@ -4,13 +4,9 @@ BLENDER_WINDOW is the command of a Blender that can open a window (on a desktop 
 """
 
 import os
-import shlex
-import subprocess
-from pathlib import Path
 
 import pytest
 
-REPO = Path(__file__).resolve().parent.parent.parent
 WINDOW = os.environ.get("BLENDER_WINDOW", "")
 
 
@@ -19,19 +15,9 @@ WINDOW = os.environ.get("BLENDER_WINDOW", "")
     ("script", "cycles"),
     [("undo_in_window.py", 36), ("edits_in_window.py", 11), ("playing_in_window.py", 46), ("drops_in_window.py", 28)],
 )
-def test_undo_redo_and_edits_hold_in_a_window(tmp_path, script, cycles):
+def test_undo_redo_and_edits_hold_in_a_window(tmp_path, run, script, cycles):
     environment = {**os.environ, "PROFILE": str(tmp_path), "TMO": "600"}
     environment.pop("BLENDER_USER_RESOURCES", None)
-    options = ["--factory-startup", "--enable-event-simulate", "--python", str(REPO / "tests/real" / script)]
-    done = subprocess.run(
-        [*shlex.split(WINDOW), *options, "--", str(cycles)],
-        cwd=REPO,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        errors="replace",
-        timeout=620,
-    )
+    options = ["--factory-startup", "--enable-event-simulate", "--python", f"tests/real/{script}", "--", cycles]
+    done = run(WINDOW, *options, timeout=620, env=environment)
     assert f"{cycles} passed, 0 failed" in done.stdout, done.stdout[-4000:]

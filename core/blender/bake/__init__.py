@@ -2,34 +2,50 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from ...errors import RagdollError
 from ..physics import source, view_layers, world
-from ..rig import action_channels
+from ..rig import armature
 from ..rig.armature import converted, pose_matrices, refuse_baked
 from ..run import shot_run, simulate
 from ..runtime import STATE
 from ..stack import pose_stack, stack_edits
 from . import action_keys, actions
 
+ALL, SIMULATED, SELECTED = "ALL", "SIMULATED", "SELECTED"
+RANGE, ACTIVE = "RANGE", "ACTIVE"
+# Closer to the animation than this physics does not count as acting: what a body at full weight is off by, and an
+# angle that nobody sees [heights of the character, rad].
+NEAR, NEARLY_PARALLEL = 0.5e-3, np.radians(0.3)
+_CHANNELS = {"location": 3, "rotation_quaternion": 4, "rotation_axis_angle": 4, "rotation_euler": 3, "scale": 3}
 SHEAR_TOLERANCE = 1e-5  # cosine between two axes of a bone; single precision gives about 1e-6
 
 
-def frames(obj, scene, first: int | None = None, last: int | None = None) -> Iterator[int]:
+@dataclass(frozen=True)
+class Choice:
+    """What of the motion is written, and where to."""
+
+    bones: str = ALL  # all that moves beyond the animation, those with SIMULATED bodies, or the SELECTED ones of all
+    frames: str = RANGE  # the whole range, or only those in which the motion is ACTIVE-ly another than the animation
+    destination: str = actions.NEW  # NEW action, the CURRENT one, or a LAYER: a strip over all that is played
+    combined: bool = False  # whether a layer adds to what is below it instead of replacing it
+
+
+def frames(obj, scene, first: int | None = None, last: int | None = None, choice: Choice = Choice()) -> Iterator[int]:
     """Bake a character, yielding each frame while the scene stands at it.
 
     Frames come from the baked cache when it is up to date, else from a new simulation of the shot. When all are
     done the new action is assigned, the old one kept, and the ragdoll muted. Stopping early changes nothing.
+    Raises RagdollError: nothing to bake, a range outside the shot, or trouble in the simulation.
 
     Args:
         obj: the character.
         scene: its scene.
         first, last: frames to write; the whole shot when not given.
-    Raises:
-        RagdollError: nothing to bake, a range outside the shot, or trouble in the simulation.
+        choice: what of them is written, and where to.
     """
     settings = obj.active_ragdoll
     if not settings.is_ragdoll and settings.target_armature is None:
@@ -48,21 +64,22 @@ def frames(obj, scene, first: int | None = None, last: int | None = None) -> Ite
         raise RagdollError(f"Frames {first} to {last} are not within the shot, {shot[0]} to {shot[1]}")
     stack_edits.end_previews(scene)
     current = scene.frame_current
-    recorder = _Recorder(obj, scene)
+    recorder = _Recorder(obj, scene, choice.destination == actions.LAYER and choice.combined)
     for frame in _shown_frames(scene, first, last):
         if first <= frame <= last:
             recorder.record(frame)
         yield frame
-    stack = pose_stack.of(obj)
-    _write(obj, scene, recorder, [] if stack is None else stack.touched_names())
+    names = _names(obj, choice.bones)  # what the stack touches is known afterwards
+    if choice.frames == ACTIVE:
+        recorder.keep(_acting(obj, scene, recorder))
+    _write(obj, scene, recorder, names, choice)
     scene.frame_set(current)
 
 
 def revert(obj) -> None:
     """Back to the action from before the bake, and the live ragdoll; the baked action stays in the file.
 
-    Raises:
-        RagdollError: the character is not baked.
+    Raises RagdollError: the character is not baked.
     """
     settings = obj.active_ragdoll
     if not settings.muted:
@@ -76,7 +93,7 @@ def revert(obj) -> None:
         text = f"What the bake of '{obj.name}' had noted is damaged: it has its old action, constraints may be muted"
         STATE.warn(obj.name, text)
     with STATE.writing():
-        actions.restore(obj, state, settings.old_action)
+        actions.restore(obj, state, settings.old_action, settings.baked_action)
         for bone_name, constraint_name in muted:
             bone = obj.pose.bones.get(bone_name)
             constraint = bone.constraints.get(constraint_name) if bone else None
@@ -95,15 +112,30 @@ def shown_pose(obj, scene) -> np.ndarray:
 
 
 class _Recorder:
-    """Pose matrices of a character's bones, frame by frame."""
+    """Pose matrices of a character's bones, frame by frame, and where asked for the channels that are animated."""
 
-    def __init__(self, obj, scene) -> None:
+    def __init__(self, obj, scene, channels: bool) -> None:
         self.obj, self.scene = obj, scene
         self.numbers, self.poses = [], []
+        self._channels = {name: [] for name in _CHANNELS} if channels else None
 
     def record(self, frame: int) -> None:
         self.numbers.append(frame)
         self.poses.append(shown_pose(self.obj, self.scene))
+        for name, values in (self._channels or {}).items():
+            values.append(armature.read(self.obj.pose.bones, name, _CHANNELS[name]))
+
+    def keep(self, frames: slice) -> None:
+        """Forget the other frames."""
+        self.numbers, self.poses = self.numbers[frames], self.poses[frames]
+        for name, values in (self._channels or {}).items():
+            self._channels[name] = values[frames]
+
+    def below(self, names: list) -> dict | None:
+        """The channels [f, bones, k] of bones by the property, if they were recorded."""
+        rows = [self.obj.data.bones.find(name) for name in names]
+        found = (self._channels or {}).items()
+        return {name: np.array(values, dtype=float)[:, rows] for name, values in found} or None
 
     def basis(self, names: list) -> np.ndarray:
         """Matrices [f, bones, 4, 4] that give the recorded poses when nothing else acts on the bones.
@@ -183,12 +215,54 @@ def _shown_frames(scene, first, last) -> Iterator[int]:
         yield frame
 
 
-def _write(obj, scene, recorder, touched: list) -> None:
-    """Key what was recorded: bones with bodies, those that follow them, and those that the motion stack touched."""
-    settings = obj.active_ragdoll
-    names = list(dict.fromkeys([part.bone for part in settings.parts] + source.followers(obj) + touched))
+def _names(obj, bones: str) -> list[str]:
+    """The bones to write. Raises RagdollError: there are none."""
+    stack = pose_stack.of(obj)
+    simulated = [part.bone for part in obj.active_ragdoll.parts]
+    moved = [*simulated, *source.followers(obj), *([] if stack is None else stack.touched_names())]
+    names = list(dict.fromkeys(simulated if bones == SIMULATED else moved))
     if not names:
         raise RagdollError(f"Nothing moves '{obj.name}' beyond its animation: there is nothing to bake")
+    if bones == SELECTED:
+        flags = dict(zip((bone.name for bone in obj.data.bones), armature.selected(obj)))
+        names = [name for name in names if flags.get(name)]
+        if not names:
+            raise RagdollError(f"No selected bone of '{obj.name}' moves beyond its animation: select some that do")
+    return names
+
+
+def _acting(obj, scene, recorder: _Recorder) -> slice:
+    """Of the recorded frames those from the first to the last in which the motion is not that of the animation.
+
+    Raises RagdollError: it is everywhere.
+    """
+    rows = [obj.data.bones.find(name) for name in _names(obj, ALL)]
+    near = NEAR * obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12)
+    hidden = scene.active_ragdoll.source
+    off = []
+    with STATE.occupied():
+        for frame, shown in zip(recorder.numbers, recorder.poses, strict=True):
+            hidden.frame_set(frame)
+            plain = pose_matrices(source.evaluated(obj))[rows]
+            apart = np.linalg.norm(plain[:, :3, 3] - shown[rows, :3, 3], axis=1).max()
+            # The chord between two axes of a turned bone is its angle, as long as that is small.
+            axes = [
+                each[:, :3, :3] / np.linalg.norm(each[:, :3, :3], axis=1, keepdims=True)
+                for each in (plain, shown[rows])
+            ]
+            turned = np.linalg.norm(axes[0] - axes[1], axis=1).max()
+            off.append(apart > near or turned > NEARLY_PARALLEL)
+        hidden.frame_set(scene.frame_current)
+    if not any(off):
+        raise RagdollError(
+            f"The motion of '{obj.name}' is that of its animation in all frames: there is nothing to bake"
+        )
+    return slice(off.index(True), len(off) - off[::-1].index(True))
+
+
+def _write(obj, scene, recorder, names: list[str], choice: Choice) -> None:
+    """Key what was recorded of some bones."""
+    settings = obj.active_ragdoll
     poses = action_keys.Poses.from_matrix_basis(names, recorder.numbers, recorder.basis(names))
     tolerance = None
     if settings.key_tolerance > 0.0:
@@ -196,12 +270,13 @@ def _write(obj, scene, recorder, touched: list) -> None:
             rotation=float(np.radians(settings.key_tolerance)),
             location=settings.key_tolerance * 1e-3 * settings.height / max(settings.built_scale, 1e-12),
         )
+    more = {"tolerance": tolerance, "destination": choice.destination, "below": recorder.below(names)}
     with STATE.writing():
-        old, _slot = action_channels.current(obj)
         muted = _mute_rig(obj, names)
-        action, state = actions.bake(obj, poses, f"{obj.name} Ragdoll Bake", tolerance=tolerance)
+        action, old, state = actions.bake(obj, poses, f"{obj.name} Ragdoll Bake", **more)
         settings.old_action, settings.baked_action = old, action
-        settings.bake_record = json.dumps({"animation": asdict(state), "muted": muted})
+        written = {"frames": [recorder.numbers[0], recorder.numbers[-1]], "bones": names}
+        settings.bake_record = json.dumps({"animation": asdict(state), "muted": muted, **written})
         _mute_own(obj, True)
         settings.muted = True
     source.refresh(obj)
@@ -225,15 +300,20 @@ def _mute_own(obj, on: bool) -> None:
 
 
 def deviation(obj, scene, recorded: dict) -> float:
-    """Largest distance between bones played now and recorded before, as a share of the character's height.
+    """Largest distance between baked bones played now and recorded before, as a share of the character's height.
 
     Args:
-        recorded: what `shown_pose` gave, by frame.
+        recorded: what `shown_pose` gave, by frame; those that were baked count.
     """
+    record = json.loads(obj.active_ragdoll.bake_record)
+    first, last = record["frames"]
+    rows = [obj.data.bones.find(name) for name in record["bones"]]
     worst = 0.0
     for frame, before in recorded.items():
+        if not first <= frame <= last:
+            continue
         scene.frame_set(frame)
-        apart = shown_pose(obj, scene)[:, :3, 3] - before[:, :3, 3]
+        apart = shown_pose(obj, scene)[rows, :3, 3] - before[rows, :3, 3]
         worst = max(worst, float(np.abs(apart).max()))
     height = obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12)
     return worst / height

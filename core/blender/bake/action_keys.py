@@ -11,7 +11,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import key_reduction, rotation_modes
+from ... import key_reduction, quaternion, rotation_modes
 from ..rig.action_channels import bone_path, rotation_property
 from ..rig.armature import read
 
@@ -272,22 +272,27 @@ def write_poses(
     poses: Poses,
     animated: set[str],
     tolerance: Tolerance | None = None,
+    below: dict[str, NDArray] | None = None,
 ) -> dict[str, list[float]]:
     """Write the keys of all bones.
 
     Location is left out for connected bones, which ignore it; location and scale where they stay at rest and
     nothing animates them. A bone whose rotation mode is animated gets the mode's key too, since the rotation
     is written for the mode that the bone has now.
+    Returns the data paths written, with the values that the properties have now.
 
     Args:
         obj: the character, for the bones' rotation modes and rest values.
         animated: data paths that are animated already.
         tolerance: see `bake`.
-
-    Returns:
-        The data paths written, with the values that the properties have now.
+        below: what each property of the bones is without the keys [f, bones, channels], by its name; then the keys hold
+            what an NLA strip that is combined with it has to add.
     """
     frames = np.asarray(poses.frames, dtype=np.float64)
+    locations, scales = poses.location, poses.scale
+    if below is not None:
+        animated = set()  # the strip's own channels are new
+        locations, scales = locations - below["location"], scales / np.where(below["scale"] == 0.0, 1.0, below["scale"])
     pose_bones = [obj.pose.bones[bone] for bone in poses.bones]
     modes = [bone.rotation_mode for bone in pose_bones]
     row_of = {bone.name: row for row, bone in enumerate(obj.pose.bones)}
@@ -300,12 +305,14 @@ def write_poses(
         return read(obj.pose.bones, prop, size)[[row_of[bone] for bone in poses.bones]].astype(np.float64)
 
     def moving(prop: str, values: NDArray, at_rest: float, limit: float) -> NDArray[np.bool_]:
-        off = np.maximum(np.abs(values - at_rest).max(axis=(0, 2)), np.abs(rest(prop) - at_rest).max(axis=1))
+        off = np.abs(values - at_rest).max(axis=(0, 2))
+        if below is None:
+            off = np.maximum(off, np.abs(rest(prop) - at_rest).max(axis=1))
         return np.array([bone_path(bone, prop) in animated for bone in poses.bones]) | (off > limit)
 
     connected = np.array([bone.bone.use_connect for bone in pose_bones])
-    location = np.flatnonzero(moving("location", poses.location, 0.0, LOCATION_AT_REST) & ~connected)
-    scale = np.flatnonzero(moving("scale", poses.scale, 1.0, SCALE_AT_REST))
+    location = np.flatnonzero(moving("location", locations, 0.0, LOCATION_AT_REST) & ~connected)
+    scale = np.flatnonzero(moving("scale", scales, 1.0, SCALE_AT_REST))
 
     def add(rows, prop, values, allowed, deviation, holds=None) -> None:
         keys, keep = _coordinates(frames, values, allowed, deviation)
@@ -316,25 +323,36 @@ def write_poses(
             columns[row].append(_Column(path, chosen, rest(prop)[row], hold_last))
 
     allowed = None if tolerance is None else tolerance.location
-    add(location, "location", poses.location[:, location], allowed, key_reduction.distance)
+    add(location, "location", locations[:, location], allowed, key_reduction.distance)
+    allowed = None if tolerance is None else tolerance.rotation
     for mode in sorted(set(modes)):
         rows = [row for row, own in enumerate(modes) if own == mode]
         prop = rotation_property(mode)
         paths = [bone_path(poses.bones[row], prop) for row in rows]
         before, after = _values_outside(writer, paths, rest(prop)[rows], frames)
-        values = rotation_modes.rotation_channels(mode, poses.rotation[:, rows], before)
-
-        def deviation(line, samples, mode=mode):
-            return key_reduction.quaternion_angle(
-                rotation_modes.rotations(mode, line), rotation_modes.rotations(mode, samples)
-            )
-
-        allowed = None if tolerance is None else tolerance.rotation
-        add(rows, prop, values, allowed, deviation, _jumps(mode, values[-1], after))
+        under = None if below is None else below[prop][:, rows]
+        values = rotation_modes.rotation_channels(mode, poses.rotation[:, rows], before if under is None else under[0])
+        if under is not None:
+            values = _added(mode, values, under)
+        add(rows, prop, values, allowed, _angle(mode), _jumps(mode, values[-1], after))
     allowed = None if tolerance is None else tolerance.scale
-    add(scale, "scale", poses.scale[:, scale], allowed, key_reduction.distance)
+    add(scale, "scale", scales[:, scale], allowed, key_reduction.distance)
 
     return _write_columns(writer, pose_bones, columns, frames, animated)
+
+
+def _angle(mode: str) -> key_reduction.Deviation:
+    """The angle between rotations that are given as channels of a mode."""
+    return lambda line, samples: key_reduction.quaternion_angle(
+        rotation_modes.rotations(mode, line), rotation_modes.rotations(mode, samples)
+    )
+
+
+def _added(mode: str, values: NDArray, under: NDArray) -> NDArray:
+    """What NLA's *Combine* has to add to rotation channels [f, rows, channels] for them to become the values."""
+    if mode == "QUATERNION":
+        return rotation_modes.rotation_channels(mode, quaternion.multiply(quaternion.conjugate(under), values))
+    return values - under
 
 
 def _write_columns(writer: KeyWriter, pose_bones: list, columns: list, frames: NDArray, animated: set[str]) -> dict:

@@ -12,16 +12,18 @@ one back. How the baked action and the old animation share the character:
   otherwise the baked pose is held. An old action on top of the tracks gets a strip of its own in a new topmost track,
   with its own blending, so that it still acts below the bake.
 - **A solo track** makes Blender ignore the action altogether, so the solo is exchanged for mutes of all others.
+- **CURRENT** keys the present action itself, whoever else uses it; a copy from before takes its place on the way back.
+- **LAYER** leaves the animation below as it is and plays the baked channels from a strip in a new topmost track.
 - Drivers of baked channels are muted, as they would win over keys. Muted tracks stay muted.
 
 What an old action or the tracks would give for a baked channel is always overruled: a channel is left out only if
 nothing animates it and it stays at rest.
 """
 
+import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-import contextlib
 import bpy
 from numpy.typing import NDArray
 
@@ -41,7 +43,7 @@ from .action_keys import KeyWriter, Outside, Poses, Tolerance, write_poses
 
 # A strip that stands for an endless action; powers of two keep whole frames exact in single precision.
 ENDLESS = 2.0**15
-
+NEW, CURRENT, LAYER = "NEW", "CURRENT", "LAYER"
 
 # Attributes of AnimData that an `AnimationState` keeps, by its own names.
 _KEPT = {
@@ -51,9 +53,8 @@ _KEPT = {
     "use_nla": "use_nla",
 }
 
+
 # ---- saving and restoring what a bake changes -----------------------------------------------------------------------
-
-
 @dataclass
 class AnimationState:
     """Everything that `bake` changes on the character but the action itself, which is kept as a pointer."""
@@ -67,6 +68,8 @@ class AnimationState:
     use_nla: bool = True
     tracks: list[tuple[str, bool, bool]] = field(default_factory=list)  # (name, mute, is_solo) of every NLA track
     pushed_track: str = ""  # name of the track that `bake` added for the old action, "" if none
+    layer_track: str = ""  # and of the one for the baked action
+    in_place: bool = False  # whether the old action is a copy, and the baked one is that which was there before
     # (data path, index) of the drivers that `bake` muted
     muted_drivers: list[tuple[str, int]] = field(default_factory=list)
     # values by data path of channels that only the baked action animates. Blender writes evaluated values back to the
@@ -88,18 +91,20 @@ def save(obj: bpy.types.Object) -> AnimationState:
     )
 
 
-def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Action | None) -> None:
+def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Action | None, baked=None) -> None:
     """Put back what `save` has read. The baked action stays in the file.
+
+    Raises RagdollError: the object is in NLA tweak mode, where Blender allows no other action.
 
     Args:
         state: what `bake` or `save` returned.
-        action: the one that was assigned then.
-
-    Raises:
-        RagdollError: the object is in NLA tweak mode, where Blender allows no other action.
+        action: the one that was assigned then, or its copy from before a bake into the current action.
+        baked: the baked action.
     """
     animation = obj.animation_data_create()
     _refuse_tweak_mode(obj)
+    if state.in_place and action is not None and baked is not None:
+        _take_place(action, baked)
     slot = None
     if has_slots() and action is not None:
         slot = next((s for s in action.slots if s.handle == state.slot_handle), None)
@@ -109,9 +114,9 @@ def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Acti
     for name, own in _KEPT.items():
         setattr(animation, own, getattr(state, name))
 
-    pushed = animation.nla_tracks.get(state.pushed_track)
-    if state.pushed_track and pushed is not None:
-        animation.nla_tracks.remove(pushed)
+    for name in filter(None, (state.pushed_track, state.layer_track)):
+        if (track := animation.nla_tracks.get(name)) is not None:
+            animation.nla_tracks.remove(track)
     for switch, place in (("mute", 1), ("is_solo", 2)):
         for was in state.tracks:
             track = animation.nla_tracks.get(was[0])
@@ -126,6 +131,14 @@ def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Acti
         _write_property(obj, path, values)
     if not state.had_animation_data and not len(animation.drivers) and not len(animation.nla_tracks):
         obj.animation_data_clear()
+
+
+def _take_place(old: bpy.types.Action, baked: bpy.types.Action) -> None:
+    """Let the copy from before a bake into the current action have its name and its users again."""
+    name = baked.name
+    baked.user_remap(old)
+    baked.name = f"{name} Ragdoll Bake"
+    old.name = name
 
 
 def _refuse_tweak_mode(obj: bpy.types.Object) -> None:
@@ -155,46 +168,61 @@ def _played_strips(animation: bpy.types.AnimData) -> Iterator[bpy.types.NlaStrip
 
 
 # ---- the bake -------------------------------------------------------------------------------------------------------
-
-
 def bake(
-    obj: bpy.types.Object, poses: Poses, name: str, *, tolerance: Tolerance | None = None
-) -> tuple[bpy.types.Action, AnimationState]:
+    obj: bpy.types.Object,
+    poses: Poses,
+    name: str,
+    *,
+    tolerance: Tolerance | None = None,
+    destination: str = NEW,
+    below: dict | None = None,
+) -> tuple[bpy.types.Action, bpy.types.Action | None, AnimationState]:
     """Make an action that plays the poses, and play it on the character.
+
+    Returns the action, the old one as it was, and what `restore` needs together with it. Raises RagdollError: a bone
+    does not exist, the object is in NLA tweak mode, or the current action was asked for and is not alone in animating
+    the object. Nothing is changed then.
 
     Args:
         poses: at least one frame.
         name: of the action.
         tolerance: leave out keys within it; None keeps a key on every frame.
-
-    Returns:
-        The action, and what `restore` needs together with the old action, which is unchanged.
-
-    Raises:
-        RagdollError: a bone does not exist, or the object is in NLA tweak mode. Nothing is changed then.
+        destination: NEW, CURRENT or LAYER, see above.
+        below: of a layer that is combined with the animation below it, that animation's channels; see `write_poses`.
     """
     missing = next((bone for bone in poses.bones if bone not in obj.pose.bones), None)
     if missing is not None:
         raise RagdollError(f'"{obj.name}" has no bone "{missing}"')
     _refuse_tweak_mode(obj)
     state = save(obj)
-    old_action, _ = current(obj)
+    old, _ = current(obj)
     existing = _Existing.of(obj)
-    baked, slot = existing.copy(name) if existing.is_copied else new_action_for(obj, name)
+    state.in_place = destination == CURRENT
+    if state.in_place:
+        old = existing.kept(obj)
+        baked, slot = existing.action, existing.slot
+    elif destination == NEW and existing.is_copied:
+        baked, slot = existing.copy(name)
+    else:
+        baked, slot = new_action_for(obj, name)
     try:
-        if existing.is_copied:
+        goes_on = destination != LAYER and existing.is_copied
+        if goes_on:
             _remove_inactive_rotations(obj, poses.bones, channels_of(baked, slot), existing.paths)
         outside = existing.outside(poses.frames)
-        writer = KeyWriter(channels_of(baked, slot, ensure=True), outside if existing.is_copied else Outside())
-        written = write_poses(writer, obj, poses, existing.paths, tolerance)
+        writer = KeyWriter(channels_of(baked, slot, ensure=True), outside if goes_on else Outside())
+        written = write_poses(writer, obj, poses, existing.paths, tolerance, below)
         state.rest = {path: values for path, values in written.items() if path not in existing.paths}
-        _play(obj, baked, slot, existing, outside, state)
+        if destination == LAYER:
+            _lay_over(obj, baked, slot, existing, "REPLACE" if below is None else "COMBINE", poses.frames, state)
+        else:
+            _play(obj, baked, slot, existing, outside, state)
         _mute_drivers(obj, written, state)
     except BaseException:
-        restore(obj, state, old_action)
+        restore(obj, state, old, baked)
         bpy.data.actions.remove(baked)
         raise
-    return baked, state
+    return baked, old, state
 
 
 @dataclass(frozen=True)
@@ -238,6 +266,23 @@ class _Existing:
         slot = next(s for s in copy.slots if s.handle == self.slot.handle) if has_slots() else None
         return copy, slot
 
+    def kept(self, obj) -> bpy.types.Action:
+        """A copy of the action, which is about to be keyed itself.
+
+        Raises RagdollError: there is none, it is another file's, or it is not alone in animating the object.
+        """
+        if self.action is None:
+            raise RagdollError(f"'{obj.name}' has no action to bake into: choose a new one")
+        if self.strips:
+            raise RagdollError(f"'{obj.name}' plays NLA tracks: choose a new action or a layer over them")
+        if self.action.library is not None:
+            raise RagdollError(
+                f"The action '{self.action.name}' of '{obj.name}' is linked: choose a new one or a layer"
+            )
+        copy = self.action.copy()
+        copy.name = f"{self.action.name} before Ragdoll Bake"
+        return copy
+
     def outside(self, frames: NDArray) -> Outside:
         """On which sides of the frames this animation goes on."""
         curves = [c for c in curves_of(self.action, self.slot) if len(c.keyframe_points) or len(c.sampled_points)]
@@ -266,12 +311,7 @@ def _remove_inactive_rotations(obj, bones: Sequence[str], channels, animated: se
 def _play(obj, baked: bpy.types.Action, slot, existing: _Existing, outside: Outside, state: AnimationState) -> None:
     """Assign the baked action so that it alone decides over its channels."""
     animation = obj.animation_data_create()
-    if animation.use_nla and any(is_solo for _, _, is_solo in state.tracks):
-        for track, (_, _, was_solo) in zip(animation.nla_tracks, state.tracks):
-            if was_solo:
-                track.is_solo = False
-            else:
-                track.mute = True
+    _end_solo(animation, state)
     if existing.action is not None and existing.strips:
         state.pushed_track = _push_down(animation, existing, state)
     assign(obj, baked, slot)
@@ -285,28 +325,60 @@ def _play(obj, baked: bpy.types.Action, slot, existing: _Existing, outside: Outs
         animation.action_extrapolation = "HOLD"
 
 
-def _push_down(animation: bpy.types.AnimData, existing: _Existing, state: AnimationState) -> str:
-    """Let the old action play from a strip of its own in a new topmost track; the track's name."""
-    action = existing.action
-    first, last = action.curve_frame_range
-    start = -ENDLESS if state.extrapolation == "HOLD" else first
-    end = last if state.extrapolation == "NOTHING" else ENDLESS
-    track = animation.nla_tracks.new(prev=animation.nla_tracks[-1])
+def _lay_over(obj, baked: bpy.types.Action, slot, existing: _Existing, blend: str, frames, state) -> None:
+    """Play the baked action from a strip over all that is played, which goes on below it and outside of the frames."""
+    animation = obj.animation_data_create()
+    _end_solo(animation, state)
+    if not animation.use_nla:
+        for track in animation.nla_tracks:
+            track.mute = True
+        animation.use_nla = True
+    if existing.action is not None:
+        state.pushed_track = _push_down(animation, existing, state)
+    assign(obj, None, None)
+    state.layer_track, strip = _new_strip(animation, baked, slot, float(frames[0]), float(frames[-1]))
+    strip.extrapolation, strip.blend_type = "NOTHING", blend
+
+
+def _end_solo(animation: bpy.types.AnimData, state: AnimationState) -> None:
+    """Mute all other tracks instead: a solo track silences the action and every new track."""
+    if not animation.use_nla or not any(is_solo for _, _, is_solo in state.tracks):
+        return
+    for track, (_, _, was_solo) in zip(animation.nla_tracks, state.tracks):
+        if was_solo:
+            track.is_solo = False
+        else:
+            track.mute = True
+
+
+def _new_strip(animation, action: bpy.types.Action, slot, first: float, last: float) -> tuple:
+    """A strip that plays an action from one frame to another in a new topmost track: (the track's name, strip)."""
+    above = animation.nla_tracks[-1] if len(animation.nla_tracks) else None
+    track = animation.nla_tracks.new(prev=above)
     track.name = action.name
     strip = track.strips.new(action.name, int(first), action)
     if has_slots():
-        strip.action_slot = existing.slot
+        strip.action_slot = slot
     strip.use_sync_length = False
     strip.use_auto_blend = False
-    strip.action_frame_start, strip.action_frame_end = start, end
-    strip.frame_start_raw, strip.frame_end_raw = start, end
+    strip.action_frame_start, strip.action_frame_end = first, last
+    strip.frame_start_raw, strip.frame_end_raw = first, last
+    return track.name, strip
+
+
+def _push_down(animation: bpy.types.AnimData, existing: _Existing, state: AnimationState) -> str:
+    """Let the old action play from a strip of its own in a new topmost track; the track's name."""
+    first, last = existing.action.curve_frame_range
+    start = -ENDLESS if state.extrapolation == "HOLD" else first
+    end = last if state.extrapolation == "NOTHING" else ENDLESS
+    name, strip = _new_strip(animation, existing.action, existing.slot, start, end)
     strip.extrapolation = state.extrapolation
     strip.blend_type = state.blend_type
     if state.influence != 1.0:
         # A strip's influence is 1 unless it is animated.
         strip.use_animated_influence = True
         strip.fcurves.find("influence").keyframe_points.insert(first, state.influence)
-    return track.name
+    return name
 
 
 def _mute_drivers(obj, paths: Collection[str], state: AnimationState) -> None:

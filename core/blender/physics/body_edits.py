@@ -61,8 +61,7 @@ def before_removal(obj) -> list[str]:
 def collect_edits(obj) -> list[str]:
     """Store the edits of a ragdoll's bodies on their bones.
 
-    Returns:
-        Names of the bones whose bodies were edited since they were built or last collected.
+    Returns names of the bones whose bodies were edited since they were built or last collected.
     """
     settings = obj.active_ragdoll
     edited = []
@@ -176,8 +175,6 @@ def reset_body(obj, bone_name: str) -> None:
 
 
 # ---- editing in the viewport ----------------------------------------------------------------------------------------
-
-
 def is_editing(obj) -> bool:
     """Whether the bodies of a character stand in bind pose to be edited."""
     bodies = obj.active_ragdoll.bodies
@@ -235,8 +232,6 @@ def _show_for_editing(obj, editing: bool) -> None:
 
 
 # ---- measuring ----------------------------------------------------------------------------------------------------
-
-
 def _points(mesh) -> np.ndarray:
     return read(mesh.vertices, "co", 3)
 

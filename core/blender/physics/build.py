@@ -8,10 +8,9 @@ from mathutils import Matrix
 
 from ... import skeleton
 from ...anatomy import masses, roles
-from ...anatomy.axes import all_one_way
 from ...anatomy.roles import GENERIC, HUMAN
 from ...errors import RagdollError
-from ...ragdoll import diagnosis, drives
+from ...ragdoll import drives
 from ...ragdoll.bodies import fitting, shapes
 from ...ragdoll.drives import joint_motors, servo
 from ..rig.armature import (
@@ -28,17 +27,7 @@ from ..rig.skinning import read_skin
 from ..runtime import STATE
 from ..settings.bone import store_roles
 from ..stack import pose_stack
-from . import (
-    body_edits,
-    body_meshes,
-    built,
-    collision,
-    joint_objects,
-    motors,
-    remove,
-    source,
-    world,
-)
+from . import bind_pose, body_edits, body_meshes, built, collision, joint_objects, motors, remove, source, world
 from .built import Part
 from .helpers import add_spring, carry, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
 
@@ -161,7 +150,8 @@ def _build(obj, scene, bones, notes) -> Report:
     settings = obj.active_ragdoll
     to_world, poses = _new_source(obj, scene)
     check_scale(obj, to_world)
-    pose = BindPose(obj.data, to_world)
+    notes += bind_pose.find(obj, poses, source.sampled_frames(*world.shot_range(scene)))
+    pose = BindPose(obj, to_world)
     anatomy = anatomy_of(obj)
     skin = read_skin(obj, pose, to_world, prop_bones(obj, anatomy, _asked_for(obj, bones)))
     vertices = None if skin is None else skin.of_bones()
@@ -181,6 +171,8 @@ def _build(obj, scene, bones, notes) -> Report:
         skin,
         pose.axes,
         settings.coverage,
+        () if anatomy.parents is None else anatomy.parents,
+        anatomy.led,
     )
     plan = body_edits.with_edits(obj, plan, pose, to_world)
     height, scale = _size(obj, pose, chosen | deform, to_world)
@@ -202,16 +194,15 @@ def _build(obj, scene, bones, notes) -> Report:
         plan.no_collide = collision.pairs_to_ignore(plan)
     apart = joint_objects.separations(obj, pose, plan, to_world @ poses, to_world)
     made = joint_objects.make_joints(obj, scene, collection, pose, plan, relative, apart)
-    if settings.drive_space == "JOINT":
+    if motors.wanted(obj):
         motors.make_motors(obj, scene, collection, pose, plan, relative)
+        joint_objects.note_postures(obj, collection, pose, plan, vertices, anatomy)
     make_physics_armature(obj, collection, pose, plan, to_world)
     notes += collision.assign_layers(scene)
     for own in (collection, *inner):
         keep_aside(own)
     settings.layout_changed = False
     notes += _unknown(pose, plan, anatomy)
-    if all_one_way(anatomy, pose.parents, pose.heads, pose.tails):
-        notes.append(diagnosis.ONE_WAY)
     notes += [f"'{pose.names[i]}' stands at the ground: no body" for i in np.flatnonzero(grounded & ~chosen)]
     return Report(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), made, float(masses.sum()), notes)
 
@@ -219,8 +210,7 @@ def _build(obj, scene, bones, notes) -> Report:
 def _size(obj, pose, bones, to_world) -> tuple[float, float]:
     """Height of some bones in the world [m], as it is stored, and the object's mean scale.
 
-    Raises:
-        RagdollError: rigid bodies of that size would not work.
+    Raises RagdollError: rigid bodies of that size would not work.
     """
     height = float(np.float32(shapes.height(pose.heads, pose.tails, bones, pose.axes)))
     scale = float(np.mean(np.linalg.norm(to_world[:3, :3], axis=0)))
@@ -233,8 +223,7 @@ def _size(obj, pose, bones, to_world) -> tuple[float, float]:
 def _new_source(obj, scene) -> tuple:
     """Make the character's source anew.
 
-    Returns:
-        Its world matrix now [4, 4], and the poses [f, n, 4, 4] over the shot that the bodies will follow.
+    Returns its world matrix now [4, 4], and the poses [f, n, 4, 4] over the shot that the bodies will follow.
     """
     settings = obj.active_ragdoll
     old = settings.source  # of its motion stack
@@ -323,7 +312,9 @@ def _main(obj, pose, deform, anatomy) -> np.ndarray:
     if np.count_nonzero(chosen) < 2:
         raise RagdollError(f"No main bones were recognised in '{obj.name}': build with its deforming bones")
     owned = roles.merged_into(anatomy, pose.parents, chosen) >= 0
-    stray = deform & owned & ~chosen & (skeleton.nearest_ancestors(pose.parents, chosen) < 0)
+    stray = skeleton.nearest_ancestors(pose.parents, chosen) < 0
+    stray[list(anatomy.led)] = True
+    stray &= deform & owned & ~chosen
     sizes = shapes.joint_sizes(pose.heads, pose.tails, pose.parents, stray | chosen)
     stray &= sizes >= shapes.MIN_SIZE * shapes.extent(pose.heads[chosen], pose.axes)
     return chosen | (stray & (skeleton.nearest_ancestors(pose.parents, stray) < 0))
@@ -411,8 +402,6 @@ def _drive(scene, target, body, kind: str) -> None:
 
 
 # ---- physics armature -----------------------------------------------------------------------------------------------
-
-
 def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
     """Make the physics armature, the anchors that its bones copy, and the character's constraints that copy it."""
     settings = obj.active_ragdoll
@@ -433,7 +422,8 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
         anchor.empty_display_size = size
         anchor.parent = part.body
         anchor.matrix_basis = Matrix(np.linalg.inv(part.offset).tolist()) @ Matrix.Diagonal((*scale, 1.0))
-        whole = ancestors[bone] < 0 or settings.stretch
+        above = plan.bones[plan.parents[i]] if plan.parents[i] >= 0 else -1
+        whole = ancestors[bone] < 0 or ancestors[bone] != above or settings.stretch
         kind = "COPY_TRANSFORMS" if whole else "COPY_ROTATION"
         copy = constrain(physics.pose.bones[name], kind, source.CONSTRAINT_NAME, alike.get(kind))
         if kind not in alike:

@@ -77,6 +77,7 @@ def note(collection, **more) -> None:
     """Add to the record of a build.
 
     "followers": names of bones without a body that follow by a constraint. "joints": number of constraint objects.
+    "postures", "facing": see `joint_objects.note_postures`.
     """
     collection.active_ragdoll.record = json.dumps({**record(collection), **more})
 
@@ -108,6 +109,8 @@ def _is_sound(found) -> bool:
         KeyError, OverflowError, TypeError, ValueError: it has not.
     """
     rows, followers, sizes = found["parts"], found["followers"], [found["height"], found["scale"]]
+    np.array(found.get("postures", []), dtype=float).reshape(-1, len(rows), 4)
+    np.array(found.get("facing", []), dtype=float).reshape(-1, len(rows), 2, 3)
     above = {bone: parent for bone, parent, *_others in rows}
     for bone, parent, offset, bind, inertia, moments, depth in rows:
         frames = np.array([offset, bind], dtype=float).reshape(2, 4, 4)
@@ -126,9 +129,10 @@ def _is_sound(found) -> bool:
 
 
 def record(collection) -> dict:
-    """The record that `write` and `note` stored: "height", "scale", "followers", "joints", "parts"."""
+    """What `write` and `note` stored."""
     text = collection.active_ragdoll.record if collection is not None else ""
-    return {"height": 0.0, "scale": 1.0, "followers": [], "joints": 0, "parts": []} | (_read(text) if text else {})
+    empty = {"height": 0.0, "scale": 1.0, "followers": [], "joints": 0, "parts": [], "postures": [], "facing": []}
+    return empty | (_read(text) if text else {})
 
 
 def parts(collection) -> list[Part]:

@@ -6,11 +6,12 @@ import numpy as np
 from mathutils import Matrix, Quaternion
 
 from ... import quaternion
+from ...anatomy import postures
 from ...anatomy.limits import joint_limits
 from ...errors import RagdollError
 from ...ragdoll.bodies import compound
 from ...ragdoll.joints import constraints, limits
-from ..rig.armature import bind_tails, rig_limits, rigid
+from ..rig.armature import rig_limits, rigid
 from . import built
 from .helpers import helper
 
@@ -42,7 +43,7 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
         poses: of all bones in the armature's space over the sampled frames [f, n, 4, 4].
         vertices: for each bone the vertices [k, 3] (world, bind pose) that it dominates, or None [n].
     """
-    anatomical = _anatomical(obj, pose, plan, vertices, anatomy)
+    anatomical = _anatomical(pose, plan, vertices, anatomy)
     bind = rigid(pose.local)
     for i, bone in enumerate(plan.bones):
         _state_limits(obj.pose.bones[bone], anatomical[i], bind[bone, :3, :3])
@@ -97,9 +98,36 @@ def _cones_within(obj, plan, relatives) -> np.ndarray:
 _KINDS = {"DEFAULT": "default", "ANATOMY": "anatomical", "PROFILE": "preset's"}
 
 
-def _anatomical(obj, pose, plan, vertices, anatomy) -> list:
+def note_postures(obj, collection, pose, plan, vertices, anatomy) -> None:
+    """Record what muscles pull to in a fall: postures within the limits, and what is ahead and to the left.
+
+    "postures": rotations of the joints [6, m, 4], in their frames, from bind pose; NaN where they say nothing.
+    "facing": forward and left along the bones' axes [m, 2, 3]. Both are empty for all but humans.
+    """
+    turns = quaternion.from_matrix(rigid(pose.local)[:, :3, :3])
+    body = postures.body_of(anatomy, pose.parents, *_places(pose, vertices, turns))
+    if body is None:
+        return
+    found = np.array([postures.turns_of(each, body, plan.bones, plan.parents) for each in postures.POSTURES])
+    for i, bone in enumerate(plan.bones):
+        own = obj.pose.bones[bone].active_ragdoll
+        frame = quaternion.normalize(np.array(own.joint_rotation, dtype=float))
+        for turn in found[:, i] if np.isfinite(found[0, i]).all() else ():
+            joint = quaternion.multiply(quaternion.conjugate(frame), quaternion.multiply(turn, frame))
+            turn[:] = limits.brought_within(own.joint, tuple(own.limit_min), tuple(own.limit_max), joint)
+    facing = np.array([body.own.forward, body.own.left]) @ quaternion.to_matrix(turns[plan.bones])
+    built.note(collection, postures=found.round(6).tolist(), facing=facing.round(6).tolist())
+
+
+def _anatomical(pose, plan, vertices, anatomy) -> list:
     """`JointLimits` in the armature's space, or None, for every body [m]."""
-    heads, tails = pose.local[:, :3, 3], bind_tails(obj.data)
+    heads, tails, vertices = _places(pose, vertices)
+    return joint_limits(anatomy, pose.parents, heads, tails, plan.bones, plan.parents, vertices)
+
+
+def _places(pose, vertices, *more) -> tuple:
+    """Heads and tails of the bones [n, 3], more, and the vertices that each dominates, in the armature's space."""
+    heads, tails = pose.local[:, :3, 3], pose.local_tails
     if vertices is not None:
         ours, theirs = np.concatenate([heads, tails]), np.concatenate([pose.heads, pose.tails])
         centre, middle = ours.mean(axis=0), theirs.mean(axis=0)
@@ -107,7 +135,7 @@ def _anatomical(obj, pose, plan, vertices, anatomy) -> list:
         # The armature's scale; negative when it is mirrored.
         scale = float((theirs * (ours @ pose.axes.T)).sum() / (ours * ours).sum())
         vertices = [None if v is None else (v - middle) @ pose.axes / scale + centre for v in vertices]
-    return joint_limits(anatomy, pose.parents, heads, tails, plan.bones, plan.parents, vertices)
+    return heads, tails, *more, vertices
 
 
 def _state_limits(pose_bone, anatomical, axes) -> None:
@@ -139,6 +167,15 @@ def _state_limits(pose_bone, anatomical, axes) -> None:
         settings.limits_from = "DEFAULT"
 
 
+def swings_of(settings) -> np.ndarray:
+    """Limits of a bone's joint [2, 3] [rad], infinite for axes that have none or do not turn."""
+    found, free = np.array([settings.limit_min, settings.limit_max], dtype=float), np.array([[-np.inf], [np.inf]])
+    if settings.joint == "HINGE":
+        axis = np.arange(3) == limits.hinge_axis(*found)
+        return np.where(axis, found, free)
+    return found if settings.joint == "CONE" else np.tile(free, 3)
+
+
 def stated_limits(settings: dict) -> str:
     """Joint and range of a bone's settings by name, as `profile_limits` keeps them."""
     return json.dumps({name: settings[name] for name in ("joint", "limit_min", "limit_max") if name in settings})
@@ -147,8 +184,7 @@ def stated_limits(settings: dict) -> str:
 def excesses(name: str, settings, relative) -> np.ndarray:
     """By how much [f] [rad] the joint rotations `relative` [f, 4] exceed a bone's limits.
 
-    Raises:
-        RagdollError: with the bone's name, for limits that make no sense.
+    Raises RagdollError: with the bone's name, for limits that make no sense.
     """
     try:
         return limits.excess(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max), relative)
@@ -161,9 +197,7 @@ def fit_limits(settings, relative, margin: float, *, fixed_too: bool = False) ->
 
     A hinge that the animation also turns about other axes becomes a cone. So does a fixed joint that the animation
     turns, with `fixed_too`.
-
-    Returns:
-        By how much the animation exceeds the old limits [rad]; 0 when nothing had to be done.
+    Returns by how much the animation exceeds the old limits [rad]; 0 when nothing had to be done.
     """
     joint = settings.joint
     low, high = np.array(settings.limit_min, dtype=float), np.array(settings.limit_max, dtype=float)

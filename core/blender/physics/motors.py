@@ -7,14 +7,22 @@ from mathutils import Matrix
 
 from ... import quaternion
 from ...ragdoll import drives
-from ...ragdoll.drives import joint_motors
+from ...ragdoll.drives import joint_motors, springs
 from ...ragdoll.drives.law import Frame, Joints, merged
 from ...ragdoll.joints import limits
+from ..settings import at_frame
 from . import body_meshes, built
 from .helpers import helper
 
 SAMPLES = 5  # of each swing over its range, for choosing motors
 STRONGEST = 1e12  # [N m] what Blender takes as a motor's largest torque
+
+
+def wanted(obj) -> bool:
+    """Whether a character's joints need motors: it is driven at its joints, or falls with muscle tone."""
+    settings = obj.active_ragdoll
+    falls = settings.recovery.tone > 0.0 or at_frame.is_keyed(obj, "recovery.tone")
+    return settings.drive_space == "JOINT" or (settings.recovery.enabled and falls)
 
 
 def make_motors(obj, scene, collection, pose, plan, animated) -> None:
@@ -88,20 +96,58 @@ class JointDrives:
     written: dict = field(default_factory=dict)  # whether each motor was last told to run
     memory: dict = field(default_factory=dict)  # what each law of drives keeps from frame to frame, by its identifier
 
+    def of(self, character) -> np.ndarray:
+        """A character's joints, by their places here."""
+        return np.flatnonzero((self.rows >= character.rows.start) & (self.rows < character.rows.stop))
+
     def relative(self, matrices) -> np.ndarray:
         """Rotations [k, 4] of children against parents, in the joints' frames, of rigid matrices [m, 4, 4]."""
         turned = quaternion.multiply(quaternion.from_matrix(matrices[:, :3, :3]), quaternion.conjugate(self.bind))
         between = quaternion.multiply(quaternion.conjugate(turned[self.parents]), turned[self.rows])
         return quaternion.multiply(quaternion.conjugate(self.frames), quaternion.multiply(between, self.frames))
 
-    def carried(self, masses, matrices) -> np.ndarray:
-        """Inertia tensors [k, 3, 3] of what the joints carry now, in the parents' joint frames."""
+    def carried(self, masses, matrices, of=slice(None)) -> np.ndarray:
+        """Inertia tensors [k, 3, 3] of what the joints, or some of them, carry now, in the parents' joint frames."""
+        rows, parents = self.rows[of], self.parents[of]
         rotations, centers = matrices[:, :3, :3], matrices[:, :3, 3]
-        pivots = centers[self.rows] + np.einsum("kij,kj->ki", rotations[self.rows], self.heads)
-        tensors = joint_motors.carried_tensors(masses, self.moments, rotations, centers, pivots, self.carries)
-        frames = quaternion.multiply(quaternion.conjugate(self.bind[self.parents]), self.frames)
-        axes = rotations[self.parents] @ quaternion.to_matrix(frames)
+        pivots = centers[rows] + np.einsum("kij,kj->ki", rotations[rows], self.heads[of])
+        tensors = joint_motors.carried_tensors(masses, self.moments, rotations, centers, pivots, self.carries[of])
+        frames = quaternion.multiply(quaternion.conjugate(self.bind[parents]), self.frames[of])
+        axes = rotations[parents] @ quaternion.to_matrix(frames)
         return axes.transpose(0, 2, 1) @ tensors @ axes
+
+
+@dataclass
+class Muscles:
+    """Springs at some joints of a run, which lead them instead of the drives."""
+
+    of: np.ndarray  # joints [j], by their places in `JointDrives`
+    start: np.ndarray  # rotations that they are led to, now and at the frame's end [j, 4]
+    end: np.ndarray
+    weight: np.ndarray  # in [0, 1] [j]
+    frequency: np.ndarray  # at weight 1 [j] [Hz]
+    damping_ratio: float
+    strongest: np.ndarray  # largest torques [j] [N m], 0 for no limit
+    holding: np.ndarray  # torques [j] with which each motor at least keeps to its velocity [N m]
+    acceleration: np.ndarray  # that they gave in the last frame [j, 3] [rad/s^2]; `command` writes it
+
+    def command(self, own: JointDrives, run, relative, frame: Frame) -> tuple:
+        """What `Law.joint_command` gives, of all joints [k]; 0 for others."""
+        before = own.relative(run.body_before)[self.of]
+        velocity, torque = np.zeros((2, len(own.rows), 3))
+        velocity[self.of], torque[self.of], self.acceleration = springs.joint_motor(
+            relative[self.of],
+            self.start,
+            self.end,
+            (before, self.acceleration),
+            self.weight,
+            self.frequency,
+            self.damping_ratio,
+            own.carried(run.masses, run.body, self.of),
+            frame.seconds,
+            frame.substeps,
+        )
+        return velocity, torque
 
 
 def gather_motors(characters) -> JointDrives | None:
@@ -155,7 +201,10 @@ def write_motors(run, before, weights, seconds: float, substeps: int, gravity: f
         gravity: [m/s^2].
     """
     own = run.joint_drives
-    relative = own.relative(run.body)
+    muscles = [each for effect in run.effects for each in effect.muscles]
+    if not (muscles or run.joint_space.any()) and own.written and not any(own.written.values()):
+        return
+    relative, frame = own.relative(run.body), Frame(seconds, substeps)
     joints = Joints(
         relative=relative,
         start=own.relative(before),
@@ -166,13 +215,18 @@ def write_motors(run, before, weights, seconds: float, substeps: int, gravity: f
         # During the frame a limb that nothing held would turn by this much, and on average by half of it.
         fall=0.25 * gravity * seconds**2 / run.gyration_radius[own.rows],
         parameters={name: values[own.rows] for name, values in run.numbers.items()},
-        frame=Frame(seconds, substeps),
+        frame=frame,
     )
+    limit = run.numbers["max_torque"][own.rows]
     laws = drives.in_use(run.drive[own.rows])
     commands = [
         (mask, *law.joint_command(replace(joints, memory=own.memory.setdefault(law.identifier, {}))))
         for law, mask in laws
     ]
+    for each in muscles:
+        mask = np.zeros(len(own.rows), dtype=bool)
+        mask[each.of], limit[each.of] = True, each.strongest
+        commands.append((mask, *each.command(own, run, relative, frame)))
     velocity = merged([(mask, velocity) for mask, velocity, _torque in commands])
     on, speeds, axes = joint_motors.motor_speeds(relative, velocity, own.available, seconds)
     torque = merged(
@@ -181,8 +235,10 @@ def write_motors(run, before, weights, seconds: float, substeps: int, gravity: f
             for mask, _velocity, torque in commands
         ]
     )
-    torque = np.broadcast_to(torque, on.shape)
-    limit = run.numbers["max_torque"][own.rows][:, None]
+    torque = np.broadcast_to(torque, on.shape).copy()
+    for each in muscles:
+        torque[each.of] = np.maximum(torque[each.of], each.holding[:, None])
+    limit = limit[:, None]
     torque = np.minimum(np.where(limit > 0.0, np.minimum(torque, limit), torque), STRONGEST)
     on &= torque > 0.0
     on, speeds, torque = on.tolist(), speeds.tolist(), torque.tolist()

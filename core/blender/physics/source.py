@@ -30,13 +30,16 @@ def hidden_name(scene) -> str:
 
 
 def source_scene(scene):
-    """The hidden scene that belongs to a scene; made on first use and kept in step with its timing."""
+    """The hidden scene that belongs to a scene; made on first use and kept in step with its timing.
+
+    Its time is never remapped: it is asked for the frames of the remapped time.
+    """
     own = scene.active_ragdoll
     if own.source is None or _is_anothers(scene):
         own.source = bpy.data.scenes.new(hidden_name(scene))
         own.source.active_ragdoll.is_source = True
     hidden = own.source
-    for name in ("fps", "fps_base", "frame_map_old", "frame_map_new"):
+    for name in ("fps", "fps_base"):
         if getattr(hidden.render, name) != getattr(scene.render, name):
             setattr(hidden.render, name, getattr(scene.render, name))
     for name in ("frame_start", "frame_end"):

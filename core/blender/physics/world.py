@@ -31,8 +31,7 @@ def gravity(scene) -> tuple[float, float, float]:
 def ensure(scene) -> list[str]:
     """Give the scene a rigid body world with collections. Returns notes on what had to be made.
 
-    Raises:
-        RagdollError: the world holds a cache that the user has baked.
+    Raises RagdollError: the world holds a cache that the user has baked.
     """
     made = []
     own = scene.active_ragdoll

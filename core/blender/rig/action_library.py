@@ -43,9 +43,8 @@ class Library:
     def clip(self, choice, *, cycle: bool = False) -> Clip:
         """The clip of an `ActionChoice`. cycle: it is to loop, up to its exact end.
 
-        Raises:
-            RagdollError: no action, a deleted or an empty one, a missing slot, or one that moves no bone of the
-                character.
+        Raises RagdollError: no action, a deleted or an empty one, a missing slot, or one that moves no bone of the
+        character.
         """
         return self._clip(self._chosen(choice), cycle=cycle)
 

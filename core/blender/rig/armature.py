@@ -74,23 +74,71 @@ def bind_tails(armature: bpy.types.Armature) -> np.ndarray:
     return read(armature.bones, "tail_local", 3).astype(float)
 
 
-class BindPose:
-    """Joints of an armature in bind pose, in Blender's bone order."""
+def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
+    """Matrices [n, 4, 4] and tails [n, 3] of an armature's bones in bind pose, in its own space.
 
-    def __init__(self, armature: bpy.types.Armature, world: np.ndarray) -> None:
-        bones = armature.bones
+    It is the rest pose, unless another one is kept: of every bone a turn and a way from its rest pose, as its parent
+    carries that.
+    """
+    bones = obj.data.bones
+    rest = read(bones, "matrix_local", 4, 4).astype(float)
+    kept = [bone.active_ragdoll for bone in obj.pose.bones]
+    turns = np.array([own.bind_rotation for own in kept], dtype=float)
+    ways = np.array([own.bind_location for own in kept], dtype=float)
+    if not (ways.any() or (turns != (1.0, 0.0, 0.0, 0.0)).any()):
+        return rest, bind_tails(obj.data)
+    basis = np.tile(np.eye(4), (len(rest), 1, 1))
+    basis[:, :3, :3], basis[:, :3, 3] = quaternion.to_matrix(quaternion.normalize(turns)), ways
+    local = rest @ basis
+    for i, parent in enumerate(bone_parents(obj)):
+        if parent >= 0:
+            local[i] = local[parent] @ np.linalg.solve(rest[parent], local[i])
+    return local, posed_tails(obj, local)
+
+
+def keep_bind_pose(obj: bpy.types.Object, local: np.ndarray | None) -> None:
+    """Have a pose [n, 4, 4] (in the armature's space) for the bind pose; None is the rest pose once more."""
+    rest = read(obj.data.bones, "matrix_local", 4, 4).astype(float)
+    for i, (bone, parent) in enumerate(zip(obj.pose.bones, bone_parents(obj), strict=True)):
+        own = bone.active_ragdoll
+        own.property_unset("bind_rotation")
+        own.property_unset("bind_location")
+        if local is not None:
+            own_rest = rest[i] if parent < 0 else local[parent] @ np.linalg.solve(rest[parent], rest[i])
+            basis = np.linalg.solve(own_rest, local[i])
+            own.bind_rotation, own.bind_location = quaternion.from_matrix(basis[:3, :3]), basis[:3, 3]
+
+
+def posed_tails(obj: bpy.types.Object, local: np.ndarray) -> np.ndarray:
+    """Tails [n, 3] of an armature's bones posed by rigid matrices [n, 4, 4], in the same space."""
+    return local[:, :3, 3] + read(obj.data.bones, "length")[:, None] * local[:, :3, 1]
+
+
+def bone_parents(obj: bpy.types.Object) -> np.ndarray:
+    """Row of every bone's parent [n], -1 at roots. A child always comes after its parent in Blender's order."""
+    bones = obj.data.bones
+    row = {bone.name: i for i, bone in enumerate(bones)}
+    return np.array([row[bone.parent.name] if bone.parent else -1 for bone in bones], dtype=int)
+
+
+class BindPose:
+    """Joints of an armature in bind pose, the pose that a build looks at (`bind_joints`), in Blender's bone order."""
+
+    def __init__(self, obj: bpy.types.Object, world: np.ndarray) -> None:
+        bones = obj.data.bones
         self.names = [bone.name for bone in bones]
         self.row = {name: i for i, name in enumerate(self.names)}
-        # [n], -1 at roots
-        self.parents = np.array([self.row[b.parent.name] if b.parent else -1 for b in bones], dtype=int)
-        self.local = read(bones, "matrix_local", 4, 4).astype(float)  # [n, 4, 4], in the armature
+        self.parents = bone_parents(obj)  # [n], -1 at roots
+        self.local, self.local_tails = bind_joints(obj)  # [n, 4, 4], [n, 3], in the armature
+        self.rest = read(bones, "matrix_local", 4, 4).astype(float)  # the rest pose [n, 4, 4], in the armature
+        # from the rest pose to the bind pose, in the armature [n, 4, 4]; None where they are one
+        self.moved = None if np.array_equal(self.rest, self.local) else self.local @ np.linalg.inv(self.rest)
         matrices = world @ self.local
         self.matrices = rigid(matrices)  # [n, 4, 4], in the world
         self.axes = rigid(world)[:3, :3]  # of the armature object in the world
         self.heads = matrices[:, :3, 3].copy()  # [n, 3], in the world
-        self.tails = bind_tails(armature) @ world[:3, :3].T + world[:3, 3]
-        # A child always comes after its parent in Blender's order; everything that walks the tree relies on it.
-        assert np.all(self.parents < np.arange(len(bones)))
+        self.tails = self.local_tails @ world[:3, :3].T + world[:3, 3]
+        assert np.all(self.parents < np.arange(len(bones)))  # everything that walks the tree relies on it
 
 
 def check_armature(obj) -> None:
@@ -142,14 +190,15 @@ def check_scale(obj, world: np.ndarray) -> None:
     if (size.max() - size.min()) / size.max() > UNIFORM_TOLERANCE or sheared:
         text = f"'{obj.name}' has the non-uniform scale {' x '.join(f'{s:.4g}' for s in size)}"
         parent = obj.parent
-        while parent is not None and _evenly_scaled(parent):
+        while parent is not None and is_evenly_scaled(parent):
             parent = parent.parent
-        if parent is not None and _evenly_scaled(obj):
+        if parent is not None and is_evenly_scaled(obj):
             raise RagdollError(f"{text} from its parent '{parent.name}': apply the scale of that first")
         raise RagdollError(f"{text}: use Apply Transform in the tab Ragdoll first")
 
 
-def _evenly_scaled(obj) -> bool:
+def is_evenly_scaled(obj) -> bool:
+    """Whether an object's own scale is the same along its axes."""
     size = np.abs(obj.matrix_basis.to_scale())
     return size.max() - size.min() <= UNIFORM_TOLERANCE * size.max()
 
@@ -207,23 +256,26 @@ def rig_limits(pose_bone) -> tuple[str, list, list] | None:
 # ---- anatomy --------------------------------------------------------------------------------------------------------
 
 
-def anatomy_of(obj: bpy.types.Object) -> Anatomy:
+def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
     """What the bones of an armature are, in Blender's bone order; roles that the user chose come before all else.
 
-    Raises:
-        RagdollError: a joint is not a number; names the bone.
+    Args:
+        joints: the pose that tells, see `bind_joints`; the bind pose when not given.
+
+    Raises RagdollError: a joint is not a number; names the bone.
     """
     bones = obj.data.bones
     names = [bone.name for bone in bones]
     row = {name: i for i, name in enumerate(names)}
-    parents = [-1 if bone.parent is None else row[bone.parent.name] for bone in bones]
+    parents = bone_parents(obj)
     deform = read(bones, "use_deform", dtype=bool)
     world = np.array(obj.matrix_world, dtype=float)[:3, :3]
     size = np.cbrt(np.abs(np.linalg.det(world)))
-    heads, tails = (size * read(bones, name, 3) for name in ("head_local", "tail_local"))
-    best, most = None, (False, -1.0)
+    local, tails = bind_joints(obj) if joints is None else joints
+    heads, tails = size * local[:, :3, 3], size * tails
+    best, most, ends = None, (False, -1.0), _ik_ends(obj, row)
     for up in _ups(world):
-        anatomy = recognise(names, parents, heads, tails, up, deform)
+        anatomy = recognise(names, parents, heads, tails, up, deform, ends)
         main = [certainty for role, certainty in zip(anatomy.roles, anatomy.certainty, strict=True) if role in _MAIN]
         score = anatomy.kind != CREATURE, sum(main)
         if score > most:
@@ -231,6 +283,34 @@ def anatomy_of(obj: bpy.types.Object) -> Anatomy:
         if score[0] and len(main) >= ENOUGH:
             break
     return _with_choices(obj, row, best)
+
+
+def _ik_ends(obj, row: dict) -> list:
+    """What the character's own inverse kinematics says of its limbs; see `recognise`."""
+    found = []
+    for bone in obj.pose.bones:
+        for constraint in bone.constraints:
+            if (
+                constraint.type == "IK"
+                and constraint.target == obj
+                and constraint.subtarget in row
+                and not constraint.mute
+            ):
+                goal = constraint.subtarget
+                found.append((row[bone.name], row[goal], _carries_mesh(obj, goal)))
+    return found
+
+
+def _carries_mesh(obj, bone: str) -> bool:
+    """Whether a part of a mesh hangs on a bone: an object, or vertices of a mesh with an armature modifier."""
+    for mesh in (other for other in bpy.data.objects if other.type == "MESH"):
+        if mesh.parent == obj and mesh.parent_type == "BONE" and mesh.parent_bone == bone:
+            return True
+        group = mesh.vertex_groups.get(bone)
+        if group is not None and any(m.type == "ARMATURE" and m.object == obj for m in mesh.modifiers):
+            if any(e.group == group.index and e.weight > 0.5 for v in mesh.data.vertices for e in v.groups):
+                return True
+    return False
 
 
 def _ups(world: np.ndarray) -> np.ndarray:

@@ -98,6 +98,8 @@ def sample_action(
 ) -> Clip:
     """Sample an action on an armature's bones, by their names.
 
+    Raises RagdollError: the action has no usable slot or no curves, or none of its bones is in the armature.
+
     Args:
         action: The action; it need not be assigned.
         obj: The armature object: its rest pose, rotation modes and inheritance are used.
@@ -105,9 +107,6 @@ def sample_action(
         frames: Evenly spaced frames of the action [f]; without, all whole frames of its range.
         fps: Frames of the action per second; without, the scene's.
         cycle: Without `frames`: sample to the exact end, as `cycle_frames` says, instead of whole frames.
-
-    Raises:
-        RagdollError: the action has no usable slot or no curves, or none of its bones is in the armature.
     """
     rest, curves = rig_rest(obj), action_curves(action, obj, slot)
     found = _columns(curves, obj.data.bones.keys())
@@ -160,9 +159,7 @@ def object_matrices(action: bpy.types.Action, obj: bpy.types.Object, frames: Arr
 def action_curves(action: bpy.types.Action, obj: bpy.types.Object, slot=None) -> list[bpy.types.FCurve]:
     """The curves of the slot of an action that animates `obj`; muted ones, those of muted groups and empty ones are
     left out.
-
-    Raises:
-        RagdollError: there is no such slot, or it is empty.
+    Raises RagdollError: there is no such slot, or it is empty.
     """
     name = _checked(action, obj).name
     slot = slot_of(action, obj) if slot is None else slot

@@ -64,8 +64,8 @@ def _carried(obj, other, pose, world) -> tuple[int, np.ndarray | None]:
     if other.parent == obj and other.parent_type == "BONE" and other.parent_bone in pose.row:
         bone = pose.row[other.parent_bone]
         data = obj.data.bones[other.parent_bone]
-        if data.use_relative_parent:  # counts from where the bone is in bind pose
-            return bone, world @ own
+        if data.use_relative_parent:  # counts from where the bone is in its rest pose
+            return bone, (world if pose.moved is None else world @ pose.moved[bone]) @ own
         tail = np.eye(4)
         tail[1, 3] = data.length
         return bone, world @ pose.local[bone] @ tail @ own
@@ -97,7 +97,10 @@ def read_skin(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> 
         with _evaluated(mesh, _before_armature(mesh, obj)) as (data, points):
             rows = [pose.row.get(group.name, -1) for group in mesh.vertex_groups]
             vertex, bone, weight = _elements(data, np.array(rows, dtype=int))
-            found.append((_moved(points, to_world), vertex + offset, bone, weight, _edges(data) + offset))
+            points = _moved(points, to_world)
+            if pose.moved is not None:
+                points = _posed(points, vertex, bone, weight, world @ pose.moved @ np.linalg.inv(world))
+            found.append((points, vertex + offset, bone, weight, _edges(data) + offset))
         offset += len(points)
     for mesh, bone, place in carried:
         shown = [m for m in mesh.modifiers if m.show_viewport and m.type not in _SMOOTHING]
@@ -142,6 +145,15 @@ def _points_of(data) -> np.ndarray:
 
 def _moved(points, matrix) -> np.ndarray:
     return points @ matrix[:3, :3].T + matrix[:3, 3]
+
+
+def _posed(points, vertex, bone, weight, moved) -> np.ndarray:
+    """Vertices [v, 3] as an armature modifier leaves them: each bone moves its share of them by `moved` [n, 4, 4]."""
+    total = np.bincount(vertex, weight, len(points))[vertex]
+    there = np.einsum("eij,ej->ei", moved[bone, :3, :3], points[vertex]) + moved[bone, :3, 3]
+    result = points.copy()
+    np.add.at(result, vertex, (weight / total)[:, None] * (there - points[vertex]))
+    return result
 
 
 def _edges(data) -> np.ndarray:

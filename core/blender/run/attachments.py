@@ -67,13 +67,10 @@ class Attached:
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------
-
-
 def read_attachment(character, number: int, item, scene, rows: dict) -> Attached:
     """An attachment as its settings state it. rows: of all bodies in the run, by the names of their objects.
 
-    Raises:
-        RagdollError: it cannot act; says why.
+    Raises RagdollError: it cannot act; says why.
     """
     obj, name = character.obj, f"Attachment '{item.name}'"
     settings = obj.active_ragdoll
@@ -146,8 +143,6 @@ def body_of(target, bone: str):
 
 
 # ---- where things stand ---------------------------------------------------------------------------------------------
-
-
 def switch_on(run, own: Attached, scene, body, now) -> None:
     """Store the places at the moment in which an attachment is switched on."""
     own.since = 0
@@ -440,8 +435,6 @@ def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps
 
 
 # ---- helpers --------------------------------------------------------------------------------------------------------
-
-
 def _swap_joints(run, own: Attached) -> None:
     """Make the other one of the two constraint objects the live one."""
     if own.live is not None:

@@ -43,8 +43,7 @@ def is_same_point(first, second, height: float) -> bool:
 def ensure_hitters(obj, scene, wanted) -> list:
     """A hitter for each (bone, point [3] in the body's frame, kind); those that exist are used again.
 
-    Returns:
-        The objects in the order of `wanted`.
+    Returns the objects in the order of `wanted`.
     """
     settings = obj.active_ragdoll
     parts = {part.bone: part for part in settings.parts}
@@ -121,8 +120,7 @@ def drive_spring(hitter, stiffness: float, graph) -> None:
 def ensure_attachments(obj, scene, wanted) -> list:
     """Helpers for each pair of a body and what holds it (None for a holder). Existing ones are used again.
 
-    Returns:
-        Triples of two constraint objects and a holder or None, in the order of `wanted`.
+    Returns triples of two constraint objects and a holder or None, in the order of `wanted`.
     """
     free: dict = {}
     for joints, holder in attachments_of(obj.active_ragdoll):

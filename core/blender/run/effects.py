@@ -18,6 +18,7 @@ class Effect:
     awake = None  # they must not fall asleep
     struck = None  # they are hit in the coming step: their characters do not count as calm
     driven_in_world = None  # they are driven from the world even if their character is driven at its joints
+    muscles = ()  # `motors.Muscles` that lead joints instead of the drives; not merged
     changed = False  # one of the above has changed since the run last merged them
 
     def __init__(self, run, scene) -> None:

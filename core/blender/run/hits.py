@@ -59,11 +59,10 @@ class CharacterHits:
 def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> None:
     """Read the settings. Hits are numbered by their places in the user's lists.
 
+    Raises RagdollError: a hit, an explosion or the loosening is invalid; names it and the character.
+
     Args:
         leave_out: in mid-shot, leave out invalid entries with a warning.
-
-    Raises:
-        RagdollError: a hit, an explosion or the loosening is invalid; names it and the character.
     """
     obj, notes = own.character.obj, []
     settings = obj.active_ragdoll

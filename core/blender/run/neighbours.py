@@ -3,7 +3,7 @@
 They are disabled until then and on no collision layer: as kinematic bodies they would be woken and follow their keys.
 """
 
-from ..physics import blender_42, collision
+from ..physics import collision
 from ..physics.built import is_ours
 from .shot_run import Run
 
@@ -22,8 +22,10 @@ def hold(run: Run, scene) -> None:
         if own.rigid_body.type == "ACTIVE" and not own.rigid_body.kinematic:
             own.rigid_body.enabled = False
         run.held.append(other.name)
-    for field in _fields(scene):
-        field.evaluated_get(run.graph).field.apply_to_location = False
+    fields = _fields(run, scene)
+    run.in_fields = bool(fields)
+    for own in fields:
+        own.field.apply_to_location = False
 
 
 def release(run: Run, scene) -> None:
@@ -41,24 +43,12 @@ def release(run: Run, scene) -> None:
         if own.use_deform:
             own.mesh_source = was.mesh_source  # has Blender make the shape anew
     run.held = []
-    _let_fields_act(run, scene)
+    for own in _fields(run, scene):
+        own.field.apply_to_location = own.original.field.apply_to_location
     collision.widen_evaluated(run, scene)
 
 
-def release_fields(run: Run, scene) -> None:
-    """Before the first frame is evaluated, let the force fields act again.
-
-    A new world's first step has their force twice in plain Blender, which adds it once more as it makes the bodies.
-    Here the first frame adds it, as Bullet keeps the force on a body that cannot move. Before 4.3 it is added once.
-    """
-    if not blender_42.IS_IT:
-        _let_fields_act(run, scene)
-
-
-def _let_fields_act(run: Run, scene) -> None:
-    for field in _fields(scene):
-        field.evaluated_get(run.graph).field.apply_to_location = field.field.apply_to_location
-
-
-def _fields(scene) -> list:
-    return [obj for obj in scene.objects if obj.field is not None and obj.field.type != "NONE"]
+def _fields(run: Run, scene) -> list:
+    """The scene's force fields as they are evaluated; what is excluded from the view layer is not."""
+    found = [o.evaluated_get(run.graph) for o in scene.objects if o.field is not None and o.field.type != "NONE"]
+    return [own for own in found if own.is_evaluated]

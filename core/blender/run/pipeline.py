@@ -27,9 +27,10 @@ from .hits import Hits
 from .kinematic import KinematicBlend, LimitRescue
 from .recovery import Recoveries
 from .shot_run import Run
+from .tone import Tone
 
 # In the order in which they act; where one leads bodies, a later one has the last word.
-EFFECTS = (Hits, Attachments, LimitRescue, KinematicBlend, Recoveries)
+EFFECTS = (Hits, Attachments, LimitRescue, KinematicBlend, Recoveries, Tone)
 
 
 def start(scene, clock) -> Run:
@@ -38,9 +39,7 @@ def start(scene, clock) -> Run:
     Three frames before: the world is emptied. Two before: bodies in bind pose, where Blender makes the joints, so
     that their limits count from there. One before and the first: bodies ride the animation and keep its velocity,
     that of the first step to come. All other moving bodies of the scene are held meanwhile.
-
-    Raises:
-        RagdollError: a ragdoll cannot be run; the message names it.
+    Raises RagdollError: a ragdoll cannot be run; the message names it.
     """
     first, _last = world.shot_range(scene)
     world.check_steps(scene)
@@ -89,7 +88,6 @@ def start(scene, clock) -> Run:
             write.place(run, "targets", pose)
             if pose is not wanted:
                 view_layers.evaluate(scene, first - 1)
-        neighbours.release_fields(run, scene)
         view_layers.stand_at(scene, first)
     blender_42.note_joints(scene)
     world.note_members(scene)
@@ -132,10 +130,10 @@ def _carry_settings(run: Run) -> None:
 def step(run: Run, scene, clock) -> None:
     """Prepare the next frame: pose of the source, place of the targets, gains of the drives.
 
-    Raises:
-        RagdollError: a body was deleted, or the animation is not a number.
+    Raises RagdollError: a body was deleted, or the animation is not a number.
     """
     frame = scene.frame_current
+    world.refuse_remapped(scene)
     run.graph = depsgraph_of(scene)
     _carry_settings(run)
     clock("source", _evaluate_source, run, scene, frame)
@@ -171,8 +169,7 @@ def step(run: Run, scene, clock) -> None:
 def observe(run: Run, scene) -> None:
     """After a frame is shown: where the bodies stand now, and what follows from it for the next frame.
 
-    Raises:
-        RagdollError: a body was deleted, is not a number or has left all bounds.
+    Raises RagdollError: a body was deleted, is not a number or has left all bounds.
     """
     seconds = max(scene.rigidbody_world.time_scale * scene.render.fps_base / scene.render.fps, 1e-9)
     if run.frame > run.first:
@@ -184,8 +181,6 @@ def observe(run: Run, scene) -> None:
 
 
 # ---- reading ------------------------------------------------------------------------------------------------------
-
-
 def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
     """The bones in the world [m, 4, 4], with their scale, after the motion stack; without it for no frame."""
     matrices = np.empty((run.characters[-1].rows.stop, 4, 4))
@@ -272,7 +267,8 @@ def _note_calm(run: Run, seconds: float, gravity: tuple) -> None:
         supported = character.support > servo.SUPPORTED
         was = character.calm >= servo.CALM_AFTER
         own_speed, speed = froude(character.height, pull), math.sqrt(run.moved_squares[rows].max()) / seconds
-        character.calm = servo.settled(character.calm, speed, own_speed, supported, seconds)
+        # Nothing tells whether a floor bears it or the wind, in which it would drift on.
+        character.calm = servo.settled(character.calm, speed, own_speed, supported and not run.in_fields, seconds)
         if (character.calm >= servo.CALM_AFTER) != was or supported != lying:
             run.calm[rows], run.supported[rows] = character.calm >= servo.CALM_AFTER, supported
             run.gains_dirty = True

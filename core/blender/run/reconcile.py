@@ -29,8 +29,7 @@ def reconcile(scene, *, ragdolls: bool = True) -> None:
 def rebuild_edited(scene) -> None:
     """What only an operator may do, since it takes time: build anew what was edited, and take over all of the rigs.
 
-    Raises:
-        RagdollError: a ragdoll cannot be built.
+    Raises RagdollError: a ragdoll cannot be built.
     """
     for obj in shot_run.active_ragdolls(scene):
         if stack_setup.gets_up_where_it_lies(obj):
@@ -44,8 +43,6 @@ def rebuild_edited(scene) -> None:
 
 
 # ---- duplicates ---------------------------------------------------------------------------------------------------
-
-
 def _separate_duplicates(scene, ragdolls: bool) -> None:
     """Give duplicates of a character, which would share its helpers, a stack and a ragdoll of their own.
 

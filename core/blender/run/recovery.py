@@ -52,8 +52,7 @@ class Recovery:
     def read(self, group, events: bool = False, scene=None) -> None:
         """Read the settings from the character's property group or its source's. If one is invalid, none changes.
 
-        Raises:
-            RagdollError: a value that makes no sense.
+        Raises RagdollError: a value that makes no sense.
         """
         title, settings = f"Recovery of '{self.character.name}'", effect_settings.settings_of(group)
         states.checked(settings, title)
@@ -221,8 +220,6 @@ def _keep(notes: dict, frame: int, value) -> None:
 
 
 # ---- the character --------------------------------------------------------------------------------------------------
-
-
 def _pelvis_body(character) -> int:
     """Index of a character's pelvis body; without that role, of its heaviest root."""
     obj = character.obj
@@ -261,8 +258,6 @@ def _landmarks(character) -> Landmarks:
 
 
 # ---- the run --------------------------------------------------------------------------------------------------------
-
-
 class Recoveries(Effect):
     """The recoveries of a run's characters, by their names."""
 

@@ -57,11 +57,7 @@ class Record:
 
     @staticmethod
     def from_text(text: str) -> Record:
-        """The reverse of `to_text`.
-
-        Raises:
-            ValueError: a damaged text.
-        """
+        """The reverse of `to_text`. Raises ValueError: a damaged text."""
         try:
             data = json.loads(text)
             if data["values"][0][:1] != [len(data["frames"])]:
@@ -117,8 +113,6 @@ def _passage_from(data: dict) -> Passage:
 
 
 # ---- of a character --------------------------------------------------------------------------------------------------
-
-
 def recovery_of(obj):
     """The `recovery.Recovery` of a character in the run of its scene; None where there is none."""
     scene = obj.active_ragdoll.scene

@@ -121,6 +121,7 @@ class Run(Bodies):
     any_struck: bool = False
     stacked: list | None = None  # the scene's characters with a motion stack; None: look for them again
     observed: int | None = None  # last frame after which the bodies were read
+    in_fields: bool = False  # force fields act in the scene
     held: list = field(default_factory=list)  # names of the scene's other bodies that wait for the first frame
     # Seconds spent per frame in our own Python and in evaluating the source scene, for reports.
     seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
@@ -185,8 +186,7 @@ def name_of(run: Run, row: int) -> str:
 def make_run(scene, first: int) -> Run:
     """A new run of a scene's characters. A baked one takes part with kinematic bodies, so that props still meet it.
 
-    Raises:
-        RagdollError: a ragdoll is not whole any more; names what is missing.
+    Raises RagdollError: a ragdoll is not whole any more; names what is missing.
     """
     characters: list[Character] = []
     for obj in ragdolls(scene):
@@ -316,25 +316,27 @@ def check_parts(obj) -> None:
 
 
 def check_members(scene, characters) -> None:
-    """Raises RagdollError where the scene's rigid body world does not have the bodies of its characters, or where
+    """Raises RagdollError where the scene's rigid body world lacks bodies or joints of its characters, or where
     one comes and goes in mid-shot, which crashes Blender."""
-    collection = scene.rigidbody_world.collection
-    if scene.rigidbody_world.constraints is None:
-        raise RagdollError(
-            f"The rigid body world of scene '{scene.name}' has no collection of constraints any more: build the "
-            "ragdoll anew"
-        )
-    members = set() if collection is None else set(collection.all_objects)
+    own = scene.rigidbody_world
+    bodies, joints = (set(c.all_objects) if c is not None else set() for c in (own.collection, own.constraints))
     for obj in characters:
         if at_frame.animates(obj, "hide_viewport"):
             raise RagdollError(
                 f"The visibility of '{obj.name}' in viewports is animated: animate that of its meshes instead"
             )
-        for part in obj.active_ragdoll.parts:
-            if not {part.body, part.target} - {None} <= members:
+        settings = obj.active_ragdoll
+        for kind, what, needed, members in (
+            ("collection", "body", [body for part in settings.parts for body in (part.body, part.target)], bodies),
+            ("constraints", "joint", built.helpers(settings.collection, built.JOINT), joints),
+            ("constraints", "motor", built.helpers(settings.collection, built.MOTOR), joints),
+            ("constraints", "drive", [part.target for part in settings.parts], joints),
+        ):
+            lost = next((helper for helper in needed if helper is not None and helper not in members), None)
+            if lost is not None:
                 raise RagdollError(
-                    f"The body of bone '{part.bone}' of '{obj.name}' is not in the collection of the rigid body world "
-                    f"of scene '{scene.name}': put '{part.body.name}' back, or build the ragdoll anew"
+                    f"The {what} of bone '{lost.get(built.BONE)}' of '{obj.name}' is not in the {kind} of the rigid "
+                    f"body world of scene '{scene.name}': build the ragdoll anew"
                 )
 
 

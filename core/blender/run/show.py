@@ -79,7 +79,8 @@ def show_cached(scene) -> None:
     Physics armatures are not physics objects, so their originals may be written. A final render sees that, too.
     """
     first, last = world.shot_range(scene)[0], world.last_good(scene)
-    frame, share = scene.frame_current, scene.frame_subframe
+    frame = math.floor(scene.frame_current_final)  # also where time is remapped
+    share = scene.frame_current_final - frame
     # Blender shows the last frame's bodies in the sub-frames after it, too.
     _mute_originals(active_ragdolls(scene), not (first <= scene.frame_current_final < last + 1 and frame != 0))
     keyed = [obj for obj in active_ragdolls(scene) if at_frame.is_keyed(obj, "physics_blend")]

@@ -12,9 +12,8 @@ from . import readings, reconcile, recovery_record, shot_run, show, write
 def prepare(scene) -> None:
     """Bring everything up to date before a run: edited settings, animations, the cache.
 
-    Raises:
-        RagdollError: there is nothing to simulate, the world would not step, or the user's own baked cache is in the
-            way.
+    Raises RagdollError: there is nothing to simulate, the world would not step, or the user's own baked cache is in the
+    way.
     """
     reconcile.reconcile(scene)
     characters = shot_run.active_ragdolls(scene)
@@ -37,10 +36,8 @@ def frames(scene) -> Iterator[int]:
     """Simulate the shot, yielding each frame while the scene stands at it.
 
     When it ends, or the caller stops it, what is done is kept as a baked cache.
-
-    Raises:
-        RagdollError: something went wrong on the way; the frames before it are kept.
-        KeyboardInterrupt: it came while a handler ran, from which Blender does not let it out.
+    Raises RagdollError: something went wrong on the way; the frames before it are kept. Raises KeyboardInterrupt: it
+    came while a handler ran, from which Blender does not let it out.
     """
     prepare(scene)
     STATE.interrupted = False
@@ -72,9 +69,7 @@ def frames(scene) -> Iterator[int]:
 def go_to(scene, frame: int) -> None:
     """Show a frame.
 
-    Raises:
-        RagdollError: another handler has changed the frame.
-        KeyboardInterrupt: it came while a handler ran.
+    Raises RagdollError: another handler has changed the frame. Raises KeyboardInterrupt: it came while a handler ran.
     """
     scene.frame_set(frame)
     if STATE.interrupted:
@@ -90,8 +85,7 @@ def go_to(scene, frame: int) -> None:
 def _checked(scene, run, frame: int):
     """The run that has stepped a frame, once: the one that is given, or a new one at the first frame.
 
-    Raises:
-        RagdollError: the frame was not stepped by that run.
+    Raises RagdollError: the frame was not stepped by that run.
     """
     if scene.name in STATE.messages:
         raise RagdollError(STATE.messages[scene.name])

@@ -71,7 +71,7 @@ def set_kinematic(run: Run, on: bool) -> None:
     for character in run.characters:
         bodies = character.bodies.evaluated_get(graph).objects
         for i, body in enumerate(bodies):
-            body.rigid_body.kinematic = on or bool(run.kinematic[character.rows.start + i])
+            _hold(body.rigid_body, on or bool(run.kinematic[character.rows.start + i]))
 
 
 def switch_kinematic(run: Run, rows) -> None:
@@ -80,7 +80,20 @@ def switch_kinematic(run: Run, rows) -> None:
         begin = character.rows.start
         for row in rows[(rows >= begin) & (rows < character.rows.stop)]:
             body = character.bodies.objects[int(row) - begin].evaluated_get(run.graph)
-            body.rigid_body.kinematic = bool(run.kinematic[row])
+            _hold(body.rigid_body, bool(run.kinematic[row]))
+
+
+def _hold(body, on: bool) -> None:
+    """Make an evaluated rigid body kinematic, or dynamic again.
+
+    It is disabled, too: while a body is merely kinematic Bullet sums up the forces of fields at every substep, and all
+    of that acts at once when it is released. 4.2 does so all the same.
+    """
+    if on:
+        body.kinematic = True
+    body.enabled = not on  # leaves Bullet's body as kinematic as it says
+    if not on:
+        body.kinematic = False
 
 
 def follow_cache(run: Run) -> None:

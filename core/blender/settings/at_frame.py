@@ -27,8 +27,6 @@ def owner(obj, keyed: bool):
 
 
 # ---- what is keyed --------------------------------------------------------------------------------------------------
-
-
 def is_keyed(obj, setting: str = "") -> bool:
     """Whether any setting of a character or its bones, or one setting of the object, is animated or driven."""
     return animates(obj, f"{PREFIX}{setting}") if setting else next(keyed_paths(obj), None) is not None
@@ -75,8 +73,6 @@ def lengths(obj) -> tuple:
 
 
 # ---- carrying -------------------------------------------------------------------------------------------------------
-
-
 def carry(obj) -> None:
     """Copy all settings of a character, and of its bones with bodies, to its source.
 

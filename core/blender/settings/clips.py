@@ -91,24 +91,16 @@ an_action = partial(declare.block, type=bpy.types.Action, needs=POSES)
 class ActionChoice:
     """An action, with the names of it and of what it was made for, in case they are deleted."""
 
-    action: an_action(
-        "Action", "Its bones are matched by name; it need not be assigned to anything",
-        update=remembers("action", "action_name", "armature"),
-    )
+    action: an_action("Action", "Its bones are matched by name; it need not be assigned to anything",
+        update=remembers("action", "action_name", "armature"))
     action_name: record(str, of=CHOSEN)
     slot: text("Slot", "Slot of the action (Blender 4.4 and later); empty: the one that fits")
-    armature: an_object(
-        "Made For",
-        "Armature of the same bones that the action was made for, where its rest pose is another: what each bone does "
-        "relative to its parent is taken over. Empty: the character's own rest pose counts", poll=_is_armature,
-        update=remembers("armature", "armature_name"),
-    )
+    armature: an_object("Made For", "Armature of the same bones that the action was made for, where its rest pose is "
+        "another: what each bone does relative to its parent is taken over. Empty: the character's own rest pose "
+        "counts", poll=_is_armature, update=remembers("armature", "armature_name"))
     armature_name: record(str, of=CHOSEN)
-    object_motion: flag(
-        "Object Motion",
-        "Root bones also take over how the action moves the armature object it was made for, from where the "
-        "character's object stands",
-    )
+    object_motion: flag("Object Motion", "Root bones also take over how the action moves the armature object it was "
+        "made for, from where the character's object stands")
 
 
 class Playback:
@@ -123,10 +115,8 @@ class BasePose:
 
     base: choice("Base", "What the motion is the difference to", BASES, "BIND")
     base_frame: number("Base Frame", "Frame of the action that is the base pose", 1.0, precision=1)
-    base_action: an_action(
-        "Base Action", "Action that the base pose is a frame of",
-        update=remembers("base_action", "base_action_name", "base_armature"),
-    )
+    base_action: an_action("Base Action", "Action that the base pose is a frame of",
+        update=remembers("base_action", "base_action_name", "base_armature"))
     base_action_name: record(str, of=CHOSEN)
     base_armature: an_object("Base Made For", "Armature that the base action was made for", poll=_is_armature)
     base_slot: text("Base Slot", "Slot of the base action; empty: the one that fits")

@@ -151,8 +151,6 @@ def declare_in(part: type, made: dict) -> None:
 
 
 # ---- asking ---------------------------------------------------------------------------------------------------------
-
-
 @cache
 def declarations(kind: type, /) -> dict[str, Declared]:
     """What the declarations of a property group say, by name, those of its bases first.

@@ -50,6 +50,13 @@ _METHODS = (
     ("CROSS_FADED", "Cross-Faded", "The limp pose is faded out"),
 )
 _LOOSENING, _RECOVERY = Loosening(), states.Settings
+TONES = (
+    ("RAG", "Rag", "Without muscles"),
+    ("UNCONSCIOUS", "Unconscious", "Muscles that hold hardly anything"),
+    ("STUNNED", "Stunned", "Falls as a body, not as cloth"),
+    ("AWAKE", "Awake", "Protects head and trunk by reflexes"),
+)
+TONE_VALUES = {"RAG": (0.0, False), "UNCONSCIOUS": (0.1, False), "STUNNED": (0.25, False), "AWAKE": (0.6, True)}
 
 # A run reads all of these again when they are edited.
 block, choice, flag, number, share, text, vector, whole = (
@@ -80,11 +87,18 @@ def _set_strength(self, value: float) -> None:
         self.impulse = (0.0, value, 0.0)
 
 
+def _tone_changed(self, context) -> None:
+    """Tone needs motors at the joints; only a build makes them."""
+    READ.update(self, context)
+    settings = self.id_data.active_ragdoll
+    if self.enabled and self.tone > 0.0 and settings.is_ragdoll and not built.helpers(settings.collection, built.MOTOR):
+        runtime.settings_changed(self.id_data, layout=True)
+
+
 # Declarations are read as tables.
 # fmt: off
 
 # ---- hits -----------------------------------------------------------------------------------------------------------
-
 class ActiveRagdollHit(bpy.types.PropertyGroup):
     """An impulse on a bone's body at a frame."""
 
@@ -92,10 +106,8 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
     frame: whole("Frame", "Frame at which it begins; seen from the next one on")
     bone: text("Bone", "Bone whose body is hit")
     point: vector("Point", "Where it acts: from the middle of the body, along the bone's axes", unit="LENGTH")
-    impulse: vector(
-        "Impulse", "Mass times change of speed of a free body [N s], with its direction; Towards takes its length",
-        (0.0, 20.0, 0.0),
-    )
+    impulse: vector("Impulse", "Mass times change of speed of a free body [N s], with its direction; Towards takes its "
+        "length", (0.0, 20.0, 0.0))
     strength: number(
         "Strength", "Length of the impulse [N s]", min=0.0, get=_strength, set=_set_strength, kind=DERIVED, needs=None,
         options={"SKIP_SAVE"},  # the impulse is what is stored
@@ -114,9 +126,8 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
     target: block("Object", "Object that it comes from, instead of the origin")
     radius: number("Radius", "Beyond it nothing is felt", 3.0, min=1e-4, unit="LENGTH")
     impulse: number("Impulse", "On a body at the origin [N s]; negative pulls", 10.0)
-    falloff: number(
-        "Falloff", "How fast it fades towards the radius: 0 not at all, 1 evenly, 2 faster", 1.0, min=0.0, soft_max=4.0,
-    )
+    falloff: number("Falloff", "How fast it fades towards the radius: 0 not at all, 1 evenly, 2 faster", 1.0, min=0.0,
+        soft_max=4.0)
     duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE")
 
 
@@ -128,24 +139,18 @@ class HitSettings:
     explosions: items(ActiveRagdollExplosion, "active_explosion")
     active_explosion: row()
 
-    loosening: number(
-        "Loosening", "How much hits lower the weights: 0 not at all, 1 as 30 N s leave 37 % on a man's hit bone",
-        _LOOSENING.sensitivity, min=0.0, soft_max=5.0,
-    )
-    loosening_parents: share(
-        "Parents", "Share of a hit that the next bone up the chain feels, and so on", _LOOSENING.parents
-    )
-    loosening_children: share(
-        "Children", "Share of a hit that the next bone down the chain feels, and so on", _LOOSENING.children
-    )
+    loosening: number("Loosening", "How much hits lower the weights: 0 not at all, 1 as 30 N s leave 37 % on a man's "
+        "hit bone", _LOOSENING.sensitivity, min=0.0, soft_max=5.0)
+    loosening_parents: share("Parents", "Share of a hit that the next bone up the chain feels, and so on",
+        _LOOSENING.parents)
+    loosening_children: share("Children", "Share of a hit that the next bone down the chain feels, and so on",
+        _LOOSENING.children)
     loosening_others: share("Others", "Share of a hit that every bone feels at least", _LOOSENING.others)
-    loosening_regain: number(
-        "Regain", "Share of the full weights that comes back per second", _LOOSENING.regain, min=0.0, soft_max=10.0,
-    )
+    loosening_regain: number("Regain", "Share of the full weights that comes back per second", _LOOSENING.regain,
+        min=0.0, soft_max=10.0)
 
 
 # ---- attachments ----------------------------------------------------------------------------------------------------
-
 class ActiveRagdollAttachment(bpy.types.PropertyGroup):
     """A bone's body held at an object or a bone."""
 
@@ -157,19 +162,14 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
     target_bone: text("Target Bone", "Bone of the target that holds it, where the target is an armature")
     kind: choice("Kind", KINDS, "POINT")
     offset: choice("Offset", OFFSETS, "MOMENT")
-    offset_location: vector(
-        "Location", "Where the target has the bone's point (Point, Distance) or the bone's head (Fixed), along the "
-        "target's axes [m]", unit="LENGTH",
-    )
+    offset_location: vector("Location", "Where the target has the bone's point (Point, Distance) or the bone's head "
+        "(Fixed), along the target's axes [m]", unit="LENGTH")
     offset_rotation: vector("Rotation", "Rotation of the bone against the target", (1.0, 0.0, 0.0, 0.0), "QUATERNION")
-    reach_seconds: number(
-        "Reach Time", "How long the bone takes to a stated offset", 0.25, min=0.0, soft_max=2.0, unit="TIME_ABSOLUTE",
-    )
+    reach_seconds: number("Reach Time", "How long the bone takes to a stated offset", 0.25, min=0.0, soft_max=2.0,
+        unit="TIME_ABSOLUTE")
     length: number("Length", "Of the rope; 0 takes the distance of the moment", min=0.0, unit="LENGTH", keyed=True)
-    max_force: number(
-        "Max Force", "Largest force that a point or a fixed attachment holds with [N]; 0 is no limit", min=0.0,
-        keyed=True,
-    )
+    max_force: number("Max Force", "Largest force that a point or a fixed attachment holds with [N]; 0 is no limit",
+        min=0.0, keyed=True)
 
 
 class AttachmentSettings:
@@ -180,64 +180,51 @@ class AttachmentSettings:
 
 
 # ---- recovery -------------------------------------------------------------------------------------------------------
-
 class ActiveRagdollRecoveryEvent(bpy.types.PropertyGroup):
     """A state forced at a frame."""
 
     frame: whole("Frame", "Frame of the shot", 1)
-    phase: choice(
-        "State", PHASES, "LIMP",
-        "State that begins at the frame; of two at one frame the one further from the animation holds",
-    )
+    phase: choice("State", PHASES, "LIMP", "State that begins at the frame; of two at one frame the one further from "
+        "the animation holds")
     hold: flag("Hold", "Keep the state until the next event, whatever happens")
 
 
 class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     """Knock-out and recovery. Thresholds are those of a character of 1.8 m under Earth's gravity; others are scaled."""
 
-    enabled: flag("Recovery", "Strong hits knock the character out; when it has come to rest it recovers, and gets up")
-    knock_out_speed: _number(
-        "Knock-out Hit", "Hits that would give the whole character this speed knock it out [m/s]; 0 never",
-        _RECOVERY.knock_out_speed, unit="VELOCITY",
-    )
-    knock_out_distance: _number(
-        "Knock-out Distance", "A body so far from its place in the animation knocks the character out [m]; 0 never",
-        _RECOVERY.knock_out_distance, unit="LENGTH",
-    )
+    enabled: flag("Recovery", "Strong hits knock the character out; when it has come to rest it recovers, and gets up",
+        update=_tone_changed)
+    knock_out_speed: _number("Knock-out Hit", "Hits that would give the whole character this speed knock it out [m/s]; "
+        "0 never", _RECOVERY.knock_out_speed, unit="VELOCITY")
+    knock_out_distance: _number("Knock-out Distance", "A body so far from its place in the animation knocks the "
+        "character out [m]; 0 never", _RECOVERY.knock_out_distance, unit="LENGTH")
     watched: choice("Watched", _WATCHED, _RECOVERY.watched, "Whose speed says whether the character is at rest")
-    rest_speed: _number(
-        "Rest Speed", "Slower, a limp character is at rest [m/s]", _RECOVERY.rest_speed, unit="VELOCITY"
-    )
+    rest_speed: _number("Rest Speed", "Slower, a limp character is at rest [m/s]", _RECOVERY.rest_speed,
+        unit="VELOCITY")
     rest_time: _number("Rest Time", "So long it must be at rest before it recovers [s]", _RECOVERY.rest_time)
     regain: _number("Regain", "How fast the weights rise from 0 to their own [1/s]", _RECOVERY.regain)
     blend_time: _number("Blend Time", "In which the physics blend falls to 0 when it has recovered [s]", 0.5)
-    switch_off: flag(
-        "Switch Off", "End the simulation of the character when it has recovered, until the next event",
-        _RECOVERY.switch_off,
-    )
-    starts: choice(
-        "Starts", [phase for phase in PHASES if phase[0] in ("ACTIVE", "ANIMATED")], _RECOVERY.starts,
-        "State at the shot's first frame",
-    )
-    calm_time: _number(
-        "Calm Time", "After a hit that did not knock out, the simulation is switched off again when the bodies have "
-        "been near the animation for so long [s]", _RECOVERY.calm_time,
-    )
+    switch_off: flag("Switch Off", "End the simulation of the character when it has recovered, until the next event",
+        _RECOVERY.switch_off)
+    starts: choice("Starts", [phase for phase in PHASES if phase[0] in ("ACTIVE", "ANIMATED")], _RECOVERY.starts,
+        "State at the shot's first frame")
+    calm_time: _number("Calm Time", "After a hit that did not knock out, the simulation is switched off again when the "
+        "bodies have been near the animation for so long [s]", _RECOVERY.calm_time)
+    tone: share("Tone", "Strength of the muscles in the fall: 0 a rag, 0.1 unconscious, 0.25 stunned, 0.6 awake",
+        _RECOVERY.tone, keyed=True, update=_tone_changed)
+    reflexes: flag("Reflexes", "Protect head and trunk: arms towards the floor, the back round when falling backwards",
+        _RECOVERY.reflexes, keyed=True)
     events: items(ActiveRagdollRecoveryEvent, "event_index")
     event_index: row()
 
-    reroot: flag(
-        "Get Up Where It Lies", "Move the animation to where the pelvis came to rest, turned as the character lies",
-        True,
-    )
+    reroot: flag("Get Up Where It Lies", "Move the animation to where the pelvis came to rest, turned as the character "
+        "lies", True)
     method: choice("Blend", _METHODS, getting_up.INERTIALIZED, "From the limp pose to the moved animation")
     reroot_time: _number("Pose Time", "In which the limp pose goes over into the moved animation [s]", 1.0)
-    get_up_face_up: block(
-        "Face Up", "Action that is played first when the character lies on its back", bpy.types.Action
-    )
-    get_up_face_down: block(
-        "Face Down", "Action that is played first when the character lies on its face", bpy.types.Action
-    )
+    get_up_face_up: block("Face Up", "Action that is played first when the character lies on its back",
+        bpy.types.Action)
+    get_up_face_down: block("Face Down", "Action that is played first when the character lies on its face",
+        bpy.types.Action)
     record: record(str, "States of the cached frames, as JSON", SHOT)
 
 # fmt: on
@@ -248,6 +235,12 @@ def settings_of(group) -> states.Settings:
     return states.Settings(**{field.name: getattr(group, field.name) for field in fields(states.Settings)})
 
 
+def set_tone(obj, name: str) -> None:
+    """Let a character fall as one of `TONES`."""
+    group = obj.active_ragdoll.recovery
+    group.tone, group.reflexes = TONE_VALUES[name]
+
+
 def events_of(group, first: float, last: float) -> tuple[list, list]:
     """Events in order, one for each frame, and notes for the user; see `recovery.arranged`."""
     events = [states.Event(float(event.frame), event.phase, event.hold) for event in group.events]
@@ -255,19 +248,16 @@ def events_of(group, first: float, last: float) -> tuple[list, list]:
 
 
 # ---- adding ---------------------------------------------------------------------------------------------------------
-
-
 def add_hit(
     obj, scene, bone: str, frame: int, impulse, point=(0.0, 0.0, 0.0), *, space="WORLD", duration=0.0, target=None
 ) -> list[str]:
     """Add a hit to a character's list.
 
+    Returns notes, for example that it will not be felt. Raises RagdollError: no ragdoll, no such body, a value that is
+    no number; nothing is added then.
+
     Args:
         impulse: [N s], [3]. point: from the middle of the body, along the bone's axes [3], [m].
-    Returns:
-        Notes, for example that it will not be felt.
-    Raises:
-        RagdollError: no ragdoll, no such body, a value that is no number; nothing is added then.
     """
     check_ragdoll(obj)
     settings = obj.active_ragdoll
@@ -291,8 +281,7 @@ def add_hit(
 def add_given_hits(obj, scene, given) -> list[str]:
     """Add hits given as text: bone, frame and three components of the impulse [N s]. Returns notes on them.
 
-    Raises:
-        RagdollError: as `add_hit`, or something is no number; those before it are added.
+    Raises RagdollError: as `add_hit`, or something is no number; those before it are added.
     """
     notes = []
     for bone, *values in given:
@@ -307,8 +296,7 @@ def add_given_hits(obj, scene, given) -> list[str]:
 def attach(obj, bone: str, target=None):
     """Attach a bone at its tail to an object. Returns the attachment's settings, for the caller to change.
 
-    Raises:
-        RagdollError: no ragdoll, or the bone has no body; nothing is added then.
+    Raises RagdollError: no ragdoll, or the bone has no body; nothing is added then.
     """
     check_ragdoll(obj)
     settings = obj.active_ragdoll

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from ..rig import action_channels
 from .declare import CHOSEN, POSES, declarations, record, text
 
+
 # ---- names ----------------------------------------------------------------------------------------------------------
-
-
 def unique(items, name: str) -> str:
     """A name that no item has yet: the given one, or the given one with the next free number."""
     names = {item.name for item in items}
@@ -78,8 +77,6 @@ def uses_of_parameter(settings):
 
 
 # ---- active rows, keys and drivers ----------------------------------------------------------------------------------
-
-
 def active_index(owner, name: str) -> int:
     """The active row of a list, the nearest one where there is no such row; -1 where the list is empty.
 

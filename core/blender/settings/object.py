@@ -107,50 +107,30 @@ class ActiveRagdollObject(
 ):
     """Settings of a character."""
 
-    rotation_weight: share(
-        "Rotation", "How strongly the bodies' orientations follow the animation: 1 exactly, 0 limp", keyed=True,
-        needs=READ,
-    )
-    translation_weight: share(
-        "Translation", "How strongly the bodies' positions follow the animation: 1 exactly, 0 not at all", keyed=True,
-        needs=READ,
-    )
-    physics_blend: share(
-        "Physics Blend", "Share of the simulated pose in what is shown", keyed=True, needs=READ, update=_blend_changed
-    )
+    rotation_weight: share("Rotation", "How strongly the bodies' orientations follow the animation: 1 exactly, 0 limp",
+        keyed=True, needs=READ)
+    translation_weight: share("Translation", "How strongly the bodies' positions follow the animation: 1 exactly, 0 "
+        "not at all", keyed=True, needs=READ)
+    physics_blend: share("Physics Blend", "Share of the simulated pose in what is shown", keyed=True, needs=READ,
+        update=_blend_changed)
     drive_space: choice("Space", DRIVE_SPACES, "WORLD", needs=REBUILD)
-    human_strength: flag(
-        "Human Strength",
-        "Bones without a largest torque or force of their own are as strong as a human's, by their roles", needs=READ,
-    )
-    self_collision: flag(
-        "Self Collision", "Bodies of this character that are not joined touch each other", True, needs=REBUILD
-    )
-    stretch: flag(
-        "Follow Positions", "Bones take the whole transform of their bodies, so that joints may separate a little as "
-        "the bodies do, instead of the rotation alone", needs=REBUILD,
-    )
-    coverage: number(
-        "Coverage", "Share of the mesh's vertices that the shape fitted to them covers, for each body", 0.9, min=0.5,
-        max=1.0, subtype="FACTOR", needs=REBUILD,
-    )
+    human_strength: flag("Human Strength", "Bones without a largest torque or force of their own are as strong as a "
+        "human's, by their roles", needs=READ)
+    self_collision: flag("Self Collision", "Bodies of this character that are not joined touch each other", True,
+        needs=REBUILD)
+    stretch: flag("Follow Positions", "Bones take the whole transform of their bodies, so that joints may separate a "
+        "little as the bodies do, instead of the rotation alone", needs=REBUILD)
+    coverage: number("Coverage", "Share of the mesh's vertices that the shape fitted to them covers, for each body",
+        0.9, min=0.5, max=1.0, subtype="FACTOR", needs=REBUILD)
     density: number("Density", "Mass of a body for its volume [kg/m^3]", 1000.0, min=1.0, max=30000.0, needs=REBUILD)
-    mass_model: choice(
-        "Mass Model", MASS_MODELS, "AUTO", "How the masses of bodies without a mass of their own come about",
-        needs=REBUILD,
-    )
-    body_mass: number(
-        "Body Mass", "Of the whole character with a table of human segments; 0 takes 70 kg at 1.8 m, by the cube of "
-        "the height", min=0.0, max=1.0e7, unit="MASS", needs=REBUILD,
-    )
-    stabilize_masses: flag(
-        "Stabilize Masses", "Bring the masses of joined bodies within 20 % of each other, the total being kept: "
-        "steadier, and farther from nature", needs=REBUILD,
-    )
-    key_tolerance: number(
-        "Key Tolerance", "Largest deviation that the removal of keys may cause when baking, in degrees and in "
-        "thousandths of the character's height; 0 keeps every frame", min=0.0, max=10.0,
-    )
+    mass_model: choice("Mass Model", MASS_MODELS, "AUTO", "How the masses of bodies without a mass of their own come "
+        "about", needs=REBUILD)
+    body_mass: number("Body Mass", "Of the whole character with a table of human segments; 0 takes 70 kg at 1.8 m, by "
+        "the cube of the height", min=0.0, max=1.0e7, unit="MASS", needs=REBUILD)
+    stabilize_masses: flag("Stabilize Masses", "Bring the masses of joined bodies within 20 % of each other, the total "
+        "being kept: steadier, and farther from nature", needs=REBUILD)
+    key_tolerance: number("Key Tolerance", "Largest deviation that the removal of keys may cause when baking, in "
+        "degrees and in thousandths of the character's height; 0 keeps every frame", min=0.0, max=10.0)
 
     version: record(int, "Layout that the settings were stored with", FILE)
     is_ragdoll: record(bool)
@@ -199,13 +179,10 @@ class ActiveRagdollObject(
         state = recovery_record.phase_of(own) or runtime.state_of(own)
         return [s[0] for s in (*STATES, *effects.PHASES)].index(state)
 
-    run_state: choice(
-        "Run", STATES, None, "How far the simulation is", kind=DERIVED, get=_get_run_state, override=set()
-    )
-    state: choice(
-        "State", (*STATES, *effects.PHASES), None, "What the ragdoll is doing; with a recovery its state at the frame "
-        "shown", kind=DERIVED, get=_get_state, override=set(),
-    )
+    run_state: choice("Run", STATES, None, "How far the simulation is", kind=DERIVED, get=_get_run_state,
+        override=set())
+    state: choice("State", (*STATES, *effects.PHASES), None, "What the ragdoll is doing; with a recovery its state at "
+        "the frame shown", kind=DERIVED, get=_get_state, override=set())
 
 
 class ActiveRagdollScene(bpy.types.PropertyGroup):
@@ -214,10 +191,8 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
     use_range: flag("Own Range", "Simulate another range than the scene's")
     frame_start: whole("Start", None, 1)
     frame_end: whole("End", None, 250)
-    show_helpers: flag(
-        "Helper Objects", "Show the objects that ragdolls are made of: bodies, joints and what drives them",
-        update=_helpers_shown,
-    )
+    show_helpers: flag("Helper Objects", "Show the objects that ragdolls are made of: bodies, joints and what drives "
+        "them", update=_helpers_shown)
     world_created: record(bool)
     collections_created: record(str)
     collections_linked: record(str)

@@ -28,8 +28,6 @@ _BLOCKS |= {"MESH": "meshes", "OBJECT": "objects", "SCENE": "scenes"}
 
 
 # ---- versions --------------------------------------------------------------------------------------------------------
-
-
 def stored(owner) -> dict:
     """The settings of an owner as they are in the file, also those that no class declares any more."""
     if hasattr(owner, "bl_system_properties_get"):  # Blender 5.0 and later
@@ -151,8 +149,6 @@ def _owners() -> list:
 
 
 # ---- library overrides -----------------------------------------------------------------------------------------------
-
-
 def keep_overrides() -> None:
     """Store what differs from the library, for all characters of the file; called before it is saved."""
     found: dict = {}

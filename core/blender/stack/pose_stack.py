@@ -226,7 +226,7 @@ def show(scene, done=(), known=None) -> None:
     ]  # before the evaluation, because making a stack may link objects into the hidden scene
     if not any(found for _obj, found in stacks):
         return
-    now = scene.frame_current + scene.frame_subframe
+    now = scene.frame_current_final  # of the remapped time, with its sub-frame
     frame = math.floor(now)  # before frame 0 sub-frames are negative
     stacks = [(obj, found) for obj, found in stacks if found is not None]
     poses = _bases(stacks, frame, record=frame == now)
@@ -297,7 +297,7 @@ def show_now(scene, keep_hand_pose: bool = False) -> None:
     """
     if scene is None or scene.active_ragdoll.source is None or STATE.busy or scene.name in STATE.runs:
         return
-    frame = scene.frame_current
+    frame = math.floor(scene.frame_current_final)
     found = [(obj, of(obj)) for obj in characters(scene) if obj.name not in STATE.messages]
     if not any(stack for _obj, stack in found):
         return

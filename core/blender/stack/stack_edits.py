@@ -113,8 +113,6 @@ def move_kind(obj, kind: str, step: int) -> bool:
 
 
 # ---- layers, blend spaces, graph ------------------------------------------------------------------------------------
-
-
 def current_action(obj) -> tuple:
     """The action that a character plays and its slot's identifier. Raises RagdollError: it plays none."""
     action, slot = action_channels.current(obj)

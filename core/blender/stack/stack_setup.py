@@ -14,9 +14,7 @@ def ensure(obj, scene) -> None:
     """Let the motion stack pose a character: its bones copy a target armature from now on.
 
     A ragdoll is built anew, so that its physics armature plays the stack's pose too.
-
-    Raises:
-        RagdollError: no armature, not in the scene, baked, or a ragdoll that cannot be built anew.
+    Raises RagdollError: no armature, not in the scene, baked, or a ragdoll that cannot be built anew.
     """
     settings = obj.active_ragdoll
     if settings.target_armature is not None:

@@ -150,9 +150,7 @@ class WorldReader:
 
         The character itself is read as it comes into its stack. What physics moves is read where it was after the last
         step.
-
-        Raises:
-            RagdollError: the object was deleted, or has no such bone; names the entry.
+        Raises RagdollError: the object was deleted, or has no such bone; names the entry.
         """
         if obj is None:
             raise RagdollError(f"{name}: its target is missing")

@@ -42,7 +42,7 @@ def mirror(obj, names: list[str], groups) -> list[tuple[str, str]]:
     """
     if "size" in groups:
         _collect(obj)
-    pose = BindPose(obj.data, np.eye(4))
+    pose = BindPose(obj, np.eye(4))
     normal, twins = _symmetry(pose)
     pairs = [(name, counterpart(pose, twins, name)) for name in names]
     for name, other in pairs:
@@ -66,11 +66,7 @@ def mirror(obj, names: list[str], groups) -> list[tuple[str, str]]:
 
 
 def counterpart(pose: BindPose, twins: np.ndarray, name: str) -> str:
-    """The bone on the other side: by its name, else by its place.
-
-    Raises:
-        RagdollError: there is none.
-    """
+    """The bone on the other side: by its name, else by its place. Raises RagdollError: there is none."""
     other = flipped_name(name)
     if other != name and other in pose.row:
         return other
@@ -126,8 +122,6 @@ def _copy(obj, name: str, other: str, groups) -> None:
 
 
 # ---- weights --------------------------------------------------------------------------------------------------------
-
-
 def read_weights(obj, kind: str) -> np.ndarray:
     """A weight of all bones [n]; one of `WEIGHTS`."""
     return np.array([getattr(bone.active_ragdoll, kind) for bone in obj.pose.bones], dtype=float)
@@ -136,8 +130,7 @@ def read_weights(obj, kind: str) -> np.ndarray:
 def write_weights(obj, weights: dict) -> list[str]:
     """Set weights [n] of all bones by their kind; the names of bones that changed.
 
-    Raises:
-        RagdollError: a weight out of 0..1; nothing of its kind is set then.
+    Raises RagdollError: a weight out of 0..1; nothing of its kind is set then.
     """
     changed = {}
     for kind, values in weights.items():

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import bpy
 import numpy as np
 
-from ...anatomy.axes import all_one_way
+from ...anatomy import natural
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
 from ...ragdoll.diagnosis import Finding, Situation
@@ -15,7 +15,7 @@ from .. import runtime
 from ..physics import body_edits, build, built, joint_objects, source, view_layers, world
 from ..physics.body_meshes import solids_of
 from ..rig import action_channels
-from ..rig.armature import BindPose, anatomy_of, check_ragdoll, prop_bones, rigid
+from ..rig.armature import BindPose, anatomy_of, check_ragdoll, check_scale, is_evenly_scaled, prop_bones, rigid
 from ..rig.skinning import read_skin
 from ..run import shot_run
 from ..runtime import STATE
@@ -24,10 +24,13 @@ from ..runtime import STATE
 def diagnose(obj, scene) -> list[Finding]:
     """Find what would make a ragdoll unstable. The findings are also kept for `latest`.
 
-    Raises:
-        RagdollError: no ragdoll, or one of its bodies or bones is gone.
+    Raises RagdollError: no ragdoll, or one of its bodies or bones is gone.
     """
-    found = diagnosis.diagnose(situation(obj, scene))
+    if runtime.state_of(obj) == "ELSEWHERE":
+        text = f"The ragdoll of '{obj.name}' is in another scene: here it shows its animation"
+        found = [diagnosis.refusal(diagnosis.ELSEWHERE, text)]
+    else:
+        found = diagnosis.diagnose(situation(obj, scene))
     STATE.diagnoses[obj.name] = _identity(obj), found
     return found
 
@@ -55,7 +58,7 @@ def situation(obj, scene) -> Situation:
     owners = [i for i, own in enumerate(pieces) for _piece in own]
     flat = [piece for own in pieces for piece in own]
     first, _last = world.shot_range(scene)
-    pose = BindPose(obj.data, np.eye(4))
+    pose = BindPose(obj, np.eye(4))
     own = scene.rigidbody_world
     if own is None:
         raise RagdollError(f"Scene '{scene.name}' has no rigid body world: build the ragdoll anew")
@@ -77,29 +80,39 @@ def situation(obj, scene) -> Situation:
         excluded=[layer.name for layer in _excluded(settings, scene, outermost=True)],
         outdated=settings.layout_changed,
         left_over=built.left_over(scene),
-        refused=_refusal(obj, scene),
+        refused=_refusals(obj, scene),
         disabled=not view_layers.evaluates(scene, obj),
         gravity_weight=own.effector_weights.gravity * own.effector_weights.all,
         drops_frames=scene.sync_mode != "NONE",
         moved=_moved(parts, settings.collection),
         outside=_outside(obj, parts, pieces),
-        one_way=all_one_way(anatomy_of(obj), pose.parents, pose.heads, pose.tails),
+        impossible=natural.is_impossible(anatomy_of(obj), pose.parents, pose.heads, pose.tails),
     )
 
 
-def _refusal(obj, scene) -> str:
-    """Why a run would not begin with what there is of the ragdoll; empty where it would."""
-    try:
-        shot_run.check_parts(obj)
-        shot_run.check_members(scene, [obj])
-    except RagdollError as error:
-        return str(error)
-    return ""
+def _refusals(obj, scene) -> dict:
+    """Why a run would not begin with what there is of the ragdoll and its scene, by the kind of finding."""
+    found, place = {}, np.array(obj.matrix_world, dtype=float)
+    uneven = diagnosis.UNEVEN_PARENT if is_evenly_scaled(obj) else diagnosis.UNEVEN_SCALE
+    built_size = SimpleNamespace(name=obj.name, built_scale=obj.active_ragdoll.built_scale)
+
+    def check(kind, function, *given) -> None:
+        try:
+            function(*given)
+        except RagdollError as error:
+            found.setdefault(kind, str(error))
+
+    check(diagnosis.USER_CACHE, world.refuse_user_bake, scene)
+    check(diagnosis.REMAPPED, world.refuse_remapped, scene)
+    check(diagnosis.REFUSED, shot_run.check_parts, obj)
+    check(diagnosis.REFUSED, shot_run.check_members, scene, [obj])
+    check(uneven, check_scale, obj, place)
+    if uneven not in found:
+        check(diagnosis.REFUSED, shot_run.check_size, built_size, place, scene.frame_current)
+    return found
 
 
 # ---- bodies ---------------------------------------------------------------------------------------------------------
-
-
 def _parents(parts) -> np.ndarray:
     """Row of every body's parent [m], -1 at roots."""
     row = {part.bone: i for i, part in enumerate(parts)}
@@ -141,7 +154,7 @@ def _is_joint(constraint) -> bool:
 def _outside(obj, parts, pieces) -> list[int]:
     """The bodies whose box does not meet that of the vertices that their bones hold most."""
     to_world = np.array(obj.matrix_world, dtype=float)
-    pose = BindPose(obj.data, to_world)
+    pose = BindPose(obj, to_world)
     rows = [pose.row.get(part.bone, -1) for part in parts]
     skin = read_skin(obj, pose, to_world, prop_bones(obj, anatomy_of(obj))) if min(rows) >= 0 else None
     if skin is None:
@@ -175,8 +188,6 @@ def _told_apart(settings) -> set:
 
 
 # ---- the shot -------------------------------------------------------------------------------------------------------
-
-
 def _first_excess(obj, scene, first: int) -> np.ndarray:
     """By how much the first pose exceeds each joint's limits [m] [rad]."""
     result = np.zeros(len(obj.active_ragdoll.parts))
@@ -224,13 +235,10 @@ def _excluded(settings, scene, outermost: bool = False) -> list:
 
 
 # ---- remedies -------------------------------------------------------------------------------------------------------
-
-
 def remedy(obj, scene, kind: str, bones=()) -> None:
     """Remedy a finding that has no operator of its own.
 
-    Raises:
-        RagdollError: there is no remedy, or a build is refused.
+    Raises RagdollError: there is no remedy, or a build is refused.
     """
     settings, own = obj.active_ragdoll, scene.rigidbody_world
     world.refuse_user_bake(scene)
@@ -240,6 +248,8 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
         own.effector_weights.gravity = own.effector_weights.all = 1.0
     elif kind == diagnosis.DROPS_FRAMES:
         scene.sync_mode = "NONE"
+    elif kind == diagnosis.REMAPPED:
+        scene.render.frame_map_new = scene.render.frame_map_old
     elif kind == diagnosis.DISABLED:
         _enable(obj, scene)
     elif kind == diagnosis.OUTSIDE:
@@ -346,17 +356,14 @@ class Report:
 def check_limits(obj, scene, *, widen: bool = False) -> Report:
     """Compare the character's own animation with its joints' limits at every frame of the shot.
 
+    Returns the report on the limits as they were; also kept in `STATE.limits` under the object's name. Raises
+    RagdollError: no ragdoll, a bone that is gone, or limits that make no sense.
+
     Args:
         obj: character with a ragdoll.
         scene: its scene.
         widen: widen the limits that are exceeded to what the animation needs, as if edited by hand: a new build keeps
             them, and is needed before they act. FIXED joints stay as they are.
-
-    Returns:
-        The report on the limits as they were; also kept in `STATE.limits` under the object's name.
-
-    Raises:
-        RagdollError: no ragdoll, a bone that is gone, or limits that make no sense.
     """
     check_ragdoll(obj)
     first, last = world.shot_range(scene)
@@ -385,7 +392,7 @@ def _excesses(obj, scene, first: int, last: int) -> Iterator[tuple]:
             chunks.append(poses)
     finally:
         bpy.data.objects.remove(copy)
-    pose = BindPose(obj.data, to_world)
+    pose = BindPose(obj, to_world)
     parts = obj.active_ragdoll.parts
     missing = [part.bone for part in parts if part.bone not in pose.row]
     if missing:

@@ -15,7 +15,7 @@ from ...profile import AUTO, BY_NAME, NO_PART, Entry, Field, Profile, Schema, ma
 from ...ragdoll.bodies import compound, convex
 from .. import runtime
 from ..physics import body_edits, joint_objects
-from ..rig.armature import BindPose, anatomy_of, check_armature, refuse_baked
+from ..rig.armature import BindPose, anatomy_of, check_armature, refuse_baked, rigid
 from ..runtime import STATE
 from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone
@@ -35,7 +35,7 @@ FORMER = ("active_attachment", "layer_index", "blend_space_index")  # what 0.1.0
 RENAMED = {"role": "own_role"}  # an entry's role is what the bone was taken for, not what was chosen for it
 _ATTRIBUTES = {key: name for name, key in RENAMED.items()}
 POINTS = {"body_points": compound.MOST_PARTS * convex.MOST_POINTS}  # texts that hold points as JSON: the most of them
-OWN_PLACE = {*body_edits.SHAPE_SETTINGS}  # of no other rig's bones
+OWN_PLACE = {*body_edits.SHAPE_SETTINGS, "bind_rotation", "bind_location"}  # of no other rig's bones
 AUTOMATIC = "DEFAULT"  # where limits come from when the extension finds them
 PROFILE = "PROFILE"  # and when a preset states them: as anatomical ones they are widened to the animation
 SAME_FRAME = 1e-3  # [rad] two rigs' bones that differ by less have the same frame
@@ -51,8 +51,6 @@ class Applied:
 
 
 # ---- the settings there are -----------------------------------------------------------------------------------------
-
-
 def schema() -> Schema:
     """The settings of characters and bones, as the property groups declare them."""
     return Schema(_fields(ActiveRagdollObject), _fields(ActiveRagdollBone), FORMER)
@@ -97,13 +95,10 @@ def _stored(value):
 
 
 # ---- from a character -----------------------------------------------------------------------------------------------
-
-
 def collect(obj) -> Profile:
     """Everything set on a character, whether it has a ragdoll or not.
 
-    Raises:
-        RagdollError: the object is no armature with bones, or a setting is not a finite number.
+    Raises RagdollError: the object is no armature with bones, or a setting is not a finite number.
     """
     check_armature(obj)
     known = schema()
@@ -130,7 +125,7 @@ def _numbers(values) -> tuple:
 
 def anatomical_frames(obj, anatomy) -> np.ndarray:
     """Rotations (w, x, y, z) from the bones' frames to the anatomical frames of their joints [n, 4]; nan if unknown."""
-    pose = BindPose(obj.data, np.eye(4))
+    pose = BindPose(obj, np.eye(4))
     result = np.full((len(pose.names), 4), np.nan)
     directions = axes.limb_directions(anatomy, pose.parents, pose.heads, pose.tails)
     own = axes.character_axes(anatomy, pose.heads, pose.tails, directions)
@@ -142,13 +137,11 @@ def anatomical_frames(obj, anatomy) -> np.ndarray:
 
 
 def _rests(obj) -> np.ndarray:
-    """Rotations (w, x, y, z) of the bones in bind pose, in the armature's space [n, 4]."""
-    return quaternion.from_matrix(BindPose(obj.data, np.eye(4)).matrices[:, :3, :3])
+    """Rotations (w, x, y, z) of the bones in the rest pose, in the armature's space [n, 4]."""
+    return quaternion.from_matrix(rigid(BindPose(obj, np.eye(4)).rest)[:, :3, :3])
 
 
 # ---- to a character -------------------------------------------------------------------------------------------------
-
-
 def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Applied:
     """Put a profile on a character: all that it says of bones that are found, or, on an error, nothing.
 
@@ -228,7 +221,7 @@ def _round(settings) -> bool:
 
 def _own_limits(obj, anatomy) -> dict:
     """The anatomical limits of the bones that have, or would have, a body, by bone."""
-    pose = BindPose(obj.data, np.eye(4))
+    pose = BindPose(obj, np.eye(4))
     chosen = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
     if not chosen.any():
         chosen = np.array([role not in NO_PART for role in anatomy.roles], dtype=bool)
@@ -290,23 +283,13 @@ def _differ(old, new) -> bool:
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
-
-
 def write(path: Path, profile: Profile) -> None:
-    """Write a profile's file.
-
-    Raises:
-        OSError: it cannot be written there.
-    """
+    """Write a profile's file. Raises OSError: it cannot be written there."""
     Path(path).write_text(files.dump(profile), encoding="utf-8", newline="\n")
 
 
 def read(path: Path) -> Profile:
-    """The profile of a file.
-
-    Raises:
-        RagdollError: names the file and the place in it.
-    """
+    """The profile of a file. Raises RagdollError: names the file and the place in it."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -323,8 +306,7 @@ def read(path: Path) -> Profile:
 def preset(name: str) -> Profile:
     """A shipped preset, by its identifier or its name, in small or capital letters.
 
-    Raises:
-        RagdollError: there is none of that name.
+    Raises RagdollError: there is none of that name.
     """
     for identifier, shown, _description in PRESETS:
         if name.casefold() in (identifier.casefold(), shown.casefold()):

@@ -176,8 +176,6 @@ def shown(context, every: bool) -> list:
 
 
 # ---- hits, explosions and attachments -------------------------------------------------------------------------------
-
-
 def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
     """Arrows of a character's hits and circles of its explosions, bright at their frames; None where there are none."""
     settings = obj.active_ragdoll
@@ -261,8 +259,6 @@ def attachment_lines(obj, scene, depsgraph) -> overlay.Lines | None:
 
 
 # ---- look-at chains -------------------------------------------------------------------------------------------------
-
-
 def look_at_shown(context, every: bool) -> list:
     """The characters whose chains are shown: all of the scene, or the active and the selected ones."""
     found = context.scene.objects if every else {*context.selected_objects, context.view_layer.objects.active} - {None}
@@ -334,8 +330,6 @@ def _lines(ends, colors, stand_out) -> overlay.Lines:
 
 
 # ---- picking --------------------------------------------------------------------------------------------------------
-
-
 def picked(obj, scene, depsgraph, origin, direction) -> tuple[str, np.ndarray] | None:
     """The bone that a ray in the viewport hits, and the point [3] in the world; None if it hits nothing.
 

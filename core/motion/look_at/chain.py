@@ -61,9 +61,8 @@ class LookAtState:
 class LookAt:
     """A chain of entries, from the eye or head down to the spine or pelvis.
 
-    Raises:
-        RagdollError: no entries; a bone that is twice in the chain, linked and an entry, or not an ancestor of the one
-            before; an axis of no length. Names the chain and the bones.
+    Raises RagdollError: no entries; a bone that is twice in the chain, linked and an entry, or not an ancestor of the
+    one before; an axis of no length. Names the chain and the bones.
     """
 
     rig: InitVar[Rig]  # the character, to check the bones against

@@ -9,10 +9,10 @@ import numpy as np
 
 from ... import quaternion
 from ...anatomy import roles
-from ...anatomy.axes import character_axes, of_role
+from ...anatomy.axes import character_axes, many_legged, of_role
 from ...anatomy.roles import Anatomy
 from ...errors import RagdollError
-from ..limbs import LONGEST, SHORTEST
+from ..limbs import LONGEST
 from ..rig import Rig
 from .chain import LinkedBone, LookAtEntry
 
@@ -40,12 +40,11 @@ class LookAtSetup:
 def from_roles(rig: Rig, anatomy: Anatomy, tails=None) -> LookAtSetup:
     """The chain from eyes or head down the neck and trunk, and the legs.
 
+    Raises RagdollError: neither head nor neck was recognised.
+
     Args:
         anatomy: of the armature's bones, in their input order.
         tails: see `upright_axes`.
-
-    Raises:
-        RagdollError: neither head nor neck was recognised.
     """
     notes: list = []
     level = rig.skeleton.from_level
@@ -72,7 +71,7 @@ def from_roles(rig: Rig, anatomy: Anatomy, tails=None) -> LookAtSetup:
         entries.append(_entry(rig, bone, limit, weight, forward))
     if not trunk:
         notes.append(f'No spine was recognised above "{rig.name(head)}": head and neck look alone')
-    return LookAtSetup(entries, _legs(rig, anatomy, role, notes), notes)
+    return LookAtSetup(entries, _legs(rig, anatomy, role, entries, notes), notes)
 
 
 def _entry(rig: Rig, bone: int, limit: float, weight: float, forward, linked=()) -> LookAtEntry:
@@ -106,8 +105,12 @@ def _eyes(rig: Rig, anatomy: Anatomy, head: int) -> list:
     return alone
 
 
-def _legs(rig: Rig, anatomy: Anatomy, role: dict, notes: list) -> list:
-    """Both legs of a human; all four of a quadruped, with their toes."""
+def _legs(rig: Rig, anatomy: Anatomy, role: dict, entries: list, notes: list) -> list:
+    """Both legs of a human, all four of a quadruped, with their toes, all of a spider.
+
+    A foot that hangs on a control is one by itself where a bone that looks carries it along.
+    """
+    turned = {entry.bone for entry in entries}
     wanted = [((roles.THIGH, roles.FOOT, roles.TOE), None)]
     if anatomy.kind == roles.QUADRUPED:
         # Hooves often hang on nothing but a control: then the forearm is kept in place as a whole by what is above.
@@ -115,24 +118,28 @@ def _legs(rig: Rig, anatomy: Anatomy, role: dict, notes: list) -> list:
     result = []
     for parts, instead in wanted:
         for side in (roles.LEFT, roles.RIGHT):
-            foot, count = _leg(rig, anatomy, role, side, *parts)
-            if not count and instead is not None:
-                other, count = _leg(rig, anatomy, role, side, *instead)
-                foot = other if count or foot < 0 else foot
-            if count:
-                result.append((foot, count))
-            elif foot >= 0:
-                notes.append(f'The leg of "{rig.name(foot)}" does not lead up to a hip: it has no stabiliser')
+            for number in range(len(of_role(anatomy, parts[1], side)) if many_legged(anatomy) else 1):
+                foot, count = _leg(rig, anatomy, role, side, number, *parts)
+                if not count and instead is not None:
+                    other, count = _leg(rig, anatomy, role, side, number, *instead)
+                    foot = other if count or foot < 0 else foot
+                above = _above(rig, foot) if foot >= 0 else []
+                if not count and turned & {*above} and parts[0] not in map(role.get, above):
+                    count = 1
+                if count:
+                    result.append((foot, count))
+                elif turned & {*above}:
+                    notes.append(f'The leg of "{rig.name(foot)}" does not lead up to a hip: it has no stabiliser')
     return result
 
 
-def _leg(rig: Rig, anatomy: Anatomy, role: dict, side: str, top: str, end: str, toe: str | None) -> tuple:
+def _leg(rig: Rig, anatomy: Anatomy, role: dict, side: str, number: int, top: str, end: str, toe: str | None) -> tuple:
     """(foot, bones count) of a leg; a count of 0 where it does not lead up to its top, a foot of -1 for none."""
     level = rig.skeleton.from_level
     ends = of_role(anatomy, end, side)
     if not ends:
         return -1, 0
-    foot = int(level[ends[0]])
+    foot = int(level[ends[number]])
     if anatomy.kind == roles.QUADRUPED and toe is not None:
         # An animal stands on its toes: the part that the human's foot is goes with the leg.
         toes = [int(level[i]) for i in of_role(anatomy, toe, side)]
@@ -141,7 +148,7 @@ def _leg(rig: Rig, anatomy: Anatomy, role: dict, side: str, top: str, end: str, 
     chain = [foot, *_above(rig, foot)]
     tops = [i for i, bone in enumerate(chain) if role.get(bone) == top]
     count = tops[-1] + 1 if tops else 0
-    if not SHORTEST < count <= LONGEST or rig.parents[chain[count - 1]] < 0:
+    if not 2 < count <= LONGEST or rig.parents[chain[count - 1]] < 0:
         return foot, 0
     return foot, count
 

@@ -270,7 +270,6 @@ def facing(forward, up, to_target, last_side, margin: float) -> tuple:
         to_target: from the first bone to the target.
         last_side: 1 left, -1 right, 0 not known yet.
         margin: half the width of the zone [rad].
-
     Returns:
         (side, direction): the side now, and the vector to look along; None outside the zone.
     """

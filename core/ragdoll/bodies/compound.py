@@ -70,8 +70,6 @@ def nearest_labels(points, known, labels) -> np.ndarray:
 
 
 # ---- overlaps, part by part -----------------------------------------------------------------------------------------
-
-
 def flattened(shapes: list) -> tuple[list, np.ndarray]:
     """All convex parts of bodies, and the body of each."""
     flat = [part for shape in shapes for part in shape.parts()]

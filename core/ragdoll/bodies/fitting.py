@@ -153,14 +153,13 @@ def fit(
 ) -> Shape:
     """The shape of least volume that covers a share of weighted points.
 
+    Raises RagdollError: too few points, a share outside 0..1, a kind that does not exist.
+
     Args:
         points: at least `FEWEST_POINTS` points [k, 3] [m]. weights: not negative [k]; all equal by default.
         axes: frame [3, 3], z along the limb; turned about z to the points' own cross axes.
         kind: CAPSULE, BOX, SPHERE, CONVEX_HULL, or AUTO for the one of least volume (a hull where it wins by much).
         share: of the weight to cover, 0..1. smallest: no half extent is less [m].
-
-    Raises:
-        RagdollError: too few points, a share outside 0..1, a kind that does not exist.
     """
     points = np.asarray(points, dtype=float)
     weights = np.ones(len(points)) if weights is None else np.asarray(weights, dtype=float)

@@ -114,7 +114,7 @@ def choose_bones(heads, tails, parents, candidates, axes) -> np.ndarray:
     return chosen
 
 
-def plan_bodies(heads, tails, rotations, parents, simulated, kinds, skin, axes, coverage) -> BodyPlan:
+def plan_bodies(heads, tails, rotations, parents, simulated, kinds, skin, axes, coverage, hung=(), led=()) -> BodyPlan:
     """Shapes for the simulated bones.
 
     Args:
@@ -125,13 +125,15 @@ def plan_bodies(heads, tails, rotations, parents, simulated, kinds, skin, axes, 
             joints alone.
         axes: the armature's axes [3, 3], see `extent`.
         coverage: share of a body's weighted vertices that its shape covers at least, before overlaps are resolved.
+        hung: the bone of the body that each bone hangs on [n], where that is known; see `roles.Anatomy.parents`.
+        led: bones that hang there whatever the hierarchy says; see `roles.Anatomy.led`.
     """
     origin = heads[simulated].mean(axis=0) if np.any(simulated) else np.zeros(3)
     if skin is not None:
         skin = replace(skin, points=(skin.points - origin) @ axes)
     # In the armature's own frame, so that moving and turning a character changes no shape.
     turned = (heads - origin) @ axes, (tails - origin) @ axes, axes.T @ rotations
-    plan = _Planner(*turned, parents, simulated, kinds, skin, coverage).plan()
+    plan = _Planner(*turned, parents, simulated, kinds, skin, coverage, hung, led).plan()
     plan.centers = plan.centers @ axes.T + origin
     plan.axes = axes @ plan.axes
     plan.pieces = [tuple(compound.moved(piece, axes, origin) for piece in own) for own in plan.pieces]
@@ -144,23 +146,24 @@ def plan_bodies(heads, tails, rotations, parents, simulated, kinds, skin, axes, 
 class _Planner:
     """The steps from joints and vertices to shapes, in the armature's own frame; arguments as for `plan_bodies`."""
 
-    def __init__(self, heads, tails, rotations, parents, simulated, kinds, skin, coverage) -> None:
+    def __init__(self, heads, tails, rotations, parents, simulated, kinds, skin, coverage, hung, led) -> None:
         self.heads, self.tails, self.rotations, self.bone_parents = heads, tails, rotations, parents
         self.kinds, self.skin = kinds, skin
         self.size = height(heads, tails, simulated)
         self.fit_settings = {"share": coverage, "smallest": SMALLEST * self.size}
-        self._arrange(simulated)
+        self._arrange(simulated, hung, led)
         self._find_twins()
         self._find_ends(simulated)
 
-    def _arrange(self, simulated) -> None:
+    def _arrange(self, simulated, hung, led) -> None:
         """The bodies' bones, their tree, and which body carries each bone."""
         self.depth = depths(self.bone_parents)
         self.ancestors = nearest_ancestors(self.bone_parents, simulated)
         self.bones = np.flatnonzero(simulated)
         row = {bone: i for i, bone in enumerate(self.bones)}
         self.parents = np.array([row.get(self.ancestors[bone], -1) for bone in self.bones], dtype=int)
-        join_loose_roots(self.bones, self.parents, self.heads, self.tails, self.bone_parents)
+        self.parents[np.isin(self.bones, led)] = -1
+        join_loose_roots(self.bones, self.parents, self.heads, self.tails, self.bone_parents, hung)
         carriers = np.where(simulated, np.arange(len(simulated)), self.ancestors)
         self.owner = np.array([row.get(bone, -1) for bone in carriers], dtype=int)
 
@@ -345,24 +348,27 @@ def _separate(shapes, parents, size, twins, normal, offset, vertices) -> list:
 
 
 # ---- one tree -------------------------------------------------------------------------------------------------------
-
-
-def join_loose_roots(bones, parents, heads, tails, bone_parents):
+def join_loose_roots(bones, parents, heads, tails, bone_parents, hung):
     """Bodies without a simulated ancestor join one tree; `parents` is changed in place.
 
     First where an ancestor lies exactly on a simulated bone: Rigify's DEF chains hang on ORG bones that double them.
-    What is still loose then (hooves on IK bones) joins the nearest joint of the main tree: the most central one of the
-    large ones, the spine and not a leg with as many bones.
+    Then where they hang in the anatomy, as hooves on IK bones do. What is still loose joins the nearest joint of the
+    main tree: the most central one of the large ones, the spine and not a leg with as many bones.
     """
     tolerance = 1e-3 * extent(heads[bones])
+    row = {bone: i for i, bone in enumerate(bones)}
     for i in np.flatnonzero(parents < 0):
-        for ancestor in path_to_root(bone_parents, bones[i])[1:]:
+        for ancestor in (above for above in path_to_root(bone_parents, bones[i])[1:] if above not in row):
             same = np.linalg.norm(heads[bones] - heads[ancestor], axis=1) < tolerance
             same &= np.linalg.norm(tails[bones] - tails[ancestor], axis=1) < tolerance
             above = next((twin for twin in np.flatnonzero(same) if i not in path_to_root(parents, twin)), -1)
             if above >= 0:
                 parents[i] = above
                 break
+    for i in np.flatnonzero(parents < 0) if len(hung) else ():
+        above = next((row[bone] for bone in path_to_root(hung, bones[i])[1:] if bone in row), -1)
+        if above >= 0 and i not in path_to_root(parents, above):
+            parents[i] = above
     roots = np.flatnonzero(parents < 0)
     if len(roots) < 2:
         return
@@ -383,8 +389,6 @@ def join_loose_roots(bones, parents, heads, tails, bone_parents):
 
 
 # ---- shapes from the joints alone -----------------------------------------------------------------------------------
-
-
 def extent(points: np.ndarray, axes: np.ndarray | None = None) -> float:
     """Largest side [m] of the box around points [n, 3]: the measure of a character's size.
 

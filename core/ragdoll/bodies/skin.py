@@ -65,13 +65,11 @@ class Skin:
 
         Coarse meshes have vertices at the joints only, so that those of a body may be no more than a ring. Its part of
         an edge to a body that it is joined to goes as far as its own limb does, at least to the middle.
+        Returns for each body (points [k, 3], weights [k]).
 
         Args:
             holder, share: see `holders`. joints, ends: where each body's limb begins and ends [m, 3].
             joined: whether bodies are joined [m, m].
-
-        Returns:
-            For each body (points [k, 3], weights [k]).
         """
         edges = self.edges[np.all(holder[self.edges] >= 0, axis=1)] if len(self.edges) else self.edges
         edges = edges[holder[edges[:, 0]] != holder[edges[:, 1]]]

@@ -91,8 +91,6 @@ def shares(axes_of, on, torque):
 
 
 # ---- what joints carry ----------------------------------------------------------------------------------------------
-
-
 def descends(parents) -> np.ndarray:
     """Whether each body hangs on, or is, another [m, m]: row the ancestor, column the descendant."""
     result = np.zeros((len(parents), len(parents)), dtype=bool)

@@ -245,8 +245,6 @@ def capped(stiffness, largest, error, least):
 
 
 # ---- motors between child and parent --------------------------------------------------------------------------------
-
-
 def joint_velocity(relative, before, target, weight, seconds):
     """Angular velocity [m, 3] of the child against the parent, in the parent's joint frame.
 

@@ -87,15 +87,13 @@ def motor(frequency, damping_ratio, inertia, error, velocity, seconds, substeps)
     frame's end, so that it never pushes further when others push with it. The force is ``-K e - C v`` times the
     inertia, K and C placing the poles of ``x' = x + T v + T^2 u (n + 1) / (2 n), v' = v + T u``: the body's motion in
     a frame of T seconds and n substeps.
+    Returns velocity relative to the target [.., 3], largest force [.., 3] for each axis (N or N m), both along the
+    world's axes, and the acceleration [.., 3] that they amount to.
 
     Args:
         frequency [Hz], damping_ratio, inertia [kg or kg m^2]: [..], broadcast.
         error: from the body to its target at the frame's beginning [.., 3] (m, or a rotation vector in rad).
         velocity: of the body relative to its target then [.., 3]; see `velocity_at_end`.
-
-    Returns:
-        velocity relative to the target [.., 3], largest force [.., 3] for each axis (N or N m), both along the world's
-        axes, and the acceleration [.., 3] that they amount to.
     """
     error, velocity = np.asarray(error, dtype=float), np.asarray(velocity, dtype=float)
     total, product = _poles(frequency, damping_ratio, seconds)
@@ -118,14 +116,12 @@ def joint_motor(relative, before, target, last, weight, frequency, damping_ratio
     """What a spring between child and parent asks of the motors in a frame: `motor` about the target's motion.
 
     A weight w makes it a spring of the same damping ratio and of the frequency times the square root of w.
+    Returns Angular velocity [k, 3], torque [k, 3] (N m) and acceleration [k, 3], in the parent's joint frame.
 
     Args:
         relative, before, target: as in `servo.joint_velocity`. weight, frequency [Hz], damping_ratio: [k].
         last: rotations one frame ago and the acceleration [k, 3] that the motors gave then; None at the first.
         inertia: tensors of what the joints carry [k, 3, 3], in the parent's joint frame [kg m^2].
-
-    Returns:
-        Angular velocity [k, 3], torque [k, 3] (N m) and acceleration [k, 3], in the parent's joint frame.
     """
     own = quaternion.to_rotation_vector(quaternion.multiply(target, quaternion.conjugate(before))) / seconds
     if last is None:

@@ -84,13 +84,12 @@ class ConstraintSpec:
 def plan_constraints(joint_type: str, limit_min, limit_max) -> list[ConstraintSpec]:
     """Blender constraints that make a joint; the first holds the position. The same limits give the same (cached) plan.
 
+    Raises ValueError: unknown type, limits that are not three finite numbers, or limit_min > limit_max.
+
     Args:
         joint_type: FIXED, HINGE, CONE or FREE.
         limit_min, limit_max: swing X, twist Y, swing Z [rad], [3], positive about the joint's axes, from bind pose.
             Ignored (but checked) for FIXED and FREE.
-
-    Raises:
-        ValueError: unknown type, limits that are not three finite numbers, or limit_min > limit_max.
     """
     lower, upper = checked_limits(joint_type, limit_min, limit_max)
     if joint_type == "FREE":
@@ -313,16 +312,12 @@ def _specs(
 
 
 # ---- plans that stay inside -----------------------------------------------------------------------------------------
-
-
 def plan(joint_type: str, limit_min, limit_max) -> list:
     """Constraints of a joint, none of which lets it go noticeably beyond its limits.
 
     Cones are approximated; those with a swing beyond a right angle by 10 degrees and more in their corners. Such a
     one is planned a little narrower, so that what is stated is not exceeded.
-
-    Raises:
-        ValueError: as `plan_constraints`.
+    Raises ValueError: as `plan_constraints`.
     """
     specs = plan_constraints(joint_type, limit_min, limit_max)
     if joint_type != "CONE" or specs[0].type != "GENERIC":
@@ -381,8 +376,6 @@ def _lets_through(specs, rotations) -> bool:
 
 
 # ---- wide enough for poses ------------------------------------------------------------------------------------------
-
-
 def opened(specs: list[ConstraintSpec], r_rel, margin: float) -> list[ConstraintSpec]:
     """The constraints with bounds that contain the joint rotations r_rel [f, 4] and a margin [rad].
 
@@ -415,15 +408,13 @@ def widened(joint_type: str, limit_min, limit_max, r_rel, margin: float) -> tupl
     """Limits (limit_min, limit_max) [rad], [3] each, just wide enough for observed rotations.
 
     A twist that the joint cannot limit with swings so wide is stated as free.
+    Raises ValueError: as `checked_limits`, or for a negative margin.
 
     Args:
         joint_type: FIXED, HINGE, CONE or FREE.
         limit_min, limit_max: angles [rad], [3]; never made narrower. FIXED and FREE are returned as they are.
         r_rel: observed unit quaternions (w, x, y, z) in the joint's frame [..., 4].
         margin: what an observed rotation that needs wider limits keeps to them [rad].
-
-    Raises:
-        ValueError: as `checked_limits`, or for a negative margin.
     """
     if not margin >= 0.0:
         raise ValueError(f"margin must not be negative, got {margin:g}")

@@ -80,8 +80,6 @@ def ellipse_radius(half_axes: np.ndarray, direction: np.ndarray) -> np.ndarray:
 
 
 # ---- angles ---------------------------------------------------------------------------------------------------------
-
-
 def frames_in_bodies(binds, offsets, rotations, parents) -> tuple[np.ndarray, np.ndarray]:
     """The joints' frames in their bodies and in these' parents, both [m, 4, 4]; in bind pose the two are one.
 
@@ -167,21 +165,15 @@ def x_first(limit_min, limit_max) -> bool:
 
 
 # ---- beyond ---------------------------------------------------------------------------------------------------------
-
-
 def excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
     """How far rotations are beyond a joint's limits.
+
+    Returns the larger of the swing's and the twist's excess [rad], 0 inside [..]. A hinge's is the larger of its
+    angle's and of the rotation about other axes. Raises ValueError: as `checked_limits`.
 
     Args:
         joint_type: FIXED, HINGE, CONE or FREE. limit_min, limit_max: angles [rad], [3].
         r_rel: unit quaternions (w, x, y, z) of the child relative to the parent in the joint's frame [.., 4].
-
-    Returns:
-        The larger of the swing's and the twist's excess [rad], 0 inside [..]. A hinge's is the larger of its angle's
-        and of the rotation about other axes.
-
-    Raises:
-        ValueError: as `checked_limits`.
     """
     low, high = checked_limits(joint_type, limit_min, limit_max)
     q = np.asarray(r_rel, dtype=float)
@@ -197,6 +189,13 @@ def excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
     x, turn, z = cone_angles(low, high, q.reshape(-1, 4))
     swing = beyond_ellipse(x, z, low, high)
     return np.maximum(swing, np.maximum(_beyond_range(turn, low[1], high[1]), 0.0)).reshape(q.shape[:-1])
+
+
+def brought_within(joint_type: str, limit_min, limit_max, rotation) -> np.ndarray:
+    """A rotation [4], led back towards bind pose as far as a joint's limits ask for; see `excess`."""
+    ways = quaternion.slerp(quaternion.identity((21,)), np.tile(rotation, (21, 1)), np.linspace(1.0, 0.0, 21))
+    beyond = excess(joint_type, limit_min, limit_max, ways)
+    return ways[np.argmin(np.maximum(beyond, 1e-3))]  # the other axes of a hinge's turn are not zero to the last digit
 
 
 def _beyond_range(angle, lower, upper) -> np.ndarray:

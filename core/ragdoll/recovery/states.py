@@ -50,6 +50,8 @@ class Settings:
     blend_time: float = 0.2  # of the physics blend [s]
     switch_off: bool = True  # whether the simulation ends when all is over; else the character stays ACTIVE
     starts: str = ACTIVE  # ACTIVE or ANIMATED, at the shot's first frame
+    tone: float = 0.0  # of the muscles while limp, 0..1; see `tone`
+    reflexes: bool = False  # whether the way of a fall chooses the posture that they pull to
     # how long a character that was hit but not knocked out must be near its animation to be switched off again [s]
     calm_time: float = 1.0
 
@@ -152,9 +154,7 @@ def arranged(events: Sequence[Event], first: float, last: float) -> tuple[list, 
     """Events in the order of their frames, one for each, and notes for the user.
 
     Of two at one frame the one further from the animation holds, see `_STRONGEST`; the note says which.
-
-    Raises:
-        RagdollError: an unknown state, or a frame that is no number.
+    Raises RagdollError: an unknown state, or a frame that is no number.
     """
     kept: dict = {}
     notes = []
@@ -192,9 +192,7 @@ def step(
 
     `motion` is that over this span, but for its impulse. Of the events, arranged ones, those after `begin` up to `end`
     are taken.
-
-    Raises:
-        RagdollError: a measured value is no number; names the character and the frame.
+    Raises RagdollError: a measured value is no number; names the character and the frame.
     """
     for key, value in vars(motion).items():
         if not math.isfinite(value):

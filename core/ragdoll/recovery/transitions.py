@@ -149,8 +149,7 @@ class Trunk:
 def trunk(pelvis, chest, left, right) -> Trunk:
     """The trunk from four points [.., 3]: pelvis, upper trunk, and one on either side, of the hips or the shoulders.
 
-    Raises:
-        RagdollError: a point is no number, or the four lie on one line.
+    Raises RagdollError: a point is no number, or the four lie on one line.
     """
     points = np.broadcast_arrays(*(np.asarray(point, dtype=float) for point in (pelvis, chest, left, right)))
     for name, point in zip(("pelvis", "chest", "left side", "right side"), points, strict=True):

@@ -130,8 +130,6 @@ class ItemStep(stack.Step):
 
 
 # ---- the registry ---------------------------------------------------------------------------------------------------
-
-
 def kinds() -> list[Kind]:
     """All kinds, in the order in which they act unless the user has chosen."""
     if not _kinds:
@@ -162,8 +160,6 @@ def lists() -> dict[str, ItemList]:
 
 
 # ---- a character's own ----------------------------------------------------------------------------------------------
-
-
 def of(obj, rig: Rig) -> tuple[list[stack.Step], dict]:
     """Steps in the character's own order, and messages by the name of those that cannot be made."""
     steps, messages, known = [], {}, {kind.identifier: kind for kind in kinds()}

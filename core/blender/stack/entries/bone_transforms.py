@@ -51,9 +51,8 @@ class ActiveRagdollBoneTransform(bpy.types.PropertyGroup):
 
     enabled: flag("Enabled", None, True, needs=STACK)
     bone: text("Bone", needs=STACK)
-    translation: vector(
-        "Translation", "In units of its space", subtype="TRANSLATION", keyed=True, needs=STACK_VALUE, own_units=True
-    )
+    translation: vector("Translation", "In units of its space", subtype="TRANSLATION", keyed=True, needs=STACK_VALUE,
+        own_units=True)
     rotation: vector("Rotation", "Euler angles X Y Z", subtype="EULER", keyed=True, needs=STACK_VALUE)
     scale: vector("Scale", None, (1.0, 1.0, 1.0), keyed=True, needs=STACK_VALUE)
     translation_mode: choice("Translation", MODES, "IGNORE", needs=STACK)

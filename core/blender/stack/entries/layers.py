@@ -103,9 +103,8 @@ class ActiveRagdollLayer(ActionChoice, Playback, BasePose, Named, bpy.types.Prop
     weight: share("Weight", "0 is the pose below, 1 the layer wholly")
     start: number("Start", "Frame at which the clip begins", 1.0, precision=1)
     sync_with: text("In Phase With", "Blend space whose phase the clip follows; empty: it goes by its own time")
-    only_keyed: flag(
-        "Only Keyed Bones", "Bones that the action has no keys for keep the pose below; otherwise they go to bind", True
-    )
+    only_keyed: flag("Only Keyed Bones", "Bones that the action has no keys for keep the pose below; otherwise they go "
+        "to bind", True)
     frame: number("Frame", "Frame of the action that is the pose", 1.0, precision=1)
     poses: items(ActiveRagdollPose, "pose_index")
     pose_index: row()
@@ -118,11 +117,9 @@ class ActiveRagdollLayer(ActionChoice, Playback, BasePose, Named, bpy.types.Prop
     mask_children: flag("With Children", "What hangs on the bones is included", True)
     mask_falloff: whole("Falloff", "Bones over which the mask rises to its full value", 0, min=0, soft_max=6)
     mask_collection: text("Bone Collection", "Bone collection of the armature")
-    mask_roles: choice(
-        "Roles", "Parts of the body",
+    mask_roles: choice("Roles", "Parts of the body",
         [(role, role.replace("_", " ").title(), "", 1 << i) for i, role in enumerate(ROLES)],
-        {"SPINE", "CHEST", "NECK", "HEAD"}, options={"ENUM_FLAG"},
-    )
+        {"SPINE", "CHEST", "NECK", "HEAD"}, options={"ENUM_FLAG"})
     mask_side: choice("Side", "Of the parts that come in pairs", SIDES, "ANY")
     mask_invert: flag("Invert", "All other bones")
 
@@ -155,9 +152,8 @@ class ActiveRagdollAxis(bpy.types.PropertyGroup):
 class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
     """A blend space."""
 
-    name: named(
-        "By which layers and states refer to it", "Blend Space", lambda settings: settings.blend_spaces, uses_of_space
-    )
+    name: named("By which layers and states refer to it", "Blend Space", lambda settings: settings.blend_spaces,
+        uses_of_space)
     dimensions: choice("Dimensions", "One axis or two", DIMENSIONS, "1D")
     method: choice("Method", "How samples in a plane blend", METHODS, "TRIANGLES")
     x: settings(ActiveRagdollAxis)
@@ -165,18 +161,15 @@ class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
     samples: items(ActiveRagdollSample, "sample_index")
     sample_index: row()
     sync: choice("Sync", "How clips of different lengths keep in phase", SYNC, "NORMALIZED")
-    measured_object: an_object(
-        "Measured", "What speed and direction are measured of; empty: the character",
-        update=remembers("measured_object", "measured_name"),
-    )
+    measured_object: an_object("Measured", "What speed and direction are measured of; empty: the character",
+        update=remembers("measured_object", "measured_name"))
     measured_name: record(str, of=CHOSEN)
     measured_bone: text("Measured Bone", "Its bone; empty: of the character its root bone, else the object")
     target: an_object("Target", "What yaw and pitch lead to")
     target_bone: text("Target Bone", "Its bone; empty: the object")
     aim_bone: text("Aim From", "Bone that yaw and pitch are measured from; empty: the head, else the armature")
-    show_preview: flag(
-        "Preview", "Show the preview point instead of the input; simulating and baking end it", needs=STACK
-    )
+    show_preview: flag("Preview", "Show the preview point instead of the input; simulating and baking end it",
+        needs=STACK)
 
 
 class PoseLayers:
@@ -192,8 +185,6 @@ class PoseLayers:
 
 
 # ---- the step -------------------------------------------------------------------------------------------------------
-
-
 class Layers(FromSettings, LayerStack):
     """The layers that act: all that are enabled, or only the solo ones among them."""
 

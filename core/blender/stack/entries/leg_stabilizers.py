@@ -25,26 +25,17 @@ class ActiveRagdollLegStabilizer(bpy.types.PropertyGroup):
 
     enabled: flag("Enabled", None, True, needs=STACK)
     foot_bone: text("Foot", needs=STACK)
-    bones_count: whole(
-        "Bones", "Of the leg from the foot up, the foot included: 3 for a human", 3, min=SHORTEST, max=LONGEST,
-        needs=STACK,
-    )
+    bones_count: whole("Bones", "Of the leg from the foot up, the foot included: 3 for a human, 1 for a foot on a "
+        "control", 3, min=SHORTEST, max=LONGEST, needs=STACK)
     ik_weight: share("Weight", "Share of the way back", keyed=True, needs=STACK_VALUE)
-    off_while_limp: flag(
-        "Off While Limp", "Weight 0 while the leg's bodies are limp, as when the character falls", needs=STACK
-    )
-    min_distance: number(
-        "Start Distance",
-        "How far the foot must have moved before it is put back, in the armature's units; 0 is always", min=0.0,
-        needs=STACK, own_units=True,
-    )
-    max_iterations: whole(
-        "Iterations", "Most iterations, where the leg has more than three bones", 30, min=0, max=10000, needs=STACK
-    )
-    tolerance: number(
-        "Tolerance", "At which the iterations end, in parts of the leg's length", 1e-3, min=0.0, max=1.0, precision=5,
-        needs=STACK,
-    )
+    off_while_limp: flag("Off While Limp", "Weight 0 while the leg's bodies are limp, as when the character falls",
+        needs=STACK)
+    min_distance: number("Start Distance", "How far the foot must have moved before it is put back, in the armature's "
+        "units; 0 is always", min=0.0, needs=STACK, own_units=True)
+    max_iterations: whole("Iterations", "Most iterations, where the leg has more than three bones", 30, min=0,
+        max=10000, needs=STACK)
+    tolerance: number("Tolerance", "At which the iterations end, in parts of the leg's length", 1e-3, min=0.0, max=1.0,
+        precision=5, needs=STACK)
 
 # fmt: on
 

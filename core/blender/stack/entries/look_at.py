@@ -28,25 +28,17 @@ LIMITS_FROM = (
     ("BIND", "Bind Pose", "Between the bone's forward now and where it points in bind pose"),
     ("PARENT", "Parent", "Between the bone's forward and its parent's"),
 )
-AXES_FROM = (
-    ("AUTO", "Automatic", "From the bind pose and where the character faces"),
-    ("USER", "User", "Set by hand"),
-)
+AXES_FROM = (("AUTO", "Automatic", "From the bind pose and where the character faces"), ("USER", "User", "Set by hand"))
 EVENTS = (
     ("SET", "Set", "The weight is set at once"),
     ("ENABLE", "Enable", "The weight goes to 1"),
     ("DISABLE", "Disable", "The weight goes to 0"),
 )
-TARGETS = (
-    ("OBJECT", "Object", "An object, or a bone of it"),
-    ("POINT", "Point", "A point of the scene"),
-)
+TARGETS = (("OBJECT", "Object", "An object, or a bone of it"), ("POINT", "Point", "A point of the scene"))
 _NOTHING = 1e-6  # what single precision leaves of a component that is 0
 
 
 # ---- forward axes from the bind pose --------------------------------------------------------------------------------
-
-
 def rig_of(obj) -> Rig:
     """An armature's skeleton and bind pose, in its own space.
 
@@ -79,8 +71,6 @@ def write_axes(entry, forward, parent_forward) -> None:
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------
-
-
 def _bone_changed(self, context) -> None:
     find_axes(self.id_data, [self])
     STACK.update(self, context)
@@ -106,28 +96,19 @@ class ActiveRagdollLookAtEntry(bpy.types.PropertyGroup):
     """One bone of a look-at chain."""
 
     bone: text("Bone", "An ancestor of the bone of the entry before it", needs=STACK, update=_bone_changed)
-    limit: number(
-        "Limit", "Largest angle of the bone's forward; at 0 it never turns", math.radians(30.0), subtype="ANGLE",
-        min=0.0, max=math.pi, needs=STACK,
-    )
-    limit_from: choice(
-        "Limit From", LIMITS_FROM, None,
-        "What the limit is measured from; a pose already beyond it is only not turned further", needs=STACK,
-    )
-    forward_axis: vector(
-        "Forward", "Where the bone looks, in its own frame", (0.0, 1.0, 0.0), needs=STACK, update=_axis_edited
-    )
-    parent_forward_axis: vector(
-        "Parent's Forward", "Where the parent looks, in its own frame", (0.0, 1.0, 0.0), needs=STACK,
-        update=_axis_edited,
-    )
+    limit: number("Limit", "Largest angle of the bone's forward; at 0 it never turns", math.radians(30.0),
+        subtype="ANGLE", min=0.0, max=math.pi, needs=STACK)
+    limit_from: choice("Limit From", LIMITS_FROM, None, "What the limit is measured from; a pose already beyond it is "
+        "only not turned further", needs=STACK)
+    forward_axis: vector("Forward", "Where the bone looks, in its own frame", (0.0, 1.0, 0.0), needs=STACK,
+        update=_axis_edited)
+    parent_forward_axis: vector("Parent's Forward", "Where the parent looks, in its own frame", (0.0, 1.0, 0.0),
+        needs=STACK, update=_axis_edited)
     axes_from: choice("Axes", AXES_FROM, None, "Where the forward axes come from", needs=STACK, update=_bone_changed)
-    rotate_around_up_weight: share(
-        "Around Up", "0 turns by the shortest way, 1 about the up vector alone", 0.0, needs=STACK
-    )
-    reset_to_default: flag(
-        "Reset to Default", "Start from bind pose, for a bone that the action does not key", needs=STACK
-    )
+    rotate_around_up_weight: share("Around Up", "0 turns by the shortest way, 1 about the up vector alone", 0.0,
+        needs=STACK)
+    reset_to_default: flag("Reset to Default", "Start from bind pose, for a bone that the action does not key",
+        needs=STACK)
     linked_bones: items(ActiveRagdollLinkedBone)
 
 
@@ -138,10 +119,8 @@ class ActiveRagdollWeightEvent(bpy.types.PropertyGroup):
     frame: number("Frame", needs=STACK_VALUE)
     weight: share("Weight", needs=STACK_VALUE)
     duration: number("Time", "Of the transition [s]", min=0.0, subtype="TIME_ABSOLUTE", needs=STACK_VALUE)
-    cancel_current_transition: flag(
-        "Cancel Current", "A transition under way gives way to this one; else this one is ignored meanwhile", True,
-        needs=STACK_VALUE,
-    )
+    cancel_current_transition: flag("Cancel Current", "A transition under way gives way to this one; else this one is "
+        "ignored meanwhile", True, needs=STACK_VALUE)
 
 
 class ActiveRagdollLookAt(bpy.types.PropertyGroup):
@@ -153,20 +132,14 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
     target: block("Target", "Object to look at", needs=STACK)
     target_bone: text("Bone", "Bone of the target to look at", needs=STACK)
     target_point: vector("Point", "In the scene", subtype="TRANSLATION", keyed=True, needs=STACK_VALUE)
-    weight: share(
-        "Weight", "Share of the look in the pose; from the first stored event on, the events say it", keyed=True,
-        needs=STACK_VALUE,
-    )
-    blend_speed: number(
-        "Blend Speed", "How quickly the look goes over to a new one [share of the distance a second]; 0 is at once",
-        min=0.0, soft_max=20.0, max=1.0e6, needs=STACK,
-    )
+    weight: share("Weight", "Share of the look in the pose; from the first stored event on, the events say it",
+        keyed=True, needs=STACK_VALUE)
+    blend_speed: number("Blend Speed", "How quickly the look goes over to a new one [share of the distance a second]; "
+        "0 is at once", min=0.0, soft_max=20.0, max=1.0e6, needs=STACK)
     up_vector: vector("Up", "In the scene", (0.0, 0.0, 1.0), needs=STACK)
     comfort: share("Comfort", "Share of all limits that is used up before any bone goes to its own", needs=STACK)
-    behind_margin: number(
-        "Margin Behind", "Half the width of the zone straight behind in which the side is kept", math.radians(15.0),
-        subtype="ANGLE", min=0.0, max=math.pi / 2.0, needs=STACK,
-    )
+    behind_margin: number("Margin Behind", "Half the width of the zone straight behind in which the side is kept",
+        math.radians(15.0), subtype="ANGLE", min=0.0, max=math.pi / 2.0, needs=STACK)
     marks_reference: feet_held()
     entries: items(ActiveRagdollLookAtEntry, "active_entry")
     active_entry: row()
@@ -176,8 +149,6 @@ class ActiveRagdollLookAt(bpy.types.PropertyGroup):
 
 
 # ---- steps ----------------------------------------------------------------------------------------------------------
-
-
 class Step(ItemStep):
     """One chain."""
 
@@ -235,8 +206,6 @@ def events_of(item, seconds_per_frame: float) -> list[WeightEvent]:
 
 
 # ---- the kind -------------------------------------------------------------------------------------------------------
-
-
 class Bones(ItemList):
     """The bones of the active chain."""
 

@@ -51,9 +51,8 @@ COMPARE = (
 class ActiveRagdollParameter(Named, bpy.types.PropertyGroup):
     """A value that conditions ask for."""
 
-    name: named(
-        "By which conditions refer to it", "speed", lambda settings: settings.graph.parameters, uses_of_parameter
-    )
+    name: named("By which conditions refer to it", "speed", lambda settings: settings.graph.parameters,
+        uses_of_parameter)
     kind: choice("Kind", "A number, or on and off", KINDS, "FLOAT")
     read: choice("Read", "Where the value comes from", READS, "VALUE")
     value: number("Value", "Key it, or drive it by any property", keyed=True)
@@ -111,8 +110,6 @@ class PoseGraph:
 
 
 # ---- the step -------------------------------------------------------------------------------------------------------
-
-
 class StateGraph(FromSettings, GraphPlayer):
     """The graph of the settings."""
 

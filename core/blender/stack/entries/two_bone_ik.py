@@ -30,27 +30,19 @@ class ActiveRagdollTwoBoneIK(bpy.types.PropertyGroup):
     effector_target_bone: text("Bone", "Bone of the effector", needs=STACK)
     effector_space: choice("Space", PLACES, "WORLD", "Of the effector's location", needs=STACK)
     effector_bone: text("Bone", "Bone of the character in whose frame the effector's location is", needs=STACK)
-    effector_location: vector(
-        "Location", None, subtype="TRANSLATION", keyed=True, needs=STACK_VALUE, own_units=True
-    )
+    effector_location: vector("Location", None, subtype="TRANSLATION", keyed=True, needs=STACK_VALUE, own_units=True)
     pole: block("Pole", "Object that the middle joint bends to; without one, the location below", needs=STACK)
     pole_target_bone: text("Bone", "Bone of the pole object", needs=STACK)
     pole_space: choice("Pole", POLES, "BEND", "Space of the pole's location", needs=STACK)
     pole_bone: text("Bone", "Bone of the character in whose frame the pole's location is", needs=STACK)
-    pole_location: vector(
-        "Location", None, subtype="TRANSLATION", keyed=True, needs=STACK_VALUE, own_units=True
-    )
-    allow_stretching: flag(
-        "Stretch", "Both bones grow when the effector is far away, those that are connected also in width", needs=STACK
-    )
-    start_stretch_ratio: number(
-        "Start", "Share of the reach from which on the limb grows", 1.0, min=0.001, soft_max=1.0, max=100.0, needs=STACK
-    )
+    pole_location: vector("Location", None, subtype="TRANSLATION", keyed=True, needs=STACK_VALUE, own_units=True)
+    allow_stretching: flag("Stretch", "Both bones grow when the effector is far away, those that are connected also in "
+        "width", needs=STACK)
+    start_stretch_ratio: number("Start", "Share of the reach from which on the limb grows", 1.0, min=0.001,
+        soft_max=1.0, max=100.0, needs=STACK)
     max_stretch_scale: number("Largest Scale", "Of both bones", 1.2, min=1.0, soft_max=2.0, max=100.0, needs=STACK)
-    keep_end_rotation: flag(
-        "Keep End Rotation", "The end keeps its rotation in the armature; else it follows the lower limb", True,
-        needs=STACK,
-    )
+    keep_end_rotation: flag("Keep End Rotation", "The end keeps its rotation in the armature; else it follows the "
+        "lower limb", True, needs=STACK)
     weight: share("Weight", keyed=True, needs=STACK_VALUE)
     marks_reference: feet_held()
 

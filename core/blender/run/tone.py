@@ -1,0 +1,120 @@
+"""Muscle tone of knocked-out characters in a run: measuring their falls, and leading their joints meanwhile."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...anatomy.roles import CHEST, FOOT, PELVIS, SHANK, SPINE
+from ...ragdoll.recovery import states, tone
+from ..physics import built, joint_objects, world
+from ..physics.motors import Muscles
+from ..runtime import STATE
+from . import ground, shot_run
+from .effects import Effect
+
+MARGIN = 0.02  # of the height: a trunk nearer to the floor touches it
+
+
+class Falling:
+    """The muscles of one character: what its joints have, and the fall that is under way."""
+
+    def __init__(self, run, character) -> None:
+        self.character, self.fall, self.start, self.muscles = character, None, None, None
+        obj, drives, begin = character.obj, run.joint_drives, character.rows.start
+        self.of = drives.of(character)
+        self.rows = drives.rows[self.of]
+        own, record = self.rows - begin, built.record(obj.active_ragdoll.collection)
+        none = np.full((tone.CHOICES, len(character.bones), 4), np.nan)
+        self.postures = np.array(record["postures"] or none, dtype=float)[:, own]
+        settings = [obj.pose.bones[name].active_ragdoll for name in character.bone_names]
+        self.limits = np.array([joint_objects.swings_of(settings[i]) for i in own])
+        self.strengths = shot_run.strengths_of(obj)[0][own]
+        self.trunk = _rows(settings, begin, PELVIS, SPINE, CHEST)
+        feet = _rows(settings, begin, FOOT)
+        self.feet = feet if len(feet) else _rows(settings, begin, SHANK)
+        known = record["facing"] and len(self.trunk)
+        self.trunk = self.trunk if known else np.array([begin])
+        self.facing = np.array(record["facing"])[self.trunk - begin] if known else None
+
+    def step(self, run, scene, settings, seconds: float) -> None:
+        """After a frame is shown: go on with the fall, and set the muscles for the next frame."""
+        drives = run.joint_drives
+        relative = drives.relative(run.body)[self.of]
+        gravity = np.array(world.gravity(scene))
+        if self.fall is None:
+            self.fall, self.start, acceleration = tone.Fall(), relative, np.zeros_like(relative[:, 1:])
+        else:
+            acceleration = self.muscles.acceleration
+        before = tone.target(self.fall, self.start, self.postures)
+        self.fall = tone.step(self.fall, self._measured(run, scene, gravity), settings.reflexes, seconds)
+        factor = run.numbers["tone"][self.rows] * ~(run.limp | run.kinematic)[self.rows]
+        weight = factor * settings.tone * self.fall.strength
+        pull = float(np.linalg.norm(gravity))
+        own = run.numbers["max_torque"][self.rows]
+        self.muscles = Muscles(
+            of=self.of,
+            start=before,
+            end=tone.target(self.fall, self.start, self.postures),
+            weight=tone.stiffened(weight, relative, self.limits),
+            frequency=np.full(len(self.of), tone.FREQUENCY / tone.pace(self.character.height, pull)),
+            damping_ratio=tone.DAMPING_RATIO,
+            strongest=np.where(own > 0.0, own, self.strengths),
+            holding=weight**tone.HOLDS * np.where(own > 0.0, own, self.strengths),
+            acceleration=acceleration,
+        )
+
+    def _measured(self, run, scene, gravity: np.ndarray) -> tone.Trunk:
+        rows, body, height = self.trunk, run.body, self.character.height
+        shares = run.masses[rows] / run.masses[rows].sum()
+        pull = float(np.linalg.norm(gravity))
+        clearance = np.inf
+        if pull > 0.0 and not self.fall.touched:
+            below = ground.clearances(run, scene, self.character, rows, gravity / pull)
+            clearance = float(below.min()) - MARGIN * height
+        place = shares @ body[rows, :3, 3]
+        feet = body[self.feet, :3, 3].mean(axis=0) if len(self.feet) else place
+        velocity = np.zeros(3) if run.velocity is None else shares @ run.velocity[rows]
+        return tone.Trunk(place - feet, velocity, self._axes(run, shares), clearance, height, gravity)
+
+    def _axes(self, run, shares) -> np.ndarray | None:
+        if self.facing is None:
+            return None
+        turns = run.body[self.trunk, :3, :3] @ run.offsets[self.trunk, :3, :3].transpose(0, 2, 1)
+        each = np.einsum("tij,taj->tai", turns, self.facing) * run.handedness[self.trunk][:, :, None]
+        forward, left = np.einsum("t,tai->ai", shares, each)
+        forward /= max(float(np.linalg.norm(forward)), 1e-9)
+        left = left - forward * float(left @ forward)
+        return np.array([forward, left / max(float(np.linalg.norm(left)), 1e-9)])
+
+
+class Tone(Effect):
+    """The muscle tone of a run's characters while they are limp; recovery comes before it."""
+
+    name = "tone"
+
+    def __init__(self, run, scene) -> None:
+        super().__init__(run, scene)
+        self._falling: dict[str, Falling] = {}
+
+    def observe(self, run, scene, seconds: float) -> None:
+        """Let each character that is limp fall on."""
+        for name, own in run.effect("recovery").by_name.items():
+            limp = own.state.phase in (states.LIMP, states.SETTLING)
+            if limp and own.settings.tone > 0.0 and self._has_motors(run, own.character):
+                if name not in self._falling:
+                    self._falling[name] = Falling(run, own.character)
+                self._falling[name].step(run, scene, own.settings, seconds)
+            else:
+                self._falling.pop(name, None)
+        self.muscles = [each.muscles for each in self._falling.values()]
+
+    def _has_motors(self, run, character) -> bool:
+        if run.joint_drives is not None and len(run.joint_drives.of(character)):
+            return True
+        STATE.warn(character.name, f"'{character.name}' falls without muscle tone: build its ragdoll anew")
+        return False
+
+
+def _rows(settings: list, begin: int, *roles) -> np.ndarray:
+    """Rows in the run of the bodies with some roles, of a character whose rows begin there."""
+    return np.array([begin + i for i, own in enumerate(settings) if own.role in roles], dtype=int)

@@ -1,0 +1,325 @@
+"""Bipeds by their roles: any pose as thirteen parts that bodies of all proportions share, and back.
+
+A rotation is stated as delta D from bind pose in the character's axes (x ahead, y left, z up): a bone whose rotation in
+bind pose is R0 in these axes stands at D R0. So a turn about z is "bind pose, looking there" whatever rolls, names and
+sizes the bones have. The thirteen parts (`Posture`) are the middle of the hips, the deltas of pelvis, chest and head,
+four limbs' ends with their poles and deltas, and what toes and collar bones add. Places are in metres in the plan
+frame: the armature's own axes turned so that z points up in the world, at the world's scale.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from .. import pose as pose_space
+from .. import quaternion as q
+from ..anatomy import roles
+from ..anatomy.axes import character_axes, limb_directions, of_role
+from ..anatomy.natural import is_impossible
+from ..errors import RagdollError
+from .rig import Rig, vector_to_model
+
+X, Y, Z = np.eye(3)
+LEGS, ARMS = (0, 1), (2, 3)  # of the four limbs: left leg, right leg, left arm, right arm
+SIGNS = np.array([1.0, -1.0, 1.0, -1.0])  # 1 for limbs of the left
+_FOLDS = np.stack([-X, -X, X, X])  # hinges are directions of limbs x these: shanks fold back, forearms ahead
+_CHAINS = (
+    (roles.THIGH, roles.SHANK, roles.FOOT, roles.TOE),
+    (roles.UPPER_ARM, roles.FOREARM, roles.HAND, roles.CLAVICLE),
+)
+_BENT = np.radians(6.0)  # a bind pose bent by more tells where the hinge of a knee or an elbow lies
+_PLANE = 0.15  # of a limb's length: a joint off its line by less leaves the plane to the upper limb's own hinge
+_STRAIGHT = 0.995  # of a limb's length: farther ends are not reached, so that knees and elbows keep a plane
+
+
+def unit(vectors) -> np.ndarray:
+    """Vectors [.., 3] at length 1."""
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+
+
+def dot(a, b) -> np.ndarray:
+    """Scalar products [.., 1] of vectors [.., 3]."""
+    return np.sum(a * b, axis=-1, keepdims=True)
+
+
+def _frames(direction, hinge) -> np.ndarray:
+    """Rotations [.., 4] whose first axis is the direction of a limb, the second nearest to its hinge."""
+    hinge = unit(hinge - direction * dot(hinge, direction))
+    direction, hinge = np.broadcast_arrays(direction, hinge)
+    return q.from_matrix(np.stack([direction, hinge, q.cross(direction, hinge)], axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
+class Posture:
+    """The thirteen parts of a pose; frames may lead. Limbs in the order of `LEGS` and `ARMS`."""
+
+    hip: np.ndarray  # middle of the hip joints [.., 3], [m]
+    trunk: np.ndarray  # deltas of pelvis, chest and head [.., 3, 4]
+    ends: np.ndarray  # ankles and wrists [.., 4, 3], [m]
+    poles: np.ndarray  # unit directions to which knees and elbows point [.., 4, 3]
+    turns: np.ndarray  # deltas of feet and hands [.., 4, 4]
+    ties: np.ndarray  # deltas of toes against feet, of collar bones against the chest [.., 4, 4]
+
+    def arrays(self) -> list:
+        """Its arrays in order."""
+        return [getattr(self, field.name) for field in fields(self)]
+
+    def at(self, index) -> Posture:
+        """Those of some of the leading frames."""
+        return Posture(*(array[index] for array in self.arrays()))
+
+    def moved(self, turn, shift) -> Posture:
+        """Turned by a rotation [4] about the origin, then shifted [3]."""
+
+        def turned(deltas):
+            return q.multiply(turn, deltas)
+
+        ends = q.rotate(turn, self.ends) + shift
+        return Posture(
+            q.rotate(turn, self.hip) + shift, turned(self.trunk), ends, q.rotate(turn, self.poles), turned(self.turns),
+            self.ties,
+        )  # fmt: skip
+
+    def mirrored(self) -> Posture:
+        """Left and right exchanged."""
+        side, turn, swap = np.array([1.0, -1, 1]), np.array([1.0, -1, 1, -1]), [1, 0, 3, 2]
+        limbs = (self.ends * side, self.poles * side, self.turns * turn, self.ties * turn)
+        return Posture(self.hip * side, self.trunk * turn, *(array[..., swap, :] for array in limbs))
+
+
+def stacked(postures) -> Posture:
+    """Postures as one with a leading axis."""
+    return Posture(*(np.stack(arrays) for arrays in zip(*(p.arrays() for p in postures), strict=True)))
+
+
+class Biped:
+    """A character with two legs and two arms, measured in bind pose; m of its bones are moved.
+
+    Attributes:
+        rows: level indices of these bones [m], parents first. above: index among them of the bone that each hangs on.
+        spine, neck, chest, head: indices among them; the pelvis is the first.
+        limbs: indices among them of thigh, shank, foot, toe or upper arm, forearm, hand, collar bone; -1: none [4, 4].
+        joints: places in bind pose in the character's axes [m, 3], [m]. bind: their rotations there [m, 4].
+        upper, lower, leg, arm, trunk, shoulder, hips, sole, height: lengths [m]; upper and lower of the limbs [4].
+    """
+
+    def __init__(self, rig: Rig, anatomy, tails, world=None) -> None:
+        """Measure a rig.
+
+        Args:
+            anatomy: of its bones, and tails [n, 3], armature units, in Blender's order.
+            world: matrix of the armature object [4, 4]; None: the identity.
+        Raises:
+            RagdollError: something is missing; says what.
+        """
+        self.rig = rig
+        anatomy, tails = _in_level_order(rig.skeleton, anatomy), np.asarray(tails)[rig.skeleton.to_level]
+        heads = rig.bind_positions
+        if is_impossible(anatomy, rig.parents, heads, tails):
+            raise RagdollError("no body could take its bind pose")
+        directions = limb_directions(anatomy, rig.parents, heads, tails)
+        axes = character_axes(anatomy, heads, tails, directions)
+        if axes is None or anatomy.kind == roles.QUADRUPED:
+            raise RagdollError("it has not two arms and two legs")
+        own = np.stack([axes.forward, axes.left, axes.up], axis=1)
+        self.own = q.from_matrix(own)
+        world = np.eye(4) if world is None else np.asarray(world, dtype=float)
+        self.scale = float(np.cbrt(abs(np.linalg.det(world[:3, :3]))))
+        up = vector_to_model(Z, world)
+        self.frame = q.conjugate(q.multiply(q.shortest_arc(axes.up, up), self.own))
+        self._find(anatomy, axes)
+        self.joints = heads[self.rows] @ own * self.scale
+        self.bind = q.multiply(q.conjugate(self.own), rig.bind_rotations[self.rows])
+        self._offsets = self.joints - self.joints[self.above]
+        stem = {0}
+        for row in self.limbs[:, 0].tolist():
+            while row not in stem:
+                stem.add(row)
+                row = int(self.above[row])
+        self._stem = sorted(stem)
+        self._measure()
+
+    def _find(self, anatomy, axes) -> None:
+        above = anatomy.parents
+
+        def path(bone):
+            found = []
+            while bone >= 0:
+                found.append(int(bone))
+                bone = above[bone]
+            return found
+
+        limbs = []
+        for chain in _CHAINS:
+            for side in (roles.RIGHT, roles.LEFT) if axes.swapped else (roles.LEFT, roles.RIGHT):
+                found = [of_role(anatomy, role, side)[:1] for role in chain]
+                missing = [role for role, bones in zip(chain[:3], found, strict=False) if not bones]
+                if missing:
+                    raise RagdollError(f"no bone is its {side.lower()} {missing[0].lower().replace('_', ' ')}")
+                limbs.append([bones[0] if bones else -1 for bones in found])
+        legs, arm = [*path(limbs[0][0]), *path(limbs[1][0])], path(limbs[2][0])
+        pelvis = (of_role(anatomy, roles.PELVIS) or path(limbs[0][0])[1:2] or [-1])[0]
+        spine = [b for b in reversed(arm) if anatomy.roles[b] in (roles.SPINE, roles.CHEST) and b not in legs]
+        if pelvis < 0 or not spine:
+            raise RagdollError("it has no pelvis, or no spine")
+        neck = of_role(anatomy, roles.NECK)
+        head = (of_role(anatomy, roles.HEAD) or neck[-1:] or spine[-1:])[0]
+        neck = [b for b in neck if b != head]
+        carriers = set(path(pelvis)[1:])
+        moved = {b for own in ([pelvis, head], spine, neck, *limbs) for b in own if b >= 0}
+        for bone in sorted(moved - {pelvis}):
+            way = path(bone)
+            stop = next((i for i, b in enumerate(way) if b == pelvis or b in carriers), len(way))
+            moved.update(way[:stop])
+        self.rows = np.array(sorted(moved - carriers, key=lambda b: (b != pelvis, len(path(b)), b)))
+        index = {bone: i for i, bone in enumerate(self.rows.tolist())} | {-1: -1}
+        self.above = np.array([index.get(above[b], 0) if above[b] >= 0 else 0 for b in self.rows])
+        self.limbs = np.array([[index[b] for b in limb] for limb in limbs])
+        self.spine, self.neck, self.head = [index[b] for b in spine], [index[b] for b in neck], index[head]
+        self.chest = self.spine[-1]
+
+    def _measure(self) -> None:
+        at, limbs = self.joints, self.limbs
+        first, middle, end = at[limbs[:, 0]], at[limbs[:, 1]], at[limbs[:, 2]]
+        self.upper, self.lower = np.linalg.norm(middle - first, axis=1), np.linalg.norm(end - middle, axis=1)
+        if min(self.upper.min(), self.lower.min()) <= 0.0:
+            raise RagdollError("a limb of it has no length")
+        self.leg, self.arm = ((self.upper + self.lower)[list(own)].mean() for own in (LEGS, ARMS))
+        self.hip0 = first[:2].mean(axis=0)
+        self.trunk = float(np.linalg.norm(first[2:].mean(axis=0) - self.hip0))
+        self.shoulder, self.hips = float(np.abs(first[2:, 1]).mean()), float(np.abs(first[:2, 1]).mean())
+        feet = [row for limb in limbs[:2] for row in limb if row >= 0]
+        ankle = end[:2, 2].mean()
+        # Joints only: drawn tails may be anything.
+        self.sole = float(min(ankle - at[feet, 2].min() + 0.02 * self.upper[0], 0.35 * self.lower[0]))
+        self.height = float(at[self.head, 2] - ankle + self.sole) * 1.07
+        ways = unit(np.stack([middle - first, end - middle], axis=1))
+        bend = q.cross(ways[:, 0], ways[:, 1])
+        hinges = q.cross(ways[:, 0], _FOLDS)
+        own = (np.linalg.norm(bend, axis=1, keepdims=True) > np.sin(_BENT)) & (dot(bend, hinges) > 0.0)
+        hinges = np.where(own, bend, hinges)[:, None]
+        self.ways = ways  # unit directions of upper and lower limbs in bind pose [4, 2, 3]
+        self.hinges = unit(hinges - ways * dot(hinges, ways))  # what they bend about there [4, 2, 3]
+        self._unframe = q.conjugate(_frames(ways, self.hinges))
+
+    # ---- poses ----
+
+    def placed(self, matrices) -> tuple[np.ndarray, np.ndarray]:
+        """Deltas [.., m, 4] and places [.., m, 3] of a pose given by matrices in armature space [.., n, 4, 4]."""
+        positions, rotations, _scales = pose_space.decompose_matrices(np.asarray(matrices)[..., self.rows, :, :])
+        turned = q.multiply(self.frame, rotations)
+        return q.multiply(turned, q.conjugate(self.bind)), self.scale * q.rotate(self.frame, positions)
+
+    def extract(self, deltas, places) -> Posture:
+        """The posture of a pose: deltas [.., m, 4] and places [.., m, 3]."""
+        a, b, e, extra = self.limbs.T
+        first, end = places[..., a, :], places[..., e, :]
+        forward, bend = unit(end - first), places[..., b, :] - first
+        bend = bend - forward * dot(bend, forward)
+        own = q.cross(forward, q.rotate(deltas[..., a, :], self.hinges[:, 0]))
+        size = np.linalg.norm(bend, axis=-1, keepdims=True)
+        share = np.clip(size / (_PLANE * (self.upper + self.lower)[:, None]), 0.0, 1.0)
+        poles = unit(share * unit(bend) + (1.0 - share) * unit(own))
+        chest = deltas[..., [self.chest], :]
+        base = np.concatenate([deltas[..., e[:2], :], chest, chest], axis=-2)
+        ties = q.multiply(q.conjugate(base), deltas[..., extra, :])
+        ties = np.where((extra >= 0)[:, None], ties, q.identity())
+        trunk = deltas[..., [0, self.chest, self.head], :]
+        return Posture(first[..., :2, :].mean(axis=-2), trunk, end, poles, deltas[..., e, :], ties)
+
+    def solve(self, posture: Posture) -> tuple[np.ndarray, np.ndarray]:
+        """The pose of a posture: deltas [.., m, 4] and places [.., m, 3]. Ends out of reach stay in their direction."""
+        found, places = self._walked(posture, range(len(self.rows)))
+        return np.stack(found, axis=-2), np.stack(places, axis=-2)
+
+    def firsts(self, posture: Posture) -> np.ndarray:
+        """Places of hips and shoulders [.., 4, 3], which hang on the trunk alone."""
+        _found, places = self._walked(posture, self._stem)
+        return np.stack([places[row] for row in self.limbs[:, 0]], axis=-2)
+
+    def _walked(self, posture: Posture, rows) -> tuple[list, list]:
+        given = self._given(posture)
+        found, places = [None] * len(self.rows), [None] * len(self.rows)
+        firsts = {int(limb[0]): i for i, limb in enumerate(self.limbs)}
+        for row in rows:
+            above = self.above[row]
+            if row == 0:
+                found[0] = given[0]
+                places[0] = posture.hip - q.rotate(given[0], self.hip0 - self.joints[0])
+                continue
+            places[row] = places[above] + q.rotate(found[above], self._offsets[row])
+            if row in firsts:
+                i = firsts[row]
+                given[row], given[int(self.limbs[i, 1])] = self._bent(posture, i, places[row])
+            found[row] = given.get(row, found[above])
+        return found, places
+
+    def _given(self, posture: Posture) -> dict:
+        """Deltas of the bones that a posture states, by their index."""
+        pelvis, chest, head = (posture.trunk[..., i, :] for i in range(3))
+        count = len(self.spine)
+        given = {b: q.slerp(pelvis, chest, (i + 1) / count) for i, b in enumerate(self.spine)}
+        given |= {b: q.slerp(chest, head, (i + 1) / (len(self.neck) + 1)) for i, b in enumerate(self.neck)}
+        given[0] = pelvis
+        if self.head != self.chest:
+            given[self.head] = head
+        for i, (_a, _b, end, extra) in enumerate(self.limbs.tolist()):
+            given[end] = posture.turns[..., i, :]
+            if extra >= 0:
+                given[extra] = q.multiply(given[end] if i in LEGS else chest, posture.ties[..., i, :])
+        return given
+
+    def _bent(self, posture: Posture, i: int, first) -> tuple[np.ndarray, np.ndarray]:
+        """Deltas of the upper and the lower part of limb i, whose first joint is there [.., 3]: the law of cosines."""
+        a, b = self.upper[i], self.lower[i]
+        way = posture.ends[..., i, :] - first
+        forward, pole = unit(way), posture.poles[..., i, :]
+        distance = np.clip(
+            np.linalg.norm(way, axis=-1, keepdims=True), abs(a - b) + 0.1 * min(a, b), _STRAIGHT * (a + b)
+        )
+        cosine = np.clip((a * a + distance * distance - b * b) / (2.0 * a * distance), -1.0, 1.0)
+        side = unit(pole - forward * dot(pole, forward))
+        upper = cosine * forward + np.sqrt(1.0 - cosine * cosine) * side
+        lower, hinge = unit(forward * distance - a * upper), q.cross(side, forward)
+        return tuple(q.multiply(_frames(way, hinge), self._unframe[i, part]) for part, way in enumerate((upper, lower)))
+
+    def flexion(self, posture: Posture, deltas) -> np.ndarray:
+        """Deltas of upper limbs against pelvis or collar and of lower ones against upper ones [.., 4, 2, 4]."""
+        upper, lower = deltas[..., self.limbs[:, 0], :], deltas[..., self.limbs[:, 1], :]
+        return np.stack([q.multiply(q.conjugate(base), part) for base, part in
+                         ((self.bases(posture), upper), (upper, lower))], axis=-2)  # fmt: skip
+
+    def bases(self, posture: Posture) -> np.ndarray:
+        """Deltas [.., 4, 4] of what the upper limbs hang on: the pelvis, and the chest with the collar bones."""
+        pelvis = np.repeat(posture.trunk[..., :1, :], 2, axis=-2)
+        return np.concatenate([pelvis, q.multiply(posture.trunk[..., 1:2, :], posture.ties[..., 2:, :])], axis=-2)
+
+    def hung(self, posture: Posture, flexion, firsts) -> tuple[np.ndarray, np.ndarray]:
+        """Ends and poles [.., 4, 3] of limbs whose first joints are there [.., 4, 3], by their flexion."""
+        upper = q.multiply(self.bases(posture), flexion[..., 0, :])
+        first = q.rotate(upper, self.ways[:, 0]) * self.upper[:, None]
+        way = first + q.rotate(q.multiply(upper, flexion[..., 1, :]), self.ways[:, 1]) * self.lower[:, None]
+        forward = unit(way)
+        bend = first - forward * dot(first, forward)
+        own = q.cross(forward, q.rotate(upper, self.hinges[:, 0]))
+        share = np.linalg.norm(bend, axis=-1, keepdims=True) / (_PLANE * (self.upper + self.lower)[:, None])
+        share = np.clip(share, 0.0, 1.0)
+        return firsts + way, unit(share * unit(bend) + (1.0 - share) * unit(own))
+
+    def model(self, deltas, places) -> tuple[np.ndarray, np.ndarray]:
+        """Positions [.., m, 3] and rotations [.., m, 4] in armature space of deltas and places."""
+        back = q.conjugate(self.frame)
+        return q.rotate(back, places) / self.scale, q.multiply(back, q.multiply(deltas, self.bind))
+
+
+def _in_level_order(skeleton, anatomy):
+    """An anatomy with its bones in a skeleton's level order."""
+    order = skeleton.to_level
+    parents = skeleton.parents
+    if anatomy.parents is not None:
+        own = np.asarray(anatomy.parents)[order]
+        parents = np.where(own >= 0, skeleton.from_level[own], -1)
+    picked = {name: tuple(getattr(anatomy, name)[i] for i in order) for name in ("roles", "sides")}
+    return replace(anatomy, **picked, order=np.asarray(anatomy.order)[order], parents=parents)

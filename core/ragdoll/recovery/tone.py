@@ -1,0 +1,141 @@
+"""Muscle tone of somebody who falls: springs at the joints towards a posture, while nothing outside holds the body.
+
+From the pose at the knock-out the posture goes over into a relaxed one. With reflexes the way of the fall chooses it:
+arms ahead, to one side, or down on the haunches with the chin in; drawn in high above the floor. Once the trunk has
+touched the floor the tone fades, so that the body lies and is not held by its muscles.
+
+A weight w makes a spring of 3 Hz times the root of w: 1.5 Hz at 0.25 lies between relaxed and braced muscles (Riener
+and Edrich 1999, Identification of passive elastic joint moments in the lower extremities, J. Biomech. 32, and the
+stiffness of co-contracted arms). Times, frequencies and speeds are those of 1.8 m and scale by Froude's number.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ... import quaternion
+from .. import speeds
+from ..joints import limits
+from .transitions import smooth_step
+
+HEIGHT = 1.8  # [m]
+FREQUENCY, DAMPING_RATIO = 3.0, 1.0  # [Hz], of a spring at weight 1
+SETTLES = 0.25  # [s] from the pose at the knock-out to the posture
+FADES, LEFT = 0.5, 0.1  # [s] of the tone after the trunk has touched, and what is left of it
+LATEST = 0.6  # [s] after which it fades though nothing was touched, unless the fall goes on
+STILL_FALLING, TUMBLING = 1.0, 1.0  # [m/s] of the trunk downwards; in any direction
+NOTICES = 0.08  # [s] in which reflexes follow the way of the fall
+SURE = 0.15  # of the height: how far the trunk leans, or will, when there is no doubt about the way
+HIGH = 0.6, 0.9  # [s] to the floor: below the first it is time to protect, above the second to draw in
+HOLDS = 2.0
+STIFFENS, STIFF = np.radians(20.0), 0.3  # before a limit, and the weight that it comes to there
+THIN = 1e-3  # [rad] least range of a swing
+CHOICES = 6  # relaxed, forwards, backwards, left, right, in the air; the order of `anatomy.postures.POSTURES`
+
+
+@dataclass(frozen=True)
+class Trunk:
+    """What was measured of a falling trunk."""
+
+    lean: np.ndarray  # from the feet to it [3] [m]
+    velocity: np.ndarray  # [3] [m/s]
+    axes: np.ndarray | None  # forward and left [2, 3]; None where they are not known
+    clearance: float  # way down to what is below [m], inf where nothing is
+    size: float  # height of the character [m]
+    gravity: np.ndarray  # [3] [m/s^2]
+
+
+@dataclass(frozen=True)
+class Fall:
+    """A fall under way."""
+
+    clock: float = 0.0  # [s] since the knock-out
+    touched: bool = False  # the trunk has met the floor
+    faded: float = 0.0  # [s] for which the tone has been fading
+    shares: tuple = (1.0, *[0.0] * (CHOICES - 1))  # of the postures; 1 in sum
+
+    @property
+    def settled(self) -> float:
+        """How far the pose at the knock-out has gone over into the posture, 0..1."""
+        return float(smooth_step(self.clock / SETTLES))
+
+    @property
+    def strength(self) -> float:
+        """Factor on the tone."""
+        return float(1.0 - (1.0 - LEFT) * smooth_step(self.faded / FADES))
+
+
+def pace(size: float, gravity: float) -> float:
+    """Factor of times for a character of a height [m] under gravity [m/s^2]; frequencies go with its inverse."""
+    return speeds.froude(HEIGHT, speeds.EARTH) / speeds.froude(size, gravity) * size / HEIGHT
+
+
+def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:
+    """The fall some seconds later, from what was measured at their end."""
+    pull = float(np.linalg.norm(found.gravity))
+    scale = pace(found.size, pull)
+    passed, slow = seconds / scale, scale * HEIGHT / found.size  # speeds of this character, as of a man
+    down = found.gravity / pull if pull > 0.0 else np.zeros(3)
+    sinks, speed = float(found.velocity @ down) * slow, float(np.linalg.norm(found.velocity)) * slow
+    touched = fall.touched or found.clearance <= 0.0
+    ends = touched or (fall.clock >= LATEST and sinks < STILL_FALLING)
+    holds_on = reflexes and speed > TUMBLING  # down the stairs
+    shares = np.array(fall.shares)
+    if not touched:
+        wanted = _shares(found, down, pull, scale) if reflexes else np.eye(CHOICES)[0]
+        shares += (wanted - shares) * -math.expm1(-passed / NOTICES)
+    faded = fall.faded + (passed if ends and not holds_on else 0.0)
+    return Fall(fall.clock + passed, touched, faded, tuple(shares.tolist()))
+
+
+def _shares(found: Trunk, down: np.ndarray, pull: float, scale: float) -> np.ndarray:
+    """Which postures the way of the fall asks for [6]: where the trunk leans, and where it will by its velocity."""
+    result = np.eye(CHOICES)[0]
+    if found.axes is None or pull == 0.0:
+        return result
+    forward, left = found.axes
+    # The trunk raised upright on the shortest arc says what is ahead of it, also when it looks at the floor.
+    raised = quaternion.shortest_arc(np.cross(forward, left), -down)
+    way = found.lean + found.velocity * math.sqrt(found.size / (2.0 * pull))
+    ahead, aside = float(way @ quaternion.rotate(raised, forward)), float(way @ quaternion.rotate(raised, left))
+    length = math.hypot(ahead, aside)
+    if length > 0.0:
+        each = np.array([0.0, ahead, -ahead, aside, -aside, 0.0]) / length
+        sure = min(length / (SURE * found.size), 1.0)
+        result = result * (1.0 - sure) + np.maximum(each, 0.0) ** 2 * sure
+    sinks = float(found.velocity @ down)
+    lands = (math.sqrt(max(sinks**2 + 2.0 * pull * found.clearance, 0.0)) - sinks) / pull / scale
+    high = float(smooth_step((lands - HIGH[0]) / (HIGH[1] - HIGH[0])))
+    return result * (1.0 - high) + np.eye(CHOICES)[-1] * high
+
+
+def target(fall: Fall, start: np.ndarray, postures: np.ndarray) -> np.ndarray:
+    """Where the joints are led [k, 4], from the pose at the knock-out [k, 4] and the postures [6, k, 4].
+
+    What no posture says anything of (NaN) stays as it was.
+    """
+    known = np.isfinite(postures).all(axis=(0, 2))
+    turns = postures[:, known]
+    turns = np.where(np.sum(turns * turns[:1], axis=-1, keepdims=True) < 0.0, -turns, turns)
+    mixed = quaternion.normalize(np.einsum("p,pkj->kj", np.array(fall.shares), turns))
+    result = start.copy()
+    result[known] = quaternion.slerp(start[known], mixed, np.full(len(mixed), fall.settled))
+    return result
+
+
+def stiffened(weight: np.ndarray, relative: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """Weights [k] that rise smoothly where a joint comes near its limits.
+
+    Args:
+        relative: rotations of the joints [k, 4]. bounds: limits [k, 2, 3] [rad]; infinite ones count for nothing.
+    """
+    angles = np.stack(limits.swing_twist_angles(relative), axis=1)
+    sides = np.maximum(np.where(angles >= 0.0, bounds[:, 1], -bounds[:, 0]), THIN)
+    # Swings end at an ellipse: how far it is to its edge, the way that the swing goes.
+    swing = angles[:, [0, 2]]
+    share = np.maximum(np.linalg.norm(swing / sides[:, [0, 2]], axis=1), 1e-6)
+    rest = np.minimum(np.linalg.norm(swing, axis=1) * (1.0 / share - 1.0), sides[:, 1] - np.abs(angles[:, 1]))
+    rest = np.where(share > 1e-6, rest, sides[:, 1] - np.abs(angles[:, 1]))
+    near = smooth_step(1.0 - rest / STIFFENS)
+    return np.maximum(weight, STIFF * near * (weight > 0.0))

@@ -1,0 +1,138 @@
+"""Falls of characters that are knocked out by a push on the chest, and what is measured of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import knock_outs
+import rigs
+from active_ragdoll.core.anatomy import axes
+from active_ragdoll.core.blender.rig.armature import anatomy_of, bind_tails
+from active_ragdoll.core.blender.settings import effects
+from active_ragdoll.core.ragdoll import speeds
+
+HIT, LAST = 4, 84  # frames after the shot's first
+RAG, STUNNED, AWAKE = ((*effects.TONE_VALUES[name],) for name in ("RAG", "STUNNED", "AWAKE"))
+SIDES = {"front": (-1.0, 0.0), "back": (1.0, 0.0), "left": (0.0, -1.0), "right": (0.0, 1.0)}  # ahead, to the left
+NEAR = 0.01  # of the height: a body nearer to the floor has met it
+TRUNK, ARMS = ("PELVIS", "SPINE", "CHEST"), ("HAND", "FOREARM", "UPPER_ARM", "CLAVICLE")
+MEASURED = (*TRUNK, "NECK", "HEAD", "UPPER_ARM", "FOREARM", "THIGH", "SHANK")
+
+
+@dataclass
+class Fall:
+    """A fall, as of a character of 1.8 m: bodies by frame from the hit on, and the floor under them."""
+
+    roles: list
+    parents: np.ndarray  # rows [m], -1 at roots
+    bind: np.ndarray  # [m, 4, 4]
+    lowest: np.ndarray  # height of each body's lowest point over the floor, of the character's [f, m]
+    bodies: np.ndarray  # [f, m, 4, 4]
+    height: float
+    shown: dict  # pose by frame
+    obj: object
+
+    @property
+    def _speed(self) -> float:
+        return speeds.froude(1.8, speeds.EARTH) / speeds.froude(self.height, speeds.EARTH)
+
+    def _of(self, *roles) -> list:
+        return [i for i, role in enumerate(self.roles) if role in roles]
+
+    def speeds(self) -> np.ndarray:
+        """Of the bodies from frame to frame [f - 1, m] [m/s]."""
+        return np.linalg.norm(np.diff(self.bodies[:, :, :3, 3], axis=0), axis=2) * rigs.FPS * self._speed
+
+    def joint_speeds(self) -> np.ndarray:
+        """Angular speeds of the main joints after the blow [f, k] [deg/s]."""
+        rows = [i for i in self._of(*MEASURED) if self.parents[i] >= 0]
+        turns = self.bodies[..., :3, :3]
+        between = turns[:, self.parents[rows]].swapaxes(-1, -2) @ turns[:, rows]
+        step = between[:-1].swapaxes(-1, -2) @ between[1:]
+        angle = np.degrees(np.arccos(np.clip((np.trace(step, axis1=-2, axis2=-1) - 1.0) / 2.0, -1.0, 1.0)))
+        return angle[2:] * rigs.FPS * self.height / 1.8 * self._speed
+
+    def fold(self) -> float:
+        """Largest angle between trunk and either thigh, 0 upright [deg]."""
+        turned = self.bodies[..., :3, :3] @ self.bind[:, :3, :3].swapaxes(-1, -2)
+        above = [i for i in self._of("CHEST", "SPINE") if self.roles[i] == "CHEST"] or self._of("SPINE")[-1:]
+        between = turned[:, above[-1:]].swapaxes(-1, -2) @ turned[:, self._of("THIGH")]
+        up = self.up
+        return float(np.degrees(np.arccos(np.clip(up @ between @ up, -1.0, 1.0))).max())
+
+    up = np.array([0.0, 0.0, 1.0])  # of the character in bind pose
+
+    def meets(self, *roles) -> float:
+        """Seconds after the hit at which a body of some roles meets the floor; inf where none does."""
+        low = self.lowest[:, self._of(*roles)].min(axis=1)
+        found = np.flatnonzero(low < NEAR)
+        if not len(found):
+            return float("inf")
+        i = int(found[0])
+        return (i - (NEAR - low[i]) / max(low[i - 1] - low[i], 1e-9) if i else 0.0) / rigs.FPS
+
+    def head_speed(self) -> float:
+        """Of the head when it meets the floor, 0 where it never does: in that frame or the one before [m/s]."""
+        (head,) = self._of("HEAD")[:1]
+        moment = self.meets("HEAD")
+        if not np.isfinite(moment):
+            return 0.0
+        until = int(np.ceil(moment * rigs.FPS))
+        return float(self.speeds()[max(until - 2, 0) : max(until, 1), head].max())
+
+    def rest(self) -> float:
+        """Seconds after the hit from which on no body moves faster than 0.3 m/s, at most 10 cm/s on average."""
+        fast = np.flatnonzero((self.speeds() > 0.3).any(axis=1))
+        return (float(fast[-1]) + 1.0) / rigs.FPS if len(fast) else 0.0
+
+    def arms_first(self) -> bool:
+        """Whether a hand, elbow or shoulder meets the floor before the head."""
+        return self.meets(*ARMS) <= self.meets("HEAD")
+
+
+def fall(name, side: str, tone: float, reflexes: bool, speed: float = 1.2, frames: int = LAST) -> Fall:
+    """A character, knocked out by a push that gives its whole mass a speed [m/s], as of 1.8 m."""
+    rig = rigs.load(name)
+    obj, scene = rig.obj, rig.scene
+    group = obj.active_ragdoll.recovery
+    group.enabled, group.tone, group.reflexes = True, tone, reflexes
+    hit = rig.first + HIT
+    knock_outs.prepare(scene, obj, rig.first, rig.first + frames, {hit: "LIMP"}, rest_time=1e3)
+    scene.frame_set(hit)
+    parts = obj.active_ragdoll.parts
+    names, height = [part.bone for part in parts], obj.active_ragdoll.height
+    roles = [obj.pose.bones[bone].active_ragdoll.role for bone in names]
+    chest = max((i for i, role in enumerate(roles) if role in TRUNK), key=lambda i: (TRUNK.index(roles[i]), i))
+    own = axes.character_axes(anatomy_of(obj), *_places(obj))
+    world = np.array(obj.matrix_world)
+    turned = np.array(obj.pose.bones[names[chest]].matrix) @ np.linalg.inv(obj.data.bones[names[chest]].matrix_local)
+    ahead = (world @ turned)[:3, :3] @ own.forward
+    ahead = np.array([*ahead[:2], 0.0]) / np.linalg.norm(ahead[:2])
+    left = np.array([-ahead[1], ahead[0], 0.0])
+    way = SIDES[side][0] * ahead + SIDES[side][1] * left
+    strength = rigs.masses(obj).sum() * speed * speeds.froude(height, 9.81) / speeds.froude(1.8, 9.81)
+    effects.add_hit(obj, scene, names[chest], hit, way * strength)
+    floor = scene.objects["Floor"].location.z + 0.5
+    corners = [np.array(part.body.bound_box) for part in parts]
+    bodies, shown = [], {}
+
+    def read():
+        shown[scene.frame_current] = rigs.pose(obj)
+        if scene.frame_current >= hit:
+            bodies.append(rigs.bodies(obj))
+
+    rigs.play(scene, rig.first, rig.first + frames, read)
+    bodies = np.array(bodies)
+    low = np.stack(
+        [(c @ bodies[:, i, 2, :3].T).min(axis=0) + bodies[:, i, 2, 3] for i, c in enumerate(corners)], axis=1
+    )
+    parents = np.array([names.index(part.parent) if part.parent else -1 for part in parts])
+    bind = np.array([part.bind for part in parts])
+    made = Fall(roles, parents, bind, (low - floor) / height, bodies, height, shown, obj)
+    made.up = world[:3, :3] @ own.up / np.linalg.norm(world[:3, :3] @ own.up)
+    return made
+
+
+def _places(obj) -> tuple:
+    heads = np.array([bone.head_local for bone in obj.data.bones])
+    return heads, bind_tails(obj.data)

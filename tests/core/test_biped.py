@@ -1,0 +1,127 @@
+"""Postures of bipeds: taken from any pose and solved back, whatever the bones' names, rolls, sizes and places."""
+
+from functools import cache
+
+import convention_rigs
+import conventions
+import numpy as np
+import pytest
+
+from core import pose as pose_space
+from core import quaternion
+from core.errors import RagdollError
+from core.motion.biped import ARMS, LEGS, Biped, Posture
+from core.motion.rig import LocalPose, Rig
+from core.skeleton import Skeleton
+
+BENDS = np.array([(-0.5, 0.9)] * 2 + [(0.4, 1.1)] * 2)  # of the limbs at their hinges [rad]
+
+
+@cache
+def biped(convention: str, seed: int | None = None, scale: float = 1.0) -> Biped:
+    """A convention's human; with a seed its bones are rolled anyhow and the object is turned about the vertical."""
+    made = convention_rigs.rig_of(convention)
+    skeleton = Skeleton.from_parents(made.names, np.asarray(made.parents))
+    heads = (np.asarray(made.heads) / scale)[skeleton.to_level]
+    rotations, world = quaternion.identity((len(heads),)), np.diag([scale, scale, scale, 1.0])
+    if seed is not None:
+        rng = np.random.default_rng(seed)
+        rotations = quaternion.normalize(rng.normal(size=rotations.shape))
+        turn = quaternion.from_axis_angle((0.0, 0.0, 1.0), rng.uniform(0.0, 6.0))
+        world[:3, :3] = quaternion.to_matrix(turn) * scale
+        world[:3, 3] = rng.normal(size=3)
+    bind = pose_space.model_to_local(skeleton, heads, rotations, np.ones((len(heads), 3)))
+    return Biped(Rig(skeleton, LocalPose(*bind)), made.recognise(), made.tails / scale, world)
+
+
+def posed(own: Biped, seed: int = 0, amount: float = 0.15) -> np.ndarray:
+    """Matrices [n, 4, 4] of a bent, turned pose; the same for all rigs of one convention up to the bones' rolls."""
+    rng = np.random.default_rng(seed)
+    rig = own.rig
+    turns = quaternion.identity((len(rig.parents),))
+    made = quaternion.from_rotation_vector(rng.normal(size=(len(own.rows), 3)) * amount)
+    for limb, bends, hinges in zip(own.limbs, BENDS, own.hinges, strict=True):
+        made[limb[:2]] = quaternion.from_axis_angle(hinges, bends)
+    # In the character's axes, so that a roll changes nothing.
+    made = quaternion.multiply(quaternion.multiply(own.own, made), quaternion.conjugate(own.own))
+    turns[own.rows] = made
+    local = rig.bind.copy()
+    parents = np.maximum(rig.skeleton.parents, 0)
+    above = np.where((rig.skeleton.parents >= 0)[:, None], rig.bind_rotations[parents], quaternion.identity())
+    delta = quaternion.multiply(turns, rig.bind_rotations)
+    local.rotations = quaternion.multiply(quaternion.conjugate(above), delta)
+    return pose_space.compose_matrices(*local.model(rig.skeleton))
+
+
+def gaps(a: Posture, b: Posture) -> list:
+    """Largest differences of the parts: lengths [m], directions, angles [rad]."""
+    ways = [float(np.abs(x - y).max()) for x, y in ((a.hip, b.hip), (a.ends, b.ends), (a.poles, b.poles))]
+    turns = ((a.trunk, b.trunk), (a.turns, b.turns), (a.ties, b.ties))
+    return ways + [float(quaternion.angle_between(x, y).max()) for x, y in turns]
+
+
+@pytest.mark.parametrize("convention", sorted(conventions.ALL))
+def test_a_posture_is_kept_by_every_convention(convention):
+    own = biped(convention)
+    given = own.extract(*own.placed(posed(own)))
+    deltas, places = own.solve(given)
+    before, after = given, own.extract(deltas, places)
+    # Where the shoulder is depends on all of the spine, so a pole is turned with the line from there to the hand.
+    kept = gaps(before, after)
+    assert max(kept[:2] + kept[3:]) < 1e-9 and kept[2] < 0.2
+    assert max(gaps(after, own.extract(*own.solve(after)))) < 1e-9
+
+
+def test_rolls_scales_and_places_do_not_change_a_posture():
+    plain = biped("Mixamo")
+    wanted = plain.extract(*plain.placed(posed(plain)))
+    for seed, scale in ((1, 1.0), (2, 0.01), (3, 100.0)):
+        own = biped("Mixamo", seed, scale)
+        found = own.extract(*own.placed(posed(own)))
+        assert max(gaps(wanted, found)) < 1e-6
+        assert own.height == pytest.approx(plain.height)
+
+
+def test_the_bind_pose_is_the_standing_one_without_any_delta():
+    own = biped("Unreal", 4)
+    deltas, places = own.placed(pose_space.compose_matrices(*own.rig.bind.model(own.rig.skeleton)))
+    # All alike; up is where the head is, seen from the feet, which need not be exactly above them.
+    assert quaternion.angle_between(deltas, deltas[0]).max() < 1e-9
+    assert quaternion.angle_between(deltas, quaternion.identity()).max() < np.radians(1.0)
+    assert places[own.limbs[list(LEGS), 0], 2].mean() - places[own.limbs[list(LEGS), 2], 2].mean() > 0.9 * own.leg
+    assert (places[own.limbs[0, 0]] - places[own.limbs[1, 0]])[1] > 0.0
+
+
+def test_ends_out_of_reach_are_pointed_at():
+    own = biped("Mixamo")
+    posture = own.extract(*own.placed(posed(own)))
+    far = Posture(posture.hip, posture.trunk, posture.ends * 10.0, posture.poles, posture.turns, posture.ties)
+    deltas, places = own.solve(far)
+    assert np.isfinite(deltas).all()
+    for i in (*LEGS, *ARMS):
+        a, _b, e, _x = own.limbs[i]
+        way = places[e] - places[a]
+        assert np.linalg.norm(way) == pytest.approx(own.upper[i] + own.lower[i], rel=0.01)
+        aim = far.ends[i] - places[a]
+        assert way @ aim / np.linalg.norm(way) / np.linalg.norm(aim) == pytest.approx(1.0)
+
+
+def test_mirrored_twice_is_the_same_and_flexion_hangs_limbs_where_they_were():
+    own = biped("Mixamo")
+    posture = own.extract(*own.solve(own.extract(*own.placed(posed(own, amount=0.0)))))
+    assert max(gaps(posture, posture.mirrored().mirrored())) < 1e-12
+    deltas, places = own.solve(posture)
+    ends, poles = own.hung(posture, own.flexion(posture, deltas), places[own.limbs[:, 0]])
+    assert np.abs(ends - posture.ends).max() < 1e-9 and np.abs(poles - posture.poles).max() < 1e-6
+
+
+def test_who_lacks_an_arm_is_told_which_bone_is_missing():
+    made = convention_rigs.rig_of("Mixamo")
+    keep = [i for i, name in enumerate(made.names) if "LeftForeArm" not in name and "LeftHand" not in name]
+    parents = [keep.index(made.parents[i]) if made.parents[i] >= 0 else -1 for i in keep]
+    part = convention_rigs.Rig([made.names[i] for i in keep], parents, made.heads[keep], made.tails[keep], [], [])
+    skeleton = Skeleton.from_parents(part.names, np.asarray(parents))
+    heads = part.heads[skeleton.to_level]
+    bind = pose_space.model_to_local(skeleton, heads, quaternion.identity((len(heads),)), np.ones((len(heads), 3)))
+    with pytest.raises(RagdollError, match="left forearm"):
+        Biped(Rig(skeleton, LocalPose(*bind)), part.recognise(), part.tails)

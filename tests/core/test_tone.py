@@ -1,0 +1,168 @@
+"""Muscle tone: postures from any bind pose, the way of a fall, how tone fades and stiffens."""
+
+import anatomies
+import numpy as np
+import pytest
+
+from core import quaternion
+from core.anatomy import postures
+from core.anatomy.postures import AIR, BACKWARD, FORWARD, LEFT, RELAXED, RIGHT
+from core.ragdoll.recovery import tone
+
+AHEAD, ASIDE, UP, DOWN = np.array((0, -1.0, 0)), np.array((1.0, 0, 0)), np.array((0, 0, 1.0)), np.array((0, 0, -1.0))
+RELAX, FORTH, BACK, TO_LEFT, TO_RIGHT, HIGH = range(tone.CHOICES)
+
+
+def ways(posture, body, roll=0.0) -> dict:
+    """Directions of the limbs in a posture, by bone; the bones' own axes are turned at random from a seed."""
+    draw = np.random.default_rng(int(roll))
+    turns = quaternion.normalize(draw.normal(size=(len(body.names), 4)))
+    found = postures.body_of(body.anatomy, body.parents, body.heads, body.tails, turns)
+    local = postures.turns_of(posture, found, body.bones, body.parents)
+    deltas = {}
+    for i in body.bones:
+        own = quaternion.identity()
+        if np.isfinite(local[i]).all():
+            own = quaternion.multiply(turns[i], quaternion.multiply(local[i], quaternion.conjugate(turns[i])))
+        above = deltas[body.parents[i]] if body.parents[i] >= 0 else quaternion.identity()
+        deltas[i] = quaternion.multiply(above, own)
+    return {name: quaternion.rotate(deltas[i], found.directions[i]) for i, name in enumerate(body.names)}
+
+
+BINDS = (
+    anatomies.human(),
+    anatomies.human(arms=45.0, elbow=20.0),
+    anatomies.human(arms=80.0),
+    anatomies.human().moved(quaternion.from_axis_angle(UP, 0.0), 0.01, (3.0, 0.0, 0.0)),
+)
+
+
+@pytest.mark.parametrize("posture", postures.POSTURES)
+def test_a_posture_is_the_same_whatever_the_bind_pose_and_the_bones_rolls(posture):
+    first = ways(posture, BINDS[0])
+    for roll, body in enumerate(BINDS, 1):
+        other = ways(posture, body, roll)
+        for bone in ("upper_arm.L", "upper_arm.R", "forearm.L", "forearm.R", "thigh.L", "shin.L", "shin.R", "head"):
+            assert first[bone] @ other[bone] > np.cos(np.radians(1.0)), bone
+    bent = ways(posture, anatomies.human(knee=18.0))  # whose up leads from the feet behind to the head
+    assert bent["thigh.L"] @ bent["shin.L"] == pytest.approx(np.cos(np.radians(posture.knee)), abs=0.02)
+
+
+def test_postures_protect_where_the_fall_goes():
+    body = anatomies.human()
+    found = {posture: ways(posture, body) for posture in postures.POSTURES}
+    assert found[RELAXED]["upper_arm.L"] @ DOWN > 0.9 and found[RELAXED]["forearm.L"] @ AHEAD > 0.5
+    assert found[RELAXED]["shin.L"] @ AHEAD < 0.0 < found[RELAXED]["thigh.L"] @ AHEAD
+    for side in ("L", "R"):  # forwards both hands are ahead, the face away from the floor
+        assert found[FORWARD][f"forearm.{side}"] @ AHEAD > 0.5
+    assert found[FORWARD]["head"] @ AHEAD < found[RELAXED]["head"] @ AHEAD < found[BACKWARD]["head"] @ AHEAD
+    assert found[BACKWARD]["thigh.L"] @ AHEAD > 0.3  # the back is round, the knees are bent
+    # The arm of that side reaches out, the head keeps away; right is left in the mirror.
+    assert found[LEFT]["upper_arm.L"] @ ASIDE > 0.8 > found[LEFT]["upper_arm.R"] @ -ASIDE
+    assert found[LEFT]["head"] @ ASIDE < -0.1
+    for bone, way in found[LEFT].items():
+        twin = bone[:-1] + {"L": "R", "R": "L"}.get(bone[-1], bone[-1]) if "." in bone else bone
+        assert np.allclose(way, found[RIGHT][twin] * (-1, 1, 1), atol=1e-6), bone
+    assert found[AIR]["thigh.L"] @ AHEAD > 0.8
+
+
+def test_only_humans_have_postures():
+    dog = anatomies.dog()
+    turns = np.tile(quaternion.identity(), (len(dog.names), 1))
+    assert postures.body_of(dog.anatomy, dog.parents, dog.heads, dog.tails, turns) is None
+
+
+# ---- falling ---------------------------------------------------------------------------------------------------------
+
+
+def trunk(velocity=(0, 0, 0), lean=(0, 0, 1.0), clearance=1.0, size=1.8, gravity=9.81, turn=0.0):
+    """Of somebody who looks along -Y and is turned about the vertical [rad]."""
+    q = quaternion.from_axis_angle(UP, turn)
+    axes = quaternion.rotate(q, np.array([AHEAD, ASIDE]))
+    way, lean = quaternion.rotate(q, np.array([velocity, lean], dtype=float))
+    return tone.Trunk(lean, way, axes, clearance, size, gravity * DOWN)
+
+
+def fallen(found, seconds, fps=24.0, reflexes=True, fall=None):
+    """After some seconds of the same motion."""
+    fall = tone.Fall() if fall is None else fall
+    for _frame in range(round(seconds * fps)):
+        fall = tone.step(fall, found, reflexes, 1.0 / fps)
+    return fall
+
+
+@pytest.mark.parametrize("turn", (0.0, 1.0, 2.5, -2.0))
+@pytest.mark.parametrize(
+    ("velocity", "posture"),
+    [(1.5 * AHEAD, FORTH), (-1.5 * AHEAD, BACK), (1.5 * ASIDE, TO_LEFT), (-1.5 * ASIDE, TO_RIGHT)],
+)
+def test_the_way_of_the_fall_chooses_the_posture(velocity, posture, turn):
+    fall = fallen(trunk(velocity, turn=turn), 0.4)
+    assert int(np.argmax(fall.shares)) == posture and fall.shares[posture] > 0.9
+    assert np.isclose(sum(fall.shares), 1.0)
+    assert fallen(trunk(velocity, turn=turn), 0.4, reflexes=False).shares[RELAX] == 1.0
+
+
+def test_who_looks_at_the_floor_already_still_falls_on_his_face():
+    axes = np.array([DOWN, ASIDE])  # face down, the head along -Y
+    found = tone.Trunk(np.array((0, -0.5, 0.2)), np.array((0, -1.0, -2.0)), axes, 0.2, 1.8, 9.81 * DOWN)
+    assert fallen(found, 0.4).shares[FORTH] > 0.9
+
+
+def test_high_above_the_floor_limbs_are_drawn_in_and_near_it_they_protect():
+    up, low = trunk((0, -2.0, 0), clearance=6.0), trunk((0, -2.0, -5.0), clearance=1.0)
+    assert fallen(up, 0.5).shares[HIGH] > 0.95 > 0.05 > fallen(low, 0.5).shares[HIGH]
+    assert fallen(trunk(clearance=np.inf), 0.5).shares[HIGH] > 0.95  # no floor at all
+
+
+def test_tone_fades_to_a_tenth_half_a_second_after_the_trunk_has_touched():
+    lies = trunk(clearance=-0.01)
+    assert fallen(lies, 0.25).strength == pytest.approx(0.55, abs=0.01)
+    assert fallen(lies, 0.5).strength == pytest.approx(tone.LEFT) == fallen(lies, 5.0).strength
+    # Nothing touched: from the latest moment on, unless it still falls.
+    still, falls = trunk(), trunk((0, 0, -3.0))
+    assert fallen(still, 0.6).strength > 0.99 and fallen(still, 1.2).strength == pytest.approx(tone.LEFT)
+    assert fallen(falls, 3.0).strength == 1.0
+    # Who tumbles on protects himself as long as that lasts; without reflexes he does not.
+    rolls = trunk((0, -2.0, 0), clearance=-0.01)
+    assert fallen(rolls, 2.0).strength == 1.0
+    assert fallen(rolls, 2.0, reflexes=False).strength == pytest.approx(tone.LEFT)
+
+
+def test_falls_are_alike_at_any_frame_rate_size_and_gravity():
+    moving = {"velocity": 1.2 * AHEAD, "lean": 0.1 * AHEAD + UP}
+    one = fallen(trunk(**moving), 0.25)
+    assert np.allclose(fallen(trunk(**moving), 0.25, fps=240.0).shares, one.shares, atol=1e-9)
+    for size, gravity in ((18.0, 9.81), (0.18, 9.81), (1.8, 1.62)):
+        scale, speed = tone.pace(size, gravity), np.sqrt(size * gravity / (1.8 * 9.81))
+        alike = trunk(moving["velocity"] * speed, moving["lean"] * size / 1.8, size / 1.8, size, gravity)
+        found = fallen(alike, 0.25 * scale, fps=24.0 / scale)
+        assert np.allclose(found.shares, one.shares) and np.isclose(found.clock, one.clock)
+
+
+def test_the_pose_goes_over_from_that_of_the_knock_out_and_keeps_what_no_posture_says():
+    draw = np.random.default_rng(1)
+    start, end = quaternion.normalize(draw.normal(size=(2, 3, 4)))
+    known = np.tile(end, (tone.CHOICES, 1, 1))
+    known[:, 1] = np.nan
+    for clock, share in ((0.0, 0.0), (tone.SETTLES, 1.0), (9.0, 1.0)):
+        found = tone.target(tone.Fall(clock=clock), start, known)
+        assert quaternion.angle_between(found[1], start[1]) < 1e-9
+        wanted = np.where(share, end, start)
+        assert np.max(quaternion.angle_between(found, wanted)[[0, 2]]) < 1e-6
+
+
+def test_joints_stiffen_smoothly_before_their_limits_only_where_there_is_tone():
+    high, weight = np.radians((90.0, 140.0)), np.full(2, 0.1)
+    bounds = np.radians(
+        [[[-30.0, -20.0, -40.0], [90.0, 20.0, 40.0]], [[0.0, -np.inf, -np.inf], [140.0, np.inf, np.inf]]]
+    )
+    angles = np.linspace(0.3, 1.0, 15)
+    found = []
+    for share in angles:
+        turns = quaternion.from_rotation_vector(np.array([[share * each, 0, 0] for each in high]))
+        found.append(tone.stiffened(weight, turns, bounds))
+        assert not tone.stiffened(0.0 * weight, turns, bounds).any()
+    found = np.array(found)
+    assert (np.diff(found, axis=0) >= 0.0).all() and np.diff(found, axis=0).max() < 0.15
+    assert np.allclose(found[0], 0.1) and np.allclose(found[-1], tone.STIFF)
