@@ -316,7 +316,7 @@ def _end_without_members(scene) -> None:
 
 
 def _end_with_edited_joint(scene, graph) -> None:
-    """End the run where a joint was edited by hand: Blender copies it anew and frees what Bullet's world still holds."""
+    """End the run where a joint was edited by hand: Blender copies it anew and frees what Bullet still holds."""
     if STATE.building:
         return
     for update in graph.updates:
