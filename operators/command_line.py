@@ -138,6 +138,9 @@ def _add_options_of_bake(sub) -> None:
     sub.add_argument(
         "--keyed-bones", choices=("all", "simulated"), default="all", help="which get keys: all that moves (all)"
     )
+    sub.add_argument(
+        "--to", choices=("deform", "controls"), default="deform", help="what gets keys: bones, or controls"
+    )
     sub.add_argument("--active-frames", action="store_true", help="only those in which physics changes the animation")
     sub.add_argument(
         "--destination",
@@ -214,14 +217,25 @@ def _bake(options) -> None:
         bake.ACTIVE if options.active_frames else bake.RANGE,
         destination,
         options.destination.startswith("combined"),
+        options.to.upper(),
     )
     report = _bake_and_measure(obj, scene, (first, last), choice, bool(options.report))
-    for text in STATE.warnings.get(obj.name, ()):
+    carried = bake.controls_of(obj)
+    for text in [*STATE.warnings.get(obj.name, ()), *(bake.notes_on(carried) if carried else ())]:
         print(f"warning: {text}")
     print(f"baked frames {first} to {last} of '{obj.name}' to the action '{obj.active_ragdoll.baked_action.name}'")
     figures = reports.figures_of(obj, scene, built)
     reports.save(options.output)
-    _report(options, {**figures, "frames": [first, last], **report, "diagnosis": diagnosis})
+    _report(
+        options,
+        {
+            **figures,
+            "frames": [first, last],
+            **report,
+            **({"controls": carried} if carried else {}),
+            "diagnosis": diagnosis,
+        },
+    )
 
 
 def _choose_drive(obj, options) -> None:

@@ -248,6 +248,18 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
             (actions.LAYER, "NLA Layer", "A strip over the animation, which goes on below it"),
         ),
     )
+    to: EnumProperty(
+        name="Keys On",
+        description="What gets the keys",
+        items=(
+            (bake.DEFORM, "Bones", "The bones that move; the rig's own constraints on them are muted"),
+            (
+                bake.CONTROLS,
+                "Controls",
+                "The controls that carry the bones with bodies, which are found by trying them (FK)",
+            ),
+        ),
+    )
     combined: BoolProperty(
         name="Combine",
         description="The layer adds to the animation below it, which can still be edited, instead of replacing it",
@@ -264,14 +276,17 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
         within = first <= wanted[0] < wanted[1] <= last
         choose_range(scene, *((0, 0) if within else wanted))
         self._name = obj.name
-        choice = bake.Choice(self.bones, self.frames, self.destination, self.combined)
+        choice = bake.Choice(self.bones, self.frames, self.destination, self.combined, self.to)
         return bake.frames(obj, scene, *wanted, choice), scene
 
     def finished(self, context, stopped_at):
         if stopped_at is not None:
             self.warn([f"Stopped at frame {stopped_at}; nothing was baked"])
             return {"CANCELLED"}
-        action = bpy.data.objects[self._name].active_ragdoll.baked_action
+        obj = bpy.data.objects[self._name]
+        action = obj.active_ragdoll.baked_action
+        if carried := bake.controls_of(obj):
+            self.warn(bake.notes_on(carried))
         self.report({"INFO"}, f"Baked '{self._name}' to the action '{action.name if action else ''}'")
         return {"FINISHED"}
 

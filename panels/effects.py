@@ -201,7 +201,10 @@ class ACTIVE_RAGDOLL_PT_get_up(RecoveryPart, bpy.types.Panel):
         column = column.column()
         column.enabled = group.reroot
         column.use_property_split = True
-        props(column, group, "method", "reroot_time")
+        props(column, group, "get_up")
+        if group.get_up == "AUTOMATIC":
+            props(column.column(align=True), group, "get_up_pace", "get_up_side", "get_up_seed")
+        props(column.column(align=True), group, "method", "reroot_time")
         part = column.column(align=True)
         part.use_property_decorate = False
         props(part, group, "get_up_face_up", "get_up_face_down")

@@ -192,7 +192,13 @@ class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel):
             inner.prop(settings, "key_tolerance")
             # What the next click on Bake does; Blender keeps it with the operator.
             chosen = context.window_manager.operator_properties_last("active_ragdoll.bake")
-            for name in ("bones", "frames", "destination", *(["combined"] if chosen.destination == "LAYER" else [])):
+            for name in (
+                "to",
+                "bones",
+                "frames",
+                "destination",
+                *(["combined"] if chosen.destination == "LAYER" else []),
+            ):
                 inner.prop(chosen, name)
             if settings.muted and settings.baked_action is not None:
                 layout.label(text=settings.baked_action.name, icon="ACTION")

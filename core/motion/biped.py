@@ -105,18 +105,21 @@ class Biped:
         upper, lower, leg, arm, trunk, shoulder, hips, sole, height: lengths [m]; upper and lower of the limbs [4].
     """
 
-    def __init__(self, rig: Rig, anatomy, tails, world=None) -> None:
+    def __init__(self, rig: Rig, anatomy, bind, tails, world=None) -> None:
         """Measure a rig.
 
         Args:
-            anatomy: of its bones, and tails [n, 3], armature units, in Blender's order.
+            anatomy: of its bones, in Blender's order as the next two.
+            bind: matrices [n, 4, 4] of the pose that a build looks at, in the armature's space, and tails [n, 3] there.
             world: matrix of the armature object [4, 4]; None: the identity.
         Raises:
             RagdollError: something is missing; says what.
         """
         self.rig = rig
-        anatomy, tails = _in_level_order(rig.skeleton, anatomy), np.asarray(tails)[rig.skeleton.to_level]
-        heads = rig.bind_positions
+        anatomy = _in_level_order(rig.skeleton, anatomy)
+        bind, tails = (np.asarray(array)[rig.skeleton.to_level] for array in (bind, tails))
+        heads, self._rotations, _scales = pose_space.decompose_matrices(bind)
+        self._heads = heads
         if is_impossible(anatomy, rig.parents, heads, tails):
             raise RagdollError("no body could take its bind pose")
         directions = limb_directions(anatomy, rig.parents, heads, tails)
@@ -131,7 +134,7 @@ class Biped:
         self.frame = q.conjugate(q.multiply(q.shortest_arc(axes.up, up), self.own))
         self._find(anatomy, axes)
         self.joints = heads[self.rows] @ own * self.scale
-        self.bind = q.multiply(q.conjugate(self.own), rig.bind_rotations[self.rows])
+        self.bind = q.multiply(q.conjugate(self.own), self._rotations[self.rows])
         self._offsets = self.joints - self.joints[self.above]
         stem = {0}
         for row in self.limbs[:, 0].tolist():
@@ -188,13 +191,14 @@ class Biped:
             raise RagdollError("a limb of it has no length")
         self.leg, self.arm = ((self.upper + self.lower)[list(own)].mean() for own in (LEGS, ARMS))
         self.hip0 = first[:2].mean(axis=0)
-        self.trunk = float(np.linalg.norm(first[2:].mean(axis=0) - self.hip0))
-        self.shoulder, self.hips = float(np.abs(first[2:, 1]).mean()), float(np.abs(first[:2, 1]).mean())
-        feet = [row for limb in limbs[:2] for row in limb if row >= 0]
-        ankle = end[:2, 2].mean()
-        # Joints only: drawn tails may be anything.
-        self.sole = float(min(ankle - at[feet, 2].min() + 0.02 * self.upper[0], 0.35 * self.lower[0]))
-        self.height = float(at[self.head, 2] - ankle + self.sole) * 1.07
+        shoulders = first[2:].mean(axis=0)
+        self.trunk = float(np.linalg.norm(shoulders - self.hip0))
+        self.hips, self.shoulder = (float(np.linalg.norm(b - a)) / 2.0 for a, b in (first[:2], first[2:]))
+        # Joints only: drawn tails may be anything. Along the body: a bind pose may well be a stride or a crouch.
+        low = [at[[row for row in limb if row >= 0], 2].min() for limb in self.limbs[:2]]
+        self.sole = float(min((end[:2, 2] - low).mean() + 0.02 * self.upper[0], 0.35 * self.lower[0]))
+        above = float(np.linalg.norm(at[self.head] - shoulders))
+        self.height = 1.07 * (self.sole + self.leg + self.trunk + above)
         ways = unit(np.stack([middle - first, end - middle], axis=1))
         bend = q.cross(ways[:, 0], ways[:, 1])
         hinges = q.cross(ways[:, 0], _FOLDS)
@@ -211,6 +215,19 @@ class Biped:
         positions, rotations, _scales = pose_space.decompose_matrices(np.asarray(matrices)[..., self.rows, :, :])
         turned = q.multiply(self.frame, rotations)
         return q.multiply(turned, q.conjugate(self.bind)), self.scale * q.rotate(self.frame, positions)
+
+    def fixed(self, bone: int, points) -> tuple[int, np.ndarray]:
+        """What is fixed to a bone (level index), as points [p, 3] in its frame [m], moves with a bone of the biped.
+
+        Returns its index, -1 where there is none, and the points from its joint in bind pose in the character's axes.
+        """
+        rig, index = self.rig, {row: i for i, row in enumerate(self.rows.tolist())}
+        points = q.rotate(q.multiply(q.conjugate(self.own), self._rotations[bone]), points)
+        joint = q.rotate(q.conjugate(self.own), self._heads[bone]) * self.scale
+        while bone >= 0 and bone not in index:
+            bone = rig.parents[bone]
+        row = index.get(bone, -1)
+        return row, points + joint - self.joints[row]
 
     def extract(self, deltas, places) -> Posture:
         """The posture of a pose: deltas [.., m, 4] and places [.., m, 3]."""

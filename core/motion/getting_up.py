@@ -1,9 +1,10 @@
 """Going on elsewhere: from a moment on a character plays a motion that was moved to where it lies.
 
 A passage begins at a frame with the pose that the character has there. From then on it plays its own animation, or an
-action, as a whole turned about the vertical and shifted (`ragdoll.reroot`), and the difference to the pose before dies
-away (`ragdoll.inertialize`). It is a function of the moved motion's pose and the time since its beginning alone, so a
-list of passages that a run records gives the same pose at every frame again.
+action, as a whole turned about the vertical and shifted (`ragdoll.reroot`), or a motion planned for the place where it
+lies (`get_up.plan`); the difference to the pose before dies away (`ragdoll.inertialize`). It is a function of the
+motion's pose and the time since its beginning alone, so a list of passages that a run records gives the same pose at
+every frame again.
 
 Bones above the simulated ones (a root bone on the floor, a control) carry the others: they go to the new place at
 once, and the bones below them keep theirs. Otherwise a hip would fly in an arc around a root that turns.
@@ -19,6 +20,7 @@ from .. import pose as pose_space
 from .. import quaternion
 from ..errors import RagdollError
 from ..ragdoll.recovery.transitions import Moving, Reroot, Transition, cross_faded, smooth_step, transition
+from .clip import Clip
 from .rig import LocalPose, Rig
 
 INERTIALIZED, CROSS_FADED = "INERTIALIZED", "CROSS_FADED"
@@ -40,6 +42,9 @@ class Passage:
     offsets: Transition | None = None  # what dies away; None: cross-faded
     # Level indices of bones that are to stay above the floor, and how high [m, world] the lowest of them was
     lowest: tuple | None = None
+    planned: Clip | None = None  # what is played instead of the animation, made for the place where the character lies
+    # the armature object's matrix [4, 4] that the planned motion is relative to; after it the animation goes by `move`
+    place: np.ndarray | None = None
 
     def seconds(self, frame: float) -> float:
         """Time since the beginning [s], at the frame rate that was then."""
@@ -50,8 +55,11 @@ class Passage:
 
         `world` is the armature object's matrix [4, 4] at the frame.
         """
-        moved = moved_pose(rig, motion, self.move, world)
         seconds = self.seconds(frame)
+        if self.planned is not None:
+            moved = moved_pose(rig, self.planned.at(seconds), self.place, world)
+        else:
+            moved = moved_pose(rig, motion, self.move.matrix() @ world, world)
         if seconds >= self.duration:
             return moved
         if self.offsets is not None:
@@ -84,13 +92,13 @@ def _height(rig: Rig, pose: LocalPose, world: np.ndarray, rows: np.ndarray) -> f
     return float((positions[rows] @ world[2, :3] + world[2, 3]).min())
 
 
-def moved_pose(rig: Rig, pose: LocalPose, move: Reroot, world: np.ndarray) -> LocalPose:
-    """A local pose [n] whose roots stand where `move`, of the world, takes them.
+def moved_pose(rig: Rig, pose: LocalPose, place: np.ndarray, world: np.ndarray) -> LocalPose:
+    """A local pose [n] as it is seen with the armature object at a place [4, 4], with the object where it is.
 
     Raises RagdollError: a world matrix of no extent.
     """
     try:
-        inside = np.linalg.solve(world, move.matrix() @ world)
+        inside = np.linalg.solve(world, place)
     except np.linalg.LinAlgError:
         raise RagdollError("The armature's world matrix has a scale of 0") from None
     result = pose.copy()
@@ -115,6 +123,7 @@ def begun(
     method: str = INERTIALIZED,
     action: str = "",
     lowest=(),
+    planned: Clip | None = None,
 ) -> Passage:
     """The passage from a pose that was shown to a motion elsewhere.
 
@@ -123,18 +132,23 @@ def begun(
         new, worlds: the motion's poses [n], in its own place, and the armature object's world matrices, at these two.
         carriers: level indices of bones that go to the new place at once.
         lowest: level indices of bones that are to stay above the floor.
+        planned: the motion, where it is made for the place; `move` is then where the animation goes on after it.
 
     Raises RagdollError: an unknown method, or a pose that is no number; names the bone.
     """
     if method not in METHODS:
         raise RagdollError(f"Unknown way to blend {method!r}, use one of {', '.join(METHODS)}")
     carriers = np.asarray(carriers, dtype=int)
-    moved = [moved_pose(rig, pose, move, world) for pose, world in zip(new, worlds, strict=True)]
+    if planned is not None:
+        moved = [planned.at(0.0)] * 2
+    else:
+        moved = [moved_pose(rig, p, move.matrix() @ world, world) for p, world in zip(new, worlds, strict=True)]
     shown = [_under(rig, matrices, pose, carriers) for matrices, pose in zip(old, moved, strict=True)]
     now, before = shown
     rows = np.asarray(lowest, dtype=int)
     floor = (rows, float((old[0][rows, :3, 3] @ worlds[0][2, :3] + worlds[0][2, 3]).min())) if len(rows) else None
-    more = {"carriers": carriers, "duration": duration, "lowest": floor}
+    more = {"carriers": carriers, "duration": duration, "lowest": floor, "planned": planned}
+    more["place"] = worlds[0] if planned is not None else None
     if method == CROSS_FADED:
         return Passage(frame, fps, action, move, old=(now.positions, now.rotations), **more)
     offsets = transition(

@@ -17,7 +17,6 @@ Aims: ratio at most 2.5 and own Python at most 15 % of the frame without the sou
 """
 
 import time
-from collections.abc import Callable
 
 import _characters
 import bpy
@@ -34,16 +33,8 @@ CASES = (("plain", None), ("w 1/1", (1, 1)), ("w 0.5/0.5", (0.5, 0.5)), ("w 1/0"
 LEFT_OUT = ("breast", "pelvis", "heel", "spine.005")
 
 
-def make(
-    count: int,
-    weights: tuple | None,
-    change: Callable | None = None,
-) -> bpy.types.Scene:
-    """A scene with some walking ragdolls; weights None strips them to plain Blender.
-
-    Args:
-        change: called with the scene and the characters after the build, for experiments.
-    """
+def make(count: int, weights: tuple | None) -> bpy.types.Scene:
+    """A scene with some walking ragdolls; weights None strips them to plain Blender."""
     scene = bpy.data.scenes.new("Cost")
     bpy.context.window.scene = scene
     scene.render.fps = _characters.FPS
@@ -59,8 +50,6 @@ def make(
         for human in humans:
             strip(human)
         scene.rigidbody_world.point_cache.frame_start = scene.frame_start
-    if change is not None:
-        change(scene, humans)
     scene.view_layers[0].update()
     return scene
 

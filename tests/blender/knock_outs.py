@@ -35,7 +35,7 @@ def prepare(scene, obj, first, last, events=None, **settings):
     floor(scene, obj)
     scene.frame_set(first)
     group = obj.active_ragdoll.recovery
-    group.enabled = True
+    group.enabled, group.get_up = True, "ACTIONS"
     for name, value in settings.items():
         setattr(group, name, value)
     for frame, phase in (events or {first + KNOCK: "LIMP"}).items():

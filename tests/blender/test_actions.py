@@ -91,14 +91,6 @@ def test_reduced_keys_play_within_the_tolerance(mode):
     assert np.mean(keys) < 0.9 * len(frames)
 
 
-@pytest.mark.parametrize("frames", ([7], np.arange(-10, 10) * 0.5))
-def test_single_fractional_and_negative_frames_bake(frames):
-    obj = animated.rig(["a", "b", "c"], ("XYZ", "QUATERNION", "AXIS_ANGLE"))
-    asked, _, _ = bake(obj, ["a", "b", "c"], frames, scaled=True)
-    if len(frames) == 1:
-        assert np.abs(played(obj, [1, 30]) - asked).max() < SAME
-
-
 def test_other_channels_and_the_old_action_stay_bit_for_bit():
     obj = animated.rig(["a", "b", "c"], ("QUATERNION", "XYZ"))
     old = animate(obj, ["a", "b", "c"], [1, 7, 30])
@@ -218,6 +210,7 @@ def test_modifiers_do_not_act_on_baked_channels():
 
 
 def test_muted_curves_and_groups_do_not_silence_the_bake():
+    """`bake` compares what plays with what was asked for. (A muted group silences its curves in Blender 4.2 only.)"""
     obj = animated.rig(["a", "b"])
     old = animate(obj, ["a", "b"], [1, 60])
     group = action_channels.channels_of(*action_channels.current(obj)).groups.new("a")

@@ -69,17 +69,6 @@ def test_a_stated_offset_is_reached_in_its_time_and_kept(fresh_scene):
     assert np.abs(np.diff(away[10:24])).max() < 2.5 * away[10] / 12, "no jerk on the way"
 
 
-def test_switched_off_it_falls_and_switched_on_again_it_keeps_the_new_offset(scene):
-    obj, target = holding.limp_chain(scene, (0.5, 0.0, 2.0), 60)
-    attach(obj, target, bone="A", kind="FIXED")
-    key_enabled(obj, {1: True, 20: False, 26: True})
-    heights = np.array(rigs.play(scene, 1, 60, lambda: rigs.bodies(obj)[0, 2, 3]))
-    assert np.ptp(heights[:18]) < 1e-3
-    fall = heights[18] - heights[24]
-    assert 0.15 < fall < 0.4, "six frames of free fall: 0.31 m, one body pulls at the other"
-    assert np.ptp(heights[26:]) < 5e-3
-
-
 def test_the_largest_force_carries_what_it_can():
     sunk = {}
     for share in (0.8, 4.0):

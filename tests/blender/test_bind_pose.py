@@ -13,6 +13,7 @@ import own_characters
 import rigs
 from active_ragdoll.core.blender.physics import bind_pose, build
 from active_ragdoll.core.blender.rig import armature
+from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.blender.tools import diagnose, profiles
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.ragdoll import diagnosis
@@ -117,6 +118,22 @@ def test_it_follows_as_exactly_as_the_same_character_with_an_ordinary_rest_pose(
         worst[laid] = rigs.figures(rig.scene, rig.first, rig.last)
     for kind in ("pose_orientation_error_deg", "pose_position_error_mm"):
         assert worst[True][kind]["max"] <= 1.1 * worst[False][kind]["max"] + 1e-3, kind
+
+
+def test_a_look_at_turns_the_same_bones_by_the_same_angles():
+    shown = {}
+    for laid in (False, True):
+        rig = own_characters.make("own mixamo")
+        if laid:
+            rig = in_line(rig)
+            bind_pose.from_frame(rig.obj, rig.scene)
+        plain = rigs.animation(rig.obj, [12])[12]
+        stack_edits.set_up_look_at(rig.obj, rig.scene, rigs.empty(rig.scene, location=(1.2, -1.5, 2.0)))
+        rig.scene.frame_set(12)
+        shown[laid] = rigs.pose(rig.obj)
+    assert rigs.angles(plain, shown[True]).max() > 15.0
+    assert rigs.angles(shown[False], shown[True]).max() < 0.1
+    assert np.abs(shown[False] - shown[True])[:, :3, 3].max() < 1e-3
 
 
 def _swinging(scene, rotation=1.2):

@@ -137,21 +137,6 @@ def test_every_rotation_mode_is_blenders(fresh_scene, mode):
     assert error_against_blender(obj, action, np.arange(0.0, 22.0, 0.5)) < TOLERANCE
 
 
-def test_an_animated_rotation_mode_is_followed(fresh_scene):
-    obj = rigs.chain(fresh_scene, 2)
-    action, channels = keyed(obj)
-    path = action_channels.bone_path("B", "")
-    rng = np.random.default_rng(5)
-    items = bpy.types.PoseBone.bl_rna.properties["rotation_mode"].enum_items
-    numbers = [items[name].value for name in ("QUATERNION", "ZXY", "AXIS_ANGLE")]
-    # First, since Blender converts the channels that it has by then when it changes the mode.
-    add_curve(channels, path + "rotation_mode", 0, (1, 4, 8), numbers, "CONSTANT")
-    for prop, size in (("rotation_quaternion", 4), ("rotation_axis_angle", 4), ("rotation_euler", 3)):
-        for index in range(size):
-            add_curve(channels, path + prop, index, (1, 10), rng.normal(size=2))
-    assert error_against_blender(obj, action) < TOLERANCE
-
-
 @pytest.mark.blender_version
 @pytest.mark.parametrize("inherit", ("FULL", "FIX_SHEAR", "ALIGNED", "AVERAGE", "NONE", "NONE_LEGACY"))
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ FEET = {"ctrl_foot.L": "shin.L", "ctrl_foot.R": "shin.R"}  # and the shank of ea
 
 def _robot(scene, control: str, *, nameless: bool = False) -> rigs.Rig:
     """A robot of boxes that hang on its bones. Its feet hang on a bone `control`, and begin at the heel."""
-    bones = {"root": ((0, 0.3, 0), (0, 0.5, 0), None), "hips": rigs.HUMAN["hips"][:2] + ("root",)}
+    bones = {"root": ((0, 0.3, 0), (0, 0.5, 0), None), "hips": (*rigs.HUMAN["hips"][:2], "root")}
     bones |= {name: row for name, row in rigs.HUMAN.items() if not name.startswith(("hips", "foot", "finger"))}
     for side, sign in (("L", 1.0), ("R", -1.0)):
         bones[f"ctrl_foot.{side}"] = (0.1 * sign, 0.08, 0.03), (0.1 * sign, -0.15, 0.02), control

@@ -78,22 +78,6 @@ def test_make_additive_then_apply_on_its_base_gives_the_clip_back(rig, space):
     assert angle < 0.05 and way < 1e-5
 
 
-def test_enabled_and_solo(rig):
-    plain = layered.plays(rig, "Idle", FRAMES)
-    run = layered.layer(rig, "Running_A")
-    layered.layer(rig, "Cheer")
-    both = layered.shown(rig, FRAMES)
-    run = rig.obj.active_ragdoll.layers[0]
-    run.solo = True
-    soloed = layered.shown(rig, FRAMES)
-    assert layered.difference(soloed, both)[0] > 5.0
-    run.enabled = False
-    run.solo = False
-    assert layered.difference(layered.shown(rig, FRAMES), both)[0] < 0.05
-    rig.obj.active_ragdoll.layers[1].enabled = False
-    assert layered.difference(layered.shown(rig, FRAMES), plain)[0] < 0.05
-
-
 @pytest.mark.blender_version
 def test_the_current_pose_becomes_a_layer_that_shows_it(data_dir):
     for name in ("Knight.glb", "run.fbx", "01_01.bvh"):

@@ -56,16 +56,6 @@ def test_scrubbing_after_an_edit_in_mid_shot_finds_what_playing_gives(data_dir, 
     assert np.isclose(scrubbed[0], before * 40 / 39 / slower, rtol=1e-5)
 
 
-def test_a_base_action_deleted_in_use_is_named(knight):
-    made = layered.layer(knight, "Cheer", mode="ADDITIVE_LOCAL", base="ACTION")
-    made.base_action = bpy.data.actions["Sit_Floor_Pose"]
-    knight.scene.frame_set(4)
-    assert pose_stack.of(knight.obj).messages == {}
-    bpy.data.actions.remove(bpy.data.actions["Sit_Floor_Pose"])
-    knight.scene.frame_set(5)
-    assert "Sit_Floor_Pose" in pose_stack.of(knight.obj).messages['Layer "Cheer"']
-
-
 def test_a_sample_whose_action_is_deleted_is_named_and_the_space_goes_on(data_dir):
     rig = layered.knight(data_dir, 1, 40)
     space = locomotion(rig)
@@ -220,16 +210,6 @@ def chosen(rig, name: str, bone: str = "") -> None:
 
 def masked(rig, mask: str) -> None:
     layered.layer(rig, "Running_A", mask=mask, mask_collection="Nowhere", mask_roles={"WING"})
-
-
-@pytest.mark.blender_version
-def test_an_action_deleted_while_in_use(rig):
-    layered.layer(rig, "Running_A")
-    before = layered.shown(rig, (5,))[5]
-    bpy.data.actions.remove(bpy.data.actions["Running_A"])
-    after = layered.shown(rig, (6,))[6]
-    assert rigs.angles(before, after).max() > 1.0
-    goes_on(rig, 'Layer "Running_A"', "Running_A", "deleted")
 
 
 def spaced(rig, samples, kind="SPEED", **values):

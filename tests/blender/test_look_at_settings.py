@@ -49,19 +49,6 @@ def test_a_keyed_weight_is_read_at_the_frame(human, fresh_scene):
     assert looking.aim_error(human, bpy.data.objects["Target"]) < 0.05
 
 
-@pytest.mark.blender_version
-def test_keys_on_a_list_that_grew_after_the_set_up(human, fresh_scene):
-    item = stack_edits.add(human, fresh_scene, "bone_transforms", "head")
-    item.rotation_space, item.rotation_mode = "BONE", "ADD"
-    human.active_ragdoll.look_at[0].enabled = False
-    rigs.key(human, "active_ragdoll.bone_transforms[0].rotation", {10: (0.0, 0.0, 0.0), 20: (0.0, 1.0, 0.0)})
-    fresh_scene.frame_set(20)
-    with_turn = head(human)
-    item.enabled = False
-    fresh_scene.frame_set(20)
-    assert rigs.angles(with_turn, head(human)) == pytest.approx(math.degrees(1.0), abs=0.01)
-
-
 def test_the_weight_functions_store_events_at_frames(human, fresh_scene):
     api = look_at_api
     fresh_scene.frame_set(1)

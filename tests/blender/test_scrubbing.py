@@ -40,12 +40,6 @@ def test_a_jump_in_mid_run_shows_the_cache_or_the_animation(scene):
         assert off < 1e-4, f"frame {frame}"
 
 
-def test_frames_never_simulated_show_the_animation(scene):
-    obj, expected = _shot(scene)
-    rigs.check_shown(scene, obj, expected, (20, 21, 22, 40, 4, 3, 60), 1e-4)
-    assert obj.active_ragdoll.state == "READY"
-
-
 def _simulated(scene, obj) -> dict:
     result = {}
     for frame in simulate.frames(scene):

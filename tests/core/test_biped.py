@@ -31,7 +31,12 @@ def biped(convention: str, seed: int | None = None, scale: float = 1.0) -> Biped
         world[:3, :3] = quaternion.to_matrix(turn) * scale
         world[:3, 3] = rng.normal(size=3)
     bind = pose_space.model_to_local(skeleton, heads, rotations, np.ones((len(heads), 3)))
-    return Biped(Rig(skeleton, LocalPose(*bind)), made.recognise(), made.tails / scale, world)
+    return of_rig(Rig(skeleton, LocalPose(*bind)), made.recognise(), made.tails / scale, world)
+
+
+def of_rig(rig: Rig, anatomy, tails, world=None) -> Biped:
+    bind = pose_space.compose_matrices(*rig.bind.model(rig.skeleton))[rig.skeleton.from_level]
+    return Biped(rig, anatomy, bind, tails, world)
 
 
 def posed(own: Biped, seed: int = 0, amount: float = 0.15) -> np.ndarray:
@@ -124,4 +129,4 @@ def test_who_lacks_an_arm_is_told_which_bone_is_missing():
     heads = part.heads[skeleton.to_level]
     bind = pose_space.model_to_local(skeleton, heads, quaternion.identity((len(heads),)), np.ones((len(heads), 3)))
     with pytest.raises(RagdollError, match="left forearm"):
-        Biped(Rig(skeleton, LocalPose(*bind)), part.recognise(), part.tails)
+        of_rig(Rig(skeleton, LocalPose(*bind)), part.recognise(), part.tails)

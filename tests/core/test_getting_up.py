@@ -107,7 +107,7 @@ def test_refusals(rig):
             rig, (broken, broken), (pose, pose), (np.eye(4), np.eye(4)), _move(), frame=1.0, fps=FPS, duration=1.0
         )
     with pytest.raises(RagdollError, match="scale of 0"):
-        getting_up.moved_pose(rig, pose, _move(), np.zeros((4, 4)))
+        getting_up.moved_pose(rig, pose, _move().matrix(), np.zeros((4, 4)))
 
 
 def test_without_anatomy_the_pelvis_alone_says_where_a_body_lies():

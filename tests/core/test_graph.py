@@ -161,12 +161,6 @@ def test_an_interrupted_blend_goes_on_from_where_it_is():
     assert_close(poses[-1], IDLE.held, 1e-12)
 
 
-def test_states_without_a_source_show_the_pose_below():
-    graph = Graph("Pass", {}, [State("below")])
-    below = random_pose(np.random.default_rng(6), (len(SKELETON),))
-    assert_same_bits(graph.pose(graph.start(), below), below)
-
-
 FAULTS = [
     (["a", "a"], [], 'More than one state is called "a": the others are left out'),
     (["a"], [Transition("a", "walk")], '"a" > "walk" of graph "G" needs a state "walk", which is missing'),

@@ -266,18 +266,3 @@ def test_each_part_can_be_left_out(name):
     hidden = overlay.Show(**{other: other != name for other in ("bodies", "joints", "limits")})
     counts = [len(wires.lines(matrices, NOTHING, show).ends) for show in (overlay.Show(), shown, hidden)]
     assert counts[1] > 0 and counts[1] + counts[2] == counts[0]
-
-
-def test_lines_are_split_by_what_stands_out_with_the_colours_of_the_frame():
-    """Also after a frame at which a colour has changed, and with another selection: nothing stale is drawn."""
-    wires = pair("CONE", low=(-0.6, -0.3, -0.4), high=(0.6, 0.3, 0.4))
-    seen = set()
-    for angle in (0.0, 1.0, 0.1):
-        for selected in (NOTHING, np.array([True, False])):
-            lines = wires.lines(posed(wires, swing(0.0, angle)), selected)
-            for (points, colors), emphasised in zip(lines.split(), (False, True), strict=True):
-                rows = lines.emphasised == emphasised
-                assert np.array_equal(points.reshape(-1, 2, 3), lines.ends[rows])
-                assert np.array_equal(colors[0::2], lines.colors[rows]) and np.array_equal(colors[0::2], colors[1::2])
-                seen.add(colors.tobytes())
-    assert len(seen) >= 5

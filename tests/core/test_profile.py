@@ -279,11 +279,6 @@ def test_same_name_of_another_part_goes_by_role():
     assert [s.get("mass") for s in by_name.settings] == [2.0, 1.0, None, None]
 
 
-def test_the_same_names_are_the_same_rig_whatever_roles_were_chosen_since():
-    source = [Entry({"mass": float(i)}, name, "TAIL", "CENTER", i) for i, name in enumerate("abcd")]
-    assert [s["mass"] for s in matched(source, list("dcba"), ARMS).settings] == [3.0, 2.0, 1.0, 0.0]
-
-
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8])
 def test_a_chain_keeps_its_range_whatever_its_length(count):
     chain = anatomy(*[("SPINE", "CENTER", i) for i in range(count)])

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from ..rig.armature import converted, pose_matrices, refuse_baked
 from ..run import shot_run, simulate
 from ..runtime import STATE
 from ..stack import pose_stack, stack_edits
-from . import action_keys, actions
+from . import action_keys, actions, controls
 
 ALL, SIMULATED, SELECTED = "ALL", "SIMULATED", "SELECTED"
 RANGE, ACTIVE = "RANGE", "ACTIVE"
+DEFORM, CONTROLS = "DEFORM", "CONTROLS"
 # Closer to the animation than this physics does not count as acting: what a body at full weight is off by, and an
 # angle that nobody sees [heights of the character, rad].
 NEAR, NEARLY_PARALLEL = 0.5e-3, np.radians(0.3)
@@ -32,6 +33,7 @@ class Choice:
     frames: str = RANGE  # the whole range, or only those in which the motion is ACTIVE-ly another than the animation
     destination: str = actions.NEW  # NEW action, the CURRENT one, or a LAYER: a strip over all that is played
     combined: bool = False  # whether a layer adds to what is below it instead of replacing it
+    to: str = DEFORM  # the bones themselves, or the rig's CONTROLS that carry those with bodies
 
 
 def frames(obj, scene, first: int | None = None, last: int | None = None, choice: Choice = Choice()) -> Iterator[int]:
@@ -72,7 +74,14 @@ def frames(obj, scene, first: int | None = None, last: int | None = None, choice
     names = _names(obj, choice.bones)  # what the stack touches is known afterwards
     if choice.frames == ACTIVE:
         recorder.keep(_acting(obj, scene, recorder))
-    _write(obj, scene, recorder, names, choice)
+    carried = _controls(obj, names) if choice.to == CONTROLS else None
+    try:
+        if carried is not None:
+            yield from recorder.solve(carried)
+        _write(obj, recorder, names, choice, carried)
+    finally:
+        if carried is not None:
+            carried.remove()
     scene.frame_set(current)
 
 
@@ -117,6 +126,7 @@ class _Recorder:
     def __init__(self, obj, scene, channels: bool) -> None:
         self.obj, self.scene = obj, scene
         self.numbers, self.poses = [], []
+        self.solved, self.off = [], []  # by `solve`: basis matrices of the controls, how far off the bones are
         self._channels = {name: [] for name in _CHANNELS} if channels else None
 
     def record(self, frame: int) -> None:
@@ -124,6 +134,17 @@ class _Recorder:
         self.poses.append(shown_pose(self.obj, self.scene))
         for name, values in (self._channels or {}).items():
             values.append(armature.read(self.obj.pose.bones, name, _CHANNELS[name]))
+
+    def solve(self, carried: controls.Controls) -> Iterator[int]:
+        """Find the poses of controls for what was recorded, yielding each frame that is done."""
+        rows = [self.obj.data.bones.find(name) for name in carried.bones]
+        basis = None
+        for frame, poses in zip(self.numbers, self.poses, strict=True):
+            with STATE.occupied():
+                basis, off = carried.solve(frame, poses[rows], basis)
+            self.solved.append(basis)
+            self.off.append(off)
+            yield frame
 
     def keep(self, frames: slice) -> None:
         """Forget the other frames."""
@@ -260,26 +281,79 @@ def _acting(obj, scene, recorder: _Recorder) -> slice:
     return slice(off.index(True), len(off) - off[::-1].index(True))
 
 
-def _write(obj, scene, recorder, names: list[str], choice: Choice) -> None:
-    """Key what was recorded of some bones."""
+def _controls(obj, names: list[str]) -> controls.Controls:
+    """What carries the bones of those names that have bodies; of a motion stack alone, all of them."""
+    simulated = [part.bone for part in obj.active_ragdoll.parts if part.bone in names] or names
+    above = [[bone.name for bone in obj.data.bones[name].parent_recursive] for name in simulated]
+    joints = {part.bone: part.parent for part in obj.active_ragdoll.parts}
+    parents = [next((p for p in (joints.get(name), *up) if p in simulated), None) for name, up in zip(simulated, above)]
+    with STATE.occupied():
+        return controls.Controls(obj, simulated, [-1 if p is None else simulated.index(p) for p in parents])
+
+
+def _write(obj, recorder, names: list[str], choice: Choice, carried: controls.Controls | None) -> None:
+    """Key what was recorded of some bones, or the controls that carry them."""
     settings = obj.active_ragdoll
-    poses = action_keys.Poses.from_matrix_basis(names, recorder.numbers, recorder.basis(names))
+    found, more = {}, {}
+    if carried is None:
+        keyed, basis = names, recorder.basis(names)
+    else:
+        keyed, basis = [owner.name for owner in carried.owners], np.array(recorder.solved)
+        more["constants"], found["controls"] = (
+            carried.switches,
+            _carried(carried, np.array(recorder.off), settings.height),
+        )
+        names = carried.bones
+    poses = action_keys.Poses.from_matrix_basis(keyed, recorder.numbers, basis)
+    if carried is not None:
+        poses = replace(poses, placed=np.array([owner.shifts is not None for owner in carried.owners]))
     tolerance = None
     if settings.key_tolerance > 0.0:
         tolerance = action_keys.Tolerance(
             rotation=float(np.radians(settings.key_tolerance)),
             location=settings.key_tolerance * 1e-3 * settings.height / max(settings.built_scale, 1e-12),
         )
-    more = {"tolerance": tolerance, "destination": choice.destination, "below": recorder.below(names)}
+    more |= {"tolerance": tolerance, "destination": choice.destination, "below": recorder.below(keyed)}
     with STATE.writing():
-        muted = _mute_rig(obj, names)
+        muted = [] if carried is not None else _mute_rig(obj, names)
         action, old, state = actions.bake(obj, poses, f"{obj.name} Ragdoll Bake", **more)
         settings.old_action, settings.baked_action = old, action
-        written = {"frames": [recorder.numbers[0], recorder.numbers[-1]], "bones": names}
+        written = {"frames": [recorder.numbers[0], recorder.numbers[-1]], "bones": names, **found}
         settings.bake_record = json.dumps({"animation": asdict(state), "muted": muted, **written})
         _mute_own(obj, True)
         settings.muted = True
     source.refresh(obj)
+
+
+def _carried(carried: controls.Controls, off: np.ndarray, height: float) -> dict:
+    """Of each simulated bone: its control, and by how much it is missed on average and at worst [mm, deg].
+
+    `off` are angles [rad] and distances [f, m, 2], these in the armature's units, as the height of `carried`.
+    """
+    owners = {owner.body: owner.name for owner in carried.owners}
+    off = off * (np.degrees(1.0), 1e3 * height / carried.height)
+    figures = {"mean_deg": 0, "mean_mm": 1}, {"worst_deg": 0, "worst_mm": 1}
+    return {
+        name: {"control": owners.get(body)}
+        | {key: float(off[:, body, kind].mean()) for key, kind in figures[0].items()}
+        | {key: float(off[:, body, kind].max()) for key, kind in figures[1].items()}
+        for body, name in enumerate(carried.bones)
+    }
+
+
+def controls_of(obj) -> dict:
+    """Of a bake to controls: what `_carried` says of each simulated bone; else empty."""
+    return json.loads(obj.active_ragdoll.bake_record or "{}").get("controls", {})
+
+
+def notes_on(carried: dict) -> list[str]:
+    """What to tell of a bake to controls: how near it comes, and what no control carries."""
+    worst = {key: max(carried, key=lambda name: carried[name][key]) for key in ("worst_mm", "worst_deg")}
+    mm, deg = (f"{carried[name][key]:.3g} {key[6:]} ('{name}')" for key, name in worst.items())
+    notes = [f"The controls give the motion within {mm} and {deg}"]
+    if loose := [f"'{name}'" for name, of_one in carried.items() if of_one["control"] is None]:
+        notes.append(f"No control of their own have {', '.join(loose)}")
+    return notes
 
 
 def _mute_rig(obj, names) -> list:

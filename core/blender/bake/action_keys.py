@@ -259,6 +259,7 @@ class Poses:
     location: NDArray  # metres in armature units, shape [f, bones, 3]
     rotation: NDArray  # unit quaternions (w, x, y, z), shape [f, bones, 4]
     scale: NDArray  # shape [f, bones, 3]
+    placed: NDArray | None = None  # of which bones location and scale are written [bones]; None: all
 
     @classmethod
     def from_matrix_basis(cls, bones: Sequence[str], frames: Sequence[float], matrix_basis: NDArray) -> "Poses":
@@ -311,8 +312,9 @@ def write_poses(
         return np.array([bone_path(bone, prop) in animated for bone in poses.bones]) | (off > limit)
 
     connected = np.array([bone.bone.use_connect for bone in pose_bones])
-    location = np.flatnonzero(moving("location", locations, 0.0, LOCATION_AT_REST) & ~connected)
-    scale = np.flatnonzero(moving("scale", scales, 1.0, SCALE_AT_REST))
+    placed = True if poses.placed is None else poses.placed
+    location = np.flatnonzero(moving("location", locations, 0.0, LOCATION_AT_REST) & ~connected & placed)
+    scale = np.flatnonzero(moving("scale", scales, 1.0, SCALE_AT_REST) & placed)
 
     def add(rows, prop, values, allowed, deviation, holds=None) -> None:
         keys, keep = _coordinates(frames, values, allowed, deviation)
@@ -353,6 +355,17 @@ def _added(mode: str, values: NDArray, under: NDArray) -> NDArray:
     if mode == "QUATERNION":
         return rotation_modes.rotation_channels(mode, quaternion.multiply(quaternion.conjugate(under), values))
     return values - under
+
+
+def write_constants(
+    writer: KeyWriter, obj: bpy.types.Object, frames: NDArray, constants: dict
+) -> dict[str, list[float]]:
+    """Hold properties {data path: value} over the frames; the paths with the values that the properties have now."""
+    now = {path: [float(obj.path_resolve(path))] for path in constants}
+    for path, value in constants.items():
+        keys = np.array([[[frame, value] for frame in sorted({frames[0], frames[-1]})]], dtype=np.float32)
+        writer.write(path, "Switches", keys, interpolation=CONSTANT, rest=now[path])
+    return now
 
 
 def _write_columns(writer: KeyWriter, pose_bones: list, columns: list, frames: NDArray, animated: set[str]) -> dict:

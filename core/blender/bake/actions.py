@@ -39,7 +39,7 @@ from ..rig.action_channels import (
     new_action_for,
     rotation_property,
 )
-from .action_keys import KeyWriter, Outside, Poses, Tolerance, write_poses
+from .action_keys import KeyWriter, Outside, Poses, Tolerance, write_constants, write_poses
 
 # A strip that stands for an endless action; powers of two keep whole frames exact in single precision.
 ENDLESS = 2.0**15
@@ -147,10 +147,15 @@ def _refuse_tweak_mode(obj: bpy.types.Object) -> None:
 
 
 def _write_property(obj: bpy.types.Object, path: str, values: Sequence[float]) -> None:
-    owner, _, name = path.rpartition(".")
+    custom = path.endswith('"]')
+    owner, _, name = path.removesuffix('"]').rpartition('["' if custom else ".")
     # The bone may have been renamed or removed since, or the file was damaged.
-    with contextlib.suppress(ValueError, AttributeError, TypeError):
-        setattr(obj.path_resolve(owner), name, values)
+    with contextlib.suppress(ValueError, AttributeError, TypeError, KeyError, IndexError):
+        target = obj.path_resolve(owner) if owner else obj
+        if custom:
+            target[name] = type(target[name])(values[0])
+        else:
+            setattr(target, name, values)
 
 
 def _played_strips(animation: bpy.types.AnimData) -> Iterator[bpy.types.NlaStrip]:
@@ -176,6 +181,7 @@ def bake(
     tolerance: Tolerance | None = None,
     destination: str = NEW,
     below: dict | None = None,
+    constants: dict | None = None,
 ) -> tuple[bpy.types.Action, bpy.types.Action | None, AnimationState]:
     """Make an action that plays the poses, and play it on the character.
 
@@ -189,6 +195,7 @@ def bake(
         tolerance: leave out keys within it; None keeps a key on every frame.
         destination: NEW, CURRENT or LAYER, see above.
         below: of a layer that is combined with the animation below it, that animation's channels; see `write_poses`.
+        constants: {data path: value} of properties that are held over the frames.
     """
     missing = next((bone for bone in poses.bones if bone not in obj.pose.bones), None)
     if missing is not None:
@@ -212,6 +219,7 @@ def bake(
         outside = existing.outside(poses.frames)
         writer = KeyWriter(channels_of(baked, slot, ensure=True), outside if goes_on else Outside())
         written = write_poses(writer, obj, poses, existing.paths, tolerance, below)
+        written |= write_constants(writer, obj, poses.frames, constants or {})
         state.rest = {path: values for path, values in written.items() if path not in existing.paths}
         if destination == LAYER:
             _lay_over(obj, baked, slot, existing, "REPLACE" if below is None else "COMBINE", poses.frames, state)

@@ -414,6 +414,16 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
     mirrored = bool(np.linalg.det(to_world[:3, :3]) < 0.0)
     ancestors = skeleton.nearest_ancestors(pose.parents, np.isin(np.arange(len(pose.names)), plan.bones))
     carry(obj, physics)
+    simulated = [pose.names[bone] for bone in plan.bones]
+    held = _held_back(obj, ancestors, set(simulated), pose)
+    if settings.target_armature is None:
+        # What the rig's constraints give is taken from the source, relative to the parent: a limb goes where its parent
+        # does, which the bodies lead.
+        given = held + [name for name in simulated if any(map(_leads, obj.pose.bones[name].constraints))]
+        for name in given:
+            for constraint in physics.pose.bones[name].constraints:
+                constraint.mute = True
+        copy_locally(physics, given, settings.source, source.FOLLOWER_NAME)
     alike, link, parts, size = {}, None, settings.parts, 0.005 * settings.height
     for i, bone in enumerate(plan.bones):
         part = parts[i]
@@ -439,15 +449,15 @@ def make_physics_armature(obj, collection, pose, plan, to_world) -> None:
         if first:
             link.use_x = link.use_y = link.use_z = False
         link.target = anchor
-    simulated = [pose.names[bone] for bone in plan.bones]
-    held = _held_back(obj, ancestors, set(simulated), pose)
-    if settings.target_armature is None:
-        for name in held:
-            for constraint in physics.pose.bones[name].constraints:
-                constraint.mute = True
-        copy_locally(physics, held, settings.source, source.FOLLOWER_NAME)
     copy_locally(obj, simulated + held, physics, source.CONSTRAINT_NAME)
     built.note(collection, followers=held)
+
+
+def _leads(constraint) -> bool:
+    """Whether a constraint is the rig's and gives more than a limit."""
+    return not (
+        constraint.mute or constraint.name.startswith(source.CONSTRAINT_NAME) or constraint.type == "LIMIT_ROTATION"
+    )
 
 
 def _held_back(obj, ancestors, simulated, pose) -> list[str]:
@@ -456,7 +466,6 @@ def _held_back(obj, ancestors, simulated, pose) -> list[str]:
     for index, bone in enumerate(obj.pose.bones):
         if pose.names[index] in simulated or ancestors[index] < 0:
             continue
-        own = [c for c in bone.constraints if not c.name.startswith(source.CONSTRAINT_NAME)]
-        if any(not c.mute and c.influence > 0.0 and c.type != "LIMIT_ROTATION" for c in own):
+        if any(_leads(c) and c.influence > 0.0 for c in bone.constraints):
             found.append(pose.names[index])
     return found

@@ -149,10 +149,8 @@ def refresh(obj) -> None:
     hidden.collection.objects.link(settings.source)
     physics = settings.physics_armature
     if physics is not None:
-        for name in followers(obj):
-            bone = physics.pose.bones.get(name)
-            constraint = bone.constraints.get(FOLLOWER_NAME) if bone else None
-            if constraint is not None:
+        for bone in physics.pose.bones:
+            if (constraint := bone.constraints.get(FOLLOWER_NAME)) is not None:
                 constraint.target = settings.source
     drop(old)
     STATE.stamps[obj.name] = Stamp(settings.source.name, signature(obj), _edits_of(obj)[0], True)

@@ -83,8 +83,8 @@ def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
     bones = obj.data.bones
     rest = read(bones, "matrix_local", 4, 4).astype(float)
     kept = [bone.active_ragdoll for bone in obj.pose.bones]
-    turns = np.array([own.bind_rotation for own in kept], dtype=float)
-    ways = np.array([own.bind_location for own in kept], dtype=float)
+    turns = np.array([own.bind_rotation for own in kept], dtype=float).reshape(-1, 4)
+    ways = np.array([own.bind_location for own in kept], dtype=float).reshape(-1, 3)
     if not (ways.any() or (turns != (1.0, 0.0, 0.0, 0.0)).any()):
         return rest, bind_tails(obj.data)
     basis = np.tile(np.eye(4), (len(rest), 1, 1))
@@ -307,9 +307,10 @@ def _carries_mesh(obj, bone: str) -> bool:
         if mesh.parent == obj and mesh.parent_type == "BONE" and mesh.parent_bone == bone:
             return True
         group = mesh.vertex_groups.get(bone)
-        if group is not None and any(m.type == "ARMATURE" and m.object == obj for m in mesh.modifiers):
-            if any(e.group == group.index and e.weight > 0.5 for v in mesh.data.vertices for e in v.groups):
-                return True
+        if group is None or not any(m.type == "ARMATURE" and m.object == obj for m in mesh.modifiers):
+            continue
+        if any(e.group == group.index and e.weight > 0.5 for v in mesh.data.vertices for e in v.groups):
+            return True
     return False
 
 

@@ -48,8 +48,12 @@ class RigRest:
     scale_only: bool  # whether those of `special` differ in what they inherit of the parent's scale alone
 
 
-def rig_rest(obj: bpy.types.Object) -> RigRest:
-    """The rest of an armature object; see `RigRest`. Raises RagdollError: the object is no armature or has no bones."""
+def rig_rest(obj: bpy.types.Object, matrices: NDArray | None = None) -> RigRest:
+    """The rest of an armature object; see `RigRest`. Raises RagdollError: the object is no armature or has no bones.
+
+    Args:
+        matrices: a pose that takes the rest pose's place [n, 4, 4], in the armature's space.
+    """
     if obj is None or obj.type != "ARMATURE":
         raise RagdollError(f"'{obj.name if obj else None}' is no armature: clips need one")
     bones = obj.data.bones
@@ -57,8 +61,8 @@ def rig_rest(obj: bpy.types.Object) -> RigRest:
         raise RagdollError(f"'{obj.name}' has no bones")
     names = [bone.name for bone in bones]
     skeleton = Skeleton.from_parents(names, [bone.parent.name if bone.parent else None for bone in bones])
-    matrices = read(bones, "matrix_local", 4, 4).astype(float)[skeleton.to_level]
-    relative = pose_space.model_to_local_matrices(skeleton, matrices)
+    matrices = read(bones, "matrix_local", 4, 4).astype(float) if matrices is None else matrices
+    relative = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
     relative[:, :3, :3] = _nearest_rotation(relative[:, :3, :3])
     positions, rotations, scales = pose_space.decompose_matrices(relative)
     special, scale_only = [], True

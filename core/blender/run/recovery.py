@@ -7,6 +7,9 @@ character recovers, its animation goes on where it lies (`motion.getting_up`). A
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 
 from ... import pose as pose_space
@@ -14,18 +17,24 @@ from ... import quaternion
 from ...anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, RIGHT, SPINE, THIGH, UPPER_ARM
 from ...errors import RagdollError
 from ...motion import getting_up
+from ...motion.get_up.course import SETTLED
+from ...motion.get_up.plan import Manner
 from ...motion.rig import LocalPose
 from ...ragdoll.recovery import states
-from ...ragdoll.recovery.transitions import Landmarks
+from ...ragdoll.recovery.transitions import Landmarks, smooth_step
 from ...skeleton import Skeleton
 from ..physics import world
 from ..rig.armature import anatomy_of, pose_matrices
 from ..runtime import STATE
 from ..settings import effects as effect_settings
 from ..stack.entries import recovery as recovery_entry
+from . import get_up
 from .effects import Effect
 from .recovery_record import Record
 
+CARRIED = 0.9  # weight of one who gets up by a plan: it begins as he lies, and gives way where the floor does
+ARRIVING = 2  # frames for which it stays limp then, while the drives' targets come from the animation's own place
+UPRIGHT = 0.85  # share of the way up from which on the weight rises to 1
 KEPT = 2  # number of frames whose poses are kept for a passage to begin from
 TAKEN_AWAY = "its recovery was taken away in mid-shot"
 
@@ -58,7 +67,10 @@ class Recovery:
         states.checked(settings, title)
         if not (np.isfinite(group.reroot_time) and group.reroot_time >= 0.0):
             raise RagdollError(f"{title}: reroot_time must not be negative, got {group.reroot_time:g} s")
-        self.settings, self.reroot_time = settings, group.reroot_time
+        if not (np.isfinite(group.get_up_pace) and group.get_up_pace > 0.0):
+            raise RagdollError(f"{title}: get_up_pace must be above 0, got {group.get_up_pace:g}")
+        self.settings, self.reroot_time, self.get_up = settings, group.reroot_time, group.get_up
+        self.manner = Manner(group.get_up_pace, group.get_up_side, group.get_up_seed)
         if events:
             own = self.character.obj.active_ragdoll.recovery
             self.events, _notes = effect_settings.events_of(own, *world.shot_range(scene))
@@ -107,17 +119,44 @@ class Recovery:
         fps = 1.0 / seconds
         before = self.state
         self.state = states.step(
-            self.settings, before, motion, (frame - 1) / fps, frame / fps, fps, events, self.character.name
+            self._settings_now(seconds),
+            before,
+            motion,
+            (frame - 1) / fps,
+            frame / fps,
+            fps,
+            events,
+            self.character.name,
         )
         self.record.values[frame] = self.state.values()
         down = before.phase in (states.LIMP, states.SETTLING)
         try:
             if down and self.state.phase in (states.RECOVERING, states.BLENDING, states.ANIMATED):
-                self._get_up(frame, scene)
+                self._get_up(run, frame, scene)
             else:
                 self._finish_action(frame, scene)
         except RagdollError as error:
             STATE.warn(self.character.name, f"'{self.character.name}' gets up in its animation's own place: {error}")
+
+    def _settings_now(self, seconds: float) -> states.Settings:
+        """The settings, with what the way of getting up changes of them. seconds: of the simulation, a frame."""
+        passage = self.record.passages[-1] if self.record.passages else None
+        if self.state.phase == states.RECOVERING and passage is not None and passage.planned is not None:
+            # A little sooner than after its last frame: sums of single steps are not exact.
+            return replace(self.settings, regain=(1.0 + 1e-6) / (seconds * (passage.planned.frame_count - 1)))
+        if self.get_up == effect_settings.STAY_DOWN:
+            return replace(self.settings, rest_time=math.inf)
+        return self.settings
+
+    @property
+    def weight(self) -> float:
+        """Factor of the weights in the step to come."""
+        passages = self.record.passages
+        if self.state.phase == states.RECOVERING and passages and passages[-1].planned is not None:
+            if self.state.progress * (passages[-1].planned.frame_count - 1) < ARRIVING - 0.5:
+                return 0.0
+            return CARRIED + (1.0 - CARRIED) * float(smooth_step((self.state.progress - UPRIGHT) / (1.0 - UPRIGHT)))
+        return self.state.weight
 
     def _motion(self, run, scene, speeds: np.ndarray, impulse: float) -> states.Motion:
         rows = self.character.rows
@@ -132,8 +171,8 @@ class Recovery:
             gravity=scene.gravity.length if scene.use_gravity else 0.0,
         )
 
-    def _get_up(self, frame: int, scene) -> None:
-        """Go on where the character lies, with the get-up action for how it lies."""
+    def _get_up(self, run, frame: int, scene) -> None:
+        """Go on where the character lies: by a plan, or with the get-up action for how it lies."""
         group = self.character.obj.active_ragdoll.recovery
         if group.reroot and self.character.motion is None:
             raise RagdollError("use Set Up Recovery or Simulate to let it get up where it lies")
@@ -144,25 +183,50 @@ class Recovery:
             raise RagdollError(TAKEN_AWAY)
         place = self._worlds[frame]
         names = [action.name if action else "" for action in (group.get_up_face_up, group.get_up_face_down)]
+        planned = self.get_up == effect_settings.AUTOMATIC and not any(names)
+        if planned and self.state.phase == states.RECOVERING and self._plan(run, frame, scene, shown, place):
+            return
+        if self.get_up == effect_settings.BLEND:
+            names = ["", ""]
         if self.landmarks is None:
             self.landmarks = _landmarks(self.character)
         self._go_on(frame, scene, shown, self.landmarks.action(place @ shown[0], *names))
 
+    def _plan(self, run, frame: int, scene, shown: list, place: np.ndarray) -> bool:
+        """Get up by a plan; whether there is one."""
+        character = self.character
+        try:
+            found, clip = get_up.planned(character, scene, run.graph, frame, shown[0], place, self.manner)
+        except RagdollError as error:
+            STATE.messages[character.name] = f"'{character.name}' gets up by a blend: {error}"
+            return False
+        rig = character.motion.rig
+        passage = getting_up.begun(
+            rig, shown, (), (place, place), found.move, frame=float(frame), fps=clip.fps, planned=clip,
+            duration=SETTLED * found.tempo,
+            carriers=getting_up.carriers_of(rig, rig.skeleton.from_level[character.bones]),
+        )  # fmt: skip
+        self.record.passages.append(passage)
+        self.state = replace(self.state, progress=0.0)
+        self.record.values[frame] = self.state.values()
+        return True
+
     def _finish_action(self, frame: int, scene) -> None:
-        """Return to the character's own animation when a get-up action is over."""
+        """Return to the character's own animation when a get-up action, or a plan, is over."""
         passage = self.record.passage(frame) if self.record.passages else None
-        if passage is None or not passage.action or frame not in self._given:
+        if passage is None or not (passage.action or passage.planned) or frame not in self._given:
             return
-        if passage.seconds(frame) < self._clip(passage.action, passage.fps).length:
+        played = passage.planned or self._clip(passage.action, passage.fps)
+        if passage.seconds(frame) < played.length:
             return
         skeleton = self.character.motion.rig.skeleton
         given = [self._given[frame], self._given.get(frame - 1, self._given[frame])]
         poses = [pose_space.compose_matrices(*pose.model(skeleton)) for pose in given]
         if self.landmarks is None:
             self.landmarks = _landmarks(self.character)
-        self._go_on(frame, scene, poses, "")
+        self._go_on(frame, scene, poses, "", passage.move if passage.planned is not None else None)
 
-    def _go_on(self, frame: int, scene, shown: list, action: str) -> None:
+    def _go_on(self, frame: int, scene, shown: list, action: str, move=None) -> None:
         rig = self.character.motion.rig
         fps = scene.render.fps / scene.render.fps_base
         places = [self._worlds[frame], self._worlds.get(frame - 1, self._worlds[frame])]
@@ -180,7 +244,8 @@ class Recovery:
         else:
             poses = [self._played[frame], self._played.get(frame - 1, self._played[frame])]
         animated = places[0] @ pose_space.compose_matrices(*poses[0].model(rig.skeleton))
-        move = self.landmarks.move(places[0] @ shown[0], animated)
+        planned = move is not None  # with feet that stand where the animation has them
+        move = move if planned else self.landmarks.move(places[0] @ shown[0], animated)
         group = self.character.obj.active_ragdoll.recovery
         simulated = rig.skeleton.from_level[self.character.bones]
         passage = getting_up.begun(
@@ -195,7 +260,7 @@ class Recovery:
             carriers=getting_up.carriers_of(rig, simulated),
             method=group.method,
             action=action,
-            lowest=self.landmarks.lowest,
+            lowest=() if planned else self.landmarks.lowest,
         )
         self.record.passages.append(passage)
 
@@ -309,7 +374,7 @@ class Recoveries(Effect):
         off, driven = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
         for name, found in self.by_name.items():
             rows = found.character.rows
-            factor[rows] = found.state.weight
+            factor[rows] = found.weight
             off[rows] = not found.state.simulated
             # Driven in joint space it would only stretch where it lies and leave getting up to the physics blend.
             driven[rows] = found.state.led

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...motion.clip import Clip
 from ...motion.getting_up import Passage
+from ...motion.rig import LocalPose
 from ...ragdoll.recovery.states import State
 from ...ragdoll.recovery.transitions import Decay, Reroot, Transition
 from ..physics import world
@@ -71,18 +73,36 @@ class Record:
             raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
-def _packed(array: np.ndarray) -> list:
-    raw = np.ascontiguousarray(array, dtype="<f8")
+def _packed(array: np.ndarray, kind: str = "<f8") -> list:
+    raw = np.ascontiguousarray(array, dtype=kind)
     return [list(raw.shape), base64.b64encode(zlib.compress(raw.tobytes())).decode("ascii")]
 
 
-def _unpacked(data: list) -> np.ndarray:
+def _unpacked(data: list, kind: str = "<f8") -> np.ndarray:
     shape, text = data
-    size = 8 * math.prod(shape)
+    size = np.dtype(kind).itemsize * math.prod(shape)
     if min(shape, default=0) < 0 or size > LARGEST:
         raise ValueError(f"an array of the shape {shape}")
     raw = zlib.decompressobj().decompress(base64.b64decode(text), size + 1)
-    return np.frombuffer(raw, dtype="<f8").reshape(shape).copy()
+    return np.frombuffer(raw, dtype=kind).reshape(shape).astype(float)
+
+
+def _poses_to(poses: LocalPose) -> list:
+    """Poses [f, n] of single precision: each array as its first frame, and the frames of the bones that move."""
+    found = []
+    for array in vars(poses).values():
+        rows = np.flatnonzero((array != array[:1]).any(axis=(0, 2)))
+        found.append([_packed(array[0], "<f4"), rows.tolist(), _packed(array[:, rows], "<f4")])
+    return found
+
+
+def _poses_from(data: list) -> LocalPose:
+    arrays = []
+    for first, rows, moving in data:
+        own = _unpacked(moving, "<f4")
+        arrays.append(np.repeat(_unpacked(first, "<f4")[None], len(own), axis=0))
+        arrays[-1][:, rows] = own
+    return LocalPose(*arrays)
 
 
 def _passage_to(passage: Passage) -> dict:
@@ -90,6 +110,8 @@ def _passage_to(passage: Passage) -> dict:
     data["rotation"], data["shift"] = _packed(passage.move.rotation), _packed(passage.move.shift)
     data["carriers"] = [int(bone) for bone in passage.carriers]
     data["lowest"] = [_packed(passage.lowest[0]), passage.lowest[1]] if passage.lowest is not None else None
+    if passage.planned is not None:
+        data["planned"], data["place"] = _poses_to(passage.planned.poses), _packed(passage.place)
     if passage.offsets is None:
         data["old"] = [_packed(array) for array in passage.old]
     else:
@@ -102,6 +124,9 @@ def _passage_from(data: dict) -> Passage:
     more = {name: data[name] for name in ("frame", "fps", "action", "duration")}
     if data["lowest"] is not None:
         more["lowest"] = (_unpacked(data["lowest"][0]).astype(int), data["lowest"][1])
+    if "planned" in data:
+        more["planned"] = Clip("Get Up", (), data["fps"], _poses_from(data["planned"]))
+        more["place"] = _unpacked(data["place"])
     if "old" in data:
         more["old"] = tuple(_unpacked(array) for array in data["old"])
     else:

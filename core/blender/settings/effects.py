@@ -45,6 +45,19 @@ PHASES = (
 )
 DURATION = "Time over which the impulse is given evenly; 0 is a blow within one frame"
 _WATCHED = (("PELVIS", "Pelvis", "The pelvis's"), ("MEAN", "All Bodies", "The mean of all bodies'"))
+AUTOMATIC, BLEND, STAY_DOWN = "AUTOMATIC", "BLEND", "STAY_DOWN"
+_GET_UP = (
+    (AUTOMATIC, "Automatic", "By the actions below where there are any; else planned for how and where it lies, over "
+     "hands, knees and feet. Characters without two arms and two legs blend"),
+    ("ACTIONS", "Actions", "By the actions below"),
+    (BLEND, "Blend", "The limp pose goes over into the animation"),
+    (STAY_DOWN, "Stay Down", "It stays where it lies"),
+)  # fmt: skip
+_FEET = (
+    (AUTOMATIC, "Automatic", "Over the free hand, and the side that it lies on"),
+    ("LEFT", "Left", "The left foot"),
+    ("RIGHT", "Right", "The right foot"),
+)
 _METHODS = (
     ("INERTIALIZED", "Inertialised", "The difference dies away, beginning with its own velocity"),
     ("CROSS_FADED", "Cross-Faded", "The limp pose is faded out"),
@@ -219,6 +232,11 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
 
     reroot: flag("Get Up Where It Lies", "Move the animation to where the pelvis came to rest, turned as the character "
         "lies", True)
+    get_up: choice("Get Up", _GET_UP, AUTOMATIC, "How a character that has come to rest gets on its feet")
+    get_up_pace: _number("Pace", "Times the duration of an ordinary way up: 0.6 is brisk, 1.6 hurt", 1.0, min=0.3,
+                         max=5.0, soft_min=0.6, soft_max=2.0)  # fmt: skip
+    get_up_side: choice("Foot First", _FEET, AUTOMATIC, "Foot that it rises over")
+    get_up_seed: whole("Variation", "Seed of small variations in rhythm and side, so that no two get up alike; 0: none")
     method: choice("Blend", _METHODS, getting_up.INERTIALIZED, "From the limp pose to the moved animation")
     reroot_time: _number("Pose Time", "In which the limp pose goes over into the moved animation [s]", 1.0)
     get_up_face_up: block("Face Up", "Action that is played first when the character lies on its back",

@@ -344,9 +344,9 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
         raise RagdollError(f"'{obj.name}' cannot look at itself: choose another object")
     if target is not None and target.name not in scene.objects:
         raise RagdollError(f"'{target.name}' is not in the scene '{scene.name}'")
-    rig = rig_of(obj)
+    rig, tails = rig_of(obj)
     anatomy = anatomy_of(obj)
-    found = from_roles(rig, anatomy, armature.bind_tails(obj.data))
+    found = from_roles(rig, anatomy, tails)
     stack_setup.ensure(obj, scene)
     settings = obj.active_ragdoll
     with STATE.writing():
@@ -355,7 +355,9 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
         chain = settings.look_at[index] if index >= 0 else settings.look_at.add()
         chain.name = NAME
         settings.active_look_at = index if index >= 0 else len(settings.look_at) - 1
-        _fill(chain, rig, found.entries)
+        # From a parent's forward is the same as from bind pose, which the run takes for the rest pose.
+        own_pose = armature.BindPose(obj, np.eye(4)).moved is not None
+        _fill(chain, rig, found.entries, "PARENT" if own_pose else "BIND")
         _set_legs(settings, rig, found.legs)
         if target is not None:
             chain.target_type, chain.target = "OBJECT", target
@@ -366,12 +368,12 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
     return LookAtMade(settings.active_look_at, len(chain.entries), feet, chain.target, found.notes)
 
 
-def _fill(chain, rig, entries) -> None:
+def _fill(chain, rig, entries, limit_from: str) -> None:
     chain.entries.clear()
     for entry in entries:
         item = chain.entries.add()
         item.bone = rig.name(entry.bone)
-        item.limit = entry.limit
+        item.limit, item.limit_from = entry.limit, limit_from
         item.rotate_around_up_weight = entry.up_weight
         write_axes(item, entry.forward_axis, entry.parent_forward_axis)
         for link in entry.linked:

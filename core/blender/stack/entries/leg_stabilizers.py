@@ -145,8 +145,8 @@ def _beside(rig: Rig, step: Leg, made: list) -> Leg:
 def legs_of(obj) -> dict[str, int]:
     """Number of bones of each recognised leg by its foot."""
     try:
-        rig = rig_of(obj)
-        found = from_roles(rig, anatomy_of(obj))
+        rig, tails = rig_of(obj)
+        found = from_roles(rig, anatomy_of(obj), tails)
     except RagdollError:
         return {}
     return {rig.name(foot): count for foot, count in found.legs}

@@ -6,6 +6,7 @@ What can be keyed is on the object: `active_ragdoll.look_at[0].weight`.
 import math
 
 import bpy
+import numpy as np
 
 from ....errors import RagdollError
 from ....motion.look_at import LinkedBone, LookAt, LookAtEntry
@@ -39,13 +40,14 @@ _NOTHING = 1e-6  # what single precision leaves of a component that is 0
 
 
 # ---- forward axes from the bind pose --------------------------------------------------------------------------------
-def rig_of(obj) -> Rig:
-    """An armature's skeleton and bind pose, in its own space.
+def rig_of(obj) -> tuple[Rig, np.ndarray]:
+    """An armature's skeleton and bind pose (see `armature.bind_joints`), in its own space, and the tails [n, 3] in it.
 
-    Raises RagdollError: no armature, or one without bones.
+    Raises RagdollError: an armature without bones.
     """
-    rest = clips.rig_rest(obj)
-    return Rig(rest.skeleton, rest.bind)
+    local, tails = armature.bind_joints(obj)
+    rest = clips.rig_rest(obj, local)
+    return Rig(rest.skeleton, rest.bind), tails
 
 
 def find_axes(obj, entries) -> None:
@@ -55,8 +57,8 @@ def find_axes(obj, entries) -> None:
         return
     with STATE.writing():
         try:
-            rig = rig_of(obj)
-            forward, _up = upright_axes(rig, anatomy_of(obj), armature.bind_tails(obj.data))
+            rig, tails = rig_of(obj)
+            forward, _up = upright_axes(rig, anatomy_of(obj), tails)
             for entry in entries:
                 write_axes(entry, *forward_axes(rig, rig.index[entry.bone], forward))
         except RagdollError as error:

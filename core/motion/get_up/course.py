@@ -1,0 +1,228 @@
+"""The motion through key postures, and its time.
+
+Each component is a monotone cubic (Fritsch and Carlson 1980, Monotone piecewise cubic interpolation): what is equal at
+two keys stays equal between them, so that planted limbs do not move, and nothing overshoots into the floor. Limbs that
+bear nothing are interpolated at their joints, so that no elbow flips. Intervals are stretched until nothing is faster
+than people are who get up; speeds of other sizes and under another gravity by Froude's number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import quaternion as q
+from ...ragdoll.recovery.transitions import smooth_step
+from ..biped import ARMS, LEGS, SIGNS, Biped, Posture, Z, stacked, unit
+from .keys import HEIGHT, Clearances
+from .surface import Floor
+
+_RATE = 24.0  # samples a second at which the speeds are looked at
+_JOINT, _PELVIS = np.radians(430.0), np.radians(200.0)  # largest speeds [rad/s]
+_HIP, _SINK, _HAND, _FOOT = 1.1, 0.6, 2.2, 2.8  # [m/s]
+_LONGEST = 3.0  # an interval is stretched to so many times its length at most
+_REACH = 0.985  # of a planted limb's length: farther away it draws the hip
+_LIFTS = np.array([0.16, 0.16, 0.2, 0.2])  # of a swinging limb's way, above it
+SETTLED = 0.8  # [s] in which what a plan misses of the pose that one lies in dies away
+_EDGE = 0.09  # [s] over which it is drawn gently
+_PLANTED = 1e-6  # [m] a limb that moves by less from key to key stands
+
+
+def slopes(times, values) -> np.ndarray:
+    """Derivatives [k, c] of the monotone cubic through values [k, c] at times [k]; at rest at both ends."""
+    steps = np.diff(times)[:, None]
+    rises = np.diff(values, axis=0) / steps
+    result = np.zeros_like(values)
+    a, b = rises[:-1], rises[1:]
+    one, two = 2.0 * steps[1:] + steps[:-1], steps[1:] + 2.0 * steps[:-1]
+    same = a * b > 0.0
+    a, b = np.where(same, a, 1.0), np.where(same, b, 1.0)
+    result[1:-1] = np.where(same, (one + two) / (one / a + two / b), 0.0)
+    return result
+
+
+def _joints_of(own: Biped, deltas) -> np.ndarray:
+    """Deltas [.., m, 4] against the bones that they hang on; the first one's as it is."""
+    local = q.multiply(q.conjugate(deltas[..., own.above, :]), deltas)
+    local[..., 0, :] = deltas[..., 0, :]
+    return local
+
+
+def mean_around(values, reach: int) -> np.ndarray:
+    """Values [f, ..], each as the mean of those up to `reach` frames before and after, done twice."""
+    for _ in range(2):
+        padded = np.pad(values, [(reach, reach)] + [(0, 0)] * (values.ndim - 1), mode="edge")
+        values = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=0).mean(axis=-1)
+    return values
+
+
+class Course:
+    """The motion through keys, of which the first is the pose that one lies in."""
+
+    def __init__(self, own: Biped, room: Clearances, floor: Floor, keys: list, times, tempo: float, held=()) -> None:
+        """Go through keys.
+
+        Args:
+            times: of the keys [k], [s].
+            tempo: how much longer everything takes than for a man of 1.8 m on the Earth.
+            held: arms that are not to bear anything.
+        """
+        self.tempo = tempo
+        self.own, self.room, self.floor, self.times = own, room, floor, np.asarray(times, dtype=float)
+        postures = stacked([key.posture for key in keys])
+        moved = np.linalg.norm(np.diff(postures.ends, axis=0), axis=-1)
+        self.planted = moved < _PLANTED
+        self.planted[:, list(held)] = False
+        self.loose = ~self.planted
+        self.loose[1:, :2] = False  # legs swing by their ends, but for those that say so
+        for i, key in enumerate(keys[1:]):
+            self.loose[i, list(key.loose)] = True
+        self._stood, self._stands = np.zeros_like(self.loose), np.zeros_like(self.loose)
+        self._stood[1:], self._stands[:-1] = ~self.loose[:-1], ~self.loose[1:]
+        self.ways = np.where(moved > 0.02 * own.height, moved, 0.0)
+        at_keys = np.zeros((len(keys), 4), dtype=bool)
+        at_keys[1:] |= self.planted
+        at_keys[:-1] |= self.planted
+        at_keys[0] = False
+        postures = self._drawn(postures, at_keys)
+        flexion = own.flexion(postures, own.solve(postures)[0])
+        self._out_of_the_way(postures, flexion)
+        arrays = [*postures.arrays(), flexion]
+        self._shapes = [array.shape[1:] for array in arrays]
+        arrays = [q.ensure_continuity(a) if a.shape[-1] == 4 else a for a in arrays]
+        self._values = np.concatenate([array.reshape(len(keys), -1) for array in arrays], axis=1)
+
+    def _out_of_the_way(self, postures: Posture, flexion) -> None:
+        """Arms that lie overhead are drawn in along the floor, by a way out to the side, not in front of the face."""
+        self._aside = np.zeros(4)
+        own, upper = self.own, flexion[0, :, 0]
+        up = q.rotate(upper, own.ways[:, 0])[:, 2] > 0.2
+        self._aside[list(ARMS)] = up[list(ARMS)]
+
+    def _sampled(self, t) -> tuple[Posture, np.ndarray, np.ndarray, np.ndarray]:
+        """Postures [f], flexion [f, 4, 2, 4], interval [f] and share of it [f] at times [f]."""
+        times, values = self.times, self._values
+        i = np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 2)
+        length = (times[i + 1] - times[i])[:, None]
+        u = np.clip((t[:, None] - times[i][:, None]) / length, 0.0, 1.0)
+        m = slopes(times, values)
+        mixed = (1 + 2 * u) * (1 - u) ** 2 * values[i] + u * (1 - u) ** 2 * length * m[i]
+        mixed += u * u * (3 - 2 * u) * values[i + 1] + u * u * (u - 1) * length * m[i + 1]
+        arrays, begin = [], 0
+        for shape in self._shapes:
+            size = int(np.prod(shape))
+            array = mixed[:, begin : begin + size].reshape(-1, *shape)
+            arrays.append(q.normalize(array) if shape[-1] == 4 else array)
+            begin += size
+        arrays[3] = unit(arrays[3])
+        return Posture(*arrays[:-1]), arrays[-1], i, u[:, 0]
+
+    def at(self, t, lift=None) -> tuple[np.ndarray, np.ndarray]:
+        """Deltas [f, m, 4] and places [f, m, 3] at times [f]; the trunk is raised by `lift` [f] over what stands."""
+        own, floor, room = self.own, self.floor, self.room
+        posture, flexion, i, u = self._sampled(np.asarray(t, dtype=float))
+        planted, loose = self.planted[i], self.loose[i]
+        ends, poles = posture.ends.copy(), posture.poles.copy()
+        ends[..., 2] += _LIFTS * self.ways[i] * np.sin(np.pi * u)[:, None] ** 2
+        least = np.array([0.6 * room.sole] * 2 + [0.7 * room.palm] * 2)
+        ends[..., 2] = np.maximum(ends[..., 2], floor.under(ends) + least)
+        written = posture.hip
+        hip = posture.hip if lift is None else posture.hip + lift[:, None] * Z
+        drawn = self._drawn(Posture(hip, posture.trunk, ends, poles, posture.turns, posture.ties), planted).hip
+        # Limbs that become straight stop the hip within a frame: what is left of their reach takes the edge off.
+        hip = hip + mean_around(drawn - hip, round(_EDGE * self.tempo * (len(t) - 1) / max(t[-1] - t[0], 1e-9)))
+        posture = Posture(hip, posture.trunk, ends, poles, posture.turns, posture.ties)
+        ends, poles = posture.ends.copy(), posture.poles.copy()
+        flexion = self._aside_of(flexion, i, u)
+        hung, hung_poles = own.hung(posture, flexion, own.firsts(posture))
+        # Where a loose limb comes to stand, or has stood, it is where the key has it, however the trunk was moved.
+        share = smooth_step(u)[:, None]
+        share = np.where(self._stood[i], 1.0 - share, 0.0) + np.where(self._stands[i], share, 0.0)
+        hung -= share[..., None] * (posture.hip - written)[:, None]
+        low = floor.under(hung) + least - hung[..., 2]
+        hung[..., 2] += np.maximum(low, 0.0)
+        ends, poles = np.where(loose[..., None], hung, ends), np.where(loose[..., None], hung_poles, poles)
+        ends = self._clear_toes(ends, posture.turns)
+        posture = Posture(posture.hip, posture.trunk, ends, poles, posture.turns, posture.ties)
+        return own.solve(self._clear_knees(posture, loose))
+
+    def _aside_of(self, flexion, i, u) -> np.ndarray:
+        """Flexion with the way of arms that were overhead led out to the side."""
+        share = (np.sin(np.pi * u) ** 2 * (i == 0))[:, None] * self._aside
+        if not share.any():
+            return flexion
+        flexion = flexion.copy()
+        upper = flexion[..., 0, :]
+        way = q.rotate(upper, self.own.ways[:, 0])
+        # Across the trunk is along the floor, for one who lies.
+        aside = unit(np.stack([np.zeros(way.shape[:2]), SIGNS + 0.0 * way[..., 1], 0.3 * way[..., 2]], axis=-1))
+        flexion[..., 0, :] = q.multiply(q.power(q.shortest_arc(way, aside), share), upper)
+        return flexion
+
+    def _clear_toes(self, ends, turns) -> np.ndarray:
+        """Ankles raised by what toes are below the floor."""
+        own, ends = self.own, ends.copy()
+        for i in LEGS:
+            foot, toe = own.limbs[i, 2:]
+            if toe >= 0:
+                tip = ends[:, i] + q.rotate(turns[:, i], own.joints[toe] - own.joints[foot])
+                low = self.floor.under(tip) + 0.008 * own.height - tip[:, 2]
+                ends[:, i, 2] += np.maximum(low, 0.0)
+        return ends
+
+    def _clear_knees(self, posture: Posture, loose) -> Posture:
+        """Poles turned up in proportion to what knees, and elbows of arms that bear nothing, are below the floor."""
+        own = self.own
+        _deltas, places = own.solve(posture)
+        joints = places[:, own.limbs[:, 1]]
+        miss = (self.floor.under(joints) + 0.03 * own.height - joints[..., 2]) / (0.12 * own.height)
+        raised = 1.2 * smooth_step(miss) * (loose | [True, True, False, False])
+        poles = unit(posture.poles + raised[..., None] * Z)
+        return Posture(posture.hip, posture.trunk, posture.ends, poles, posture.turns, posture.ties)
+
+    def _drawn(self, posture: Posture, planted) -> Posture:
+        """What stands on the floor draws the hip, and with it the trunk, into its reach."""
+        own = self.own
+        lengths = (own.upper + own.lower)[:, None] * _REACH
+        offsets, hip = own.firsts(posture) - posture.hip[:, None], posture.hip.copy()
+        for _ in range(10):
+            moved = False
+            for k in range(4):
+                way = posture.ends[:, k] - offsets[:, k] - hip
+                far = np.linalg.norm(way, axis=-1, keepdims=True)
+                over = np.maximum(far - lengths[k], 0.0) * planted[:, k : k + 1]
+                hip += way / np.maximum(far, 1e-9) * over * 0.7
+                moved |= bool(over.max() > 1e-3 * own.height)
+            if not moved:
+                break
+        return Posture(hip, posture.trunk, posture.ends, posture.poles, posture.turns, posture.ties)
+
+    def stretched(self, deltas) -> Course:
+        """Retime: intervals stretched until no joint, trunk, hip, hand or foot is faster than its bound.
+
+        `deltas` [m, 4] of the pose that one lies in: what the first key misses of them comes on top as it dies away.
+        """
+        own, tempo = self.own, self.tempo
+        missed = q.angle_between(*(_joints_of(own, d) for d in (deltas, self.at(np.zeros(1))[0][0])))
+        size = own.height / HEIGHT
+        limit = np.array([_HIP, *[_FOOT] * 2, *[_HAND] * 2]) * size / tempo
+        first = np.diff(self.times)
+        for _pass in range(5):
+            t = np.arange(0.0, self.times[-1] + tempo / _RATE, tempo / _RATE)
+            deltas, places = self.at(t)
+            local = _joints_of(own, deltas)
+            rows = [0, own.chest, *own.limbs[:, 0], *own.limbs[:, 1]]
+            spins = q.angle_between(local[:-1, rows], local[1:, rows]) * _RATE
+            spins += np.diff(smooth_step(t / (SETTLED * tempo)))[:, None] * _RATE * missed[rows]
+            over = [(spins / ([_PELVIS] + [_JOINT] * 9)).max(axis=1)]
+            points = places[:, [0, *own.limbs[:, 2]]]
+            moves = np.linalg.norm(np.diff(points, axis=0), axis=-1) * _RATE / tempo
+            sinks = -np.diff(places[:, 0, 2]) * _RATE / tempo
+            over = np.maximum(over[0], np.maximum((moves / limit).max(axis=1), sinks / (_SINK * size / tempo)))
+            i = np.clip(np.searchsorted(self.times, (t[1:] + t[:-1]) / 2, side="right") - 1, 0, len(first) - 1)
+            grow = np.ones(len(first))
+            np.maximum.at(grow, i, over)
+            if grow.max() < 1.03:
+                break
+            steps = np.minimum(np.diff(self.times) * np.clip(grow, 1.0, 1.5), _LONGEST * first)
+            self.times = np.concatenate([[0.0], np.cumsum(steps)])
+        return self

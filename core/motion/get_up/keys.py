@@ -1,0 +1,186 @@
+"""The key postures of getting up, in lengths of the character's own limbs.
+
+All are seen from the floor below the hips of one who lies there: x ahead, y left, z up. Angles are in degrees, times
+those of a man of 1.8 m under the Earth's gravity. He rises over his left foot; the plan mirrors what is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ... import quaternion as q
+from ..biped import Biped, Posture, X, Y, Z, unit
+from .surface import Surface
+
+HEIGHT = 1.8  # [m] of the character that times and speeds are stated for, under the Earth's gravity
+
+
+@dataclass(frozen=True, eq=False)
+class Clearances:
+    """Heights of joints over the floor that the body's surface leaves, and its lengths, for writing key postures."""
+
+    front: float  # hip joints of one who lies on his face
+    back: float  # on his back
+    knee: float
+    palm: float  # wrist of a flat hand
+    sole: float  # ankle of a flat foot
+    tuck: float  # ankle of a foot on its tucked toes
+
+    @staticmethod
+    def of(own: Biped, surface: Surface) -> Clearances:
+        """Of a character. What its surface does not tell are shares of its height."""
+        h, trunk = own.height, [0, *own.spine]
+        foot, toe = own.limbs[0, 2:]
+        length = np.linalg.norm(own.joints[toe] - own.joints[foot]) if toe >= 0 else 0.09 * h
+
+        def reach(rows, start, direction, usual):
+            """How far bones reach beyond a joint: not much less than usual, and not more than a costume does."""
+            found = [surface.extent(row, own.joints[row] - start, direction) for row in rows]
+            return float(np.clip(max(found), 0.5 * usual, usual + 0.13 * h)) if max(found) > 0.0 else usual
+
+        # A foot without a body of its own is stiff with its shank, and so long when one kneels.
+        shank, lower = own.limbs[0, 1], own.joints[foot] - own.joints[own.limbs[0, 1]]
+        stiff = surface.extent(shank, -lower, q.rotate(q.conjugate(turned(0, 80)), -Z))
+        sole = reach([row for row in own.limbs[0, 1:] if row >= 0], own.joints[foot], -Z, own.sole)
+        return Clearances(
+            front=reach(trunk, own.hip0, X, 0.065 * h),
+            back=reach(trunk, own.hip0, -X, 0.065 * h),
+            knee=0.035 * h,
+            palm=0.025 * h,
+            sole=sole,
+            tuck=float(np.clip(stiff, max(0.8 * length, 0.5 * sole) + 0.01 * h, 0.15 * h)),
+        )
+
+
+def turned(yaw=0.0, pitch=0.0, roll=0.0) -> np.ndarray:
+    """A delta [4] of angles in degrees: rolled about x, pitched (ahead positive) about y, turned about z."""
+    parts = (q.from_axis_angle(axis, np.radians(angle)) for axis, angle in ((Z, yaw), (Y, pitch), (X, roll)))
+    first, second, third = parts
+    return q.multiply(first, q.multiply(second, third))
+
+
+@dataclass(frozen=True, eq=False)
+class Key:
+    """A posture to go through."""
+
+    name: str
+    seconds: float  # from the key before
+    posture: Posture
+    loose: tuple = ()  # limbs that come to it moving at their joints
+
+
+class Author:
+    """Writes the key postures of a character that gets up over its left foot; see the module's text."""
+
+    def __init__(self, own: Biped, room: Clearances) -> None:
+        self.own, self.room = own, room
+        self.unit = own.height / HEIGHT
+
+    def key(self, name, seconds, hip, trunk, legs, arms, loose=()) -> Key:
+        """A key of a hip's place, pitches or deltas of the trunk, and (end, pole, delta) of the limbs, left first."""
+        deltas = [part if np.ndim(part) else turned(0.0, part) for part in trunk]
+        ends, poles, turns = zip(*legs, *arms, strict=True)
+        posture = Posture(
+            np.array(hip, float), np.stack(deltas), np.array(ends, float), unit(np.array(poles, float)),
+            np.stack(turns), q.identity((4,)),
+        )  # fmt: skip
+        return Key(name, seconds, posture, loose)
+
+    def pair(self, end, pole, delta) -> list:
+        """The same for both sides: the y of places and poles counts outwards, `delta` is a function of the sign."""
+        return [((end[0], s * end[1], end[2]), (pole[0], s * pole[1], pole[2]), delta(s)) for s in (1.0, -1.0)]
+
+    def palm(self, s, yaw=0.0) -> np.ndarray:
+        """A hand laid flat, fingers ahead."""
+        level = q.shortest_arc(self.own.ways[2 if s > 0 else 3, 1], s * Y)
+        return q.multiply(turned(yaw - 90.0 * s), level)
+
+    def hanging(self, s, delta) -> np.ndarray:
+        """A hand that goes on in the line of a hanging forearm, turned by a delta."""
+        return q.multiply(delta, q.shortest_arc(self.own.ways[2 if s > 0 else 3, 1], -Z))
+
+    def prone(self) -> list:
+        """From lying on the face to half kneeling."""
+        own, room = self.own, self.room
+        thigh, shank, trunk, arm = own.upper[:2].mean(), own.lower[:2].mean(), own.trunk, own.arm
+        x, y, tuck = 0.9 * trunk, own.shoulder + 0.16 * arm, room.tuck
+        legs = self.pair((-0.96 * own.leg, own.hips * 1.2, tuck), (0, 0.2, -1), lambda s: turned(0, 85))
+        arms = self.pair((x, y, room.palm), (-0.6, 0.6, 0.8), self.palm)
+        keys = [self.key("palms", 0.9, (0, 0, room.front), (90, 84, 62), legs, arms)]
+        z = thigh * 0.98 + room.knee
+        pitch = np.degrees(np.arccos(np.clip((0.93 * arm + room.palm - z) / trunk, -0.35, 0.75)))
+        hip = x - 0.12 * arm - trunk * np.sin(np.radians(pitch))
+        legs = self.pair((hip - shank * 0.97, own.hips * 1.15, tuck), (1, 0, -1), lambda s: turned(0, 80))
+        keys.append(self.key("all fours", 0.9, (hip, 0, z), (pitch - 4, pitch + 2, pitch - 32), legs, arms))
+        hip += 0.1 * thigh
+        foot = hip + 0.62 * thigh
+        ahead = ((foot, own.hips * 1.2, room.sole), (0.6, 0.35, 0.6), turned(6))
+        trunks = (turned(0, pitch - 4, -6), pitch + 2, pitch - 36)
+        keys.append(self.key("foot forward", 0.75, (hip, -0.3 * own.hips, z), trunks, [ahead, legs[1]], arms))
+        return [*keys, *self.kneel(hip + 0.1 * thigh, foot, legs[1])]
+
+    def supine(self, sitting: bool) -> list:
+        """From lying on the back, or sitting, to half kneeling."""
+        own, room = self.own, self.room
+        trunk, arm, leg, wide = own.trunk, own.arm, own.leg, own.shoulder
+        foot = 0.5 * leg
+        legs = self.pair((foot, own.hips * 1.2, room.sole), (0, 0.2, 1), lambda s: turned(6 * s))
+        arms = self.pair((0.8 * arm - trunk, wide + 0.22 * arm, room.palm), (-0.4, 1, 0.3), lambda s: self.palm(s, 180))
+        keys = [] if sitting else [self.key("knees up", 0.9, (0, 0, room.back), (-88, -80, -52), legs, arms)]
+        lean = np.degrees(np.arccos(np.clip((0.8 * arm + room.palm - room.back) / trunk, 0.45, 0.9)))
+        hand = (-trunk * np.sin(np.radians(lean)) - 0.06 * arm, -wide - 0.12 * arm, room.palm)
+        up = ((0.3 * leg, wide + 0.05 * self.unit, room.back + 0.55 * trunk), (-0.3, 1, -0.5))
+        arms = [(*up, self.hanging(1, turned(0, -70))), (hand, (-0.5, -1, 0.2), self.palm(-1, 150))]
+        trunks = (-0.9 * lean, turned(-15, -0.75 * lean, 10), turned(8, -5))
+        keys.append(self.key("sit", 0.9, (0, 0, room.back * 1.05), trunks, legs, arms))
+        under = ((-0.06 * leg, -own.hips * 1.3, room.tuck), (1, -0.8, 0.55), turned(-35, 65))
+        knee = (foot - 0.05 * self.unit, own.hips + 0.05 * self.unit, room.sole + own.lower[0] + room.knee)
+        arms = [(knee, (-0.5, 1, 0), self.palm(1)), (hand, (-0.5, -1, 0.2), self.palm(-1, 130))]
+        z = min(0.24 * leg + 0.3 * room.back, 0.6 * arm + room.palm)
+        trunks = (turned(-22, -4, 22), turned(-34, 2, 38), turned(-5, 8))
+        keys.append(self.key("side crouch", 0.85, (0.02 * leg, -0.12 * leg, z), trunks, [legs[0], under], arms, (1,)))
+        return [*keys, *self.kneel(foot - 0.8 * own.upper[0], foot, None)]
+
+    def kneel(self, hip, foot, rear) -> list:
+        """Half kneeling on the right knee, and rising from there, with the left foot at `foot`.
+
+        `rear`: the right leg where it kneels already.
+        """
+        own, room = self.own, self.room
+        thigh, shank, arm = own.upper[0], own.lower[0], own.arm
+        z, knee = thigh * 0.98 + room.knee, room.sole + shank * 0.98
+        loose = (1,) if rear is None else ()
+        rear = rear or ((hip - 0.1 * thigh - shank * 0.97, -own.hips * 1.1, room.tuck), (1, 0, -1), turned(0, 80))
+        front = ((foot, own.hips * 1.2, room.sole), (1, 0.15, 0.3), turned(6))
+        on_knee = (foot - 0.05 * shank - 0.1 * arm, own.hips + 0.02 * self.unit, knee + room.knee + 0.06 * arm)
+        beside = (hip + 0.35 * arm, -own.shoulder - 0.12 * arm, z + 0.05 * own.trunk)
+        arms = [
+            (on_knee, (-0.5, 1, 0.2), self.palm(1, -10)), (beside, (-1, -0.6, 0), self.hanging(-1, turned(0, -45)))
+        ]  # fmt: skip
+        keys = [self.key("half kneel", 0.75, (hip, 0, z), (11, 29, 9), [front, rear], arms, loose)]
+        swing = (
+            (0.55 * rear[0][0] + 0.45 * foot, -own.hips * 1.1, room.tuck + 0.03 * own.leg),
+            (1, -0.1, 0.1),
+            turned(0, 45),
+        )
+        hip = (foot - 0.38 * thigh, 0.25 * own.hips, 0.66 * own.leg + room.sole)
+        on_knee = (foot + 0.02 * self.unit - 0.32 * arm, own.hips * 1.05, room.sole + 0.95 * shank + 0.2 * arm)
+        beside = (hip[0] + 0.3 * arm, -own.shoulder - 0.15 * arm, hip[2] + 0.02 * own.trunk)
+        arms = [(on_knee, (-0.5, 1, 0.1), self.palm(1)), (beside, (-1, -0.4, 0), self.hanging(-1, turned(0, -30)))]
+        keys.append(self.key("rise", 0.55, hip, (28, 46, 22), [front, swing], arms))
+        return keys
+
+    def stand(self, front, rear) -> Key:
+        """Upright, the left foot where it is and the right one where the animation wants it: (end, pole, delta)."""
+        own = self.own
+        middle = (np.asarray(front[0]) + rear[0]) / 2.0
+        apart = np.linalg.norm((np.asarray(front[0]) - rear[0])[:2]) / 2.0
+        z = min(front[0][2], rear[0][2]) + np.sqrt(max((0.955 * own.leg) ** 2 - apart**2, (0.6 * own.leg) ** 2))
+        arms = self.pair(
+            (middle[0] + 0.12 * own.arm, own.shoulder + 0.1 * own.arm, z + own.trunk - 0.95 * own.arm), (-1, 0.4, 0),
+            lambda s: self.hanging(s, turned(0, -15, 8 * s)),
+        )  # fmt: skip
+        arms = [((end[0], end[1] + middle[1], end[2]), *more) for end, *more in arms]
+        return self.key("stand", 0.65, (middle[0], middle[1], z), (6, 12, 10), [front, rear], arms)

@@ -1,0 +1,139 @@
+"""A bake to controls: what carries simulated bones is found by trying, and keyed; the way back; rigs with controls."""
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender import bake
+from active_ragdoll.core.blender.physics import build
+from animated import curves
+
+pytestmark = pytest.mark.blender_version
+
+LAST = 24
+ARMS = ("arm.L", "forearm.L")
+
+
+def _copies(obj, bone: str, other: str):
+    constraint = obj.pose.bones[bone].constraints.new("COPY_TRANSFORMS")
+    constraint.target, constraint.subtarget = obj, other
+    return constraint
+
+
+def _controlled(scene, switched: bool):
+    """The human below controls of its own bones' names; its left arm by IK while a property of the hips is 0."""
+    table = dict(rigs.HUMAN)
+    for name in ARMS:
+        head, tail, parent = table[name]
+        table[f"IK {name}"] = (head, tail, f"IK {parent}" if parent in ARMS else parent)
+    table["hand"] = (table["finger.L"][0], (0.85, 0, 1.42), None)
+    for name, (head, tail, parent) in rigs.HUMAN.items():
+        table[f"DEF-{name}"] = (head, tail, parent and f"DEF-{parent}")
+    obj = rigs.armature(scene, table)
+    for name in rigs.HUMAN:
+        _copies(obj, f"DEF-{name}", name)
+    solver = obj.pose.bones["IK forearm.L"].constraints.new("IK")
+    solver.target, solver.subtarget, solver.chain_count = obj, "hand", 2
+    if switched:
+        obj.pose.bones["hips"]["fk"] = 0.0
+        for name in ARMS:
+            driver = _copies(obj, f"DEF-{name}", f"IK {name}").driver_add("influence").driver
+            driver.expression, variable = "1 - x", driver.variables.new()
+            variable.name, variable.targets[0].id = "x", obj
+            variable.targets[0].data_path = 'pose.bones["hips"]["fk"]'
+    rigs.swing(obj, 1, LAST)
+    rigs.set_range(scene, 1, LAST)
+    return obj
+
+
+@pytest.fixture(params=(False, True), ids=("fk", "switched"))
+def shot(fresh_scene, request):
+    """A hit shot of the rig, built on its deforming bones."""
+    obj = _controlled(fresh_scene, request.param)
+    mask = np.array([bone.name.startswith("DEF-") and "finger" not in bone.name for bone in obj.data.bones])
+    build.build(obj, fresh_scene, mask)
+    hit = obj.active_ragdoll.hits.add()
+    hit.bone, hit.frame, hit.vector, hit.strength = "DEF-spine", 8, (0.3, 1.0, 0.0), 80.0
+    return fresh_scene, obj, request.param
+
+
+def _places(obj):
+    names = [part.bone for part in obj.active_ragdoll.parts]
+    return rigs.pose(obj)[[obj.data.bones.find(name) for name in names]]
+
+
+def test_bones_below_controls_stay_joined_while_physics_moves_them(shot):
+    scene, obj, _switched = shot
+    joints = [(part.bone, part.parent) for part in obj.active_ragdoll.parts if part.parent]
+
+    def lengths():
+        poses = dict(zip((bone.name for bone in obj.pose.bones), rigs.pose(obj)))
+        return np.array([np.linalg.norm(poses[a][:3, 3] - poses[b][:3, 3]) for a, b in joints])
+
+    scene.frame_set(1)
+    before = lengths()
+    for found in rigs.play(scene, 2, LAST, lengths):
+        np.testing.assert_allclose(found, before, atol=1e-4)
+
+
+def test_controls_are_found_keyed_and_give_the_motion(shot):
+    scene, obj, switched = shot
+    old = obj.animation_data.action
+    held = curves(old, obj)
+    before = [c.mute for bone in obj.pose.bones for c in bone.constraints]
+    bpy.ops.active_ragdoll.simulate()
+    shown = {}
+    for frame in range(1, LAST + 1):
+        scene.frame_set(frame)
+        shown[frame] = _places(obj)
+    bpy.ops.active_ragdoll.bake(to="CONTROLS")
+
+    carried = bake.controls_of(obj)
+    assert {name: found["control"] for name, found in carried.items()} == {
+        f"DEF-{n}": n for n in rigs.HUMAN if "finger" not in n
+    }
+    keyed = {curve.data_path.split('"')[1] for curve in rigs.curves_of(obj.active_ragdoll.baked_action)}
+    assert not any(name.startswith(("DEF", "IK", "hand")) for name in keyed)
+    for frame, poses in shown.items():
+        scene.frame_set(frame)
+        off = np.linalg.norm(_places(obj)[:, :3, 3] - poses[:, :3, 3], axis=1)
+        # Physics lets joints come apart a little, which controls cannot.
+        assert off.mean() < 2e-3 and off.max() < 12e-3, frame
+        assert rigs.angles(_places(obj), poses).max() < 1.0, frame
+    rig_own = [c.mute for b in obj.pose.bones for c in b.constraints if not c.name.startswith("Active Ragdoll")]
+    assert not any(rig_own)
+    if switched:
+        assert obj.pose.bones["hips"]["fk"] == 1.0
+    there = _places(obj)
+    obj.pose.bones["forearm.L"].rotation_quaternion = (0.8, 0.6, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    moved = np.abs(_places(obj) - there).max(axis=(1, 2))
+    assert moved[[p.bone for p in obj.active_ragdoll.parts].index("DEF-forearm.L")] > 0.01
+
+    bpy.ops.active_ragdoll.revert_bake()
+    assert curves(old, obj) == held and obj.animation_data.action == old
+    assert [c.mute for bone in obj.pose.bones for c in bone.constraints] == before
+    if switched:
+        assert obj.pose.bones["hips"]["fk"] == 0.0
+
+
+def test_what_no_control_carries_is_named_and_nothing_stays_behind(shot, capfd):
+    _scene, obj, _switched = shot
+    obj.pose.bones["head"].lock_rotation = (True, True, True)
+    bpy.ops.active_ragdoll.simulate()  # which makes what the hit acts through
+    things = rigs.counts()
+    bpy.ops.active_ragdoll.bake(to="CONTROLS", destination="LAYER")
+    assert "No control of their own have 'DEF-head'" in capfd.readouterr().out
+    bpy.ops.active_ragdoll.revert_bake()
+    for name, count in rigs.counts().items():
+        assert count - things[name] == (1 if name == "actions" else 0), name
+
+
+def test_a_character_without_bones_that_lead_is_refused(fresh_scene):
+    obj = rigs.ragdoll(fresh_scene, 6)
+    for bone in obj.pose.bones:
+        bone.lock_rotation = (True, True, True)
+    with pytest.raises(RuntimeError, match="No bone of 'Human' controls"):
+        bpy.ops.active_ragdoll.bake(to="CONTROLS")
+    assert not obj.active_ragdoll.muted

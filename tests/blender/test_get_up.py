@@ -1,0 +1,112 @@
+"""Getting up by a plan in Blender: on real rigs, its record, a second hit, who cannot, and what is refused."""
+
+import numpy as np
+import pytest
+
+import knock_outs
+import motion_figures
+import rigs
+from active_ragdoll.core.blender.rig.armature import anatomy_of, array_of, bind_joints
+from active_ragdoll.core.blender.run import recovery_record, simulate
+from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.stack import pose_stack, stack_setup
+from active_ragdoll.core.motion.biped import Biped
+from own_characters import or_own
+
+OWN = "own mixamo"
+RIGS = or_own("mh_mixamo.blend", "modular_men_Worker.glb", own=("own mixamo", "own kaykit with roots"))
+LAST = 230
+
+
+def prepared(name, data_dir, last=LAST, **settings):
+    rig = rigs.load(data_dir / name)
+    knock_outs.prepare(rig.scene, rig.obj, rig.first, rig.first + last, get_up="AUTOMATIC", **settings)
+    stack_setup.ensure(rig.obj, rig.scene)
+    return rig.obj, rig.scene, rig.first
+
+
+def figures(obj, poses) -> dict:
+    """Of poses in armature space, as of a biped."""
+    own = Biped(pose_stack.of(obj).rig, anatomy_of(obj), *bind_joints(obj), array_of(obj.matrix_world))
+    placed = own.placed(np.linalg.solve(array_of(obj.matrix_world), poses)[:, own.rig.skeleton.to_level])
+    return own, *placed, motion_figures.figures(own, *placed, rigs.FPS)
+
+
+@pytest.mark.blender_version
+@pytest.mark.parametrize("name", RIGS)
+def test_a_character_gets_up_by_a_plan_and_its_bodies_follow(data_dir, name):
+    obj, scene, _first = prepared(name, data_dir)
+    shown, targets, states = knock_outs.run(scene, obj)
+    assert knock_outs.course(states) == knock_outs.COURSE
+    up, done = knock_outs.first(states, "RECOVERING"), knock_outs.first(states, "BLENDING")
+    way, after = recovery_record.record_of(obj, done + 1).passages
+    assert way.planned is not None and after.planned is None and after.frame == done == up + way.planned.frame_count - 1
+    frames = range(up + 1, done)
+    own, _deltas, places, planned = figures(obj, np.array([targets[frame] for frame in frames]))
+    assert not motion_figures.beyond(planned)
+    _own, _deltas, simulated, _found = figures(obj, np.array([shown[frame] for frame in frames]))
+    joints = own.limbs[:, :2].ravel()
+    assert np.linalg.norm(simulated - places, axis=-1)[:, joints].mean() < 0.03 * own.height
+    # It stands where it lay, as its animation stands, and goes on without a jump.
+    rows = knock_outs.rows(obj)
+    jumps, wanted = knock_outs.jumps(obj, shown, rows), knock_outs.jumps(obj, targets, rows)
+    lying, stands = shown[up][rows[0], :2, 3], shown[done + 6][rows[0], :2, 3]
+    assert np.linalg.norm(lying - stands) < 0.8 * own.height
+    for frame in (done, done + 1):
+        assert jumps[frame] < knock_outs.LIMIT + wanted[frame]
+
+
+@pytest.mark.blender_version
+def test_a_plan_is_shown_again_when_scrubbed_and_from_its_record(data_dir):
+    obj, scene, _first = prepared(OWN, data_dir, 199)
+    _shown, targets, states = knock_outs.run(scene, obj)
+    up = knock_outs.first(states, "RECOVERING")
+    record = recovery_record.record_of(obj, up + 1)
+    again = recovery_record.Record.from_text(record.to_text())
+    motion, world = STATE.motions[obj.name], array_of(obj.matrix_world)
+    for before, after in zip(record.passages, again.passages, strict=True):
+        for frame in (up + 1, up + 30, up + 30.5, 190):
+            poses = [p.pose(motion.rig, motion.rig.bind, world, frame) for p in (before, after)]
+            assert all(np.array_equal(a, b) for a, b in zip(*(vars(p).values() for p in poses), strict=True))
+    for frame in (up + 40, up + 3, 190):
+        scene.frame_set(frame)
+        assert np.abs(rigs.pose(obj.active_ragdoll.target_armature) - targets[frame]).max() < 1e-6
+
+
+def test_hit_while_it_gets_up_it_falls_again_and_plans_anew(data_dir):
+    obj, scene, _first = prepared(OWN, data_dir, 329, events={9: "LIMP", 110: "LIMP"})
+    shown, _targets, states = knock_outs.run(scene, obj)
+    assert states[109] == "RECOVERING" and states[111] in ("LIMP", "SETTLING")
+    plans = [p for p in recovery_record.record_of(obj, 300).passages if p.planned is not None]
+    assert len(plans) == 2 and states[330] == "ANIMATED"
+    assert shown[330][:, 2, 3].max() > 0.9 * max(shown[1][:, 2, 3].max(), 1.0)
+
+
+def test_it_stays_down_where_it_is_told_to(fresh_scene):
+    scene, obj = fresh_scene, knock_outs.human(fresh_scene, 90, get_up="STAY_DOWN")
+    _shown, _targets, states = knock_outs.run(scene, obj)
+    assert states[90] == "SETTLING" and "RECOVERING" not in states.values()
+
+
+@pytest.mark.parametrize("trouble", ("no floor", "no gravity", "no left hand"))
+def test_who_cannot_get_up_by_a_plan_blends_and_says_why(data_dir, fresh_scene, trouble):
+    if trouble == "no left hand":
+        scene, obj = fresh_scene, knock_outs.human(fresh_scene, 120, {9: "LIMP", 40: "RECOVERING"}, get_up="AUTOMATIC")
+        stack_setup.ensure(obj, scene)
+    else:
+        obj, scene, _first = prepared(OWN, data_dir, 119, events={9: "LIMP", 40: "RECOVERING"})
+    if trouble == "no floor":
+        scene.objects["Floor"].location.z -= 30.0
+    elif trouble == "no gravity":
+        scene.use_gravity = False
+    _shown, _targets, states = knock_outs.run(scene, obj)
+    assert "gets up by a blend" in STATE.messages[obj.name]
+    assert trouble.split()[-1] in STATE.messages[obj.name]
+    assert states[120] == "ANIMATED"
+
+
+def test_a_pace_that_makes_no_sense_is_refused(fresh_scene):
+    obj = knock_outs.human(fresh_scene, 20, get_up="AUTOMATIC")
+    obj.active_ragdoll.recovery["get_up_pace"] = float("nan")
+    with pytest.raises(Exception, match="get_up_pace"):
+        list(simulate.frames(fresh_scene))

@@ -1,0 +1,197 @@
+"""Plans to get up: as people do it, with hands and feet where they stand, from any pose, on slopes, by any figure."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from test_biped import biped
+
+import motion_figures
+from core import pose as pose_space
+from core import quaternion
+from core.errors import RagdollError
+from core.motion.biped import Z
+from core.motion.get_up import plan as get_up
+from core.motion.get_up.keys import turned
+from core.motion.get_up.plan import LEFT, PRONE, RIGHT, SUPINE, Manner
+from core.motion.get_up.surface import Floor, joint_balls
+
+FPS, GRAVITY = 24.0, 9.81
+FLAT = Floor(0.0)
+HOW = {"prone": (90.0, 0.0), "supine": (-90.0, 0.0), "left side": (-90.0, -80.0), "right side": (-90.0, 100.0)}
+HOW |= {"sitting": (-20.0, 0.0)}
+
+
+def lying(own, how: str, seed: int = 0, floor: Floor = FLAT) -> np.ndarray:
+    """Matrices [n, 4, 4] of a relaxed pose on the floor: trunk and limbs bent anyhow within what joints allow."""
+    rng = np.random.default_rng(seed)
+    pitch, roll = HOW[how]
+    base = quaternion.multiply(turned(rng.uniform(0.0, 360.0)), quaternion.multiply(turned(0, pitch), turned(roll)))
+    base = quaternion.multiply(floor.tilt, base)
+    deltas = quaternion.multiply(base, quaternion.from_rotation_vector(rng.normal(size=(len(own.rows), 3)) * 0.12))
+    for i, (a, b, e, x) in enumerate(own.limbs):
+        bend = rng.uniform(-0.5, 0.0) if i < 2 else rng.uniform(-1.2, 1.2)
+        side = quaternion.from_axis_angle((1.0, 0.0, 0.0), rng.uniform(-0.3, 0.3))
+        hinge = quaternion.multiply(side, quaternion.from_axis_angle(own.hinges[i, 0], bend))
+        deltas[a] = quaternion.multiply(base, hinge)
+        knee = quaternion.from_axis_angle(own.hinges[i, 1], rng.uniform(0.1, 0.9))
+        deltas[[b, e]] = quaternion.multiply(deltas[a], knee)
+        if i < 2 and x >= 0:
+            deltas[x] = deltas[e]
+    places = np.zeros((len(own.rows), 3))
+    for row in range(1, len(places)):
+        offset = own.joints[row] - own.joints[own.above[row]]
+        places[row] = places[own.above[row]] + quaternion.rotate(deltas[own.above[row]], offset)
+    places -= Z * (places[:, 2] - floor.under(places)).min() - 0.04 * own.height * Z
+    matrices = standing(own).copy()
+    matrices[own.rows] = pose_space.compose_matrices(*own.model(deltas, places))
+    return matrices
+
+
+def standing(own) -> np.ndarray:
+    return pose_space.compose_matrices(*own.rig.bind.model(own.rig.skeleton))
+
+
+def planned(own, how="prone", seed=0, floor=FLAT, fps=FPS, gravity=GRAVITY, **manner):
+    world = np.eye(4)
+    world[:3, :3] *= own.scale
+    lies = lying(own, how, seed, floor)
+    return get_up.plan(
+        own, joint_balls(own), lies, floor, lambda _s: standing(own), world, fps=fps, gravity=gravity,
+        manner=Manner(**manner),
+    )  # fmt: skip
+
+
+def motion(own, found):
+    return own.placed(pose_space.compose_matrices(*found.poses.model(own.rig.skeleton)))
+
+
+@cache
+def some():
+    """Plans of several rigs and poses, with their figures."""
+    found = []
+    for convention in ("Mixamo", "Unreal", "KayKit"):
+        own = biped(convention)
+        for how in HOW:
+            for seed in range(2):
+                made = planned(own, how, seed)
+                found.append((f"{convention} {how} {seed}", own, made, *motion(own, made)))
+    return found
+
+
+def test_whoever_gets_up_does_so_as_people_do():
+    for name, own, _made, deltas, places in some():
+        assert not motion_figures.beyond(motion_figures.figures(own, deltas, places, FPS)), name
+
+
+def test_what_stands_on_the_floor_stays_there_and_nothing_is_in_it():
+    for name, own, made, _deltas, places in some():
+        times = np.arange(len(places)) / FPS
+        for i, planted in enumerate(made.planted):
+            own_time = (times >= made.times[i]) & (times <= made.times[i + 1])
+            for k in np.flatnonzero(planted):
+                end = places[own_time, own.limbs[k, 2]]
+                assert np.ptp(end[:, :2], axis=0).max() < 0.005 * own.height, (name, made.names[i], k)
+        assert places[..., 2].min() > -0.01 * own.height, name
+        assert made.planted.any(axis=1)[1:].all(), name  # something bears at any time
+
+
+def test_it_begins_at_rest_and_ends_in_the_animation_s_own_stance():
+    own, fine = biped("Mixamo"), 240.0
+    places = motion(own, planned(own, fps=fine))[1]
+    for edge in (places[1] - places[0], places[-1] - places[-2]):
+        assert np.linalg.norm(edge, axis=-1).max() * fine < 0.1
+    for name, own, made, deltas, places in some():
+        move = made.move.matrix()
+        there, _places = own.placed(move @ standing(own))
+        assert quaternion.angle_between(deltas[-1], there).max() < np.radians(2.0), name
+        feet = own.limbs[:2, 2]
+        stance = own.placed(move @ standing(own))[1][feet]
+        assert np.abs(places[-1][feet] - stance).max() < 1e-3, name
+
+
+def test_how_one_lies_says_how_one_gets_up():
+    found = {name: made.strategy for name, _own, made, *_rest in some()}
+    for name, strategy in found.items():
+        assert "side" in name or strategy == (PRONE if "prone" in name else SUPINE)
+    assert "knees up" not in next(made.names for name, _own, made, *_rest in some() if "sitting" in name)
+
+
+@pytest.mark.parametrize("scale", (0.01, 100.0))
+def test_giants_and_dolls_take_their_time_by_froude(scale):
+    """Built at that object scale the man is the same; of another size he takes sqrt(size) as long."""
+    plain = planned(biped("Mixamo"))
+    scaled = biped("Mixamo", None, scale)
+    assert planned(scaled).times == pytest.approx(plain.times, rel=1e-6)
+    assert planned(biped("Mixamo"), gravity=GRAVITY / 4.0).times[-1] == pytest.approx(2.0 * plain.times[-1], rel=0.02)
+
+
+def test_pace_side_and_seed():
+    own = biped("Mixamo")
+    usual, hurt = planned(own), planned(own, pace=1.6)
+    assert 1.4 < hurt.times[-1] / usual.times[-1] < 1.8 and "rest" in hurt.names
+    brisk = planned(own, pace=0.6)
+    assert brisk.times[-1] < 0.85 * usual.times[-1]
+    assert not motion_figures.beyond(motion_figures.figures(own, *motion(own, brisk), FPS))
+    for how in ("prone", "supine"):
+        left, right = planned(own, how, side=LEFT), planned(own, how, side=RIGHT)
+        i = left.names.index("half kneel") - 1
+        assert left.planted[i, :2].tolist()[0] and right.planted[i, :2].tolist()[1]
+
+
+def test_variations_differ_and_repeat():
+    own = biped("Mixamo")
+    lies = lying(own, "prone")
+    made = [
+        get_up.plan(own, joint_balls(own), lies, FLAT, lambda _s: standing(own), np.eye(4), fps=FPS, gravity=GRAVITY,
+                    manner=Manner(seed=seed)) for seed in (1, 1, 2)
+    ]  # fmt: skip
+    assert np.array_equal(made[0].times, made[1].times) and not np.allclose(made[0].times, made[2].times)
+
+
+@pytest.mark.parametrize("how", ("prone", "supine"))
+def test_on_a_slope_hands_and_feet_are_on_the_slope(how):
+    own, floor = biped("Mixamo"), Floor(0.3, (0.25, -0.2))
+    made = planned(own, how, 1, floor)
+    _deltas, places = motion(own, made)
+    gaps = places[..., 2] - floor.under(places)
+    assert gaps.min() > -0.02 * own.height
+    times = np.arange(len(places)) / FPS
+    for i, planted in enumerate(made.planted):
+        during = (times >= made.times[i]) & (times <= made.times[i + 1])
+        for k in np.flatnonzero(planted):
+            assert np.ptp(gaps[during, own.limbs[k, 2]]) < 0.005 * own.height
+
+
+def test_hands_that_hold_something_are_kept_off_the_floor():
+    own = biped("Mixamo")
+    made = planned(own, held=(3,))
+    _deltas, places = motion(own, made)
+    after = np.arange(len(places)) / FPS > made.times[1]
+    assert places[after][:, own.limbs[3, 2], 2].min() > 0.07 * own.height
+    assert not made.planted[:, 3].any() and made.planted[:, 2].any()
+
+
+def test_arms_that_lie_overhead_are_drawn_in_along_the_floor():
+    own = biped("Mixamo")
+    lies = lying(own, "supine")
+    deltas, places = own.placed(lies)
+    posture = own.extract(deltas, places)
+    up = quaternion.rotate(posture.trunk[1], Z)
+    for k in (2, 3):
+        posture.ends[k] = places[own.limbs[k, 0]] + 0.9 * own.arm * up
+    lies[own.rows] = pose_space.compose_matrices(*own.model(*own.solve(posture)))
+    made = get_up.plan(own, joint_balls(own), lies, FLAT, lambda _s: standing(own), np.eye(4), fps=FPS, gravity=GRAVITY)
+    _deltas, places = motion(own, made)
+    drawn = places[: int(made.times[1] * FPS)]
+    hands, head = drawn[:, own.limbs[2:, 2], 2], drawn[:, own.head, 2]
+    assert hands.max() < head.max() + 0.2 * own.arm  # an arm that is led over the face stands a whole arm above it
+
+
+def test_refusals_say_why():
+    own = biped("Mixamo")
+    with pytest.raises(RagdollError, match="too steep"):
+        planned(own, floor=Floor(0.0, (0.6, 0.0)))
+    down = lying(own, "supine")
+    with pytest.raises(RagdollError, match="does not stand"):
+        get_up.plan(own, joint_balls(own), down, FLAT, lambda _s: down, np.eye(4), fps=FPS, gravity=GRAVITY)
