@@ -213,7 +213,7 @@ def test_a_choice_that_is_none_and_keyed_weights(fresh_scene):
 
 def test_a_bake_that_has_noted_properties_that_there_are_not(fresh_scene):
     obj = rigs.ragdoll(fresh_scene, LAST, 0.2)
-    list(bake.frames(obj, fresh_scene))
+    list(bake.bake_frames(obj, fresh_scene))
     noted = json.loads(obj.active_ragdoll.bake_record)
     spine = 'pose.bones["spine"]'
     rest = {f"{spine}.nothing": [1.0], f"{spine}.location": ["x"], "pose.bones[": [], f"{spine}.scale": [2.0, 2.0, 2.0]}
