@@ -1,4 +1,4 @@
-"""Behaviours: how a character that is knocked out falls.
+"""Behaviours: how a character that is knocked out falls, and what pushes one catches that keeps its balance.
 
     python dev.py bench behaviours [--cases falls] [--rigs ...] [--speeds 1.2 2.0] [--json FILE]
 
@@ -7,6 +7,11 @@ blow), the largest fold of trunk against thigh, the time to rest, the head's spe
 rag's in the same push, and whether a hand, elbow or shoulder meets the floor before it. All as of 1.8 m.
 Aims for stunned and awake: 300 and 1,000 deg/s, 90 deg, 3 s. For awake forwards and sideways: arms first in 95 % of
 falls, and the head at least 25 % slower.
+
+pushes: a walker of our own, pushed at two moments of a step, and the same figure standing; N s of a man of 70 kg.
+Steps, the largest slide of a foot that stands beyond the walk's own [mm a frame], the hip's largest acceleration
+[m/s^2], or the time until it is knocked out [s]. As of 1.8 m.
+Aims: 60 forwards, 50 backwards, 45 aside, 25 standing are caught; 2 mm; 8 m/s^2; others fall within 0.6 s.
 """
 
 from collections.abc import Callable
@@ -15,6 +20,7 @@ import _characters
 import numpy as np
 
 import falling
+import pushing
 
 KINDS = {"rag": falling.RAG, "stunned": falling.STUNNED, "awake": falling.AWAKE}
 
@@ -62,7 +68,24 @@ def _met(found: list[dict]) -> bool:
     return all(np.mean(good) >= share for good, share in aims.values())
 
 
-CASES: dict[str, Callable] = {"falls": falls}
+def pushes(_rigs: list[str], _speeds: list[float]) -> tuple[dict, bool]:
+    """The walker and the standing figure, pushed from all sides."""
+    found = [pushing.pushed(*case) for case in pushing.CASES]
+    _characters.print_table("pushes", tuple(found[0]), [list(one.values()) for one in found])
+    fell = [one["fell after"] for one in found if one["fell after"]]
+    caught = [one for one in found if not one["fell after"]]
+    aims = {
+        "caught": [not one["fell after"] for one in found if one["N s"] <= pushing.MOST],
+        "slides at most 2 mm": [one["slide"] <= 2.0 for one in caught],
+        "hip below 8 m/s^2": [one["hip"] <= 8.0 for one in caught],
+        "falls within 0.6 s": [time <= 0.6 for time in fell],
+    }
+    rows = [(aim, f"{sum(good)} of {len(good)}", _characters.verdict(all(good))) for aim, good in aims.items()]
+    _characters.print_table("aims", ("aim", "met by", ""), rows)
+    return {"pushes": found}, all(map(all, aims.values()))
+
+
+CASES: dict[str, Callable] = {"falls": falls, "pushes": pushes}
 
 
 def run(cases: list[str], rigs: list[str], speeds: list[float]) -> tuple[dict, bool]:
