@@ -6,6 +6,7 @@ told in the lines that the specification reads from a task's output: `openjd_pro
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import bpy
 from ..core.blender import bake
 from ..core.blender.physics import world
 from ..core.blender.rig import importing
-from ..core.blender.run import shot_run, show, simulate
+from ..core.blender.run import render, shot_run, show, simulate
 from ..core.errors import RagdollError
 from . import reports
 
@@ -75,10 +76,10 @@ def write_job(options) -> None:
     names = [shot.relative_to(project).with_suffix("").as_posix() for shot in shots]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise RagdollError(f"{project / twice}: two shots of this name would be written to one file")
+    frames = _frames(shots, options.chunk) if options.render else []
     folder = options.output.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     archive = _zip(folder)
-    frames = _frames(shots, options.chunk) if options.render else []
     job = template(names, [shot.suffix for shot in shots], archive.name, options.kind, frames)
     path = folder / TEMPLATE
     path.write_text(json.dumps(job, indent=2) + "\n", encoding="utf-8")
@@ -132,7 +133,10 @@ def _frames(shots: list[Path], chunk: int | None) -> list[tuple[int, int, int]]:
     for number, shot in enumerate(shots):
         importing.open_file(str(shot))
         scene = bpy.context.scene
+        if not any(shown.camera for shown in render.shown_scenes(scene)):
+            raise RagdollError(f"{shot}: scene '{scene.name}' has no camera to render with")
         size = chunk or scene.frame_end - scene.frame_start + 1
+        size = math.ceil(size / scene.frame_step) * scene.frame_step  # so that each begins at a frame of the whole
         result += [
             (number, first, min(first + size - 1, scene.frame_end))
             for first in range(scene.frame_start, scene.frame_end + 1, size)

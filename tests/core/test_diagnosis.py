@@ -76,19 +76,6 @@ def test_tiny_by_its_share_of_the_mass():
     assert diagnosis.TINY not in kinds(masses=light * [1, 1, 1.01])
 
 
-@pytest.mark.parametrize("size", [0.5, 2.0, 5.0])
-def test_scaling_changes_nothing_but_the_size(size):
-    """Lengths by k, masses by k^3: what is sick stays so, within the sizes that suit."""
-    sick = {"sizes": np.array([0.3, 0.5, 0.03]), "overlaps": [(0, 2, 0.01)], "masses": np.array([1.0, 20.0, 5.0])}
-    scaled = {
-        "sizes": sick["sizes"] * size,
-        "overlaps": [(0, 2, 0.01 * size)],
-        "masses": sick["masses"] * size**3,
-        "height": 1.8 * size,
-    }
-    assert kinds(**scaled) == kinds(**sick) == [diagnosis.OVERLAP, diagnosis.MASS_RATIO, diagnosis.TINY]
-
-
 def test_texts_have_the_figures_and_the_names():
     first_masses = np.array([1.0, 25.0, 5.0])
     found = diagnosis.diagnose(healthy(masses=first_masses, substeps=5, excess=np.radians([0, 0, 12])))

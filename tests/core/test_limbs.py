@@ -391,21 +391,6 @@ def test_straight_leg_bends_as_the_bind_pose_does_in_spite_of_noise():
         check_planted(body, [leg], before, result)
 
 
-def test_weight_goes_evenly_from_nothing_to_all():
-    body = rig(HUMAN, 8)
-    after = turned(body, body.bind, "hips", (0.1, 0.05, 0.2))
-    start, end = after.model(body.skeleton)[0], body.bind_positions
-    for weight in (0.0, 0.25, 0.5, 1.0):
-        for leg, given_weight in (
-            (LegStabilizer(body, body.index["foot.L"], 3, ik_weight=weight), 1.0),
-            (LegStabilizer(body, body.index["foot.L"], 3), weight),
-        ):
-            result = stabilize([leg], body, after, Inputs(reference=body.bind, weight=given_weight))
-            foot = result.model(body.skeleton)[0][leg.foot_bone]
-            expected = start[leg.foot_bone] + weight * (end[leg.foot_bone] - start[leg.foot_bone])
-            np.testing.assert_allclose(foot, expected, atol=1e-9)
-
-
 @pytest.mark.parametrize("scales", [None, {"hips": (0.5, 0.5, 0.5)}])
 @pytest.mark.parametrize("weight", [1.0, 0.5])
 def test_a_foot_alone_is_moved_back_and_nothing_else(scales, weight):

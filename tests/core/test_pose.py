@@ -86,15 +86,6 @@ def test_non_uniform_scale_is_exact_where_it_commutes_with_the_turns_below(rng, 
     np.testing.assert_allclose(pose.compose_matrices(*model), reference, **CLOSE)
 
 
-def test_non_uniform_scale_elsewhere_is_the_componentwise_product(rng):
-    skeleton = Skeleton.from_parents(["a", "b"], [-1, 0])
-    positions, rotations, scales = random_pose(rng, (), 2, uniform_scale=False)
-    model = pose.local_to_model(skeleton, positions, rotations, scales)
-    np.testing.assert_allclose(model[2][1], scales[0] * scales[1], rtol=1e-15)
-    np.testing.assert_allclose(model[0][1], positions[0] + quaternion.rotate(rotations[0], scales[0] * positions[1]))
-    np.testing.assert_allclose(model[1][1], quaternion.multiply(*rotations), rtol=1e-14)
-
-
 def test_matrices_are_exact_with_any_scale_and_shear(rng, skeleton):
     local = pose.compose_matrices(*random_pose(rng, (), 40, uniform_scale=False))
     local[:, :3, :3] += 0.2 * rng.normal(size=(40, 3, 3))
