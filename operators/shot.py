@@ -277,7 +277,7 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
         choose_range(scene, *((0, 0) if within else wanted))
         self._name = obj.name
         choice = bake.Choice(self.bones, self.frames, self.destination, self.combined, self.to)
-        return bake.frames(obj, scene, *wanted, choice), scene
+        return bake.bake_frames(obj, scene, *wanted, choice), scene
 
     def finished(self, context, stopped_at):
         if stopped_at is not None:

@@ -36,7 +36,9 @@ class Choice:
     to: str = DEFORM  # the bones themselves, or the rig's CONTROLS that carry those with bodies
 
 
-def frames(obj, scene, first: int | None = None, last: int | None = None, choice: Choice = Choice()) -> Iterator[int]:
+def bake_frames(
+    obj, scene, first: int | None = None, last: int | None = None, choice: Choice = Choice()
+) -> Iterator[int]:
     """Bake a character, yielding each frame while the scene stands at it.
 
     Frames come from the baked cache when it is up to date, else from a new simulation of the shot. When all are
@@ -133,7 +135,7 @@ class _Recorder:
         self.numbers.append(frame)
         self.poses.append(shown_pose(self.obj, self.scene))
         for name, values in (self._channels or {}).items():
-            values.append(armature.read(self.obj.pose.bones, name, _CHANNELS[name]))
+            values.append(armature.values_of(self.obj.pose.bones, name, _CHANNELS[name]))
 
     def solve(self, carried: controls.Controls) -> Iterator[int]:
         """Find the poses of controls for what was recorded, yielding each frame that is done."""
