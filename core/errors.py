@@ -1,8 +1,14 @@
-"""The one exception that reaches the user as a message."""
+"""The one exception that reaches the user as a message, and how messages list what they are about."""
 
 
 class RagdollError(Exception):
     """Something the user can mend; the text is one line and names the bone, object or value."""
+
+
+def listed(texts, most: int = 3) -> str:
+    """The first of some texts, and how many more there are."""
+    texts = list(texts)
+    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
 
 
 def unforeseen(error: BaseException) -> str:

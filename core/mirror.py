@@ -19,7 +19,7 @@ LEAST = 0.7  # of the bodies must have a counterpart, or the rig has no symmetry
 LIKE = 1.35  # two limbs are a pair when the longer is at most this much longer
 JOINTS = 64  # that the plane of limbs is tried on
 TRIED_PLANES = 8
-SAME = 1e-4  # a joint's frame this close [rad] to the bone's is the bone's
+SAME = 1e-4  # the frame of a joint or a body this close [rad] to the bone's is the bone's
 ACROSS = np.diag([-1.0, 1.0, 1.0])
 
 
@@ -151,7 +151,6 @@ def limb_pairs(tree, normal: np.ndarray, offset: float) -> list:
 
 
 # ---- names, joints, places ------------------------------------------------------------------------------------------
-
 _WORDS = {"left": "right", "right": "left", "l": "r", "r": "l"}
 # A whole word, or a single letter set off by separators; "Left" may also stand against the next capital.
 _SIDE = re.compile(r"(?<![A-Za-z])(left|right|Left|Right|LEFT|RIGHT)(?![a-z])|(?<![A-Za-z0-9])([lrLR])(?![A-Za-z0-9])")
@@ -198,22 +197,26 @@ def carried_over(bone, counterpart, normal) -> np.ndarray:
     return np.asarray(counterpart, dtype=float).T @ turn @ mirrored
 
 
-def mirrored_joint(carry, joint_rotation, limit_min, limit_max) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The joint of the counterpart: joint_rotation [4], limit_min [3], limit_max [3]; for `carry` see `carried_over`.
+def mirrored_settings(settings: dict, carry: np.ndarray | None) -> dict:
+    """Settings of a bone, by their names, as the bone on the other side has them.
 
-    `joint_rotation` (w, x, y, z) leads from the bone's to the joint's frame; limits: swing X, twist Y, swing Z [rad].
+    `carry` is the reflection [3, 3] from the one bone's frame to the other's, see `carried_over`; None where they are
+    mirror images. A body's own X is reversed, so that its frame stays a rotation: its corners follow.
     """
-    frame = quaternion.to_matrix(quaternion.normalize(np.asarray(joint_rotation, dtype=float)))
-    rotation = quaternion.from_matrix(carry @ frame @ ACROSS)
-    if np.linalg.norm(quaternion.to_rotation_vector(rotation)) < SAME:
-        rotation = quaternion.identity()
-    return rotation, *(np.array(each, dtype=float) for each in mirrored_limits(limit_min, limit_max))
-
-
-def mirrored_place(carry, location, rotation) -> tuple[np.ndarray, np.ndarray]:
-    """Place [3] and rotation (w, x, y, z) of a body in its bone's frame, as the counterpart's bone has them.
-
-    The body's own X is reversed, so that its frame stays a rotation: shapes that are not symmetric must follow.
-    """
-    frame = quaternion.to_matrix(quaternion.normalize(np.asarray(rotation, dtype=float)))
-    return carry @ np.asarray(location, dtype=float), quaternion.from_matrix(carry @ frame @ ACROSS)
+    result = dict(settings)
+    if "limit_min" in result:
+        result["limit_min"], result["limit_max"] = mirrored_limits(result["limit_min"], result["limit_max"])
+    for key in result.keys() & {"joint_rotation", "body_rotation"}:
+        if carry is None:
+            result[key] = mirrored_rotation(result[key])
+            continue
+        frame = quaternion.to_matrix(quaternion.normalize(np.asarray(result[key], dtype=float)))
+        turned = quaternion.from_matrix(carry @ frame @ ACROSS)
+        same = np.linalg.norm(quaternion.to_rotation_vector(turned)) < SAME
+        result[key] = (quaternion.identity() if same else turned).tolist()
+    if "body_location" in result:
+        x, y, z = result["body_location"]
+        result["body_location"] = [-x, y, z] if carry is None else (carry @ (x, y, z)).tolist()
+    if "body_points" in result:  # in the body's own frame, which is mirrored as the bone's is
+        result["body_points"] = [[-x, y, z] for x, y, z in result["body_points"]]
+    return result

@@ -1,8 +1,7 @@
 """Poses as arrays in a skeleton's level order, and the way between local and model space.
 
 Local space (`_ls`) is relative to the parent bone, for a root to the armature; model space (`_ms`) is the
-armature's. Leading axes (`...`) are characters, frames or both; they are broadcast against each other, so
-that, say, one set of positions serves many frames of rotations. All work is done level by level for all bones
+armature's. Leading axes (`...`) are characters, frames or both. All work is done level by level for all bones
 of a level and the whole batch at once. float32 inputs give float32 results, anything else is computed in
 float64.
 
@@ -19,10 +18,6 @@ about the only axis whose scale differs). Otherwise use the `_matrices` function
 affine transform.
 """
 
-from __future__ import annotations
-
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -35,70 +30,35 @@ class PoseError(RagdollError, ValueError):
     """A pose does not fit its skeleton or cannot be converted; the message names the array or the bone."""
 
 
-# Values per component in an average level up to which the product written as a matrix (three numpy calls a
-# level, sixteen times the memory) beats the one written out (thirty calls); measured.
-_NARROW_LEVEL = 1000
-
-
 def local_to_model(
-    skeleton: Skeleton, positions_ls: ArrayLike, rotations_ls: ArrayLike, scales_ls: ArrayLike | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    skeleton: Skeleton, positions_ls: ArrayLike, rotations_ls: ArrayLike, scales_ls: ArrayLike
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Model-space positions, rotations and scales of whole poses; see the module's text on scale.
 
-    Positions are [..., n, 3] in level order, rotations [..., n, 4] unit quaternions (w, x, y, z), scales [..., n, 3] or
-    None for no scale at all. The results have the common leading axes.
+    Positions are [..., n, 3] in level order, rotations [..., n, 4] unit quaternions (w, x, y, z), scales [..., n, 3].
     Raises PoseError: a shape does not fit the skeleton.
     """
-    (positions, rotations, scales), lead = _common(skeleton, "ls", positions_ls, rotations_ls, scales_ls)
-    rotations = _accumulate_rotations(skeleton, rotations)
-    roots = skeleton.root_count
-    parents = skeleton.parents[roots:].astype(np.intp)
-    below = positions[:, roots:]
-    if scales is not None:
-        for above, level, level_parents in skeleton.level_steps:
-            scales[:, level] *= scales[:, above].take(level_parents, 1)
-        below *= scales.take(parents, 1)
-    # With all model rotations known, every bone's offset from its parent is turned at once; only sums are left.
-    below[...] = quaternion.rotate_components(rotations.take(parents, 1), below)
-    for above, level, level_parents in skeleton.level_steps:
-        positions[:, level] += positions[:, above].take(level_parents, 1)
-    return _component_last(positions, lead), _component_last(rotations, lead), _component_last(scales, lead)
-
-
-def model_to_local(
-    skeleton: Skeleton, positions_ms: ArrayLike, rotations_ms: ArrayLike, scales_ms: ArrayLike | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Local positions, rotations and scales of whole poses: the exact inverse of `local_to_model`.
-
-    Shapes as there.
-    Raises PoseError: a shape does not fit the skeleton, or a bone with children has a scale of 0.
-    """
-    (positions, rotations, scales), lead = _common(skeleton, "ms", positions_ms, rotations_ms, scales_ms)
-    roots = skeleton.root_count
-    parents = skeleton.parents[roots:].astype(np.intp)
-    inverses = rotations.take(parents, 1)
-    inverses[1:] *= -1
-    positions[:, roots:] -= positions.take(parents, 1)
-    positions[:, roots:] = quaternion.rotate_components(inverses, positions[:, roots:])
-    rotations[:, roots:] = quaternion.multiply_components(inverses, rotations[:, roots:])
-    if scales is not None:
-        parent_scales = scales.take(parents, 1)
-        singular = (parent_scales == 0).any(axis=(0, 2))
-        if singular.any():
-            name = skeleton.names[parents[np.argmax(singular)]]
-            raise PoseError(f'Bone "{name}" has a scale of 0: its children have no local transform')
-        positions[:, roots:] /= parent_scales
-        scales[:, roots:] /= parent_scales
-    return _component_last(positions, lead), _component_last(rotations, lead), _component_last(scales, lead)
+    positions = _checked("positions_ls", positions_ls, skeleton, (3,)).copy()
+    rotations = local_to_model_rotations(skeleton, rotations_ls)
+    scales = _checked("scales_ls", scales_ls, skeleton, (3,)).copy()
+    for above, level, parents in skeleton.level_steps:
+        place, turn, size = (values[..., above, :].take(parents, -2) for values in (positions, rotations, scales))
+        positions[..., level, :] = place + quaternion.rotate(turn, size * positions[..., level, :])
+        scales[..., level, :] *= size
+    return positions, rotations, scales
 
 
 def local_to_model_rotations(skeleton: Skeleton, rotations_ls: ArrayLike) -> np.ndarray:
     """Model-space rotations [..., n, 4] of local ones. Raises PoseError if the shape does not fit."""
     rotations = _checked("rotations_ls", rotations_ls, skeleton, (4,))
-    lead = rotations.shape[:-2]
-    if not lead and len(rotations) <= _NARROW_LEVEL * len(skeleton.levels):
+    if rotations.ndim == 2:
         return _accumulate_one(skeleton, rotations)
-    return _component_last(_accumulate_rotations(skeleton, _component_first(rotations, lead)), lead)
+    model = rotations.copy()
+    for above, level, parents in skeleton.level_steps:
+        pair = model[..., above, :].take(parents, -2), rotations[..., level, :]
+        product = quaternion.multiply_components(*(np.moveaxis(values, -1, 0) for values in pair))
+        model[..., level, :] = np.stack(product, axis=-1)
+    return model
 
 
 def model_to_local_rotations(skeleton: Skeleton, rotations_ms: ArrayLike) -> np.ndarray:
@@ -145,6 +105,13 @@ def model_to_local_matrices(skeleton: Skeleton, matrices_ms: ArrayLike) -> np.nd
     inverse_of_parent = inverses[..., np.searchsorted(with_children, skeleton.parents[roots:]), :, :]
     np.matmul(inverse_of_parent, matrices_ms[..., roots:, :, :], out=matrices_ls[..., roots:, :, :])
     return matrices_ls
+
+
+def affine(linear, position=0.0) -> np.ndarray:
+    """The matrix [4, 4] of a linear part [3, 3] and a position [3]."""
+    result = np.eye(4)
+    result[:3, :3], result[:3, 3] = linear, position
+    return result
 
 
 def compose_matrices(positions: ArrayLike, rotations: ArrayLike, scales: ArrayLike | None = None) -> np.ndarray:
@@ -245,39 +212,6 @@ def _checked(name: str, values: ArrayLike, skeleton: Skeleton, trailing: tuple[i
     return array
 
 
-def _common(skeleton: Skeleton, space: str, positions, rotations, scales) -> tuple[list, tuple[int, ...]]:
-    """The checked arrays as copies of one type, [c, n, batch] (no scales: None), and their common leading axes."""
-    named = [("positions", positions, 3), ("rotations", rotations, 4), ("scales", scales, 3)]
-    named = [(f"{name}_{space}", values, size) for name, values, size in named if values is not None]
-    arrays = {name: _checked(name, values, skeleton, (size,)) for name, values, size in named}
-    try:
-        lead = np.broadcast_shapes(*(array.shape[:-2] for array in arrays.values()))
-    except ValueError:
-        shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in arrays.items())
-        raise PoseError(f"The leading axes do not go together: {shapes}") from None
-    dtype = np.result_type(*arrays.values())
-    parts = [_component_first(array.astype(dtype, copy=False), lead) for array in arrays.values()]
-    return parts if scales is not None else [*parts, None], lead
-
-
-def _component_first(values: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
-    """[..., n, c] -> a copy as [c, n, batch].
-
-    Numpy is fast along long contiguous axes: so each component is on its own and the batch innermost, which
-    makes one such axis of a level's bones times the batch.
-    """
-    count, size = values.shape[-2:]
-    values = np.broadcast_to(values, (*lead, count, size)).reshape(math.prod(lead), count, size)
-    return np.array(values.transpose(2, 1, 0), order="C")
-
-
-def _component_last(values: np.ndarray | None, lead: tuple[int, ...]) -> np.ndarray | None:
-    if values is None:
-        return None
-    size, count, _ = values.shape
-    return np.ascontiguousarray(values.transpose(2, 1, 0)).reshape(*lead, count, size)
-
-
 def _accumulate_one(skeleton: Skeleton, rotations: np.ndarray) -> np.ndarray:
     """Local to model rotations of a single pose, both [n, 4]: two numpy calls a level."""
     factors = quaternion.right_factors(rotations)
@@ -285,14 +219,4 @@ def _accumulate_one(skeleton: Skeleton, rotations: np.ndarray) -> np.ndarray:
     columns = model[:, :, None]
     for above, level, parents in skeleton.level_steps:
         np.matmul(factors[level], columns[above].take(parents, 0), out=columns[level])
-    return model
-
-
-def _accumulate_rotations(skeleton: Skeleton, rotations: np.ndarray) -> np.ndarray:
-    """Local to model rotations, both [4, n, batch]."""
-    if rotations.shape[2] == 1 and rotations[0].size <= _NARROW_LEVEL * len(skeleton.levels):
-        return np.ascontiguousarray(_accumulate_one(skeleton, rotations[:, :, 0].T).T)[:, :, None]
-    model = rotations.copy()
-    for above, level, parents in skeleton.level_steps:
-        model[:, level] = quaternion.multiply_components(model[:, above].take(parents, 1), model[:, level])
     return model

@@ -21,8 +21,8 @@ import numpy as np
 from . import quaternion
 from .anatomy import roles
 from .anatomy.roles import Anatomy
-from .errors import RagdollError
-from .mirror import ACROSS, flipped_name, mirrored_limits, mirrored_rotation
+from .errors import RagdollError, listed
+from .mirror import ACROSS, flipped_name, mirrored_rotation, mirrored_settings
 
 FORMAT = "active_ragdoll profile"
 VERSION = 1
@@ -280,7 +280,6 @@ def _layout(value, indent: str) -> str:
 
 
 # ---- which entry is for which bone ----------------------------------------------------------------------------------
-
 AUTO, BY_NAME, BY_ROLE = "AUTO", "NAME", "ROLE"
 MATCHES = (AUTO, BY_NAME, BY_ROLE)
 NO_PART = (roles.GENERIC, roles.TWIST, roles.HELPER)  # say nothing about which bone of another rig is meant
@@ -306,8 +305,7 @@ def match(profile: Profile, names, anatomy: Anatomy, how: str = AUTO, rig: str =
     Args:
         names: of the rig's bones [n]. anatomy: of the rig.
         how: AUTO takes a name where the rig has it and the roles do not contradict each other, else the role; where
-            the rig has exactly the profile's names it is the same, and names say all.
-        rig: the rig's name for messages.
+            the rig has exactly the profile's names it is the same, and names say all. rig: the rig's name for messages.
     Raises:
         RagdollError: an unknown way of matching, or a profile none of whose bones is found.
     """
@@ -332,11 +330,11 @@ def match(profile: Profile, names, anatomy: Anatomy, how: str = AUTO, rig: str =
                 result.joint_in_anatomy[bone], result.ranges[bone] = entry.joint_in_anatomy, None
             if entry.range is not None:
                 result.ranges[bone] = entry.range
-    listed = _listed(unused)
+    which = _listed(unused)
     if profile.entries and not any(result.by):
-        raise RagdollError(f"None of the profile's {len(profile.entries)} bones is found in {rig}{listed}")
+        raise RagdollError(f"None of the profile's {len(profile.entries)} bones is found in {rig}{which}")
     if unused:
-        result.notes.append(f"{len(unused)} of the profile's bones are not in {rig}{listed}")
+        result.notes.append(f"{len(unused)} of the profile's bones are not in {rig}{which}")
     if profile.kind is not None and profile.kind != anatomy.kind and how != BY_NAME and BY_ROLE in result.by:
         kinds = profile.kind.lower(), anatomy.kind.lower()
         result.notes.append(f"the profile is for a {kinds[0]}, {rig} looks like a {kinds[1]}")
@@ -345,8 +343,7 @@ def match(profile: Profile, names, anatomy: Anatomy, how: str = AUTO, rig: str =
 
 def _listed(entries) -> str:
     texts = [f"'{entry.name}'" if entry.name is not None else entry.role for entry in entries]
-    more = f" and {len(texts) - 5} more" if len(texts) > 5 else ""
-    return ": " + ", ".join(texts[:5]) + more if texts else ""
+    return f": {listed(texts, 5)}" if texts else ""
 
 
 def _sorted_out(entries, names, anatomy, how) -> tuple[dict, list, list]:
@@ -447,33 +444,9 @@ def _scaled(entry: Entry, factor: float) -> Entry:
 
 
 # ---- the other side -------------------------------------------------------------------------------------------------
-
-
 SWAP, TO_RIGHT, TO_LEFT = "SWAP", "LEFT_TO_RIGHT", "RIGHT_TO_LEFT"
 MIRRORS = (SWAP, TO_RIGHT, TO_LEFT)
 MIRROR_IMAGES = 1e-5  # frames that differ by less are taken as mirror images, so that numbers stay as they are
-
-
-def mirrored_settings(settings: dict, change: np.ndarray | None) -> dict:
-    """Settings of a bone as the bone on the other side has them.
-
-    `change` is the reflection [3, 3] from the one bone's frame to the other's; None where they are mirror images.
-    """
-    result = dict(settings)
-    if "limit_min" in result:
-        result["limit_min"], result["limit_max"] = mirrored_limits(result["limit_min"], result["limit_max"])
-    for key in result.keys() & {"joint_rotation", "body_rotation"}:
-        if change is None:
-            result[key] = mirrored_rotation(result[key])
-        else:
-            turned = change @ quaternion.to_matrix(quaternion.normalize(result[key])) @ ACROSS
-            result[key] = quaternion.from_matrix(turned).tolist()
-    if "body_location" in result:
-        x, y, z = result["body_location"]
-        result["body_location"] = [-x, y, z] if change is None else (change @ (x, y, z)).tolist()
-    if "body_points" in result:  # in the body's own frame, which is mirrored as the bone's is
-        result["body_points"] = [[-x, y, z] for x, y, z in result["body_points"]]
-    return result
 
 
 def _change(source: Entry, target: Entry) -> np.ndarray | None:

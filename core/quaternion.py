@@ -10,8 +10,6 @@ Inputs are taken to be of unit length unless a function says otherwise. A zero q
 0. NaN is passed on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

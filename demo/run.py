@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
         recorded[frame] = bake.shown_pose(armature, scene)
         errors[frame] = _mean_error(armature, scene)
     seconds = time.perf_counter() - began
-    for _frame in bake.frames(armature, scene):
+    for _frame in bake.bake_frames(armature, scene):
         pass
     deviation = bake.deviation(armature, scene, recorded)
     if not deviation < FARTHEST_BAKE:

@@ -266,7 +266,7 @@ def _bake_and_measure(obj, scene, wanted: tuple[int, int], choice: bake.Choice, 
     recorder = reports.Recorder(scene, [obj]) if measuring else None
     began = time.perf_counter()
     try:
-        for frame in bake.frames(obj, scene, *wanted, choice):
+        for frame in bake.bake_frames(obj, scene, *wanted, choice):
             if recorder:
                 recorder.after_frame(frame)
             progress.show(frame)
@@ -303,9 +303,8 @@ def _described(obj) -> str:
         motion = "action '{}', frames {:.6g} to {:.6g}".format(action.name, *action.frame_range)
     if settings.is_ragdoll:
         weights = f"weights {settings.rotation_weight:.3g}/{settings.translation_weight:.3g}"
-        ragdoll = (
-            f"ragdoll {settings.state}, {len(settings.parts)} bodies, {reports.joints(settings)} joints, {weights}"
-        )
+        counts = f"{len(settings.parts)} bodies, {reports.joints(settings)} joints"
+        ragdoll = f"ragdoll {settings.state}, {counts}, {weights}"
     return f"armature '{obj.name}': {len(obj.data.bones)} bones, {motion}, {ragdoll}"
 
 
@@ -355,16 +354,14 @@ def _ragdoll_of(obj, scene, options):
         print(f"'{obj.name}' has a ragdoll: {len(settings.parts)} bodies")
         return None
     built = build.build(obj, scene, bones or "DEFORM")
-    notes = "".join(f"; {note}" for note in built.notes)
-    print(f"built '{obj.name}': {built.bodies} bodies, {built.joints} joints, {built.mass:.4g} kg{notes}")
+    print(f"built '{obj.name}': {built.text()}")
     return built
 
 
 def _apply_profile(obj, text: str) -> str | None:
     """Put a file's or preset's settings on a character; the choice of bones when it says which are simulated."""
     applied = profiles.apply(obj, profiles.read_or_preset(text))
-    notes = "".join(f"; {note}" for note in applied.notes)
-    print(f"profile {text} on '{obj.name}': {applied.bones} bones, {applied.changed} settings changed{notes}")
+    print("; ".join([f"profile {text} on '{obj.name}': {applied.text()}", *applied.notes]))
     return "KEEP" if any(bone.active_ragdoll.simulate for bone in obj.pose.bones) else None
 
 

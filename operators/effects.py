@@ -76,10 +76,9 @@ class ACTIVE_RAGDOLL_OT_add_explosion(EffectOperator, bpy.types.Operator):
 
     def act(self, context, obj):
         scene, settings = interface.scene_of(obj, context), obj.active_ragdoll
-        blast = settings.explosions.add()
+        blast = lists.add_item(settings, "explosions")
         blast.frame, blast.origin = scene.frame_current, scene.cursor.location
         blast.radius = 2.0 * settings.height
-        settings.active_explosion = len(settings.explosions) - 1
 
 
 class ACTIVE_RAGDOLL_OT_remove_explosion(RemoveOperator, bpy.types.Operator):
@@ -241,10 +240,9 @@ class ACTIVE_RAGDOLL_OT_add_recovery_event(EffectOperator, bpy.types.Operator):
 
     def act(self, context, obj):
         group = obj.active_ragdoll.recovery
-        event = group.events.add()
+        event = lists.add_item(group, "events")
         event.frame = self.frame or context.scene.frame_current
         event.phase = self.phase
-        group.event_index = len(group.events) - 1
 
 
 class ACTIVE_RAGDOLL_OT_remove_recovery_event(RemoveOperator, bpy.types.Operator):

@@ -6,6 +6,7 @@ told in the lines that the specification reads from a task's output: `openjd_pro
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import bpy
 from ..core.blender import bake
 from ..core.blender.physics import world
 from ..core.blender.rig import importing
-from ..core.blender.run import shot_run, show, simulate
+from ..core.blender.run import render, shot_run, show, simulate
 from ..core.errors import RagdollError
 from . import reports
 
@@ -24,6 +25,7 @@ TEMPLATE = "active_ragdoll.template.json"
 PARAMETERS = "active_ragdoll.parameters.json"  # a template cannot name a folder outside its own
 TASKS = 1024  # the specification's bound on the values of a task parameter
 INSTALL = ["--command", "extension", "install-file", "--repo", "user_default", "--enable", "{{Param.Extension}}"]
+COMMAND = ["--background", "--command", "active_ragdoll"]
 RESULT = "{{Param.Output}}/{{Task.Param.Name}}"
 # Frames that are there are not rendered again.
 RENDER = ["--background", f"{RESULT}.blend", "--python-exit-code", "1", "--python-expr"]
@@ -75,10 +77,10 @@ def write_job(options) -> None:
     names = [shot.relative_to(project).with_suffix("").as_posix() for shot in shots]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise RagdollError(f"{project / twice}: two shots of this name would be written to one file")
+    frames = _frames(shots, options.chunk) if options.render else []
     folder = options.output.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     archive = _zip(folder)
-    frames = _frames(shots, options.chunk) if options.render else []
     job = template(names, [shot.suffix for shot in shots], archive.name, options.kind, frames)
     path = folder / TEMPLATE
     path.write_text(json.dumps(job, indent=2) + "\n", encoding="utf-8")
@@ -132,7 +134,10 @@ def _frames(shots: list[Path], chunk: int | None) -> list[tuple[int, int, int]]:
     for number, shot in enumerate(shots):
         importing.open_file(str(shot))
         scene = bpy.context.scene
+        if not any(shown.camera for shown in render.shown_scenes(scene)):
+            raise RagdollError(f"{shot}: scene '{scene.name}' has no camera to render with")
         size = chunk or scene.frame_end - scene.frame_start + 1
+        size = math.ceil(size / scene.frame_step) * scene.frame_step  # so that each begins at a frame of the whole
         result += [
             (number, first, min(first + size - 1, scene.frame_end))
             for first in range(scene.frame_start, scene.frame_end + 1, size)
@@ -147,43 +152,19 @@ def template(names: list, suffixes: list, archive: str, kind: str, frames: list)
 
     Args:
         names: of the shots, relative to the project's folder and without suffix; the outputs have them too.
-        suffixes: of the shots' files.
-        archive: the extension's zip, beside the template.
-        kind: "bake" or "cache".
+        suffixes: of the shots' files. archive: the extension's zip, beside the template. kind: "bake" or "cache".
         frames: what is rendered, as from `_frames`; no render without.
     """
     shots = [f"{{{{RawParam.Project}}}}/{name}{suffix}" for name, suffix in zip(names, suffixes, strict=True)]
-    steps = [
-        {
-            "name": "Simulate",
-            "parameterSpace": _space("(Shot, Name)", Shot=("PATH", shots), Name=("STRING", names)),
-            "script": _blender_script(
-                ["farm-shot", "{{Task.Param.Shot}}", "--output", f"{RESULT}.blend", "--report", f"{RESULT}.json"]
-                + ["--cache"] * (kind == "cache")
-            ),
-        }
-    ]
+    simulate_one = ["farm-shot", "{{Task.Param.Shot}}", "--output", f"{RESULT}.blend", "--report", f"{RESULT}.json"]
+    simulate_one += ["--cache"] * (kind == "cache")
+    steps = [_step("Simulate", [*COMMAND, *simulate_one], Shot=("PATH", shots), Name=("STRING", names))]
     if frames:
-        steps.append(
-            {
-                "name": "Render",
-                "dependencies": [{"dependsOn": "Simulate"}],
-                "parameterSpace": _space(
-                    "(Name, First, Last)",
-                    Name=("STRING", [names[number] for number, _first, _last in frames]),
-                    First=("INT", [first for _number, first, _last in frames]),
-                    Last=("INT", [last for _number, _first, last in frames]),
-                ),
-                "script": _script(RENDER),
-            }
-        )
-    steps.append(
-        {
-            "name": "Report",
-            "dependencies": [{"dependsOn": step["name"]} for step in steps],
-            "script": _blender_script(["farm-report", "{{Param.Output}}", "--report", "{{Param.Output}}/report.json"]),
-        }
-    )
+        numbers, first, last = (list(values) for values in zip(*frames, strict=True))
+        pieces = {"Name": ("STRING", [names[i] for i in numbers]), "First": ("INT", first), "Last": ("INT", last)}
+        steps.append(_step("Render", RENDER, ["Simulate"], **pieces))
+    report = ["farm-report", "{{Param.Output}}", "--report", "{{Param.Output}}/report.json"]
+    steps.append(_step("Report", [*COMMAND, *report], [step["name"] for step in steps]))
     return {
         "specificationVersion": "jobtemplate-2023-09",
         "name": f"Active Ragdoll {kind}",
@@ -209,22 +190,20 @@ def _path(name: str, kind: str, flow: str, text: str, **default) -> dict:
     return {"name": name, "type": "PATH", "objectType": kind, "dataFlow": flow, "description": text, **default}
 
 
-def _space(combination: str, **parameters) -> dict:
-    definitions = [{"name": n, "type": kind, "range": values} for n, (kind, values) in parameters.items()]
-    return {"taskParameterDefinitions": definitions, "combination": combination}
-
-
-def _script(arguments: list[str]) -> dict:
+def _step(name: str, arguments: list[str], after=(), **parameters) -> dict:
+    """A step that runs Blender, after others. parameters: of its tasks, by name their type and values."""
     action = {
         "command": "{{Param.Blender}}",
         "args": arguments,
         "cancelation": {"mode": "NOTIFY_THEN_TERMINATE", "notifyPeriodInSeconds": 30},
     }
-    return {"actions": {"onRun": action}}
-
-
-def _blender_script(arguments: list[str]) -> dict:
-    return _script(["--background", "--command", "active_ragdoll", *arguments])
+    step = {"name": name, "script": {"actions": {"onRun": action}}}
+    if after:
+        step["dependencies"] = [{"dependsOn": other} for other in after]
+    if parameters:
+        definitions = [{"name": n, "type": kind, "range": values} for n, (kind, values) in parameters.items()]
+        step["parameterSpace"] = {"taskParameterDefinitions": definitions, "combination": f"({', '.join(parameters)})"}
+    return step
 
 
 # ---- its tasks ------------------------------------------------------------------------------------------------------
@@ -274,11 +253,11 @@ def _simulate_and_write(options, given: dict) -> None:
     show.stop_showing(scene)
     recorder = reports.Recorder(scene, characters)
     # The first bake is simulated, which gives the same keys as a local one; the others read its cache.
-    frames = simulate.frames(scene) if options.cache else bake.frames(characters[0], scene)
+    frames = simulate.frames(scene) if options.cache else bake.bake_frames(characters[0], scene)
     for frame in _told(frames, scene, path.name):
         recorder.after_frame(frame)
     for obj in () if options.cache else characters[1:]:
-        for _frame in bake.frames(obj, scene):
+        for _frame in bake.bake_frames(obj, scene):
             pass
     figures = {obj.name: recorder.figures(obj) for obj in characters}
     reports.save(options.output)

@@ -73,9 +73,7 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
                 self.report({"ERROR"}, str(result))
                 stack_setup.drop_if_idle(obj)
                 continue
-            figures = f"{result.bodies} bodies, {result.joints} joints, {result.mass:.4g} kg"
-            notes = "".join(f"; {note}" for note in result.notes)
-            self.report({"INFO"}, f"'{obj.name}': {figures}{notes}")
+            self.report({"INFO"}, f"'{obj.name}': {result.text()}")
             made += 1
         return {"FINISHED"} if made else {"CANCELLED"}
 
@@ -206,7 +204,7 @@ class ProfileOperator(Operator):
         applied = profiles.apply(obj, profile, how, mirror)
         self.warn(applied.notes)
         title = f"'{profile.name}'" if profile.name else "profile"
-        return f"{title} on '{obj.name}': {applied.bones} bones, {applied.changed} settings changed"
+        return f"{title} on '{obj.name}': {applied.text()}"
 
 
 class ACTIVE_RAGDOLL_OT_export_profile(Operator, bpy.types.Operator, ExportHelper):

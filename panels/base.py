@@ -103,8 +103,7 @@ def draw_list(layout, list_class: str, owner, items: str, buttons=(), list_id: s
     Args:
         list_class: name of the UIList after "ACTIVE_RAGDOLL_UL_".
         owner, items: the settings that have the list, and its name.
-        buttons: names of our operators that add and remove an item.
-        list_id: to tell lists of one class apart.
+        buttons: names of our operators that add and remove an item. list_id: to tell lists of one class apart.
         rows, options: see UILayout.template_list.
     """
     row = layout.row()
@@ -120,8 +119,7 @@ def draw_messages(layout, context, obj, wanted, titled: bool = True) -> None:
     """Messages of the motion stack at the frame that was shown last.
 
     Args:
-        wanted: tells by the name of an entry whether its message is shown.
-        titled: with that name in front.
+        wanted: tells by the name of an entry whether its message is shown. titled: with that name in front.
     """
     stack = STATE.motions.get(obj.name)
     found = stack.messages.items() if stack is not None else ()

@@ -257,8 +257,6 @@ assert SPINE not in _TABLE  # every word for the spine is weak: which bone of it
 
 
 # ---- Japanese names of MikuMikuDance models: the side in front, numbers and letters at the end ----------------------
-
-
 _JAPANESE = re.compile("[぀-ヿ一-鿿々]")
 _JAPANESE_SIDES = (("左", LEFT), ("右", RIGHT), ("両", CENTER))
 

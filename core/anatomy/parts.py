@@ -138,8 +138,6 @@ def _first_of_leg(tree, row: int, words: dict) -> str:
 
 
 # ---- pelvis, spine, chest, neck, head and tail ----------------------------------------------------------------------
-
-
 _SOFT = (TRUNK, ROOT, None)
 
 

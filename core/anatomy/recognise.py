@@ -8,7 +8,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from ..errors import RagdollError
+from ..errors import RagdollError, listed
 from ..skeleton import nearest_ancestors, path_to_root
 from . import names as naming
 from . import parts
@@ -86,7 +86,8 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
         if not body[i]:
             roles[i] = name.meaning if name.meaning in (TWIST, GENERIC) and own[i] else HELPER
             certainty[i] = NAMED if roles[i] != GENERIC else 0.0
-            sides[i] = name.side or _side_above(i, parents, sides) or found.sides[i] or CENTER
+            above = (sides[row] for row in path_to_root(parents, i)[1:] if sides[row] in (LEFT, RIGHT))
+            sides[i] = name.side or next(above, None) or found.sides[i] or CENTER
     kind = _kind(tree, roles, sides, found, telling)
     attached = _attach_ends(tree, roles, sides)
     order, above = _order(tree, roles, sides), _parents(tree, parents, own)
@@ -257,10 +258,6 @@ def _sides(tree, names, read, found, telling: bool, notes: list) -> list:
     return sides
 
 
-def _side_above(i: int, parents, sides: list) -> str | None:
-    return next((sides[row] for row in path_to_root(parents, i)[1:] if sides[row] in (LEFT, RIGHT)), None)
-
-
 def _roles(tree, names, read, sides, found, telling: bool, notes: list) -> tuple[list, np.ndarray]:
     roles: list = [None] * len(names)
     certainty = np.zeros(len(names))
@@ -381,8 +378,8 @@ def _order(tree, roles: list, sides: list) -> np.ndarray:
 
 def _fill_notes(names: list, roles: list, attached: list, kind: str, notes: list) -> None:
     if attached:
-        listed = _listed([names[row] for row in attached])
-        notes.append(f"Not below the body in the hierarchy, taken with the bone they stand next to: {listed}")
+        beside = _listed([names[row] for row in attached])
+        notes.append(f"Not below the body in the hierarchy, taken with the bone they stand next to: {beside}")
     generic = [name for name, role in zip(names, roles, strict=True) if role == GENERIC]
     if generic:
         notes.append(f"{len(generic)} of {len(names)} bones stay generic: {_listed(generic)}")
@@ -391,5 +388,4 @@ def _fill_notes(names: list, roles: list, attached: list, kind: str, notes: list
 
 
 def _listed(names: list) -> str:
-    text = ", ".join(f"'{name}'" for name in names[:6])
-    return text if len(names) <= 6 else f"{text} and {len(names) - 6} more"
+    return listed([f"'{name}'" for name in names], 6)

@@ -159,8 +159,6 @@ class Tree:
 
 
 # ---- what the joints say --------------------------------------------------------------------------------------------
-
-
 GROUND = 0.12  # a leg comes this near to the ground, as a share of the rig's height
 RAISED = 0.3  # and the other one of the pair at least this near
 HEAD_LENGTH = 0.085  # longer than a neck bone, shorter than a head, as a share of the rig's size

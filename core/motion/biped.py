@@ -10,6 +10,7 @@ frame: the armature's own axes turned so that z points up in the world, at the w
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ..anatomy import roles
 from ..anatomy.axes import character_axes, limb_directions, of_role
 from ..anatomy.natural import is_impossible
 from ..errors import RagdollError
+from ..skeleton import path_to_root
 from .rig import Rig, vector_to_model
 
 X, Y, Z = np.eye(3)
@@ -146,14 +148,7 @@ class Biped:
 
     def _find(self, anatomy, axes) -> None:
         above = anatomy.parents
-
-        def path(bone):
-            found = []
-            while bone >= 0:
-                found.append(int(bone))
-                bone = above[bone]
-            return found
-
+        path = partial(path_to_root, above)
         limbs = []
         for chain in _CHAINS:
             for side in (roles.RIGHT, roles.LEFT) if axes.swapped else (roles.LEFT, roles.RIGHT):

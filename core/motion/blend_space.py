@@ -5,11 +5,9 @@ remembers from frame to frame (`SpaceState`) follows from the frame before and t
 shot's first frame and recorded per frame.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -72,8 +70,7 @@ class BlendSpace1D:
     """Samples on a line, linear between neighbours.
 
     Attributes:
-        axes: Its one input.
-        names: Of the samples [k].
+        axes: Its one input. names: Of the samples [k].
     """
 
     def __init__(self, axis: Axis, names: Sequence[str], positions: ArrayLike) -> None:
@@ -109,17 +106,11 @@ class BlendSpace2D:
     or a line between two.
 
     Attributes:
-        axes: Its two inputs.
-        names: Of the samples [k].
+        axes: Its two inputs. names: Of the samples [k].
     """
 
     def __init__(
-        self,
-        axes: tuple[Axis, Axis],
-        names: Sequence[str],
-        positions: ArrayLike,
-        method: str = TRIANGLES,
-        triangulate: Callable[[NDArray], NDArray] | None = None,
+        self, axes: tuple, names: Sequence[str], positions: ArrayLike, method: str = TRIANGLES, triangulate=None
     ) -> None:
         """Prepare the space.
 
@@ -127,8 +118,7 @@ class BlendSpace2D:
         line, or, for a grid, a corner without a sample.
 
         Args:
-            axes, names, positions: Inputs; names and places [k, 2] of the samples.
-            method: TRIANGLES or GRID.
+            axes, names, positions: Inputs; names and places [k, 2] of the samples. method: TRIANGLES or GRID.
             triangulate: Gives the Delaunay triangles [t, 3] of points [k, 2]; of four or more points on one circle the
                 same ones wherever these are shifted to. Needed for three and more samples in triangles.
         """
@@ -295,9 +285,7 @@ class SpacePlayer:
     """A space with its samples.
 
     Attributes:
-        name: for messages.
-        space: places of the samples.
-        group: the samples' clips in phase, None for an aim offset.
+        name: for messages. space: places of the samples. group: the samples' clips in phase, None for an aim offset.
         smoothing: time constant of each axis [s].
 
     An aim offset is a space of yaw, or of yaw and pitch, whose samples are additive in mesh space: those keep the
@@ -305,15 +293,7 @@ class SpacePlayer:
     """
 
     def __init__(
-        self,
-        name: str,
-        space: BlendSpace1D | BlendSpace2D,
-        clips: Sequence[Clip],
-        *,
-        aim: bool = False,
-        speeds: Sequence[float] | None = None,
-        sync: str = NORMALIZED,
-        smoothing: Sequence[float] = (0.0, 0.0),
+        self, name: str, space, clips: Sequence[Clip], *, aim=False, speeds=None, sync=NORMALIZED, smoothing=(0.0, 0.0)
     ) -> None:
         """Samples in the order of the space's names.
 
@@ -371,10 +351,8 @@ def smooth_step(state: float, before: float, after: float, seconds: float, step:
     to another. Twice the frames of the same input give the same at the common ones.
 
     Args:
-        state: x before; the result is x after.
-        before, after: u, before and after.
-        seconds: Time constant: after it, 63 % of a step are done; 0: no smoothing.
-        step: Seconds from frame to frame.
+        state: x before; the result is x after. before, after: u, before and after.
+        seconds: Time constant: after it, 63 % of a step are done; 0: no smoothing. step: Seconds from frame to frame.
     """
     if seconds == 0.0:
         return after
@@ -384,12 +362,7 @@ def smooth_step(state: float, before: float, after: float, seconds: float, step:
     return after - behind + (state - before + behind) * left
 
 
-def step_all(
-    players: Mapping[str, SpacePlayer],
-    states: Mapping[str, SpaceState],
-    inputs: Mapping[str, tuple | RagdollError],
-    seconds: float,
-) -> tuple[dict, dict]:
+def step_all(players: Mapping, states: Mapping, inputs: Mapping, seconds: float) -> tuple[dict, dict]:
     """States of all spaces one frame on, and messages by the names of those whose inputs are wrong.
 
     A space whose input is wrong for a while stays where it was and goes on from there. All mappings are by the spaces'

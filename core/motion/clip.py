@@ -163,13 +163,7 @@ def at_once(clips: Sequence[Clip], times: Sequence[float]) -> LocalPose:
 
 def _frames_of(clips: Sequence[Clip], frames: Sequence[int]) -> LocalPose:
     """One frame of each of k clips of one kind as poses [k, n]."""
-    poses = [clip.poses for clip in clips]
-    return like(
-        poses[0],
-        np.array([own.positions[frame] for own, frame in zip(poses, frames, strict=True)]),
-        np.array([own.rotations[frame] for own, frame in zip(poses, frames, strict=True)]),
-        np.array([own.scales[frame] for own, frame in zip(poses, frames, strict=True)]),
-    )
+    return stack([_take(clip.poses, frame) for clip, frame in zip(clips, frames, strict=True)])
 
 
 def interpolate(a: LocalPose, b: LocalPose, share: ArrayLike) -> LocalPose:
@@ -184,12 +178,8 @@ def interpolate(a: LocalPose, b: LocalPose, share: ArrayLike) -> LocalPose:
     whole = share[..., None] == 1.0
     if not whole.any():
         return result
-    return like(
-        a,
-        np.where(whole, b.positions, result.positions),
-        np.where(whole, b.rotations, result.rotations),
-        np.where(whole, b.scales, result.scales),
-    )
+    ends = (b.positions, result.positions), (b.rotations, result.rotations), (b.scales, result.scales)
+    return like(a, *(np.where(whole, *pair) for pair in ends))
 
 
 def between(a: LocalPose, b: LocalPose, share: np.ndarray) -> LocalPose:
@@ -219,12 +209,8 @@ def _sum(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 def stack(poses: Sequence[LocalPose]) -> LocalPose:
     """Poses [...] of one kind as one pose [k, ...]."""
-    return like(
-        poses[0],
-        np.array([pose.positions for pose in poses]),
-        np.array([pose.rotations for pose in poses]),
-        np.array([pose.scales for pose in poses]),
-    )
+    names = "positions", "rotations", "scales"
+    return like(poses[0], *(np.array([getattr(pose, name) for pose in poses]) for name in names))
 
 
 def like(pose: LocalPose, positions: np.ndarray, rotations: np.ndarray, scales: np.ndarray) -> LocalPose:
@@ -349,7 +335,6 @@ def _warp(clip: Clip, pattern: tuple[str, ...], first: Clip) -> tuple[tuple[NDAr
 
 
 # ---- additive poses -------------------------------------------------------------------------------------------------
-
 LOCAL, MESH = "LOCAL", "MESH"
 
 

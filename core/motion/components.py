@@ -4,8 +4,6 @@ A solver of one character has too few numbers for numpy: a call costs more than 
 the functions that solvers call most write products out instead of calling each other.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from math import atan2, cos, sin, sqrt
@@ -200,7 +198,6 @@ def lerp(a, b, share):
 
 
 # ---- transforms of bones --------------------------------------------------------------------------------------------
-
 _EVEN = 1e-4  # scales that differ by less, in parts of them, turn nothing by more than 0.003 deg
 _AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
@@ -241,10 +238,8 @@ class ModelView:
     """Positions, rotations and scales in model space of some bones and all above them, as components.
 
     Attributes:
-        positions, rotations: of each bone, by its level index.
-        scales: likewise; None where nothing is scaled.
-        local_rotations, local_positions: relative to the parent.
-        local_scales: likewise; None where nothing is scaled.
+        positions, rotations: of each bone, by its level index. scales: likewise; None where nothing is scaled.
+        local_rotations, local_positions: relative to the parent. local_scales: likewise; None where nothing is scaled.
     """
 
     def __init__(self, rig: Rig, pose: LocalPose, bones: tuple, replaced: dict | None = None) -> None:

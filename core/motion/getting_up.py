@@ -10,8 +10,6 @@ Bones above the simulated ones (a root bone on the floor, a control) carry the o
 once, and the bones below them keep theirs. Otherwise a hip would fly in an arc around a root that turns.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,8 +6,6 @@ parameters: stepped from the shot's first frame it is the same however a frame i
 scrub. At most one transition begins per frame.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Mapping, Sequence
@@ -135,21 +133,13 @@ class Graph:
     from changing the state on every frame, the one that comes last in precedence is left out.
 
     Attributes:
-        name: For messages.
-        parameters: Names and defaults; bools are kept as 0 and 1.
-        states: By name; the first one is entered at the shot's first frame.
-        transitions: In order of precedence.
-        fps: Frames per second.
-        faults: Messages about what was left out.
+        name: For messages. parameters: Names and defaults; bools are kept as 0 and 1.
+        states: By name; the first one is entered at the shot's first frame. transitions: In order of precedence.
+        fps: Frames per second. faults: Messages about what was left out.
     """
 
     def __init__(
-        self,
-        name: str,
-        parameters: Mapping[str, float],
-        states: Sequence[State],
-        transitions: Sequence[Transition] = (),
-        fps: float = 24.0,
+        self, name: str, parameters: Mapping, states: Sequence[State], transitions=(), fps: float = 24.0
     ) -> None:
         """Raises RagdollError: no states, or a parameter with a name that every state has."""
         self.name, self.fps = name, fps
@@ -328,8 +318,7 @@ class GraphPlayer(Step):
     """The graph of a character, as an entry of the motion stack.
 
     Attributes:
-        graph: states and transitions.
-        sources: blend spaces that states play, by name.
+        graph: states and transitions. sources: blend spaces that states play, by name.
         messages: what was wrong at the last frame.
     """
 

@@ -8,8 +8,6 @@ leg keeps the shape of the reference pose as far as it can: the line from hip to
 the plane in which the leg bends goes with it, and within that plane the joints move.
 """
 
-from __future__ import annotations
-
 from dataclasses import InitVar, dataclass, field
 from itertools import pairwise
 from math import sqrt
@@ -94,8 +92,7 @@ def reach(chain: list, lengths: list, target, bend, tolerance: float, max_iterat
     """Joints of a chain whose first stays and whose last goes near a target; no segment changes its length.
 
     Args:
-        chain: joints. lengths: of its segments.
-        bend: direction to which a straight chain gives way.
+        chain: joints. lengths: of its segments. bend: direction to which a straight chain gives way.
         tolerance: distance of the last joint from the target at which it ends, in parts of the chain's length.
 
     A target out of reach gives the straight chain that points at it; a chain that is there already stays.
@@ -197,7 +194,6 @@ def _direction(start, end, old_start, segment: float) -> tuple:
 
 
 # ---- two-bone IK ----------------------------------------------------------------------------------------------------
-
 WORLD, OBJECT, BONE, BEND = "WORLD", "OBJECT", "BONE", "BEND"
 _NEAR = 1e-9  # of both lengths together: an effector this near to the root has no direction
 _AT_ROOT = (1.0, 0.0, 0.0)
@@ -358,7 +354,6 @@ class TwoBoneIK:
 
 
 # ---- leg stabilisers ------------------------------------------------------------------------------------------------
-
 SHORTEST, LONGEST = 1, 8
 # What a foot may have moved and still stand where it was, in parts of the leg: rounding of the pose's numbers.
 _STILL = 1e-9

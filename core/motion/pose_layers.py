@@ -4,8 +4,6 @@ Layers act in their order, the first one lowest: an override hides what is below
 additive layer adds to whatever is below.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -97,8 +95,7 @@ class LayerStack(Step):
     """The layers of a character, as an entry of the motion stack.
 
     Attributes:
-        layers: the lowest first.
-        players: the blend spaces that they play, by name.
+        layers: the lowest first. players: the blend spaces that they play, by name.
         messages: why layers were left out at the last frame.
     """
 
@@ -166,12 +163,7 @@ def mask_from_roles(
 
 
 def blend_poses(
-    skeleton: Skeleton,
-    reference: LocalPose,
-    poses: Sequence[LocalPose],
-    weights: Sequence[float],
-    names: Sequence[str],
-    mode: str = NORMALIZE,
+    skeleton: Skeleton, reference: LocalPose, poses: Sequence, weights, names, mode: str = NORMALIZE
 ) -> LocalPose:
     """Several poses [n] with weights; the names are for messages.
 

@@ -1,7 +1,5 @@
 """The motion stack: entries that a pose goes through, one after another."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -44,8 +42,7 @@ def run(
     Returns the pose, the states of this frame, and messages by the name of the entry that failed or has a note.
 
     Args:
-        context: handed to every entry's `read`.
-        states: of the frame before, one per entry; None where there is none.
+        context: handed to every entry's `read`. states: of the frame before, one per entry; None where there is none.
         seconds: time of this frame.
     """
     reference, after, messages = None, [], {}

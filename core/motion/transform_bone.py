@@ -1,7 +1,5 @@
 """Transform bone: an entry of the motion stack that moves, turns and scales one bone in a chosen space."""
 
-from __future__ import annotations
-
 from dataclasses import InitVar, dataclass
 
 import numpy as np

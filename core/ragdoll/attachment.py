@@ -8,6 +8,7 @@ constraint is made anew in every frame, its limits being the step that is due.
 import numpy as np
 
 from .. import quaternion
+from ..pose import affine
 
 POINT, FIXED, DISTANCE = "POINT", "FIXED", "DISTANCE"
 MOMENT, STATED = "MOMENT", "STATED"
@@ -26,19 +27,13 @@ def between(first, second, share: float) -> np.ndarray:
     """The rigid matrix [4, 4] a share of the way from the first to the second."""
     if share <= 0.0 or share >= 1.0:
         return np.array(first if share <= 0.0 else second, dtype=float)
-    result = np.eye(4)
     turns = quaternion.from_matrix(np.stack([first[:3, :3], second[:3, :3]]))
-    result[:3, :3] = quaternion.to_matrix(quaternion.slerp(turns[0], turns[1], share))
-    result[:3, 3] = (1.0 - share) * first[:3, 3] + share * second[:3, 3]
-    return result
+    return placed((1.0 - share) * first[:3, 3] + share * second[:3, 3], quaternion.slerp(turns[0], turns[1], share))
 
 
 def placed(location, rotation=(1.0, 0.0, 0.0, 0.0)) -> np.ndarray:
     """A rigid matrix [4, 4] from a place [3] and a rotation [4]."""
-    result = np.eye(4)
-    result[:3, :3] = quaternion.to_matrix(np.asarray(rotation, dtype=float))
-    result[:3, 3] = location
-    return result
+    return affine(quaternion.to_matrix(np.asarray(rotation, dtype=float)), location)
 
 
 def rope(point, anchor, velocity, anchor_velocity, length: float, seconds: float) -> tuple[np.ndarray, float]:
@@ -84,13 +79,10 @@ def sway(point, anchor, velocity, anchor_velocity, length: float, gravity: float
 
 def frame_along(origin, axis) -> np.ndarray:
     """A rigid matrix [4, 4] at an origin [3] whose X axis is a unit vector [3]."""
-    result = np.eye(4)
     helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
     z = np.cross(axis, helper)
     z /= np.linalg.norm(z)
-    result[:3, :3] = np.stack([axis, np.cross(z, axis), z], axis=1)
-    result[:3, 3] = origin
-    return result
+    return affine(np.stack([axis, np.cross(z, axis), z], axis=1), origin)
 
 
 def step_towards(now, wanted, share: float) -> tuple[np.ndarray, np.ndarray]:

@@ -115,22 +115,8 @@ def overlaps(pieces: list, owners, parents, exempt=()) -> list:
 def diagnose(situation: Situation) -> list[Finding]:
     """All findings, in the order of KINDS."""
     judges = (
-        _left_over,
-        _refused,
-        _hidden,
-        _joints,
-        _outside,
-        _world,
-        _scale,
-        _outdated,
-        _bind_pose,
-        _overlaps,
-        _first_pose,
-        _masses,
-        _tiny,
-        _steps,
-        _iterations,
-        _size,
+        *(_left_over, _refused, _hidden, _joints, _outside, _world, _scale, _outdated, _bind_pose, _overlaps),
+        *(_first_pose, _masses, _tiny, _steps, _iterations, _size),
     )
     return sorted((f for judge in judges for f in judge(situation)), key=lambda finding: KINDS.index(finding.kind))
 

@@ -158,13 +158,7 @@ class Push:
 
 
 def pushes(
-    hits: Sequence[Hit],
-    explosions: Sequence[Explosion],
-    bodies: Bodies,
-    begin: float,
-    end: float,
-    fps: float,
-    areas=None,
+    hits: Sequence[Hit], explosions: Sequence[Explosion], bodies: Bodies, begin: float, end: float, fps, areas=None
 ) -> list[Push]:
     """What every hit does to every body from time `begin` to `end` [s], from where the bodies are now.
 
@@ -242,7 +236,6 @@ def _push(hit, bodies: Bodies, row: int, part, impulse: float, direction, arm, t
 
 # ---- how hits loosen a character ------------------------------------------------------------------------------------
 
-
 # Of sqrt(gravity * height): 30 N s leave 37 % on a man of 70 kg hit at 0.42 m/s of his whole mass.
 LOOSENING_SPEED = 0.1
 
@@ -288,15 +281,7 @@ def felt(settings: Loosening, parents, body: int) -> np.ndarray:
 
 
 def loosened(
-    settings: Loosening,
-    factors,
-    blows: Sequence[Blow],
-    parents,
-    begin: float,
-    end: float,
-    mass: float,
-    size: float = 1.8,
-    gravity: float = 9.81,
+    settings: Loosening, factors, blows, parents, begin: float, end: float, mass: float, size=1.8, gravity=9.81
 ) -> np.ndarray:
     """The factors [m] at time `end` from those at `begin`, all times in seconds.
 

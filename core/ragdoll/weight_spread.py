@@ -99,12 +99,9 @@ def falloff(weights, parents, bone: int, value: float, reach: float, way: str = 
     return weights + (value - weights) * np.clip(1.0 - far / max(reach, 1e-9), 0.0, 1.0)
 
 
-def mirrored(weights, counterparts, rows=None) -> np.ndarray:
-    """The weights of bones (None: of all that come before their counterparts) on their `counterparts` [n]."""
+def mirrored(weights, counterparts, rows) -> np.ndarray:
+    """The weights of some bones on their `counterparts` [n]."""
     result = np.array(weights, dtype=float)
-    counterparts = np.asarray(counterparts, dtype=int)
-    if rows is None:
-        rows = np.flatnonzero(counterparts > np.arange(len(result)))
     rows = [row for row in rows if counterparts[row] >= 0]
     result[counterparts[rows]] = np.asarray(weights, dtype=float)[rows]
     return result

@@ -7,7 +7,7 @@ import numpy as np
 
 from demo import character, contact_sheet, stage, walk_cycle
 
-HIT, END = 40, 190  # frames
+HIT, END = 40, 260  # frames
 IMPULSE = (30.0, 170.0, 30.0)  # [N s] from the front, on the chest
 
 
@@ -16,6 +16,7 @@ def main(out: Path) -> None:
     from active_ragdoll.core.blender.physics import build
     from active_ragdoll.core.blender.run import simulate
     from active_ragdoll.core.blender.settings import effects
+    from active_ragdoll.core.blender.stack import stack_setup
 
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     scene = bpy.context.scene
@@ -28,9 +29,8 @@ def main(out: Path) -> None:
     stage.make_light(scene)
     stage.set_render_look(scene)
     build.build(walker, scene)
-    recovery = walker.active_ragdoll.recovery
-    recovery.enabled = True
-    recovery.regain, recovery.reroot_time = 0.6, 2.0  # he takes his time
+    stack_setup.ensure(walker, scene)
+    walker.active_ragdoll.recovery.enabled = True
     effects.add_hit(walker, scene, "spine.003", HIT, IMPULSE, (0.0, 0.1, 0.0), duration=0.1)
     states = {}
     for frame in simulate.frames(scene):

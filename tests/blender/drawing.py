@@ -75,6 +75,7 @@ def drawn(panel, obj) -> list | None:
     context = SimpleNamespace(
         object=obj,
         scene=bpy.context.scene,
+        window_manager=bpy.context.window_manager,
         region=SimpleNamespace(width=280),
         # Without a window the interface has no scale.
         preferences=SimpleNamespace(system=SimpleNamespace(ui_scale=1.0)),

@@ -9,6 +9,7 @@ import rigs
 from active_ragdoll.core.anatomy import axes
 from active_ragdoll.core.blender.rig.armature import anatomy_of, bind_tails
 from active_ragdoll.core.blender.settings import effects
+from active_ragdoll.core.blender.stack import stack_setup
 from active_ragdoll.core.ragdoll import speeds
 
 HIT, LAST = 4, 84  # frames after the shot's first
@@ -90,14 +91,28 @@ class Fall:
         return self.meets(*ARMS) <= self.meets("HEAD")
 
 
-def fall(name, side: str, tone: float, reflexes: bool, speed: float = 1.2, frames: int = LAST) -> Fall:
-    """A character, knocked out by a push that gives its whole mass a speed [m/s], as of 1.8 m."""
+def fall(
+    name,
+    side: str,
+    tone: float,
+    reflexes: bool,
+    speed: float = 1.2,
+    frames: int = LAST,
+    bones: str = "MAIN",
+    **settings,
+) -> Fall:
+    """A character, knocked out by a push that gives its whole mass a speed [m/s], as of 1.8 m.
+
+    It stays down, unless the settings of its recovery say otherwise.
+    """
     rig = rigs.load(name)
     obj, scene = rig.obj, rig.scene
     group = obj.active_ragdoll.recovery
     group.enabled, group.tone, group.reflexes = True, tone, reflexes
     hit = rig.first + HIT
-    knock_outs.prepare(scene, obj, rig.first, rig.first + frames, {hit: "LIMP"}, rest_time=1e3)
+    knock_outs.prepare(scene, obj, rig.first, rig.first + frames, {hit: "LIMP"}, bones, **{"rest_time": 1e3} | settings)
+    if "get_up" in settings:
+        stack_setup.ensure(obj, scene)
     scene.frame_set(hit)
     parts = obj.active_ragdoll.parts
     names, height = [part.bone for part in parts], obj.active_ragdoll.height

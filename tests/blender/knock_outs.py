@@ -27,11 +27,11 @@ def floor(scene, obj):
     rigs.box(scene, "Floor", (60, 60, 1), (0, 0, low - 0.51), passive=True)
 
 
-def prepare(scene, obj, first, last, events=None, **settings):
+def prepare(scene, obj, first, last, events=None, bones="MAIN", **settings):
     rigs.set_range(scene, first, last)
     scene.frame_set(first)
     rigs.ensure_world(scene)
-    build.build(obj, scene, "MAIN")
+    build.build(obj, scene, bones)
     floor(scene, obj)
     scene.frame_set(first)
     group = obj.active_ragdoll.recovery

@@ -52,7 +52,7 @@ def test_playing_scrubbing_and_the_bake_show_the_same(rig):
     scrubbed = layered.shown(rig, (44, 12, 50, 3, 27))
     assert all(np.array_equal(scrubbed[f], played[f]) for f in scrubbed)
     assert pose_stack.of(rig.obj).messages == {}
-    list(bake.frames(rig.obj, rig.scene))
+    list(bake.bake_frames(rig.obj, rig.scene))
     assert layered.difference(layered.shown(rig, range(1, 51)), played)[1] < 1e-4
 
 
@@ -94,7 +94,7 @@ def test_a_preview_shows_its_point_until_a_bake(rig):
     space.x.preview, space.show_preview = 4.0, True
     preview = layered.shown(rig, (5,))[5]
     assert rigs.angles(preview, live).max() > 5.0
-    list(bake.frames(rig.obj, rig.scene))
+    list(bake.bake_frames(rig.obj, rig.scene))
     assert not space.show_preview
     assert rigs.angles(layered.shown(rig, (5,))[5], live).max() < 0.1
 

@@ -66,7 +66,7 @@ def test_what_a_bake_has_noted(fresh_scene, text):
     scene = fresh_scene
     obj = rigs.ragdoll(scene, LAST, 0.2)
     action = obj.animation_data.action
-    list(bake.frames(obj, scene))
+    list(bake.bake_frames(obj, scene))
     obj.active_ragdoll.bake_record = text
     bake.revert(obj)
     assert obj.animation_data.action == action and not obj.active_ragdoll.muted
@@ -135,7 +135,7 @@ def test_the_record_of_a_build(fresh_scene, capfd):
     build.rebuild(obj, scene)
     list(simulate.frames(scene))
     own.collection.active_ragdoll.record = _with(followers=["no such"])(own.collection.active_ragdoll.record)
-    list(bake.frames(obj, scene))
+    list(bake.bake_frames(obj, scene))
     bake.revert(obj)
     own.collection.active_ragdoll.record = "5"
     remove.remove(obj)

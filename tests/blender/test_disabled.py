@@ -44,7 +44,7 @@ def test_bake_is_refused_until_it_is_enabled(shot, how):
     DISABLED[how](obj, layer, True)
     action = obj.animation_data.action
     with pytest.raises(RagdollError, match=f"'{obj.name}' is disabled"):
-        list(bake.frames(obj, scene))
+        list(bake.bake_frames(obj, scene))
     assert obj.animation_data.action == action
     list(simulate.frames(scene))  # the others need its physics
     assert any("not shown" in text for text in STATE.warnings[obj.name])
@@ -52,7 +52,7 @@ def test_bake_is_refused_until_it_is_enabled(shot, how):
         return  # taking a collection in again, 4.2 crashes when the file is closed
     DISABLED[how](obj, layer, False)
     expected = list(rigs.shown(scene, obj, range(1, LAST + 1)).values())
-    list(bake.frames(obj, scene))
+    list(bake.bake_frames(obj, scene))
     assert np.abs(np.array(rigs.play(scene, 1, LAST, lambda: rigs.pose(obj))) - expected).max() < 1e-5
 
 
@@ -61,7 +61,7 @@ def test_what_is_hidden_is_baked(shot, how):
     scene, obj, layer = shot
     expected = rigs.play(scene, 1, LAST, lambda: rigs.pose(obj))
     HIDDEN[how](obj, layer)
-    list(bake.frames(obj, scene))
+    list(bake.bake_frames(obj, scene))
     assert np.abs(np.array(rigs.play(scene, 1, LAST, lambda: rigs.pose(obj))) - expected).max() < 1e-5
     assert not STATE.warnings.get(obj.name)
 
@@ -81,5 +81,5 @@ def test_animated_visibility_is_refused(shot, way):
         assert f"'{obj.name}'" in STATE.messages[scene.name]
         return
     with pytest.raises(RagdollError, match=f"'{obj.name}'"):
-        list(simulate.frames(scene) if way == "simulate" else bake.frames(obj, scene))
+        list(simulate.frames(scene) if way == "simulate" else bake.bake_frames(obj, scene))
     assert not obj.active_ragdoll.muted

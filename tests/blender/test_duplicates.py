@@ -115,7 +115,7 @@ def test_a_duplicate_made_in_mid_shot_waits_for_the_next_start(human, fresh_scen
 
 
 def test_a_baked_duplicate_plays_its_keys(human, fresh_scene):
-    list(bake.frames(human, fresh_scene))
+    list(bake.bake_frames(human, fresh_scene))
     copy = rigs.duplicate(human, ASIDE)
     away = rigs.step(fresh_scene, range(1, LAST + 1), lambda: aside(rigs.pose(copy)) - rigs.pose(human))
     assert np.abs(away).max() < 1e-4

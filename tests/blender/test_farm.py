@@ -6,6 +6,7 @@ import bpy
 import numpy as np
 import pytest
 
+import renders
 import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.operators import farm
@@ -24,6 +25,7 @@ def _shot(path, characters: int = 1, last: int = LAST):
         obj.active_ragdoll.rotation_weight = obj.active_ragdoll.translation_weight = 0.5
         build.build(obj, scene)
     path.parent.mkdir(exist_ok=True)
+    renders.prepare(scene, path.with_suffix(""))
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
     return path
 
@@ -130,6 +132,24 @@ def test_the_job_names_shots_by_their_place_in_the_project(call, tmp_path):
     values = json.loads((tmp_path / "out" / farm.PARAMETERS).read_text())
     assert values == {"Project": str(tmp_path / "shots"), "Output": str(tmp_path / "out")}
     assert (tmp_path / "out" / "flamenco.js").is_file()
+
+
+def test_the_pieces_of_a_render_have_the_frames_of_the_whole(call, tmp_path):
+    shot = _shot(tmp_path / "one.blend")
+    bpy.context.scene.frame_step = 3
+    bpy.ops.wm.save_mainfile()
+    pieces = farm._frames([shot], 5)
+    assert [f for _shot, first, last in pieces for f in range(first, last + 1, 3)] == list(range(1, LAST + 1, 3))
+    assert len(pieces) == 3
+
+
+def test_a_shot_without_a_camera_is_told_before_it_is_simulated(call, tmp_path):
+    shot = _shot(tmp_path / "one.blend")
+    bpy.context.scene.camera = None
+    bpy.ops.wm.save_mainfile()
+    code, _out, errors = call("farm", shot, "--output", tmp_path / "out", "--render")
+    assert code == 1 and "one.blend: scene 'Scene' has no camera" in errors[0]
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

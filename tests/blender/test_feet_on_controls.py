@@ -85,7 +85,7 @@ def test_they_stay_on_when_it_falls_and_where_the_result_is_baked(fresh_scene, c
     played = rigs.play(rig.scene, 1, LAST, gaps)
     assert max(gap for gap, _pose in played) < 0.015
     assert (played[0][1] - played[-1][1])[rows, 2, 3].min() > 1.0  # it fell, feet and all
-    list(bake.frames(rig.obj, rig.scene))
+    list(bake.bake_frames(rig.obj, rig.scene))
     for frame in (10, LAST):
         rig.scene.frame_set(frame)
         assert np.abs(rigs.pose(rig.obj) - played[frame - 1][1]).max() < 2e-3

@@ -227,7 +227,7 @@ def test_playing_scrubbing_and_the_bake_show_the_same(data_dir):
     rig = jumping(data_dir)
     played = layered.shown(rig, range(1, 61))
     looking.scrubs_as_played(rig.scene, rig.obj, played, (55, 16, 60, 2, 21))
-    list(bake.frames(rig.obj, rig.scene))
+    list(bake.bake_frames(rig.obj, rig.scene))
     assert layered.difference(layered.shown(rig, range(1, 61)), played)[1] < 1e-4
 
 

@@ -242,7 +242,7 @@ def test_it_looks_with_planted_feet_scrubs_and_bakes(data_dir, name):
     order = np.random.default_rng(1).permutation(list(frames))[:8].tolist()
     looking.scrubs_as_played(rig.scene, obj, played, order)
 
-    list(bake.frames(obj, rig.scene))
+    list(bake.bake_frames(obj, rig.scene))
     size = looking.size_of(obj)
     for frame, pose in looking.shown(rig, list(frames)[::5]).items():
         assert np.abs(pose - played[frame])[:, :3, 3].max() < 1e-5 * size

@@ -86,7 +86,7 @@ def test_a_baked_one_still_stands_in_the_way():
     scene = _scene()
     below = rigs.human(scene, "Below")
     build.build(below, scene)
-    list(bake.frames(below, scene))
+    list(bake.bake_frames(below, scene))
     above = rigs.human(scene, "Above")
     above.location.z = 2.2
     rigs.set_weights(above)

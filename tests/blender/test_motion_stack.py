@@ -97,7 +97,7 @@ def test_the_bake_is_what_was_shown_and_is_reverted(fresh_scene, physics):
         build.build(obj, fresh_scene)
         list(simulate.frames(fresh_scene))
     shown = rigs.shown(fresh_scene, obj, range(1, 21))
-    list(bake.frames(obj, fresh_scene))
+    list(bake.bake_frames(obj, fresh_scene))
     assert obj.active_ragdoll.muted
     for frame, pose in rigs.shown(fresh_scene, obj, range(1, 21)).items():
         assert np.abs(pose - shown[frame])[:, :3, 3].max() < 1e-4 * 1.75
@@ -116,7 +116,7 @@ def test_a_bake_without_physics_keys_only_what_the_stack_touched(fresh_scene):
         return {(curve.data_path, curve.array_index): len(curve.keyframe_points) for curve in curves}
 
     keys = key_counts()
-    list(bake.frames(obj, fresh_scene))
+    list(bake.bake_frames(obj, fresh_scene))
     new = key_counts()
     different = {path.split('"')[1] for path, _i in {k for k in keys | new if keys.get(k) != new.get(k)}}
     assert different <= {"spine"}

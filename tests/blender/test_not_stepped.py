@@ -70,7 +70,7 @@ def test_what_comes_between_stops_it_and_the_action_is_kept(shot, name, way):
     scene, obj = shot
     action, done = obj.animation_data.action, []
     with _foreign(*DISTURBANCES[name]), pytest.raises(RagdollError, match=r"rame [67]|source|switched off"):
-        for frame in simulate.frames(scene) if way == "simulate" else bake.frames(obj, scene):
+        for frame in simulate.frames(scene) if way == "simulate" else bake.bake_frames(obj, scene):
             done.append(frame)
     assert len(done) <= AT
     assert obj.animation_data.action == action and not obj.active_ragdoll.muted
@@ -168,7 +168,7 @@ def test_an_interruption_within_a_handler_is_noticed(shot, monkeypatch, function
     monkeypatch.setattr(pipeline, function, interrupted)
     action = obj.animation_data.action
     with pytest.raises(KeyboardInterrupt):
-        list(bake.frames(obj, scene))
+        list(bake.bake_frames(obj, scene))
     assert obj.animation_data.action == action
     monkeypatch.undo()
     assert len(list(simulate.frames(scene))) == LAST
@@ -183,7 +183,7 @@ def test_an_interruption_while_cached_frames_are_baked(shot, monkeypatch):
 
     monkeypatch.setattr(show, "show_cached", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        list(bake.frames(obj, scene))
+        list(bake.bake_frames(obj, scene))
     assert not obj.active_ragdoll.muted
 
 

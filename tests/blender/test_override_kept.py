@@ -164,7 +164,7 @@ def test_it_simulates_and_its_cache_and_states_are_there_after_loading(shot):
 def test_it_bakes_and_the_bake_is_there_after_loading_and_can_be_reverted(shot):
     path, _before, shown = shot
     scene, obj = opened(path)
-    list(bake.frames(obj, scene))
+    list(bake.bake_frames(obj, scene))
     scene, obj = reloaded(path.replace("shot", "baked"))
     assert obj.active_ragdoll.run_state == "BAKED"
     rigs.check_shown(scene, obj, dict(enumerate(shown, 1)), (LAST, 3, 9), 1e-4)

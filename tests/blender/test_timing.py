@@ -86,7 +86,7 @@ def test_preview_range_and_frame_step_do_not_change_the_shot(shot):
     scene.frame_set(8)
     scene.frame_set(9)
     assert obj.active_ragdoll.state == "READY"  # the shot begins elsewhere
-    list(bake.frames(obj, scene))
+    list(bake.bake_frames(obj, scene))
     assert np.abs(_played(scene, obj) - expected).max() < 1e-5
 
 
@@ -98,7 +98,7 @@ def test_a_bake_under_remapped_time_is_refused(shot, simulated):
         list(simulate.frames(scene))
     scene.render.frame_map_new = 200
     with pytest.raises(RagdollError, match="remap"):
-        list(bake.frames(obj, scene))
+        list(bake.bake_frames(obj, scene))
     assert not obj.active_ragdoll.muted
 
 

@@ -90,7 +90,7 @@ def _simulated(scene, obj) -> np.ndarray:
 
 
 def _baked(scene, obj) -> np.ndarray:
-    list(bake.frames(obj, scene))
+    list(bake.bake_frames(obj, scene))
     found = []
     for frame in range(scene.frame_start, scene.frame_end + 1):
         scene.frame_set(frame)

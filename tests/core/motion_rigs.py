@@ -51,7 +51,8 @@ def rig(table: dict = HUMAN, seed: int | None = None, scales: dict | None = None
         own = np.array(skeleton.names) == name
         mask = own | (nearest_ancestors(skeleton.parents, own) >= 0)
         sizes[mask] *= size
-    return Rig(skeleton, LocalPose(*pose_space.model_to_local(skeleton, heads, rotations, sizes)))
+    local = pose_space.model_to_local_matrices(skeleton, pose_space.compose_matrices(heads, rotations, sizes))
+    return Rig(skeleton, LocalPose(*pose_space.decompose_matrices(local)))
 
 
 def in_bone(rig: Rig, name: str, vector) -> tuple:

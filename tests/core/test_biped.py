@@ -17,6 +17,12 @@ from core.skeleton import Skeleton
 BENDS = np.array([(-0.5, 0.9)] * 2 + [(0.4, 1.1)] * 2)  # of the limbs at their hinges [rad]
 
 
+def local_pose(skeleton, heads, rotations) -> LocalPose:
+    """A pose from places and rotations in the model's space."""
+    local = pose_space.model_to_local_matrices(skeleton, pose_space.compose_matrices(heads, rotations))
+    return LocalPose(*pose_space.decompose_matrices(local))
+
+
 @cache
 def biped(convention: str, seed: int | None = None, scale: float = 1.0) -> Biped:
     """A convention's human; with a seed its bones are rolled anyhow and the object is turned about the vertical."""
@@ -30,8 +36,7 @@ def biped(convention: str, seed: int | None = None, scale: float = 1.0) -> Biped
         turn = quaternion.from_axis_angle((0.0, 0.0, 1.0), rng.uniform(0.0, 6.0))
         world[:3, :3] = quaternion.to_matrix(turn) * scale
         world[:3, 3] = rng.normal(size=3)
-    bind = pose_space.model_to_local(skeleton, heads, rotations, np.ones((len(heads), 3)))
-    return of_rig(Rig(skeleton, LocalPose(*bind)), made.recognise(), made.tails / scale, world)
+    return of_rig(Rig(skeleton, local_pose(skeleton, heads, rotations)), made.recognise(), made.tails / scale, world)
 
 
 def of_rig(rig: Rig, anatomy, tails, world=None) -> Biped:
@@ -127,6 +132,6 @@ def test_who_lacks_an_arm_is_told_which_bone_is_missing():
     part = convention_rigs.Rig([made.names[i] for i in keep], parents, made.heads[keep], made.tails[keep], [], [])
     skeleton = Skeleton.from_parents(part.names, np.asarray(parents))
     heads = part.heads[skeleton.to_level]
-    bind = pose_space.model_to_local(skeleton, heads, quaternion.identity((len(heads),)), np.ones((len(heads), 3)))
+    bind = local_pose(skeleton, heads, quaternion.identity((len(heads),)))
     with pytest.raises(RagdollError, match="left forearm"):
-        of_rig(Rig(skeleton, LocalPose(*bind)), part.recognise(), part.tails)
+        of_rig(Rig(skeleton, bind), part.recognise(), part.tails)

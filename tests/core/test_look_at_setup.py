@@ -23,7 +23,8 @@ def rig_of(body, seed=0, scale=1.0):
     rotations = quaternion.normalize(np.random.default_rng(seed).normal(size=(count, 4)))
     sizes = np.full((count, 3), scale)
     heads = np.asarray(body.heads)[skeleton.to_level]
-    return Rig(skeleton, LocalPose(*pose_space.model_to_local(skeleton, heads, rotations, sizes)))
+    local = pose_space.model_to_local_matrices(skeleton, pose_space.compose_matrices(heads, rotations, sizes))
+    return Rig(skeleton, LocalPose(*pose_space.decompose_matrices(local)))
 
 
 def with_eyes(body):

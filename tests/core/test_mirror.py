@@ -41,6 +41,11 @@ def mirrored_rotation(turned, normal) -> np.ndarray:
     return quaternion.from_matrix(flip @ quaternion.to_matrix(turned) @ flip)
 
 
+def mirrored(carry, **settings) -> list:
+    """The values of settings, in their order, as the mirrored bone has them."""
+    return list(mirror.mirrored_settings(settings, carry).values())
+
+
 LIMITS = {"CONE": ((-0.5, -0.3, -0.9), (1.1, 0.8, 0.2)), "HINGE": ((-0.1, 0.0, 0.0), (2.4, 0.0, 0.0))}
 
 
@@ -53,7 +58,7 @@ def test_a_mirrored_motion_exceeds_the_mirrored_limits_by_as_much(kind, seed):
     joint = rotations(random)
     low, high = LIMITS[kind]
     carry = mirror.carried_over(bone, other, normal)
-    its_joint, its_low, its_high = mirror.mirrored_joint(carry, joint, low, high)
+    its_joint, its_low, its_high = mirrored(carry, joint_rotation=joint, limit_min=low, limit_max=high)
     turned = quaternion.from_rotation_vector(random.uniform(-1.5, 1.5, size=(40, 3)))
     mine = limits.excess(kind, low, high, relative_in_joint(bone, joint, turned))
     its = limits.excess(kind, its_low, its_high, relative_in_joint(other, its_joint, mirrored_rotation(turned, normal)))
@@ -69,7 +74,8 @@ def test_a_mirrored_body_fills_the_mirrored_space(seed):
     head, flip = random.normal(size=3), reflection(normal)
     location, rotation = random.normal(size=3), rotations(random)
     corners = random.normal(size=(9, 3))
-    its_location, its_rotation = mirror.mirrored_place(mirror.carried_over(bone, other, normal), location, rotation)
+    carry = mirror.carried_over(bone, other, normal)
+    its_location, its_rotation = mirrored(carry, body_location=location, body_rotation=rotation)
 
     def placed(origin, frame, place, turn, points):
         return origin + (place + quaternion.rotate(turn, points)) @ frame.T

@@ -92,14 +92,29 @@ def test_matrices_are_exact_with_any_scale_and_shear(rng, skeleton):
     np.testing.assert_allclose(pose.local_to_model_matrices(skeleton, local), walk_down(skeleton, local), **CLOSE)
 
 
-@pytest.mark.parametrize("uniform_scale", [True, False])
-def test_model_and_back_gives_the_local_pose(rng, skeleton, uniform_scale):
-    local = random_pose(rng, (2, 3), 40, uniform_scale)
-    copies = [array.copy() for array in local]
-    back = pose.model_to_local(skeleton, *pose.local_to_model(skeleton, *local))
-    for got, expected in zip(back, local, strict=True):
-        np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-11)
-    assert all(np.array_equal(array, copy) for array, copy in zip(local, copies, strict=True))
+def test_matrices_there_and_back(rng, skeleton):
+    local = pose.compose_matrices(*random_pose(rng, (3,), 40, uniform_scale=False))
+    model = pose.local_to_model_matrices(skeleton, local)
+    back = pose.model_to_local_matrices(skeleton, model)
+    # The inverse loses what the condition of the accumulated scales costs (up to 4^depth, some 1e4 here).
+    np.testing.assert_allclose(back, local, rtol=1e-9, atol=1e-9)
+
+
+def test_each_element_of_a_batch_is_as_if_alone(rng, skeleton):
+    local = random_pose(rng, (4, 2), 40)
+    model = pose.local_to_model(skeleton, *local)
+    matrices = pose.local_to_model_matrices(skeleton, pose.compose_matrices(*local))
+    alone = pose.local_to_model(skeleton, *(array[-1, 1] for array in local))
+    for got, expected in zip(model, alone, strict=True):
+        np.testing.assert_allclose(got[-1, 1], expected, **CLOSE)
+    np.testing.assert_allclose(pose.compose_matrices(*model), matrices, **CLOSE)
+
+
+def test_rotations_alone_agree_with_the_whole_pose(rng, skeleton):
+    positions, rotations, scales = random_pose(rng, (3,), 40)
+    model = pose.local_to_model_rotations(skeleton, rotations)
+    np.testing.assert_array_equal(model, pose.local_to_model(skeleton, positions, rotations, scales)[1])
+    np.testing.assert_allclose(pose.model_to_local_rotations(skeleton, model), rotations, **CLOSE)
 
 
 def test_float32_poses_stay_float32_and_accurate(rng, skeleton):
@@ -110,8 +125,6 @@ def test_float32_poses_stay_float32_and_accurate(rng, skeleton):
         assert got.dtype == np.float32
         # A dozen levels of roundings of 6e-8, relative to the largest values on the way.
         np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5 * max(1, np.abs(expected).max()))
-    mixed = pose.local_to_model(skeleton, local[0].astype(np.float32), local[1])
-    assert mixed[0].dtype == np.float64
 
 
 def test_compose_and_decompose_are_inverse(rng):
@@ -147,12 +160,8 @@ def test_a_flattened_parent_is_refused_by_name_and_a_flattened_leaf_is_not(rng):
     positions, rotations, scales = random_pose(rng, (2,), 3)
     scales[1, 2, 0] = 0
     matrices = pose.compose_matrices(positions, rotations, scales)
-    pose.model_to_local(skeleton, positions, rotations, scales)
     pose.model_to_local_matrices(skeleton, matrices)
-    scales[1, 1, 2] = 0
     matrices[1, 1, :, :3] = 0
-    with pytest.raises(PoseError, match='"spine" has a scale of 0'):
-        pose.model_to_local(skeleton, positions, rotations, scales)
     with pytest.raises(PoseError, match='"spine" has no inverse'):
         pose.model_to_local_matrices(skeleton, matrices)
 
@@ -163,9 +172,8 @@ def test_a_flattened_parent_is_refused_by_name_and_a_flattened_leaf_is_not(rng):
         ((39, 3), (40, 4), r"positions_ls must have the shape \[..., 40, 3\] for 40 bones, got \[39, 3\]"),
         ((40, 3), (40, 3), r"rotations_ls must have the shape \[..., 40, 4\] for 40 bones, got \[40, 3\]"),
         ((3,), (40, 4), r"positions_ls must have the shape .* got \[3\]"),
-        ((2, 40, 3), (3, 40, 4), r"do not go together: positions_ls \[2, 40, 3\], rotations_ls \[3, 40, 4\]"),
     ],
 )
 def test_poses_of_the_wrong_shape_are_refused(skeleton, positions, rotations, message):
     with pytest.raises(PoseError, match=message):
-        pose.local_to_model(skeleton, np.zeros(positions), np.zeros(rotations))
+        pose.local_to_model(skeleton, np.zeros(positions), np.zeros(rotations), np.ones((40, 3)))

@@ -6,9 +6,11 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from ... import rotation_modes
 from ...errors import RagdollError
 from ..physics import source, view_layers, world
 from ..rig import armature
+from ..rig.action_channels import rotation_property
 from ..rig.armature import converted, pose_matrices, refuse_baked
 from ..run import shot_run, simulate
 from ..runtime import STATE
@@ -36,7 +38,9 @@ class Choice:
     to: str = DEFORM  # the bones themselves, or the rig's CONTROLS that carry those with bodies
 
 
-def frames(obj, scene, first: int | None = None, last: int | None = None, choice: Choice = Choice()) -> Iterator[int]:
+def bake_frames(
+    obj, scene, first: int | None = None, last: int | None = None, choice: Choice = Choice()
+) -> Iterator[int]:
     """Bake a character, yielding each frame while the scene stands at it.
 
     Frames come from the baked cache when it is up to date, else from a new simulation of the shot. When all are
@@ -83,6 +87,42 @@ def frames(obj, scene, first: int | None = None, last: int | None = None, choice
         if carried is not None:
             carried.remove()
     scene.frame_set(current)
+
+
+def pose_bones(obj, scene, to: str = DEFORM) -> list[str]:
+    """Put the pose that is shown on a character's bones, or on its controls, as if posed by hand; their names.
+
+    Keys are inserted where Blender's automatic keying is on. Raises RagdollError: nothing moves the character, or no
+    control carries its bones.
+    """
+    recorder = _Recorder(obj, scene, False)
+    recorder.record(scene.frame_current)
+    names, keying = _names(obj, ALL), scene.tool_settings.use_keyframe_insert_auto
+    if to == CONTROLS:
+        carried = _controls(obj, names)
+        try:
+            list(recorder.solve(carried))
+            names, basis = [owner.name for owner in carried.owners], np.array(recorder.solved)
+            placed = {owner.name for owner in carried.owners if owner.shifts is not None}
+            for path, value in carried.switches.items():
+                controls.switch(obj, path, value)
+                if keying:
+                    obj.keyframe_insert(path)
+        finally:
+            carried.remove()
+    else:
+        basis, placed = recorder.basis(names), {name for name in names if not obj.data.bones[name].use_connect}
+    channels = zip(names, *(each[0] for each in rotation_modes.decompose(basis)), strict=True)
+    for name, location, rotation, scale in channels:
+        bone = obj.pose.bones[name]
+        rotating = rotation_property(bone.rotation_mode)
+        turned = rotation_modes.rotation_channels(bone.rotation_mode, rotation[None, None])[0, 0]
+        values = {rotating: turned} | ({"location": location, "scale": scale} if name in placed else {})
+        for prop, value in values.items():
+            setattr(bone, prop, value)
+            if keying:
+                bone.keyframe_insert(prop)
+    return names
 
 
 def revert(obj) -> None:
@@ -133,7 +173,7 @@ class _Recorder:
         self.numbers.append(frame)
         self.poses.append(shown_pose(self.obj, self.scene))
         for name, values in (self._channels or {}).items():
-            values.append(armature.read(self.obj.pose.bones, name, _CHANNELS[name]))
+            values.append(armature.values_of(self.obj.pose.bones, name, _CHANNELS[name]))
 
     def solve(self, carried: controls.Controls) -> Iterator[int]:
         """Find the poses of controls for what was recorded, yielding each frame that is done."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ... import key_reduction, quaternion, rotation_modes
 from ..rig.action_channels import bone_path, rotation_property
-from ..rig.armature import read
+from ..rig.armature import values_of
 
 # Values of the enums in Keyframe; foreach_set is four times faster with bytes than with wider integers.
 CONSTANT, LINEAR = 0, 1
@@ -36,8 +36,7 @@ class KeyWriter:
     """Writes keys of many channels into one channel bag, reusing the curves that it has.
 
     Args:
-        channels: what `channels_of` gave.
-        outside: what to keep of the curves' old keys.
+        channels: what `channels_of` gave. outside: what to keep of the curves' old keys.
     """
 
     def __init__(self, channels, outside: Outside) -> None:
@@ -53,20 +52,12 @@ class KeyWriter:
         return np.array([curve.evaluate(frame) for curve in curves])
 
     def write(
-        self,
-        path: str,
-        group: str,
-        coordinates: NDArray[np.float32],
-        *,
-        interpolation: int = LINEAR,
-        rest: Sequence[float] | None = None,
-        hold_last: bool = False,
+        self, path: str, group: str, coordinates, *, interpolation: int = LINEAR, rest=None, hold_last=False
     ) -> None:
         """Replace the keys of one property inside the frames' range.
 
         Args:
-            path: its data path.
-            group: group of curves that have to be made; the bone's name.
+            path: its data path. group: group of curves that have to be made; the bone's name.
             coordinates: (frame, value) of the keys, strictly increasing, shape [channels, keys, 2], C order.
             interpolation: of the new keys.
             rest: values of the property where no curve was there before; used outside the range.
@@ -303,7 +294,7 @@ def write_poses(
     def rest(prop: str) -> NDArray:
         """Current values of the bones' property [bones, channels]."""
         size = pose_bones[0].bl_rna.properties[prop].array_length
-        return read(obj.pose.bones, prop, size)[[row_of[bone] for bone in poses.bones]].astype(np.float64)
+        return values_of(obj.pose.bones, prop, size)[[row_of[bone] for bone in poses.bones]].astype(np.float64)
 
     def moving(prop: str, values: NDArray, at_rest: float, limit: float) -> NDArray[np.bool_]:
         off = np.abs(values - at_rest).max(axis=(0, 2))

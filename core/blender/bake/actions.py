@@ -20,7 +20,7 @@ What an old action or the tracks would give for a baked channel is always overru
 nothing animates it and it stays at rest.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import bpy
@@ -36,6 +36,7 @@ from ..rig.action_channels import (
     curves_of,
     has_slots,
     new_action_for,
+    played_strips,
     rotation_property,
 )
 from .action_keys import KeyWriter, Outside, Poses, Tolerance, write_constants, write_poses
@@ -158,20 +159,6 @@ def _write_property(obj: bpy.types.Object, path: str, values: Sequence[float]) -
         setattr(target, name, values)
 
 
-def _played_strips(animation: bpy.types.AnimData) -> Iterator[bpy.types.NlaStrip]:
-    """The strips of the tracks that Blender evaluates, those inside meta strips included."""
-    if not animation.use_nla:
-        return
-    tracks = [track for track in animation.nla_tracks if track.is_solo] or animation.nla_tracks
-    waiting = [strip for track in tracks if not track.mute for strip in track.strips]
-    while waiting:
-        strip = waiting.pop()
-        if strip.mute:
-            continue
-        waiting.extend(strip.strips)
-        yield strip
-
-
 # ---- the bake -------------------------------------------------------------------------------------------------------
 def bake(
     obj: bpy.types.Object,
@@ -190,8 +177,7 @@ def bake(
     the object. Nothing is changed then.
 
     Args:
-        poses: at least one frame.
-        name: of the action.
+        poses: at least one frame. name: of the action.
         tolerance: leave out keys within it; None keeps a key on every frame.
         destination: NEW, CURRENT or LAYER, see above.
         below: of a layer that is combined with the animation below it, that animation's channels; see `write_poses`.
@@ -253,7 +239,7 @@ class _Existing:
         solo = animation.use_nla and any(track.is_solo for track in animation.nla_tracks)
         if solo or (has_slots() and slot is None):
             action = slot = None
-        strips = list(_played_strips(animation))
+        strips = list(played_strips(animation))
         played = [(strip.action, strip.action_slot if has_slots() else None) for strip in strips]
         paths = {curve.data_path for one in ((action, slot), *played) for curve in curves_of(*one)}
         paths.update(driver.data_path for driver in animation.drivers if not driver.mute)

@@ -28,7 +28,7 @@ HIDDEN = 0.05  # heights of distance that a control without a shape of its own i
 DAMPING, LEAST_DAMPING = 0.1, 0.003
 FARTHEST = 0.6  # that a control turns in one step [rad]: the responses hold for small turns only
 PLACE_WEIGHT = 6.0  # of a bone's place in heights against its rotation [rad]: twist cannot always be given
-STEPS, ENOUGH, EXACT = 16, 0.01, 1e-5  # most steps a frame; gains that do not pay; errors that are none [rad]
+STEPS, ENOUGH, EXACT = 16, 0.01, 1e-4  # most steps a frame; gains that do not pay; errors that are none [rad]
 
 
 @dataclass
@@ -115,14 +115,14 @@ class Controls:
         count = {}
         for value in (0, 1) if paths else ():
             for path in paths:
-                _switch(self.copy, path, value)
+                switch(self.copy, path, value)
             owned = {owner.body for owner in self._owners(self._followers(candidates))}
             for path, driven in paths.items():
                 behind = (b for b, name in enumerate(self.bones) if driven & _leading(self.copy, [name]).keys())
                 count[path, value] = len(owned.intersection(behind))
         switches = {path: int(count[path, 1] > count[path, 0]) for path in paths if count[path, 0] != count[path, 1]}
         for path in paths:
-            _switch(self.copy, path, switches.get(path, before[path]))
+            switch(self.copy, path, switches.get(path, before[path]))
         return switches
 
     def _tried(self, bone, basis: Matrix, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -134,7 +134,7 @@ class Controls:
 
     def _followers(self, candidates: dict) -> dict:
         """{candidate: [(first body that turns with it, how far the body's head is from the pivot [heights])]}."""
-        self._rest = self._shown()
+        self._rest, self._turned = self._shown(), {}
         rest, found = self._rest[self._rows], {}
         for name in candidates:
             bone = self.copy.pose.bones[name]
@@ -176,8 +176,10 @@ class Controls:
         row = self.copy.data.bones.find(name)
         axes, free = _axes(self._rest[row]), _free(bone)
         turns, arms = np.zeros((2, len(rest), 3, 3))
-        for axis in np.flatnonzero(free):
-            turned, shifted = self._tried(bone, _rotation(np.eye(3)[axis] * TURN), rest)
+        if name not in self._turned:
+            tries = ((axis, _rotation(np.eye(3)[axis] * TURN)) for axis in np.flatnonzero(free))
+            self._turned[name] = [(axis, *self._tried(bone, basis, rest)) for axis, basis in tries]
+        for axis, turned, shifted in self._turned[name]:
             for i, parent in enumerate(self.parents):
                 if parent >= 0:
                     by_parent = shifted[parent] + np.cross(turned[parent], rest[i, :3, 3] - rest[parent, :3, 3])
@@ -214,9 +216,13 @@ class Controls:
         """
         self.scene.frame_set(frame)
         for path, value in self.switches.items():
-            _switch(self.copy, path, value)
+            switch(self.copy, path, value)
         bones = [self.copy.pose.bones[owner.name] for owner in self.owners]
-        basis = np.array([bone.matrix_basis for bone in bones]) if start is None else start
+        basis = np.array([bone.matrix_basis for bone in bones])
+        if start is not None:
+            basis[:, :3, :3] = start[:, :3, :3]
+            placed = [owner.shifts is not None for owner in self.owners]
+            basis[placed, :3, 3] = start[placed, :3, 3]
         poses, error = self._try(bones, basis, wanted)
         damping = DAMPING
         for _ in range(STEPS):
@@ -230,7 +236,6 @@ class Controls:
                 damping *= 10.0
             if -ENOUGH < gain < ENOUGH or np.abs(error).max() < EXACT:
                 break
-        self._try(bones, basis, wanted)
         off = np.linalg.norm(error.reshape(-1, 2, 3), axis=2)
         return basis, off * (1.0, self.height / PLACE_WEIGHT)
 
@@ -319,7 +324,7 @@ def _value(obj, path: str):
         return None
 
 
-def _switch(obj, path: str, value) -> None:
+def switch(obj, path: str, value) -> None:
     """Set a custom property by its path."""
     owner, _, name = path.rpartition('["')
     holder, name = obj.path_resolve(owner) if owner else obj, name.removesuffix('"]')

@@ -14,7 +14,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ...errors import RagdollError
 from ...ragdoll.bodies import compound, convex
 from ...ragdoll.bodies.fitting import BOX, CAPSULE, COMPOUND, CONVEX_HULL, PRIMITIVES, SPHERE, Shape
-from ..rig.armature import read, rigid
+from ..rig.armature import rigid, values_of
 from ..runtime import STATE
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
@@ -51,13 +51,6 @@ def record_body(obj, part, pieces) -> None:
     }
 
 
-def before_removal(obj) -> list[str]:
-    """Collect the edits and end editing, before the bodies are removed."""
-    edited = collect_edits(obj)
-    end_editing(obj)
-    return edited
-
-
 def collect_edits(obj) -> list[str]:
     """Store the edits of a ragdoll's bodies on their bones.
 
@@ -90,8 +83,7 @@ def with_edits(obj, plan, pose, to_world):
     """The plan with bodies edited by hand in place of the automatic ones. Pairs that now overlap do not collide.
 
     Args:
-        plan: `shapes.BodyPlan`; changed in place.
-        pose: `armature.BindPose`.
+        plan: `shapes.BodyPlan`; changed in place. pose: `armature.BindPose`.
         to_world: world matrix of the armature [4, 4], uniformly scaled.
     """
     scale = float(np.cbrt(abs(np.linalg.det(to_world[:3, :3]))))
@@ -233,7 +225,7 @@ def _show_for_editing(obj, editing: bool) -> None:
 
 # ---- measuring ----------------------------------------------------------------------------------------------------
 def _points(mesh) -> np.ndarray:
-    return read(mesh.vertices, "co", 3)
+    return values_of(mesh.vertices, "co", 3)
 
 
 def _placed(pieces) -> np.ndarray:

@@ -6,9 +6,10 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
+from ...pose import affine
 from ...ragdoll.bodies import fitting
 from ...ragdoll.bodies.fitting import BOX, CAPSULE, COMPOUND, CONVEX_HULL, SPHERE, Shape
-from ..rig.armature import read, rigid
+from ..rig.armature import rigid, values_of
 from . import built
 from .helpers import helper
 
@@ -92,15 +93,12 @@ def own_moments(bodies) -> np.ndarray:
 
 def add_pieces(scene, body, shape, collection) -> None:
     """Make the objects of a compound's pieces; nothing for other shapes."""
-    inverse = np.eye(4)
-    inverse[:3, :3], inverse[:3, 3] = shape.axes.T, -shape.axes.T @ shape.center
+    inverse = affine(shape.axes.T, -shape.axes.T @ shape.center)
     for number, piece in enumerate(shape.pieces, 1):
         mesh = make_mesh(f"{body.name} {number}", piece)
         made = helper(f"{body.name} {number}", mesh, collection, built.PIECE, body[built.BONE], number, aside=False)
-        place = np.eye(4)
-        place[:3, :3], place[:3, 3] = piece.axes, piece.center
         made.parent = body
-        made.matrix_basis = Matrix((inverse @ place).tolist())
+        made.matrix_basis = Matrix((inverse @ affine(piece.axes, piece.center)).tolist())
         made.display_type = "WIRE"
         scene.rigidbody_world.collection.objects.link(made)
         made.rigid_body.type = "PASSIVE"
@@ -110,7 +108,8 @@ def add_pieces(scene, body, shape, collection) -> None:
 def pieces_of(settings) -> list:
     """The objects of all compounds' pieces of a ragdoll."""
     found = settings.collection.objects if settings.collection is not None else ()
-    return [o for o in found if o.parent is not None and o.rigid_body is not None and _is_compound(o.parent)]
+    pieces = [(o, o.parent.rigid_body) for o in found if o.parent is not None and o.rigid_body is not None]
+    return [piece for piece, body in pieces if body is not None and body.collision_shape == COMPOUND]
 
 
 def pieces_by_body(settings) -> dict:
@@ -119,10 +118,6 @@ def pieces_by_body(settings) -> dict:
     for piece in pieces_of(settings):
         found.setdefault(piece.parent, []).append(piece)
     return found
-
-
-def _is_compound(body) -> bool:
-    return body.rigid_body is not None and body.rigid_body.collision_shape == COMPOUND
 
 
 def solids_of(body) -> list[Shape]:
@@ -140,7 +135,7 @@ def solids_of(body) -> list[Shape]:
 
 
 def _shape(body, kind, place) -> Shape:
-    points = read(body.data.vertices, "co", 3).astype(float) * np.linalg.norm(place[:3, :3], axis=0)
+    points = values_of(body.data.vertices, "co", 3).astype(float) * np.linalg.norm(place[:3, :3], axis=0)
     axes = rigid(place)[:3, :3]
     half = np.abs(points).max(axis=0, initial=0.0)
     if kind not in (BOX, CAPSULE, SPHERE):

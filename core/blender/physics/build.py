@@ -9,7 +9,8 @@ from mathutils import Matrix
 from ... import skeleton
 from ...anatomy import masses, roles
 from ...anatomy.roles import GENERIC, HUMAN
-from ...errors import RagdollError
+from ...errors import RagdollError, listed
+from ...pose import affine
 from ...ragdoll import drives
 from ...ragdoll.bodies import fitting, shapes
 from ...ragdoll.drives import joint_motors, servo
@@ -77,12 +78,16 @@ class Report:
     mass: float = 0.0
     notes: list = field(default_factory=list)
 
+    def text(self) -> str:
+        """One line for messages."""
+        return "; ".join([f"{self.bodies} bodies, {self.joints} joints, {self.mass:.4g} kg", *self.notes])
+
 
 def build_each(objects, scene, bones: str = "DEFORM"):
     """Build several characters; yield each with its `Report`, or the RagdollError that says why it was not built.
 
-    The scene is evaluated once, at the end, so that the time grows with their number only. One that is not in the
-    scene, and has a ragdoll already, stays in that ragdoll's scene.
+    A character that is not in the scene, but has a ragdoll already, is built in that ragdoll's scene. The scene is
+    evaluated once, at the end.
     """
     try:
         for obj in objects:
@@ -106,7 +111,7 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
         scene: scene whose rigid body world it joins.
         bones: DEFORM, MAIN, SELECTED, ALL, or KEEP for those with `simulate` set; or a mask of the bones to
             simulate [n].
-        update: evaluate the scene afterwards, which costs as much as all ragdolls in it.
+        update: evaluate the scene afterwards; this takes longer the more ragdolls are in it.
     Raises:
         RagdollError: with the name of what is in the way; nothing is left behind then.
     """
@@ -161,19 +166,9 @@ def _build(obj, scene, bones, notes) -> Report:
     deform &= ~grounded
     chosen = _choose(obj, pose, deform, bones, anatomy)
     kinds = [bone.active_ragdoll.shape for bone in obj.pose.bones]
-    plan = shapes.plan_bodies(
-        pose.heads,
-        pose.tails,
-        pose.matrices[:, :3, :3],
-        pose.parents,
-        chosen,
-        kinds,
-        skin,
-        pose.axes,
-        settings.coverage,
-        () if anatomy.parents is None else anatomy.parents,
-        anatomy.led,
-    )
+    joints = pose.heads, pose.tails, pose.matrices[:, :3, :3], pose.parents
+    carriers = () if anatomy.parents is None else anatomy.parents, anatomy.led
+    plan = shapes.plan_bodies(*joints, chosen, kinds, skin, pose.axes, settings.coverage, *carriers)
     plan = body_edits.with_edits(obj, plan, pose, to_world)
     height, scale = _size(obj, pose, chosen | deform, to_world)
     for index, bone in enumerate(obj.pose.bones):
@@ -208,7 +203,7 @@ def _build(obj, scene, bones, notes) -> Report:
 
 
 def _size(obj, pose, bones, to_world) -> tuple[float, float]:
-    """Height of some bones in the world [m], as it is stored, and the object's mean scale.
+    """Height [m] that some bones have in the world, rounded as it is stored, and the object's mean scale.
 
     Raises RagdollError: rigid bodies of that size would not work.
     """
@@ -223,7 +218,7 @@ def _size(obj, pose, bones, to_world) -> tuple[float, float]:
 def _new_source(obj, scene) -> tuple:
     """Make the character's source anew.
 
-    Returns its world matrix now [4, 4], and the poses [f, n, 4, 4] over the shot that the bodies will follow.
+    Returns its world matrix now [4, 4], and the poses over the shot that the bodies will follow [f, n, 4, 4].
     """
     settings = obj.active_ragdoll
     old = settings.source  # of its motion stack
@@ -256,16 +251,13 @@ def _new_collections(obj, scene) -> tuple:
 
 def _unknown(pose, plan, anatomy) -> list[str]:
     names = [pose.names[bone] for bone in plan.bones if anatomy.roles[bone] == GENERIC]
-    if not names:
-        return []
-    others = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return [f"not recognised, so treated generically: {', '.join(names[:3])}{others}"]
+    return [f"not recognised, so treated generically: {listed(names)}"] if names else []
 
 
 def _grounded(pose, deform, vertices, anatomy) -> np.ndarray:
-    """Deforming bones [n] that stand at the ground and move the whole body, and hold no part of a mesh as large as one.
+    """Deforming bones [n] at the ground that move the whole body and hold no part of a mesh as large as a body.
 
-    With a body they would take the mass of what lies between the ground and the hips.
+    A body there would take the mass of what lies between the ground and the hips.
     """
     result = np.zeros(len(deform), dtype=bool)
     result[list(anatomy.ground_roots)] = True
@@ -306,7 +298,7 @@ def _choose(obj, pose, deform, bones, anatomy):
 
 
 def _main(obj, pose, deform, anatomy) -> np.ndarray:
-    """The main bodies [n], and bones that belong to one but hang on a control: they would stay where that is."""
+    """The main bones [n], and bones of their bodies that hang on a control, where they would stay without a body."""
     chosen = roles.main_bones(anatomy, pose.parents, deform, pose.heads)
     chosen[list(anatomy.ground_roots)] &= deform[list(anatomy.ground_roots)]
     if np.count_nonzero(chosen) < 2:
@@ -318,12 +310,6 @@ def _main(obj, pose, deform, anatomy) -> np.ndarray:
     sizes = shapes.joint_sizes(pose.heads, pose.tails, pose.parents, stray | chosen)
     stray &= sizes >= shapes.MIN_SIZE * shapes.extent(pose.heads[chosen], pose.axes)
     return chosen | (stray & (skeleton.nearest_ancestors(pose.parents, stray) < 0))
-
-
-def _matrix(position, rotation) -> np.ndarray:
-    result = np.eye(4)
-    result[:3, :3], result[:3, 3] = rotation, position
-    return result
 
 
 def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
@@ -348,7 +334,7 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
         name = pose.names[bone]
         tuning = obj.pose.bones[bone].active_ragdoll
         bind = pose.matrices[bone]
-        body_bind = _matrix(plan.centers[i], plan.axes[i])
+        body_bind = affine(plan.axes[i], plan.centers[i])
         offset = np.linalg.inv(bind) @ body_bind
 
         mesh = body_meshes.make_mesh(f"{obj.name} {name}", solids[i])

@@ -60,15 +60,8 @@ def write(collection, parts: list[Part], height: float, scale: float) -> None:
     Args:
         height: largest extent of the bind pose [m]. scale: the character's scale in the world at build time.
     """
-    rows = [
-        [
-            part.bone,
-            part.parent,
-            *(_floats(a) for a in (part.offset, part.bind, part.inertia, part.moments)),
-            int(part.depth),
-        ]
-        for part in parts
-    ]
+    numbers = [map(_floats, (part.offset, part.bind, part.inertia, part.moments)) for part in parts]
+    rows = [[part.bone, part.parent, *own, int(part.depth)] for part, own in zip(parts, numbers, strict=True)]
     own = {"height": _floats(height), "scale": _floats(scale), "followers": [], "joints": 0, "parts": rows}
     collection.active_ragdoll.record = json.dumps(own)
 
@@ -84,11 +77,8 @@ def note(collection, **more) -> None:
 
 def _floats(values) -> list | float:
     """Values in single precision, as in Blender's properties, so that reading them back gives the same bits."""
-    return (
-        np.asarray(values, dtype=np.float32).astype(float).ravel().tolist()
-        if np.ndim(values)
-        else float(np.float32(values))
-    )
+    single = np.asarray(values, dtype=np.float32).astype(float)
+    return single.ravel().tolist() if single.ndim else float(single)
 
 
 @lru_cache(maxsize=64)
@@ -145,20 +135,19 @@ def parts(collection) -> list[Part]:
             found.setdefault((kind, helper.get(BONE)), []).append(helper)
         elif kind in (BODY, TARGET, ANCHOR):
             found.setdefault((kind, helper.get(BONE)), helper)  # copies that a user has made come later
-    return [
-        Part(
-            bone,
-            parent,
-            np.array(offset).reshape(4, 4),
-            np.array(bind).reshape(4, 4),
-            inertia,
-            np.array(moments),
-            depth,
-            *(found.get((kind, bone)) for kind in (BODY, TARGET, ANCHOR)),
-            found.get((MOTOR, bone), []),
-        )
-        for bone, parent, offset, bind, inertia, moments, depth in rows
-    ]
+    result = []
+    for bone, parent, offset, bind, inertia, moments, depth in rows:
+        frames = (np.array(values).reshape(4, 4) for values in (offset, bind))
+        own = (found.get((kind, bone)) for kind in (BODY, TARGET, ANCHOR))
+        motors = found.get((MOTOR, bone), [])
+        result.append(Part(bone, parent, *frames, inertia, np.array(moments), depth, *own, motors))
+    return result
+
+
+def parents_of(found: list[Part]) -> np.ndarray:
+    """Row of every body's parent [m], -1 at roots."""
+    row = {part.bone: i for i, part in enumerate(found)}
+    return np.array([row.get(part.parent, -1) for part in found], dtype=int)
 
 
 def part_of(obj, bone: str) -> Part | None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...ragdoll.bodies import collision_layers
-from .built import ragdolls
+from .built import parents_of, ragdolls
 
 SAVED = "active_ragdoll_layers"  # on the user's objects: the layers that they had
 
@@ -38,8 +38,7 @@ def assign_layers(scene) -> list[str]:
             continue
         slot = without.index(obj)
         own = collision_layers.layers(slot)
-        rows = {part.bone: i for i, part in enumerate(parts)}
-        of = collision_layers.groups([rows.get(part.parent, -1) for part in parts])
+        of = collision_layers.groups(parents_of(parts))
         for part, group in zip(parts, of, strict=True):
             if _layers(part.body) not in (None, own[group].tolist()):  # writing would outdate a cache
                 part.body.rigid_body.collision_collections = own[group].tolist()

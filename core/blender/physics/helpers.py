@@ -36,14 +36,27 @@ def make_kinematic(scene, made) -> None:
     body.collision_collections = [False] * 20
 
 
-def add_spring(scene, obj, body, other, kind: str = "SPRING1"):
-    """Give a helper a six-axis spring constraint between two bodies, with no stiffness."""
+def join(scene, obj, kind: str, first, second):
+    """Give a helper a constraint of a kind between two bodies, which then do not collide."""
     scene.rigidbody_world.constraints.objects.link(obj)
     constraint = obj.rigid_body_constraint
-    constraint.type = "GENERIC_SPRING"
-    constraint.spring_type = kind
-    constraint.object1, constraint.object2 = body, other
+    constraint.type = kind
+    constraint.object1, constraint.object2 = first, second
     constraint.disable_collisions = True
+    return constraint
+
+
+def limit(constraint, axis: str, bounds) -> None:
+    """Set the range (lowest, highest) of an axis of a constraint, such as "lin_x" or "ang_z"; None frees it."""
+    setattr(constraint, f"use_limit_{axis}", bounds is not None)
+    for end, value in zip(("lower", "upper"), bounds or ()):
+        setattr(constraint, f"limit_{axis}_{end}", value)
+
+
+def add_spring(scene, obj, body, other, kind: str = "SPRING1"):
+    """Give a helper a six-axis spring constraint between two bodies, with no stiffness."""
+    constraint = join(scene, obj, "GENERIC_SPRING", body, other)
+    constraint.spring_type = kind
     for axis in "xyz":
         for part in ("", "ang_"):
             setattr(constraint, f"spring_stiffness_{part}{axis}", 0.0)

@@ -8,12 +8,13 @@ from mathutils import Matrix, Quaternion
 from ... import quaternion
 from ...anatomy import postures
 from ...anatomy.limits import joint_limits
-from ...errors import RagdollError
+from ...errors import RagdollError, listed
+from ...pose import affine
 from ...ragdoll.bodies import compound
 from ...ragdoll.joints import constraints, limits
 from ..rig.armature import rig_limits, rigid
 from . import built
-from .helpers import helper
+from .helpers import helper, join, limit
 
 LIMIT_MARGIN = np.radians(5.0)  # margin of a default range beyond what the animation needs
 ASIDE = np.radians(0.1)  # turn about its other axes that a hinge bears without visibly fighting it
@@ -24,7 +25,12 @@ PLAY = 1e-3  # of the height: where the animation separates a joint by more, the
 
 
 def relative_rotations(poses, plan, bind, to_joint):
-    """Rotations [f, m, 4] of each body's bone against its parent's, from bind pose, in the joints' frames [m, 4]."""
+    """How bodies turn against their parents, from bind pose: rotations in the joints' frames [f, m, 4].
+
+    Args:
+        poses, bind: matrices of all bones, sampled [f, n, 4, 4] and in bind pose [n, 4, 4].
+        to_joint: rotation of each joint's frame in its bone [m, 4].
+    """
     rest = quaternion.from_matrix(bind[plan.bones, :3, :3])
     now = quaternion.from_matrix(rigid(poses[:, plan.bones])[..., :3, :3])
     turned = quaternion.multiply(now, quaternion.conjugate(rest))
@@ -34,10 +40,10 @@ def relative_rotations(poses, plan, bind, to_joint):
 
 
 def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
-    """Set every joint's limits: the user's, a preset's, the rig's, anatomical or generic ones, in this order.
+    """Set the limits of every joint: the user's, else a preset's, else the rig's, else anatomical or default ones.
 
-    All but the user's and the rig's are widened to the animation. Returns the joint rotations [f, 4] of the sampled
-    animation by body, for the joints with such limits.
+    All but the user's and the rig's are widened to the animation. For the joints that this concerns the sampled joint
+    rotations [f, 4] are returned, by body.
 
     Args:
         poses: of all bones in the armature's space over the sampled frames [f, n, 4, 4].
@@ -67,8 +73,7 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
             widened[settings.limits_from].append(pose.names[bone])
     for kind, names in widened.items():
         if names:
-            listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            notes.append(f"widened the {_KINDS[kind]} limits of {listed} to the animation")
+            notes.append(f"widened the {_KINDS[kind]} limits of {listed(names)} to the animation")
     if fights:
         worst, name = max(fights)
         others = f" and {len(fights) - 1} more" if len(fights) > 1 else ""
@@ -80,9 +85,9 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
 
 
 def _cones_within(obj, plan, relatives) -> np.ndarray:
-    """Mask [m] of the bodies whose joints are cones that need no widening for the rotations `relatives` [f, m, 4].
+    """The bodies [m] whose joints are cones that need no widening for the rotations `relatives` [f, m, 4].
 
-    Limits set by the user or the rig do not count. Nearly all bodies are found here, in one pass over arrays.
+    Limits of the user or the rig are not looked at. One pass over arrays finds nearly all bodies here.
     """
     settings = [obj.pose.bones[bone].active_ragdoll for bone in plan.bones]
     cones = np.array([own.joint == "CONE" and own.limits_from in _KINDS for own in settings], dtype=bool)
@@ -195,9 +200,8 @@ def excesses(name: str, settings, relative) -> np.ndarray:
 def fit_limits(settings, relative, margin: float, *, fixed_too: bool = False) -> float:
     """Widen a bone's limits just enough for the joint rotations `relative` [f, 4], with a margin [rad].
 
-    A hinge that the animation also turns about other axes becomes a cone. So does a fixed joint that the animation
-    turns, with `fixed_too`.
-    Returns by how much the animation exceeds the old limits [rad]; 0 when nothing had to be done.
+    A hinge that the animation also turns about other axes becomes a cone; with `fixed_too` also a fixed joint that the
+    animation turns. Returns by how much the animation exceeds the old limits [rad]; 0 when nothing had to be done.
     """
     joint = settings.joint
     low, high = np.array(settings.limit_min, dtype=float), np.array(settings.limit_max, dtype=float)
@@ -241,10 +245,10 @@ def ignore_overlapping_pairs(pose, plan, poses, notes) -> None:
 
 
 def separations(obj, pose, plan, poses, to_world) -> dict:
-    """How far the animation itself separates joints: by body, in the bone's own frame [f, 3] [m].
+    """How far the animation itself pulls joints apart, where it does: by body, in the bone's own frame [f, 3] [m].
 
+    Clips that key the locations of bones do so; their joints get that much play, else they would fight the animation.
     The vector leads from the child's joint to where the parent has it, as Bullet measures it with object1 = child.
-    Some clips key the locations of bones. Their joints get that much play, so that they do not fight the animation.
 
     Args:
         poses: world matrices of all bones over the sampled frames [f, n, 4, 4].
@@ -264,6 +268,11 @@ def separations(obj, pose, plan, poses, to_world) -> dict:
 
 
 def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
+    """Make the constraint objects of all joints, and of pairs that do not collide. Returns how many they are.
+
+    Args:
+        animated, apart: see `set_limits` and `separations`.
+    """
     made = 0
     bodies = [part.body for part in obj.active_ragdoll.parts]
     size = 0.01 * obj.active_ragdoll.height
@@ -273,7 +282,7 @@ def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
             continue
         name = pose.names[bone]
         settings = obj.pose.bones[bone].active_ragdoll
-        frame = pose.matrices[bone] @ turn_matrix(_rotation(settings.joint_rotation))
+        frame = pose.matrices[bone] @ affine(_rotation(settings.joint_rotation))
         try:
             specs = constraints.plan(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max))
         except ValueError as error:
@@ -283,12 +292,11 @@ def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
         for spec in specs:
             empty = helper(f"{obj.name} {name} Joint", None, collection, built.JOINT, name, aside=False)
             empty.empty_display_size = size
-            empty.matrix_basis = Matrix((frame @ turn_matrix(_rotation(spec.rotation))).tolist())
+            empty.matrix_basis = Matrix((frame @ affine(_rotation(spec.rotation))).tolist())
             pair = (bodies[i], bodies[parent])
-            constraint = _constraint(scene, empty, spec, pair if spec.object1 == "child" else pair[::-1])
-            if i in apart and spec.lock_linear:
-                turn = _rotation(settings.joint_rotation) @ _rotation(spec.rotation)
-                _open_linear(constraint, apart[i] @ turn)
+            turn = _rotation(settings.joint_rotation) @ _rotation(spec.rotation)
+            slides = (apart[i] @ turn,) if i in apart else ()
+            _constraint(scene, empty, spec, pair if spec.object1 == "child" else pair[::-1], *slides)
             made += 1
     for i, k in plan.no_collide:
         empty = helper(f"{obj.name} Overlap", None, collection, built.JOINT, pose.names[plan.bones[i]], aside=False)
@@ -305,46 +313,22 @@ def _rotation(wxyz) -> np.ndarray:
     return np.array(Quaternion(wxyz).normalized().to_matrix())
 
 
-def _constraint(scene, empty, spec, pair):
-    scene.rigidbody_world.constraints.objects.link(empty)
-    constraint = empty.rigid_body_constraint
-    constraint.type = spec.type
-    constraint.object1, constraint.object2 = pair
-    constraint.disable_collisions = True
-    for axis, bounds in zip("xyz", spec.angular_limits, strict=True):
+def _constraint(scene, empty, spec, pair, apart=((0.0, 0.0, 0.0),)) -> None:
+    """Make a constraint object a joint. It may slide as far as the animation does: `apart` [f, 3], in its frame."""
+    constraint = join(scene, empty, spec.type, *pair)
+    for axis, bounds, way in zip("xyz", spec.angular_limits, np.transpose(apart).tolist(), strict=True):
         if spec.type == "GENERIC":
-            setattr(constraint, f"use_limit_lin_{axis}", spec.lock_linear)
-            setattr(constraint, f"limit_lin_{axis}_lower", 0.0)
-            setattr(constraint, f"limit_lin_{axis}_upper", 0.0)
+            limit(constraint, f"lin_{axis}", (min(0.0, *way), max(0.0, *way)) if spec.lock_linear else None)
         if spec.type == "GENERIC" or (spec.type == "HINGE" and axis == "z"):
-            setattr(constraint, f"use_limit_ang_{axis}", bounds is not None)
-            if bounds is not None:
-                setattr(constraint, f"limit_ang_{axis}_lower", bounds[0])
-                setattr(constraint, f"limit_ang_{axis}_upper", bounds[1])
-    return constraint
-
-
-def _open_linear(constraint, apart) -> None:
-    """Let a joint slide as far as its animation does; `apart` [f, 3] is in the constraint's frame."""
-    for axis, name in enumerate("xyz"):
-        setattr(constraint, f"limit_lin_{name}_lower", min(0.0, float(apart[:, axis].min())))
-        setattr(constraint, f"limit_lin_{name}_upper", max(0.0, float(apart[:, axis].max())))
-
-
-def turn_matrix(rotation) -> np.ndarray:
-    """A rotation [3, 3] as a matrix [4, 4]."""
-    result = np.eye(4)
-    result[:3, :3] = rotation
-    return result
+            limit(constraint, f"ang_{axis}", bounds)
 
 
 def joint_frames(obj) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Parent of each body of a built ragdoll [m] (-1 at roots), joint frame in the body, joint frame in the parent."""
+    """Of a built ragdoll each body's parent [m] (-1: none), and its joint's frame in the body and in the parent."""
     parts = obj.active_ragdoll.parts
-    row = {part.bone: i for i, part in enumerate(parts)}
     binds, offsets = (
         np.array([getattr(part, name) for part in parts], dtype=float).reshape(-1, 4, 4) for name in ("bind", "offset")
     )
-    parents = np.array([row.get(part.parent, -1) for part in parts], dtype=int)
+    parents = built.parents_of(parts)
     rotations = np.array([obj.pose.bones[part.bone].active_ragdoll.joint_rotation for part in parts], dtype=float)
     return parents, *limits.frames_in_bodies(binds, offsets, rotations, parents)

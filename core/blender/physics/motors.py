@@ -6,13 +6,14 @@ import numpy as np
 from mathutils import Matrix
 
 from ... import quaternion
+from ...pose import affine
 from ...ragdoll import drives
 from ...ragdoll.drives import joint_motors, springs
 from ...ragdoll.drives.law import Frame, Joints, merged
 from ...ragdoll.joints import limits
 from ..settings import at_frame
 from . import body_meshes, built
-from .helpers import helper
+from .helpers import helper, join
 
 SAMPLES = 5  # of each swing over its range, for choosing motors
 STRONGEST = 1e12  # [N m] what Blender takes as a motor's largest torque
@@ -40,22 +41,16 @@ def make_motors(obj, scene, collection, pose, plan, animated) -> None:
         if parent < 0:
             continue
         settings = obj.pose.bones[bone].active_ragdoll
-        turn = np.eye(4)
-        turn[:3, :3] = quaternion.to_matrix(quaternion.normalize(np.array(settings.joint_rotation, dtype=float)))
-        frame = pose.matrices[bone] @ turn
+        turn = quaternion.to_matrix(quaternion.normalize(np.array(settings.joint_rotation, dtype=float)))
+        frame = pose.matrices[bone] @ affine(turn)
         for index in _motors(settings, animated.get(i)):
             x, z = joint_motors.MOTORS[index]
-            own = np.eye(4)
-            own[:3, :3] = np.stack([np.eye(3)[x], np.cross(np.eye(3)[z], np.eye(3)[x]), np.eye(3)[z]], axis=1)
+            own = affine(np.stack([np.eye(3)[x], np.cross(np.eye(3)[z], np.eye(3)[x]), np.eye(3)[z]], axis=1))
             name = f"{obj.name} {pose.names[bone]} Motor"
             empty = helper(name, None, collection, built.MOTOR, pose.names[bone], index, aside=False)
             empty.empty_display_size = size
             empty.matrix_basis = Matrix((frame @ own).tolist())
-            scene.rigidbody_world.constraints.objects.link(empty)
-            constraint = empty.rigid_body_constraint
-            constraint.type = "MOTOR"
-            constraint.object1, constraint.object2 = parts[i].body, parts[parent].body
-            constraint.disable_collisions = True
+            constraint = join(scene, empty, "MOTOR", parts[i].body, parts[parent].body)
             constraint.use_motor_ang, constraint.use_motor_lin = True, False
             constraint.motor_ang_target_velocity = 0.0
             constraint.enabled = False
@@ -166,9 +161,8 @@ def gather_motors(characters) -> JointDrives | None:
             for motor in part.motors:
                 mask[motor[built.NUMBER]] = True
                 motors.append((len(rows), motor[built.NUMBER], motor))
-            own = quaternion.normalize(
-                np.array(character.obj.pose.bones[part.bone].active_ragdoll.joint_rotation, dtype=float)
-            )
+            settings_of_bone = character.obj.pose.bones[part.bone].active_ragdoll
+            own = quaternion.normalize(np.array(settings_of_bone.joint_rotation, dtype=float))
             bone_in_body = np.linalg.inv(part.offset)
             frames.append(quaternion.multiply(quaternion.from_matrix((body @ bone_in_body)[:3, :3]), own))
             heads.append(bone_in_body[:3, 3])
@@ -178,17 +172,9 @@ def gather_motors(characters) -> JointDrives | None:
     if not rows:
         return None
     bodies = [part.body for character in characters for part in character.obj.active_ragdoll.parts]
-    return JointDrives(
-        np.array(rows),
-        np.array(parents),
-        np.array(available),
-        motors,
-        np.array(frames),
-        quaternion.from_matrix(np.array(bind)[:, :3, :3]),
-        np.array(heads),
-        joint_motors.descends(ancestors)[rows],
-        body_meshes.own_moments(bodies),
-    )
+    turns, carries = quaternion.from_matrix(np.array(bind)[:, :3, :3]), joint_motors.descends(ancestors)[rows]
+    joints = (*map(np.array, (rows, parents, available)), motors, np.array(frames), turns, np.array(heads))
+    return JointDrives(*joints, carries, body_meshes.own_moments(bodies))
 
 
 def write_motors(run, before, weights, seconds: float, substeps: int, gravity: float) -> None:
@@ -196,9 +182,7 @@ def write_motors(run, before, weights, seconds: float, substeps: int, gravity: f
 
     Args:
         before: where the animation had the bodies at the frame shown [m, 4, 4].
-        weights: rotation weights of all bodies [m].
-        seconds, substeps: of the frame.
-        gravity: [m/s^2].
+        weights: rotation weights of all bodies [m]. seconds, substeps: of the frame. gravity: [m/s^2].
     """
     own = run.joint_drives
     muscles = [each for effect in run.effects for each in effect.muscles]

@@ -28,7 +28,8 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
         shared = {obj for obj in objects if built.is_duplicate(obj)}
         for obj in objects:
             if obj not in shared:  # a duplicate's bodies belong to another character, and so do their edits
-                body_edits.before_removal(obj)
+                body_edits.collect_edits(obj)
+                body_edits.end_editing(obj)
             source.remove_constraints(obj, source.CONSTRAINT_NAME)
             for bone in obj.pose.bones:
                 bone.active_ragdoll.simulate = False

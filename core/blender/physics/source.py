@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 
 from ...errors import RagdollError
-from ..rig.armature import pose_matrices
+from ..rig.armature import pose_matrices, values_of
 from ..runtime import STATE
 from ..settings import declare
 from . import built
@@ -198,19 +198,8 @@ def poses_over(copy, first: int, last: int, current: int) -> tuple[np.ndarray, n
 
 
 # ---- keeping it up ------------------------------------------------------------------------------------------------
-
-_OBJECT = (
-    "location",
-    "rotation_euler",
-    "rotation_quaternion",
-    "rotation_axis_angle",
-    "scale",
-    "delta_location",
-    "delta_rotation_euler",
-    "delta_rotation_quaternion",
-    "delta_scale",
-    "matrix_parent_inverse",
-)
+_PLACE = ("location", "rotation_euler", "rotation_quaternion", "scale")
+_OBJECT = (*_PLACE, *(f"delta_{name}" for name in _PLACE), "rotation_axis_angle", "matrix_parent_inverse")
 # Of pose bones: how many numbers each has.
 _BONES = {"location": 3, "rotation_quaternion": 4, "rotation_axis_angle": 4, "rotation_euler": 3, "scale": 3}
 
@@ -317,7 +306,7 @@ def carry_edits(obj) -> bool:
         if bone.rotation_mode != mode:
             bone.rotation_mode = mode
     for name, values in pose.items():
-        copy.pose.bones.foreach_set(name, values)
+        copy.pose.bones.foreach_set(name, values.ravel())
     _set_switches(copy, switches)
     copy.update_tag()
     return True
@@ -327,17 +316,9 @@ def _edits_of(obj) -> tuple:
     """What can be set by hand on a character: a key to compare it by, object values, modes, pose and switches."""
     now = {name: np.array(getattr(obj, name), dtype=np.float32) for name in _OBJECT}
     modes = [bone.rotation_mode for bone in obj.pose.bones]
-    pose, switches = _pose_of(obj), _switches_of(obj)
+    pose, switches = {name: values_of(obj.pose.bones, name, size) for name, size in _BONES.items()}, _switches_of(obj)
     key = *(value.tobytes() for value in (*now.values(), *pose.values())), repr((modes, switches))
     return key, now, modes, pose, switches
-
-
-def _pose_of(obj) -> dict:
-    result = {}
-    for name, size in _BONES.items():
-        result[name] = np.empty(size * len(obj.pose.bones), dtype=np.float32)
-        obj.pose.bones.foreach_get(name, result[name])
-    return result
 
 
 def _switches_of(obj) -> dict:

@@ -28,6 +28,11 @@ def gravity(scene) -> tuple[float, float, float]:
     return tuple(share * own for own in scene.gravity[:])
 
 
+def pull(scene) -> float:
+    """Gravity of a scene [m/s^2]; 0 where it is switched off."""
+    return scene.gravity.length if scene.use_gravity else 0.0
+
+
 def ensure(scene) -> list[str]:
     """Give the scene a rigid body world with collections. Returns notes on what had to be made.
 

@@ -67,23 +67,30 @@ def played(data: bpy.types.AnimData) -> set:
     return ({data.action} | {strip.action for track in data.nla_tracks for strip in track.strips}) - {None}
 
 
+def played_strips(data: bpy.types.AnimData) -> Iterator[bpy.types.NlaStrip]:
+    """The strips of the tracks that Blender evaluates, those inside meta strips included."""
+    tracks = [track for track in data.nla_tracks if track.is_solo] or data.nla_tracks
+    waiting = [strip for track in tracks if data.use_nla and not track.mute for strip in track.strips]
+    while waiting:
+        strip = waiting.pop()
+        if not strip.mute:
+            waiting.extend(strip.strips)
+            yield strip
+
+
 def playing(owner: bpy.types.ID) -> Iterator[tuple]:
     """(action, slot, strip) of everything that animates a data-block.
 
-    That is its own action, with None as the strip, and the strips of NLA tracks that are not muted.
+    That is its own action, with None as the strip, and the strips of NLA tracks.
     """
     data = owner.animation_data
     if data is None:
         return
     if data.action is not None:
         yield data.action, slot_of(data.action, owner), None
-    for track in data.nla_tracks if data.use_nla else ():
-        todo = [] if track.mute else list(track.strips)
-        while todo:
-            strip = todo.pop()
-            todo += strip.strips  # of a meta strip
-            if strip.action is not None and not strip.mute:
-                yield strip.action, strip.action_slot if has_slots() else None, strip
+    for strip in played_strips(data):
+        if strip.action is not None:
+            yield strip.action, strip.action_slot if has_slots() else None, strip
 
 
 def animates(action: bpy.types.Action, slot, path: str) -> bool:

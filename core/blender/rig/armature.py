@@ -40,7 +40,7 @@ def array_of(matrix) -> np.ndarray:
     return np.array((a[:], b[:], c[:], d[:]))
 
 
-def read(items, name: str, *shape: int, dtype: type = np.float32) -> np.ndarray:
+def values_of(items, name: str, *shape: int, dtype: type = np.float32) -> np.ndarray:
     """A property of all items of a collection [n, *shape]; matrices with their axes as columns."""
     values = np.empty((len(items), *shape), dtype=dtype)
     items.foreach_get(name, values.reshape(-1))
@@ -49,7 +49,7 @@ def read(items, name: str, *shape: int, dtype: type = np.float32) -> np.ndarray:
 
 def pose_matrices(posed) -> np.ndarray:
     """Matrices [n, 4, 4] of an armature's bones as they are posed, in armature space and Blender's order."""
-    return read(posed.pose.bones, "matrix", 4, 4).astype(float)
+    return values_of(posed.pose.bones, "matrix", 4, 4).astype(float)
 
 
 def converted(bone: bpy.types.Bone, matrix, parent=None, *, invert: bool = False) -> np.ndarray:
@@ -71,7 +71,7 @@ def _matrix_of(matrix) -> Matrix:
 
 def bind_tails(armature: bpy.types.Armature) -> np.ndarray:
     """Tails of the bones in bind pose [n, 3], in the armature's space."""
-    return read(armature.bones, "tail_local", 3).astype(float)
+    return values_of(armature.bones, "tail_local", 3).astype(float)
 
 
 def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
@@ -81,7 +81,7 @@ def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
     carries that.
     """
     bones = obj.data.bones
-    rest = read(bones, "matrix_local", 4, 4).astype(float)
+    rest = values_of(bones, "matrix_local", 4, 4).astype(float)
     kept = [bone.active_ragdoll for bone in obj.pose.bones]
     turns = np.array([own.bind_rotation for own in kept], dtype=float).reshape(-1, 4)
     ways = np.array([own.bind_location for own in kept], dtype=float).reshape(-1, 3)
@@ -98,7 +98,7 @@ def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
 
 def keep_bind_pose(obj: bpy.types.Object, local: np.ndarray | None) -> None:
     """Have a pose [n, 4, 4] (in the armature's space) for the bind pose; None is the rest pose once more."""
-    rest = read(obj.data.bones, "matrix_local", 4, 4).astype(float)
+    rest = values_of(obj.data.bones, "matrix_local", 4, 4).astype(float)
     for i, (bone, parent) in enumerate(zip(obj.pose.bones, bone_parents(obj), strict=True)):
         own = bone.active_ragdoll
         own.property_unset("bind_rotation")
@@ -111,7 +111,7 @@ def keep_bind_pose(obj: bpy.types.Object, local: np.ndarray | None) -> None:
 
 def posed_tails(obj: bpy.types.Object, local: np.ndarray) -> np.ndarray:
     """Tails [n, 3] of an armature's bones posed by rigid matrices [n, 4, 4], in the same space."""
-    return local[:, :3, 3] + read(obj.data.bones, "length")[:, None] * local[:, :3, 1]
+    return local[:, :3, 3] + values_of(obj.data.bones, "length")[:, None] * local[:, :3, 1]
 
 
 def bone_parents(obj: bpy.types.Object) -> np.ndarray:
@@ -130,7 +130,7 @@ class BindPose:
         self.row = {name: i for i, name in enumerate(self.names)}
         self.parents = bone_parents(obj)  # [n], -1 at roots
         self.local, self.local_tails = bind_joints(obj)  # [n, 4, 4], [n, 3], in the armature
-        self.rest = read(bones, "matrix_local", 4, 4).astype(float)  # the rest pose [n, 4, 4], in the armature
+        self.rest = values_of(bones, "matrix_local", 4, 4).astype(float)  # the rest pose [n, 4, 4], in the armature
         # from the rest pose to the bind pose, in the armature [n, 4, 4]; None where they are one
         self.moved = None if np.array_equal(self.rest, self.local) else self.local @ np.linalg.inv(self.rest)
         matrices = world @ self.local
@@ -215,7 +215,7 @@ def deforming(obj, pose: BindPose, vertices: list | None) -> np.ndarray:
 def selected(obj) -> np.ndarray:
     """Which bones [n] are selected; the flag moved from bones to pose bones in Blender 5.0."""
     on_pose = "select" in bpy.types.PoseBone.bl_rna.properties
-    return read(obj.pose.bones if on_pose else obj.data.bones, "select", dtype=bool)
+    return values_of(obj.pose.bones if on_pose else obj.data.bones, "select", dtype=bool)
 
 
 def rig_limits(pose_bone) -> tuple[str, list, list] | None:
@@ -268,7 +268,7 @@ def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
     names = [bone.name for bone in bones]
     row = {name: i for i, name in enumerate(names)}
     parents = bone_parents(obj)
-    deform = read(bones, "use_deform", dtype=bool)
+    deform = values_of(bones, "use_deform", dtype=bool)
     world = np.array(obj.matrix_world, dtype=float)[:3, :3]
     size = np.cbrt(np.abs(np.linalg.det(world)))
     local, tails = bind_joints(obj) if joints is None else joints

@@ -21,8 +21,8 @@ from ...errors import RagdollError
 from ...motion.clip import Clip
 from ...motion.rig import LocalPose
 from ...skeleton import Skeleton
-from .action_channels import bone_path, channels_of, has_slots, rotation_property, slot_of
-from .armature import converted, read
+from .action_channels import bone_path, curves_of, has_slots, rotation_property, slot_of
+from .armature import converted, values_of
 
 # Value of each rotation property in bind pose.
 _REST = {
@@ -61,7 +61,7 @@ def rig_rest(obj: bpy.types.Object, matrices: NDArray | None = None) -> RigRest:
         raise RagdollError(f"'{obj.name}' has no bones")
     names = [bone.name for bone in bones]
     skeleton = Skeleton.from_parents(names, [bone.parent.name if bone.parent else None for bone in bones])
-    matrices = read(bones, "matrix_local", 4, 4).astype(float) if matrices is None else matrices
+    matrices = values_of(bones, "matrix_local", 4, 4).astype(float) if matrices is None else matrices
     relative = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
     relative[:, :3, :3] = _nearest_rotation(relative[:, :3, :3])
     positions, rotations, scales = pose_space.decompose_matrices(relative)
@@ -92,13 +92,7 @@ def _nearest_rotation(linear: NDArray) -> NDArray:
 
 
 def sample_action(
-    action: bpy.types.Action,
-    obj: bpy.types.Object,
-    *,
-    slot=None,
-    frames: ArrayLike | None = None,
-    fps: float | None = None,
-    cycle: bool = False,
+    action: bpy.types.Action, obj: bpy.types.Object, *, slot=None, frames=None, fps: float | None = None, cycle=False
 ) -> Clip:
     """Sample an action on an armature's bones, by their names.
 
@@ -152,7 +146,7 @@ def object_matrices(action: bpy.types.Action, obj: bpy.types.Object, frames: Arr
         name: np.tile(np.array(getattr(obj, name), dtype=float), (len(frames), 1)) for name in ("location", "scale")
     }
     values[turned] = np.tile(np.array(getattr(obj, turned), dtype=float), (len(frames), 1))
-    for curve in channels_now(action, slot):
+    for curve in curves_of(action, slot):
         if curve.data_path in values and not curve.mute:
             values[curve.data_path][:, curve.array_index] = [curve.evaluate(frame) for frame in frames.tolist()]
     turns = rotation_modes.rotations(obj.rotation_mode, values[turned])
@@ -170,7 +164,7 @@ def action_curves(action: bpy.types.Action, obj: bpy.types.Object, slot=None) ->
     if has_slots() and slot is None:
         slots = ", ".join(f'"{s.name_display}"' for s in action.slots)
         raise RagdollError(f"Action \"{name}\" has no slot for '{obj.name}'; it has {slots or 'none'}")
-    curves = [curve for curve in channels_now(action, slot) if not _is_silent(curve)]
+    curves = [curve for curve in curves_of(action, slot) if not _is_silent(curve)]
     if not curves:
         raise RagdollError(f'Action "{name}" is empty')
     return curves
@@ -190,12 +184,6 @@ def _checked(action: bpy.types.Action | None, obj: bpy.types.Object) -> bpy.type
 def _is_silent(curve: bpy.types.FCurve) -> bool:
     muted = curve.mute or (curve.group is not None and curve.group.mute)
     return muted or (not len(curve.keyframe_points) and curve.is_empty)
-
-
-def channels_now(action: bpy.types.Action, slot):
-    """The curves of an action's slot, none where it has no channels."""
-    channels = channels_of(action, slot)
-    return channels.fcurves if channels is not None else ()
 
 
 def _ends(action: bpy.types.Action, curves: Sequence[bpy.types.FCurve]) -> tuple[float, float]:
@@ -223,19 +211,13 @@ def cycle_frames(action: bpy.types.Action, curves: Sequence[bpy.types.FCurve]) -
     whole = whole_frames(action, curves)
     if last <= first or max(abs(first - round(first)), abs(last - round(last))) < 1e-3:
         return whole
-    own = np.unique(np.round(np.concatenate([_keys(curve)[:, 0] for curve in curves]).astype(np.float64), 3))
+    keys = [values_of(curve.keyframe_points, "co", 2)[:, 0] for curve in curves]
+    own = np.unique(np.round(np.concatenate(keys).astype(np.float64), 3))
     own = own[(own >= first - 1e-3) & (own <= last + 1e-3)]
     even = np.linspace(first, last, len(own))
     if len(whole) // 2 <= len(own) <= CYCLE_SAMPLES * len(whole) and np.abs(own - even).max() < 5e-3:
         return even
     return np.linspace(first, last, CYCLE_SAMPLES * (len(whole) - 1) + 1)
-
-
-def _keys(curve: bpy.types.FCurve) -> NDArray:
-    """Frames and values of a curve's keys [k, 2]."""
-    co = np.empty(2 * len(curve.keyframe_points), dtype=np.float32)
-    curve.keyframe_points.foreach_get("co", co)
-    return co.reshape(-1, 2)
 
 
 @dataclass
@@ -278,7 +260,7 @@ def _values(curves: Sequence[bpy.types.FCurve], frames: NDArray) -> NDArray:
         # On keys alone, as most imported clips are, Blender's own value is the keys': ten times as fast. It rounds
         # rotation modes to whole numbers.
         if len(curve.keyframe_points) == len(times) and not len(curve.modifiers):
-            keys = _keys(curve)
+            keys = values_of(curve.keyframe_points, "co", 2)
             if np.array_equal(keys[:, 0], frames) and not curve.data_path.endswith(f".{_MODE}"):
                 values[:, column] = keys[:, 1]
                 continue
@@ -444,6 +426,6 @@ def _same(a: Clip, b: Clip) -> bool:
 
 
 def _size(action: bpy.types.Action, obj: bpy.types.Object, slot) -> tuple:
-    curves = channels_now(action, slot)
+    curves = curves_of(action, slot)
     modes = tuple(bone.rotation_mode for bone in obj.pose.bones)
     return len(curves), sum(len(curve.keyframe_points) for curve in curves), action.name, modes

@@ -59,10 +59,6 @@ def make_active(armature: bpy.types.Object) -> None:
     armature.select_set(True)
 
 
-def _open_blend(path: Path) -> None:
-    bpy.ops.wm.open_mainfile(filepath=str(path), load_ui=False)
-
-
 def _import_gltf(path: Path) -> None:
     _enable("io_scene_gltf2")
     bpy.ops.import_scene.gltf(filepath=str(path))
@@ -159,7 +155,7 @@ def _animates(action: bpy.types.Action, armature: bpy.types.Object) -> bool:
 
 
 _READERS = {
-    ".blend": _open_blend,
+    ".blend": lambda path: bpy.ops.wm.open_mainfile(filepath=str(path), load_ui=False),
     ".glb": _import_gltf,
     ".gltf": _import_gltf,
     ".fbx": _import_fbx,

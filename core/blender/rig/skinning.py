@@ -7,7 +7,7 @@ import bpy
 import numpy as np
 
 from ...ragdoll.bodies.skin import Skin
-from .armature import read
+from .armature import values_of
 
 # What these make lies on or near the surface that is there already, and there is very much of it.
 _SMOOTHING = {"SUBSURF", "MULTIRES"}
@@ -81,9 +81,7 @@ def read_skin(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> 
     A vertex of a mesh that a bone carries hangs on that bone alone.
 
     Args:
-        obj: armature object.
-        pose: its `BindPose`.
-        world: matrix [4, 4] that the bind pose was read with.
+        obj: armature object. pose: its `BindPose`. world: matrix [4, 4] that the bind pose was read with.
         props: bones [n] whose carried meshes do not count, unless there are no others.
     """
     meshes = [mesh for mesh in skinned_meshes(obj) if mesh.vertex_groups]
@@ -130,10 +128,10 @@ def _points_of(data) -> np.ndarray:
     """Vertices [v, 3] of a mesh with its shape keys as they are set."""
     keys = data.shape_keys
     if keys is None or not keys.use_relative:
-        return read(data.vertices, "co", 3).astype(float)
+        return values_of(data.vertices, "co", 3).astype(float)
 
     def of(block):
-        return read(block.data, "co", 3).astype(float)
+        return values_of(block.data, "co", 3).astype(float)
 
     result = of(keys.reference_key)
     for block in keys.key_blocks:
@@ -158,7 +156,7 @@ def _posed(points, vertex, bone, weight, moved) -> np.ndarray:
 
 def _edges(data) -> np.ndarray:
     """Pairs of vertices [d, 2] that an edge joins."""
-    return read(data.edges, "vertices", 2, dtype=np.int32)
+    return values_of(data.edges, "vertices", 2, dtype=np.int32)
 
 
 def _before_armature(mesh, armature) -> list:
@@ -189,7 +187,7 @@ def _evaluated(mesh, modifiers):
         layer = scene.view_layers[0]
         layer.update()
         data = copy.evaluated_get(layer.depsgraph).data
-        yield data, read(data.vertices, "co", 3).astype(float)
+        yield data, values_of(data.vertices, "co", 3).astype(float)
     finally:
         bpy.data.objects.remove(copy)
         bpy.data.scenes.remove(scene)

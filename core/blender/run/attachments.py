@@ -74,7 +74,7 @@ def read_attachment(character, number: int, item, scene, rows: dict) -> Attached
     """
     obj, name = character.obj, f"Attachment '{item.name}'"
     settings = obj.active_ragdoll
-    part = next((part for part in settings.parts if part.bone == item.bone), None)
+    part = built.part_of(obj, item.bone)
     if part is None:
         what = f"bone '{item.bone}' of '{obj.name}' has no body" if item.bone else "it has no bone"
         raise RagdollError(f"{name}: {what}")
@@ -94,24 +94,12 @@ def read_attachment(character, number: int, item, scene, rows: dict) -> Attached
         raise RagdollError(f"{name}: its point or its offset is not a number")
     bind = part.offset
     turn = quaternion.normalize(np.array(item.offset_rotation, dtype=float))
-    return Attached(
-        character,
-        number,
-        name,
-        rows[part.body.name],
-        item.kind,
-        item.offset == STATED,
-        attachment.placed(item.offset_location, turn),
-        item.reach_seconds,
-        (np.linalg.inv(bind) @ [*item.point, 1.0])[:3],
-        bind,
-        _below(settings.parts, part.bone, rows),
-        part.body,
-        target,
-        bone,
-        other,
-        rows.get(other.name, -1) if other is not None else -1,
-    )
+    stated = item.offset == STATED, attachment.placed(item.offset_location, turn), item.reach_seconds
+    point = (np.linalg.inv(bind) @ [*item.point, 1.0])[:3]
+    body = point, bind, _below(settings.parts, part.bone, rows), part.body
+    other_row = rows.get(other.name, -1) if other is not None else -1
+    row = rows[part.body.name]
+    return Attached(character, number, name, row, item.kind, *stated, *body, target, bone, other, other_row)
 
 
 def _below(parts, bone: str, rows: dict) -> np.ndarray:
@@ -258,7 +246,7 @@ class Attachments(Effect):
             if not character.obj.active_ragdoll.muted:
                 self.all += _attachments_of(character, scene, rows)
 
-    def rest(self, run, scene, bind) -> None:
+    def before_joints(self, run, scene, bind) -> None:
         """Switch all constraints off, put the holders at their targets; the hidden scene stands at the first frame."""
         for joint in _joints(run):
             helpers.disable(joint, run.graph)
@@ -271,7 +259,7 @@ class Attachments(Effect):
             except RagdollError as error:
                 _fail(run, own, str(error))
 
-    def rested(self, run) -> None:
+    def after_joints(self, run) -> None:
         """Have Bullet remove the constraints, which it made together with the world."""
         for joint in _joints(run):
             helpers.disconnect(joint, run.graph)

@@ -7,7 +7,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ..physics import blender_42, built
-from ..physics.helpers import add_spring, helper, make_kinematic
+from ..physics.helpers import add_spring, helper, limit, make_kinematic
 
 AXES = "xyz"
 SAME_POINT = 1e-6  # of the height
@@ -52,14 +52,19 @@ def ensure_hitters(obj, scene, wanted) -> list:
         if _serves(hitter, scene, parts.get(hitter[built.BONE])):
             blow = hitter.rigid_body_constraint.use_breaking
             free.setdefault((hitter[built.BONE], blow), []).append(hitter)
-    found = []
-    cleared = False
-    for bone, point, kind in wanted:
-        waiting = free.get((bone, kind > 0))
+    made = [((bone, kind > 0), (_make_hitter, parts[bone], point, kind > 0)) for bone, point, kind in wanted]
+    return _used_again(obj, scene, free, made)
+
+
+def _used_again(obj, scene, free: dict, wanted: list) -> list:
+    """Of `free` helpers, lists by their keys, one for each (key, how else to make it) of `wanted`."""
+    found, cleared = [], False
+    for key, (make, *given) in wanted:
+        waiting = free.get(key)
         if not waiting and not cleared:
             blender_42.clear_old(scene)
             cleared = True
-        found.append(waiting.pop(0) if waiting else _make_hitter(obj, scene, parts[bone], point, kind > 0))
+        found.append(waiting.pop(0) if waiting else make(obj, scene, *given))
     return found
 
 
@@ -128,14 +133,7 @@ def ensure_attachments(obj, scene, wanted) -> list:
             ends = joints[0].rigid_body_constraint
             other = None if holder is not None else ends.object2
             free.setdefault((ends.object1, other), []).append((*joints, holder))
-    found, cleared = [], False
-    for body, other in wanted:
-        waiting = free.get((body, other))
-        if not waiting and not cleared:
-            blender_42.clear_old(scene)
-            cleared = True
-        found.append(waiting.pop(0) if waiting else _make_attachment(obj, scene, body, other))
-    return found
+    return _used_again(obj, scene, free, [((body, other), (_make_attachment, body, other)) for body, other in wanted])
 
 
 def attachments_of(settings) -> list[tuple]:
@@ -200,9 +198,7 @@ def join_by_spring(joint, graph, first, second, frame, gains, turning: bool) -> 
     """Have Bullet's constraint made at the next step, as a servo that keeps the bodies as they are.
 
     Args:
-        frame: its place and axes [4, 4].
-        gains: see `set_gains`.
-        turning: whether it holds the orientation too.
+        frame: its place and axes [4, 4]. gains: see `set_gains`. turning: whether it holds the orientation too.
     """
     constraint = joint.evaluated_get(graph).rigid_body_constraint
     for axis in AXES:
@@ -232,14 +228,8 @@ def join_by_limits(joint, graph, first, second, frame, linear, angular=None) -> 
     """
     constraint = joint.evaluated_get(graph).rigid_body_constraint
     for i, axis in enumerate(AXES):
-        setattr(constraint, f"use_limit_lin_{axis}", linear[i] is not None)
-        if linear[i] is not None:
-            setattr(constraint, f"limit_lin_{axis}_lower", linear[i][0])
-            setattr(constraint, f"limit_lin_{axis}_upper", linear[i][1])
-        setattr(constraint, f"use_limit_ang_{axis}", angular is not None)
-        if angular is not None:
-            setattr(constraint, f"limit_ang_{axis}_lower", float(angular[i]))
-            setattr(constraint, f"limit_ang_{axis}_upper", float(angular[i]))
+        limit(constraint, f"lin_{axis}", linear[i])
+        limit(constraint, f"ang_{axis}", None if angular is None else (float(angular[i]),) * 2)
     _join(joint, graph, first, second, frame, "GENERIC")
 
 

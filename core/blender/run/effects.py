@@ -43,11 +43,11 @@ class Effect:
             RagdollError: one is invalid; then what was read before must stay.
         """
 
-    def rest(self, run, scene, bind) -> None:
+    def before_joints(self, run, scene, bind) -> None:
         """In the warm-up, when Bullet makes the joints: act on nothing. bind: matrices of the bodies [m, 4, 4]."""
 
-    def rested(self, run) -> None:
-        """One frame after `rest`: the joints have been made."""
+    def after_joints(self, run) -> None:
+        """One frame after `before_joints`: the joints have been made."""
 
     def step(self, run, scene, seconds: float, substeps: int) -> None:
         """Before the step into the frame about to be shown. seconds: length of the step in the simulation."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import quaternion
 from ...errors import RagdollError
+from ...pose import affine
 from ...ragdoll import hits as core_hits
 from ...ragdoll.drives import springs
 from ..physics import body_meshes, built, world
@@ -122,13 +123,8 @@ def _take_explosion(own: CharacterHits, entry, number: int, first: int, last: in
 
 
 def _loosening(settings) -> core_hits.Loosening:
-    return core_hits.Loosening(
-        sensitivity=settings.loosening,
-        parents=settings.loosening_parents,
-        children=settings.loosening_children,
-        others=settings.loosening_others,
-        regain=settings.loosening_regain,
-    )
+    names = ("parents", "children", "others", "regain")
+    return core_hits.Loosening(settings.loosening, **{name: getattr(settings, f"loosening_{name}") for name in names})
 
 
 def _hit(entry, number: int, turn) -> core_hits.Hit:
@@ -140,16 +136,8 @@ def _hit(entry, number: int, turn) -> core_hits.Hit:
         way = np.array((0.0, 0.0, 1.0))  # the message names the strength itself
     elif entry.space == core_hits.LOCAL:
         way = turn @ way
-    return core_hits.Hit(
-        float(entry.frame),
-        entry.bone,
-        strength,
-        tuple(way),
-        tuple(turn @ np.array(entry.point, dtype=float)),
-        entry.space,
-        entry.duration,
-        number=number,
-    )
+    what = float(entry.frame), entry.bone, strength, tuple(way), tuple(turn @ np.array(entry.point, dtype=float))
+    return core_hits.Hit(*what, entry.space, entry.duration, number=number)
 
 
 def acting_points(own: CharacterHits):
@@ -186,7 +174,7 @@ class Hits(Effect):
                 self.characters.append(_hits_of(character, scene))
                 _note_late(self.characters[-1])
 
-    def rest(self, run, scene, bind) -> None:
+    def before_joints(self, run, scene, bind) -> None:
         """Switch all springs off and put the hitters at their points on the bodies, where springs get their frames."""
         for own in self.characters:
             for helper in own.hitters:
@@ -244,13 +232,10 @@ class Hits(Effect):
 
 def _hits_of(character, scene) -> CharacterHits:
     settings = character.obj.active_ragdoll
-    row = {part.bone: i for i, part in enumerate(settings.parts)}
-    own = CharacterHits(
-        character,
-        np.array([row.get(part.parent, -1) for part in settings.parts], dtype=int),
-        body_meshes.own_moments([part.body for part in settings.parts]),
-        np.ones(len(settings.parts)),
-    )
+    parts = settings.parts
+    row = {part.bone: i for i, part in enumerate(parts)}
+    moments = body_meshes.own_moments([part.body for part in parts])
+    own = CharacterHits(character, built.parents_of(parts), moments, np.ones(len(parts)))
     read_character(own, scene)
     wanted = helpers.needed_hitters(acting_points(own), character.height)
     made = helpers.ensure_hitters(character.obj, scene, wanted)
@@ -329,15 +314,9 @@ def _pushes(run, own: CharacterHits, scene, matrices, begin: float, end: float, 
     if not acting and not blasts:
         return []
     rows = own.character.rows
-    bodies = core_hits.Bodies(
-        own.character.bone_names,
-        run.masses[rows],
-        own.inertia,
-        matrices[:, :3, 3],
-        quaternion.from_matrix(matrices[:, :3, :3]),
-        own.character.height,
-        scene.gravity.length if scene.use_gravity else 0.0,
-    )
+    places = matrices[:, :3, 3], quaternion.from_matrix(matrices[:, :3, :3])
+    masses, size = (run.masses[rows], own.inertia), (own.character.height, world.pull(scene))
+    bodies = core_hits.Bodies(own.character.bone_names, *masses, *places, *size)
     found = []
     for hit in [*acting, *blasts]:
         try:
@@ -381,22 +360,11 @@ def _drive(run, helper: Hitter, impulse, seconds: float, substeps: int, height: 
         helper.place, helper.acting = point, False
     else:
         return
-    matrix = np.eye(4)
-    matrix[:3, 3] = helper.place
-    helpers.put(helper.obj, matrix, run.graph)
+    helpers.put(helper.obj, affine(np.eye(3), helper.place), run.graph)
 
 
 def _loosen(run, own: CharacterHits, pushes: list, begin: float, end: float, rate: float, scene) -> None:
     """Compute the factors of the weights after this step, which already hold in it."""
     blows = [core_hits.Blow(p.hit.frame / rate, p.row, p.whole, p.hit.duration) for p in pushes]
-    own.factors = core_hits.loosened(
-        own.loose,
-        own.factors,
-        blows,
-        own.parents,
-        begin,
-        end,
-        own.character.mass,
-        own.character.height,
-        scene.gravity.length if scene.use_gravity else 0.0,
-    )
+    size = own.character.mass, own.character.height, world.pull(scene)
+    own.factors = core_hits.loosened(own.loose, own.factors, blows, own.parents, begin, end, *size)

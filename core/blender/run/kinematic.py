@@ -57,11 +57,9 @@ class LimitRescue(Effect):
         for character in run.characters:
             rows = np.arange(character.rows.start, character.rows.stop)
             if over[rows].any():
-                self._set_out(run, led, rows[(driven[rows] & (angles[rows] > limits.ALONG)) & ~led[rows]])
-
-    def _set_out(self, run, led, rows: np.ndarray) -> None:
-        led[rows], self._seconds[rows], self._off[rows] = True, 0.0, 0.0
-        self._ways[rows], self._turns[rows] = limits.offsets(run.body[rows], run.wanted[rows])
+                out = rows[(driven[rows] & (angles[rows] > limits.ALONG)) & ~led[rows]]
+                led[out], self._seconds[out], self._off[out] = True, 0.0, 0.0
+                self._ways[out], self._turns[out] = limits.offsets(run.body[out], run.wanted[out])
 
     def placed(self, run, before, places, seconds: float, shown_seconds: float):
         """Place the bodies on their way from where they were thrown to where they are wanted."""

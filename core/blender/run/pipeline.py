@@ -77,11 +77,11 @@ def start(scene, clock) -> Run:
         write.place(run, "bodies", bind)
         write.place(run, "targets", bind)
         for effect in run.effects:
-            effect.rest(run, scene, bind)
+            effect.before_joints(run, scene, bind)
         body_meshes.place_pieces(run)
         view_layers.evaluate(scene, first - 2)
         for effect in run.effects:
-            effect.rested(run)
+            effect.after_joints(run)
         # The frame before is the first one continued backwards: many clips begin with a pose that jumps.
         for pose in (servo.extrapolated(wanted, coming), wanted):
             write.place(run, "bodies", pose)

@@ -1,7 +1,7 @@
-"""Values that the parameters of a state graph read from the ragdoll after the last frame.
+"""What the parameters of a state graph read from the ragdoll: its state, speed, hits and contacts.
 
-Each value is read once, when the shot is stepped, and kept by frame, so that a jump to a frame finds what playing
-found. The values of a simulated shot are stored in the file.
+They are read after each frame that the shot steps, for the next one, and kept by frame: a jump to a frame finds the
+same values as playing. Those of a simulated shot are stored in the file.
 """
 
 import json
@@ -20,14 +20,14 @@ class Readings:
     """Reads one character's ragdoll.
 
     Args:
-        contacts: names of bones whose bodies' contacts are wanted; "" for any.
+        contacts: names of the bones whose contacts are wanted; "" for a contact of any body.
     """
 
     def __init__(self, obj, contacts) -> None:
         self._obj, self._contacts = obj, contacts
 
     def at(self, scene, frame: int) -> dict[str, float]:
-        """Values for the coming frame by kind of parameter; empty if nothing was simulated."""
+        """Values for a frame by kind of parameter, read after the frame before; empty if nothing was simulated."""
         kept = STATE.readings.setdefault(self._obj.name, {})
         first, _last = world.shot_range(scene)
         if frame <= first:
@@ -68,13 +68,15 @@ def _phase(run, character) -> int:
 
 
 def _touches(run, character, bone: str, scene) -> bool:
-    """Whether any body of the character, or the body of one bone, touches another object of the rigid body world."""
+    """Whether the body of a bone ("": any body of the character) touches another object of the rigid body world."""
     own = {body.name for body in character.bodies.objects} | {body.name for body in character.targets.objects}
     margin = MARGIN * character.height
     others = [
         other.evaluated_get(run.graph)
         for other in scene.rigidbody_world.collection.objects
-        if other.name not in own and other.type == "MESH" and not _is_target(other)
+        if other.name not in own and other.type == "MESH"
+        # What collides with nothing is a target.
+        if other.rigid_body is None or any(other.rigid_body.collision_collections)
     ]
     for i, name in enumerate(character.bone_names):
         if bone and name != bone:
@@ -84,11 +86,6 @@ def _touches(run, character, bone: str, scene) -> bool:
         if any(_near(corners, other, margin) for other in others):
             return True
     return False
-
-
-def _is_target(other) -> bool:
-    body = other.rigid_body
-    return body is not None and not any(body.collision_collections)
 
 
 def _near(corners: np.ndarray, other, margin: float) -> bool:
@@ -113,7 +110,7 @@ def _near(corners: np.ndarray, other, margin: float) -> bool:
 
 
 def store_readings(obj) -> None:
-    """Store the values of a simulated shot on the character, for when the file is opened again."""
+    """Store the values of a simulated shot in the file."""
     kept = STATE.readings.get(obj.name)
     if kept and obj.active_ragdoll.graph.enabled:
         obj.active_ragdoll.graph.record = json.dumps({str(frame): values for frame, values in kept.items()})

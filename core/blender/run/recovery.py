@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -47,7 +48,6 @@ class Recovery:
         self.record = Record()
         self._shown, self._played, self._given = {}, {}, {}
         self._worlds = {}
-        self.landmarks = None
         self._pelvis_body = _pelvis_body(character)
         first, last = world.shot_range(scene)
         group = character.obj.active_ragdoll.recovery
@@ -58,10 +58,15 @@ class Recovery:
             STATE.messages[character.name] = "; ".join(notes)
             print(f"Active Ragdoll: '{character.name}': {'; '.join(notes)}")
 
-    def read(self, group, events: bool = False, scene=None) -> None:
-        """Read the settings from the character's property group or its source's. If one is invalid, none changes.
+    @cached_property
+    def landmarks(self) -> Landmarks:
+        """Where its parts lie, found when it first gets up."""
+        return _landmarks(self.character)
 
-        Raises RagdollError: a value that makes no sense.
+    def read(self, group, events: bool = False, scene=None) -> None:
+        """Read the settings from a property group, and with `events` also the forced states from the character's own.
+
+        Raises RagdollError: a value makes no sense; then nothing has changed.
         """
         title, settings = f"Recovery of '{self.character.name}'", effect_settings.settings_of(group)
         states.checked(settings, title)
@@ -78,7 +83,7 @@ class Recovery:
     # ---- poses that a passage begins from ----
 
     def note_played(self, frame: int, pose: LocalPose, world_matrix: np.ndarray) -> None:
-        """Note the pose of the character's own animation in its own place, and its object's world matrix."""
+        """Note the pose of the character's own animation at a frame, and its object's world matrix there."""
         _keep(self._played, frame, pose)
         _keep(self._worlds, frame, world_matrix)
 
@@ -96,7 +101,7 @@ class Recovery:
     # ---- one frame ----
 
     def begin(self, run, scene, frame: int) -> None:
-        """Set the state at the first frame, in case a hit acts in the coming step."""
+        """At the first frame: a hit that acts in the coming step may change the state."""
         impulse = run.effect("hits").impulse_on(run, self.character, frame)
         if impulse > 0.0:
             still = np.zeros(len(run.masses))
@@ -172,7 +177,7 @@ class Recovery:
         )
 
     def _get_up(self, run, frame: int, scene) -> None:
-        """Go on where the character lies: by a plan, or with the get-up action for how it lies."""
+        """Let the animation go on where the character lies: by a plan, or with the get-up action for how it lies."""
         group = self.character.obj.active_ragdoll.recovery
         if group.reroot and self.character.motion is None:
             raise RagdollError("use Set Up Recovery or Simulate to let it get up where it lies")
@@ -188,8 +193,6 @@ class Recovery:
             return
         if self.get_up == effect_settings.BLEND:
             names = ["", ""]
-        if self.landmarks is None:
-            self.landmarks = _landmarks(self.character)
         self._go_on(frame, scene, shown, self.landmarks.action(place @ shown[0], *names))
 
     def _plan(self, run, frame: int, scene, shown: list, place: np.ndarray) -> bool:
@@ -212,7 +215,7 @@ class Recovery:
         return True
 
     def _finish_action(self, frame: int, scene) -> None:
-        """Return to the character's own animation when a get-up action, or a plan, is over."""
+        """When a get-up action or a plan is over, return to the character's own animation."""
         passage = self.record.passage(frame) if self.record.passages else None
         if passage is None or not (passage.action or passage.planned) or frame not in self._given:
             return
@@ -222,8 +225,6 @@ class Recovery:
         skeleton = self.character.motion.rig.skeleton
         given = [self._given[frame], self._given.get(frame - 1, self._given[frame])]
         poses = [pose_space.compose_matrices(*pose.model(skeleton)) for pose in given]
-        if self.landmarks is None:
-            self.landmarks = _landmarks(self.character)
         self._go_on(frame, scene, poses, "", passage.move if passage.planned is not None else None)
 
     def _go_on(self, frame: int, scene, shown: list, action: str, move=None) -> None:

@@ -101,7 +101,7 @@ def _copy(group, copy) -> None:
             _copy_list(own, its)
         elif said.holds is not None:
             _copy(own, its)
-        elif not _equal(own, its):
+        elif own != its if isinstance(own, _SINGLE) else tuple(own) != tuple(its):
             setattr(copy, name, own)
 
 
@@ -112,7 +112,3 @@ def _copy_list(own, its) -> None:
             its.add()
     for item, copy in zip(own, its, strict=True):
         _copy(item, copy)
-
-
-def _equal(a, b) -> bool:
-    return a == b if isinstance(a, _SINGLE) else tuple(a) == tuple(b)

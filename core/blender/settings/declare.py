@@ -48,7 +48,6 @@ class Declared:
 
 
 # ---- what edits entail ----------------------------------------------------------------------------------------------
-
 show_stack_later: Callable = lambda obj: None  # noqa: E731  set by the registration: the stack stands above its settings
 
 
@@ -71,7 +70,6 @@ POSES = _need(build=True, shows=True)  # as STACK, and it decides which poses co
 
 
 # ---- declarations ---------------------------------------------------------------------------------------------------
-
 _declared: dict = {}  # by the identity of Blender's part of a declaration, which is kept with it
 
 
@@ -136,8 +134,7 @@ def record(what, description=None, of: str = RAGDOLL):
     """Something that was made or found, to be used and taken away again.
 
     Args:
-        what: bool, int, float, str, or the type of a data-block.
-        of: what it belongs to.
+        what: bool, int, float, str, or the type of a data-block. of: what it belongs to.
     """
     declare = {bool: flag, int: whole, float: number, str: text}.get(what) or partial(block, type=what)
     return declare(None, description, kind=RECORD, group=of)

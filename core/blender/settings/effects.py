@@ -289,10 +289,9 @@ def add_hit(
         notes = core_hits.checked_hits([wanted], names, *world.shot_range(scene))
     except RagdollError as error:
         raise RagdollError(f"'{obj.name}': {error}") from error
-    hit = settings.hits.add()
+    hit = lists.add_item(settings, "hits")
     hit.bone, hit.frame, hit.impulse, hit.point = bone, int(frame), impulse, point
     hit.space, hit.duration, hit.target = space, duration, target
-    settings.active_hit = len(settings.hits) - 1
     return notes
 
 
@@ -324,9 +323,8 @@ def attach(obj, bone: str, target=None):
     if target == obj:
         raise RagdollError(f"'{obj.name}' cannot be attached to itself")
     name = lists.unique(settings.attachments, f"Attachment {len(settings.attachments) + 1}")
-    item = settings.attachments.add()
+    item = lists.add_item(settings, "attachments")
     item.name, item.bone, item.target = name, bone, target
     item.point = (0.0, obj.data.bones[bone].length * settings.built_scale, 0.0)
-    settings.active_attachment = len(settings.attachments) - 1
     runtime.settings_changed(obj)
     return item

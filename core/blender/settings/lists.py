@@ -26,8 +26,7 @@ def named(description: str, default: str, items_of, references=lambda _settings:
     """A name for `Named` items.
 
     Args:
-        description, default: of the property.
-        items_of: the list that the item is in, of a character's settings.
+        description, default: of the property. items_of: the list that the item is in, of a character's settings.
         references: pairs of group and property that may hold the name, of a character's settings.
     """
 
@@ -81,8 +80,7 @@ def active_index(owner, name: str) -> int:
     """The active row of a list, the nearest one where there is no such row; -1 where the list is empty.
 
     Args:
-        owner: the settings that have the list.
-        name: of the list.
+        owner: the settings that have the list. name: of the list.
     """
     own, last = declarations(type(owner))[name].index, len(getattr(owner, name)) - 1
     return min(max(getattr(owner, own), 0), last) if own else last
@@ -99,6 +97,13 @@ def activate(owner, name: str, index: int) -> None:
     own = declarations(type(owner))[name].index
     if own:
         setattr(owner, own, max(index, 0))
+
+
+def add_item(owner, name: str):
+    """A new item at the end of a list; it is the active one."""
+    item = getattr(owner, name).add()
+    activate(owner, name, len(getattr(owner, name)) - 1)
+    return item
 
 
 def remove_item(owner, name: str, index: int | None = None) -> None:

@@ -60,10 +60,6 @@ def _blend_changed(self, context) -> None:
                 constraint.influence = self.physics_blend
 
 
-def _helpers_shown(self, _context) -> None:
-    helpers.show_helpers(self.id_data)
-
-
 def _built_in(place: str, inside: str, kind: str) -> property:
     """A property of a character's settings: the helper of a kind in one of its collections, None without it."""
 
@@ -192,7 +188,7 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
     frame_start: whole("Start", None, 1)
     frame_end: whole("End", None, 250)
     show_helpers: flag("Helper Objects", "Show the objects that ragdolls are made of: bodies, joints and what drives "
-        "them", update=_helpers_shown)
+        "them", update=lambda self, _context: helpers.show_helpers(self.id_data))
     world_created: record(bool)
     collections_created: record(str)
     collections_linked: record(str)

@@ -75,20 +75,18 @@ def _tag_helpers(owner) -> None:
 
 
 def _tag_ragdoll(settings, old) -> None:
-    for name, kind in (("bodies", built.BODIES), ("targets", built.TARGETS)):
-        _tag(old.get(name), kind)
-    _tag(old.get("physics_armature"), built.PHYSICS_ARMATURE)
+    for kind in (built.BODIES, built.TARGETS, built.PHYSICS_ARMATURE):
+        _tag(old.get(kind.lower()), kind)
     parts = []
     for part in old["parts"]:
         bone = part["bone"]
-        for name, kind in (("body", built.BODY), ("target", built.TARGET), ("anchor", built.ANCHOR)):
-            _tag(part.get(name), kind, bone)
+        for kind in (built.BODY, built.TARGET, built.ANCHOR):
+            _tag(part.get(kind.lower()), kind, bone)
         for motor in part.get("motors", ()):
             _tag(motor.get("empty"), built.MOTOR, bone, motor.get("index", 0))
-        place = {name: np.array(part.get(name, np.zeros(16))).reshape(4, 4) for name in ("offset", "bind")}
-        carried = {"inertia": part.get("inertia", 0.0), "moments": np.zeros(3)}
-        parent, depth = part.get("parent", ""), part.get("depth", 0)
-        parts.append(built.Part(bone, parent, **place, **carried, depth=depth))
+        frames = (np.array(part.get(name, np.zeros(16))).reshape(4, 4) for name in ("offset", "bind"))
+        carried = part.get("inertia", 0.0), np.zeros(3), part.get("depth", 0)
+        parts.append(built.Part(bone, part.get("parent", ""), *frames, *carried))
     for hitter in old.get("hitters", ()):
         _tag(hitter.get("object"), built.HITTER, hitter["bone"])
     for number, part in enumerate(old.get("attachment_parts", ()), 1):

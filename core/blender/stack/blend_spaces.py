@@ -120,8 +120,7 @@ class Spaces:
 
     Attributes:
         players: by the space's name; for its use as an aim offset, by "name (aim)".
-        inputs: the readers of their inputs, by the same keys.
-        facing: where the character faces.
+        inputs: the readers of their inputs, by the same keys. facing: where the character faces.
         notes: which samples are left out and why, by the name of the space.
     """
 

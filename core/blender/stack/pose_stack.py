@@ -14,7 +14,7 @@ from ...motion import stack
 from ...motion.rig import LocalPose, Rig
 from ..physics import source, world
 from ..rig import clips
-from ..rig.armature import array_of, converted, pose_matrices, read
+from ..rig.armature import array_of, converted, pose_matrices, values_of
 from ..runtime import STATE
 from ..settings import at_frame
 from . import entries
@@ -27,11 +27,8 @@ class PoseStack:
     """A character's stack, made from its settings and remade when they change.
 
     Attributes:
-        obj: the character.
-        rig: its skeleton and bind pose.
-        entries: in order.
-        messages: why entries were left out, by the entries' names.
-        states: of the entries, by frame.
+        obj: the character. rig: its skeleton and bind pose. entries: in order.
+        messages: why entries were left out, by the entries' names. states: of the entries, by frame.
         seen: what was read from the simulation, by frame.
         stamp, lengths: of the settings and lists that it was made with; see `at_frame`.
         keyed: whether a setting of the character is animated, so that all are read from the source.
@@ -172,7 +169,7 @@ def _with_extent(matrices: np.ndarray) -> np.ndarray:
 
 def _bones_of(obj) -> tuple[list, np.ndarray]:
     """Names of an armature's bones, and their bind pose [n, 4, 4]."""
-    return obj.data.bones.keys(), read(obj.data.bones, "matrix_local", 4, 4)
+    return obj.data.bones.keys(), values_of(obj.data.bones, "matrix_local", 4, 4)
 
 
 def characters(scene) -> list:

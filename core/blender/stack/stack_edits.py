@@ -213,13 +213,12 @@ KINDS = {
 def add_blend_space(obj, kind: str):
     """A new blend space of one of KINDS."""
     settings = obj.active_ragdoll
-    space = settings.blend_spaces.add()
+    space = lists.add_item(settings, "blend_spaces")
     name, *axes = KINDS[kind]
     space.name = unique([other for other in settings.blend_spaces if other != space], name)
     space.dimensions = f"{len(axes)}D"
     for axis, values in zip((space.x, space.y), [*axes, ("Y", 0.0, 1.0, "VALUE", "CLAMP")], strict=False):
         axis.name, axis.minimum, axis.maximum, axis.input, axis.ends = values
-    settings.blend_space_index = len(settings.blend_spaces) - 1
     return space
 
 
@@ -233,10 +232,9 @@ def add_sample(space, action, slot: str = ""):
         value = axis.preview if space.show_preview else axis.value
         places.append(axis_of(axis).snapped(min(max(value, axis.minimum), axis.maximum)))
     free = _free_place(space, places)
-    sample = space.samples.add()
+    sample = lists.add_item(space, "samples")
     sample.x, sample.y = free[0], free[1] if len(free) > 1 else 0.0
     choose(sample, action, slot)
-    space.sample_index = len(space.samples) - 1
     return sample
 
 
@@ -271,11 +269,9 @@ def edit_graph(obj, kind: str, do: str, step: int = 1) -> None:
 
 def edit_list(owner, name: str, do: str, step: int = 1):
     """ADD to a list, or REMOVE or MOVE its active item where there is one; returns what was added."""
-    items, index = getattr(owner, name), lists.active_index(owner, name)
     if do == "ADD":
-        items.add()
-        lists.activate(owner, name, len(items) - 1)
-        return items[len(items) - 1]
+        return lists.add_item(owner, name)
+    index = lists.active_index(owner, name)
     if index >= 0 and do == "REMOVE":
         lists.remove_item(owner, name)
     elif index >= 0:
@@ -317,7 +313,6 @@ def end_previews(scene) -> None:
 
 
 # ---- look-at from roles ---------------------------------------------------------------------------------------------
-
 NAME = "Look-at"
 AHEAD = 1.5  # of the character's height: how far in front of it a new target stands
 

@@ -68,11 +68,6 @@ def is_carried(obj) -> bool:
     return obj.parent is not None and plain and not driven and obj.active_ragdoll.source is None
 
 
-def is_live(obj) -> bool:
-    """Whether a character is moved by physics."""
-    return obj.active_ragdoll.is_ragdoll and not obj.active_ragdoll.muted
-
-
 def tidy(scene) -> None:
     """Unlink from the hidden scene what left the main scene or is simulated now."""
     hidden = scene.active_ragdoll.source
@@ -91,24 +86,13 @@ class WorldReader:
     """Reads world matrices for one character at one frame.
 
     Attributes:
-        settings: the character's, with their values at the frame.
-        world: the character's own world matrix [4, 4].
+        settings: the character's, with their values at the frame. world: the character's own world matrix [4, 4].
         matrices: of its bones in the pose that the stack began with, armature space, Blender's order [n, 4, 4].
-        frame: the frame of that pose.
-        seconds, seconds_per_frame: time of the frame.
+        frame: the frame of that pose. seconds, seconds_per_frame: time of the frame.
     """
 
     def __init__(
-        self,
-        scene,
-        obj,
-        now,
-        matrices: np.ndarray,
-        frame: float,
-        memory: dict,
-        playing: bool,
-        posed: Callable,
-        keyed: bool = False,
+        self, scene, obj, now, matrices, frame: float, memory: dict, playing: bool, posed: Callable, keyed=False
     ) -> None:
         """Read the character's own matrices.
 
@@ -170,7 +154,8 @@ class WorldReader:
         hidden = self.scene.active_ragdoll.source
         if obj.name in hidden.objects:
             return _world_of(obj.evaluated_get(hidden.view_layers[0].depsgraph), bone)
-        if obj.active_ragdoll.source is not None and not is_live(obj):
+        own = obj.active_ragdoll
+        if own.source is not None and (own.muted or not own.is_ragdoll):  # not moved by physics
             return _bone_of(obj, bone, *self._posed(obj))
         if is_carried(obj):
             return self._carried(obj, hidden)

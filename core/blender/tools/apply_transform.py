@@ -13,7 +13,7 @@ from mathutils import Matrix
 from ...errors import RagdollError
 from ..physics import build, built, remove, source, world
 from ..rig import action_channels
-from ..rig.armature import check_armature, check_scale, read, refuse_baked
+from ..rig.armature import check_armature, check_scale, refuse_baked, values_of
 from ..runtime import STATE
 from ..settings import declare
 from ..stack import stack_setup
@@ -132,7 +132,7 @@ def _object_curves(obj, part: str) -> list:
 def _is_flat(obj, curve) -> bool:
     """Whether a curve of an object's transform holds its value, as importers key it."""
     now = getattr(obj, curve.data_path)[curve.array_index]
-    values = read(curve.keyframe_points, "co", 2)[:, 1]
+    values = values_of(curve.keyframe_points, "co", 2)[:, 1]
     return len(values) > 0 and not curve.modifiers and np.abs(values - now).max() <= 1e-6 * max(abs(now), 1e-3)
 
 
@@ -184,7 +184,7 @@ def _factors(obj, applied) -> tuple[float, dict]:
     """
     linear = np.array(applied.to_3x3(), dtype=float)
     size = float(np.cbrt(np.linalg.det(linear)))
-    grown = np.linalg.norm(linear @ read(obj.data.bones, "matrix_local", 4, 4)[:, :3, :3], axis=1)
+    grown = np.linalg.norm(linear @ values_of(obj.data.bones, "matrix_local", 4, 4)[:, :3, :3], axis=1)
     found = {action_channels.bone_path(bone.name, "location"): own for bone, own in zip(obj.data.bones, grown)}
     keyed = ((group, name) for group, name, said in _lengths(obj) if said.keyed)
     return size, found | {group.path_from_id(name): np.full(3, size) for group, name in keyed}
@@ -256,12 +256,9 @@ def _scaled(value, factor: float):
 
 def _change(curve, factor: float, offset: float = 0.0) -> None:
     """Scale and move the values of a curve's keys."""
-    for points, names in (
-        (curve.keyframe_points, ("co", "handle_left", "handle_right")),
-        (curve.sampled_points, ("co",)),
-    ):
-        for name in names:
-            values = read(points, name, 2)
-            values[:, 1] = values[:, 1] * factor + offset
-            points.foreach_set(name, values.ravel())
+    keyed = [(curve.keyframe_points, name) for name in ("co", "handle_left", "handle_right")]
+    for points, name in (*keyed, (curve.sampled_points, "co")):
+        values = values_of(points, name, 2)
+        values[:, 1] = values[:, 1] * factor + offset
+        points.foreach_set(name, values.ravel())
     curve.update()

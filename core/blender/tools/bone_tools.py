@@ -6,7 +6,7 @@ import numpy as np
 
 from ...anatomy import roles
 from ...errors import RagdollError
-from ...mirror import carried_over, flipped_name, mirrored_joint, mirrored_place, plane_of_joints, reflection
+from ...mirror import carried_over, flipped_name, mirrored_settings, plane_of_joints, reflection
 from ...ragdoll import weight_spread
 from .. import runtime
 from ..physics import body_edits
@@ -21,11 +21,7 @@ NEAR = 0.01  # of the armature's size: how far a mirrored bone may be from its c
 
 
 def copy(obj, name: str, others: list[str], groups) -> None:
-    """Give other bones the settings of a bone, each group as it is in the bone's own frame.
-
-    Args:
-        groups: of `GROUPS`.
-    """
+    """Give other bones the settings of a bone, each group as it is in the bone's own frame. groups: of `GROUPS`."""
     if "size" in groups:
         _collect(obj)
     for other in others:
@@ -49,19 +45,8 @@ def mirror(obj, names: list[str], groups) -> list[tuple[str, str]]:
         if other in names:
             raise RagdollError(f"'{name}' and '{other}' are both selected: select one side")
     for name, other in pairs:
-        own, its = obj.pose.bones[name].active_ragdoll, obj.pose.bones[other].active_ragdoll
-        bind, its_bind = pose.matrices[pose.row[name]], pose.matrices[pose.row[other]]
-        carry = carried_over(bind[:3, :3], its_bind[:3, :3], normal)
-        _copy(obj, name, other, groups)
-        rotation, low, high = mirrored_joint(carry, own.joint_rotation, own.limit_min, own.limit_max)
-        if "joint" in groups:
-            its.joint_rotation = rotation
-        if "limits" in groups:
-            its.limit_min, its.limit_max = low, high
-        if "size" in groups and own.shape_by_user:
-            its.body_location, its.body_rotation = mirrored_place(carry, own.body_location, own.body_rotation)
-            if own.body_points:
-                its.body_points = json.dumps([(-x, y, z) for x, y, z in json.loads(own.body_points)])
+        binds = (pose.matrices[pose.row[bone], :3, :3] for bone in (name, other))
+        _copy(obj, name, other, groups, carried_over(*binds, normal))
     return pairs
 
 
@@ -112,13 +97,20 @@ def _collect(obj) -> None:
         runtime.settings_changed(obj, layout=True)
 
 
-def _copy(obj, name: str, other: str, groups) -> None:
+def _copy(obj, name: str, other: str, groups, carry=None) -> None:
+    """Give a bone the settings of another one, mirrored where there is a `carry`, see `mirrored_settings`."""
     own, its = (obj.pose.bones[bone].active_ragdoll for bone in (name, other))
     if "size" in groups:
         body_edits.reset_body(obj, other)
-    for group in groups:
-        for setting in declare.names(ActiveRagdollBone, group=group):
-            setattr(its, setting, getattr(own, setting))
+    known = [setting for group in groups for setting in declare.names(ActiveRagdollBone, group=group)]
+    values = {setting: getattr(own, setting) for setting in known}
+    if carry is not None:
+        points = json.loads(values.get("body_points") or "[]")
+        mirrored = mirrored_settings(values | {"body_points": points}, carry)
+        mirrored["body_points"] = json.dumps(mirrored["body_points"]) if points else ""
+        values |= {key: value for key, value in mirrored.items() if own.shape_by_user or not key.startswith("body_")}
+    for setting in known:
+        setattr(its, setting, values[setting])
 
 
 # ---- weights --------------------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def situation(obj, scene) -> Situation:
     for part in parts:
         if part.body is None or part.body.rigid_body is None:
             raise RagdollError(f"The body of bone '{part.bone}' of '{obj.name}' is gone: build the ragdoll anew")
-    parents = _parents(parts)
+    parents = built.parents_of(parts)
     pieces = [solids_of(part.body) for part in parts]
     owners = [i for i, own in enumerate(pieces) for _piece in own]
     flat = [piece for own in pieces for piece in own]
@@ -113,12 +113,6 @@ def _refusals(obj, scene) -> dict:
 
 
 # ---- bodies ---------------------------------------------------------------------------------------------------------
-def _parents(parts) -> np.ndarray:
-    """Row of every body's parent [m], -1 at roots."""
-    row = {part.bone: i for i, part in enumerate(parts)}
-    return np.array([row.get(part.parent, -1) for part in parts], dtype=int)
-
-
 def _size(pieces) -> float:
     """Largest side [m] of a body's box."""
     return float(np.ptp(_corners(pieces), axis=0).max())
@@ -242,41 +236,33 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
     """
     settings, own = obj.active_ragdoll, scene.rigidbody_world
     world.refuse_user_bake(scene)
-    if kind == diagnosis.WORLD_DISABLED:
-        own.enabled = True
-    elif kind == diagnosis.GRAVITY_WEIGHT:
-        own.effector_weights.gravity = own.effector_weights.all = 1.0
-    elif kind == diagnosis.DROPS_FRAMES:
-        scene.sync_mode = "NONE"
-    elif kind == diagnosis.REMAPPED:
-        scene.render.frame_map_new = scene.render.frame_map_old
-    elif kind == diagnosis.DISABLED:
-        _enable(obj, scene)
-    elif kind == diagnosis.OUTSIDE:
-        for bone in bones:
-            body_edits.reset_body(obj, bone)
-        build.rebuild(obj, scene)
-        return
-    elif kind == diagnosis.TIME_SCALE:
-        own.time_scale = 1.0
-    elif kind == diagnosis.SUBSTEPS:
-        fps = scene.render.fps / scene.render.fps_base
-        own.substeps_per_frame = diagnosis.needed_substeps(fps, own.time_scale)
-    elif kind == diagnosis.ITERATIONS:
-        own.solver_iterations = diagnosis.needed_iterations(situation(obj, scene).parents)
-    elif kind == diagnosis.EXCLUDED:
-        for layer in _excluded(settings, scene):
-            layer.exclude = False
-    elif kind == diagnosis.MASS_RATIO:
-        settings.stabilize_masses = True
-        build.rebuild(obj, scene)
-        return
-    elif kind == diagnosis.TINY:
-        _merge(obj, scene, bones)
-        return
-    else:
+    steps = diagnosis.needed_substeps(scene.render.fps / scene.render.fps_base, own.time_scale)
+    iterations = diagnosis.needed_iterations(built.parents_of(settings.parts))
+    values = {
+        diagnosis.WORLD_DISABLED: [(own, "enabled", True)],
+        diagnosis.GRAVITY_WEIGHT: [(own.effector_weights, name, 1.0) for name in ("gravity", "all")],
+        diagnosis.DROPS_FRAMES: [(scene, "sync_mode", "NONE")],
+        diagnosis.REMAPPED: [(scene.render, "frame_map_new", scene.render.frame_map_old)],
+        diagnosis.TIME_SCALE: [(own, "time_scale", 1.0)],
+        diagnosis.SUBSTEPS: [(own, "substeps_per_frame", steps)],
+        diagnosis.ITERATIONS: [(own, "solver_iterations", iterations)],
+        diagnosis.EXCLUDED: [(layer, "exclude", False) for layer in _excluded(settings, scene)],
+        diagnosis.MASS_RATIO: [(settings, "stabilize_masses", True)],
+    }
+    if kind not in (*values, diagnosis.DISABLED, diagnosis.OUTSIDE, diagnosis.TINY):
         raise RagdollError(f"No button mends '{kind}'")
-    runtime.settings_changed(obj)
+    for owner, name, value in values.get(kind, ()):
+        setattr(owner, name, value)
+    if kind == diagnosis.DISABLED:
+        _enable(obj, scene)
+    elif kind == diagnosis.TINY:
+        return _merge(obj, scene, bones)
+    for bone in bones if kind == diagnosis.OUTSIDE else ():
+        body_edits.reset_body(obj, bone)
+    if kind in (diagnosis.OUTSIDE, diagnosis.MASS_RATIO):
+        build.rebuild(obj, scene)
+    else:
+        runtime.settings_changed(obj)
 
 
 def _enable(obj, scene) -> None:
@@ -306,7 +292,6 @@ def _merge(obj, scene, bones) -> None:
 
 
 # ---- every frame against the limits ---------------------------------------------------------------------------------
-
 NOTICED = np.radians(0.1)  # less than any drive would show
 MARGIN = np.radians(2.0)  # what widened limits keep beyond the animation
 
@@ -360,8 +345,7 @@ def check_limits(obj, scene, *, widen: bool = False) -> Report:
     RagdollError: no ragdoll, a bone that is gone, or limits that make no sense.
 
     Args:
-        obj: character with a ragdoll.
-        scene: its scene.
+        obj: character with a ragdoll. scene: its scene.
         widen: widen the limits that are exceeded to what the animation needs, as if edited by hand: a new build keeps
             them, and is needed before they act. FIXED joints stay as they are.
     """
@@ -397,7 +381,7 @@ def _excesses(obj, scene, first: int, last: int) -> Iterator[tuple]:
     missing = [part.bone for part in parts if part.bone not in pose.row]
     if missing:
         raise RagdollError(f"Bone '{missing[0]}' of '{obj.name}' is gone or renamed: build the ragdoll anew")
-    plan = SimpleNamespace(bones=np.array([pose.row[part.bone] for part in parts]), parents=_parents(parts))
+    plan = SimpleNamespace(bones=np.array([pose.row[part.bone] for part in parts]), parents=built.parents_of(parts))
     turns = np.array([obj.pose.bones[part.bone].active_ragdoll.joint_rotation for part in parts], dtype=float)
     relatives = joint_objects.relative_rotations(np.concatenate(chunks), plan, rigid(pose.local), turns)
     for i in np.flatnonzero(plan.parents >= 0):

@@ -7,8 +7,9 @@ import bpy
 import numpy as np
 
 from ... import quaternion
+from ...ragdoll.joints import limits
 from ..physics.joint_objects import joint_frames
-from ..rig.armature import pose_matrices, read, rigid
+from ..rig.armature import pose_matrices, rigid, values_of
 from ..run import pipeline
 from ..runtime import STATE
 
@@ -84,7 +85,7 @@ class Meter:
         """Begin anew, with the bodies and joints of the characters of a run."""
         self.frames, self._seconds, self._kept = [], [], defaultdict(list)
         self._characters, self._names, rows, heights = [], [], [], []
-        joints = [(*np.empty((2, 0), dtype=int), *np.empty((2, 0, 4)))]
+        joints = [(*np.empty((2, 0), dtype=int), *np.empty((2, 0, 4, 4)))]
         for character in characters:
             obj = bpy.data.objects[character.name]
             if obj.active_ragdoll.muted:
@@ -96,9 +97,9 @@ class Meter:
             heights += [character.height] * (len(rows) - begin)
             parents, in_child, in_parent = joint_frames(obj)
             child = np.flatnonzero(parents >= 0)
-            joints.append((begin + child, begin + parents[child], in_child[child, :, 3], in_parent[child, :, 3]))
+            joints.append((begin + child, begin + parents[child], in_child[child], in_parent[child]))
         self._rows, self._heights = np.array(rows, dtype=int), np.array(heights)
-        self._children, self._parents, self._in_child, self._in_parent = map(np.concatenate, zip(*joints, strict=True))
+        self._children, self._parents, *self._frames = map(np.concatenate, zip(*joints, strict=True))
 
     def _measure(self, wanted: np.ndarray) -> None:
         """Note how far bodies, and bones as shown, are from where they are wanted [m, 4, 4], world."""
@@ -106,7 +107,7 @@ class Meter:
         graph = pipeline.depsgraph_of(self.scene)
         for character, rows in self._characters:
             obj = bpy.data.objects[character.name]
-            bodies[rows] = read(obj.active_ragdoll.bodies.objects, "matrix_world", 4, 4)
+            bodies[rows] = values_of(obj.active_ragdoll.bodies.objects, "matrix_world", 4, 4)
             shown = obj.evaluated_get(graph)
             pose = pose_matrices(shown)[character.bones]
             poses[rows] = rigid(np.array(shown.matrix_world, dtype=float) @ pose) @ character.offsets
@@ -116,13 +117,8 @@ class Meter:
             self._kept[f"{prefix}orientation"].append(angles)
             self._kept[f"{prefix}position"].append(np.linalg.norm(now[:, :3, 3] - wanted[:, :3, 3], axis=1))
         # Beyond what the animation itself takes the joint apart: clips that key locations do.
-        apart = self._apart(bodies) - self._apart(wanted)
-        self._kept["separation"].append(np.linalg.norm(apart, axis=1))
-
-    def _apart(self, matrices: np.ndarray) -> np.ndarray:
-        """Vectors [k, 3] from where the parents have the joints to where the children have them."""
-        child = np.einsum("nij,nj->ni", matrices[self._children], self._in_child)
-        return (child - np.einsum("nij,nj->ni", matrices[self._parents], self._in_parent))[:, :3]
+        own, of_animation = (limits.gaps(m[self._children], m[self._parents], *self._frames) for m in (bodies, wanted))
+        self._kept["separation"].append(np.linalg.norm(own - of_animation, axis=1))
 
     def _values(self, name: str, late: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """One kind of figure as an array [frames, rows]; empty where nothing was measured."""

@@ -10,7 +10,7 @@ import numpy as np
 from ... import profile as files
 from ... import quaternion, skeleton
 from ...anatomy import axes, limits
-from ...errors import RagdollError
+from ...errors import RagdollError, listed
 from ...profile import AUTO, BY_NAME, NO_PART, Entry, Field, Profile, Schema, match, mirrored, shortest
 from ...ragdoll.bodies import compound, convex
 from .. import runtime
@@ -48,6 +48,10 @@ class Applied:
     bones: int = 0
     changed: int = 0
     notes: list = field(default_factory=list)
+
+    def text(self) -> str:
+        """One line for messages, without the notes."""
+        return f"{self.bones} bones, {self.changed} settings changed"
 
 
 # ---- the settings there are -----------------------------------------------------------------------------------------
@@ -146,8 +150,7 @@ def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Appli
     """Put a profile on a character: all that it says of bones that are found, or, on an error, nothing.
 
     Args:
-        how: one of profile.MATCHES.
-        mirror: NONE or one of profile.MIRRORS.
+        how: one of profile.MATCHES. mirror: NONE or one of profile.MIRRORS.
     Raises:
         RagdollError: the object cannot take it now, or none of the profile's bones is found.
     """
@@ -177,8 +180,8 @@ def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Appli
         wanted.append((bone.active_ragdoll, settings))
     result = Applied(sum(map(bool, found.by)), 0, found.notes + _keyed(obj, wanted))
     if unturned:
-        listed = ", ".join(unturned[:3]) + (f" and {len(unturned) - 3} more" if len(unturned) > 3 else "")
-        result.notes.append(f"the anatomical axes of {listed} are unknown: the limits count in the bones' own frames")
+        axes_of = listed(unturned)
+        result.notes.append(f"the anatomical axes of {axes_of} are unknown: the limits count in the bones' own frames")
     result.changed = _write(obj, wanted)
     return result
 
@@ -311,8 +314,8 @@ def preset(name: str) -> Profile:
     for identifier, shown, _description in PRESETS:
         if name.casefold() in (identifier.casefold(), shown.casefold()):
             return read(FOLDER / f"{identifier.lower()}.json")
-    listed = ", ".join(f"'{shown}'" for _identifier, shown, _description in PRESETS)
-    raise RagdollError(f"Unknown preset '{name}': use one of {listed}")
+    known = ", ".join(f"'{shown}'" for _identifier, shown, _description in PRESETS)
+    raise RagdollError(f"Unknown preset '{name}': use one of {known}")
 
 
 def read_or_preset(text: str) -> Profile:

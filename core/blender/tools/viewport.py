@@ -17,10 +17,10 @@ from ...motion.look_at import PARENT
 from ...motion.look_at import drawing as look_at_lines
 from ...ragdoll import hits as core_hits
 from ...ragdoll import overlay
-from ..physics import body_edits, body_meshes
+from ..physics import body_edits, body_meshes, world
 from ..physics.body_edits import OWNER
 from ..physics.joint_objects import joint_frames
-from ..rig.armature import array_of, pose_matrices, read, rigid, selected, with_ragdoll
+from ..rig.armature import array_of, pose_matrices, rigid, selected, values_of, with_ragdoll
 from ..rig.skinning import is_deformed_by
 from ..runtime import STATE, state_of
 
@@ -45,8 +45,7 @@ def lines(obj, scene, depsgraph, show: overlay.Show) -> overlay.Lines | None:
     """The lines of a ragdoll at the frame shown; None where there is nothing to show.
 
     Args:
-        obj: a character with a ragdoll.
-        depsgraph: of the view layer that is drawn.
+        obj: a character with a ragdoll. depsgraph: of the view layer that is drawn.
     """
     cached, bodies = shown_bodies(obj, scene, depsgraph)
     return cached.wires.lines(bodies, selected_bodies(obj, cached.bones), show) if cached is not None else None
@@ -126,7 +125,7 @@ def body_edges(body) -> np.ndarray:
     half = np.ptp(np.array(body.bound_box, dtype=float), axis=0) / 2.0
     edges = None
     if shape not in overlay.PRIMITIVES:
-        edges = read(body.data.vertices, "co", 3)[read(body.data.edges, "vertices", 2, dtype=np.int32)]
+        edges = values_of(body.data.vertices, "co", 3)[values_of(body.data.edges, "vertices", 2, dtype=np.int32)]
     return overlay.shape_edges(shape, half, edges)
 
 
@@ -139,7 +138,7 @@ def body_matrices(obj, depsgraph, cached: Cached) -> np.ndarray:
     if state_of(obj) in ("LIVE", "CACHED") or body_edits.is_editing(obj):
         objects = settings.bodies.evaluated_get(depsgraph).objects if settings.bodies is not None else ()
         if len(objects) == len(cached.bones):
-            return read(objects, "matrix_world", 4, 4)
+            return values_of(objects, "matrix_world", 4, 4)
         # something else was put into the collection
         return np.array([part.body.evaluated_get(depsgraph).matrix_world for part in settings.parts], dtype=np.float32)
     posed = obj.evaluated_get(depsgraph)
@@ -197,7 +196,7 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
         if hit.enabled and hit.bone in names:
             row = names[hit.bone]
             point, way = _hit_place(parts[row], bodies[row], hit, depsgraph)
-            drawn = core_hits.arrow(way, max(mass(obj), 1e-12), settings.height, gravity(scene))
+            drawn = core_hits.arrow(way, max(mass(obj), 1e-12), settings.height, world.pull(scene))
             show(core_hits.arrow_lines(point, drawn, settings.height), HIT, hit, i == settings.active_hit)
     for i, blast in enumerate(settings.explosions):
         if blast.enabled:
@@ -227,11 +226,6 @@ def _acts(entry, scene) -> bool:
 def mass(obj) -> float:
     """Mass of the whole character [kg]."""
     return sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts if part.body is not None)
-
-
-def gravity(scene) -> float:
-    """Gravity of a scene [m/s^2]; 0 when it is switched off."""
-    return scene.gravity.length if scene.use_gravity else 0.0
 
 
 def attachment_lines(obj, scene, depsgraph) -> overlay.Lines | None:
@@ -306,7 +300,7 @@ def _chain(obj, posed, world, item, depsgraph) -> tuple | None:
     if item.target_type != "POINT":
         place = None if item.target is None else _place(item.target, item.target_bone, depsgraph)
         target = place[:3, 3] if place is not None and np.isfinite(place).all() else None
-    size = np.ptp(read(bones, "head_local", 3), axis=0).max() * np.cbrt(abs(np.linalg.det(world[:3, :3])))
+    size = np.ptp(values_of(bones, "head_local", 3), axis=0).max() * np.cbrt(abs(np.linalg.det(world[:3, :3])))
     return look_at_lines.lines(positions, forwards, references, limits, target, FORWARD_LENGTH * float(size))
 
 
@@ -380,4 +374,4 @@ def impulse_by_drag(obj, scene, origin, direction, place, normal) -> np.ndarray 
     drawn = core_hits.dragged(origin, direction, place, normal)
     if drawn is None:
         return None
-    return core_hits.impulse_of_arrow(drawn, mass(obj), obj.active_ragdoll.height, gravity(scene))
+    return core_hits.impulse_of_arrow(drawn, mass(obj), obj.active_ragdoll.height, world.pull(scene))

@@ -6,7 +6,7 @@ from mathutils import Matrix
 from ...errors import RagdollError
 from ...ragdoll.joints import limits
 from ..physics import built, joint_objects
-from ..rig.armature import read
+from ..rig.armature import values_of
 from ..runtime import STATE
 
 
@@ -49,7 +49,7 @@ class Worst:
         parents, in_child, in_parent = joint_objects.joint_frames(self.obj)
         children = np.flatnonzero(parents >= 0)
         frames = in_child[children], in_parent[children]
-        own, of_animation = (_gaps(m[:, children], m[:, parents[children]], *frames) for m in (bodies, wanted))
+        own, of_animation = (limits.gaps(m[:, children], m[:, parents[children]], *frames) for m in (bodies, wanted))
         return {
             # Beyond what the animation itself takes the joint apart.
             "joint_gap_m": self._largest(np.linalg.norm(own - of_animation, axis=-1), children),
@@ -82,7 +82,7 @@ class Worst:
     def _look_for_depth(self, run) -> None:
         """Keep the deepest point of a body's surface inside another object with a rigid body."""
         settings = self.obj.active_ragdoll
-        matrices = read(settings.bodies.objects, "matrix_world", 4, 4)
+        matrices = values_of(settings.bodies.objects, "matrix_world", 4, 4)
         for other in self.scene.rigidbody_world.collection.all_objects:
             if built.is_ours(other) or other.type != "MESH" or not other.data.polygons:
                 continue
@@ -93,7 +93,8 @@ class Worst:
             # A floor may be a plane: bodies sink below its box.
             room = 0.1 * settings.height / max(scale, 1e-12) * (high - low < 1e-6)
             for part, matrix in zip(settings.parts, matrices, strict=True):
-                points = _vertices(part.body) @ (into @ matrix)[:3, :3].T + (into @ matrix)[:3, 3]
+                points = values_of(part.body.data.vertices, "co", 3).astype(float)
+                points = points @ (into @ matrix)[:3, :3].T + (into @ matrix)[:3, 3]
                 inside = points[np.all((points > low - room) & (points < high + room), axis=1)]
                 self._keep_deepest(shown, inside, scale, part.bone, other.name)
 
@@ -103,15 +104,3 @@ class Worst:
             depth = -float((point - np.array(place)) @ np.array(normal)) * scale if found else 0.0
             if depth > self._depth["value"]:
                 self._depth = {"value": depth, "bone": bone, "frame": self.frames[-1], "object": name}
-
-
-def _vertices(body) -> np.ndarray:
-    """Of a body's mesh [k, 3], in its own frame."""
-    result = np.empty(3 * len(body.data.vertices), dtype=np.float32)
-    body.data.vertices.foreach_get("co", result)
-    return result.reshape(-1, 3).astype(float)
-
-
-def _gaps(children, parents, in_child, in_parent) -> np.ndarray:
-    """From where the parents [f, k, 4, 4] put the joints to where the children do [f, k, 3]."""
-    return ((children @ in_child) - (parents @ in_parent))[..., :3, 3]

@@ -42,7 +42,8 @@ class Clearances:
 
         # A foot without a body of its own is stiff with its shank, and so long when one kneels.
         shank, lower = own.limbs[0, 1], own.joints[foot] - own.joints[own.limbs[0, 1]]
-        stiff = surface.extent(shank, -lower, q.rotate(q.conjugate(turned(0, 80)), -Z))
+        free = (surface.rows == foot).any()
+        stiff = 0.0 if free else surface.extent(shank, -lower, q.rotate(q.conjugate(turned(0, 80)), -Z))
         sole = reach([row for row in own.limbs[0, 1:] if row >= 0], own.joints[foot], -Z, own.sole)
         return Clearances(
             front=reach(trunk, own.hip0, X, 0.065 * h),
@@ -117,7 +118,7 @@ class Author:
         hip += 0.1 * thigh
         foot = hip + 0.62 * thigh
         ahead = ((foot, own.hips * 1.2, room.sole), (0.6, 0.35, 0.6), turned(6))
-        trunks = (turned(0, pitch - 4, -6), pitch + 2, pitch - 36)
+        trunks = (turned(0, pitch - 12, -6), pitch + 3, pitch - 36)  # round: a thigh folds no nearer
         keys.append(self.key("foot forward", 0.75, (hip, -0.3 * own.hips, z), trunks, [ahead, legs[1]], arms))
         return [*keys, *self.kneel(hip + 0.1 * thigh, foot, legs[1])]
 
@@ -135,7 +136,8 @@ class Author:
         arms = [(*up, self.hanging(1, turned(0, -70))), (hand, (-0.5, -1, 0.2), self.palm(-1, 150))]
         trunks = (-0.9 * lean, turned(-15, -0.75 * lean, 10), turned(8, -5))
         keys.append(self.key("sit", 0.9, (0, 0, room.back * 1.05), trunks, legs, arms))
-        under = ((-0.06 * leg, -own.hips * 1.3, room.tuck), (1, -0.8, 0.55), turned(-35, 65))
+        # Not nearer to the hip than a knee folds.
+        under = ((-0.28 * leg, -own.hips * 1.3 - 0.05 * leg, room.tuck), (1, -0.6, 0.1), turned(-25, 70))
         knee = (foot - 0.05 * self.unit, own.hips + 0.05 * self.unit, room.sole + own.lower[0] + room.knee)
         arms = [(knee, (-0.5, 1, 0), self.palm(1)), (hand, (-0.5, -1, 0.2), self.palm(-1, 130))]
         z = min(0.24 * leg + 0.3 * room.back, 0.6 * arm + room.palm)

@@ -3,8 +3,6 @@
 Everything is measured in the pose that comes in, bone scales, shear and mirroring included.
 """
 
-from __future__ import annotations
-
 from dataclasses import InitVar, dataclass, field
 
 import numpy as np
@@ -219,8 +217,7 @@ def follow(followed_before, followed_now, smoothed_before, speed: float, seconds
 
     Args:
         followed_before, followed_now: what is followed, at both times [..., 4].
-        smoothed_before: the result at the time before [..., 4].
-        speed: share of the distance closed per second [1/s].
+        smoothed_before: the result at the time before [..., 4]. speed: share of the distance closed per second [1/s].
         seconds: time between the two, not negative.
     """
     passed = speed * seconds

@@ -1,7 +1,5 @@
 """What debug drawing shows of a look-at chain: the way to the target in red, forwards in green, limits as cones."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ... import quaternion

@@ -1,8 +1,6 @@
 """A look-at chain and the legs below it from the bones' roles; forward axes from the bind pose, however the bones are
 drawn."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,8 +41,7 @@ def from_roles(rig: Rig, anatomy: Anatomy, tails=None) -> LookAtSetup:
     Raises RagdollError: neither head nor neck was recognised.
 
     Args:
-        anatomy: of the armature's bones, in their input order.
-        tails: see `upright_axes`.
+        anatomy: of the armature's bones, in their input order. tails: see `upright_axes`.
     """
     notes: list = []
     level = rig.skeleton.from_level

@@ -10,8 +10,6 @@ and nothing is ever chosen between two answers: so the pose changes steadily wit
 Where either way round would do (a target straight behind what is turned) a bone therefore does nothing at all.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from math import atan2, cos, sin, sqrt
@@ -37,10 +35,8 @@ class Entry:
     """A bone of the chain under way; vectors are in the space it turns in, from its joint on.
 
     Attributes:
-        frame: that space in model space, of the pose that comes in.
-        weight: 0 the shortest axis, 1 the up axis alone.
-        up: unit vector.
-        forward: where the bone looks by now, a unit vector.
+        frame: that space in model space, of the pose that comes in. weight: 0 the shortest axis, 1 the up axis alone.
+        up: unit vector. forward: where the bone looks by now, a unit vector.
         own: the bone's own turn, without what carries it.
         free: share 0..1 of what a further pass asks for that it turns by the shortest way, not about up.
     """
@@ -85,10 +81,10 @@ class Entry:
             self.free_at_limit = 0.0
         if free == 1.0:
             return self._taken(c.arc(turn_from, turn_to, up), 1.0, self.limit, self.cosine)
-        turn = c.IDENTITY
-        if free > 0.0:
-            turn = c.part(c.arc(turn_from, turn_to, up), free)
-            turn_from = c.rotate(turn, turn_from)
+        if free == 0.0:
+            return self._taken(c.axis_angle(up, angle_about(turn_from, turn_to, up)), 0.0, self.limit, self.cosine)
+        turn = c.part(c.arc(turn_from, turn_to, up), free)
+        turn_from = c.rotate(turn, turn_from)
         turn = c.multiply(c.axis_angle(up, angle_about(turn_from, turn_to, up)), turn)
         return self._taken(turn, free, self.limit, self.cosine)
 
@@ -100,7 +96,7 @@ class Entry:
             if turn is c.IDENTITY:
                 return turn
             forward = c.rotate(turn, self.forward)
-        own = c.multiply(turn, self.own)
+        own = turn if self.own is c.IDENTITY else c.multiply(turn, self.own)
         if abs(own[0]) < self.least_cosine:
             angle = 2.0 * c.acos(abs(own[0]))
             if angle > self.largest:
@@ -266,10 +262,8 @@ def facing(forward, up, to_target, last_side, margin: float) -> tuple:
     look.
 
     Args:
-        forward: where the first bone looks, up: unit vectors.
-        to_target: from the first bone to the target.
-        last_side: 1 left, -1 right, 0 not known yet.
-        margin: half the width of the zone [rad].
+        forward: where the first bone looks, up: unit vectors. to_target: from the first bone to the target.
+        last_side: 1 left, -1 right, 0 not known yet. margin: half the width of the zone [rad].
     Returns:
         (side, direction): the side now, and the vector to look along; None outside the zone.
     """

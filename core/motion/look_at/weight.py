@@ -4,8 +4,6 @@ Nothing is counted: the weight at a time is a function of the events up to that 
 order of playing. The calls have the meaning they have in P. Massoudi's article "The Perfect Look At System".
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

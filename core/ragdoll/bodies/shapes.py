@@ -122,8 +122,7 @@ def plan_bodies(heads, tails, rotations, parents, simulated, kinds, skin, axes, 
         parents: bone parents, before their children [n]. simulated: mask [n].
         kinds: wanted shape per bone, "AUTO" for the one of least volume [n].
         skin: `Skin` of the meshes in bind pose, or None; bodies without vertices of their own are shaped by their
-            joints alone.
-        axes: the armature's axes [3, 3], see `extent`.
+            joints alone. axes: the armature's axes [3, 3], see `extent`.
         coverage: share of a body's weighted vertices that its shape covers at least, before overlaps are resolved.
         hung: the bone of the body that each bone hangs on [n], where that is known; see `roles.Anatomy.parents`.
         led: bones that hang there whatever the hierarchy says; see `roles.Anatomy.led`.
@@ -327,17 +326,10 @@ def _separate(shapes, parents, size, twins, normal, offset, vertices) -> list:
     grand = np.where(parents >= 0, parents[parents], -1)
     near = (grand[first] == second) | (grand[second] == first)
     siblings = (parents[first] == parents[second]) & (parents[first] >= 0)
-    overlapping = compound.separate(
-        shapes,
-        first,
-        second,
-        gap=GAP * size,
-        may_overlap=near | siblings,
-        twins=twins,
-        normal=normal,
-        offset=offset,
-        points=[None if own is None else own[0][:: 1 + len(own[0]) // 150] for own in vertices],
-    )
+    points = [None if own is None else own[0][:: 1 + len(own[0]) // 150] for own in vertices]
+    symmetry = {"twins": twins, "normal": normal, "offset": offset}
+    may = {"gap": GAP * size, "may_overlap": near | siblings}
+    overlapping = compound.separate(shapes, first, second, **may, **symmetry, points=points)
     told_apart = np.zeros(len(first), dtype=bool)
     told_apart[overlapping] = True
     # A body next to its grandparent (thigh and pelvis, with a stub between them) meets it whenever the joints bend.

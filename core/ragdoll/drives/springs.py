@@ -136,32 +136,19 @@ def joint_motor(relative, before, target, last, weight, frequency, damping_ratio
     return own + speed, np.einsum("kij,kj->ki", inertia, acceleration), acceleration
 
 
+# Declarations are read as tables.
+# fmt: off
 FREQUENCY = Parameter(
-    name="frequency",
-    setting="spring_frequency",
-    title="Frequency",
+    name="frequency", setting="spring_frequency", title="Frequency", called="spring's frequency", unit="Hz",
     description="How often a second a body would swing on its spring [Hz], at weight 1",
-    default=3.0,
-    lowest=LOWEST,
-    highest=HIGHEST,
-    factor=Factor("frequency_scale", "Frequency", "Multiplies the character's spring frequency", 0.01),
-    called="spring's frequency",
-    unit="Hz",
-    within=(LOWEST, HIGHEST),
-    option=("frequency", "HZ", "of the springs"),
-)
+    default=3.0, lowest=LOWEST, highest=HIGHEST, within=(LOWEST, HIGHEST), option=("frequency", "HZ", "of the springs"),
+    factor=Factor("frequency_scale", "Frequency", "Multiplies the character's spring frequency", 0.01))
 DAMPING_RATIO = Parameter(
-    name="damping_ratio",
-    setting="spring_damping_ratio",
-    title="Damping Ratio",
+    name="damping_ratio", setting="spring_damping_ratio", title="Damping Ratio", called="damping ratio",
     description="Of the springs: 0 swings for ever, 1 comes to rest soonest without swinging",
-    default=1.0,
-    lowest=0.0,
-    highest=MOST_DAMPING,
-    factor=Factor("damping_scale", "Damping", "Multiplies the character's damping ratio"),
-    called="damping ratio",
-    option=("damping", "RATIO", "damping ratio of the springs"),
-)
+    default=1.0, lowest=0.0, highest=MOST_DAMPING, option=("damping", "RATIO", "damping ratio of the springs"),
+    factor=Factor("damping_scale", "Damping", "Multiplies the character's damping ratio"))
+# fmt: on
 
 
 class Spring(Law):

@@ -33,8 +33,6 @@ more than about 7 %.
 HINGE turns about the Z axis of its Empty, with the same sign (object1 = child).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache

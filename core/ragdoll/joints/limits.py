@@ -22,8 +22,6 @@ A swing is beyond its limits by the distance to the nearest allowed one. Along t
 ellipse's edge may be far away where it is near.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 
@@ -261,6 +259,11 @@ OWN = np.radians(15.0)  # what the wanted pose itself may be beyond: more, and t
 ALONG = np.radians(10.0)  # from where it is wanted: what is farther off is led back together with it
 LASTS = 0.25  # [s] for which a body is far off before its joint is looked at
 RETURNS = 0.25  # [s] of the way back
+
+
+def gaps(children, parents, in_child, in_parent) -> np.ndarray:
+    """From where parents put their joints to where the children do [.., 3]: bodies, and joints in them, [.., 4, 4]."""
+    return (children @ in_child - parents @ in_parent)[..., :3, 3]
 
 
 def angles_off(body: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -44,15 +44,9 @@ class Leg(ItemStep):
     """One leg, which `AllLegs` puts back."""
 
     def make(self, rig, item):
-        self.solver = LegStabilizer(
-            rig,
-            rig.bone(self.name, item.foot_bone),
-            item.bones_count,
-            self.name,
-            min_distance=item.min_distance,
-            max_iterations=item.max_iterations,
-            tolerance=item.tolerance,
-        )
+        foot = rig.bone(self.name, item.foot_bone)
+        more = {name: getattr(item, name) for name in ("min_distance", "max_iterations", "tolerance")}
+        self.solver = LegStabilizer(rig, foot, item.bones_count, self.name, **more)
         self._bones = [rig.name(bone) for bone in self.solver.bones]
 
     def read(self, reader, _pose) -> Inputs | None:

@@ -181,18 +181,10 @@ def solver_of(rig: Rig, item, name: str) -> LookAt:
             LinkedBone(rig.bone(f'{name}, entry "{entry.bone}", linked bone', link.bone), link.reset_to_default)
             for link in entry.linked_bones
         ]
-        entries.append(
-            LookAtEntry(
-                rig.bone(name, entry.bone),
-                min(entry.limit, math.pi),  # in single precision 180 deg is a little more
-                tuple(entry.forward_axis),
-                tuple(entry.parent_forward_axis),
-                entry.rotate_around_up_weight,
-                entry.limit_from,
-                entry.reset_to_default,
-                linked,
-            )
-        )
+        axes = tuple(entry.forward_axis), tuple(entry.parent_forward_axis)
+        how = entry.rotate_around_up_weight, entry.limit_from, entry.reset_to_default
+        limit = min(entry.limit, math.pi)  # in single precision 180 deg is a little more
+        entries.append(LookAtEntry(rig.bone(name, entry.bone), limit, *axes, *how, linked))
     margin = min(item.behind_margin, math.pi / 2.0)
     return LookAt(rig, entries, name, tuple(item.up_vector), item.blend_speed, item.comfort, margin)
 

@@ -15,6 +15,8 @@ PLACES = (
     ("OBJECT", "Armature", "In the armature's space"),
     ("BONE", "Bone", "In the frame of one of the character's bones"),
 )
+# Settings that the solver has by the same names.
+_OF_SOLVER = ("allow_stretching", "start_stretch_ratio", "max_stretch_scale", "keep_end_rotation")
 POLES = (("BEND", "As It Bends", "The limb keeps the plane that it bends in"), *PLACES)
 
 
@@ -59,25 +61,13 @@ class Step(ItemStep):
         self._has_effector, self._has_pole = item.effector is not None, item.pole is not None
         pole_space = WORLD if self._has_pole else item.pole_space
         effector_bone = -1 if self._has_effector else self._frame(rig, item.effector_space, item.effector_bone)
-        self.solver = TwoBoneIK(
-            rig,
-            rig.bone(self.name, item.end_bone),
-            self.name,
-            allow_stretching=item.allow_stretching,
-            start_stretch_ratio=item.start_stretch_ratio,
-            max_stretch_scale=item.max_stretch_scale,
-            connected=self._is_connected(rig),
-            effector_space=WORLD if self._has_effector else item.effector_space,
-            effector_bone=effector_bone,
-            pole_space=pole_space,
-            pole_bone=self._frame(rig, pole_space, item.pole_bone),
-            keep_end_rotation=item.keep_end_rotation,
-        )
-
-    def _is_connected(self, rig: Rig) -> bool:
-        """Whether Blender keeps one of the limb's bones at its parent's tail."""
-        end = rig.bone(self.name, self.item.end_bone)
-        return any(is_held(self.obj, rig.name(bone)) for bone in (rig.parents[end], end) if bone >= 0)
+        end = rig.bone(self.name, item.end_bone)
+        own = {name: getattr(item, name) for name in _OF_SOLVER}
+        # Where Blender keeps one of the limb's bones at its parent's tail:
+        own["connected"] = any(is_held(self.obj, rig.name(bone)) for bone in (rig.parents[end], end) if bone >= 0)
+        own["effector_space"] = WORLD if self._has_effector else item.effector_space
+        own |= {"effector_bone": effector_bone, "pole_space": pole_space}
+        self.solver = TwoBoneIK(rig, end, self.name, pole_bone=self._frame(rig, pole_space, item.pole_bone), **own)
 
     def _frame(self, rig: Rig, space: str, bone: str) -> int:
         return rig.bone(self.name, bone) if space == BONE else -1

@@ -1,0 +1,125 @@
+"""How near a bake to controls comes, and how long it takes, on rigs that Rigify generates.
+
+    python dev.py bench controls [--rigs human wolf ...] [--frames N] [--json FILE]
+
+    given      poses that the controls were turned to at random are found again (FK: mean 0.3 mm and 0.1 deg, worst 2 mm
+               and 1 deg at 1.8 m)
+    physical   a shot in which the character falls limp (mean 2 mm, worst 12; the twist that no control gives apart)
+    seconds    of the search for controls, and of 250 frames (10)
+
+Bones that no control of their own carries are counted, and left out of the figures.
+"""
+
+import importlib
+import time
+
+import _characters
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+import rigs
+from active_ragdoll.core.blender import bake
+from active_ragdoll.core.blender.bake import controls
+from active_ragdoll.core.blender.physics import build
+from demo.character import enable_rigify, generate_rigify
+
+HEIGHT = 1.8  # [m] that distances are stated for
+METARIGS = {
+    "human": "human",
+    "basic": "Basic.basic_human",
+    "wolf": "Animals.wolf",
+    "horse": "Animals.horse",
+    "cat": "Animals.cat",
+    "bird": "Animals.bird",
+}
+AIMS = {"given": (0.3, 2.0, 0.1, 1.0), "physical": (2.0, 12.0, np.inf, np.inf)}  # mean and worst mm, mean and worst deg
+POSES, SECONDS = 8, 10.0
+
+
+def make(name: str):
+    """A generated rig with a ragdoll of its large bones, in an empty file."""
+    scene = rigs.empty_file()
+    enable_rigify()
+    metarig = rigs.armature(scene, {}, "Metarig")
+    bpy.ops.object.mode_set(mode="EDIT")
+    importlib.import_module(f"rigify.metarigs.{METARIGS[name]}").create(metarig)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    obj = generate_rigify(metarig)
+    bpy.data.objects.remove(metarig)
+    size = max(obj.dimensions)
+    bones = np.array([bone.use_deform and bone.length > 0.03 * size for bone in obj.data.bones])
+    build.build(obj, scene, bones)
+    return scene, obj
+
+
+def summary(off: np.ndarray, owned: list, height: float) -> tuple:
+    """(mean mm, worst mm, mean deg, worst deg) of the bones that have a control, of distances in heights."""
+    off = off[:, owned]
+    mm, deg = off[..., 1] / height * HEIGHT * 1e3, np.degrees(off[..., 0])
+    return float(mm.mean()), float(mm.max()), float(deg.mean()), float(deg.max())
+
+
+def given(carried: controls.Controls, frame: int) -> np.ndarray:
+    """How far off poses are found that the controls were turned to [p, m, 2]."""
+    rng, found = np.random.default_rng(0), []
+    bones = [carried.copy.pose.bones[owner.name] for owner in carried.owners]
+    for _ in range(POSES):
+        asked = np.tile(np.eye(4), (len(bones), 1, 1))
+        for at, owner in enumerate(carried.owners):
+            turn = np.clip(rng.normal(size=3) * 0.25, -0.7, 0.7) * owner.free
+            asked[at] = controls._moved(asked[at], np.concatenate([turn, np.zeros(3)]))
+        wanted = np.tile(np.eye(4), (len(carried.bones), 1, 1))
+        wanted = carried._try(bones, asked, wanted)[0][carried._rows]
+        for bone in bones:
+            bone.matrix_basis = Matrix()
+        found.append(carried.solve(frame, wanted, None)[1])
+    return np.array(found)
+
+
+def run(**options) -> tuple[dict, bool]:
+    """Measure the rigs; their figures, and whether all aims are met."""
+    figures, rows = {}, []
+    for name in options["rigs"]:
+        scene, obj = make(name)
+        rigs.set_range(scene, 1, options["frames"])
+        names = [part.bone for part in obj.active_ragdoll.parts]
+        start = time.perf_counter()
+        carried = bake._controls(obj, names)
+        searching = time.perf_counter() - start
+        owned = [owner.body for owner in carried.owners]
+        cases = {"given": summary(given(carried, 1), owned, carried.height)}
+        rigs.set_weights(obj, 0.0)
+        bpy.ops.active_ragdoll.simulate()
+        start = time.perf_counter()
+        recorder = bake._Recorder(obj, scene, False)
+        for frame in bake._shown_frames(scene, 1, options["frames"]):
+            recorder.record(frame)
+        for _frame in recorder.solve(carried):
+            pass
+        seconds = (time.perf_counter() - start) / options["frames"] * 250
+        cases["physical"] = summary(np.array(recorder.off), owned, carried.height)
+        carried.remove()
+        for case, values in cases.items():
+            good = all(value <= aim for value, aim in zip(values, AIMS[case], strict=True))
+            fast = case == "given" or seconds <= SECONDS
+            rows.append(
+                (
+                    f"{name}, {case}",
+                    f"{len(owned)} of {len(names)}",
+                    *values,
+                    searching,
+                    seconds,
+                    _characters.verdict(good and fast),
+                )
+            )
+            figures[f"{name} {case}"] = dict(zip(("mean_mm", "worst_mm", "mean_deg", "worst_deg"), values)) | {
+                "seconds": seconds
+            }
+    head = ("rig", "carried", "mean mm", "worst mm", "mean deg", "worst deg", "search s", "250 frames s", "aim")
+    _characters.print_table("A bake to controls", head, rows)
+    return figures, all(row[-1] == "PASS" for row in rows)
+
+
+if __name__ == "__main__":
+    _characters.bench(run, __doc__, rigs=list(METARIGS), frames=40)
