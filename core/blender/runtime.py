@@ -45,6 +45,7 @@ class State:
     stamps: dict = field(default_factory=dict)  # what the source was last brought in line with; see `source.Stamp`
     waiting: set = field(default_factory=set)  # the stack is to be shown anew once Blender is idle
     readings: dict = field(default_factory=dict)  # what graphs read from the ragdoll, by frame
+    gaits: dict = field(default_factory=dict)  # animations of characters that keep their balance, by frame
     figures: dict = field(default_factory=dict)  # what the overlay draws; see `viewport.Cached`
     drawing: str = ""  # what went wrong while the overlay was drawn: it rests until it is switched on again
     clips: ClipCache = field(default_factory=ClipCache)  # actions sampled for layers

@@ -108,6 +108,6 @@ def drop_if_idle(obj) -> None:
 
 
 def gets_up_where_it_lies(obj) -> bool:
-    """Whether a character's recovery needs a motion stack, as soon as there is a ragdoll."""
-    recovery = obj.active_ragdoll.recovery
-    return recovery.enabled and recovery.reroot
+    """Whether a character's recovery or balance needs a motion stack, as soon as there is a ragdoll."""
+    settings = obj.active_ragdoll
+    return (settings.recovery.enabled and settings.recovery.reroot) or settings.balance.enabled
