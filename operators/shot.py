@@ -12,7 +12,7 @@ from ..core.blender.physics import built, world
 from ..core.blender.run import reconcile, shot_run, show, simulate
 from ..core.blender.runtime import STATE
 from ..core.errors import RagdollError
-from .base import OnArmature, Operator
+from .base import OnArmature, Operator, named
 
 TIME_SLICE = 0.05  # [s] of frames between two looks at the keyboard
 PRINT_EVERY = 0.1  # share of the shot between two lines of progress
@@ -215,6 +215,20 @@ class ACTIVE_RAGDOLL_OT_free_cache(Operator, bpy.types.Operator):
         scene.frame_set(scene.frame_current)
 
 
+TO = EnumProperty(
+    name="Keys On",
+    description="What gets the keys",
+    items=(
+        (bake.DEFORM, "Bones", "The bones that move; the rig's own constraints on them are muted"),
+        (
+            bake.CONTROLS,
+            "Controls",
+            "The controls that carry the bones with bodies, which are found by trying them (FK)",
+        ),
+    ),
+)
+
+
 class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
     """Write the simulated motion, and the motion stack's, to a new action and mute both; the old action is kept.
     Simulates first where that was not done"""
@@ -248,18 +262,7 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
             (actions.LAYER, "NLA Layer", "A strip over the animation, which goes on below it"),
         ),
     )
-    to: EnumProperty(
-        name="Keys On",
-        description="What gets the keys",
-        items=(
-            (bake.DEFORM, "Bones", "The bones that move; the rig's own constraints on them are muted"),
-            (
-                bake.CONTROLS,
-                "Controls",
-                "The controls that carry the bones with bodies, which are found by trying them (FK)",
-            ),
-        ),
-    )
+    to: TO
     combined: BoolProperty(
         name="Combine",
         description="The layer adds to the animation below it, which can still be edited, instead of replacing it",
@@ -300,3 +303,16 @@ class ACTIVE_RAGDOLL_OT_revert_bake(Operator, bpy.types.Operator):
     def act(self, _context, obj):
         bake.revert(obj)
         return f"'{obj.name}' has its old action back"
+
+
+class ACTIVE_RAGDOLL_OT_pose_this_frame(Operator, bpy.types.Operator):
+    """Put the pose that is shown at this frame on the bones or the controls, as if posed by hand.
+    It is keyed where Auto Keying is on"""
+
+    requires = (interface.moved, interface.unbaked)
+
+    to: TO
+
+    def act(self, context, obj):
+        names = bake.pose_bones(obj, interface.scene_of(obj, context), self.to)
+        return f"Posed {named(names)} of '{obj.name}'"

@@ -137,3 +137,26 @@ def test_a_character_without_bones_that_lead_is_refused(fresh_scene):
     with pytest.raises(RuntimeError, match="No bone of 'Human' controls"):
         bpy.ops.active_ragdoll.bake(to="CONTROLS")
     assert not obj.active_ragdoll.muted
+
+
+@pytest.mark.parametrize("to, keying", (("CONTROLS", True), ("DEFORM", False)))
+def test_the_pose_of_a_frame_is_put_on_bones_or_controls(fresh_scene, to, keying):
+    obj = _controlled(fresh_scene, True) if to == "CONTROLS" else rigs.swinging_human(fresh_scene, 1, LAST)
+    mask = np.array([to == "DEFORM" or (b.name.startswith("DEF-") and "finger" not in b.name) for b in obj.data.bones])
+    build.build(obj, fresh_scene, mask)
+    rigs.set_weights(obj, 0.0)
+    rigs.play(fresh_scene, 1, 12)
+    shown = _places(obj)
+    names = [part.bone for part in obj.active_ragdoll.parts]
+    fresh_scene.tool_settings.use_keyframe_insert_auto = keying
+    bpy.ops.active_ragdoll.pose_this_frame(to=to)
+    fresh_scene.tool_settings.use_keyframe_insert_auto = False
+    bpy.ops.active_ragdoll.remove()
+    if keying:
+        fresh_scene.frame_set(1)
+        fresh_scene.frame_set(12)
+        assert obj.pose.bones["hips"]["fk"] == 1.0
+    bpy.context.view_layer.update()
+    poses = rigs.pose(obj)[[obj.data.bones.find(name) for name in names]]
+    assert np.abs(poses[:, :3, 3] - shown[:, :3, 3]).max() < 2e-3
+    assert rigs.angles(poses, shown).max() < 0.5

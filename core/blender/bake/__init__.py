@@ -6,9 +6,11 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from ... import rotation_modes
 from ...errors import RagdollError
 from ..physics import source, view_layers, world
 from ..rig import armature
+from ..rig.action_channels import rotation_property
 from ..rig.armature import converted, pose_matrices, refuse_baked
 from ..run import shot_run, simulate
 from ..runtime import STATE
@@ -85,6 +87,42 @@ def bake_frames(
         if carried is not None:
             carried.remove()
     scene.frame_set(current)
+
+
+def pose_bones(obj, scene, to: str = DEFORM) -> list[str]:
+    """Put the pose that is shown on a character's bones, or on its controls, as if posed by hand; their names.
+
+    Keys are inserted where Blender's automatic keying is on. Raises RagdollError: nothing moves the character, or no
+    control carries its bones.
+    """
+    recorder = _Recorder(obj, scene, False)
+    recorder.record(scene.frame_current)
+    names, keying = _names(obj, ALL), scene.tool_settings.use_keyframe_insert_auto
+    if to == CONTROLS:
+        carried = _controls(obj, names)
+        try:
+            list(recorder.solve(carried))
+            names, basis = [owner.name for owner in carried.owners], np.array(recorder.solved)
+            placed = {owner.name for owner in carried.owners if owner.shifts is not None}
+            for path, value in carried.switches.items():
+                controls.switch(obj, path, value)
+                if keying:
+                    obj.keyframe_insert(path)
+        finally:
+            carried.remove()
+    else:
+        basis, placed = recorder.basis(names), {name for name in names if not obj.data.bones[name].use_connect}
+    channels = zip(names, *(each[0] for each in rotation_modes.decompose(basis)), strict=True)
+    for name, location, rotation, scale in channels:
+        bone = obj.pose.bones[name]
+        rotating = rotation_property(bone.rotation_mode)
+        turned = rotation_modes.rotation_channels(bone.rotation_mode, rotation[None, None])[0, 0]
+        values = {rotating: turned} | ({"location": location, "scale": scale} if name in placed else {})
+        for prop, value in values.items():
+            setattr(bone, prop, value)
+            if keying:
+                bone.keyframe_insert(prop)
+    return names
 
 
 def revert(obj) -> None:

@@ -115,14 +115,14 @@ class Controls:
         count = {}
         for value in (0, 1) if paths else ():
             for path in paths:
-                _switch(self.copy, path, value)
+                switch(self.copy, path, value)
             owned = {owner.body for owner in self._owners(self._followers(candidates))}
             for path, driven in paths.items():
                 behind = (b for b, name in enumerate(self.bones) if driven & _leading(self.copy, [name]).keys())
                 count[path, value] = len(owned.intersection(behind))
         switches = {path: int(count[path, 1] > count[path, 0]) for path in paths if count[path, 0] != count[path, 1]}
         for path in paths:
-            _switch(self.copy, path, switches.get(path, before[path]))
+            switch(self.copy, path, switches.get(path, before[path]))
         return switches
 
     def _tried(self, bone, basis: Matrix, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -216,7 +216,7 @@ class Controls:
         """
         self.scene.frame_set(frame)
         for path, value in self.switches.items():
-            _switch(self.copy, path, value)
+            switch(self.copy, path, value)
         bones = [self.copy.pose.bones[owner.name] for owner in self.owners]
         basis = np.array([bone.matrix_basis for bone in bones])
         if start is not None:
@@ -324,7 +324,7 @@ def _value(obj, path: str):
         return None
 
 
-def _switch(obj, path: str, value) -> None:
+def switch(obj, path: str, value) -> None:
     """Set a custom property by its path."""
     owner, _, name = path.rpartition('["')
     holder, name = obj.path_resolve(owner) if owner else obj, name.removesuffix('"]')
