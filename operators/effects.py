@@ -12,6 +12,7 @@ from ..core.blender.physics import build
 from ..core.blender.runtime import STATE
 from ..core.blender.settings import effects, lists
 from ..core.blender.stack import stack_setup
+from ..core.blender.stack.entries import balance, look_at
 from ..core.blender.tools import viewport
 from ..core.errors import RagdollError
 from .base import OnArmature, Operator, leave_modal
@@ -203,10 +204,8 @@ class ToneOperator(EffectOperator):
             build.rebuild(obj, interface.scene_of(obj, context))
 
 
-class ACTIVE_RAGDOLL_OT_setup_recovery(ToneOperator, bpy.types.Operator):
-    """Let strong hits knock the character out, and let it get up where it came to rest"""
-
-    bl_label = "Set Up Recovery"
+class RecoverySetup(ToneOperator):
+    """Sets up recovery."""
 
     def act(self, context, obj):
         """Getting up in another place needs the motion stack."""
@@ -216,6 +215,12 @@ class ACTIVE_RAGDOLL_OT_setup_recovery(ToneOperator, bpy.types.Operator):
             effects.set_tone(obj, "STUNNED")
         obj.active_ragdoll.recovery.enabled = True
         self._give_motors(context, obj)
+
+
+class ACTIVE_RAGDOLL_OT_setup_recovery(RecoverySetup, bpy.types.Operator):
+    """Let strong hits knock the character out, and let it get up where it came to rest"""
+
+    bl_label = "Set Up Recovery"
 
 
 class ACTIVE_RAGDOLL_OT_set_tone(ToneOperator, bpy.types.Operator):
@@ -228,6 +233,19 @@ class ACTIVE_RAGDOLL_OT_set_tone(ToneOperator, bpy.types.Operator):
     def act(self, context, obj):
         effects.set_tone(obj, self.tone)
         self._give_motors(context, obj)
+
+
+class ACTIVE_RAGDOLL_OT_setup_balance(RecoverySetup, bpy.types.Operator):
+    """Let steps catch what hits and pushes do to the character, and let what they cannot catch knock it out"""
+
+    bl_label = "Set Up Balance"
+
+    def act(self, context, obj):
+        """What it cannot do without two legs is refused before anything changes."""
+        balance.figure_of(obj, look_at.rig_of(obj)[0])
+        super().act(context, obj)
+        obj.active_ragdoll.balance.enabled = True
+        stack_setup.ensure(obj, interface.scene_of(obj, context))
 
 
 class ACTIVE_RAGDOLL_OT_add_recovery_event(EffectOperator, bpy.types.Operator):

@@ -178,6 +178,20 @@ class ACTIVE_RAGDOLL_PT_recovery(Sidebar, bpy.types.Panel):
         row.prop(group, "calm_time")
 
 
+class ACTIVE_RAGDOLL_PT_balance(Sidebar, bpy.types.Panel):
+    """Steps that catch a push"""
+
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def fill(self, _context, obj, column):
+        group = obj.active_ragdoll.balance
+        if not group.enabled:
+            column.operator("active_ragdoll.setup_balance", icon="CON_FLOOR")
+            return
+        keyed(column, group, "strength", slider=True)
+        props(rows(column), group, "enabled", "return_to_path", *["return_steps"] * (group.return_to_path != "SHIFT"))
+
+
 class RecoveryPart(Part):
     """A panel inside that of the recovery, once it is set up."""
 

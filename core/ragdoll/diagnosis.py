@@ -336,7 +336,10 @@ def _size(s):
     if not SMALLEST <= s.height <= LARGEST:
         small = s.height < SMALLEST
         text = f"The character is {length_text(s.height)} high" + (
-            ": Bullet's tolerances are too coarse for it" if small else ": it falls as slowly as giants do"
+            ": Bullet's tolerances are too coarse for it"
+            if small
+            else ": it falls as slowly as giants do, and overshoots when it moves fast"
         )
-        remedy = "Scale it so that 1 unit is 1 m" + (", or raise the substeps" if small else ", or raise gravity")
+        other = ", or raise the substeps" if small else ", or raise gravity and lower its mass"
+        remedy = "Scale it so that 1 unit is 1 m" + other
         yield Finding(SCALE, WARNING, text, remedy)

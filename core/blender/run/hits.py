@@ -211,14 +211,18 @@ class Hits(Effect):
 
     def impulse_on(self, run, character, frame: int) -> float:
         """Sum of the magnitudes of the impulses on a character in the step from a frame to the next [N s]."""
+        return sum(float(np.linalg.norm(impulse)) for impulse in self.impulses_on(run, character, frame))
+
+    def impulses_on(self, run, character, frame: int) -> list:
+        """The impulses on a character in the step from a frame to the next, each [3] [N s], world."""
         own = next((own for own in self.characters if own.character is character), None)
         if own is None or not (own.hits or own.explosions):
-            return 0.0
+            return []
         scene = bpy.data.scenes[run.scene_name]
         rate = _rate(scene)
         found = _pushes(run, own, scene, run.body[character.rows], frame / rate, (frame + 1) / rate, rate)
         kinematic = run.kinematic_by_user[character.rows]
-        return sum(float(np.linalg.norm(push.impulse)) for push in found if not kinematic[push.row])
+        return [push.impulse for push in found if not kinematic[push.row]]
 
     def finish(self, run) -> None:
         """Switch all springs off."""

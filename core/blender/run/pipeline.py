@@ -54,6 +54,7 @@ def start(scene, clock) -> Run:
     run = shot_run.make_run(scene, first)
     for character in run.characters:
         pose_stack.forget(character.obj)
+        STATE.readings[character.name] = {}
         character.motion = pose_stack.of(character.obj)
     run.effects = [kind(run, scene) for kind in EFFECTS]
     run.merge_effects()

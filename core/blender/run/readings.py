@@ -5,9 +5,11 @@ same values as playing. Those of a simulated shot are stored in the file.
 """
 
 import json
+import math
 
 import numpy as np
 
+from ...motion.balance import Push
 from ...ragdoll import speeds
 from ...ragdoll.recovery.states import ACTIVE, STATES
 from ..physics import world
@@ -28,19 +30,7 @@ class Readings:
 
     def at(self, scene, frame: int) -> dict[str, float]:
         """Values for a frame by kind of parameter, read after the frame before; empty if nothing was simulated."""
-        kept = STATE.readings.setdefault(self._obj.name, {})
-        first, _last = world.shot_range(scene)
-        if frame <= first:
-            kept.clear()
-            return {}
-        if not kept:
-            kept.update(stored_readings(self._obj))
-        run = STATE.runs.get(scene.name)
-        if run is not None and run.frame == frame - 1:
-            character = next((c for c in run.characters if c.name == self._obj.name), None)
-            if character is not None:
-                kept[frame] = self._measured(run, character, scene)
-        return kept.get(frame, {})
+        return _kept(self._obj, scene, frame, self._measured)
 
     def _measured(self, run, character, scene) -> dict[str, float]:
         rows = character.rows
@@ -59,6 +49,66 @@ class Readings:
         for bone in self._contacts:
             found[f"RAGDOLL_CONTACT {bone}"] = float(_touches(run, character, bone, scene))
         return found
+
+
+def kept_of(obj) -> dict[int, dict]:
+    """What was read of a character by frame: in this session, else of the shot that is stored in the file."""
+    if obj.name not in STATE.readings:
+        STATE.readings[obj.name] = stored_readings(obj)
+    return STATE.readings[obj.name]
+
+
+def _kept(obj, scene, frame: int, measured) -> dict:
+    """What `measured` gives of a run that stands one frame before; on a jump to the frame what it gave back then."""
+    kept = kept_of(obj)
+    first, _last = world.shot_range(scene)
+    if frame <= first:
+        return {}
+    run = STATE.runs.get(scene.name)
+    if run is not None and run.frame == frame - 1:
+        character = next((c for c in run.characters if c.name == obj.name), None)
+        if character is not None:
+            kept.setdefault(frame, {}).update(measured(run, character, scene))
+    return kept.get(frame, {})
+
+
+# ---- pushes ---------------------------------------------------------------------------------------------------------
+
+YIELDING, SLACK = 0.2, 0.01  # [s] in which it gives way to what it is pushed off its place by; of the height, not felt
+
+
+def push_at(obj, scene, frame: int, legs) -> tuple[str, Push]:
+    """The recovery's state, and what pushes a character in the step to a frame; `legs`: names of their bones.
+
+    Hits count by their impulse. What else pushes (a platform, others, wind) shows in how far the masses are from where
+    the animation has them, as long as no hit has loosened the character and its legs are driven.
+    """
+
+    def measured(run, character, scene) -> dict:
+        impulses = run.effect("hits").impulses_on(run, character, run.frame)
+        blow = complex(*(sum(impulses)[:2] / character.mass).tolist()) if impulses else 0j
+        pull = 0j if impulses else _pull(run, character, legs)
+        found = {"PUSH": [blow.real, blow.imag, pull.real, pull.imag]} if blow or pull else {}
+        phase = _phase(run, character)
+        return found | ({"PHASE": phase} if STATES[phase] != ACTIVE else {})
+
+    found = _kept(obj, scene, frame, measured)
+    x, y, pull_x, pull_y = found.get("PUSH", (0.0, 0.0, 0.0, 0.0))
+    return STATES[int(found.get("PHASE", STATES.index(ACTIVE)))], Push(complex(x, y), complex(pull_x, pull_y))
+
+
+def _pull(run, character, legs) -> complex:
+    """Acceleration with which the hip follows its masses, which something holds off their place [m/s^2]."""
+    rows = character.rows
+    hits = next((own for own in run.effect("hits").characters if own.character is character), None)
+    driven = [max(pair) for pair in zip(*(weights[rows] for weights in run.weights()), strict=True)]
+    borne = [weight for bone, weight in zip(character.bone_names, driven, strict=True) if bone in legs]
+    if run.frame <= run.first or min(borne, default=0.0) < 0.1 or (hits is not None and hits.factors.min() < 1.0):
+        return 0j
+    away = run.masses[rows] @ (run.body[rows, :2, 3] - run.wanted[rows, :2, 3]) / character.mass
+    size = math.hypot(*away)
+    felt = max(size - SLACK * character.height, 0.0)
+    return complex(*away) * felt / (size * YIELDING**2) if felt else 0j
 
 
 def _phase(run, character) -> int:
@@ -112,7 +162,7 @@ def _near(corners: np.ndarray, other, margin: float) -> bool:
 def store_readings(obj) -> None:
     """Store the values of a simulated shot in the file."""
     kept = STATE.readings.get(obj.name)
-    if kept and obj.active_ragdoll.graph.enabled:
+    if kept and (obj.active_ragdoll.graph.enabled or obj.active_ragdoll.balance.enabled):
         obj.active_ragdoll.graph.record = json.dumps({str(frame): values for frame, values in kept.items()})
 
 

@@ -28,6 +28,7 @@ from ..physics import world
 from ..rig.armature import anatomy_of, pose_matrices
 from ..runtime import STATE
 from ..settings import effects as effect_settings
+from ..stack.entries import balance
 from ..stack.entries import recovery as recovery_entry
 from . import get_up
 from .effects import Effect
@@ -171,6 +172,7 @@ class Recovery:
             pelvis_speed=float(speeds[rows][self._pelvis_body]),
             distance=float(distances.max()),
             impulse=impulse,
+            lost=balance.has_fallen(self.character.motion, run.frame),
             mass=self.character.mass,
             size=self.character.height,
             gravity=scene.gravity.length if scene.use_gravity else 0.0,

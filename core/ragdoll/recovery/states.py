@@ -65,6 +65,7 @@ class Motion:
     pelvis_speed: float
     distance: float  # largest of any body from its target [m]
     impulse: float = 0.0  # sum of the sizes of the hits that act in the step to come [N s]
+    lost: bool = False  # it lost its balance, and no step can catch it
     mass: float = 70.0  # of all bodies [kg]
     size: float = HEIGHT  # height [m]
     gravity: float = speeds.EARTH  # of the scene [m/s^2]
@@ -230,7 +231,7 @@ def struck(settings: Settings, state: State, motion: Motion) -> State:
     if state.phase == ACTIVE and most > 0.0:
         hard = hard or (state.armed and motion.distance >= most)
         state = replace(state, armed=state.armed or motion.distance < NEAR * most)
-    if hard:
+    if hard or (motion.lost and state.phase in (ACTIVE, BLENDING)):
         return replace(_entered(state, LIMP), woken=True)
     if hit and state.phase in (ANIMATED, BLENDING):
         return replace(_entered(state, ACTIVE), woken=True)

@@ -1,0 +1,233 @@
+"""Balance: pushes that move the hip, and steps that catch it."""
+
+import math
+from dataclasses import replace
+
+import bpy
+import numpy as np
+
+from .... import pose as pose_space
+from ....anatomy.axes import of_role
+from ....anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, QUADRUPED, RIGHT, SPINE, UPPER_ARM
+from ....errors import RagdollError
+from ....motion import balance, gait
+from ....motion.balanced_pose import Figure
+from ....motion.limbs import LegStabilizer
+from ....motion.rig import Inputs, LocalPose, Rig
+from ....motion.stack import Step
+from ....ragdoll.recovery.states import LIMP, RECOVERING, SETTLING
+from ...physics import source, world
+from ...rig.armature import anatomy_of, array_of, pose_matrices
+from ...run.readings import kept_of, push_at
+from ...runtime import STATE
+from ...settings.declare import STACK, STACK_VALUE, choice, flag, settings, share, whole
+from ..ground import Ground
+from . import Kind
+from .leg_stabilizers import legs_of
+
+NAME = "Balance"
+CHUNK = 12  # frames that are looked ahead at a time
+PELVIS_LEAN, HEAD_LEAN = 0.4, -0.65  # shares of the trunk's lean; the spine has the rest
+RETURNS = (
+    ("SHIFT", "Go On Where It Is", "The animation goes on beside its old place"),
+    ("WALK_BACK", "Walk Back", "Its next steps lead back to where the animation is"),
+)
+
+
+# Declarations are read as tables.
+# fmt: off
+
+class ActiveRagdollBalance(bpy.types.PropertyGroup):
+    """How a character that stands on two legs keeps its balance."""
+
+    enabled: flag(
+        "Balance", "Hits and pushes move the hip, and steps catch it; what no step catches is a knock-out",
+        needs=STACK,
+    )
+    strength: share(
+        "Strength", "How far its steps reach: 1 as a man's who is awake, less as a drunk's; at 0 every push fells it",
+        keyed=True, needs=STACK_VALUE,
+    )
+    return_to_path: choice("Afterwards", RETURNS, "SHIFT", "Where the character goes when it has caught itself")
+    return_steps: whole("Steps", "In which it is back, more where they would be long", 4, min=1, max=100)
+
+
+class Balanced:
+    """A part of a character's settings."""
+
+    balance: settings(ActiveRagdollBalance)
+
+# fmt: on
+
+
+def figure_of(obj, rig: Rig) -> Figure:
+    """The bones that balance moves. Raises RagdollError, naming the character, where it has not just two legs."""
+    anatomy = anatomy_of(obj)
+    feet = legs_of(obj)
+    side = {obj.data.bones[i].name: anatomy.sides[i] for i in range(len(anatomy.sides))}
+    pair = [[name for name in feet if side[name] == which] for which in (LEFT, RIGHT)]
+    if anatomy.kind == QUADRUPED or [len(names) for names in pair] != [1, 1]:
+        raise RagdollError(
+            f"{NAME}: '{obj.name}' needs a left and a right leg, thigh to foot; "
+            f"found {', '.join(feet) or 'none'}: choose the bones' roles"
+        )
+    legs = tuple(LegStabilizer(rig, rig.bone(NAME, name), feet[name], NAME) for (name,) in pair)
+    level = rig.skeleton.from_level
+    spine = [*of_role(anatomy, SPINE), *of_role(anatomy, CHEST)]
+    parts = (of_role(anatomy, PELVIS)[:1], PELVIS_LEAN), (spine, 1.0 - PELVIS_LEAN)
+    parts = (*parts, ([*of_role(anatomy, NECK), *of_role(anatomy, HEAD)], HEAD_LEAN))
+    trunk = tuple((int(level[row]), lean / len(rows)) for rows, lean in parts for row in rows)
+    sides = ((LEFT, 1), (RIGHT, -1))
+    arms = [(int(level[row]), sign) for own, sign in sides for row in of_role(anatomy, UPPER_ARM, own)[:1]]
+    ends = [(arm, list(rig.skeleton.children(arm))[:1], sign) for arm, sign in arms]
+    return Figure(rig, legs, trunk, tuple((arm, end[0], sign) for arm, end, sign in ends if end))
+
+
+class Balance(Step):
+    """The step of the stack, whose state is that of the balance."""
+
+    name = NAME
+
+    def __init__(self, obj, rig: Rig) -> None:
+        self.obj, self.rig = obj, rig
+        self.figure = figure_of(obj, rig)
+        ends = [leg.bones[0] for leg in self.figure.legs], [leg.bones[-1] for leg in self.figure.legs]
+        self._rows = [int(rig.skeleton.to_level[bone]) for bones in ends for bone in bones]
+        self._legs = {rig.name(bone) for leg in self.figure.legs for bone in leg.bones}
+        self._gait = self._ground = self._now = self.body = None
+        STATE.gaits.pop(obj.name, None)
+
+    @property
+    def keeps_state(self) -> bool:
+        """Frames need not be stepped through one by one before the first push."""
+        return any("PUSH" in values for values in kept_of(self.obj).values())
+
+    def read(self, reader, _pose) -> Inputs:
+        """Note what pushes the character in the step to the frame."""
+        pull = world.gravity(reader.scene)
+        if not pull[2] < 0.0 or math.hypot(*pull[:2]) > 1e-3 * -pull[2]:
+            raise RagdollError(f"{NAME}: gravity must point down, got ({', '.join(f'{x:g}' for x in pull)}) m/s^2")
+        given = push_at(self.obj, reader.scene, reader.frame, self._legs)
+        self._now = reader, given
+        return Inputs(world=reader.world)
+
+    def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state, _seconds: float) -> tuple:
+        """See `Step.apply`."""
+        reader, (phase, push) = self._now
+        before = balance.State() if state is None else state
+        stays = phase in (LIMP, SETTLING) or before.fell
+        told = before.fell and phase not in (LIMP, SETTLING, RECOVERING)
+        self.messages = {NAME: f"'{self.obj.name}' lost its balance: Set Up Recovery lets it fall"} if told else {}
+        if phase == RECOVERING or (state is None and (stays or push == balance.Push())):
+            return pose, None
+        self._prepare(reader)
+        own = self.figure.sampled(pose, inputs.world)
+        if before.ahead > 0.0:
+            pose = self._hurried(reader, pose, before.ahead)
+        after = before if stays else self._stepped(reader, own, self.figure.sampled(pose, inputs.world), before, push)
+        return (
+            (pose, None)
+            if after.is_over(self.body)
+            else (self.figure.posed(self.body, pose, inputs.world, after), after)
+        )
+
+    def _stepped(self, reader, own: gait.Sample, seen: gait.Sample, before: balance.State, push) -> balance.State:
+        """The next state. own, seen: of the pose that came in, and of the hurried one."""
+        here = self._sample(reader, reader.frame)
+        turn = own.heading / here.heading  # to where a get-up has moved the animation
+
+        def strides(frame: float) -> balance.Stride:
+            return gait.moved(self._gait.stride(frame), turn, own.hip - turn * here.hip)
+
+        stride = replace(strides(reader.frame + before.ahead), hip=seen.hip, heading=seen.heading, ankles=seen.ankles)
+        seconds, manner = _seconds_of(reader), self._manner(reader, max(seen.heights))
+        after = balance.step(self.body, before, stride, push, seconds, manner)
+        return balance.decided(self.body, after, lambda i: strides(reader.frame + 1 + i), seconds, manner)
+
+    def _prepare(self, reader) -> None:
+        if self._gait is None:
+            scale = abs(float(np.linalg.det(reader.world[:3, :3]))) ** (1.0 / 3.0)
+            self.body = self.figure.body(scale, self.obj.active_ragdoll.height, -world.gravity(reader.scene)[2])
+            self._ground = Ground(reader.scene)
+            self._gait = gait.Gait(self.body, _seconds_of(reader), lambda frame: self._sample(self._now[0], frame))
+
+    def _manner(self, reader, top: float) -> balance.Manner:
+        live, own = reader.settings.balance, self.obj.active_ragdoll.balance
+        leg, body = self.body.leg, self.body
+
+        def rise(place: complex, other: complex) -> float:
+            heights = [self._ground.height(at, top + 0.5 * leg, 1.5 * leg + body.ankle) for at in (place, other)]
+            return 0.0 if None in heights else heights[0] - heights[1]
+
+        home = own.return_steps if own.return_to_path == "WALK_BACK" else 0
+        return balance.Manner(min(max(live.strength, 0.0), 1.0), home, rise)
+
+    # ---- the animation at other frames ----
+
+    def _sample(self, reader, frame: int) -> gait.Sample:
+        place, matrices = _animation(self.obj, reader, frame)
+        return self.figure.sample(matrices[self._rows, :3, 3] @ place[:3, :3].T + place[:3, 3])
+
+    def _hurried(self, reader, pose: LocalPose, ahead: float) -> LocalPose:
+        """The pose some frames ahead, of those bones that play the character's own animation."""
+        first = math.floor(reader.frame + ahead)
+        here, a, b = (_animation(self.obj, reader, frame) for frame in (reader.frame, first, first + 1))
+        order, skeleton = self.rig.skeleton.to_level, self.rig.skeleton
+        coming = pose_space.between(a[1], b[1], reader.frame + ahead - first)
+        own, coming = (pose_space.model_to_local_matrices(skeleton, m[order]) for m in (here[1], coming))
+        moved = np.linalg.inv(here[0]) @ pose_space.between(a[0], b[0], reader.frame + ahead - first)
+        given = pose_space.compose_matrices(pose.positions, pose.rotations, pose.scales)
+        plays = np.abs(given - own).max(axis=(1, 2)) < 1e-4 * self.rig.size
+        roots = slice(0, skeleton.root_count)
+        coming[roots] = given[roots] @ np.linalg.inv(own[roots]) @ moved @ coming[roots]
+        plays[roots] = True
+        given[plays] = coming[plays]
+        return LocalPose(*pose_space.decompose_matrices(given))
+
+
+def _seconds_of(reader) -> float:
+    """From frame to frame, in the simulation."""
+    found = reader.scene.rigidbody_world
+    return reader.seconds_per_frame * (max(found.time_scale, 1e-9) if found is not None else 1.0)
+
+
+def _animation(obj, reader, frame: int) -> tuple:
+    """World matrix and bone matrices of a character's own animation at any frame.
+
+    All characters of the scene are read at once, because evaluating the hidden scene takes longest.
+    """
+    known = STATE.gaits.setdefault(obj.name, {})
+    if frame not in known:
+        hidden = reader.scene.active_ragdoll.source
+        armatures = [other for other in reader.scene.objects if other.type == "ARMATURE"]
+        others = [other for other in armatures if other.active_ragdoll.balance.enabled and other.active_ragdoll.source]
+        for coming in range(frame, frame + CHUNK):
+            hidden.frame_set(coming)
+            for other in others:
+                now = source.evaluated(other)
+                notes = STATE.gaits.setdefault(other.name, {})
+                notes[coming] = array_of(now.matrix_world), pose_matrices(now).astype(float)
+        hidden.frame_set(reader.frame)
+    return known[frame]
+
+
+def has_fallen(motion, frame: int) -> bool:
+    """Whether a character lost its balance at a frame that its stack has posed."""
+    found = zip(motion.entries, motion.states.get(frame, ()), strict=False) if motion is not None else ()
+    return any(isinstance(step, Balance) and state is not None and state.fell for step, state in found)
+
+
+class BalanceKind(Kind):
+    """Balance is one step."""
+
+    identifier, label, icon, place, part = "BALANCE", NAME, "CON_FLOOR", 25, Balanced
+
+    def acts(self, obj) -> bool:
+        return obj.active_ragdoll.is_ragdoll and obj.active_ragdoll.balance.enabled
+
+    def steps(self, obj, rig):
+        if self.acts(obj):
+            yield NAME, lambda: Balance(obj, rig)
+
+
+KIND = BalanceKind()

@@ -1,0 +1,446 @@
+"""Balance: a push moves the hip as it moves an inverted pendulum, and steps catch it.
+
+The animation counts as a gait that holds by itself. A push gives the hip an offset from it, whose capture point is
+`offset + speed / omega` with omega = sqrt(gravity / height of the hip): where a foot has to stand for the hip to come
+to rest over it (J. Pratt and others, "Capture point: a step toward humanoid push recovery", 2006). The feet that stand
+press where it helps most, the feet that swing land where the capture point will be, and who stands shifts the weight,
+then leans, then steps. At rest the offsets of hip and feet are equal: the animation goes on beside its old place.
+
+Places on the ground are complex numbers, x + i y of the world in metres; divided by the heading (a unit number) they
+are ahead and, imaginary, to the left. What is stated for 1.8 m under 9.81 m/s^2 is scaled by Froude's number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from ..ragdoll.recovery.states import HEIGHT
+from ..ragdoll.speeds import EARTH
+
+# Of a foot about its ankle, and the least distance beside the other one [m] at 1.8 m
+TOE, HEEL, SIDE, BESIDE = 0.11, 0.05, 0.035, 0.09
+PAST = 0.22  # how far before or behind the other one a foot may begin to cross to its side [m] at 1.8 m
+QUICKEST, STEP_HEIGHT = 50.0, 0.04  # of a foot beside its animation's way: accelerated [m/s^2]; lifted [m] at 1.8 m
+STRETCHED = 0.985  # of a leg is as far as a foot is put from its hip joint
+# How far a foot may go from its place: ahead, back, outwards, inwards; and from the hip, in parts of the leg
+AHEAD, BACK, OUT, IN, REACH = 0.80, 0.60, 0.65, 0.60, 0.70
+LOST = 0.95  # of the leg: with the capture point so far from the feet no step catches it
+DECIDED, FORESEEN = 0.3, 2.5  # [s] after a push when it is known whether steps will catch it; so far ahead
+LATENCY, STEP, GATHER = 0.10, 0.32, 0.5  # [s] until a push is answered; of steps out of standing: to catch it, after it
+# Pace of a hurried gait; its share after a push from behind; until when, and until it is 1 again [s]
+HURRIED, FORWARDS, UNTIL, EASED = 1.7, 0.5, 1.0, 0.33
+_GAIN, _BEYOND = 0.6, 0.05  # of the pressure behind the capture point; how much further than it a foot lands
+_NEAR, _GATHER, _CALM = 0.02, 0.04, 0.05  # [m] at 1.8 m: no step, feet side by side, at rest
+CATCH, SETTLE = "CATCH", "SETTLE"  # a push; to stand side by side, or at home
+
+
+@dataclass(frozen=True)
+class Body:
+    """What of a character matters to its balance; lengths in metres."""
+
+    height: float
+    leg: float  # from hip joint to ankle
+    hips: float  # half the distance of the hip joints
+    gravity: float = EARTH
+
+    @property
+    def size(self) -> float:
+        """Its height in parts of 1.8 m."""
+        return self.height / HEIGHT
+
+    @property
+    def time(self) -> float:
+        """How much longer everything takes it than a man on Earth."""
+        return math.sqrt(self.size * EARTH / self.gravity)
+
+    @property
+    def ankle(self) -> float:
+        """Height of the ankle (D. A. Winter, "Biomechanics and Motor Control of Human Movement")."""
+        return 0.039 * self.height
+
+    @property
+    def pendulum(self) -> float:
+        """Its length."""
+        return self.leg + self.ankle + 0.05 * self.size
+
+    @property
+    def omega(self) -> float:
+        """Rate at which it tips over [1/s]."""
+        return math.sqrt(self.gravity / self.pendulum)
+
+
+@dataclass(frozen=True)
+class Stride:
+    """What the animation does at a frame and next, left foot first."""
+
+    hip: complex
+    heading: complex
+    ankles: tuple
+    pressure: complex  # where its feet bear it
+    stands: tuple  # which of its feet do
+    # Of a foot that swings: time until it lands [s] and where. Of one that stands: time until it lifts, and its place
+    seconds: tuple
+    places: tuple
+    hips: tuple  # where the hip is then
+    tall: float  # how high the hip joints are over the lower ankle [m]
+
+
+@dataclass(frozen=True)
+class Foot:
+    """How a foot is moved from its animation's place."""
+
+    offset: complex = 0j
+    height: float = 0.0  # of the ground there over that under the animation's place [m]
+    rate: complex = 0j  # at which the offset changes [m/s]
+    climb: float = 0.0  # likewise the height
+    lift: float = 0.0  # of a swing, above both [m]
+    # Of a swing: the offset where it began, offset and height where it will land; None: it stands
+    swing: tuple | None = None
+    clock: float = 0.0  # since the swing began [s]
+    own: str = ""  # what it swings for, where its animation leaves it standing: CATCH or SETTLE
+
+    def left(self, body: Body, clock: float) -> float:
+        """Time until such a foot lands, that long after it left [s]."""
+        return max((GATHER if self.own == SETTLE else STEP) * body.time - clock, 0.0)
+
+
+@dataclass(frozen=True)
+class State:
+    """A balance at a frame; what has a speed of its own is a pair (value, rate)."""
+
+    hip: complex = 0j
+    speed: complex = 0j
+    feet: tuple = (Foot(), Foot())
+    lean: tuple = (0j, 0j)  # of the trunk [rad], to where it leans
+    arms: tuple = (0.0, 0.0)  # how far they are spread, 0..1
+    drop: tuple = (0.0, 0.0)  # of the hip [m], because the feet are far apart
+    rise: tuple = (0.0, 0.0)  # of the hip, with the ground [m]
+    ahead: float = 0.0  # how far the gait is ahead of its frame [frames]
+    clock: float = math.inf  # since the last push [s]
+    hurries: float = 0.0  # how much the gait hurries after it, 0..1
+    home: float = 0.0  # how much of the way back each step takes [m]
+    fell: bool = False  # no step can catch it
+
+    @property
+    def offset(self) -> complex:
+        """Mean of those of the feet that stand; of both where none does."""
+        found = [foot.offset for foot in self.feet if foot.swing is None] or [foot.offset for foot in self.feet]
+        return sum(found) / len(found)
+
+    def capture(self, body: Body) -> complex:
+        """The capture point's offset."""
+        return self.hip + self.speed / body.omega
+
+    def is_calm(self, body: Body) -> bool:
+        """Whether it stands where its feet are."""
+        away = abs(self.capture(body) - self.offset)
+        return away < _CALM * body.size and self.clock > 4.0 * LATENCY * body.time
+
+    def is_over(self, body: Body) -> bool:
+        """Whether nothing of the push is left."""
+        size = abs(self.hip) + sum(abs(f.offset) + abs(f.height) for f in self.feet) + abs(self.rise[0]) + self.ahead
+        still = not any(foot.swing for foot in self.feet)
+        return still and self.is_calm(body) and size + abs(self.lean[0]) + self.arms[0] < 1e-3 * body.size
+
+
+@dataclass(frozen=True)
+class Push:
+    """What acts on the hip in a frame."""
+
+    speed: complex = 0j  # that a blow gives it at once [m/s]
+    pull: complex = 0j  # acceleration over the whole frame [m/s^2]
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a character keeps its balance, and on what."""
+
+    strength: float = 1.0  # share of its reach, 0..1
+    steps_home: int = 0  # in which it goes back to its animation's place; 0: it stays
+    # Height of the ground at a place over that at another one [m]
+    rise: Callable[[complex, complex], float] = field(default=lambda place, other: 0.0)
+
+
+def dot(a: complex, b: complex) -> float:
+    """Scalar product."""
+    return (a * b.conjugate()).real
+
+
+def _within(x: float, low: float, high: float) -> float:
+    return low if x < low else high if x > high else x
+
+
+def swung(body: Body, hip: complex, speed: complex, pressure: complex, seconds: float) -> tuple[complex, complex]:
+    """Offset and speed of a linear inverted pendulum over a pressure point at rest, after some seconds.
+
+    Its two modes `hip +- speed / omega` grow and decay exponentially about the pressure point.
+    """
+    rate = body.omega
+    grown = (hip + speed / rate - pressure) * math.exp(rate * seconds)
+    decayed = (hip - speed / rate - pressure) * math.exp(-rate * seconds)
+    return pressure + 0.5 * (grown + decayed), 0.5 * rate * (grown - decayed)
+
+
+def bearing(body: Body, feet: list, wanted: complex, heading: complex) -> complex:
+    """The point nearest to the wanted one on which feet that stand can press; itself in the air."""
+    if not feet:
+        return wanted
+    on = feet[0]
+    if len(feet) == 2:
+        way = feet[1] - on
+        on += _within(dot(wanted - on, way) / max(abs(way) ** 2, 1e-12), 0.0, 1.0) * way
+    off = (wanted - on) / heading / body.size
+    return on + complex(_within(off.real, -HEEL, TOE), _within(off.imag, -SIDE, SIDE)) * heading * body.size
+
+
+def step(body: Body, state: State, stride: Stride, push: Push, seconds: float, manner: Manner) -> State:
+    """The state one frame later; `stride` is that of the animation at the coming frame."""
+    state = _pushed(body, state, stride, push, seconds)
+    state = _stepping_out(body, state, stride, manner)
+    state = _swinging(body, state, stride, push, seconds)
+    feet = [_foot(body, state, stride, k, seconds, manner) for k in (0, 1)]
+    feet = tuple(_apart(body, stride, feet, k) for k in (0, 1))
+    lost = abs(state.capture(body) - state.offset) >= LOST * body.leg * manner.strength
+    state = replace(state, feet=feet, fell=lost and state.clock < math.inf)
+    return _hip(body, state, stride, seconds)
+
+
+def decided(body: Body, state: State, strides: Callable[[float], Stride], seconds: float, manner: Manner) -> State:
+    """The state, fallen if the steps to come will not catch the push: so that nobody hangs long over his feet.
+
+    That is looked at once for each push. strides: of the frames to come, the next one first, and beyond.
+    """
+    if not state.clock - seconds < DECIDED * body.time <= state.clock:
+        return state
+    coming, flat = state, Manner(manner.strength)
+    for i in range(round(FORESEEN * body.time / seconds)):
+        coming = step(body, coming, strides(i + coming.ahead), Push(), seconds, flat)
+        if coming.fell:
+            return replace(state, fell=True)
+        if coming.is_calm(body):
+            break
+    return state
+
+
+def _pushed(body: Body, state: State, stride: Stride, push: Push, seconds: float) -> State:
+    if push.speed == 0j and abs(push.pull) * seconds < 1e-3 * body.size / body.time:
+        return replace(state, clock=state.clock + seconds)
+    lean = state.lean[0], state.lean[1] + 1.3 * push.speed / body.pendulum
+    fresh = state.clock > 4.0 * LATENCY * body.time  # a push that lasts is answered once
+    way = push.speed + push.pull * seconds
+    hurries = 0.0 if _stays(body, stride) else FORWARDS if dot(way, stride.heading) > 0.5 * abs(way) else 1.0
+    return replace(
+        state,
+        speed=state.speed + push.speed,
+        lean=lean,
+        clock=0.0 if fresh else state.clock + seconds,
+        hurries=hurries if fresh else state.hurries,
+        home=0.0,
+        feet=tuple(replace(foot, own=foot.own and CATCH) for foot in state.feet),
+    )
+
+
+def pace(body: Body, state: State) -> float:
+    """How fast the gait runs now: hurried after a push from ahead or aside, a little slow when it has to wait."""
+    now = state.clock / body.time
+    if state.hurries and now < UNTIL + EASED:
+        rise, fall = (now - LATENCY) / 0.12, (UNTIL + EASED - now) / EASED
+        return 1.0 + state.hurries * (HURRIED - 1.0) * _within(min(rise, fall), 0.0, 1.0)
+    return 1.0 - min(0.15, state.ahead) if state.is_calm(body) else 1.0
+
+
+def shown(state: State, stride: Stride, k: int) -> complex:
+    """Where a foot is."""
+    return stride.ankles[k] + state.feet[k].offset
+
+
+def _standing(state: State, stride: Stride) -> list:
+    return [shown(state, stride, k) for k in (0, 1) if stride.stands[k] and not state.feet[k].own]
+
+
+def _swinging(body: Body, state: State, stride: Stride, push: Push, seconds: float) -> State:
+    """The pendulum, the trunk and the arms over a frame."""
+    feet, own, heading = _standing(state, stride), stride.pressure, stride.heading
+    borne = [ankle for ankle, stands in zip(stride.ankles, stride.stands, strict=True) if stands]
+    borne = bearing(body, borne, own, heading) if borne else own
+    settles = any(foot.own == SETTLE for foot in state.feet)
+    goal = 0.5 * sum(foot.swing[1] if foot.swing else foot.offset for foot in state.feet)
+    count = max(1, math.ceil(40.0 * seconds / body.time))
+    dt, hip, speed, lean, arms = seconds / count, state.hip, state.speed, state.lean, state.arms
+    for _ in range(count):
+        speed += push.pull * dt
+        capture = hip + speed / body.omega
+        away = capture - state.offset
+        wanted = capture + _GAIN * away
+        if settles:  # the weight is taken off such a foot in time
+            hip, speed = _sprung((hip, speed), goal, 1.5 / body.time, 1.0, dt)
+        elif feet:
+            pressure = bearing(body, feet, own + wanted, heading) - borne
+            hip, speed = swung(body, hip, speed, pressure, dt)
+        else:
+            hip += speed * dt
+        lean = _sprung(lean, 0.35 * away / body.pendulum, 1.3 / body.time, 0.7, dt)
+        arms = _sprung(arms, min(abs(away) / (0.25 * body.leg), 1.0), 1.6 / body.time, 0.8, dt)
+    return replace(state, hip=hip, speed=speed, lean=lean, arms=arms)
+
+
+def _sprung(pair: tuple, target, hertz: float, ratio: float, seconds: float) -> tuple:
+    """A damped spring, one semi-implicit step."""
+    value, rate = pair
+    own = 2.0 * math.pi * hertz
+    rate = (rate + own * own * (target - value) * seconds) / (1.0 + 2.0 * ratio * own * seconds)
+    return value + rate * seconds, rate
+
+
+# ---- feet -----------------------------------------------------------------------------------------------------------
+
+
+def _stepping_out(body: Body, state: State, stride: Stride, manner: Manner) -> State:
+    """Let a foot step that the animation leaves standing, where weight shifted and hips leaned are not enough."""
+    if any(foot.swing for foot in state.feet):
+        return state
+    calm, (left, right) = state.is_calm(body), (foot.offset for foot in state.feet)
+    if calm and manner.steps_home and not state.home:
+        way = min(abs(state.offset) / manner.steps_home, 0.12 * body.leg)
+        state = replace(state, home=max(way, 2.0 * _NEAR * body.size))
+    if not _stays(body, stride) or state.clock < LATENCY * body.time:
+        return state
+    feet, way = [shown(state, stride, k) for k in (0, 1)], state.capture(body) - state.offset
+    at = stride.pressure + state.capture(body)
+    own = SETTLE
+    if abs(at - bearing(body, feet, at, stride.heading)) > 1e-3 * body.size:
+        own, turned = CATCH, way / stride.heading
+        # Aside with the foot of that side, ahead and back with the one that is further behind.
+        first = dot(feet[0] - feet[1], way) < 0.0 if abs(turned.real) >= abs(turned.imag) else turned.imag > 0.0
+    elif calm and state.home and max(abs(left), abs(right)) > 0.01 * body.size:
+        first = abs(left) >= abs(right)
+    elif calm and abs(left - right) > _GATHER * body.size:  # the foot that was left behind
+        first = abs(left) < abs(right)
+    else:
+        return state
+    return replace(state, feet=tuple(_lifted(f, own) if (k == 0) == first else f for k, f in enumerate(state.feet)))
+
+
+def _stays(body: Body, stride: Stride) -> bool:
+    """Whether the animation leaves both feet standing for as long as a step takes."""
+    return all(stride.stands) and min(stride.seconds) > (LATENCY + STEP) * body.time
+
+
+def _lifted(foot: Foot, own: str) -> Foot:
+    return replace(foot, swing=(foot.offset, foot.offset, foot.height), clock=0.0, own=own)
+
+
+def _foot(body: Body, state: State, stride: Stride, k: int, seconds: float, manner: Manner) -> Foot:
+    """A foot at the coming frame: on its place, or on its way to one."""
+    foot = state.feet[k]
+    if foot.swing is None:
+        if stride.stands[k]:
+            return foot
+        foot = _lifted(foot, "")
+    clock = foot.clock + seconds
+    left = foot.left(body, clock) if foot.own else 0.0 if stride.stands[k] else stride.seconds[k] / pace(body, state)
+    start, goal, level = foot.swing
+    if left > 0.0 and (state.clock >= LATENCY * body.time or foot.own):
+        goal = _goal(body, state, stride, k, start, left, manner)
+        place = stride.places[k]
+        level = _within(manner.rise(place + goal, place), -0.5 * body.leg, 0.5 * body.leg) if goal else 0.0
+    most = QUICKEST * body.gravity / EARTH
+    (offset, rate), (height, climb) = (
+        _steered(pair, aim, left + seconds, seconds, most)
+        for pair, aim in (((foot.offset, foot.rate), goal), ((foot.height, foot.climb), level))
+    )
+    if left <= 0.0:
+        if foot.own and not stride.stands[k]:  # the animation has lifted the foot meanwhile
+            return replace(foot, own="")
+        return Foot(offset, height)
+    # As high as the way is long, and higher in the middle of it.
+    way = abs(goal - start)
+    gone = _within(abs(offset - start) / way, 0.0, 1.0) if way > 0.0 else 0.0
+    lift = (
+        0.36 * way * gone * (1.0 - gone)
+        + STEP_HEIGHT * body.size * bool(foot.own) * math.sin(math.pi * left / (left + clock)) ** 2
+    )
+    return Foot(offset, height, rate, climb, lift, (start, goal, level), clock, foot.own)
+
+
+def _steered(pair: tuple, goal, left: float, seconds: float, most: float) -> tuple:
+    """(value, rate) on the cubic that rests at a goal in `left` seconds, at most so much accelerated."""
+    value, rate = pair
+    way = goal - value
+    pull, jerk = 6.0 * way / left**2 - 4.0 * rate / left, 6.0 * rate / left**2 - 12.0 * way / left**3
+    change = pull * seconds + 0.5 * jerk * seconds**2
+    share = min(1.0, most * seconds / abs(change)) if change else 1.0
+    moved = rate * seconds + share * (0.5 * pull * seconds**2 + jerk * seconds**3 / 6.0)
+    return value + moved, rate + share * change
+
+
+def _goal(body: Body, state: State, stride: Stride, k: int, start: complex, left: float, manner: Manner) -> complex:
+    """The offset with which a foot is to land in `left` seconds: where the capture point will be."""
+    other, heading, own = state.feet[1 - k], stride.heading, state.feet[k].own
+    base = other.offset if other.swing is None else other.swing[1]
+    # Where the other foot can press; out of standing it bears alone what both bear in the animation.
+    capture, middle = state.capture(body), stride.pressure if own == CATCH else stride.ankles[1 - k]
+    under = bearing(body, [stride.ankles[1 - k] + base], middle + capture, heading) - middle
+    coming = under + (capture - under) * math.exp(body.omega * left)
+    if own == SETTLE:
+        coming = base
+    goal = coming + _BEYOND * (coming - base) if abs(coming - base) > _NEAR * body.size else base
+    if state.home and state.is_calm(body):
+        goal = base * max(0.0, 1.0 - state.home / max(abs(base), 1e-9 * body.size))
+    side, reach = 1.0 - 2.0 * k, body.leg * manner.strength
+    way = (goal - start) / heading
+    across = side * _within(side * way.imag, -IN * reach, OUT * reach)
+    goal = start + complex(_within(way.real, -BACK * reach, AHEAD * reach), across) * heading
+    # No further from the hip than a leg can stand, and not across the other foot.
+    usual = stride.places[k] - stride.hips[k] - 1j * side * body.hips * heading
+    low = state.drop[0] + state.drop[1] * left + 0.25 * body.gravity * left**2
+    most = math.sqrt(max((STRETCHED * body.leg) ** 2 - (stride.tall - low) ** 2, (0.3 * body.leg) ** 2))
+    most = max(min(most, REACH * body.leg), abs(usual))
+    off = usual + goal - state.hip - 1.2 * state.speed * left
+    if abs(off) > most:
+        goal -= off / abs(off) * (abs(off) - most)
+    goal += _aside(body, stride, k, stride.places[k] + goal - shown(state, stride, 1 - k))
+    return goal
+
+
+def _aside(body: Body, stride: Stride, k: int, between: complex) -> complex:
+    """What brings a foot that is `between` from the other one to its own side of it, or well before or behind it."""
+    side = 1.0 - 2.0 * k
+    usual = side * ((stride.ankles[k] - stride.ankles[1 - k]) / stride.heading).imag
+    between /= stride.heading
+    past = 3.0 * max(abs(between.real) - PAST * body.size, 0.0)
+    return 1j * side * max(min(BESIDE * body.size, usual) - past - side * between.imag, 0.0) * stride.heading
+
+
+def _apart(body: Body, stride: Stride, feet: list, k: int) -> Foot:
+    """A foot, beside the other one where it swings past."""
+    if feet[k].swing is None:
+        return feet[k]
+    between = stride.ankles[k] + feet[k].offset - stride.ankles[1 - k] - feet[1 - k].offset
+    return replace(feet[k], offset=feet[k].offset + _aside(body, stride, k, between))
+
+
+def _hip(body: Body, state: State, stride: Stride, seconds: float) -> State:
+    """The hip goes as low as the legs need, and with the ground; the gait's phase goes on."""
+    need = max(_need(body, state, stride, k) for k in (0, 1))
+    drop = _sprung(state.drop, need, 1.5 / body.time, 1.0, seconds)
+    rise = _sprung(state.rise, 0.5 * (state.feet[0].height + state.feet[1].height), 1.5 / body.time, 1.0, seconds)
+    return replace(state, drop=drop, rise=rise, ahead=max(state.ahead + pace(body, state) - 1.0, 0.0))
+
+
+def _need(body: Body, state: State, stride: Stride, k: int) -> float:
+    """How much lower the hip has to be for a foot to be reached, where it stands or will land [m]."""
+    foot, side = state.feet[k], 1j * (1 - 2 * k) * body.hips * stride.heading
+    place, hip, own = shown(state, stride, k), stride.hip + state.hip, stride.ankles[k] - stride.hip
+    if foot.swing is not None:
+        left = foot.left(body, foot.clock) if foot.own else stride.seconds[k]
+        place, hip = stride.places[k] + foot.swing[1], stride.hips[k] + state.hip + state.speed * left
+        own = stride.places[k] - stride.hips[k]
+    far, usual = abs(place - hip - side), abs(own - side)
+    # A heel comes up where a foot is left behind.
+    leg = STRETCHED * body.leg * (1.1 if dot(place - hip, stride.heading) < 0.0 else 1.0)
+    if far <= usual:
+        return 0.0
+    return max(0.0, stride.tall - math.sqrt(max(leg * leg - far * far, (0.6 * leg) ** 2)))

@@ -1,0 +1,159 @@
+"""The pose of a character that keeps its balance: hip and feet moved, legs by inverse kinematics, trunk and arms."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from math import cos, radians, sin
+
+import numpy as np
+
+from . import components as c
+from .balance import STRETCHED, Body, State
+from .components import ModelView, write_rotations
+from .gait import Sample
+from .limbs import stabilize
+from .rig import Inputs, LocalPose, Rig
+
+TOES = 0.089  # of the height, from ankle to the ball of the foot, about which a heel comes up
+MOST_HEEL, MOST_LEAN = radians(72.0), 0.6
+SPREAD, FORWARD = radians(38.0), radians(22.0)  # of the arms
+_UP = (0.0, 0.0, 1.0)
+
+
+@dataclass(eq=False)
+class Figure:
+    """The bones of a biped that balance moves; level indices."""
+
+    rig: Rig
+    legs: tuple  # two `LegStabilizer`, left first
+    trunk: tuple  # (bone, share of the trunk's lean) from the pelvis to the head; shares add up
+    arms: tuple  # (upper arm, a bone at its end, 1 left or -1 right)
+
+    def __post_init__(self) -> None:
+        self._feet = [leg.bones[-1] for leg in self.legs]
+        self._tops = [leg.bones[0] for leg in self.legs]
+        self._legs = self.rig.with_ancestors(self._feet)
+        moved = [bone for bone, *_more in (*self.trunk, *self.arms)]
+        self._all = self.rig.with_ancestors([*self._feet, *moved])
+
+    def body(self, scale: float, height: float, gravity: float) -> Body:
+        """Its measures, in a world in which the armature has a scale."""
+        view = ModelView(self.rig, self.rig.bind, self._legs)
+        joints = [[view.positions[bone] for bone in leg.bones] for leg in self.legs]
+        lengths = [sum(c.length(c.sub(b, a)) for a, b in itertools.pairwise(leg)) for leg in joints]
+        hips = 0.5 * c.length(c.sub(joints[0][0], joints[1][0]))
+        return Body(height, scale * sum(lengths) / 2.0, scale * hips, gravity)
+
+    def sample(self, places: np.ndarray) -> Sample:
+        """Hip and feet from world positions of the two hip joints and the two feet [4, 3]."""
+        flat = [complex(x, y) for x, y, _z in places.tolist()]
+        across = flat[0] - flat[1]
+        heading = -1j * across / abs(across) if abs(across) > 0.0 else 1 + 0j
+        left, right, *feet = places[:, 2].tolist()
+        return Sample(
+            0.5 * (flat[0] + flat[1]), heading, tuple(flat[2:]), tuple(feet), 0.5 * (left + right) - min(feet)
+        )
+
+    def sampled(self, pose: LocalPose, world: np.ndarray) -> Sample:
+        """Hip and feet of a pose."""
+        view = ModelView(self.rig, pose, self._legs)
+        joints = np.array([view.positions[bone] for bone in (*self._tops, *self._feet)])
+        return self.sample(joints @ world[:3, :3].T + world[:3, 3])
+
+    def posed(self, body: Body, pose: LocalPose, world: np.ndarray, state: State) -> LocalPose:
+        """The pose as the state has it; world: of the armature, without shear."""
+        now = _Posing(self, body, pose, world, state)
+        result = LocalPose(now.roots(now.hip), pose.rotations, pose.scales)
+        result = write_rotations(result, now.turns())
+        return stabilize(list(self.legs), self.rig, result, Inputs(reference=now.planted(result)))
+
+
+class _Posing:
+    """One pose under way."""
+
+    def __init__(self, figure: Figure, body: Body, pose: LocalPose, world: np.ndarray, state: State) -> None:
+        self.figure, self.body, self.pose, self.state = figure, body, pose, state
+        self.world, self.inverse = world, np.linalg.inv(world[:3, :3])
+        self.sense = 1.0 if np.linalg.det(world[:3, :3]) > 0.0 else -1.0
+        self.view = ModelView(figure.rig, pose, figure._all)
+        self.heading = figure.sampled(pose, world).heading
+        self.hip = state.hip.real, state.hip.imag, state.rise[0] - state.drop[0]
+
+    def _place(self, position) -> tuple:
+        return tuple((self.world[:3, :3] @ position + self.world[:3, 3]).tolist())
+
+    def _inside(self, vector) -> tuple:
+        return tuple((self.inverse @ vector).tolist())
+
+    def _turn(self, axis, angle: float) -> tuple:
+        """A rotation of the world in armature space."""
+        return c.axis_angle(c.unit(self._inside(axis), _UP), self.sense * angle)
+
+    def _turned(self, bone: int, turn: tuple) -> tuple:
+        """A bone's local rotation when it turns, in armature space, beside what its parents turn."""
+        above = self.view.parent_rotation(bone)
+        return c.multiply(c.conjugate(above), c.multiply(turn, c.multiply(above, self.view.local_rotations[bone])))
+
+    def roots(self, vector) -> np.ndarray:
+        """Local positions with all roots moved by a vector of the world."""
+        positions = np.array(self.pose.positions, order="C")
+        positions[: self.figure.rig.skeleton.root_count] += self.inverse @ vector
+        return positions
+
+    def turns(self) -> dict:
+        """Local rotations of trunk and arms."""
+        lean, arms = self.state.lean[0], self.state.arms[0]
+        angle = min(abs(lean), MOST_LEAN)
+        found = {}
+        if angle > 1e-6:
+            for bone, share in self.figure.trunk:
+                found[bone] = self._turned(bone, self._turn((-lean.imag, lean.real, 0.0), share * angle))
+        if abs(arms) > 1e-6:
+            ahead, left = self.heading, 1j * self.heading
+            for bone, elbow, side in self.figure.arms:
+                # The less, the less it hangs.
+                along = c.unit(self.world[:3, :3] @ self.view.axis(bone, self.pose.positions[elbow].tolist()), _UP)
+                share = arms * max(-along[2], 0.0)
+                out = self._turn((ahead.real, ahead.imag, 0.0), side * SPREAD * share)
+                forward = self._turn((left.real, left.imag, 0.0), -FORWARD * share)
+                found[bone] = self._turned(bone, c.multiply(out, forward))
+        return found
+
+    def planted(self, result: LocalPose) -> LocalPose:
+        """The pose with the feet where the state has them, heels up where legs are too short in the result."""
+        figure, view = self.figure, self.view
+        after = ModelView(figure.rig, result, figure._legs)
+        positions, rotations = np.array(self.pose.positions, order="C"), {}
+        for top, foot, moved in zip(figure._tops, figure._feet, self.state.feet, strict=True):
+            ankle, hip = self._place(view.positions[foot]), self._place(after.positions[top])
+            vector = (moved.offset.real, moved.offset.imag, moved.height + moved.lift)
+            limit = max(STRETCHED * self.body.leg, c.length(c.sub(ankle, self._place(view.positions[top]))))
+            goal = c.add(ankle, vector)
+            angle, raised = self._heel(goal, hip, limit)
+            if angle > 0.0:
+                left = 1j * self.heading
+                rotations[foot] = self._turned(foot, self._turn((left.real, left.imag, 0.0), angle))
+            above = figure.rig.parents[top]
+            local = c.rotate(c.conjugate(view.parent_rotation(top)), self._inside(c.sub(raised, ankle)))
+            positions[top] += np.divide(local, view.scale(above))
+        return write_rotations(LocalPose(positions, self.pose.rotations, self.pose.scales), rotations)
+
+    def _heel(self, ankle: tuple, hip: tuple, limit: float) -> tuple:
+        """(angle, place of the ankle) of a foot whose heel is up as far as the leg is too short."""
+        ahead, size = self.heading, TOES * self.body.height
+
+        def raised(angle: float) -> tuple:
+            # From the ball of the foot to the ankle, turned about it.
+            turned = complex(-size, self.body.ankle) * complex(cos(angle), -sin(angle))
+            way = (size + turned.real) * ahead
+            return c.add(ankle, (way.real, way.imag, turned.imag - self.body.ankle))
+
+        behind = (hip[0] - ankle[0]) * ahead.real + (hip[1] - ankle[1]) * ahead.imag
+        if c.length(c.sub(hip, ankle)) <= limit or behind < 0.0:
+            return 0.0, ankle
+        low, high = 0.0, MOST_HEEL
+        for _ in range(12):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if c.length(c.sub(hip, raised(middle))) > limit else (low, middle)
+        return high, raised(high)

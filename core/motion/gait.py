@@ -1,0 +1,121 @@
+"""What the feet of an animation do: which stand, when the others land and where."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from .balance import Body, Stride
+
+# Slower than the first speed, or than the second one and lower than so many ankles' heights, a foot stands; higher
+# than so much of the leg over the lower one it never does.
+SLOW, LOW_AND_SLOW, LOW, HIGH = 0.35, 0.8, 1.35, 0.4
+WINDOW, AHEAD, SMOOTH = 0.6, 1.2, 0.08  # [s] at 1.8 m: of the ground and of treadmills, looked ahead, of the pressure
+TREADMILL = 0.3  # [m/s] at 1.8 m: a lowest foot that goes faster, under a hip that does not, is carried
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Hip and feet at a frame, left foot first; places on the ground are complex."""
+
+    hip: complex
+    heading: complex
+    ankles: tuple
+    heights: tuple  # of the ankles [m]
+    tall: float  # height of the hip joints over the lower ankle [m]
+
+
+class Gait:
+    """Strides of an animation, of which `sample` gives any whole frame."""
+
+    def __init__(self, body: Body, seconds: float, sample: Callable[[int], Sample]) -> None:
+        """seconds: from frame to frame."""
+        self._body, self._seconds, self._sample = body, seconds, sample
+        self._stands: dict = {}
+        self._window, self._ahead, self._smooth = (
+            max(1, round(time * body.time / seconds)) for time in (WINDOW, AHEAD, SMOOTH)
+        )
+
+    def stride(self, frame: float) -> Stride:
+        """What the animation does at a frame, which need not be whole."""
+        first = math.floor(frame)
+        share, near = frame - first, math.floor(frame + 0.5)
+        a, b = self._sample(first), self._sample(first + 1)
+        stands = self.stands(near)
+        changes = [self._change(k, first + 1, stands[k]) for k in (0, 1)]
+        then = [self._sample(change) for change in changes]
+        heading = _mixed(a.heading, b.heading, share)
+        return Stride(
+            _mixed(a.hip, b.hip, share),
+            heading / abs(heading),
+            tuple(_mixed(p, q, share) for p, q in zip(a.ankles, b.ankles, strict=True)),
+            _mixed(self._pressure(first), self._pressure(first + 1), share),
+            stands,
+            tuple((change - frame) * self._seconds for change in changes),
+            tuple(sample.ankles[k] for k, sample in enumerate(then)),
+            tuple(sample.hip for sample in then),
+            a.tall + share * (b.tall - a.tall),
+        )
+
+    def stands(self, frame: int) -> tuple:
+        """Which feet stand at a whole frame."""
+        if frame not in self._stands:
+            self._stands[frame] = self._contacts(frame)
+        return self._stands[frame]
+
+    def _contacts(self, frame: int) -> tuple:
+        body = self._body
+        speed = math.sqrt(body.size * body.gravity / 9.81)
+        around = [self._sample(f) for f in range(frame - self._window, frame + self._window + 1)]
+        low, carried = min(min(sample.heights) for sample in around), self._treadmill(around) * speed
+        before, now, after = around[self._window - 1 : self._window + 2]
+        result = []
+        for k in (0, 1):
+            across = (after.ankles[k] - before.ankles[k]) / (2.0 * self._seconds) - carried
+            rate = math.hypot(abs(across), (after.heights[k] - before.heights[k]) / (2.0 * self._seconds)) / speed
+            up = now.heights[k] - low
+            slow = rate < SLOW and up < HIGH * body.leg
+            result.append(bool(slow or (rate < LOW_AND_SLOW and up < (LOW - 1.0) * body.ankle)))
+        return tuple(result)
+
+    def _treadmill(self, around: list) -> complex:
+        """Velocity of the ground under a walk in its place, in parts of the character's own speed; else 0."""
+        unit = self._seconds * math.sqrt(self._body.size * self._body.gravity / 9.81)
+        moved = 0j
+        for a, b in itertools.pairwise(around):
+            k = 0 if a.heights[0] + b.heights[0] <= a.heights[1] + b.heights[1] else 1
+            moved += b.ankles[k] - a.ankles[k]
+        carried, gone = (way / (len(around) - 1) / unit for way in (moved, around[-1].hip - around[0].hip))
+        return carried if abs(carried) > TREADMILL and abs(gone) < 0.5 * abs(carried) else 0j
+
+    def _change(self, k: int, frame: int, stands: bool) -> int:
+        """The next frame at which a foot stands that does not now, or the other way round."""
+        last = frame + self._ahead
+        while frame < last and self.stands(frame)[k] == stands:
+            frame += 1
+        return frame
+
+    def _pressure(self, frame: int) -> complex:
+        """Where the standing feet bear the body, smoothed, as weight goes over from one to the other."""
+        total = 0j
+        for near in range(frame - self._smooth, frame + self._smooth + 1):
+            ankles, stands = self._sample(near).ankles, self.stands(near)
+            total += ankles[stands.index(True)] if sum(stands) == 1 else 0.5 * (ankles[0] + ankles[1])
+        return total / (2 * self._smooth + 1)
+
+
+def _mixed(a: complex, b: complex, share: float) -> complex:
+    return a + share * (b - a)
+
+
+def moved(stride: Stride, turn: complex, shift: complex) -> Stride:
+    """A stride elsewhere: turned about the vertical by a unit number, then shifted."""
+
+    def place(p: complex) -> complex:
+        return turn * p + shift
+
+    points = {name: place(getattr(stride, name)) for name in ("hip", "pressure")}
+    points |= {name: tuple(map(place, getattr(stride, name))) for name in ("ankles", "places", "hips")}
+    return replace(stride, heading=turn * stride.heading, **points)

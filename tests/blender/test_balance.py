@@ -1,0 +1,163 @@
+"""Balance in Blender: pushes that are caught or fell a character, on any rig; the ground, other pushes, records."""
+
+import bpy
+import numpy as np
+import pytest
+
+import knock_outs
+import rigs
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.settings import effects
+from active_ragdoll.core.blender.stack.entries.balance import Balance
+from own_characters import or_own
+
+pytestmark = pytest.mark.blender_version
+RIGS = or_own("Knight.glb", "mh_mixamo.blend", "walk.fbx", own=("own mixamo", "own unreal"))
+HIT = 8  # frame of the push, after the first
+
+
+def prepare(scene, obj, first, last):
+    """A character with a ragdoll, a floor and balance."""
+    knock_outs.prepare(scene, obj, first, last, events={-1000: "LIMP"})
+    rigs.select(obj, obj.name)
+    assert bpy.ops.active_ragdoll.setup_balance() == {"FINISHED"}
+
+
+def standing(scene, last=60):
+    """The human, who stands still."""
+    rigs.set_range(scene, 1, last)
+    scene.render.fps, scene.render.fps_base = rigs.FPS, 1.0
+    obj = rigs.human(scene)
+    prepare(scene, obj, 1, last)
+    return obj
+
+
+def push(scene, obj, speed, way):
+    """A hit on the middle body that gives a man of 1.8 m so much of a speed [m/s], along the world's axes."""
+    settings = obj.active_ragdoll
+    settings.hits.clear()
+    bone = next(part.bone for part in settings.parts if obj.pose.bones[part.bone].active_ragdoll.role == "PELVIS")
+    impulse = speed * np.sqrt(settings.height / 1.8) * rigs.masses(obj).sum() * np.array(way, dtype=float)
+    effects.add_hit(obj, scene, bone, scene.frame_start + HIT, tuple(impulse))
+
+
+def balance_of(obj, frame):
+    """(step, its state) at a frame."""
+    stack = STATE.motions[obj.name]
+    states = stack.states.get(frame, (None,) * len(stack.entries))
+    return next(pair for pair in zip(stack.entries, states, strict=True) if isinstance(pair[0], Balance))
+
+
+def run(scene, obj):
+    """Targets, recovery's states and balances by frame."""
+    targets, phases, balances = {}, {}, {}
+    for frame in simulate.frames(scene):
+        targets[frame] = rigs.pose(obj.active_ragdoll.target_armature)
+        phases[frame], balances[frame] = obj.active_ragdoll.state, balance_of(obj, frame)[1]
+    return targets, phases, balances
+
+
+@pytest.mark.parametrize("name", RIGS)
+def test_a_push_is_caught_with_feet_that_stand_and_a_strong_one_fells(data_dir, name):
+    rig = rigs.load(data_dir / name)
+    obj, scene = rig.obj, rig.scene
+    prepare(scene, obj, rig.first, rig.first + 50)
+    plain, _phases, balances = run(scene, obj)
+    assert not any(balances.values())  # nothing pushes it: its animation as it is
+    height = obj.active_ragdoll.height
+    feet = [obj.data.bones.find(name) for name in _feet(obj)]
+    push(scene, obj, 0.3, (1.0, 0.0, 0.0))
+    targets, phases, balances = run(scene, obj)
+    assert "LIMP" not in phases.values() and not any(state and state.fell for state in balances.values())
+    moved = max(abs(state.hip) for state in balances.values() if state)
+    assert moved > 0.02 * height
+    for frame in range(rig.first + HIT + 2, rig.first + 50):
+        before, after = balances[frame - 1], balances[frame]
+        if not (before and after) or before.ahead or after.ahead:
+            continue
+        for k, row in enumerate(feet):
+            if before.feet[k].swing or after.feet[k].swing or before.feet[k].offset == 0j:
+                continue
+            own, slid = (poses[frame][row, :2, 3] - poses[frame - 1][row, :2, 3] for poses in (plain, targets))
+            assert np.linalg.norm(slid - own) < 0.003 / 1.8 * height
+    push(scene, obj, 1.4, (1.0, 0.0, 0.0))
+    obj.active_ragdoll.recovery.knock_out_speed = 0.0
+    _targets, phases, _balances = run(scene, obj)
+    fell = knock_outs.first(phases, "LIMP") - rig.first - HIT
+    assert fell / rigs.FPS <= 0.6 * np.sqrt(height / 1.8)
+
+
+def _feet(obj):
+    step = balance_of(obj, obj.active_ragdoll.scene.frame_current)[0]
+    return [step.rig.name(leg.bones[-1]) for leg in step.figure.legs]
+
+
+def test_what_was_played_is_found_again_by_scrubbing_and_in_the_saved_file(fresh_scene, tmp_path):
+    obj = standing(fresh_scene, 90)
+    push(fresh_scene, obj, 0.5, (0.0, -1.0, 0.0))
+    targets, phases, _balances = run(fresh_scene, obj)
+    assert phases[90] == "ANIMATED"
+    shift = targets[90][:, :2, 3] - targets[1][:, :2, 3]
+    assert np.abs(shift - shift[0]).max() < 1e-3 and np.linalg.norm(shift[0]) > 0.1  # it goes on where it is
+    for frame in (90, 20, 45):
+        fresh_scene.frame_set(frame)
+        assert np.array_equal(rigs.pose(obj.active_ragdoll.target_armature), targets[frame])
+    again, _phases, _balances = run(fresh_scene, obj)
+    assert all(np.array_equal(again[frame], targets[frame]) for frame in targets)
+    bpy.ops.active_ragdoll.simulate()
+    scene, obj = rigs.reopened(tmp_path / "pushed.blend")
+    for frame in (90, 30):
+        scene.frame_set(frame)
+        assert np.array_equal(rigs.pose(obj.active_ragdoll.target_armature), targets[frame])
+
+
+def test_walked_back_it_is_where_its_animation_is(fresh_scene):
+    obj = standing(fresh_scene, 150)
+    obj.active_ragdoll.balance.return_to_path = "WALK_BACK"
+    push(fresh_scene, obj, 0.45, (0.0, -1.0, 0.0))
+    targets, _phases, balances = run(fresh_scene, obj)
+    assert max(abs(state.offset) for state in balances.values() if state) > 0.1
+    assert np.abs(targets[150] - targets[1])[:, :3, 3].max() < 0.01
+
+
+def test_feet_are_planted_on_the_ground_that_is_there(fresh_scene):
+    obj = standing(fresh_scene, 70)
+    rigs.box(fresh_scene, "Step", (4.0, 2.0, 0.2), (0.0, -1.3, 0.0), passive=True)
+    low = min(bone.head_local.z for bone in obj.data.bones)
+    floor = fresh_scene.objects["Floor"]
+    top = floor.location.z + 0.5
+    push(fresh_scene, obj, 0.62, (0.0, -1.0, 0.0))
+    targets, _phases, balances = run(fresh_scene, obj)
+    feet = [obj.data.bones.find(f"foot.{side}") for side in "LR"]
+    assert low < 0.1 and min(state.offset.imag for state in balances.values() if state) < -0.3
+    rise = targets[70][feet, 2, 3] - targets[1][feet, 2, 3]
+    assert np.abs(rise - (0.1 - top)).max() < 0.01
+
+
+def test_what_else_pushes_is_followed_in_steps(fresh_scene):
+    obj = standing(fresh_scene, 60)
+    rigs.set_weights(obj, 0.6)
+    wall = rigs.box(fresh_scene, "Wall", (2.0, 0.2, 1.0), (0.0, 0.6, 1.2), kinematic=True)
+    rigs.key_locations(wall, {5: (0.0, 0.6, 1.2), 45: (0.0, -0.1, 1.2)})
+    rigs.interpolate(wall, "LINEAR")
+    _targets, _phases, balances = run(fresh_scene, obj)
+    assert min(state.offset.imag for state in balances.values() if state) < -0.15
+
+
+def test_bad_input_is_named_and_changes_nothing(fresh_scene):
+    obj = standing(fresh_scene, 20)
+    push(fresh_scene, obj, 0.3, (0.0, -1.0, 0.0))
+    fresh_scene.gravity = (3.0, 0.0, -9.0)
+    _targets, _phases, balances = run(fresh_scene, obj)
+    assert not any(balances.values()) and "gravity must point down" in str(STATE.motions[obj.name].messages)
+    bpy.ops.active_ragdoll.remove()
+    assert obj.active_ragdoll.target_armature is None and not obj.constraints
+    rig = rigs.load("own dog")
+    build.build(rig.obj, rig.scene)
+    rigs.select(rig.obj, rig.obj.name)
+    with pytest.raises(RuntimeError, match="needs a left and a right leg"):
+        bpy.ops.active_ragdoll.setup_balance()
+    settings = rig.obj.active_ragdoll
+    assert not settings.balance.enabled and not settings.recovery.enabled and settings.target_armature is None

@@ -1,0 +1,195 @@
+"""Balance: the pendulum by its closed form, capture, the order of strategies, feet; gaits; poses on any rig."""
+
+import cmath
+import itertools
+import math
+from dataclasses import replace
+
+import motion_rigs
+import numpy as np
+import pytest
+
+from core.motion import balance, gait
+from core.motion.balance import Body, Manner, Push, State, Stride
+from core.motion.balanced_pose import Figure
+from core.motion.limbs import LegStabilizer
+
+MAN = Body(1.8, 0.86, 0.09)
+WAYS = {"ahead": 1, "back": -1, "left": 1j, "right": -1j}
+FPS = 24
+
+
+def stand(body=MAN, heading=1 + 0j) -> Stride:
+    """Both feet side by side, for ever."""
+    feet = tuple(side * body.hips * heading for side in (1j, -1j))
+    return Stride(0j, heading, feet, 0j, (True, True), (9.0 * body.time,) * 2, feet, (0j, 0j), 0.96 * body.leg)
+
+
+def walk(body=MAN, speed=1.2, carried=0.0):
+    """A walk along x by its formula: each foot stands for 0.6 of the cycle; on a treadmill it goes back as fast."""
+    period, unit = 1.1 * body.time, math.sqrt(body.size * body.gravity / 9.81)
+    stride = speed * unit * period
+
+    def sample(frame: int) -> gait.Sample:
+        time, ankles, heights = frame / FPS * body.time, [], []
+        for k in (0, 1):
+            cycle, phase = divmod(time / period + 0.5 * k, 1.0)
+            share = max(phase - 0.6, 0.0) / 0.4
+            eased = share * share * (3.0 - 2.0 * share)
+            ahead = (cycle + eased - 0.5 * k + 0.3) * stride
+            ankles.append(complex(ahead - carried * stride * time / period, (1 - 2 * k) * body.hips))
+            heights.append(body.ankle + 0.12 * body.size * math.sin(math.pi * share) ** 2)
+        hip = (1.0 - carried) * stride * time / period
+        return gait.Sample(complex(hip), 1 + 0j, tuple(ankles), tuple(heights), 0.9 * body.leg)
+
+    return gait.Gait(body, body.time / FPS, sample)
+
+
+def pushed(body, strides, push, frames=120, first=0, **manner):
+    """States of the frames after a blow of a speed [m/s] of a man of 1.8 m, in the character's axes."""
+    state, states, seconds, manner = State(), [], body.time / FPS, Manner(**manner)
+    for i in range(frames):
+        stride = strides(first + i + state.ahead)
+        speed = push * stride.heading * math.sqrt(body.size * body.gravity / 9.81) if i == 0 else 0j
+        state = balance.step(body, state, stride, Push(speed), seconds, manner)
+        state = balance.decided(body, state, lambda n, i=i: strides(first + i + 1 + n), seconds, manner)
+        states.append(state)
+        if state.fell:
+            break
+    return states
+
+
+def test_the_pendulum_swings_as_its_closed_form_says():
+    rate, hip, speed, pressure = MAN.omega, 0.03 + 0.02j, 0.4 - 0.1j, 0.05j
+    for time in (0.01, 0.1, 0.5):
+        found = balance.swung(MAN, hip, speed, pressure, time)
+        cosh, sinh = math.cosh(rate * time), math.sinh(rate * time)
+        assert found[0] == pytest.approx(pressure + (hip - pressure) * cosh + speed / rate * sinh, abs=1e-12)
+        assert found[1] == pytest.approx((hip - pressure) * rate * sinh + speed * cosh, abs=1e-12)
+    at = hip + speed / rate  # borne by its capture point it comes to rest there
+    assert balance.swung(MAN, hip, speed, at, 3.0) == pytest.approx((at, 0j), abs=1e-3)
+
+
+@pytest.mark.parametrize("heading", (1 + 0j, cmath.rect(1.0, 2.0)))
+@pytest.mark.parametrize("way", WAYS)
+def test_who_stands_shifts_weight_then_steps_then_falls(way, heading):
+    def steps(impulse):
+        states = pushed(MAN, lambda _frame: stand(heading=heading), impulse / 70.0 * WAYS[way])
+        return states[-1], sum(any(foot.swing for foot in state.feet) for state in states)
+
+    last, swings = steps(10.0)
+    assert not last.fell and swings == 0 and abs(last.hip) < 1e-3
+    last, swings = steps(25.0)
+    assert not last.fell and last.is_calm(MAN)
+    last, swings = steps(30.0)
+    assert not last.fell and swings > 0
+    # He stands elsewhere, with his feet side by side and his hip over them.
+    assert abs(last.feet[0].offset - last.feet[1].offset) < 0.04 and abs(last.hip - last.offset) < 0.03
+    last, _swings = steps(90.0)
+    assert last.fell and last.clock < 0.6
+
+
+@pytest.mark.parametrize(("way", "impulse"), (("ahead", 60.0), ("back", 50.0), ("left", 30.0), ("right", 30.0)))
+@pytest.mark.parametrize("first", range(0, 27, 5))
+def test_a_walker_catches_a_push_at_any_moment(way, impulse, first):
+    # This walk has long double stances, in which no foot is free to go aside.
+    states = pushed(MAN, walk().stride, impulse / 70.0 * WAYS[way], first=first)
+    assert not states[-1].fell and states[-1].is_calm(MAN)
+    for before, after in itertools.pairwise(states):
+        for a, b in zip(before.feet, after.feet):
+            assert a.swing or b.swing or a.offset == b.offset  # what stands does not slide
+
+
+@pytest.mark.parametrize(("height", "gravity"), ((0.018, 9.81), (180.0, 9.81), (1.8, 1.62)))
+def test_any_size_and_gravity_give_the_same_motion(height, gravity):
+    size = height / 1.8
+    other = Body(height, size * MAN.leg, size * MAN.hips, gravity)
+    for strides in (lambda body: lambda _frame: stand(body), lambda body: walk(body).stride):
+        mine, its = (pushed(body, strides(body), 0.5j) for body in (MAN, other))
+        assert len(mine) == len(its)
+        for a, b in zip(mine, its, strict=True):
+            assert b.hip / size == pytest.approx(a.hip, abs=1e-6)
+            assert [foot.offset / size for foot in b.feet] == pytest.approx([f.offset for f in a.feet], abs=1e-6)
+
+
+def test_feet_that_pass_each_other_stay_on_their_sides():
+    for first in range(0, 27, 4):
+        strides = walk().stride
+        states = pushed(MAN, strides, -45.0j / 70.0, first=first)
+        for i, (before, state) in enumerate(itertools.pairwise(states), 1):
+            stride = strides(first + i + before.ahead)
+            left, right = (balance.shown(state, stride, k) for k in (0, 1))
+            between = (left - right) / stride.heading
+            assert between.imag > 0.08 or abs(between.real) > balance.PAST
+
+
+def test_it_walks_back_where_it_is_asked_to():
+    for strides in (lambda _frame: stand(), walk().stride):
+        states = pushed(MAN, strides, 0.45, frames=600, steps_home=3)
+        assert max(abs(state.offset) for state in states) > 0.05
+        assert abs(states[-1].offset) < 0.02 and abs(states[-1].hip) < 0.02
+
+
+def test_a_weak_one_falls_earlier():
+    weak = pushed(MAN, walk().stride, 0.5j, strength=0.3)
+    assert weak[-1].fell and not pushed(MAN, walk().stride, 0.5j)[-1].fell
+
+
+def test_a_pull_that_lasts_is_followed_in_steps():
+    state = State()
+    for _ in range(96):
+        state = balance.step(MAN, state, stand(), Push(pull=0.9 + 0j), 1 / FPS, Manner())
+    assert state.offset.real > 0.1
+
+
+def test_a_swinging_foot_lands_where_and_when_it_is_to():
+    pair, seconds = (0j, 0j), 1 / FPS
+    for left in range(10, 0, -1):
+        pair = balance._steered(pair, 0.4 + 0.1j, left * seconds, seconds, 1e9)
+    assert pair == pytest.approx((0.4 + 0.1j, 0j), abs=1e-9)
+    assert abs(balance._steered((0j, 0j), 1.0, 0.5, seconds, 5.0)[1]) == pytest.approx(5.0 * seconds)
+
+
+@pytest.mark.parametrize("carried", (0.0, 1.0))
+def test_contacts_of_a_walk_also_in_its_place(carried):
+    found = walk(carried=carried)
+    for frame in range(30, 60):
+        phases = [(frame / FPS / 1.1 + 0.5 * k) % 1.0 for k in (0, 1)]
+        for phase, stands in zip(phases, found.stands(frame), strict=True):
+            if min(abs(phase - at) for at in (0.0, 0.6, 1.0)) > 0.1:  # two frames from where it changes
+                assert stands == (phase < 0.6)
+    stride = found.stride(30.5)
+    moved = gait.moved(stride, 1j, 2 + 0j)
+    assert moved.ankles[0] == 1j * stride.ankles[0] + 2 and moved.seconds == stride.seconds
+
+
+@pytest.mark.parametrize("seed", (None, 3))
+@pytest.mark.parametrize("scale", (0.01, 1.0, -100.0))
+def test_the_pose_has_hip_and_feet_where_the_state_has_them(seed, scale):
+    rig = motion_rigs.rig(seed=seed)
+    legs = tuple(LegStabilizer(rig, rig.index[f"foot.{side}"]) for side in "LR")
+    trunk = tuple((rig.index[name], 0.25) for name in ("hips", "spine1", "spine2", "spine3"))
+    figure = Figure(rig, legs, trunk, ())
+    turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    world = np.eye(4)
+    world[:3, :3], world[:3, 3] = scale * turn * [1.0, 1.0, abs(scale) / scale], (3.0, 2.0, 1.0)
+    size = abs(scale)
+    body = figure.body(size, 1.8 * size, 9.81)
+    pose = rig.bind.copy()
+    before = figure.sampled(pose, world)
+    feet = balance.Foot(size * (0.2 + 0.1j), 0.05 * size), balance.Foot(size * -0.1j)
+    state = replace(State(), hip=size * (0.1 + 0.02j), drop=(0.15 * size, 0.0), feet=feet)
+    after = figure.sampled(figure.posed(body, pose, world, state), world)
+    assert after.hip == pytest.approx(before.hip + state.hip, abs=1e-9 * size)
+    for k in (0, 1):
+        assert after.ankles[k] == pytest.approx(before.ankles[k] + feet[k].offset, abs=1e-6 * size)
+        assert after.heights[k] == pytest.approx(before.heights[k] + feet[k].height, abs=1e-6 * size)
+    leaning = figure.posed(body, pose, world, replace(state, lean=(0.2 * before.heading, 0j)))
+    places = [
+        motion_rigs.shown(rig, p, rig.index["head"])[:3, 3] for p in (figure.posed(body, pose, world, state), leaning)
+    ]
+    moved = world[:3, :3] @ (places[1] - places[0])
+    assert (complex(*moved[:2]) / before.heading / size).real > 0.05
+    # At rest it is the animation's pose to the last bit.
+    for name in ("positions", "rotations", "scales"):
+        assert np.array_equal(getattr(figure.posed(body, pose, world, State()), name), getattr(pose, name))
