@@ -25,13 +25,15 @@ class State:
     halted_worlds: set = field(default_factory=set)  # it must not step before it is made anew at a first frame
     worlds_with_joints: set = field(default_factory=set)  # joints may hold on to bodies, also of worlds that are gone
     joints_made_with: dict = field(default_factory=dict)  # names of the joints it was made with; before Blender 4.3
-    members: dict = field(default_factory=dict)  # how many bodies and joints it was made with
+    members: dict = field(default_factory=dict)  # how many bodies and which joints it was made with
     stepped: dict = field(default_factory=dict)  # the view layer that steps it, whose joints Bullet may hold
     can_step: set = field(default_factory=set)  # (scene, view layer) of those that Blender lets step a world
     evaluated: dict = field(default_factory=dict)  # frame evaluated last, index of the view layer (-1: of no matter)
     unstepped: dict = field(default_factory=dict)  # frame at which the scene has stood since its world was made
     released: dict = field(default_factory=dict)  # the same since Bullet was made to forget its joints
     broken: set = field(default_factory=set)  # undo, redo, a load or a new build has ended the run in mid-shot
+
+    shown: tuple = ()  # the scene shown last, and its characters that have their ragdoll in another one
 
     # Characters:
     messages: dict = field(default_factory=dict)  # last trouble, shown in the sidebar; of scenes, too

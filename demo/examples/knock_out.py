@@ -21,7 +21,7 @@ def main(out: Path) -> None:
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     scene = bpy.context.scene
     walker, _mesh = character.make_rigify_human(scene)
-    walk_cycle.make_walk_cycle(walker, scene, cycles=8)
+    walk_cycle.make_walk_cycle(walker, scene, cycles=12)
     scene.frame_end = END
     stage.ensure_rigid_body_world(scene)
     stage.make_floor(scene)
@@ -39,8 +39,8 @@ def main(out: Path) -> None:
     print(", ".join(f"{states[frame].lower()} at {frame}" for frame in changes))
     bpy.ops.wm.save_as_mainfile(filepath=str((out / "knock_out.blend").resolve()), compress=True)
     up = [frame for frame in states if states[frame] in ("RECOVERING", "BLENDING")]
-    shown = [HIT - 2, HIT + 4, HIT + 9, HIT + 14, HIT + 20]
+    shown = [HIT - 2, HIT + 4, HIT + 9, HIT + 14]
     if up:
-        shown += [up[0], *np.linspace(up[0] + 8, up[-1], 4).round().astype(int).tolist(), up[-1] + 12, END]
+        shown += [up[0], *np.linspace(up[0] + 22, up[-1] - 14, 6).round().astype(int).tolist(), END]
     shown = sorted({frame for frame in shown if frame <= END})
     print(contact_sheet.render_contact_sheet(scene, shown, out / "knock_out.png", caption="KNOCKED OUT, UP AGAIN"))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
@@ -94,3 +94,45 @@ def test_the_others_play_their_animation_meanwhile(fresh_scene):
     bpy.context.view_layer.update()
     found = rigs.step(fresh_scene, expected, lambda: rigs.pose(other))
     assert np.abs(np.array(found) - list(expected.values())).max() < 1e-4
+
+
+def _rename_helpers(scene, obj):
+    for i, helper in enumerate(list(obj.active_ragdoll.collection.all_objects)):
+        helper.name = f"x{i}"
+
+
+def _joints(scene) -> list:
+    return list(scene.rigidbody_world.constraints.all_objects)[:6]
+
+
+def _set_joints(scene, obj):
+    for joint in _joints(scene):
+        joint.rigid_body_constraint.breaking_threshold = 5.0
+    bpy.context.view_layer.update()
+
+
+def _move_joints(scene, obj):
+    for joint in _joints(scene):
+        joint.location.x += 0.001
+    bpy.context.view_layer.update()
+
+
+def _take_joints_away(scene, obj):
+    scene.rigidbody_world.constraints = None
+
+
+@pytest.mark.parametrize("edit", (_rename_helpers, _set_joints, _move_joints, _take_joints_away))
+def test_the_run_ends_where_joints_are_edited(shot, edit):
+    """Blender copies them anew, and would step with what it has freed. A rebuilt one plays, and nothing of it stays."""
+    _skip_where_blender_crashes()
+    scene, obj = shot
+    for _time in range(2):
+        rigs.play(scene, 1, 15)
+        edit(scene, obj)
+        rigs.step(scene, range(16, 25))
+        assert "joint" in STATE.messages[scene.name]
+        assert np.isfinite(rigs.pose(obj)).all()
+        build.rebuild(obj, scene)
+    rigs.play(scene, 1, 15)
+    remove.remove(obj, scene)
+    assert not [o.name for o in bpy.data.objects if o != obj]

@@ -200,3 +200,24 @@ def test_what_is_kept_of_an_override(fresh_scene, text, capfd):
     fresh_scene.active_ragdoll.overrides = text
     saved.restore_overrides()
     assert capfd.readouterr().out.count("damaged") == 1
+
+
+def test_a_choice_that_is_none_and_keyed_weights(fresh_scene):
+    obj = rigs.ragdoll(fresh_scene, LAST, 0.2)
+    obj.keyframe_insert("active_ragdoll.rotation_weight", frame=1)
+    own = obj.pose.bones["spine"].active_ragdoll
+    stored = own.bl_system_properties_get(do_create=True) if hasattr(own, "bl_system_properties_get") else own
+    stored["body_mode"] = 99
+    rigs.play(fresh_scene, 1, LAST)
+
+
+def test_a_bake_that_has_noted_properties_that_there_are_not(fresh_scene):
+    obj = rigs.ragdoll(fresh_scene, LAST, 0.2)
+    list(bake.bake_frames(obj, fresh_scene))
+    noted = json.loads(obj.active_ragdoll.bake_record)
+    spine = 'pose.bones["spine"]'
+    rest = {f"{spine}.nothing": [1.0], f"{spine}.location": ["x"], "pose.bones[": [], f"{spine}.scale": [2.0, 2.0, 2.0]}
+    noted["animation"]["rest"] = rest
+    obj.active_ragdoll.bake_record = json.dumps(noted)
+    bake.revert(obj)
+    assert not obj.active_ragdoll.muted and tuple(obj.pose.bones["spine"].scale) == (2.0, 2.0, 2.0)

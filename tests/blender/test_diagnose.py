@@ -140,7 +140,14 @@ def _other_joints(_obj, scene):
     scene.collection.children.link(scene.rigidbody_world.constraints)
 
 
+def _bone_moved(obj, _scene):
+    bpy.ops.object.mode_set(mode="EDIT")
+    obj.data.edit_bones["foot.L"].head.x += 0.05
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
 BROKEN = {
+    f"{diagnosis.JOINT_MOVED} bone": _bone_moved,
     diagnosis.REMAPPED: lambda _obj, scene: setattr(scene.render, "frame_map_new", 200),
     diagnosis.UNEVEN_SCALE: _rescaled((1.5, 1.0, 1.0)),
     f"{diagnosis.REFUSED} scale": _rescaled((2.0, 2.0, 2.0)),

@@ -9,6 +9,7 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.stack import stack_edits, stack_setup
 
 LAST = 12
 
@@ -48,9 +49,17 @@ def _made(scene, cached: bool = True):
     return obj, animation, physics
 
 
+def _shown(scene, obj) -> np.ndarray:
+    """The pose that a window would show, without a change of frame."""
+    scene.view_layers[0].update()
+    posed = obj.evaluated_get(scene.view_layers[0].depsgraph)
+    return np.array([np.array(posed.matrix_world @ bone.matrix) for bone in posed.pose.bones])
+
+
 def _check(scene, obj, animation, physics):
-    """It shows its animation until it is built here, and after Remove."""
+    """It shows its animation, at once, until it is built here, and after Remove."""
     bpy.context.window.scene = scene
+    assert np.abs(_shown(scene, obj) - animation[-1]).max() < 1e-5
     assert np.abs(_poses(scene, obj) - animation).max() < 1e-5
     assert obj.active_ragdoll.state == "ELSEWHERE"
     with pytest.raises(RuntimeError):
@@ -83,6 +92,10 @@ def test_a_copy_of_the_scene(fresh_scene, kind, cached):
     if kind == "FULL_COPY" and bpy.app.version < (4, 3, 0):
         return  # 4.2 crashes when a ragdoll that was built and simulated in a full copy is removed
     _check(copy, other, animation, physics)
+    if kind == "FULL_COPY" and cached:
+        assert fresh_scene.rigidbody_world.point_cache.is_baked
+        bpy.context.window.scene = scene
+        assert np.abs(_poses(scene, obj) - physics).max() < 1e-5
     bpy.data.scenes.remove(copy)
     if kind == "FULL_COPY":
         assert np.abs(_poses(scene, obj) - physics).max() < 1e-5
@@ -126,11 +139,63 @@ def test_a_copy_that_was_played_and_deleted(fresh_scene):
 def test_the_scene_of_the_ragdoll_is_deleted(fresh_scene):
     obj, animation, physics = _made(fresh_scene)
     other = bpy.data.scenes.new("Other")
-    other.collection.objects.link(obj)
     other.frame_end = LAST
+    other.frame_set(LAST)
+    other.collection.objects.link(obj)
     bpy.context.window.scene = other
     bpy.data.scenes.remove(fresh_scene)
     _check(other, obj, animation, physics)
+
+
+@pytest.mark.parametrize("kind", ("LINK_COPY", "FULL_COPY"))
+def test_a_motion_stack_whose_scene_was_deleted_is_taken_away(fresh_scene, kind):
+    obj = rigs.swinging_human(fresh_scene, 1, LAST)
+    stack_edits.set_up_look_at(obj, fresh_scene, rigs.empty(fresh_scene, location=(0.0, -3.0, 1.5)))
+    bpy.ops.scene.new(type=kind)
+    copy = bpy.context.scene
+    bpy.data.scenes.remove(fresh_scene)
+    obj = next(o for o in copy.objects if o.type == "ARMATURE" and o.active_ragdoll.target_armature)
+    _poses(copy, obj)
+    stack_setup.drop(obj)
+    assert np.isfinite(_poses(copy, obj)).all()
+    assert not [scene.name for scene in bpy.data.scenes if scene.active_ragdoll.is_source]
+
+
+def _looking(scene):
+    """A character that looks at an Empty, without a ragdoll, with its animation and its look."""
+    obj = rigs.swinging_human(scene, 1, LAST)
+    animation = _poses(scene, obj)
+    target = rigs.empty(scene, location=(1.0, -3.0, 1.0))
+    stack_edits.set_up_look_at(obj, scene, target)
+    looks = _poses(scene, obj)
+    assert np.abs(looks - animation).max() > 0.05
+    return obj, animation, looks
+
+
+@pytest.mark.skipif(bpy.app.version < (4, 3, 0), reason="4.2 crashes on copies of scenes")
+@pytest.mark.parametrize("kind", ("LINK_COPY", "FULL_COPY"))
+def test_a_look_at_goes_on_in_a_copy_of_its_scene(fresh_scene, kind):
+    obj, _animation, looks = _looking(fresh_scene)
+    bpy.ops.scene.new(type=kind)
+    copy = bpy.context.scene
+    other = next(o for o in copy.objects if o.type == "ARMATURE" and o.active_ragdoll.target_armature)
+    for scene, each in ((copy, other), (fresh_scene, obj), (copy, other)):
+        bpy.context.window.scene = scene
+        assert np.abs(_poses(scene, each) - looks).max() < 1e-5
+
+
+@pytest.mark.parametrize("link", (False, True))
+def test_one_that_looks_is_brought_and_shows_its_animation_or_its_look(fresh_scene, tmp_path, link):
+    _obj, animation, looks = _looking(fresh_scene)
+    path = str(tmp_path / "library.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    scene = rigs.empty_file(24)
+    scene.frame_end = LAST
+    with bpy.data.libraries.load(path, link=link) as (_there, here):
+        here.objects = ["Human"]
+    scene.collection.objects.link(here.objects[0])
+    wanted = animation if link else looks
+    assert np.abs(_poses(scene, here.objects[0]) - wanted).max() < 1e-5
 
 
 @pytest.fixture
@@ -140,6 +205,7 @@ def library(fresh_scene, tmp_path):
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
     scene = rigs.empty_file(24)
     scene.frame_end = LAST
+    scene.frame_set(LAST)  # where the character was saved: Blender plays what comes from the next frame on
     return str(tmp_path / "library.blend"), scene, animation, physics
 
 
@@ -161,6 +227,7 @@ def test_linked(library):
     inside = _load(path, link=True)
     obj = inside.objects[0]
     scene.collection.children.link(inside)
+    assert np.abs(_shown(scene, obj) - animation[-1]).max() < 1e-5
     assert np.abs(_poses(scene, obj) - animation).max() < 1e-5
     assert obj.active_ragdoll.state == "ELSEWHERE"
     with pytest.raises(RuntimeError, match="library override"):

@@ -7,6 +7,7 @@ import pytest
 import renders
 import rigs
 from active_ragdoll.core.blender.physics import world
+from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 
 FIRST, LAST = 1, 16
@@ -87,6 +88,14 @@ def test_a_range_that_a_script_sets_for_a_new_shot_is_the_shot(fresh_scene, tmp_
     fresh_scene.frame_start, fresh_scene.frame_end = 5, LAST
     renders.poses(fresh_scene, obj, [5])
     assert fresh_scene.rigidbody_world.point_cache.frame_start == 5 - world.WARM_UP
+
+
+def test_single_frames_of_a_new_shot_that_was_simulated_are_those_of_its_cache(fresh_scene, tmp_path):
+    obj = rigs.ragdoll(fresh_scene, LAST, 0.2, first=FIRST)
+    simulated = {frame: rigs.pose(obj) for frame in simulate.frames(fresh_scene)}
+    renders.prepare(fresh_scene, tmp_path / "frame_")
+    for frame, pose in renders.poses(fresh_scene, obj, (LAST, FIRST, 6)).items():
+        assert np.abs(pose - simulated[frame]).max() < 1e-5, frame
 
 
 def _as_a_set(scene):

@@ -169,3 +169,33 @@ def test_remove_sweeps_it_too(ghost):
     remove.remove(obj)
     assert not built.orphans(scene)
     assert {o.name for o in bpy.data.objects} == {obj.name, "Floor"}
+
+
+def _joined(scene, obj):
+    bpy.ops.object.select_all(action="DESELECT")
+    other = rigs.chain(scene, 2, head=(3.0, 0.0, 0.8))
+    build.build(other, scene)
+    obj.select_set(True)
+    scene.view_layers[0].objects.active = obj
+    bpy.ops.object.join()
+
+
+def _without_its_collection(scene, obj):
+    bpy.data.collections.remove(obj.active_ragdoll.collection)
+
+
+@pytest.mark.parametrize("simulated", (False, True))
+@pytest.mark.parametrize("edit", (_joined, _without_its_collection))
+def test_nothing_stays_of_a_ragdoll_that_was_taken_apart(fresh_scene, edit, simulated):
+    obj = _character(fresh_scene)
+    if simulated:
+        list(simulate.frames(fresh_scene))
+    edit(fresh_scene, obj)
+    rigs.step(fresh_scene, range(1, 6))
+    assert np.isfinite([rigs.pose(obj) for _frame in simulate.frames(fresh_scene)]).all()
+    remove.remove(obj, fresh_scene)
+    assert {o.name for o in bpy.data.objects if o.users_scene} == {obj.name, "Floor"}
+    assert not [
+        thing for things in (bpy.data.objects, bpy.data.collections) for thing in things if built.is_ours(thing)
+    ]
+    assert len(bpy.data.scenes) == 1

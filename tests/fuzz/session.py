@@ -193,10 +193,12 @@ def _object(obj) -> tuple:
     """What the user knows of an object."""
     body = obj.rigid_body
     constraints = [
-        (c.name, c.type, c.influence, getattr(c, "target", None) and c.target.name)
+        # A target that is in no scene does not outlive saving.
+        (c.name, c.type, c.influence, target.name if target is not None and target.users_scene else "")
         for owner in (obj, *(obj.pose.bones if obj.pose else ()))
         for c in owner.constraints
         if not source.is_own(c)
+        for target in [getattr(c, "target", None)]
     ]
     hidden = {scene.collection for scene in bpy.data.scenes if scene.active_ragdoll.is_source}
     inside = [c for c in obj.users_collection if not (built.is_ours(c) or c.active_ragdoll.owner or c in hidden)]

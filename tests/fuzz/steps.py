@@ -10,6 +10,7 @@ import math
 import bpy
 
 import rigs
+from active_ragdoll.core.blender.physics import built
 from active_ragdoll.core.blender.settings import declare
 from active_ragdoll.core.blender.stack import entries
 
@@ -267,7 +268,9 @@ def copy_scene(rng, session):
     """Linked or full; the copy is shown."""
     if len(session.scenes()) > 2:
         return
-    kind = rng.choice(("LINK_COPY", "FULL_COPY"))
+    # Two linked scenes crash Blender itself when rigid bodies of the user's are played in both.
+    own = any(thing.rigid_body for thing in bpy.context.scene.objects if not built.is_ours(thing))
+    kind = "FULL_COPY" if own else rng.choice(("LINK_COPY", "FULL_COPY"))
     session.say(f"scene.new(type={kind!r})")
     session.call(bpy.ops.scene.new, type=kind)
 
@@ -278,6 +281,7 @@ def switch_scene(rng, session):
     scene = rng.choice(session.scenes())
     session.say(f"show scene {scene.name!r}")
     bpy.context.window.scene = scene
+    bpy.context.view_layer.update()  # as a window would
 
 
 @step(1, edits=True, since=(4, 3))
@@ -330,6 +334,7 @@ def view_layer(rng, session):
         bpy.context.window.view_layer = layer
     elif len(scene.view_layers) > 1:
         scene.view_layers.remove(layer)
+    bpy.context.view_layer.update()  # as a window would
 
 
 @step(1, edits=True)

@@ -20,6 +20,7 @@ What an old action or the tracks would give for a baked channel is always overru
 nothing animates it and it stays at rest.
 """
 
+import contextlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -149,14 +150,13 @@ def _refuse_tweak_mode(obj: bpy.types.Object) -> None:
 def _write_property(obj: bpy.types.Object, path: str, values: Sequence[float]) -> None:
     custom = path.endswith('"]')
     owner, _, name = path.removesuffix('"]').rpartition('["' if custom else ".")
-    try:
+    # The bone may have been renamed or removed since, or the file was damaged.
+    with contextlib.suppress(ValueError, AttributeError, TypeError, KeyError, IndexError):
         target = obj.path_resolve(owner) if owner else obj
-    except ValueError:  # the bone has been renamed or removed since
-        return
-    if custom:
-        target[name] = type(target[name])(values[0])
-    else:
-        setattr(target, name, values)
+        if custom:
+            target[name] = type(target[name])(values[0])
+        else:
+            setattr(target, name, values)
 
 
 # ---- the bake -------------------------------------------------------------------------------------------------------

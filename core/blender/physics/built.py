@@ -192,13 +192,18 @@ def ragdolls(scene) -> list:
     return [obj for obj in with_ragdoll(scene.objects) if obj.active_ragdoll.scene == scene and obj not in others]
 
 
+def holds(scene, collection) -> bool:
+    """Whether a scene of this file has a collection."""
+    return scene is not None and scene.library is None and collection in set(scene.collection.children_recursive)
+
+
 def scene_of(obj):
     """The scene of the file whose world has a ragdoll's bodies; None where that was deleted or is linked.
 
     That of a character in a full copy of a scene is the copy, though it still points at the first one.
     """
     collection, own = obj.active_ragdoll.collection, obj.active_ragdoll.scene
-    holding = [s for s in bpy.data.scenes if s.library is None and collection in set(s.collection.children_recursive)]
+    holding = [scene for scene in bpy.data.scenes if holds(scene, collection)]
     return own if own in holding else next(iter(holding), None)
 
 
@@ -213,11 +218,30 @@ def is_duplicate(obj) -> bool:
     return obj.active_ragdoll.is_ragdoll and obj in duplicates(with_ragdoll(bpy.data.objects))
 
 
+def is_gone(obj) -> bool:
+    """Whether a character was deleted, or joined into another one, and is kept only by what points at it."""
+    return obj.library is None and not obj.users_collection
+
+
+def gone(scene) -> list:
+    """Characters with a ragdoll in a scene that are gone; see `is_gone`."""
+    return [obj for obj in with_ragdoll(bpy.data.objects) if obj.active_ragdoll.scene == scene and is_gone(obj)]
+
+
 def orphans(scene) -> list:
     """The collections of ragdolls and motion stacks in a scene whose character was deleted."""
-    settings = [obj.active_ragdoll for obj in bpy.data.objects if obj.type == "ARMATURE"]
+    settings = [obj.active_ragdoll for obj in bpy.data.objects if obj.type == "ARMATURE" and not is_gone(obj)]
     held = {own.collection for own in settings} | {own.motion_collection for own in settings}
     return [c for c in scene.collection.children_recursive if c.active_ragdoll.owner and c not in held]
+
+
+def strays(scene) -> tuple[list, list]:
+    """Helpers, and inner collections, of builds whose own collection was deleted by hand; not those of other scenes."""
+    outer = [c for c in bpy.data.collections if c.active_ragdoll.owner]
+    outer += [other.collection for other in bpy.data.scenes if other != scene]
+    kept = {thing for collection in outer for thing in (*collection.all_objects, *collection.children_recursive)}
+    found = bpy.data.objects, bpy.data.collections
+    return tuple([t for t in things if is_ours(t) and t.library is None and t not in kept] for things in found)
 
 
 def left_over(scene) -> list[str]:

@@ -4,7 +4,7 @@ import bpy
 
 from ..runtime import STATE
 from ..settings import declare, saved
-from . import body_edits, built, collision, source, world
+from . import blender_42, body_edits, built, collision, source, world
 
 
 def remove(obj, scene=None) -> None:
@@ -22,6 +22,8 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
     scene = next(filter(None, (built.scene_of(obj) for obj in objects)), scene)
     if scene is not None and scene.library is not None:
         scene = None
+    if scene is not None:
+        objects = list(dict.fromkeys([*objects, *built.gone(scene)]))
     for other in {obj.active_ragdoll.scene for obj in objects} - {scene, None}:
         _end_first(other)
     with STATE.writing():
@@ -31,13 +33,14 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
                 body_edits.collect_edits(obj)
                 body_edits.end_editing(obj)
             source.remove_constraints(obj, source.CONSTRAINT_NAME)
-            for bone in obj.pose.bones:
+            for bone in obj.pose.bones if obj.pose else ():
                 bone.active_ragdoll.simulate = False
         outer = [obj.active_ragdoll.collection for obj in objects if obj not in shared]
         outer += built.orphans(scene) if scene is not None else []
-        collections = list(dict.fromkeys(each for found in outer for each in _collections(found)))
+        strays, inner = built.strays(scene) if scene is not None else ([], [])
+        collections = list(dict.fromkeys([*inner, *(each for found in outer for each in _collections(found))]))
         helpers = {o for collection in collections for o in collection.objects if built.is_ours(o)}
-        helpers = {o for o in helpers | _unused_sources(objects, scene) if o.library is None}
+        helpers = {o for o in helpers.union(strays) | _unused_sources(objects, scene) if o.library is None}
         if scene is not None and scene.rigidbody_world is not None:
             cache = scene.rigidbody_world.point_cache
             if cache.is_baked and scene.active_ragdoll.cache_is_ours:
@@ -71,12 +74,18 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
 
 
 def _end_first(scene) -> None:
-    """End the run of a scene of which a full copy's bodies are removed: the copy's next world crashes otherwise."""
-    if scene.library is None and scene.rigidbody_world is not None:
-        if scene.active_ragdoll.cache_is_ours:
-            world.free_cache(scene)
-        world.halt(scene)
-        interrupt(scene)
+    """End the run of a scene of which a full copy's bodies are removed: each goes out of that one's world, too.
+
+    A world with a baked cache is empty; see `world.drain`. Before 4.3 it is not, and the cache goes.
+    """
+    if scene.library is not None or scene.rigidbody_world is None:
+        return
+    if scene.rigidbody_world.point_cache.is_baked and not blender_42.IS_IT:
+        return
+    if scene.active_ragdoll.cache_is_ours:
+        world.free_cache(scene)
+    world.halt(scene)
+    interrupt(scene)
 
 
 def interrupt(scene) -> None:
@@ -128,10 +137,17 @@ def remove_collections(collections, scene) -> None:
 
 
 def drop_source_scene(scene) -> None:
-    """Remove the hidden scene if no character of the scene needs it any more; a copy of the scene may share it."""
+    """Remove the hidden scene if no character of the scene needs it any more; a copy of the scene may share it.
+
+    Args:
+        scene: None where it was deleted.
+    """
     sharing = [other for other in bpy.data.scenes if other.active_ragdoll.source is not None and other.library is None]
-    idle = [other for other in {scene, *sharing} if not _has_characters(other)]
+    idle = [other for other in {scene, *sharing} - {None} if not _has_characters(other)]
     hidden = {other.active_ragdoll.source for other in idle} - {None}
+    hidden |= {other for other in bpy.data.scenes if other.library is None} - {
+        other.active_ragdoll.source for other in bpy.data.scenes
+    }  # also those of scenes that were deleted
     hidden -= {other.active_ragdoll.source for other in sharing if other not in idle}
     for other in idle:
         other.active_ragdoll.property_unset("source")
@@ -141,4 +157,5 @@ def drop_source_scene(scene) -> None:
 
 
 def _has_characters(scene) -> bool:
-    return any(o.active_ragdoll.is_ragdoll or o.active_ragdoll.target_armature for o in scene.objects)
+    settings = [o.active_ragdoll for o in scene.objects if o.library is None]
+    return any(own.is_ragdoll or own.target_armature for own in settings)

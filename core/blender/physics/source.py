@@ -49,11 +49,12 @@ def source_scene(scene):
 
 
 def _is_anothers(scene) -> bool:
-    """Whether a scene was copied and its hidden one is that of the first one, which alone has characters in it."""
-    shared = any(
-        other.active_ragdoll.source == scene.active_ragdoll.source for other in bpy.data.scenes if other != scene
-    )
-    return shared and all(scene_of(obj) != scene for obj in scene.objects if obj.type == "ARMATURE")
+    """Whether a scene was copied and its hidden one is that of the first one, with the sources of that one's."""
+    hidden = scene.active_ragdoll.source
+    if all(other == scene or other.active_ragdoll.source != hidden for other in bpy.data.scenes):
+        return False
+    own = (obj.active_ragdoll.source for obj in scene.objects if obj.type == "ARMATURE" and scene_of(obj) == scene)
+    return not any(copy is not None and copy.name in hidden.objects for copy in own)
 
 
 def drop_stand_ins(hidden) -> None:
@@ -91,6 +92,14 @@ def remove_constraints(obj, name: str) -> None:
             bone.constraints.remove(constraint)
         else:
             constraint.mute = True  # of the library
+
+
+def mute_constraints(obj) -> None:
+    """Have a character play its animation although there is nothing that its constraints could copy."""
+    for bone in obj.pose.bones:
+        for constraint in bone.constraints:
+            if is_own(constraint) and not constraint.mute:
+                constraint.mute = True
 
 
 def copy_of(obj, name: str):
@@ -227,8 +236,9 @@ def stamp_of(obj) -> Stamp | None:
 
 def follow(obj) -> None:
     """Bring a source in line with its character: make it anew if the animation's set-up differs, else carry edits."""
-    known = stamp_of(obj)
-    if known is None or known.setup != signature(obj):
+    known, scene = stamp_of(obj), scene_of(obj)
+    astray = known is not None and scene is not None and known.copy not in source_scene(scene).objects  # a full copy's
+    if astray or known is None or known.setup != signature(obj):
         refresh(obj)
     else:
         carry_edits(obj)

@@ -168,11 +168,32 @@ def bake_cache(scene, last: int) -> None:
     Args:
         last: the last frame that is good.
     """
-    cache = scene.rigidbody_world.point_cache
-    with bpy.context.temp_override(scene=scene, point_cache=cache):
+    with bpy.context.temp_override(scene=scene, point_cache=scene.rigidbody_world.point_cache):
         bpy.ops.ptcache.bake_from_cache()
+    drain(scene)
     scene.active_ragdoll.cache_is_ours = True
     scene.active_ragdoll.cache_good = last
+
+
+def drain(scene) -> None:
+    """Empty Bullet's world, which a baked cache does not need.
+
+    A body that goes takes itself out of the worlds of all scenes that Blender finds: out of one that an undo has set
+    aside it does not, and out of one that never had it goes another body. Both crash later.
+    """
+    if blender_42.IS_IT:
+        return
+    world, now = scene.rigidbody_world, scene.frame_current
+    kept, nothing = (world.collection, world.constraints), bpy.data.collections.new("Empty")
+    with STATE.occupied():
+        release(scene)
+        world.collection, world.constraints = nothing, None
+        view_layers.remake_world(scene, lambda: None)
+        world.collection, world.constraints = kept
+        bpy.data.collections.remove(nothing)
+        view_layers.evaluate(scene, now)
+    STATE.live_worlds.discard(scene.name)
+    STATE.worlds_with_joints.discard(scene.name)
 
 
 def free_cache(scene) -> None:
@@ -227,22 +248,23 @@ def halt(scene) -> None:
 
 
 def note_members(scene) -> None:
-    """Note how many bodies and joints the scene's world is made with."""
+    """Note how many bodies and which joints the scene's world is made with."""
     STATE.members[scene.name] = _members(scene)
 
 
 def has_lost_members(scene) -> bool:
-    """Whether bodies or joints were deleted since the world was made. Those added meanwhile are noted."""
-    before, now = STATE.members.get(scene.name, (0, 0)), _members(scene)
-    if now[0] < before[0] or now[1] < before[1]:
+    """Whether bodies or joints were deleted, or joints renamed, since the world was made. Those added are noted."""
+    bodies, joints = _members(scene)
+    before = STATE.members.get(scene.name, (0, frozenset()))
+    if bodies < before[0] or not joints >= before[1]:
         return True
-    STATE.members[scene.name] = now
+    STATE.members[scene.name] = bodies, joints
     return False
 
 
-def _members(scene) -> tuple[int, int]:
-    collections = scene.rigidbody_world.collection, scene.rigidbody_world.constraints
-    return tuple(len(found.all_objects) if found is not None else 0 for found in collections)
+def _members(scene) -> tuple[int, frozenset]:
+    bodies, joints = scene.rigidbody_world.collection, scene.rigidbody_world.constraints
+    return len(bodies.all_objects) if bodies else 0, frozenset(joints.all_objects.keys() if joints else ())
 
 
 def release(scene) -> None:
@@ -255,11 +277,11 @@ def release(scene) -> None:
     threads do it to one body. So the copies are renewed here, while the bodies live, never two of a body at a time.
     Before, it is the body that takes itself off its joints, which must not go first.
     """
-    constraints = scene.rigidbody_world.constraints
-    is_released = STATE.released.get(scene.name) == scene.frame_current
-    if blender_42.IS_IT or constraints is None or is_released:
+    if blender_42.IS_IT or STATE.released.get(scene.name) == scene.frame_current:
         return
-    pending = [(joint, _ends(joint)) for joint in constraints.all_objects if joint.rigid_body_constraint is not None]
+    constraints = scene.rigidbody_world.constraints  # which a script may have taken away
+    joints = dict.fromkeys((*scene.objects, *(constraints.all_objects if constraints else ())))
+    pending = [(joint, _ends(joint)) for joint in joints if joint.rigid_body_constraint is not None]
     while pending:
         taken, later = set(), []
         for joint, ends in pending:
@@ -268,7 +290,8 @@ def release(scene) -> None:
             else:
                 taken |= ends
                 joint.show_in_front = joint.show_in_front  # tags the copy and next to nothing else
-        view_layers.update_joints(scene)
+        with STATE.occupied():
+            view_layers.update_joints(scene)
         pending = later
     STATE.released[scene.name] = scene.frame_current
 

@@ -258,6 +258,8 @@ def after_update(scene, graph=None) -> None:
     if graph is None:
         return
     view_layers.note_able(graph)
+    if not (STATE.busy or scene.active_ragdoll.is_source):
+        show.show_arrived(scene)
     if len(STATE.clips):  # actions that were edited are sampled anew
         STATE.clips.mark(graph)
     if not _concerns(scene):
@@ -267,6 +269,8 @@ def after_update(scene, graph=None) -> None:
         _end_with_other_bones(scene)
     if _is_stepping(scene):
         _end_without_members(scene)
+    if _is_stepping(scene):
+        _end_with_edited_joint(scene, graph)
 
 
 def _show_edits(scene, graph) -> None:
@@ -300,7 +304,8 @@ def _end_with_other_bones(scene) -> None:
 
 
 def _end_without_members(scene) -> None:
-    """End the run where its world holds bodies or joints that were deleted: Bullet's next step would crash."""
+    """End the run where its world holds bodies or joints that were deleted, or joints that were renamed and so copied
+    anew: Bullet's next step would crash."""
     if STATE.building:
         return
     if view_layers.is_lost(scene):
@@ -310,13 +315,28 @@ def _end_without_members(scene) -> None:
         _end(scene, _what_is_missing(scene))
 
 
+def _end_with_edited_joint(scene, graph) -> None:
+    """End the run where a joint was edited by hand: Blender copies it anew and frees what Bullet still holds."""
+    if STATE.building:
+        return
+    for update in graph.updates:
+        joint = update.id
+        if not isinstance(joint, bpy.types.Object) or joint.rigid_body_constraint is None:
+            continue
+        carried = update.is_updated_transform and joint.parent is not None
+        if not (carried or update.is_updated_shading):  # the latter where Blender looks anew at all that depends
+            _end(scene, f"The joint '{joint.name}' was edited: begin at the shot's first frame again")
+            return
+
+
 def _what_is_missing(scene) -> str:
     for obj in built.ragdolls(scene):
         try:
             shot_run.check_parts(obj)
         except RagdollError as error:
             return str(error)
-    return f"A rigid body or a joint of scene '{scene.name}' was deleted: begin at the shot's first frame again"
+    what = "deleted, or a joint renamed"
+    return f"A rigid body or a joint of scene '{scene.name}' was {what}: begin at the shot's first frame again"
 
 
 def _end(scene, text: str) -> None:

@@ -48,7 +48,9 @@ def _separate_duplicates(scene, ragdolls: bool) -> None:
 
     One that is baked plays its keys and waits until the bake is reverted.
     """
-    stacks = [obj for obj in pose_stack.characters(scene) if ragdolls or not obj.active_ragdoll.is_ragdoll]
+    for obj in pose_stack.guests(scene):
+        stack_setup.adopt(obj, scene)
+    stacks = [obj for obj in pose_stack.with_stack(scene) if ragdolls or not obj.active_ragdoll.is_ragdoll]
     for obj in _sharing(stacks, "motion_collection"):
         stack_setup.let_go(obj)
         _try(stack_setup.ensure, obj, scene)

@@ -77,6 +77,8 @@ def _in_nodes(scene) -> list:
 def _simulate(scene) -> None:
     if scene.rigidbody_world is None or not shot_run.active_ragdolls(scene):
         return
+    if scene.name not in STATE.ranges and _is_cached(scene):  # a new shot: whichever of its frames are wanted
+        return
     own = scene.active_ragdoll
     kept = own.use_range, own.frame_start, own.frame_end
     if not own.use_range:

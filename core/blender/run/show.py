@@ -8,6 +8,7 @@ import numpy as np
 from ..physics import built, source, world
 from ..runtime import STATE
 from ..settings import at_frame
+from ..stack import pose_stack
 from . import recovery_record, write
 from .shot_run import Run, active_ragdolls, depsgraph_of
 
@@ -113,9 +114,33 @@ def stop_showing(scene) -> None:
 
 
 def show_guests(scene) -> None:
-    """Let characters that have their ragdoll in another scene show their animation."""
-    if len(bpy.data.scenes) > 1 + (scene.active_ragdoll.source is not None):
+    """Let characters that have their ragdoll in another scene show their animation, after their motion stacks."""
+    if has_guests(scene):
         _mute_originals(built.guests(scene), True)
+        pose_stack.show_guests(scene)
+
+
+def has_guests(scene) -> bool:
+    """Whether characters of a scene may have their ragdoll in another one."""
+    return len(bpy.data.scenes) > 1 + (scene.active_ragdoll.source is not None)
+
+
+def show_arrived(scene) -> None:
+    """The same as soon as a character has come or another scene is shown, which then shows its baked cache again.
+
+    Not where windows show several scenes: what one shows may be what another hides.
+    """
+    manager = bpy.context.window_manager
+    if not has_guests(scene) or {window.scene for window in manager.windows if manager} != {scene}:
+        return
+    shown = scene.name, frozenset(obj.name for obj in (*built.guests(scene), *pose_stack.guests(scene)))
+    if shown == STATE.shown:
+        return
+    STATE.shown = shown
+    with STATE.occupied():
+        show_guests(scene)
+        if scene.active_ragdoll.cache_is_ours and scene.rigidbody_world is not None:
+            show_cached(scene)
 
 
 def _mute_originals(characters, mute: bool) -> None:

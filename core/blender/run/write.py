@@ -31,9 +31,12 @@ def write_blend(obj, character, blend, scene) -> bool:
 
 
 def _posed(obj, layers: list) -> list:
-    """The evaluated pose bones of an armature object in every view layer, of some dependency graphs, that has it."""
+    """The evaluated pose bones of an armature object in every view layer, of some dependency graphs, that has it.
+
+    One that was not evaluated since the object came has it without a pose.
+    """
     copies = [obj.evaluated_get(graph) for graph in layers]
-    return [copy.pose.bones for copy in copies if copy.is_evaluated]
+    return [copy.pose.bones for copy in copies if copy.is_evaluated and copy.pose is not None]
 
 
 def place(run: Run, kind: str, matrices: np.ndarray, only: np.ndarray | None = None) -> None:

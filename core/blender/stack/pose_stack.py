@@ -12,7 +12,7 @@ import numpy as np
 from ... import pose as pose_space
 from ...motion import stack
 from ...motion.rig import LocalPose, Rig
-from ..physics import source, world
+from ..physics import built, source, world
 from ..rig import clips
 from ..rig.armature import array_of, converted, pose_matrices, values_of
 from ..runtime import STATE
@@ -172,9 +172,19 @@ def _bones_of(obj) -> tuple[list, np.ndarray]:
     return obj.data.bones.keys(), values_of(obj.data.bones, "matrix_local", 4, 4)
 
 
-def characters(scene) -> list:
-    """The characters of a scene that have a motion stack."""
+def with_stack(scene) -> list:
+    """The characters of a scene that have a motion stack, be it one of another scene's or a duplicate's."""
     return [o for o in scene.objects if o.type == "ARMATURE" and o.active_ragdoll.target_armature is not None]
+
+
+def characters(scene) -> list:
+    """The characters that have their motion stack in a scene."""
+    return [obj for obj in with_stack(scene) if source.scene_of(obj) in (scene, None)]
+
+
+def guests(scene) -> list:
+    """The characters of a scene that have their motion stack in another one; not those that play baked keys."""
+    return [o for o in with_stack(scene) if source.scene_of(o) not in (scene, None) and not o.active_ragdoll.muted]
 
 
 def of(obj) -> PoseStack | None:
@@ -185,8 +195,8 @@ def of(obj) -> PoseStack | None:
     if settings.is_ragdoll and settings.source is None:  # a duplicate of one that was removed; see `reconcile`
         return None
     place = source.scene_of(obj)
-    if place is None or place.active_ragdoll.source is None:  # a copy of one that was removed, in a copy of its scene
-        return None
+    if place is None or place.library is not None or place.active_ragdoll.source is None:
+        return None  # linked, or a copy of one that was removed, in a copy of its scene
     found = STATE.motions.get(obj.name)
     if found is None or found.obj != obj or found.stamp != at_frame.stamp(obj) or not found.fits():
         found = STATE.motions[obj.name] = PoseStack(obj)
@@ -216,18 +226,32 @@ def show(scene, done=(), known=None) -> None:
     now = scene.frame_current_final  # of the remapped time, with its sub-frame
     frame = math.floor(now)  # before frame 0 sub-frames are negative
     stacks = [(obj, found) for obj, found in stacks if found is not None]
-    poses = _bases(scene, stacks, frame, record=frame == now)
+    poses = _bases(stacks, frame, record=frame == now)
     if frame != now:
-        coming = _bases(scene, stacks, frame + 1, record=False)
+        coming = _bases(stacks, frame + 1, record=False)
         poses = [pose_space.between(a, b, now - frame) for a, b in zip(poses, coming, strict=True)]
     for (obj, _found), basis in zip(stacks, poses, strict=True):
         write_target(obj, basis)
 
 
-def _bases(scene, stacks: list, frame: int, *, record: bool) -> list:
-    """Basis matrices [n, 4, 4] of characters after their stacks at a frame."""
-    source.source_scene(scene).frame_set(frame)
-    return [found.pose(scene, frame, record=record)[1] for _obj, found in stacks]
+def show_guests(scene) -> None:
+    """Likewise for characters that have their stack in another scene of the file; else they play their animation."""
+    found = guests(scene)
+    if not found:
+        return
+    sharing = built.duplicates((o for o in bpy.data.objects if o.type == "ARMATURE"), "motion_collection")
+    still = [obj for obj in found if obj in sharing or of(obj) is None]
+    for obj in still:
+        source.mute_constraints(obj)
+    show(scene, known=[obj for obj in found if obj not in still])
+
+
+def _bases(stacks: list, frame: int, *, record: bool) -> list:
+    """Basis matrices [n, 4, 4] of characters after their stacks at a frame, each in the scene that has its stack."""
+    places = [source.scene_of(obj) for obj, _found in stacks]
+    for place in dict.fromkeys(places):
+        source.source_scene(place).frame_set(frame)
+    return [found.pose(place, frame, record=record)[1] for (_obj, found), place in zip(stacks, places, strict=True)]
 
 
 def write_target(obj, basis: np.ndarray) -> None:

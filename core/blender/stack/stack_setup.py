@@ -53,6 +53,15 @@ def _look_again() -> None:
         run.stacked = None
 
 
+def adopt(obj, scene) -> None:
+    """Let a character of a full copy of a scene have its stack there: before Blender 5.0 it still names the first."""
+    settings = obj.active_ragdoll
+    held = [place for place in (settings.motion_scene, scene) if built.holds(place, settings.motion_collection)]
+    if obj.library is None and held == [scene]:
+        settings.motion_scene = scene
+        STATE.motions.pop(obj.name, None)
+
+
 def let_go(obj) -> None:
     """Let a duplicate forget the stack of the character that it was made from."""
     settings, copy = obj.active_ragdoll, obj.active_ragdoll.source

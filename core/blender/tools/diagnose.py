@@ -84,7 +84,7 @@ def situation(obj, scene) -> Situation:
         disabled=not view_layers.evaluates(scene, obj),
         gravity_weight=own.effector_weights.gravity * own.effector_weights.all,
         drops_frames=scene.sync_mode != "NONE",
-        moved=_moved(parts, settings.collection),
+        moved=_moved(obj, parts),
         outside=_outside(obj, parts, pieces),
         impossible=natural.is_impossible(anatomy_of(obj), pose.parents, pose.heads, pose.tails),
     )
@@ -128,15 +128,24 @@ def _corners(pieces) -> np.ndarray:
     return np.concatenate(points)
 
 
-def _moved(parts, collection) -> np.ndarray:
-    """How far the joints of each body [m] stand from where its bone had its head when they were made [m]."""
-    heads = {part.bone: (part.bind @ np.linalg.inv(part.offset))[:3, 3] for part in parts}
-    away = dict.fromkeys(heads, 0.0)
-    for joint in built.helpers(collection, built.JOINT):
+def _moved(obj, parts) -> np.ndarray:
+    """How far the joints of each body [m] stand from its bone's head, in the frame of its parent's bone [m].
+
+    Either was moved since they were made: the joint by hand, or the bone in Edit Mode.
+    """
+    bones = {part.bone: part.bind @ np.linalg.inv(part.offset) for part in parts}
+    away = dict.fromkeys(bones, 0.0)
+    for joint in built.helpers(obj.active_ragdoll.collection, built.JOINT):
         bone, constraint = joint.get(built.BONE), joint.rigid_body_constraint
-        if bone in heads and constraint is not None and _is_joint(constraint):
-            distance = float(np.linalg.norm(np.array(joint.matrix_basis)[:3, 3] - heads[bone]))
+        if bone in bones and constraint is not None and _is_joint(constraint):
+            distance = float(np.linalg.norm((np.array(joint.matrix_basis) - bones[bone])[:3, 3]))
             away[bone] = max(away[bone], distance)
+    pose = BindPose(obj, np.array(obj.matrix_world, dtype=float))
+    for part in parts:
+        if part.parent in bones and {part.parent, part.bone} <= pose.row.keys():
+            now = np.linalg.solve(pose.matrices[pose.row[part.parent]], pose.matrices[pose.row[part.bone]])
+            then = np.linalg.solve(bones[part.parent], bones[part.bone])
+            away[part.bone] = max(away[part.bone], float(np.linalg.norm((now - then)[:3, 3])))
     return np.array(list(away.values()))
 
 
