@@ -124,17 +124,17 @@ class Muscles:
     damping_ratio: float
     strongest: np.ndarray  # largest torques [j] [N m], 0 for no limit
     holding: np.ndarray  # torques [j] with which each motor at least keeps to its velocity [N m]
+    before: np.ndarray  # the joints' rotations one frame ago [j, 4]
     acceleration: np.ndarray  # that they gave in the last frame [j, 3] [rad/s^2]; `command` writes it
 
     def command(self, own: JointDrives, run, relative, frame: Frame) -> tuple:
         """What `Law.joint_command` gives, of all joints [k]; 0 for others."""
-        before = own.relative(run.body_before)[self.of]
         velocity, torque = np.zeros((2, len(own.rows), 3))
         velocity[self.of], torque[self.of], self.acceleration = springs.joint_motor(
             relative[self.of],
             self.start,
             self.end,
-            (before, self.acceleration),
+            (self.before, self.acceleration),
             self.weight,
             self.frequency,
             self.damping_ratio,
@@ -189,24 +189,10 @@ def write_motors(run, before, weights, seconds: float, substeps: int, gravity: f
     if not (muscles or run.joint_space.any()) and own.written and not any(own.written.values()):
         return
     relative, frame = own.relative(run.body), Frame(seconds, substeps)
-    joints = Joints(
-        relative=relative,
-        start=own.relative(before),
-        end=own.relative(run.wanted),
-        weight=np.where(run.joint_space, weights, 0.0)[own.rows],
-        inertia=run.inertia[own.rows],
-        tensors=lambda: own.carried(run.masses, run.body),
-        # During the frame a limb that nothing held would turn by this much, and on average by half of it.
-        fall=0.25 * gravity * seconds**2 / run.gyration_radius[own.rows],
-        parameters={name: values[own.rows] for name, values in run.numbers.items()},
-        frame=frame,
-    )
     limit = run.numbers["max_torque"][own.rows]
-    laws = drives.in_use(run.drive[own.rows])
-    commands = [
-        (mask, *law.joint_command(replace(joints, memory=own.memory.setdefault(law.identifier, {}))))
-        for law, mask in laws
-    ]
+    commands = [(np.zeros(len(limit), dtype=bool), np.zeros((len(limit), 3)), np.zeros((len(limit), 1)))]
+    if run.joint_space.any():
+        commands += _of_laws(run, before, weights, relative, frame, gravity)
     for each in muscles:
         mask = np.zeros(len(own.rows), dtype=bool)
         mask[each.of], limit[each.of] = True, each.strongest
@@ -238,6 +224,27 @@ def write_motors(run, before, weights, seconds: float, substeps: int, gravity: f
         if active:
             constraint.motor_ang_target_velocity = speeds[joint][motor]
             constraint.motor_ang_max_impulse = torque[joint][motor]
+
+
+def _of_laws(run, before, weights, relative, frame: Frame, gravity: float) -> list[tuple]:
+    """The joints that each law leads [k], and what it asks of their motors, see `Law.joint_command`."""
+    own = run.joint_drives
+    joints = Joints(
+        relative=relative,
+        start=own.relative(before),
+        end=own.relative(run.wanted),
+        weight=np.where(run.joint_space, weights, 0.0)[own.rows],
+        inertia=run.inertia[own.rows],
+        tensors=lambda: own.carried(run.masses, run.body),
+        # During the frame a limb that nothing held would turn by this much, and on average by half of it.
+        fall=0.25 * gravity * frame.seconds**2 / run.gyration_radius[own.rows],
+        parameters={name: values[own.rows] for name, values in run.numbers.items()},
+        frame=frame,
+    )
+    return [
+        (mask, *law.joint_command(replace(joints, memory=own.memory.setdefault(law.identifier, {}))))
+        for law, mask in drives.in_use(run.drive[own.rows])
+    ]
 
 
 def driven_at_joints(characters) -> np.ndarray:

@@ -261,10 +261,10 @@ def _character(obj, begin: int) -> Character:
 def has_other_bones(run: Run | None, obj) -> bool:
     """Whether a character's bones are not those that its bodies were built for, or its run has begun with."""
     bones = obj.data.bones
-    if any(part.bone not in bones for part in obj.active_ragdoll.parts):
-        return True
     found = next((c for c in run.characters if c.obj == obj), None) if run is not None else None
-    return found is not None and len(found.buffer) != 16 * len(bones)
+    # Looking for the parts' helpers takes the longer the more there are, too long for every frame.
+    names = [part.bone for part in obj.active_ragdoll.parts] if found is None else found.bone_names
+    return any(name not in bones for name in names) or (found is not None and len(found.buffer) != 16 * len(bones))
 
 
 def check_numbers(run: Run, character, blend: float) -> None:

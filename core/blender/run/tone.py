@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...anatomy.roles import CHEST, FOOT, PELVIS, SHANK, SPINE
+from ...anatomy.roles import ARM, CHEST, FOOT, PELVIS, SHANK, SPINE
 from ...ragdoll.recovery import states, tone
 from ..physics import built, joint_objects, world
 from ..physics.motors import Muscles
@@ -19,14 +19,16 @@ class Falling:
     """The muscles of one character: what its joints have, and the fall that is under way."""
 
     def __init__(self, run, character) -> None:
-        self.character, self.fall, self.start, self.muscles = character, None, None, None
+        self.character, self.fall, self.muscles = character, tone.Fall(), None
         obj, drives, begin = character.obj, run.joint_drives, character.rows.start
         self.of = drives.of(character)
         self.rows = drives.rows[self.of]
+        self.start, self.before = (drives.relative(body)[self.of] for body in (run.body, run.body_before))
         own, record = self.rows - begin, built.record(obj.active_ragdoll.collection)
         none = np.full((tone.CHOICES, len(character.bones), 4), np.nan)
         self.postures = np.array(record["postures"] or none, dtype=float)[:, own]
         settings = [obj.pose.bones[name].active_ragdoll for name in character.bone_names]
+        self.arms = np.array([settings[i].role in ARM for i in own])
         self.limits = np.array([joint_objects.swings_of(settings[i]) for i in own])
         self.strengths = shot_run.strengths_of(obj)[0][own]
         self.trunk = _rows(settings, begin, PELVIS, SPINE, CHEST)
@@ -36,32 +38,32 @@ class Falling:
         self.trunk = self.trunk if known else np.array([begin])
         self.facing = np.array(record["facing"])[self.trunk - begin] if known else None
 
-    def step(self, run, scene, settings, seconds: float) -> None:
-        """After a frame is shown: go on with the fall, and set the muscles for the next frame."""
-        drives = run.joint_drives
-        relative = drives.relative(run.body)[self.of]
+    def step(self, run, scene, settings, relative: np.ndarray, seconds: float) -> None:
+        """After a frame is shown, with the run's joints at rotations [k, 4]: the muscles for the next frame."""
+        relative = relative[self.of]
         gravity = np.array(world.gravity(scene))
-        if self.fall is None:
-            self.fall, self.start, acceleration = tone.Fall(), relative, np.zeros_like(relative[:, 1:])
-        else:
-            acceleration = self.muscles.acceleration
-        before = tone.target(self.fall, self.start, self.postures)
+        last = np.zeros_like(relative[:, 1:]) if self.muscles is None else self.muscles.acceleration
+        start = tone.target(self.fall, self.start, self.postures)
         self.fall = tone.step(self.fall, self._measured(run, scene, gravity), settings.reflexes, seconds)
         factor = run.numbers["tone"][self.rows] * ~(run.limp | run.kinematic)[self.rows]
         weight = factor * settings.tone * self.fall.strength
+        if settings.reflexes:
+            weight = np.minimum(np.where(self.arms, tone.BRACED * weight, weight), 1.0)
         pull = float(np.linalg.norm(gravity))
         own = run.numbers["max_torque"][self.rows]
         self.muscles = Muscles(
             of=self.of,
-            start=before,
+            start=start,
             end=tone.target(self.fall, self.start, self.postures),
             weight=tone.stiffened(weight, relative, self.limits),
             frequency=np.full(len(self.of), tone.FREQUENCY / tone.pace(self.character.height, pull)),
             damping_ratio=tone.DAMPING_RATIO,
             strongest=np.where(own > 0.0, own, self.strengths),
             holding=weight**tone.HOLDS * np.where(own > 0.0, own, self.strengths),
-            acceleration=acceleration,
+            before=self.before,
+            acceleration=last,
         )
+        self.before = relative
 
     def _measured(self, run, scene, gravity: np.ndarray) -> tone.Trunk:
         rows, body, height = self.trunk, run.body, self.character.height
@@ -98,12 +100,14 @@ class Tone(Effect):
 
     def observe(self, run, scene, seconds: float) -> None:
         """Let each character that is limp fall on."""
+        relative = None
         for name, own in run.effect("recovery").by_name.items():
             limp = own.state.phase in (states.LIMP, states.SETTLING)
             if limp and own.settings.tone > 0.0 and self._has_motors(run, own.character):
                 if name not in self._falling:
                     self._falling[name] = Falling(run, own.character)
-                self._falling[name].step(run, scene, own.settings, seconds)
+                relative = run.joint_drives.relative(run.body) if relative is None else relative
+                self._falling[name].step(run, scene, own.settings, relative, seconds)
             else:
                 self._falling.pop(name, None)
         self.muscles = [each.muscles for each in self._falling.values()]
