@@ -69,13 +69,24 @@ class Figure:
         return stabilize(list(self.legs), self.rig, result, Inputs(reference=now.planted(result)))
 
 
+def inverse(matrices: np.ndarray) -> np.ndarray:
+    """Of matrices [.., 4, 4] whose axes are at right angles."""
+    result = np.zeros(matrices.shape)
+    axes = matrices[..., :3, :3]
+    result[..., :3, :3] = np.swapaxes(axes / (axes * axes).sum(axis=-2, keepdims=True), -1, -2)
+    result[..., :3, 3] = -np.einsum("...ij,...j->...i", result[..., :3, :3], matrices[..., :3, 3])
+    result[..., 3, 3] = 1.0
+    return result
+
+
 class _Posing:
     """One pose under way."""
 
     def __init__(self, figure: Figure, body: Body, pose: LocalPose, world: np.ndarray, state: State) -> None:
         self.figure, self.body, self.pose, self.state = figure, body, pose, state
-        self.world, self.inverse = world, np.linalg.inv(world[:3, :3])
-        self.sense = 1.0 if np.linalg.det(world[:3, :3]) > 0.0 else -1.0
+        self.world, self.inverse = world, inverse(world)[:3, :3]
+        x, y, z = world[:3, :3].T.tolist()
+        self.sense = 1.0 if c.dot(c.cross(x, y), z) > 0.0 else -1.0
         self.view = ModelView(figure.rig, pose, figure._all)
         self.heading = figure.sampled(pose, world).heading
         self.hip = state.hip.real, state.hip.imag, state.rise[0] - state.drop[0]

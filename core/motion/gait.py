@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 from .balance import Body, Stride
 
@@ -32,7 +33,7 @@ class Gait:
 
     def __init__(self, body: Body, seconds: float, sample: Callable[[int], Sample]) -> None:
         """seconds: from frame to frame."""
-        self._body, self._seconds, self._sample = body, seconds, sample
+        self._body, self._seconds, self._sample = body, seconds, cache(sample)
         self._stands: dict = {}
         self._window, self._ahead, self._smooth = (
             max(1, round(time * body.time / seconds)) for time in (WINDOW, AHEAD, SMOOTH)

@@ -7,11 +7,12 @@ import bpy
 import numpy as np
 
 from .... import pose as pose_space
+from .... import quaternion
 from ....anatomy.axes import of_role
 from ....anatomy.roles import CHEST, HEAD, LEFT, NECK, PELVIS, QUADRUPED, RIGHT, SPINE, UPPER_ARM
 from ....errors import RagdollError
 from ....motion import balance, gait
-from ....motion.balanced_pose import Figure
+from ....motion.balanced_pose import Figure, inverse
 from ....motion.limbs import LegStabilizer
 from ....motion.rig import Inputs, LocalPose, Rig
 from ....motion.stack import Step
@@ -95,6 +96,7 @@ class Balance(Step):
         self._rows = [int(rig.skeleton.to_level[bone]) for bones in ends for bone in bones]
         self._legs = {rig.name(bone) for leg in self.figure.legs for bone in leg.bones}
         self._gait = self._ground = self._now = self.body = None
+        self._locals: dict = {}
         STATE.gaits.pop(obj.name, None)
 
     @property
@@ -171,18 +173,38 @@ class Balance(Step):
     def _hurried(self, reader, pose: LocalPose, ahead: float) -> LocalPose:
         """The pose some frames ahead, of those bones that play the character's own animation."""
         first = math.floor(reader.frame + ahead)
-        here, a, b = (_animation(self.obj, reader, frame) for frame in (reader.frame, first, first + 1))
-        order, skeleton = self.rig.skeleton.to_level, self.rig.skeleton
-        coming = pose_space.between(a[1], b[1], reader.frame + ahead - first)
-        own, coming = (pose_space.model_to_local_matrices(skeleton, m[order]) for m in (here[1], coming))
-        moved = np.linalg.inv(here[0]) @ pose_space.between(a[0], b[0], reader.frame + ahead - first)
-        given = pose_space.compose_matrices(pose.positions, pose.rotations, pose.scales)
-        plays = np.abs(given - own).max(axis=(1, 2)) < 1e-4 * self.rig.size
-        roots = slice(0, skeleton.root_count)
-        coming[roots] = given[roots] @ np.linalg.inv(own[roots]) @ moved @ coming[roots]
-        plays[roots] = True
-        given[plays] = coming[plays]
-        return LocalPose(*pose_space.decompose_matrices(given))
+        share = reader.frame + ahead - first
+        own, a, b = (self._local(reader, frame) for frame in (reader.frame, first, first + 1))
+        coming = LocalPose(
+            a.positions + share * (b.positions - a.positions),
+            quaternion.slerp(a.rotations, b.rotations, share),
+            a.scales + share * (b.scales - a.scales),
+        )
+        here, *places = (_animation(self.obj, reader, frame)[0] for frame in (reader.frame, first, first + 1))
+        moved = inverse(here) @ pose_space.between(*places, share)
+        roots = slice(0, self.rig.skeleton.root_count)
+        given, before, after = (
+            pose_space.compose_matrices(p.positions[roots], p.rotations[roots], p.scales[roots])
+            for p in (pose, own, coming)
+        )
+        found = pose_space.decompose_matrices(given @ inverse(before) @ moved @ after)
+        off = np.abs(pose.positions - own.positions).max(axis=1) / self.rig.size
+        off += np.abs(pose.scales - own.scales).max(axis=1)
+        off += 1.0 - np.abs((pose.rotations * own.rotations).sum(axis=1))
+        plays = off < 1e-4
+        for name, at_roots in zip(("positions", "rotations", "scales"), found, strict=True):
+            values = getattr(coming, name)
+            values[~plays] = getattr(pose, name)[~plays]
+            values[roots] = at_roots
+        return coming
+
+    def _local(self, reader, frame: int) -> LocalPose:
+        """The animation's pose at a frame."""
+        if frame not in self._locals:
+            matrices = _animation(self.obj, reader, frame)[1][self.rig.skeleton.to_level]
+            local = pose_space.model_to_local_matrices(self.rig.skeleton, matrices)
+            self._locals[frame] = LocalPose(*pose_space.decompose_matrices(local))
+        return self._locals[frame]
 
 
 def _seconds_of(reader) -> float:
