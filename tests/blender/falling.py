@@ -82,7 +82,7 @@ class Fall:
         return float(self.speeds()[max(until - 2, 0) : max(until, 1), head].max())
 
     def rest(self) -> float:
-        """Seconds after the hit from which on no body moves faster than 0.3 m/s, at most 10 cm/s on average."""
+        """Seconds after the hit from which on no body moves faster than 0.3 m/s."""
         fast = np.flatnonzero((self.speeds() > 0.3).any(axis=1))
         return (float(fast[-1]) + 1.0) / rigs.FPS if len(fast) else 0.0
 
