@@ -6,7 +6,8 @@
                                                             marked blender_version, unless --nightly
     python3.11 dev.py bench NAME ...                        a benchmark of tests/benchmarks
     python3.11 dev.py fuzz [--seconds N] [--seed S] [--bpy V]  random sessions; a failing one is printed in as few
-                                                            steps as bring it about; in `test` with --nightly
+                                                            steps as bring it about; `test` runs twenty fixed
+                                                            ones, with --nightly new ones for ten minutes
     python3.11 dev.py golden [COMMIT] [--bpy 4.2 ... | all] bodies and poses of golden shots, equal to a commit's?
     python3.11 dev.py build | lint [--strict] | format
 
@@ -122,11 +123,18 @@ def core(pattern: str | None) -> Result:
 
 def blender(version: str, python: Path, pattern: str | None, every: bool) -> Result:
     """The tests inside a bpy wheel; unless `every` one is wanted, on most versions those marked `blender_version`."""
-    # Freed memory is overwritten, so that use after free shows; Blender 4.2 does that itself when it loads a file.
-    env = {} if version == "4.2" else {"MALLOC_PERTURB_": "85"}
     marker = None if every or version == DEFAULT_BPY else "blender_version"
     command = wheel_command(python)
-    return run_files(BLENDER_TESTS, command, RESULTS / version, env=env, pattern=pattern, marker=marker)
+    folder = RESULTS / version
+    return run_files(BLENDER_TESTS, command, folder, env=perturbed(version), pattern=pattern, marker=marker)
+
+
+def perturbed(version: str) -> dict[str, str]:
+    """Variables with which freed memory is overwritten, so that use after free shows.
+
+    Blender 4.2 uses some itself when it loads a file.
+    """
+    return {} if version == "4.2" else {"MALLOC_PERTURB_": "85"}
 
 
 def extension_tool(python: Path) -> list[str | Path]:
@@ -207,7 +215,7 @@ def real(command: str, pattern: str | None) -> Result:
 def test(options: argparse.Namespace) -> int:
     """All stages, a table of them, and the closing line."""
     versions = versions_of(options.bpy)
-    chosen = options.only or [name for name in STAGES if name != "fuzz" or options.nightly]
+    chosen = options.only or STAGES
     shutil.rmtree(RESULTS, ignore_errors=True)
     setup_command = os.environ.get("BLENDER_SETUP", "") if "real" in chosen else ""
     setup = Background(lambda: prepare_blender(setup_command)) if setup_command else None
@@ -263,6 +271,7 @@ def prepare_blender(command: str) -> str:
 def fuzz_stage(night: bool) -> Result:
     """Sessions of fixed seeds; at night new ones each time, for longer."""
     command = script_command(DEFAULT_BPY, sessions.SESSION, [])
+    os.environ.update(perturbed(DEFAULT_BPY))
     if night:
         return sessions.fuzz(command, DEFAULT_BPY, FUZZ_NIGHT, int(time.time()))
     return sessions.fuzz(command, DEFAULT_BPY, FUZZ_NIGHT, FUZZ_SEED, FUZZ_SESSIONS)
@@ -271,6 +280,7 @@ def fuzz_stage(night: bool) -> Result:
 def fuzz(options: argparse.Namespace) -> int:
     """Random sessions for some time, or one of them with some of its steps."""
     command = script_command(options.bpy, sessions.SESSION, [])
+    os.environ.update(perturbed(options.bpy))
     if options.only is not None:
         ended = sessions.play(command, options.seed, options.only)
         say(f"{ended.log}{ended.fault}")

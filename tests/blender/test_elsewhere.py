@@ -147,6 +147,7 @@ def test_the_scene_of_the_ragdoll_is_deleted(fresh_scene):
     _check(other, obj, animation, physics)
 
 
+@pytest.mark.skipif(bpy.app.version < (4, 3, 0), reason="4.2 crashes on full copies of scenes")
 @pytest.mark.parametrize("kind", ("LINK_COPY", "FULL_COPY"))
 def test_a_motion_stack_whose_scene_was_deleted_is_taken_away(fresh_scene, kind):
     obj = rigs.swinging_human(fresh_scene, 1, LAST)

@@ -43,7 +43,7 @@ class Falling:
         relative = relative[self.of]
         gravity = np.array(world.gravity(scene))
         last = np.zeros_like(relative[:, 1:]) if self.muscles is None else self.muscles.acceleration
-        start = tone.target(self.fall, self.start, self.postures)
+        start = tone.target(self.fall, self.start, self.postures, relative)
         self.fall = tone.step(self.fall, self._measured(run, scene, gravity), settings.reflexes, seconds)
         factor = run.numbers["tone"][self.rows] * ~(run.limp | run.kinematic)[self.rows]
         weight = factor * settings.tone * self.fall.strength
@@ -54,7 +54,7 @@ class Falling:
         self.muscles = Muscles(
             of=self.of,
             start=start,
-            end=tone.target(self.fall, self.start, self.postures),
+            end=tone.target(self.fall, self.start, self.postures, relative),
             weight=tone.stiffened(weight, relative, self.limits),
             frequency=np.full(len(self.of), tone.FREQUENCY / tone.pace(self.character.height, pull)),
             damping_ratio=tone.DAMPING_RATIO,

@@ -111,10 +111,11 @@ def _shares(found: Trunk, down: np.ndarray, pull: float, scale: float) -> np.nda
     return result * (1.0 - high) + np.eye(CHOICES)[-1] * high
 
 
-def target(fall: Fall, start: np.ndarray, postures: np.ndarray) -> np.ndarray:
+def target(fall: Fall, start: np.ndarray, postures: np.ndarray, lying: np.ndarray) -> np.ndarray:
     """Where the joints are led [k, 4], from the pose at the knock-out [k, 4] and the postures [6, k, 4].
 
-    What no posture says anything of (NaN) stays as it was.
+    What no posture says anything of (NaN) stays as it was. As the tone fades the pose that it lies in [k, 4] takes the
+    place of all, so that limbs do not go on creeping to where nothing lets them.
     """
     known = np.isfinite(postures).all(axis=(0, 2))
     turns = postures[:, known]
@@ -122,7 +123,7 @@ def target(fall: Fall, start: np.ndarray, postures: np.ndarray) -> np.ndarray:
     mixed = quaternion.normalize(np.einsum("p,pkj->kj", np.array(fall.shares), turns))
     result = start.copy()
     result[known] = quaternion.slerp(start[known], mixed, np.full(len(mixed), fall.settled))
-    return result
+    return quaternion.slerp(result, lying, np.full(len(result), float(smooth_step(fall.faded / FADES))))
 
 
 def stiffened(weight: np.ndarray, relative: np.ndarray, bounds: np.ndarray) -> np.ndarray:
