@@ -237,7 +237,8 @@ def found(obj) -> tuple:
     """Everything that tags and the record say of a character."""
     things = {thing for c in collections(obj) for thing in (c, *c.objects)}
     tags = {(thing.name, *(thing.get(tag) for tag in TAGS)) for thing in things}
-    return tags, [(c.active_ragdoll.owner, built.record(c)) for c in collections(obj)]
+    later = {"postures": [], "facing": []}  # which 0.1.0 had not: such characters fall as rags
+    return tags, [(c.active_ragdoll.owner, built.record(c) | later) for c in collections(obj)]
 
 
 def raw(obj):

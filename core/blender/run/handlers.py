@@ -230,6 +230,7 @@ def after_frame(scene, graph=None) -> None:
     _note_evaluated(scene, graph)
     run = STATE.runs.get(scene.name)
     if run is not None and run.frame == scene.frame_current and graph == run.graph:
+        run.updates = len(graph.updates)
         _observe(run, scene)
 
 
@@ -317,8 +318,9 @@ def _end_without_members(scene) -> None:
 
 def _end_with_edited_joint(scene, graph) -> None:
     """End the run where a joint was edited by hand: Blender copies it anew and frees what Bullet still holds."""
-    if STATE.building:
-        return
+    run = STATE.runs.get(scene.name)
+    if STATE.building or (run is not None and (run.observed != run.frame or len(graph.updates) >= run.updates)):
+        return  # somebody else's frame handler updates the scene: Blender tells once more what the frame has changed
     for update in graph.updates:
         joint = update.id
         if not isinstance(joint, bpy.types.Object) or joint.rigid_body_constraint is None:
