@@ -230,7 +230,6 @@ def after_frame(scene, graph=None) -> None:
     _note_evaluated(scene, graph)
     run = STATE.runs.get(scene.name)
     if run is not None and run.frame == scene.frame_current and graph == run.graph:
-        run.updates = len(graph.updates)
         _observe(run, scene)
 
 
@@ -319,7 +318,10 @@ def _end_without_members(scene) -> None:
 def _end_with_edited_joint(scene, graph) -> None:
     """End the run where a joint was edited by hand: Blender copies it anew and frees what Bullet still holds."""
     run = STATE.runs.get(scene.name)
-    if STATE.building or (run is not None and (run.observed != run.frame or len(graph.updates) >= run.updates)):
+    if STATE.building or run is None:
+        return
+    updated = {update.id.name for update in graph.updates}
+    if all(target.name in updated for character in run.characters for target in character.targets.objects):
         return  # somebody else's frame handler updates the scene: Blender tells once more what the frame has changed
     for update in graph.updates:
         joint = update.id

@@ -121,7 +121,6 @@ class Run(Bodies):
     any_struck: bool = False
     stacked: list | None = None  # the scene's characters with a motion stack; None: look for them again
     observed: int | None = None  # last frame after which the bodies were read
-    updates: int = 0  # how many data-blocks the evaluation of the frame has changed
     in_fields: bool = False  # force fields act in the scene
     held: list = field(default_factory=list)  # names of the scene's other bodies that wait for the first frame
     # Seconds spent per frame in our own Python and in evaluating the source scene, for reports.
