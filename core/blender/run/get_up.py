@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from mathutils import Vector
 
 from ... import quaternion
 from ...errors import RagdollError
@@ -14,7 +13,7 @@ from ...motion.clip import Clip
 from ...motion.get_up import plan
 from ...motion.get_up.surface import Floor, Surface, joint_balls
 from ...motion.rig import LocalPose
-from ..physics import built
+from ..physics import ground
 from ..rig.armature import anatomy_of, array_of, bind_joints, pose_matrices
 
 _ROUND = np.stack(np.meshgrid(*[(-1.0, 0.0, 1.0)] * 3), axis=-1).reshape(-1, 3)  # of a body the outermost points there
@@ -102,10 +101,7 @@ def _floor(scene, graph, own: Biped, hip: np.ndarray, place: np.ndarray) -> Floo
         RagdollError: there is nothing.
     """
     into = place[:3, :3] @ quaternion.to_matrix(quaternion.conjugate(own.frame)) / own.scale
-    solids = [
-        obj.evaluated_get(graph) for obj in scene.rigidbody_world.collection.all_objects
-        if obj.type == "MESH" and obj.rigid_body is not None and not built.is_ours(obj)
-    ]  # fmt: skip
+    solids = [obj.evaluated_get(graph) for obj in ground.solids(scene)]
     reach = _SPREAD * own.height
     ways = (
         np.array([(0, 0), *((np.cos(a), np.sin(a)) for a in np.linspace(0.0, 2.0 * np.pi, 8, endpoint=False))]) * reach
@@ -127,12 +123,5 @@ def _floor(scene, graph, own: Biped, hip: np.ndarray, place: np.ndarray) -> Floo
 
 def _height(solids, point: np.ndarray, size: float) -> float:
     """Height of the highest surface below a point of the world [m]; nan where there is none near."""
-    heights = [np.nan]
-    start = Vector(point) + Vector(0.1 * size * Z)
-    for solid in solids:
-        into = solid.matrix_world.inverted_safe()
-        direction = into.to_3x3() @ Vector(-Z)
-        hit, where, _normal, _face = solid.ray_cast(into @ start, direction, distance=1.1 * size * direction.length)
-        if hit:
-            heights.append((solid.matrix_world @ where).z)
-    return float(np.nanmax(heights)) if len(heights) > 1 else np.nan
+    found = [ground.met(solid, point + 0.1 * size * Z, -1.1 * size * Z) for solid in solids]
+    return max((float(hit[0][2]) for hit in found if hit is not None), default=np.nan)

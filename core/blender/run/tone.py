@@ -6,12 +6,14 @@ import numpy as np
 
 from ...anatomy.roles import ARM, CHEST, FOOT, PELVIS, SHANK, SPINE
 from ...ragdoll.recovery import states, tone
-from ..physics import built, joint_objects, world
+from ..physics import built, ground, joint_objects, world
 from ..physics.motors import Muscles
+from ..rig.armature import array_of
 from ..runtime import STATE
-from . import ground, shot_run
+from . import shot_run
 from .effects import Effect
 
+FAR = 5.0  # heights of a character: what is further below does not count
 MARGIN = 0.02  # of the height: a trunk nearer to the floor touches it
 
 
@@ -71,12 +73,32 @@ class Falling:
         pull = float(np.linalg.norm(gravity))
         clearance = np.inf
         if pull > 0.0 and not self.fall.touched:
-            below = ground.clearances(run, scene, self.character, rows, gravity / pull)
-            clearance = float(below.min()) - MARGIN * height
+            clearance = self._clearance(run, scene, gravity / pull) - MARGIN * height
         place = shares @ body[rows, :3, 3]
         feet = body[self.feet, :3, 3].mean(axis=0) if len(self.feet) else place
         velocity = np.zeros(3) if run.velocity is None else shares @ run.velocity[rows]
         return tone.Trunk(place - feet, velocity, self._axes(run, shares), clearance, height, gravity)
+
+    def _clearance(self, run, scene, down: np.ndarray) -> float:
+        """The shortest way [m] of the trunk's bodies along a unit vector [3] to what is there; inf where nothing is."""
+        begin, reach = self.character.rows.start, FAR * self.character.height * down
+        others = [solid.evaluated_get(run.graph) for solid in ground.solids(scene)]
+        boxes = [
+            np.array(other.bound_box) @ m[:3, :3].T + m[:3, 3]
+            for other in others
+            for m in [array_of(other.matrix_world)]
+        ]
+        ways = [np.inf]
+        for row in self.trunk:
+            place = run.body[row]
+            own = np.array(self.character.bodies.objects[row - begin].bound_box) @ place[:3, :3].T
+            ends = np.stack([place[:3, 3], place[:3, 3] + reach])
+            for other, box in zip(others, boxes, strict=True):
+                if (ends.min(axis=0) > box.max(axis=0)).any() or (ends.max(axis=0) < box.min(axis=0)).any():
+                    continue
+                if (found := ground.met(other, place[:3, 3], reach)) is not None:
+                    ways.append(float((found[0] - place[:3, 3]) @ down - (own @ down).max()))
+        return min(ways)
 
     def _axes(self, run, shares) -> np.ndarray | None:
         if self.facing is None:

@@ -18,11 +18,11 @@ from ....motion.rig import Inputs, LocalPose, Rig
 from ....motion.stack import Step
 from ....ragdoll.recovery.states import LIMP, RECOVERING, SETTLING
 from ...physics import source, world
+from ...physics.ground import Ground
 from ...rig.armature import anatomy_of, array_of, pose_matrices
 from ...run.readings import kept_of, push_at
 from ...runtime import STATE
 from ...settings.declare import STACK, STACK_VALUE, choice, flag, settings, share, whole
-from ..ground import Ground
 from . import Kind
 from .leg_stabilizers import legs_of
 
