@@ -9,6 +9,7 @@ import rigs
 from active_ragdoll.core.blender.physics import world
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.stack import stack_edits
 
 FIRST, LAST = 1, 16
 PIECE = (9, 13)
@@ -158,3 +159,20 @@ def test_the_command_line_says_where_keys_go(call, shot, tmp_path):
     bpy.ops.wm.open_mainfile(filepath=str(out))
     strip = bpy.context.scene.objects["Human"].animation_data.nla_tracks[-1].strips[0]
     assert (strip.blend_type, strip.extrapolation) == ("REPLACE", "NOTHING")
+
+
+def test_a_file_that_is_opened_shows_looks_at_what_physics_moves_as_they_were_simulated(fresh_scene, tmp_path):
+    rigs.ragdoll(fresh_scene, LAST, 0.2, first=FIRST)
+    looker, box = rigs.human(fresh_scene, "Looker"), rigs.box(fresh_scene, "Box", (0.2, 0.2, 0.2), (0.3, -1.5, 4.0))
+    looker.location.x = 2.0
+    stack_edits.set_up_look_at(looker, fresh_scene, box)
+    bpy.ops.active_ragdoll.simulate()
+    shown = rigs.shown(fresh_scene, looker, range(FIRST, LAST + 1))
+    assert np.abs(shown[LAST] - shown[FIRST]).max() > 0.1
+    path = tmp_path / "shot.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    scene = bpy.context.scene
+    rigs.check_shown(scene, scene.objects["Looker"], shown, (14, 9, LAST, 3), 1e-5)
+    bpy.ops.active_ragdoll.free_cache()
+    assert not scene.objects["Looker"].active_ragdoll.seen

@@ -107,6 +107,7 @@ def _write_blend(obj, blend: float) -> None:
 def stop_showing(scene) -> None:
     """When the baked cache is freed, make the physics armatures show the animation."""
     _mute_originals(active_ragdolls(scene), True)
+    pose_stack.drop_seen(scene)
     for obj in active_ragdolls(scene):
         if obj.active_ragdoll.recovery.record:
             recovery_record.drop_record(obj)

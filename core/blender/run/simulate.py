@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ...errors import RagdollError
 from ..physics import world
 from ..runtime import STATE
-from ..stack import stack_edits
+from ..stack import pose_stack, stack_edits
 from . import readings, reconcile, recovery_record, shot_run, show, write
 
 
@@ -63,6 +63,7 @@ def frames(scene) -> Iterator[int]:
             for obj in shot_run.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
                 readings.store_readings(obj)
+            pose_stack.store_seen(scene)
             show.show_cached(scene)
 
 

@@ -133,6 +133,7 @@ class ActiveRagdollObject(
     muted: record(bool, "The result is baked to keyframes")
     layout_changed: record(bool, "Settings changed that need a new build")
     cache_outdated: record(bool, "Settings changed since the cache was made")
+    seen: record(str, "What the motion stack read of the simulation, by frame, as JSON")
     collection: record(bpy.types.Collection)
     scene: record(bpy.types.Scene)
     source: record(bpy.types.Object)

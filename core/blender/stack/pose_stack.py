@@ -4,6 +4,7 @@ Entries may keep a state from frame to frame (smoothing, hysteresis). States are
 recorded by frame; a jump steps through the missing frames, so that it shows what playing would show.
 """
 
+import json
 import math
 
 import bpy
@@ -49,7 +50,7 @@ class PoseStack:
         self.entries, self.problems = entries.of(obj, self.rig)
         self.messages = dict(self.problems)
         self.states = {}
-        self.seen: dict = {}
+        self.seen = _stored_seen(obj)
         self._last = None
         self._touched = np.zeros(len(skeleton), dtype=bool)
         bind = pose_space.compose_matrices(self._rest.bind.positions, self._rest.bind.rotations)
@@ -261,6 +262,34 @@ def write_target(obj, basis: np.ndarray) -> None:
     target.pose.bones.foreach_set("matrix_basis", columns.ravel())
     # Tagging its data, which all copies of the character share, would copy them all anew without what a run wrote.
     target.update_tag(refresh={"OBJECT"})
+
+
+def store_seen(scene) -> None:
+    """Store what the stacks of a simulated shot have read of the simulation, which a file that is opened needs."""
+    for obj in characters(scene):
+        stack_of = STATE.motions.get(obj.name)
+        if stack_of is not None and any(stack_of.seen.values()):
+            rows = {
+                frame: [[list(key), np.asarray(value).tolist()] for key, value in read.items()]
+                for frame, read in stack_of.seen.items()
+                if read
+            }
+            obj.active_ragdoll.seen = json.dumps(rows)
+
+
+def drop_seen(scene) -> None:
+    """Forget what `store_seen` stored, when the shot is not simulated any more."""
+    for obj in characters(scene):
+        obj.active_ragdoll.property_unset("seen")
+
+
+def _stored_seen(obj) -> dict:
+    """{frame: {key: array}} that `store_seen` stored; nothing where it is damaged."""
+    try:
+        found = json.loads(obj.active_ragdoll.seen or "{}").items()
+        return {int(frame): {tuple(key): np.array(value) for key, value in rows} for frame, rows in found}
+    except (ValueError, TypeError, AttributeError):
+        return {}
 
 
 def forget(obj: bpy.types.Object | None = None) -> None:
