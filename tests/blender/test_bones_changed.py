@@ -136,3 +136,18 @@ def test_the_run_ends_where_joints_are_edited(shot, edit):
     rigs.play(scene, 1, 15)
     remove.remove(obj, scene)
     assert not [o.name for o in bpy.data.objects if o != obj]
+
+
+@pytest.mark.parametrize("how", ("hide_viewport", "exclude"))
+def test_a_refused_start_leaves_no_world_that_holds_joints_out_of_sight(shot, how):
+    """Blender drops them while its bodies look at them, and would crash with the next file."""
+    _skip_where_blender_crashes()
+    scene, _obj = shot
+    rigs.play(scene, 1, 15)
+    joints = scene.rigidbody_world.constraints
+    children = bpy.context.view_layer.layer_collection.children
+    setattr(joints if how == "hide_viewport" else children[joints.name], how, True)
+    rigs.step(scene, range(1, 6))
+    assert f"'{joints.name}' is excluded" in STATE.messages[scene.name]
+    scene = rigs.empty_file()
+    rigs.play(scene, 1, 3)

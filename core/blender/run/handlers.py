@@ -101,6 +101,9 @@ def before_frame(scene, _graph=None) -> None:
         view_layers.lead(scene)
     except (RagdollError, ReferenceError) as error:
         _stop(scene, run, str(error))
+        if frame == first and _is_stepping(scene):
+            with STATE.writing():
+                world.halt(scene)  # which may hold joints that are not evaluated any more
         return
     except (Exception, KeyboardInterrupt) as error:
         _stop(scene, run, unforeseen(error))
@@ -265,7 +268,7 @@ def after_update(scene, graph=None) -> None:
     if not _concerns(scene):
         return
     _show_edits(scene, graph)
-    if _is_stepping(scene) and graph.id_type_updated("ARMATURE"):
+    if _is_stepping(scene) and not STATE.building and graph.id_type_updated("ARMATURE"):
         _end_with_other_bones(scene)
     if _is_stepping(scene):
         _end_without_members(scene)
