@@ -6,6 +6,7 @@ import time
 import zlib
 
 import bpy
+import numpy as np
 import pytest
 
 import rigs
@@ -208,7 +209,8 @@ def test_a_choice_that_is_none_and_keyed_weights(fresh_scene):
     own = obj.pose.bones["spine"].active_ragdoll
     stored = own.bl_system_properties_get(do_create=True) if hasattr(own, "bl_system_properties_get") else own
     stored["body_mode"] = 99
-    rigs.play(fresh_scene, 1, LAST)
+    poses = rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj))
+    assert np.isfinite(poses).all() and obj.active_ragdoll.run_state == "LIVE"
 
 
 def test_a_bake_that_has_noted_properties_that_there_are_not(fresh_scene):

@@ -11,7 +11,7 @@ from ...errors import RagdollError
 from ..physics import source, view_layers, world
 from ..rig import armature
 from ..rig.action_channels import rotation_property
-from ..rig.armature import converted, pose_matrices, refuse_baked
+from ..rig.armature import converted, pose_matrices, refuse_baked, rigid
 from ..run import shot_run, simulate
 from ..runtime import STATE
 from ..stack import pose_stack, stack_edits
@@ -307,11 +307,7 @@ def _acting(obj, scene, recorder: _Recorder) -> slice:
             plain = pose_matrices(source.evaluated(obj))[rows]
             apart = np.linalg.norm(plain[:, :3, 3] - shown[rows, :3, 3], axis=1).max()
             # The chord between two axes of a turned bone is its angle, as long as that is small.
-            axes = [
-                each[:, :3, :3] / np.linalg.norm(each[:, :3, :3], axis=1, keepdims=True)
-                for each in (plain, shown[rows])
-            ]
-            turned = np.linalg.norm(axes[0] - axes[1], axis=1).max()
+            turned = np.linalg.norm((rigid(plain) - rigid(shown[rows]))[:, :3, :3], axis=1).max()
             off.append(apart > near or turned > NEARLY_PARALLEL)
         hidden.frame_set(scene.frame_current)
     if not any(off):

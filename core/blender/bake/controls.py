@@ -19,7 +19,7 @@ from mathutils import Matrix
 from ... import quaternion
 from ...errors import RagdollError
 from ..physics import source
-from ..rig.armature import pose_matrices
+from ..rig.armature import pose_matrices, rigid
 
 TURN = 0.02  # of the trials at rest [rad]
 FOLLOWS, STAYS = 0.5, 0.4  # shares of a turn: from there a bone follows, up to there (a share of its twist) it does not
@@ -261,8 +261,8 @@ class Controls:
                 shifts[owner.body, :, o, 3:] = self._parent_axes(owner, poses) @ owner.shifts
         for i, parent in enumerate(self.parents):
             if parent >= 0:
-                across = _cross_matrix(places[i] - places[parent])
-                shifts[i] += shifts[parent] - np.einsum("ab,bkc->akc", across, turns[parent])
+                by_parent = np.cross(turns[parent], places[i] - places[parent], axisa=0, axisc=0)
+                shifts[i] += shifts[parent] + by_parent
         scale = PLACE_WEIGHT / self.height
         jacobian = np.concatenate([turns, shifts * scale], axis=1).reshape(m * 6, k * 6)
         jacobian = jacobian * np.tile([1.0, 1.0, 1.0, *[self.height] * 3], k)  # shifts count in heights
@@ -357,10 +357,5 @@ def _turns(now: np.ndarray, before: np.ndarray) -> np.ndarray:
 
 
 def _axes(matrices: np.ndarray) -> np.ndarray:
-    """Their axes, normalised [.., 3, 3]."""
-    return matrices[..., :3, :3] / np.linalg.norm(matrices[..., :3, :3], axis=-2, keepdims=True)
-
-
-def _cross_matrix(v: np.ndarray) -> np.ndarray:
-    """The matrix [3, 3] that multiplies a vector by v from the left: v x."""
-    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+    """The axes of matrices [.., 4, 4] without their scale [.., 3, 3]."""
+    return rigid(matrices)[..., :3, :3]
