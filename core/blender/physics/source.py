@@ -39,12 +39,13 @@ def source_scene(scene):
         own.source = bpy.data.scenes.new(hidden_name(scene))
         own.source.active_ragdoll.is_source = True
     hidden = own.source
-    for name in ("fps", "fps_base"):
-        if getattr(hidden.render, name) != getattr(scene.render, name):
-            setattr(hidden.render, name, getattr(scene.render, name))
-    for name in ("frame_start", "frame_end"):
-        if getattr(hidden, name) != getattr(scene, name):
-            setattr(hidden, name, getattr(scene, name))
+    for own, its, names in (
+        (hidden.render, scene.render, ("fps", "fps_base")),
+        (hidden, scene, ("frame_start", "frame_end")),
+    ):
+        for name in names:
+            if getattr(own, name) != getattr(its, name):
+                setattr(own, name, getattr(its, name))
     return hidden
 
 
@@ -92,6 +93,14 @@ def remove_constraints(obj, name: str) -> None:
             bone.constraints.remove(constraint)
         else:
             constraint.mute = True  # of the library
+
+
+def set_influence(obj, blend: float) -> None:
+    """Set the share of the physics in what a character shows."""
+    for bone in obj.pose.bones:
+        constraint = bone.constraints.get(CONSTRAINT_NAME)
+        if constraint is not None and abs(constraint.influence - blend) > 1e-7:
+            constraint.influence = blend
 
 
 def mute_constraints(obj) -> None:

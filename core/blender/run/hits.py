@@ -20,6 +20,7 @@ from ...ragdoll.drives import springs
 from ..physics import body_meshes, built, world
 from ..physics.helpers import add_spring, helper, make_kinematic, used_again
 from ..rig.armature import array_of
+from ..rig.clips import scene_fps
 from ..runtime import STATE
 from .shot_run import Effect
 from .write import put
@@ -256,8 +257,7 @@ def _note_late(own: CharacterHits) -> None:
 
 def _rate(scene) -> float:
     """Frames per second of simulation. Times are frame numbers divided by it, so that equal times are bit-identical."""
-    fps = scene.render.fps / scene.render.fps_base
-    return fps / max(scene.rigidbody_world.time_scale, 1e-9)
+    return scene_fps(scene) / max(scene.rigidbody_world.time_scale, 1e-9)
 
 
 def _step_character(run, own: CharacterHits, scene, struck) -> None:

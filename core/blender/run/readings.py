@@ -34,10 +34,8 @@ class Readings:
 
     def _measured(self, run, character, scene) -> dict[str, float]:
         rows = character.rows
-        seconds = scene.rigidbody_world.time_scale * scene.render.fps_base / scene.render.fps
-        now = run.body[rows][:, :3, 3]
-        wanted = run.wanted[rows][:, :3, 3]
-        before = character.reading
+        now, wanted = run.body[rows][:, :3, 3], run.wanted[rows][:, :3, 3]
+        before, seconds = character.reading, world.seconds_per_frame(scene)
         previous = before if before is not None and before["frame"] == run.frame - 1 else None
         state = speeds.measure(now, wanted, run.masses[rows], previous, seconds, np.array(scene.gravity))
         character.reading = {**state, "frame": run.frame}
@@ -54,7 +52,9 @@ class Readings:
 def kept_of(obj) -> dict[int, dict]:
     """What was read of a character by frame: in this session, else of the shot that is stored in the file."""
     if obj.name not in STATE.readings:
-        STATE.readings[obj.name] = stored_readings(obj)
+        record = obj.active_ragdoll.graph.record
+        stored = json.loads(record).items() if record else ()
+        STATE.readings[obj.name] = {int(frame): values for frame, values in stored}
     return STATE.readings[obj.name]
 
 
@@ -164,12 +164,6 @@ def store_readings(obj) -> None:
     kept = STATE.readings.get(obj.name)
     if kept and (obj.active_ragdoll.graph.enabled or obj.active_ragdoll.balance.enabled):
         obj.active_ragdoll.graph.record = json.dumps({str(frame): values for frame, values in kept.items()})
-
-
-def stored_readings(obj) -> dict[int, dict[str, float]]:
-    """The values that `store_readings` stored."""
-    record = obj.active_ragdoll.graph.record
-    return {int(frame): values for frame, values in json.loads(record).items()} if record else {}
 
 
 def _corners(box, matrix) -> np.ndarray:

@@ -11,10 +11,9 @@ from ...anatomy import masses as human
 from ...errors import RagdollError
 from ...ragdoll import diagnosis, drives
 from ..physics import built, motors, source, view_layers
-from ..physics.built import ragdolls
 from ..physics.motors import JointDrives
 from ..physics.view_layers import depsgraph_of
-from ..rig.armature import UNIFORM_TOLERANCE, anatomy_of, check_record, check_scale
+from ..rig.armature import UNIFORM_TOLERANCE, anatomy_of, bone_parents, check_record, check_scale
 from ..runtime import STATE
 from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone, DriveFactors
@@ -249,7 +248,7 @@ def bone_numbers() -> list[str]:
 
 def active_ragdolls(scene) -> list:
     """Characters whose ragdoll is to be simulated."""
-    return [obj for obj in ragdolls(scene) if not obj.active_ragdoll.muted]
+    return [obj for obj in built.ragdolls(scene) if not obj.active_ragdoll.muted]
 
 
 def name_of(run: Run, row: int) -> str:
@@ -265,7 +264,7 @@ def make_run(scene, first: int) -> Run:
     Raises RagdollError: a ragdoll is not whole any more; names what is missing.
     """
     characters: list[Character] = []
-    for obj in ragdolls(scene):
+    for obj in built.ragdolls(scene):
         characters.append(_character(obj, characters[-1].rows.stop if characters else 0))
     if not characters:
         raise RagdollError(f"Scene '{scene.name}' has no ragdoll to simulate")
@@ -275,6 +274,8 @@ def make_run(scene, first: int) -> Run:
     moments = np.array([p.moments for p in parts], dtype=float)
     in_joints = [np.full(len(c.bones), c.obj.active_ragdoll.drive_space == "JOINT") for c in characters]
     in_joints, own_numbers = np.concatenate(in_joints), bone_numbers()
+    farthest = [np.full((len(c.bones), 1), max(FASTEST * c.height, FALLING) / 24.0) for c in characters]
+    farthest = np.concatenate(farthest)
     masks = ["limp", "kinematic_by_user", "kinematic_by_effect", "switched_off", "awake", "struck", "kinematic", "calm"]
     return Run(
         scene_name=scene.name,
@@ -291,8 +292,8 @@ def make_run(scene, first: int) -> Run:
         own_damping=np.array([(p.body.rigid_body.linear_damping, p.body.rigid_body.angular_damping) for p in parts]),
         offsets=np.concatenate([c.offsets for c in characters]),
         buffer=np.empty((count, 16), dtype=np.float32),
-        farthest=np.concatenate([np.full((len(c.bones), 1), _farthest(c)) for c in characters]),
-        surely_near=min(_farthest(c) for c in characters) ** 2,
+        farthest=farthest,
+        surely_near=float(farthest.min()) ** 2,
         in_joints=in_joints,
         joint_space=in_joints,
         gains=np.full((count, 11), np.nan),  # unlike anything: the first step writes them all
@@ -358,12 +359,10 @@ def check_numbers(run: Run, character, blend: float) -> None:
 
 def strengths_of(obj) -> tuple:
     """Largest torques [m] and forces [m] of a human's joints, scaled to the character."""
-    settings = obj.active_ragdoll
-    anatomy = anatomy_of(obj)
+    settings, anatomy = obj.active_ragdoll, anatomy_of(obj)
     bones = [obj.data.bones.find(part.bone) for part in settings.parts]
-    parents = np.array([obj.data.bones.find(b.parent.name) if b.parent else -1 for b in obj.data.bones])
     mass = sum(part.body.rigid_body.mass for part in settings.parts)
-    torque, force = human.human_strengths(anatomy, parents, mass, settings.height)
+    torque, force = human.human_strengths(anatomy, bone_parents(obj), mass, settings.height)
     return torque[bones], force[bones]
 
 
@@ -417,11 +416,6 @@ def check_members(scene, characters) -> None:
                 )
 
 
-def _farthest(character) -> float:
-    """How far a body may move in a frame [m]."""
-    return max(FASTEST * character.height, FALLING) / 24.0
-
-
 def check_evaluated(run: Run, scene) -> None:
     """Raises RagdollError where Blender does not evaluate what a run needs; warns of what is not shown."""
     graph = run.graph
@@ -445,19 +439,19 @@ def check_evaluated(run: Run, scene) -> None:
             STATE.warn(character.name, text)
 
 
-def check_size(character, place: np.ndarray, frame: int) -> None:
-    """Raises RagdollError where a character has another size than its bodies were built with."""
+def check_size(character, place: np.ndarray, frame: int, by_hand: bool) -> None:
+    """Raises RagdollError where a character stands at a place [4, 4] with another size than its bodies were built with.
+
+    Args:
+        by_hand: refuse, too, that it was scaled by hand in mid-shot.
+    """
     size, built = math.hypot(*place[:3, 0].tolist()), character.built_scale
     if abs(size - built) > UNIFORM_TOLERANCE * built:
         raise RagdollError(
             f"'{character.name}' has the scale {size:.4g} at frame {frame}, but its bodies were built at {built:.4g}: "
             "build the ragdoll anew, and do not scale it within a shot"
         )
-
-
-def check_not_scaled(character, frame: int) -> None:
-    """Raises RagdollError where a character was scaled by hand in mid-shot: its bodies keep their size."""
-    now, then = character.obj.scale.length, character.source.scale.length
+    now, then = (character.obj.scale.length, character.source.scale.length) if by_hand else (0.0, 0.0)
     if abs(now - then) > UNIFORM_TOLERANCE * then:
         raise RagdollError(
             f"'{character.name}' was scaled by {now / then:.4g} before frame {frame}: scale it back, or build the "

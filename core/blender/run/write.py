@@ -12,6 +12,7 @@ from ...ragdoll.drives.law import Frame, Side, merged
 from ...ragdoll.joints import limits
 from ..physics import built, source
 from ..physics.view_layers import graphs
+from ..rig.clips import scene_fps
 from .shot_run import Run
 
 LINEAR_DRAG = 8  # column of a run's gains, see `_gains`
@@ -74,34 +75,22 @@ def put(run: Run, helper, matrix) -> None:
     copy.matrix_world = copy.matrix_basis
 
 
-def set_kinematic(run: Run, on: bool) -> None:
-    graph = run.graph
-    for character in run.characters:
-        bodies = character.bodies.evaluated_get(graph).objects
-        for i, body in enumerate(bodies):
-            _hold(body.rigid_body, on or bool(run.kinematic[character.rows.start + i]))
+def hold(run: Run, kinematic: np.ndarray, rows=None) -> None:
+    """Make bodies kinematic or dynamic, as a mask [m] says: all, or some rows. A released one keeps its velocity.
 
-
-def switch_kinematic(run: Run, rows) -> None:
-    """Make some bodies kinematic or dynamic, as the run's mask says; one that is released keeps its velocity."""
-    for character in run.characters:
-        begin = character.rows.start
-        for row in rows[(rows >= begin) & (rows < character.rows.stop)]:
-            body = character.bodies.objects[int(row) - begin].evaluated_get(run.graph)
-            _hold(body.rigid_body, bool(run.kinematic[row]))
-
-
-def _hold(body, on: bool) -> None:
-    """Make an evaluated rigid body kinematic, or dynamic again.
-
-    It is disabled, too: while a body is merely kinematic Bullet sums up the forces of fields at every substep, and all
-    of that acts at once when it is released. 4.2 does so all the same.
+    What is kinematic is disabled, too: otherwise Bullet sums up the forces of fields at every substep, and all of that
+    acts at once when it is released. 4.2 does so all the same.
     """
-    if on:
-        body.kinematic = True
-    body.enabled = not on  # leaves Bullet's body as kinematic as it says
-    if not on:
-        body.kinematic = False
+    for character in run.characters:
+        own = range(character.rows.start, character.rows.stop)
+        for row in own if rows is None else np.intersect1d(own, rows):
+            body = character.bodies.objects[int(row) - own.start].evaluated_get(run.graph).rigid_body
+            on = bool(kinematic[row])
+            if on:
+                body.kinematic = True
+            body.enabled = not on  # leaves Bullet's body as kinematic as it says
+            if not on:
+                body.kinematic = False
 
 
 def follow_cache(run: Run) -> None:
@@ -110,7 +99,7 @@ def follow_cache(run: Run) -> None:
     rows = np.flatnonzero(run.kinematic)
     if len(rows):
         run.kinematic = np.zeros_like(run.kinematic)
-        switch_kinematic(run, rows)
+        hold(run, run.kinematic, rows)
 
 
 def switch_joints(run: Run, on: bool, character) -> None:
@@ -242,7 +231,6 @@ def _limits(run: Run, scene) -> tuple:
     # A capped body falls behind during the frame, on average by half of what it did in the last one.
     distance = np.linalg.norm(run.command[:, :3, 3] - run.body[:, :3, 3], axis=1)
     distance, run.distance = distance + 0.5 * np.maximum(distance - run.distance, 0.0), distance
-    fps = scene.render.fps / scene.render.fps_base
-    fall = 0.5 * max(scene.gravity.length, 1e-6) * (1.0 / fps) ** 2
+    fall = 0.5 * max(scene.gravity.length, 1e-6) * (1.0 / scene_fps(scene)) ** 2
     angle = limits.angles_off(run.body, run.command)
     return (run.numbers["max_force"], distance, fall), (run.numbers["max_torque"], angle, fall / run.gyration_radius)

@@ -54,10 +54,8 @@ DRIVE_SPACES = (
 def _blend_changed(self, context) -> None:
     """The one setting that originals carry: the influence of the character's own constraints."""
     READ.update(self, context)
-    for bone in self.id_data.pose.bones if self.id_data.type == "ARMATURE" and self.is_ragdoll else ():
-        for constraint in bone.constraints:
-            if constraint.name == source.CONSTRAINT_NAME:
-                constraint.influence = self.physics_blend
+    if self.id_data.type == "ARMATURE" and self.is_ragdoll:
+        source.set_influence(self.id_data, self.physics_blend)
 
 
 def _built_in(place: str, inside: str, kind: str) -> property:

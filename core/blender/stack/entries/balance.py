@@ -142,7 +142,7 @@ class Balance(Step):
             return gait.moved(self._gait.stride(frame), turn, own.hip - turn * here.hip)
 
         stride = replace(strides(reader.frame + before.ahead), hip=seen.hip, heading=seen.heading, ankles=seen.ankles)
-        seconds, manner = _seconds_of(reader), self._manner(reader, max(seen.heights))
+        seconds, manner = world.seconds_per_frame(reader.scene), self._manner(reader, max(seen.heights))
         after = balance.step(self.body, before, stride, push, seconds, manner)
         return balance.decided(self.body, after, lambda i: strides(reader.frame + 1 + i), seconds, manner)
 
@@ -151,7 +151,9 @@ class Balance(Step):
             scale = abs(float(np.linalg.det(reader.world[:3, :3]))) ** (1.0 / 3.0)
             self.body = self.figure.body(scale, self.obj.active_ragdoll.height, -world.gravity(reader.scene)[2])
             self._ground = Ground(reader.scene)
-            self._gait = gait.Gait(self.body, _seconds_of(reader), lambda frame: self._sample(self._now[0], frame))
+            self._gait = gait.Gait(
+                self.body, world.seconds_per_frame(reader.scene), lambda frame: self._sample(self._now[0], frame)
+            )
 
     def _manner(self, reader, top: float) -> balance.Manner:
         live, own = reader.settings.balance, self.obj.active_ragdoll.balance
@@ -205,12 +207,6 @@ class Balance(Step):
             local = pose_space.model_to_local_matrices(self.rig.skeleton, matrices)
             self._locals[frame] = LocalPose(*pose_space.decompose_matrices(local))
         return self._locals[frame]
-
-
-def _seconds_of(reader) -> float:
-    """From frame to frame, in the simulation."""
-    found = reader.scene.rigidbody_world
-    return reader.seconds_per_frame * (max(found.time_scale, 1e-9) if found is not None else 1.0)
 
 
 def _animation(obj, reader, frame: int) -> tuple:
