@@ -19,6 +19,7 @@ from ..runtime import STATE
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
 from . import body_meshes, source
+from .body_meshes import BOX_CORNERS
 
 OWNER = "active_ragdoll_of"  # on a body: its character
 BUILT = "active_ragdoll_built"  # on a body: how it was made
@@ -30,25 +31,26 @@ SMALLEST = 1e-4  # of the height: a body that is scaled to nothing keeps this ha
 _TUNED = (("mass", "mass"), ("friction", "friction"), ("restitution", "bounciness"))
 
 
-def record_bodies(obj) -> None:
-    """Record how the bodies of a ragdoll were made; called at the end of a build."""
+def record_bodies(obj, bones=None) -> None:
+    """Record the bodies of a ragdoll and their compounds' pieces as they are now: only later changes count as edits.
+
+    Args:
+        bones: names of those to record; without, all, at the end of a build.
+    """
     pieces = body_meshes.pieces_by_body(obj.active_ragdoll)
     for part in obj.active_ragdoll.parts:
-        record_body(obj, part, pieces.get(part.body, ()))
-
-
-def record_body(obj, part, pieces) -> None:
-    """Record a body and its compound's pieces as they are now: only later changes count as edits."""
-    body = part.body
-    for each in (body, *pieces):
-        each[OWNER] = obj
-    body[BUILT] = {
-        "basis": [value for row in body.matrix_basis for value in row],
-        "kind": body.rigid_body.collision_shape,
-        "mesh": _checksum(_points(body.data)),
-        "pieces": _checksum(_placed(pieces)),
-        **{name: float(getattr(body.rigid_body, name)) for name, _setting in _TUNED},
-    }
+        body, its = part.body, pieces.get(part.body, ())
+        if body is None or body.rigid_body is None or (bones is not None and part.bone not in bones):
+            continue
+        for each in (body, *its):
+            each[OWNER] = obj
+        body[BUILT] = {
+            "basis": [value for row in body.matrix_basis for value in row],
+            "kind": body.rigid_body.collision_shape,
+            "mesh": _checksum(_points(body.data)),
+            "pieces": _checksum(_placed(its)),
+            **{name: float(getattr(body.rigid_body, name)) for name, _setting in _TUNED},
+        }
 
 
 def collect_edits(obj) -> list[str]:
@@ -59,23 +61,21 @@ def collect_edits(obj) -> list[str]:
     settings = obj.active_ragdoll
     edited = []
     with STATE.writing():
-        editing = is_editing(obj)
-        shown = None if editing else _animated_places(obj)
+        shown = None if is_editing(obj) else _animated_places(obj)
         pieces = body_meshes.pieces_by_body(settings)
         for i, part in enumerate(settings.parts):
             body, bone = part.body, obj.pose.bones.get(part.bone)
             if body is None or bone is None or body.type != "MESH" or body.rigid_body is None or BUILT not in body:
                 continue
-            built = body[BUILT]
-            own = bone.active_ragdoll
-            touched = _keep_tuning(body, built, own)
-            its = pieces.get(body, ())
-            if _reshaped(body, its, built, settings.height):
+            own, its = bone.active_ragdoll, pieces.get(body, ())
+            touched = _keep_tuning(body, own)
+            if _reshaped(body, its, settings.height):
                 _keep_shape(part, its, own, settings, None if shown is None else shown[i])
                 touched = True
             if touched:
                 edited.append(part.bone)
-                record_body(obj, part, its)
+        if edited:
+            record_bodies(obj, edited)
     return edited
 
 
@@ -161,9 +161,7 @@ def reset_body(obj, bone_name: str) -> None:
     own = obj.pose.bones[bone_name].active_ragdoll
     for name in SHAPE_SETTINGS:
         own.property_unset(name)
-    for part in obj.active_ragdoll.parts:
-        if part.bone == bone_name and part.body is not None and part.body.rigid_body is not None:
-            record_body(obj, part, body_meshes.pieces_by_body(obj.active_ragdoll).get(part.body, ()))
+    record_bodies(obj, (bone_name,))
 
 
 # ---- editing in the viewport ----------------------------------------------------------------------------------------
@@ -241,8 +239,9 @@ def _checksum(points) -> str:
     return hashlib.blake2b(points.tobytes(), digest_size=8).hexdigest()
 
 
-def _reshaped(body, pieces, built, height) -> bool:
+def _reshaped(body, pieces, height) -> bool:
     """Whether place, size, shape, mesh or pieces of a body are not as built."""
+    built = body[BUILT]
     if body.rigid_body.collision_shape != built["kind"] or _checksum(_points(body.data)) != built["mesh"]:
         return True
     if _checksum(_placed(pieces)) != built["pieces"]:
@@ -255,12 +254,12 @@ def _reshaped(body, pieces, built, height) -> bool:
     return bool(max(difference[:3, 3].max(), difference[:3, :3].max() * size) > MOVED * height)
 
 
-def _keep_tuning(body, built, own) -> bool:
+def _keep_tuning(body, own) -> bool:
     """Copy mass, friction and bounciness that were changed on the rigid body to the bone; whether there were any."""
     touched = False
     for name, setting in _TUNED:
-        now = float(getattr(body.rigid_body, name))
-        if abs(now - built[name]) > 1e-6 * max(abs(built[name]), 1.0e-3):
+        now, before = float(getattr(body.rigid_body, name)), body[BUILT][name]
+        if abs(now - before) > 1e-6 * max(abs(before), 1.0e-3):
             setattr(own, setting, now)
             touched = True
     return touched
@@ -298,8 +297,7 @@ def _lump(points, height: float) -> np.ndarray:
     if kind == CONVEX_HULL:
         return corners
     low, high = points.min(axis=0), points.max(axis=0)
-    half = np.maximum((high - low) / 2.0, SMALLEST * height)
-    return (low + high) / 2.0 + half * np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)])
+    return (low + high) / 2.0 + np.maximum((high - low) / 2.0, SMALLEST * height) * BOX_CORNERS
 
 
 def _kind_of(collision_shape: str, points) -> tuple[str, np.ndarray]:
@@ -326,8 +324,7 @@ def _nearest(now, candidates, half) -> np.ndarray:
 
     Blender moves a body from where it is shown, and a script from where it was made.
     """
-    signs = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], dtype=float)
-    corners = np.concatenate([signs * half, np.ones((8, 1))], axis=1)
+    corners = np.concatenate([BOX_CORNERS * half, np.ones((8, 1))], axis=1)
     return min(candidates, key=lambda place: float(np.abs((now - place) @ corners.T).max()))
 
 
@@ -338,14 +335,8 @@ def _animated_places(obj) -> np.ndarray | None:
     hidden = scene.active_ragdoll.source if scene is not None else None
     if hidden is None or settings.source is None or hidden.frame_current != scene.frame_current:
         return None
-    if hidden.view_layers[0].depsgraph is None:
+    posed = source.evaluated(obj) if hidden.view_layers[0].depsgraph is not None else None
+    if posed is None or posed.pose is None or any(part.bone not in posed.pose.bones for part in settings.parts):
         return None
-    posed = source.evaluated(obj)
-    world = np.array(posed.matrix_world, dtype=float)
-    result = []
-    for part in settings.parts:
-        bone = posed.pose.bones.get(part.bone) if posed.pose is not None else None
-        if bone is None:
-            return None
-        result.append(rigid(world @ np.array(bone.matrix, dtype=float)) @ part.offset)
-    return np.array(result)
+    world, bones = np.array(posed.matrix_world, dtype=float), posed.pose.bones
+    return np.array([rigid(world @ np.array(bones[p.bone].matrix, dtype=float)) @ p.offset for p in settings.parts])

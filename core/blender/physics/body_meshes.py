@@ -16,7 +16,7 @@ from .helpers import helper
 SIDES = 8
 MARGIN = 0.005  # of the smallest half extent; a hull is larger than its mesh by this margin
 
-_BOX_CORNERS = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], dtype=float)
+BOX_CORNERS = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], dtype=float)
 _BOX_FACES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
 
 
@@ -62,7 +62,7 @@ def _surface(shape: Shape) -> tuple[np.ndarray, list]:
     if shape.kind == CONVEX_HULL:
         return shape.solid.points, shape.solid.faces
     if shape.kind == BOX:
-        return _BOX_CORNERS * shape.half, _BOX_FACES
+        return BOX_CORNERS * shape.half, _BOX_FACES
     radius, straight = float(shape.half[0]), float(shape.half[2] - shape.half[0]) if shape.kind == CAPSULE else 0.0
     ball, half, faces = _round(straight > 0.0)
     vertices = radius * ball

@@ -101,12 +101,12 @@ class JointDrives:
         between = quaternion.multiply(quaternion.conjugate(turned[self.parents]), turned[self.rows])
         return quaternion.multiply(quaternion.conjugate(self.frames), quaternion.multiply(between, self.frames))
 
-    def carried(self, masses, matrices, of=slice(None)) -> np.ndarray:
+    def carried(self, run, of=slice(None)) -> np.ndarray:
         """Inertia tensors [k, 3, 3] of what the joints, or some of them, carry now, in the parents' joint frames."""
         rows, parents = self.rows[of], self.parents[of]
-        rotations, centers = matrices[:, :3, :3], matrices[:, :3, 3]
+        rotations, centers = run.body[:, :3, :3], run.body[:, :3, 3]
         pivots = centers[rows] + np.einsum("kij,kj->ki", rotations[rows], self.heads[of])
-        tensors = joint_motors.carried_tensors(masses, self.moments, rotations, centers, pivots, self.carries[of])
+        tensors = joint_motors.carried_tensors(run.masses, self.moments, rotations, centers, pivots, self.carries[of])
         frames = quaternion.multiply(quaternion.conjugate(self.bind[parents]), self.frames[of])
         axes = rotations[parents] @ quaternion.to_matrix(frames)
         return axes.transpose(0, 2, 1) @ tensors @ axes
@@ -138,7 +138,7 @@ class Muscles:
             self.weight,
             self.frequency,
             self.damping_ratio,
-            own.carried(run.masses, run.body, self.of),
+            own.carried(run, self.of),
             frame.seconds,
             frame.substeps,
         )
@@ -235,7 +235,7 @@ def _of_laws(run, before, weights, relative, frame: Frame, gravity: float) -> li
         end=own.relative(run.wanted),
         weight=np.where(run.joint_space, weights, 0.0)[own.rows],
         inertia=run.inertia[own.rows],
-        tensors=lambda: own.carried(run.masses, run.body),
+        tensors=lambda: own.carried(run),
         # During the frame a limb that nothing held would turn by this much, and on average by half of it.
         fall=0.25 * gravity * frame.seconds**2 / run.gyration_radius[own.rows],
         parameters={name: values[own.rows] for name, values in run.numbers.items()},

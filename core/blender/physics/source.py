@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 
 from ...errors import RagdollError
-from ..rig.armature import pose_matrices, values_of
+from ..rig.armature import armatures, pose_matrices, values_of
 from ..runtime import STATE
 from ..settings import declare
 from . import built
@@ -54,13 +54,8 @@ def _is_anothers(scene) -> bool:
     hidden = scene.active_ragdoll.source
     if all(other == scene or other.active_ragdoll.source != hidden for other in bpy.data.scenes):
         return False
-    own = (obj.active_ragdoll.source for obj in scene.objects if obj.type == "ARMATURE" and scene_of(obj) == scene)
+    own = (obj.active_ragdoll.source for obj in armatures(scene.objects) if scene_of(obj) == scene)
     return not any(copy is not None and copy.name in hidden.objects for copy in own)
-
-
-def drop_stand_ins(hidden) -> None:
-    """Remove what was made in a hidden scene to read objects, before the scene is removed."""
-    bpy.data.batch_remove([other for other in hidden.collection.objects if STAND_IN_FOR in other])
 
 
 def scene_of(obj):

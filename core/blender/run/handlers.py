@@ -293,8 +293,8 @@ def _end_if_spoilt(scene, graph=None) -> None:
         return
     run, again, text = STATE.runs.get(scene.name), "begin at the shot's first frame again", ""
     if graph is None or graph.id_type_updated("ARMATURE"):
-        names = [obj.name for obj in built.ragdolls(scene) if shot_run.has_other_bones(run, obj)]
-        text = f"Bones of '{names[0]}' were added, removed or renamed: {again}" if names else ""
+        name = shot_run.with_other_bones(run, scene)
+        text = f"Bones of '{name}' were added, removed or renamed: {again}" if name else ""
     if not text and view_layers.is_lost(scene):
         text = "The view layer of the simulation was removed or renamed"
         text = f"{text}: {'save the file and open it anew' if world.IS_42 else again}"

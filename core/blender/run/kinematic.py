@@ -34,9 +34,8 @@ class LimitRescue(Effect):
         if run.wanted_trace.min() > limits.NEAR_TRACE and not self._leading:
             self._off[:] = 0.0
             return
-        angles = limits.angles_off(run.body, run.wanted)
         led = self.kinematic.copy()
-        self._observe(run, seconds, angles, led)
+        self._observe(run, seconds, limits.angles_off(run.body, run.wanted), led)
         self._leading = bool(led.any())
         self.state(kinematic=led)
 

@@ -71,7 +71,10 @@ def start(scene, clock) -> Run:
         wanted = _wanted(run, scene, first)
         view_layers.evaluate(scene, first - 3)
         run.graph = depsgraph_of(scene)
-        write.outdate_cache(run)
+        # Bullet's world is made anew at the frame after the cache's first if that is outdated. Writing to bodies
+        # outdates it for the scene alone that the window shows.
+        own = run.graph.scene_eval.rigidbody_world
+        own.substeps_per_frame = own.substeps_per_frame
         shot_run.check_evaluated(run, scene)
         collision.hold_others(run, scene)
         for character in run.characters:

@@ -101,7 +101,7 @@ def _pull(run, character, legs) -> complex:
     """Acceleration with which the hip follows its masses, which something holds off their place [m/s^2]."""
     rows = character.rows
     hits = next((own for own in run.effect("hits").characters if own.character is character), None)
-    driven = [max(pair) for pair in zip(*(weights[rows] for weights in run.weights()), strict=True)]
+    driven = np.maximum(*run.weights())[rows].tolist()
     borne = [weight for bone, weight in zip(character.bone_names, driven, strict=True) if bone in legs]
     if run.frame <= run.first or min(borne, default=0.0) < 0.1 or (hits is not None and hits.factors.min() < 1.0):
         return 0j

@@ -230,7 +230,9 @@ class Recovery:
         if action:
             # There is no frame before the first, so continue the first step backwards.
             now, coming = clip.at(0.0), clip.at(1.0 / fps)
-            poses = [now, LocalPose(2.0 * now.positions - coming.positions, *_back(now, coming))]
+            back = quaternion.multiply(now.rotations, quaternion.conjugate(coming.rotations))
+            back = quaternion.multiply(back, now.rotations)
+            poses = [now, LocalPose(2.0 * now.positions - coming.positions, back, now.scales)]
             places[1] = places[0]
         else:
             poses = [self._played[frame], self._played.get(frame - 1, self._played[frame])]
@@ -255,12 +257,6 @@ class Recovery:
         if entry is None:
             raise RagdollError(TAKEN_AWAY)
         return entry.clip(action, fps)
-
-
-def _back(now: LocalPose, coming: LocalPose) -> tuple:
-    """Rotations and scales one step before `now`."""
-    step = quaternion.multiply(now.rotations, quaternion.conjugate(coming.rotations))
-    return quaternion.multiply(step, now.rotations), now.scales
 
 
 def _keep(notes: dict, frame: int, value) -> None:

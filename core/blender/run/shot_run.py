@@ -1,6 +1,7 @@
 """What a run of a shot is made of: its characters, one row per body in every array, what acts in it beside the drives,
 and what must hold to run it."""
 
+import contextlib
 import math
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from ...anatomy import masses as human
 from ...errors import RagdollError
 from ...ragdoll import diagnosis, drives
 from ..physics import built, motors, source, view_layers
+from ..physics.built import ragdolls
 from ..physics.motors import JointDrives
 from ..physics.view_layers import depsgraph_of
 from ..rig.armature import UNIFORM_TOLERANCE, anatomy_of, bone_parents, check_record, check_scale
@@ -248,14 +250,13 @@ def bone_numbers() -> list[str]:
 
 def active_ragdolls(scene) -> list:
     """Characters whose ragdoll is to be simulated."""
-    return [obj for obj in built.ragdolls(scene) if not obj.active_ragdoll.muted]
+    return [obj for obj in ragdolls(scene) if not obj.active_ragdoll.muted]
 
 
 def name_of(run: Run, row: int) -> str:
-    for character in run.characters:
-        if character.rows.start <= row < character.rows.stop:
-            return f"bone '{character.bone_names[row - character.rows.start]}' of '{character.name}'"
-    return "?"
+    """What messages call the bone of a row."""
+    own = next(character for character in run.characters if row < character.rows.stop)
+    return f"bone '{own.bone_names[row - own.rows.start]}' of '{own.name}'"
 
 
 def make_run(scene, first: int) -> Run:
@@ -264,7 +265,7 @@ def make_run(scene, first: int) -> Run:
     Raises RagdollError: a ragdoll is not whole any more; names what is missing.
     """
     characters: list[Character] = []
-    for obj in built.ragdolls(scene):
+    for obj in ragdolls(scene):
         characters.append(_character(obj, characters[-1].rows.stop if characters else 0))
     if not characters:
         raise RagdollError(f"Scene '{scene.name}' has no ragdoll to simulate")
@@ -336,13 +337,20 @@ def _character(obj, begin: int) -> Character:
     )
 
 
-def has_other_bones(run: Run | None, obj) -> bool:
-    """Whether a character's bones are not those that its bodies were built for, or its run has begun with."""
-    bones = obj.data.bones
-    found = next((c for c in run.characters if c.obj == obj), None) if run is not None else None
-    # Looking for the parts' helpers takes the longer the more there are, too long for every frame.
-    names = [part.bone for part in obj.active_ragdoll.parts] if found is None else found.bone_names
-    return any(name not in bones for name in names) or (found is not None and len(found.buffer) != 16 * len(bones))
+def with_other_bones(run: Run | None, scene) -> str:
+    """The name of a character whose bones are not those that its bodies were built for, or its run has begun with; ""
+    where there is none."""
+    if run is None:
+        known = [
+            (obj, len(obj.data.bones), [part.bone for part in obj.active_ragdoll.parts]) for obj in ragdolls(scene)
+        ]
+    else:  # looking for characters and their parts takes too long for every frame
+        known = [(c.obj, len(c.buffer) // 16, c.bone_names) for c in run.characters]
+    for obj, count, names in known:
+        with contextlib.suppress(ReferenceError):  # it was deleted, as the next step tells
+            if len(obj.data.bones) != count or any(name not in obj.data.bones for name in names):
+                return obj.name
+    return ""
 
 
 def check_numbers(run: Run, character, blend: float) -> None:
@@ -439,7 +447,7 @@ def check_evaluated(run: Run, scene) -> None:
             STATE.warn(character.name, text)
 
 
-def check_size(character, place: np.ndarray, frame: int, by_hand: bool) -> None:
+def check_size(character, place: np.ndarray, frame: int, by_hand: bool = False) -> None:
     """Raises RagdollError where a character stands at a place [4, 4] with another size than its bodies were built with.
 
     Args:

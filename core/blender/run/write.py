@@ -120,15 +120,6 @@ def switch_joints(run: Run, on: bool, character) -> None:
     character.joints_off = not on
 
 
-def outdate_cache(run: Run) -> None:
-    """Mark the point cache outdated, so that Bullet's world is made anew at the frame after the cache's first.
-
-    Writing to bodies does so only for the world of the scene that the window shows.
-    """
-    world = run.graph.scene_eval.rigidbody_world
-    world.substeps_per_frame = world.substeps_per_frame
-
-
 def show_physics(run: Run, on: bool, scene) -> list:
     """Let the physics armatures copy the bodies, or play the animation. Returns the characters that changed.
 

@@ -103,15 +103,10 @@ def _copy(group, copy) -> None:
             _copy_list(own, its)
         elif said.holds is not None:
             _copy(own, its)
-        elif _is_no_choice(group, name, own):
-            continue
+        elif own == "" and group.bl_rna.properties[name].type == "ENUM":
+            continue  # a damaged file has a number that stands for no choice
         elif own != its if isinstance(own, _SINGLE) else tuple(own) != tuple(its):
             setattr(copy, name, own)
-
-
-def _is_no_choice(group, name: str, value) -> bool:
-    """Whether a value is that of a choice for which a damaged file has a number that stands for nothing."""
-    return value == "" and group.bl_rna.properties[name].type == "ENUM"
 
 
 def _copy_list(own, its) -> None:

@@ -4,6 +4,7 @@ from functools import partial
 
 import bpy
 
+from ..rig.armature import armatures
 from . import declare
 from .declare import CHOSEN, POSES, STACK, STACK_VALUE, record
 
@@ -54,7 +55,7 @@ def _made_for(action, owner):
     """
     if action is None or _plays(owner, action):
         return None
-    others = (o for o in bpy.data.objects if o.type == "ARMATURE" and o.data != owner.data and _plays(o, action))
+    others = (o for o in armatures(bpy.data.objects) if o.data != owner.data and _plays(o, action))
     return next(others, None)
 
 

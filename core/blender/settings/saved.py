@@ -16,6 +16,7 @@ import bpy
 import numpy as np
 
 from ..physics import body_meshes, built
+from ..rig.armature import armatures
 from ..runtime import STATE
 from .declare import walk
 
@@ -146,8 +147,8 @@ def _owners() -> list:
 def keep_overrides() -> None:
     """Store what differs from the library, for all characters of the file; called before it is saved."""
     found: dict = {}
-    for obj in bpy.data.objects:
-        if obj.library is None and obj.override_library is not None and obj.type == "ARMATURE":
+    for obj in armatures(bpy.data.objects):
+        if obj.library is None and obj.override_library is not None:
             scene = next((scene for scene in obj.users_scene if scene.library is None), None)
             reference = obj.override_library.reference
             kept = _of_character(obj, reference) if scene is not None and reference is not None else None

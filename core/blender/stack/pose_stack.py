@@ -15,7 +15,7 @@ from ...motion import stack
 from ...motion.stack import LocalPose, Rig
 from ..physics import built, source, world
 from ..rig import clips
-from ..rig.armature import array_of, converted, pose_matrices, values_of
+from ..rig.armature import armatures, array_of, converted, pose_matrices, values_of
 from ..runtime import STATE
 from ..settings import at_frame
 from . import entries
@@ -77,7 +77,7 @@ class PoseStack:
         if frame > first and frame - 1 not in self.states:
             self._catch_up(scene, frame, first)
         playing = record and self._last == frame - 1
-        matrices, basis, states = self._posed(scene, frame, self._before(frame, first), playing, record)
+        matrices, basis, states = self._posed(scene, frame, first, playing, record)
         if record:
             self.states[frame] = states
             self._last = frame
@@ -91,17 +91,12 @@ class PoseStack:
         hidden = scene.active_ragdoll.source
         for passed in range(max(known) + 1 if known else first, frame):
             hidden.frame_set(passed)
-            self.states[passed] = self._posed(scene, passed, self._before(passed, first))[2]
+            self.states[passed] = self._posed(scene, passed, first)[2]
         hidden.frame_set(frame)
 
-    def _before(self, frame: int, first: int) -> tuple | None:
-        """The states of the frame before; None at the shot's first frame and before it."""
-        return self.states.get(frame - 1) if frame > first else None
-
-    def _posed(
-        self, scene, frame: int, states, playing: bool = False, record: bool = True
-    ) -> tuple[np.ndarray, np.ndarray, tuple]:
-        skeleton = self.rig.skeleton
+    def _posed(self, scene, frame: int, first: int, playing: bool = False, record: bool = True) -> tuple:
+        """Matrices and basis matrices [n, 4, 4] at a frame, and the entries' states after it."""
+        states, skeleton = self.states.get(frame - 1) if frame > first else None, self.rig.skeleton
         self._frame, self._records = frame, record
         now = source.evaluated(self.obj)
         matrices = pose_matrices(now)
@@ -175,7 +170,7 @@ def _bones_of(obj) -> tuple[list, np.ndarray]:
 
 def with_stack(scene) -> list:
     """The characters of a scene that have a motion stack, be it one of another scene's or a duplicate's."""
-    return [o for o in scene.objects if o.type == "ARMATURE" and o.active_ragdoll.target_armature is not None]
+    return [obj for obj in armatures(scene.objects) if obj.active_ragdoll.target_armature is not None]
 
 
 def characters(scene) -> list:
@@ -219,14 +214,12 @@ def show(scene, done=(), known=None) -> None:
             helpers takes longer than posing them.
     """
     todo = [obj for obj in (characters(scene) if known is None else known) if obj.name not in done]
-    stacks = [
-        (obj, of(obj)) for obj in todo
-    ]  # before the evaluation, because making a stack may link objects into the hidden scene
-    if not any(found for _obj, found in stacks):
+    # Before the evaluation, because making a stack may link objects into the hidden scene.
+    stacks = [(obj, found) for obj in todo if (found := of(obj)) is not None]
+    if not stacks:
         return
     now = scene.frame_current_final  # of the remapped time, with its sub-frame
     frame = math.floor(now)  # before frame 0 sub-frames are negative
-    stacks = [(obj, found) for obj, found in stacks if found is not None]
     poses = _bases(stacks, frame, record=frame == now)
     if frame != now:
         coming = _bases(stacks, frame + 1, record=False)
@@ -240,7 +233,7 @@ def show_guests(scene) -> None:
     found = guests(scene)
     if not found:
         return
-    sharing = built.duplicates((o for o in bpy.data.objects if o.type == "ARMATURE"), "motion_collection")
+    sharing = built.duplicates("motion_collection")
     still = [obj for obj in found if obj in sharing or of(obj) is None]
     for obj in still:
         source.mute_constraints(obj)
@@ -267,13 +260,13 @@ def write_target(obj, basis: np.ndarray) -> None:
 def store_seen(scene) -> None:
     """Store what the stacks of a simulated shot have read of the simulation, which a file that is opened needs."""
     for obj in characters(scene):
-        stack_of = STATE.motions.get(obj.name)
-        if stack_of is not None and any(stack_of.seen.values()):
-            rows = {
-                frame: [[list(key), np.asarray(value).tolist()] for key, value in read.items()]
-                for frame, read in stack_of.seen.items()
-                if read
-            }
+        found = STATE.motions.get(obj.name)
+        rows = {
+            frame: [[list(key), np.asarray(value).tolist()] for key, value in read.items()]
+            for frame, read in (found.seen if found is not None else {}).items()
+            if read
+        }
+        if rows:
             obj.active_ragdoll.seen = json.dumps(rows)
 
 
@@ -324,8 +317,9 @@ def show_now(scene, keep_hand_pose: bool = False) -> None:
     if scene is None or scene.active_ragdoll.source is None or STATE.busy or scene.name in STATE.runs:
         return
     frame = math.floor(scene.frame_current_final)
-    found = [(obj, of(obj)) for obj in characters(scene) if obj.name not in STATE.messages]
-    if not any(stack for _obj, stack in found):
+    known = [obj for obj in characters(scene) if obj.name not in STATE.messages]
+    stacks = [(obj, found) for obj in known if (found := of(obj)) is not None]
+    if not stacks:
         return
     with STATE.occupied():
         hidden = source.source_scene(scene)
@@ -333,9 +327,8 @@ def show_now(scene, keep_hand_pose: bool = False) -> None:
             hidden.view_layers[0].update()
         else:
             hidden.frame_set(frame)
-        for obj, stack in found:
-            if stack is not None:
-                write_target(obj, stack.pose(scene, frame)[1])
+        for obj, found in stacks:
+            write_target(obj, found.pose(scene, frame)[1])
 
 
 def show_when_idle(obj) -> None:

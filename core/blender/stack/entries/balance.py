@@ -18,7 +18,7 @@ from ....motion.stack import Inputs, LocalPose, Rig, Step
 from ....ragdoll.recovery.states import LIMP, RECOVERING, SETTLING
 from ...physics import source, world
 from ...physics.ground import Ground
-from ...rig.armature import anatomy_of, array_of, pose_matrices
+from ...rig.armature import anatomy_of, armatures, array_of, pose_matrices
 from ...run.readings import kept_of, push_at
 from ...runtime import STATE
 from ...settings.declare import STACK, STACK_VALUE, choice, flag, settings, share, whole
@@ -216,8 +216,11 @@ def _animation(obj, reader, frame: int) -> tuple:
     known = STATE.gaits.setdefault(obj.name, {})
     if frame not in known:
         hidden = reader.scene.active_ragdoll.source
-        armatures = [other for other in reader.scene.objects if other.type == "ARMATURE"]
-        others = [other for other in armatures if other.active_ragdoll.balance.enabled and other.active_ragdoll.source]
+        others = [
+            other
+            for other in armatures(reader.scene.objects)
+            if other.active_ragdoll.balance.enabled and other.active_ragdoll.source
+        ]
         for coming in range(frame, frame + CHUNK):
             hidden.frame_set(coming)
             for other in others:

@@ -118,7 +118,7 @@ class StateGraph(FromSettings, GraphPlayer):
         sources: dict[str, SpaceSource] = {}
         graph = Graph(
             self._obj.name,
-            {p.name: _number(float(p.on) if p.kind == "BOOL" else p.value) for p in settings.parameters},
+            {p.name: _value(p) if math.isfinite(_value(p)) else 0.0 for p in settings.parameters},
             [State(state.name, self._source(state, sources)) for state in settings.states],
             [_transition(t) for t in settings.transitions],
             self._library.fps,
@@ -155,12 +155,11 @@ class StateGraph(FromSettings, GraphPlayer):
         for own in live.parameters:
             if own.read == "SPEED":
                 parameters[own.name] = self._mover.speed(reader)
-            elif own.read == "RAGDOLL_CONTACT":
-                parameters[own.name] = given.get(f"{own.read} {own.bone}", 0.0)
             elif own.read != "VALUE":
-                parameters[own.name] = given.get(own.read, 0.0)
+                kind = f"{own.read} {own.bone}" if own.read == "RAGDOLL_CONTACT" else own.read
+                parameters[own.name] = given.get(kind, 0.0)
             else:
-                parameters[own.name] = float(own.on) if own.kind == "BOOL" else own.value
+                parameters[own.name] = _value(own)
         return GraphInputs(reader.frame, parameters, self._spaces.read(reader), live.weight)
 
     def weights(self, state) -> list[tuple[str, float]]:
@@ -172,9 +171,8 @@ class StateGraph(FromSettings, GraphPlayer):
         return state.spaces[name].at if state is not None and name in state.spaces else None
 
 
-def _number(value: float) -> float:
-    """A parameter's default; 0 if it is not a number, which is reported when it is read."""
-    return value if math.isfinite(value) else 0.0
+def _value(parameter) -> float:
+    return float(parameter.on) if parameter.kind == "BOOL" else parameter.value
 
 
 def _transition(settings) -> Transition:
