@@ -122,12 +122,6 @@ class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
 
     requires = (interface.ragdoll, interface.unbaked)
 
-    @classmethod
-    def subject(cls, context):
-        """The character that is active, or whose body is."""
-        obj = getattr(context, "object", None)
-        return obj.get(body_edits.OWNER) if obj is not None and obj.type != "ARMATURE" else obj
-
     def act(self, context, obj):
         layer = context.view_layer
         if layer.objects.active is not None and layer.objects.active.mode != "OBJECT":
