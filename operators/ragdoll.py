@@ -157,7 +157,7 @@ class ACTIVE_RAGDOLL_OT_check_limits(Operator, bpy.types.Operator):
         scene = interface.scene_of(obj, context)
         report = diagnose.check_limits(obj, scene, widen=self.widen)
         if self.widen and report.found:
-            build.rebuild(obj, scene)
+            stack_setup.rebuild(obj, scene)
         self.report({"WARNING" if report.found and not self.widen else "INFO"}, f"'{obj.name}': {report.text()}")
 
 

@@ -168,7 +168,7 @@ class ACTIVE_RAGDOLL_OT_simulate(RangeOperator, bpy.types.Operator):
     def why_not(cls, context):
         """Any ragdoll of the scene will do, whatever is active."""
         scene = context.scene
-        if scene is None or scene.active_ragdoll.source is None:
+        if scene is None or not scene.active_ragdoll.has_characters:
             return "Build a ragdoll first"
         obj = cls.subject(context)
         mine = obj is not None and obj.active_ragdoll.is_ragdoll

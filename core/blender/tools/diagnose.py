@@ -19,6 +19,7 @@ from ..rig.armature import BindPose, anatomy_of, check_ragdoll, check_scale, is_
 from ..rig.skinning import read_skin
 from ..run import shot_run
 from ..runtime import STATE
+from ..stack import stack_setup
 
 
 def diagnose(obj, scene) -> list[Finding]:
@@ -269,7 +270,7 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
     for bone in bones if kind == diagnosis.OUTSIDE else ():
         body_edits.reset_body(obj, bone)
     if kind in (diagnosis.OUTSIDE, diagnosis.MASS_RATIO):
-        build.rebuild(obj, scene)
+        stack_setup.rebuild(obj, scene)
     else:
         runtime.settings_changed(obj)
 
