@@ -14,7 +14,7 @@ from ...pose import affine
 from ...ragdoll import drives
 from ...ragdoll.bodies import fitting, shapes
 from ...ragdoll.drives import joint_motors, servo
-from .. import runtime
+from .. import preferences, runtime
 from ..rig.armature import (
     BindPose,
     anatomy_of,
@@ -65,7 +65,7 @@ def body_masses(obj, pose, plan, height: float, anatomy) -> np.ndarray:
     return result
 
 
-BONE_CHOICES = ("DEFORM", "MAIN", "SELECTED", "ALL", "KEEP")
+BONE_CHOICES = tuple(key for key, *_words in preferences.BONES)
 SMALLEST = 1e-3  # [m] height; bodies of 0.1 mm stray by a tenth of it at full weights, those of 1 mm by a hundredth
 TARGET_SIZE = 0.01  # of the character's height
 # Slower than this, a limp body of a character 1.8 m tall may fall asleep. Speeds of falling grow with the root of the
