@@ -12,7 +12,7 @@ import numpy as np
 from ..core.blender import bake, preferences
 from ..core.blender.physics import world
 from ..core.blender.runtime import STATE
-from ..core.blender.tools import measure, worst
+from ..core.blender.tools import measure
 
 SCHEMA = 1  # version of the reports' form, described in docs/report.schema.json
 DIGITS = 6  # significant digits of a report's figures
@@ -68,7 +68,7 @@ class Recorder:
     def __init__(self, scene, characters) -> None:
         self.scene = scene
         self._meter = measure.Meter(scene)
-        self._worst = {obj.name: worst.Worst(obj, scene) for obj in characters}
+        self._worst = {obj.name: measure.Worst(obj, scene) for obj in characters}
         self._poses = {obj.name: {} for obj in characters}
 
     def after_frame(self, frame: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ... import skeleton
-from ...anatomy import masses, natural, roles
+from ...anatomy import axes, masses, roles
 from ...anatomy.roles import CREATURE, GENERIC, HUMAN
 from ...errors import RagdollError, listed
 from ...pose import affine
@@ -431,18 +431,18 @@ def _find_bind_pose(obj, poses, frames) -> list[str]:
     """
     pose = BindPose(obj, np.eye(4))
     parents = pose.parents
-    if not natural.is_impossible(anatomy_of(obj), parents, pose.heads, pose.tails):
+    if not axes.is_impossible(anatomy_of(obj), parents, pose.heads, pose.tails):
         return [] if pose.moved is None else ["the bind pose is taken from the animation, not the rest pose"]
     best, least, chosen = None, (True, np.inf), 0
     for row in np.unique(np.linspace(0, len(poses) - 1, min(CANDIDATES, len(poses))).astype(int)):
         local = rigid(poses[row])
         tails = posed_tails(obj, local)
         anatomy = anatomy_of(obj, (local, tails))
-        strain = natural.strain(anatomy, parents, local[:, :3, 3], tails)
-        if strain < natural.AT_EASE and (anatomy.kind == CREATURE, strain) < least:
+        strain = axes.strain(anatomy, parents, local[:, :3, 3], tails)
+        if strain < axes.AT_EASE and (anatomy.kind == CREATURE, strain) < least:
             best, least, chosen = local, (anatomy.kind == CREATURE, strain), int(frames[row])
     if best is None:
-        return [natural.IMPOSSIBLE]
+        return [axes.IMPOSSIBLE]
     with STATE.writing():
         keep_bind_pose(obj, best)
     return [f"no body could take the bind pose: the pose of frame {chosen} stands in for it"]

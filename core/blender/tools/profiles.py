@@ -11,10 +11,10 @@ import numpy as np
 
 from ... import profile as files
 from ... import quaternion, skeleton
-from ...anatomy import axes, limits
+from ...anatomy import axes, joints
 from ...errors import RagdollError, listed
 from ...profile import AUTO, BY_NAME, NO_PART, Entry, Field, Profile, Schema, match, mirrored, shortest
-from ...ragdoll.bodies import compound, convex
+from ...ragdoll.bodies import convex, fitting
 from .. import preferences, runtime
 from ..physics import body_edits, joint_objects
 from ..rig.armature import BindPose, anatomy_of, check_armature, refuse_baked, rigid
@@ -36,7 +36,7 @@ PRESETS = (
 FORMER = ("active_attachment", "layer_index", "blend_space_index")  # what 0.1.0 wrote though it is no setting
 RENAMED = {"role": "own_role"}  # an entry's role is what the bone was taken for, not what was chosen for it
 _ATTRIBUTES = {key: name for name, key in RENAMED.items()}
-POINTS = {"body_points": compound.MOST_PARTS * convex.MOST_POINTS}  # texts that hold points as JSON: the most of them
+POINTS = {"body_points": fitting.MOST_PARTS * convex.MOST_POINTS}  # texts that hold points as JSON: the most of them
 OWN_PLACE = {*body_edits.SHAPE_SETTINGS, "bind_rotation", "bind_location"}  # of no other rig's bones
 AUTOMATIC = "DEFAULT"  # where limits come from when the extension finds them
 PROFILE = "PROFILE"  # and when a preset states them: as anatomical ones they are widened to the animation
@@ -234,7 +234,7 @@ def _own_limits(obj, anatomy) -> dict:
     row = {int(bone): i for i, bone in enumerate(bones)}
     above = skeleton.nearest_ancestors(pose.parents, chosen)
     parents = np.array([row.get(int(above[bone]), -1) for bone in bones], dtype=int)
-    found = limits.joint_limits(anatomy, pose.parents, pose.heads, pose.tails, bones, parents)
+    found = joints.joint_limits(anatomy, pose.parents, pose.heads, pose.tails, bones, parents)
     rows = [(int(bone), own) for bone, own in zip(bones, found, strict=True) if own is not None]
     turns = {bone: quaternion.from_matrix(pose.matrices[bone, :3, :3].T @ own.rotation) for bone, own in rows}
     return {bone: replace(own, rotation=turns[bone]) for bone, own in rows}
@@ -243,7 +243,7 @@ def _own_limits(obj, anatomy) -> dict:
 def _ranged(own, factor: float) -> dict:
     """Limits of the rig's own times a factor; a swing that is narrow enough for a cone to hold it stays so."""
     bounds = np.array((own.limit_min, own.limit_max), dtype=float)
-    widest = np.where((np.abs(bounds) <= limits.NARROW) & (np.arange(3) != 1), limits.NARROW, math.pi)
+    widest = np.where((np.abs(bounds) <= joints.NARROW) & (np.arange(3) != 1), joints.NARROW, math.pi)
     low, high = np.clip(bounds * factor, -widest, widest).tolist()
     turn = own.rotation.tolist()
     return {"joint": own.joint, "joint_rotation": turn, "limit_min": low, "limit_max": high, "limits_from": PROFILE}
