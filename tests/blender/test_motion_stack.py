@@ -15,7 +15,7 @@ from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import entries, pose_stack, stack_edits
 from active_ragdoll.core.blender.tools import viewport
-from active_ragdoll.core.motion.look_at import drawing as look_at_lines
+from active_ragdoll.core.ragdoll.overlay import FORWARD, TARGET
 from active_ragdoll.panels import motion as panels
 from active_ragdoll.panels import overlay
 from drawing import drawn
@@ -342,11 +342,11 @@ def test_the_overlay_draws_targets_forwards_and_cones(data_dir, name):
     lines = viewport.look_at_chains(obj, bpy.context.view_layer.depsgraph)
     assert lines.ends.dtype == lines.colors.dtype == np.float32, "the GPU's buffers take the bytes as they are"
     place, ahead = looking.sight(obj, obj.active_ragdoll.look_at[0])
-    red = lines.ends[np.isclose(lines.colors, look_at_lines.TARGET).all(axis=1)]
-    assert np.array_equal(lines.emphasised, np.isclose(lines.colors, look_at_lines.TARGET).all(axis=1))
+    red = lines.ends[np.isclose(lines.colors, TARGET).all(axis=1)]
+    assert np.array_equal(lines.emphasised, np.isclose(lines.colors, TARGET).all(axis=1))
     size = looking.size_of(obj)
     assert np.abs(red[0] - (place, rigs.matrices([target])[0][:3, 3])).max() < 1e-5 * size
-    green = lines.ends[np.isclose(lines.colors, look_at_lines.FORWARD).all(axis=1)]
+    green = lines.ends[np.isclose(lines.colors, FORWARD).all(axis=1)]
     assert len(green) == len(red) == len(obj.active_ragdoll.look_at[0].entries)
     assert np.allclose(red[:, 0], green[:, 0]) and np.allclose(red[:, 1], red[0, 1])
     direction = green[0, 1] - green[0, 0]

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from ... import rotation_modes
+from ... import keyframes
 from ...errors import RagdollError
 from ..physics import source
 from ..rig import armature
@@ -99,11 +99,11 @@ def pose_bones(obj, scene, to: str = DEFORM) -> list[str]:
             carried.remove()
     else:
         basis, placed = recorder.basis(names), {name for name in names if not obj.data.bones[name].use_connect}
-    channels = zip(names, *(each[0] for each in rotation_modes.decompose(basis)), strict=True)
+    channels = zip(names, *(each[0] for each in keyframes.decompose(basis)), strict=True)
     for name, location, rotation, scale in channels:
         bone = obj.pose.bones[name]
         rotating = rotation_property(bone.rotation_mode)
-        turned = rotation_modes.rotation_channels(bone.rotation_mode, rotation[None, None])[0, 0]
+        turned = keyframes.rotation_channels(bone.rotation_mode, rotation[None, None])[0, 0]
         values = {rotating: turned} | ({"location": location, "scale": scale} if name in placed else {})
         for prop, value in values.items():
             setattr(bone, prop, value)

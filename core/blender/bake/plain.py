@@ -10,7 +10,7 @@ from pathlib import Path
 import bpy
 import numpy as np
 
-from ... import rotation_modes
+from ... import keyframes
 from ...errors import RagdollError
 from ..physics import built
 from ..rig import armature, importing, skinning
@@ -151,7 +151,7 @@ def _make(made: list, recorder: Recorder, parents: dict) -> None:
     worlds = np.array(recorder.worlds)
     moving = {}
     if np.ptp(worlds, axis=0).max() > action_keys.LOCATION_AT_REST:
-        place, turn, size = (each[:, 0] for each in rotation_modes.decompose(worlds[:, None]))
+        place, turn, size = (each[:, 0] for each in keyframes.decompose(worlds[:, None]))
         moving = {"location": place, "rotation_quaternion": turn, "scale": size}
     actions.bake(new, keys, name, properties=moving)
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import bpy
 import numpy as np
 
-from ...anatomy import natural
+from ...anatomy import axes
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
 from ...ragdoll.diagnosis import Finding, Situation
@@ -86,7 +86,7 @@ def situation(obj, scene) -> Situation:
         drops_frames=scene.sync_mode != "NONE",
         moved=_moved(obj, parts),
         outside=_outside(obj, parts, pieces),
-        impossible=natural.is_impossible(anatomy_of(obj), pose.parents, pose.heads, pose.tails),
+        impossible=axes.is_impossible(anatomy_of(obj), pose.parents, pose.heads, pose.tails),
     )
 
 
