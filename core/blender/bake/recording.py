@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ... import quaternion, rotation_modes
+from ... import keyframes, quaternion
 from ...errors import RagdollError
 from ..physics import view_layers, world
 from ..rig import armature
@@ -228,7 +228,7 @@ def _without_shear(matrices: np.ndarray) -> np.ndarray:
 
 def closed(basis: np.ndarray, frames: int) -> np.ndarray:
     """Basis matrices [f, n, 4, 4] as a cycle: what the last ones lack to the first is spread over the frames before."""
-    location, rotation, scale = rotation_modes.decompose(basis)
+    location, rotation, scale = keyframes.decompose(basis)
     share = np.clip(1.0 - np.arange(len(basis))[::-1] / max(frames, 1), 0.0, 1.0)
     share = (share**2 * (3.0 - 2.0 * share))[:, None, None]
     lack = quaternion.multiply(quaternion.conjugate(rotation[-1]), rotation[0])
