@@ -201,6 +201,9 @@ class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel):
                 "frames",
                 "destination",
                 *(["combined"] if chosen.destination == "LAYER" else []),
+                "root_motion",
+                "loop",
+                *(["loop_frames"] if chosen.loop else []),
             ):
                 inner.prop(chosen, name)
             if settings.muted and settings.baked_action is not None:
