@@ -8,10 +8,9 @@ from bpy_extras import view3d_utils
 
 from ..core.blender import interface, runtime
 from ..core.blender.interface import redraw
-from ..core.blender.physics import build
 from ..core.blender.runtime import STATE
 from ..core.blender.settings import effects, lists
-from ..core.blender.stack import stack_setup
+from ..core.blender.stack import stack_edits
 from ..core.blender.stack.entries import balance, look_at
 from ..core.blender.tools import story, viewport
 from ..core.blender.tools.story import STANDARD
@@ -211,7 +210,7 @@ class ACTIVE_RAGDOLL_OT_set_tone(EffectOperator, bpy.types.Operator):
     def act(self, context, obj):
         effects.set_tone(obj, self.tone)
         if obj.active_ragdoll.layout_changed:  # muscles need motors
-            build.rebuild(obj, interface.scene_of(obj, context))
+            stack_edits.rebuild(obj, interface.scene_of(obj, context))
 
 
 class ACTIVE_RAGDOLL_OT_setup_balance(EffectOperator, bpy.types.Operator):
@@ -224,7 +223,7 @@ class ACTIVE_RAGDOLL_OT_setup_balance(EffectOperator, bpy.types.Operator):
         balance.figure_of(obj, look_at.rig_of(obj)[0])
         story.set_up_recovery(obj, interface.scene_of(obj, context))
         obj.active_ragdoll.balance.enabled = True
-        stack_setup.ensure(obj, interface.scene_of(obj, context))
+        stack_edits.ensure(obj, interface.scene_of(obj, context))
 
 
 class ACTIVE_RAGDOLL_OT_add_recovery_event(EffectOperator, bpy.types.Operator):

@@ -4,7 +4,7 @@ import bpy
 from bpy.props import BoolProperty, FloatProperty
 from mathutils import Vector
 
-from ..core.blender import interface
+from ..core.blender import interface, preferences
 from ..core.blender.physics import build
 from ..core.blender.run import simulate
 from ..core.blender.tools import story
@@ -15,7 +15,7 @@ STEEP = 0.3  # horizontal part of the view's direction below which it says nothi
 
 
 class StoryOperator(Simulating):
-    """Sets something up at the current frame, in `tell(context, obj, scene)`, and simulates the shot."""
+    """Sets something up at the current frame, in `happen(context, obj, scene)`, and simulates the shot."""
 
     requires = (interface.unbaked, interface.not_in_edit_mode)
 
@@ -29,8 +29,8 @@ class StoryOperator(Simulating):
         self._told = scene.frame_current
         for each in self.objects(context):
             if not each.active_ragdoll.is_ragdoll:
-                build.build(each, scene)
-            self.tell(context, each, scene)
+                build.build(each, scene, preferences.chosen("bones"))
+            self.happen(context, each, scene)
         return (self._simulated(scene) if self.simulate else iter_nothing()), scene
 
     def _simulated(self, scene):
@@ -70,7 +70,7 @@ class ACTIVE_RAGDOLL_OT_knock_out_here(BlowOperator, bpy.types.Operator):
     """Hit the active bone at this frame so hard that the character is knocked out, away from the view.
     Sets up what that needs: ragdoll, recovery, a floor; and simulates"""
 
-    def tell(self, context, obj, scene):
+    def happen(self, context, obj, scene):
         bone = story.struck_bone(obj, context.object)
         self.warn(story.knock_out(obj, scene, bone, self.blow(context)))
 
@@ -80,14 +80,14 @@ class ACTIVE_RAGDOLL_OT_push_here(BlowOperator, bpy.types.Operator):
 
     bl_label = "Push"
 
-    def tell(self, context, obj, scene):
+    def happen(self, context, obj, scene):
         self.warn(story.push(obj, scene, story.struck_bone(obj, context.object), self.blow(context)))
 
 
 class ACTIVE_RAGDOLL_OT_explode_here(StoryOperator, bpy.types.Operator):
     """An explosion at the 3D cursor at this frame, and simulate"""
 
-    def tell(self, context, obj, scene):
+    def happen(self, context, obj, scene):
         story.explode(obj, scene)
 
 
@@ -96,7 +96,7 @@ class ACTIVE_RAGDOLL_OT_limp_from_here(StoryOperator, bpy.types.Operator):
 
     bl_label = "Limp from Here"
 
-    def tell(self, context, obj, scene):
+    def happen(self, context, obj, scene):
         story.limp(obj, scene, owners(obj))
 
 
@@ -106,7 +106,7 @@ class ACTIVE_RAGDOLL_OT_follow_from_here(StoryOperator, bpy.types.Operator):
 
     bl_label = "Follow Again from Here"
 
-    def tell(self, context, obj, scene):
+    def happen(self, context, obj, scene):
         story.follow(obj, scene, owners(obj))
 
 

@@ -7,6 +7,7 @@ set now is greyed out, and the first panel says why, in lines that are always th
 import textwrap
 
 from ..core.blender.interface import active_armature
+from ..core.blender.languages import translated
 from ..core.blender.settings import declare, lists
 
 LETTER = 6.5  # [px] a letter takes at the usual size of the interface
@@ -64,13 +65,18 @@ def paragraph(layout, context, text: str, icon: str = "NONE", lines: int = 0) ->
     """
     scale = context.preferences.system.ui_scale
     letters = max(int((context.region.width / scale - 60.0) / LETTER), 16)
-    options = {"max_lines": lines, "placeholder": " \u2026"} if lines else {}
-    found = textwrap.wrap(text, letters, **options)
+    found = _wrapped(translated(text), letters, lines)
     column = layout.column(align=True)
     column.scale_y = 0.8
     for i in range(max(lines, len(found))):
         line, first = found[i] if i < len(found) else "", icon if i == 0 else "BLANK1"
         column.label(text=line, icon=first if icon != "NONE" else "NONE")
+
+
+def _wrapped(text: str, letters: int, lines: int) -> list[str]:
+    """Lines of so many letters; what is written without spaces has wide ones, and ends a line anywhere."""
+    options = {"max_lines": lines, "placeholder": " \u2026"} if lines else {}
+    return textwrap.wrap(text, letters if text.isascii() else max(letters // 2, 8), **options)
 
 
 STORY = (

@@ -4,8 +4,9 @@ import math
 
 import bpy
 
-from ..core.blender import interface
+from ..core.blender import interface, preferences
 from ..core.blender.interface import props, rows
+from ..core.blender.languages import translated
 from ..core.blender.runtime import STATE
 from ..core.blender.tools import health
 from ..core.ragdoll import drives
@@ -47,7 +48,7 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
         row = layout.row(align=True)
         has_ragdoll = obj is not None and obj.active_ragdoll.is_ragdoll
         button = row.operator("active_ragdoll.build", text="Rebuild" if has_ragdoll else "Build", icon="ARMATURE_DATA")
-        button.bones = "KEEP" if has_ragdoll else "DEFORM"
+        button.bones = "KEEP" if has_ragdoll else preferences.chosen("bones")
         row.operator_menu_enum("active_ragdoll.build", "bones", text="", icon="DOWNARROW_HLT")
         row.operator("active_ragdoll.remove", text="", icon="TRASH")
         found = health.notices(obj, context.scene)
@@ -67,7 +68,8 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
 def draw_notice(layout, context, finding, lines: int = 0, others: int = 0) -> None:
     """A finding with its remedy as a button; with `lines` in a room that is always the same."""
     layout.alert = finding.severity == "ERROR"
-    text = finding.text if finding.operator or not finding.remedy else f"{finding.text}. {finding.remedy}"
+    said = (finding.text,) if finding.operator or not finding.remedy else (finding.text, finding.remedy)
+    text = ". ".join(map(translated, said))
     paragraph(layout, context, text, ICONS[finding.severity], lines)
     row = layout.row()
     if finding.operator:
@@ -122,6 +124,7 @@ class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel):
         column.operator("active_ragdoll.bake", icon="ACTION")
         column.operator("active_ragdoll.revert_bake", icon="LOOP_BACK")
         column.operator("active_ragdoll.pose_this_frame", icon="POSE_HLT")
+        column.operator_menu_enum("active_ragdoll.export_ready", "to", text="Export Ready", icon="EXPORT")
 
 
 class ShotPart(Part):
@@ -154,6 +157,7 @@ class ACTIVE_RAGDOLL_PT_bake_options(ShotPart, bpy.types.Panel):
         # What the next click on Bake does; Blender keeps it with the operator.
         chosen = context.window_manager.operator_properties_last("active_ragdoll.bake")
         props(inner, chosen, "to", "bones", "frames", "destination", *["combined"] * (chosen.destination == "LAYER"))
+        props(inner, chosen, "root_motion", "loop", *["loop_frames"] * chosen.loop)
         if settings.muted and settings.baked_action is not None:
             column.label(text=settings.baked_action.name, icon="ACTION")
 
@@ -230,7 +234,10 @@ class ACTIVE_RAGDOLL_PT_profile(SetupPart, bpy.types.Panel):
     """All settings of the character to a file and back"""
 
     def fill(self, _context, _obj, column):
-        column.operator_menu_enum("active_ragdoll.apply_preset", "name", text="Preset", icon="PRESET")
+        row = column.row(align=True)
+        row.operator_menu_enum("active_ragdoll.apply_preset", "name", text="Preset", icon="PRESET")
+        for name, icon in (("add", "ADD"), ("rename", "GREASEPENCIL"), ("remove", "REMOVE")):
+            row.operator(f"active_ragdoll.{name}_preset", text="", icon=icon)
         row = column.row(align=True)
         row.operator("active_ragdoll.import_profile", text="Import", icon="IMPORT")
         row.operator("active_ragdoll.export_profile", text="Export", icon="EXPORT")

@@ -7,7 +7,7 @@ import pytest
 import rigs
 from active_ragdoll.core.blender.physics import build, remove, world
 from active_ragdoll.core.blender.run import simulate
-from active_ragdoll.core.blender.stack import stack_setup
+from active_ragdoll.core.blender.stack import stack_edits
 
 pytestmark = pytest.mark.blender_version
 
@@ -150,10 +150,10 @@ def test_remove_keeps_a_stack_that_does_more_than_recover(recovering):
     obj.active_ragdoll.bone_transforms.add().bone = "head"
     assert bpy.ops.active_ragdoll.remove() == {"FINISHED"}
     assert obj.active_ragdoll.target_armature is not None
-    stack_setup.drop_if_idle(obj)
+    stack_edits.drop_if_idle(obj)
     assert obj.active_ragdoll.target_armature is not None
     obj.active_ragdoll.bone_transforms.clear()
-    stack_setup.drop_if_idle(obj)
+    stack_edits.drop_if_idle(obj)
     bpy.context.view_layer.update()
     after = _state(obj, scene)
     assert after["bones"] == before["bones"] and after["names"] == before["names"]
@@ -161,7 +161,7 @@ def test_remove_keeps_a_stack_that_does_more_than_recover(recovering):
 
 def test_a_recovery_keeps_its_stack_when_the_last_entry_goes(recovering):
     obj, _scene, _before = recovering
-    stack_setup.drop_if_idle(obj)
+    stack_edits.drop_if_idle(obj)
     assert obj.active_ragdoll.target_armature is not None
 
 
@@ -174,6 +174,24 @@ def test_built_again_it_gets_up_as_before(recovering):
     assert obj.active_ragdoll.target_armature is not None
     assert sorted(o.name for o in bpy.data.objects) == built
     rigs.play(scene, 1, 4)
+
+
+@pytest.mark.parametrize("way", ("setup_recovery", "setup_look_at", "build", "simulate"))
+def test_a_refused_build_leaves_nothing_of_the_recovery(fresh_scene, way):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 12)
+    rigs.empty(scene, "Other")
+    scene.frame_set(1)
+    before = _state(obj, scene)
+    assert bpy.ops.active_ragdoll.build() == {"FINISHED"}
+    bone = obj.pose.bones["head"].active_ragdoll
+    bone.override_limits = True
+    bone.limit_min, bone.limit_max = (0.0, 0.0, 0.3), (0.0, 0.0, -0.3)
+    obj.active_ragdoll.recovery.enabled = True
+    with pytest.raises(RuntimeError, match="limit_min must not exceed"):
+        getattr(bpy.ops.active_ragdoll, way)()
+    bpy.context.view_layer.update()
+    _check(before, obj, scene)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import pytest
 from forests import forests
 from hypothesis import given
 
-from core.ragdoll.bodies import collision_layers as cl
+from core.ragdoll.bodies import overlap as cl
 
 
 def test_groups_of_one_character_share_no_layer_and_those_of_any_two_share_exactly_one():

@@ -6,7 +6,7 @@ from mathutils import Vector
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
 from ...ragdoll.diagnosis import ERROR, INFO, WARNING, Finding
-from .. import interface
+from .. import interface, preferences
 from ..physics import built, ground, world
 from ..runtime import STATE
 from . import diagnose
@@ -55,7 +55,16 @@ def _of_character(obj, scene):
     for text in STATE.warnings.get(obj.name, ()):  # what the run goes on without
         yield Finding("", WARNING, text, "")
     if state == "NONE":
-        yield Finding("", INFO, "Build gives it bodies and joints", "", (), "build", {"bones": "DEFORM"}, "Build")
+        yield Finding(
+            "",
+            INFO,
+            "Build gives it bodies and joints",
+            "",
+            (),
+            "build",
+            {"bones": preferences.chosen("bones")},
+            "Build",
+        )
         return
     if state not in ("BAKED", "ELSEWHERE"):
         yield from _of_ragdoll(obj, scene, state)

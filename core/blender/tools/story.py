@@ -9,11 +9,11 @@ import numpy as np
 from ...anatomy import masses
 from ...errors import RagdollError
 from ...ragdoll.recovery import states
-from ..physics import build, built, world
+from ..physics import built, world
 from ..rig import action_channels
 from ..runtime import STATE
 from ..settings import effects, lists
-from ..stack import stack_setup
+from ..stack import stack_edits
 from . import health, viewport
 
 STANDARD = 20.0  # [N s] of a blow that is seen, on a man of 70 kg
@@ -90,12 +90,12 @@ def set_up_recovery(obj, scene) -> None:
     """Let strong hits knock a character out and let it get up; that in another place needs the motion stack."""
     group = obj.active_ragdoll.recovery
     if group.reroot:
-        stack_setup.ensure(obj, scene)
+        stack_edits.ensure(obj, scene)
     if not group.enabled:
         effects.set_tone(obj, "STUNNED")
     group.enabled = True
     if obj.active_ragdoll.layout_changed:  # muscles need motors
-        build.rebuild(obj, scene)
+        stack_edits.rebuild(obj, scene)
 
 
 def explode(obj, scene):
