@@ -149,7 +149,7 @@ class SteppingOperator(OnArmature):
 
 
 # ---- the operators -------------------------------------------------------------------------------------------------
-class RangeOperator(SteppingOperator):
+class RangeOperator:
     """Goes through the shot's range or another one."""
 
     # SKIP_SAVE: the next call means the shot's range again.
@@ -169,17 +169,31 @@ class RangeOperator(SteppingOperator):
         return wanted
 
 
-class ACTIVE_RAGDOLL_OT_simulate(RangeOperator, bpy.types.Operator):
-    """Run the shot's physics from its first to its last frame; afterwards the timeline can be scrubbed.
-    Esc stops and keeps what is done"""
+class Simulating(SteppingOperator):
+    """Simulates a shot."""
 
     verb = "Simulating"
+
+    def finished(self, context, stopped_at):
+        first, last = world.shot_range(self._scene)
+        if stopped_at is not None:
+            self.warn([f"Stopped at frame {stopped_at}; frames {first} to {stopped_at} are kept"])
+            return {"FINISHED"}
+        self.report({"INFO"}, f"Simulated frames {first} to {last}")
+        for obj in shot_run.active_ragdolls(self._scene):
+            self.warn(STATE.warnings.get(obj.name, ()))
+        return {"FINISHED"}
+
+
+class ACTIVE_RAGDOLL_OT_simulate(RangeOperator, Simulating, bpy.types.Operator):
+    """Run the shot's physics from its first to its last frame; afterwards the timeline can be scrubbed.
+    Esc stops and keeps what is done"""
 
     @classmethod
     def why_not(cls, context):
         """Any ragdoll of the scene will do, whatever is active."""
         scene = context.scene
-        if scene is None or scene.active_ragdoll.source is None:
+        if scene is None or not scene.active_ragdoll.has_characters:
             return "Build a ragdoll first"
         obj = cls.subject(context)
         mine = obj is not None and obj.active_ragdoll.is_ragdoll
@@ -192,16 +206,6 @@ class ACTIVE_RAGDOLL_OT_simulate(RangeOperator, bpy.types.Operator):
             raise RagdollError(f"Every ragdoll of scene '{scene.name}' is baked: revert a bake first")
         choose_range(scene, self.frame_start, self.frame_end)
         return simulate.frames(scene), scene
-
-    def finished(self, context, stopped_at):
-        first, last = world.shot_range(self._scene)
-        if stopped_at is not None:
-            self.warn([f"Stopped at frame {stopped_at}; frames {first} to {stopped_at} are kept"])
-            return {"FINISHED"}
-        self.report({"INFO"}, f"Simulated frames {first} to {last}")
-        for obj in shot_run.active_ragdolls(self._scene):
-            self.warn(STATE.warnings.get(obj.name, ()))
-        return {"FINISHED"}
 
 
 class ACTIVE_RAGDOLL_OT_free_cache(Operator, bpy.types.Operator):
@@ -247,7 +251,7 @@ ROOT_MOTION = EnumProperty(
 )
 
 
-class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_bake(RangeOperator, SteppingOperator, bpy.types.Operator):
     """Write the simulated motion, and the motion stack's, to a new action and mute both; the old action is kept.
     Simulates first where that was not done"""
 
@@ -323,7 +327,7 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
         return {"FINISHED"}
 
 
-class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, SteppingOperator, bpy.types.Operator):
     """A plain copy of the character for games and other programs: its deforming bones alone, in one tree, with the
     motion of the bake, or what a bake would write, as keys. It stays in the scene, or is written to a file"""
 
