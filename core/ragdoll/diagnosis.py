@@ -1,7 +1,7 @@
 """What would make a ragdoll unstable or surprising, each finding with its figures and its remedy.
 
-The thresholds are those of Bullet's manual (sizes from 5 cm to 10 m, no large ratios of masses, the heavy below the
-light) and of this project's own measurements (480 steps a second, 40 iterations).
+The thresholds are those of Bullet's manual (sizes from 5 cm to 10 m, nothing heavy below
+the light) and of this project's own measurements (480 steps a second, 40 iterations).
 """
 
 import math
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..anatomy import axes
+from ..anatomy.masses import CARRIED
 from ..skeleton import depths
 from .bodies import overlap
 
@@ -29,7 +30,6 @@ KINDS = (
 ERROR, WARNING, INFO = "ERROR", "WARNING", "INFO"
 
 DEEP = 1e-3  # of the height: shapes that stand less deep in each other are pushed apart unseen
-RATIO = 10.0  # between joined bodies, heavier to lighter
 TINY_SIZE = 0.02  # of the height
 TINY_MASS = 5e-4  # of the total
 MOVED = 0.01  # of the height: what a joint may stand away from its bone
@@ -75,7 +75,6 @@ class Situation:
     iterations: int = FEWEST_ITERATIONS
     time_scale: float = 1.0
     enabled: bool = True
-    stabilized: bool = False  # the masses of joined bodies are evened out already
     # collections that are left out of the view layer though the ragdoll needs them
     excluded: list = field(default_factory=list)
     outdated: bool = False  # settings wait for a new build
@@ -162,15 +161,16 @@ def _scale(s):
         yield Finding(ANIMATED_SCALE, ERROR, text, "Remove the keys of its scale, or apply the scale")
 
 
-def left_over_text(names) -> str:
-    """What is wrong where bodies of deleted characters are left."""
-    return f"Bodies of '{names[0]}'{_more(len(names), 'character')}, deleted since, still push others"
+def left_over(names) -> list[Finding]:
+    """What is wrong where bodies of deleted characters, of these names, are left."""
+    if not names:
+        return []
+    text = f"Bodies of '{names[0]}'{_more(len(names), 'character')}, deleted since, still push others"
+    return [Finding(LEFT_OVER, ERROR, text, "Remove them", (), "remove", {"left_over": True}, "Remove")]
 
 
 def _left_over(s):
-    if s.left_over:
-        text = left_over_text(s.left_over)
-        yield Finding(LEFT_OVER, ERROR, text, "Remove them", (), "remove", {"left_over": True}, "Remove")
+    yield from left_over(s.left_over)
 
 
 def refusal(kind: str, text: str) -> Finding:
@@ -233,8 +233,8 @@ def _outside(s):
 
 def _outdated(s):
     if s.outdated:
-        text = "Settings changed since the bodies and joints were made"
-        yield Finding(OUTDATED, INFO, text, "Rebuild", (), "build", {"bones": "KEEP"}, "Rebuild")
+        text = "Edited bodies or joints wait for Rebuild or the next simulation"
+        yield Finding(OUTDATED, INFO, text, "Rebuild to apply", (), "build", {"bones": "KEEP"}, "Rebuild")
 
 
 def _bind_pose(s):
@@ -280,22 +280,18 @@ def _first_pose(s):
 def _masses(s):
     joined = np.flatnonzero(s.parents >= 0)
     child, parent = s.masses[joined], s.masses[s.parents[joined]]
-    ratio = np.maximum(child, parent) / np.maximum(np.minimum(child, parent), 1e-12)
-    large = np.flatnonzero(ratio > RATIO)
+    ratio = child / np.maximum(parent, 1e-12)
+    large = np.flatnonzero(ratio > CARRIED * (1.0 + 1e-6))
     if not len(large):
         return
     worst = int(large[np.argmax(ratio[large])])
-    light, heavy = sorted((int(joined[worst]), int(s.parents[joined[worst]])), key=lambda i: s.masses[i])
+    heavy, light = int(joined[worst]), int(s.parents[joined[worst]])
     text = (
-        f"'{s.names[heavy]}' weighs {s.masses[heavy]:.3g} kg, {ratio[worst]:.3g} times '{s.names[light]}' that it is "
-        f"joined to{_more(len(large), 'pair')}: the joint gives way"
+        f"'{s.names[heavy]}' weighs {s.masses[heavy]:.3g} kg, {ratio[worst]:.3g} times '{s.names[light]}' that it "
+        f"hangs on{_more(len(large), 'pair')}: the joint gives way"
     )
     bones = tuple(dict.fromkeys(s.names[i] for n in large for i in (int(joined[n]), int(s.parents[joined[n]]))))
-    if s.stabilized:
-        yield Finding(MASS_RATIO, WARNING, text, "Set their own masses nearer to each other, or to 0", bones)
-    else:
-        remedy = "Stabilize the masses, or set them nearer to each other"
-        yield Finding(MASS_RATIO, WARNING, text, remedy, bones, *_remedy(MASS_RATIO, "Stabilize Masses"))
+    yield Finding(MASS_RATIO, WARNING, text, "Set their own masses nearer to each other, or to 0", bones)
 
 
 def _tiny(s):

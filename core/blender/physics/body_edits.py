@@ -18,10 +18,9 @@ from ..rig.armature import rigid, values_of
 from ..runtime import STATE
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
-from . import body_meshes, source
+from . import body_meshes, built, source
 from .body_meshes import BOX_CORNERS
 
-OWNER = "active_ragdoll_of"  # on a body: its character
 BUILT = "active_ragdoll_built"  # on a body: how it was made
 EDITING = "active_ragdoll_editing"  # on the collection of bodies: what `end_editing` restores
 MOVED = 1e-5  # of the height; smaller differences are rounding
@@ -43,7 +42,7 @@ def record_bodies(obj, bones=None) -> None:
         if body is None or body.rigid_body is None or (bones is not None and part.bone not in bones):
             continue
         for each in (body, *its):
-            each[OWNER] = obj
+            each[built.OWNER] = obj
         body[BUILT] = {
             "basis": [value for row in body.matrix_basis for value in row],
             "kind": body.rigid_body.collision_shape,
@@ -241,12 +240,12 @@ def _checksum(points) -> str:
 
 def _reshaped(body, pieces, height) -> bool:
     """Whether place, size, shape, mesh or pieces of a body are not as built."""
-    built = body[BUILT]
-    if body.rigid_body.collision_shape != built["kind"] or _checksum(_points(body.data)) != built["mesh"]:
+    made = body[BUILT]
+    if body.rigid_body.collision_shape != made["kind"] or _checksum(_points(body.data)) != made["mesh"]:
         return True
-    if _checksum(_placed(pieces)) != built["pieces"]:
+    if _checksum(_placed(pieces)) != made["pieces"]:
         return True
-    before = np.array(built["basis"]).reshape(4, 4)
+    before = np.array(made["basis"]).reshape(4, 4)
     now = np.array(body.matrix_basis)
     size = float(np.abs(_points(body.data)).max(initial=0.0))
     # A turn counts by how far it carries the shape's surface.

@@ -4,6 +4,7 @@ import bpy
 
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
+from .. import preferences
 from ..rig.clips import scene_fps
 from ..runtime import STATE
 from . import view_layers
@@ -55,8 +56,7 @@ def ensure(scene) -> list[str]:
         STATE.unstepped[scene.name] = STATE.released[scene.name] = scene.frame_current
         own.world_created = True
         world = scene.rigidbody_world
-        world.substeps_per_frame = max(10, diagnosis.needed_substeps(scene_fps(scene)))
-        world.solver_iterations = diagnosis.FEWEST_ITERATIONS
+        world.substeps_per_frame, world.solver_iterations = preferences.new_world(scene_fps(scene))
         made.append("a rigid body world")
     elif not own.cache_saved and (  # told once, with the scene's first ragdoll
         scene.rigidbody_world.substeps_per_frame

@@ -59,9 +59,21 @@ def ensure(obj, scene) -> None:
     for run in STATE.runs.values():
         run.stacked = None  # look for those that have one again
     if settings.is_ragdoll:
-        build.rebuild(obj, scene)
+        rebuild(obj, scene)
     else:
         source.refresh(obj)
+
+
+def rebuild(obj, scene) -> None:
+    """Build a ragdoll anew; where that is refused it is gone, and so is a stack that only its recovery needed.
+
+    Raises RagdollError: see `build.build`.
+    """
+    try:
+        build.rebuild(obj, scene)
+    except RagdollError:
+        drop_if_idle(obj)
+        raise
 
 
 def adopt(obj, scene) -> None:
