@@ -49,7 +49,7 @@ class LimitRescue(Effect):
             return
         self._off = np.where(far, self._off + seconds, 0.0)
         due = far & (self._off >= limits.LASTS - 1e-9)
-        over = self._thrown_over(run, np.flatnonzero(due))
+        over = self._thrown_over(run, np.flatnonzero(due)) if due.any() else due
         self._off[due] = 0.0  # bodies that only lag are checked again later, because checking limits takes time
         self._seconds[led] += seconds
         led &= may & ~run.limp & ~run.kinematic_by_user & ~run.switched_off & (self._seconds < limits.RETURNS)

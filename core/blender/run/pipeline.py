@@ -71,8 +71,7 @@ def start(scene, clock) -> Run:
         wanted = _wanted(run, scene, first)
         view_layers.evaluate(scene, first - 3)
         run.graph = depsgraph_of(scene)
-        # Bullet's world is made anew at the frame after the cache's first if that is outdated. Writing to bodies
-        # outdates it for the scene alone that the window shows.
+        # An outdated cache has the world made anew; writing to bodies outdates that of a window's scene only.
         own = run.graph.scene_eval.rigidbody_world
         own.substeps_per_frame = own.substeps_per_frame
         shot_run.check_evaluated(run, scene)

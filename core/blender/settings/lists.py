@@ -5,9 +5,10 @@ A name is there once in its list, and references follow when it is changed. Keys
 
 import re
 from collections.abc import Callable
+from operator import attrgetter
 
 from ..rig import action_channels
-from .declare import CHOSEN, POSES, declarations, record, text
+from .declare import CHOSEN, POSES, declarations, record, text, walk
 
 
 # ---- names ----------------------------------------------------------------------------------------------------------
@@ -22,25 +23,19 @@ def unique(items, name: str) -> str:
     return name
 
 
-def named(description: str, default: str, items_of, references=lambda _settings: ()):
-    """A name for `Named` items.
-
-    Args:
-        description, default: of the property. items_of: the list that the item is in, of a character's settings.
-        references: pairs of group and property that may hold the name, of a character's settings.
-    """
+def named(description: str, default: str, of: str):
+    """A name for the `Named` items of a list, by its path in a character's settings; what `refers` to it follows."""
 
     def renamed(self, context) -> None:
         settings = self.id_data.active_ragdoll
-        own = unique([item for item in items_of(settings) if item != self], self.name)
+        own = unique([item for item in attrgetter(of)(settings) if item != self], self.name)
         if own != self.name:
             self.name = own  # calls this function again
             return
         before, self.known_name = self.known_name, own
-        if before and before != own:
-            for group, prop in references(settings):
-                if getattr(group, prop) == before:
-                    setattr(group, prop, own)
+        for group, name, said in walk(settings) if before and before != own else ():
+            if said.refers == of and getattr(group, name) == before:
+                setattr(group, name, own)
         POSES.update(self, context)
 
     return text("Name", description, default, needs=POSES, update=renamed)
@@ -50,29 +45,6 @@ class Named:
     """An item with a name, and the name it had last, by which references to it are found."""
 
     known_name: record(str, of=CHOSEN)
-
-
-def uses_of_space(settings):
-    """The settings that hold names of blend spaces."""
-    for layer in settings.layers:
-        yield layer, "blend_space"
-        yield layer, "sync_with"
-    for state in settings.graph.states:
-        yield state, "blend_space"
-
-
-def uses_of_state(settings):
-    """The settings that hold names of states."""
-    for transition in settings.graph.transitions:
-        yield transition, "origin"
-        yield transition, "target"
-
-
-def uses_of_parameter(settings):
-    """The settings that hold names of parameters."""
-    for transition in settings.graph.transitions:
-        for condition in transition.conditions:
-            yield condition, "parameter"
 
 
 # ---- active rows, keys and drivers ----------------------------------------------------------------------------------

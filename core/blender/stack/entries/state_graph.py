@@ -9,7 +9,7 @@ from ....motion.graph import ClipSource, Condition, Graph, GraphInputs, GraphPla
 from ...run.readings import Readings
 from ...settings.clips import KEYED, ActionChoice, Playback, choice, flag, number, share, text
 from ...settings.declare import SHOT, STACK, items, record, row, settings
-from ...settings.lists import Named, named, uses_of_parameter, uses_of_state
+from ...settings.lists import Named, named
 from ..blend_spaces import FromSettings, Mover, states_of
 from . import Kind
 
@@ -51,8 +51,7 @@ COMPARE = (
 class ActiveRagdollParameter(Named, bpy.types.PropertyGroup):
     """A value that conditions ask for."""
 
-    name: named("By which conditions refer to it", "speed", lambda settings: settings.graph.parameters,
-        uses_of_parameter)
+    name: named("By which conditions refer to it", "speed", "graph.parameters")
     kind: choice("Kind", "A number, or on and off", KINDS, "FLOAT")
     read: choice("Read", "Where the value comes from", READS, "VALUE")
     value: number("Value", "Key it, or drive it by any property", keyed=True)
@@ -63,15 +62,16 @@ class ActiveRagdollParameter(Named, bpy.types.PropertyGroup):
 class ActiveRagdollGraphState(ActionChoice, Playback, Named, bpy.types.PropertyGroup):
     """A state and what it plays."""
 
-    name: named("By which transitions refer to it", "State", lambda settings: settings.graph.states, uses_of_state)
+    name: named("By which transitions refer to it", "State", "graph.states")
     source: choice("Source", "What the state plays", STATE_SOURCES, "CLIP")
-    blend_space: text("Blend Space", "Name of the blend space")
+    blend_space: text("Blend Space", "Name of the blend space", refers="blend_spaces")
 
 
 class ActiveRagdollCondition(bpy.types.PropertyGroup):
     """A comparison of a parameter with a value."""
 
-    parameter: text("Parameter", "A parameter, time_in_state [s] or phase [cycles of the clip]")
+    parameter: text("Parameter", "A parameter, time_in_state [s] or phase [cycles of the clip]",
+        refers="graph.parameters")
     compare: choice("Compare", "How", COMPARE, ">")
     value: number("Value", "On and off are 1 and 0", 0.5)
 
@@ -79,8 +79,8 @@ class ActiveRagdollCondition(bpy.types.PropertyGroup):
 class ActiveRagdollTransition(bpy.types.PropertyGroup):
     """A way from one state to another."""
 
-    origin: text("From", "State that it leads from; *: any other", "*")
-    target: text("To", "State that it leads to")
+    origin: text("From", "State that it leads from; *: any other", "*", refers="graph.states")
+    target: text("To", "State that it leads to", refers="graph.states")
     blend_time: number("Blend", "Seconds until the new state is shown alone", 0.2, min=0.0, soft_max=2.0)
     conditions: items(ActiveRagdollCondition, "condition_index")
     condition_index: row()
