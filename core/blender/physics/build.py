@@ -32,7 +32,7 @@ from ..rig.skinning import read_skin
 from ..runtime import STATE
 from ..settings.bone import store_roles
 from ..stack import pose_stack
-from . import body_edits, body_meshes, built, collision, joint_objects, motors, remove, source, world
+from . import body_objects, built, collision, joint_objects, motors, remove, source, world
 from .built import Part
 from .helpers import add_spring, carry, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
 
@@ -176,7 +176,7 @@ def _build(obj, scene, bones) -> Report:
     joints = pose.heads, pose.tails, pose.matrices[:, :3, :3], pose.parents
     carriers = () if anatomy.parents is None else anatomy.parents, anatomy.led
     plan = shapes.plan_bodies(*joints, chosen, kinds, skin, pose.axes, settings.coverage, *carriers)
-    plan = body_edits.with_edits(obj, plan, pose, to_world)
+    plan = body_objects.with_edits(obj, plan, pose, to_world)
     height, scale = _size(obj, pose, chosen | deform, to_world)
     for index, bone in enumerate(obj.pose.bones):
         bone.active_ragdoll.simulate = bool(chosen[index])
@@ -188,7 +188,7 @@ def _build(obj, scene, bones) -> Report:
 
     masses = body_masses(obj, pose, plan, height, anatomy)
     built.write(collection, _bodies(obj, scene, pose, plan, masses, height, inner), height, scale)
-    body_edits.record_bodies(obj)
+    body_objects.record_bodies(obj)
     relative = joint_objects.set_limits(obj, pose, plan, poses, notes, vertices, anatomy)
     if settings.self_collision:
         joint_objects.ignore_overlapping_pairs(pose, plan, to_world @ poses, notes)
@@ -310,7 +310,7 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
     moments = _carried_moments(plan, masses, pivots)
     solids = plan.shapes()
     point = shapes.Shape(shapes.BOX, np.zeros(3), np.eye(3), np.full(3, TARGET_SIZE * height))
-    small = body_meshes.make_mesh(f"{obj.name} Target", point)
+    small = body_objects.make_mesh(f"{obj.name} Target", point)
     parts, (bodies, targets) = [], inner
     pace = (height / SLEEPY_HEIGHT) ** 0.5
     for i in range(count):
@@ -321,15 +321,15 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
         body_bind = affine(plan.axes[i], plan.centers[i])
         offset = np.linalg.inv(bind) @ body_bind
 
-        mesh = body_meshes.make_mesh(f"{obj.name} {name}", solids[i])
+        mesh = body_objects.make_mesh(f"{obj.name} {name}", solids[i])
         body = helper(f"{obj.name} {name} Body", mesh, bodies, built.BODY, name, aside=False)
         body.matrix_basis = Matrix(body_bind.tolist())
         body.display_type = "WIRE"
         scene.rigidbody_world.collection.objects.link(body)
         rigid_body = body.rigid_body
         rigid_body.type = "ACTIVE"
-        body_meshes.set_shape(rigid_body, plan.kinds[i], plan.half[i])
-        body_meshes.add_pieces(scene, body, solids[i], settings.collection)
+        body_objects.set_shape(rigid_body, plan.kinds[i], plan.half[i])
+        body_objects.add_pieces(scene, body, solids[i], settings.collection)
         rigid_body.mass = masses[i]
         rigid_body.friction = tuning.friction
         rigid_body.restitution = tuning.bounciness

@@ -12,7 +12,7 @@ from ...ragdoll.drives import joint_motors, springs
 from ...ragdoll.drives.law import Frame, Joints, merged
 from ...ragdoll.joints import limits
 from ..settings import at_frame
-from . import body_meshes, built
+from . import body_objects, built
 from .helpers import helper, join
 
 SAMPLES = 5  # of each swing over its range, for choosing motors
@@ -174,7 +174,7 @@ def gather_motors(characters) -> JointDrives | None:
     bodies = [part.body for character in characters for part in character.obj.active_ragdoll.parts]
     turns, carries = quaternion.from_matrix(np.array(bind)[:, :3, :3]), joint_motors.descends(ancestors)[rows]
     joints = (*map(np.array, (rows, parents, available)), motors, np.array(frames), turns, np.array(heads))
-    return JointDrives(*joints, carries, body_meshes.own_moments(bodies))
+    return JointDrives(*joints, carries, body_objects.own_moments(bodies))
 
 
 def write_motors(run, before, weights, seconds: float, substeps: int, gravity: float) -> None:

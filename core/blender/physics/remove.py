@@ -5,7 +5,7 @@ import bpy
 from ..rig.armature import armatures, with_ragdoll
 from ..runtime import STATE
 from ..settings import declare, saved
-from . import body_edits, built, collision, source, world
+from . import body_objects, built, collision, source, world
 
 
 def remove(obj, scene=None) -> None:
@@ -32,8 +32,8 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
         shared = {obj for obj in objects if built.is_duplicate(obj)}
         for obj in objects:
             if obj not in shared:  # a duplicate's bodies belong to another character, and so do their edits
-                body_edits.collect_edits(obj)
-                body_edits.end_editing(obj)
+                body_objects.collect_edits(obj)
+                body_objects.end_editing(obj)
             source.remove_constraints(obj, source.CONSTRAINT_NAME)
             for bone in obj.pose.bones if obj.pose else ():
                 bone.active_ragdoll.simulate = False

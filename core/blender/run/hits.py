@@ -16,7 +16,7 @@ from ...errors import RagdollError
 from ...pose import affine
 from ...ragdoll import hits as core_hits
 from ...ragdoll.drives import springs
-from ..physics import body_meshes, built, world
+from ..physics import body_objects, built, world
 from ..physics.helpers import add_spring, helper, make_kinematic, used_again
 from ..rig.armature import array_of
 from ..rig.clips import scene_fps
@@ -237,7 +237,7 @@ def _hits_of(character, scene) -> CharacterHits:
     settings = character.obj.active_ragdoll
     parts = settings.parts
     row = {part.bone: i for i, part in enumerate(parts)}
-    moments = body_meshes.own_moments([part.body for part in parts])
+    moments = body_objects.own_moments([part.body for part in parts])
     own = CharacterHits(character, built.parents_of(parts), moments, np.ones(len(parts)))
     read_character(own, scene)
     for point in _acting_points(own):

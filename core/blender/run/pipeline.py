@@ -14,7 +14,7 @@ from ...ragdoll import drives
 from ...ragdoll.drives import servo
 from ...ragdoll.drives.law import merged
 from ...ragdoll.speeds import froude
-from ..physics import body_meshes, collision, motors, source, view_layers, world
+from ..physics import body_objects, collision, motors, source, view_layers, world
 from ..physics.built import ragdolls
 from ..physics.view_layers import depsgraph_of
 from ..rig.armature import array_of
@@ -83,7 +83,7 @@ def start(scene, clock) -> Run:
         write.place(run, "targets", bind)
         for effect in run.effects:
             effect.before_joints(run, scene, bind)
-        body_meshes.place_pieces(run)
+        body_objects.place_pieces(run)
         view_layers.evaluate(scene, first - 2)
         for effect in run.effects:
             effect.after_joints(run)

@@ -32,7 +32,7 @@ from ..settings import effects as effect_settings
 from ..stack.entries import balance
 from ..stack.entries import recovery as recovery_entry
 from . import get_up
-from .recovery_record import Record
+from .records import Record
 from .shot_run import Effect
 
 CARRIED = 0.9  # weight of one who gets up by a plan: it begins as he lies, and gives way where the floor does

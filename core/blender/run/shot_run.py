@@ -122,7 +122,7 @@ class Character:
     keyed: bool = False  # its settings are animated and must be read on every frame
     blends: dict | None = None  # its own physics blend by frame, where it is keyed
     blend: float = 1.0  # its own physics blend for the frame to come
-    reading: dict | None = None  # what the state graph read of it last, see `readings`
+    reading: dict | None = None  # what the state graph read of it last, see `records`
     joints_off: bool = False  # its joints are left out, as a recovery wants
     calm: float = 0.0  # seconds for which it has been slow throughout, lying on something
     support: float = 1.0  # share of its weight that something bears

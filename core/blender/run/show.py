@@ -9,7 +9,7 @@ from ..physics import built, source, world
 from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack
-from . import recovery_record, write
+from . import records, write
 from .shot_run import Run, active_ragdolls, depsgraph_of
 
 
@@ -87,7 +87,7 @@ def show_cached(scene) -> None:
     if keyed:
         scene.active_ragdoll.source.frame_set(frame, subframe=share)
     for obj in active_ragdolls(scene):
-        record = recovery_record.record_of(obj, frame)
+        record = records.record_of(obj, frame)
         if record is None and obj not in keyed:
             continue
         blend = at_frame.owner(obj, obj in keyed).active_ragdoll.physics_blend
@@ -102,7 +102,7 @@ def stop_showing(scene) -> None:
     pose_stack.drop_seen(scene)
     for obj in active_ragdolls(scene):
         if obj.active_ragdoll.recovery.record:
-            recovery_record.drop_record(obj)
+            records.drop_record(obj)
             source.set_influence(obj, obj.active_ragdoll.physics_blend)
 
 

@@ -10,7 +10,7 @@ from ...errors import RagdollError, unforeseen
 from ..physics import built, world
 from ..runtime import STATE
 from ..stack import pose_stack, stack_edits
-from . import readings, reconcile, recovery_record, shot_run, show, write
+from . import reconcile, records, shot_run, show, write
 
 
 def prepare(scene) -> None:
@@ -63,10 +63,10 @@ def frames(scene) -> Iterator[int]:
             world.bake_cache(scene, done)
             if run is not None:
                 write.follow_cache(run)
-                recovery_record.store_records(run)
+                records.store_records(run)
             for obj in shot_run.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
-                readings.store_readings(obj)
+                records.store_readings(obj)
             pose_stack.store_seen(scene)
             show.show_cached(scene)
 

@@ -5,7 +5,7 @@ import bpy
 from ...ragdoll import drives
 from .. import runtime
 from ..physics import built, helpers, source
-from ..run import recovery_record
+from ..run import records
 from ..stack import entries
 from . import effects
 from .bone import ActiveRagdollBone, DriveFactors
@@ -174,7 +174,7 @@ class ActiveRagdollObject(
         get=lambda self: _place_of(runtime.state_of(self.id_data)))
     state: choice("State", (*STATES, *effects.PHASES), None, "What the ragdoll is doing; with a recovery its state at "
         "the frame shown", kind=DERIVED, override=set(),
-        get=lambda self: _place_of(recovery_record.phase_of(self.id_data) or runtime.state_of(self.id_data)))
+        get=lambda self: _place_of(records.phase_of(self.id_data) or runtime.state_of(self.id_data)))
 
 
 class ActiveRagdollScene(bpy.types.PropertyGroup):

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import bpy
 import numpy as np
 
-from ..physics import body_meshes, built
+from ..physics import body_objects, built
 from ..rig.armature import armatures
 from ..runtime import STATE
 from .declare import walk
@@ -90,7 +90,7 @@ def _tag_ragdoll(settings, old) -> None:
     for number, part in enumerate(old.get("attachment_parts", ()), 1):
         for name, kind in kinds.items():
             _tag(part.get(name), kind, number=number)
-    for body, pieces in body_meshes.pieces_by_body(settings).items():
+    for body, pieces in body_objects.pieces_by_body(settings).items():
         for number, piece in enumerate(pieces, 1):
             _tag(piece, built.PIECE, body.get(built.BONE, ""), number)
     joints = [o for o in settings.collection.objects if o.rigid_body_constraint is not None and not built.is_ours(o)]

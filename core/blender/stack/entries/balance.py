@@ -19,7 +19,7 @@ from ....ragdoll.recovery.states import LIMP, RECOVERING, SETTLING
 from ...physics import source, world
 from ...physics.ground import Ground
 from ...rig.armature import anatomy_of, armatures, array_of, pose_matrices
-from ...run.readings import kept_of, push_at
+from ...run.records import kept_of, push_at
 from ...runtime import STATE
 from ...settings.declare import STACK, STACK_VALUE, choice, flag, settings, share, whole
 from . import Kind

@@ -6,22 +6,23 @@ import numpy as np
 from ....anatomy.roles import LEFT, RIGHT, ROLES
 from ....errors import RagdollError
 from ....motion.pose_layers import Layer, LayerInputs, LayerStack, blend_poses, mask_from_bones, mask_from_roles
-from ...settings.clips import (
+from ...settings.declare import ACTS, CHOSEN, STACK, items, record, row, settings
+from ...settings.lists import (
     ADDITIVE,
     ActionChoice,
     BasePose,
+    Named,
     Playback,
     an_object,
     choice,
     flag,
+    named,
     number,
     remembers,
     share,
     text,
     whole,
 )
-from ...settings.declare import ACTS, CHOSEN, STACK, items, record, row, settings
-from ...settings.lists import Named, named
 from ..blend_spaces import FromSettings
 from . import Kind
 

@@ -6,10 +6,9 @@ import bpy
 
 from ....errors import RagdollError
 from ....motion.graph import ClipSource, Condition, Graph, GraphInputs, GraphPlayer, SpaceSource, State, Transition
-from ...run.readings import Readings
-from ...settings.clips import KEYED, ActionChoice, Playback, choice, flag, number, share, text
+from ...run.records import Readings
 from ...settings.declare import SHOT, STACK, items, record, row, settings
-from ...settings.lists import Named, named
+from ...settings.lists import KEYED, ActionChoice, Named, Playback, choice, flag, named, number, share, text
 from ..blend_spaces import FromSettings, Mover, states_of
 from . import Kind
 

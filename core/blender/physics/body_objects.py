@@ -1,25 +1,171 @@
-"""Bodies edited by hand in the viewport: a new build finds them and keeps what was done.
-
-After a build every body carries a record of how it was made. Before the next one, a body that was moved, turned or
-scaled, or whose mesh, shape or mass was changed, is measured, and its place and size go to the bone's settings, in the
-bone's frame and the armature's own units, so that they hold for a character that is moved, turned or scaled later.
+"""Bodies: their meshes, from which Blender sizes primitive shapes and draws wires; pieces of compounds; and edits by
+hand in the viewport, which a new build finds and keeps.
 """
 
 import hashlib
 import json
+from functools import cache
 
+import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import RagdollError
+from ...pose import affine
 from ...ragdoll.bodies import convex, fitting, overlap
 from ...ragdoll.bodies.fitting import BOX, CAPSULE, COMPOUND, CONVEX_HULL, PRIMITIVES, SPHERE, Shape
 from ..rig.armature import rigid, values_of
 from ..runtime import STATE
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
-from . import body_meshes, built, source
-from .body_meshes import BOX_CORNERS
+from . import built, source
+from .helpers import helper
+
+SIDES = 8
+MARGIN = 0.005  # of the smallest half extent; a hull is larger than its mesh by this margin
+
+_BOX_CORNERS = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], dtype=float)
+_BOX_FACES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+
+
+@cache
+def _round(capsule: bool) -> tuple[np.ndarray, np.ndarray, list]:
+    """A sphere of radius 1 in rings about z: vertices [k, 3], the half of each [k] (1 above, -1 below), faces.
+
+    A capsule has the equator twice, once for each half. The poles are small rings, so that no face is degenerate.
+    """
+    bend = np.radians((30, 60, 90))
+    upper = [(0.02, 1.0), *zip(np.sin(bend), np.cos(bend), strict=True)]
+    lower = [(r, -h) for r, h in reversed(upper if capsule else upper[:-1])]
+    radius, height = np.repeat(np.array(upper + lower)[::-1], SIDES, axis=0).T
+    turn = np.tile(np.arange(SIDES) * (2.0 * np.pi / SIDES), len(upper + lower))
+    half = np.repeat([-1.0] * len(lower) + [1.0] * len(upper), SIDES)
+    faces = [tuple(range(SIDES))[::-1]]
+    for low in range(0, len(half) - SIDES, SIDES):
+        faces += [(low + i, low + j, low + SIDES + j, low + SIDES + i) for i, j in _SIDES_IN_TURN]
+    faces.append(tuple(range(len(half) - SIDES, len(half))))
+    return np.stack([radius * np.cos(turn), radius * np.sin(turn), height], axis=1), half, faces
+
+
+_SIDES_IN_TURN = [(i, (i + 1) % SIDES) for i in range(SIDES)]
+
+
+def make_mesh(name: str, shape: Shape) -> bpy.types.Mesh:
+    """A mesh whose bounding box is exactly the shape's in its own frame; a compound's is that of all its pieces."""
+    vertices, faces, count = [], [], 0
+    for part in shape.parts():
+        own, polygons = _surface(part)
+        faces += [tuple(count + i for i in face) for face in polygons] if count else polygons
+        count += len(own)
+        if part is not shape:
+            own = own @ (shape.axes.T @ part.axes).T + shape.axes.T @ (part.center - shape.center)
+        vertices.append(own)
+    mesh = bpy.data.meshes.new(name)
+    mesh.from_pydata(np.concatenate(vertices).astype(np.float32), [], faces)
+    return mesh
+
+
+def _surface(shape: Shape) -> tuple[np.ndarray, list]:
+    """Vertices [k, 3] in the shape's own frame, and faces, of a convex shape."""
+    if shape.kind == CONVEX_HULL:
+        return shape.solid.points, shape.solid.faces
+    if shape.kind == BOX:
+        return _BOX_CORNERS * shape.half, _BOX_FACES
+    radius, straight = float(shape.half[0]), float(shape.half[2] - shape.half[0]) if shape.kind == CAPSULE else 0.0
+    ball, half, faces = _round(straight > 0.0)
+    vertices = radius * ball
+    if straight > 0.0:
+        vertices[:, 2] += straight * half
+    return vertices, faces
+
+
+def set_shape(rigid_body, kind: str, half) -> None:
+    """Collision shape of a rigid body, with a margin that suits its size.
+
+    Blender's own margin of 0.04 m is thicker than many a character's limb. It is part of a box, and of a hull where it
+    finds room, which depends on the size; a margin that is set lies around the hull. Measured, resting on a floor: the
+    gap is 0 for boxes and the margin for hulls at 0.18, 1.8 and 18 m. Capsules and spheres are their own margin.
+    """
+    rigid_body.collision_shape = kind
+    if kind in (BOX, CONVEX_HULL):
+        rigid_body.use_margin = True
+        rigid_body.collision_margin = MARGIN * float(min(half))
+
+
+def own_moments(bodies) -> np.ndarray:
+    """Moments of inertia [m, 3] of built bodies about their own axes [kg m^2], as Blender has them."""
+    sizes = [np.ptp(np.array(body.bound_box, dtype=float), axis=0) for body in bodies]
+    kinds = [body.rigid_body.collision_shape for body in bodies]
+    return fitting.own_moments(kinds, sizes, [body.rigid_body.mass for body in bodies])
+
+
+def add_pieces(scene, body, shape, collection) -> None:
+    """Make the objects of a compound's pieces; nothing for other shapes."""
+    inverse = affine(shape.axes.T, -shape.axes.T @ shape.center)
+    for number, piece in enumerate(shape.pieces, 1):
+        mesh = make_mesh(f"{body.name} {number}", piece)
+        made = helper(f"{body.name} {number}", mesh, collection, built.PIECE, body[built.BONE], number, aside=False)
+        made.parent = body
+        made.matrix_basis = Matrix((inverse @ affine(piece.axes, piece.center)).tolist())
+        made.display_type = "WIRE"
+        scene.rigidbody_world.collection.objects.link(made)
+        made.rigid_body.type = "PASSIVE"
+        set_shape(made.rigid_body, piece.kind, piece.half)
+
+
+def pieces_of(settings) -> list:
+    """The objects of all compounds' pieces of a ragdoll."""
+    found = settings.collection.objects if settings.collection is not None else ()
+    pieces = [(o, o.parent.rigid_body) for o in found if o.parent is not None and o.rigid_body is not None]
+    return [piece for piece, body in pieces if body is not None and body.collision_shape == COMPOUND]
+
+
+def pieces_by_body(settings) -> dict:
+    """The objects of the pieces of each compound of a ragdoll, in their order."""
+    found = {}
+    for piece in pieces_of(settings):
+        found.setdefault(piece.parent, []).append(piece)
+    return found
+
+
+def solids_of(body) -> list[Shape]:
+    """The convex shapes of a body where it was made, in the world; a compound has those of its children."""
+    place = np.array(body.matrix_basis, dtype=float)
+    kind = body.rigid_body.collision_shape
+    if kind != COMPOUND:
+        return [_shape(body, kind, place)]
+    found = []
+    for child in body.children:
+        if child.type == "MESH" and child.rigid_body is not None:
+            inner = place @ np.array(child.matrix_parent_inverse @ child.matrix_basis, dtype=float)
+            found.append(_shape(child, child.rigid_body.collision_shape, inner))
+    return found or [_shape(body, CONVEX_HULL, place)]
+
+
+def _shape(body, kind, place) -> Shape:
+    points = _points(body.data).astype(float) * np.linalg.norm(place[:3, :3], axis=0)
+    axes = rigid(place)[:3, :3]
+    half = np.abs(points).max(axis=0, initial=0.0)
+    if kind not in (BOX, CAPSULE, SPHERE):
+        return Shape(CONVEX_HULL, place[:3, 3], axes, half, points)
+    if kind == SPHERE:
+        half = np.full(3, half.max())
+    return Shape(kind, place[:3, 3], axes, half)
+
+
+def place_pieces(run) -> None:
+    """Let the evaluated pieces stand on their evaluated bodies; called before Blender makes the shapes."""
+    for character in run.characters:
+        for piece in pieces_of(character.obj.active_ragdoll):
+            body = piece.parent.evaluated_get(run.graph)
+            piece.evaluated_get(run.graph).matrix_world = body.matrix_world @ piece.matrix_basis
+
+
+# ---- edits by hand ---------------------------------------------------------------------------------------------------
+
+# After a build every body carries a record of how it was made. Before the next one, a body that was moved, turned or
+# scaled, or whose mesh, shape or mass was changed, is measured, and its place and size go to the bone's settings, in
+# the bone's frame and the armature's own units, so that they hold wherever the character stands later, at any scale.
 
 BUILT = "active_ragdoll_built"  # on a body: how it was made
 EDITING = "active_ragdoll_editing"  # on the collection of bodies: what `end_editing` restores
@@ -36,7 +182,7 @@ def record_bodies(obj, bones=None) -> None:
     Args:
         bones: names of those to record; without, all, at the end of a build.
     """
-    pieces = body_meshes.pieces_by_body(obj.active_ragdoll)
+    pieces = pieces_by_body(obj.active_ragdoll)
     for part in obj.active_ragdoll.parts:
         body, its = part.body, pieces.get(part.body, ())
         if body is None or body.rigid_body is None or (bones is not None and part.bone not in bones):
@@ -61,7 +207,7 @@ def collect_edits(obj) -> list[str]:
     edited = []
     with STATE.writing():
         shown = None if is_editing(obj) else _animated_places(obj)
-        pieces = body_meshes.pieces_by_body(settings)
+        pieces = pieces_by_body(settings)
         for i, part in enumerate(settings.parts):
             body, bone = part.body, obj.pose.bones.get(part.bone)
             if body is None or bone is None or body.type != "MESH" or body.rigid_body is None or BUILT not in body:
@@ -90,7 +236,7 @@ def with_edits(obj, plan, pose, to_world):
     for i, bone in enumerate(plan.bones):
         own = obj.pose.bones[int(bone)].active_ragdoll
         if own.shape_by_user:
-            shape = _shape(own, plan.kinds[i], pose.matrices[bone], scale)
+            shape = _stated_shape(own, plan.kinds[i], pose.matrices[bone], scale)
             plan.kinds[i], plan.points[i], plan.pieces[i] = shape.kind, shape.points, shape.pieces
             plan.centers[i], plan.axes[i], plan.half[i] = shape.center, shape.axes, shape.half
             edited.append(i)
@@ -103,7 +249,7 @@ def with_edits(obj, plan, pose, to_world):
     return plan
 
 
-def _shape(own, planned: str, bind, scale: float) -> Shape:
+def _stated_shape(own, planned: str, bind, scale: float) -> Shape:
     """The shape [m] that a bone's settings state; a round one takes its larger half extents, as in Blender."""
     kind = planned if own.shape == "AUTO" else own.shape
     points = np.array(json.loads(own.body_points or "[]"), dtype=float).reshape(-1, 3) * scale
@@ -148,7 +294,7 @@ def adopt_body(obj, part) -> None:
     """Write a body's place and size as they stand to its bone's settings, to be edited as numbers."""
     with STATE.writing():
         own = obj.pose.bones[part.bone].active_ragdoll
-        pieces = body_meshes.pieces_by_body(obj.active_ragdoll).get(part.body, ())
+        pieces = pieces_by_body(obj.active_ragdoll).get(part.body, ())
         _keep_shape(part, pieces, own, obj.active_ragdoll, None)
 
 
@@ -183,7 +329,7 @@ def begin_editing(obj) -> None:
         obj.data.pose_position = "REST"
     settings.collection.hide_viewport = settings.bodies.hide_viewport = False
     _show_for_editing(obj, True)
-    pieces = body_meshes.pieces_by_body(settings)
+    pieces = pieces_by_body(settings)
     for part in settings.parts:
         part.body.hide_select = False
         if part.body in pieces:  # its wires would stay behind when a piece is moved
@@ -211,7 +357,7 @@ def _show_for_editing(obj, editing: bool) -> None:
     """Show a character's bodies and their pieces while they are edited, even if helpers are hidden."""
     settings = obj.active_ragdoll
     outer = settings.scene.collection
-    pieces = body_meshes.pieces_of(settings)
+    pieces = pieces_of(settings)
     for things, held in (([settings.bodies], outer.children), (pieces, outer.objects)):
         for thing in things:
             if editing != (thing.name in held):
@@ -296,7 +442,7 @@ def _lump(points, height: float) -> np.ndarray:
     if kind == CONVEX_HULL:
         return corners
     low, high = points.min(axis=0), points.max(axis=0)
-    return (low + high) / 2.0 + np.maximum((high - low) / 2.0, SMALLEST * height) * BOX_CORNERS
+    return (low + high) / 2.0 + np.maximum((high - low) / 2.0, SMALLEST * height) * _BOX_CORNERS
 
 
 def _kind_of(collision_shape: str, points) -> tuple[str, np.ndarray]:
@@ -304,14 +450,9 @@ def _kind_of(collision_shape: str, points) -> tuple[str, np.ndarray]:
     if collision_shape in PRIMITIVES:
         return collision_shape, points
     if len(points) > convex.MOST_POINTS:
-        # The farthest points in directions spread evenly over the sphere (a Fibonacci lattice), and along the axes, so
-        # that their box stays.
-        k = np.arange(convex.MOST_POINTS - 6) + 0.5
-        polar, around = np.arccos(1.0 - 2.0 * k / len(k)), np.pi * (1.0 + 5.0**0.5) * k
-        ring = np.sin(polar)
-        directions = np.stack([np.cos(around) * ring, np.sin(around) * ring, np.cos(polar)])
-        directions = np.concatenate([directions, np.eye(3), -np.eye(3)], axis=1)
-        points = points[np.unique(np.argmax(points @ directions, axis=0))]
+        # The farthest points all around, and along the axes, so that their box stays.
+        around = overlap.sphere_directions(convex.MOST_POINTS // 2 - 3), np.eye(3), -np.eye(3)
+        points = points[np.unique(np.argmax(points @ np.concatenate(around).T, axis=0))]
     try:
         return CONVEX_HULL, convex.hull(points).points
     except RagdollError:
@@ -323,7 +464,7 @@ def _nearest(now, candidates, half) -> np.ndarray:
 
     Blender moves a body from where it is shown, and a script from where it was made.
     """
-    corners = np.concatenate([BOX_CORNERS * half, np.ones((8, 1))], axis=1)
+    corners = np.concatenate([_BOX_CORNERS * half, np.ones((8, 1))], axis=1)
     return min(candidates, key=lambda place: float(np.abs((now - place) @ corners.T).max()))
 
 
