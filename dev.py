@@ -10,6 +10,7 @@
                                                             ones, with --nightly new ones for ten minutes
     python3.11 dev.py golden [COMMIT] [--bpy 4.2 ... | all] bodies and poses of golden shots, equal to a commit's?
     python3.11 dev.py build | lint [--strict] | format
+    python3.11 dev.py languages                             what is said, brought into the catalogues; what lacks
 
 Virtual environments are made in .venv/ on first use. BLENDER=/path/to/blender (or a command that starts one)
 adds the tests in a real Blender and runs the demo there. BLENDER_SETUP is a command that makes that Blender
@@ -177,7 +178,7 @@ def zip_faults(archive: Path) -> list[str]:
     faults += [f"{name}: is for developers" for name in sorted(names) if name.startswith(development)]
     source = {n for n in known if n.endswith(".py") and n.startswith(("core/", "operators/", "panels/"))}
     wanted = {"blender_manifest.toml", "__init__.py", "LICENSE"} | {n for n in source if (ROOT / n).is_file()}
-    wanted |= {name for name in known if name.startswith("presets/")}
+    wanted |= {name for name in known if name.startswith(("presets/", "languages/"))}
     return faults + [f"{name}: is missing" for name in sorted(wanted - names)]
 
 
@@ -440,6 +441,7 @@ def main() -> int:
     commands.add_parser("build", help="validate and build dist/*.zip")
     sub = commands.add_parser("lint", help="check rules, formatting and imports, print figures")
     sub.add_argument("--strict", action="store_true", help="figures over their bounds are a failure")
+    commands.add_parser("languages", help="bring the catalogues of languages/ in line with what is said")
     commands.add_parser("format", help="apply ruff's fixes and formatting")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     options, rest = parser.parse_known_args()
@@ -461,6 +463,8 @@ def main() -> int:
                 return fuzz(options)
             case "build":
                 return 1 if build(environment(DEFAULT_BPY)).failed else 0
+            case "languages":
+                return in_blender(DEFAULT_BPY, TESTS / "words.py", [])
             case "lint":
                 return 1 if lint(options.strict).failed else 0
             case _:

@@ -3,6 +3,7 @@
 import bpy
 
 from . import operators, panels
+from .core.blender import languages
 from .core.blender.run import handlers
 from .core.blender.settings import declare
 from .core.blender.settings import object as settings
@@ -20,6 +21,7 @@ def register() -> None:
     for cls in _classes:
         bpy.utils.register_class(cls)
     settings.add_settings()
+    languages.add()
     declare.show_stack_later = pose_stack.show_when_idle
     panels.overlay.add()
     panels.world.add()
@@ -36,6 +38,7 @@ def unregister() -> None:
     handlers.remove()
     panels.world.remove()
     panels.overlay.remove()
+    languages.remove()
     settings.remove_settings()
     while _classes:
         bpy.utils.unregister_class(_classes.pop())

@@ -11,7 +11,7 @@ from ..core.blender.interface import redraw
 from ..core.blender.physics import build
 from ..core.blender.runtime import STATE
 from ..core.blender.settings import effects, lists
-from ..core.blender.stack import stack_setup
+from ..core.blender.stack import stack_edits
 from ..core.blender.stack.entries import balance, look_at
 from ..core.blender.tools import viewport
 from ..core.errors import RagdollError
@@ -210,7 +210,7 @@ class RecoverySetup(ToneOperator):
     def act(self, context, obj):
         """Getting up in another place needs the motion stack."""
         if obj.active_ragdoll.recovery.reroot:
-            stack_setup.ensure(obj, interface.scene_of(obj, context))
+            stack_edits.ensure(obj, interface.scene_of(obj, context))
         if not obj.active_ragdoll.recovery.enabled:
             effects.set_tone(obj, "STUNNED")
         obj.active_ragdoll.recovery.enabled = True
@@ -245,7 +245,7 @@ class ACTIVE_RAGDOLL_OT_setup_balance(RecoverySetup, bpy.types.Operator):
         balance.figure_of(obj, look_at.rig_of(obj)[0])
         super().act(context, obj)
         obj.active_ragdoll.balance.enabled = True
-        stack_setup.ensure(obj, interface.scene_of(obj, context))
+        stack_edits.ensure(obj, interface.scene_of(obj, context))
 
 
 class ACTIVE_RAGDOLL_OT_add_recovery_event(EffectOperator, bpy.types.Operator):

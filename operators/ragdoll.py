@@ -5,8 +5,8 @@ from bpy.props import BoolProperty, EnumProperty, StringProperty
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..core.blender import interface
-from ..core.blender.physics import bind_pose, build, built, remove
-from ..core.blender.stack import stack_setup
+from ..core.blender.physics import build, built, remove
+from ..core.blender.stack import stack_edits
 from ..core.blender.tools import apply_transform, diagnose, profiles
 from ..core.errors import RagdollError
 from ..core.ragdoll import diagnosis
@@ -71,7 +71,7 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
         for obj, result in build.build_each(objects, context.scene, self.bones):
             if isinstance(result, RagdollError):
                 self.report({"ERROR"}, str(result))
-                stack_setup.drop_if_idle(obj)
+                stack_edits.drop_if_idle(obj)
                 continue
             self.report({"INFO"}, f"'{obj.name}': {result.text()}")
             made += 1
@@ -79,9 +79,9 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
 
     def _let_get_up(self, obj, context):
         """Give a recovery from before the last Remove its motion stack back, which was removed too."""
-        if stack_setup.gets_up_where_it_lies(obj) and not obj.active_ragdoll.is_ragdoll:
+        if stack_edits.gets_up_where_it_lies(obj) and not obj.active_ragdoll.is_ragdoll:
             try:
-                stack_setup.ensure(obj, interface.scene_of(obj, context))
+                stack_edits.ensure(obj, interface.scene_of(obj, context))
             except RagdollError as error:
                 self.report({"WARNING"}, str(error))
 
@@ -95,9 +95,9 @@ class ACTIVE_RAGDOLL_OT_bind_pose_from_frame(Operator, bpy.types.Operator):
 
     def act(self, context, obj):
         if self.rest:
-            bind_pose.from_rest(obj)
+            build.choose_bind_pose(obj)
             return "The rest pose is the bind pose again: build to see it"
-        bind_pose.from_frame(obj, interface.scene_of(obj, context))
+        build.choose_bind_pose(obj, interface.scene_of(obj, context))
         return f"The bind pose is that of frame {context.scene.frame_current}: build to see it"
 
 
@@ -123,7 +123,7 @@ class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator):
         for scene, objects in by_scene.items():
             remove.remove_all(objects, scene)
             for obj in objects:
-                stack_setup.drop_if_idle(obj)  # what only its recovery needed
+                stack_edits.drop_if_idle(obj)  # what only its recovery needed
                 self.report({"INFO"}, f"Removed the ragdoll of '{obj.name}'")
 
 

@@ -1,12 +1,13 @@
 """Going through a shot: simulating it, baking it to keyframes, and the way back."""
 
 import time
+from pathlib import Path
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, IntProperty
+from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
 from ..core.blender import bake, interface
-from ..core.blender.bake import actions
+from ..core.blender.bake import actions, plain
 from ..core.blender.interface import redraw
 from ..core.blender.physics import built, world
 from ..core.blender.run import reconcile, shot_run, show, simulate
@@ -157,6 +158,16 @@ class RangeOperator(SteppingOperator):
     )
     frame_end: IntProperty(name="End", description="Last frame; 0 and 0 take the shot's range", options={"SKIP_SAVE"})
 
+    def wanted_range(self, scene) -> tuple[int, int]:
+        """The frames that are asked for; where they are not within the shot, they become the shot."""
+        first, last = world.shot_range(scene)
+        wanted = (self.frame_start, self.frame_end)
+        if wanted == (0, 0):
+            return first, last
+        if not first <= wanted[0] < wanted[1] <= last:
+            choose_range(scene, *wanted)
+        return wanted
+
 
 class ACTIVE_RAGDOLL_OT_simulate(RangeOperator, bpy.types.Operator):
     """Run the shot's physics from its first to its last frame; afterwards the timeline can be scrubbed.
@@ -272,12 +283,7 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
         """A range within the shot's is baked from the motion of the whole shot."""
         obj = self.subject(context)
         scene = interface.scene_of(obj, context)
-        first, last = world.shot_range(scene)
-        wanted = (self.frame_start, self.frame_end)
-        if wanted == (0, 0):
-            wanted = (first, last)
-        within = first <= wanted[0] < wanted[1] <= last
-        choose_range(scene, *((0, 0) if within else wanted))
+        wanted = self.wanted_range(scene)
         self._name = obj.name
         choice = bake.Choice(self.bones, self.frames, self.destination, self.combined, self.to)
         return bake.bake_frames(obj, scene, *wanted, choice), scene
@@ -291,6 +297,52 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
         if carried := bake.controls_of(obj):
             self.warn(bake.notes_on(carried))
         self.report({"INFO"}, f"Baked '{self._name}' to the action '{action.name if action else ''}'")
+        return {"FINISHED"}
+
+
+class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, bpy.types.Operator):
+    """A plain copy of the character for games and other programs: its deforming bones alone, in one tree, with the
+    motion of the bake, or what a bake would write, as keys. It stays in the scene, or is written to a file"""
+
+    requires = (interface.moved, interface.not_in_edit_mode)
+    verb = "Exporting"
+
+    to: EnumProperty(
+        name="To",
+        description="Where the copy goes",
+        items=(
+            ("SCENE", "Objects", "Objects of the scene"),
+            (".glb", "glTF", "A .glb file"),
+            (".fbx", "FBX", "An .fbx file"),
+            (".usdc", "USD", "A .usdc file"),
+        ),
+    )
+    filepath: StringProperty(name="File", description="Path of the file", subtype="FILE_PATH", options={"SKIP_SAVE"})
+
+    def invoke(self, context, event):
+        """A file's name is asked for first."""
+        if self.to == "SCENE" or self.filepath:
+            return super().invoke(context, event)
+        self.filepath = str(Path(bpy.data.filepath or "untitled").with_name(self.subject(context).name + self.to))
+        context.window_manager.fileselect_add(self)
+        return {"RUNNING_MODAL"}
+
+    def prepare(self, context):
+        obj = self.subject(context)
+        scene = interface.scene_of(obj, context)
+        self._path = None
+        if self.to != "SCENE":
+            if not self.filepath:
+                raise RagdollError("Say which file is to be written")
+            self._path = Path(bpy.path.abspath(self.filepath)).with_suffix(self.to)
+        return plain.export_frames(obj, scene, *self.wanted_range(scene), self._path), scene
+
+    def finished(self, context, stopped_at):
+        if stopped_at is not None:
+            self.warn([f"Stopped at frame {stopped_at}; nothing was exported"])
+            return {"CANCELLED"}
+        made = self._path or f"'{context.view_layer.objects.active.name}'"
+        self.report({"INFO"}, f"Exported to {made}")
         return {"FINISHED"}
 
 

@@ -4,6 +4,7 @@ import textwrap
 
 from ..core.blender import interface
 from ..core.blender.interface import active_armature
+from ..core.blender.languages import translated
 from ..core.blender.runtime import STATE
 from ..core.blender.settings import declare, lists
 
@@ -74,8 +75,13 @@ def paragraph(layout, context, text: str, icon: str = "NONE") -> None:
     letters = max(int((context.region.width / scale - 60.0) / LETTER), 16)
     lines = layout.column(align=True)
     lines.scale_y = 0.8
-    for i, line in enumerate(textwrap.wrap(text, letters)):
+    for i, line in enumerate(_wrapped(translated(text), letters)):
         lines.label(text=line, icon=icon if i == 0 else ("BLANK1" if icon != "NONE" else "NONE"))
+
+
+def _wrapped(text: str, letters: int) -> list[str]:
+    """Lines of so many letters; what is written without spaces has wide ones, and ends a line anywhere."""
+    return textwrap.wrap(text, letters if text.isascii() else max(letters // 2, 8))
 
 
 def boxed(layout, context, texts) -> None:

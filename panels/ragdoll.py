@@ -186,6 +186,7 @@ class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel):
         column.operator("active_ragdoll.bake", icon="ACTION")
         column.operator("active_ragdoll.revert_bake", icon="LOOP_BACK")
         column.operator("active_ragdoll.pose_this_frame", icon="POSE_HLT")
+        column.operator_menu_enum("active_ragdoll.export_ready", "to", text="Export Ready", icon="EXPORT")
         if obj is not None:
             settings = obj.active_ragdoll
             inner = rows(layout)

@@ -16,7 +16,7 @@ class State:
     busy: bool = False  # a handler itself moves a scene through frames
     building: bool = False  # operators write settings: update callbacks must not take them for edits
     interrupted: bool = False  # Ctrl-C came while a handler ran, from which Blender does not let it out
-    cameras: dict = field(default_factory=dict)  # of scenes whose render is being stopped; see `render.begin`
+    cameras: dict = field(default_factory=dict)  # of scenes whose render is being stopped; see `simulate.begin_render`
     ranges: dict = field(default_factory=dict)  # first and last frame of scenes with ragdolls as they were loaded
     rendering: bool = False  # between render_init and render_complete or render_cancel
 
@@ -24,8 +24,8 @@ class State:
     live_worlds: set = field(default_factory=set)  # a run has filled the world
     halted_worlds: set = field(default_factory=set)  # it must not step before it is made anew at a first frame
     worlds_with_joints: set = field(default_factory=set)  # joints may hold on to bodies, also of worlds that are gone
-    joints_made_with: dict = field(default_factory=dict)  # names of the joints it was made with; before Blender 4.3
-    members: dict = field(default_factory=dict)  # how many bodies and which joints it was made with
+    made_with: dict = field(default_factory=dict)  # how many bodies and which joints it was made with
+    members: dict = field(default_factory=dict)  # and those that have come since
     stepped: dict = field(default_factory=dict)  # the view layer that steps it, whose joints Bullet may hold
     can_step: set = field(default_factory=set)  # (scene, view layer) of those that Blender lets step a world
     evaluated: dict = field(default_factory=dict)  # frame evaluated last, index of the view layer (-1: of no matter)

@@ -92,11 +92,9 @@ def run(**options) -> tuple[dict, bool]:
         rigs.set_weights(obj, 0.0)
         bpy.ops.active_ragdoll.simulate()
         start = time.perf_counter()
-        recorder = bake._Recorder(obj, scene, False)
-        for frame in bake._shown_frames(scene, 1, options["frames"]):
-            recorder.record(frame)
-        for _frame in recorder.solve(carried):
-            pass
+        recorder = bake.Recorder(obj, scene, False)
+        list(recorder.watch(1, options["frames"]))
+        list(recorder.solve(carried))
         seconds = (time.perf_counter() - start) / options["frames"] * 250
         cases["physical"] = summary(np.array(recorder.off), owned, carried.height)
         carried.remove()

@@ -8,7 +8,7 @@ import pytest
 import holding
 import rigs
 from active_ragdoll.core.blender.physics import build, remove
-from active_ragdoll.core.blender.run import effect_objects, simulate
+from active_ragdoll.core.blender.run import attachments, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import lists
 from active_ragdoll.core.blender.tools import viewport
@@ -198,10 +198,10 @@ def test_nothing_is_left_behind(scene):
     attach(obj, target, point=TIP)
     rigs.play(scene, 1, 15)
     rigs.play(scene, 1, 15)
-    assert len(effect_objects.attachments_of(obj.active_ragdoll)) == 1
+    assert len(attachments.attachments_of(obj.active_ragdoll)) == 1
     remove.remove(obj, scene)
     assert rigs.counts() == before
-    assert len(obj.active_ragdoll.attachments) == 1 and not len(effect_objects.attachments_of(obj.active_ragdoll))
+    assert len(obj.active_ragdoll.attachments) == 1 and not len(attachments.attachments_of(obj.active_ragdoll))
 
 
 def _warnings(obj):

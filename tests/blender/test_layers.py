@@ -13,7 +13,7 @@ from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.rig.clips import rig_rest
 from active_ragdoll.core.blender.run import simulate
-from active_ragdoll.core.blender.stack import pose_stack, stack_edits, stack_setup
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.blender.stack.entries import state_graph
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.motion.clip import interpolate
@@ -123,7 +123,7 @@ def test_removing_the_last_layer_leaves_nothing_behind(rig):
     layered.layer(rig, "Cheer")
     layered.shown(rig, FRAMES)
     rig.obj.active_ragdoll.layers.remove(0)
-    stack_setup.drop_if_idle(rig.obj)
+    stack_edits.drop_if_idle(rig.obj)
     assert (rigs.counts(), sum(len(bone.constraints) for bone in rig.obj.pose.bones)) == before
     assert layered.difference(layered.shown(rig, FRAMES), plain)[0] < 0.01
 
@@ -166,7 +166,7 @@ def _add(rig, what: str, items, **values):
 
 def graph_of(rig, states, parameters, transitions):
     """A graph: states (name, action), parameters (name, read or kind), transitions (from, to, blend, conditions)."""
-    stack_setup.ensure(rig.obj, rig.scene)
+    stack_edits.ensure(rig.obj, rig.scene)
     graph = rig.obj.active_ragdoll.graph
     for name, action in states:
         state = _add(rig, "STATE", graph.states, name=name)

@@ -13,7 +13,7 @@ from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.stack import entries, pose_stack, stack_edits, stack_setup
+from active_ragdoll.core.blender.stack import entries, pose_stack, stack_edits
 from active_ragdoll.core.blender.tools import viewport
 from active_ragdoll.core.motion.look_at import drawing as look_at_lines
 from active_ragdoll.panels import motion as panels
@@ -67,7 +67,7 @@ def test_without_physics_the_character_shows_what_the_stack_gives(data_dir, name
         expected = _expected(rig.obj, plain[frame], bone, frame)
         assert np.abs(turned[frame] - expected)[:, :3, 3].max() < 1e-4 * size
         assert rigs.angles(turned[frame], expected).max() < 0.05
-    stack_setup.drop(rig.obj)
+    stack_edits.drop(rig.obj)
     again = rigs.shown(rig.scene, rig.obj, frames)
     for frame in frames:
         assert np.abs(again[frame] - plain[frame]).max() < 1e-6 * max(size, 1.0)
@@ -131,21 +131,21 @@ def test_nothing_is_left_behind(fresh_scene):
 
     before = inventory()
     turn(obj)
-    stack_setup.drop(obj)
+    stack_edits.drop(obj)
     assert inventory() == before
-    stack_setup.ensure(obj, fresh_scene)
+    stack_edits.ensure(obj, fresh_scene)
     build.build(obj, fresh_scene)
     remove.remove(obj, fresh_scene)
     assert obj.active_ragdoll.target_armature is not None
     fresh_scene.frame_set(5)
     plain = rigs.pose(obj)
-    stack_setup.drop(obj)
+    stack_edits.drop(obj)
     assert inventory() == before
     fresh_scene.frame_set(5)
     assert rigs.angles(rigs.pose(obj), plain).max() > 25.0
-    stack_setup.ensure(obj, fresh_scene)
+    stack_edits.ensure(obj, fresh_scene)
     build.build(obj, fresh_scene)
-    stack_setup.drop(obj)
+    stack_edits.drop(obj)
     remove.remove(obj, fresh_scene)
     assert inventory() == before
 
@@ -194,7 +194,7 @@ def test_one_that_goes_in_mid_shot_leaves_the_others_going(shot, deleted):
     if deleted:
         bpy.data.objects.remove(watcher)
     else:
-        stack_setup.drop(watcher)
+        stack_edits.drop(watcher)
     _goes_on(scene, range(7, LAST + 1))
     assert deleted or rigs.angles(rigs.pose(watcher), rest).max() < 0.05
 
@@ -243,7 +243,7 @@ def test_a_limb_without_bones_is_refused_by_name(human, fresh_scene):
     for bone, words in (("hips", '"hips"'), ("spine", '"hips"'), ("nose", '"nose"')):
         item = human.active_ragdoll.two_bone_ik.add()
         item.end_bone = bone
-        stack_setup.ensure(human, fresh_scene)
+        stack_edits.ensure(human, fresh_scene)
         fresh_scene.frame_set(5)
         assert words in " ".join(pose_stack.of(human).messages.values())
         human.active_ragdoll.two_bone_ik.clear()

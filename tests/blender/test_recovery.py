@@ -11,7 +11,7 @@ from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.run import recovery_record, simulate, write
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects
-from active_ragdoll.core.blender.stack import stack_setup
+from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.errors import RagdollError
 from own_characters import or_own
 
@@ -48,7 +48,7 @@ def test_a_character_is_knocked_out_and_gets_up_where_it_lies(data_dir, name):
 @pytest.mark.blender_version
 def test_a_live_run_shows_its_record_when_scrubbed(fresh_scene):
     obj = knock_outs.human(fresh_scene, 120)
-    stack_setup.ensure(obj, fresh_scene)
+    stack_edits.ensure(obj, fresh_scene)
     played = rigs.play(fresh_scene, 1, 120, lambda: (rigs.pose(obj), obj.active_ragdoll.state))
     assert played[-1][1] == "ANIMATED"
     for frame in (90, 40, 15):

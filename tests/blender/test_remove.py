@@ -7,7 +7,7 @@ import pytest
 import rigs
 from active_ragdoll.core.blender.physics import build, remove, world
 from active_ragdoll.core.blender.run import simulate
-from active_ragdoll.core.blender.stack import stack_setup
+from active_ragdoll.core.blender.stack import stack_edits
 
 pytestmark = pytest.mark.blender_version
 
@@ -150,10 +150,10 @@ def test_remove_keeps_a_stack_that_does_more_than_recover(recovering):
     obj.active_ragdoll.bone_transforms.add().bone = "head"
     assert bpy.ops.active_ragdoll.remove() == {"FINISHED"}
     assert obj.active_ragdoll.target_armature is not None
-    stack_setup.drop_if_idle(obj)
+    stack_edits.drop_if_idle(obj)
     assert obj.active_ragdoll.target_armature is not None
     obj.active_ragdoll.bone_transforms.clear()
-    stack_setup.drop_if_idle(obj)
+    stack_edits.drop_if_idle(obj)
     bpy.context.view_layer.update()
     after = _state(obj, scene)
     assert after["bones"] == before["bones"] and after["names"] == before["names"]
@@ -161,7 +161,7 @@ def test_remove_keeps_a_stack_that_does_more_than_recover(recovering):
 
 def test_a_recovery_keeps_its_stack_when_the_last_entry_goes(recovering):
     obj, _scene, _before = recovering
-    stack_setup.drop_if_idle(obj)
+    stack_edits.drop_if_idle(obj)
     assert obj.active_ragdoll.target_armature is not None
 
 

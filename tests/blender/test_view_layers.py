@@ -6,7 +6,7 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender import bake
-from active_ragdoll.core.blender.physics import blender_42, build
+from active_ragdoll.core.blender.physics import build, world
 from active_ragdoll.core.blender.run import shot_run, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
@@ -190,7 +190,7 @@ def test_another_layer_is_evaluated_first(expected):
 
 @pytest.mark.parametrize("change", ("removed", "renamed"))
 def test_the_layer_that_steps_is_lost(expected, change):
-    if change == "removed" and blender_42.IS_IT:
+    if change == "removed" and world.IS_42:
         pytest.skip("Blender 4.2 frees the joints of the layer, which bodies look at when the world is made anew")
     scene, obj = _character(1, _second_in_the_window)
     rigs.play(scene, 1, 6)

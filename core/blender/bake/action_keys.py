@@ -348,14 +348,17 @@ def _added(mode: str, values: NDArray, under: NDArray) -> NDArray:
     return values - under
 
 
-def write_constants(
-    writer: KeyWriter, obj: bpy.types.Object, frames: NDArray, constants: dict
-) -> dict[str, list[float]]:
-    """Hold properties {data path: value} over the frames; the paths with the values that the properties have now."""
-    now = {path: [float(obj.path_resolve(path))] for path in constants}
-    for path, value in constants.items():
-        keys = np.array([[[frame, value] for frame in sorted({frames[0], frames[-1]})]], dtype=np.float32)
-        writer.write(path, "Switches", keys, interpolation=CONSTANT, rest=now[path])
+def write_properties(writer: KeyWriter, obj, frames: NDArray, values: dict) -> dict[str, list[float]]:
+    """Key properties {data path: values [f, channels], or one to hold}; the paths with the properties' values now."""
+    now = {path: np.atleast_1d(obj.path_resolve(path)).astype(float).tolist() for path in values}
+    for path, given in values.items():
+        held = np.ndim(given) == 0
+        at = np.array(sorted({frames[0], frames[-1]}) if held else frames)
+        column = np.broadcast_to(given, (len(at), len(now[path])))
+        keys = np.stack([np.broadcast_to(at[:, None], column.shape), column], axis=-1).transpose(1, 0, 2)
+        kind = {"interpolation": CONSTANT} if held else {}
+        group = "Switches" if held else "Object Transforms"
+        writer.write(path, group, np.ascontiguousarray(keys, dtype=np.float32), rest=now[path], **kind)
     return now
 
 

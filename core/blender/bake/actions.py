@@ -40,7 +40,7 @@ from ..rig.action_channels import (
     played_strips,
     rotation_property,
 )
-from .action_keys import KeyWriter, Outside, Poses, Tolerance, write_constants, write_poses
+from .action_keys import KeyWriter, Outside, Poses, Tolerance, write_poses, write_properties
 
 # A strip that stands for an endless action; powers of two keep whole frames exact in single precision.
 ENDLESS = 2.0**15
@@ -168,7 +168,7 @@ def bake(
     tolerance: Tolerance | None = None,
     destination: str = NEW,
     below: dict | None = None,
-    constants: dict | None = None,
+    properties: dict | None = None,
 ) -> tuple[bpy.types.Action, bpy.types.Action | None, AnimationState]:
     """Make an action that plays the poses, and play it on the character.
 
@@ -181,7 +181,7 @@ def bake(
         tolerance: leave out keys within it; None keeps a key on every frame.
         destination: NEW, CURRENT or LAYER, see above.
         below: of a layer that is combined with the animation below it, that animation's channels; see `write_poses`.
-        constants: {data path: value} of properties that are held over the frames.
+        properties: keyed beside the bones, see `write_properties`.
     """
     missing = next((bone for bone in poses.bones if bone not in obj.pose.bones), None)
     if missing is not None:
@@ -205,7 +205,7 @@ def bake(
         outside = existing.outside(poses.frames)
         writer = KeyWriter(channels_of(baked, slot, ensure=True), outside if goes_on else Outside())
         written = write_poses(writer, obj, poses, existing.paths, tolerance, below)
-        written |= write_constants(writer, obj, poses.frames, constants or {})
+        written |= write_properties(writer, obj, poses.frames, properties or {})
         state.rest = {path: values for path, values in written.items() if path not in existing.paths}
         if destination == LAYER:
             _lay_over(obj, baked, slot, existing, "REPLACE" if below is None else "COMBINE", poses.frames, state)

@@ -8,12 +8,12 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ...errors import RagdollError, unforeseen
-from ..physics import blender_42, built, view_layers, world
+from ..physics import built, view_layers, world
 from ..physics.remove import interrupt
 from ..runtime import STATE
 from ..settings import saved
 from ..stack import pose_stack
-from . import pipeline, reconcile, render, shot_run, show
+from . import pipeline, reconcile, shot_run, show, simulate
 
 
 class Clock:
@@ -312,7 +312,7 @@ def _end_without_members(scene) -> None:
     if STATE.building:
         return
     if view_layers.is_lost(scene):
-        again = "save the file and open it anew" if blender_42.IS_IT else "begin at the shot's first frame again"
+        again = "save the file and open it anew" if world.IS_42 else "begin at the shot's first frame again"
         _end(scene, f"The view layer of the simulation was removed or renamed: {again}")
     elif world.has_lost_members(scene):
         _end(scene, _what_is_missing(scene))
@@ -358,7 +358,7 @@ def _end(scene, text: str) -> None:
 def before_undo(_scene=None, _graph=None) -> None:
     """undo_pre, redo_pre: let go of joints, since Blender is about to free bodies that their copies look at."""
     for scene in _with_world(STATE.worlds_with_joints):
-        blender_42.clear_old(scene)
+        world.clear_old(scene)
         world.release(scene)
     STATE.worlds_with_joints.clear()
 
@@ -404,11 +404,11 @@ def before_load(_file=None) -> None:
 
 def leave_worlds() -> None:
     """Before a file is loaded, now or when the handlers are gone: end all runs where Blender would crash otherwise."""
-    if not blender_42.IS_IT:
+    if not world.IS_42:
         return
     with STATE.occupied():
         for scene in _with_world(STATE.worlds_with_joints):
-            blender_42.clear(scene)
+            world.clear(scene)
     break_runs()
 
 
@@ -417,7 +417,7 @@ def after_load(_file=None) -> None:
     """load_post"""
     STATE.clear()
     _note_frames()
-    render.note_ranges()
+    simulate.note_ranges()
     saved.restore_overrides()
     saved.bring_up()
     reconcile.mend()
@@ -433,13 +433,13 @@ def before_save(_file=None) -> None:
 @_handler
 def before_render(scene, _graph=None) -> None:
     """render_init"""
-    render.begin(scene)
+    simulate.begin_render(scene)
 
 
 @_handler
 def after_render(_scene=None, _graph=None) -> None:
     """render_complete, render_cancel"""
-    render.end()
+    simulate.end_render()
 
 
 _HANDLERS = (

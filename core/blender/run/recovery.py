@@ -31,8 +31,8 @@ from ..settings import effects as effect_settings
 from ..stack.entries import balance
 from ..stack.entries import recovery as recovery_entry
 from . import get_up
-from .effects import Effect
 from .recovery_record import Record
+from .shot_run import Effect
 
 CARRIED = 0.9  # weight of one who gets up by a plan: it begins as he lies, and gives way where the floor does
 ARRIVING = 2  # frames for which it stays limp then, while the drives' targets come from the animation's own place

@@ -31,7 +31,7 @@ class PoseStack:
         obj: the character. rig: its skeleton and bind pose. entries: in order.
         messages: why entries were left out, by the entries' names. states: of the entries, by frame.
         seen: what was read from the simulation, by frame.
-        stamp, lengths: of the settings and lists that it was made with; see `at_frame`.
+        stamp: of the settings that it was made with; see `at_frame`.
         keyed: whether a setting of the character is animated, so that all are read from the source.
     """
 
@@ -39,7 +39,7 @@ class PoseStack:
         self.obj = obj
         if not obj.active_ragdoll.is_ragdoll:  # whose source its run looks after
             source.follow(obj)
-        self.stamp, self.lengths = at_frame.stamp(obj), at_frame.lengths(obj)
+        self.stamp = at_frame.stamp(obj)
         self.keyed = at_frame.is_keyed(obj)
         if self.keyed:
             at_frame.carry(obj)
