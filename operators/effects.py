@@ -8,7 +8,6 @@ from bpy_extras import view3d_utils
 
 from ..core.blender import interface, runtime
 from ..core.blender.interface import redraw
-from ..core.blender.physics import build
 from ..core.blender.runtime import STATE
 from ..core.blender.settings import effects, lists
 from ..core.blender.stack import stack_edits
@@ -201,7 +200,7 @@ class ToneOperator(EffectOperator):
 
     def _give_motors(self, context, obj):
         if obj.active_ragdoll.layout_changed:
-            build.rebuild(obj, interface.scene_of(obj, context))
+            stack_edits.rebuild(obj, interface.scene_of(obj, context))
 
 
 class RecoverySetup(ToneOperator):

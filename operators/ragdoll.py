@@ -4,7 +4,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, StringProperty
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
-from ..core.blender import interface
+from ..core.blender import interface, preferences
 from ..core.blender.physics import build, built, remove
 from ..core.blender.stack import stack_edits
 from ..core.blender.tools import apply_transform, diagnose, profiles
@@ -12,13 +12,6 @@ from ..core.errors import RagdollError
 from ..core.ragdoll import diagnosis
 from .base import Operator
 
-BONES = (
-    ("DEFORM", "Deforming", "Bones that deform the mesh; tiny ones ride on their parent's body"),
-    ("MAIN", "Main", "The ten to sixteen large bodies of a human, or an animal's; the rest merges into them"),
-    ("SELECTED", "Selected", "Exactly the selected bones"),
-    ("ALL", "All", "All bones but the tiny ones"),
-    ("KEEP", "As Chosen", "The bones whose Simulated is on: brings edited shapes, masses and limits into the bodies"),
-)
 LEVELS = {diagnosis.ERROR: "WARNING", diagnosis.WARNING: "WARNING", diagnosis.INFO: "INFO"}
 # Those whose remedy is an operator of its own, or nobody's but the user's, are not here.
 REMEDIES = (
@@ -60,7 +53,7 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
 
     requires = (interface.unbaked,)
 
-    bones: EnumProperty(name="Bones", items=BONES, default="DEFORM", description="Which bones get a body")
+    bones: EnumProperty(name="Bones", items=preferences.BONES, default="DEFORM", description="Which bones get a body")
 
     def execute(self, context):
         """Build each; one that cannot be built does not stop the others."""
@@ -157,7 +150,7 @@ class ACTIVE_RAGDOLL_OT_check_limits(Operator, bpy.types.Operator):
         scene = interface.scene_of(obj, context)
         report = diagnose.check_limits(obj, scene, widen=self.widen)
         if self.widen and report.found:
-            build.rebuild(obj, scene)
+            stack_edits.rebuild(obj, scene)
         self.report({"WARNING" if report.found and not self.widen else "INFO"}, f"'{obj.name}': {report.text()}")
 
 
@@ -193,6 +186,18 @@ class ACTIVE_RAGDOLL_OT_remedy(Operator, bpy.types.Operator):
         diagnose.diagnose(obj, scene)
 
 
+_listed: list = []  # Blender keeps no texts of a menu that is made when it is opened
+
+
+def _presets(_self, _context):
+    _listed[:] = profiles.presets()
+    return _listed
+
+
+def _own_presets(self, context):
+    return _presets(self, context)[len(profiles.PRESETS) :]
+
+
 # ---- profiles --------------------------------------------------------------------------------------------------------
 class ProfileOperator(Operator):
     """Changes the settings of an armature."""
@@ -217,10 +222,7 @@ class ACTIVE_RAGDOLL_OT_export_profile(Operator, bpy.types.Operator, ExportHelpe
 
     def act(self, _context, obj):
         path = bpy.path.abspath(self.filepath)
-        try:
-            profiles.write(path, profiles.collect(obj))
-        except OSError as error:
-            raise RagdollError(f"{path}: {error.strerror or error}") from error
+        profiles.write(path, profiles.collect(obj))
         return f"Settings of '{obj.name}' written to {path}"
 
 
@@ -239,7 +241,57 @@ class ACTIVE_RAGDOLL_OT_import_profile(ProfileOperator, bpy.types.Operator, Impo
 class ACTIVE_RAGDOLL_OT_apply_preset(ProfileOperator, bpy.types.Operator):
     """Give the character's bones the settings of a preset, by what part of the body they are"""
 
-    name: EnumProperty(name="Preset", items=profiles.PRESETS, default="HUMAN")
+    name: EnumProperty(name="Preset", items=_presets)
 
     def act(self, _context, obj):
         return self.apply(obj, profiles.preset(self.name), "AUTO")
+
+
+class PresetDialog(Operator):
+    """Asks for the name of a self-made preset."""
+
+    bl_options = {"REGISTER"}
+
+    def invoke(self, context, _event):
+        """Ask."""
+        return context.window_manager.invoke_props_dialog(self)
+
+
+class ACTIVE_RAGDOLL_OT_add_preset(PresetDialog, bpy.types.Operator):
+    """Keep everything set on the character and its bones as a preset of your own"""
+
+    name: StringProperty(name="Name", description="The preset's name in the menu")
+
+    def act(self, _context, obj):
+        profiles.add_own(self.name, profiles.collect(obj))
+        return f"Preset '{self.name}' added"
+
+
+class OnOwnPreset(PresetDialog):
+    """Acts on a self-made preset; needs no armature."""
+
+    @classmethod
+    def why_not(cls, context):
+        """There has to be one."""
+        return "" if profiles.presets()[len(profiles.PRESETS) :] else "There is no preset of your own"
+
+
+class ACTIVE_RAGDOLL_OT_rename_preset(OnOwnPreset, bpy.types.Operator):
+    """Give a preset of your own another name"""
+
+    preset: EnumProperty(name="Preset", items=_own_presets)
+    name: StringProperty(name="New Name", description="The preset's name in the menu")
+
+    def act(self, _context, _obj):
+        profiles.rename_own(self.preset, self.name)
+        return f"Preset '{self.preset}' is '{self.name}' now"
+
+
+class ACTIVE_RAGDOLL_OT_remove_preset(OnOwnPreset, bpy.types.Operator):
+    """Delete the file of a preset of your own"""
+
+    preset: EnumProperty(name="Preset", items=_own_presets)
+
+    def act(self, _context, _obj):
+        profiles.remove_own(self.preset)
+        return f"Preset '{self.preset}' removed"

@@ -7,10 +7,10 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
 from ..core.blender import bake, interface
-from ..core.blender.bake import actions, plain
+from ..core.blender.bake import actions, plain, travel
 from ..core.blender.interface import redraw
 from ..core.blender.physics import built, world
-from ..core.blender.run import reconcile, shot_run, show, simulate
+from ..core.blender.run import reconcile, shot_run, simulate
 from ..core.blender.runtime import STATE
 from ..core.errors import RagdollError
 from .base import OnArmature, Operator, named
@@ -179,7 +179,7 @@ class ACTIVE_RAGDOLL_OT_simulate(RangeOperator, bpy.types.Operator):
     def why_not(cls, context):
         """Any ragdoll of the scene will do, whatever is active."""
         scene = context.scene
-        if scene is None or scene.active_ragdoll.source is None:
+        if scene is None or not scene.active_ragdoll.has_characters:
             return "Build a ragdoll first"
         obj = cls.subject(context)
         mine = obj is not None and obj.active_ragdoll.is_ragdoll
@@ -218,11 +218,7 @@ class ACTIVE_RAGDOLL_OT_free_cache(Operator, bpy.types.Operator):
 
     def act(self, context, _obj):
         scene = context.scene
-        world.free_cache(scene)
-        show.stop_showing(scene)
-        STATE.runs.pop(scene.name, None)
-        for obj in shot_run.active_ragdolls(scene):
-            obj.active_ragdoll.property_unset("cache_outdated")
+        simulate.forget(scene)
         scene.frame_set(scene.frame_current)
 
 
@@ -236,6 +232,17 @@ TO = EnumProperty(
             "Controls",
             "The controls that carry the bones with bodies, which are found by trying them (FK)",
         ),
+    ),
+)
+
+
+ROOT_MOTION = EnumProperty(
+    name="Root Motion",
+    description="What carries the way that the character goes over the ground",
+    items=(
+        (travel.STAY, "Body", "The bones of the body, as the animation has it"),
+        (travel.OBJECT, "Object", "The armature object"),
+        (travel.ROOT, "Root Bone", "The topmost bone above the body"),
     ),
 )
 
@@ -278,6 +285,14 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
         name="Combine",
         description="The layer adds to the animation below it, which can still be edited, instead of replacing it",
     )
+    root_motion: ROOT_MOTION
+    loop: BoolProperty(
+        name="Loop",
+        description="The range becomes a cycle: it is simulated again and again until its end is like its beginning",
+    )
+    loop_frames: IntProperty(
+        name="Spread", description="Frames at the end over which what the cycle still lacks is spread", default=8, min=1
+    )
 
     def prepare(self, context):
         """A range within the shot's is baked from the motion of the whole shot."""
@@ -285,7 +300,15 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
         scene = interface.scene_of(obj, context)
         wanted = self.wanted_range(scene)
         self._name = obj.name
-        choice = bake.Choice(self.bones, self.frames, self.destination, self.combined, self.to)
+        choice = bake.Choice(
+            self.bones,
+            self.frames,
+            self.destination,
+            self.combined,
+            self.to,
+            self.root_motion,
+            self.loop_frames * self.loop,
+        )
         return bake.bake_frames(obj, scene, *wanted, choice), scene
 
     def finished(self, context, stopped_at):
@@ -317,6 +340,7 @@ class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, bpy.types.Operator):
             (".usdc", "USD", "A .usdc file"),
         ),
     )
+    root_motion: ROOT_MOTION
     filepath: StringProperty(name="File", description="Path of the file", subtype="FILE_PATH", options={"SKIP_SAVE"})
 
     def invoke(self, context, event):
@@ -335,7 +359,7 @@ class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, bpy.types.Operator):
             if not self.filepath:
                 raise RagdollError("Say which file is to be written")
             self._path = Path(bpy.path.abspath(self.filepath)).with_suffix(self.to)
-        return plain.export_frames(obj, scene, *self.wanted_range(scene), self._path), scene
+        return plain.export_frames(obj, scene, *self.wanted_range(scene), self._path, self.root_motion), scene
 
     def finished(self, context, stopped_at):
         if stopped_at is not None:

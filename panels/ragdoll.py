@@ -4,6 +4,7 @@ import math
 
 import bpy
 
+from ..core.blender import preferences
 from ..core.blender.interface import props, rows
 from ..core.blender.physics import built, world
 from ..core.blender.runtime import STATE
@@ -46,7 +47,7 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
         row = layout.row(align=True)
         has_ragdoll = obj is not None and obj.active_ragdoll.is_ragdoll
         button = row.operator("active_ragdoll.build", text="Rebuild" if has_ragdoll else "Build", icon="ARMATURE_DATA")
-        button.bones = "KEEP" if has_ragdoll else "DEFORM"
+        button.bones = "KEEP" if has_ragdoll else preferences.chosen("bones")
         row.operator_menu_enum("active_ragdoll.build", "bones", text="", icon="DOWNARROW_HLT")
         layout.operator("active_ragdoll.remove", icon="TRASH")
         layout.operator("active_ragdoll.apply_transform", icon="OBJECT_ORIGIN")
@@ -200,6 +201,9 @@ class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel):
                 "frames",
                 "destination",
                 *(["combined"] if chosen.destination == "LAYER" else []),
+                "root_motion",
+                "loop",
+                *(["loop_frames"] if chosen.loop else []),
             ):
                 inner.prop(chosen, name)
             if settings.muted and settings.baked_action is not None:
@@ -214,7 +218,10 @@ class ACTIVE_RAGDOLL_PT_profile(Sidebar, bpy.types.Panel):
     need_ragdoll = False
 
     def fill(self, _context, _obj, column):
-        column.operator_menu_enum("active_ragdoll.apply_preset", "name", text="Preset", icon="PRESET")
+        row = column.row(align=True)
+        row.operator_menu_enum("active_ragdoll.apply_preset", "name", text="Preset", icon="PRESET")
+        for name, icon in (("add", "ADD"), ("rename", "GREASEPENCIL"), ("remove", "REMOVE")):
+            row.operator(f"active_ragdoll.{name}_preset", text="", icon=icon)
         row = column.row(align=True)
         row.operator("active_ragdoll.import_profile", text="Import", icon="IMPORT")
         row.operator("active_ragdoll.export_profile", text="Export", icon="EXPORT")

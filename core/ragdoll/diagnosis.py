@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..anatomy import natural
+from ..anatomy import axes
 from ..skeleton import depths
 from .bodies import overlap
 
@@ -86,7 +86,7 @@ class Situation:
     drops_frames: bool = False  # playback does not show every frame
     moved: np.ndarray | None = None  # how far each body's joint stands from its bone's head [m] [m]
     outside: list = field(default_factory=list)  # bodies that lie outside what their bones move of the mesh
-    impossible: bool = False  # no body could take the bind pose, `anatomy.natural.is_impossible`
+    impossible: bool = False  # no body could take the bind pose, `anatomy.axes.is_impossible`
 
 
 def overlaps(pieces: list, owners, parents, exempt=()) -> list:
@@ -104,7 +104,7 @@ def overlaps(pieces: list, owners, parents, exempt=()) -> list:
     meets = np.array([i != k and (i, k) not in apart for i, k in zip(a.tolist(), b.tolist(), strict=True)], dtype=bool)
     if not meets.any():
         return []
-    depth, _direction = overlap.depths(pieces, first[meets], second[meets])
+    depth, _direction = overlap.convex_depths(pieces, first[meets], second[meets])
     deepest = {}
     for i, k, value in zip(a[meets].tolist(), b[meets].tolist(), depth.tolist(), strict=True):
         if value > 0.0:
@@ -239,7 +239,7 @@ def _outdated(s):
 
 def _bind_pose(s):
     if s.impossible:
-        text = natural.IMPOSSIBLE[0].upper() + natural.IMPOSSIBLE[1:]
+        text = axes.IMPOSSIBLE[0].upper() + axes.IMPOSSIBLE[1:]
         remedy = "Go to a frame at which the character stands at ease, take the bind pose from it, and rebuild"
         yield Finding(BIND_POSE, WARNING, text, remedy, (), "bind_pose_from_frame", {}, "Bind Pose from This Frame")
 

@@ -9,7 +9,7 @@ import pytest
 
 import animated
 from animated import SAME, animate, animation_settings, bake, curves, key_curve, matrices, played, random_poses, restore
-from core import quaternion, rotation_modes
+from core import keyframes, quaternion
 from core.blender.bake import action_keys, actions
 from core.blender.rig import action_channels
 from core.errors import RagdollError
@@ -36,7 +36,7 @@ def test_baked_poses_play_without_flips(name):
 
     # Half-way the rotation is near the middle of the arc: nlerp meets it exactly at one half, Euler angles
     # and axis and angle stay within the step itself.
-    _, half, _ = rotation_modes.decompose(played(obj, frames[:-1], later=0.5))
+    _, half, _ = keyframes.decompose(played(obj, frames[:-1], later=0.5))
     arc = quaternion.slerp(poses.rotation[:-1], poses.rotation[1:], np.full(poses.rotation[1:].shape[:2], 0.5))
     error = quaternion.angle_between(half, arc)
     step = quaternion.angle_between(poses.rotation[1:], poses.rotation[:-1])
@@ -74,7 +74,7 @@ def test_reduced_keys_play_within_the_tolerance(mode):
     poses = random_poses(obj, list(obj.pose.bones.keys()), frames)
     tolerance = action_keys.Tolerance(rotation=math.radians(2.0), location=0.01, scale=0.005)
     action, *_ = actions.bake(obj, poses, "Baked", tolerance=tolerance)
-    location, rotation, scale = rotation_modes.decompose(played(obj, frames))
+    location, rotation, scale = keyframes.decompose(played(obj, frames))
     # The allowance is the single precision of what Blender gives back.
     assert quaternion.angle_between(rotation, poses.rotation).max() <= tolerance.rotation + 1e-6
     assert np.linalg.norm(location - poses.location, axis=-1).max() <= tolerance.location + 1e-6

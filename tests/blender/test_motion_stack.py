@@ -15,7 +15,7 @@ from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import entries, pose_stack, stack_edits
 from active_ragdoll.core.blender.tools import viewport
-from active_ragdoll.core.motion.look_at import drawing as look_at_lines
+from active_ragdoll.core.ragdoll.overlay import TARGET
 from active_ragdoll.panels import motion as panels
 from active_ragdoll.panels import overlay
 from drawing import drawn
@@ -332,8 +332,8 @@ def test_the_overlay_draws_targets_forwards_and_cones(data_dir, name):
     lines = viewport.look_at_chains(obj, bpy.context.view_layer.depsgraph)
     assert lines.ends.dtype == lines.colors.dtype == np.float32, "the GPU's buffers take the bytes as they are"
     place, _ahead = looking.sight(obj, obj.active_ragdoll.look_at[0])
-    red = lines.ends[np.isclose(lines.colors, look_at_lines.TARGET).all(axis=1)]
-    assert np.array_equal(lines.emphasised, np.isclose(lines.colors, look_at_lines.TARGET).all(axis=1))
+    red = lines.ends[np.isclose(lines.colors, TARGET).all(axis=1)]
+    assert np.array_equal(lines.emphasised, np.isclose(lines.colors, TARGET).all(axis=1))
     size = looking.size_of(obj)
     assert np.abs(red[0] - (place, rigs.matrices([target])[0][:3, 3])).max() < 1e-5 * size
     assert len(red) == len(obj.active_ragdoll.look_at[0].entries)

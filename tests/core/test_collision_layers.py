@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core.ragdoll.bodies import collision_layers as cl
+from core.ragdoll.bodies import overlap as cl
 
 
 def test_groups_of_one_character_share_no_layer_and_those_of_any_two_share_exactly_one():

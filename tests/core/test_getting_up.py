@@ -7,7 +7,7 @@ from core import pose as pose_space
 from core import quaternion
 from core.errors import RagdollError
 from core.motion import getting_up
-from core.motion.rig import LocalPose, Rig
+from core.motion.stack import LocalPose, Rig
 from core.ragdoll.recovery.transitions import Landmarks, Reroot
 from core.skeleton import Skeleton
 

@@ -7,7 +7,7 @@ from convention_rigs import spider
 
 from core import quaternion
 from core.anatomy import axes, roles
-from core.anatomy.limits import ANIMAL, HUMAN, joint_limits, joint_ranges
+from core.anatomy.joints import ANIMAL, HUMAN, joint_limits, joint_ranges
 from core.ragdoll.joints import constraints, limits
 
 AHEAD, UP, LEFT = np.array((0.0, -1.0, 0.0)), np.array((0.0, 0.0, 1.0)), np.array((1.0, 0.0, 0.0))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.key_reduction import distance, keys_to_keep
+from core.keyframes import distance, keys_to_keep
 
 
 def interpolate(frames, values, kept):

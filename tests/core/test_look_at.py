@@ -8,9 +8,8 @@ from motion_rigs import FORWARD, HUMAN, aim_error, angle, in_bone, posed, rig
 from refusals import refuses
 
 from core import quaternion
-from core.motion.look_at import PARENT, LinkedBone, LookAt, LookAtEntry
-from core.motion.look_at.weight import WeightEvent, weight_at
-from core.motion.rig import Inputs
+from core.motion.look_at import PARENT, LinkedBone, LookAt, LookAtEntry, WeightEvent, weight_at
+from core.motion.stack import Inputs
 
 EXACT = np.radians(0.05)
 LIMITS = {"eye.L": 25, "head": 40, "neck": 30, "spine3": 20, "spine2": 20, "spine1": 25}

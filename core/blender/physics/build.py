@@ -7,14 +7,14 @@ import numpy as np
 from mathutils import Matrix
 
 from ... import skeleton
-from ...anatomy import masses, natural, roles
+from ...anatomy import axes, masses, roles
 from ...anatomy.roles import CREATURE, GENERIC, HUMAN
 from ...errors import RagdollError, listed
 from ...pose import affine
 from ...ragdoll import drives
 from ...ragdoll.bodies import fitting, shapes
 from ...ragdoll.drives import joint_motors, servo
-from .. import runtime
+from .. import preferences, runtime
 from ..rig.armature import (
     BindPose,
     anatomy_of,
@@ -65,7 +65,7 @@ def body_masses(obj, pose, plan, height: float, anatomy) -> np.ndarray:
     return result
 
 
-BONE_CHOICES = ("DEFORM", "MAIN", "SELECTED", "ALL", "KEEP")
+BONE_CHOICES = tuple(key for key, *_words in preferences.BONES)
 SMALLEST = 1e-3  # [m] height; bodies of 0.1 mm stray by a tenth of it at full weights, those of 1 mm by a hundredth
 TARGET_SIZE = 0.01  # of the character's height
 # Slower than this, a limp body of a character 1.8 m tall may fall asleep. Speeds of falling grow with the root of the
@@ -431,18 +431,18 @@ def _find_bind_pose(obj, poses, frames) -> list[str]:
     """
     pose = BindPose(obj, np.eye(4))
     parents = pose.parents
-    if not natural.is_impossible(anatomy_of(obj), parents, pose.heads, pose.tails):
+    if not axes.is_impossible(anatomy_of(obj), parents, pose.heads, pose.tails):
         return [] if pose.moved is None else ["the bind pose is taken from the animation, not the rest pose"]
     best, least, chosen = None, (True, np.inf), 0
     for row in np.unique(np.linspace(0, len(poses) - 1, min(CANDIDATES, len(poses))).astype(int)):
         local = rigid(poses[row])
         tails = posed_tails(obj, local)
         anatomy = anatomy_of(obj, (local, tails))
-        strain = natural.strain(anatomy, parents, local[:, :3, 3], tails)
-        if strain < natural.AT_EASE and (anatomy.kind == CREATURE, strain) < least:
+        strain = axes.strain(anatomy, parents, local[:, :3, 3], tails)
+        if strain < axes.AT_EASE and (anatomy.kind == CREATURE, strain) < least:
             best, least, chosen = local, (anatomy.kind == CREATURE, strain), int(frames[row])
     if best is None:
-        return [natural.IMPOSSIBLE]
+        return [axes.IMPOSSIBLE]
     with STATE.writing():
         keep_bind_pose(obj, best)
     return [f"no body could take the bind pose: the pose of frame {chosen} stands in for it"]

@@ -3,7 +3,7 @@ for a shot's first frame."""
 
 import numpy as np
 
-from ...ragdoll.bodies import collision_layers
+from ...ragdoll.bodies import overlap
 from .built import is_ours, parents_of, ragdolls
 
 SAVED = "active_ragdoll_layers"  # on the user's objects: the layers that they had
@@ -12,7 +12,7 @@ SAVED = "active_ragdoll_layers"  # on the user's objects: the layers that they h
 def pairs_to_ignore(plan) -> list:
     """Pairs of bodies, of a character without self-collision, that only a constraint keeps from colliding."""
     plan.no_collide = []
-    of = collision_layers.groups(plan.parents)
+    of = overlap.groups(plan.parents)
     first, second = plan.strangers()
     same = of[first] == of[second]
     return [(int(i), int(k)) for i, k in zip(first[same], second[same], strict=True)]
@@ -26,8 +26,8 @@ def assign_layers(scene) -> list[str]:
     """
     characters = ragdolls(scene)
     without = [obj for obj in characters if not obj.active_ragdoll.self_collision]
-    normal = np.arange(collision_layers.LAYERS) == 0
-    wide = normal | collision_layers.meeting_all()
+    normal = np.arange(overlap.LAYERS) == 0
+    wide = normal | overlap.meeting_all()
     before, after = (normal, wide) if without else (wide, normal)
     notes = []
     for obj in characters:
@@ -38,13 +38,13 @@ def assign_layers(scene) -> list[str]:
                     part.body.rigid_body.collision_collections = after.tolist()
             continue
         slot = without.index(obj)
-        own = collision_layers.layers(slot)
-        of = collision_layers.groups(parents_of(parts))
+        own = overlap.layers(slot)
+        of = overlap.groups(parents_of(parts))
         for part, group in zip(parts, of, strict=True):
             if _layers(part.body) not in (None, own[group].tolist()):  # writing would outdate a cache
                 part.body.rigid_body.collision_collections = own[group].tolist()
-        if slot >= collision_layers.CHARACTERS:
-            most = collision_layers.CHARACTERS
+        if slot >= overlap.CHARACTERS:
+            most = overlap.CHARACTERS
             notes.append(
                 f"'{obj.name}' and '{without[slot - most].name}' meet only with some of their bodies: "
                 f"Blender's layers let {most} characters without self-collision meet in full"
@@ -67,7 +67,7 @@ def _widen_evaluated(run, scene) -> None:
     characters = ragdolls(scene)
     if all(obj.active_ragdoll.self_collision for obj in characters):
         return
-    wide = collision_layers.meeting_all()
+    wide = overlap.meeting_all()
     for other, layers in _others(scene, characters, wide):
         other.evaluated_get(run.graph).rigid_body.collision_collections = (layers | wide).tolist()
 
@@ -89,7 +89,7 @@ def restore_layers(scene) -> None:
         if SAVED not in other:
             continue
         flags = other[SAVED].to_list() if hasattr(other[SAVED], "to_list") else []
-        if len(flags) != collision_layers.LAYERS:
+        if len(flags) != overlap.LAYERS:
             print(f"Active Ragdoll: the noted collision layers of '{other.name}' are damaged: set them anew")
         elif other.rigid_body is not None:
             other.rigid_body.collision_collections = [bool(flag) for flag in flags]

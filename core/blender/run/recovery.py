@@ -20,7 +20,7 @@ from ...errors import RagdollError
 from ...motion import getting_up
 from ...motion.get_up.course import SETTLED
 from ...motion.get_up.plan import Manner
-from ...motion.rig import LocalPose
+from ...motion.stack import LocalPose
 from ...ragdoll.recovery import states
 from ...ragdoll.recovery.transitions import Landmarks, smooth_step
 from ...skeleton import Skeleton

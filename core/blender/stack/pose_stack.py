@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import pose as pose_space
 from ...motion import stack
-from ...motion.rig import LocalPose, Rig
+from ...motion.stack import LocalPose, Rig
 from ..physics import built, source, world
 from ..rig import clips
 from ..rig.armature import array_of, converted, pose_matrices, values_of

@@ -7,7 +7,7 @@ import bpy
 import numpy as np
 from mathutils import Vector
 
-from ... import rotation_modes
+from ... import keyframes
 from ...errors import RagdollError
 from ...motion.look_at.setup import from_roles
 from .. import runtime
@@ -58,9 +58,21 @@ def ensure(obj, scene) -> None:
         copy_locally(obj, obj.pose.bones.keys(), target, source.TARGET_NAME)
     _look_again()
     if settings.is_ragdoll:
-        build.rebuild(obj, scene)
+        rebuild(obj, scene)
     else:
         source.refresh(obj)
+
+
+def rebuild(obj, scene) -> None:
+    """Build a ragdoll anew; where that is refused it is gone, and so is a stack that only its recovery needed.
+
+    Raises RagdollError: see `build.build`.
+    """
+    try:
+        build.rebuild(obj, scene)
+    except RagdollError:
+        drop_if_idle(obj)
+        raise
 
 
 def _look_again() -> None:
@@ -295,11 +307,11 @@ def pose_action(obj, name: str):
         armature.converted(bone.bone, bone.matrix, bone.parent and bone.parent.matrix, invert=True)
         for bone in evaluated.pose.bones
     ]
-    location, rotation, scale = rotation_modes.decompose(np.array(bases)[None])
+    location, rotation, scale = keyframes.decompose(np.array(bases)[None])
     action, slot = action_channels.new_action_for(obj, name)
     curves = action_channels.channels_of(action, slot, ensure=True).fcurves
     for i, bone in enumerate(obj.pose.bones):
-        turned = rotation_modes.rotation_channels(bone.rotation_mode, rotation[:, i : i + 1], None)
+        turned = keyframes.rotation_channels(bone.rotation_mode, rotation[:, i : i + 1], None)
         rotated = action_channels.rotation_property(bone.rotation_mode)
         for prop, values in (("location", location[0, i]), (rotated, turned[0, 0]), ("scale", scale[0, i])):
             path = action_channels.bone_path(bone.name, prop)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import bpy
 import numpy as np
 
-from ...anatomy import natural
+from ...anatomy import axes
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
 from ...ragdoll.diagnosis import Finding, Situation
@@ -19,6 +19,7 @@ from ..rig.armature import BindPose, anatomy_of, check_ragdoll, check_scale, is_
 from ..rig.skinning import read_skin
 from ..run import shot_run
 from ..runtime import STATE
+from ..stack import stack_edits
 
 
 def diagnose(obj, scene) -> list[Finding]:
@@ -86,7 +87,7 @@ def situation(obj, scene) -> Situation:
         drops_frames=scene.sync_mode != "NONE",
         moved=_moved(obj, parts),
         outside=_outside(obj, parts, pieces),
-        impossible=natural.is_impossible(anatomy_of(obj), pose.parents, pose.heads, pose.tails),
+        impossible=axes.is_impossible(anatomy_of(obj), pose.parents, pose.heads, pose.tails),
     )
 
 
@@ -269,7 +270,7 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
     for bone in bones if kind == diagnosis.OUTSIDE else ():
         body_edits.reset_body(obj, bone)
     if kind in (diagnosis.OUTSIDE, diagnosis.MASS_RATIO):
-        build.rebuild(obj, scene)
+        stack_edits.rebuild(obj, scene)
     else:
         runtime.settings_changed(obj)
 

@@ -14,7 +14,6 @@ from mathutils import Vector
 
 from ...errors import RagdollError
 from ...motion.look_at import PARENT
-from ...motion.look_at import drawing as look_at_lines
 from ...ragdoll import hits as core_hits
 from ...ragdoll import overlay
 from ..physics import body_edits, body_meshes, world
@@ -271,7 +270,7 @@ def look_at_chains(obj, depsgraph) -> overlay.Lines | None:
     if not found:
         return None
     ends, colors = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return _lines(ends, colors, np.all(colors == np.array(look_at_lines.TARGET), axis=1))
+    return _lines(ends, colors, np.all(colors == np.array(overlay.TARGET), axis=1))
 
 
 def _chain(obj, posed, world, item, depsgraph) -> tuple | None:
@@ -301,7 +300,7 @@ def _chain(obj, posed, world, item, depsgraph) -> tuple | None:
         place = None if item.target is None else _place(item.target, item.target_bone, depsgraph)
         target = place[:3, 3] if place is not None and np.isfinite(place).all() else None
     size = np.ptp(values_of(bones, "head_local", 3), axis=0).max() * np.cbrt(abs(np.linalg.det(world[:3, :3])))
-    return look_at_lines.lines(positions, forwards, references, limits, target, FORWARD_LENGTH * float(size))
+    return overlay.look_at_lines(positions, forwards, references, limits, target, FORWARD_LENGTH * float(size))
 
 
 def _unit(vector: np.ndarray) -> np.ndarray:
