@@ -10,6 +10,7 @@ import numpy as np
 from ...anatomy import axes
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
+from ...ragdoll.bodies.fitting import joined
 from ...ragdoll.diagnosis import Finding, Situation
 from .. import runtime
 from ..physics import body_edits, build, built, joint_objects, source, view_layers, world
@@ -55,8 +56,7 @@ def situation(obj, scene) -> Situation:
             raise RagdollError(f"The body of bone '{part.bone}' of '{obj.name}' is gone: build the ragdoll anew")
     parents = built.parents_of(parts)
     pieces = [solids_of(part.body) for part in parts]
-    owners = [i for i, own in enumerate(pieces) for _piece in own]
-    flat = [piece for own in pieces for piece in own]
+    shapes = [joined(own, own[0].axes) if len(own) > 1 else own[0] for own in pieces]
     first, _last = world.shot_range(scene)
     pose = BindPose(obj, np.eye(4))
     own = scene.rigidbody_world
@@ -68,7 +68,7 @@ def situation(obj, scene) -> Situation:
         masses=np.array([part.body.rigid_body.mass for part in parts], dtype=float),
         sizes=np.array([_size(own_pieces) for own_pieces in pieces]),
         height=settings.height,
-        overlaps=diagnosis.overlaps(flat, owners, parents, _told_apart(settings)) if settings.self_collision else [],
+        overlaps=diagnosis.overlaps(shapes, parents, _told_apart(settings)) if settings.self_collision else [],
         excess=_first_excess(obj, scene, first),
         scale_range=_scale_range(obj, scene),
         fps=scene.render.fps / scene.render.fps_base,
