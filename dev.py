@@ -10,6 +10,7 @@
                                                             ones, with --nightly new ones for ten minutes
     python3.11 dev.py golden [COMMIT] [--bpy 4.2 ... | all] bodies and poses of golden shots, equal to a commit's?
     python3.11 dev.py build | lint [--strict] | format
+    python3.11 dev.py docs                                  the manual as a site, in site/; a broken link is a failure
     python3.11 dev.py languages                             what is said, brought into the catalogues; what lacks
 
 Virtual environments are made in .venv/ on first use. BLENDER=/path/to/blender (or a command that starts one)
@@ -47,7 +48,7 @@ BLENDER_TESTS = sorted((TESTS / "blender").glob("test_*.py"))
 BPY_VERSIONS = ("4.2", "4.5", "5.0")
 DEFAULT_BPY = "4.5"
 INSTALLED = "installed"  # the Blender of BLENDER, where a bpy version is asked for
-STAGES = ("lint", "core", "blender", "fuzz", "build", "real")
+STAGES = ("lint", "core", "blender", "fuzz", "docs", "build", "real")
 FUZZ_SEED = 1000  # one whose first sessions pass: a test has to say the same each time
 FUZZ_SESSIONS, FUZZ_NIGHT = 20, 600.0  # about a minute; at night so many seconds
 SETUP_TIMEOUT = 900.0
@@ -163,6 +164,19 @@ def build(python: Path) -> Result:
     return total
 
 
+def docs() -> Result:
+    """Build the manual strictly, from docs/, the changelog and the reference that a bpy wheel writes."""
+    pages = RESULTS / "manual"
+    shutil.rmtree(pages, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", pages)
+    shutil.copy(ROOT / "CHANGELOG.md", pages / "changelog.md")
+    total = step("reference", [environment(DEFAULT_BPY), TESTS / "reference.py", pages / "reference.md"])
+    os.environ["MANUAL"] = str(pages)
+    command = [environment("docs"), "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", ROOT / "site"]
+    total.add(step("mkdocs build --strict", command))
+    return total
+
+
 def zip_faults(archive: Path) -> list[str]:
     """What is in the zip and should not be, or is missing."""
     listed = subprocess.run(
@@ -173,7 +187,7 @@ def zip_faults(archive: Path) -> list[str]:
     )
     known = set(listed.stdout.split("\0"))
     names = {name for name in zipfile.ZipFile(archive).namelist() if not name.endswith("/")}
-    development = ("tests/", "demo/", "docs/", ".ci/", "dev.py", "pyproject.toml")
+    development = ("tests/", "demo/", "docs/", ".ci/", "dev.py", "pyproject.toml", "mkdocs.yml")
     faults = [f"{name}: is ignored by git" for name in sorted(names - known)]
     faults += [f"{name}: is for developers" for name in sorted(names) if name.startswith(development)]
     source = {n for n in known if n.endswith(".py") and n.startswith(("core/", "operators/", "panels/"))}
@@ -245,6 +259,8 @@ def test(options: argparse.Namespace) -> int:
             stage(f"bpy {version}", lambda v=version: blender(v, wheels[v].wait(), options.k, options.nightly))
     if "fuzz" in chosen:
         stage("fuzz", lambda: fuzz_stage(options.nightly))
+    if "docs" in chosen:
+        stage("docs", docs)
     if "build" in chosen or "real" in chosen:
         stage("build", lambda: build(wheels[builder].wait()))
     if "real" in chosen:
@@ -441,6 +457,7 @@ def main() -> int:
     commands.add_parser("build", help="validate and build dist/*.zip")
     sub = commands.add_parser("lint", help="check rules, formatting and imports, print figures")
     sub.add_argument("--strict", action="store_true", help="figures over their bounds are a failure")
+    commands.add_parser("docs", help="build the manual's site")
     commands.add_parser("languages", help="bring the catalogues of languages/ in line with what is said")
     commands.add_parser("format", help="apply ruff's fixes and formatting")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -463,6 +480,8 @@ def main() -> int:
                 return fuzz(options)
             case "build":
                 return 1 if build(environment(DEFAULT_BPY)).failed else 0
+            case "docs":
+                return 1 if docs().failed else 0
             case "languages":
                 return in_blender(DEFAULT_BPY, TESTS / "words.py", [])
             case "lint":

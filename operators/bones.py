@@ -6,7 +6,8 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty
 from ..core.anatomy import roles
 from ..core.blender import interface
 from ..core.blender.interface import redraw
-from ..core.blender.physics import body_edits, build, built
+from ..core.blender.physics import body_edits, built
+from ..core.blender.stack import stack_edits
 from ..core.blender.tools import bone_tools
 from ..core.errors import RagdollError
 from .base import Operator, leave_modal, named
@@ -122,19 +123,13 @@ class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
 
     requires = (interface.ragdoll, interface.unbaked)
 
-    @classmethod
-    def subject(cls, context):
-        """The character that is active, or whose body is."""
-        obj = getattr(context, "object", None)
-        return obj.get(body_edits.OWNER) if obj is not None and obj.type != "ARMATURE" else obj
-
     def act(self, context, obj):
         layer = context.view_layer
         if layer.objects.active is not None and layer.objects.active.mode != "OBJECT":
             bpy.ops.object.mode_set(mode="OBJECT")
         editing = body_edits.is_editing(obj)
         edited = body_edits.collect_edits(obj)
-        build.rebuild(obj, interface.scene_of(obj, context))
+        stack_edits.rebuild(obj, interface.scene_of(obj, context))
         if editing:
             layer.objects.active = obj
             obj.select_set(True)

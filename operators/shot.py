@@ -7,10 +7,10 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
 from ..core.blender import bake, interface
-from ..core.blender.bake import actions, plain
+from ..core.blender.bake import actions, plain, travel
 from ..core.blender.interface import redraw
 from ..core.blender.physics import built, world
-from ..core.blender.run import reconcile, shot_run, show, simulate
+from ..core.blender.run import reconcile, shot_run, simulate
 from ..core.blender.runtime import STATE
 from ..core.errors import RagdollError
 from .base import OnArmature, Operator, named
@@ -149,7 +149,7 @@ class SteppingOperator(OnArmature):
 
 
 # ---- the operators -------------------------------------------------------------------------------------------------
-class RangeOperator(SteppingOperator):
+class RangeOperator:
     """Goes through the shot's range or another one."""
 
     # SKIP_SAVE: the next call means the shot's range again.
@@ -169,17 +169,31 @@ class RangeOperator(SteppingOperator):
         return wanted
 
 
-class ACTIVE_RAGDOLL_OT_simulate(RangeOperator, bpy.types.Operator):
-    """Run the shot's physics from its first to its last frame; afterwards the timeline can be scrubbed.
-    Esc stops and keeps what is done"""
+class Simulating(SteppingOperator):
+    """Simulates a shot."""
 
     verb = "Simulating"
+
+    def finished(self, context, stopped_at):
+        first, last = world.shot_range(self._scene)
+        if stopped_at is not None:
+            self.warn([f"Stopped at frame {stopped_at}; frames {first} to {stopped_at} are kept"])
+            return {"FINISHED"}
+        self.report({"INFO"}, f"Simulated frames {first} to {last}")
+        for obj in shot_run.active_ragdolls(self._scene):
+            self.warn(STATE.warnings.get(obj.name, ()))
+        return {"FINISHED"}
+
+
+class ACTIVE_RAGDOLL_OT_simulate(RangeOperator, Simulating, bpy.types.Operator):
+    """Run the shot's physics from its first to its last frame; afterwards the timeline can be scrubbed.
+    Esc stops and keeps what is done"""
 
     @classmethod
     def why_not(cls, context):
         """Any ragdoll of the scene will do, whatever is active."""
         scene = context.scene
-        if scene is None or scene.active_ragdoll.source is None:
+        if scene is None or not scene.active_ragdoll.has_characters:
             return "Build a ragdoll first"
         obj = cls.subject(context)
         mine = obj is not None and obj.active_ragdoll.is_ragdoll
@@ -192,16 +206,6 @@ class ACTIVE_RAGDOLL_OT_simulate(RangeOperator, bpy.types.Operator):
             raise RagdollError(f"Every ragdoll of scene '{scene.name}' is baked: revert a bake first")
         choose_range(scene, self.frame_start, self.frame_end)
         return simulate.frames(scene), scene
-
-    def finished(self, context, stopped_at):
-        first, last = world.shot_range(self._scene)
-        if stopped_at is not None:
-            self.warn([f"Stopped at frame {stopped_at}; frames {first} to {stopped_at} are kept"])
-            return {"FINISHED"}
-        self.report({"INFO"}, f"Simulated frames {first} to {last}")
-        for obj in shot_run.active_ragdolls(self._scene):
-            self.warn(STATE.warnings.get(obj.name, ()))
-        return {"FINISHED"}
 
 
 class ACTIVE_RAGDOLL_OT_free_cache(Operator, bpy.types.Operator):
@@ -218,11 +222,7 @@ class ACTIVE_RAGDOLL_OT_free_cache(Operator, bpy.types.Operator):
 
     def act(self, context, _obj):
         scene = context.scene
-        world.free_cache(scene)
-        show.stop_showing(scene)
-        STATE.runs.pop(scene.name, None)
-        for obj in shot_run.active_ragdolls(scene):
-            obj.active_ragdoll.property_unset("cache_outdated")
+        simulate.forget(scene)
         scene.frame_set(scene.frame_current)
 
 
@@ -240,7 +240,18 @@ TO = EnumProperty(
 )
 
 
-class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
+ROOT_MOTION = EnumProperty(
+    name="Root Motion",
+    description="What carries the way that the character goes over the ground",
+    items=(
+        (travel.STAY, "Body", "The bones of the body, as the animation has it"),
+        (travel.OBJECT, "Object", "The armature object"),
+        (travel.ROOT, "Root Bone", "The topmost bone above the body"),
+    ),
+)
+
+
+class ACTIVE_RAGDOLL_OT_bake(RangeOperator, SteppingOperator, bpy.types.Operator):
     """Write the simulated motion, and the motion stack's, to a new action and mute both; the old action is kept.
     Simulates first where that was not done"""
 
@@ -278,6 +289,14 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
         name="Combine",
         description="The layer adds to the animation below it, which can still be edited, instead of replacing it",
     )
+    root_motion: ROOT_MOTION
+    loop: BoolProperty(
+        name="Loop",
+        description="The range becomes a cycle: it is simulated again and again until its end is like its beginning",
+    )
+    loop_frames: IntProperty(
+        name="Spread", description="Frames at the end over which what the cycle still lacks is spread", default=8, min=1
+    )
 
     def prepare(self, context):
         """A range within the shot's is baked from the motion of the whole shot."""
@@ -285,7 +304,15 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
         scene = interface.scene_of(obj, context)
         wanted = self.wanted_range(scene)
         self._name = obj.name
-        choice = bake.Choice(self.bones, self.frames, self.destination, self.combined, self.to)
+        choice = bake.Choice(
+            self.bones,
+            self.frames,
+            self.destination,
+            self.combined,
+            self.to,
+            self.root_motion,
+            self.loop_frames * self.loop,
+        )
         return bake.bake_frames(obj, scene, *wanted, choice), scene
 
     def finished(self, context, stopped_at):
@@ -300,7 +327,7 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
         return {"FINISHED"}
 
 
-class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, SteppingOperator, bpy.types.Operator):
     """A plain copy of the character for games and other programs: its deforming bones alone, in one tree, with the
     motion of the bake, or what a bake would write, as keys. It stays in the scene, or is written to a file"""
 
@@ -317,6 +344,7 @@ class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, bpy.types.Operator):
             (".usdc", "USD", "A .usdc file"),
         ),
     )
+    root_motion: ROOT_MOTION
     filepath: StringProperty(name="File", description="Path of the file", subtype="FILE_PATH", options={"SKIP_SAVE"})
 
     def invoke(self, context, event):
@@ -335,7 +363,7 @@ class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, bpy.types.Operator):
             if not self.filepath:
                 raise RagdollError("Say which file is to be written")
             self._path = Path(bpy.path.abspath(self.filepath)).with_suffix(self.to)
-        return plain.export_frames(obj, scene, *self.wanted_range(scene), self._path), scene
+        return plain.export_frames(obj, scene, *self.wanted_range(scene), self._path, self.root_motion), scene
 
     def finished(self, context, stopped_at):
         if stopped_at is not None:

@@ -14,6 +14,9 @@ PYTEST = "pytest>=8,<10"
 JSONSCHEMA = "jsonschema>=4,<5"
 # The formatter's style changes between versions: exactly one.
 TOOLS = (PYTEST, "hypothesis>=6,<7", JSONSCHEMA, "numpy>=1.26,<3", "openjd-cli>=0.8,<1", "ruff==0.17.6")
+# The manual; the theme brings what builds it.
+DOCS = ("mkdocs>=1.6,<2", "mkdocs-material>=9.5,<10")
+WITHOUT_BPY = {"tools": TOOLS, "docs": DOCS}
 # Blender 4.2 comes with this numpy; its wheel would take any.
 BPY_EXTRA = {"4.2": ("numpy==1.24.*",)}
 
@@ -54,8 +57,8 @@ def quietly(command: list[str | Path], what: str) -> None:
 
 
 def requirements_of(name: str) -> tuple[str, ...]:
-    """What stands in the environment of that name: "tools" or a bpy version."""
-    return TOOLS if name == "tools" else (f"bpy=={name}.*", PYTEST, JSONSCHEMA, *BPY_EXTRA.get(name, ()))
+    """What stands in the environment of that name: one of WITHOUT_BPY or a bpy version."""
+    return WITHOUT_BPY.get(name) or (f"bpy=={name}.*", PYTEST, JSONSCHEMA, *BPY_EXTRA.get(name, ()))
 
 
 def environment(name: str) -> Path:
@@ -72,7 +75,7 @@ def environment(name: str) -> Path:
     quietly([python_311(), "-m", "venv", folder], "making a virtual environment")
     install = [python_of(folder), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
     quietly([*install, *requirements], f"installing {', '.join(requirements)}")
-    if name != "tools":
+    if name not in WITHOUT_BPY:
         probe = "import bpy, os, sys; sys.stdout.flush(); os._exit(0)"
         quietly([python_of(folder), "-c", probe], f"importing bpy {name} (does a system library lack?)")
     stamp.write_text(digest)

@@ -33,6 +33,7 @@ class State:
     released: dict = field(default_factory=dict)  # the same since Bullet was made to forget its joints
     broken: set = field(default_factory=set)  # undo, redo, a load or a new build has ended the run in mid-shot
 
+    names: dict = field(default_factory=dict)  # by the number that a scene has for the session
     shown: tuple = ()  # the scene shown last, and its characters that have their ragdoll in another one
 
     # Characters:
@@ -53,6 +54,20 @@ class State:
     def clear(self) -> None:
         """Forget everything, as after loading a file."""
         self.__init__()
+
+    def follow_names(self) -> None:
+        """Keep what is known of a scene under its present name, so that renaming it changes nothing."""
+        for scene in bpy.data.scenes:
+            before = self.names.get(scene.session_uid, scene.name)
+            self.names[scene.session_uid] = scene.name
+            for known in vars(self).values() if before != scene.name else ():
+                if isinstance(known, dict) and before in known:
+                    known[scene.name] = known.pop(before)
+                elif isinstance(known, set):
+                    pairs = {key for key in known if isinstance(key, tuple) and key[0] == before}
+                    renamed = {(scene.name, *key[1:]) for key in pairs} | ({scene.name} if before in known else set())
+                    known -= pairs | {before}
+                    known |= renamed
 
     def occupied(self):
         """A context in which we move a scene through frames ourselves: our handlers take no part in it."""

@@ -1,7 +1,7 @@
 """What would make a ragdoll unstable or surprising, each finding with its figures and its remedy.
 
-The thresholds are those of Bullet's manual (sizes from 5 cm to 10 m, no large ratios of masses, the heavy below the
-light) and of this project's own measurements (480 steps a second, 40 iterations).
+The thresholds are those of Bullet's manual (sizes from 5 cm to 10 m, nothing heavy below
+the light) and of this project's own measurements (480 steps a second, 40 iterations).
 """
 
 import math
@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from ..anatomy import axes
+from ..anatomy.masses import CARRIED
 from ..skeleton import depths
 from .bodies import overlap
 
@@ -29,7 +30,6 @@ KINDS |= dict.fromkeys((JOINT_MOVED, OUTSIDE, BIND_POSE, OVERLAP, FIRST_POSE, MA
 KINDS |= dict.fromkeys((SUBSTEPS, ITERATIONS, SCALE, TIME_SCALE, GRAVITY_WEIGHT), WARNING) | {DROPS_FRAMES: INFO}
 
 DEEP = 1e-3  # of the height: shapes that stand less deep in each other are pushed apart unseen
-RATIO = 10.0  # between joined bodies, heavier to lighter
 TINY_SIZE = 0.02  # of the height
 TINY_MASS = 5e-4  # of the total
 MOVED = 0.01  # of the height: what a joint may stand away from its bone
@@ -75,7 +75,6 @@ class Situation:
     iterations: int = FEWEST_ITERATIONS
     time_scale: float = 1.0
     enabled: bool = True
-    stabilized: bool = False  # the masses of joined bodies are evened out already
     # collections that are left out of the view layer though the ragdoll needs them
     excluded: list = field(default_factory=list)
     outdated: bool = False  # settings wait for a new build
@@ -126,9 +125,12 @@ def length_text(metres: float) -> str:
     return f"{metres * 100.0:.3g} cm" if metres >= 0.01 else f"{metres * 1000.0:.3g} mm"
 
 
-def left_over_text(names) -> str:
-    """What is wrong where bodies of deleted characters are left."""
-    return f"Bodies of '{names[0]}'{_more(len(names), 'character')}, deleted since, still push others"
+def left_over(names) -> list[Finding]:
+    """What is wrong where bodies of deleted characters, of these names, are left."""
+    if not names:
+        return []
+    text = f"Bodies of '{names[0]}'{_more(len(names), 'character')}, deleted since, still push others"
+    return [_found(LEFT_OVER, text, "Remove them", ("remove", {"left_over": True}, "Remove"))]
 
 
 def _more(count: int, what: str) -> str:
@@ -163,8 +165,7 @@ def refusal(kind: str, text: str) -> Finding:
 def _plain(s):
     """What is so or not, without a figure to judge by."""
     yield from (refusal(kind, text) for kind, text in s.refused.items())
-    if s.left_over:
-        yield _found(LEFT_OVER, left_over_text(s.left_over), "Remove them", ("remove", {"left_over": True}, "Remove"))
+    yield from left_over(s.left_over)
     if not s.enabled:
         text = "The scene's rigid body world is switched off: nothing is simulated"
         yield _found(WORLD_DISABLED, text, "Switch it on", "Switch On")
@@ -179,7 +180,8 @@ def _plain(s):
         text = "Playback drops frames, or may, to keep its speed: the live simulation ends where one is left out"
         yield _found(DROPS_FRAMES, text, "Set Sync to Play Every Frame, or simulate first", "Play Every Frame")
     if s.outdated:
-        yield _found(OUTDATED, "Settings changed since the bodies and joints were made", "Rebuild", _REBUILD)
+        text = "Edited bodies or joints wait for Rebuild or the next simulation"
+        yield _found(OUTDATED, text, "Rebuild to apply", _REBUILD)
     if s.impossible:
         text = axes.IMPOSSIBLE[0].upper() + axes.IMPOSSIBLE[1:]
         remedy = "Go to a frame at which the character stands at ease, take the bind pose from it, and rebuild"
@@ -256,22 +258,18 @@ def _first_pose(s):
 def _masses(s):
     joined = np.flatnonzero(s.parents >= 0)
     child, parent = s.masses[joined], s.masses[s.parents[joined]]
-    ratio = np.maximum(child, parent) / np.maximum(np.minimum(child, parent), 1e-12)
-    large = np.flatnonzero(ratio > RATIO)
+    ratio = child / np.maximum(parent, 1e-12)
+    large = np.flatnonzero(ratio > CARRIED * (1.0 + 1e-6))
     if not len(large):
         return
     worst = int(large[np.argmax(ratio[large])])
-    light, heavy = sorted((int(joined[worst]), int(s.parents[joined[worst]])), key=lambda i: s.masses[i])
+    heavy, light = int(joined[worst]), int(s.parents[joined[worst]])
     text = (
-        f"'{s.names[heavy]}' weighs {s.masses[heavy]:.3g} kg, {ratio[worst]:.3g} times '{s.names[light]}' that it is "
-        f"joined to{_more(len(large), 'pair')}: the joint gives way"
+        f"'{s.names[heavy]}' weighs {s.masses[heavy]:.3g} kg, {ratio[worst]:.3g} times '{s.names[light]}' that it "
+        f"hangs on{_more(len(large), 'pair')}: the joint gives way"
     )
     bones = dict.fromkeys(s.names[i] for n in large for i in (int(joined[n]), int(s.parents[joined[n]])))
-    if s.stabilized:
-        yield _found(MASS_RATIO, text, "Set their own masses nearer to each other, or to 0", bones=bones)
-    else:
-        remedy = "Stabilize the masses, or set them nearer to each other"
-        yield _found(MASS_RATIO, text, remedy, "Stabilize Masses", bones)
+    yield _found(MASS_RATIO, text, "Set their own masses nearer to each other, or to 0", bones=bones)
 
 
 def _tiny(s):

@@ -84,6 +84,32 @@ def test_simulate_stops_without_its_source_scene(shot):
                 bpy.data.scenes.remove(scene.active_ragdoll.source)
 
 
+def test_live_without_its_source_scene(shot):
+    """In mid-shot the run ends; from the first frame on all is as before."""
+    scene, obj = shot
+    expected = rigs.play(scene, FIRST, LAST, lambda: rigs.pose(obj))
+    rigs.play(scene, FIRST, AT)
+    bpy.data.scenes.remove(scene.active_ragdoll.source)
+    scene.frame_set(AT + 1)
+    assert obj.active_ragdoll.state == "READY" and "was deleted" in STATE.messages[scene.name]
+    assert np.array_equal(rigs.play(scene, FIRST, LAST, lambda: rigs.pose(obj)), expected)
+    bpy.data.scenes.remove(scene.active_ragdoll.source)
+    assert bpy.ops.active_ragdoll.simulate() == {"FINISHED"}
+
+
+def test_a_scene_may_be_renamed_in_mid_shot(shot):
+    scene, obj = shot
+    expected = rigs.play(scene, FIRST, LAST, lambda: rigs.pose(obj))
+    scene.frame_set(FIRST)
+
+    def read():
+        assert obj.active_ragdoll.state == "LIVE"
+        scene.name = f"Shot {scene.frame_current}"
+        return rigs.pose(obj)
+
+    assert np.array_equal([expected[0], *rigs.step(scene, range(FIRST + 1, LAST + 1), read)], expected)
+
+
 def test_frames_before_are_the_run_s(shot):
     scene, obj = shot
     expected = rigs.play(scene, FIRST, LAST, lambda: rigs.pose(obj))

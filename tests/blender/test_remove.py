@@ -176,6 +176,24 @@ def test_built_again_it_gets_up_as_before(recovering):
     rigs.play(scene, 1, 4)
 
 
+@pytest.mark.parametrize("way", ("setup_recovery", "setup_look_at", "build", "simulate"))
+def test_a_refused_build_leaves_nothing_of_the_recovery(fresh_scene, way):
+    scene = fresh_scene
+    obj = rigs.swinging_human(scene, 1, 12)
+    rigs.empty(scene, "Other")
+    scene.frame_set(1)
+    before = _state(obj, scene)
+    assert bpy.ops.active_ragdoll.build() == {"FINISHED"}
+    bone = obj.pose.bones["head"].active_ragdoll
+    bone.override_limits = True
+    bone.limit_min, bone.limit_max = (0.0, 0.0, 0.3), (0.0, 0.0, -0.3)
+    obj.active_ragdoll.recovery.enabled = True
+    with pytest.raises(RuntimeError, match="limit_min must not exceed"):
+        getattr(bpy.ops.active_ragdoll, way)()
+    bpy.context.view_layer.update()
+    _check(before, obj, scene)
+
+
 @pytest.fixture
 def built(fresh_scene):
     fresh_scene.view_layers.new("Second")

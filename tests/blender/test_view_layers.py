@@ -46,6 +46,12 @@ def _window_elsewhere(scene):
     bpy.context.window.scene = bpy.data.scenes.new("Other")
 
 
+def _first_removed(scene):
+    """The one that the window then shows has never been evaluated."""
+    scene.view_layers.new("Second")
+    scene.view_layers.remove(scene.view_layers[0])
+
+
 def _renamed_first(scene):
     _all_can_step(scene)
     scene.view_layers[0].name = "Main"
@@ -135,7 +141,7 @@ def test_frame_0_is_refused_where_another_layer_would_step_it(first):
     assert len(list(simulate.frames(scene))) == first + LENGTH
 
 
-@pytest.mark.parametrize("layers", (*LAYERS, _renamed_first))
+@pytest.mark.parametrize("layers", (*LAYERS, _renamed_first, _first_removed))
 def test_layers_made_after_the_build(expected, layers):
     scene, obj = _character(1, layers, early=False)
     assert np.array_equal(_live(scene, obj, 1), expected(1)[0])

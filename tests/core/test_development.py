@@ -77,10 +77,10 @@ def test_what_is_named_exists(path):
     assert not missing
 
 
-@pytest.mark.parametrize("path", (ROOT / "README.md", *DOCS), ids=lambda path: path.name)
-def test_links_lead_somewhere(path):
-    links = re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8"))
-    assert not [link for link in links if "://" not in link and not (path.parent / link).exists()]
+def test_links_lead_somewhere():
+    """Those within the manual are checked where it is built."""
+    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(links) > 10 and not [link for link in links if not (ROOT / link).exists()]
 
 
 def counts(result) -> tuple[int, int, int]:

@@ -44,9 +44,8 @@ CASES = [
     (diagnosis.OVERLAP, {"overlaps": [(0, 2, 0.0018 + 1e-6)]}, {"overlaps": [(0, 2, 0.0018 - 1e-6)]}),
     (diagnosis.FIRST_POSE, {"excess": np.radians([0, 1.001, 0])}, {"excess": np.radians([0, 0.999, 0])}),
     (diagnosis.MASS_RATIO, {"masses": np.array([1, 10.01, 5])}, {"masses": np.array([1, 9.99, 5])}),
-    (diagnosis.MASS_RATIO, {"masses": np.array([10, 9.0, 0.89])}, {"masses": np.array([10, 9.0, 0.91])}),
-    # Bodies that are not joined may weigh what they like: the hips and the head.
-    (diagnosis.MASS_RATIO, {"masses": np.array([1, 20, 1])}, {"masses": np.array([50, 6.0, 1.0])}),
+    # What hangs on a heavier body may be as light as it likes, and so may bodies that are not joined.
+    (diagnosis.MASS_RATIO, {"masses": np.array([1, 20, 1])}, {"masses": np.array([50, 3.0, 1.0])}),
     (diagnosis.TINY, {"sizes": np.array([0.3, 0.5, 0.0359])}, {"sizes": np.array([0.3, 0.5, 0.0361])}),
     (diagnosis.SCALE, {"height": 0.299, "sizes": np.ones(3)}, {"height": 0.301, "sizes": np.ones(3)}),
     (diagnosis.SCALE, {"height": 10.01, "sizes": np.ones(3)}, {"height": 9.99, "sizes": np.ones(3)}),
@@ -80,7 +79,6 @@ def test_texts_have_the_figures_and_the_names():
     first_masses = np.array([1.0, 25.0, 5.0])
     found = diagnosis.diagnose(healthy(masses=first_masses, substeps=5, excess=np.radians([0, 0, 12])))
     first_pose, mass, steps = found
-    assert mass.operator and not diagnosis.diagnose(healthy(masses=first_masses, stabilized=True))[0].operator
     assert "'head'" in first_pose.text and "12 deg" in first_pose.text and first_pose.bones == ("head",)
     assert "'spine'" in mass.text and "25 kg" in mass.text and "25 times 'hips'" in mass.text
     assert "120 steps a second" in steps.text and "20" in steps.remedy

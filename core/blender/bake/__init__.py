@@ -11,18 +11,15 @@ from ...errors import RagdollError
 from ..physics import source
 from ..rig import armature
 from ..rig.action_channels import rotation_property
-from ..rig.armature import pose_matrices, refuse_baked, rigid
+from ..rig.armature import pose_matrices, refuse_baked
 from ..runtime import STATE
 from ..stack import pose_stack
-from . import action_keys, actions, controls
-from .recording import Recorder, checked_range, shown_pose
+from . import action_keys, actions, controls, travel
+from .recording import NEAR, Recorder, checked_range, closed, differ, shown_pose
 
 ALL, SIMULATED, SELECTED = "ALL", "SIMULATED", "SELECTED"
 RANGE, ACTIVE = "RANGE", "ACTIVE"
 DEFORM, CONTROLS = "DEFORM", "CONTROLS"
-# Closer to the animation than this physics does not count as acting: what a body at full weight is off by, and an
-# angle that nobody sees [heights of the character, rad].
-NEAR, NEARLY_PARALLEL = 0.5e-3, np.radians(0.3)
 
 
 @dataclass(frozen=True)
@@ -34,6 +31,8 @@ class Choice:
     destination: str = actions.NEW  # NEW action, the CURRENT one, or a LAYER: a strip over all that is played
     combined: bool = False  # whether a layer adds to what is below it instead of replacing it
     to: str = DEFORM  # the bones themselves, or the rig's CONTROLS that carry those with bodies
+    root_motion: str = travel.STAY  # whether the way over the ground STAYs with the body, or the OBJECT or ROOT has it
+    loop: int = 0  # the range is a cycle: over how many frames what it lacks is spread; 0: it is none
 
 
 def bake_frames(
@@ -53,17 +52,24 @@ def bake_frames(
     """
     refuse_baked(obj)
     first, last = checked_range(obj, scene, first, last)
+    travel.root_of(obj, choice.root_motion)  # trouble is told before the shot is simulated
     current = scene.frame_current
     recorder = Recorder(obj, scene, choice.destination == actions.LAYER and choice.combined)
-    yield from recorder.watch(first, last)
+    yield from recorder.watch_loop(first, last) if choice.loop else recorder.watch(first, last)
     names = _names(obj, choice.bones)  # what the stack touches is known afterwards
     if choice.frames == ACTIVE:
         recorder.keep(_acting(obj, scene, recorder))
     carried = _controls(obj, names) if choice.to == CONTROLS else None
     try:
+        owners = {} if carried is None else {carried.bones[owner.body]: owner.name for owner in carried.owners}
+        root = travel.root_of(obj, choice.root_motion, owners)
+        besides, properties = travel.carry(recorder, choice.root_motion, root)
         if carried is not None:
-            yield from recorder.solve(carried)
-        _write(obj, recorder, names, choice, carried)
+            yield from recorder.solve(carried, root)
+            keyed = [*owners.values(), *([root] if root else [])]
+        else:
+            keyed = names = list(dict.fromkeys([*names, *besides]))
+        _write(obj, recorder, names, keyed, choice, carried, properties)
     finally:
         if carried is not None:
             carried.remove()
@@ -165,10 +171,7 @@ def _acting(obj, scene, recorder: Recorder) -> slice:
         for frame, shown in zip(recorder.numbers, recorder.poses, strict=True):
             hidden.frame_set(frame)
             plain = pose_matrices(source.evaluated(obj))[rows]
-            apart = np.linalg.norm(plain[:, :3, 3] - shown[rows, :3, 3], axis=1).max()
-            # The chord between two axes of a turned bone is its angle, as long as that is small.
-            turned = np.linalg.norm((rigid(plain) - rigid(shown[rows]))[:, :3, :3], axis=1).max()
-            off.append(apart > near or turned > NEARLY_PARALLEL)
+            off.append(differ(plain, shown[rows], near))
         hidden.frame_set(scene.frame_current)
     if not any(off):
         raise RagdollError(
@@ -187,22 +190,20 @@ def _controls(obj, names: list[str]) -> controls.Controls:
         return controls.Controls(obj, simulated, [-1 if p is None else simulated.index(p) for p in parents])
 
 
-def _write(obj, recorder, names: list[str], choice: Choice, carried: controls.Controls | None) -> None:
-    """Key what was recorded of some bones, or the controls that carry them."""
+def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, properties: dict) -> None:
+    """Key what was recorded of some bones, or the controls that carry them, and properties of the object."""
     settings = obj.active_ragdoll
-    found, more = {}, {}
+    found, more, placed = {}, {}, None
     if carried is None:
-        keyed, basis = names, recorder.basis(names)
+        basis = recorder.basis(names)
     else:
-        keyed, basis = [owner.name for owner in carried.owners], np.array(recorder.solved)
-        more["properties"], found["controls"] = (
-            carried.switches,
-            _carried(carried, np.array(recorder.off), settings.height),
-        )
-        names = carried.bones
-    poses = action_keys.Poses.from_matrix_basis(keyed, recorder.numbers, basis)
-    if carried is not None:
-        poses = replace(poses, placed=np.array([owner.shifts is not None for owner in carried.owners]))
+        names, basis = carried.bones, np.array(recorder.solved)
+        found["controls"] = _carried(carried, np.array(recorder.off), settings.height)
+        properties |= carried.switches
+        placed = np.array([owner.shifts is not None for owner in carried.owners] + [True] * len(keyed))[: len(keyed)]
+    if choice.loop:
+        basis = closed(basis, choice.loop)
+    poses = replace(action_keys.Poses.from_matrix_basis(keyed, recorder.numbers, basis), placed=placed)
     tolerance = None
     if settings.key_tolerance > 0.0:
         tolerance = action_keys.Tolerance(
@@ -211,8 +212,8 @@ def _write(obj, recorder, names: list[str], choice: Choice, carried: controls.Co
         )
     more |= {"tolerance": tolerance, "destination": choice.destination, "below": recorder.below(keyed)}
     with STATE.writing():
+        action, old, state = actions.bake(obj, poses, f"{obj.name} Ragdoll Bake", properties=properties, **more)
         muted = [] if carried is not None else _mute_rig(obj, names)
-        action, old, state = actions.bake(obj, poses, f"{obj.name} Ragdoll Bake", **more)
         settings.old_action, settings.baked_action = old, action
         written = {"frames": [recorder.numbers[0], recorder.numbers[-1]], "bones": names, **found}
         settings.bake_record = json.dumps({"animation": asdict(state), "muted": muted, **written})
@@ -285,5 +286,4 @@ def deviation(obj, scene, recorded: dict) -> float:
         scene.frame_set(frame)
         apart = shown_pose(obj, scene)[rows, :3, 3] - before[rows, :3, 3]
         worst = max(worst, float(np.abs(apart).max()))
-    height = obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12)
-    return worst / height
+    return worst / obj.active_ragdoll.height

@@ -159,6 +159,29 @@ def _write_property(obj: bpy.types.Object, path: str, values: Sequence[float]) -
             setattr(target, name, values)
 
 
+@contextlib.contextmanager
+def repeated(obj: bpy.types.Object, first: int, last: int, times: int):
+    """While it lasts, the range of an action that plays alone comes again and again; other animation plays on.
+
+    Raises RagdollError: the object is in NLA tweak mode.
+    """
+    _refuse_tweak_mode(obj)
+    existing, state = _Existing.of(obj), save(obj)
+    if not existing.is_copied:
+        yield
+        return
+    animation = obj.animation_data
+    try:
+        assign(obj, None, None)
+        state.layer_track, strip = _new_strip(animation, existing.action, existing.slot, first, last)
+        animation.use_nla, strip.repeat = True, times
+        for track in animation.nla_tracks[:-1]:
+            track.mute = True
+        yield
+    finally:
+        restore(obj, state, existing.action)
+
+
 # ---- the bake -------------------------------------------------------------------------------------------------------
 def bake(
     obj: bpy.types.Object,

@@ -15,7 +15,7 @@ from ...errors import RagdollError
 from ..physics import built
 from ..rig import armature, importing, skinning
 from ..runtime import STATE
-from . import action_keys, actions
+from . import action_keys, actions, travel
 from .recording import Recorder, basis_of, checked_range
 
 SAME_PLACE = 1e-3  # of a bone's length: ends that are no further apart are one
@@ -43,7 +43,7 @@ EXPORTERS = {
 }
 
 
-def export_frames(obj, scene, first: int | None = None, last: int | None = None, path: Path | None = None):
+def export_frames(obj, scene, first=None, last=None, path: Path | None = None, root_motion: str = travel.STAY):
     """Make a plain copy of a character in its scene, or a file of it, yielding each frame that is read.
 
     The motion is that of the baked action, or what a bake would write. Stopping early changes nothing.
@@ -52,15 +52,18 @@ def export_frames(obj, scene, first: int | None = None, last: int | None = None,
 
     Args:
         obj: the character. scene: its scene, which must be the one that is shown. first, last: as of a bake.
+        root_motion: what carries the way over the ground; see `travel`.
         path: of a file whose suffix is one of `EXPORTERS`; None leaves the copy in the scene, selected.
     """
     if scene != bpy.context.scene:
         raise RagdollError(f"'{obj.name}' belongs to the scene '{scene.name}': show that one first")
     export = _exporter(path) if path is not None else None
     first, last = checked_range(obj, scene, first, last)
-    parents, current = plain_parents(obj), scene.frame_current
+    root, current = travel.root_of(obj, root_motion), scene.frame_current
+    parents = plain_parents(obj, root)
     recorder = Recorder(obj, scene, False)
     yield from recorder.watch(first, last)
+    travel.carry(recorder, root_motion, root)
     with STATE.occupied(), _selection_kept(path is not None):
         made = []
         try:
@@ -75,13 +78,13 @@ def export_frames(obj, scene, first: int | None = None, last: int | None = None,
     scene.frame_set(current)
 
 
-def plain_parents(obj) -> dict:
-    """{bone: its parent in the plain copy, None at roots} of the bones that deform or carry a mesh.
+def plain_parents(obj, root: str | None = None) -> dict:
+    """{bone: its parent in the plain copy, None at roots} of the bones that deform or carry a mesh, and of a root.
 
     Raises RagdollError: there are none.
     """
     bones = obj.data.bones
-    carrying = {mesh.parent_bone for mesh in _carried(obj)}
+    carrying = {mesh.parent_bone for mesh in _carried(obj)} | {root}
     flags = armature.deforming(obj, None, None) | [bone.name in carrying for bone in bones]
     kept = [bone.name for bone, flag in zip(bones, flags, strict=True) if flag]
     if not kept:

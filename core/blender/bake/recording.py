@@ -4,22 +4,28 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ... import keyframes, quaternion
 from ...errors import RagdollError
 from ..physics import view_layers, world
 from ..rig import armature
-from ..rig.armature import converted, pose_matrices
+from ..rig.armature import converted, pose_matrices, rigid
 from ..run import shot_run, simulate
 from ..runtime import STATE
 from ..stack import stack_edits
-from . import controls
+from . import actions, controls
 
 _CHANNELS = {"location": 3, "rotation_quaternion": 4, "rotation_axis_angle": 4, "rotation_euler": 3, "scale": 3}
+# Closer to the animation than this physics does not count as acting: what a body at full weight is off by, and an
+# angle that nobody sees [heights of the character, rad].
+NEAR, NEARLY_PARALLEL = 0.5e-3, np.radians(0.3)
+PASSES = 10  # most rounds of a cycle until it repeats
 SHEAR_TOLERANCE = 1e-5  # cosine between two axes of a bone; single precision gives about 1e-6
 
 
 def shown_pose(obj, scene) -> np.ndarray:
-    """Matrices of a character's bones as the scene shows them [n, 4, 4], in the character's space."""
-    return pose_matrices(obj.evaluated_get(shot_run.depsgraph_of(scene)))
+    """Matrices of a character's bones as the scene shows them [n, 4, 4], in the world."""
+    posed = obj.evaluated_get(shot_run.depsgraph_of(scene))
+    return armature.array_of(posed.matrix_world) @ pose_matrices(posed)
 
 
 def checked_range(obj, scene, first: int | None, last: int | None) -> tuple[int, int]:
@@ -60,13 +66,23 @@ def _shown_frames(scene, first, last) -> Iterator[int]:
         yield frame
 
 
+def differ(now: np.ndarray, then: np.ndarray, near: float) -> bool:
+    """Whether any of some poses [n, 4, 4] are further apart than a distance or an angle that nobody sees."""
+    apart = np.linalg.norm(now[:, :3, 3] - then[:, :3, 3], axis=1).max()
+    # The chord between two axes of a turned bone is its angle, as long as that is small.
+    turned = np.linalg.norm((rigid(now) - rigid(then))[:, :3, :3], axis=1).max()
+    return bool(apart > near or turned > NEARLY_PARALLEL)
+
+
 class Recorder:
     """Pose matrices of a character's bones, frame by frame, and where asked for the channels that are animated."""
 
     def __init__(self, obj, scene, channels: bool) -> None:
         self.obj, self.scene = obj, scene
         self.numbers, self.poses, self.worlds = [], [], []  # frames; matrices of the bones, and of the object
+        self.bases, self.places = [], []  # of the object without its parents: matrices, and its location
         self.solved, self.off = [], []  # by `solve`: basis matrices of the controls, how far off the bones are
+        self.adds = channels
         self._channels = {name: [] for name in _CHANNELS} if channels else None
 
     def watch(self, first: int, last: int) -> Iterator[int]:
@@ -76,29 +92,65 @@ class Recorder:
                 self.record(frame)
             yield frame
 
+    def watch_loop(self, first: int, last: int) -> Iterator[int]:
+        """Record a range as a cycle, yielding its frames again and again: it is simulated until its end repeats.
+
+        An action that plays alone goes round with it; what else is animated plays on.
+        """
+        own, period = self.scene.active_ragdoll, last - first
+        before = own.use_range, own.frame_start, own.frame_end
+        with actions.repeated(self.obj, first, last, PASSES):
+            simulate.use_range(self.scene, first, first + PASSES * period)
+            running = simulate.frames(self.scene)
+            try:
+                for frame in running:
+                    self.record(frame)
+                    yield first + (frame - first) % period
+                    if frame > first + period and frame % period == first % period and self._repeats(period):
+                        break
+            finally:
+                running.close()
+                own.use_range, own.frame_start, own.frame_end = before
+                simulate.forget(self.scene)
+        self.keep(slice(-period - 1, None))
+        self.numbers = list(range(first, last + 1))
+
+    def _repeats(self, period: int) -> bool:
+        """Whether the last two frames are those of a period before: places and speeds are the same."""
+        rows = [self.obj.data.bones.find(part.bone) for part in self.obj.active_ragdoll.parts]
+        near = NEAR * self.obj.active_ragdoll.height / max(self.obj.active_ragdoll.built_scale, 1e-12)
+        pairs = [(self.poses[i][rows], self.poses[i - period][rows]) for i in (-1, -2)]
+        return not any(differ(now, then, near) for now, then in pairs)
+
     def record(self, frame: int) -> None:
         """Record what is shown."""
         posed = self.obj.evaluated_get(shot_run.depsgraph_of(self.scene))
         self.numbers.append(frame)
         self.poses.append(pose_matrices(posed))
         self.worlds.append(armature.array_of(posed.matrix_world))
+        self.bases.append(armature.array_of(posed.matrix_basis))
+        self.places.append(np.array(posed.location))
         for name, values in (self._channels or {}).items():
             values.append(armature.values_of(self.obj.pose.bones, name, _CHANNELS[name]))
 
-    def solve(self, carried: controls.Controls) -> Iterator[int]:
-        """Find the poses of controls for what was recorded, yielding each frame that is done."""
-        rows = [self.obj.data.bones.find(name) for name in carried.bones]
-        basis = None
-        for frame, poses in zip(self.numbers, self.poses, strict=True):
+    def solve(self, carried: controls.Controls, root: str | None = None) -> Iterator[int]:
+        """Find the poses of controls for what was recorded, yielding each frame that is done.
+
+        `root` is a bone that is posed as recorded; it becomes the last one of those that are solved.
+        """
+        rows, basis = [self.obj.data.bones.find(name) for name in carried.bones], None
+        given = self.basis([root]) if root else np.empty((len(self.numbers), 0, 4, 4))
+        for at, (frame, poses) in enumerate(zip(self.numbers, self.poses, strict=True)):
             with STATE.occupied():
-                basis, off = carried.solve(frame, poses[rows], basis)
-            self.solved.append(basis)
+                basis, off = carried.solve(frame, poses[rows], basis, {root: given[at, 0]} if root else {})
+            self.solved.append(np.concatenate([basis, given[at]]))
             self.off.append(off)
             yield frame
 
     def keep(self, frames: slice) -> None:
         """Forget the other frames."""
-        self.numbers, self.poses, self.worlds = (each[frames] for each in (self.numbers, self.poses, self.worlds))
+        for name in ("numbers", "poses", "worlds", "bases", "places"):
+            setattr(self, name, getattr(self, name)[frames])
         for name, values in (self._channels or {}).items():
             self._channels[name] = values[frames]
 
@@ -171,4 +223,18 @@ def _without_shear(matrices: np.ndarray) -> np.ndarray:
     other = np.cross(side, along)
     result[:, :3, 0] = side * (x * side).sum(1, keepdims=True)
     result[:, :3, 2] = other * (z * other).sum(1, keepdims=True)
+    return result
+
+
+def closed(basis: np.ndarray, frames: int) -> np.ndarray:
+    """Basis matrices [f, n, 4, 4] as a cycle: what the last ones lack to the first is spread over the frames before."""
+    location, rotation, scale = keyframes.decompose(basis)
+    share = np.clip(1.0 - np.arange(len(basis))[::-1] / max(frames, 1), 0.0, 1.0)
+    share = (share**2 * (3.0 - 2.0 * share))[:, None, None]
+    lack = quaternion.multiply(quaternion.conjugate(rotation[-1]), rotation[0])
+    turn = quaternion.from_rotation_vector(share * quaternion.to_rotation_vector(lack))
+    axes = quaternion.to_matrix(quaternion.multiply(rotation, turn))
+    result = basis.copy()
+    result[..., :3, :3] = axes * (scale + share * (scale[0] - scale[-1]))[..., None, :]
+    result[..., :3, 3] = location + share * (location[0] - location[-1])
     return result

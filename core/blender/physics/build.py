@@ -14,7 +14,7 @@ from ...pose import affine
 from ...ragdoll import drives
 from ...ragdoll.bodies import fitting, shapes
 from ...ragdoll.drives import joint_motors, servo
-from .. import runtime
+from .. import preferences, runtime
 from ..rig.armature import (
     BindPose,
     anatomy_of,
@@ -56,8 +56,7 @@ def body_masses(obj, pose, plan, height: float, anatomy) -> np.ndarray:
         total = settings.body_mass if settings.body_mass > 0.0 else masses.human_mass(height)
         shares = masses.human_shares(model, anatomy, pose.parents, plan.bones, plan.volumes())
         result = masses.with_floor(total * shares)
-    if settings.stabilize_masses:
-        result = masses.stabilised(result, plan.parents)
+    result = (masses.stabilised if settings.stabilize_masses else masses.carried)(result, plan.parents)
     for i, bone in enumerate(plan.bones):
         own = obj.pose.bones[bone].active_ragdoll.mass
         if own > 0.0:
@@ -65,7 +64,7 @@ def body_masses(obj, pose, plan, height: float, anatomy) -> np.ndarray:
     return result
 
 
-BONE_CHOICES = ("DEFORM", "MAIN", "SELECTED", "ALL", "KEEP")
+BONE_CHOICES = tuple(key for key, *_words in preferences.BONES)
 SMALLEST = 1e-3  # [m] height; bodies of 0.1 mm stray by a tenth of it at full weights, those of 1 mm by a hundredth
 TARGET_SIZE = 0.01  # of the character's height
 # Slower than this, a limp body of a character 1.8 m tall may fall asleep. Speeds of falling grow with the root of the

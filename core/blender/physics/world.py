@@ -4,6 +4,7 @@ import bpy
 
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
+from .. import preferences
 from ..runtime import STATE
 from . import view_layers
 
@@ -49,8 +50,7 @@ def ensure(scene) -> list[str]:
         own.world_created = True
         fps = scene.render.fps / scene.render.fps_base
         world = scene.rigidbody_world
-        world.substeps_per_frame = max(10, diagnosis.needed_substeps(fps))
-        world.solver_iterations = diagnosis.FEWEST_ITERATIONS
+        world.substeps_per_frame, world.solver_iterations = preferences.new_world(fps)
         made.append("a rigid body world")
     elif not own.cache_saved and _is_coarse(scene):  # told once, with the scene's first ragdoll
         made.append("the rigid body world has few steps or iterations: Diagnose can raise them, so that limits hold")

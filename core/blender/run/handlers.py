@@ -43,6 +43,7 @@ def _handler(function):
     @persistent
     @functools.wraps(function)
     def call(*given):
+        STATE.follow_names()
         try:
             return function(*given[:count])
         except KeyboardInterrupt:
@@ -55,7 +56,7 @@ def _handler(function):
 def _concerns(scene) -> bool:
     """Whether a scene has characters of ours, and is not being moved through frames by ourselves."""
     own = scene.active_ragdoll
-    return not (STATE.busy or own.is_source or own.source is None)
+    return own.has_characters and not (STATE.busy or own.is_source)
 
 
 @_handler
@@ -66,6 +67,9 @@ def before_frame(scene, _graph=None) -> None:
     if not _concerns(scene) or _shows_without_run(scene):
         return
     run = STATE.runs.get(scene.name)
+    if run is not None and scene.active_ragdoll.source is None:
+        _end(scene, f"The hidden source of scene '{scene.name}' was deleted: begin at the shot's first frame again")
+        run = None
     first, last = world.shot_range(scene)
     frame = scene.frame_current
     clock = Clock()
@@ -100,7 +104,7 @@ def before_frame(scene, _graph=None) -> None:
         pose_stack.show(scene, posed, stacked)
         view_layers.lead(scene)
     except (RagdollError, ReferenceError) as error:
-        _stop(scene, run, str(error))
+        _stop(scene, run, _reason(scene, error))
         if frame == first and _is_stepping(scene):
             with STATE.writing():
                 world.halt(scene)  # which may hold joints that are not evaluated any more
@@ -212,6 +216,12 @@ def _forget_trouble(scene) -> None:
             del STATE.messages[obj.name]
 
 
+def _reason(scene, error) -> str:
+    """What to tell of an error; where something was deleted Blender's own words name nothing."""
+    deleted = f"Something of the ragdolls of scene '{scene.name}' was deleted: begin at the shot's first frame again"
+    return deleted if isinstance(error, ReferenceError) else str(error)
+
+
 def _stop(scene, run, text) -> None:
     """End a run with a message; its last good frames stay in the cache."""
     STATE.runs.pop(scene.name, None)
@@ -247,7 +257,7 @@ def _observe(run, scene) -> None:
     try:
         pipeline.observe(run, scene)
     except (RagdollError, ReferenceError) as error:
-        _stop(scene, run, str(error))
+        _stop(scene, run, _reason(scene, error))
     except (Exception, KeyboardInterrupt) as error:
         _stop(scene, run, unforeseen(error))
         raise

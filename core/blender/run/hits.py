@@ -8,7 +8,6 @@ stands in bind pose during that run. None is taken away before the ragdoll is, a
 
 from dataclasses import dataclass, field, replace
 
-import bpy
 import numpy as np
 from mathutils import Matrix
 
@@ -217,7 +216,7 @@ class Hits(Effect):
         own = next((own for own in self.characters if own.character is character), None)
         if own is None or not (own.hits or own.explosions):
             return []
-        scene = bpy.data.scenes[run.scene_name]
+        scene = run.graph.scene
         rate = _rate(scene)
         found = _pushes(run, own, scene, run.body[character.rows], frame / rate, (frame + 1) / rate, rate)
         kinematic = run.kinematic_by_user[character.rows]

@@ -174,7 +174,6 @@ class Bodies:
 class Run(Bodies):
     """The simulation of a scene's shot, from its first frame on."""
 
-    scene_name: str
     first: int  # frame
     frame: int | None  # the last one stepped, None after a jump
     reached: int  # last frame whose result stands in the cache
@@ -277,7 +276,6 @@ def make_run(scene, first: int) -> Run:
     in_joints, own_numbers = np.concatenate(in_joints), bone_numbers()
     masks = ["limp", "kinematic_by_user", "kinematic_by_effect", "switched_off", "awake", "struck", "kinematic", "calm"]
     return Run(
-        scene_name=scene.name,
         first=first,
         frame=first,
         reached=first - 1,
@@ -439,7 +437,7 @@ def check_evaluated(run: Run, scene) -> None:
         evaluated = character.source.evaluated_get(run.source_graph)
         check_scale(character.obj, np.array(evaluated.matrix_world, dtype=float))
         if left:
-            STATE.warn(character.name, diagnosis.left_over_text(left))
+            STATE.warn(character.name, diagnosis.left_over(left)[0].text)
         if not view_layers.evaluates(scene, character.obj):
             text = f"'{character.name}' is disabled in viewports or excluded: its physics is simulated, and not shown"
             STATE.warn(character.name, text)

@@ -115,6 +115,15 @@ def _settle(run, scene, frame: int) -> None:
         scene.frame_set(frame)
 
 
+def forget(scene) -> None:
+    """Drop the simulated frames; the ragdolls play live again from the shot's first frame."""
+    world.free_cache(scene)
+    show.stop_showing(scene)
+    STATE.runs.pop(scene.name, None)
+    for obj in shot_run.active_ragdolls(scene):
+        obj.active_ragdoll.property_unset("cache_outdated")
+
+
 def use_range(scene, frame_start: int, frame_end: int) -> None:
     """Simulate this range from now on; the scene's own range means no range of our own."""
     own = scene.active_ragdoll

@@ -58,9 +58,21 @@ def ensure(obj, scene) -> None:
         copy_locally(obj, obj.pose.bones.keys(), target, source.TARGET_NAME)
     _look_again()
     if settings.is_ragdoll:
-        build.rebuild(obj, scene)
+        rebuild(obj, scene)
     else:
         source.refresh(obj)
+
+
+def rebuild(obj, scene) -> None:
+    """Build a ragdoll anew; where that is refused it is gone, and so is a stack that only its recovery needed.
+
+    Raises RagdollError: see `build.build`.
+    """
+    try:
+        build.rebuild(obj, scene)
+    except RagdollError:
+        drop_if_idle(obj)
+        raise
 
 
 def _look_again() -> None:
