@@ -147,6 +147,7 @@ class ACTIVE_RAGDOLL_PT_weight_tools(Part, bpy.types.Panel):
 
     def fill(self, _context, _obj, column):
         column.operator_menu_enum("active_ragdoll.weight_preset", "preset", text="Preset")
+        column.operator("active_ragdoll.copy_weights", icon="COPYDOWN")
         column.operator("active_ragdoll.drag_weights", icon="ARROW_LEFTRIGHT")
         for i, (mode, title) in enumerate(SPREADS.items()):
             if i % 2 == 0:

@@ -50,6 +50,7 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
         button = row.operator("active_ragdoll.build", text="Rebuild" if has_ragdoll else "Build", icon="ARMATURE_DATA")
         button.bones = "KEEP" if has_ragdoll else preferences.chosen("bones")
         row.operator_menu_enum("active_ragdoll.build", "bones", text="", icon="DOWNARROW_HLT")
+        row.operator("active_ragdoll.apply_transform", text="", icon="OBJECT_ORIGIN")
         row.operator("active_ragdoll.remove", text="", icon="TRASH")
         found = health.notices(obj, context.scene)
         draw_notice(layout.box(), context, found[0], LINES, len(found) - 1)
@@ -62,7 +63,6 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
         row.label(text=bpy.types.UILayout.enum_item_name(settings, "state", state), icon=STATE_ICONS[state])
         joints = sum(1 for part in settings.parts if part.parent)
         layout.label(text=f"{len(settings.parts)} bodies, {joints} joints", icon="RIGID_BODY")
-        layout.operator("active_ragdoll.apply_transform", icon="OBJECT_ORIGIN")
 
 
 def draw_notice(layout, context, finding, lines: int = 0, others: int = 0) -> None:

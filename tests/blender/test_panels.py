@@ -167,6 +167,13 @@ def test_whatever_of_a_character_is_active_stands_for_it(fresh_scene):
     assert interface.characters(bpy.context) == [first, second]
     assert OPERATORS.build() == {"FINISHED"}
     assert first.active_ragdoll.is_ragdoll and second.active_ragdoll.is_ragdoll
+    first.active_ragdoll.rotation_weight = 0.5
+    assert OPERATORS.copy_weights() == {"FINISHED"} and second.active_ragdoll.rotation_weight == 0.5
+    fresh_scene.frame_start, fresh_scene.frame_end = 1, 4
+    assert OPERATORS.bake() == {"FINISHED"}
+    assert [obj.active_ragdoll.run_state for obj in (first, second)] == ["BAKED"] * 2
+    assert OPERATORS.revert_bake() == {"FINISHED"}
+    assert "BAKED" not in [obj.active_ragdoll.run_state for obj in (first, second)]
     layer.objects.active = built.part_of(second, "head").body
     assert interface.active_armature(bpy.context) == second and "Second" in text_of(draw()["main"])
     layer.objects.active = rigs.empty(fresh_scene)
