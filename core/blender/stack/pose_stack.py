@@ -16,7 +16,7 @@ from ...motion import stack
 from ...motion.stack import LocalPose, Rig
 from ..physics import built, source, world
 from ..rig import clips
-from ..rig.armature import armatures, array_of, converted, pose_matrices, values_of
+from ..rig.armature import armatures, array_of, converted, pose_matrices
 from ..runtime import STATE
 from ..settings import at_frame
 from . import entries
@@ -32,7 +32,7 @@ class PoseStack:
         obj: the character. rig: its skeleton and bind pose. entries: in order.
         messages: why entries were left out, by the entries' names. states: of the entries, by frame.
         seen: what was read from the simulation, by frame.
-        stamp: of the settings that it was made with; see `at_frame`.
+        stamp: of the bones and settings that it was made with; see `at_frame`.
         keyed: whether a setting of the character is animated, so that all are read from the source.
     """
 
@@ -56,14 +56,6 @@ class PoseStack:
         self._touched = np.zeros(len(skeleton), dtype=bool)
         bind = pose_space.compose_matrices(self._rest.bind.positions, self._rest.bind.rotations)
         self._to_basis = np.linalg.inv(bind)[skeleton.from_level]
-        self._names, self._rest_matrices = _bones_of(obj)
-
-    def fits(self) -> bool:
-        """Whether the armature's bones have the same names and places as when the stack was made."""
-        if len(self.obj.data.bones) != len(self._names):
-            return False
-        names, matrices = _bones_of(self.obj)
-        return names == self._names and np.array_equal(matrices, self._rest_matrices)
 
     def pose(self, scene, frame: int, *, record: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """The pose after the stack at the frame at which the hidden scene stands.
@@ -164,11 +156,6 @@ def _with_extent(matrices: np.ndarray) -> np.ndarray:
     return result
 
 
-def _bones_of(obj) -> tuple[list, np.ndarray]:
-    """Names of an armature's bones, and their bind pose [n, 4, 4]."""
-    return obj.data.bones.keys(), values_of(obj.data.bones, "matrix_local", 4, 4)
-
-
 def with_stack(scene) -> list:
     """The characters of a scene that have a motion stack, be it one of another scene's or a duplicate's."""
     return [obj for obj in armatures(scene.objects) if obj.active_ragdoll.target_armature is not None]
@@ -195,7 +182,7 @@ def of(obj) -> PoseStack | None:
     if place is None or place.library is not None or place.active_ragdoll.source is None:
         return None  # linked, or a copy of one that was removed, in a copy of its scene
     found = STATE.motions.get(obj.name)
-    if found is None or found.obj != obj or found.stamp != at_frame.stamp(obj) or not found.fits():
+    if found is None or found.obj != obj or found.stamp != at_frame.stamp(obj):
         found = STATE.motions[obj.name] = PoseStack(obj)
         for text in found.problems.values():
             print(f"Active Ragdoll: '{obj.name}': {text}")
@@ -360,7 +347,7 @@ def after_edits(scene, moved: set, changed: set) -> None:
         if obj.name not in changed or obj.active_ragdoll.is_ragdoll or obj.active_ragdoll.muted:
             continue
         stack = STATE.motions.get(obj.name)
-        edited |= source.carry_edits(obj) or (stack is not None and not stack.fits())
+        edited |= source.carry_edits(obj) or (stack is not None and stack.stamp != at_frame.stamp(obj))
     if moved & watched_names(scene):
         show_now(scene)
     elif edited:
