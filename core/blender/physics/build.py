@@ -229,6 +229,9 @@ def _new_source(obj, scene) -> tuple:
     Returns its world matrix now [4, 4], and the poses over the shot that the bodies will follow [f, n, 4, 4].
     """
     settings, (first, last) = obj.active_ragdoll, world.shot_range(scene)
+    old = settings.source  # of its motion stack
+    settings.property_unset("source")
+    source.drop(old)
     settings.scene = scene
     source.refresh(obj)
     to_world, poses = source.poses_over(settings.source, first, last, scene.frame_current)

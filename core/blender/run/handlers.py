@@ -76,7 +76,7 @@ def before_frame(scene, _graph=None) -> None:
         view_layers.stand_at(scene, frame)
         run = STATE.runs.get(scene.name)
     try:
-        posed, stacked = (), None
+        posed = ()
         if run is None or frame == first:
             reconcile.reconcile(scene, ragdolls=frame == first)
         if frame == first:
@@ -92,14 +92,14 @@ def before_frame(scene, _graph=None) -> None:
             _refuse_evaluated(run, scene)
             _observe(run, scene)  # another view layer was played than the one that steps
             pipeline.step(run, scene, clock)
-            posed, stacked = run.names, _stacked(run, scene)
+            posed = run.names
         elif run is not None and frame == run.frame:
             return
         else:
             show.show_other(run, scene)
             if run is None and frame > first + 1 and _is_playing() and _last_shown(scene) == first:
                 show.tell_left_out(scene, first)
-        pose_stack.show(scene, posed, stacked)
+        pose_stack.show(scene, posed)
         view_layers.lead(scene)
     except (RagdollError, ReferenceError) as error:
         _stop(scene, run, _reason(scene, error))
@@ -185,17 +185,6 @@ def _note_evaluated(scene, graph) -> None:
         if run is not None and run.frame == run.first == scene.frame_current:
             del STATE.runs[scene.name]  # that frame is shown anew: a new run begins with the next step
     STATE.evaluated[scene.name] = scene.frame_current, index
-
-
-def _stacked(run, scene) -> list:
-    """The scene's characters that have a motion stack. They are looked for again when one was deleted."""
-    try:
-        if run.stacked is not None and all(obj.name for obj in run.stacked):
-            return run.stacked
-    except ReferenceError:
-        pass
-    run.stacked = pose_stack.characters(scene)
-    return run.stacked
 
 
 def _forget_trouble(scene) -> None:

@@ -322,7 +322,7 @@ def _apply_settings(run: Run, scene) -> None:
     for character in run.characters:
         shares = [effect.shares[character.name] for effect in sharing if character.name in effect.shares]
         if character.keyed or shares:
-            write.write_blend(character.obj, character, character.blend * math.prod(shares), scene)
+            write.write_blend(character, character.blend * math.prod(shares), scene)
 
 
 def _apply_modes(run: Run, scene) -> None:

@@ -190,7 +190,6 @@ class Run(Bodies):
     limited: bool = False  # a force or torque has a limit
     any_kinematic: bool = False
     any_struck: bool = False
-    stacked: list | None = None  # the scene's characters with a motion stack; None: look for them again
     observed: int | None = None  # last frame after which the bodies were read
     in_fields: bool = False  # force fields act in the scene
     held: list = field(default_factory=list)  # names of the scene's other bodies that wait for the first frame

@@ -67,7 +67,7 @@ def _write_shown_blend(run: Run, character, scene) -> bool:
         own = character.blends.get(frame, character.blend)
     share = math.prod(effect.share_at(character, frame) for effect in run.effects)
     blend = (own if np.isfinite(own) else character.blend) * share
-    return write.write_blend(character.obj, character, blend, scene)
+    return write.write_blend(character, blend, scene)
 
 
 def show_cached(scene) -> None:

@@ -18,15 +18,15 @@ from .shot_run import Run
 LINEAR_DRAG = 8  # column of a run's gains, see `_gains`
 
 
-def write_blend(obj, character, blend, scene) -> bool:
+def write_blend(character, blend, scene) -> bool:
     """Set the share of the physics in what a character shows, in all view layers. Returns whether it has changed."""
     changed = False
-    for bones in _posed(obj, graphs(scene)):
+    for bones in _posed(character.obj, graphs(scene)):
         # An edit of the character makes Blender copy it anew, with its original's influence.
         shown = bones[character.bone_names[0]].constraints.get(source.CONSTRAINT_NAME)
         if shown is None or abs(blend - shown.influence) < 1e-7:
             continue
-        for name in character.bone_names + source.followers(obj):
+        for name in character.bone_names + source.followers(character.obj):
             _write_own(bones[name].constraints, "influence", blend)
         changed = True
     return changed

@@ -198,8 +198,7 @@ def show(scene, done=(), known=None) -> None:
 
     Args:
         done: names of characters that a run has posed already.
-        known: those that have a motion stack, if the caller knows them, because looking for them in a scene full of
-            helpers takes longer than posing them.
+        known: those that may be posed; without, all that have their motion stack in the scene.
     """
     todo = [obj for obj in (characters(scene) if known is None else known) if obj.name not in done]
     # Before the evaluation, because making a stack may link objects into the hidden scene.

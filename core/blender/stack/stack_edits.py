@@ -56,8 +56,6 @@ def ensure(obj, scene) -> None:
         built.tag(target, built.TARGET_ARMATURE)
         collection.active_ragdoll.owner = obj.name
         copy_locally(obj, obj.pose.bones.keys(), target, source.TARGET_NAME)
-    for run in STATE.runs.values():
-        run.stacked = None  # look for those that have one again
     if settings.is_ragdoll:
         rebuild(obj, scene)
     else:
@@ -118,8 +116,6 @@ def drop(obj) -> None:
             settings.property_unset("source")
             source.drop(copy)
         STATE.motions.pop(obj.name, None)
-    for run in STATE.runs.values():
-        run.stacked = None
     if settings.is_ragdoll:
         build.rebuild(obj, settings.scene)
     else:
