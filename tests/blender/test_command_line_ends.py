@@ -5,7 +5,6 @@ import os
 import signal
 
 import bpy
-import numpy as np
 import pytest
 
 import rigs
@@ -120,12 +119,6 @@ def test_options_that_make_no_sense(call, file, options, code, message):
     assert found == code and len(errors) == 1 and message in errors[0], errors
 
 
-def _keys() -> np.ndarray:
-    action = bpy.data.objects["Human"].active_ragdoll.baked_action
-    curves = sorted(rigs.curves_of(action), key=lambda curve: (curve.data_path, curve.array_index))
-    return np.array([point.co for curve in curves for point in curve.keyframe_points])
-
-
 @pytest.mark.parametrize("shown", (0, 1))
 def test_several_view_layers_bake_the_same(call, file, tmp_path, shown):
     found = []
@@ -137,7 +130,6 @@ def test_several_view_layers_bake_the_same(call, file, tmp_path, shown):
         path, output = _saved(tmp_path / f"layers_{layers}.blend"), tmp_path / f"baked_{layers}.blend"
         code, _out, errors = call("bake", path, "--output", output)
         assert code == 0, errors
-        found.append(_keys())
+        found.append(rigs.baked_keys())
         bpy.ops.wm.open_mainfile(filepath=str(file))
-    assert len(found[0]) > 100
-    assert np.array_equal(*found)
+    assert found[0] == found[1] != {}

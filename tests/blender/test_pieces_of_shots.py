@@ -33,20 +33,10 @@ def _open(path):
     return scene, scene.objects["Human"]
 
 
-def _keys(path) -> dict:
-    """{(path of the property, index): {frame: value}} of the baked action of a file."""
-    bpy.ops.wm.open_mainfile(filepath=str(path))
-    action = bpy.context.scene.objects["Human"].active_ragdoll.baked_action
-    found = {}
-    for curve in rigs.curves_of(action):
-        found[curve.data_path, curve.array_index] = {round(p.co.x): p.co.y for p in curve.keyframe_points}
-    return found
-
-
 def test_a_piece_that_is_baked_is_that_of_the_whole_shot(call, shot, tmp_path):
     assert call("bake", shot, "--output", tmp_path / "whole.blend")[0] == 0
     assert call("bake", shot, "--frames", *PIECE, "--output", tmp_path / "piece.blend")[0] == 0
-    whole, piece = _keys(tmp_path / "whole.blend"), _keys(tmp_path / "piece.blend")
+    whole, piece = rigs.baked_keys(tmp_path / "whole.blend"), rigs.baked_keys(tmp_path / "piece.blend")
     assert piece.keys() == whole.keys()
     for curve, values in piece.items():
         for frame in range(PIECE[0], PIECE[1] + 1):
