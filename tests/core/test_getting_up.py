@@ -7,6 +7,7 @@ from core import pose as pose_space
 from core import quaternion
 from core.errors import RagdollError
 from core.motion import getting_up
+from core.motion.clip import Clip
 from core.motion.rig import LocalPose, Rig
 from core.ragdoll.recovery.transitions import Landmarks, Reroot
 from core.skeleton import Skeleton
@@ -81,6 +82,17 @@ def test_bones_above_the_body_go_at_once_and_those_within_do_not(rig):
     _old, new, passage = _begun(rig, getting_up.INERTIALIZED, world)
     root = (world @ _matrices(rig, passage.pose(rig, new, world, 10.0)))[level["root"]]
     assert np.allclose(root, (_move().matrix() @ world @ _matrices(rig, new))[level["root"]])
+
+
+def test_what_lies_still_in_an_object_that_moves_gets_up_from_where_it_lies(rig):
+    """The planned motion begins at rest in the world; the armature object goes on with its animation."""
+    pose, worlds = _pose(rig, 1), (_world(), _world())
+    worlds[1][:3, 3] -= (0.04, 0.0, 0.0)  # a walker's, the frame before
+    old = [np.linalg.solve(world, worlds[0] @ _matrices(rig, pose)) for world in worlds]
+    planned = Clip("still", NAMES, FPS, LocalPose(*(np.stack([array] * 9) for array in vars(pose).values())))
+    passage = getting_up.begun(rig, old, (), worlds, _move(), frame=10.0, fps=FPS, duration=0.3, planned=planned)
+    for frame in (10.0, 12.0, 16.0):
+        assert np.allclose(_matrices(rig, passage.pose(rig, pose, worlds[0], frame)), _matrices(rig, pose), atol=1e-9)
 
 
 def test_the_lowest_joint_stays_above_the_floor_on_the_way(rig):

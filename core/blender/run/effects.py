@@ -17,6 +17,7 @@ class Effect:
     switched_off = None  # their characters are not simulated but move with their animation
     awake = None  # they must not fall asleep
     struck = None  # they are hit in the coming step: their characters do not count as calm
+    waiting = None  # their targets stay with them, so that a drive takes hold of them where they are
     driven_in_world = None  # they are driven from the world even if their character is driven at its joints
     muscles = ()  # `motors.Muscles` that lead joints instead of the drives; not merged
     changed = False  # one of the above has changed since the run last merged them

@@ -155,6 +155,7 @@ def step(run: Run, scene, clock) -> None:
         run.reach_trace = servo.trace_at(run.reach)
     reachable = servo.within_reach(run.body, run.wanted, run.reach, run.reach_trace)
     run.command = servo.lag_compensated(run.command, reachable, substeps)
+    run.command[run.waiting] = run.body[run.waiting]
     write.place(run, "targets", run.command)
     if run.any_kinematic:
         places = run.wanted

@@ -81,6 +81,7 @@ class Bodies:
     switched_off: np.ndarray
     awake: np.ndarray
     struck: np.ndarray
+    waiting: np.ndarray
     kinematic: np.ndarray  # mask: kinematic for whatever reason
     calm: np.ndarray  # mask: has come to lie nearly still
     supported: np.ndarray  # mask: something bears its character
@@ -144,6 +145,7 @@ class Run(Bodies):
         self.kinematic_by_effect = merged(self.effects, "kinematic", count)
         self.awake = merged(self.effects, "awake", count)
         self.struck = merged(self.effects, "struck", count)
+        self.waiting = merged(self.effects, "waiting", count)
         self.any_struck = bool(self.struck.any())
         self.joint_space = self.in_joints & ~merged(self.effects, "driven_in_world", count)
         self.gains_dirty = self.modes_dirty = True
@@ -198,7 +200,17 @@ def make_run(scene, first: int) -> Run:
     masses, inertia = np.array([p.body.rigid_body.mass for p in parts]), np.array([p.inertia for p in parts])
     moments = np.array([p.moments for p in parts], dtype=float)
     in_joints, own_numbers = motors.driven_at_joints(characters), bone_numbers()
-    masks = ["limp", "kinematic_by_user", "kinematic_by_effect", "switched_off", "awake", "struck", "kinematic", "calm"]
+    masks = [
+        "limp",
+        "kinematic_by_user",
+        "kinematic_by_effect",
+        "switched_off",
+        "awake",
+        "struck",
+        "waiting",
+        "kinematic",
+        "calm",
+    ]
     return Run(
         scene_name=scene.name,
         first=first,
