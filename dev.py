@@ -1,7 +1,7 @@
 """Everything a developer needs, on a machine with only Python 3.11 and git.
 
     python3.11 dev.py demo [--out DIR] [--input FILE] ...   the main job, from character to baked keyframes
-    python3.11 dev.py example NAME | all [--out DIR]        a short shot of demo/examples; --list names them
+    python3.11 dev.py example NAME | all [--out DIR] [--clip]  a short shot of demo/examples; --list names them
     python3.11 dev.py test [--bpy 4.2 4.5 5.0 | all] ...    all tests; outside 4.5 and a real Blender only those
                                                             marked blender_version, unless --nightly
     python3.11 dev.py bench NAME ...                        a benchmark of tests/benchmarks
@@ -10,6 +10,8 @@
                                                             ones, with --nightly new ones for ten minutes
     python3.11 dev.py golden [COMMIT] [--bpy 4.2 ... | all] bodies and poses of golden shots, equal to a commit's?
     python3.11 dev.py build | lint [--strict] | format
+    python3.11 dev.py docs                                  the manual as a site, in site/; a broken link is a failure
+    python3.11 dev.py languages                             what is said, brought into the catalogues; what lacks
 
 Virtual environments are made in .venv/ on first use. BLENDER=/path/to/blender (or a command that starts one)
 adds the tests in a real Blender and runs the demo there. BLENDER_SETUP is a command that makes that Blender
@@ -46,7 +48,7 @@ BLENDER_TESTS = sorted((TESTS / "blender").glob("test_*.py"))
 BPY_VERSIONS = ("4.2", "4.5", "5.0")
 DEFAULT_BPY = "4.5"
 INSTALLED = "installed"  # the Blender of BLENDER, where a bpy version is asked for
-STAGES = ("lint", "core", "blender", "fuzz", "build", "real")
+STAGES = ("lint", "core", "blender", "fuzz", "docs", "build", "real")
 FUZZ_SEED = 1000  # one whose first sessions pass: a test has to say the same each time
 FUZZ_SESSIONS, FUZZ_NIGHT = 20, 600.0  # about a minute; at night so many seconds
 SETUP_TIMEOUT = 900.0
@@ -162,6 +164,19 @@ def build(python: Path) -> Result:
     return total
 
 
+def docs() -> Result:
+    """Build the manual strictly, from docs/, the changelog and the reference that a bpy wheel writes."""
+    pages = RESULTS / "manual"
+    shutil.rmtree(pages, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", pages)
+    shutil.copy(ROOT / "CHANGELOG.md", pages / "changelog.md")
+    total = step("reference", [environment(DEFAULT_BPY), TESTS / "reference.py", pages / "reference.md"])
+    os.environ["MANUAL"] = str(pages)
+    command = [environment("docs"), "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", ROOT / "site"]
+    total.add(step("mkdocs build --strict", command))
+    return total
+
+
 def zip_faults(archive: Path) -> list[str]:
     """What is in the zip and should not be, or is missing."""
     listed = subprocess.run(
@@ -172,12 +187,12 @@ def zip_faults(archive: Path) -> list[str]:
     )
     known = set(listed.stdout.split("\0"))
     names = {name for name in zipfile.ZipFile(archive).namelist() if not name.endswith("/")}
-    development = ("tests/", "demo/", "docs/", ".ci/", "dev.py", "pyproject.toml")
+    development = ("tests/", "demo/", "docs/", ".ci/", "dev.py", "pyproject.toml", "mkdocs.yml")
     faults = [f"{name}: is ignored by git" for name in sorted(names - known)]
     faults += [f"{name}: is for developers" for name in sorted(names) if name.startswith(development)]
     source = {n for n in known if n.endswith(".py") and n.startswith(("core/", "operators/", "panels/"))}
     wanted = {"blender_manifest.toml", "__init__.py", "LICENSE"} | {n for n in source if (ROOT / n).is_file()}
-    wanted |= {name for name in known if name.startswith("presets/")}
+    wanted |= {name for name in known if name.startswith(("presets/", "languages/"))}
     return faults + [f"{name}: is missing" for name in sorted(wanted - names)]
 
 
@@ -244,6 +259,8 @@ def test(options: argparse.Namespace) -> int:
             stage(f"bpy {version}", lambda v=version: blender(v, wheels[v].wait(), options.k, options.nightly))
     if "fuzz" in chosen:
         stage("fuzz", lambda: fuzz_stage(options.nightly))
+    if "docs" in chosen:
+        stage("docs", docs)
     if "build" in chosen or "real" in chosen:
         stage("build", lambda: build(wheels[builder].wait()))
     if "real" in chosen:
@@ -353,7 +370,9 @@ def example(options: argparse.Namespace) -> int:
     failed = [
         name
         for name, folder in jobs.items()
-        if in_blender(options.bpy, ROOT / "demo" / "example.py", [name, "--out", str(folder)])
+        if in_blender(
+            options.bpy, ROOT / "demo" / "example.py", [name, "--out", str(folder), *["--clip"] * options.clip]
+        )
     ]
     return 1 if failed else 0
 
@@ -425,6 +444,7 @@ def main() -> int:
     sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
     sub.add_argument("--out", default="demo-out", metavar="DIR", help="folder of the results (demo-out)")
     sub.add_argument("--list", action="store_true", help="what there is")
+    sub.add_argument("--clip", action="store_true", help="a film of it as well (MP4)")
     sub.add_argument("name", nargs="?", default="", metavar="NAME", help="of an example, or all")
     sub = commands.add_parser("bench", help="run a benchmark; further options go to it")
     sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
@@ -440,6 +460,8 @@ def main() -> int:
     commands.add_parser("build", help="validate and build dist/*.zip")
     sub = commands.add_parser("lint", help="check rules, formatting and imports, print figures")
     sub.add_argument("--strict", action="store_true", help="figures over their bounds are a failure")
+    commands.add_parser("docs", help="build the manual's site")
+    commands.add_parser("languages", help="bring the catalogues of languages/ in line with what is said")
     commands.add_parser("format", help="apply ruff's fixes and formatting")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     options, rest = parser.parse_known_args()
@@ -461,6 +483,10 @@ def main() -> int:
                 return fuzz(options)
             case "build":
                 return 1 if build(environment(DEFAULT_BPY)).failed else 0
+            case "docs":
+                return 1 if docs().failed else 0
+            case "languages":
+                return in_blender(DEFAULT_BPY, TESTS / "words.py", [])
             case "lint":
                 return 1 if lint(options.strict).failed else 0
             case _:

@@ -1,4 +1,4 @@
-"""Small copies of contact sheets for the README: `python demo/gallery.py FOLDER`, in an environment with bpy.
+"""Small copies of contact sheets for the gallery: `python demo/gallery.py FOLDER`, in an environment with bpy.
 
 FOLDER is what `dev.py example all --out FOLDER` has written; docs/gallery/NAME.png are the sheets at a third of their
 size, or half, so that they are about 600 pixels wide.

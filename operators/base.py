@@ -2,6 +2,7 @@
 
 from ..core.blender import interface
 from ..core.blender.interface import redraw
+from ..core.blender.languages import translated
 from ..core.errors import RagdollError
 
 
@@ -35,18 +36,22 @@ class OnArmature:
         """Whether it can act; else Blender shows what to do before."""
         text = cls.why_not(context)
         if text:
-            cls.poll_message_set(text)
+            cls.poll_message_set(translated(text))
         return not text
+
+    def tell(self, level: str, text: str) -> None:
+        """Report a line in the user's language."""
+        self.report({level}, translated(text))
 
     def cancelled(self, reason) -> set:
         """Say why nothing is done."""
-        self.report({"ERROR"}, str(reason))
+        self.tell("ERROR", str(reason))
         return {"CANCELLED"}
 
     def warn(self, notes) -> None:
         """Report each of some lines."""
         for note in notes:
-            self.report({"WARNING"}, note)
+            self.tell("WARNING", note)
 
 
 class Operator(OnArmature):
@@ -63,7 +68,7 @@ class Operator(OnArmature):
             return self.cancelled(error)
         redraw()
         if text:
-            self.report({"INFO"}, text)
+            self.tell("INFO", text)
         return {"FINISHED"}
 
 

@@ -17,7 +17,7 @@ import bpy
 from ..core.blender import bake
 from ..core.blender.physics import world
 from ..core.blender.rig import importing
-from ..core.blender.run import render, shot_run, show, simulate
+from ..core.blender.run import shot_run, show, simulate
 from ..core.errors import RagdollError
 from . import reports
 
@@ -134,7 +134,7 @@ def _frames(shots: list[Path], chunk: int | None) -> list[tuple[int, int, int]]:
     for number, shot in enumerate(shots):
         importing.open_file(str(shot))
         scene = bpy.context.scene
-        if not any(shown.camera for shown in render.shown_scenes(scene)):
+        if not any(shown.camera for shown in simulate.shown_scenes(scene)):
             raise RagdollError(f"{shot}: scene '{scene.name}' has no camera to render with")
         size = chunk or scene.frame_end - scene.frame_start + 1
         size = math.ceil(size / scene.frame_step) * scene.frame_step  # so that each begins at a frame of the whole

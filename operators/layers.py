@@ -7,7 +7,7 @@ from ..core.blender.interface import filled, scene_of, unbaked
 from ..core.blender.rig.armature import selected
 from ..core.blender.settings import lists
 from ..core.blender.settings.lists import active_item
-from ..core.blender.stack import stack_edits, stack_setup
+from ..core.blender.stack import stack_edits
 from ..core.errors import RagdollError
 from .base import Operator
 
@@ -129,7 +129,7 @@ class ACTIVE_RAGDOLL_OT_remove_layer(OfLayer, bpy.types.Operator):
     def act(self, _context, obj):
         lists.remove_item(obj.active_ragdoll, "layers")
         stack_edits.changed(obj)
-        stack_setup.drop_if_idle(obj)
+        stack_edits.drop_if_idle(obj)
 
 
 class ACTIVE_RAGDOLL_OT_move_layer(OfLayer, bpy.types.Operator):
@@ -264,9 +264,9 @@ class ACTIVE_RAGDOLL_OT_enable_graph(LayerOperator, bpy.types.Operator):
         graph = obj.active_ragdoll.graph
         if graph.enabled:
             graph.enabled = False
-            stack_setup.drop_if_idle(obj)
+            stack_edits.drop_if_idle(obj)
         else:
-            stack_setup.ensure(obj, scene_of(obj, context))
+            stack_edits.ensure(obj, scene_of(obj, context))
             graph.enabled = True
 
 

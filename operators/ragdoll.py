@@ -4,21 +4,14 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, StringProperty
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
-from ..core.blender import interface
-from ..core.blender.physics import bind_pose, build, built, remove
-from ..core.blender.stack import stack_setup
+from ..core.blender import interface, preferences
+from ..core.blender.physics import build, built, remove
+from ..core.blender.stack import stack_edits
 from ..core.blender.tools import apply_transform, diagnose, profiles
 from ..core.errors import RagdollError
 from ..core.ragdoll import diagnosis
 from .base import Operator
 
-BONES = (
-    ("DEFORM", "Deforming", "Bones that deform the mesh; tiny ones ride on their parent's body"),
-    ("MAIN", "Main", "The ten to sixteen large bodies of a human, or an animal's; the rest merges into them"),
-    ("SELECTED", "Selected", "Exactly the selected bones"),
-    ("ALL", "All", "All bones but the tiny ones"),
-    ("KEEP", "As Chosen", "The bones whose Simulated is on: brings edited shapes, masses and limits into the bodies"),
-)
 LEVELS = {diagnosis.ERROR: "WARNING", diagnosis.WARNING: "WARNING", diagnosis.INFO: "INFO"}
 # Those whose remedy is an operator of its own, or nobody's but the user's, are not here.
 REMEDIES = (
@@ -30,7 +23,6 @@ REMEDIES = (
     (diagnosis.REMAPPED, "Set to the Same", "Let each frame stand at its own time"),
     (diagnosis.OUTSIDE, "Fit Anew", "Forget what was edited of these bodies, and build anew"),
     (diagnosis.TIME_SCALE, "Set to 1", "Let the bodies move at the animation's speed"),
-    (diagnosis.MASS_RATIO, "Stabilize", "Even out the masses of joined bodies, the total being kept, and build anew"),
     (diagnosis.TINY, "Merge", "Let tiny bodies ride on their parents' bodies, and build anew"),
     (diagnosis.SUBSTEPS, "Raise", f"Raise the substeps to {diagnosis.STEPS_PER_SECOND:g} steps a second"),
     (diagnosis.ITERATIONS, "Raise", "Raise the solver's iterations to what limits need"),
@@ -48,40 +40,35 @@ MIRRORS = (
 )
 
 
-def chosen_armatures(context) -> list:
-    """The active armature and the selected ones, in a stable order."""
-    obj = interface.active_armature(context)
-    others = [other for other in context.selected_objects if other.type == "ARMATURE" and other is not obj]
-    return [obj, *sorted(others, key=lambda other: other.name)]
-
-
 class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
     """Give the selected armatures physical bodies; one that it has already is built anew, its settings are kept"""
 
     requires = (interface.unbaked,)
 
-    bones: EnumProperty(name="Bones", items=BONES, default="DEFORM", description="Which bones get a body")
+    bones: EnumProperty(name="Bones", items=preferences.BONES, default="DEFORM", description="Which bones get a body")
 
     def execute(self, context):
         """Build each; one that cannot be built does not stop the others."""
-        objects = [obj for obj in chosen_armatures(context) if not obj.active_ragdoll.muted]
-        made = 0
+        objects = [obj for obj in interface.characters(context) if not obj.active_ragdoll.muted]
+        made = []
         for obj in objects:
             self._let_get_up(obj, context)
         for obj, result in build.build_each(objects, context.scene, self.bones):
             if isinstance(result, RagdollError):
                 self.report({"ERROR"}, str(result))
-                stack_setup.drop_if_idle(obj)
+                stack_edits.drop_if_idle(obj)
                 continue
             self.report({"INFO"}, f"'{obj.name}': {result.text()}")
-            made += 1
+            made.append(obj)
+        if objects[0] in made:  # what the sidebar shows
+            diagnose.diagnose(objects[0], interface.scene_of(objects[0], context))
         return {"FINISHED"} if made else {"CANCELLED"}
 
     def _let_get_up(self, obj, context):
         """Give a recovery from before the last Remove its motion stack back, which was removed too."""
-        if stack_setup.gets_up_where_it_lies(obj) and not obj.active_ragdoll.is_ragdoll:
+        if stack_edits.gets_up_where_it_lies(obj) and not obj.active_ragdoll.is_ragdoll:
             try:
-                stack_setup.ensure(obj, interface.scene_of(obj, context))
+                stack_edits.ensure(obj, interface.scene_of(obj, context))
             except RagdollError as error:
                 self.report({"WARNING"}, str(error))
 
@@ -95,9 +82,9 @@ class ACTIVE_RAGDOLL_OT_bind_pose_from_frame(Operator, bpy.types.Operator):
 
     def act(self, context, obj):
         if self.rest:
-            bind_pose.from_rest(obj)
+            build.choose_bind_pose(obj)
             return "The rest pose is the bind pose again: build to see it"
-        bind_pose.from_frame(obj, interface.scene_of(obj, context))
+        build.choose_bind_pose(obj, interface.scene_of(obj, context))
         return f"The bind pose is that of frame {context.scene.frame_current}: build to see it"
 
 
@@ -117,13 +104,13 @@ class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator):
 
     def act(self, context, _obj):
         by_scene = {context.scene: []} if built.orphans(context.scene) else {}
-        for obj in () if self.left_over else filter(None, chosen_armatures(context)):
+        for obj in () if self.left_over else interface.characters(context):
             if obj.active_ragdoll.is_ragdoll:
                 by_scene.setdefault(interface.scene_of(obj, context), []).append(obj)
         for scene, objects in by_scene.items():
             remove.remove_all(objects, scene)
             for obj in objects:
-                stack_setup.drop_if_idle(obj)  # what only its recovery needed
+                stack_edits.drop_if_idle(obj)  # what only its recovery needed
                 self.report({"INFO"}, f"Removed the ragdoll of '{obj.name}'")
 
 
@@ -157,7 +144,7 @@ class ACTIVE_RAGDOLL_OT_check_limits(Operator, bpy.types.Operator):
         scene = interface.scene_of(obj, context)
         report = diagnose.check_limits(obj, scene, widen=self.widen)
         if self.widen and report.found:
-            build.rebuild(obj, scene)
+            stack_edits.rebuild(obj, scene)
         self.report({"WARNING" if report.found and not self.widen else "INFO"}, f"'{obj.name}': {report.text()}")
 
 
@@ -193,6 +180,18 @@ class ACTIVE_RAGDOLL_OT_remedy(Operator, bpy.types.Operator):
         diagnose.diagnose(obj, scene)
 
 
+_listed: list = []  # Blender keeps no texts of a menu that is made when it is opened
+
+
+def _presets(_self, _context):
+    _listed[:] = profiles.presets()
+    return _listed
+
+
+def _own_presets(self, context):
+    return _presets(self, context)[len(profiles.PRESETS) :]
+
+
 # ---- profiles --------------------------------------------------------------------------------------------------------
 class ProfileOperator(Operator):
     """Changes the settings of an armature."""
@@ -217,10 +216,7 @@ class ACTIVE_RAGDOLL_OT_export_profile(Operator, bpy.types.Operator, ExportHelpe
 
     def act(self, _context, obj):
         path = bpy.path.abspath(self.filepath)
-        try:
-            profiles.write(path, profiles.collect(obj))
-        except OSError as error:
-            raise RagdollError(f"{path}: {error.strerror or error}") from error
+        profiles.write(path, profiles.collect(obj))
         return f"Settings of '{obj.name}' written to {path}"
 
 
@@ -239,7 +235,57 @@ class ACTIVE_RAGDOLL_OT_import_profile(ProfileOperator, bpy.types.Operator, Impo
 class ACTIVE_RAGDOLL_OT_apply_preset(ProfileOperator, bpy.types.Operator):
     """Give the character's bones the settings of a preset, by what part of the body they are"""
 
-    name: EnumProperty(name="Preset", items=profiles.PRESETS, default="HUMAN")
+    name: EnumProperty(name="Preset", items=_presets)
 
     def act(self, _context, obj):
         return self.apply(obj, profiles.preset(self.name), "AUTO")
+
+
+class PresetDialog(Operator):
+    """Asks for the name of a self-made preset."""
+
+    bl_options = {"REGISTER"}
+
+    def invoke(self, context, _event):
+        """Ask."""
+        return context.window_manager.invoke_props_dialog(self)
+
+
+class ACTIVE_RAGDOLL_OT_add_preset(PresetDialog, bpy.types.Operator):
+    """Keep everything set on the character and its bones as a preset of your own"""
+
+    name: StringProperty(name="Name", description="The preset's name in the menu")
+
+    def act(self, _context, obj):
+        profiles.add_own(self.name, profiles.collect(obj))
+        return f"Preset '{self.name}' added"
+
+
+class OnOwnPreset(PresetDialog):
+    """Acts on a self-made preset; needs no armature."""
+
+    @classmethod
+    def why_not(cls, context):
+        """There has to be one."""
+        return "" if profiles.presets()[len(profiles.PRESETS) :] else "There is no preset of your own"
+
+
+class ACTIVE_RAGDOLL_OT_rename_preset(OnOwnPreset, bpy.types.Operator):
+    """Give a preset of your own another name"""
+
+    preset: EnumProperty(name="Preset", items=_own_presets)
+    name: StringProperty(name="New Name", description="The preset's name in the menu")
+
+    def act(self, _context, _obj):
+        profiles.rename_own(self.preset, self.name)
+        return f"Preset '{self.preset}' is '{self.name}' now"
+
+
+class ACTIVE_RAGDOLL_OT_remove_preset(OnOwnPreset, bpy.types.Operator):
+    """Delete the file of a preset of your own"""
+
+    preset: EnumProperty(name="Preset", items=_own_presets)
+
+    def act(self, _context, _obj):
+        profiles.remove_own(self.preset)
+        return f"Preset '{self.preset}' removed"

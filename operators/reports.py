@@ -4,16 +4,15 @@ import contextlib
 import hashlib
 import json
 import os
-import tomllib
 from pathlib import Path
 
 import bpy
 import numpy as np
 
-from ..core.blender import bake
+from ..core.blender import bake, preferences
 from ..core.blender.physics import world
 from ..core.blender.runtime import STATE
-from ..core.blender.tools import measure, worst
+from ..core.blender.tools import measure
 
 SCHEMA = 1  # version of the reports' form, described in docs/report.schema.json
 DIGITS = 6  # significant digits of a report's figures
@@ -43,9 +42,11 @@ def whole(path: Path):
 
 def versions() -> dict:
     """Those of the extension, Blender and numpy."""
-    with (Path(__file__).resolve().parents[1] / "blender_manifest.toml").open("rb") as stream:
-        own = tomllib.load(stream)["version"]
-    return {"active_ragdoll": own, "blender": bpy.app.version_string, "numpy": np.__version__}
+    return {
+        "active_ragdoll": preferences.manifest()["version"],
+        "blender": bpy.app.version_string,
+        "numpy": np.__version__,
+    }
 
 
 def file_version() -> dict:
@@ -67,7 +68,7 @@ class Recorder:
     def __init__(self, scene, characters) -> None:
         self.scene = scene
         self._meter = measure.Meter(scene)
-        self._worst = {obj.name: worst.Worst(obj, scene) for obj in characters}
+        self._worst = {obj.name: measure.Worst(obj, scene) for obj in characters}
         self._poses = {obj.name: {} for obj in characters}
 
     def after_frame(self, frame: int) -> None:

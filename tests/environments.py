@@ -1,11 +1,13 @@
 """The virtual environments in .venv/ that the developers' commands run in, made on first use."""
 
+import contextlib
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -14,6 +16,9 @@ PYTEST = "pytest>=8,<10"
 JSONSCHEMA = "jsonschema>=4,<5"
 # The formatter's style changes between versions: exactly one.
 TOOLS = (PYTEST, "hypothesis>=6,<7", JSONSCHEMA, "numpy>=1.26,<3", "openjd-cli>=0.8,<1", "ruff==0.17.6")
+# The manual; the theme brings what builds it.
+DOCS = ("mkdocs>=1.6,<2", "mkdocs-material>=9.5,<10")
+WITHOUT_BPY = {"tools": TOOLS, "docs": DOCS}
 # Blender 4.2 comes with this numpy; its wheel would take any.
 BPY_EXTRA = {"4.2": ("numpy==1.24.*",)}
 
@@ -54,12 +59,36 @@ def quietly(command: list[str | Path], what: str) -> None:
 
 
 def requirements_of(name: str) -> tuple[str, ...]:
-    """What stands in the environment of that name: "tools" or a bpy version."""
-    return TOOLS if name == "tools" else (f"bpy=={name}.*", PYTEST, JSONSCHEMA, *BPY_EXTRA.get(name, ()))
+    """What stands in the environment of that name: one of WITHOUT_BPY or a bpy version."""
+    return WITHOUT_BPY.get(name) or (f"bpy=={name}.*", PYTEST, JSONSCHEMA, *BPY_EXTRA.get(name, ()))
+
+
+@contextlib.contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Keep other commands from making the same environment: they wait. A lock of a command that died is free again."""
+    ENVIRONMENTS.mkdir(exist_ok=True)
+    with (ENVIRONMENTS / f"{name}.lock").open("a") as file:
+        if os.name == "nt":
+            import msvcrt
+
+            while True:  # `locking` gives up after ten seconds
+                with contextlib.suppress(OSError):
+                    msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+                    break
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def environment(name: str) -> Path:
     """The interpreter of an environment, made when it is missing or its requirements have changed."""
+    with locked(name):
+        return _environment(name)
+
+
+def _environment(name: str) -> Path:
     folder = ENVIRONMENTS / name
     requirements = requirements_of(name)
     stamp = folder / "requirements.sha256"
@@ -72,7 +101,7 @@ def environment(name: str) -> Path:
     quietly([python_311(), "-m", "venv", folder], "making a virtual environment")
     install = [python_of(folder), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
     quietly([*install, *requirements], f"installing {', '.join(requirements)}")
-    if name != "tools":
+    if name not in WITHOUT_BPY:
         probe = "import bpy, os, sys; sys.stdout.flush(); os._exit(0)"
         quietly([python_of(folder), "-c", probe], f"importing bpy {name} (does a system library lack?)")
     stamp.write_text(digest)
@@ -83,9 +112,10 @@ def environment(name: str) -> Path:
 def pytest_folder() -> Path:
     """A folder with pytest alone, for a Blender whose Python has none."""
     folder = ENVIRONMENTS / "pytest"
-    if not (folder / "pytest").is_dir():
-        install = [environment("tools"), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
-        quietly([*install, "--target", folder, PYTEST], f"installing {PYTEST}")
+    install = [environment("tools"), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    with locked("pytest"):
+        if not (folder / "pytest").is_dir():
+            quietly([*install, "--target", folder, PYTEST], f"installing {PYTEST}")
     return folder
 
 

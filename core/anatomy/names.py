@@ -10,34 +10,7 @@ import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
-from .roles import (
-    CENTER,
-    CHEST,
-    CLAVICLE,
-    EAR,
-    EYE,
-    FINGER,
-    FOOT,
-    FOREARM,
-    GENERIC,
-    HAND,
-    HEAD,
-    HELPER,
-    JAW,
-    LEFT,
-    NECK,
-    PELVIS,
-    RIGHT,
-    SHANK,
-    SPINE,
-    TAIL,
-    THIGH,
-    THUMB,
-    TOE,
-    TWIST,
-    UPPER_ARM,
-    WING,
-)
+from . import roles as r
 
 # Words whose role depends on the bones around: a "shoulder" is a collar bone in one convention, an upper arm in
 # another, a "leg" a shank below an "upleg" and a thigh elsewhere.
@@ -45,7 +18,7 @@ SHOULDER, ARM, ELBOW, WRIST, PALM = "shoulder", "arm", "elbow", "wrist", "palm"
 HIP, LEG, KNEE, ANKLE, PAW = "hip", "leg", "knee", "ankle", "paw"
 TRUNK = "trunk"  # some bone of the spine; the joints tell which
 ROOT = "root"  # a control above the pelvis, or in a few rigs the pelvis itself
-MIDDLE = (PELVIS, TRUNK, ROOT, CHEST, NECK, HEAD)
+MIDDLE = (r.PELVIS, TRUNK, ROOT, r.CHEST, r.NECK, r.HEAD)
 
 
 class Name(NamedTuple):
@@ -60,40 +33,40 @@ class Name(NamedTuple):
 
 
 _TABLE = {
-    PELVIS: "pelvis hips pelvisbone",
+    r.PELVIS: "pelvis hips pelvisbone",
     TRUNK: "spine belly torso abdomen waist stomach trunk back lowerback upperback abdomenlower abdomenupper spines",
     ROOT: "root body center centre cog main rootjoint armature skeleton groot hiproot reference",
-    CHEST: "chest upperchest lowerchest ribcage thorax chestlower chestupper",
-    NECK: "neck lowerneck upperneck necklower neckupper necktwist",
-    HEAD: "head",
-    CLAVICLE: "clavicle clav collar collarbone scapula shoulderblade",
+    r.CHEST: "chest upperchest lowerchest ribcage thorax chestlower chestupper",
+    r.NECK: "neck lowerneck upperneck necklower neckupper necktwist",
+    r.HEAD: "head",
+    r.CLAVICLE: "clavicle clav collar collarbone scapula shoulderblade",
     SHOULDER: "shoulder",
-    UPPER_ARM: "upperarm uparm shldr shldrbend humerus",
+    r.UPPER_ARM: "upperarm uparm shldr shldrbend humerus",
     ARM: "arm foreleg frontleg",
-    FOREARM: "forearm lowerarm loarm lowarm forearmbend radius",
+    r.FOREARM: "forearm lowerarm loarm lowarm forearmbend radius",
     ELBOW: "elbow",
-    HAND: "hand middlehand forefoot frontfoot forepaw frontpaw",
+    r.HAND: "hand middlehand forefoot frontfoot forepaw frontpaw",
     WRIST: "wrist",
     PALM: "palm",
     PAW: "paw",
-    THUMB: "thumb",
-    FINGER: "finger fingers index middle ring pinky pinkie little mid fingerbase digit fronttoe ringpinky",
-    THIGH: "thigh upperleg upleg femur thighbend",
+    r.THUMB: "thumb",
+    r.FINGER: "finger fingers index middle ring pinky pinkie little mid fingerbase digit fronttoe ringpinky",
+    r.THIGH: "thigh upperleg upleg femur thighbend",
     HIP: "hip hipjoint",
     LEG: "leg hindleg rearleg",
-    SHANK: "calf shin lowerleg loleg lowleg shank tibia",
+    r.SHANK: "calf shin lowerleg loleg lowleg shank tibia",
     KNEE: "knee",
-    FOOT: "foot feet hindfoot metatarsus metatarsals hock horselink",
+    r.FOOT: "foot feet hindfoot metatarsus metatarsals hock horselink",
     ANKLE: "ankle",
-    TOE: "toe toes toebase ball hoof bigtoe fingertoe",
-    TAIL: "tail",
-    EAR: "ear",
-    EYE: "eye eyeball",
-    JAW: "jaw mandible lowerjaw",
-    WING: "wing",
-    TWIST: "twist roll ulna share split bendy shldrtwist thightwist forearmtwist",
+    r.TOE: "toe toes toebase ball hoof bigtoe fingertoe",
+    r.TAIL: "tail",
+    r.EAR: "ear",
+    r.EYE: "eye eyeball",
+    r.JAW: "jaw mandible lowerjaw",
+    r.WING: "wing",
+    r.TWIST: "twist roll ulna share split bendy shldrtwist thightwist forearmtwist",
     # Controls, targets, markers, props; bones of the face; flesh that rides on a body. None has a body of its own.
-    HELPER: "ik fk pole target poletarget ctrl control ctl controller nub end tip effector goal socket slot handslot "
+    r.HELPER: "ik fk pole target poletarget ctrl control ctl controller nub end tip effector goal socket slot handslot "
     "footslot prop weapon sword shield gun bow attach attachment camera footsteps dummy null tweak mch org vis wgt "
     "parent master handle locator marker mount item corrective driver pivot spin forward helper endsite site mechanism "
     "heel gaze lookat constraint aim anim hold grip holster backpack hat helmet "
@@ -101,11 +74,11 @@ _TABLE = {
     "nostril upperlip lowerlip upperjaw oris orbicularis levator risorius temporalis special mane feather "
     "breast bust boob butt glute buttock metacarpal carpal inhand pec pectoral bicep tricep quadricep trapezius latt "
     "lat latissimus deltoid muscle trap fwd bck scap",
-    GENERIC: "sec hair skirt cloth cape coat ponytail scarf string ribbon ornament antenna fin",
+    r.GENERIC: "sec hair skirt cloth cape coat ponytail scarf string ribbon ornament antenna fin",
 }
 _VOCABULARY = {word: meaning for meaning, words in _TABLE.items() for word in words.split()}
-_SIDES = {"l": LEFT, "left": LEFT, "lf": LEFT, "lt": LEFT, "r": RIGHT, "right": RIGHT, "rt": RIGHT}
-_SIDES |= {"c": CENTER, "center": CENTER, "centre": CENTER}
+_SIDES = {"l": r.LEFT, "left": r.LEFT, "lf": r.LEFT, "lt": r.LEFT, "r": r.RIGHT, "right": r.RIGHT, "rt": r.RIGHT}
+_SIDES |= {"c": r.CENTER, "center": r.CENTER, "centre": r.CENTER}
 _FRONT = {"front": True, "fore": True, "back": False, "hind": False, "rear": False}
 # Words that say nothing: prefixes of programs, kinds of bones, parts of a chain.
 _NOISE = {
@@ -120,7 +93,7 @@ _PREFIX = re.compile(r"^(?:.*[:|])?((?:DEF|ORG|MCH|VIS|WGT)[-_])?(.*)$", re.IGNO
 _BIPED = re.compile(r"^(?:valve[ ._]*biped[ ._]*)?bip(?:ed)?[ ._]*\d*", re.IGNORECASE)
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 # Of several words in one name the first in this order speaks: "LeftHandIndex1" is a finger.
-_PRECEDENCE = (EYE, EAR, JAW, HELPER, TWIST, GENERIC, THUMB, FINGER, TOE)
+_PRECEDENCE = (r.EYE, r.EAR, r.JAW, r.HELPER, r.TWIST, r.GENERIC, r.THUMB, r.FINGER, r.TOE)
 _EACH_SIDE = ("left", "right")
 
 
@@ -150,7 +123,7 @@ def read_name(name: str, common: str = "") -> Name:
         return Name(meaning, side, number)
     prefix, rest = _PREFIX.match(name).groups()
     if prefix and prefix[:3].upper() != "DEF":
-        return Name(HELPER)
+        return Name(r.HELPER)
     biped = _BIPED.match(rest)
     if biped:
         rest = rest[biped.end() :]
@@ -166,15 +139,15 @@ def read_name(name: str, common: str = "") -> Name:
         if glued is not None:
             side, words = glued
             meaning, front = _meaning(words)
-    if meaning == PELVIS and side in (LEFT, RIGHT):
+    if meaning == r.PELVIS and side in (r.LEFT, r.RIGHT):
         # "LeftHips" or Rigify's "pelvis.L": the way from the pelvis to the leg.
         meaning = HIP
-    elif meaning == HIP and side in (None, CENTER):
-        meaning = PELVIS
-    elif meaning == JAW and side in (LEFT, RIGHT):
-        meaning = HELPER
-    elif meaning == FINGER and biped and digits and digits[-1][0] == "0":
-        meaning = THUMB  # Biped counts fingers from the thumb: Finger0, Finger01, Finger02
+    elif meaning == HIP and side in (None, r.CENTER):
+        meaning = r.PELVIS
+    elif meaning == r.JAW and side in (r.LEFT, r.RIGHT):
+        meaning = r.HELPER
+    elif meaning == r.FINGER and biped and digits and digits[-1][0] == "0":
+        meaning = r.THUMB  # Biped counts fingers from the thumb: Finger0, Finger01, Finger02
     elif meaning is None and biped and not words:
         meaning = ROOT
     number = int(digits[-1]) if digits else None
@@ -251,42 +224,44 @@ def _split_glued(word: str) -> tuple | None:
     return None
 
 
-FRONT_OF = {THIGH: UPPER_ARM, SHANK: FOREARM, FOOT: HAND, TOE: FINGER, LEG: ARM, KNEE: ELBOW, ANKLE: WRIST, PAW: HAND}
-HIND_OF = {SHOULDER: HIP, UPPER_ARM: THIGH, FOREARM: SHANK, HAND: FOOT, FINGER: TOE, THUMB: TOE, ARM: LEG, PAW: FOOT}
-assert SPINE not in _TABLE  # every word for the spine is weak: which bone of it is told by the joints
+# Homologous bones of front and hind legs.
+FRONT_OF = dict(zip((*r.LEG, LEG, KNEE, ANKLE, PAW), (*r.ARM[1:], r.FINGER, ARM, ELBOW, WRIST, r.HAND), strict=True))
+_ARMS, _LEGS = (*r.ARM[1:], r.FINGER, r.THUMB, SHOULDER, ARM, PAW), (*r.LEG, r.TOE, HIP, LEG, r.FOOT)
+HIND_OF = dict(zip(_ARMS, _LEGS, strict=True))
+assert r.SPINE not in _TABLE  # every word for the spine is weak: which bone of it is told by the joints
 
 
 # ---- Japanese names of MikuMikuDance models: the side in front, numbers and letters at the end ----------------------
 _JAPANESE = re.compile("[぀-ヿ一-鿿々]")
-_JAPANESE_SIDES = (("左", LEFT), ("右", RIGHT), ("両", CENTER))
+_JAPANESE_SIDES = (("左", r.LEFT), ("右", r.RIGHT), ("両", r.CENTER))
 
 # The first pattern that is found speaks, so the longer words come first. Half-width forms have been widened and
 # full-width digits and letters narrowed (NFKC) before.
 _PATTERNS = (
     (
-        HELPER,
+        r.HELPER,
         "IK|親$|ダミー|操作|センター|グルーブ|キャンセル|両目|先$(?<!つま先)|肩[PC]|腰$|調整|補助\\+|表情|舌|眉|まぶた",
     ),
-    (TWIST, "捩|捻|補助"),
-    (GENERIC, "髪|スカート|ネクタイ|袖|リボン|乳|おっぱい"),
-    (THUMB, "親指"),
-    (FINGER, "人指|人差|中指|薬指|小指"),
-    (TOE, "つま先|爪先|足先"),
-    (FOOT, "足首"),
-    (SHANK, "ひざ|膝|ヒザ"),
-    (HAND, "手首"),
-    (FOREARM, "ひじ|肘|ヒジ"),
-    (THIGH, "足|脚|太もも"),
+    (r.TWIST, "捩|捻|補助"),
+    (r.GENERIC, "髪|スカート|ネクタイ|袖|リボン|乳|おっぱい"),
+    (r.THUMB, "親指"),
+    (r.FINGER, "人指|人差|中指|薬指|小指"),
+    (r.TOE, "つま先|爪先|足先"),
+    (r.FOOT, "足首"),
+    (r.SHANK, "ひざ|膝|ヒザ"),
+    (r.HAND, "手首"),
+    (r.FOREARM, "ひじ|肘|ヒジ"),
+    (r.THIGH, "足|脚|太もも"),
     ("shoulder", "肩"),
-    (UPPER_ARM, "腕"),
-    (PELVIS, "下半身"),
+    (r.UPPER_ARM, "腕"),
+    (r.PELVIS, "下半身"),
     ("trunk", "上半身|胴"),
-    (NECK, "首"),
-    (HEAD, "頭"),
-    (EYE, "目"),
-    (JAW, "あご|顎"),
-    (TAIL, "しっぽ|尻尾"),
-    (HELPER, "胸"),
+    (r.NECK, "首"),
+    (r.HEAD, "頭"),
+    (r.EYE, "目"),
+    (r.JAW, "あご|顎"),
+    (r.TAIL, "しっぽ|尻尾"),
+    (r.HELPER, "胸"),
 )
 _PATTERNS = tuple((meaning, re.compile(pattern)) for meaning, pattern in _PATTERNS)
 
@@ -299,7 +274,7 @@ def _read_japanese(name: str) -> tuple | None:
     if side is None:
         # Blender rigs made from such models move the side to the end: "腕.L".
         found = re.search(r"[._]([LR])(?:[._]|$)", name)
-        side = {"L": LEFT, "R": RIGHT}[found.group(1)] if found else None
+        side = {"L": r.LEFT, "R": r.RIGHT}[found.group(1)] if found else None
     numbers = re.findall(r"\d+", name)
     word = re.sub(r"^[左右]|[._][LR]$|[._]\d{3}$", "", name)
     meaning = next((meaning for meaning, pattern in _PATTERNS if pattern.search(word)), None)

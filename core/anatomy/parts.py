@@ -6,40 +6,17 @@ from itertools import takewhile
 
 import numpy as np
 
+from . import roles as r
 from .names import ANKLE, ARM, ELBOW, FRONT_OF, HIND_OF, HIP, KNEE, LEG, PALM, PAW, ROOT, SHOULDER, TRUNK, WRIST
-from .roles import (
-    CHEST,
-    CLAVICLE,
-    EYE,
-    FINGER,
-    FOOT,
-    FOREARM,
-    HAND,
-    HEAD,
-    HELPER,
-    JAW,
-    LEFT,
-    NECK,
-    PELVIS,
-    RIGHT,
-    SHANK,
-    SPINE,
-    TAIL,
-    THIGH,
-    THUMB,
-    TOE,
-    TWIST,
-    UPPER_ARM,
-    WING,
-)
 from .structure import Structure, Tree, raised
 
-ARMS = (SHOULDER, CLAVICLE, UPPER_ARM, ARM, FOREARM, ELBOW, HAND, WRIST, FINGER, THUMB, WING)
-STRONG = {KNEE: SHANK, ELBOW: FOREARM, WRIST: HAND, ANKLE: FOOT, LEG: THIGH, ARM: UPPER_ARM, PALM: HAND, HIP: THIGH}
-_JOINT = {KNEE: SHANK, ELBOW: FOREARM, WRIST: HAND, ANKLE: FOOT}
-_ONCE = (UPPER_ARM, FOREARM, THIGH, SHANK)
-_NEXT = {None: 0, THIGH: 1, SHANK: 2, UPPER_ARM: 1, FOREARM: 2}
-_OF_LEG, _OF_ARM = (THIGH, SHANK, FOOT), (UPPER_ARM, FOREARM, HAND)
+ARMS = (SHOULDER, r.CLAVICLE, r.UPPER_ARM, ARM, r.FOREARM, ELBOW, r.HAND, WRIST, r.FINGER, r.THUMB, r.WING)
+_JOINT = {KNEE: r.SHANK, ELBOW: r.FOREARM, WRIST: r.HAND, ANKLE: r.FOOT}
+STRONG = _JOINT | {LEG: r.THIGH, ARM: r.UPPER_ARM, PALM: r.HAND, HIP: r.THIGH}
+_ONCE = (r.UPPER_ARM, r.FOREARM, r.THIGH, r.SHANK)
+_NEXT = {None: 0, r.THIGH: 1, r.SHANK: 2, r.UPPER_ARM: 1, r.FOREARM: 2}
+_OF_LIMB = (*r.ARM, *r.LEG, r.FINGER, r.THUMB, r.WING)
+_OF_LEG, _OF_ARM = (r.THIGH, r.SHANK, r.FOOT), (r.UPPER_ARM, r.FOREARM, r.HAND)
 
 
 def settle_limbs(tree, read: list, notes: list, names: list) -> dict:
@@ -59,21 +36,21 @@ def settle_limbs(tree, read: list, notes: list, names: list) -> dict:
         above = leg_of.get(parent)
         word = words[row]
         role = _role(word, above, below[row], (_JOINT.get(word), read[row].side) in strong)
-        if word == LEG and role == THIGH and THIGH in below[row]:
+        if word == LEG and role == r.THIGH and r.THIGH in below[row]:
             # A "leg" above an "upper leg": where it is long it is the thigh, and the names are one bone off.
             role = _first_of_leg(tree, row, words)
-            if role == THIGH:
+            if role == r.THIGH:
                 shifted.add(row)
                 notes.append(f"'{names[row]}' stands where the thigh is: the leg below it is taken one bone further")
         elif parent in shifted or (parent in leg_of and _under(tree, row, shifted)):
-            role = {THIGH: SHANK, SHANK: FOOT, FOOT: TOE}.get(role, role)
+            role = {r.THIGH: r.SHANK, r.SHANK: r.FOOT, r.FOOT: r.TOE}.get(role, role)
         elif role in _ONCE and role == above:
-            role = TWIST  # the second half of a bone in two parts
-        elif role == FOOT and above == FOOT and TOE not in below[row]:
-            role = TOE
+            role = r.TWIST  # the second half of a bone in two parts
+        elif role == r.FOOT and above == r.FOOT and r.TOE not in below[row]:
+            role = r.TOE
         if role is not None:
             roles[row] = role
-        leg_of[row] = role if role in _OF_LEG + _OF_ARM or role in (CLAVICLE, TOE, FINGER, THUMB, WING) else above
+        leg_of[row] = role if role in _OF_LIMB else above
     return roles
 
 
@@ -104,37 +81,37 @@ def _role(word, above, below: set, taken: bool) -> str | None:
     if word in _JOINT:
         role = _JOINT[word]
         # "elbow" beside a forearm is a helper at the joint; above it, or without one, it is the bone.
-        return role if not taken or role in below else HELPER
+        return role if not taken or role in below else r.HELPER
     if word == HIP:
-        return HELPER if below & {HIP, THIGH, LEG} or not below & {KNEE, SHANK, FOOT, ANKLE} else THIGH
+        return r.HELPER if below & {HIP, r.THIGH, LEG} or not below & {KNEE, r.SHANK, r.FOOT, ANKLE} else r.THIGH
     if word == LEG:
         return _OF_LEG[_NEXT.get(above, 0)]
     if word == ARM:
         return _OF_ARM[_NEXT.get(above, 0)]
     if word == SHOULDER and above in _OF_ARM:
-        return HELPER
+        return r.HELPER
     if word == SHOULDER:
-        if below & {UPPER_ARM, ARM, WING}:
-            return HELPER if above == CLAVICLE else CLAVICLE
-        return UPPER_ARM if above == CLAVICLE or below & {ELBOW, FOREARM} else None
+        if below & {r.UPPER_ARM, ARM, r.WING}:
+            return r.HELPER if above == r.CLAVICLE else r.CLAVICLE
+        return r.UPPER_ARM if above == r.CLAVICLE or below & {ELBOW, r.FOREARM} else None
     if word == PALM:
-        return HAND if above in (UPPER_ARM, FOREARM) else HELPER
+        return r.HAND if above in (r.UPPER_ARM, r.FOREARM) else r.HELPER
     if word == PAW:
-        return HAND if above in (CLAVICLE, UPPER_ARM, FOREARM) else FOOT
-    if word in (FINGER, THUMB):
-        return TOE if above in (THIGH, SHANK, FOOT, TOE) else word
-    if word == CLAVICLE:
-        return CLAVICLE if below & set(ARMS) else HELPER
-    if word == TOE and above in (CLAVICLE, UPPER_ARM, FOREARM, HAND, FINGER):
-        return FINGER
-    return word if word in _OF_LEG + _OF_ARM or word in (TOE, WING) else None
+        return r.HAND if above in (r.CLAVICLE, r.UPPER_ARM, r.FOREARM) else r.FOOT
+    if word in (r.FINGER, r.THUMB):
+        return r.TOE if above in (r.THIGH, r.SHANK, r.FOOT, r.TOE) else word
+    if word == r.CLAVICLE:
+        return r.CLAVICLE if below & set(ARMS) else r.HELPER
+    if word == r.TOE and above in (r.CLAVICLE, r.UPPER_ARM, r.FOREARM, r.HAND, r.FINGER):
+        return r.FINGER
+    return word if word in _OF_LEG + _OF_ARM or word in (r.TOE, r.WING) else None
 
 
 def _first_of_leg(tree, row: int, words: dict) -> str:
     """THIGH where a bone above the one named so is long enough to be it, else HELPER."""
-    named = next(item for item in tree.subtree(row)[1:] if words[item] == THIGH)
+    named = next(item for item in tree.subtree(row)[1:] if words[item] == r.THIGH)
     own, other = tree.ends[row] - tree.heads[row], tree.ends[named] - tree.heads[named]
-    return THIGH if own @ own > 0.25 * (other @ other) else HELPER
+    return r.THIGH if own @ own > 0.25 * (other @ other) else r.HELPER
 
 
 # ---- pelvis, spine, chest, neck, head and tail ----------------------------------------------------------------------
@@ -148,8 +125,8 @@ def settle_trunk(tree: Tree, words: list, sides: list, limbs: dict, found: Struc
         tree: a `Tree`. words: meanings of the names [n]. sides: [n].
         limbs: role by row of the bones of arms and legs. found: what the joints say.
     """
-    legs = _first(tree, limbs, sides, (THIGH,))
-    arms = _first(tree, limbs, sides, (CLAVICLE, UPPER_ARM, WING))
+    legs = _first(tree, limbs, sides, (r.THIGH,))
+    arms = _first(tree, limbs, sides, (r.CLAVICLE, r.UPPER_ARM, r.WING))
     roles, pelvis = _pelvis(tree, words, legs, found)
     head = _head(tree, words, arms, found)
     path = [row for row in _path(tree, head, pelvis) if row not in limbs]
@@ -157,7 +134,7 @@ def settle_trunk(tree: Tree, words: list, sides: list, limbs: dict, found: Struc
     ahead = tree.heads[head] - tree.heads[path[0] if path else pelvis] if head >= 0 else np.zeros(3)
     on_path = {*path, *tree.ancestors(pelvis)}
     for row in tree.rows:
-        if row in roles or row in limbs or words[row] not in (TRUNK, ROOT, CHEST, NECK, HEAD, PELVIS):
+        if row in roles or row in limbs or words[row] not in (TRUNK, ROOT, r.CHEST, r.NECK, r.HEAD, r.PELVIS):
             continue
         roles[row] = _beside(tree, words, row, pelvis, ahead, roles, on_path)
     return roles
@@ -167,51 +144,51 @@ def _first(tree: Tree, limbs: dict, sides: list, kinds: tuple) -> dict:
     """The topmost row of some roles on each side."""
     result: dict = {}
     for row in tree.rows:
-        if limbs.get(row) in kinds and sides[row] in (LEFT, RIGHT):
+        if limbs.get(row) in kinds and sides[row] in (r.LEFT, r.RIGHT):
             result.setdefault(sides[row], row)
     return result
 
 
 def _pelvis(tree: Tree, words: list, legs: dict, found: Structure) -> tuple[dict, int]:
     """Rows of the pelvis (several where one carries the legs and another the spine), and the one that leads."""
-    named = [row for row in tree.rows if words[row] == PELVIS]
+    named = [row for row in tree.rows if words[row] == r.PELVIS]
     meeting = tree.meeting(*legs.values()) if len(legs) == 2 else found.pelvis if not named else -1
     if meeting < 0:
         carrying = [row for row in named if len(tree.children[row]) > 0] or named
-        return dict.fromkeys(carrying[:1], PELVIS), carrying[0] if carrying else -1
+        return dict.fromkeys(carrying[:1], r.PELVIS), carrying[0] if carrying else -1
     roles = {}
-    pelvis = next((row for row in tree.ancestors(meeting)[::-1] if words[row] == PELVIS), -1)
+    pelvis = next((row for row in tree.ancestors(meeting)[::-1] if words[row] == r.PELVIS), -1)
     if pelvis < 0:
         pelvis = raised(tree, meeting)
         while pelvis != meeting and words[pelvis] not in _SOFT:
             pelvis = next(row for row in tree.children[pelvis] if row in tree.ancestors(meeting))
-    roles[pelvis] = PELVIS
+    roles[pelvis] = r.PELVIS
     for row in named:
-        if any(words[item] in (TRUNK, CHEST, NECK, HEAD) for item in tree.subtree(row)) or (
+        if any(words[item] in (TRUNK, r.CHEST, r.NECK, r.HEAD) for item in tree.subtree(row)) or (
             meeting in tree.subtree(row) and row in tree.subtree(pelvis)
         ):
-            roles[row] = PELVIS
+            roles[row] = r.PELVIS
     return roles, pelvis
 
 
 def _head(tree: Tree, words: list, arms: dict, found: Structure) -> int:
     """The head's row: named so, else what carries jaw or eyes, else the last of neck or spine beyond the arms."""
-    named = [row for row in tree.rows if words[row] == HEAD]
+    named = [row for row in tree.rows if words[row] == r.HEAD]
     if named:
         # A head with bones of its own name inside: the topmost; "headgear" beside it carries nothing.
         return max(named, key=lambda row: (tree.reach[row] > 0.0, -len(tree.ancestors(row)), tree.height[row]))
     for row in tree.rows:
-        if words[row] in (JAW, EYE) and tree.parent[row] >= 0:
+        if words[row] in (r.JAW, r.EYE) and tree.parent[row] >= 0:
             return int(tree.parent[row])
-    start = next((row for row in reversed(tree.rows) if words[row] == NECK), -1)
+    start = next((row for row in reversed(tree.rows) if words[row] == r.NECK), -1)
     if start < 0:
         start = tree.meeting(*arms.values()) if len(arms) == 2 else -1
     if start < 0:
         return found.head
     row = start
-    while rest := [child for child in tree.children[row] if words[child] in (TRUNK, NECK)]:
+    while rest := [child for child in tree.children[row] if words[child] in (TRUNK, r.NECK)]:
         row = max(rest, key=lambda child: tree.reach[child])
-    if row == start and words[start] != NECK:
+    if row == start and words[start] != r.NECK:
         return found.head
     return row
 
@@ -235,16 +212,16 @@ def _along(tree: Tree, words: list, roles: dict, path: list, head: int, arms: di
             continue
         word = words[row]
         if row == head:
-            roles[row] = HEAD
-        elif word == NECK or any(roles.get(item) == NECK for item in path[:i]):
-            roles[row] = NECK
-        elif word == CHEST or not arms or i <= carried or _reaches(tree, row, shoulders):
-            roles[row] = CHEST if word == CHEST else SPINE
+            roles[row] = r.HEAD
+        elif word == r.NECK or any(roles.get(item) == r.NECK for item in path[:i]):
+            roles[row] = r.NECK
+        elif word == r.CHEST or not arms or i <= carried or _reaches(tree, row, shoulders):
+            roles[row] = r.CHEST if word == r.CHEST else r.SPINE
             trunk.append(row)
         else:
-            roles[row] = NECK
+            roles[row] = r.NECK
     if trunk and arms:
-        roles[trunk[-1]] = CHEST
+        roles[trunk[-1]] = r.CHEST
 
 
 def _reaches(tree: Tree, row: int, shoulders: np.ndarray) -> bool:
@@ -256,11 +233,11 @@ def _reaches(tree: Tree, row: int, shoulders: np.ndarray) -> bool:
 def _beside(tree: Tree, words: list, row: int, pelvis: int, ahead: np.ndarray, roles: dict, on_path: set) -> str:
     """A bone named as of the trunk that is not on the way from pelvis to head: a tail, or a helper."""
     parent = tree.parent[row]
-    if words[row] not in (TRUNK, CHEST, NECK) or row in on_path:
-        return HELPER
-    if parent >= 0 and roles.get(parent) == TAIL:
-        return TAIL
+    if words[row] not in (TRUNK, r.CHEST, r.NECK) or row in on_path:
+        return r.HELPER
+    if parent >= 0 and roles.get(parent) == r.TAIL:
+        return r.TAIL
     line = tree.ends[row] - tree.heads[row]
     backwards = line @ ahead < 0.0 and ahead @ ahead > 0.0
     chain = len(tree.children[row]) > 0 and any(words[child] == TRUNK for child in tree.children[row])
-    return TAIL if words[row] == TRUNK and backwards and chain else HELPER
+    return r.TAIL if words[row] == TRUNK and backwards and chain else r.HELPER

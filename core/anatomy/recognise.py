@@ -12,49 +12,22 @@ from ..errors import RagdollError, listed
 from ..skeleton import nearest_ancestors, path_to_root
 from . import names as naming
 from . import parts
+from . import roles as r
 from .names import TRUNK
-from .roles import (
-    ARM,
-    CENTER,
-    CREATURE,
-    EAR,
-    EYE,
-    FINGER,
-    FOOT,
-    FOREARM,
-    GENERIC,
-    HAND,
-    HEAD,
-    HELPER,
-    HUMAN,
-    JAW,
-    LEFT,
-    LEG,
-    OPPOSITE,
-    PELVIS,
-    QUADRUPED,
-    RIGHT,
-    ROLES,
-    SHANK,
-    TAIL,
-    THIGH,
-    THUMB,
-    TOE,
-    TWIST,
-    UPPER_ARM,
-    Anatomy,
-)
 from .structure import GROUND, RAISED, Tree, examine
 
 AGREED, NAMED, SHOWN = 1.0, 0.7, 0.5  # certainty: both say so, the name alone, the joints alone
 TELLING = 6  # names tell something when they name this many of the main bones
 GENERATED = 8  # so many bones with "DEF-" make a generated Rigify rig
-_MAIN = (PELVIS, HEAD, THIGH, SHANK, FOOT, UPPER_ARM, FOREARM, HAND)
-_FRONT = (UPPER_ARM, FOREARM, HAND, naming.ARM, naming.ELBOW, naming.WRIST)  # words for front legs alone
-_BEFORE = {FOREARM: UPPER_ARM, HAND: FOREARM, SHANK: THIGH, FOOT: SHANK, TOE: FOOT, FINGER: HAND, THUMB: HAND}
+_MAIN = (r.PELVIS, r.HEAD, r.THIGH, r.SHANK, r.FOOT, r.UPPER_ARM, r.FOREARM, r.HAND)
+_FRONT = (r.UPPER_ARM, r.FOREARM, r.HAND, naming.ARM, naming.ELBOW, naming.WRIST)  # words for front legs alone
+_BEFORE = dict(zip((*r.ARM[2:], *r.LEG[1:]), (*r.ARM[1:3], *r.LEG[:3]), strict=True)) | {
+    r.FINGER: r.HAND,
+    r.THUMB: r.HAND,
+}
 
 
-def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, ends=()) -> Anatomy:
+def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, ends=()) -> r.Anatomy:
     """The anatomy of a skeleton of n bones in bind pose.
 
     Raises RagdollError: arrays of different lengths, or a joint that is not a number; names the bone.
@@ -74,7 +47,7 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
     notes: list = []
     body, own = _body(names, parents, read, deform), _own(read, deform)
     led = _led(parents, read, body, ends)
-    core = next((i for i, name in enumerate(read) if body[i] and name.meaning == PELVIS), -1)
+    core = next((i for i, name in enumerate(read) if body[i] and name.meaning == r.PELVIS), -1)
     up = _upright(read, heads, np.asarray(up, dtype=float), body)
     tree = Tree(_by_twins(names, parents, body, led), heads, tails, up, body, core)
     found = examine(tree)
@@ -84,16 +57,16 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
     roles, certainty = _roles(tree, names, read, sides, found, telling, notes)
     for i, name in enumerate(read):
         if not body[i]:
-            roles[i] = name.meaning if name.meaning in (TWIST, GENERIC) and own[i] else HELPER
-            certainty[i] = NAMED if roles[i] != GENERIC else 0.0
-            above = (sides[row] for row in path_to_root(parents, i)[1:] if sides[row] in (LEFT, RIGHT))
-            sides[i] = name.side or next(above, None) or found.sides[i] or CENTER
+            roles[i] = name.meaning if name.meaning in (r.TWIST, r.GENERIC) and own[i] else r.HELPER
+            certainty[i] = NAMED if roles[i] != r.GENERIC else 0.0
+            above = (sides[row] for row in path_to_root(parents, i)[1:] if sides[row] in (r.LEFT, r.RIGHT))
+            sides[i] = name.side or next(above, None) or found.sides[i] or r.CENTER
     kind = _kind(tree, roles, sides, found, telling)
     attached = _attach_ends(tree, roles, sides)
     order, above = _order(tree, roles, sides), _parents(tree, parents, own)
     _fill_notes(names, roles, attached, kind, notes)
     grounded = _ground_roots(tree, parents, read, roles)
-    return Anatomy(tuple(roles), tuple(sides), order, kind, certainty, notes, above, grounded, tuple(led))
+    return r.Anatomy(tuple(roles), tuple(sides), order, kind, certainty, notes, above, grounded, tuple(led))
 
 
 def _check(names, parents, heads, tails, deform) -> None:
@@ -109,7 +82,7 @@ def _check(names, parents, heads, tails, deform) -> None:
 def _body(names: list, parents, read: list, deform) -> np.ndarray:
     """Which bones [n] are neither controls nor helpers nor twist bones by their names and flags."""
     meanings = [name.meaning for name in read]
-    mask = np.array([meaning not in (HELPER, TWIST, GENERIC) for meaning in meanings], dtype=bool)
+    mask = np.array([meaning not in (r.HELPER, r.TWIST, r.GENERIC) for meaning in meanings], dtype=bool)
     if sum(name.deform for name in read) >= GENERATED:
         mask &= np.array([name.deform for name in read], dtype=bool)
         return mask & (np.asarray(deform, dtype=bool) if deform is not None else True)
@@ -124,14 +97,14 @@ def _body(names: list, parents, read: list, deform) -> np.ndarray:
     nearest = nearest_ancestors(parents, mask)
     telling = np.array([meaning is not None for meaning in meanings], dtype=bool)
     below = _with_below(parents, telling & mask)
-    on_control = np.array([parent >= 0 and meanings[parent] == HELPER for parent in parents], dtype=bool)
+    on_control = np.array([parent >= 0 and meanings[parent] == r.HELPER for parent in parents], dtype=bool)
     return mask & (below | ~on_control | (nearest >= 0))
 
 
 def _upright(read: list, heads: np.ndarray, up: np.ndarray, body: np.ndarray) -> np.ndarray:
     """The given up, unless named legs point elsewhere than down: the object lies or stands on its head."""
-    tops = np.array([name.meaning in (THIGH, naming.LEG) for name in read], dtype=bool) & body
-    bottoms = np.array([name.meaning in (FOOT, naming.ANKLE) for name in read], dtype=bool) & body
+    tops = np.array([name.meaning in (r.THIGH, naming.LEG) for name in read], dtype=bool) & body
+    bottoms = np.array([name.meaning in (r.FOOT, naming.ANKLE) for name in read], dtype=bool) & body
     if tops.sum() < 2 or bottoms.sum() < 2:
         return up
     down = heads[bottoms].mean(axis=0) - heads[tops].mean(axis=0)
@@ -202,13 +175,13 @@ def _telling(read: list, found) -> bool:
     """Whether names say what the bones are: of enough main bones, or of enough of a body without limbs."""
     if len({(name.meaning, name.side) for name in read if _main(name)}) >= TELLING:
         return True
-    along = (TRUNK, *naming.MIDDLE, TAIL, JAW)
-    return found.kind == CREATURE and sum(name.meaning in along for name in read) >= TELLING
+    along = (TRUNK, *naming.MIDDLE, r.TAIL, r.JAW)
+    return found.kind == r.CREATURE and sum(name.meaning in along for name in read) >= TELLING
 
 
 def _main(name) -> bool:
     strong = parts.STRONG.get(name.meaning, name.meaning)
-    return strong in _MAIN and (name.side in (LEFT, RIGHT) or strong in (PELVIS, HEAD))
+    return strong in _MAIN and (name.side in (r.LEFT, r.RIGHT) or strong in (r.PELVIS, r.HEAD))
 
 
 # ---- sides and roles ----------------------------------------------------------------------------------------------
@@ -218,15 +191,15 @@ def _front_legs(tree, read: list, found) -> list:
     The joints tell the pairs; the front one is that nearer to the head.
     """
     own = [read[row] for row in tree.rows]
-    head = next((row for row in tree.rows if read[row].meaning == HEAD), -1)
-    if found.kind != QUADRUPED or head < 0 or any(name.front is not None or name.meaning in _FRONT for name in own):
+    head = next((row for row in tree.rows if read[row].meaning == r.HEAD), -1)
+    if found.kind != r.QUADRUPED or head < 0 or any(name.front is not None or name.meaning in _FRONT for name in own):
         return read
 
     def way(role: str) -> float:
         tops = [row for row in tree.rows if found.roles[row] == role]
         return float(np.linalg.norm(tree.heads[tops] - tree.heads[head], axis=1).min()) if tops else np.inf
 
-    front = (*ARM, FINGER) if way(UPPER_ARM) < way(THIGH) else LEG
+    front = (*r.ARM, r.FINGER) if way(r.UPPER_ARM) < way(r.THIGH) else r.LEG
     return [
         name._replace(front=True) if role in front and name.meaning in naming.FRONT_OF else name
         for name, role in zip(read, found.roles, strict=True)
@@ -235,12 +208,12 @@ def _front_legs(tree, read: list, found) -> list:
 
 def _sides(tree, names, read, found, telling: bool, notes: list) -> list:
     """Sides of all bones: the name's, but a limb is on one side all along; what is not named by where it stands."""
-    pairs = [(read[i].side, found.sides[i]) for i in tree.rows if read[i].side in (LEFT, RIGHT)]
-    pairs = [pair for pair in pairs if pair[1] in (LEFT, RIGHT)]
+    pairs = [(read[i].side, found.sides[i]) for i in tree.rows if read[i].side in (r.LEFT, r.RIGHT)]
+    pairs = [pair for pair in pairs if pair[1] in (r.LEFT, r.RIGHT)]
     crossed = sum(a != b for a, b in pairs)
     shown = found.sides
     if telling and crossed > 0.5 * len(pairs):
-        shown = [OPPOSITE.get(side, side) for side in shown]
+        shown = [r.OPPOSITE.get(side, side) for side in shown]
         if found.facing:
             notes.append("The bones named left stand on the right of where the rig faces; the names are followed")
     sides = [None] * len(names)
@@ -249,10 +222,10 @@ def _sides(tree, names, read, found, telling: bool, notes: list) -> list:
         named = read[row].side
         parent = tree.parent[row]
         above = sides[parent] if parent >= 0 and read[parent].meaning not in (None, *naming.MIDDLE) else None
-        if named in (LEFT, RIGHT) and above in (LEFT, RIGHT) and named != above and shown[row] == above:
+        if named in (r.LEFT, r.RIGHT) and above in (r.LEFT, r.RIGHT) and named != above and shown[row] == above:
             strange.append(names[row])
             named = above
-        sides[row] = named or (above if above in (LEFT, RIGHT) and telling else None) or shown[row] or CENTER
+        sides[row] = named or (above if above in (r.LEFT, r.RIGHT) and telling else None) or shown[row] or r.CENTER
     if strange:
         notes.append(f"Named for the other side than the limb they hang on, which is followed: {_listed(strange)}")
     return sides
@@ -267,7 +240,7 @@ def _roles(tree, names, read, sides, found, telling: bool, notes: list) -> tuple
         along = parts.settle_trunk(tree, [name.meaning for name in read], sides, of_limbs, found)
     given = {**of_limbs, **along} if telling else {}
     for row in tree.rows:
-        own = {TAIL: TAIL, EAR: EAR, EYE: EYE, JAW: JAW}.get(read[row].meaning)
+        own = {r.TAIL: r.TAIL, r.EAR: r.EAR, r.EYE: r.EYE, r.JAW: r.JAW}.get(read[row].meaning)
         if row in given or own is not None:
             roles[row] = given.get(row, own)
             certainty[row] = AGREED if roles[row] == found.roles[row] else NAMED
@@ -277,24 +250,24 @@ def _roles(tree, names, read, sides, found, telling: bool, notes: list) -> tuple
             continue
         parent = roles[tree.parent[row]] if tree.parent[row] >= 0 else None
         shown = found.roles[row]
-        if telling and (shown, sides[row]) in taken and shown not in (TWIST, TAIL):
+        if telling and (shown, sides[row]) in taken and shown not in (r.TWIST, r.TAIL):
             shown = None
-        if telling and shown is None and parent in (HAND, FINGER, THUMB, FOOT, TOE):
-            shown = {HAND: FINGER, FOOT: TOE}.get(parent, parent)
-        roles[row] = shown or GENERIC
+        if telling and shown is None and parent in (r.HAND, r.FINGER, r.THUMB, r.FOOT, r.TOE):
+            shown = {r.HAND: r.FINGER, r.FOOT: r.TOE}.get(parent, parent)
+        roles[row] = shown or r.GENERIC
         certainty[row] = SHOWN if shown else 0.0
     if telling:
         _controls_above(tree, roles, certainty)
-    assert all(roles[row] in ROLES for row in tree.rows)
+    assert all(roles[row] in r.ROLES for row in tree.rows)
     return roles, certainty
 
 
 def _controls_above(tree, roles: list, certainty: np.ndarray) -> None:
     """What is unknown above the pelvis carries the whole body: a control."""
-    pelvis = next((row for row in tree.rows if roles[row] == PELVIS), -1)
+    pelvis = next((row for row in tree.rows if roles[row] == r.PELVIS), -1)
     for row in tree.ancestors(pelvis)[1:]:
-        if roles[row] == GENERIC:
-            roles[row], certainty[row] = HELPER, SHOWN
+        if roles[row] == r.GENERIC:
+            roles[row], certainty[row] = r.HELPER, SHOWN
 
 
 def _kind(tree, roles: list, sides: list, found, telling: bool) -> str:
@@ -302,15 +275,15 @@ def _kind(tree, roles: list, sides: list, found, telling: bool) -> str:
     if not telling:
         return found.kind
     have = {(roles[row], sides[row]): row for row in reversed(tree.rows)}
-    legs = [have.get((THIGH, side)) for side in (LEFT, RIGHT)]
-    arms = [have.get((UPPER_ARM, side)) for side in (LEFT, RIGHT)]
+    legs = [have.get((r.THIGH, side)) for side in (r.LEFT, r.RIGHT)]
+    arms = [have.get((r.UPPER_ARM, side)) for side in (r.LEFT, r.RIGHT)]
     if None in legs or None in arms:
-        return CREATURE
+        return r.CREATURE
     rise = np.mean(tree.heads[arms], axis=0) - np.mean(tree.heads[legs], axis=0)
     if rise @ tree.up > 0.5 * np.linalg.norm(rise):
-        return HUMAN
+        return r.HUMAN
     low = max(tree.lowest(row) for row in arms)
-    return QUADRUPED if low < 0.5 * min(tree.height[row] for row in arms) else CREATURE
+    return r.QUADRUPED if low < 0.5 * min(tree.height[row] for row in arms) else r.CREATURE
 
 
 def _attach_ends(tree, roles: list, sides: list) -> list:
@@ -322,12 +295,12 @@ def _attach_ends(tree, roles: list, sides: list) -> list:
     for row in tree.rows:
         before = limb.get((_BEFORE.get(roles[row]), sides[row]), -1)
         above = tree.ancestors(row)[1:]
-        loose = all(roles[item] in (HELPER, GENERIC) for item in above)
+        loose = all(roles[item] in (r.HELPER, r.GENERIC) for item in above)
         if before >= 0 and loose and row not in tree.ancestors(before):
             tree.parent[row], tree.attached[row], moved = before, True, True
     if moved:
         tree.sort()
-    return [row for row in tree.rows if tree.attached[row] and roles[row] not in (HELPER, GENERIC)]
+    return [row for row in tree.rows if tree.attached[row] and roles[row] not in (r.HELPER, r.GENERIC)]
 
 
 def _parents(tree, parents, own: np.ndarray) -> np.ndarray:
@@ -346,8 +319,8 @@ def _ground_roots(tree, parents, read: list, roles: list) -> tuple:
 
     Where the bind pose does not tell, as with all limbs along one axis, a root's name does.
     """
-    hips = [row for row in tree.rows if roles[row] in (PELVIS, THIGH)]
-    pelvis = next((row for row in hips if roles[row] == PELVIS), -1)
+    hips = [row for row in tree.rows if roles[row] in (r.PELVIS, r.THIGH)]
+    pelvis = next((row for row in hips if roles[row] == r.PELVIS), -1)
     if pelvis < 0:
         return ()
     begin = max(tree.height[row] for row in hips)
@@ -356,7 +329,7 @@ def _ground_roots(tree, parents, read: list, roles: list) -> tuple:
         if tree.height[row] <= GROUND * tree.tall and begin > RAISED * tree.tall:
             return True
         far = np.linalg.norm(tree.heads[row] - tree.heads[pelvis]) > RAISED * tree.size
-        return far and read[row].meaning in (naming.ROOT, HELPER)
+        return far and read[row].meaning in (naming.ROOT, r.HELPER)
 
     return tuple(row for row in path_to_root(parents, pelvis) if grounded(row))
 
@@ -369,7 +342,7 @@ def _order(tree, roles: list, sides: list) -> np.ndarray:
         above = last.get(int(tree.parent[row]), {})
         role = roles[row]
         key = (role, sides[row])
-        if role not in (HELPER, GENERIC, TWIST):
+        if role not in (r.HELPER, r.GENERIC, r.TWIST):
             order[row] = above.get(key, -1) + 1
             above = {**above, key: int(order[row])}
         last[row] = above
@@ -380,10 +353,10 @@ def _fill_notes(names: list, roles: list, attached: list, kind: str, notes: list
     if attached:
         beside = _listed([names[row] for row in attached])
         notes.append(f"Not below the body in the hierarchy, taken with the bone they stand next to: {beside}")
-    generic = [name for name, role in zip(names, roles, strict=True) if role == GENERIC]
+    generic = [name for name, role in zip(names, roles, strict=True) if role == r.GENERIC]
     if generic:
         notes.append(f"{len(generic)} of {len(names)} bones stay generic: {_listed(generic)}")
-    if kind == CREATURE:
+    if kind == r.CREATURE:
         notes.append("Neither two legs and two arms on an upright trunk nor four legs: treated as a creature")
 
 

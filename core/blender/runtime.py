@@ -16,7 +16,7 @@ class State:
     busy: bool = False  # a handler itself moves a scene through frames
     building: bool = False  # operators write settings: update callbacks must not take them for edits
     interrupted: bool = False  # Ctrl-C came while a handler ran, from which Blender does not let it out
-    cameras: dict = field(default_factory=dict)  # of scenes whose render is being stopped; see `render.begin`
+    cameras: dict = field(default_factory=dict)  # of scenes whose render is being stopped; see `simulate.begin_render`
     ranges: dict = field(default_factory=dict)  # first and last frame of scenes with ragdolls as they were loaded
     rendering: bool = False  # between render_init and render_complete or render_cancel
 
@@ -24,8 +24,8 @@ class State:
     live_worlds: set = field(default_factory=set)  # a run has filled the world
     halted_worlds: set = field(default_factory=set)  # it must not step before it is made anew at a first frame
     worlds_with_joints: set = field(default_factory=set)  # joints may hold on to bodies, also of worlds that are gone
-    joints_made_with: dict = field(default_factory=dict)  # names of the joints it was made with; before Blender 4.3
-    members: dict = field(default_factory=dict)  # how many bodies and which joints it was made with
+    made_with: dict = field(default_factory=dict)  # how many bodies and which joints it was made with
+    members: dict = field(default_factory=dict)  # and those that have come since
     stepped: dict = field(default_factory=dict)  # the view layer that steps it, whose joints Bullet may hold
     can_step: set = field(default_factory=set)  # (scene, view layer) of those that Blender lets step a world
     evaluated: dict = field(default_factory=dict)  # frame evaluated last, index of the view layer (-1: of no matter)
@@ -33,6 +33,7 @@ class State:
     released: dict = field(default_factory=dict)  # the same since Bullet was made to forget its joints
     broken: set = field(default_factory=set)  # undo, redo, a load or a new build has ended the run in mid-shot
 
+    names: dict = field(default_factory=dict)  # by the number that a scene has for the session
     shown: tuple = ()  # the scene shown last, and its characters that have their ragdoll in another one
 
     # Characters:
@@ -53,6 +54,20 @@ class State:
     def clear(self) -> None:
         """Forget everything, as after loading a file."""
         self.__init__()
+
+    def follow_names(self) -> None:
+        """Keep what is known of a scene under its present name, so that renaming it changes nothing."""
+        for scene in bpy.data.scenes:
+            before = self.names.get(scene.session_uid, scene.name)
+            self.names[scene.session_uid] = scene.name
+            for known in vars(self).values() if before != scene.name else ():
+                if isinstance(known, dict) and before in known:
+                    known[scene.name] = known.pop(before)
+                elif isinstance(known, set):
+                    pairs = {key for key in known if isinstance(key, tuple) and key[0] == before}
+                    renamed = {(scene.name, *key[1:]) for key in pairs} | ({scene.name} if before in known else set())
+                    known -= pairs | {before}
+                    known |= renamed
 
     def occupied(self):
         """A context in which we move a scene through frames ourselves: our handlers take no part in it."""

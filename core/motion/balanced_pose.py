@@ -13,7 +13,7 @@ from .balance import STRETCHED, Body, State
 from .components import ModelView, write_rotations
 from .gait import Sample
 from .limbs import stabilize
-from .rig import Inputs, LocalPose, Rig
+from .stack import Inputs, LocalPose, Rig
 
 TOES = 0.089  # of the height, from ankle to the ball of the foot, about which a heel comes up
 MOST_HEEL, MOST_LEAN = radians(72.0), 0.6

@@ -17,11 +17,10 @@ import numpy as np
 from .. import pose as pose_space
 from .. import quaternion as q
 from ..anatomy import roles
-from ..anatomy.axes import character_axes, limb_directions, of_role
-from ..anatomy.natural import is_impossible
+from ..anatomy.axes import character_axes, is_impossible, limb_directions, of_role
 from ..errors import RagdollError
 from ..skeleton import path_to_root
-from .rig import Rig, vector_to_model
+from .stack import Rig, vector_to_model
 
 X, Y, Z = np.eye(3)
 LEGS, ARMS = (0, 1), (2, 3)  # of the four limbs: left leg, right leg, left arm, right arm

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import RagdollError
 from .clip import MESH, NORMALIZED, AdditivePose, Clip, SyncGroup, stack, weighted_sum
-from .rig import LocalPose
+from .stack import LocalPose
 
 CLAMP, WRAP = "CLAMP", "WRAP"
 TRIANGLES, GRID = "TRIANGLES", "GRID"

@@ -13,7 +13,7 @@ from .. import pose as pose_space
 from .. import quaternion
 from ..errors import RagdollError
 from ..skeleton import Skeleton
-from .rig import LocalPose
+from .stack import LocalPose
 
 ONCE, LOOP, PING_PONG = "ONCE", "LOOP", "PING_PONG"
 NORMALIZED, MARKERS = "NORMALIZED", "MARKERS"

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..quaternion import multiply_components as multiply
 from ..quaternion import rotate_components as rotate
-from .rig import LocalPose, Rig
+from .stack import LocalPose, Rig
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
 # Shorter vectors have no direction. Units of length do not matter to it: solvers compare with their own lengths.

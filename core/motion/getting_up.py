@@ -19,7 +19,7 @@ from .. import quaternion
 from ..errors import RagdollError
 from ..ragdoll.recovery.transitions import Moving, Reroot, Transition, cross_faded, smooth_step, transition
 from .clip import Clip
-from .rig import LocalPose, Rig
+from .stack import LocalPose, Rig
 
 INERTIALIZED, CROSS_FADED = "INERTIALIZED", "CROSS_FADED"
 METHODS = (INERTIALIZED, CROSS_FADED)

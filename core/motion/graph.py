@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from ..errors import RagdollError
 from .blend_space import SpacePlayer, step_all
 from .clip import LOOP, ONCE, PING_PONG, Clip, check_whole, interpolate
-from .rig import LocalPose, Rig
-from .stack import Step
+from .stack import LocalPose, Rig, Step
 
 ANY = "*"
 TIME_IN_STATE, PHASE = "time_in_state", "phase"  # that every state has; 0 when it has just been entered

@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import RagdollError
 from . import components as c
 from .components import ModelView, transformed, write_rotations
-from .rig import Inputs, LocalPose, Rig, point_to_model, vector_of, weight_of
+from .stack import Inputs, LocalPose, Rig, point_to_model, vector_of, weight_of
 from .transform_bone import into
 
 # A chain that leaves its line by less, in parts of its length, is straight: what it does leave it by is noise. From

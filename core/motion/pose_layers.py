@@ -15,8 +15,7 @@ from ..skeleton import Skeleton
 from . import clip
 from .blend_space import SpacePlayer, SpaceState, step_all
 from .clip import LOCAL, MESH, AdditivePose, apply_additive, between, interpolate, make_additive
-from .rig import LocalPose, Rig
-from .stack import Step
+from .stack import LocalPose, Rig, Step
 
 OVERRIDE, ADDITIVE_LOCAL, ADDITIVE_MESH = "OVERRIDE", "ADDITIVE_LOCAL", "ADDITIVE_MESH"
 SPACE_OF_MODE = {ADDITIVE_LOCAL: LOCAL, ADDITIVE_MESH: MESH}

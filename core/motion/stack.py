@@ -1,12 +1,144 @@
-"""The motion stack: entries that a pose goes through, one after another."""
+"""The motion stack: entries that a pose goes through one after another, what they know of a character and read."""
 
+from __future__ import annotations
+
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
+import numpy as np
+
+from .. import pose as pose_space
 from ..errors import RagdollError
-from .rig import Inputs, LocalPose, Rig
+from ..skeleton import Skeleton
 
 
+@dataclass
+class LocalPose:
+    """Transforms relative to the parent bone, for roots to the armature; bones in level order, frames may lead."""
+
+    positions: np.ndarray  # [..., n, 3] in the armature's units
+    rotations: np.ndarray  # [..., n, 4] unit quaternions (w, x, y, z)
+    scales: np.ndarray  # [..., n, 3]
+
+    def copy(self) -> LocalPose:
+        """The same pose in arrays of its own."""
+        return LocalPose(self.positions.copy(), self.rotations.copy(), self.scales.copy())
+
+    def model(self, skeleton: Skeleton) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Positions, rotations and scales in model (armature) space, of the same shapes."""
+        return pose_space.local_to_model(skeleton, self.positions, self.rotations, self.scales)
+
+
+@dataclass(eq=False)
+class Rig:
+    """A skeleton of n bones with its bind pose; everything in the skeleton's level order."""
+
+    skeleton: Skeleton  # the bones
+    bind: LocalPose  # the bind pose in local space, without leading axes
+    # bind_positions, bind_rotations, bind_scales: the bind pose in model (armature) space [n, 3], [n, 4], [n, 3]
+    bind_positions: np.ndarray = field(init=False)
+    bind_rotations: np.ndarray = field(init=False)
+    bind_scales: np.ndarray = field(init=False)
+    index: dict = field(init=False)  # level index of each bone by name
+    parents: tuple = field(init=False)  # level index of each bone's parent as plain integers, -1 at roots [n]
+
+    def __post_init__(self) -> None:
+        self.bind_positions, self.bind_rotations, self.bind_scales = self.bind.model(self.skeleton)
+        self.index = {name: i for i, name in enumerate(self.skeleton.names)}
+        self.parents = tuple(self.skeleton.parents.tolist())
+
+    @property
+    def size(self) -> float:
+        """Largest extent of the joints in bind pose, armature units; 1 where there is none."""
+        extent = float(np.max(np.ptp(self.bind_positions, axis=0)))
+        return extent if extent > 0.0 else 1.0
+
+    def name(self, bone: int) -> str:
+        """A bone's name."""
+        return self.skeleton.names[bone]
+
+    def bone(self, entry: str, name: str) -> int:
+        """Level index of a bone by name. Raises RagdollError, naming entry and bone, where there is none."""
+        if name not in self.index:
+            raise RagdollError(f'{entry}: there is no bone "{name}"')
+        return self.index[name]
+
+    def is_ancestor(self, ancestor: int, bone: int) -> bool:
+        """Whether a bone is above another one; not above itself."""
+        bone = self.parents[bone]
+        while bone > ancestor:
+            bone = self.parents[bone]
+        return bone == ancestor >= 0
+
+    def with_ancestors(self, bones) -> tuple:
+        """Bones and all above them, each once, parents before children."""
+        found: set = set()
+        for bone in bones:
+            while bone >= 0 and bone not in found:
+                found.add(bone)
+                bone = self.parents[bone]
+        return tuple(sorted(found))
+
+
+@dataclass
+class Inputs:
+    """What an entry reads at a frame."""
+
+    weight: float = 1.0  # share of the entry's result, 0..1, a number
+    world: np.ndarray | None = None  # World matrix of the armature object [4, 4]; None: the identity. Without shear.
+    # What is looked at, or the effector of an IK: a point [3] in model (armature) space, for two-bone IK in the
+    # entry's own space
+    target: np.ndarray | None = None
+    pole: np.ndarray | None = None  # joint target of a two-bone IK [3] in the entry's own space
+    reference: LocalPose | None = None  # the pose that leg stabilisers hold to
+
+
+def vector_of(values, entry: str, what: str) -> tuple:
+    """A vector as plain numbers. Raises RagdollError, naming the entry, where it has a value that is no number."""
+    result = tuple(map(float, values))
+    if not all(map(math.isfinite, result)):
+        raise RagdollError(f"{entry}: the {what} is not a number")
+    return result
+
+
+def weight_of(weight, entry: str) -> float:
+    """A weight, clamped to 0..1. Raises RagdollError, naming the entry, when it is not a number."""
+    weight = float(weight)
+    if not math.isfinite(weight):
+        raise RagdollError(f"{entry}: the weight is not a number")
+    return min(1.0, max(0.0, weight))
+
+
+def vector_to_model(vector_ws, world) -> np.ndarray:
+    """A direction of the world, such as up, as unit vector [3] in armature space.
+
+    Raises RagdollError: a world matrix of no extent, or a vector of no length.
+    """
+    vector = np.asarray(vector_ws, dtype=float)
+    if world is not None:
+        vector = _solved(world, vector)
+    size = np.linalg.norm(vector)
+    if not 0.0 < size < math.inf:
+        raise RagdollError(f"{np.asarray(vector_ws).tolist()} is not a direction")
+    return vector / size
+
+
+def point_to_model(point_ws, world) -> np.ndarray:
+    """A point of the world [3] in armature space. Raises RagdollError for a world matrix of no extent."""
+    point = np.asarray(point_ws, dtype=float)
+    return point if world is None else _solved(world, point - np.asarray(world, dtype=float)[:3, 3])
+
+
+def _solved(world, vector: np.ndarray) -> np.ndarray:
+    try:
+        return np.linalg.solve(np.asarray(world, dtype=float)[:3, :3], vector)
+    except np.linalg.LinAlgError:
+        raise RagdollError("The armature's world matrix has a scale of 0") from None
+
+
+# ---- the stack ------------------------------------------------------------------------------------------------------
 class Step:
     """One step of the stack."""
 

@@ -9,7 +9,7 @@ from .. import quaternion
 from ..errors import RagdollError
 from . import components as c
 from .components import ModelView
-from .rig import Inputs, LocalPose, Rig, vector_of, weight_of
+from .stack import Inputs, LocalPose, Rig, vector_of, weight_of
 
 IGNORE, REPLACE, ADD = "IGNORE", "REPLACE", "ADD"
 BONE, PARENT, COMPONENT, WORLD = "BONE", "PARENT", "COMPONENT", "WORLD"

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .. import quaternion
 from .bodies.fitting import BOX, CAPSULE, SPHERE
 from .joints.limits import half_axes_of, hinge_axis
 
@@ -438,3 +439,40 @@ def _near_bounds(low, high) -> tuple[np.ndarray, np.ndarray]:
     """Angles below and above which a range [low, high] is near its end: within a share of a bound's own angle."""
     near_low = np.where(np.abs(low) > NARROW, low + NEAR_SHARE * np.abs(low), -np.inf)
     return near_low, np.where(np.abs(high) > NARROW, high - NEAR_SHARE * np.abs(high), np.inf)
+
+
+# ---- a chain that looks at something --------------------------------------------------------------------------------
+TARGET = (0.95, 0.15, 0.12, 1.0)
+FORWARD = (0.25, 0.9, 0.3, 1.0)
+CONE = (0.25, 0.75, 0.9, 0.55)
+CONE_AT_LIMIT = (1.0, 0.55, 0.1, 0.8)
+_AT_LIMIT = np.radians(0.1)
+
+
+def look_at_lines(positions, forwards, references, limits, target, length: float) -> tuple[np.ndarray, np.ndarray]:
+    """Ends [k, 2, 3] and colours [k, 4] of a chain's drawing, in the space of its arguments.
+
+    Args:
+        positions: joints of the k entries [k, 3], the first one's first.
+        forwards: where their bones look, unit vectors [k, 3].
+        references: what their limits are measured from, unit vectors [k, 3].
+        limits: largest angles between the two [k] in radians; an entry of 0 has no cone.
+        target: point [3] to which each joint has a line, None: there is none.
+        length: of the forward vectors; cones have half of it.
+    """
+    positions, forwards = np.asarray(positions, dtype=float), np.asarray(forwards, dtype=float)
+    references, limits = np.asarray(references, dtype=float), np.asarray(limits, dtype=float)
+    ends = [np.stack([positions, positions + length * forwards], axis=1)]
+    colors = [np.tile(FORWARD, (len(positions), 1))]
+    if target is not None:
+        ends.append(np.stack([positions, np.broadcast_to(target, positions.shape)], axis=1))
+        colors.append(np.tile(TARGET, (len(positions), 1)))
+    for position, forward, reference, limit in zip(positions, forwards, references, limits, strict=True):
+        if limit <= 0.0:
+            continue
+        turn = quaternion.shortest_arc(BONE, reference)
+        cone = position + quaternion.rotate(turn, cone_edges([-limit] * 3, [limit] * 3, 0.5 * length))
+        angle = np.arctan2(np.linalg.norm(np.cross(forward, reference)), forward @ reference)
+        ends.append(cone)
+        colors.append(np.tile(CONE if angle < limit - _AT_LIMIT else CONE_AT_LIMIT, (len(cone), 1)))
+    return np.concatenate(ends), np.concatenate(colors)

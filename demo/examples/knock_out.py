@@ -16,7 +16,7 @@ def main(out: Path) -> None:
     from active_ragdoll.core.blender.physics import build
     from active_ragdoll.core.blender.run import simulate
     from active_ragdoll.core.blender.settings import effects
-    from active_ragdoll.core.blender.stack import stack_setup
+    from active_ragdoll.core.blender.stack import stack_edits
 
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     scene = bpy.context.scene
@@ -29,7 +29,7 @@ def main(out: Path) -> None:
     stage.make_light(scene)
     stage.set_render_look(scene)
     build.build(walker, scene)
-    stack_setup.ensure(walker, scene)
+    stack_edits.ensure(walker, scene)
     walker.active_ragdoll.recovery.enabled = True
     effects.add_hit(walker, scene, "spine.003", HIT, IMPULSE, (0.0, 0.1, 0.0), duration=0.1)
     states = {}

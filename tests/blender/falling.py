@@ -9,7 +9,7 @@ import rigs
 from active_ragdoll.core.anatomy import axes
 from active_ragdoll.core.blender.rig.armature import anatomy_of, bind_tails
 from active_ragdoll.core.blender.settings import effects
-from active_ragdoll.core.blender.stack import stack_setup
+from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.ragdoll import speeds
 
 HIT, LAST = 4, 84  # frames after the shot's first
@@ -112,7 +112,7 @@ def fall(
     hit = rig.first + HIT
     knock_outs.prepare(scene, obj, rig.first, rig.first + frames, {hit: "LIMP"}, bones, **{"rest_time": 1e3} | settings)
     if "get_up" in settings:
-        stack_setup.ensure(obj, scene)
+        stack_edits.ensure(obj, scene)
     scene.frame_set(hit)
     parts = obj.active_ragdoll.parts
     names, height = [part.bone for part in parts], obj.active_ragdoll.height

@@ -11,7 +11,7 @@ import rigs
 from active_ragdoll.core.blender.rig import action_channels
 from active_ragdoll.core.blender.rig.clips import rig_rest
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
-from active_ragdoll.core.motion.rig import LocalPose
+from active_ragdoll.core.motion.stack import LocalPose
 from active_ragdoll.core.pose import (
     compose_matrices,
     decompose_matrices,

@@ -11,6 +11,7 @@ Most tests begin with one of these:
 The extension is imported inside functions only: golden/shots.py uses this file with the extension of any commit.
 """
 
+import importlib
 import json
 import math
 import os
@@ -153,6 +154,18 @@ def armature(scene, bones: dict, name: str = "Rig") -> bpy.types.Object:
     bpy.ops.object.mode_set(mode="OBJECT")
     for bone in obj.pose.bones:
         bone.rotation_mode = "QUATERNION"
+    return obj
+
+
+def metarig(scene, name: str) -> bpy.types.Object:
+    """A metarig of Rigify's, such as "human" or "Animals.wolf"."""
+    from demo.character import enable_rigify
+
+    enable_rigify()
+    obj = armature(scene, {}, "Metarig")
+    bpy.ops.object.mode_set(mode="EDIT")
+    importlib.import_module(f"rigify.metarigs.{name}").create(obj)
+    bpy.ops.object.mode_set(mode="OBJECT")
     return obj
 
 
@@ -502,12 +515,12 @@ def box_moments(masses: np.ndarray, sides: np.ndarray) -> np.ndarray:
 def solid(part):
     """The body of a part in bind pose as the objects in the file have it: a `Shape`, of pieces for a compound."""
     from active_ragdoll.core.blender.physics import body_meshes
-    from active_ragdoll.core.ragdoll.bodies import compound
+    from active_ragdoll.core.ragdoll.bodies import fitting
 
     found = body_meshes.solids_of(part.body)
     if part.body.rigid_body.collision_shape != "COMPOUND":
         return found[0]
-    return compound.joined(found, part.bind[:3, :3])
+    return fitting.joined(found, part.bind[:3, :3])
 
 
 def undamped(obj) -> None:

@@ -9,7 +9,7 @@ import own_characters
 import rigs
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import simulate
-from active_ragdoll.core.blender.stack import stack_setup
+from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.blender.tools.apply_transform import apply_transform
 from active_ragdoll.core.errors import RagdollError
 
@@ -72,7 +72,7 @@ def test_settings_and_the_motion_stack_stay(fresh_scene):
     item = own.bone_transforms.add()
     item.bone, item.translation_mode = "hips", "ADD"
     rigs.key(obj, "active_ragdoll.bone_transforms[0].translation", {1: (0.0, 0.0, 0.0), 8: (20.0, 0.0, 5.0)})
-    stack_setup.ensure(obj, fresh_scene)
+    stack_edits.ensure(obj, fresh_scene)
     chosen = np.array([bone.name not in ("foot.L", "foot.R") for bone in obj.pose.bones])
     build.build(obj, fresh_scene, chosen)
     rigs.part(obj, "head").body.scale *= 1.5

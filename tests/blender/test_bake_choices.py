@@ -141,7 +141,7 @@ def test_only_frames_in_which_physics_acts_get_keys(hit):
     assert 11 <= layer.frame_start <= 13
     first, last = int(layer.frame_start), int(layer.frame_end)
     rigs.check_shown(scene, obj, shown, range(first, last + 1), 1e-4)
-    rigs.check_shown(scene, obj, shown, range(1, first), 2.0 * bake.NEARLY_PARALLEL)
+    rigs.check_shown(scene, obj, shown, range(1, first), 2.0 * bake.recording.NEARLY_PARALLEL)
     bpy.ops.active_ragdoll.revert_bake()
     assert not obj.animation_data.nla_tracks
 

@@ -21,17 +21,17 @@ def _copies(obj, bone: str, other: str):
     return constraint
 
 
-def _controlled(scene, switched: bool):
-    """The human below controls of its own bones' names; its left arm by IK while a property of the hips is 0."""
-    table = dict(rigs.HUMAN)
+def _controlled(scene, switched: bool, human=rigs.HUMAN):
+    """A human below controls of its own bones' names; its left arm by IK while a property of the hips is 0."""
+    table = dict(human)
     for name in ARMS:
         head, tail, parent = table[name]
         table[f"IK {name}"] = (head, tail, f"IK {parent}" if parent in ARMS else parent)
     table["hand"] = (table["finger.L"][0], (0.85, 0, 1.42), None)
-    for name, (head, tail, parent) in rigs.HUMAN.items():
+    for name, (head, tail, parent) in human.items():
         table[f"DEF-{name}"] = (head, tail, parent and f"DEF-{parent}")
     obj = rigs.armature(scene, table)
-    for name in rigs.HUMAN:
+    for name in human:
         _copies(obj, f"DEF-{name}", name)
     solver = obj.pose.bones["IK forearm.L"].constraints.new("IK")
     solver.target, solver.subtarget, solver.chain_count = obj, "hand", 2

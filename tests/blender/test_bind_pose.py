@@ -11,7 +11,7 @@ from mathutils import Matrix, Vector
 
 import own_characters
 import rigs
-from active_ragdoll.core.blender.physics import bind_pose, build
+from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.rig import armature
 from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.blender.tools import diagnose, profiles
@@ -91,7 +91,7 @@ def test_the_ragdoll_is_that_of_the_same_character_with_an_ordinary_rest_pose(na
     build.build(plain.obj, plain.scene)
     at_rest = _joints(plain.obj)
     plain.scene.frame_set(int(taken.split("frame ")[1].split()[0]))
-    bind_pose.from_frame(plain.obj, plain.scene)
+    build.choose_bind_pose(plain.obj, plain.scene)
     build.rebuild(plain.obj, plain.scene)
     for found, same, rest in zip(_joints(line.obj), _joints(plain.obj), at_rest, strict=True):
         assert (found[0], found[2]) == (same[0], same[2]) and found[2][:2] == rest[2][:2]
@@ -126,7 +126,7 @@ def test_a_look_at_turns_the_same_bones_by_the_same_angles():
         rig = own_characters.make("own mixamo")
         if laid:
             rig = in_line(rig)
-            bind_pose.from_frame(rig.obj, rig.scene)
+            build.choose_bind_pose(rig.obj, rig.scene)
         plain = rigs.animation(rig.obj, [12])[12]
         stack_edits.set_up_look_at(rig.obj, rig.scene, rigs.empty(rig.scene, location=(1.2, -1.5, 2.0)))
         rig.scene.frame_set(12)
@@ -175,7 +175,7 @@ def test_the_user_chooses_a_frame_and_takes_it_back_in_one_step_each(fresh_scene
     scene, obj = rigs.reopened(tmp_path / "kept.blend")
     build.rebuild(obj, scene)
     assert np.abs(rigs.part(obj, "arm.L").bind - first["arm.L"]).max() > 0.1
-    bind_pose.from_rest(obj)
+    build.choose_bind_pose(obj)
     build.rebuild(obj, scene)
     for part in obj.active_ragdoll.parts:
         assert np.array_equal(part.bind, first[part.bone])
@@ -193,7 +193,7 @@ def test_applied_transforms_and_an_edited_rest_pose_carry_it_along(fresh_scene):
     obj.pose.bones["hips"].location = (0.0, 0.3, 0.0)
     obj.scale = (0.5, 0.5, 0.5)
     fresh_scene.frame_set(20)
-    bind_pose.from_frame(obj, fresh_scene)
+    build.choose_bind_pose(obj, fresh_scene)
     before = rigs.pose(obj)[:, :3, 3]
     assert bpy.ops.active_ragdoll.apply_transform() == {"FINISHED"}
     now = armature.BindPose(obj, np.array(obj.matrix_world))
@@ -204,7 +204,7 @@ def test_what_is_no_pose_is_refused_by_name(fresh_scene):
     obj = _swinging(fresh_scene)
     obj.pose.bones["hips"].location = (float("nan"), 0.0, 0.0)
     with pytest.raises(RagdollError, match="'hips' of 'Human'"):
-        bind_pose.from_frame(obj, fresh_scene)
+        build.choose_bind_pose(obj, fresh_scene)
     assert armature.BindPose(obj, np.eye(4)).moved is None
 
 

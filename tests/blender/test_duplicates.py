@@ -10,7 +10,7 @@ from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.stack import stack_edits, stack_setup
+from active_ragdoll.core.blender.stack import stack_edits
 
 pytestmark = pytest.mark.blender_version
 
@@ -135,12 +135,12 @@ def test_a_duplicate_that_drops_its_stack_at_once_leaves_the_first_its_own(fresh
     copy = rigs.duplicate(obj, ASIDE)
     bpy.context.view_layer.update()
     bpy.context.view_layer.update()
-    stack_setup.drop(copy)
+    stack_edits.drop(copy)
     assert copy.active_ragdoll.source is None and obj.active_ragdoll.source is not None
     fresh_scene.frame_set(4)
     assert looking.aim_error(obj, target) < 0.05 and looking.aim_error(copy, target) > 1.0
     before = {scene.name for scene in bpy.data.scenes}
-    stack_setup.drop(obj)
+    stack_edits.drop(obj)
     assert {scene.name for scene in bpy.data.scenes} < before  # the hidden one is gone, and with it all sources
     assert not [o.name for o in bpy.data.objects if o.name.endswith("Source")]
 

@@ -9,7 +9,7 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender.run import simulate
-from active_ragdoll.core.blender.stack import stack_edits, stack_setup
+from active_ragdoll.core.blender.stack import stack_edits
 
 LAST = 12
 
@@ -157,7 +157,7 @@ def test_a_motion_stack_whose_scene_was_deleted_is_taken_away(fresh_scene, kind)
     bpy.data.scenes.remove(fresh_scene)
     obj = next(o for o in copy.objects if o.type == "ARMATURE" and o.active_ragdoll.target_armature)
     _poses(copy, obj)
-    stack_setup.drop(obj)
+    stack_edits.drop(obj)
     assert np.isfinite(_poses(copy, obj)).all()
     assert not [scene.name for scene in bpy.data.scenes if scene.active_ragdoll.is_source]
 

@@ -9,7 +9,7 @@ import rigs
 from active_ragdoll.core.blender.rig.armature import anatomy_of, array_of, bind_joints
 from active_ragdoll.core.blender.run import recovery_record, simulate
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.stack import pose_stack, stack_setup
+from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.motion.biped import Biped
 from own_characters import or_own
 
@@ -21,7 +21,7 @@ LAST = 230
 def prepared(name, data_dir, last=LAST, **settings):
     rig = rigs.load(data_dir / name)
     knock_outs.prepare(rig.scene, rig.obj, rig.first, rig.first + last, get_up="AUTOMATIC", **settings)
-    stack_setup.ensure(rig.obj, rig.scene)
+    stack_edits.ensure(rig.obj, rig.scene)
     return rig.obj, rig.scene, rig.first
 
 
@@ -94,7 +94,7 @@ def test_it_stays_down_where_it_is_told_to(fresh_scene):
 def test_who_cannot_get_up_by_a_plan_blends_and_says_why(data_dir, fresh_scene, trouble):
     if trouble == "no left hand":
         scene, obj = fresh_scene, knock_outs.human(fresh_scene, 120, {9: "LIMP", 40: "RECOVERING"}, get_up="AUTOMATIC")
-        stack_setup.ensure(obj, scene)
+        stack_edits.ensure(obj, scene)
     else:
         obj, scene, _first = prepared(OWN, data_dir, 119, events={9: "LIMP", 40: "RECOVERING"})
     if trouble == "no floor":

@@ -6,7 +6,7 @@ from mathutils import Vector
 
 import own_characters
 import rigs
-from active_ragdoll.core.anatomy import natural
+from active_ragdoll.core.anatomy import axes
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.tools import diagnose
 from active_ragdoll.core.ragdoll import diagnosis
@@ -68,7 +68,7 @@ def test_one_with_a_name_that_says_so_is_known_in_a_bind_pose_that_no_body_could
     masses, _height, notes = _built(fresh_scene, table, "DEFORM")
     assert "joint_Root" not in masses and "Hips" in masses
     found = diagnose.diagnose(bpy.data.objects["Made"], fresh_scene)
-    assert natural.IMPOSSIBLE in notes and diagnosis.BIND_POSE in [finding.kind for finding in found]
+    assert axes.IMPOSSIBLE in notes and diagnosis.BIND_POSE in [finding.kind for finding in found]
 
 
 @pytest.mark.parametrize("bones", CHOICES)

@@ -11,7 +11,7 @@ from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import handlers, pipeline, simulate
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.stack import stack_edits, stack_setup
+from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.errors import RagdollError
 
 LAST = 30
@@ -108,7 +108,7 @@ def pair():
     scene = _scene()
     rigs.set_range(scene, 1, END)
     stays, errs = made = [_human(scene, "Stays", 0.0, 0.4), _human(scene, "Errs", APART, 0.4)]
-    stack_setup.ensure(errs, scene)
+    stack_edits.ensure(errs, scene)
     errs.active_ragdoll.recovery.enabled = True
     hit = errs.active_ragdoll.hits.add()
     hit.bone, hit.frame, hit.impulse = "arm.L", MIDDLE + 2, (0.0, 5.0, 0.0)

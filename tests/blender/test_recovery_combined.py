@@ -10,7 +10,7 @@ import rigs
 from active_ragdoll.core.blender.physics import build, world
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.stack import stack_setup
+from active_ragdoll.core.blender.stack import stack_edits
 from hitting import add
 from holding import HAND, TIP, attach, bone_matrix
 
@@ -70,7 +70,7 @@ def test_recovery_taken_away_in_mid_shot_is_told_and_the_run_goes_on(fresh_scene
 
 def test_a_character_renamed_in_mid_shot_gets_up_where_it_lies(fresh_scene):
     obj = knock_outs.human(fresh_scene)
-    stack_setup.ensure(obj, fresh_scene)
+    stack_edits.ensure(obj, fresh_scene)
     rigs.play(fresh_scene, 1, 19)
     obj.name = "Another"
     rigs.play(fresh_scene, 20, 120)
@@ -104,7 +104,7 @@ def knocked_out(tmp_path_factory):
     """A file with a character that is knocked out and gets up where it lies; what it shows, and its states."""
     scene = rigs.empty_file()
     obj = knock_outs.human(scene, LAST, EVENTS, blend_time=0.3, regain=2.0)
-    stack_setup.ensure(obj, scene)
+    stack_edits.ensure(obj, scene)
     folder = tmp_path_factory.mktemp("knock_out")
     renders.prepare(scene, folder / "still")
     plain = str(folder / "plain.blend")

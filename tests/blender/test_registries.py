@@ -14,7 +14,7 @@ from active_ragdoll.core.blender.settings import declare
 from active_ragdoll.core.blender.settings.declare import STACK, STACK_VALUE, flag, share, text
 from active_ragdoll.core.blender.stack import entries
 from active_ragdoll.core.blender.tools import profiles
-from active_ragdoll.core.motion.rig import Inputs
+from active_ragdoll.core.motion.stack import Inputs
 from active_ragdoll.core.motion.transform_bone import ADD, TransformBone
 from active_ragdoll.core.ragdoll import drives
 from active_ragdoll.core.ragdoll.drives.law import Factor, Law, Parameter

@@ -9,7 +9,7 @@ import rigs
 from active_ragdoll.core.blender.physics import build, built, collision, remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.errors import RagdollError
-from active_ragdoll.core.ragdoll.bodies import collision_layers
+from active_ragdoll.core.ragdoll.bodies import overlap
 
 pytestmark = pytest.mark.blender_version
 
@@ -150,7 +150,7 @@ def test_layers_that_the_user_gave_a_body_are_kept():
 def test_beyond_five_it_is_said_who_meets_whom_in_part():
     scene = scene_of(4)
     built = []
-    for i in range(collision_layers.CHARACTERS + 1):
+    for i in range(overlap.CHARACTERS + 1):
         obj = rigs.chain(scene, 6, head=(0.0, float(i), 2.0))
         obj.name = f"Chain {i}"
         obj.active_ragdoll.self_collision = False

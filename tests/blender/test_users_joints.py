@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.physics import blender_42, build, remove, view_layers
+from active_ragdoll.core.blender.physics import build, remove, view_layers, world
 from active_ragdoll.core.blender.run import simulate
 
 pytestmark = [pytest.mark.blender_version, pytest.mark.own_process]
@@ -39,7 +39,7 @@ def shot(fresh_scene):
     rigs.ensure_world(fresh_scene)
     links = _chains(fresh_scene, obj)
     yield fresh_scene, obj, links
-    if blender_42.IS_IT:  # which crashes by itself when a file is loaded over joined bodies
+    if world.IS_42:  # which crashes by itself when a file is loaded over joined bodies
         view_layers.remake_world(fresh_scene, lambda: _part(fresh_scene))
 
 

@@ -8,7 +8,7 @@ import rigs
 from active_ragdoll.core.blender.physics import build, built, remove, source
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.stack import stack_setup
+from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.blender.tools import diagnose
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.ragdoll import diagnosis
@@ -78,9 +78,9 @@ def test_it_stays_in_the_scene(shot, put, way):
 
 def test_what_lies_in_a_stack_s_collection_stays(fresh_scene):
     obj = rigs.swinging_human(fresh_scene)
-    stack_setup.ensure(obj, fresh_scene)
+    stack_edits.ensure(obj, fresh_scene)
     thing = _prop(obj.active_ragdoll.motion_collection)
-    stack_setup.drop(obj)
+    stack_edits.drop(obj)
     assert thing.name in fresh_scene.objects
 
 
@@ -89,7 +89,7 @@ def test_a_constraint_of_the_name_of_ours(fresh_scene, name):
     scene, obj = fresh_scene, rigs.swinging_human(fresh_scene, 1, 8)
     constraint = obj.pose.bones["spine"].constraints.new("LIMIT_ROTATION")
     constraint.name = name
-    for make in (build.build, stack_setup.ensure):
+    for make in (build.build, stack_edits.ensure):
         with pytest.raises(RagdollError, match=f"'spine' of '{obj.name}' has a constraint named '{name}'"):
             make(obj, scene)
     constraint.name = "Mine"

@@ -9,7 +9,7 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender.run import simulate
-from active_ragdoll.core.blender.tools.worst import Worst
+from active_ragdoll.core.blender.tools.measure import Worst
 
 LAST = 20
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "report.schema.json"

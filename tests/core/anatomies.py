@@ -6,7 +6,7 @@ import numpy as np
 
 from core import quaternion
 from core.anatomy import roles as r
-from core.anatomy.limits import joint_limits
+from core.anatomy.joints import joint_limits
 
 L, R, C = r.LEFT, r.RIGHT, r.CENTER
 TOES, TIPS = np.array((0.0, -0.13, -0.06)), np.array((0.0, -0.2, -0.06))  # from the ankle

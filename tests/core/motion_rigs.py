@@ -4,7 +4,7 @@ import numpy as np
 
 from core import pose as pose_space
 from core import quaternion
-from core.motion.rig import LocalPose, Rig
+from core.motion.stack import LocalPose, Rig
 from core.skeleton import Skeleton, nearest_ancestors
 
 # Joints in model space, facing -Y, up Z: {bone: (parent, head)}.

@@ -4,7 +4,7 @@ import numpy as np
 
 from core import quaternion
 from core.motion.clip import Clip
-from core.motion.rig import LocalPose
+from core.motion.stack import LocalPose
 from core.skeleton import Skeleton
 
 HUMAN = {

@@ -11,7 +11,7 @@ from core import pose as pose_space
 from core import quaternion
 from core.errors import RagdollError
 from core.motion.biped import ARMS, LEGS, Biped, Posture
-from core.motion.rig import LocalPose, Rig
+from core.motion.stack import LocalPose, Rig
 from core.skeleton import Skeleton
 
 BENDS = np.array([(-0.5, 0.9)] * 2 + [(0.4, 1.1)] * 2)  # of the limbs at their hinges [rad]

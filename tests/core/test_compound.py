@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from core import quaternion
-from core.ragdoll.bodies import compound, fitting, overlap, shapes
-from core.ragdoll.bodies.fitting import BOX, COMPOUND, CONVEX_HULL, Shape
-from core.ragdoll.bodies.skin import Skin
+from core.ragdoll.bodies import fitting, overlap, shapes
+from core.ragdoll.bodies.fitting import BOX, COMPOUND, CONVEX_HULL, Shape, Skin
 from core.ragdoll.drives import joint_motors
 
 LEG = ((0.05, 0.05, 0.2), (0.0, 0.0, 0.2))
@@ -28,7 +27,7 @@ def split(points, bones, trees, axes=None, **options):
     axes = np.eye(3) if axes is None else axes
     weights = np.ones(len(points))
     whole = fitting.fit(points, axes, share=1.0)
-    return whole, compound.split(whole, points, weights, bones, trees, share=1.0, smallest=0.001, **options)
+    return whole, fitting.split(whole, points, weights, bones, trees, share=1.0, smallest=0.001, **options)
 
 
 def test_a_shank_with_its_foot_becomes_two_parts_that_cover_it():
@@ -36,7 +35,7 @@ def test_a_shank_with_its_foot_becomes_two_parts_that_cover_it():
     whole, found = split(points, bones, trees)
     assert found.kind == COMPOUND and len(found.pieces) == 2
     assert found.volume() == pytest.approx(8.0 * (np.prod(LEG[0]) + np.prod(FOOT[0])), rel=1e-6)
-    assert found.volume() < compound.WINS * whole.volume()
+    assert found.volume() < fitting.WINS * whole.volume()
     assert found.distance(points).max() < 1e-9
     # The frame is that of the box around all parts, with its origin in the middle.
     local = (points - found.center) @ found.axes
@@ -57,20 +56,20 @@ def test_overlaps_count_by_parts():
     found = split(*boot())[1]
     hull = fitting.fit(boot()[0], np.eye(3), CONVEX_HULL, share=1.0)
     ball = Shape("SPHERE", np.array([0.0, -0.12, 0.1]), np.eye(3), np.full(3, 0.03))
-    assert overlap.depths([hull, ball], [0], [1])[0][0] > 0.0
-    assert compound.depths([found, ball], [0], [1], within=1.0)[0] == pytest.approx(0.03 - 0.06, abs=1e-3)
+    assert overlap.convex_depths([hull, ball], [0], [1])[0][0] > 0.0
+    assert overlap.depths([found, ball], [0], [1], within=1.0)[0] == pytest.approx(0.03 - 0.06, abs=1e-3)
     near = Shape("SPHERE", np.array([0.0, -0.2, 0.05]), np.eye(3), np.full(3, 0.03))
-    assert compound.depths([found, near], [0], [1])[0] == pytest.approx(0.02, abs=1e-3)
+    assert overlap.depths([found, near], [0], [1])[0] == pytest.approx(0.02, abs=1e-3)
     away = np.tile(np.eye(4), (2, 2, 1, 1))
     away[1, 0, 2, 3] = -0.02
-    assert compound.met([found, near], [0], [1], away)[0] and not compound.met([found, ball], [0], [1], away)[0]
+    assert overlap.met([found, near], [0], [1], away)[0] and not overlap.met([found, ball], [0], [1], away)[0]
 
 
 def test_separating_leaves_the_part_that_is_not_met():
     found = split(*boot())[1]
     wall = Shape(BOX, np.array([0.0, -0.29, 0.0]), np.eye(3), np.array([0.2, 0.06, 0.2]))
     solids = [found, wall]
-    left = compound.separate(
+    left = overlap.separate(
         solids,
         *(np.array([0]), np.array([1])),
         gap=0.001,
@@ -78,7 +77,7 @@ def test_separating_leaves_the_part_that_is_not_met():
         twins=np.full(2, -1),
         points=[boot()[0], None],
     )
-    assert not left and compound.depths(solids, [0], [1])[0] <= 0.0
+    assert not left and overlap.depths(solids, [0], [1])[0] <= 0.0
     assert solids[0].kind == COMPOUND and len(solids[0].pieces) == 2
     assert solids[0].pieces[0].volume() == pytest.approx(found.pieces[0].volume())
 
@@ -114,7 +113,7 @@ def test_bodies_with_merged_feet(kind):
     rows = [int(np.flatnonzero(plan.bones == bone)[0]) for bone in (2, 5)]
     expected = COMPOUND if kind == "AUTO" else kind
     assert [plan.kinds[row] for row in rows] == [expected, expected]
-    assert not (compound.depths(plan.shapes(), *plan.strangers()) > 0.0).any()
+    assert not (overlap.depths(plan.shapes(), *plan.strangers()) > 0.0).any()
     own = np.concatenate([legs()[2], legs()[3]])
     assert made[rows[0]].distance(own).max() < 1e-6
     image = made[rows[0]].mirrored(plan.normal, plan.offset)

@@ -8,7 +8,7 @@ from core import quaternion
 from core.errors import RagdollError
 from core.motion import getting_up
 from core.motion.clip import Clip
-from core.motion.rig import LocalPose, Rig
+from core.motion.stack import LocalPose, Rig
 from core.ragdoll.recovery.transitions import Landmarks, Reroot
 from core.skeleton import Skeleton
 
@@ -71,17 +71,6 @@ def test_a_passage_begins_with_what_was_shown_and_ends_with_the_moved_motion(rig
     at_last = world @ _matrices(rig, passage.pose(rig, new, world, 10.0 + FPS))
     assert passage.seconds(34.0) == pytest.approx(1.0)
     assert np.allclose(at_last, _move().matrix() @ world @ _matrices(rig, new), atol=1e-8 * scale)
-
-
-def test_bones_above_the_body_go_at_once_and_those_within_do_not(rig):
-    """An unsimulated leg between hips and foot is part of the body, the root above them carries it."""
-    level = rig.index
-    found = getting_up.carriers_of(rig, [level[name] for name in ("hips", "spine", "foot")])
-    assert found.tolist() == [level["root"]]
-    world = _world()
-    _old, new, passage = _begun(rig, getting_up.INERTIALIZED, world)
-    root = (world @ _matrices(rig, passage.pose(rig, new, world, 10.0)))[level["root"]]
-    assert np.allclose(root, (_move().matrix() @ world @ _matrices(rig, new))[level["root"]])
 
 
 def test_what_lies_still_in_an_object_that_moves_gets_up_from_where_it_lies(rig):

@@ -24,7 +24,7 @@ from core.motion.graph import (
     State,
     Transition,
 )
-from core.motion.rig import LocalPose, Rig
+from core.motion.stack import LocalPose, Rig
 
 SKELETON = human()
 

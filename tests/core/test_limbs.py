@@ -10,7 +10,7 @@ from refusals import refuses
 from core import quaternion
 from core.errors import RagdollError
 from core.motion.limbs import BEND, BONE, OBJECT, LegStabilizer, TwoBoneIK, solve, stabilize
-from core.motion.rig import Inputs
+from core.motion.stack import Inputs
 
 length = np.linalg.norm
 number = st.floats(-3, 3).filter(lambda x: abs(x) > 1e-3)

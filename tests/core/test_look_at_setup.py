@@ -10,9 +10,10 @@ from core import quaternion
 from core.anatomy import roles as r
 from core.errors import RagdollError
 from core.motion.limbs import LegStabilizer, stabilize
-from core.motion.look_at import LookAt, drawing
+from core.motion.look_at import LookAt
 from core.motion.look_at.setup import from_roles
-from core.motion.rig import Inputs, LocalPose, Rig
+from core.motion.stack import Inputs, LocalPose, Rig
+from core.ragdoll import overlay
 from core.skeleton import Skeleton
 
 
@@ -115,29 +116,29 @@ def test_each_bone_has_a_red_line_from_its_joint_to_the_target_and_a_green_one()
     positions = np.array([(0.0, 0.0, 1.7), (0.0, 0.0, 1.4)])
     forwards = np.array([(0.0, -1.0, 0.0), (0.6, -0.8, 0.0)])
     target = np.array((2.0, -3.0, 1.0))
-    ends, colors = drawing.lines(positions, forwards, forwards, [0.5, 0.0], target, 0.25)
-    red = of_color(ends, colors, drawing.TARGET)
+    ends, colors = overlay.look_at_lines(positions, forwards, forwards, [0.5, 0.0], target, 0.25)
+    red = of_color(ends, colors, overlay.TARGET)
     assert red.shape == (2, 2, 3) and np.allclose(red[:, 0], positions) and np.allclose(red[:, 1], target)
-    green = of_color(ends, colors, drawing.FORWARD)
+    green = of_color(ends, colors, overlay.FORWARD)
     assert np.allclose(green[:, 0], positions)
     assert np.allclose(green[:, 1] - green[:, 0], 0.25 * forwards)
-    none, colors = drawing.lines(positions, forwards, forwards, [0.0, 0.0], None, 0.25)
-    assert len(none) == 2 and len(of_color(none, colors, drawing.TARGET)) == 0
+    none, colors = overlay.look_at_lines(positions, forwards, forwards, [0.0, 0.0], None, 0.25)
+    assert len(none) == 2 and len(of_color(none, colors, overlay.TARGET)) == 0
 
 
 @pytest.mark.parametrize("angle", (0.2, 1.0, 1.7, 3.0))
 def test_a_cones_rim_is_at_its_angle_from_its_axis(angle):
     axis = np.array((0.48, -0.6, 0.64))
-    edges = drawing.cone_edges(axis, angle, 0.3)
-    rim = edges[:24].reshape(-1, 3)
+    edges = overlay.look_at_lines([0.0 * axis], [axis], [axis], [angle], None, 0.6)[0][1:]
+    rim = edges[:48].reshape(-1, 3)
     assert np.allclose(np.linalg.norm(rim, axis=1), 0.3)
     assert np.allclose(np.arccos(rim @ axis / 0.3), angle)
-    assert np.allclose(edges[24:, 0], 0.0)
+    assert np.allclose(edges[48:, 0], 0.0)
 
 
 def test_a_cone_at_its_limit_stands_out():
     forward = np.array((np.sin(0.5), 0.0, np.cos(0.5)))
-    inside = drawing.lines([UP], [forward], [UP], [0.6], None, 1.0)
-    at_limit = drawing.lines([UP], [forward], [UP], [0.5], None, 1.0)
-    assert len(of_color(*inside, drawing.CONE)) == 28 and len(of_color(*inside, drawing.CONE_AT_LIMIT)) == 0
-    assert len(of_color(*at_limit, drawing.CONE_AT_LIMIT)) == 28
+    inside = overlay.look_at_lines([UP], [forward], [UP], [0.6], None, 1.0)
+    at_limit = overlay.look_at_lines([UP], [forward], [UP], [0.5], None, 1.0)
+    assert len(of_color(*inside, overlay.CONE)) == 56 and len(of_color(*inside, overlay.CONE_AT_LIMIT)) == 0
+    assert len(of_color(*at_limit, overlay.CONE_AT_LIMIT)) == 56

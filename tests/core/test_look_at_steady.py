@@ -17,7 +17,7 @@ from test_look_at_setup import rig_of, with_eyes
 from core import quaternion
 from core.motion.look_at import LookAt
 from core.motion.look_at.setup import from_roles
-from core.motion.rig import Inputs
+from core.motion.stack import Inputs
 
 STEP, COARSE, FINEST = 0.25, 4.0, 0.005  # of target angles and limits [deg]
 LARGEST, REFINED, AT_ONCE = 4.0, 2.0, 0.5  # turns of a bone in a step, one to look closer at, in the finest step [deg]

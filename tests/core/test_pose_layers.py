@@ -20,7 +20,7 @@ from core.motion.pose_layers import (
     mask_from_bones,
     mask_from_roles,
 )
-from core.motion.rig import Rig
+from core.motion.stack import Rig
 
 SKELETON = human()
 COUNT = len(SKELETON)

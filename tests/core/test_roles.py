@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from core import quaternion
 from core.anatomy import roles
+from core.anatomy.axes import is_impossible
 from core.anatomy.names import read_name
-from core.anatomy.natural import is_impossible
 from core.anatomy.recognise import recognise
 from core.anatomy.roles import CENTER, CREATURE, HUMAN, LEFT, QUADRUPED, RIGHT
 from core.errors import RagdollError

@@ -6,8 +6,7 @@ import pytest
 from core import mirror
 from core.errors import RagdollError
 from core.ragdoll.bodies import convex, fitting, overlap
-from core.ragdoll.bodies.fitting import BOX, CAPSULE, CONVEX_HULL, SPHERE, Shape
-from core.ragdoll.bodies.skin import Skin
+from core.ragdoll.bodies.fitting import BOX, CAPSULE, CONVEX_HULL, SPHERE, Shape, Skin
 
 KINDS = (CAPSULE, BOX, SPHERE, CONVEX_HULL)
 
@@ -230,7 +229,7 @@ PAIRS = (
 def test_depths_are_those_of_geometry(a, b, depth, seed):
     turn = np.eye(3) if seed is None else rotation(seed)
     turned = [Shape(s.kind, turn @ s.center, turn @ s.axes, s.half) for s in (a, b)]
-    found, direction = overlap.depths(turned, [0, 1], [1, 0])
+    found, direction = overlap.convex_depths(turned, [0, 1], [1, 0])
     # Directions are sampled: never too small, and too large by the cosine of a small angle at most.
     assert np.all(found >= depth - 1e-9)
     np.testing.assert_allclose(found, depth, atol=2e-3)
@@ -244,9 +243,9 @@ def test_separated_shapes_are_smaller_and_apart(kind, other):
     one = fitting.fit(blob(1), rotation(1), kind)
     two = fitting.fit(blob(2) + np.array((0.4, 0.05, 0.0)), rotation(2), other)
     shapes = [one, two]
-    assert overlap.depths(shapes, [0], [1])[0][0] > 0.0
+    assert overlap.convex_depths(shapes, [0], [1])[0][0] > 0.0
     assert overlap.separate(shapes, [0], [1], gap=0.002, may_overlap=[False]) == []
-    assert overlap.depths(shapes, [0], [1])[0][0] < 0.0
+    assert overlap.convex_depths(shapes, [0], [1])[0][0] < 0.0
     random = np.random.default_rng(0).uniform(-1.0, 1.0, size=(4000, 3))
     for before, after in zip((one, two), shapes, strict=True):
         assert 0.1 * before.volume() < after.volume() <= before.volume() * (1.0 + 1e-9)
@@ -280,7 +279,7 @@ def test_separation_keeps_mirror_images():
     shapes = [middle, left, left.mirrored(normal, 0.0)]
     twins = np.array([0, 2, 1])
     overlap.separate(shapes, [0, 0, 1], [1, 2, 2], gap=0.002, may_overlap=[False] * 3, twins=twins, normal=normal)
-    assert overlap.depths(shapes, [0, 0, 1], [1, 2, 2])[0].max() < 0.0
+    assert overlap.convex_depths(shapes, [0, 0, 1], [1, 2, 2])[0].max() < 0.0
     np.testing.assert_allclose(shapes[2].mirrored(normal, 0.0).core()[0], shapes[1].core()[0], atol=1e-12)
     assert abs(shapes[0].center[0]) < 1e-12
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from core import quaternion
-from core.anatomy import postures
-from core.anatomy.postures import AIR, BACKWARD, FORWARD, LEFT, RELAXED, RIGHT
+from core.anatomy import joints
+from core.anatomy.joints import AIR, BACKWARD, FORWARD, LEFT, RELAXED, RIGHT
 from core.ragdoll.recovery import tone
 
 AHEAD, ASIDE, UP, DOWN = np.array((0, -1.0, 0)), np.array((1.0, 0, 0)), np.array((0, 0, 1.0)), np.array((0, 0, -1.0))
@@ -17,8 +17,8 @@ def ways(posture, body, roll=0.0) -> dict:
     """Directions of the limbs in a posture, by bone; the bones' own axes are turned at random from a seed."""
     draw = np.random.default_rng(int(roll))
     turns = quaternion.normalize(draw.normal(size=(len(body.names), 4)))
-    found = postures.body_of(body.anatomy, body.parents, body.heads, body.tails, turns)
-    local = postures.turns_of(posture, found, body.bones, body.parents)
+    found = joints.body_of(body.anatomy, body.parents, body.heads, body.tails, turns)
+    local = joints.turns_of(posture, found, body.bones, body.parents)
     deltas = {}
     for i in body.bones:
         own = quaternion.identity()
@@ -37,7 +37,7 @@ BINDS = (
 )
 
 
-@pytest.mark.parametrize("posture", postures.POSTURES)
+@pytest.mark.parametrize("posture", joints.POSTURES)
 def test_a_posture_is_the_same_whatever_the_bind_pose_and_the_bones_rolls(posture):
     first = ways(posture, BINDS[0])
     for roll, body in enumerate(BINDS, 1):
@@ -50,7 +50,7 @@ def test_a_posture_is_the_same_whatever_the_bind_pose_and_the_bones_rolls(postur
 
 def test_postures_protect_where_the_fall_goes():
     body = anatomies.human()
-    found = {posture: ways(posture, body) for posture in postures.POSTURES}
+    found = {posture: ways(posture, body) for posture in joints.POSTURES}
     assert found[RELAXED]["upper_arm.L"] @ DOWN > 0.9 and found[RELAXED]["forearm.L"] @ AHEAD > 0.5
     assert found[RELAXED]["shin.L"] @ AHEAD < 0.0 < found[RELAXED]["thigh.L"] @ AHEAD
     for side in ("L", "R"):  # forwards both hands are ahead, the face away from the floor
@@ -69,7 +69,7 @@ def test_postures_protect_where_the_fall_goes():
 def test_only_humans_have_postures():
     dog = anatomies.dog()
     turns = np.tile(quaternion.identity(), (len(dog.names), 1))
-    assert postures.body_of(dog.anatomy, dog.parents, dog.heads, dog.tails, turns) is None
+    assert joints.body_of(dog.anatomy, dog.parents, dog.heads, dog.tails, turns) is None
 
 
 # ---- falling ---------------------------------------------------------------------------------------------------------

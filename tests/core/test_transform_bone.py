@@ -9,7 +9,7 @@ from motion_rigs import HUMAN, posed, rig
 from core import pose as pose_space
 from core import quaternion
 from core.errors import RagdollError
-from core.motion.rig import Inputs
+from core.motion.stack import Inputs
 from core.motion.transform_bone import ADD, BONE, COMPONENT, PARENT, REPLACE, WORLD, TransformBone
 
 SPACES = (BONE, PARENT, COMPONENT, WORLD)

@@ -6,25 +6,20 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from ... import rotation_modes
+from ... import keyframes
 from ...errors import RagdollError
-from ..physics import source, view_layers, world
+from ..physics import source
 from ..rig import armature
 from ..rig.action_channels import rotation_property
-from ..rig.armature import converted, pose_matrices, refuse_baked, rigid
-from ..run import shot_run, simulate
+from ..rig.armature import pose_matrices, refuse_baked
 from ..runtime import STATE
-from ..stack import pose_stack, stack_edits
-from . import action_keys, actions, controls
+from ..stack import pose_stack
+from . import action_keys, actions, controls, travel
+from .recording import NEAR, Recorder, checked_range, closed, differ, shown_pose
 
 ALL, SIMULATED, SELECTED = "ALL", "SIMULATED", "SELECTED"
 RANGE, ACTIVE = "RANGE", "ACTIVE"
 DEFORM, CONTROLS = "DEFORM", "CONTROLS"
-# Closer to the animation than this physics does not count as acting: what a body at full weight is off by, and an
-# angle that nobody sees [heights of the character, rad].
-NEAR, NEARLY_PARALLEL = 0.5e-3, np.radians(0.3)
-_CHANNELS = {"location": 3, "rotation_quaternion": 4, "rotation_axis_angle": 4, "rotation_euler": 3, "scale": 3}
-SHEAR_TOLERANCE = 1e-5  # cosine between two axes of a bone; single precision gives about 1e-6
 
 
 @dataclass(frozen=True)
@@ -36,6 +31,8 @@ class Choice:
     destination: str = actions.NEW  # NEW action, the CURRENT one, or a LAYER: a strip over all that is played
     combined: bool = False  # whether a layer adds to what is below it instead of replacing it
     to: str = DEFORM  # the bones themselves, or the rig's CONTROLS that carry those with bodies
+    root_motion: str = travel.STAY  # whether the way over the ground STAYs with the body, or the OBJECT or ROOT has it
+    loop: int = 0  # the range is a cycle: over how many frames what it lacks is spread; 0: it is none
 
 
 def bake_frames(
@@ -53,36 +50,26 @@ def bake_frames(
         first, last: frames to write; the whole shot when not given.
         choice: what of them is written, and where to.
     """
-    settings = obj.active_ragdoll
-    if not settings.is_ragdoll and settings.target_armature is None:
-        raise RagdollError(f"'{obj.name}' has no ragdoll: build one first")
     refuse_baked(obj)
-    world.refuse_remapped(scene)
-    if not view_layers.evaluates(scene, obj):
-        raise RagdollError(
-            f"'{obj.name}' is disabled in viewports or excluded from the view layer, so that Blender does not pose it: "
-            "enable it to bake it"
-        )
-    shot = world.shot_range(scene)
-    first = shot[0] if first is None else first
-    last = shot[1] if last is None else last
-    if not shot[0] <= first < last <= shot[1]:
-        raise RagdollError(f"Frames {first} to {last} are not within the shot, {shot[0]} to {shot[1]}")
-    stack_edits.end_previews(scene)
+    first, last = checked_range(obj, scene, first, last)
+    travel.root_of(obj, choice.root_motion)  # trouble is told before the shot is simulated
     current = scene.frame_current
-    recorder = _Recorder(obj, scene, choice.destination == actions.LAYER and choice.combined)
-    for frame in _shown_frames(scene, first, last):
-        if first <= frame <= last:
-            recorder.record(frame)
-        yield frame
+    recorder = Recorder(obj, scene, choice.destination == actions.LAYER and choice.combined)
+    yield from recorder.watch_loop(first, last) if choice.loop else recorder.watch(first, last)
     names = _names(obj, choice.bones)  # what the stack touches is known afterwards
     if choice.frames == ACTIVE:
         recorder.keep(_acting(obj, scene, recorder))
     carried = _controls(obj, names) if choice.to == CONTROLS else None
     try:
+        owners = {} if carried is None else {carried.bones[owner.body]: owner.name for owner in carried.owners}
+        root = travel.root_of(obj, choice.root_motion, owners)
+        besides, properties = travel.carry(recorder, choice.root_motion, root)
         if carried is not None:
-            yield from recorder.solve(carried)
-        _write(obj, recorder, names, choice, carried)
+            yield from recorder.solve(carried, root)
+            keyed = [*owners.values(), *([root] if root else [])]
+        else:
+            keyed = names = list(dict.fromkeys([*names, *besides]))
+        _write(obj, recorder, names, keyed, choice, carried, properties)
     finally:
         if carried is not None:
             carried.remove()
@@ -95,7 +82,7 @@ def pose_bones(obj, scene, to: str = DEFORM) -> list[str]:
     Keys are inserted where Blender's automatic keying is on. Raises RagdollError: nothing moves the character, or no
     control carries its bones.
     """
-    recorder = _Recorder(obj, scene, False)
+    recorder = Recorder(obj, scene, False)
     recorder.record(scene.frame_current)
     names, keying = _names(obj, ALL), scene.tool_settings.use_keyframe_insert_auto
     if to == CONTROLS:
@@ -112,11 +99,11 @@ def pose_bones(obj, scene, to: str = DEFORM) -> list[str]:
             carried.remove()
     else:
         basis, placed = recorder.basis(names), {name for name in names if not obj.data.bones[name].use_connect}
-    channels = zip(names, *(each[0] for each in rotation_modes.decompose(basis)), strict=True)
+    channels = zip(names, *(each[0] for each in keyframes.decompose(basis)), strict=True)
     for name, location, rotation, scale in channels:
         bone = obj.pose.bones[name]
         rotating = rotation_property(bone.rotation_mode)
-        turned = rotation_modes.rotation_channels(bone.rotation_mode, rotation[None, None])[0, 0]
+        turned = keyframes.rotation_channels(bone.rotation_mode, rotation[None, None])[0, 0]
         values = {rotating: turned} | ({"location": location, "scale": scale} if name in placed else {})
         for prop, value in values.items():
             setattr(bone, prop, value)
@@ -155,127 +142,6 @@ def revert(obj) -> None:
     source.refresh(obj)
 
 
-def shown_pose(obj, scene) -> np.ndarray:
-    """Matrices of a character's bones as the scene shows them [n, 4, 4], in the character's space."""
-    return pose_matrices(obj.evaluated_get(shot_run.depsgraph_of(scene)))
-
-
-class _Recorder:
-    """Pose matrices of a character's bones, frame by frame, and where asked for the channels that are animated."""
-
-    def __init__(self, obj, scene, channels: bool) -> None:
-        self.obj, self.scene = obj, scene
-        self.numbers, self.poses = [], []
-        self.solved, self.off = [], []  # by `solve`: basis matrices of the controls, how far off the bones are
-        self._channels = {name: [] for name in _CHANNELS} if channels else None
-
-    def record(self, frame: int) -> None:
-        self.numbers.append(frame)
-        self.poses.append(shown_pose(self.obj, self.scene))
-        for name, values in (self._channels or {}).items():
-            values.append(armature.values_of(self.obj.pose.bones, name, _CHANNELS[name]))
-
-    def solve(self, carried: controls.Controls) -> Iterator[int]:
-        """Find the poses of controls for what was recorded, yielding each frame that is done."""
-        rows = [self.obj.data.bones.find(name) for name in carried.bones]
-        basis = None
-        for frame, poses in zip(self.numbers, self.poses, strict=True):
-            with STATE.occupied():
-                basis, off = carried.solve(frame, poses[rows], basis)
-            self.solved.append(basis)
-            self.off.append(off)
-            yield frame
-
-    def keep(self, frames: slice) -> None:
-        """Forget the other frames."""
-        self.numbers, self.poses = self.numbers[frames], self.poses[frames]
-        for name, values in (self._channels or {}).items():
-            self._channels[name] = values[frames]
-
-    def below(self, names: list) -> dict | None:
-        """The channels [f, bones, k] of bones by the property, if they were recorded."""
-        rows = [self.obj.data.bones.find(name) for name in names]
-        found = (self._channels or {}).items()
-        return {name: np.array(values, dtype=float)[:, rows] for name, values in found} or None
-
-    def basis(self, names: list) -> np.ndarray:
-        """Matrices [f, bones, 4, 4] that give the recorded poses when nothing else acts on the bones.
-
-        Keys hold no shear, which a bone has under a stretched parent (Rigify). There the bone's own axis is kept, and
-        with it the place of its child joint; what follows is taken relative to the pose that the keys can give.
-        """
-        poses = np.array(self.poses)
-        bones = self.obj.data.bones
-        rows = [bones.find(name) for name in names]
-        needed = set(rows)
-        for row in rows:
-            needed.update(bones.find(bone.name) for bone in bones[row].parent_recursive)
-        result = np.empty((len(poses), len(rows), 4, 4))
-        given = {}
-        for row in sorted(needed):
-            bone = bones[row]
-            parent = bones.find(bone.parent.name) if bone.parent else -1
-            if row not in rows:
-                given[row] = poses[:, row]
-                if parent >= 0 and given[parent] is not poses[:, parent]:
-                    given[row] = given[parent] @ np.linalg.inv(poses[:, parent]) @ poses[:, row]
-                continue
-            above = given[parent] if parent >= 0 else None
-            local = _converted(bone, poses[:, row], above, invert=True)
-            straight = _without_shear(local)
-            result[:, rows.index(row)] = straight
-            given[row] = poses[:, row] if straight is local else _converted(bone, straight, above, invert=False)
-        return result
-
-
-def _converted(bone, matrices, parents, invert: bool) -> np.ndarray:
-    """Poses of a bone relative to its rest from poses in the character's space (`invert`), or the reverse [f, 4, 4].
-
-    Args:
-        parents: of the parent bone in the character's space [f, 4, 4], None at roots.
-    """
-    if bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location:
-        frame = np.array(bone.matrix_local, dtype=float)
-        if parents is not None:
-            frame = parents @ (np.linalg.inv(np.array(bone.parent.matrix_local, dtype=float)) @ frame)
-        return (np.linalg.inv(frame) if invert else frame) @ matrices
-    # What does not inherit everything is left to Blender.
-    above = [None] * len(matrices) if parents is None else parents
-    return np.array([converted(bone, *pair, invert=invert) for pair in zip(matrices, above, strict=True)])
-
-
-def _without_shear(matrices: np.ndarray) -> np.ndarray:
-    """The matrices [f, 4, 4] themselves where they have no shear; else with orthogonal axes, y exactly as it was."""
-    x, y, z = (matrices[:, :3, i] for i in range(3))
-    length = np.linalg.norm(matrices[:, :3, :3], axis=1)
-    products = np.stack([(x * y).sum(1), (y * z).sum(1), (z * x).sum(1)], axis=1)
-    if np.all(np.abs(products) < SHEAR_TOLERANCE * length[:, [0, 1, 2]] * length[:, [1, 2, 0]]):
-        return matrices
-    result = matrices.copy()
-    along = y / length[:, 1:2]
-    side = x - along * (x * along).sum(1, keepdims=True)
-    side /= np.linalg.norm(side, axis=1, keepdims=True)
-    other = np.cross(side, along)
-    result[:, :3, 0] = side * (x * side).sum(1, keepdims=True)
-    result[:, :3, 2] = other * (z * other).sum(1, keepdims=True)
-    return result
-
-
-def _shown_frames(scene, first, last) -> Iterator[int]:
-    stale = any(
-        o.active_ragdoll.cache_outdated or o.active_ragdoll.layout_changed for o in shot_run.active_ragdolls(scene)
-    )
-    shot = world.shot_range(scene)
-    unreadable = shot[0] < 0 <= shot[1]  # see showing.show_cached
-    if shot_run.active_ragdolls(scene) and (unreadable or stale or not world.cache_covers_shot(scene)):
-        yield from simulate.frames(scene)
-        return
-    STATE.interrupted = False
-    for frame in range(first, last + 1):
-        simulate.go_to(scene, frame)
-        yield frame
-
-
 def _names(obj, bones: str) -> list[str]:
     """The bones to write. Raises RagdollError: there are none."""
     stack = pose_stack.of(obj)
@@ -292,7 +158,7 @@ def _names(obj, bones: str) -> list[str]:
     return names
 
 
-def _acting(obj, scene, recorder: _Recorder) -> slice:
+def _acting(obj, scene, recorder: Recorder) -> slice:
     """Of the recorded frames those from the first to the last in which the motion is not that of the animation.
 
     Raises RagdollError: it is everywhere.
@@ -305,10 +171,7 @@ def _acting(obj, scene, recorder: _Recorder) -> slice:
         for frame, shown in zip(recorder.numbers, recorder.poses, strict=True):
             hidden.frame_set(frame)
             plain = pose_matrices(source.evaluated(obj))[rows]
-            apart = np.linalg.norm(plain[:, :3, 3] - shown[rows, :3, 3], axis=1).max()
-            # The chord between two axes of a turned bone is its angle, as long as that is small.
-            turned = np.linalg.norm((rigid(plain) - rigid(shown[rows]))[:, :3, :3], axis=1).max()
-            off.append(apart > near or turned > NEARLY_PARALLEL)
+            off.append(differ(plain, shown[rows], near))
         hidden.frame_set(scene.frame_current)
     if not any(off):
         raise RagdollError(
@@ -327,22 +190,20 @@ def _controls(obj, names: list[str]) -> controls.Controls:
         return controls.Controls(obj, simulated, [-1 if p is None else simulated.index(p) for p in parents])
 
 
-def _write(obj, recorder, names: list[str], choice: Choice, carried: controls.Controls | None) -> None:
-    """Key what was recorded of some bones, or the controls that carry them."""
+def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, properties: dict) -> None:
+    """Key what was recorded of some bones, or the controls that carry them, and properties of the object."""
     settings = obj.active_ragdoll
-    found, more = {}, {}
+    found, more, placed = {}, {}, None
     if carried is None:
-        keyed, basis = names, recorder.basis(names)
+        basis = recorder.basis(names)
     else:
-        keyed, basis = [owner.name for owner in carried.owners], np.array(recorder.solved)
-        more["constants"], found["controls"] = (
-            carried.switches,
-            _carried(carried, np.array(recorder.off), settings.height),
-        )
-        names = carried.bones
-    poses = action_keys.Poses.from_matrix_basis(keyed, recorder.numbers, basis)
-    if carried is not None:
-        poses = replace(poses, placed=np.array([owner.shifts is not None for owner in carried.owners]))
+        names, basis = carried.bones, np.array(recorder.solved)
+        found["controls"] = _carried(carried, np.array(recorder.off), settings.height)
+        properties |= carried.switches
+        placed = np.array([owner.shifts is not None for owner in carried.owners] + [True] * len(keyed))[: len(keyed)]
+    if choice.loop:
+        basis = closed(basis, choice.loop)
+    poses = replace(action_keys.Poses.from_matrix_basis(keyed, recorder.numbers, basis), placed=placed)
     tolerance = None
     if settings.key_tolerance > 0.0:
         tolerance = action_keys.Tolerance(
@@ -351,8 +212,8 @@ def _write(obj, recorder, names: list[str], choice: Choice, carried: controls.Co
         )
     more |= {"tolerance": tolerance, "destination": choice.destination, "below": recorder.below(keyed)}
     with STATE.writing():
+        action, old, state = actions.bake(obj, poses, f"{obj.name} Ragdoll Bake", properties=properties, **more)
         muted = [] if carried is not None else _mute_rig(obj, names)
-        action, old, state = actions.bake(obj, poses, f"{obj.name} Ragdoll Bake", **more)
         settings.old_action, settings.baked_action = old, action
         written = {"frames": [recorder.numbers[0], recorder.numbers[-1]], "bones": names, **found}
         settings.bake_record = json.dumps({"animation": asdict(state), "muted": muted, **written})
@@ -425,5 +286,4 @@ def deviation(obj, scene, recorded: dict) -> float:
         scene.frame_set(frame)
         apart = shown_pose(obj, scene)[rows, :3, 3] - before[rows, :3, 3]
         worst = max(worst, float(np.abs(apart).max()))
-    height = obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12)
-    return worst / height
+    return worst / obj.active_ragdoll.height

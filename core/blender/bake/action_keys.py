@@ -11,7 +11,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import key_reduction, quaternion, rotation_modes
+from ... import keyframes, quaternion
 from ..rig.action_channels import bone_path, rotation_property
 from ..rig.armature import values_of
 
@@ -255,7 +255,7 @@ class Poses:
     @classmethod
     def from_matrix_basis(cls, bones: Sequence[str], frames: Sequence[float], matrix_basis: NDArray) -> "Poses":
         """Poses from matrices [f, bones, 4, 4] with axes as columns (`foreach_get` gives them transposed)."""
-        return cls(bones, np.asarray(frames, dtype=np.float64), *rotation_modes.decompose(matrix_basis))
+        return cls(bones, np.asarray(frames, dtype=np.float64), *keyframes.decompose(matrix_basis))
 
 
 def write_poses(
@@ -316,7 +316,7 @@ def write_poses(
             columns[row].append(_Column(path, chosen, rest(prop)[row], hold_last))
 
     allowed = None if tolerance is None else tolerance.location
-    add(location, "location", locations[:, location], allowed, key_reduction.distance)
+    add(location, "location", locations[:, location], allowed, keyframes.distance)
     allowed = None if tolerance is None else tolerance.rotation
     for mode in sorted(set(modes)):
         rows = [row for row, own in enumerate(modes) if own == mode]
@@ -324,38 +324,41 @@ def write_poses(
         paths = [bone_path(poses.bones[row], prop) for row in rows]
         before, after = _values_outside(writer, paths, rest(prop)[rows], frames)
         under = None if below is None else below[prop][:, rows]
-        values = rotation_modes.rotation_channels(mode, poses.rotation[:, rows], before if under is None else under[0])
+        values = keyframes.rotation_channels(mode, poses.rotation[:, rows], before if under is None else under[0])
         if under is not None:
             values = _added(mode, values, under)
         add(rows, prop, values, allowed, _angle(mode), _jumps(mode, values[-1], after))
     allowed = None if tolerance is None else tolerance.scale
-    add(scale, "scale", scales[:, scale], allowed, key_reduction.distance)
+    add(scale, "scale", scales[:, scale], allowed, keyframes.distance)
 
     return _write_columns(writer, pose_bones, columns, frames, animated)
 
 
-def _angle(mode: str) -> key_reduction.Deviation:
+def _angle(mode: str) -> keyframes.Deviation:
     """The angle between rotations that are given as channels of a mode."""
-    return lambda line, samples: key_reduction.quaternion_angle(
-        rotation_modes.rotations(mode, line), rotation_modes.rotations(mode, samples)
+    return lambda line, samples: keyframes.quaternion_angle(
+        keyframes.rotations(mode, line), keyframes.rotations(mode, samples)
     )
 
 
 def _added(mode: str, values: NDArray, under: NDArray) -> NDArray:
     """What NLA's *Combine* has to add to rotation channels [f, rows, channels] for them to become the values."""
     if mode == "QUATERNION":
-        return rotation_modes.rotation_channels(mode, quaternion.multiply(quaternion.conjugate(under), values))
+        return keyframes.rotation_channels(mode, quaternion.multiply(quaternion.conjugate(under), values))
     return values - under
 
 
-def write_constants(
-    writer: KeyWriter, obj: bpy.types.Object, frames: NDArray, constants: dict
-) -> dict[str, list[float]]:
-    """Hold properties {data path: value} over the frames; the paths with the values that the properties have now."""
-    now = {path: [float(obj.path_resolve(path))] for path in constants}
-    for path, value in constants.items():
-        keys = np.array([[[frame, value] for frame in sorted({frames[0], frames[-1]})]], dtype=np.float32)
-        writer.write(path, "Switches", keys, interpolation=CONSTANT, rest=now[path])
+def write_properties(writer: KeyWriter, obj, frames: NDArray, values: dict) -> dict[str, list[float]]:
+    """Key properties {data path: values [f, channels], or one to hold}; the paths with the properties' values now."""
+    now = {path: np.atleast_1d(obj.path_resolve(path)).astype(float).tolist() for path in values}
+    for path, given in values.items():
+        held = np.ndim(given) == 0
+        at = np.array(sorted({frames[0], frames[-1]}) if held else frames)
+        column = np.broadcast_to(given, (len(at), len(now[path])))
+        keys = np.stack([np.broadcast_to(at[:, None], column.shape), column], axis=-1).transpose(1, 0, 2)
+        kind = {"interpolation": CONSTANT} if held else {}
+        group = "Switches" if held else "Object Transforms"
+        writer.write(path, group, np.ascontiguousarray(keys, dtype=np.float32), rest=now[path], **kind)
     return now
 
 
@@ -387,7 +390,7 @@ class _Column:
 
 
 def _coordinates(
-    frames: NDArray, values: NDArray, allowed: float | None, deviation: key_reduction.Deviation
+    frames: NDArray, values: NDArray, allowed: float | None, deviation: keyframes.Deviation
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_] | None]:
     """(frame, value) as keys store it, shape [rows, channels, f, 2], and which to keep, shape [f, rows]."""
     frame_count, row_count, channel_count = values.shape
@@ -397,7 +400,7 @@ def _coordinates(
     if not allowed:
         return keys, None
     stored = keys[..., 1].transpose(2, 0, 1).astype(np.float64)
-    return keys, key_reduction.keys_to_keep(frames, stored, allowed, deviation)
+    return keys, keyframes.keys_to_keep(frames, stored, allowed, deviation)
 
 
 def _values_outside(

@@ -40,7 +40,7 @@ from ..rig.action_channels import (
     played_strips,
     rotation_property,
 )
-from .action_keys import KeyWriter, Outside, Poses, Tolerance, write_constants, write_poses
+from .action_keys import KeyWriter, Outside, Poses, Tolerance, write_poses, write_properties
 
 # A strip that stands for an endless action; powers of two keep whole frames exact in single precision.
 ENDLESS = 2.0**15
@@ -159,6 +159,29 @@ def _write_property(obj: bpy.types.Object, path: str, values: Sequence[float]) -
             setattr(target, name, values)
 
 
+@contextlib.contextmanager
+def repeated(obj: bpy.types.Object, first: int, last: int, times: int):
+    """While it lasts, the range of an action that plays alone comes again and again; other animation plays on.
+
+    Raises RagdollError: the object is in NLA tweak mode.
+    """
+    _refuse_tweak_mode(obj)
+    existing, state = _Existing.of(obj), save(obj)
+    if not existing.is_copied:
+        yield
+        return
+    animation = obj.animation_data
+    try:
+        assign(obj, None, None)
+        state.layer_track, strip = _new_strip(animation, existing.action, existing.slot, first, last)
+        animation.use_nla, strip.repeat = True, times
+        for track in animation.nla_tracks[:-1]:
+            track.mute = True
+        yield
+    finally:
+        restore(obj, state, existing.action)
+
+
 # ---- the bake -------------------------------------------------------------------------------------------------------
 def bake(
     obj: bpy.types.Object,
@@ -168,7 +191,7 @@ def bake(
     tolerance: Tolerance | None = None,
     destination: str = NEW,
     below: dict | None = None,
-    constants: dict | None = None,
+    properties: dict | None = None,
 ) -> tuple[bpy.types.Action, bpy.types.Action | None, AnimationState]:
     """Make an action that plays the poses, and play it on the character.
 
@@ -181,7 +204,7 @@ def bake(
         tolerance: leave out keys within it; None keeps a key on every frame.
         destination: NEW, CURRENT or LAYER, see above.
         below: of a layer that is combined with the animation below it, that animation's channels; see `write_poses`.
-        constants: {data path: value} of properties that are held over the frames.
+        properties: keyed beside the bones, see `write_properties`.
     """
     missing = next((bone for bone in poses.bones if bone not in obj.pose.bones), None)
     if missing is not None:
@@ -205,7 +228,7 @@ def bake(
         outside = existing.outside(poses.frames)
         writer = KeyWriter(channels_of(baked, slot, ensure=True), outside if goes_on else Outside())
         written = write_poses(writer, obj, poses, existing.paths, tolerance, below)
-        written |= write_constants(writer, obj, poses.frames, constants or {})
+        written |= write_properties(writer, obj, poses.frames, properties or {})
         state.rest = {path: values for path, values in written.items() if path not in existing.paths}
         if destination == LAYER:
             _lay_over(obj, baked, slot, existing, "REPLACE" if below is None else "COMBINE", poses.frames, state)

@@ -204,19 +204,22 @@ class Controls:
 
     # ---- poses ----
 
-    def solve(self, frame: int, wanted: np.ndarray, start: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    def solve(self, frame: int, wanted: np.ndarray, start: np.ndarray | None, given=None) -> tuple:
         """Basis matrices of the owners [k, 4, 4] that bring the bodies nearest to wanted ones, and how far off [m, 2].
 
         Args:
             frame: at which all other controls play their animation.
             wanted: matrices of the bodies [m, 4, 4] in armature space.
             start: what was found for the frame before.
+            given: {bone: its basis matrix} of bones that are posed so.
 
         The distances are in the armature's units, the angles in rad.
         """
         self.scene.frame_set(frame)
         for path, value in self.switches.items():
             switch(self.copy, path, value)
+        for name, matrix in (given or {}).items():
+            self.copy.pose.bones[name].matrix_basis = Matrix(matrix)
         bones = [self.copy.pose.bones[owner.name] for owner in self.owners]
         basis = np.array([bone.matrix_basis for bone in bones])
         if start is not None:

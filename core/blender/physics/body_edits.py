@@ -12,15 +12,14 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import RagdollError
-from ...ragdoll.bodies import compound, convex
+from ...ragdoll.bodies import convex, fitting, overlap
 from ...ragdoll.bodies.fitting import BOX, CAPSULE, COMPOUND, CONVEX_HULL, PRIMITIVES, SPHERE, Shape
 from ..rig.armature import rigid, values_of
 from ..runtime import STATE
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
-from . import body_meshes, source
+from . import body_meshes, built, source
 
-OWNER = "active_ragdoll_of"  # on a body: its character
 BUILT = "active_ragdoll_built"  # on a body: how it was made
 EDITING = "active_ragdoll_editing"  # on the collection of bodies: what `end_editing` restores
 MOVED = 1e-5  # of the height; smaller differences are rounding
@@ -41,7 +40,7 @@ def record_body(obj, part, pieces) -> None:
     """Record a body and its compound's pieces as they are now: only later changes count as edits."""
     body = part.body
     for each in (body, *pieces):
-        each[OWNER] = obj
+        each[built.OWNER] = obj
     body[BUILT] = {
         "basis": [value for row in body.matrix_basis for value in row],
         "kind": body.rigid_body.collision_shape,
@@ -99,7 +98,7 @@ def with_edits(obj, plan, pose, to_world):
         first, second = plan.strangers()
         touched = np.isin(first, edited) | np.isin(second, edited)
         first, second = first[touched], second[touched]
-        depth = compound.depths(plan.shapes(), first, second) if len(first) else ()
+        depth = overlap.depths(plan.shapes(), first, second) if len(first) else ()
         plan.no_collide += [(int(i), int(k)) for i, k, deep in zip(first, second, depth) if deep > 0.0]
     return plan
 
@@ -136,7 +135,7 @@ def _compound(own, points, bind, scale: float) -> Shape:
             low, high = corners.min(axis=0), corners.max(axis=0)
             middle = (low + high) / 2.0
             pieces.append(Shape(CONVEX_HULL, center + axes @ middle, axes, (high - low) / 2.0, corners - middle))
-    return compound.joined(pieces, axes)
+    return fitting.joined(pieces, axes)
 
 
 def _place(own, bind, scale: float) -> tuple[np.ndarray, np.ndarray]:
@@ -284,7 +283,7 @@ def _keep_shape(part, pieces, own, settings, shown) -> None:
     offset = part.offset @ np.linalg.inv(reference) @ now
     kind, corners = (COMPOUND, points - middle) if lumps else _kind_of(body.rigid_body.collision_shape, points - middle)
     own.shape_by_user, own.shape = True, kind
-    own.body_pieces = [len(lump) for lump in lumps] + [0] * (compound.MOST_PARTS - len(lumps))
+    own.body_pieces = [len(lump) for lump in lumps] + [0] * (fitting.MOST_PARTS - len(lumps))
     own.body_location = offset[:3, 3] / settings.built_scale
     own.body_rotation = Matrix(offset[:3, :3].tolist()).to_quaternion()
     own.half_extents = half / settings.built_scale

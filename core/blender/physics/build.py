@@ -7,32 +7,37 @@ import numpy as np
 from mathutils import Matrix
 
 from ... import skeleton
-from ...anatomy import masses, roles
-from ...anatomy.roles import GENERIC, HUMAN
+from ...anatomy import axes, masses, roles
+from ...anatomy.roles import CREATURE, GENERIC, HUMAN
 from ...errors import RagdollError, listed
 from ...pose import affine
 from ...ragdoll import drives
 from ...ragdoll.bodies import fitting, shapes
 from ...ragdoll.drives import joint_motors, servo
+from .. import preferences, runtime
 from ..rig.armature import (
     BindPose,
     anatomy_of,
     check_armature,
     check_scale,
     deforming,
+    keep_bind_pose,
+    posed_tails,
     prop_bones,
     refuse_baked,
+    rigid,
     selected,
 )
 from ..rig.skinning import read_skin
 from ..runtime import STATE
 from ..settings.bone import store_roles
 from ..stack import pose_stack
-from . import bind_pose, body_edits, body_meshes, built, collision, joint_objects, motors, remove, source, world
+from . import body_edits, body_meshes, built, collision, joint_objects, motors, remove, source, world
 from .built import Part
 from .helpers import add_spring, carry, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
 
 AUTOMATIC_DENSITY = 1000.0
+CANDIDATES = 25  # poses of the animation that are looked at for a bind pose
 
 
 def body_masses(obj, pose, plan, height: float, anatomy) -> np.ndarray:
@@ -51,8 +56,7 @@ def body_masses(obj, pose, plan, height: float, anatomy) -> np.ndarray:
         total = settings.body_mass if settings.body_mass > 0.0 else masses.human_mass(height)
         shares = masses.human_shares(model, anatomy, pose.parents, plan.bones, plan.volumes())
         result = masses.with_floor(total * shares)
-    if settings.stabilize_masses:
-        result = masses.stabilised(result, plan.parents)
+    result = (masses.stabilised if settings.stabilize_masses else masses.carried)(result, plan.parents)
     for i, bone in enumerate(plan.bones):
         own = obj.pose.bones[bone].active_ragdoll.mass
         if own > 0.0:
@@ -60,7 +64,7 @@ def body_masses(obj, pose, plan, height: float, anatomy) -> np.ndarray:
     return result
 
 
-BONE_CHOICES = ("DEFORM", "MAIN", "SELECTED", "ALL", "KEEP")
+BONE_CHOICES = tuple(key for key, *_words in preferences.BONES)
 SMALLEST = 1e-3  # [m] height; bodies of 0.1 mm stray by a tenth of it at full weights, those of 1 mm by a hundredth
 TARGET_SIZE = 0.01  # of the character's height
 # Slower than this, a limp body of a character 1.8 m tall may fall asleep. Speeds of falling grow with the root of the
@@ -155,7 +159,7 @@ def _build(obj, scene, bones, notes) -> Report:
     settings = obj.active_ragdoll
     to_world, poses = _new_source(obj, scene)
     check_scale(obj, to_world)
-    notes += bind_pose.find(obj, poses, source.sampled_frames(*world.shot_range(scene)))
+    notes += _find_bind_pose(obj, poses, source.sampled_frames(*world.shot_range(scene)))
     pose = BindPose(obj, to_world)
     anatomy = anatomy_of(obj)
     skin = read_skin(obj, pose, to_world, prop_bones(obj, anatomy, _asked_for(obj, bones)))
@@ -385,6 +389,62 @@ def _drive(scene, target, body, kind: str) -> None:
         for part in ("", "ang_"):
             setattr(constraint, f"use_spring_{part}{axis}", True)
             setattr(constraint, f"spring_damping_{part}{axis}", 1.0)
+
+
+# ---- bind pose ------------------------------------------------------------------------------------------------------
+
+# It is the rest pose, or a pose of the animation where no body could take that or the user chose so. It is kept with
+# the bones (`armature.keep_bind_pose`); what counts from it reads it by `armature.bind_joints`.
+
+
+def choose_bind_pose(obj, scene=None) -> None:
+    """Have the animation's pose at a scene's current frame, without physics, for the bind pose; without a scene, the
+    rest pose. A build brings it about.
+
+    Raises RagdollError: it is baked, or a bone stands nowhere in that pose.
+    """
+    check_armature(obj)
+    refuse_baked(obj)
+    local = None
+    if scene is not None:
+        copy, frame = source.copy_of(obj, f".{obj.name} Bind Pose"), scene.frame_current
+        try:
+            _world, (pose,) = source.poses_over(copy, frame, frame, frame)
+        finally:
+            bpy.data.objects.remove(copy)
+        bad = np.flatnonzero(~np.isfinite(pose).all(axis=(1, 2)))
+        if len(bad):
+            bone = obj.pose.bones[int(bad[0])].name
+            raise RagdollError(f"Bone '{bone}' of '{obj.name}' has a pose that is not a number")
+        local = rigid(pose)
+    with STATE.writing():
+        keep_bind_pose(obj, local)
+    runtime.settings_changed(obj, layout=True)
+
+
+def _find_bind_pose(obj, poses, frames) -> list[str]:
+    """Where no body could take the bind pose, have the animation's most natural pose instead; notes of what it is.
+
+    Args:
+        poses: of all bones in the armature's space [f, n, 4, 4] at some frames [f].
+    """
+    pose = BindPose(obj, np.eye(4))
+    parents = pose.parents
+    if not axes.is_impossible(anatomy_of(obj), parents, pose.heads, pose.tails):
+        return [] if pose.moved is None else ["the bind pose is taken from the animation, not the rest pose"]
+    best, least, chosen = None, (True, np.inf), 0
+    for row in np.unique(np.linspace(0, len(poses) - 1, min(CANDIDATES, len(poses))).astype(int)):
+        local = rigid(poses[row])
+        tails = posed_tails(obj, local)
+        anatomy = anatomy_of(obj, (local, tails))
+        strain = axes.strain(anatomy, parents, local[:, :3, 3], tails)
+        if strain < axes.AT_EASE and (anatomy.kind == CREATURE, strain) < least:
+            best, least, chosen = local, (anatomy.kind == CREATURE, strain), int(frames[row])
+    if best is None:
+        return [axes.IMPOSSIBLE]
+    with STATE.writing():
+        keep_bind_pose(obj, best)
+    return [f"no body could take the bind pose: the pose of frame {chosen} stands in for it"]
 
 
 # ---- physics armature -----------------------------------------------------------------------------------------------

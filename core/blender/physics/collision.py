@@ -1,9 +1,10 @@
-"""Collision layers of a scene's rigid bodies, where characters have self-collision switched off."""
+"""The scene's other bodies: their collision layers, where characters have self-collision switched off, and their wait
+for a shot's first frame."""
 
 import numpy as np
 
-from ...ragdoll.bodies import collision_layers
-from .built import parents_of, ragdolls
+from ...ragdoll.bodies import overlap
+from .built import is_ours, parents_of, ragdolls
 
 SAVED = "active_ragdoll_layers"  # on the user's objects: the layers that they had
 
@@ -11,7 +12,7 @@ SAVED = "active_ragdoll_layers"  # on the user's objects: the layers that they h
 def pairs_to_ignore(plan) -> list:
     """Pairs of bodies, of a character without self-collision, that only a constraint keeps from colliding."""
     plan.no_collide = []
-    of = collision_layers.groups(plan.parents)
+    of = overlap.groups(plan.parents)
     first, second = plan.strangers()
     same = of[first] == of[second]
     return [(int(i), int(k)) for i, k in zip(first[same], second[same], strict=True)]
@@ -25,8 +26,8 @@ def assign_layers(scene) -> list[str]:
     """
     characters = ragdolls(scene)
     without = [obj for obj in characters if not obj.active_ragdoll.self_collision]
-    normal = np.arange(collision_layers.LAYERS) == 0
-    wide = normal | collision_layers.meeting_all()
+    normal = np.arange(overlap.LAYERS) == 0
+    wide = normal | overlap.meeting_all()
     before, after = (normal, wide) if without else (wide, normal)
     notes = []
     for obj in characters:
@@ -37,13 +38,13 @@ def assign_layers(scene) -> list[str]:
                     part.body.rigid_body.collision_collections = after.tolist()
             continue
         slot = without.index(obj)
-        own = collision_layers.layers(slot)
-        of = collision_layers.groups(parents_of(parts))
+        own = overlap.layers(slot)
+        of = overlap.groups(parents_of(parts))
         for part, group in zip(parts, of, strict=True):
             if _layers(part.body) not in (None, own[group].tolist()):  # writing would outdate a cache
                 part.body.rigid_body.collision_collections = own[group].tolist()
-        if slot >= collision_layers.CHARACTERS:
-            most = collision_layers.CHARACTERS
+        if slot >= overlap.CHARACTERS:
+            most = overlap.CHARACTERS
             notes.append(
                 f"'{obj.name}' and '{without[slot - most].name}' meet only with some of their bodies: "
                 f"Blender's layers let {most} characters without self-collision meet in full"
@@ -61,12 +62,12 @@ def _widen_others(scene, characters, wide: np.ndarray) -> None:
         other.rigid_body.collision_collections = (layers | wide).tolist()
 
 
-def widen_evaluated(run, scene) -> None:
+def _widen_evaluated(run, scene) -> None:
     """Do the same on evaluated bodies, for objects that were added since the build."""
     characters = ragdolls(scene)
     if all(obj.active_ragdoll.self_collision for obj in characters):
         return
-    wide = collision_layers.meeting_all()
+    wide = overlap.meeting_all()
     for other, layers in _others(scene, characters, wide):
         other.evaluated_get(run.graph).rigid_body.collision_collections = (layers | wide).tolist()
 
@@ -88,7 +89,7 @@ def restore_layers(scene) -> None:
         if SAVED not in other:
             continue
         flags = other[SAVED].to_list() if hasattr(other[SAVED], "to_list") else []
-        if len(flags) != collision_layers.LAYERS:
+        if len(flags) != overlap.LAYERS:
             print(f"Active Ragdoll: the noted collision layers of '{other.name}' are damaged: set them anew")
         elif other.rigid_body is not None:
             other.rigid_body.collision_collections = [bool(flag) for flag in flags]
@@ -99,3 +100,53 @@ def _layers(body) -> list | None:
     if body is None or body.rigid_body is None:
         return None
     return list(body.rigid_body.collision_collections)
+
+
+# ---- warm-up --------------------------------------------------------------------------------------------------------
+
+# During a run's warm-up the other bodies wait for the first frame as if the world were made only then. They are
+# disabled until then and on no collision layer: as kinematic bodies they would be woken and follow their keys.
+
+
+def hold_others(run, scene) -> None:
+    """Hold the other bodies, and the force fields; called before Bullet makes its world."""
+    collections = [character.obj.active_ragdoll.collection for character in run.characters]
+    ours = {helper for collection in collections for helper in collection.all_objects if is_ours(helper)}
+    for other in scene.rigidbody_world.collection.all_objects:
+        own = other.evaluated_get(run.graph)
+        if other in ours or other.rigid_body is None or not own.is_evaluated:
+            continue
+        own.rigid_body.collision_collections = [False] * 20
+        if own.rigid_body.type == "ACTIVE" and not own.rigid_body.kinematic:
+            own.rigid_body.enabled = False
+        run.held.append(other.name)
+    fields = _fields(run, scene)
+    run.in_fields = bool(fields)
+    for own in fields:
+        own.field.apply_to_location = False
+
+
+def release_others(run, scene) -> None:
+    """After the first frame is shown, let the other bodies go: all of them, so that Bullet has them in their order."""
+    for name in run.held:
+        other = scene.objects.get(name)
+        if other is None or other.rigid_body is None:
+            continue
+        was, own = other.rigid_body, other.evaluated_get(run.graph).rigid_body
+        own.collision_collections = was.collision_collections
+        if own.enabled is not was.enabled:
+            own.enabled = was.enabled
+            if not was.use_start_deactivated:
+                own.use_deactivation = was.use_deactivation  # wakes it: what is static Bullet puts to sleep
+        if own.use_deform:
+            own.mesh_source = was.mesh_source  # has Blender make the shape anew
+    run.held = []
+    for own in _fields(run, scene):
+        own.field.apply_to_location = own.original.field.apply_to_location
+    _widen_evaluated(run, scene)
+
+
+def _fields(run, scene) -> list:
+    """The scene's force fields as they are evaluated; what is excluded from the view layer is not."""
+    found = [o.evaluated_get(run.graph) for o in scene.objects if o.field is not None and o.field.type != "NONE"]
+    return [own for own in found if own.is_evaluated]

@@ -25,6 +25,13 @@ def helper(name, data, collection, kind: str, bone: str = "", number: int | None
     return made
 
 
+def used_again(scene, free: dict, wanted: list, makers: list) -> list:
+    """A helper for each key of `wanted`: of those that are `free`, lists by their keys, else what its maker makes."""
+    if any(len(free.get(key, ())) < wanted.count(key) for key in wanted):
+        world.clear_old(scene)
+    return [free[key].pop(0) if free.get(key) else make() for key, make in zip(wanted, makers, strict=True)]
+
+
 def make_kinematic(scene, made) -> None:
     """Give a helper a body in the scene's world that is moved by us alone and collides with nothing."""
     made.display_type = "BOUNDS"

@@ -6,11 +6,10 @@ import numpy as np
 from mathutils import Matrix, Quaternion
 
 from ... import quaternion
-from ...anatomy import postures
-from ...anatomy.limits import joint_limits
+from ...anatomy.joints import POSTURES, body_of, joint_limits, turns_of
 from ...errors import RagdollError, listed
 from ...pose import affine
-from ...ragdoll.bodies import compound
+from ...ragdoll.bodies import overlap
 from ...ragdoll.joints import constraints, limits
 from ..rig.armature import rig_limits, rigid
 from . import built
@@ -110,10 +109,10 @@ def note_postures(obj, collection, pose, plan, vertices, anatomy) -> None:
     "facing": forward and left along the bones' axes [m, 2, 3]. Both are empty for all but humans.
     """
     turns = quaternion.from_matrix(rigid(pose.local)[:, :3, :3])
-    body = postures.body_of(anatomy, pose.parents, *_places(pose, vertices, turns))
+    body = body_of(anatomy, pose.parents, *_places(pose, vertices, turns))
     if body is None:
         return
-    found = np.array([postures.turns_of(each, body, plan.bones, plan.parents) for each in postures.POSTURES])
+    found = np.array([turns_of(each, body, plan.bones, plan.parents) for each in POSTURES])
     for i, bone in enumerate(plan.bones):
         own = obj.pose.bones[bone].active_ragdoll
         frame = quaternion.normalize(np.array(own.joint_rotation, dtype=float))
@@ -235,7 +234,7 @@ def ignore_overlapping_pairs(pose, plan, poses, notes) -> None:
     if not len(first):
         return
     turned = rigid(poses[:, plan.bones]) @ np.linalg.inv(pose.matrices[plan.bones])
-    found = compound.met(plan.shapes(), first, second, turned)
+    found = overlap.met(plan.shapes(), first, second, turned)
     if found.any():
         pairs = [(int(i), int(k)) for i, k in zip(first[found], second[found], strict=True)]
         plan.no_collide += pairs

@@ -245,11 +245,3 @@ def _of_laws(run, before, weights, relative, frame: Frame, gravity: float) -> li
         (mask, *law.joint_command(replace(joints, memory=own.memory.setdefault(law.identifier, {}))))
         for law, mask in drives.in_use(run.drive[own.rows])
     ]
-
-
-def driven_at_joints(characters) -> np.ndarray:
-    """Bodies whose characters are driven in joint space [m]: no drive of theirs acts from the world."""
-    result = np.zeros(characters[-1].rows.stop, dtype=bool)
-    for character in characters:
-        result[character.rows] = character.obj.active_ragdoll.drive_space == "JOINT"
-    return result

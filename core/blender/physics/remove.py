@@ -4,7 +4,7 @@ import bpy
 
 from ..runtime import STATE
 from ..settings import declare, saved
-from . import blender_42, body_edits, built, collision, source, world
+from . import body_edits, built, collision, source, world
 
 
 def remove(obj, scene=None) -> None:
@@ -80,7 +80,7 @@ def _end_first(scene) -> None:
     """
     if scene.library is not None or scene.rigidbody_world is None:
         return
-    if scene.rigidbody_world.point_cache.is_baked and not blender_42.IS_IT:
+    if scene.rigidbody_world.point_cache.is_baked and not world.IS_42:
         return
     if scene.active_ragdoll.cache_is_ours:
         world.free_cache(scene)

@@ -59,7 +59,7 @@ def choose(scene, first: int) -> None:
         STATE.stepped[scene.name] = shown_layer(scene).name
     STATE.live_worlds.add(scene.name)
     layer = stepping_layer(scene)
-    if layer not in _in_windows(scene) and (scene.name, layer.name) not in STATE.can_step:
+    if (scene.name, layer.name) not in STATE.can_step:
         with STATE.occupied():
             layer.update()  # otherwise Blender would not let it step the world
         STATE.can_step.add((scene.name, layer.name))

@@ -4,8 +4,11 @@ import bpy
 
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
+from .. import preferences
 from ..runtime import STATE
-from . import blender_42, view_layers
+from . import view_layers
+
+IS_42 = bpy.app.version < (4, 3, 0)  # what only that needs is at the end
 
 COLLECTIONS = {"collection": "RigidBodyWorld", "constraints": "RigidBodyConstraints"}  # names of those that are made
 WARM_UP = 3  # frames before the shot: two in bind pose, one in the animation
@@ -47,8 +50,7 @@ def ensure(scene) -> list[str]:
         own.world_created = True
         fps = scene.render.fps / scene.render.fps_base
         world = scene.rigidbody_world
-        world.substeps_per_frame = max(10, diagnosis.needed_substeps(fps))
-        world.solver_iterations = diagnosis.FEWEST_ITERATIONS
+        world.substeps_per_frame, world.solver_iterations = preferences.new_world(fps)
         made.append("a rigid body world")
     elif not own.cache_saved and _is_coarse(scene):  # told once, with the scene's first ragdoll
         made.append("the rigid body world has few steps or iterations: Diagnose can raise them, so that limits hold")
@@ -181,7 +183,7 @@ def drain(scene) -> None:
     A body that goes takes itself out of the worlds of all scenes that Blender finds: out of one that an undo has set
     aside it does not, and out of one that never had it goes another body. Both crash later.
     """
-    if blender_42.IS_IT:
+    if IS_42:
         return
     world, now = scene.rigidbody_world, scene.frame_current
     kept, nothing = (world.collection, world.constraints), bpy.data.collections.new("Empty")
@@ -241,15 +243,17 @@ def halt(scene) -> None:
     """
     if STATE.unstepped.get(scene.name) == scene.frame_current:
         STATE.live_worlds.discard(scene.name)
-    elif not blender_42.IS_IT or not any(o.active_ragdoll.is_ragdoll for o in scene.objects):
+    elif not IS_42 or not any(o.active_ragdoll.is_ragdoll for o in scene.objects):
         replace(scene)
-    else:
-        blender_42.halt(scene)
+    else:  # its cache ends where it begins, until the next first frame sets its range
+        scene.rigidbody_world.point_cache.frame_end = scene.rigidbody_world.point_cache.frame_start
+        STATE.halted_worlds.add(scene.name)
+        STATE.live_worlds.discard(scene.name)
 
 
 def note_members(scene) -> None:
     """Note how many bodies and which joints the scene's world is made with."""
-    STATE.members[scene.name] = _members(scene)
+    STATE.members[scene.name] = STATE.made_with[scene.name] = _members(scene)
 
 
 def has_lost_members(scene) -> bool:
@@ -277,7 +281,7 @@ def release(scene) -> None:
     threads do it to one body. So the copies are renewed here, while the bodies live, never two of a body at a time.
     Before, it is the body that takes itself off its joints, which must not go first.
     """
-    if blender_42.IS_IT or STATE.released.get(scene.name) == scene.frame_current:
+    if IS_42 or STATE.released.get(scene.name) == scene.frame_current:
         return
     constraints = scene.rigidbody_world.constraints  # which a script may have taken away
     joints = dict.fromkeys((*scene.objects, *(constraints.all_objects if constraints else ())))
@@ -345,3 +349,44 @@ def restore(scene) -> None:
     for declared in own.bl_rna.properties:
         if declared.identifier.startswith(("world_", "collections_", "cache_")):
             own.property_unset(declared.identifier)
+
+
+# ---- before Blender 4.3 ---------------------------------------------------------------------------------------------
+
+# There a body that is freed looks at its joints, later a joint at its bodies. So joints must not go before their
+# bodies, neither with a world that is made anew nor with a file that is closed.
+
+
+def clear(scene) -> None:
+    """Free all of Bullet's joints in a world that is about to be freed as a whole.
+
+    A body that is freed looks at its joints, and a file that is loaded over a simulated scene frees
+    those first, which crashes. Made anew without bodies to join, the world drops its joints in the right order.
+    """
+    if scene.rigidbody_world.constraints is None:
+        return
+
+    def part() -> None:
+        graph = view_layers.depsgraph_of(scene)
+        for joint in scene.rigidbody_world.constraints.all_objects:
+            copy = joint.evaluated_get(graph)
+            if copy.rigid_body_constraint is not None:
+                copy.rigid_body_constraint.object1 = None
+
+    view_layers.remake_world(scene, part)
+    for joint in scene.rigidbody_world.constraints.all_objects:
+        joint.show_in_front = joint.show_in_front  # the copies are made anew: the scene may yet go on
+
+
+def clear_old(scene) -> None:
+    """Free a world's joints before it is made anew with others: it would look at those that are gone, and crash."""
+    if IS_42 and scene.name in STATE.worlds_with_joints:
+        with STATE.occupied():
+            clear(scene)
+
+
+def clear_changed(scene) -> None:
+    """`clear_old` where the scene has other joints than when its world was last made."""
+    now = _members(scene)
+    if STATE.made_with.get(scene.name, now)[1] != now[1]:
+        clear_old(scene)

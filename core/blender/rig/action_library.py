@@ -12,7 +12,7 @@ from ... import pose as pose_space
 from ...anatomy import roles
 from ...errors import RagdollError
 from ...motion.clip import Clip, additive_clip, contact_markers
-from ...motion.rig import LocalPose
+from ...motion.stack import LocalPose
 from ..runtime import STATE
 from . import action_channels, clips
 from .armature import anatomy_of, array_of

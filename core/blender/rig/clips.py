@@ -15,11 +15,11 @@ import bpy
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ... import keyframes, quaternion
 from ... import pose as pose_space
-from ... import quaternion, rotation_modes
 from ...errors import RagdollError
 from ...motion.clip import Clip
-from ...motion.rig import LocalPose
+from ...motion.stack import LocalPose
 from ...skeleton import Skeleton
 from .action_channels import bone_path, curves_of, has_slots, rotation_property, slot_of
 from .armature import converted, values_of
@@ -149,7 +149,7 @@ def object_matrices(action: bpy.types.Action, obj: bpy.types.Object, frames: Arr
     for curve in curves_of(action, slot):
         if curve.data_path in values and not curve.mute:
             values[curve.data_path][:, curve.array_index] = [curve.evaluate(frame) for frame in frames.tolist()]
-    turns = rotation_modes.rotations(obj.rotation_mode, values[turned])
+    turns = keyframes.rotations(obj.rotation_mode, values[turned])
     basis = pose_space.compose_matrices(values["location"], quaternion.normalize(turns), values["scale"])
     return np.array(obj.matrix_world @ obj.matrix_basis.inverted(), dtype=float) @ basis
 
@@ -295,7 +295,7 @@ def _channels(found: _Columns, values: NDArray, rest: RigRest, count: int) -> tu
         own = [row for row in np.unique(found.places[prop][0]).tolist() if mode in modes[:, row]]
         if not own:
             continue
-        turned = rotation_modes.rotations(mode, property_values(prop)[:, own])
+        turned = keyframes.rotations(mode, property_values(prop)[:, own])
         turned = _unit(turned) if mode == "QUATERNION" else turned
         rotation[:, own] = np.where((modes[:, own] == mode)[..., None], turned, rotation[:, own])
     return location, rotation, scale

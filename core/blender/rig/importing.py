@@ -60,13 +60,13 @@ def make_active(armature: bpy.types.Object) -> None:
 
 
 def _import_gltf(path: Path) -> None:
-    _enable("io_scene_gltf2")
+    enable("io_scene_gltf2")
     bpy.ops.import_scene.gltf(filepath=str(path))
 
 
 def _import_fbx(path: Path) -> None:
     """The Python importer where there is one: it knows more old files than the newer one in C++."""
-    _enable("io_scene_fbx", required=False)
+    enable("io_scene_fbx", required=False)
     if "fbx" in dir(bpy.ops.import_scene):
         bpy.ops.import_scene.fbx(filepath=str(path))
     elif "fbx_import" in dir(bpy.ops.wm):
@@ -77,7 +77,7 @@ def _import_fbx(path: Path) -> None:
 
 def _import_bvh(path: Path) -> None:
     """Human-sized, upright, at the scene's frame rate: a BVH file names neither its unit nor its up axis."""
-    _enable("io_anim_bvh")
+    enable("io_anim_bvh")
     joints = _bvh_rest_joints(path)
     reach = float(np.linalg.norm(joints, axis=1).max())
     if reach == 0.0:
@@ -121,11 +121,12 @@ def _bvh_rest_joints(path: Path) -> np.ndarray:
     return np.array(joints)
 
 
-def _enable(module: str, *, required: bool = True) -> None:
+def enable(module: str, *, required: bool = True) -> None:
+    """Enable an importer or exporter that comes with Blender. Raises RagdollError: it is required and not there."""
     if addon_utils.check(module)[1]:
         return
     if addon_utils.enable(module, default_set=True) is None and required:
-        raise RagdollError(f"this Blender has no importer {module!r}")
+        raise RagdollError(f"this Blender has no add-on {module!r}")
 
 
 def _choose_action(armature: bpy.types.Object) -> bpy.types.Action | None:

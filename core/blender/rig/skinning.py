@@ -6,7 +6,7 @@ from itertools import takewhile
 import bpy
 import numpy as np
 
-from ...ragdoll.bodies.skin import Skin
+from ...ragdoll.bodies.fitting import Skin
 from .armature import values_of
 
 # What these make lies on or near the surface that is there already, and there is very much of it.

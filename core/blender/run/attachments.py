@@ -2,7 +2,7 @@
 
 The body is constrained to a kinematic holder that follows the target. If physics moves the target too, the body is
 constrained to the target's own body instead; then the forces act between the two and nothing else holds them. For how a
-constraint comes and goes while the world is alive, see `effect_objects`.
+constraint comes and goes while the world is alive, see the end.
 """
 
 from dataclasses import dataclass, field
@@ -16,13 +16,14 @@ from ...ragdoll import attachment
 from ...ragdoll.attachment import DISTANCE, FIXED, POINT, STATED
 from ...ragdoll.drives import servo
 from ..physics import built, source
+from ..physics.helpers import add_spring, helper, limit, make_kinematic, used_again
 from ..rig.armature import array_of, rigid
 from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack, world_reader
 from ..stack.world_reader import WorldReader
-from . import effect_objects as helpers
-from .effects import Effect
+from .shot_run import Effect
+from .write import put
 
 
 @dataclass
@@ -248,21 +249,21 @@ class Attachments(Effect):
 
     def before_joints(self, run, scene, bind) -> None:
         """Switch all constraints off, put the holders at their targets; the hidden scene stands at the first frame."""
-        for joint in _joints(run):
-            helpers.disable(joint, run.graph)
+        for joint in _joints(run):  # Bullet keeps them, as it must in the step that makes the world
+            joint.evaluated_get(run.graph).rigid_body_constraint.enabled = False
         for own in self.all:
             if own.holder is None:
                 continue
             try:
                 own.place = own.command = place_of(run, own, scene, run.first)
-                helpers.put(own.holder, own.place, run.graph)
+                put(run, own.holder, own.place)
             except RagdollError as error:
                 _fail(run, own, str(error))
 
     def after_joints(self, run) -> None:
         """Have Bullet remove the constraints, which it made together with the world."""
         for joint in _joints(run):
-            helpers.disconnect(joint, run.graph)
+            _disconnect(run, joint)
 
     def step(self, run, scene, seconds: float, substeps: int) -> None:
         """Switch attachments on and off and move the holders."""
@@ -305,7 +306,7 @@ def _attachments_of(character, scene, rows: dict) -> list[Attached]:
             found.append(read_attachment(character, number, item, scene, rows))
         except RagdollError as error:
             STATE.warn(character.name, str(error))
-    triples = helpers.ensure_attachments(character.obj, scene, [(a.body, a.other) for a in found])
+    triples = _ensure_helpers(character.obj, scene, [(a.body, a.other) for a in found])
     for own, (*joints, holder) in zip(found, triples, strict=True):
         own.joints, own.holder = tuple(joints), holder
         if holder is not None:
@@ -354,9 +355,9 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
         frame[:3, 3] = point_of(own, body)
         own.grip = np.linalg.inv(now) @ (body if own.kind == FIXED else frame)
         _swap_joints(run, own)
-        helpers.join_by_spring(own.joints[own.live], run.graph, own.body, own.other, frame, gains, own.kind == FIXED)
+        _join_by_spring(run, own, frame, gains)
     elif settings.max_force > 0.0 or own.capped:
-        helpers.set_gains(own.joints[own.live], run.graph, gains)
+        _set_gains(run, own, gains)
     own.capped = settings.max_force > 0.0
     if own.holder is not None:
         wanted = own.place
@@ -380,7 +381,7 @@ def _approach(run, own: Attached, body, now, left: int) -> None:
     _swap_joints(run, own)
     limits = [(float(x), float(x)) for x in way]
     frame = attachment.placed(point)
-    helpers.join_by_limits(own.joints[own.live], run.graph, own.other, own.body, frame, limits, angles)
+    _join_by_limits(run, own, frame, limits, angles)
 
 
 def _rope(run, own: Attached, scene, body, now, before, length: float, seconds: float) -> None:
@@ -402,7 +403,7 @@ def _rope(run, own: Attached, scene, body, now, before, length: float, seconds: 
     if aside is not None:
         expected = frame[:3, :3].T @ aside[0]
         limits[1:] = [(float(y - aside[1]), float(y + aside[1])) for y in expected[1:]]
-    helpers.join_by_limits(own.joints[own.live], run.graph, own.other, own.body, frame, limits)
+    _join_by_limits(run, own, frame, limits)
 
 
 def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps: int, body, now) -> tuple:
@@ -426,23 +427,151 @@ def _gains(run, own: Attached, scene, max_force: float, seconds: float, substeps
 def _swap_joints(run, own: Attached) -> None:
     """Make the other one of the two constraint objects the live one."""
     if own.live is not None:
-        helpers.disconnect(own.joints[own.live], run.graph)
+        _disconnect(run, own.joints[own.live])
     own.live = 0 if own.live is None else 1 - own.live
 
 
 def _let_go(run, own: Attached) -> None:
     if own.live is not None:
-        helpers.disconnect(own.joints[own.live], run.graph)
+        _disconnect(run, own.joints[own.live])
     own.live = own.since = own.grip = None
 
 
 def _move_holder(run, own: Attached, command) -> None:
     if own.holder is not None:
         own.command = command
-        helpers.put(own.holder, command, run.graph)
+        put(run, own.holder, command)
 
 
 def _fail(run, own: Attached, text: str) -> None:
     own.trouble = text
     _let_go(run, own)
     STATE.warn(own.character.name, text)
+
+
+# ---- constraints ----------------------------------------------------------------------------------------------------
+
+# Constraints that come and go in mid-shot, and holders for them to act from. The original constraint names both bodies,
+# so that Blender notices when one is deleted. During the warm-up a run removes them from the evaluated copy, and at the
+# next step Blender frees Bullet's constraint. When the copy gets its bodies again, Blender makes a new one, whose zero
+# is where the bodies stand at that moment. Blender looks at the constraint again only when its type is set. (Measured
+# on 4.2, 4.5 and 5.0.)
+
+
+def _ensure_helpers(obj, scene, wanted) -> list:
+    """Helpers for each pair of a body and what holds it (None for a holder). Existing ones are used again.
+
+    Returns triples of two constraint objects and a holder or None, in the order of `wanted`.
+    """
+    free: dict = {}
+    for joints, holder in attachments_of(obj.active_ragdoll):
+        if _is_whole(joints, scene):
+            ends = joints[0].rigid_body_constraint
+            other = None if holder is not None else ends.object2
+            free.setdefault((ends.object1, other), []).append((*joints, holder))
+    return used_again(scene, free, wanted, [lambda pair=pair: _make_attachment(obj, scene, *pair) for pair in wanted])
+
+
+def attachments_of(settings) -> list[tuple]:
+    """Constraint objects and holder (or None) of each of a character's attachments, including unused ones."""
+    found: dict = {}
+    for kind in (built.ATTACHMENT, built.HOLDER):
+        for helper_object in built.helpers(settings.collection, kind):
+            found.setdefault(helper_object[built.NUMBER], {}).setdefault(kind, []).append(helper_object)
+    return [
+        (tuple(its[built.ATTACHMENT]), next(iter(its.get(built.HOLDER, ())), None))
+        for its in found.values()
+        if built.ATTACHMENT in its
+    ]
+
+
+def _is_whole(joints, scene) -> bool:
+    """Whether both constraint objects are still complete."""
+    if len(joints) != 2:
+        return False
+    for joint in joints:
+        if joint.name not in scene.objects or joint.rigid_body_constraint is None:
+            return False
+        ends = joint.rigid_body_constraint
+        if ends.object1 is None or ends.object2 is None or ends.object2.rigid_body is None:
+            return False
+    return True
+
+
+def _make_attachment(obj, scene, body, other) -> tuple:
+    settings = obj.active_ragdoll
+    number = 1 + max((joints[0][built.NUMBER] for joints, _holder in attachments_of(settings)), default=0)
+    holder = None
+    if other is None:
+        mesh = settings.parts[0].target.data
+        holder = other = helper(f"{obj.name} Holder", mesh, settings.collection, built.HOLDER, number=number)
+        holder.matrix_basis = body.matrix_basis
+        make_kinematic(scene, holder)
+    joints = []
+    for _number in range(2):
+        joint = helper(f"{obj.name} Attachment", None, settings.collection, built.ATTACHMENT, number=number)
+        joint.empty_display_size = 0.01 * settings.height
+        joint.matrix_basis = body.matrix_basis
+        add_spring(scene, joint, body, other).enabled = False
+        joints.append(joint)
+    return *joints, holder
+
+
+def _constraint_of(run, own: Attached):
+    """The evaluated constraint of the live joint."""
+    return own.joints[own.live].evaluated_get(run.graph).rigid_body_constraint
+
+
+def _disconnect(run, joint) -> None:
+    """Have Bullet's constraint removed at the next step."""
+    constraint = joint.evaluated_get(run.graph).rigid_body_constraint
+    constraint.enabled = False
+    constraint.object1 = None
+    constraint.type = "GENERIC_SPRING"
+
+
+def _join_by_spring(run, own: Attached, frame, gains) -> None:
+    """Have Bullet's constraint made at the next step, as a servo that keeps the bodies as they are.
+
+    Args:
+        frame: its place and axes [4, 4]. gains: see `_set_gains`.
+    """
+    constraint = _constraint_of(run, own)
+    for axis in "xyz":
+        setattr(constraint, f"use_limit_lin_{axis}", False)
+        setattr(constraint, f"use_limit_ang_{axis}", False)
+        setattr(constraint, f"use_spring_{axis}", True)
+        setattr(constraint, f"use_spring_ang_{axis}", own.kind == FIXED)
+    _set_gains(run, own, gains)
+    _join(run, own, own.body, own.other, frame, "GENERIC_SPRING")
+
+
+def _set_gains(run, own: Attached, gains) -> None:
+    """Set the constraint's gains: linear stiffness and damping, angular stiffness and damping."""
+    constraint = _constraint_of(run, own)
+    for kind, (stiffness, damping) in (("", gains[:2]), ("ang_", gains[2:])):
+        for axis in "xyz":
+            setattr(constraint, f"spring_stiffness_{kind}{axis}", stiffness)
+            setattr(constraint, f"spring_damping_{kind}{axis}", damping)
+
+
+def _join_by_limits(run, own: Attached, frame, linear, angular=None) -> None:
+    """Have Bullet's constraint made at the next step, as limits relative to what holds the body.
+
+    Args:
+        linear: for each axis the lowest and the highest offset [m], or None where it is free.
+        angular: the three angles at which it is held [rad]; None leaves it free to turn.
+    """
+    constraint = _constraint_of(run, own)
+    for i, axis in enumerate("xyz"):
+        limit(constraint, f"lin_{axis}", linear[i])
+        limit(constraint, f"ang_{axis}", None if angular is None else (float(angular[i]),) * 2)
+    _join(run, own, own.other, own.body, frame, "GENERIC")
+
+
+def _join(run, own: Attached, first, second, frame, kind: str) -> None:
+    put(run, own.joints[own.live], frame)
+    constraint = _constraint_of(run, own)
+    constraint.enabled = True
+    constraint.object1, constraint.object2 = first.evaluated_get(run.graph), second.evaluated_get(run.graph)
+    constraint.type = kind  # last, because setting the type makes Blender look at the constraint again

@@ -12,7 +12,7 @@ from ...motion.biped import ARMS, Biped, Z
 from ...motion.clip import Clip
 from ...motion.get_up import plan
 from ...motion.get_up.surface import Floor, Ranges, Surface, joint_balls
-from ...motion.rig import LocalPose
+from ...motion.stack import LocalPose
 from ..physics import ground
 from ..rig.armature import anatomy_of, array_of, bind_joints, pose_matrices
 

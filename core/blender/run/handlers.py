@@ -8,12 +8,12 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ...errors import RagdollError, unforeseen
-from ..physics import blender_42, built, view_layers, world
+from ..physics import built, view_layers, world
 from ..physics.remove import interrupt
 from ..runtime import STATE
 from ..settings import saved
 from ..stack import pose_stack
-from . import pipeline, reconcile, render, shot_run, show
+from . import pipeline, reconcile, shot_run, show, simulate
 
 
 class Clock:
@@ -43,6 +43,7 @@ def _handler(function):
     @persistent
     @functools.wraps(function)
     def call(*given):
+        STATE.follow_names()
         try:
             return function(*given[:count])
         except KeyboardInterrupt:
@@ -55,7 +56,7 @@ def _handler(function):
 def _concerns(scene) -> bool:
     """Whether a scene has characters of ours, and is not being moved through frames by ourselves."""
     own = scene.active_ragdoll
-    return not (STATE.busy or own.is_source or own.source is None)
+    return own.has_characters and not (STATE.busy or own.is_source)
 
 
 @_handler
@@ -66,6 +67,9 @@ def before_frame(scene, _graph=None) -> None:
     if not _concerns(scene) or _shows_without_run(scene):
         return
     run = STATE.runs.get(scene.name)
+    if run is not None and scene.active_ragdoll.source is None:
+        _end(scene, f"The hidden source of scene '{scene.name}' was deleted: begin at the shot's first frame again")
+        run = None
     first, last = world.shot_range(scene)
     frame = scene.frame_current
     clock = Clock()
@@ -100,7 +104,7 @@ def before_frame(scene, _graph=None) -> None:
         pose_stack.show(scene, posed, stacked)
         view_layers.lead(scene)
     except (RagdollError, ReferenceError) as error:
-        _stop(scene, run, str(error))
+        _stop(scene, run, _reason(scene, error))
         if frame == first and _is_stepping(scene):
             with STATE.writing():
                 world.halt(scene)  # which may hold joints that are not evaluated any more
@@ -212,6 +216,12 @@ def _forget_trouble(scene) -> None:
             del STATE.messages[obj.name]
 
 
+def _reason(scene, error) -> str:
+    """What to tell of an error; where something was deleted Blender's own words name nothing."""
+    deleted = f"Something of the ragdolls of scene '{scene.name}' was deleted: begin at the shot's first frame again"
+    return deleted if isinstance(error, ReferenceError) else str(error)
+
+
 def _stop(scene, run, text) -> None:
     """End a run with a message; its last good frames stay in the cache."""
     STATE.runs.pop(scene.name, None)
@@ -247,7 +257,7 @@ def _observe(run, scene) -> None:
     try:
         pipeline.observe(run, scene)
     except (RagdollError, ReferenceError) as error:
-        _stop(scene, run, str(error))
+        _stop(scene, run, _reason(scene, error))
     except (Exception, KeyboardInterrupt) as error:
         _stop(scene, run, unforeseen(error))
         raise
@@ -312,7 +322,7 @@ def _end_without_members(scene) -> None:
     if STATE.building:
         return
     if view_layers.is_lost(scene):
-        again = "save the file and open it anew" if blender_42.IS_IT else "begin at the shot's first frame again"
+        again = "save the file and open it anew" if world.IS_42 else "begin at the shot's first frame again"
         _end(scene, f"The view layer of the simulation was removed or renamed: {again}")
     elif world.has_lost_members(scene):
         _end(scene, _what_is_missing(scene))
@@ -358,7 +368,7 @@ def _end(scene, text: str) -> None:
 def before_undo(_scene=None, _graph=None) -> None:
     """undo_pre, redo_pre: let go of joints, since Blender is about to free bodies that their copies look at."""
     for scene in _with_world(STATE.worlds_with_joints):
-        blender_42.clear_old(scene)
+        world.clear_old(scene)
         world.release(scene)
     STATE.worlds_with_joints.clear()
 
@@ -404,11 +414,11 @@ def before_load(_file=None) -> None:
 
 def leave_worlds() -> None:
     """Before a file is loaded, now or when the handlers are gone: end all runs where Blender would crash otherwise."""
-    if not blender_42.IS_IT:
+    if not world.IS_42:
         return
     with STATE.occupied():
         for scene in _with_world(STATE.worlds_with_joints):
-            blender_42.clear(scene)
+            world.clear(scene)
     break_runs()
 
 
@@ -417,7 +427,7 @@ def after_load(_file=None) -> None:
     """load_post"""
     STATE.clear()
     _note_frames()
-    render.note_ranges()
+    simulate.note_ranges()
     saved.restore_overrides()
     saved.bring_up()
     reconcile.mend()
@@ -433,13 +443,13 @@ def before_save(_file=None) -> None:
 @_handler
 def before_render(scene, _graph=None) -> None:
     """render_init"""
-    render.begin(scene)
+    simulate.begin_render(scene)
 
 
 @_handler
 def after_render(_scene=None, _graph=None) -> None:
     """render_complete, render_cancel"""
-    render.end()
+    simulate.end_render()
 
 
 _HANDLERS = (

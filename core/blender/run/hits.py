@@ -1,12 +1,15 @@
 """Hits and explosions in a run: what they do in each frame, and how they loosen the weights.
 
-A hit of frame F acts in the step from F to F + 1: a blow in its first substep, a push over its duration.
+A hit of frame F acts in the step from F to F + 1: a blow in its first substep, a push over its duration. It acts
+through a hitter: a small kinematic body that gives a bone's body an impulse through a spring, see `ragdoll.hits`. There
+are as many as the hits need at the first frame, where the world is made anew; each serves for the point at which it
+stands in bind pose during that run. None is taken away before the ragdoll is, and no original is written.
 """
 
 from dataclasses import dataclass, field, replace
 
-import bpy
 import numpy as np
+from mathutils import Matrix
 
 from ... import quaternion
 from ...errors import RagdollError
@@ -14,11 +17,13 @@ from ...pose import affine
 from ...ragdoll import hits as core_hits
 from ...ragdoll.drives import springs
 from ..physics import body_meshes, built, world
+from ..physics.helpers import add_spring, helper, make_kinematic, used_again
 from ..rig.armature import array_of
 from ..runtime import STATE
-from . import effect_objects as helpers
-from .effects import Effect
+from .shot_run import Effect
+from .write import put
 
+SAME_POINT = 1e-6  # of the height
 FARTHEST = 10.0  # greatest distance of a hit's point from its body, in heights of the character
 
 
@@ -26,13 +31,18 @@ FARTHEST = 10.0  # greatest distance of a hit's point from its body, in heights 
 class Hitter:
     """A helper and what it does."""
 
-    obj: object
     bone: str
-    row: int  # of its body in the run
     point: np.ndarray  # where it acts, in the body's frame [3] [m]
     kind: int  # what it is for; see `kind_of`
+    obj: object = None
+    row: int = -1  # of its body in the run
     place: np.ndarray | None = None  # where it stands [3]
     acting: bool = False  # its spring is on
+
+    def serves(self, bone: str, point, kind: int, height: float) -> bool:
+        """Whether it is for a point [3] of a bone's body, of a character of a height [m]."""
+        alike = (self.bone, self.kind) == (bone, kind)
+        return alike and bool(np.abs(self.point - point).max() <= SAME_POINT * height)
 
 
 @dataclass
@@ -46,7 +56,6 @@ class CharacterHits:
     hits: list = field(default_factory=list)  # those that are enabled, in the bodies' own axes
     explosions: list = field(default_factory=list)
     targets: dict = field(default_factory=dict)  # objects that they refer to, by their number: ("Hit", 1)
-    lengths: tuple = (0, 0)  # number of entries of the user's lists when they were read
     loose: core_hits.Loosening = field(default_factory=core_hits.Loosening)
     hitters: list = field(default_factory=list)
     notes: list = field(default_factory=list)  # what was wrong with the entries when they were read
@@ -68,7 +77,6 @@ def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> Non
     obj, notes = own.character.obj, []
     settings = obj.active_ragdoll
     own.hits, own.explosions, own.targets = [], [], {}
-    own.lengths = lengths_of(settings)
     for kind, entries, take in (("Hit", settings.hits, _take_hit), ("Explosion", settings.explosions, _take_explosion)):
         for number, entry in enumerate(entries, 1):
             if not entry.enabled:
@@ -82,7 +90,8 @@ def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> Non
                 continue
             if entry.target is not None and getattr(entry, "space", core_hits.TOWARDS) == core_hits.TOWARDS:
                 own.targets[kind, number] = entry.target
-    loose = _loosening(settings)
+    names = ("parents", "children", "others", "regain")
+    loose = core_hits.Loosening(settings.loosening, **{name: getattr(settings, f"loosening_{name}") for name in names})
     try:
         core_hits.checked_loosening(loose)
         own.loose = loose
@@ -93,10 +102,6 @@ def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> Non
     known = STATE.warnings.setdefault(obj.name, [])
     known[:] = [text for text in known if text not in own.notes] + notes
     own.notes = notes
-
-
-def lengths_of(settings) -> tuple[int, int]:
-    return len(settings.hits), len(settings.explosions)
 
 
 def _take_hit(own: CharacterHits, entry, number: int, first: int, last: int) -> list:
@@ -122,11 +127,6 @@ def _take_explosion(own: CharacterHits, entry, number: int, first: int, last: in
     return notes
 
 
-def _loosening(settings) -> core_hits.Loosening:
-    names = ("parents", "children", "others", "regain")
-    return core_hits.Loosening(settings.loosening, **{name: getattr(settings, f"loosening_{name}") for name in names})
-
-
 def _hit(entry, number: int, turn) -> core_hits.Hit:
     """A hit in its body's axes. turn: from the bone's axes to the body's [3, 3]."""
     impulse = np.array(entry.impulse, dtype=float)
@@ -140,7 +140,8 @@ def _hit(entry, number: int, turn) -> core_hits.Hit:
     return core_hits.Hit(*what, entry.space, entry.duration, number=number)
 
 
-def acting_points(own: CharacterHits):
+def _acting_points(own: CharacterHits):
+    """Bone, point [3] in its body's frame and kind of all that acts."""
     for hit in own.hits:
         yield hit.bone, np.array(hit.point), kind_of(hit)
     for blast in own.explosions:
@@ -153,9 +154,8 @@ def kind_of(hit) -> int:
     return 0 if hit.duration >= core_hits.BLOW else 1 + int(hit.frame) % 2
 
 
-def hitter_of(own: CharacterHits, bone: str, point, kind: int) -> Hitter | None:
-    alike = [helper for helper in own.hitters if (helper.bone, helper.kind) == (bone, kind)]
-    return next((h for h in alike if helpers.is_same_point(h.point, point, own.character.height)), None)
+def _hitter_of(own: CharacterHits, *point) -> Hitter | None:
+    return next((hitter for hitter in own.hitters if hitter.serves(*point, own.character.height)), None)
 
 
 class Hits(Effect):
@@ -177,27 +177,25 @@ class Hits(Effect):
     def before_joints(self, run, scene, bind) -> None:
         """Switch all springs off and put the hitters at their points on the bodies, where springs get their frames."""
         for own in self.characters:
-            for helper in own.hitters:
-                helper.acting = False
-                matrix = helpers.moved_to(bind[helper.row], helper.point)
-                helper.place = matrix[:3, 3]
-                helpers.put(helper.obj, matrix, run.graph)
+            for hitter in own.hitters:
+                hitter.acting = False
+                matrix = _moved_to(bind[hitter.row], hitter.point)
+                hitter.place = matrix[:3, 3]
+                put(run, hitter.obj, matrix)
             # Unused ones as well.
             for other in built.helpers(own.character.obj.active_ragdoll.collection, built.HITTER):
                 if other.rigid_body_constraint is not None:
-                    helpers.drive_spring(other, 0.0, run.graph)
+                    _drive_spring(run, other, 0.0)
 
     def read(self, run, scene, character, settings, edited: bool) -> None:
         """Read the settings again after an edit; invalid hits are left out with a warning."""
         for own in self.characters:
             if edited and scene.frame_current > run.first and own.character is character:
-                _read_again(own, scene)
+                read_character(own, scene, leave_out=True)
+                _note_late(own)
 
     def step(self, run, scene, seconds: float, substeps: int) -> None:
         """Set springs, hitters and the factors of the weights."""
-        for own in self.characters:
-            if own.lengths != lengths_of(own.character.obj.active_ragdoll):
-                _read_again(own, scene)  # lists trigger no update when entries come or go
         acting = [own for own in self.characters if own.acts]
         if not acting and not self._acted:
             return
@@ -218,7 +216,7 @@ class Hits(Effect):
         own = next((own for own in self.characters if own.character is character), None)
         if own is None or not (own.hits or own.explosions):
             return []
-        scene = bpy.data.scenes[run.scene_name]
+        scene = run.graph.scene
         rate = _rate(scene)
         found = _pushes(run, own, scene, run.body[character.rows], frame / rate, (frame + 1) / rate, rate)
         kinematic = run.kinematic_by_user[character.rows]
@@ -226,10 +224,10 @@ class Hits(Effect):
 
     def finish(self, run) -> None:
         """Switch all springs off."""
-        for helper in [helper for own in self.characters for helper in own.hitters if helper.acting]:
-            helper.acting = False
+        for hitter in [hitter for own in self.characters for hitter in own.hitters if hitter.acting]:
+            hitter.acting = False
             try:
-                helpers.drive_spring(helper.obj, 0.0, run.graph)
+                _drive_spring(run, hitter.obj, 0.0)
             except ReferenceError:  # the helper was deleted
                 continue
 
@@ -241,23 +239,17 @@ def _hits_of(character, scene) -> CharacterHits:
     moments = body_meshes.own_moments([part.body for part in parts])
     own = CharacterHits(character, built.parents_of(parts), moments, np.ones(len(parts)))
     read_character(own, scene)
-    wanted = helpers.needed_hitters(acting_points(own), character.height)
-    made = helpers.ensure_hitters(character.obj, scene, wanted)
-    first = character.rows.start
-    own.hitters = [
-        Hitter(helper, bone, first + row[bone], point, kind)
-        for helper, (bone, point, kind) in zip(made, wanted, strict=True)
-    ]
+    for point in _acting_points(own):
+        if _hitter_of(own, *point) is None:
+            own.hitters.append(Hitter(*point))
+    _ensure_hitters(own, scene)
+    for hitter in own.hitters:
+        hitter.row = character.rows.start + row[hitter.bone]
     return own
 
 
-def _read_again(own: CharacterHits, scene) -> None:
-    read_character(own, scene, leave_out=True)
-    _note_late(own)
-
-
 def _note_late(own: CharacterHits) -> None:
-    if any(hitter_of(own, *point) is None for point in acting_points(own)):
+    if any(_hitter_of(own, *point) is None for point in _acting_points(own)):
         STATE.warn(own.character.name, "What was set in mid-shot acts from the next start of the shot on")
 
 
@@ -286,19 +278,23 @@ def _step_character(run, own: CharacterHits, scene, struck) -> None:
     sizes = np.zeros(rows.stop - rows.start)
     for push in found:
         bone, point = own.character.bone_names[push.row], getattr(push.hit, "point", np.zeros(3))
-        helper = hitter_of(own, bone, point, kind_of(push.hit))
-        if helper is None:
+        hitter = _hitter_of(own, bone, point, kind_of(push.hit))
+        if hitter is None:
             continue
         if push.warning:
             STATE.warn(own.character.name, push.warning)
         impulse = middle.get((push.hit.title(0), push.row), push.impulse)
-        sums[id(helper)] = sums.get(id(helper), 0.0) + impulse
+        sums[id(hitter)] = sums.get(id(hitter), 0.0) + impulse
         sizes[push.row] += float(np.linalg.norm(push.impulse))
         struck[rows.start + push.row] = True
     substeps = scene.rigidbody_world.substeps_per_frame
-    for helper in own.hitters:
-        _drive(run, helper, sums.get(id(helper)), 1.0 / rate, substeps, own.character.height)
-    _loosen(run, own, [p for p in found if sizes[p.row] > 0.0], begin, end, rate, scene)
+    for hitter in own.hitters:
+        _drive(run, hitter, sums.get(id(hitter)), 1.0 / rate, substeps, own.character.height)
+    # The factors of the weights after this step already hold in it.
+    felt = [push for push in found if sizes[push.row] > 0.0]
+    blows = [core_hits.Blow(p.hit.frame / rate, p.row, p.whole, p.hit.duration) for p in felt]
+    size = own.character.mass, own.character.height, world.pull(scene)
+    own.factors = core_hits.loosened(own.loose, own.factors, blows, own.parents, begin, end, *size)
 
 
 def _foreseen(run, rows, share: float) -> np.ndarray:
@@ -347,28 +343,77 @@ def _target_place(run, own: CharacterHits, kind: str, hit, otherwise) -> tuple:
         raise RagdollError(f"{hit.title(0)}: its target was deleted") from None
 
 
-def _drive(run, helper: Hitter, impulse, seconds: float, substeps: int, height: float) -> None:
+def _drive(run, hitter: Hitter, impulse, seconds: float, substeps: int, height: float) -> None:
     """Make a hitter give its body an impulse [3] in this frame, or come to rest if there is none."""
-    body = run.body[helper.row]
-    point = body[:3, 3] + body[:3, :3] @ helper.point
+    body = run.body[hitter.row]
+    point = body[:3, 3] + body[:3, :3] @ hitter.point
     if impulse is not None and np.any(impulse):
-        if helper.kind:
-            helper.place, stiffness = springs.blow_spring(point, helper.place, impulse, seconds, substeps, height)
-            helpers.break_under(helper.obj, springs.breaking_impulse(impulse, body[:3, :3]), run.graph)
-        else:
-            helper.place, stiffness = springs.push_spring(point, helper.place, impulse, seconds, substeps, height)
-        helpers.drive_spring(helper.obj, stiffness, run.graph)
-        helper.acting = True
-    elif helper.acting:
-        helpers.drive_spring(helper.obj, 0.0, run.graph)
-        helper.place, helper.acting = point, False
+        spring = springs.blow_spring if hitter.kind else springs.push_spring
+        hitter.place, stiffness = spring(point, hitter.place, impulse, seconds, substeps, height)
+        if hitter.kind:  # it breaks when it gives that impulse along one axis
+            constraint = hitter.obj.evaluated_get(run.graph).rigid_body_constraint
+            constraint.breaking_threshold = springs.breaking_impulse(impulse, body[:3, :3])
+        _drive_spring(run, hitter.obj, stiffness)
+        hitter.acting = True
+    elif hitter.acting:
+        _drive_spring(run, hitter.obj, 0.0)
+        hitter.place, hitter.acting = point, False
     else:
         return
-    helpers.put(helper.obj, affine(np.eye(3), helper.place), run.graph)
+    put(run, hitter.obj, affine(np.eye(3), hitter.place))
 
 
-def _loosen(run, own: CharacterHits, pushes: list, begin: float, end: float, rate: float, scene) -> None:
-    """Compute the factors of the weights after this step, which already hold in it."""
-    blows = [core_hits.Blow(p.hit.frame / rate, p.row, p.whole, p.hit.duration) for p in pushes]
-    size = own.character.mass, own.character.height, world.pull(scene)
-    own.factors = core_hits.loosened(own.loose, own.factors, blows, own.parents, begin, end, *size)
+# ---- hitters --------------------------------------------------------------------------------------------------------
+def _ensure_hitters(own: CharacterHits, scene) -> None:
+    """Give each hitter its object; those that exist are used again."""
+    obj, settings = own.character.obj, own.character.obj.active_ragdoll
+    parts = {part.bone: part for part in settings.parts}
+    free: dict = {}
+    for helper_object in built.helpers(settings.collection, built.HITTER):
+        if _is_whole(helper_object, scene, parts.get(helper_object[built.BONE])):
+            blow = helper_object.rigid_body_constraint.use_breaking
+            free.setdefault((helper_object[built.BONE], blow), []).append(helper_object)
+    wanted = [(h.bone, h.kind > 0) for h in own.hitters]
+    makers = [lambda h=h: _make_hitter(obj, scene, parts[h.bone], h.point, h.kind > 0) for h in own.hitters]
+    for hitter, found in zip(own.hitters, used_again(scene, free, wanted, makers), strict=True):
+        hitter.obj = found
+
+
+def _is_whole(hitter, scene, part) -> bool:
+    """Whether a hitter's object is still what it was made as."""
+    if part is None or hitter.name not in scene.objects or hitter.rigid_body is None:
+        return False
+    constraint = hitter.rigid_body_constraint
+    return constraint is not None and constraint.object1 == part.body and constraint.object2 == hitter
+
+
+def _make_hitter(obj, scene, part, point, blow: bool):
+    settings = obj.active_ragdoll
+    name = f"{obj.name} {part.bone} Hitter"
+    hitter = helper(name, part.target.data, settings.collection, built.HITTER, part.bone)
+    hitter.matrix_basis = Matrix(_moved_to(part.bind, point).tolist())
+    make_kinematic(scene, hitter)
+    constraint = add_spring(scene, hitter, part.body, hitter)
+    constraint.enabled = False
+    constraint.disable_collisions = False  # none of its own anyway, and the pair must not be looked for
+    constraint.use_breaking = blow
+    for axis in "xyz":
+        setattr(constraint, f"use_spring_{axis}", True)
+        setattr(constraint, f"spring_damping_{axis}", 0.0)
+    return hitter
+
+
+def _moved_to(matrix, point) -> np.ndarray:
+    """A body's matrix [4, 4] moved to a point [3] in its own frame."""
+    result = np.array(matrix, dtype=float)
+    result[:3, 3] += result[:3, :3] @ point
+    return result
+
+
+def _drive_spring(run, hitter, stiffness: float) -> None:
+    """Let the evaluated spring act with a stiffness [N/m]; 0 lets it rest."""
+    constraint = hitter.evaluated_get(run.graph).rigid_body_constraint
+    for axis in "xyz" if stiffness > 0.0 else "":
+        setattr(constraint, f"spring_stiffness_{axis}", stiffness)
+    if constraint.enabled != (stiffness > 0.0):
+        constraint.enabled = stiffness > 0.0

@@ -7,7 +7,7 @@ from ...errors import RagdollError
 from ...ragdoll.joints import limits
 from ...ragdoll.recovery.transitions import Decay, Moving, Transition, transition
 from ..physics import joint_objects
-from .effects import Effect
+from .shot_run import Effect
 
 DURATION = 0.25  # [s] of the blend into the animation
 

@@ -14,14 +14,14 @@ from ...ragdoll import drives
 from ...ragdoll.drives import servo
 from ...ragdoll.drives.law import merged
 from ...ragdoll.speeds import froude
-from ..physics import blender_42, body_meshes, motors, source, view_layers, world
+from ..physics import body_meshes, collision, motors, source, view_layers, world
 from ..physics.built import ragdolls
 from ..physics.view_layers import depsgraph_of
 from ..rig.armature import array_of
 from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack
-from . import neighbours, shot_run, write
+from . import shot_run, write
 from .attachments import Attachments
 from .hits import Hits
 from .kinematic import KinematicBlend, LimitRescue
@@ -46,7 +46,7 @@ def start(scene, clock) -> Run:
     shot_run.check_members(scene, ragdolls(scene))
     if scene.name in STATE.live_worlds and world.has_lost_members(scene):
         world.halt(scene)
-    blender_42.clear_changed(scene)
+    world.clear_changed(scene)
     STATE.halted_worlds.discard(scene.name)
     world.set_range(scene)
     source.source_scene(scene)
@@ -71,7 +71,7 @@ def start(scene, clock) -> Run:
         run.graph = depsgraph_of(scene)
         write.outdate_cache(run)
         shot_run.check_evaluated(run, scene)
-        neighbours.hold(run, scene)
+        collision.hold_others(run, scene)
         for character in run.characters:
             write.switch_joints(run, True, character)  # the last run may have ended with it switched off
         write.set_kinematic(run, True)
@@ -90,7 +90,6 @@ def start(scene, clock) -> Run:
             if pose is not wanted:
                 view_layers.evaluate(scene, first - 1)
         view_layers.stand_at(scene, first)
-    blender_42.note_joints(scene)
     world.note_members(scene)
     run.command = run.wanted = run.body = run.body_before = wanted
     write.show_physics(run, True, scene)
@@ -109,7 +108,7 @@ def release(run: Run, scene) -> None:
     """After the first frame is shown, make the bodies dynamic, also the scene's others that were held."""
     run.graph = depsgraph_of(scene)
     write.set_kinematic(run, False)
-    neighbours.release(run, scene)
+    collision.release_others(run, scene)
 
 
 def _evaluate_source(run: Run, scene, frame: int) -> None:
@@ -121,10 +120,12 @@ def _evaluate_source(run: Run, scene, frame: int) -> None:
 def _carry_settings(run: Run) -> None:
     """Carry edited settings of keyed characters to their sources, where all of them are read."""
     for character in run.characters:
-        made = character.motion
-        if made is not None and (run.settings_dirty or made.lengths != at_frame.lengths(character.obj)):
+        if character.lengths != (lengths := at_frame.lengths(character.obj)):
+            character.lengths, run.settings_dirty = lengths, True
+    for character in run.characters if run.settings_dirty else ():
+        if character.motion is not None:
             character.motion = pose_stack.of(character.obj)
-        if character.keyed and run.settings_dirty:
+        if character.keyed:
             at_frame.carry(character.obj)
 
 

@@ -7,11 +7,11 @@ wrong. All of it is noticed and mended here: at a shot's first frame, by operato
 import bpy
 
 from ...errors import RagdollError
-from ..physics import build, built, collision, source
+from ..physics import built, collision, source
 from ..rig.armature import with_ragdoll
 from ..runtime import STATE
 from ..settings import saved
-from ..stack import pose_stack, stack_setup
+from ..stack import pose_stack, stack_edits
 from . import shot_run
 
 
@@ -32,10 +32,10 @@ def rebuild_edited(scene) -> None:
     Raises RagdollError: a ragdoll cannot be built.
     """
     for obj in shot_run.active_ragdolls(scene):
-        if stack_setup.gets_up_where_it_lies(obj):
-            stack_setup.ensure(obj, scene)
+        if stack_edits.gets_up_where_it_lies(obj):
+            stack_edits.ensure(obj, scene)
         if obj.active_ragdoll.layout_changed:
-            build.rebuild(obj, scene)
+            stack_edits.rebuild(obj, scene)
         source.refresh(obj)
         STATE.messages.pop(obj.name, None)
     STATE.messages.pop(scene.name, None)
@@ -49,13 +49,13 @@ def _separate_duplicates(scene, ragdolls: bool) -> None:
     One that is baked plays its keys and waits until the bake is reverted.
     """
     for obj in pose_stack.guests(scene):
-        stack_setup.adopt(obj, scene)
+        stack_edits.adopt(obj, scene)
     stacks = [obj for obj in pose_stack.with_stack(scene) if ragdolls or not obj.active_ragdoll.is_ragdoll]
     for obj in _sharing(stacks, "motion_collection"):
-        stack_setup.let_go(obj)
-        _try(stack_setup.ensure, obj, scene)
+        stack_edits.let_go(obj)
+        _try(stack_edits.ensure, obj, scene)
     for obj in _sharing(with_ragdoll(scene.objects) if ragdolls else (), "collection"):
-        _try(build.rebuild, obj, scene)
+        _try(stack_edits.rebuild, obj, scene)
 
 
 def _sharing(objects, of: str):

@@ -20,7 +20,7 @@ from ...errors import RagdollError
 from ...motion import getting_up
 from ...motion.get_up.course import SETTLED
 from ...motion.get_up.plan import Manner
-from ...motion.rig import LocalPose
+from ...motion.stack import LocalPose
 from ...ragdoll.recovery import states
 from ...ragdoll.recovery.transitions import Landmarks, smooth_step
 from ...skeleton import Skeleton
@@ -31,8 +31,8 @@ from ..settings import effects as effect_settings
 from ..stack.entries import balance
 from ..stack.entries import recovery as recovery_entry
 from . import get_up
-from .effects import Effect
 from .recovery_record import Record
+from .shot_run import Effect
 
 CARRIED = 0.9  # weight of one who gets up by a plan: it begins as he lies, and gives way where the floor does
 UPRIGHT = 0.85  # share of the way up from which on the weight rises to 1
@@ -204,8 +204,8 @@ class Recovery:
             return False
         rig = character.motion.rig
         passage = getting_up.begun(
-            rig, shown, (), (place, self._worlds.get(frame - 1, place)), found.move, frame=float(frame), fps=clip.fps, planned=clip,
-            duration=SETTLED * found.tempo,
+            rig, shown, (), (place, self._worlds.get(frame - 1, place)), found.move,
+            frame=float(frame), fps=clip.fps, planned=clip, duration=SETTLED * found.tempo,
             carriers=getting_up.carriers_of(rig, rig.skeleton.from_level[character.bones]),
         )  # fmt: skip
         self.record.passages.append(passage)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...motion.clip import Clip
 from ...motion.getting_up import Passage
-from ...motion.rig import LocalPose
+from ...motion.stack import LocalPose
 from ...ragdoll.recovery.states import State
 from ...ragdoll.recovery.transitions import Decay, Reroot, Transition
 from ..physics import world

@@ -1,4 +1,5 @@
-"""What a run of a shot is made of: its characters, one row per body in every array, and what must hold to run them."""
+"""What a run of a shot is made of: its characters, one row per body in every array, what acts in it beside the drives,
+and what must hold to run it."""
 
 import math
 from dataclasses import dataclass, field
@@ -17,10 +18,80 @@ from ..rig.armature import UNIFORM_TOLERANCE, anatomy_of, check_record, check_sc
 from ..runtime import STATE
 from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone, DriveFactors
-from .effects import Effect, merged
 
 FASTEST = 2000.0  # [m/s per metre of height]: beyond it something has come apart
 FALLING = 100.0  # [m/s] the tiniest thing comes to by falling: a character of 5 cm and less is given that
+
+
+class Effect:
+    """What acts beside the drives (hits, attachments, recoveries ..), one kind of it, for all characters of a run.
+
+    A run calls its effects in the order of `pipeline.EFFECTS` and merges what they state; no effect writes to the run.
+    What one states is None as long as it states nothing.
+    """
+
+    name = ""  # other modules find it in a run by this name
+    factor = None  # of both weights [m], or of the rotation and the translation weights [2, m]
+    # Masks of bodies [m]:
+    kinematic = None  # the effect itself places them
+    switched_off = None  # their characters are not simulated but move with their animation
+    awake = None  # they must not fall asleep
+    struck = None  # they are hit in the coming step: their characters do not count as calm
+    waiting = None  # their targets stay with them, so that a drive takes hold of them where they are
+    driven_in_world = None  # they are driven from the world even if their character is driven at its joints
+    muscles = ()  # `motors.Muscles` that lead joints instead of the drives; not merged
+    changed = False  # one of the above has changed since the run last merged them
+
+    def __init__(self, run, scene) -> None:
+        """Prepare for a run that starts, before the world is made. Raises RagdollError if it cannot act."""
+        self.shares: dict[str, float] = {}  # factors of the physics blend, by the character's name
+
+    def state(self, **values) -> None:
+        """Set attributes, and `changed` if any of them differs from before."""
+        for name, value in values.items():
+            known = getattr(self, name)
+            if known is None or np.any(value != known):
+                setattr(self, name, value)
+                self.changed = True
+
+    def read(self, run, scene, character, settings, edited: bool) -> None:
+        """Read the settings of a character for the frame to come.
+
+        Args:
+            settings: of the object; of its source if any are keyed.
+            edited: whether they were edited since they were last read.
+        Raises:
+            RagdollError: one is invalid; then what was read before must stay.
+        """
+
+    def before_joints(self, run, scene, bind) -> None:
+        """In the warm-up, when Bullet makes the joints: act on nothing. bind: matrices of the bodies [m, 4, 4]."""
+
+    def after_joints(self, run) -> None:
+        """One frame after `before_joints`: the joints have been made."""
+
+    def step(self, run, scene, seconds: float, substeps: int) -> None:
+        """Before the step into the frame about to be shown. seconds: length of the step in the simulation."""
+
+    def placed(self, run, before, places, seconds: float, shown_seconds: float):
+        """Places of the kinematic bodies at the coming frame [m, 4, 4].
+
+        Args:
+            before: where the animation had the bodies at the frame shown [m, 4, 4].
+            places: as the effects before this one have them.
+            seconds, shown_seconds: length of the frame in the simulation and on the timeline.
+        """
+        return places
+
+    def observe(self, run, scene, seconds: float) -> None:
+        """After a frame is shown; `run.body` and `run.body_before`: the bodies now and a frame before [m, 4, 4]."""
+
+    def share_at(self, character, frame: int) -> float:
+        """Factor of the physics blend at a frame that was simulated."""
+        return 1.0
+
+    def finish(self, run) -> None:
+        """When a run ends early: leave nothing that acts."""
 
 
 @dataclass
@@ -47,6 +118,7 @@ class Character:
     built_scale: float
     motion: object = None  # its motion stack, if it has one
     strengths: tuple | None = None  # largest torques and forces of its bodies [m], where a human's are asked for
+    lengths: list = field(default_factory=list)  # of the lists of its settings when these were last read
     keyed: bool = False  # its settings are animated and must be read on every frame
     blends: dict | None = None  # its own physics blend by frame, where it is keyed
     blend: float = 1.0  # its own physics blend for the frame to come
@@ -77,7 +149,7 @@ class Bodies:
     drive: np.ndarray  # place of the body's law in `drives.LAWS`
     limp: np.ndarray  # mask: body mode LIMP
     kinematic_by_user: np.ndarray  # mask: body mode KINEMATIC, or its character is baked
-    kinematic_by_effect: np.ndarray  # masks that effects state, see `effects.Effect`
+    kinematic_by_effect: np.ndarray  # masks that effects state, see `Effect`
     switched_off: np.ndarray
     awake: np.ndarray
     struck: np.ndarray
@@ -104,7 +176,6 @@ class Bodies:
 class Run(Bodies):
     """The simulation of a scene's shot, from its first frame on."""
 
-    scene_name: str
     first: int  # frame
     frame: int | None  # the last one stepped, None after a jump
     reached: int  # last frame whose result stands in the cache
@@ -140,17 +211,22 @@ class Run(Bodies):
         """Merge what the effects state, if it has changed."""
         if not any(effect.changed for effect in self.effects):
             return
-        count = len(self.masses)
-        self.switched_off = merged(self.effects, "switched_off", count)
-        self.kinematic_by_effect = merged(self.effects, "kinematic", count)
-        self.awake = merged(self.effects, "awake", count)
-        self.struck = merged(self.effects, "struck", count)
-        self.waiting = merged(self.effects, "waiting", count)
+        self.switched_off, self.kinematic_by_effect = self._merged("switched_off"), self._merged("kinematic")
+        self.awake, self.struck = self._merged("awake"), self._merged("struck")
+        self.waiting = self._merged("waiting")
         self.any_struck = bool(self.struck.any())
-        self.joint_space = self.in_joints & ~merged(self.effects, "driven_in_world", count)
+        self.joint_space = self.in_joints & ~self._merged("driven_in_world")
         self.gains_dirty = self.modes_dirty = True
         for effect in self.effects:
             effect.changed = False
+
+    def _merged(self, name: str) -> np.ndarray:
+        """Mask of the bodies [m] for which any effect sets a certain mask."""
+        result = np.zeros(len(self.masses), dtype=bool)
+        for mask in (getattr(effect, name) for effect in self.effects):
+            if mask is not None:
+                result |= mask
+        return result
 
     def weights(self) -> tuple:
         """Rotation and translation weights with all factors [m]; 0 where nothing drives."""
@@ -199,20 +275,11 @@ def make_run(scene, first: int) -> Run:
     count = len(parts)
     masses, inertia = np.array([p.body.rigid_body.mass for p in parts]), np.array([p.inertia for p in parts])
     moments = np.array([p.moments for p in parts], dtype=float)
-    in_joints, own_numbers = motors.driven_at_joints(characters), bone_numbers()
-    masks = [
-        "limp",
-        "kinematic_by_user",
-        "kinematic_by_effect",
-        "switched_off",
-        "awake",
-        "struck",
-        "waiting",
-        "kinematic",
-        "calm",
-    ]
+    in_joints = [np.full(len(c.bones), c.obj.active_ragdoll.drive_space == "JOINT") for c in characters]
+    in_joints, own_numbers = np.concatenate(in_joints), bone_numbers()
+    masks = ("limp", "kinematic_by_user", "kinematic_by_effect", "kinematic")
+    masks += ("switched_off", "awake", "struck", "waiting", "calm")
     return Run(
-        scene_name=scene.name,
         first=first,
         frame=first,
         reached=first - 1,
@@ -374,7 +441,7 @@ def check_evaluated(run: Run, scene) -> None:
         evaluated = character.source.evaluated_get(run.source_graph)
         check_scale(character.obj, np.array(evaluated.matrix_world, dtype=float))
         if left:
-            STATE.warn(character.name, diagnosis.left_over_text(left))
+            STATE.warn(character.name, diagnosis.left_over(left)[0].text)
         if not view_layers.evaluates(scene, character.obj):
             text = f"'{character.name}' is disabled in viewports or excluded: its physics is simulated, and not shown"
             STATE.warn(character.name, text)

@@ -11,7 +11,7 @@ from ..physics.motors import Muscles
 from ..rig.armature import array_of
 from ..runtime import STATE
 from . import shot_run
-from .effects import Effect
+from .shot_run import Effect
 
 FAR = 5.0  # heights of a character: what is further below does not count
 MARGIN = 0.02  # of the height: a trunk nearer to the floor touches it

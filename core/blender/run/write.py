@@ -4,6 +4,7 @@ An original joint, drive or body that is written while the world is alive makes 
 """
 
 import numpy as np
+from mathutils import Matrix
 
 from ...ragdoll import drives
 from ...ragdoll.drives import servo
@@ -64,6 +65,13 @@ def place(run: Run, kind: str, matrices: np.ndarray, only: np.ndarray | None = N
         exact = np.empty_like(mine)
         objects.foreach_get("matrix_basis", exact.ravel())
         objects.foreach_set("matrix_world", exact.ravel())
+
+
+def put(run: Run, helper, matrix) -> None:
+    """Put the evaluated copy of a helper somewhere: a rigid matrix [4, 4]."""
+    copy = helper.evaluated_get(run.graph)
+    copy.matrix_basis = Matrix(np.asarray(matrix).tolist())
+    copy.matrix_world = copy.matrix_basis
 
 
 def set_kinematic(run: Run, on: bool) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ..physics import source
 from ..rig import action_channels
 from ..runtime import STATE
-from .declare import ACTS, PLAYED, SETTING, declarations, names
+from .declare import ACTS, SETTING, declarations, names
 
 PREFIX = "active_ragdoll."
 _SINGLE = (bool, int, float, str, set)
@@ -58,18 +58,20 @@ def stamp(obj) -> tuple:
     """
     settings = obj.active_ragdoll
     data, copy = obj.animation_data, settings.source
-    made = copy.name if copy is not None else "", len(obj.data.bones), *lengths(obj)
+    made = copy.name if copy is not None else "", len(obj.data.bones), *lengths(obj, group=ACTS)
     if data is None:
         return made
     playing = data.action.name if data.action is not None else "", len(action_channels.fcurves_of(data.action, obj))
     return *made, *playing, len(data.drivers), *(track.mute for track in data.nla_tracks)
 
 
-def lengths(obj) -> tuple:
-    """Number of entries of each list of a character's motion stack. Lists trigger no update when entries come or go."""
+def lengths(obj, **of) -> list:
+    """Number of entries of each list of a character, or of those whose declarations say what is wanted.
+
+    Lists trigger no update when entries come or go.
+    """
     settings = obj.active_ragdoll
-    kind = type(settings)
-    return tuple([len(getattr(settings, name)) for name in (*names(kind, group=ACTS), *names(kind, group=PLAYED))])
+    return [len(getattr(settings, name)) for name in names(type(settings), is_list=True, **of)]
 
 
 # ---- carrying -------------------------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ import math
 import bpy
 
 from ...anatomy.roles import GENERIC, ROLES, Anatomy
-from ...ragdoll.bodies.compound import MOST_PARTS
 from ...ragdoll.bodies.convex import MOST_POINTS
+from ...ragdoll.bodies.fitting import MOST_PARTS
 from .. import runtime
 from .declare import READ, REBUILD, RECORD, choice, flag, number, share, text, vector, wholes
 

@@ -18,7 +18,7 @@ import bpy
 from .. import runtime
 
 SETTING, INTERFACE, RECORD, DERIVED = "SETTING", "INTERFACE", "RECORD", "DERIVED"
-ACTS, PLAYED = "ACTS", "PLAYED"  # groups of lists: what the motion stack's steps are made from, and what these play
+ACTS = "ACTS"  # group of lists: what the motion stack's steps are made from, and what these play
 RAGDOLL, STACK_RECORD, SHOT, FILE = "RAGDOLL", "STACK_RECORD", "SHOT", "FILE"  # what a record belongs to
 CHOSEN = "CHOSEN"  # records of what a setting points at: they tell what it was, when it is deleted
 

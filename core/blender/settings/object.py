@@ -203,6 +203,11 @@ class ActiveRagdollScene(bpy.types.PropertyGroup):
     is_source: record(bool)
     version: record(int, "Layout that the settings were stored with", FILE)
 
+    @property
+    def has_characters(self) -> bool:
+        """Whether the scene has characters of ours, even if its hidden scene was deleted."""
+        return self.source is not None or self.cache_saved
+
 
 # fmt: on
 

@@ -22,7 +22,7 @@ from ...motion.blend_space import (
 )
 from ...motion.clip import MARKERS
 from ...motion.look_at.setup import upright_axes
-from ...motion.rig import point_to_model
+from ...motion.stack import point_to_model
 from ..rig.action_library import Library, fingerprint
 from ..runtime import STATE
 from . import world_reader

@@ -11,8 +11,9 @@ import bpy
 import numpy as np
 
 from ... import pose as pose_space
+from ...errors import RagdollError
 from ...motion import stack
-from ...motion.rig import LocalPose, Rig
+from ...motion.stack import LocalPose, Rig
 from ..physics import built, source, world
 from ..rig import clips
 from ..rig.armature import array_of, converted, pose_matrices, values_of
@@ -31,7 +32,7 @@ class PoseStack:
         obj: the character. rig: its skeleton and bind pose. entries: in order.
         messages: why entries were left out, by the entries' names. states: of the entries, by frame.
         seen: what was read from the simulation, by frame.
-        stamp, lengths: of the settings and lists that it was made with; see `at_frame`.
+        stamp: of the settings that it was made with; see `at_frame`.
         keyed: whether a setting of the character is animated, so that all are read from the source.
     """
 
@@ -39,7 +40,7 @@ class PoseStack:
         self.obj = obj
         if not obj.active_ragdoll.is_ragdoll:  # whose source its run looks after
             source.follow(obj)
-        self.stamp, self.lengths = at_frame.stamp(obj), at_frame.lengths(obj)
+        self.stamp = at_frame.stamp(obj)
         self.keyed = at_frame.is_keyed(obj)
         if self.keyed:
             at_frame.carry(obj)
@@ -107,7 +108,7 @@ class PoseStack:
         matrices = pose_matrices(now)
         try:
             local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
-        except pose_space.PoseError:
+        except RagdollError:
             matrices = _with_extent(matrices)
             local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
         before = LocalPose(*pose_space.decompose_matrices(local))

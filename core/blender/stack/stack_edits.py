@@ -1,4 +1,5 @@
-"""What operators do to a character's motion stack: its lists, layers, blend spaces and graph, a look-at from roles."""
+"""A character's motion stack: giving it its target armature and taking it away; and what operators do to its lists,
+layers, blend spaces and graph."""
 
 from dataclasses import dataclass, field
 
@@ -6,21 +7,141 @@ import bpy
 import numpy as np
 from mathutils import Vector
 
-from ... import rotation_modes
+from ... import keyframes
 from ...errors import RagdollError
 from ...motion.look_at.setup import from_roles
 from .. import runtime
+from ..physics import build, built, source
+from ..physics.helpers import copy_locally, stand_with
+from ..physics.remove import drop_source_scene, remove_collections
 from ..rig import action_channels, armature
 from ..rig.armature import anatomy_of, check_armature, refuse_baked
 from ..runtime import STATE
 from ..settings import lists
 from ..settings.bone import store_roles
 from ..settings.lists import unique
-from . import entries, pose_stack, stack_setup
+from . import entries, pose_stack
 from .blend_spaces import axes_of, axis_of
 from .entries.look_at import rig_of, write_axes
 
 
+# ---- the target armature --------------------------------------------------------------------------------------------
+def ensure(obj, scene) -> None:
+    """Let the motion stack pose a character: its bones copy a target armature from now on.
+
+    A ragdoll is built anew, so that its physics armature plays the stack's pose too.
+    Raises RagdollError: no armature, not in the scene, baked, or a ragdoll that cannot be built anew.
+    """
+    settings = obj.active_ragdoll
+    if settings.target_armature is not None:
+        return
+    check_armature(obj)
+    if obj.name not in scene.objects:
+        raise RagdollError(f"'{obj.name}' is not in the scene '{scene.name}'")
+    refuse_baked(obj)
+    source.refuse_names(obj)
+    with STATE.writing():
+        settings.motion_scene = scene
+        collection = bpy.data.collections.new(f"{obj.name} Motion")
+        scene.collection.children.link(collection)
+        settings.motion_collection = collection
+        target = source.copy_of(obj, f"{obj.name} Target")
+        target.animation_data_clear()
+        stand_with(obj, target)
+        for bone in target.pose.bones:
+            for constraint in list(bone.constraints):
+                bone.constraints.remove(constraint)
+        target.hide_render = target.hide_select = target.hide_viewport = True
+        collection.objects.link(target)
+        built.tag(target, built.TARGET_ARMATURE)
+        collection.active_ragdoll.owner = obj.name
+        copy_locally(obj, obj.pose.bones.keys(), target, source.TARGET_NAME)
+    _look_again()
+    if settings.is_ragdoll:
+        rebuild(obj, scene)
+    else:
+        source.refresh(obj)
+
+
+def rebuild(obj, scene) -> None:
+    """Build a ragdoll anew; where that is refused it is gone, and so is a stack that only its recovery needed.
+
+    Raises RagdollError: see `build.build`.
+    """
+    try:
+        build.rebuild(obj, scene)
+    except RagdollError:
+        drop_if_idle(obj)
+        raise
+
+
+def _look_again() -> None:
+    """Let runs notice that a character has got or lost its stack."""
+    for run in STATE.runs.values():
+        run.stacked = None
+
+
+def adopt(obj, scene) -> None:
+    """Let a character of a full copy of a scene have its stack there: before Blender 5.0 it still names the first."""
+    settings = obj.active_ragdoll
+    held = [place for place in (settings.motion_scene, scene) if built.holds(place, settings.motion_collection)]
+    if obj.library is None and held == [scene]:
+        settings.motion_scene = scene
+        STATE.motions.pop(obj.name, None)
+
+
+def let_go(obj) -> None:
+    """Let a duplicate forget the stack of the character that it was made from."""
+    settings, copy = obj.active_ragdoll, obj.active_ragdoll.source
+    source.remove_constraints(obj, source.TARGET_NAME)
+    for name in ("motion_collection", "motion_scene", "source"):
+        settings.property_unset(name)
+    source.drop(copy)
+    STATE.motions.pop(obj.name, None)
+
+
+def drop(obj) -> None:
+    """Take the target armature away; the character plays its own animation, its ragdoll follows that."""
+    settings = obj.active_ragdoll
+    if settings.target_armature is None:
+        return
+    refuse_baked(obj)
+    target = settings.target_armature
+    others = (o for o in bpy.data.objects if o.type == "ARMATURE" and o != obj)
+    scene, collection = settings.motion_scene, settings.motion_collection
+    own = all(o.active_ragdoll.motion_collection != collection for o in others)
+    with STATE.writing():
+        source.remove_constraints(obj, source.TARGET_NAME)
+        if own:
+            bpy.data.objects.remove(target)
+            remove_collections([collection], scene)
+        for name in ("motion_collection", "motion_scene"):
+            settings.property_unset(name)
+        if not settings.is_ragdoll:
+            copy = settings.source
+            settings.property_unset("source")
+            source.drop(copy)
+        STATE.motions.pop(obj.name, None)
+    _look_again()
+    if settings.is_ragdoll:
+        build.rebuild(obj, settings.scene)
+    else:
+        drop_source_scene(scene)
+
+
+def drop_if_idle(obj) -> None:
+    """Take the target armature away when the character's motion stack has nothing left to do."""
+    if not any(kind.acts(obj) for kind in entries.kinds()):
+        drop(obj)
+
+
+def gets_up_where_it_lies(obj) -> bool:
+    """Whether a character's recovery or balance needs a motion stack, as soon as there is a ragdoll."""
+    settings = obj.active_ragdoll
+    return (settings.recovery.enabled and settings.recovery.reroot) or settings.balance.enabled
+
+
+# ---- lists ----------------------------------------------------------------------------------------------------------
 def owner_of(obj, what: str):
     """The settings that have a list: the character, its active chain or that chain's active entry; None without."""
     return entries.lists()[what].owner(obj)
@@ -54,7 +175,7 @@ def add(obj, scene, what: str, bone: str = ""):
         raise RagdollError(f"'{obj.name}' has no bone '{bone}'")
     if list_of(obj, what) is None:
         raise RagdollError(f"'{obj.name}' has no look-at chain or entry to add to: add one first")
-    stack_setup.ensure(obj, scene)
+    ensure(obj, scene)
     items = list_of(obj, what)
     with STATE.writing():
         item = items.add()
@@ -77,7 +198,7 @@ def remove(obj, what: str, index: int | None = None) -> None:
     refuse_baked(obj)
     lists.remove_item(owner_of(obj, what), what, index)
     runtime.settings_changed(obj)
-    stack_setup.drop_if_idle(obj)
+    drop_if_idle(obj)
 
 
 def move(obj, what: str, step: int) -> bool:
@@ -124,10 +245,10 @@ def current_action(obj) -> tuple:
 def add_layer(obj, scene, source: str, name: str = ""):
     """A new layer on top of the active one, whose character the stack poses from now on.
 
-    Raises RagdollError: see `stack_setup.ensure`.
+    Raises RagdollError: see `ensure`.
     """
     settings = obj.active_ragdoll
-    stack_setup.ensure(obj, scene)
+    ensure(obj, scene)
     layer = settings.layers.add()
     layer.name = unique([other for other in settings.layers if other != layer], name or "Layer")
     layer.source = source
@@ -186,11 +307,11 @@ def pose_action(obj, name: str):
         armature.converted(bone.bone, bone.matrix, bone.parent and bone.parent.matrix, invert=True)
         for bone in evaluated.pose.bones
     ]
-    location, rotation, scale = rotation_modes.decompose(np.array(bases)[None])
+    location, rotation, scale = keyframes.decompose(np.array(bases)[None])
     action, slot = action_channels.new_action_for(obj, name)
     curves = action_channels.channels_of(action, slot, ensure=True).fcurves
     for i, bone in enumerate(obj.pose.bones):
-        turned = rotation_modes.rotation_channels(bone.rotation_mode, rotation[:, i : i + 1], None)
+        turned = keyframes.rotation_channels(bone.rotation_mode, rotation[:, i : i + 1], None)
         rotated = action_channels.rotation_property(bone.rotation_mode)
         for prop, values in (("location", location[0, i]), (rotated, turned[0, 0]), ("scale", scale[0, i])):
             path = action_channels.bone_path(bone.name, prop)
@@ -342,7 +463,7 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
     rig, tails = rig_of(obj)
     anatomy = anatomy_of(obj)
     found = from_roles(rig, anatomy, tails)
-    stack_setup.ensure(obj, scene)
+    ensure(obj, scene)
     settings = obj.active_ragdoll
     with STATE.writing():
         store_roles(obj, anatomy)

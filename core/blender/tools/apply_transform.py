@@ -16,7 +16,7 @@ from ..rig import action_channels
 from ..rig.armature import check_armature, check_scale, refuse_baked, values_of
 from ..runtime import STATE
 from ..settings import declare
-from ..stack import stack_setup
+from ..stack import stack_edits
 
 PARTS = ("scale", "rotation", "location")  # innermost first: nothing is applied that stands outside of what moves
 _WITH_LENGTHS = ("LIMIT_LOCATION", "LIMIT_DISTANCE", "STRETCH_TO", "TRANSFORM")  # constraints of bones
@@ -46,12 +46,12 @@ def apply_transform(obj, scene, parts=PARTS) -> list[str]:
         if is_ragdoll:
             remove.remove_all([obj], keep_world=settings.scene == scene)
         if has_stack:
-            stack_setup.drop(obj)
+            stack_edits.drop(obj)
         _apply(obj, parts, rest, applied)
         _scale_along(obj, size, by_path, curves)
         scene.view_layers[0].update()  # a build reads meshes by where they stand
         if has_stack:
-            stack_setup.ensure(obj, scene)
+            stack_edits.ensure(obj, scene)
         if is_ragdoll:
             build.build(obj, scene, chosen)
     return notes

@@ -1,14 +1,17 @@
-"""How well a run follows its animation: errors of bodies and final poses, separation of joints, time per frame."""
+"""How well a run follows its animation: errors of bodies and final poses, separation of joints, time per frame; and
+the worst that happened to a character in it, by bone and frame: what a supervisor sorts shots by."""
 
 import time
 from collections import defaultdict
 
 import bpy
 import numpy as np
+from mathutils import Matrix
 
 from ... import quaternion
+from ...errors import RagdollError
 from ...ragdoll.joints import limits
-from ..physics.joint_objects import joint_frames
+from ..physics import built, joint_objects
 from ..rig.armature import pose_matrices, rigid, values_of
 from ..run import pipeline
 from ..runtime import STATE
@@ -95,7 +98,7 @@ class Meter:
             self._characters.append((character, slice(begin, len(rows))))
             self._names += [(character.name, part.bone) for part in obj.active_ragdoll.parts]
             heights += [character.height] * (len(rows) - begin)
-            parents, in_child, in_parent = joint_frames(obj)
+            parents, in_child, in_parent = joint_objects.joint_frames(obj)
             child = np.flatnonzero(parents >= 0)
             joints.append((begin + child, begin + parents[child], in_child[child], in_parent[child]))
         self._rows, self._heights = np.array(rows, dtype=int), np.array(heights)
@@ -148,3 +151,100 @@ def _spread(values: np.ndarray) -> dict:
     if not values.size:
         return {"mean": None, "p95": None, "max": None}
     return {"mean": float(values.mean()), "p95": float(np.percentile(values, 95)), "max": float(values.max())}
+
+
+# ---- the worst ------------------------------------------------------------------------------------------------------
+class Worst:
+    """Collects a character's run, frame by frame; frames that come from a cache are not seen.
+
+    worst = Worst(obj, scene)
+    for frame in simulate.frames(scene):
+        worst.after_frame()
+    print(worst.summary())
+    """
+
+    def __init__(self, obj, scene) -> None:
+        self.obj, self.scene = obj, scene
+        self.frames, self.bodies, self.wanted = [], [], []
+        self.capped = self.rescued = 0
+        self._depth = {"value": 0.0, "bone": None, "frame": None, "object": None}
+
+    def after_frame(self) -> None:
+        """Look at the frame at which the scene stands; to be called once after every frame."""
+        run = STATE.runs.get(self.scene.name)
+        if run is None or run.frame != self.scene.frame_current:
+            return
+        rows = next(c.rows for c in run.characters if c.name == self.obj.name)
+        self.frames.append(run.frame)
+        self.bodies.append(run.body[rows].copy())
+        self.wanted.append(run.wanted[rows].copy())
+        # A drive that is too far behind is led by a pose on the way to its own.
+        if len(self.bodies) > 1 and run.reach_trace is not None:
+            turned = np.einsum("mij,mij->m", self.bodies[-2][:, :3, :3], self.wanted[-1][:, :3, :3])
+            self.capped += bool((turned < run.reach_trace[rows]).any())
+        self.rescued += any(effect.name == "limit rescue" and effect.kinematic[rows].any() for effect in run.effects)
+        self._look_for_depth(run)
+
+    def summary(self) -> dict:
+        """Figures of the whole run for JSON, each with the bone and the frame; None where nothing was measured."""
+        if not self.frames:
+            return {}
+        bodies, wanted = np.array(self.bodies), np.array(self.wanted)
+        parents, in_child, in_parent = joint_objects.joint_frames(self.obj)
+        children = np.flatnonzero(parents >= 0)
+        frames = in_child[children], in_parent[children]
+        own, of_animation = (limits.gaps(m[:, children], m[:, parents[children]], *frames) for m in (bodies, wanted))
+        return {
+            # Beyond what the animation itself takes the joint apart.
+            "joint_gap_m": self._largest(np.linalg.norm(own - of_animation, axis=-1), children),
+            "limit_excess_deg": self._largest(np.degrees(self._excesses(bodies, children, parents, frames)), children),
+            "penetration_m": self._depth,
+            "capped_frames": int(self.capped),
+            "rescued_frames": int(self.rescued),
+        }
+
+    def _largest(self, values: np.ndarray, rows: np.ndarray) -> dict | None:
+        """The largest of values [f, k] with its frame and the bone of its row."""
+        if not values.size:
+            return None
+        frame, column = np.unravel_index(int(np.argmax(values)), values.shape)
+        bone = self.obj.active_ragdoll.parts[rows[column]].bone
+        return {"value": float(values[frame, column]), "bone": bone, "frame": self.frames[frame]}
+
+    def _excesses(self, bodies, children, parents, frames) -> np.ndarray:
+        """By how much joints are beyond their limits [f, k], radians."""
+        result = np.zeros((len(bodies), len(children)))
+        for column, (row, child, parent) in enumerate(zip(children, *frames, strict=True)):
+            name = self.obj.active_ragdoll.parts[row].bone
+            turns = limits.joint_rotations(bodies[:, row], bodies[:, parents[row]], child, parent)
+            try:
+                result[:, column] = joint_objects.excesses(name, self.obj.pose.bones[name].active_ragdoll, turns)
+            except RagdollError:  # invalid limits hold nothing
+                continue
+        return result
+
+    def _look_for_depth(self, run) -> None:
+        """Keep the deepest point of a body's surface inside another object with a rigid body."""
+        settings = self.obj.active_ragdoll
+        matrices = values_of(settings.bodies.objects, "matrix_world", 4, 4)
+        for other in self.scene.rigidbody_world.collection.all_objects:
+            if built.is_ours(other) or other.type != "MESH" or not other.data.polygons:
+                continue
+            shown = other.evaluated_get(run.graph)
+            into = np.array(shown.matrix_world.inverted_safe(), dtype=float)
+            scale = float(np.cbrt(abs(Matrix(shown.matrix_world).determinant())))
+            low, high = np.array(shown.bound_box).min(axis=0), np.array(shown.bound_box).max(axis=0)
+            # A floor may be a plane: bodies sink below its box.
+            room = 0.1 * settings.height / max(scale, 1e-12) * (high - low < 1e-6)
+            for part, matrix in zip(settings.parts, matrices, strict=True):
+                points = values_of(part.body.data.vertices, "co", 3).astype(float)
+                points = points @ (into @ matrix)[:3, :3].T + (into @ matrix)[:3, 3]
+                inside = points[np.all((points > low - room) & (points < high + room), axis=1)]
+                self._keep_deepest(shown, inside, scale, part.bone, other.name)
+
+    def _keep_deepest(self, shown, points, scale: float, bone: str, name: str) -> None:
+        for point in points:
+            found, place, normal, _index = shown.closest_point_on_mesh(point)
+            depth = -float((point - np.array(place)) @ np.array(normal)) * scale if found else 0.0
+            if depth > self._depth["value"]:
+                self._depth = {"value": depth, "bone": bone, "frame": self.frames[-1], "object": name}

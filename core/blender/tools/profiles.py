@@ -2,18 +2,20 @@
 
 import json
 import math
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import bpy
 import numpy as np
 
 from ... import profile as files
 from ... import quaternion, skeleton
-from ...anatomy import axes, limits
+from ...anatomy import axes, joints
 from ...errors import RagdollError, listed
 from ...profile import AUTO, BY_NAME, NO_PART, Entry, Field, Profile, Schema, match, mirrored, shortest
-from ...ragdoll.bodies import compound, convex
-from .. import runtime
+from ...ragdoll.bodies import convex, fitting
+from .. import preferences, runtime
 from ..physics import body_edits, joint_objects
 from ..rig.armature import BindPose, anatomy_of, check_armature, refuse_baked, rigid
 from ..runtime import STATE
@@ -34,7 +36,7 @@ PRESETS = (
 FORMER = ("active_attachment", "layer_index", "blend_space_index")  # what 0.1.0 wrote though it is no setting
 RENAMED = {"role": "own_role"}  # an entry's role is what the bone was taken for, not what was chosen for it
 _ATTRIBUTES = {key: name for name, key in RENAMED.items()}
-POINTS = {"body_points": compound.MOST_PARTS * convex.MOST_POINTS}  # texts that hold points as JSON: the most of them
+POINTS = {"body_points": fitting.MOST_PARTS * convex.MOST_POINTS}  # texts that hold points as JSON: the most of them
 OWN_PLACE = {*body_edits.SHAPE_SETTINGS, "bind_rotation", "bind_location"}  # of no other rig's bones
 AUTOMATIC = "DEFAULT"  # where limits come from when the extension finds them
 PROFILE = "PROFILE"  # and when a preset states them: as anatomical ones they are widened to the animation
@@ -232,7 +234,7 @@ def _own_limits(obj, anatomy) -> dict:
     row = {int(bone): i for i, bone in enumerate(bones)}
     above = skeleton.nearest_ancestors(pose.parents, chosen)
     parents = np.array([row.get(int(above[bone]), -1) for bone in bones], dtype=int)
-    found = limits.joint_limits(anatomy, pose.parents, pose.heads, pose.tails, bones, parents)
+    found = joints.joint_limits(anatomy, pose.parents, pose.heads, pose.tails, bones, parents)
     rows = [(int(bone), own) for bone, own in zip(bones, found, strict=True) if own is not None]
     turns = {bone: quaternion.from_matrix(pose.matrices[bone, :3, :3].T @ own.rotation) for bone, own in rows}
     return {bone: replace(own, rotation=turns[bone]) for bone, own in rows}
@@ -241,7 +243,7 @@ def _own_limits(obj, anatomy) -> dict:
 def _ranged(own, factor: float) -> dict:
     """Limits of the rig's own times a factor; a swing that is narrow enough for a cone to hold it stays so."""
     bounds = np.array((own.limit_min, own.limit_max), dtype=float)
-    widest = np.where((np.abs(bounds) <= limits.NARROW) & (np.arange(3) != 1), limits.NARROW, math.pi)
+    widest = np.where((np.abs(bounds) <= joints.NARROW) & (np.arange(3) != 1), joints.NARROW, math.pi)
     low, high = np.clip(bounds * factor, -widest, widest).tolist()
     turn = own.rotation.tolist()
     return {"joint": own.joint, "joint_rotation": turn, "limit_min": low, "limit_max": high, "limits_from": PROFILE}
@@ -287,17 +289,17 @@ def _differ(old, new) -> bool:
 
 # ---- files ----------------------------------------------------------------------------------------------------------
 def write(path: Path, profile: Profile) -> None:
-    """Write a profile's file. Raises OSError: it cannot be written there."""
-    Path(path).write_text(files.dump(profile), encoding="utf-8", newline="\n")
+    """Write a profile's file. Raises RagdollError: it cannot be written there."""
+    with on_disk(path):
+        Path(path).write_text(files.dump(profile), encoding="utf-8", newline="\n")
 
 
 def read(path: Path) -> Profile:
     """The profile of a file. Raises RagdollError: names the file and the place in it."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise RagdollError(f"{path}: {error.strerror or error}") from error
+        with on_disk(path):
+            text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise RagdollError(f"{path.name}: not a text in UTF-8 (byte {error.start})") from error
     try:
@@ -306,16 +308,84 @@ def read(path: Path) -> Profile:
         raise RagdollError(f"{path.name}: {error}") from error
 
 
-def preset(name: str) -> Profile:
-    """A shipped preset, by its identifier or its name, in small or capital letters.
+def presets() -> list[tuple[str, str, str]]:
+    """(identifier, name, description) of the presets there are: the shipped ones, then the self-made ones by name."""
+    return [*PRESETS, *((path.stem, path.stem, f"Self-made: {path}") for path in _own())]
 
-    Raises RagdollError: there is none of that name.
+
+def preset(name: str) -> Profile:
+    """A preset, by its identifier or its name, in small or capital letters.
+
+    Raises RagdollError: there is none of that name, or its file is damaged.
     """
     for identifier, shown, _description in PRESETS:
         if name.casefold() in (identifier.casefold(), shown.casefold()):
             return read(FOLDER / f"{identifier.lower()}.json")
-    known = ", ".join(f"'{shown}'" for _identifier, shown, _description in PRESETS)
+    for path in _own():
+        if name.casefold() == path.stem.casefold():
+            return replace(read(path), name=path.stem)
+    known = ", ".join(f"'{shown}'" for _identifier, shown, _description in presets())
     raise RagdollError(f"Unknown preset '{name}': use one of {known}")
+
+
+# ---- self-made presets ----------------------------------------------------------------------------------------------
+def own_folder() -> Path:
+    """Where self-made presets are: as preferred, else the folder that Blender keeps for the extension's user."""
+    if preferred := preferences.chosen("profile_folder"):
+        return Path(bpy.path.abspath(preferred))
+    try:
+        return Path(bpy.utils.extension_path_user(preferences.PACKAGE, path="presets"))
+    except ValueError:  # run from a checkout
+        return Path(bpy.utils.user_resource("CONFIG", path="active_ragdoll"))
+
+
+def _own() -> list[Path]:
+    try:
+        return sorted(own_folder().glob("*.json"), key=lambda path: path.stem.casefold())
+    except OSError:
+        return []
+
+
+def _place_of(name: str) -> Path:
+    """The file that a new self-made preset gets. Raises RagdollError: it cannot have that name."""
+    name = name.strip()
+    if not name or name.startswith(".") or set(name) & set('<>:"/\\|?*'):
+        raise RagdollError(f"'{name}' cannot be the name of a file")
+    for _identifier, shown, _description in presets():
+        if name.casefold() == shown.casefold():
+            raise RagdollError(f"There is a preset '{shown}' already")
+    return own_folder() / f"{name}.json"
+
+
+@contextmanager
+def on_disk(path: Path):
+    """Tell what the disk refuses as a RagdollError that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise RagdollError(f"{path}: {error.strerror or error}") from error
+
+
+def add_own(name: str, profile: Profile) -> None:
+    """Keep a profile as a self-made preset. Raises RagdollError: unfit name, or a folder that cannot be written."""
+    path = _place_of(name)
+    with on_disk(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path, profile)
+
+
+def rename_own(old: str, new: str) -> None:
+    """Give a self-made preset another name. Raises RagdollError as `add_own`."""
+    path = own_folder() / f"{old}.json"
+    with on_disk(path):
+        path.rename(_place_of(new))
+
+
+def remove_own(name: str) -> None:
+    """Delete a self-made preset. Raises RagdollError: it cannot be deleted."""
+    path = own_folder() / f"{name}.json"
+    with on_disk(path):
+        path.unlink()
 
 
 def read_or_preset(text: str) -> Profile:

@@ -17,7 +17,7 @@ from ...errors import RagdollError
 from ...ragdoll import speeds
 from ...ragdoll.recovery.transitions import STEP, Reroot, Trunk, heading, smooth_step
 from ..biped import Biped, Posture, X, Y, Z, dot, unit
-from ..rig import LocalPose
+from ..stack import LocalPose
 from .course import Course, mean_around
 from .keys import HEIGHT, Author, Clearances, Key
 from .surface import Floor, Surface

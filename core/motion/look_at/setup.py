@@ -11,7 +11,7 @@ from ...anatomy.axes import character_axes, many_legged, of_role
 from ...anatomy.roles import Anatomy
 from ...errors import RagdollError
 from ..limbs import LONGEST
-from ..rig import Rig
+from ..stack import Rig
 from .chain import LinkedBone, LookAtEntry
 
 # Weights about up of the last bones of the trunk, from the top; bones further out turn by the shortest way.

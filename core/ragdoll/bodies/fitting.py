@@ -1,10 +1,10 @@
-"""Primitives fitted to weighted points: the least volume that covers a chosen share of the weight.
+"""Shapes fitted to weighted points: the least volume that covers a chosen share of the weight.
 
 Everything works in a given frame, whose z is the limb's axis: so a fit moves, turns and grows with its points. No
 random numbers, no iteration to a tolerance: the same points give the same shape, to the last bit.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ...mirror import reflect, reflection
 from . import convex
 
 CAPSULE, BOX, SPHERE, CONVEX_HULL = "CAPSULE", "BOX", "SPHERE", "CONVEX_HULL"
-COMPOUND = "COMPOUND"  # of several convex pieces, see `compound`
+COMPOUND = "COMPOUND"  # of several convex pieces
 PRIMITIVES = (CAPSULE, BOX, SPHERE)
 
 FEWEST_POINTS = 8  # fewer say nothing about a limb's thickness
@@ -323,3 +323,153 @@ def fit_hull(local: np.ndarray, weights: np.ndarray, share: float, smallest: flo
     reach = solid.gauge(local)
     factor = float(_quantiles(reach[:, None], weights, (share,))[0, 0])
     return solid.scaled(max(factor, 1e-3))
+
+
+# ---- bodies of several convex parts ---------------------------------------------------------------------------------
+# Parts are taken where together they have at most this share of the volume of the one shape. A shank with its foot,
+# which is all air above the instep, comes to 0.75; what saves less is not worth another body in Blender.
+WINS = 0.8
+THIRD_WINS = 0.9  # a third part must bring it below this share of what two have, or might have
+MOST_PARTS = 3
+LEAST_HELD = 0.1  # of the weight: what holds less does not stick out
+TRIED = 6  # bones at which a body is split, those that hold most
+
+
+def joined(pieces, axes) -> Shape:
+    """The body of boxes and hulls in the frame `axes` [3, 3]: its middle is the middle of their box."""
+    corners = np.concatenate([piece.core()[0] for piece in pieces]) @ axes
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    return Shape(COMPOUND, axes @ ((low + high) / 2.0), axes, (high - low) / 2.0, None, tuple(pieces))
+
+
+def split(whole: Shape, points, weights, bones, trees, *, share: float, smallest: float, forced: bool = False) -> Shape:
+    """The body as a compound of two or three parts where that pays, else `whole`, the one convex shape.
+
+    Args:
+        points, weights: what the body is to cover [k, 3] [m], [k]. bones: that hold each point most [k].
+        trees: masks of bones [n], each a merged bone and all below it: what may become a part.
+        share, smallest: as in `fitting.fit`, for each part. forced: take the best two parts whatever they save.
+    """
+    held = [float(weights[tree[bones]].sum() / weights.sum()) for tree in trees]
+    order = sorted(range(len(trees)), key=lambda i: (-held[i], i))
+    trees = [trees[i] for i in order if LEAST_HELD <= held[i] <= 1.0 - LEAST_HELD][:TRIED]
+    labels, best, limit = np.zeros(len(points), dtype=int), whole, WINS * whole.volume()
+    for count in range(2, MOST_PARTS + 1):
+        found = []
+        for tree in trees:
+            trial = np.where(tree[bones], count - 1, labels)
+            rows = [np.flatnonzero(trial == part) for part in range(count)]
+            if min(map(len, rows)) < 2 * FEWEST_POINTS:
+                continue
+            pieces = [
+                fit(points[own], whole.axes, CONVEX_HULL, weights=weights[own], share=share, smallest=smallest)
+                for own in rows
+            ]
+            found.append((sum(piece.volume() for piece in pieces), len(found), trial, pieces))
+        if not found:
+            break
+        together, _order, labels, pieces = min(found, key=lambda each: each[:2])
+        if together <= limit or (forced and count == 2):
+            best, limit = joined(pieces, whole.axes), together
+        limit *= THIRD_WINS
+    return best
+
+
+def nearest_labels(points, known, labels) -> np.ndarray:
+    """The label of the nearest known point [j, 3] for each point [k, 3]."""
+    chosen = np.unique(np.linspace(0, len(known) - 1, min(len(known), 300)).astype(int))
+    result = np.empty(len(points), dtype=int)
+    for start in range(0, len(points), 1000):
+        gaps = np.linalg.norm(points[start : start + 1000, None] - known[None, chosen], axis=2)
+        result[start : start + 1000] = labels[chosen[np.argmin(gaps, axis=1)]]
+    return result
+
+
+def moved(shape: Shape, axes: np.ndarray, origin: np.ndarray) -> Shape:
+    """A shape turned by `axes` [3, 3] and then shifted to `origin` [3]."""
+    pieces = tuple(moved(piece, axes, origin) for piece in shape.pieces)
+    return replace(shape, center=axes @ shape.center + origin, axes=axes @ shape.axes, pieces=pieces)
+
+
+# ---- skin weights ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Skin:
+    """Vertices in bind pose and their weights; one element is one bone's hold on one vertex."""
+
+    points: np.ndarray  # vertices [v, 3] [m]
+    # vertex, bone: index of the vertex and the bone of each element [e]
+    vertex: np.ndarray
+    bone: np.ndarray
+    weight: np.ndarray  # of each element [e], not negative; those of a vertex need not sum to 1
+    bone_count: int  # number of bones n
+    # pairs of vertices that an edge of a mesh joins [d, 2]
+    edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=int))
+
+    def dominated(self, owner: np.ndarray, count: int) -> tuple[list, np.ndarray, np.ndarray]:
+        """Vertices of each owner: those on which its bones together have more hold than any other's.
+
+        For each owner (points [k, 3], share of each one's weights that is the owner's [k]) or None, and `holders`.
+        """
+        holder, share = self.holders(owner, count)
+        rows = [np.flatnonzero(holder == i) for i in range(count)]
+        return [(self.points[own], share[own]) if len(own) else None for own in rows], holder, share
+
+    def of_bones(self) -> list:
+        """The vertices [k, 3] on which each bone has more hold than any other, or None [n]."""
+        found, _holder, _share = self.dominated(np.arange(self.bone_count), self.bone_count)
+        return [None if own is None else own[0] for own in found]
+
+    def holders(self, owner: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """The owner of each vertex, -1 for none, and the share [v] of its weights that this owner's bones have."""
+        mask = owner[self.bone] >= 0
+        vertex, body, weight = self.vertex[mask], owner[self.bone][mask], self.weight[mask]
+        key = vertex.astype(np.int64) * max(count, 1) + body
+        pairs, place = np.unique(key, return_inverse=True)
+        held = np.bincount(place.ravel(), weight, len(pairs))
+        vertex, body = pairs // max(count, 1), pairs % max(count, 1)
+        order = np.lexsort((body, -held, vertex))
+        first = np.ones(len(order), dtype=bool)
+        first[1:] = vertex[order][1:] != vertex[order][:-1]
+        best = order[first]
+        best = best[held[best] > 0.0]
+        holder, share = np.full(len(self.points), -1), np.zeros(len(self.points))
+        holder[vertex[best]] = body[best]
+        total = np.bincount(self.vertex, self.weight, len(self.points))
+        share[vertex[best]] = held[best] / total[vertex[best]]
+        return holder, share
+
+    def strongest(self, owner: np.ndarray, holder: np.ndarray) -> np.ndarray:
+        """The bone that holds each vertex most among those of its holder, -1 for none [v]; see `holders`."""
+        mask = (holder[self.vertex] >= 0) & (owner[self.bone] == holder[self.vertex])
+        vertex, bone, weight = self.vertex[mask], self.bone[mask], self.weight[mask]
+        order = np.lexsort((-bone, weight, vertex))  # the last of a vertex is the one wanted
+        result = np.full(len(self.points), -1)
+        result[vertex[order]] = bone[order]
+        return result
+
+    def between(self, holder, share, joints, ends, joined) -> list:
+        """Points on edges from one body's vertices to another's, where the one body ends.
+
+        Coarse meshes have vertices at the joints only, so that those of a body may be no more than a ring. Its part of
+        an edge to a body that it is joined to goes as far as its own limb does, at least to the middle.
+        Returns for each body (points [k, 3], weights [k]).
+
+        Args:
+            holder, share: see `holders`. joints, ends: where each body's limb begins and ends [m, 3].
+            joined: whether bodies are joined [m, m].
+        """
+        edges = self.edges[np.all(holder[self.edges] >= 0, axis=1)] if len(self.edges) else self.edges
+        edges = edges[holder[edges[:, 0]] != holder[edges[:, 1]]]
+        edges = np.concatenate([edges, edges[:, ::-1]])
+        here, there = self.points[edges[:, 0]], self.points[edges[:, 1]]
+        body = holder[edges[:, 0]]
+        limb = (ends - joints)[body]
+        length = np.linalg.norm(limb, axis=1)
+        limb = limb / np.maximum(length, 1e-12)[:, None]
+        near = np.einsum("ei,ei->e", here - joints[body], limb)
+        far = np.einsum("ei,ei->e", there - joints[body], limb)
+        step = np.where(np.abs(far - near) > 1e-12, far - near, 1e-12)
+        stop = np.where(far > length, (length - near) / step, np.where(far < 0.0, -near / step, 1.0))
+        stop = np.where(joined[body, holder[edges[:, 1]]] & (length > 1e-12), np.clip(stop, 0.5, 1.0), 0.5)
+        points = here + stop[:, None] * (there - here)
+        return [(points[body == i], share[edges[:, 0]][body == i]) for i in range(len(joints))]

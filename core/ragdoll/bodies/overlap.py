@@ -1,4 +1,4 @@
-"""How deep convex bodies stand in each other, and making them smaller until they do not.
+"""Which bodies meet: how deep they stand in each other, making them smaller until they do not, collision layers.
 
 Two convex shapes are apart when some direction shows a gap between their supports; the least overlap over all
 directions is the depth (the separating axis theorem; Ericson, Real-Time Collision Detection, 5.2.1). Directions are
@@ -12,8 +12,9 @@ import numpy as np
 
 from ... import quaternion
 from ...errors import RagdollError
+from ...skeleton import path_to_root
 from . import convex
-from .fitting import BOX, CAPSULE, SPHERE, Shape, from_hull
+from .fitting import BOX, CAPSULE, SPHERE, Shape, from_hull, joined
 
 _SAMPLES = 32
 _REFINEMENTS = 0.3 * 0.55 ** np.arange(8)  # [rad]
@@ -112,8 +113,8 @@ def _least(cores, first, second, directions):
     return directions[rows, least], overlap[rows, least]
 
 
-def depths(shapes: list, first, second, within: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Penetration depths [p] [m] of pairs of shapes, given by their indices, and the directions of the least one.
+def convex_depths(shapes: list, first, second, within: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Penetration depths [p] [m] of pairs of convex shapes, by their indices, and the directions of the least one.
 
     A depth is negative where there is a gap: its width or, beyond `within` [m], less. Directions are unit vectors
     [p, 3] from the first to the second.
@@ -137,15 +138,34 @@ def depths(shapes: list, first, second, within: float = 0.0) -> tuple[np.ndarray
     return depth, direction
 
 
+def _parts(shapes: list, first, second) -> tuple[list, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """All convex parts of bodies, the body of each, pairs of parts [q], [q] of pairs of bodies [p], [p], and the pair
+    of bodies that each is of [q]."""
+    flat = [part for shape in shapes for part in shape.parts()]
+    owner = np.repeat(np.arange(len(shapes)), [len(shape.parts()) for shape in shapes])
+    own = [np.flatnonzero(owner == body) for body in range(len(shapes))]
+    found = [(a, b, row) for row, (i, j) in enumerate(zip(first, second, strict=True)) for a in own[i] for b in own[j]]
+    return flat, owner, *np.array(found, dtype=int).reshape(-1, 3).T
+
+
+def depths(shapes: list, first, second, within: float = 0.0) -> np.ndarray:
+    """How deep pairs of bodies [p], compounds too, stand in each other [m], as `convex_depths`."""
+    flat, _owner, a, b, row = _parts(shapes, first, second)
+    result = np.full(len(first), -np.inf)
+    np.maximum.at(result, row, convex_depths(flat, a, b, within)[0])
+    return result
+
+
 def met(shapes: list, first, second, moves: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
-    """Whether pairs of shapes [p] stand deeper in each other than a tolerance [m] in any of several poses.
+    """Whether pairs of bodies [p] stand deeper in each other than a tolerance [m] in any of several poses.
 
     `shapes` stand in bind pose [m]; `moves` are their rigid motions from there to each pose [f, m, 4, 4].
     """
-    first, second = np.asarray(first, dtype=int), np.asarray(second, dtype=int)
-    found = np.zeros(len(first), dtype=bool)
+    bodies = len(first)
+    shapes, owner, first, second, row = _parts(shapes, first, second)
+    moves, found = moves[:, owner], np.zeros(len(first), dtype=bool)
     if not len(first):
-        return found
+        return np.zeros(bodies, dtype=bool)
     cores = _Cores(shapes)
     step = max(_AT_ONCE // len(first), 1)
     for start in range(0, len(moves), step):
@@ -169,7 +189,7 @@ def met(shapes: list, first, second, moves: np.ndarray, tolerance: float = 0.0) 
             rows = rows[~np.isin(rows, tried)]
             turned = np.einsum("pij,pj->pi", posed.axes[a[rows]], held[rows % len(pairs)])
             rows = rows[posed.overlap(a[rows], b[rows], turned[:, None])[:, 0] > tolerance]
-    return found
+    return np.bincount(row[found], minlength=bodies) > 0
 
 
 @dataclass(frozen=True)
@@ -289,7 +309,7 @@ def _clipped(shape, direction, level):
 def separate(
     shapes: list, first, second, *, gap: float, may_overlap, twins=None, normal=None, offset: float = 0.0, points=None
 ) -> list:
-    """Shrink shapes until none of the pairs overlaps; `shapes` is changed in place.
+    """Shrink bodies until none of the pairs overlaps; `shapes` is changed in place.
 
     The two of a pair give way so that the least is lost of their volumes and of the points that they cover, along the
     direction of least depth or one of their own axes. A body's twin is always its mirror image.
@@ -298,13 +318,31 @@ def separate(
     Args:
         first, second: the pairs [p]. gap: distance [m] that is left between them.
         may_overlap: pairs [p] that rather overlap than cost a body more than `KEPT_AT_LEAST` leaves of it.
-        twins: counterpart of every shape, itself in the mirror plane `normal`, `offset`, -1 for none [m].
-        points: what each shape is to cover [k, 3], or None, for each [m].
+        twins: counterpart of every body, itself in the mirror plane `normal`, `offset`, -1 for none [m].
+        points: what each body is to cover [k, 3], or None, for each [m].
     """
-    first, second = np.asarray(first, dtype=int), np.asarray(second, dtype=int)
-    twins = np.full(len(shapes), -1) if twins is None else twins
+    flat, owner, a, b, row = _parts(shapes, first, second)
+    begin = np.searchsorted(owner, np.arange(len(shapes)))
+    # A body's parts have those of its twin for twins; the parts of one in the mirror plane have none.
+    own = (np.full(len(shapes), -1) if twins is None else np.asarray(twins))[owner]
+    several = np.array([bool(shape.pieces) for shape in shapes], dtype=bool)[owner]
+    part_twins = np.where((own < 0) | ((own == owner) & several), -1, begin[own] + np.arange(len(flat)) - begin[owner])
+    part_points = []
+    for part, body in zip(flat, owner, strict=True):
+        held = None if points is None else points[body]
+        if held is not None and shapes[body].pieces:
+            held = held[part.distance(held) <= 0.0]
+        part_points.append(held if held is not None and len(held) else None)
+    found = _separate(flat, a, b, gap, np.asarray(may_overlap)[row], part_twins, normal, offset, part_points)
+    for body, shape in enumerate(shapes):
+        parts = flat[begin[body] : begin[body] + len(shape.parts())]
+        shapes[body] = joined(parts, shape.axes) if shape.pieces else parts[0]
+    return sorted({int(row[k]) for k in found})
+
+
+def _separate(shapes, first, second, gap, may_overlap, twins, normal, offset, points) -> list:
+    """`separate` for convex shapes."""
     full = np.array([shape.volume() for shape in shapes])
-    points = [None] * len(shapes) if points is None else points
 
     def left(body, way):
         """How much a smaller shape leaves of a body: of its volume, and of its points where it has any."""
@@ -320,7 +358,7 @@ def separate(
     given_up = set()
     active = np.arange(len(first))
     for _round in range(_ROUNDS):
-        depth, direction = depths(shapes, first[active], second[active], gap)
+        depth, direction = convex_depths(shapes, first[active], second[active], gap)
         meeting = [k for k in np.flatnonzero(depth > -0.5 * gap) if int(active[k]) not in given_up]
         if not meeting:
             break
@@ -341,7 +379,7 @@ def separate(
                     shapes[twin] = shape.mirrored(normal, offset)
                 touched |= {body, twin}
         active = active[[k for k in range(len(active)) if depth[k] > -0.5 * gap]]
-    depth, _direction = depths(shapes, first, second)
+    depth, _direction = convex_depths(shapes, first, second)
     return [int(k) for k in np.flatnonzero(depth > 0.0)]
 
 
@@ -383,3 +421,54 @@ def _least_harm(shapes, i, j, amount, direction, full, smallest, twins, normal, 
         if all(shape is not None for shape in made.values()):
             return made
     return None
+
+
+# ---- collision layers -----------------------------------------------------------------------------------------------
+
+# Collision layers for characters whose own bodies pass through each other, but not through others'.
+#
+# Two bodies touch when they share a layer, and Blender has 20. Were all n bodies of one character on layers that no
+# other of it has, and did each share one with every body of another character of m bodies, then n times m layers would
+# be needed. So the bodies are put into four groups, and what is of one group is told apart by constraints. Bodies of
+# group a of one character and group b of another meet on the layer whose row of an orthogonal array has a in the one's
+# column and b in the other's: the array of strength 2 over the field of four elements has 16 rows and 5 columns (R. C.
+# Bose and K. A. Bush, Orthogonal arrays of strength two and three, 1952), so five characters meet in full.
+LAYERS = 20  # Blender's
+GROUPS = 4  # of one character's bodies
+CHARACTERS = GROUPS + 1  # that meet each other in full
+FIRST = LAYERS - GROUPS * GROUPS  # layers before it are left to the user
+_PRODUCTS = np.array(((0, 0, 0, 0), (0, 1, 2, 3), (0, 2, 3, 1), (0, 3, 1, 2)))  # of the field's elements; sums are xor
+
+
+def _array() -> np.ndarray:
+    """Rows that hold each pair of groups once in any two columns [16, 5]."""
+    x, y = (values.ravel() for values in np.meshgrid(range(GROUPS), range(GROUPS), indexing="ij"))
+    return np.stack([_PRODUCTS[x, factor] ^ y for factor in range(GROUPS)] + [x], axis=1)
+
+
+def layers(slot: int) -> np.ndarray:
+    """Layers of each group of a character's bodies: [4, 20], bool.
+
+    `slot` says which of the characters without self-collision it is; the one five on has the same layers, so that of
+    the two only like groups meet.
+    """
+    found = np.zeros((GROUPS, LAYERS), dtype=bool)
+    found[:, FIRST:] = _array()[:, slot % CHARACTERS] == np.arange(GROUPS)[:, None]
+    return found
+
+
+def meeting_all() -> np.ndarray:
+    """Layers [20] that are also those of what touches characters without self-collision, beside its own."""
+    return np.arange(LAYERS) >= FIRST
+
+
+def groups(parents) -> np.ndarray:
+    """The group of each body [n]: limbs stay together, as what is joined needs no constraint to be told apart.
+
+    `parents` [n] are -1 at roots. Depth first, each body comes right after the way that leads to it.
+    """
+    count = len(parents)
+    result = np.empty(count, dtype=int)
+    order = sorted(range(count), key=lambda body: path_to_root(parents, body)[::-1])
+    result[order] = np.arange(count) * GROUPS // max(count, 1)
+    return result

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import mirror
 from ...skeleton import depths, nearest_ancestors, path_to_root
-from . import compound, fitting
+from . import fitting, overlap
 from .fitting import BOX, CAPSULE, COMPOUND, CONVEX_HULL, FEWEST_POINTS, SPHERE, Shape
 
 __all__ = ["BOX", "CAPSULE", "COMPOUND", "CONVEX_HULL", "SPHERE", "BodyPlan", "extent", "plan_bodies"]
@@ -135,7 +135,7 @@ def plan_bodies(heads, tails, rotations, parents, simulated, kinds, skin, axes, 
     plan = _Planner(*turned, parents, simulated, kinds, skin, coverage, hung, led).plan()
     plan.centers = plan.centers @ axes.T + origin
     plan.axes = axes @ plan.axes
-    plan.pieces = [tuple(compound.moved(piece, axes, origin) for piece in own) for own in plan.pieces]
+    plan.pieces = [tuple(fitting.moved(piece, axes, origin) for piece in own) for own in plan.pieces]
     if plan.normal is not None:
         plan.normal = axes @ plan.normal
         plan.offset = plan.offset + float(plan.normal @ origin)
@@ -269,9 +269,9 @@ def _split(shape, points, known, bones, parents, settings, forced):
         for bone in bones[bones > top]:
             tree[bone] = parents[bone] >= 0 and tree[parents[bone]]
         trees.append(tree)
-    held_by = compound.nearest_labels(points, *known)
+    held_by = fitting.nearest_labels(points, *known)
     own = {"share": settings["share"], "smallest": settings["smallest"]}
-    return compound.split(shape, points, settings["weights"], held_by, trees, forced=forced, **own)
+    return fitting.split(shape, points, settings["weights"], held_by, trees, forced=forced, **own)
 
 
 def _joined(parents) -> np.ndarray:
@@ -329,12 +329,12 @@ def _separate(shapes, parents, size, twins, normal, offset, vertices) -> list:
     points = [None if own is None else own[0][:: 1 + len(own[0]) // 150] for own in vertices]
     symmetry = {"twins": twins, "normal": normal, "offset": offset}
     may = {"gap": GAP * size, "may_overlap": near | siblings}
-    overlapping = compound.separate(shapes, first, second, **may, **symmetry, points=points)
+    overlapping = overlap.separate(shapes, first, second, **may, **symmetry, points=points)
     told_apart = np.zeros(len(first), dtype=bool)
     told_apart[overlapping] = True
     # A body next to its grandparent (thigh and pelvis, with a stub between them) meets it whenever the joints bend.
     radius = np.array([np.sort(shape.half)[1] for shape in shapes])
-    depth = compound.depths(shapes, first[near], second[near], within=size)
+    depth = overlap.depths(shapes, first[near], second[near], within=size)
     told_apart[near] |= -depth < GRANDPARENT_ROOM * (radius[first] + radius[second])[near]
     return [(int(i), int(j)) for i, j in zip(first[told_apart], second[told_apart], strict=True)]
 

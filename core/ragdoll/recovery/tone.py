@@ -32,7 +32,7 @@ HOLDS = 2.0  # exponent: a weight w keeps its joint from turning faster than the
 BRACED = 1.5  # factor on the weights of arms that protect
 STIFFENS, STIFF = np.radians(20.0), 0.3  # before a limit, and the weight that it comes to there
 THIN = 1e-3  # [rad] least range of a swing
-CHOICES = 6  # relaxed, forwards, backwards, left, right, in the air; the order of `anatomy.postures.POSTURES`
+CHOICES = 6  # relaxed, forwards, backwards, left, right, in the air; the order of `anatomy.joints.POSTURES`
 
 
 @dataclass(frozen=True)

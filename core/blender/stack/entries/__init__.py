@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from ....errors import RagdollError
 from ....motion import stack
-from ....motion.rig import Rig
+from ....motion.stack import Rig
 from ...settings import declare
 from ...settings.declare import ACTS
 

@@ -14,8 +14,7 @@ from ....errors import RagdollError
 from ....motion import balance, gait
 from ....motion.balanced_pose import Figure, inverse
 from ....motion.limbs import LegStabilizer
-from ....motion.rig import Inputs, LocalPose, Rig
-from ....motion.stack import Step
+from ....motion.stack import Inputs, LocalPose, Rig, Step
 from ....ragdoll.recovery.states import LIMP, RECOVERING, SETTLING
 from ...physics import source, world
 from ...physics.ground import Ground

@@ -3,7 +3,7 @@
 import bpy
 from mathutils import Euler
 
-from ....motion.rig import Inputs
+from ....motion.stack import Inputs
 from ....motion.transform_bone import IGNORE, TransformBone
 from ...interface import bone_field, keyed, rows
 from ...settings.declare import STACK, STACK_VALUE, choice, flag, share, text, vector

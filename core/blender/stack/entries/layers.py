@@ -20,7 +20,7 @@ from ...settings.clips import (
     text,
     whole,
 )
-from ...settings.declare import ACTS, CHOSEN, PLAYED, STACK, items, record, row, settings
+from ...settings.declare import ACTS, CHOSEN, STACK, items, record, row, settings
 from ...settings.lists import Named, named, uses_of_space
 from ..blend_spaces import FromSettings
 from . import Kind
@@ -177,7 +177,7 @@ class PoseLayers:
 
     layers: items(ActiveRagdollLayer, "layer_index", group=ACTS)
     layer_index: row()
-    blend_spaces: items(ActiveRagdollBlendSpace, "blend_space_index", group=PLAYED)
+    blend_spaces: items(ActiveRagdollBlendSpace, "blend_space_index", group=ACTS)
     blend_space_index: row()
 
 

@@ -5,8 +5,7 @@ import bpy
 from ....errors import RagdollError
 from ....motion.limbs import LONGEST, SHORTEST, LegStabilizer, stabilize
 from ....motion.look_at.setup import from_roles
-from ....motion.rig import Inputs, Rig
-from ....motion.stack import Step
+from ....motion.stack import Inputs, Rig, Step
 from ...interface import bone_field, keyed, props, rows
 from ...rig.armature import anatomy_of
 from ...runtime import STATE

@@ -3,8 +3,7 @@
 import bpy
 
 from ....errors import RagdollError
-from ....motion.rig import Inputs, LocalPose, Rig
-from ....motion.stack import Step
+from ....motion.stack import Inputs, LocalPose, Rig, Step
 from ...rig import clips
 from ...run import recovery_record
 from . import Kind

@@ -3,7 +3,7 @@
 import bpy
 
 from ....motion.limbs import BONE, WORLD, TwoBoneIK
-from ....motion.rig import Inputs, Rig
+from ....motion.stack import Inputs, Rig
 from ...interface import bone_field, object_fields, props, rows
 from ...settings.declare import STACK, STACK_VALUE, block, choice, flag, number, share, text, vector
 from .. import world_reader

@@ -1,0 +1,357 @@
+"""Anatomical joints of a ragdoll: type, frame and limits of every body's joint, counted from bind pose.
+
+Human ranges are those of clinical tables (Kurz; Soucie et al. 2011, Haemophilia 17), counted from the anatomical
+position: upright, limbs straight, arms hanging. What these tables do not give (collar bones, toes, jaws, wings, tails)
+is assumed and marked so.
+
+Ranges of four-legged animals: Jaegger, Marcellin-Little and Levine 2002, Reliability of goniometry in Labrador
+Retrievers, Am. J. Vet. Res. 63. They state the angle between two bones, 180 when straight, so that a bent bind pose
+needs no further care. Sideways motion and turns of their legs are assumed.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .. import quaternion
+from ..skeleton import from_the_roots
+from . import axes, roles
+
+CONE, HINGE = "CONE", "HINGE"
+
+
+@dataclass(frozen=True)
+class Range:
+    """A joint's range from the anatomical position, degrees; none negative."""
+
+    # flexion, extension: about the flexion axis, see `core.anatomy.axes`
+    flexion: float
+    extension: float
+    # outward, inward: sideways, away from the body's middle (abduction) and towards it
+    outward: float = 0.0
+    inward: float = 0.0
+    # turn_in, turn_out: about the limb, its front towards the body's middle and away from it
+    turn_in: float = 0.0
+    turn_out: float = 0.0
+    joint: str = CONE  # or HINGE, which has flexion and extension only
+    # smallest and largest angle between the bone before and this one; takes the place of `flexion` and `extension`
+    # where the bone before is known
+    included: tuple | None = None
+
+    def divided(self, count: int) -> "Range":
+        """The share of one of `count` joints that have the range together."""
+        names = ("flexion", "extension", "outward", "inward", "turn_in", "turn_out")
+        return replace(self, **{name: getattr(self, name) / count for name in names})
+
+
+# Chains of bones that have a range together.
+NECK, SPINE, TAIL, FINGER, THUMB = "NECK", "SPINE", "TAIL", "FINGER", "THUMB"
+_CHAIN_OF = dict.fromkeys((roles.PELVIS, roles.SPINE, roles.CHEST), SPINE)
+_CHAIN_OF |= {roles.NECK: NECK, roles.HEAD: NECK, roles.TAIL: TAIL, roles.FINGER: FINGER, roles.THUMB: THUMB}
+WIDEST = {TAIL: 60.0, FINGER: 100.0, THUMB: 80.0}  # of one joint where a chain has only few; assumed
+
+_COMMON = {
+    TAIL: Range(180, 180, 180, 180, 60, 60),  # assumed: curls up half a turn to any side
+    FINGER: Range(270, 30, 20, 20, 10, 10),  # three joints of about 90; sideways in the first one
+    THUMB: Range(140, 30, 40, 40, 20, 20),
+    roles.EAR: Range(30, 30, 30, 30, 15, 15),  # assumed, as all below
+    roles.JAW: Range(35, 2, 5, 5, 5, 5),
+    roles.EYE: Range(35, 35, 35, 35, 5, 5),
+    roles.WING: Range(60, 60, 60, 60, 40, 40),
+}
+HUMAN = {
+    **_COMMON,
+    NECK: Range(70, 55, 35, 35, 70, 70),
+    SPINE: Range(75, 30, 35, 35, 30, 30),
+    roles.CLAVICLE: Range(20, 20, 30, 10, 10, 10),  # forward, back, up, down; assumed
+    roles.UPPER_ARM: Range(180, 60, 180, 45, 80, 80),
+    roles.FOREARM: Range(150, 0, joint=HINGE),
+    # A hinge cannot turn, so the forearm's 85 to each side are the wrist's.
+    roles.HAND: Range(80, 70, 20, 40, 85, 85),  # outward: towards the thumb (radial)
+    roles.THIGH: Range(120, 30, 45, 25, 40, 40),
+    roles.SHANK: Range(140, 0, joint=HINGE),
+    # The foot's own direction is forward: dorsiflexion, plantarflexion, then to the sides (assumed), and about the
+    # foot inversion and eversion.
+    roles.FOOT: Range(20, 50, 10, 10, 30, 15),
+    roles.TOE: Range(60, 40, 5, 5, 5, 5),  # up and down; assumed
+}
+ANIMAL = {
+    **_COMMON,
+    NECK: Range(90, 90, 90, 90, 60, 60),  # assumed
+    SPINE: Range(45, 30, 35, 35, 20, 20),  # assumed
+    roles.CLAVICLE: Range(25, 25, 10, 10, 10, 10),  # assumed: the shoulder blade slides on the ribs
+    roles.UPPER_ARM: Range(50, 50, 25, 15, 15, 15, included=(57.0, 165.0)),
+    roles.FOREARM: Range(110, 20, joint=HINGE, included=(36.0, 165.0)),
+    roles.HAND: Range(140, 15, 10, 10, 15, 15, included=(32.0, 196.0)),
+    roles.THIGH: Range(60, 50, 35, 15, 20, 20),  # 112 in all
+    roles.SHANK: Range(90, 30, joint=HINGE, included=(41.0, 162.0)),
+    roles.FOOT: Range(60, 60, 8, 8, 10, 10, included=(38.0, 165.0)),
+    roles.TOE: Range(60, 60, 10, 10, 10, 10),
+}
+
+
+def joint_ranges(anatomy: roles.Anatomy, bones, parents) -> list:
+    """The range of every body's joint [m]; None for roots and for bones without a role of their own.
+
+    `bones` are those of the bodies [m], `parents` the bodies' parents, -1 at roots [m].
+    """
+    table = HUMAN if anatomy.kind == roles.HUMAN else ANIMAL
+    found = [anatomy.roles[bone] for bone in bones]
+    chains, counts = chains_of(anatomy, bones, parents)
+    result = []
+    for i, role in enumerate(found):
+        chain = chains[i]
+        own = table.get(role if chain is None else chain)
+        if own is None or parents[i] < 0:
+            result.append(None)
+            continue
+        if chain is not None:
+            own = own.divided(counts[i])
+            widest, swings = WIDEST.get(chain, np.inf), ("flexion", "extension", "outward", "inward")
+            own = replace(own, **{name: min(getattr(own, name), widest) for name in swings})
+        result.append(own)
+    return result
+
+
+def chains_of(anatomy: roles.Anatomy, bones, parents) -> tuple[list, np.ndarray]:
+    """The chain that each body is in, or None [m], and how many joints it has along its longest way, else 0 [m]."""
+    chains = [_CHAIN_OF.get(anatomy.roles[bone]) for bone in bones]
+    count = len(chains)
+    above, below = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
+    order = from_the_roots(parents)
+    for i in order:
+        parent = parents[i]
+        if chains[i] is not None and parent >= 0:
+            above[i] = 1 + (above[parent] if chains[parent] == chains[i] else 0)
+    for i in reversed(order):
+        parent = parents[i]
+        if chains[i] is not None and parent >= 0 and chains[parent] == chains[i]:
+            below[parent] = max(below[parent], below[i] + 1)
+    return chains, above + below
+
+
+# ---- limits ---------------------------------------------------------------------------------------------------------
+
+# A cone is held well as long as one of its two swings stays inside this on both sides [rad]; see core.ragdoll.joints.
+NARROW = np.radians(85.0)
+# Straight ahead an arm goes farther the more it hangs; in T-pose it ends across the chest. Horizontal adduction and
+# abduction of clinical tables [deg].
+ACROSS, BEHIND = 130.0, 45.0
+
+
+@dataclass(frozen=True)
+class JointLimits:
+    """What anatomy says of one joint."""
+
+    joint: str  # CONE or HINGE (about X)
+    rotation: np.ndarray  # of the joint's frame, columns X, Y, Z [3, 3], in the frame of the joints given
+    # limit_min, limit_max: swing X, twist Y, swing Z from bind pose [rad], [3]; they contain it
+    limit_min: np.ndarray
+    limit_max: np.ndarray
+
+
+def joint_limits(anatomy, parents, heads, tails, bones, body_parents, vertices=None) -> list:
+    """Anatomical joints of the bodies: `JointLimits`, or None where nothing is known [m].
+
+    Args:
+        parents: bone parents, -1 at roots [n]. heads, tails: joints in bind pose, in any frame and scale [n, 3].
+        bones: bone of every body [m]. body_parents: index of the parent body, -1 at roots [m].
+        vertices: for each bone the vertices [k, 3] that it dominates, or None [n]; tell where feet without toes point.
+    """
+    heads, tails = np.asarray(heads, dtype=float), np.asarray(tails, dtype=float)
+    if anatomy.parents is not None:
+        parents = anatomy.parents
+    found = joint_ranges(anatomy, bones, body_parents)
+    if not any(found):
+        return found
+    directions = axes.limb_directions(anatomy, parents, heads, tails, vertices)
+    own = axes.character_axes(anatomy, heads, tails, directions)
+    if own is None:
+        return [None] * len(found)
+    rows = zip(map(int, bones), found, strict=True)
+    return [limits and _limits(anatomy, bone, limits, parents, heads, directions, own) for bone, limits in rows]
+
+
+def _limits(anatomy, bone, limits, parents, heads, directions, own) -> JointLimits:
+    frame = axes.joint_frame(bone, anatomy, parents, heads, directions, own)
+    role, mirror = anatomy.roles[bone], own.mirror(anatomy.sides[bone])
+    human = anatomy.kind == roles.HUMAN
+    limits = _from_bind(role, human, limits, frame, own, mirror)
+    sideways = limits.outward, limits.inward
+    turns = limits.turn_in, limits.turn_out
+    if mirror < 0.0:
+        sideways, turns = sideways[::-1], turns[::-1]
+    if not human and role in (roles.UPPER_ARM, roles.HAND):  # their Z points back instead of ahead
+        sideways = sideways[::-1]
+    if role == roles.FOOT and human:  # the sole turns inwards (inversion) by the turn that takes a shin outwards
+        turns = turns[::-1]
+    high = np.radians(np.clip((limits.flexion, turns[0], sideways[0]), 0.0, 179.0))
+    low = -np.radians(np.clip((limits.extension, turns[1], sideways[1]), 0.0, 179.0))
+    if limits.joint == CONE:
+        _narrow(low, high)
+    return JointLimits(limits.joint, frame.rotation, low, high)
+
+
+def _from_bind(role, human, limits, frame, own, mirror):
+    """The range counted from bind pose instead of the anatomical position; negative where that lies outside."""
+    y = frame.rotation[:, 1]
+    bend = np.degrees(frame.bend)
+    if limits.included is not None and np.isfinite(bend):
+        least, most = limits.included
+        return replace(limits, flexion=180.0 - bend - least, extension=most - 180.0 + bend)
+    if role in (roles.FOREARM, roles.SHANK, roles.FOOT) and np.isfinite(bend):
+        return replace(limits, flexion=limits.flexion - bend, extension=limits.extension + bend)
+    ahead, aside, down = float(y @ own.forward), mirror * float(y @ own.left), -float(y @ own.up)
+    if role == roles.THIGH and human:
+        flexed, apart = np.degrees(np.arctan2(ahead, down)), np.degrees(np.arctan2(aside, down))
+        limits = replace(limits, flexion=limits.flexion - flexed, extension=limits.extension + flexed)
+        return replace(limits, outward=limits.outward - apart, inward=limits.inward + apart)
+    if role == roles.UPPER_ARM and human:
+        apart = float(np.clip(np.degrees(np.arctan2(aside, down)), 0.0, 180.0))
+        level = min(apart / 90.0, 1.0)
+        hanging = max(1.0 - apart / 45.0, 0.0)
+        flexed = np.degrees(np.arcsin(np.clip(ahead, -1.0, 1.0)))
+        flexion = ACROSS + (limits.flexion - ACROSS) * hanging - flexed
+        extension = limits.extension + (BEHIND - limits.extension) * level + flexed
+        limits = replace(limits, flexion=flexion, extension=extension)
+        return replace(limits, outward=limits.outward - apart, inward=limits.inward + apart)
+    return limits
+
+
+def _narrow(low, high) -> None:
+    """Bring one swing of a cone's limits [3] inside `NARROW`: the one that loses less."""
+    losses = [max(high[i] - NARROW, 0.0) + max(-low[i] - NARROW, 0.0) for i in (0, 2)]
+    if min(losses) > 0.0:
+        axis = (0, 2)[int(np.argmin(losses))]
+        low[axis], high[axis] = max(low[axis], -NARROW), min(high[axis], NARROW)
+
+
+# ---- postures -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Arm:
+    """An arm's angles [deg]."""
+
+    shoulder: float  # forwards
+    out: float  # away from the body
+    elbow: float
+    turn: float = 0.0  # of the upper arm about itself, the elbow's inside towards the body's middle
+    wrist: float = 0.0  # towards the palm
+
+
+@dataclass(frozen=True)
+class Posture:
+    """Angles [deg]; those of trunk and neck are spread over their joints."""
+
+    trunk: float  # forwards
+    neck: float  # forwards
+    hip: float
+    knee: float
+    left: Arm
+    right: Arm
+    aside: float = 0.0  # neck, to the left
+
+
+def _even(trunk, neck, hip, knee, *arm) -> Posture:
+    return Posture(trunk, neck, hip, knee, Arm(*arm), Arm(*arm))
+
+
+_LEFT = Posture(10.0, 5.0, 25.0, 40.0, Arm(25.0, 75.0, 25.0, 0.0, -30.0), Arm(60.0, 10.0, 80.0, 30.0), -25.0)
+# Of somebody who loses his senses; and what protects in a fall forwards (hands ahead, face away from the floor),
+# backwards (down on the haunches, the back round, the chin in), to either side, and from high up (drawn in).
+RELAXED, FORWARD, BACKWARD, LEFT, RIGHT, AIR = POSTURES = (
+    _even(15.0, 25.0, 30.0, 40.0, 15.0, 18.0, 45.0),
+    _even(10.0, -10.0, 15.0, 25.0, 110.0, 15.0, 30.0, 40.0, -50.0),
+    _even(30.0, 40.0, 60.0, 105.0, 20.0, 30.0, 45.0),
+    _LEFT,
+    replace(_LEFT, left=_LEFT.right, right=_LEFT.left, aside=-_LEFT.aside),
+    _even(30.0, 35.0, 70.0, 90.0, 60.0, 15.0, 90.0),
+)
+_BEND = {roles.FOREARM: "elbow", roles.SHANK: "knee", roles.HAND: "wrist"}
+_APART = 4.0  # thighs, [deg]
+
+
+@dataclass(frozen=True)
+class Body:
+    """A human's bind pose, for its postures. Places are in any one frame."""
+
+    anatomy: roles.Anatomy
+    parents: np.ndarray  # of the bones [n], -1 at roots
+    heads: np.ndarray  # [n, 3]
+    directions: np.ndarray  # of the bones [n, 3], see `axes.limb_directions`
+    own: axes.Axes
+    turns: np.ndarray  # rotations of the bones' own axes [n, 4]
+
+    def frame(self, bone: int) -> axes.JointFrame:
+        """Of the joint at a bone's head."""
+        return axes.joint_frame(bone, self.anatomy, self.parents, self.heads, self.directions, self.own)
+
+
+def body_of(anatomy, parents, heads, tails, turns, vertices=None) -> Body | None:
+    """A bind pose, of what `limits.joint_limits` takes and the bones' own axes [n, 4]; None for all but humans."""
+    if anatomy.kind != roles.HUMAN:
+        return None
+    parents = parents if anatomy.parents is None else anatomy.parents
+    directions = axes.limb_directions(anatomy, parents, heads, tails, vertices)
+    own = axes.character_axes(anatomy, heads, tails, directions)
+    return own and Body(anatomy, parents, np.asarray(heads, dtype=float), directions, own, turns)
+
+
+def turns_of(posture: Posture, body: Body, bones, body_parents) -> np.ndarray:
+    """Rotations [m, 4] of the bodies' bones against those of the bodies before, from bind pose, along the bones' axes.
+
+    NaN for roots and for what a posture says nothing of.
+    """
+    chains, counts = chains_of(body.anatomy, bones, body_parents)
+    result = np.full((len(bones), 4), np.nan)
+    for i, bone in enumerate(bones):
+        if body_parents[i] < 0:
+            continue
+        turn = _chain(posture, body.own, chains[i], counts[i]) if chains[i] else _limb(posture, body, int(bone))
+        if turn is not None:
+            result[i] = quaternion.multiply(
+                quaternion.conjugate(body.turns[bone]), quaternion.multiply(turn, body.turns[bone])
+            )
+    return result
+
+
+def _about(axis, degrees) -> np.ndarray:
+    return quaternion.from_axis_angle(axis, np.radians(degrees))
+
+
+def _chain(posture: Posture, own: axes.Axes, chain: str, count: int):
+    if chain == SPINE:
+        return _about(own.left, posture.trunk / count)
+    if chain == NECK:
+        return quaternion.multiply(_about(own.left, posture.neck / count), _about(own.forward, -posture.aside / count))
+    return quaternion.identity()
+
+
+def _limb(posture: Posture, body: Body, bone: int):
+    anatomy, own = body.anatomy, body.own
+    role, side = anatomy.roles[bone], anatomy.sides[bone]
+    if role not in (*roles.ARM, *roles.LEG):
+        return None
+    mirror = own.mirror(side)
+    arm = posture.left if mirror > 0.0 else posture.right
+    if anatomy.order[bone] > 0 or role not in (*_BEND, roles.UPPER_ARM, roles.THIGH):
+        return quaternion.identity()
+    if role in _BEND:
+        frame, angle = body.frame(bone), getattr(posture if role == roles.SHANK else arm, _BEND[role])
+        bend = frame.bend if role != roles.HAND and np.isfinite(frame.bend) else 0.0
+        return quaternion.from_axis_angle(frame.rotation[:, 0], np.radians(angle) - bend)
+    down, is_arm = -own.up, role == roles.UPPER_ARM
+    flexion, out, turn = (arm.shoulder, arm.out, arm.turn) if is_arm else (posture.hip, _APART, 0.0)
+    way = quaternion.multiply(_about(own.left, -flexion), _about(own.forward, mirror * out))
+    way = quaternion.multiply(way, _about(down, mirror * turn))
+    # From bind pose to hanging down, the elbow's inside to the front or the back of the knee to the back.
+    along = body.directions[bone]
+    below = axes.of_role(anatomy, roles.FOREARM if is_arm else roles.SHANK, side)
+    inside = body.frame(below[0]).rotation[:, 2] if below else None
+    inside = None if inside is None else axes.unit(axes.across(inside, along))
+    if inside is None:
+        hang = quaternion.shortest_arc(along, down)
+    else:
+        front = own.forward if is_arm else -own.forward
+        pair = [np.stack([y, z, quaternion.cross(y, z)], axis=1) for y, z in ((down, front), (along, inside))]
+        hang = quaternion.from_matrix(pair[0] @ pair[1].T)
+    return quaternion.multiply(way, hang)

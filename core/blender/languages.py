@@ -1,0 +1,83 @@
+"""The interface in other languages: catalogues for Blender, and messages translated as they are shown.
+
+A catalogue is languages/<locale>.json, from the English text to the translation. {0}, {1} ... stand in both for what a
+message names. Such a part is translated too where it is a text of ours; a name, which stands in quotes, is not.
+"""
+
+import json
+import re
+from functools import cache, lru_cache
+from pathlib import Path
+
+import bpy
+
+FOLDER = Path(__file__).resolve().parents[2] / "languages"
+CONTEXTS = ("*", "Operator")  # of labels and tooltips, and of the names of operators
+PLACE = re.compile(r"\{(\w+)\}")
+JOINTS = ("; ", ". ", ": ")  # between messages that are told together
+NAMED = r"'[^']*': "  # what a message is about, in front of it
+QUOTES = tuple("'\"(")  # before a name
+
+
+def add() -> None:
+    """Tell Blender what the catalogues have."""
+    tables = {
+        path.stem: {(context, english): text for english, text in catalogue(path.stem).items() for context in CONTEXTS}
+        for path in FOLDER.glob("*.json")
+    }
+    bpy.app.translations.register(__name__, tables)
+
+
+def remove() -> None:
+    """Take it back."""
+    bpy.app.translations.unregister(__name__)
+
+
+@cache
+def catalogue(locale: str) -> dict[str, str]:
+    """English text -> translation; empty for a language without one, and where its file is damaged."""
+    try:
+        read = json.loads((FOLDER / f"{locale}.json").read_text(encoding="utf-8"))
+        return {english: text for english, text in read.items() if text and isinstance(text, str)}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def translated(text: str) -> str:
+    """A message in the language that Blender's interface has; as it is where that is none of ours."""
+    locale = bpy.app.translations.locale
+    if not text or not bpy.context.preferences.view.use_translate_interface or not catalogue(locale):
+        return text
+    return in_language(text, locale)
+
+
+@lru_cache(4096)
+def in_language(text: str, locale: str) -> str:
+    """The same in a stated language."""
+    if text in catalogue(locale):
+        return catalogue(locale)[text]
+    for pattern, places, other in _patterns(locale):
+        if found := pattern.fullmatch(text):
+            named = zip(places, found.groups(), strict=True)
+            parts = {name: part if quoted else in_language(part, locale) for (name, quoted), part in named}
+            return PLACE.sub(lambda place, parts=parts: parts[place[1]], other)
+    for joint in JOINTS:
+        first, found, rest = text.partition(joint)
+        if found:
+            return in_language(first, locale) + joint + in_language(rest, locale)
+    return text
+
+
+@cache
+def _patterns(locale: str) -> list[tuple]:
+    """(pattern, its places as (name, whether in quotes), translation) of the messages; the most explicit ones first."""
+    found = []
+    for english, other in catalogue(locale).items():
+        pieces = PLACE.split(english)  # text, place, text, place ... text
+        names = pieces[1::2]
+        if names and set(PLACE.findall(other)) <= set(names):  # else English is better than a hole
+            source = "".join("(.*?)" if i % 2 else re.escape(piece) for i, piece in enumerate(pieces))
+            source = f"(?!{NAMED})" * (not pieces[0]) + source
+            places = [(name, piece.endswith(QUOTES)) for name, piece in zip(names, pieces[::2])]
+            found.append((sum(map(len, pieces[::2])), re.compile(source, re.DOTALL), places, other))
+    return [rest for _length, *rest in sorted(found, key=lambda one: -one[0])]

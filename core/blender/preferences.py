@@ -1,0 +1,121 @@
+"""What a user prefers in every file: kept by Blender with the add-on, defaults where it keeps none (a bpy wheel)."""
+
+import math
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import bpy
+from bpy.props import EnumProperty, FloatVectorProperty, StringProperty
+
+from ..ragdoll import overlay
+from .interface import redraw, rows
+from .runtime import STATE
+
+PACKAGE = __package__.removesuffix(".core.blender")
+ROOT = Path(__file__).resolve().parents[2]
+BONES = (
+    ("DEFORM", "Deforming", "Bones that deform the mesh; tiny ones ride on their parent's body"),
+    ("MAIN", "Main", "The ten to sixteen large bodies of a human, or an animal's; the rest merges into them"),
+    ("SELECTED", "Selected", "Exactly the selected bones"),
+    ("ALL", "All", "All bones but the tiny ones"),
+    ("KEEP", "As Chosen", "The bones whose Simulated is on: brings edited shapes, masses and limits into the bodies"),
+)
+QUALITIES = (  # with steps a second and solver iterations of a new rigid body world
+    ("PREVIEW", "Preview", "240 steps a second, 10 iterations: quick, enough while weights stay high", 240.0, 10),
+    ("STANDARD", "Standard", "480 steps a second, 40 iterations: limits hold in a limp fall", 480.0, 40),
+    ("FINE", "Fine", "960 steps a second, 80 iterations: long chains and hard blows", 960.0, 80),
+)
+PALETTE = {  # preference -> the overlay's table of colours, and which of it
+    "body_color": ("Bodies", overlay.COLORS, overlay.BODY),
+    "inside_color": ("Inside Limits", overlay.LIMIT_COLORS, overlay.INSIDE),
+    "near_color": ("Near a Limit", overlay.LIMIT_COLORS, overlay.NEAR),
+    "beyond_color": ("Beyond Limits", overlay.LIMIT_COLORS, overlay.BEYOND),
+}
+
+
+def _recolor(_self=None, _context=None) -> None:
+    for name, (_label, table, kind) in PALETTE.items():
+        table[kind] = tuple(chosen(name))
+    STATE.figures.clear()
+    redraw()
+
+
+class ActiveRagdollPreferences(bpy.types.AddonPreferences):
+    """Preferences of the add-on."""
+
+    bl_idname = PACKAGE
+
+    bones: EnumProperty(
+        name="Bones",
+        items=[b for b in BONES if b[0] in ("DEFORM", "MAIN", "ALL")],
+        description="Which bones a first build gives a body",
+    )
+    quality: EnumProperty(
+        name="World Quality",
+        items=[each[:3] for each in QUALITIES],
+        default="STANDARD",
+        description="How finely the rigid body world is stepped where a build has to make one",
+    )
+    profile_folder: StringProperty(
+        name="Own Presets",
+        description="Folder of self-made presets; empty for the folder that Blender keeps for this extension",
+        subtype="DIR_PATH",
+    )
+
+    def draw(self, context):
+        """Fields, keys and the way to the manual."""
+        column = rows(self.layout)
+        for name in ("bones", "quality", "profile_folder"):
+            column.prop(self, name)
+        colors = rows(self.layout)
+        for name in PALETTE:
+            colors.prop(self, name)
+        _draw_keys(self.layout, context)
+        self.layout.operator("wm.url_open", text="Open the Manual", icon="HELP").url = manifest()["website"]
+
+
+ActiveRagdollPreferences.__annotations__ |= {  # not within the class: Python 3.14 has no such name there
+    name: FloatVectorProperty(
+        name=label, size=4, subtype="COLOR", min=0.0, max=1.0, default=table[kind], update=_recolor
+    )
+    for name, (label, table, kind) in PALETTE.items()
+}
+
+
+def _draw_keys(layout, context) -> None:
+    import rna_keymap_ui
+
+    keys = context.window_manager.keyconfigs.user
+    for keymap in keys.keymaps if keys else ():
+        for item in keymap.keymap_items:
+            called = getattr(item.properties, "name", "") if item.properties else ""
+            if item.idname.startswith("active_ragdoll.") or str(called).startswith("ACTIVE_RAGDOLL"):
+                rna_keymap_ui.draw_kmi([], keys, keymap, item, layout, 0)
+
+
+def chosen(name: str):
+    """What the user prefers; the default where Blender keeps no preferences of ours."""
+    addon = bpy.context.preferences.addons.get(PACKAGE)
+    if addon is not None and addon.preferences is not None:
+        return getattr(addon.preferences, name)
+    p = ActiveRagdollPreferences.bl_rna.properties[name]
+    return tuple(p.default_array) if getattr(p, "is_array", False) else p.default
+
+
+def new_world(fps: float) -> tuple[int, int]:
+    """Substeps a frame and solver iterations of a rigid body world that a build makes."""
+    steps, iterations = next(rest for key, _label, _text, *rest in QUALITIES if key == chosen("quality"))
+    return max(10, math.ceil(steps / fps - 1e-9)), iterations
+
+
+def add() -> None:
+    """Let what is preferred act."""
+    _recolor()
+
+
+@cache
+def manifest() -> dict:
+    """The extension's own blender_manifest.toml."""
+    with (ROOT / "blender_manifest.toml").open("rb") as stream:
+        return tomllib.load(stream)

@@ -1,0 +1,121 @@
+"""How a bake treats motion over the ground, and ranges that are cycles."""
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender.physics import build
+from animated import curves
+from core.blender.bake import recording
+from test_bake_controls import _controlled
+
+pytestmark = pytest.mark.blender_version
+
+LAST = 12
+
+
+def _walking(scene, to: str):
+    """A human that goes 1 m aside and 0.5 m ahead, with a root bone above it, and what its bones do in the scene."""
+    table = dict(rigs.HUMAN) | {"root": ((0, 0, 0), (0, 0.3, 0), None), "hips": (*rigs.HUMAN["hips"][:2], "root")}
+    table = {name: table[name] for name in ("root", *rigs.HUMAN)}
+    if to == "CONTROLS":
+        obj = _controlled(scene, True, table)
+        mask = np.array([bone.name.startswith("DEF-") and "finger" not in bone.name for bone in obj.data.bones])
+    else:
+        obj = rigs.armature(scene, table)
+        rigs.swing(obj, 1, LAST)
+        mask = np.array([bone.name != "root" for bone in obj.data.bones])
+    obj.scale, obj.rotation_euler = (0.8,) * 3, (0.0, 0.0, 0.6)
+    rigs.key(obj.pose.bones["hips"], "location", {1: (0.0, 0.0, 0.0), LAST: (1.0, 0.1, 0.5)})
+    rigs.set_range(scene, 1, LAST)
+    mask &= np.array([bone.name not in ("root", "DEF-root") for bone in obj.data.bones])
+    build.build(obj, scene, mask)
+    bpy.ops.active_ragdoll.simulate()
+    return obj
+
+
+def _places(scene, obj, names):
+    """World matrices of bones at all frames [f, n, 4, 4]."""
+    rows = [obj.data.bones.find(name) for name in names]
+    return np.array([rigs.step(scene, [frame], lambda: rigs.pose(obj)[rows])[0] for frame in range(1, LAST + 1)])
+
+
+@pytest.mark.parametrize("to", ("DEFORM", "CONTROLS"))
+@pytest.mark.parametrize("carrier", ("OBJECT", "ROOT"))
+def test_the_way_over_the_ground_is_carried_and_nothing_else_moves(fresh_scene, to, carrier):
+    scene, obj = fresh_scene, _walking(fresh_scene, to)
+    names = [part.bone for part in obj.active_ragdoll.parts]
+    before, held = _places(scene, obj, names), curves(obj.animation_data.action, obj)
+    bpy.ops.active_ragdoll.bake(to=to, root_motion=carrier)
+    np.testing.assert_allclose(
+        _places(scene, obj, names)[..., :3, 3], before[..., :3, 3], atol=2e-3 if to == "CONTROLS" else 1e-4
+    )
+    body = before[:, names.index("DEF-hips" if to == "CONTROLS" else "hips"), :2, 3]
+    way = []
+    for frame in range(1, LAST + 1):
+        scene.frame_set(frame)
+        place = obj.matrix_world if carrier == "OBJECT" else obj.matrix_world @ obj.pose.bones["root"].matrix
+        way.append(place.translation[:])
+    way = np.array(way) - way[0]
+    np.testing.assert_allclose(way[:, :2], body - body[0], atol=1e-4)
+    assert np.abs(way[:, 2]).max() < 1e-5 and np.abs(way[-1, :2]).max() > 0.5
+    bpy.ops.active_ragdoll.revert_bake()
+    assert curves(obj.animation_data.action, obj) == held
+    np.testing.assert_allclose(obj.location, 0.0, atol=1e-7)
+
+
+@pytest.mark.parametrize("carrier, said", (("OBJECT", "constraint 'Held'"), ("ROOT", "Above 'hips'")))
+def test_what_cannot_carry_the_way_is_refused(fresh_scene, carrier, said):
+    obj = rigs.ragdoll(fresh_scene, 4)
+    obj.constraints.new("LIMIT_LOCATION").name = "Held"
+    for call in (bpy.ops.active_ragdoll.bake, bpy.ops.active_ragdoll.export_ready):
+        with pytest.raises(RuntimeError, match=said):
+            call(root_motion=carrier)
+    assert not obj.active_ragdoll.muted
+
+
+def test_an_exported_skeleton_has_the_root_that_carries_the_way(fresh_scene):
+    obj = _walking(fresh_scene, "CONTROLS")
+    for bone in obj.data.bones:
+        bone.use_deform = bone.name.startswith("DEF-") and bone.name != "DEF-root"
+    names = [part.bone for part in obj.active_ragdoll.parts]
+    before = _places(fresh_scene, obj, names)
+    bpy.ops.active_ragdoll.export_ready(root_motion="ROOT")
+    new = bpy.context.object
+    assert {bone.name for bone in new.data.bones if bone.parent is None} >= {"DEF-root"} or "DEF-root" in new.data.bones
+    np.testing.assert_allclose(_places(fresh_scene, new, names), before, atol=1e-4)
+
+
+def test_a_range_becomes_a_seamless_cycle(fresh_scene):
+    """Springs that swing in: the first pass begins at the animation, a cycle does not."""
+    obj = rigs.swinging_human(fresh_scene, 1, 25)
+    swings = [(*swing[:3], 1.0, swing[4]) for swing in rigs._SWINGS]
+    obj.animation_data_clear()
+    rigs.swing(obj, 1, 25, swings)
+    rigs.set_weights(obj, 0.5)
+    build.build(obj, fresh_scene)
+    range_before, held = (fresh_scene.frame_start, fresh_scene.frame_end), curves(obj.animation_data.action, obj)
+    bpy.ops.active_ragdoll.bake(loop=True, loop_frames=6)
+    assert obj.active_ragdoll.muted and not fresh_scene.active_ragdoll.use_range
+    poses = np.array(rigs.step(fresh_scene, range(1, 26), lambda: rigs.pose(obj)))
+    np.testing.assert_allclose(poses[-1], poses[0], atol=1e-5)
+    steps = np.linalg.norm(np.diff(poses[..., :3, 3], axis=0), axis=2)  # [f - 1, n]
+    assert np.abs(steps[0] - steps[-1]).max() < 0.3 * steps.max()  # no jerk at the seam
+    assert np.abs(poses[0] - np.array(rigs.step(fresh_scene, [26], lambda: rigs.pose(obj))[0])).max() < 1e-5
+    bpy.ops.active_ragdoll.revert_bake()
+    assert (fresh_scene.frame_start, fresh_scene.frame_end) == range_before
+    assert curves(obj.animation_data.action, obj) == held and not obj.animation_data.nla_tracks
+    first = np.array(rigs.step(fresh_scene, [1], lambda: rigs.pose(obj))[0])
+    assert np.abs(first - poses[0]).max() > 0.01
+
+
+def test_what_a_cycle_lacks_is_spread_over_its_end():
+    rng = np.random.default_rng(0)
+    basis = np.tile(np.eye(4), (9, 2, 1, 1))
+    basis[..., :3, 3] = rng.normal(size=(9, 2, 3))
+    basis[4:, 0, :3, :3] = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    found = recording.closed(basis, 4)
+    np.testing.assert_allclose(found[-1], found[0], atol=1e-7)
+    np.testing.assert_allclose(found[:5], basis[:5], atol=1e-7)
+    assert np.abs(found[5:8] - basis[5:8]).max() > 1e-3

@@ -1,0 +1,122 @@
+"""Characters as plain skeletons for other programs: in the scene, and through files that Blender reads again."""
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender.bake import plain
+from active_ragdoll.core.blender.physics import build
+from test_bake_controls import _controlled
+
+pytestmark = pytest.mark.blender_version
+
+LAST = 10
+
+
+@pytest.fixture
+def shot(fresh_scene):
+    """A limp human below controls, scaled and turned, with a skin of triangles and a hat on its head."""
+    scene = fresh_scene
+    obj = _controlled(scene, True)
+    obj.scale, obj.rotation_euler, obj.location = (0.5,) * 3, (0.0, 0.0, 0.7), (1.0, 2.0, 0.5)
+    deforming = [bone.name for bone in obj.data.bones if bone.name.startswith("DEF-")]
+    for bone in obj.data.bones:
+        bone.use_deform = bone.name in deforming
+    skin = rigs.box_mesh("Skin", (0.1, 0.1, 0.1))
+    mesh = bpy.data.objects.new("Skin", skin)
+    scene.collection.objects.link(mesh)
+    mesh.parent = obj
+    mesh.modifiers.new("Armature", "ARMATURE").object = obj
+    for at, name in enumerate(deforming):
+        group = mesh.vertex_groups.new(name=name)
+        group.add([at % 8], 1.0, "REPLACE")
+    hat = bpy.data.objects.new("Hat", rigs.box_mesh("Hat", (0.2, 0.2, 0.2)))
+    scene.collection.objects.link(hat)
+    hat.parent, hat.parent_type, hat.parent_bone = obj, "BONE", "DEF-head"
+    rigs.set_range(scene, 1, LAST)
+    build.build(obj, scene, np.array([b.name in deforming and "finger" not in b.name for b in obj.data.bones]))
+    rigs.set_weights(obj, 0.0)
+    bpy.ops.active_ragdoll.simulate()
+    bpy.context.view_layer.objects.active = obj
+    return scene, obj, deforming
+
+
+def _motion(scene, obj, names):
+    """World matrices of bones, as turned and moved from where they are in bind pose [f, n, 4, 4]."""
+    action, found = obj.animation_data.action, []
+    # Importers begin at a frame of their own.
+    first = 1 if action is None or obj.active_ragdoll.is_ragdoll else round(action.frame_range[0])
+    for frame in range(first, first + LAST):
+        scene.frame_set(frame)
+        posed = obj.evaluated_get(bpy.context.view_layer.depsgraph)
+        world = np.array(posed.matrix_world)
+        rest = [np.array(obj.data.bones[name].matrix_local) for name in names]
+        found.append([world @ np.array(posed.pose.bones[n].matrix) @ np.linalg.inv(r) for n, r in zip(names, rest)])
+    return np.array(found), np.array([obj.data.bones[name].head_local for name in names])
+
+
+def _same(now, before, heads, own=None):
+    """The joints within 0.1 mm, the turns within 0.1 deg; `own` takes heads of ours to those of an importer's rig."""
+    place = lambda motion, at: (motion @ np.append(at, np.ones((len(at), 1)), axis=1)[:, :, None])[..., :3, 0]  # noqa: E731
+    assert np.abs(place(now, own if own is not None else heads) - place(before, heads)).max() < 1e-4
+    turned = now[..., :3, :3] @ np.linalg.inv(before[..., :3, :3])
+    turned /= np.cbrt(np.linalg.det(turned))[..., None, None]
+    first = turned[:1, :1] if own is not None else np.eye(3)  # the axes of the file's own space
+    angles = np.degrees(np.linalg.norm(turned @ np.swapaxes(first, -1, -2) - np.eye(3), axis=(-1, -2)) / np.sqrt(2.0))
+    assert angles.max() < 0.1
+
+
+def test_a_plain_copy_in_the_scene_has_the_deforming_bones_in_one_tree_and_the_motion(shot):
+    scene, obj, deforming = shot
+    before, heads = _motion(scene, obj, deforming)
+    things = rigs.counts()
+    bpy.ops.active_ragdoll.export_ready()
+    new = bpy.context.view_layer.objects.active
+    assert sorted(bone.name for bone in new.data.bones) == sorted(deforming)
+    for name, (_head, _tail, parent) in rigs.HUMAN.items():
+        above = new.data.bones[f"DEF-{name}"].parent
+        assert (above.name if above else None) == (parent and f"DEF-{parent}")
+    _same(_motion(scene, new, deforming)[0], before, heads)
+    skin, hat = (bpy.data.objects[name] for name in ("Skin.001", "Hat.001"))
+    assert skin.modifiers[0].object == new and (hat.parent, hat.parent_bone) == (new, "DEF-head")
+    assert not any(bone.constraints for bone in new.pose.bones)
+    assert {name: n - things[name] for name, n in rigs.counts().items() if n != things[name]} == {
+        "objects": 3, "armatures": 1, "actions": 1
+    }  # fmt: skip
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.active_ragdoll.remove()
+    _same(_motion(scene, new, deforming)[0], before, heads)
+
+
+@pytest.mark.parametrize("suffix", plain.EXPORTERS)
+def test_a_file_read_again_has_the_motion(shot, tmp_path, suffix):
+    scene, obj, deforming = shot
+    if suffix == ".usdc" and "usd_export" not in dir(bpy.ops.wm):
+        pytest.skip("a Blender without USD")
+    before, heads = _motion(scene, obj, deforming)
+    rigs.select(obj, "hand")
+    things, chosen, file = rigs.counts(), bpy.context.mode, tmp_path / f"out{suffix}"
+    bpy.ops.active_ragdoll.export_ready(to=suffix, filepath=str(file))
+    assert rigs.counts() == things and bpy.context.mode == chosen and bpy.context.object == obj
+    assert (scene.frame_start, scene.frame_end) == (1, LAST)
+    fresh = rigs.empty_file()
+    read = {".glb": "import_scene.gltf", ".fbx": "import_scene.fbx", ".usdc": "wm.usd_import"}[suffix]
+    operator = bpy.ops
+    for name in read.split("."):
+        operator = getattr(operator, name)
+    operator(filepath=str(file))
+    new = next(o for o in fresh.objects if o.type == "ARMATURE")
+    plain_name = str.maketrans("-.", "__") if suffix == ".usdc" else {}  # USD knows letters, digits and _ only
+    now, own = _motion(fresh, new, [name.translate(plain_name) for name in deforming])
+    _same(now, before, heads, own)
+
+
+@pytest.mark.parametrize(
+    "choice, said", (({"to": ".fbx"}, "Say which file"), ({"to": ".glb", "filepath": "/nowhere/x.glb"}, "no folder"))
+)
+def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(shot, choice, said):
+    things = rigs.counts()
+    with pytest.raises(RuntimeError, match=said):
+        bpy.ops.active_ragdoll.export_ready(**choice)
+    assert rigs.counts() == things and bpy.context.object.name == "Rig"

@@ -1,0 +1,57 @@
+"""Messages in other languages: what they name is kept, and a damaged catalogue leaves English."""
+
+import json
+
+import pytest
+
+from active_ragdoll.core.blender import languages
+
+CATALOGUE = {
+    "Bone '{0}' of '{1}' has no body": "「{1}」「{0}」、",
+    "{0} bodies, {1} joints": "{1}:{0}",
+    "Head": "頭",
+    "'{0}': {1}; it is left out": "{1}!'{0}'",
+    "{0}: it has no bone": "{0}?",
+    "Attachment {0}": "A{0}",
+    "Frame {0} is gone": "{2}",
+    "Nothing is baked": "",
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(languages, "FOLDER", tmp_path)
+    caches = languages.catalogue, languages._patterns, languages.in_language
+    for cached in caches:
+        cached.cache_clear()
+    (tmp_path / "ja_JP.json").write_text(json.dumps(CATALOGUE), encoding="utf-8")
+    yield tmp_path
+    for cached in caches:
+        cached.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("english", "other"),
+    [
+        ("Head", "頭"),
+        ("Bone 'Head' of 'A. B' has no body", "「A. B」「Head」、"),
+        ("'Hero': 12 bodies, 11 joints", "'Hero': 11:12"),
+        ("'Hero': Attachment 2: it has no bone; it is left out", "A2?!'Hero'"),
+        ("'Hero': Attachment 2: it has no bone", "'Hero': A2?"),
+        ("Frame 3 is gone", "Frame 3 is gone"),
+        ("Nothing is baked", "Nothing is baked"),
+        ("what nobody translated; Head", "what nobody translated; 頭"),
+        ("", ""),
+    ],
+)
+def test_what_a_message_names_is_kept(folder, english, other):
+    assert languages.in_language(english, "ja_JP") == other
+
+
+@pytest.mark.parametrize("damage", [b"[1]", b"{", b"\xff", None])
+def test_a_damaged_catalogue_leaves_english(folder, damage):
+    path = folder / "ja_JP.json"
+    path.write_bytes(damage) if damage else path.unlink()
+    languages.remove()
+    languages.add()
+    assert languages.in_language("Bone 'Head' of 'A' has no body", "ja_JP") == "Bone 'Head' of 'A' has no body"

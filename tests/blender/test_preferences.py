@@ -1,0 +1,102 @@
+"""What a user prefers: the quality of new worlds, bones of a first build, colours, presets of one's own; the manual."""
+
+import sys
+from fnmatch import fnmatchcase
+
+import bpy
+import pytest
+
+import rigs
+from active_ragdoll.core.blender import preferences
+from active_ragdoll.core.blender.physics import build
+from active_ragdoll.core.blender.tools import profiles
+from active_ragdoll.core.errors import RagdollError
+from active_ragdoll.core.ragdoll import overlay
+
+OPERATORS = bpy.ops.active_ragdoll
+pytestmark = pytest.mark.blender_version
+
+
+@pytest.fixture
+def preferred(monkeypatch, tmp_path):
+    """Preferences to set, whether Blender keeps any of ours or not; presets of one's own go to an empty folder."""
+    usual, own = preferences.chosen, {"profile_folder": str(tmp_path / "presets")}
+    monkeypatch.setattr(preferences, "chosen", lambda name: own[name] if name in own else usual(name))
+    return own
+
+
+@pytest.fixture
+def human(fresh_scene):
+    obj = rigs.human(fresh_scene)
+    bpy.context.view_layer.objects.active = obj
+    return obj
+
+
+@pytest.mark.parametrize(("quality", "steps", "iterations"), [("PREVIEW", 240, 10), ("FINE", 960, 80)])
+def test_quality_of_the_world_that_a_build_makes(preferred, human, quality, steps, iterations):
+    preferred["quality"] = quality
+    scene = bpy.context.scene
+    build.build(human, scene)
+    world = scene.rigidbody_world
+    assert world.substeps_per_frame * scene.render.fps == pytest.approx(steps, abs=scene.render.fps)
+    assert world.solver_iterations == iterations
+
+
+def test_colors(preferred):
+    before = overlay.COLORS[overlay.BODY]
+    preferred["body_color"] = (1.0, 0.0, 0.5, 1.0)
+    preferences.add()
+    assert overlay.COLORS[overlay.BODY] == (1.0, 0.0, 0.5, 1.0)
+    del preferred["body_color"]
+    preferences.add()
+    assert overlay.COLORS[overlay.BODY] == pytest.approx(before)
+
+
+def test_own_presets_are_added_applied_renamed_and_removed(preferred, human):
+    human.active_ragdoll.rotation_weight = 0.25
+    assert OPERATORS.add_preset(name="Mine") == {"FINISHED"}
+    human.active_ragdoll.rotation_weight = 1.0
+    assert OPERATORS.rename_preset(preset="Mine", name="Yours") == {"FINISHED"}
+    assert [shown for _id, shown, _text in profiles.presets()[len(profiles.PRESETS) :]] == ["Yours"]
+    assert OPERATORS.apply_preset(name="Yours") == {"FINISHED"}
+    assert human.active_ragdoll.rotation_weight == 0.25
+    assert OPERATORS.remove_preset(preset="Yours") == {"FINISHED"}
+    assert profiles.presets() == list(profiles.PRESETS) and not OPERATORS.remove_preset.poll()
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a/b", ".x", "what?", "human", "MINE"])
+def test_names_that_a_preset_cannot_have(preferred, human, name):
+    profiles.add_own("Mine", profiles.collect(human))
+    with pytest.raises(RagdollError, match="already" if name.isalpha() else "name of a file"):
+        profiles.add_own(name, profiles.collect(human))
+    assert [path.name for path in profiles.own_folder().iterdir()] == ["Mine.json"]
+
+
+def test_a_folder_that_cannot_be_used_and_a_broken_preset(preferred, human, tmp_path):
+    (tmp_path / "file").write_text("")
+    preferred["profile_folder"] = str(tmp_path / "file" / "presets")
+    assert profiles.presets() == list(profiles.PRESETS)
+    with pytest.raises(RuntimeError, match=r"file.presets"):
+        OPERATORS.add_preset(name="Mine")
+    preferred["profile_folder"] = str(tmp_path)
+    (tmp_path / "Broken.json").write_text("{")
+    with pytest.raises(RuntimeError, match=r"Broken\.json"):
+        OPERATORS.apply_preset(name="Broken")
+    with pytest.raises(RagdollError, match=r"Gone\.json"):  # deleted since the menu was opened
+        profiles.remove_own("Gone")
+
+
+def test_the_manual_has_a_place_for_every_operator_and_setting(extension):
+    registration = sys.modules[f"{extension.__name__}.registration"]
+    address, places = registration.manual_map()
+    assert address == preferences.manifest()["website"]
+
+    def found(asked):
+        return [place for pattern, place in places if fnmatchcase(asked.lower(), pattern)]
+
+    for name in dir(OPERATORS):
+        assert found(f"bpy.ops.active_ragdoll.{name}") == [f"reference/#active_ragdoll.{name}"]
+    obj = rigs.human(bpy.context.scene)
+    for group in (obj.active_ragdoll, obj.pose.bones[0].active_ragdoll, obj.active_ragdoll.recovery):
+        for p in group.bl_rna.properties:
+            assert p.is_runtime == bool(found(f"bpy.types.{group.bl_rna.identifier}.{p.identifier}")), p.identifier
