@@ -40,7 +40,7 @@ class Layout:
         getattr(data, name)
         self.drawn.append(("prop", name, self))
 
-    def operator(self, name, text="", icon="NONE", depress=False):
+    def operator(self, name, text="", icon="NONE", depress=False, emboss=True):
         self._icon(icon)
         known = getattr(bpy.ops.active_ragdoll, name.removeprefix("active_ragdoll.")).get_rna_type().properties
         self.drawn.append(("operator", name, self))
