@@ -10,6 +10,7 @@ import numpy as np
 from ...anatomy import axes
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
+from ...ragdoll.bodies.fitting import joined
 from ...ragdoll.diagnosis import Finding, Situation
 from .. import runtime
 from ..physics import body_edits, build, built, joint_objects, source, view_layers, world
@@ -66,13 +67,12 @@ def situation(obj, scene) -> Situation:
     settings, standing = obj.active_ragdoll, _standing(obj, scene)
     parts, parents = settings.parts, standing["parents"]
     pieces = [solids_of(part.body) for part in parts]
-    owners = [i for i, own in enumerate(pieces) for _piece in own]
-    flat = [piece for own in pieces for piece in own]
     first, _last = world.shot_range(scene)
     pose = BindPose(obj, np.eye(4))
     standing["sizes"] = np.array([_size(own_pieces) for own_pieces in pieces])
     if settings.self_collision:
-        standing["overlaps"] = diagnosis.overlaps(flat, owners, parents, _told_apart(settings))
+        shapes = [joined(own, own[0].axes) if len(own) > 1 else own[0] for own in pieces]
+        standing["overlaps"] = diagnosis.overlaps(shapes, parents, _told_apart(settings))
     return Situation(
         **standing,
         excess=_first_excess(obj, scene, first),
