@@ -54,6 +54,9 @@ class Layout:
     def operator_menu_enum(self, name, _property, **_options):
         self.drawn.append(("menu", name, self))
 
+    def template_node_socket(self, color):
+        assert len(color) == 4
+
     def menu(self, name, **_options):
         assert hasattr(bpy.types, name)
 
