@@ -10,6 +10,7 @@ import numpy as np
 from ...anatomy import masses as human
 from ...errors import RagdollError
 from ...ragdoll import diagnosis, drives
+from ...ragdoll.drives import joint_motors
 from ..physics import built, motors, source, view_layers
 from ..physics.built import ragdolls
 from ..physics.motors import JointDrives
@@ -193,8 +194,8 @@ class Run(Bodies):
     any_struck: bool = False
     stacked: list | None = None  # the scene's characters with a motion stack; None: look for them again
     observed: int | None = None  # last frame after which the bodies were read
-    in_fields: bool = False  # force fields act in the scene
-    held: list = field(default_factory=list)  # names of the scene's other bodies that wait for the first frame
+    in_fields: list = field(default_factory=list)  # names of the scene's force fields
+    held: dict = field(default_factory=dict)  # the scene's other bodies that wait for the first frame, and their places
     # Seconds spent per frame in our own Python and in evaluating the source scene, for reports.
     seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
 
@@ -384,6 +385,8 @@ def check_parts(obj) -> None:
             raise RagdollError(
                 f"The body of bone '{part.bone}' of '{obj.name}' is no rigid body: build the ragdoll anew"
             )
+        if not {motor.get(built.NUMBER) for motor in part.motors} <= set(range(len(joint_motors.MOTORS))):
+            raise RagdollError(f"The motors of bone '{part.bone}' of '{obj.name}' are damaged: build the ragdoll anew")
     physics = settings.physics_armature
     if physics is None or physics.name not in settings.scene.objects:
         raise RagdollError(f"The physics armature of '{obj.name}' was deleted: build the ragdoll anew")
