@@ -197,6 +197,7 @@ class ACTIVE_RAGDOLL_PT_simulate(Sidebar, bpy.types.Panel):
             chosen = context.window_manager.operator_properties_last("active_ragdoll.bake")
             for name in (
                 "to",
+                *(["limbs", "exact_joints"] if chosen.to != "DEFORM" else []),
                 "bones",
                 "frames",
                 "destination",
