@@ -1,7 +1,7 @@
 """Everything a developer needs, on a machine with only Python 3.11 and git.
 
     python3.11 dev.py demo [--out DIR] [--input FILE] ...   the main job, from character to baked keyframes
-    python3.11 dev.py example NAME | all [--out DIR]        a short shot of demo/examples; --list names them
+    python3.11 dev.py example NAME | all [--out DIR] [--clip]  a short shot of demo/examples; --list names them
     python3.11 dev.py test [--bpy 4.2 4.5 5.0 | all] ...    all tests; outside 4.5 and a real Blender only those
                                                             marked blender_version, unless --nightly
     python3.11 dev.py bench NAME ...                        a benchmark of tests/benchmarks
@@ -370,7 +370,9 @@ def example(options: argparse.Namespace) -> int:
     failed = [
         name
         for name, folder in jobs.items()
-        if in_blender(options.bpy, ROOT / "demo" / "example.py", [name, "--out", str(folder)])
+        if in_blender(
+            options.bpy, ROOT / "demo" / "example.py", [name, "--out", str(folder), *["--clip"] * options.clip]
+        )
     ]
     return 1 if failed else 0
 
@@ -442,6 +444,7 @@ def main() -> int:
     sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)
     sub.add_argument("--out", default="demo-out", metavar="DIR", help="folder of the results (demo-out)")
     sub.add_argument("--list", action="store_true", help="what there is")
+    sub.add_argument("--clip", action="store_true", help="a film of it as well (MP4)")
     sub.add_argument("name", nargs="?", default="", metavar="NAME", help="of an example, or all")
     sub = commands.add_parser("bench", help="run a benchmark; further options go to it")
     sub.add_argument("--bpy", default=DEFAULT_BPY, choices=BPY_VERSIONS)

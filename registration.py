@@ -26,7 +26,7 @@ def register() -> None:
     bpy.utils.register_manual_map(manual_map)
     declare.show_stack_later = pose_stack.show_when_idle
     panels.overlay.add()
-    panels.world.add()
+    panels.additions.add()
     handlers.add()
     if hasattr(bpy.utils, "register_cli_command"):
         _command.append(bpy.utils.register_cli_command("active_ragdoll", command_line.run))
@@ -53,7 +53,7 @@ def unregister() -> None:
         bpy.utils.unregister_cli_command(_command.pop())
     handlers.leave_worlds()
     handlers.remove()
-    panels.world.remove()
+    panels.additions.remove()
     panels.overlay.remove()
     bpy.utils.unregister_manual_map(manual_map)
     languages.remove()

@@ -26,21 +26,16 @@ from .errors import RagdollError
 from .skeleton import Skeleton
 
 
-class PoseError(RagdollError, ValueError):
-    """A pose does not fit its skeleton or cannot be converted; the message names the array or the bone."""
-
-
 def local_to_model(
     skeleton: Skeleton, positions_ls: ArrayLike, rotations_ls: ArrayLike, scales_ls: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Model-space positions, rotations and scales of whole poses; see the module's text on scale.
 
     Positions are [..., n, 3] in level order, rotations [..., n, 4] unit quaternions (w, x, y, z), scales [..., n, 3].
-    Raises PoseError: a shape does not fit the skeleton.
     """
-    positions = _checked("positions_ls", positions_ls, skeleton, (3,)).copy()
+    positions = quaternion.as_float(positions_ls).copy()
     rotations = local_to_model_rotations(skeleton, rotations_ls)
-    scales = _checked("scales_ls", scales_ls, skeleton, (3,)).copy()
+    scales = quaternion.as_float(scales_ls).copy()
     for above, level, parents in skeleton.level_steps:
         place, turn, size = (values[..., above, :].take(parents, -2) for values in (positions, rotations, scales))
         positions[..., level, :] = place + quaternion.rotate(turn, size * positions[..., level, :])
@@ -49,8 +44,8 @@ def local_to_model(
 
 
 def local_to_model_rotations(skeleton: Skeleton, rotations_ls: ArrayLike) -> np.ndarray:
-    """Model-space rotations [..., n, 4] of local ones. Raises PoseError if the shape does not fit."""
-    rotations = _checked("rotations_ls", rotations_ls, skeleton, (4,))
+    """Model-space rotations [..., n, 4] of local ones."""
+    rotations = quaternion.as_float(rotations_ls)
     if rotations.ndim == 2:
         return _accumulate_one(skeleton, rotations)
     model = rotations.copy()
@@ -62,8 +57,8 @@ def local_to_model_rotations(skeleton: Skeleton, rotations_ls: ArrayLike) -> np.
 
 
 def model_to_local_rotations(skeleton: Skeleton, rotations_ms: ArrayLike) -> np.ndarray:
-    """Local rotations [..., n, 4] of model-space ones. Raises PoseError if the shape does not fit."""
-    rotations = _checked("rotations_ms", rotations_ms, skeleton, (4,))
+    """Local rotations [..., n, 4] of model-space ones."""
+    rotations = quaternion.as_float(rotations_ms)
     roots = skeleton.root_count
     rotations_ls = rotations.copy()
     parents = rotations.take(skeleton.parents[roots:], axis=-2)
@@ -74,9 +69,9 @@ def model_to_local_rotations(skeleton: Skeleton, rotations_ms: ArrayLike) -> np.
 def local_to_model_matrices(skeleton: Skeleton, matrices_ls: ArrayLike) -> np.ndarray:
     """Model-space matrices [..., n, 4, 4] of local ones (column vectors, translation in the last column).
 
-    Exact for every transform, sheared ones too. Raises PoseError if the shape does not fit the skeleton.
+    Exact for every transform, sheared ones too.
     """
-    matrices_ls = _checked("matrices_ls", matrices_ls, skeleton, (4, 4))
+    matrices_ls = quaternion.as_float(matrices_ls)
     matrices_ms = np.empty_like(matrices_ls, order="C")
     roots = slice(0, skeleton.root_count)
     matrices_ms[..., roots, :, :] = matrices_ls[..., roots, :, :]
@@ -89,18 +84,18 @@ def local_to_model_matrices(skeleton: Skeleton, matrices_ls: ArrayLike) -> np.nd
 def model_to_local_matrices(skeleton: Skeleton, matrices_ms: ArrayLike) -> np.ndarray:
     """Local matrices [..., n, 4, 4] of model-space ones: the inverse of `local_to_model_matrices`.
 
-    Raises PoseError: the shape does not fit the skeleton, or the matrix of a bone with children has no inverse.
+    Raises RagdollError: the matrix of a bone with children has no inverse; names the bone.
     """
-    matrices_ms = _checked("matrices_ms", matrices_ms, skeleton, (4, 4))
+    matrices_ms = quaternion.as_float(matrices_ms)
     matrices_ls = matrices_ms.copy()
-    with_children = np.flatnonzero(skeleton.children_start >= 0)
+    with_children = np.unique(skeleton.parents[skeleton.root_count :])
     if not len(with_children):
         return matrices_ls
     inverses, determinants = _inverted(matrices_ms[..., with_children, :, :])
     if not determinants.all():
         least = np.abs(determinants).reshape(-1, len(with_children)).min(axis=0)
         name = skeleton.names[with_children[np.argmin(least)]]
-        raise PoseError(f'The matrix of bone "{name}" has no inverse: its children have no local transform')
+        raise RagdollError(f'The matrix of bone "{name}" has no inverse: its children have no local transform')
     roots = skeleton.root_count
     inverse_of_parent = inverses[..., np.searchsorted(with_children, skeleton.parents[roots:]), :, :]
     np.matmul(inverse_of_parent, matrices_ms[..., roots:, :, :], out=matrices_ls[..., roots:, :, :])
@@ -198,18 +193,6 @@ def _inverted(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     inverses[..., :3, 3] = -np.matmul(linear, matrices[..., :3, 3, None])[..., 0]
     inverses[..., 3, 3] = 1
     return inverses, determinants
-
-
-def _checked(name: str, values: ArrayLike, skeleton: Skeleton, trailing: tuple[int, ...]) -> np.ndarray:
-    """As float32 or float64 array of shape [..., n, *trailing]."""
-    array = np.asarray(values)
-    if array.dtype != np.float32 and array.dtype != np.float64:
-        array = array.astype(np.float64)
-    count = len(skeleton.names)
-    if array.shape[-len(trailing) - 1 :] != (count, *trailing):
-        expected = ", ".join(["...", *map(str, (count, *trailing))])
-        raise PoseError(f"{name} must have the shape [{expected}] for {count} bones, got {list(array.shape)}")
-    return array
 
 
 def _accumulate_one(skeleton: Skeleton, rotations: np.ndarray) -> np.ndarray:

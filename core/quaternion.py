@@ -33,7 +33,8 @@ _SIGN = np.array([[1, -1, -1, -1], [1, 1, 1, -1], [1, -1, 1, 1], [1, 1, -1, 1]])
 _ENTRIES = {kind: (np.eye(4)[:, _OF] * _SIGN).reshape(4, 16).astype(kind) for kind in _FLOATS}
 
 
-def _as_float(values: ArrayLike) -> np.ndarray:
+def as_float(values: ArrayLike) -> np.ndarray:
+    """An array of float32 or float64: the former where it is given."""
     array = np.asarray(values)
     return array if array.dtype in _FLOATS else array.astype(np.float64)
 
@@ -73,7 +74,7 @@ def identity(shape: tuple[int, ...] = ()) -> np.ndarray:
 
 def multiply(a: ArrayLike, b: ArrayLike) -> np.ndarray:
     """Hamilton product a * b: the rotation b followed by the rotation a. Shapes [..., 4], broadcast."""
-    a, b = _as_float(a), _as_float(b)
+    a, b = as_float(a), as_float(b)
     if max(a.size, b.size) <= _FEW:
         return np.matmul(right_factors(b), a[..., None])[..., 0]  # two calls instead of thirty
     return np.stack(multiply_components(_components(a), _components(b)), axis=-1)
@@ -98,19 +99,19 @@ def multiply_components(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> tup
 
 def conjugate(q: ArrayLike) -> np.ndarray:
     """The inverse of unit quaternions [..., 4]."""
-    q = _as_float(q)
+    q = as_float(q)
     return q * _CONJUGATE[q.dtype]
 
 
 def normalize(q: ArrayLike) -> np.ndarray:
     """Quaternions [..., 4] of any length, scaled to unit length; those of zero length become the identity."""
-    unit, usable = _unit(_as_float(q))
+    unit, usable = _unit(as_float(q))
     return np.where(usable[..., None], unit, _identity_like(unit))
 
 
 def rotate(q: ArrayLike, v: ArrayLike) -> np.ndarray:
     """Vectors v [..., 3] turned by unit quaternions q [..., 4]; leading axes are broadcast."""
-    return np.stack(rotate_components(_components(_as_float(q)), _components(_as_float(v))), axis=-1)
+    return np.stack(rotate_components(_components(as_float(q)), _components(as_float(v))), axis=-1)
 
 
 def rotate_components(q: Sequence[np.ndarray], v: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
@@ -124,8 +125,8 @@ def rotate_components(q: Sequence[np.ndarray], v: Sequence[np.ndarray]) -> tuple
 
 def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> np.ndarray:
     """Rotations [..., 4] by angle [...] in radians about axis [..., 3] of any length; a zero axis: the identity."""
-    axis, usable = _unit(_as_float(axis))
-    half = np.where(usable, axis.dtype.type(0.5) * _as_float(angle), axis.dtype.type(0))
+    axis, usable = _unit(as_float(axis))
+    half = np.where(usable, axis.dtype.type(0.5) * as_float(angle), axis.dtype.type(0))
     return np.concatenate([np.cos(half)[..., None], np.sin(half)[..., None] * axis], axis=-1)
 
 
@@ -136,7 +137,7 @@ def from_matrix(matrix: ArrayLike) -> np.ndarray:
     each element (S. W. Shepperd, Quaternion from rotation matrix, 1978), so no angle is ill-conditioned.
     Scale and shear have to be removed before.
     """
-    m = _as_float(matrix)
+    m = as_float(matrix)
     m00, m01, m02 = _components(m[..., 0, :])
     m10, m11, m12 = _components(m[..., 1, :])
     m20, m21, m22 = _components(m[..., 2, :])
@@ -154,7 +155,7 @@ def from_matrix(matrix: ArrayLike) -> np.ndarray:
 
 def to_matrix(q: ArrayLike) -> np.ndarray:
     """Rotation matrices [..., 3, 3] of unit quaternions [..., 4]."""
-    q = _as_float(q)
+    q = as_float(q)
     w, x, y, z = _components(q)
     x2, y2, z2 = 2 * x, 2 * y, 2 * z
     xx, yy, zz = x * x2, y * y2, z * z2
@@ -166,7 +167,7 @@ def to_matrix(q: ArrayLike) -> np.ndarray:
 
 def from_rotation_vector(rotation_vector: ArrayLike) -> np.ndarray:
     """Rotations [..., 4] from rotation vectors [..., 3] in radians (axis times angle): the exponential map."""
-    r = _as_float(rotation_vector)
+    r = as_float(rotation_vector)
     angle = _length(r)
     small = angle < _SERIES_ANGLE
     square = angle * angle
@@ -181,7 +182,7 @@ def to_rotation_vector(q: ArrayLike) -> np.ndarray:
     q and -q are the same rotation and give the same vector, but for half turns (w = 0), whose axis may point
     either way.
     """
-    q = _as_float(q)
+    q = as_float(q)
     q = np.where(q[..., :1] < 0, -q, q)
     w, vector = q[..., 0], q[..., 1:]
     sine = _length(vector)
@@ -198,7 +199,7 @@ def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> np.ndarray:
 
     With a and b half a turn apart both arcs are equally long; the one through +b is taken.
     """
-    a, b = _as_float(a), _as_float(b)
+    a, b = as_float(a), as_float(b)
     of_a, of_b = _shares_of_ends(np.add.reduce(a * b, axis=-1, keepdims=True), t)
     return of_a * a + of_b * b
 
@@ -225,7 +226,7 @@ def power(q: ArrayLike, t: ArrayLike) -> np.ndarray:
     The identity at t = 0 and q or -q at t = 1, both to the bit. t may be negative or above 1; rounding then grows with
     its square. The axis of a half turn (w = 0) is the one that q has.
     """
-    q = _as_float(q)
+    q = as_float(q)
     of_identity, of_q = _shares_of_ends(q[..., :1], t)
     result = of_q * q
     result[..., :1] += of_identity
@@ -238,7 +239,7 @@ def weighted_mean(q: ArrayLike, weights: ArrayLike) -> np.ndarray:
     Signs are taken to be those on the near side of the first quaternion that has a weight, so that two are blended on
     the shortest arc. A weight that is the only one gives its quaternion to the bit; no weight at all the identity.
     """
-    q = _as_float(q)
+    q = as_float(q)
     weights = np.asarray(weights, dtype=q.dtype)
     active = weights.nonzero()[0]
     if len(active) < 2:
@@ -257,7 +258,7 @@ def shortest_arc(u: ArrayLike, v: ArrayLike) -> np.ndarray:
     Lengths do not matter. Exact to rounding for parallel and for antiparallel directions too; for the latter
     the axis is some vector perpendicular to u. If u or v has no length: the identity.
     """
-    u, v = np.broadcast_arrays(_as_float(u), _as_float(v))
+    u, v = np.broadcast_arrays(as_float(u), as_float(v))
     (u, u_usable), (v, v_usable) = _unit(u), _unit(v)
     difference, total = v - u, v + u
     # u x v, but from the small one of v - u and v + u, which is exact, so that the direction survives.
@@ -285,8 +286,8 @@ def swing_twist(q: ArrayLike, axis: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     (the short way round), so their product is q or -q. A swing by half a turn leaves the twist undefined; it
     is the identity then.
     """
-    q = _as_float(q)
-    axis, _ = _unit(_as_float(axis))
+    q = as_float(q)
+    axis, _ = _unit(as_float(axis))
     q = np.where(q[..., :1] < 0, -q, q)
     along = np.sum(q[..., 1:] * axis, axis=-1, keepdims=True)
     w = np.broadcast_to(q[..., :1], along.shape)
@@ -299,7 +300,7 @@ def ensure_continuity(q: ArrayLike) -> np.ndarray:
 
     The rotations stay the same, the first frame's signs too. Do this before interpolating or writing keys.
     """
-    q = _as_float(q)
+    q = as_float(q)
     if len(q) < 2:
         return q.copy()
     flips = np.where(np.sum(q[1:] * q[:-1], axis=-1) < 0, -1, 1)

@@ -210,9 +210,30 @@ def _has_active_body(world: bpy.types.RigidBodyWorld) -> bool:
     )
 
 
-def _render_tiles(
-    scene: bpy.types.Scene, frames: Sequence[int], tile: tuple[int, int], engine: str
-) -> list[np.ndarray]:
+def render_clip(scene: bpy.types.Scene, path: Path, size: tuple[int, int] = (640, 480)) -> Path:
+    """Renders the scene's range as an MP4 film (H.264), which Blender's own ffmpeg writes.
+
+    Raises:
+        DemoError: this Blender has no ffmpeg, or wrote nothing.
+    """
+    if not bpy.app.build_options.codec_ffmpeg:
+        raise DemoError("this Blender was built without ffmpeg")
+    with _looking(scene, size, fastest_engine()), _silent_output():
+        image, film = scene.render.image_settings, scene.render.ffmpeg
+        if hasattr(image, "media_type"):
+            image.media_type = "VIDEO"
+        image.file_format = "FFMPEG"
+        film.format, film.codec, film.constant_rate_factor = "MPEG4", "H264", "MEDIUM"
+        scene.render.use_file_extension, scene.render.filepath = False, str(path)
+        bpy.ops.render.render(animation=True, scene=scene.name)
+    if not path.exists():
+        raise DemoError(f"{path} could not be written")
+    return path
+
+
+@contextlib.contextmanager
+def _looking(scene: bpy.types.Scene, tile: tuple[int, int], engine: str) -> Iterator[None]:
+    """Settings of stills, and everything as it was afterwards."""
     render = scene.render
     settings = {
         render: {
@@ -246,26 +267,32 @@ def _render_tiles(
         }
     before = {owner: {name: getattr(owner, name) for name in values} for owner, values in settings.items()}
     current, subframe = scene.frame_current, scene.frame_subframe
-    tiles = []
     try:
         for owner, values in settings.items():
             for name, value in values.items():
                 setattr(owner, name, value)
-        with tempfile.TemporaryDirectory() as folder:
-            for i, frame in enumerate(frames):
-                still = Path(folder, f"{i:04d}.png")
-                scene.frame_set(frame)
-                render.filepath = str(still)
-                with _silent_output():
-                    bpy.ops.render.render(write_still=True, scene=scene.name)
-                if not still.exists():
-                    raise DemoError(f"frame {frame} could not be rendered with {engine}")
-                tiles.append(load_png(still))
+        yield
     finally:
         for owner, values in before.items():
             for name, value in values.items():
                 setattr(owner, name, value)
         scene.frame_set(current, subframe=subframe)
+
+
+def _render_tiles(
+    scene: bpy.types.Scene, frames: Sequence[int], tile: tuple[int, int], engine: str
+) -> list[np.ndarray]:
+    tiles = []
+    with _looking(scene, tile, engine), tempfile.TemporaryDirectory() as folder:
+        for i, frame in enumerate(frames):
+            still = Path(folder, f"{i:04d}.png")
+            scene.frame_set(frame)
+            scene.render.filepath = str(still)
+            with _silent_output():
+                bpy.ops.render.render(write_still=True, scene=scene.name)
+            if not still.exists():
+                raise DemoError(f"frame {frame} could not be rendered with {engine}")
+            tiles.append(load_png(still))
     return tiles
 
 

@@ -11,12 +11,14 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(REPO), str(REPO / "tests" / "blender")]
 
+import bpy  # noqa: E402
+
 import harness  # noqa: E402
 
 harness.load_extension()
 
 from active_ragdoll.core.errors import RagdollError  # noqa: E402
-from demo import DemoError  # noqa: E402
+from demo import DemoError, contact_sheet  # noqa: E402
 from demo.examples import EXAMPLES  # noqa: E402
 
 
@@ -25,10 +27,15 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="dev.py example", description=__doc__.splitlines()[0])
     parser.add_argument("name", choices=sorted(EXAMPLES), metavar="NAME")
     parser.add_argument("--out", type=Path, required=True, help="folder for the results")
+    parser.add_argument("--clip", action="store_true", help="a film of it as well (MP4)")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     try:
         importlib.import_module(f"demo.examples.{options.name}").main(options.out)
+        if options.clip:
+            print(
+                f"clip            {contact_sheet.render_clip(bpy.context.scene, options.out / f'{options.name}.mp4')}"
+            )
     except (DemoError, RagdollError) as error:
         print(f"{options.name}: {error}", file=sys.stderr)
         return 1

@@ -123,12 +123,6 @@ class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
 
     requires = (interface.ragdoll, interface.unbaked)
 
-    @classmethod
-    def subject(cls, context):
-        """The character that is active, or whose body is."""
-        obj = getattr(context, "object", None)
-        return obj.get(body_edits.OWNER) if obj is not None and obj.type != "ARMATURE" else obj
-
     def act(self, context, obj):
         layer = context.view_layer
         if layer.objects.active is not None and layer.objects.active.mode != "OBJECT":
@@ -161,7 +155,7 @@ def _changed(names) -> str:
 
 
 class ACTIVE_RAGDOLL_OT_weight_preset(Operator, bpy.types.Operator):
-    """Set the weights of all bones from a preset; keyed weights win over it"""
+    """Set the weights of all bones of the selected characters from a preset; keyed weights win over it"""
 
     requires = (interface.unbaked,)
 
@@ -175,8 +169,30 @@ class ACTIVE_RAGDOLL_OT_weight_preset(Operator, bpy.types.Operator):
         if self.preset == "ONE_ARM_LIMP":
             self.layout.prop(self, "side", expand=True)
 
-    def act(self, _context, obj):
-        return _changed(bone_tools.apply_weight_preset(obj, self.preset, self.side))
+    def act(self, context, _obj):
+        found = [obj for obj in interface.characters(context) if not obj.active_ragdoll.muted]
+        names = [name for obj in found for name in bone_tools.apply_weight_preset(obj, self.preset, self.side)]
+        return _changed(names)
+
+
+class ACTIVE_RAGDOLL_OT_copy_weights(Operator, bpy.types.Operator):
+    """Give the other selected characters the weights and the physics blend of the active one; keyed ones win"""
+
+    bl_label = "To Selected Characters"
+    requires = (interface.unbaked,)
+
+    @classmethod
+    def why_not(cls, context):
+        """There have to be others."""
+        others = len(interface.characters(context)) > 1
+        return super().why_not(context) or ("" if others else "Select other characters as well")
+
+    def act(self, context, obj):
+        others = [other for other in interface.characters(context)[1:] if not other.active_ragdoll.muted]
+        for other in others:
+            for name in ("rotation_weight", "translation_weight", "physics_blend"):
+                setattr(other.active_ragdoll, name, getattr(obj.active_ragdoll, name))
+        return f"Weights of {named([other.name for other in others])}"
 
 
 class ACTIVE_RAGDOLL_OT_spread_weights(BoneOperator, bpy.types.Operator):

@@ -12,11 +12,10 @@ from ..core.blender.runtime import STATE
 from ..core.blender.settings import effects, lists
 from ..core.blender.stack import stack_edits
 from ..core.blender.stack.entries import balance, look_at
-from ..core.blender.tools import viewport
+from ..core.blender.tools import story, viewport
+from ..core.blender.tools.story import STANDARD
 from ..core.errors import RagdollError
 from .base import OnArmature, Operator, leave_modal
-
-STANDARD = 20.0  # [N s] of a click without a drag, on a man of 70 kg
 
 
 class EffectOperator(Operator):
@@ -75,10 +74,7 @@ class ACTIVE_RAGDOLL_OT_add_explosion(EffectOperator, bpy.types.Operator):
     """An explosion at the 3D cursor and the current frame"""
 
     def act(self, context, obj):
-        scene, settings = interface.scene_of(obj, context), obj.active_ragdoll
-        blast = lists.add_item(settings, "explosions")
-        blast.frame, blast.origin = scene.frame_current, scene.cursor.location
-        blast.radius = 2.0 * settings.height
+        story.explode(obj, interface.scene_of(obj, context))
 
 
 class ACTIVE_RAGDOLL_OT_remove_explosion(RemoveOperator, bpy.types.Operator):
@@ -195,34 +191,16 @@ class ACTIVE_RAGDOLL_OT_remove_attachment(RemoveOperator, bpy.types.Operator):
 
 
 # ---- recovery -------------------------------------------------------------------------------------------------------
-class ToneOperator(EffectOperator):
-    """Sets the tone of a character's muscles, which need motors."""
-
-    def _give_motors(self, context, obj):
-        if obj.active_ragdoll.layout_changed:
-            stack_edits.rebuild(obj, interface.scene_of(obj, context))
-
-
-class RecoverySetup(ToneOperator):
-    """Sets up recovery."""
-
-    def act(self, context, obj):
-        """Getting up in another place needs the motion stack."""
-        if obj.active_ragdoll.recovery.reroot:
-            stack_edits.ensure(obj, interface.scene_of(obj, context))
-        if not obj.active_ragdoll.recovery.enabled:
-            effects.set_tone(obj, "STUNNED")
-        obj.active_ragdoll.recovery.enabled = True
-        self._give_motors(context, obj)
-
-
-class ACTIVE_RAGDOLL_OT_setup_recovery(RecoverySetup, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_setup_recovery(EffectOperator, bpy.types.Operator):
     """Let strong hits knock the character out, and let it get up where it came to rest"""
 
     bl_label = "Set Up Recovery"
 
+    def act(self, context, obj):
+        story.set_up_recovery(obj, interface.scene_of(obj, context))
 
-class ACTIVE_RAGDOLL_OT_set_tone(ToneOperator, bpy.types.Operator):
+
+class ACTIVE_RAGDOLL_OT_set_tone(EffectOperator, bpy.types.Operator):
     """Set how a knocked-out character falls"""
 
     bl_label = "Tone"
@@ -231,10 +209,11 @@ class ACTIVE_RAGDOLL_OT_set_tone(ToneOperator, bpy.types.Operator):
 
     def act(self, context, obj):
         effects.set_tone(obj, self.tone)
-        self._give_motors(context, obj)
+        if obj.active_ragdoll.layout_changed:  # muscles need motors
+            stack_edits.rebuild(obj, interface.scene_of(obj, context))
 
 
-class ACTIVE_RAGDOLL_OT_setup_balance(RecoverySetup, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_setup_balance(EffectOperator, bpy.types.Operator):
     """Let steps catch what hits and pushes do to the character, and let what they cannot catch knock it out"""
 
     bl_label = "Set Up Balance"
@@ -242,7 +221,7 @@ class ACTIVE_RAGDOLL_OT_setup_balance(RecoverySetup, bpy.types.Operator):
     def act(self, context, obj):
         """What it cannot do without two legs is refused before anything changes."""
         balance.figure_of(obj, look_at.rig_of(obj)[0])
-        super().act(context, obj)
+        story.set_up_recovery(obj, interface.scene_of(obj, context))
         obj.active_ragdoll.balance.enabled = True
         stack_edits.ensure(obj, interface.scene_of(obj, context))
 

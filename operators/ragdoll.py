@@ -23,7 +23,6 @@ REMEDIES = (
     (diagnosis.REMAPPED, "Set to the Same", "Let each frame stand at its own time"),
     (diagnosis.OUTSIDE, "Fit Anew", "Forget what was edited of these bodies, and build anew"),
     (diagnosis.TIME_SCALE, "Set to 1", "Let the bodies move at the animation's speed"),
-    (diagnosis.MASS_RATIO, "Stabilize", "Even out the masses of joined bodies, the total being kept, and build anew"),
     (diagnosis.TINY, "Merge", "Let tiny bodies ride on their parents' bodies, and build anew"),
     (diagnosis.SUBSTEPS, "Raise", f"Raise the substeps to {diagnosis.STEPS_PER_SECOND:g} steps a second"),
     (diagnosis.ITERATIONS, "Raise", "Raise the solver's iterations to what limits need"),
@@ -41,13 +40,6 @@ MIRRORS = (
 )
 
 
-def chosen_armatures(context) -> list:
-    """The active armature and the selected ones, in a stable order."""
-    obj = interface.active_armature(context)
-    others = [other for other in context.selected_objects if other.type == "ARMATURE" and other is not obj]
-    return [obj, *sorted(others, key=lambda other: other.name)]
-
-
 class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
     """Give the selected armatures physical bodies; one that it has already is built anew, its settings are kept"""
 
@@ -57,8 +49,8 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
 
     def execute(self, context):
         """Build each; one that cannot be built does not stop the others."""
-        objects = [obj for obj in chosen_armatures(context) if not obj.active_ragdoll.muted]
-        made = 0
+        objects = [obj for obj in interface.characters(context) if not obj.active_ragdoll.muted]
+        made = []
         for obj in objects:
             self._let_get_up(obj, context)
         for obj, result in build.build_each(objects, context.scene, self.bones):
@@ -67,7 +59,9 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
                 stack_edits.drop_if_idle(obj)
                 continue
             self.report({"INFO"}, f"'{obj.name}': {result.text()}")
-            made += 1
+            made.append(obj)
+        if objects[0] in made:  # what the sidebar shows
+            diagnose.diagnose(objects[0], interface.scene_of(objects[0], context))
         return {"FINISHED"} if made else {"CANCELLED"}
 
     def _let_get_up(self, obj, context):
@@ -110,7 +104,7 @@ class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator):
 
     def act(self, context, _obj):
         by_scene = {context.scene: []} if built.orphans(context.scene) else {}
-        for obj in () if self.left_over else filter(None, chosen_armatures(context)):
+        for obj in () if self.left_over else interface.characters(context):
             if obj.active_ragdoll.is_ragdoll:
                 by_scene.setdefault(interface.scene_of(obj, context), []).append(obj)
         for scene, objects in by_scene.items():

@@ -10,22 +10,24 @@ from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 from ..core.blender import bake, interface
 from ..core.blender.bake import actions, controls, plain, travel
 from ..core.blender.interface import redraw
+from ..core.blender.languages import translated
 from ..core.blender.physics import built, world
 from ..core.blender.run import reconcile, shot_run, simulate
 from ..core.blender.runtime import STATE
 from ..core.errors import RagdollError
 from .base import OnArmature, Operator, named
 
-TIME_SLICE = 0.05  # [s] of frames between two looks at the keyboard
+SLICES = 0.2, 1.0  # [s] at least and at most, of frames between two looks at the keyboard and redraws of the window
+REDRAWS = 0.25  # of the time for frames that redraws may take
 PRINT_EVERY = 0.1  # share of the shot between two lines of progress
 
 
 class Progress:
     """Shows how far a shot is: on the mouse pointer and in the status bar, or as lines where there is no window."""
 
-    def __init__(self, verb: str, first: int, last: int) -> None:
-        self.verb, self.first, self.last = verb, first, last
-        self._said = 0.0
+    def __init__(self, verb: str, first: int, last: int, characters: int = 1) -> None:
+        self.verb, self.first, self.last, self._characters = verb, first, last, characters
+        self._said, self._begun = 0.0, time.perf_counter()
         self._manager = bpy.context.window_manager
         self._manager.progress_begin(first, last)
 
@@ -37,10 +39,15 @@ class Progress:
             self._said = int(share / PRINT_EVERY + 1e-9) * PRINT_EVERY
             print(f"{self.verb}: frame {frame} of {self.first} to {self.last}, {share:.0%}", flush=True)
 
-    def status(self, workspace, frame: int) -> None:
-        """A line in the status bar."""
-        if workspace is not None:
-            workspace.status_text_set(f"{self.verb}: frame {frame} of {self.last}.  Esc stops")
+    def status(self, workspace, frame: int, character: int = 0) -> None:
+        """A line in the status bar: frames, time left and characters; those before `character` are done."""
+        if workspace is None:
+            return
+        share = (character + (frame - self.first + 1) / max(self.last - self.first + 1, 1)) / self._characters
+        left = (time.perf_counter() - self._begun) * (1.0 / max(share, 1e-6) - 1.0)
+        who = f", character {character + 1} of {self._characters}" if self._characters > 1 else ""
+        text = f"{self.verb}: frame {frame} of {self.last}{who}, {max(left, 0.0):.0f} s left.  Esc stops"
+        workspace.status_text_set(translated(text))
 
     def end(self, workspace=None) -> None:
         """Put pointer and status bar back; to be called after trouble too."""
@@ -71,6 +78,7 @@ class SteppingOperator(OnArmature):
     """
 
     verb = ""
+    characters, character = 1, 0  # how many it goes through one after the other, and at which it is
 
     def execute(self, context):
         """Everything at once: scripts, the redo panel, no window."""
@@ -104,7 +112,8 @@ class SteppingOperator(OnArmature):
             return self._stop(context)
         if event.type != "TIMER":
             return {"RUNNING_MODAL"}
-        until = time.perf_counter() + TIME_SLICE
+        begun = time.perf_counter()  # since the last slice the window was redrawn
+        until = begun + min(max((begun - self._rested) / REDRAWS, SLICES[0]), SLICES[1])
         try:
             while time.perf_counter() < until:
                 self._frame = next(self._frames)
@@ -116,7 +125,8 @@ class SteppingOperator(OnArmature):
                 return self.cancelled(trouble)
             raise
         self._progress.show(self._frame)
-        self._progress.status(context.workspace, self._frame)
+        self._progress.status(context.workspace, self._frame, self.character)
+        self._rested = time.perf_counter()
         return {"RUNNING_MODAL"}
 
     def cancel(self, context) -> None:
@@ -130,7 +140,8 @@ class SteppingOperator(OnArmature):
         except RagdollError as error:
             self.cancelled(error)
             return False
-        self._progress = Progress(self.verb, *world.shot_range(self._scene))
+        self._progress = Progress(self.verb, *world.shot_range(self._scene), self.characters)
+        self._rested = time.perf_counter()
         return True
 
     def _stop(self, context):
@@ -150,7 +161,7 @@ class SteppingOperator(OnArmature):
 
 
 # ---- the operators -------------------------------------------------------------------------------------------------
-class RangeOperator(SteppingOperator):
+class RangeOperator:
     """Goes through the shot's range or another one."""
 
     # SKIP_SAVE: the next call means the shot's range again.
@@ -170,11 +181,25 @@ class RangeOperator(SteppingOperator):
         return wanted
 
 
-class ACTIVE_RAGDOLL_OT_simulate(RangeOperator, bpy.types.Operator):
-    """Run the shot's physics from its first to its last frame; afterwards the timeline can be scrubbed.
-    Esc stops and keeps what is done"""
+class Simulating(SteppingOperator):
+    """Simulates a shot."""
 
     verb = "Simulating"
+
+    def finished(self, context, stopped_at):
+        first, last = world.shot_range(self._scene)
+        if stopped_at is not None:
+            self.warn([f"Stopped at frame {stopped_at}; frames {first} to {stopped_at} are kept"])
+            return {"FINISHED"}
+        self.report({"INFO"}, f"Simulated frames {first} to {last}")
+        for obj in shot_run.active_ragdolls(self._scene):
+            self.warn(STATE.warnings.get(obj.name, ()))
+        return {"FINISHED"}
+
+
+class ACTIVE_RAGDOLL_OT_simulate(RangeOperator, Simulating, bpy.types.Operator):
+    """Run the shot's physics from its first to its last frame; afterwards the timeline can be scrubbed.
+    Esc stops and keeps what is done"""
 
     @classmethod
     def why_not(cls, context):
@@ -193,16 +218,6 @@ class ACTIVE_RAGDOLL_OT_simulate(RangeOperator, bpy.types.Operator):
             raise RagdollError(f"Every ragdoll of scene '{scene.name}' is baked: revert a bake first")
         choose_range(scene, self.frame_start, self.frame_end)
         return simulate.frames(scene), scene
-
-    def finished(self, context, stopped_at):
-        first, last = world.shot_range(self._scene)
-        if stopped_at is not None:
-            self.warn([f"Stopped at frame {stopped_at}; frames {first} to {stopped_at} are kept"])
-            return {"FINISHED"}
-        self.report({"INFO"}, f"Simulated frames {first} to {last}")
-        for obj in shot_run.active_ragdolls(self._scene):
-            self.warn(STATE.warnings.get(obj.name, ()))
-        return {"FINISHED"}
 
 
 class ACTIVE_RAGDOLL_OT_free_cache(Operator, bpy.types.Operator):
@@ -249,9 +264,9 @@ ROOT_MOTION = EnumProperty(
 )
 
 
-class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
-    """Write the simulated motion, and the motion stack's, to a new action and mute both; the old action is kept.
-    Simulates first where that was not done"""
+class ACTIVE_RAGDOLL_OT_bake(RangeOperator, SteppingOperator, bpy.types.Operator):
+    """Write the simulated motion, and the motion stack's, of the selected characters to new actions and mute both;
+    the old actions are kept. Simulates first where that was not done"""
 
     requires = (interface.moved, interface.unbaked)
     verb = "Baking"
@@ -311,28 +326,44 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, bpy.types.Operator):
     )
 
     def prepare(self, context):
-        """A range within the shot's is baked from the motion of the whole shot."""
-        obj = self.subject(context)
-        scene = interface.scene_of(obj, context)
+        """A range within the shot's is baked from the motion of the whole shot, of all selected characters."""
+        scene = interface.scene_of(self.subject(context), context)
+        objects = [
+            obj
+            for obj in interface.characters(context)
+            if interface.scene_of(obj, context) == scene and not any(check(obj) for check in self.requires)
+        ]
         wanted = self.wanted_range(scene)
-        self._name = obj.name
+        self._baked, self.characters = [], len(objects)
         chosen = {field.name: getattr(self, field.name) for field in fields(bake.Choice)}
         choice = bake.Choice(**chosen | {"loop": self.loop_frames * self.loop})
-        return bake.bake_frames(obj, scene, *wanted, choice), scene
+        return self._bakes(objects, scene, wanted, choice), scene
+
+    def _bakes(self, objects, scene, wanted, choice):
+        """One after the other; what cannot be baked does not stop the others."""
+        for self.character, obj in enumerate(objects):
+            try:
+                yield from bake.bake_frames(obj, scene, *wanted, choice)
+            except RagdollError as error:
+                if self.characters == 1:
+                    raise
+                self.tell("ERROR", str(error))
+            else:
+                self._baked.append(obj.name)
 
     def finished(self, context, stopped_at):
         if stopped_at is not None:
-            self.warn([f"Stopped at frame {stopped_at}; nothing was baked"])
-            return {"CANCELLED"}
-        obj = bpy.data.objects[self._name]
-        action = obj.active_ragdoll.baked_action
-        if carried := bake.controls_of(obj):
-            self.warn(bake.notes_on(carried))
-        self.report({"INFO"}, f"Baked '{self._name}' to the action '{action.name if action else ''}'")
-        return {"FINISHED"}
+            self.warn([f"Stopped at frame {stopped_at}; {named(self._baked) or 'nothing'} was baked"])
+        for name in self._baked:
+            obj = bpy.data.objects[name]
+            action = obj.active_ragdoll.baked_action
+            if carried := bake.controls_of(obj):
+                self.warn(bake.notes_on(carried))
+            self.tell("INFO", f"Baked '{name}' to the action '{action.name if action else ''}'")
+        return {"FINISHED"} if self._baked else {"CANCELLED"}
 
 
-class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, bpy.types.Operator):
+class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, SteppingOperator, bpy.types.Operator):
     """A plain copy of the character for games and other programs: its deforming bones alone, in one tree, with the
     motion of the bake, or what a bake would write, as keys. It stays in the scene, or is written to a file"""
 
@@ -380,14 +411,16 @@ class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, bpy.types.Operator):
 
 
 class ACTIVE_RAGDOLL_OT_revert_bake(Operator, bpy.types.Operator):
-    """Back to the action from before the bake, the live ragdoll and the motion stack;
-    the baked action stays in the file"""
+    """Back to the actions from before the bake of the selected characters, the live ragdoll and the motion stack;
+    the baked actions stay in the file"""
 
     requires = (interface.moved, interface.baked)
 
-    def act(self, _context, obj):
-        bake.revert(obj)
-        return f"'{obj.name}' has its old action back"
+    def act(self, context, _obj):
+        objects = [obj for obj in interface.characters(context) if obj.active_ragdoll.muted]
+        for obj in objects:
+            bake.revert(obj)
+        return "\n".join(f"'{obj.name}' has its old action back" for obj in objects)
 
 
 class ACTIVE_RAGDOLL_OT_pose_this_frame(Operator, bpy.types.Operator):

@@ -1,11 +1,11 @@
 """What is drawn in the sidebar; panels change nothing."""
 
 from ..core.blender.settings.declare import classes_of
-from . import bones, effects, layers, motion, overlay, ragdoll, world
+from . import additions, bones, effects, layers, motion, overlay, ragdoll
 
-__all__ = ["classes", "overlay", "world"]
+__all__ = ["additions", "classes", "overlay"]
 
 
 def classes() -> tuple:
     """What is to be registered, in this order from top to bottom."""
-    return (*classes_of(ragdoll, bones, effects, layers), *motion.classes(), *classes_of(overlay))
+    return (*classes_of(additions, ragdoll, effects, bones), *motion.classes(), *classes_of(layers, overlay))

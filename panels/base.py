@@ -1,19 +1,16 @@
-"""What all panels have in common: where they stand, what is greyed out and why, rows, paragraphs and lists."""
+"""What all panels have in common: where they stand, when they are drawn, what is greyed out, paragraphs and lists.
+
+There are five panels, and parts in them that are closed at first. What does not apply yet is not drawn; what cannot be
+set now is greyed out, and the first panel says why, in lines that are always there: nothing jumps under the pointer.
+"""
 
 import textwrap
 
-from ..core.blender import interface
 from ..core.blender.interface import active_armature
 from ..core.blender.languages import translated
-from ..core.blender.runtime import STATE
 from ..core.blender.settings import declare, lists
 
 LETTER = 6.5  # [px] a letter takes at the usual size of the interface
-
-
-def why_not(obj, need_ragdoll: bool = True) -> str:
-    """Why settings of a character do not apply now; empty when they do."""
-    return interface.why_not(obj, *([interface.ragdoll] if need_ragdoll else []), interface.unbaked)
 
 
 class Sidebar:
@@ -32,24 +29,6 @@ class Sidebar:
         if name:
             cls.bl_label = cls.__dict__.get("bl_label") or name.replace("_", " ").title()
 
-    def draw(self, context):
-        """Draw in a column that is greyed out, with the reason, where nothing can be set now."""
-        obj = active_armature(context)
-        column = reason(self.layout, context, why_not(obj, self.need_ragdoll))
-        if obj is not None:
-            self.fill(context, obj, column)
-
-
-class StackPanel(Sidebar):
-    """A panel of the motion stack: closed at first, and of use without a ragdoll."""
-
-    bl_options = {"DEFAULT_CLOSED"}
-    need_ragdoll = False
-
-
-class Part(Sidebar):
-    """A panel inside another one, which gives the reasons; shown only where there is what it is about."""
-
     @staticmethod
     def is_there(_obj) -> bool:
         """Whether a character has what the panel shows."""
@@ -59,46 +38,60 @@ class Part(Sidebar):
     def poll(cls, context):
         """Whether the panel is shown."""
         obj = active_armature(context)
-        return obj is not None and cls.is_there(obj)
+        return obj is not None and (obj.active_ragdoll.is_ragdoll or not cls.need_ragdoll) and cls.is_there(obj)
 
     def draw(self, context):
         """Draw in a column that is greyed out where nothing can be set now."""
         obj = active_armature(context)
         column = self.layout.column()
-        column.enabled = not why_not(obj, self.need_ragdoll)
+        column.enabled = not obj.active_ragdoll.muted
         self.fill(context, obj, column)
 
+    def fill(self, context, obj, column) -> None:
+        """Draw what is about a character, in a column; a panel of parts alone has nothing of its own."""
 
-def paragraph(layout, context, text: str, icon: str = "NONE") -> None:
-    """Text in as many lines as the sidebar's width needs."""
+
+class Part(Sidebar):
+    """A panel inside another one, closed at first."""
+
+    bl_options = {"DEFAULT_CLOSED"}
+
+
+def paragraph(layout, context, text: str, icon: str = "NONE", lines: int = 0) -> None:
+    """Text in as many lines as the sidebar's width needs.
+
+    Args:
+        lines: how many there are always; text that needs more ends with dots. 0: as many as the text needs.
+    """
     scale = context.preferences.system.ui_scale
     letters = max(int((context.region.width / scale - 60.0) / LETTER), 16)
-    lines = layout.column(align=True)
-    lines.scale_y = 0.8
-    for i, line in enumerate(_wrapped(translated(text), letters)):
-        lines.label(text=line, icon=icon if i == 0 else ("BLANK1" if icon != "NONE" else "NONE"))
+    found = _wrapped(translated(text), letters, lines)
+    column = layout.column(align=True)
+    column.scale_y = 0.8
+    for i in range(max(lines, len(found))):
+        line, first = found[i] if i < len(found) else "", icon if i == 0 else "BLANK1"
+        column.label(text=line, icon=first if icon != "NONE" else "NONE")
 
 
-def _wrapped(text: str, letters: int) -> list[str]:
+def _wrapped(text: str, letters: int, lines: int) -> list[str]:
     """Lines of so many letters; what is written without spaces has wide ones, and ends a line anywhere."""
-    return textwrap.wrap(text, letters if text.isascii() else max(letters // 2, 8))
+    options = {"max_lines": lines, "placeholder": " \u2026"} if lines else {}
+    return textwrap.wrap(text, letters if text.isascii() else max(letters // 2, 8), **options)
 
 
-def boxed(layout, context, texts) -> None:
-    """A red box for each of some messages."""
-    for text in texts:
-        box = layout.box()
-        box.alert = True
-        paragraph(box, context, text, "ERROR")
+STORY = (
+    ("knock_out_here", "GHOST_ENABLED"),
+    ("push_here", "FORCE_WIND"),
+    ("explode_here", "LIGHT_POINT"),
+    ("limp_from_here", "OUTLINER_OB_ARMATURE"),
+    ("follow_from_here", "ARMATURE_DATA"),
+)
 
 
-def reason(layout, context, text: str):
-    """The reason on top, and the layout to draw what is greyed out because of it."""
-    if text:
-        paragraph(layout, context, text, "INFO")
-    column = layout.column()
-    column.enabled = not text
-    return column
+def draw_story(layout) -> None:
+    """Buttons for what happens to the character from this frame on."""
+    for name, icon in STORY:
+        layout.operator(f"active_ragdoll.{name}", icon=icon)
 
 
 def draw_list(layout, list_class: str, owner, items: str, buttons=(), list_id: str = "", rows: int = 3, **options):
@@ -119,19 +112,3 @@ def draw_list(layout, list_class: str, owner, items: str, buttons=(), list_id: s
     for name, icon in zip(buttons, ("ADD", "REMOVE")):
         column.operator(f"active_ragdoll.{name}", text="", icon=icon)
     return column, lists.active_item(owner, items)
-
-
-def draw_messages(layout, context, obj, wanted, titled: bool = True) -> None:
-    """Messages of the motion stack at the frame that was shown last.
-
-    Args:
-        wanted: tells by the name of an entry whether its message is shown. titled: with that name in front.
-    """
-    stack = STATE.motions.get(obj.name)
-    found = stack.messages.items() if stack is not None else ()
-    boxed(layout, context, [f"{name}: {text}" if titled else text for name, text in found if wanted(name)])
-
-
-def starts_with(*kinds: str):
-    """For `draw_messages`: entries whose names begin with one of some words."""
-    return lambda name: name.startswith(kinds)

@@ -6,7 +6,8 @@ import numpy as np
 from ..core.blender.interface import active_bone, props, rows
 from ..core.blender.physics import built
 from ..core.ragdoll import drives
-from .base import Part, Sidebar, active_armature, paragraph, reason, why_not
+from .base import Part
+from .ragdoll import SetupPart
 
 LIMIT_AXES = ("Swing X", "Twist Y", "Swing Z")
 CORNERED = ("CONVEX_HULL", "COMPOUND")
@@ -20,21 +21,16 @@ SPREADS = {
 }
 
 
-class ACTIVE_RAGDOLL_PT_bone(Sidebar, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_bone(SetupPart, bpy.types.Panel):
     """The body and the joint of the active bone"""
 
     bl_label = "Active Bone"
 
-    def draw(self, context):
-        layout = self.layout
-        obj = active_armature(context)
-        if obj is None:
-            paragraph(layout, context, why_not(obj), "INFO")
-            return
+    def fill(self, _context, obj, layout):
         bone = active_bone(obj) if obj.mode != "EDIT" else None
         if bone is None:
             text = "Leave Edit Mode first" if obj.mode == "EDIT" else "No active bone: click one in Pose Mode"
-            paragraph(layout, context, text, "INFO")
+            layout.label(text=text, icon="INFO")
             return
         settings = bone.active_ragdoll
         layout.label(text=bone.name, icon="BONE_DATA")
@@ -42,12 +38,9 @@ class ACTIVE_RAGDOLL_PT_bone(Sidebar, bpy.types.Panel):
         row.operator("active_ragdoll.copy_to_selected", text="Copy", icon="COPYDOWN")
         row.operator("active_ragdoll.mirror_settings", text="Mirror", icon="MOD_MIRROR")
         row.operator("active_ragdoll.reset_bone", text="Reset", icon="LOOP_BACK")
-        column = reason(layout, context, why_not(obj))
-        rows(column).prop(settings, "simulate")
-        body = column.column()
+        rows(layout).prop(settings, "simulate")
+        body = layout.column()
         body.enabled = settings.simulate
-        if not settings.simulate:
-            paragraph(column, context, "Follows its parent's body and keeps its own animation", "BLANK1")
         keyed = body.column(align=True)
         keyed.use_property_decorate = True
         keyed.prop(settings, "body_mode")
@@ -78,8 +71,6 @@ class BonePart(Part):
 
 class ACTIVE_RAGDOLL_PT_body(BonePart, bpy.types.Panel):
     """Shape and mass of the active bone's body"""
-
-    bl_options = {"DEFAULT_CLOSED"}
 
     def fill(self, _context, obj, column):
         column, settings, part = self.of_bone(obj, column)
@@ -133,11 +124,9 @@ def size_text(body) -> str:
 class ACTIVE_RAGDOLL_PT_joint(BonePart, bpy.types.Panel):
     """Joint and limits of the active bone"""
 
-    def fill(self, context, obj, column):
+    def fill(self, _context, obj, column):
         column, settings, part = self.of_bone(obj, column)
-        if part is not None and not part.parent:
-            column.enabled = False
-            paragraph(self.layout, context, "A root: no joint leads to another body", "INFO")
+        column.enabled = column.enabled and not (part is not None and not part.parent)  # a root has no joint
         column.prop(settings, "joint")
         if settings.joint in {"HINGE", "CONE"}:
             for axis, name in enumerate(LIMIT_AXES):
@@ -154,12 +143,11 @@ class ACTIVE_RAGDOLL_PT_weight_tools(Part, bpy.types.Panel):
     """Presets, and weights of several bones at once"""
 
     bl_label = "Spread over Bones"
-    bl_parent_id = "ACTIVE_RAGDOLL_PT_weights"
-    bl_options = {"DEFAULT_CLOSED"}
-    need_ragdoll = False
+    bl_parent_id = "ACTIVE_RAGDOLL_PT_act"
 
     def fill(self, _context, _obj, column):
         column.operator_menu_enum("active_ragdoll.weight_preset", "preset", text="Preset")
+        column.operator("active_ragdoll.copy_weights", icon="COPYDOWN")
         column.operator("active_ragdoll.drag_weights", icon="ARROW_LEFTRIGHT")
         for i, (mode, title) in enumerate(SPREADS.items()):
             if i % 2 == 0:

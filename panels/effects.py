@@ -4,16 +4,22 @@ import bpy
 
 from ..core.blender.interface import keyed, object_fields, props, rows
 from ..core.blender.physics import built
-from .base import Part, Sidebar, active_armature, draw_list, paragraph
+from .base import Part, active_armature, draw_list
 
 
-def draw_bone(column, context, obj, item, *before: str) -> None:
-    """Other properties of an entry, then its bone, with a warning where that bone has no body."""
+class ActPart(Part):
+    """A part of the panel of what acts on the character."""
+
+    bl_parent_id = "ACTIVE_RAGDOLL_PT_act"
+
+
+def draw_bone(column, obj, item, *before: str) -> None:
+    """Other properties of an entry, then its bone, in red where that bone has no body."""
     inner = rows(column)
     props(inner, item, *before)
-    inner.prop_search(item, "bone", obj.data, "bones")
-    if item.bone and built.part_of(obj, item.bone) is None:
-        paragraph(column, context, f"'{item.bone}' has no body", "ERROR")
+    row = inner.row()
+    row.alert = bool(item.bone) and built.part_of(obj, item.bone) is None
+    row.prop_search(item, "bone", obj.data, "bones")
 
 
 # ---- hits and explosions --------------------------------------------------------------------------------------------
@@ -41,17 +47,15 @@ class ACTIVE_RAGDOLL_UL_explosions(bpy.types.UIList):
         props(row, item, "frame", "radius", "impulse", text="", emboss=False)
 
 
-class ACTIVE_RAGDOLL_PT_hits(Sidebar, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_hits(ActPart, bpy.types.Panel):
     """Impulses at frames of the shot"""
 
-    bl_options = {"DEFAULT_CLOSED"}
-
-    def fill(self, context, obj, column):
+    def fill(self, _context, obj, column):
         column.operator("active_ragdoll.place_hit", icon="CURSOR")
         _buttons, hit = draw_list(column, "hits", obj.active_ragdoll, "hits", ("add_hit", "remove_hit"))
         if hit is None:
             return
-        draw_bone(column, context, obj, hit, "frame")
+        draw_bone(column, obj, hit, "frame")
         inner = rows(column)
         inner.prop(hit, "space")
         if hit.space == "TOWARDS":
@@ -66,7 +70,6 @@ class ACTIVE_RAGDOLL_PT_explosions(Part, bpy.types.Panel):
     """Blasts that push all bodies away"""
 
     bl_parent_id = "ACTIVE_RAGDOLL_PT_hits"
-    bl_options = {"DEFAULT_CLOSED"}
 
     def fill(self, _context, obj, column):
         settings, buttons = obj.active_ragdoll, ("add_explosion", "remove_explosion")
@@ -86,7 +89,6 @@ class ACTIVE_RAGDOLL_PT_loosening(Part, bpy.types.Panel):
     """How hits lower the weights for a while"""
 
     bl_parent_id = "ACTIVE_RAGDOLL_PT_hits"
-    bl_options = {"DEFAULT_CLOSED"}
 
     def fill(self, _context, obj, column):
         settings, inner = obj.active_ragdoll, rows(column)
@@ -110,17 +112,15 @@ class ACTIVE_RAGDOLL_UL_attachments(bpy.types.UIList):
         inner.label(text=item.target.name if item.target is not None else "no target")
 
 
-class ACTIVE_RAGDOLL_PT_attachments(Sidebar, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_attachments(ActPart, bpy.types.Panel):
     """Bones held at objects and at other bones"""
 
-    bl_options = {"DEFAULT_CLOSED"}
-
-    def fill(self, context, obj, column):
+    def fill(self, _context, obj, column):
         buttons = ("add_attachment", "remove_attachment")
         _buttons, item = draw_list(column, "attachments", obj.active_ragdoll, "attachments", buttons)
         if item is None:
             return
-        draw_bone(column, context, obj, item)
+        draw_bone(column, obj, item)
         inner = rows(column)
         inner.prop(item, "point")
         object_fields(inner, item, "target", "target_bone")
@@ -145,10 +145,8 @@ class ACTIVE_RAGDOLL_UL_recovery_events(bpy.types.UIList):
         row.prop(item, "hold", text="", icon="PINNED" if item.hold else "UNPINNED", emboss=False)
 
 
-class ACTIVE_RAGDOLL_PT_recovery(Sidebar, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_recovery(ActPart, bpy.types.Panel):
     """From a knock-out back to the animation"""
-
-    bl_options = {"DEFAULT_CLOSED"}
 
     def fill(self, _context, obj, column):
         group = obj.active_ragdoll.recovery
@@ -178,10 +176,8 @@ class ACTIVE_RAGDOLL_PT_recovery(Sidebar, bpy.types.Panel):
         row.prop(group, "calm_time")
 
 
-class ACTIVE_RAGDOLL_PT_balance(Sidebar, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_balance(ActPart, bpy.types.Panel):
     """Steps that catch a push"""
-
-    bl_options = {"DEFAULT_CLOSED"}
 
     def fill(self, _context, obj, column):
         group = obj.active_ragdoll.balance

@@ -7,7 +7,8 @@ from ..core.blender.settings.lists import active_item
 from ..core.blender.stack import blend_spaces
 from ..core.blender.stack.entries import state_graph
 from ..core.errors import RagdollError
-from .base import Part, StackPanel, boxed, draw_list, draw_messages, paragraph, starts_with
+from .base import Part, draw_list, paragraph
+from .motion import StackPanel
 
 SOURCE_ICONS = {"CLIP": "ACTION", "POSE": "ARMATURE_DATA", "BLEND_SPACE": "EMPTY_AXIS", "AIM_OFFSET": "TRACKER"}
 
@@ -64,7 +65,6 @@ class ACTIVE_RAGDOLL_PT_layers(StackPanel, bpy.types.Panel):
         buttons.separator()
         for icon, step in (("TRIA_UP", -1), ("TRIA_DOWN", 1)):
             buttons.operator("active_ragdoll.move_layer", text="", icon=icon).step = step
-        draw_messages(layout, context, obj, starts_with("Layer", "Blend space", "Action"))
         if layer is not None:
             self._draw_layer(context, layout, obj, layer)
 
@@ -200,7 +200,7 @@ class ACTIVE_RAGDOLL_PT_blend_spaces(StackPanel, bpy.types.Panel):
         try:
             axes, samples = blend_spaces.shown(obj, space, context.scene.frame_current)
         except RagdollError as error:
-            boxed(layout, context, [str(error)])
+            paragraph(layout, context, str(error), "ERROR")
             return
         column = layout.column(align=True)
         for name, value, share in axes:
@@ -247,7 +247,6 @@ class ACTIVE_RAGDOLL_PT_blend_axes(Part, bpy.types.Panel):
 
     bl_label = "Axes and Inputs"
     bl_parent_id = "ACTIVE_RAGDOLL_PT_blend_spaces"
-    bl_options = {"DEFAULT_CLOSED"}
     need_ragdoll = False
 
     @staticmethod
@@ -319,7 +318,6 @@ class ACTIVE_RAGDOLL_PT_graph(StackPanel, bpy.types.Panel):
         column = layout.column()
         column.use_property_split = True
         column.prop(graph, "weight", slider=True)
-        draw_messages(layout, context, obj, starts_with("Graph", "State", "Parameter", "Blend space"))
         for what in ("state", "parameter", "transition"):
             layout.label(text=f"{what.title()}s")
             buttons, item = draw_list(layout, f"{what}s", graph, f"{what}s", rows=2)

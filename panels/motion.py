@@ -6,7 +6,14 @@ from ..core.blender import look_at_api
 from ..core.blender.interface import bone_field, props, rows
 from ..core.blender.stack import entries, stack_edits
 from ..core.errors import RagdollError
-from .base import Part, StackPanel, draw_list, draw_messages, paragraph
+from .base import Part, draw_list, paragraph
+
+
+class StackPanel(Part):
+    """A part of the panel of the motion stack: of use without a ragdoll."""
+
+    bl_parent_id = "ACTIVE_RAGDOLL_PT_motion"
+    need_ragdoll = False
 
 
 class ACTIVE_RAGDOLL_UL_motion(bpy.types.UIList):
@@ -50,13 +57,11 @@ class MotionPanel(StackPanel):
 
     kind: entries.ListKind
 
-    def fill(self, context, obj, layout):
-        """The list, what is wrong with its entries, and the active one."""
+    def fill(self, _context, obj, layout):
+        """The list, and the active one."""
         kind = self.kind
         kind.draw_head(layout)
         item = draw_items(layout, kind.items, obj)
-        names = kind.names(getattr(obj.active_ragdoll, kind.items))
-        draw_messages(layout, context, obj, lambda name: name in names or name.startswith(kind.title), titled=False)
         if item is not None:
             kind.draw(layout, obj, item)
 
@@ -109,7 +114,6 @@ class ACTIVE_RAGDOLL_PT_look_at_weight(LookAtPart, bpy.types.Panel):
     """Transitions of the weight, stored on the timeline"""
 
     bl_label = "Transitions"
-    bl_options = {"DEFAULT_CLOSED"}
 
     def fill(self, context, obj, layout):
         row = layout.row(align=True)

@@ -11,7 +11,8 @@ from ..core.blender.physics import body_edits
 from ..core.blender.runtime import STATE
 from ..core.blender.tools import viewport
 from ..core.ragdoll.overlay import Show
-from .base import Sidebar, boxed, paragraph
+from .base import active_armature, paragraph
+from .ragdoll import SetupPart
 
 THIN, THICK = 1.5, 2.5  # [px] of lines, at the usual size of the interface
 _VIEW = bpy.types.SpaceView3D
@@ -111,7 +112,7 @@ def _draw(context, lines) -> None:
         gpu.state.blend_set("NONE")
 
 
-class ACTIVE_RAGDOLL_PT_overlay(Sidebar, bpy.types.Panel):
+class ACTIVE_RAGDOLL_PT_overlay(SetupPart, bpy.types.Panel):
     """What the 3D view shows of the ragdoll, and editing its bodies by hand"""
 
     def draw_header(self, context):
@@ -121,7 +122,8 @@ class ACTIVE_RAGDOLL_PT_overlay(Sidebar, bpy.types.Panel):
         layout = self.layout
         settings = context.scene.active_ragdoll_overlay
         if STATE.drawing:
-            boxed(layout, context, [f"Off because of an error: {STATE.drawing}. Switch it off and on to try again"])
+            text = f"Off because of an error: {STATE.drawing}. Switch it off and on to try again"
+            paragraph(layout, context, text, "ERROR")
         column = layout.column(align=True)
         column.active = settings.show and not STATE.drawing
         row = column.grid_flow(columns=3, even_columns=True, align=True)
@@ -138,9 +140,7 @@ class ACTIVE_RAGDOLL_PT_overlay(Sidebar, bpy.types.Panel):
         self._draw_editing(layout, context)
 
     def _draw_editing(self, layout, context):
-        obj = context.object
-        owner = obj.get(body_edits.OWNER) if obj is not None and obj.type != "ARMATURE" else obj
-        editing = owner is not None and owner.type == "ARMATURE" and body_edits.is_editing(owner)
+        editing = body_edits.is_editing(active_armature(context))
         text = "Keep Edited Bodies" if editing else "Edit Bodies"
         layout.operator("active_ragdoll.edit_bodies", text=text, icon="MESH_CUBE", depress=editing)
         if editing:

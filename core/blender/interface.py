@@ -7,13 +7,30 @@ from operator import attrgetter
 
 import bpy
 
+from .physics import built
 from .rig import armature as bones
 
 
+def character_of(obj):
+    """The armature that an object belongs to, None without one: itself, the one that deforms it, it hangs on or is of.
+
+    So a character's mesh, what it holds and each of its bodies stand for it.
+    """
+    while obj is not None and obj.type != "ARMATURE":
+        obj = obj.get(built.OWNER) or obj.find_armature() or obj.parent
+    return obj
+
+
 def active_armature(context):
-    """The active object when it is an armature, else None."""
-    obj = getattr(context, "object", None)
-    return obj if obj is not None and obj.type == "ARMATURE" else None
+    """The character that the active object belongs to, None without one."""
+    return character_of(getattr(context, "object", None))
+
+
+def characters(context) -> list:
+    """The active character, and those that the selected objects belong to, in a stable order."""
+    obj = active_armature(context)
+    others = {character_of(other) for other in context.selected_objects} - {obj, None}
+    return [*filter(None, [obj]), *sorted(others, key=lambda other: other.name)]
 
 
 def active_bone(obj):
@@ -53,7 +70,7 @@ def why_not(obj, *requirements) -> str:
         requirements: functions of this module, or like them.
     """
     if obj is None:
-        return "Select the character's armature"
+        return "Select the character: its armature, its mesh or one of its bodies"
     return next(filter(None, (reason(obj) for reason in requirements)), "")
 
 

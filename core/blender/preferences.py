@@ -62,12 +62,6 @@ class ActiveRagdollPreferences(bpy.types.AddonPreferences):
         description="Folder of self-made presets; empty for the folder that Blender keeps for this extension",
         subtype="DIR_PATH",
     )
-    __annotations__ |= {
-        name: FloatVectorProperty(
-            name=label, size=4, subtype="COLOR", min=0.0, max=1.0, default=table[kind], update=_recolor
-        )
-        for name, (label, table, kind) in PALETTE.items()
-    }
 
     def draw(self, context):
         """Fields, keys and the way to the manual."""
@@ -79,6 +73,14 @@ class ActiveRagdollPreferences(bpy.types.AddonPreferences):
             colors.prop(self, name)
         _draw_keys(self.layout, context)
         self.layout.operator("wm.url_open", text="Open the Manual", icon="HELP").url = manifest()["website"]
+
+
+ActiveRagdollPreferences.__annotations__ |= {  # not within the class: Python 3.14 has no such name there
+    name: FloatVectorProperty(
+        name=label, size=4, subtype="COLOR", min=0.0, max=1.0, default=table[kind], update=_recolor
+    )
+    for name, (label, table, kind) in PALETTE.items()
+}
 
 
 def _draw_keys(layout, context) -> None:

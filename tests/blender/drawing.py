@@ -26,7 +26,7 @@ class Layout:
     def _inner(self, **_options):
         return Layout(self.drawn, self)
 
-    row = column = box = split = _inner
+    row = column = box = split = grid_flow = menu_pie = _inner
 
     def _icon(self, icon):
         assert icon in self.bl_types.functions["label"].parameters["icon"].enum_items, icon
@@ -54,6 +54,9 @@ class Layout:
     def operator_menu_enum(self, name, _property, **_options):
         self.drawn.append(("menu", name, self))
 
+    def menu(self, name, **_options):
+        assert hasattr(bpy.types, name)
+
     def separator(self):
         pass
 
@@ -61,7 +64,7 @@ class Layout:
         self.prop(data, name)
         getattr(where, items)
 
-    def template_list(self, list_class, _id, data, name, active_data, active, rows=5):
+    def template_list(self, list_class, _id, data, name, active_data, active, rows=5, maxrows=5):
         assert hasattr(bpy.types, list_class) and rows
         getattr(data, name), getattr(active_data, active)
 
@@ -77,6 +80,7 @@ def drawn(panel, obj) -> list | None:
         scene=bpy.context.scene,
         window_manager=bpy.context.window_manager,
         region=SimpleNamespace(width=280),
+        space_data=SimpleNamespace(overlay=SimpleNamespace(show_overlays=True)),
         # Without a window the interface has no scale.
         preferences=SimpleNamespace(system=SimpleNamespace(ui_scale=1.0)),
     )

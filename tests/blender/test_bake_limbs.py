@@ -106,7 +106,9 @@ def test_the_poles_of_limp_limbs_do_not_flip(fresh_scene):
 def test_controls_are_the_default_where_a_rig_has_them(fresh_scene):
     obj, _names = _shot(fresh_scene, control_rigs.layered)
     bpy.ops.active_ragdoll.bake()
-    assert bake.controls_of(obj)
+    worst = max(bake.controls_of(obj).values(), key=lambda of_one: of_one["worst_mm"])
+    rows = bake.report(obj)
+    assert rows[0].startswith("The controls give the motion within") and f"{worst['worst_mm']:.3g} mm" in rows[1]
     bpy.ops.active_ragdoll.revert_bake()
     bpy.ops.active_ragdoll.bake(to="DEFORM")
-    assert not bake.controls_of(obj)
+    assert not bake.report(obj)

@@ -113,6 +113,7 @@ def view(overlays=True, kind="VIEW_3D"):
     return SimpleNamespace(
         scene=context.scene,
         view_layer=context.view_layer,
+        object=context.object,
         selected_objects=list(context.selected_objects),
         window_manager=context.window_manager,
         space_data=SimpleNamespace(type=kind, overlay=SimpleNamespace(show_overlays=overlays)),

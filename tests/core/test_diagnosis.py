@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.ragdoll import diagnosis
-from core.ragdoll.bodies.fitting import SPHERE, Shape
+from core.ragdoll.bodies.fitting import BOX, SPHERE, Shape, joined
 from core.ragdoll.diagnosis import Situation
 
 
@@ -44,9 +44,8 @@ CASES = [
     (diagnosis.OVERLAP, {"overlaps": [(0, 2, 0.0018 + 1e-6)]}, {"overlaps": [(0, 2, 0.0018 - 1e-6)]}),
     (diagnosis.FIRST_POSE, {"excess": np.radians([0, 1.001, 0])}, {"excess": np.radians([0, 0.999, 0])}),
     (diagnosis.MASS_RATIO, {"masses": np.array([1, 10.01, 5])}, {"masses": np.array([1, 9.99, 5])}),
-    (diagnosis.MASS_RATIO, {"masses": np.array([10, 9.0, 0.89])}, {"masses": np.array([10, 9.0, 0.91])}),
-    # Bodies that are not joined may weigh what they like: the hips and the head.
-    (diagnosis.MASS_RATIO, {"masses": np.array([1, 20, 1])}, {"masses": np.array([50, 6.0, 1.0])}),
+    # What hangs on a heavier body may be as light as it likes, and so may bodies that are not joined.
+    (diagnosis.MASS_RATIO, {"masses": np.array([1, 20, 1])}, {"masses": np.array([50, 3.0, 1.0])}),
     (diagnosis.TINY, {"sizes": np.array([0.3, 0.5, 0.0359])}, {"sizes": np.array([0.3, 0.5, 0.0361])}),
     (diagnosis.SCALE, {"height": 0.299, "sizes": np.ones(3)}, {"height": 0.301, "sizes": np.ones(3)}),
     (diagnosis.SCALE, {"height": 10.01, "sizes": np.ones(3)}, {"height": 9.99, "sizes": np.ones(3)}),
@@ -80,7 +79,6 @@ def test_texts_have_the_figures_and_the_names():
     first_masses = np.array([1.0, 25.0, 5.0])
     found = diagnosis.diagnose(healthy(masses=first_masses, substeps=5, excess=np.radians([0, 0, 12])))
     first_pose, mass, steps = found
-    assert mass.operator and not diagnosis.diagnose(healthy(masses=first_masses, stabilized=True))[0].operator
     assert "'head'" in first_pose.text and "12 deg" in first_pose.text and first_pose.bones == ("head",)
     assert "'spine'" in mass.text and "25 kg" in mass.text and "25 times 'hips'" in mass.text
     assert "120 steps a second" in steps.text and "20" in steps.remedy
@@ -114,23 +112,27 @@ def sphere(x, radius=0.5, y=0.0):
     return Shape(SPHERE, np.array([x, y, 0.0]), np.eye(3), np.full(3, radius))
 
 
+def cube(x, y=0.0):
+    return Shape(BOX, np.array([x, y, 0.0]), np.eye(3), np.full(3, 0.5))
+
+
 def test_depth_of_spheres_is_the_closed_form():
-    found = diagnosis.overlaps([sphere(0.0), sphere(0.9), sphere(5.0)], [0, 1, 2], [-1, -1, -1])
+    found = diagnosis.overlaps([sphere(0.0), sphere(0.9), sphere(5.0)], [-1, -1, -1])
     assert [(i, k) for i, k, _depth in found] == [(0, 1)]
     assert found[0][2] == pytest.approx(0.1, rel=1e-3)
 
 
 def test_joined_and_told_apart_bodies_do_not_count():
     row = [sphere(0.0), sphere(0.6), sphere(1.2), sphere(1.8)]  # each in the next
-    assert diagnosis.overlaps(row, range(4), [-1, 0, 1, 2]) == []
-    loose = diagnosis.overlaps(row, range(4), [-1, 0, -1, -1])
+    assert diagnosis.overlaps(row, [-1, 0, 1, 2]) == []
+    loose = diagnosis.overlaps(row, [-1, 0, -1, -1])
     assert [(i, k) for i, k, _depth in loose] == [(1, 2), (2, 3)]
-    assert diagnosis.overlaps(row, range(4), [-1, 0, -1, -1], exempt={(2, 1), (2, 3)}) == []
+    assert diagnosis.overlaps(row, [-1, 0, -1, -1], exempt={(2, 1), (2, 3)}) == []
 
 
 def test_a_compound_counts_by_its_deepest_piece():
-    pieces = [sphere(0.0), sphere(0.0, y=3.0), sphere(0.95), sphere(0.8, y=3.0)]
-    found = diagnosis.overlaps(pieces, [0, 0, 1, 1], [-1, -1])
+    shapes = [joined(own, np.eye(3)) for own in ((cube(0.0), cube(0.0, 3.0)), (cube(0.95), cube(0.8, 3.0)))]
+    found = diagnosis.overlaps(shapes, [-1, -1])
     assert len(found) == 1 and found[0][:2] == (0, 1) and found[0][2] == pytest.approx(0.2, rel=1e-3)
-    assert diagnosis.overlaps([sphere(0.0), sphere(0.1)], [0, 0], [-1]) == [], "pieces of one body may"
-    assert diagnosis.overlaps([], [], []) == []
+    assert diagnosis.overlaps([joined([cube(0.0), cube(0.1)], np.eye(3))], [-1]) == [], "pieces of one body may"
+    assert diagnosis.overlaps([], []) == []

@@ -88,12 +88,6 @@ def test_all_frames_together_give_the_impulse_once(fps, duration):
     assert total == pytest.approx([0.0, 7.0, 0.0])
 
 
-def test_a_blow_at_a_frame_acts_in_the_step_that_begins_there():
-    hit = Hit(24.0, "Hip", 1.0)
-    assert not gained([hit], [], bodies(), 23 / 24, 24 / 24, 24.0).impulse.any()
-    assert gained([hit], [], bodies(), 24 / 24, 25 / 24, 24.0).impulse[0] == 1.0
-
-
 @given(st.floats(1e4, 1.7e308), WAY, VECTOR)
 def test_absurd_impulses_are_cut_down_with_a_warning(impulse, direction, point):
     body = bodies()
@@ -250,12 +244,6 @@ def test_nearest_goes_by_the_surface_and_inside_by_the_middle():
     assert hits.nearest_box((0.55, 0.0, 0.0), matrices, halves) == 1
     assert hits.nearest_box((1.1, 0.0, 0.0), matrices, halves) == 2
     assert hits.nearest_box((1.1, 0.0, 5.0), matrices, halves) == 2
-
-
-@given(VECTORS, st.floats(0.1, 1e3), st.floats(0.02, 200.0))
-def test_arrow_and_impulse_are_inverse(vector, mass, size):
-    there = hits.impulse_of_arrow(vector, mass, size, 9.81)
-    assert np.allclose(hits.arrow(there, mass, size, 9.81), vector, atol=1e-9)
 
 
 @given(VECTORS, VECTORS, VECTORS)

@@ -104,6 +104,15 @@ def test_stabilised_ratios_lie_in_the_range_and_the_total_is_kept(parents, data)
     assert masses.stabilised(values * 7.0, parents) == pytest.approx(found * 7.0)
 
 
+@given(forests(), st.data())
+def test_no_body_carries_more_than_ten_times_its_mass_and_the_total_is_kept(parents, data):
+    values = np.array(data.draw(st.lists(POSITIVE, min_size=len(parents), max_size=len(parents))))
+    found = masses.carried(values, parents)
+    assert found.sum() == pytest.approx(values.sum())
+    assert all(found[i] <= 10.0 * found[parent] * (1 + 1e-9) for i, parent in enumerate(parents) if parent >= 0)
+    assert masses.carried(found, parents) == pytest.approx(found), "nothing is left to do"
+
+
 def test_stabilising_refuses_nonsense():
     with pytest.raises(ValueError, match="positive"):
         masses.stabilised([1.0, 0.0], [-1, 0])

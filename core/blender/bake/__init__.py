@@ -20,6 +20,7 @@ from .recording import NEAR, Recorder, checked_range, closed, differ, shown_pose
 ALL, SIMULATED, SELECTED = "ALL", "SIMULATED", "SELECTED"
 RANGE, ACTIVE = "RANGE", "ACTIVE"
 DEFORM, CONTROLS, AUTO = "DEFORM", "CONTROLS", "AUTO"
+FIGURES, LISTED = ("mean_deg", "mean_mm", "worst_deg", "worst_mm"), 5  # of a bone's report; bones in a list
 MOST = 2.0 / 3.0  # a share of the bodies: from there on a rig's controls carry them
 
 
@@ -261,18 +262,28 @@ def _carried(carried: controls.Controls, off: np.ndarray, height: float) -> dict
     `off` are angles [rad] and distances [f, m, 2], these in the armature's units, as the height of `carried`.
     """
     off = off * (np.degrees(1.0), 1e3 * height / carried.height)
-    figures = {"mean_deg": 0, "mean_mm": 1}, {"worst_deg": 0, "worst_mm": 1}
+    figures = np.concatenate([off.mean(axis=0), off.max(axis=0)], axis=1).tolist()  # as FIGURES names them
     return {
-        name: {"control": carried.control_of.get(body)}
-        | {key: float(off[:, body, kind].mean()) for key, kind in figures[0].items()}
-        | {key: float(off[:, body, kind].max()) for key, kind in figures[1].items()}
+        name: {"control": carried.control_of.get(body), **dict(zip(FIGURES, figures[body], strict=True))}
         for body, name in enumerate(carried.bones)
     }
 
 
 def controls_of(obj) -> dict:
     """Of a bake to controls: what `_carried` says of each simulated bone; else empty."""
-    return json.loads(obj.active_ragdoll.bake_record or "{}").get("controls", {})
+    try:
+        found = json.loads(obj.active_ragdoll.bake_record or "{}")["controls"]
+        return {name: of_one for name, of_one in found.items() if {*FIGURES, "control"} <= of_one.keys()}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return {}
+
+
+def report(obj) -> list[str]:
+    """Rows on the bake to controls that a character plays: how near it comes, what has no control, the worst bones."""
+    carried = controls_of(obj)
+    worst = sorted(carried, key=lambda name: carried[name]["worst_mm"], reverse=True)[:LISTED]
+    rows = (f"{name}: {carried[name]['worst_mm']:.3g} mm, {carried[name]['worst_deg']:.3g} deg" for name in worst)
+    return [*notes_on(carried), *rows] if carried else []
 
 
 def notes_on(carried: dict) -> list[str]:

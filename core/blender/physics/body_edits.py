@@ -18,9 +18,8 @@ from ..rig.armature import rigid, values_of
 from ..runtime import STATE
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
-from . import body_meshes, source
+from . import body_meshes, built, source
 
-OWNER = "active_ragdoll_of"  # on a body: its character
 BUILT = "active_ragdoll_built"  # on a body: how it was made
 EDITING = "active_ragdoll_editing"  # on the collection of bodies: what `end_editing` restores
 MOVED = 1e-5  # of the height; smaller differences are rounding
@@ -41,7 +40,7 @@ def record_body(obj, part, pieces) -> None:
     """Record a body and its compound's pieces as they are now: only later changes count as edits."""
     body = part.body
     for each in (body, *pieces):
-        each[OWNER] = obj
+        each[built.OWNER] = obj
     body[BUILT] = {
         "basis": [value for row in body.matrix_basis for value in row],
         "kind": body.rigid_body.collision_shape,

@@ -56,8 +56,7 @@ def body_masses(obj, pose, plan, height: float, anatomy) -> np.ndarray:
         total = settings.body_mass if settings.body_mass > 0.0 else masses.human_mass(height)
         shares = masses.human_shares(model, anatomy, pose.parents, plan.bones, plan.volumes())
         result = masses.with_floor(total * shares)
-    if settings.stabilize_masses:
-        result = masses.stabilised(result, plan.parents)
+    result = (masses.stabilised if settings.stabilize_masses else masses.carried)(result, plan.parents)
     for i, bone in enumerate(plan.bones):
         own = obj.pose.bones[bone].active_ragdoll.mass
         if own > 0.0:

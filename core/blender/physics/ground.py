@@ -16,6 +16,11 @@ def solids(scene) -> list:
     return [obj for obj in found if obj.type == "MESH" and obj.rigid_body is not None and not built.is_ours(obj)]
 
 
+def still(scene) -> list:
+    """Those of them that physics does not move."""
+    return [obj for obj in solids(scene) if obj.rigid_body.type == "PASSIVE" or obj.rigid_body.kinematic]
+
+
 def met(solid, start, way) -> tuple | None:
     """Where a ray of the world meets an evaluated object first [3], and how upright its normal is there, 0..1.
 

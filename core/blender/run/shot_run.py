@@ -437,7 +437,7 @@ def check_evaluated(run: Run, scene) -> None:
         evaluated = character.source.evaluated_get(run.source_graph)
         check_scale(character.obj, np.array(evaluated.matrix_world, dtype=float))
         if left:
-            STATE.warn(character.name, diagnosis.left_over_text(left))
+            STATE.warn(character.name, diagnosis.left_over(left)[0].text)
         if not view_layers.evaluates(scene, character.obj):
             text = f"'{character.name}' is disabled in viewports or excluded: its physics is simulated, and not shown"
             STATE.warn(character.name, text)

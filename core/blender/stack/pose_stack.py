@@ -11,6 +11,7 @@ import bpy
 import numpy as np
 
 from ... import pose as pose_space
+from ...errors import RagdollError
 from ...motion import stack
 from ...motion.stack import LocalPose, Rig
 from ..physics import built, source, world
@@ -107,7 +108,7 @@ class PoseStack:
         matrices = pose_matrices(now)
         try:
             local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
-        except pose_space.PoseError:
+        except RagdollError:
             matrices = _with_extent(matrices)
             local = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
         before = LocalPose(*pose_space.decompose_matrices(local))

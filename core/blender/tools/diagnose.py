@@ -10,6 +10,7 @@ import numpy as np
 from ...anatomy import axes
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
+from ...ragdoll.bodies.fitting import joined
 from ...ragdoll.diagnosis import Finding, Situation
 from .. import runtime
 from ..physics import body_edits, build, built, joint_objects, source, view_layers, world
@@ -46,49 +47,70 @@ def _identity(obj) -> tuple:
     return tuple(part.body.session_uid if part.body else 0 for part in obj.active_ragdoll.parts)
 
 
+QUICK = (
+    *(diagnosis.WORLD_DISABLED, diagnosis.DISABLED, diagnosis.OUTDATED, diagnosis.MASS_RATIO, diagnosis.SUBSTEPS),
+    *(diagnosis.ITERATIONS, diagnosis.SCALE, diagnosis.TIME_SCALE, diagnosis.GRAVITY_WEIGHT, diagnosis.DROPS_FRAMES),
+)
+
+
+def quick(obj, scene) -> list[Finding]:
+    """The findings of the kinds `QUICK`, which are cheap enough to be asked at every redraw.
+
+    Raises RagdollError: as `diagnose`.
+    """
+    return [finding for finding in diagnosis.diagnose(Situation(**_standing(obj, scene))) if finding.kind in QUICK]
+
+
 def situation(obj, scene) -> Situation:
     """The arrays that a ragdoll is judged by."""
     check_ragdoll(obj)
-    settings = obj.active_ragdoll
-    parts = settings.parts
-    for part in parts:
-        if part.body is None or part.body.rigid_body is None:
-            raise RagdollError(f"The body of bone '{part.bone}' of '{obj.name}' is gone: build the ragdoll anew")
-    parents = built.parents_of(parts)
+    settings, standing = obj.active_ragdoll, _standing(obj, scene)
+    parts, parents = settings.parts, standing["parents"]
     pieces = [solids_of(part.body) for part in parts]
-    owners = [i for i, own in enumerate(pieces) for _piece in own]
-    flat = [piece for own in pieces for piece in own]
     first, _last = world.shot_range(scene)
     pose = BindPose(obj, np.eye(4))
-    own = scene.rigidbody_world
-    if own is None:
-        raise RagdollError(f"Scene '{scene.name}' has no rigid body world: build the ragdoll anew")
+    standing["sizes"] = np.array([_size(own_pieces) for own_pieces in pieces])
+    if settings.self_collision:
+        shapes = [joined(own, own[0].axes) if len(own) > 1 else own[0] for own in pieces]
+        standing["overlaps"] = diagnosis.overlaps(shapes, parents, _told_apart(settings))
     return Situation(
-        names=[part.bone for part in parts],
-        parents=parents,
-        masses=np.array([part.body.rigid_body.mass for part in parts], dtype=float),
-        sizes=np.array([_size(own_pieces) for own_pieces in pieces]),
-        height=settings.height,
-        overlaps=diagnosis.overlaps(flat, owners, parents, _told_apart(settings)) if settings.self_collision else [],
+        **standing,
         excess=_first_excess(obj, scene, first),
         scale_range=_scale_range(obj, scene),
-        fps=scene.render.fps / scene.render.fps_base,
-        substeps=own.substeps_per_frame,
-        iterations=own.solver_iterations,
-        time_scale=own.time_scale,
-        enabled=own.enabled,
-        stabilized=settings.stabilize_masses,
         excluded=[layer.name for layer in _excluded(settings, scene, outermost=True)],
-        outdated=settings.layout_changed,
         left_over=built.left_over(scene),
         refused=_refusals(obj, scene),
-        disabled=not view_layers.evaluates(scene, obj),
-        gravity_weight=own.effector_weights.gravity * own.effector_weights.all,
-        drops_frames=scene.sync_mode != "NONE",
         moved=_moved(obj, parts),
         outside=_outside(obj, parts, pieces),
         impossible=axes.is_impossible(anatomy_of(obj), pose.parents, pose.heads, pose.tails),
     )
+
+
+def _standing(obj, scene) -> dict:
+    """What of a `Situation` the ragdoll's and the world's own properties tell."""
+    settings, own = obj.active_ragdoll, scene.rigidbody_world
+    parts = settings.parts
+    for part in parts:
+        if part.body is None or part.body.rigid_body is None:
+            raise RagdollError(f"The body of bone '{part.bone}' of '{obj.name}' is gone: build the ragdoll anew")
+    if own is None:
+        raise RagdollError(f"Scene '{scene.name}' has no rigid body world: build the ragdoll anew")
+    return {
+        "names": [part.bone for part in parts],
+        "parents": built.parents_of(parts),
+        "masses": np.array([part.body.rigid_body.mass for part in parts], dtype=float),
+        "sizes": np.full(len(parts), settings.height),
+        "height": settings.height,
+        "fps": scene.render.fps / scene.render.fps_base,
+        "substeps": own.substeps_per_frame,
+        "iterations": own.solver_iterations,
+        "time_scale": own.time_scale,
+        "enabled": own.enabled,
+        "outdated": settings.layout_changed,
+        "disabled": not view_layers.evaluates(scene, obj),
+        "gravity_weight": own.effector_weights.gravity * own.effector_weights.all,
+        "drops_frames": scene.sync_mode != "NONE",
+    }
 
 
 def _refusals(obj, scene) -> dict:
@@ -257,7 +279,6 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
         diagnosis.SUBSTEPS: [(own, "substeps_per_frame", steps)],
         diagnosis.ITERATIONS: [(own, "solver_iterations", iterations)],
         diagnosis.EXCLUDED: [(layer, "exclude", False) for layer in _excluded(settings, scene)],
-        diagnosis.MASS_RATIO: [(settings, "stabilize_masses", True)],
     }
     if kind not in (*values, diagnosis.DISABLED, diagnosis.OUTSIDE, diagnosis.TINY):
         raise RagdollError(f"No button mends '{kind}'")
@@ -269,7 +290,7 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
         return _merge(obj, scene, bones)
     for bone in bones if kind == diagnosis.OUTSIDE else ():
         body_edits.reset_body(obj, bone)
-    if kind in (diagnosis.OUTSIDE, diagnosis.MASS_RATIO):
+    if kind == diagnosis.OUTSIDE:
         stack_edits.rebuild(obj, scene)
     else:
         runtime.settings_changed(obj)

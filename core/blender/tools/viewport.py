@@ -16,8 +16,8 @@ from ...errors import RagdollError
 from ...motion.look_at import PARENT
 from ...ragdoll import hits as core_hits
 from ...ragdoll import overlay
+from ..interface import characters
 from ..physics import body_edits, body_meshes, world
-from ..physics.body_edits import OWNER
 from ..physics.joint_objects import joint_frames
 from ..rig.armature import array_of, pose_matrices, rigid, selected, values_of, with_ragdoll
 from ..rig.skinning import is_deformed_by
@@ -164,12 +164,11 @@ def selected_bodies(obj, bones: np.ndarray) -> np.ndarray:
 
 
 def shown(context, every: bool) -> list:
-    """The characters whose overlay is shown: all of the scene, or those active, selected or owning what is active."""
+    """The characters whose overlay is shown: all of the scene, or those that what is active or selected belongs to."""
     if every:
         found = context.scene.objects
     else:
-        active = context.view_layer.objects.active
-        found = {*context.selected_objects, active, active.get(OWNER) if active is not None else None} - {None}
+        found = characters(context)
     return with_ragdoll(found)
 
 
@@ -253,8 +252,8 @@ def attachment_lines(obj, scene, depsgraph) -> overlay.Lines | None:
 
 # ---- look-at chains -------------------------------------------------------------------------------------------------
 def look_at_shown(context, every: bool) -> list:
-    """The characters whose chains are shown: all of the scene, or the active and the selected ones."""
-    found = context.scene.objects if every else {*context.selected_objects, context.view_layer.objects.active} - {None}
+    """The characters whose chains are shown: all of the scene, or those that what is active or selected belongs to."""
+    found = context.scene.objects if every else characters(context)
     return [obj for obj in found if obj.type == "ARMATURE" and len(obj.active_ragdoll.look_at)]
 
 

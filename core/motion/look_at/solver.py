@@ -20,7 +20,7 @@ from ..components import Affine, transformed
 # The solver is done when the first bone aims this well [rad].
 AIMED = math.radians(0.02)
 _SINE_AIMED = sin(AIMED) ** 2
-PASSES = 10
+PASSES = 5  # more bring targets at the edge of reach no nearer than by a third of a degree
 _AT_REST = 1e-4  # a pass whose turns are all smaller is the last [rad]
 # From this weight about up on, what a pass has left is corrected about up alone.
 _UP_ALONE = 0.25

@@ -226,7 +226,7 @@ def struck(settings: Settings, state: State, motion: Motion) -> State:
         return state
     hit = motion.impulse > 0.0
     state = replace(state, shock=state.shock + motion.impulse / max(motion.mass, 1e-30))
-    hard = hit and 0.0 < settings.knock_out_speed * _speed_scale(motion) <= state.shock
+    hard = hit and 0.0 < settings.knock_out_speed * speed_scale(motion.size, motion.gravity) <= state.shock
     most = settings.knock_out_distance * motion.size / HEIGHT
     if state.phase == ACTIVE and most > 0.0:
         hard = hard or (state.armed and motion.distance >= most)
@@ -240,14 +240,15 @@ def struck(settings: Settings, state: State, motion: Motion) -> State:
     return state
 
 
-def _speed_scale(motion: Motion) -> float:
-    return speeds.froude(motion.size, motion.gravity) / speeds.froude(HEIGHT, speeds.EARTH)
+def speed_scale(size: float, gravity: float) -> float:
+    """Times a threshold of speed [m/s] as the settings state it, for a character of a size [m] and gravity [m/s^2]."""
+    return speeds.froude(size, gravity) / speeds.froude(HEIGHT, speeds.EARTH)
 
 
 def _elapsed(settings: Settings, state: State, motion: Motion, seconds: float) -> State:
     """The state some seconds later, with nothing but time and this motion."""
     speed = motion.pelvis_speed if settings.watched == PELVIS else motion.mean_speed
-    slow = speed < settings.rest_speed * _speed_scale(motion)
+    slow = speed < settings.rest_speed * speed_scale(motion.size, motion.gravity)
     most = settings.knock_out_distance * motion.size / HEIGHT
     near = most == 0.0 or motion.distance < NEAR * most
     state = replace(state, shock=state.shock * math.exp(-seconds / SHOCK_TIME))

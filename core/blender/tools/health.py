@@ -1,0 +1,107 @@
+"""What the sidebar says of a character at all times, the worst first, each with what helps: asked at every redraw."""
+
+import numpy as np
+from mathutils import Vector
+
+from ...errors import RagdollError
+from ...ragdoll import diagnosis
+from ...ragdoll.diagnosis import ERROR, INFO, WARNING, Finding
+from .. import interface, preferences
+from ..physics import built, ground, world
+from ..runtime import STATE
+from . import diagnose
+
+RANK = (ERROR, WARNING, INFO)
+REBUILD = "build", {"bones": "KEEP"}, "Rebuild"
+SIMULATE = "simulate", {}, "Simulate"
+STATES = {
+    "READY": ("Ready: play from frame {first}, or simulate", *SIMULATE),
+    "LIVE": ("Simulated as it plays", *SIMULATE),
+    "CACHED": ("Simulated: scrub the timeline, or bake", "bake", {}, "Bake"),
+    "BAKED": ("Baked to keyframes: revert the bake to change the ragdoll", "revert_bake", {}, "Revert Bake"),
+    "ELSEWHERE": ("Its ragdoll is in another scene: Rebuild makes it here", *REBUILD),
+    "BROKEN": ("Interrupted: starts again from frame {first}", *SIMULATE),
+}
+
+
+def notices(obj, scene) -> list[Finding]:
+    """What there is to say, the worst first.
+
+    Args:
+        obj: a character, with a ragdoll or without one; None where none is chosen. scene: the one that is shown.
+    """
+    found = list(_of_scene(scene))
+    if obj is None:
+        found.append(Finding("", INFO, interface.why_not(None), ""))
+    else:
+        found += _of_character(obj, obj.active_ragdoll.scene or scene)
+    return sorted(found, key=lambda finding: RANK.index(finding.severity))
+
+
+def _of_scene(scene):
+    first, last = world.shot_range(scene)
+    yield from diagnosis.left_over(built.left_over(scene))
+    if last <= first:
+        yield Finding("", ERROR, f"The range {first} to {last} has no frame to simulate", "")
+
+
+def _of_character(obj, scene):
+    settings, stack = obj.active_ragdoll, STATE.motions.get(obj.name)
+    state = settings.run_state
+    for text in dict.fromkeys(filter(None, map(STATE.messages.get, (obj.name, scene.name)))):
+        yield Finding("", ERROR, text, "")
+    for name, text in stack.messages.items() if stack is not None else ():
+        yield Finding("", ERROR, text if text.startswith(name) else f"{name}: {text}", "")
+    for text in STATE.warnings.get(obj.name, ()):  # what the run goes on without
+        yield Finding("", WARNING, text, "")
+    if state == "NONE":
+        yield Finding(
+            "",
+            INFO,
+            "Build gives it bodies and joints",
+            "",
+            (),
+            "build",
+            {"bones": preferences.chosen("bones")},
+            "Build",
+        )
+        return
+    if state not in ("BAKED", "ELSEWHERE"):
+        yield from _of_ragdoll(obj, scene, state)
+    text, *button = STATES[state]
+    yield Finding("", INFO, text.format(first=world.shot_range(scene)[0]), "", (), *button)
+
+
+def _of_ragdoll(obj, scene, state: str):
+    settings = obj.active_ragdoll
+    try:
+        yield from diagnose.quick(obj, scene)
+    except RagdollError as error:
+        yield Finding("", ERROR, str(error), "", (), *REBUILD)
+    known = [finding for finding in diagnose.latest(obj) or () if finding.kind not in diagnose.QUICK]
+    report = STATE.limits.get(obj.name)
+    yield from known
+    if report is not None and report.found and not report.widened:
+        yield Finding("", WARNING, report.text(), "", (), "check_limits", {"widen": True}, "Widen to Fit")
+    if state == "CACHED" and (settings.cache_outdated or not world.cache_covers_shot(scene)):
+        yield Finding("", WARNING, "The simulated frames are out of date or incomplete", "", (), *SIMULATE)
+    bones = {part.bone for part in settings.parts}
+    for title, items in (("Hit on", settings.hits), ("Attachment of", settings.attachments)):
+        for item in items:
+            if item.enabled and item.bone not in bones:
+                yield Finding("", WARNING, f"{title} '{item.bone}': that bone has no body", "")
+    if not has_floor(obj, scene):
+        yield Finding("", INFO, "No floor below: limp, it falls without end", "", (), "add_floor", {}, "Add Floor")
+
+
+def has_floor(obj, scene) -> bool:
+    """Whether something solid that physics does not move lies under a character, or nothing pulls it down."""
+    if not world.pull(scene):
+        return True
+    size, place = obj.active_ragdoll.height, np.array(obj.matrix_world.translation)
+    for solid in ground.still(scene):
+        corners = np.array([solid.matrix_world @ Vector(corner) for corner in solid.bound_box])
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        if (low[:2] < place[:2] + size).all() and (high[:2] > place[:2] - size).all() and low[2] < place[2] + size:
+            return True
+    return False

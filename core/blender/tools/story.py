@@ -1,0 +1,175 @@
+"""What one button tells of a shot: who is hit, pushed, blown away, goes limp and follows again, from a frame on.
+
+Each leaves ordinary settings: hits, explosions, keys of weights, a recovery, a floor.
+"""
+
+import bpy
+import numpy as np
+
+from ...anatomy import masses
+from ...errors import RagdollError
+from ...ragdoll.recovery import states
+from ..physics import built, world
+from ..rig import action_channels
+from ..runtime import STATE
+from ..settings import effects, lists
+from ..stack import stack_edits
+from . import health, viewport
+
+STANDARD = 20.0  # [N s] of a blow that is seen, on a man of 70 kg
+BLAST = 10.0  # [N s] on each of his bodies at the origin of an explosion
+PUSH_TIME, KNOCK_OUT = 0.25, 1.5  # [s] of a push; times the threshold of a knock-out
+REGAIN_TIME = 0.5  # [s] in which weights come back
+FLOOR = 10.0  # times the height: half a floor's side
+WEIGHTS = ("rotation_weight", "translation_weight")
+
+
+def check_frame(scene, frame: int) -> None:
+    """Raise RagdollError where a simulation shows nothing of what begins at a frame."""
+    first, last = world.shot_range(scene)
+    if not first <= frame < last:
+        raise RagdollError(f"Frame {frame} is not within the shot, {first} to {last}: nothing of it would be seen")
+
+
+def struck_bone(obj, chosen) -> str:
+    """A bone with a body: the active object's own where that is a body, the active one or the next above, else the
+    heaviest.
+
+    Args:
+        chosen: the active object.
+    """
+    weights = {part.bone: part.body.rigid_body.mass for part in obj.active_ragdoll.parts if part.body is not None}
+    name = chosen.get(built.BONE) if chosen is not None else None
+    bone = obj.data.bones.get(name) if name else obj.data.bones.active if obj.mode == "POSE" else None
+    while bone is not None and bone.name not in weights:
+        bone = bone.parent
+    return bone.name if bone is not None else max(weights, key=weights.get)
+
+
+def push(obj, scene, bone: str, impulse, duration: float = PUSH_TIME) -> list[str]:
+    """Push a bone's body from the current frame on. Returns notes.
+
+    Args:
+        impulse: [3], in shares of what a blow that is seen takes.
+    """
+    strength = STANDARD * viewport.mass(obj) / masses.MASS
+    return effects.add_hit(
+        obj, scene, bone, scene.frame_current, tuple(strength * np.asarray(impulse)), duration=duration
+    )
+
+
+def knock_out(obj, scene, bone: str, direction) -> list[str]:
+    """Hit a bone's body at the current frame so hard that it knocks the character out; set up the recovery. Notes.
+
+    Args:
+        direction: of the hit [3], a unit vector.
+    """
+    set_up_recovery(obj, scene)
+    group = obj.active_ragdoll.recovery
+    if group.knock_out_speed == 0.0:
+        group.property_unset("knock_out_speed")
+    impulse = KNOCK_OUT * threshold(obj, scene) * viewport.mass(obj) * np.asarray(direction)
+    if not health.has_floor(obj, scene):
+        add_floor(obj, scene)
+    return effects.add_hit(obj, scene, bone, scene.frame_current, tuple(impulse))
+
+
+def threshold(obj, scene) -> float:
+    """Speed [m/s] that a hit must give the whole character to knock it out; 0: none does."""
+    settings = obj.active_ragdoll
+    return settings.recovery.knock_out_speed * states.speed_scale(settings.height, world.pull(scene))
+
+
+def strongest(obj) -> float:
+    """Speed [m/s] that the strongest hit gives the whole character; 0 without hits."""
+    impulses = [hit.strength for hit in obj.active_ragdoll.hits if hit.enabled]
+    return max(impulses, default=0.0) / max(viewport.mass(obj), 1e-12)
+
+
+def set_up_recovery(obj, scene) -> None:
+    """Let strong hits knock a character out and let it get up; that in another place needs the motion stack."""
+    group = obj.active_ragdoll.recovery
+    if group.reroot:
+        stack_edits.ensure(obj, scene)
+    if not group.enabled:
+        effects.set_tone(obj, "STUNNED")
+    group.enabled = True
+    if obj.active_ragdoll.layout_changed:  # muscles need motors
+        stack_edits.rebuild(obj, scene)
+
+
+def explode(obj, scene):
+    """An explosion at the 3D cursor and the current frame; its settings."""
+    settings = obj.active_ragdoll
+    blast = lists.add_item(settings, "explosions")
+    blast.frame, blast.origin = scene.frame_current, scene.cursor.location
+    blast.radius, blast.impulse = 2.0 * settings.height, BLAST * viewport.mass(obj) / masses.MASS
+    return blast
+
+
+def limp(obj, scene, owners) -> None:
+    """Key weights so that they are 0 from the current frame on.
+
+    Args:
+        owners: the character or some of its pose bones.
+    """
+    for owner, name, path in _weights(obj, owners):
+        value, frame = getattr(owner.active_ragdoll, name), scene.frame_current
+        _key(obj, owner, name, path, frame - 1, value, "LINEAR")
+        _key(obj, owner, name, path, frame, 0.0, "CONSTANT")
+
+
+def follow(obj, scene, owners) -> None:
+    """Key weights so that they rise from the current frame on to what they were at most before, 1 if nothing."""
+    end = scene.frame_current + max(round(REGAIN_TIME * scene.render.fps / scene.render.fps_base), 1)
+    for owner, name, path in _weights(obj, owners):
+        before = [key.co[1] for key in _keys(obj, path)]
+        now = getattr(owner.active_ragdoll, name)
+        _key(obj, owner, name, path, scene.frame_current, now, "LINEAR")
+        _key(obj, owner, name, path, end, max(before, default=0.0) or 1.0, "LINEAR")
+
+
+def _weights(obj, owners):
+    """Of each weight of some owners: who has it, its name, its path from the character."""
+    for owner in owners:
+        for name in WEIGHTS:
+            path = f"active_ragdoll.{name}"
+            yield owner, name, path if owner == obj else action_channels.bone_path(owner.name, path)
+
+
+def _key(obj, owner, name: str, path: str, frame: int, value: float, interpolation: str) -> None:
+    setattr(owner.active_ragdoll, name, value)
+    obj.keyframe_insert(path, frame=frame)
+    for key in _keys(obj, path):
+        if key.co[0] == frame:
+            key.interpolation = interpolation
+
+
+def _keys(obj, path: str) -> list:
+    """The keys of a property of a character, by its path."""
+    curves = action_channels.curves_of(*action_channels.current(obj))
+    return [key for curve in curves if curve.data_path == path for key in curve.keyframe_points]
+
+
+def add_floor(obj, scene):
+    """A passive slab whose top is at the lowest point of a character's bodies as they are shown; returned."""
+    cached, places = viewport.shown_bodies(obj, scene, bpy.context.view_layer.depsgraph)
+    if cached is None:
+        raise RagdollError(f"A body of '{obj.name}' is gone: build the ragdoll anew")
+    settings, low = obj.active_ragdoll, np.inf
+    for part, place in zip(settings.parts, places, strict=True):
+        low = min(low, min((place[:3, :3] @ corner + place[:3, 3])[2] for corner in np.array(part.body.bound_box)))
+    side, depth = FLOOR * settings.height, settings.height
+    mesh = bpy.data.meshes.new("Floor")
+    corners = [
+        (x, y, z) for z in (-depth, 0.0) for x, y in ((-side, -side), (side, -side), (side, side), (-side, side))
+    ]
+    sides = [(i, (i + 1) % 4, 4 + (i + 1) % 4, 4 + i) for i in range(4)]
+    mesh.from_pydata(corners, [], [(3, 2, 1, 0), (4, 5, 6, 7), *sides])
+    floor = bpy.data.objects.new("Floor", mesh)
+    floor.location = (*obj.matrix_world.translation[:2], low)
+    scene.collection.objects.link(floor)
+    with STATE.writing():
+        scene.rigidbody_world.collection.objects.link(floor)
+        floor.rigid_body.type, floor.rigid_body.collision_shape = "PASSIVE", "BOX"
+    return floor

@@ -1,0 +1,125 @@
+"""One button for what happens to a character from this frame on: it is set up and simulated, in one undo step."""
+
+import bpy
+from bpy.props import BoolProperty, FloatProperty
+from mathutils import Vector
+
+from ..core.blender import interface, preferences
+from ..core.blender.physics import build
+from ..core.blender.run import simulate
+from ..core.blender.tools import story
+from .base import Operator
+from .shot import Simulating
+
+STEEP = 0.3  # horizontal part of the view's direction below which it says nothing of where a push goes
+
+
+class StoryOperator(Simulating):
+    """Sets something up at the current frame, in `happen(context, obj, scene)`, and simulates the shot."""
+
+    requires = (interface.unbaked, interface.not_in_edit_mode)
+
+    simulate: BoolProperty(name="Simulate", description="Run the whole shot at once", default=True)
+
+    def prepare(self, context):
+        """Refuse before anything is changed; a character without a ragdoll gets one."""
+        obj = self.subject(context)
+        scene = interface.scene_of(obj, context)
+        story.check_frame(scene, scene.frame_current)
+        self._told = scene.frame_current
+        for each in self.objects(context):
+            if not each.active_ragdoll.is_ragdoll:
+                build.build(each, scene, preferences.chosen("bones"))
+            self.happen(context, each, scene)
+        return (self._simulated(scene) if self.simulate else iter_nothing()), scene
+
+    def _simulated(self, scene):
+        yield from simulate.frames(scene)
+        scene.frame_set(self._told)
+
+    def objects(self, context) -> list:
+        """The characters that it acts on."""
+        return [obj for obj in interface.characters(context) if not obj.active_ragdoll.muted]
+
+    def finished(self, context, stopped_at):
+        return super().finished(context, stopped_at) if self.simulate else {"FINISHED"}
+
+
+def iter_nothing():
+    """No frames."""
+    yield from ()
+
+
+class BlowOperator(StoryOperator):
+    """Strikes the active bone of the active character, away from the view."""
+
+    strength: FloatProperty(name="Strength", description="Times the usual one", default=1.0, min=0.0, soft_max=10.0)
+
+    def objects(self, context):
+        return [self.subject(context)]
+
+    def blow(self, context) -> Vector:
+        """Direction [3] times strength: level, away from the viewer; towards +Y where that is straight down."""
+        view = getattr(getattr(context, "space_data", None), "region_3d", None)
+        away = view.view_rotation @ Vector((0.0, 0.0, -1.0)) if view is not None else Vector((0.0, 1.0, 0.0))
+        level = Vector((away.x, away.y, 0.0))
+        return self.strength * (level.normalized() if level.length > STEEP else Vector((0.0, 1.0, 0.0)))
+
+
+class ACTIVE_RAGDOLL_OT_knock_out_here(BlowOperator, bpy.types.Operator):
+    """Hit the active bone at this frame so hard that the character is knocked out, away from the view.
+    Sets up what that needs: ragdoll, recovery, a floor; and simulates"""
+
+    def happen(self, context, obj, scene):
+        bone = story.struck_bone(obj, context.object)
+        self.warn(story.knock_out(obj, scene, bone, self.blow(context)))
+
+
+class ACTIVE_RAGDOLL_OT_push_here(BlowOperator, bpy.types.Operator):
+    """Push the active bone for a quarter of a second from this frame on, away from the view, and simulate"""
+
+    bl_label = "Push"
+
+    def happen(self, context, obj, scene):
+        self.warn(story.push(obj, scene, story.struck_bone(obj, context.object), self.blow(context)))
+
+
+class ACTIVE_RAGDOLL_OT_explode_here(StoryOperator, bpy.types.Operator):
+    """An explosion at the 3D cursor at this frame, and simulate"""
+
+    def happen(self, context, obj, scene):
+        story.explode(obj, scene)
+
+
+class ACTIVE_RAGDOLL_OT_limp_from_here(StoryOperator, bpy.types.Operator):
+    """Key the weights to 0 from this frame on, in Pose Mode those of the selected bones, and simulate"""
+
+    bl_label = "Limp from Here"
+
+    def happen(self, context, obj, scene):
+        story.limp(obj, scene, owners(obj))
+
+
+class ACTIVE_RAGDOLL_OT_follow_from_here(StoryOperator, bpy.types.Operator):
+    """Key the weights to rise within half a second from this frame on, in Pose Mode those of the selected bones,
+    and simulate"""
+
+    bl_label = "Follow Again from Here"
+
+    def happen(self, context, obj, scene):
+        story.follow(obj, scene, owners(obj))
+
+
+def owners(obj) -> list:
+    """Whose weights are keyed: those of the selected bones in Pose Mode, else the character's."""
+    names = interface.selected_bones(obj) if obj.mode == "POSE" else ()
+    return [obj.pose.bones[name] for name in names] or [obj]
+
+
+class ACTIVE_RAGDOLL_OT_add_floor(Operator, bpy.types.Operator):
+    """Put a slab that physics does not move under the lowest point of the character, as it stands at this frame"""
+
+    requires = (interface.ragdoll, interface.unbaked)
+
+    def act(self, context, obj):
+        return f"'{story.add_floor(obj, interface.scene_of(obj, context)).name}' is below '{obj.name}'"

@@ -1,0 +1,81 @@
+"""What is added to Blender's own interface: menus of what happens from a frame on, their key, and two panels."""
+
+import bpy
+
+from ..core.blender.interface import active_armature
+from ..core.blender.runtime import STATE
+from .base import draw_story
+
+MODES = ("Object Mode", "Pose")
+KEY = {"type": "K", "value": "PRESS", "shift": True, "alt": True}  # Blender's own keymaps leave it free
+
+keys: list = []  # (keymap, item), for the preferences
+
+
+class ACTIVE_RAGDOLL_MT_story(bpy.types.Menu):
+    """What happens to the character from this frame on"""
+
+    bl_label = "Ragdoll from Here"
+
+    def draw(self, _context):
+        draw_story(self.layout)
+
+
+class ACTIVE_RAGDOLL_MT_story_pie(bpy.types.Menu):
+    """What happens to the character from this frame on"""
+
+    bl_label = "Ragdoll from Here"
+
+    def draw(self, _context):
+        draw_story(self.layout.menu_pie())
+
+
+def _draw_in_context_menu(menu, context) -> None:
+    if active_armature(context) is not None:
+        menu.layout.separator()
+        menu.layout.menu("ACTIVE_RAGDOLL_MT_story", icon="ARMATURE_DATA")
+
+
+def _draw_switch(panel, context) -> None:
+    if context.scene.active_ragdoll.source is not None:
+        panel.layout.prop(context.scene.active_ragdoll_overlay, "show", text="Ragdoll Overlay")
+
+
+def _close_remove(panel, context) -> None:
+    """Blender's button that removes the rigid body world is off while it would crash Blender.
+
+    Drawn before the panel's own button, in the same layout. Removing a world frees its bodies at once, its joints after
+    them, which look at the bodies.
+    """
+    if context.scene.name in STATE.live_worlds and context.scene.rigidbody_world is not None:
+        panel.layout.enabled = False
+        panel.layout.label(text="Remove the scene's ragdolls first", icon="INFO")
+
+
+ADDED = (
+    ("VIEW3D_MT_object_context_menu", "append", _draw_in_context_menu),
+    ("VIEW3D_MT_pose_context_menu", "append", _draw_in_context_menu),
+    ("VIEW3D_PT_overlay", "append", _draw_switch),
+    ("SCENE_PT_rigid_body_world", "prepend", _close_remove),
+)
+
+
+def add() -> None:
+    """Have all of it drawn, and the key heard."""
+    for place, how, draw in ADDED:
+        getattr(getattr(bpy.types, place), how)(draw)
+    config = bpy.context.window_manager.keyconfigs.addon  # None without windows
+    for mode in MODES if config is not None else ():
+        keymap = config.keymaps.new(name=mode)
+        item = keymap.keymap_items.new("wm.call_menu_pie", **KEY)
+        item.properties.name = "ACTIVE_RAGDOLL_MT_story_pie"
+        keys.append((keymap, item))
+
+
+def remove() -> None:
+    """Take everything back that `add` did."""
+    while keys:
+        keymap, item = keys.pop()
+        keymap.keymap_items.remove(item)
+    for place, _how, draw in ADDED:
+        getattr(bpy.types, place).remove(draw)

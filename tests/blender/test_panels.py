@@ -1,0 +1,229 @@
+"""What the sidebar draws in each state, of what is selected and of what the character does."""
+
+import bpy
+import pytest
+
+import rigs
+from active_ragdoll import panels
+from active_ragdoll.core.blender import interface
+from active_ragdoll.core.blender.physics import built
+from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.stack import stack_edits
+from active_ragdoll.core.blender.tools import health
+from arms import ARM, make_arm
+from drawing import drawn
+
+pytestmark = pytest.mark.blender_version
+
+OPERATORS = bpy.ops.active_ragdoll
+PANELS = {cls.__name__.partition("_PT_")[2]: cls for cls in panels.classes() if issubclass(cls, bpy.types.Panel)}
+TOP = ["main", "act", "simulate", "motion", "setup"]
+
+
+@pytest.fixture
+def arm(fresh_scene):
+    return make_arm(fresh_scene)
+
+
+@pytest.fixture
+def scene(arm):
+    return arm.users_scene[0]
+
+
+def draw() -> dict:
+    """What the panels draw now: by panel, (kind, name or text) -> whether it can be used."""
+    found = {name: drawn(panel, bpy.context.object) for name, panel in PANELS.items()}
+    return {
+        name: {(kind, what): layout.live for kind, what, layout in items}
+        for name, items in found.items()
+        if items is not None
+    }
+
+
+def said(obj) -> str:
+    return " ".join(finding.text for finding in health.notices(obj, bpy.context.scene))
+
+
+def text_of(panel: dict) -> str:
+    return " ".join(name for kind, name in panel if kind == "label")
+
+
+def test_five_panels_and_all_else_closed_inside_them():
+    assert [name for name, panel in PANELS.items() if not hasattr(panel, "bl_parent_id")] == TOP
+    names = {panel.__name__ for panel in PANELS.values()}
+    for name, panel in PANELS.items():
+        if name not in TOP:
+            assert panel.bl_parent_id in names and "DEFAULT_CLOSED" in panel.bl_options
+
+
+def test_without_a_character_it_says_what_to_select(fresh_scene):
+    shown = draw()
+    assert set(shown) == {"main"} and "Select the character" in text_of(shown["main"])
+
+
+def test_before_a_build_only_what_applies_is_drawn(arm):
+    shown = draw()
+    assert {name for name in shown if name in TOP} == {"main", "motion"}
+    assert ("operator", "active_ragdoll.build") in shown["main"]
+
+
+def states(arm, scene):
+    """The states that a character goes through, one after the other."""
+    yield "bare"
+    OPERATORS.build()
+    yield "built"
+    scene.frame_set(1)
+    scene.frame_set(2)
+    yield "live"
+    OPERATORS.setup_recovery()
+    yield "edited"
+    OPERATORS.simulate()
+    yield "cached"
+    arm.active_ragdoll.rotation_weight = 0.5
+    yield "outdated"
+    STATE.messages[arm.name] = "Something long enough to need more than one line, and more than two of these lines"
+    yield "trouble"
+    STATE.messages.clear()
+    OPERATORS.bake()
+    yield "baked"
+
+
+def test_nothing_jumps_from_state_to_state(arm, scene):
+    """The first panels have the same rows in every state of a ragdoll; all panels draw in each, in every mode."""
+    rows = {}
+    for state in states(arm, scene):
+        for mode in ("OBJECT", "POSE", "EDIT") if state in ("bare", "built", "baked") else ("OBJECT",):
+            bpy.ops.object.mode_set(mode=mode)
+            draw()
+        bpy.ops.object.mode_set(mode="OBJECT")
+        if state != "bare":
+            kinds = {name: [kind for kind, *_rest in drawn(PANELS[name], arm)] for name in ("main", "act", "simulate")}
+            kinds["main"] = len(kinds["main"])  # a label in the place of a button that there is none of
+            rows[state] = kinds
+    assert len(rows) == 7 and all(found == rows["built"] for found in rows.values())
+
+
+def test_of_a_ragdoll(arm, scene):
+    arm.data.bones.active = arm.data.bones[ARM]
+    OPERATORS.build()
+    shown = draw()
+    assert "3 bodies, 2 joints" in text_of(shown["main"]) and "Ready" in text_of(shown["main"])
+    for name in ("rotation_weight", "translation_weight", "physics_blend"):
+        assert shown["act"]["prop", name] is True
+    assert shown["bone"]["prop", "simulate"] and shown["joint"]["prop", "limit_min"]
+    assert "Swing X" in text_of(shown["joint"]) and "Twist Y" in text_of(shown["joint"])
+    assert not any(finding.severity == "ERROR" for finding in health.notices(arm, scene))
+
+
+def test_what_waits_has_its_button(arm, scene):
+    OPERATORS.build()
+    arm.pose.bones[ARM].active_ragdoll.mass = 2.0
+    assert "wait for Rebuild" in said(arm) and ("operator", "active_ragdoll.build") in draw()["health"]
+    OPERATORS.simulate()
+    assert "wait for Rebuild" not in said(arm) and "out of date" not in said(arm)
+    arm.active_ragdoll.rotation_weight = 0.5
+    assert "out of date" in said(arm)
+    OPERATORS.simulate()
+    scene.frame_end = 40
+    assert "out of date" in said(arm)
+    scene.rigidbody_world.substeps_per_frame = 1
+    worst = next(finding for finding in health.notices(arm, scene) if finding.kind == "SUBSTEPS")
+    assert OPERATORS.remedy(**worst.arguments) == {"FINISHED"} and "steps a second" not in said(arm)
+
+
+def test_of_a_baked_character_is_greyed_out(arm, scene):
+    arm.data.bones.active = arm.data.bones[ARM]
+    OPERATORS.build()
+    OPERATORS.bake()
+    shown = draw()
+    assert "Baked" in text_of(shown["main"]) and "revert the bake" in said(arm)
+    assert not shown["act"]["prop", "rotation_weight"] and not shown["bone"]["prop", "simulate"]
+
+
+def test_trouble_comes_first_and_once(arm, scene):
+    OPERATORS.build()
+    STATE.messages["Arm"] = STATE.messages[scene.name] = "Something long enough to need more than one line"
+    text = text_of(draw()["main"])
+    assert text.count("Something") == 1 and "more than one line" in " ".join(text.split())
+    arm.active_ragdoll.parts[0].body.rigid_body.type = "PASSIVE"
+    bpy.data.objects.remove(arm.active_ragdoll.parts[1].body)
+    assert "is gone" in said(arm)
+    draw()
+
+
+def test_whatever_of_a_character_is_active_stands_for_it(fresh_scene):
+    """Its mesh, what hangs on a bone, a body; several selected are built together."""
+    first, second = rigs.human(fresh_scene, "First"), rigs.human(fresh_scene, "Second")
+    prop = rigs.empty(fresh_scene, "Prop")
+    prop.parent, prop.parent_type, prop.parent_bone = first, "BONE", "hand.L"
+    mesh = bpy.data.objects.new("Mesh", rigs.box_mesh("Mesh", (1.0, 1.0, 1.0)))
+    fresh_scene.collection.objects.link(mesh)
+    mesh.modifiers.new("Armature", "ARMATURE").object = second
+    bpy.ops.object.select_all(action="DESELECT")
+    layer = bpy.context.view_layer
+    layer.objects.active = prop
+    for obj in (prop, mesh):
+        obj.select_set(True)
+    assert interface.characters(bpy.context) == [first, second]
+    assert OPERATORS.build() == {"FINISHED"}
+    assert first.active_ragdoll.is_ragdoll and second.active_ragdoll.is_ragdoll
+    first.active_ragdoll.rotation_weight = 0.5
+    assert OPERATORS.copy_weights() == {"FINISHED"} and second.active_ragdoll.rotation_weight == 0.5
+    fresh_scene.frame_start, fresh_scene.frame_end = 1, 4
+    assert OPERATORS.bake() == {"FINISHED"}
+    assert [obj.active_ragdoll.run_state for obj in (first, second)] == ["BAKED"] * 2
+    assert OPERATORS.revert_bake() == {"FINISHED"}
+    assert "BAKED" not in [obj.active_ragdoll.run_state for obj in (first, second)]
+    layer.objects.active = built.part_of(second, "head").body
+    assert interface.active_armature(bpy.context) == second and "Second" in text_of(draw()["main"])
+    layer.objects.active = rigs.empty(fresh_scene)
+    assert interface.active_armature(bpy.context) is None
+
+
+def test_what_is_wrong_with_the_motion_stack_is_said(fresh_scene):
+    human = rigs.swinging_human(fresh_scene)
+    stack_edits.set_up_look_at(human, fresh_scene)
+    human.active_ragdoll.leg_stabilizers[0].bones_count = 4
+    human.active_ragdoll.look_at[0].entries[1].bone = "arm.R"
+    fresh_scene.frame_set(4)
+    assert "ancestor" in said(human) and "hangs on nothing" in said(human)
+
+
+def test_the_extension_adds_to_blenders_menus_and_takes_back():
+    def ours():
+        places = (getattr(bpy.types, place) for place, _how, _draw in panels.additions.ADDED)
+        return [
+            draw
+            for place in places
+            for draw in place._dyn_ui_initialize()
+            if draw.__module__ == panels.additions.__name__
+        ]
+
+    assert len(ours()) == len(panels.additions.ADDED)
+    panels.additions.remove()
+    assert not ours()
+    panels.additions.add()
+    assert len(ours()) == len(panels.additions.ADDED)
+
+
+def test_sidebar_of_layers_blend_spaces_and_a_graph(arm, scene):
+    arm.keyframe_insert("location", frame=1)
+    arm.pose.bones[0].keyframe_insert("location", frame=1)
+    assert OPERATORS.add_layer(source="ACTION") == OPERATORS.add_blend_space(kind="SPEED") == {"FINISHED"}
+    settings = arm.active_ragdoll
+    assert "no samples" in text_of(draw()["blend_spaces"])
+    for place in (0.0, 4.0):
+        settings.blend_spaces[0].x.value = place
+        assert OPERATORS.add_sample() == {"FINISHED"}
+    settings.blend_spaces[0].x.value = 1.0
+    OPERATORS.enable_graph()
+    for what in ("STATE", "PARAMETER", "TRANSITION", "CONDITION"):
+        assert OPERATORS.edit_graph(what=what, do="ADD") == {"FINISHED"}
+    shown = draw()
+    assert [name for kind, name in shown["blend_spaces"] if kind == "bar"] == [
+        "Speed 1.00", f"{arm.animation_data.action.name} 75%", f"{arm.animation_data.action.name} (2) 25%",
+    ]  # fmt: skip
+    assert ("prop", "mask") in shown["layer_mask"] and ("prop", "smoothing") in shown["blend_axes"]
+    assert {("prop", "weight"), ("prop", "source"), ("prop", "blend_time")} <= set(shown["graph"])
+    settings.blend_spaces[0].x.minimum = 9.0
+    assert "minimum" in text_of(draw()["blend_spaces"])

@@ -1,0 +1,104 @@
+"""One button for what happens from a frame on: what it sets up, what comes of it, and that it refuses whole."""
+
+import bpy
+import numpy as np
+import pytest
+
+import rigs
+from active_ragdoll.core.blender.physics import built
+from active_ragdoll.core.blender.run import recovery_record
+from active_ragdoll.core.blender.tools import health, story
+
+OPERATORS = bpy.ops.active_ragdoll
+
+
+@pytest.fixture
+def human(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene, 1, 40)
+    rigs.set_range(fresh_scene, 1, 40)
+    return obj
+
+
+def phases(obj, frames) -> list:
+    found = []
+    for frame in frames:
+        obj.active_ragdoll.scene.frame_set(frame)
+        found.append(obj.active_ragdoll.state)
+    return found
+
+
+def test_a_knock_out_from_nothing(human, fresh_scene):
+    """One click on a character without ragdoll, floor and recovery; all that it leaves can be edited."""
+    fresh_scene.frame_set(10)
+    assert OPERATORS.knock_out_here() == {"FINISHED"}
+    settings = human.active_ragdoll
+    assert settings.is_ragdoll and settings.recovery.enabled and health.has_floor(human, fresh_scene)
+    assert [hit.frame for hit in settings.hits] == [10] and settings.run_state == "CACHED"
+    assert fresh_scene.frame_current == 10
+    seen = phases(human, (8, 9, 14))
+    assert "LIMP" not in seen[:2] and seen[2] in ("LIMP", "SETTLING")
+    assert story.strongest(human) > story.threshold(human, fresh_scene) > 0.0
+    settings.hits[0].strength *= 0.5 * story.threshold(human, fresh_scene) / story.strongest(human)
+    OPERATORS.simulate()
+    assert "LIMP" not in phases(human, (14, 20)), "half of the threshold shown does not knock out"
+
+
+def test_the_floor_is_where_the_feet_are(human, fresh_scene):
+    OPERATORS.build()
+    assert any(finding.operator == "add_floor" for finding in health.notices(human, fresh_scene))
+    assert OPERATORS.add_floor() == {"FINISHED"}
+    floor = bpy.data.objects["Floor"]
+    top = max((floor.matrix_world @ vertex.co).z for vertex in floor.data.vertices)
+    soles = [human.matrix_world @ human.pose.bones[f"foot.{side}"].tail for side in "LR"]
+    assert abs(top - min(sole.z for sole in soles)) < 0.1 * human.active_ragdoll.height
+    assert floor.rigid_body.type == "PASSIVE" and not any(
+        finding.operator == "add_floor" for finding in health.notices(human, fresh_scene)
+    )
+
+
+@pytest.mark.parametrize("bones", ((), ("forearm.L",)))
+def test_limp_and_follow_again(human, fresh_scene, bones):
+    OPERATORS.build()
+    if bones:
+        rigs.select(human, *bones)
+    owner = human.pose.bones[bones[0]] if bones else human
+    for frame, name in ((10, "limp_from_here"), (20, "follow_from_here")):
+        fresh_scene.frame_set(frame)
+        assert getattr(OPERATORS, name)(simulate=False) == {"FINISHED"}
+    weights = []
+    for frame in (5, 9, 10, 19, 20, 32, 40):
+        fresh_scene.frame_set(frame)
+        own = owner.active_ragdoll
+        assert own.rotation_weight == own.translation_weight
+        weights.append(own.rotation_weight)
+    assert weights == [1, 1, 0, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("name", ("push_here", "explode_here"))
+def test_pushes_move_the_character(human, fresh_scene, name):
+    OPERATORS.build()
+    rigs.set_weights(human, 0.3)
+    part = built.part_of(human, "spine")
+
+    def places():
+        fresh_scene.frame_set(18)
+        return rigs.matrices([part.body])[0][:3, 3]
+
+    OPERATORS.simulate()
+    before = places()
+    fresh_scene.cursor.location = before - (0.0, 0.5, 0.0)
+    fresh_scene.frame_set(10)
+    rigs.select(human, "spine")
+    assert getattr(OPERATORS, name)() == {"FINISHED"}
+    assert human.active_ragdoll.run_state == "CACHED"
+    assert (places() - before)[1] > 0.02
+    assert np.isfinite(places()).all()
+
+
+@pytest.mark.parametrize("name", ("knock_out_here", "push_here", "explode_here", "limp_from_here"))
+def test_outside_the_shot_nothing_is_changed(human, fresh_scene, name):
+    fresh_scene.frame_set(40)
+    with pytest.raises(RuntimeError, match="Frame 40 is not within the shot, 1 to 40"):
+        getattr(OPERATORS, name)()
+    assert not human.active_ragdoll.is_ragdoll and len(bpy.data.objects) == 1
+    assert recovery_record.phase_of(human) in (None, "")
