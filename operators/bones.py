@@ -1,7 +1,7 @@
 """Settings of bones from one to another, weights spread over bones, and editing bodies by hand."""
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 
 from ..core.anatomy import roles
 from ..core.blender import interface
@@ -102,6 +102,19 @@ class ACTIVE_RAGDOLL_OT_reset_bone(BoneOperator, bpy.types.Operator):
         names = interface.selected_bones(obj)
         bone_tools.reset(obj, names)
         return f"Reset {named(names)}: rebuild to see it"
+
+
+class ACTIVE_RAGDOLL_OT_select_bone(Operator, bpy.types.Operator):
+    """Make a bone the active one"""
+
+    bone: StringProperty(name="Bone")
+
+    @classmethod
+    def description(cls, _context, properties):
+        return properties.bone
+
+    def act(self, _context, obj):
+        obj.data.bones.active = obj.data.bones.get(self.bone)
 
 
 # ---- bodies ---------------------------------------------------------------------------------------------------------

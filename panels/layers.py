@@ -32,7 +32,7 @@ def draw_action(layout, choice, action: str = "action", slot: str = "slot") -> N
     layout.prop(choice, action)
     chosen = getattr(choice, action)
     if chosen is not None and len(getattr(chosen, "slots", ())) > 1:
-        layout.prop_search(choice, slot, chosen, "slots")
+        layout.prop(choice, f"{slot}_choice")
     if action == "action":
         layout.prop(choice, "armature")
         if choice.armature is not None:

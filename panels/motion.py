@@ -3,7 +3,7 @@
 import bpy
 
 from ..core.blender import look_at_api
-from ..core.blender.interface import bone_field, props, rows
+from ..core.blender.interface import bone_field, props, rows, short
 from ..core.blender.stack import entries, stack_edits
 from ..core.errors import RagdollError
 from .base import Part, draw_list, paragraph
@@ -30,7 +30,7 @@ class ACTIVE_RAGDOLL_UL_motion(bpy.types.UIList):
             row.prop(item, name, text="", emboss=False, icon=own.icon)
         else:
             bone = getattr(item, name)
-            row.label(text=bone or "No bone", icon=own.icon if bone else "ERROR")
+            row.label(text=short(item.id_data, bone) or "No bone", icon=own.icon if bone else "ERROR")
         row.prop(item, number, text="", emboss=False)
         if hasattr(item, "enabled"):
             row.prop(item, "enabled", text="")

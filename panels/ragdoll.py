@@ -10,7 +10,7 @@ from ..core.blender.languages import translated
 from ..core.blender.runtime import STATE
 from ..core.blender.tools import health
 from ..core.ragdoll import drives
-from .base import Part, Sidebar, active_armature, paragraph
+from .base import Part, Sidebar, active_armature, draw_bone_name, paragraph
 
 STATE_ICONS = {
     "NONE": "X",
@@ -208,7 +208,7 @@ class ACTIVE_RAGDOLL_PT_bodies(SetupPart, bpy.types.Panel):
         inner = rows(column)
         inner.prop(settings, "mass_model")
         if settings.mass_model != "DENSITY":
-            inner.prop(settings, "body_mass")
+            props(inner, settings, "body_mass")
         if settings.mass_model in ("AUTO", "DENSITY"):
             inner.prop(settings, "density")
         column.prop(settings, "stabilize_masses")
@@ -227,8 +227,8 @@ class ACTIVE_RAGDOLL_PT_limits(SetupPart, bpy.types.Panel):
             return
         paragraph(column, context, report.text(), "INFO")
         for found in report.found[:LISTED]:
-            text = f"{found.bone}: {math.degrees(found.worst):.1f}\u00b0 at {found.worst_frame}"
-            column.label(text=text, icon="BONE_DATA")
+            text = f": {math.degrees(found.worst):.1f}\u00b0 at {found.worst_frame}"
+            draw_bone_name(column, obj, found.bone, text)
         if report.found and not report.widened:
             column.operator("active_ragdoll.check_limits", text="Widen to Fit", icon="FULLSCREEN_ENTER").widen = True
 
