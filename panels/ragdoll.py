@@ -4,7 +4,7 @@ import math
 
 import bpy
 
-from ..core.blender import interface, preferences
+from ..core.blender import bake, interface, preferences
 from ..core.blender.interface import props, rows
 from ..core.blender.languages import translated
 from ..core.blender.runtime import STATE
@@ -156,10 +156,13 @@ class ACTIVE_RAGDOLL_PT_bake_options(ShotPart, bpy.types.Panel):
         inner.prop(settings, "key_tolerance")
         # What the next click on Bake does; Blender keeps it with the operator.
         chosen = context.window_manager.operator_properties_last("active_ragdoll.bake")
-        props(inner, chosen, "to", "bones", "frames", "destination", *["combined"] * (chosen.destination == "LAYER"))
+        props(inner, chosen, "to", *["limbs", "exact_joints"] * (chosen.to != bake.DEFORM), "bones", "frames")
+        props(inner, chosen, "destination", *["combined"] * (chosen.destination == "LAYER"))
         props(inner, chosen, "root_motion", "loop", *["loop_frames"] * chosen.loop)
         if settings.muted and settings.baked_action is not None:
             column.label(text=settings.baked_action.name, icon="ACTION")
+            for text in bake.report(obj):
+                paragraph(column, context, text)
 
 
 # ---- setting up -----------------------------------------------------------------------------------------------------
