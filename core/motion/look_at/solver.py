@@ -257,9 +257,8 @@ def ahead(offset: tuple, sight: tuple, reach: tuple, to_target: tuple) -> tuple:
 def facing(forward, up, to_target, last_side, margin: float) -> tuple:
     """The side by which a target behind is looked at, with hysteresis, and the direction to look in instead.
 
-    Within `margin` of straight behind (as seen along up) the side of before is kept, and the direction is that at
-    the margin on that side; so neither a target that crosses straight behind nor one that dwells there flips the
-    look.
+    Within `margin` of straight behind (as seen along up) the side of before is kept, and the direction is that at the
+    margin on that side; so neither a target that crosses straight behind nor one that dwells there flips the look.
 
     Args:
         forward: where the first bone looks, up: unit vectors. to_target: from the first bone to the target.
