@@ -25,7 +25,9 @@ def settle_limbs(tree, read: list, notes: list, names: list) -> dict:
     Args:
         tree: a `Tree`. read: a `names.Name` by row. notes: what a user should know is appended.
     """
-    words = {row: _word(read[row]) for row in tree.rows}
+    # Turned to the homologous bone where a name speaks of a front or hind leg.
+    turned = {True: FRONT_OF, False: HIND_OF, None: {}}
+    words = {row: turned[read[row].front].get(read[row].meaning, read[row].meaning) for row in tree.rows}
     below = _below(tree, words)
     strong = {(words[row], read[row].side) for row in tree.rows if words[row] not in _JOINT}
     roles: dict = {}
@@ -52,11 +54,6 @@ def settle_limbs(tree, read: list, notes: list, names: list) -> dict:
             roles[row] = role
         leg_of[row] = role if role in _OF_LIMB else above
     return roles
-
-
-def _word(name) -> str | None:
-    """The meaning of a name, turned to the homologous bone where it speaks of a front or hind leg."""
-    return {True: FRONT_OF, False: HIND_OF, None: {}}[name.front].get(name.meaning, name.meaning)
 
 
 def _below(tree, words: dict) -> dict:

@@ -332,14 +332,9 @@ LONGEST, SHORTEST = 2.0, 0.02  # heights: arrows are shown no longer and no shor
 CIRCLE = 48  # segments
 
 
-def arrow(impulse, mass: float, size: float, gravity: float) -> np.ndarray:
-    """The arrow [.., 3], [m], of an impulse [.., 3], [N s], on a character of a mass [kg] and height [m]."""
-    return np.asarray(impulse, dtype=float) * (size / (mass * ARROW_SPEED * speeds.froude(size, gravity)))
-
-
-def impulse_of_arrow(drawn, mass: float, size: float, gravity: float) -> np.ndarray:
-    """The impulse [.., 3], [N s], of an arrow [.., 3], [m]: the inverse of `arrow`."""
-    return np.asarray(drawn, dtype=float) * (mass * ARROW_SPEED * speeds.froude(size, gravity) / size)
+def impulse_of_arrow(mass: float, size: float, gravity: float) -> float:
+    """The impulse [N s] for each metre of an arrow on a character of a mass [kg] and height [m]."""
+    return max(mass, 1e-12) * ARROW_SPEED * speeds.froude(size, gravity) / size
 
 
 def box_met(origin, direction, matrices, halves) -> tuple[int, float]:

@@ -62,7 +62,8 @@ def from_roles(rig: Rig, anatomy: Anatomy, tails=None) -> LookAtSetup:
     above = _above(rig, head)
     necks = [bone for bone in above if role.get(bone) == roles.NECK]
     entries += [_entry(rig, bone, neck_limit / len(necks), 0.0, forward) for bone in necks]
-    trunk = _three([bone for bone in above if role.get(bone) in (roles.SPINE, roles.CHEST)])
+    trunk = [bone for bone in above if role.get(bone) in (roles.SPINE, roles.CHEST)]
+    trunk = trunk if len(trunk) <= 3 else [trunk[0], trunk[len(trunk) // 2], trunk[-1]]
     count = len(trunk)
     for bone, weight, limit in zip(trunk, UP_WEIGHTS[3 - count :], trunk_limits[3 - count :], strict=True):
         entries.append(_entry(rig, bone, limit, weight, forward))
@@ -82,11 +83,6 @@ def _above(rig: Rig, bone: int) -> list:
         bone = rig.parents[bone]
         found.append(bone)
     return found
-
-
-def _three(bones: list) -> list:
-    """First, middle and last of more than three."""
-    return bones if len(bones) <= 3 else [bones[0], bones[len(bones) // 2], bones[-1]]
 
 
 def _eyes(rig: Rig, anatomy: Anatomy, head: int) -> list:

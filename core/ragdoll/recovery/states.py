@@ -168,15 +168,11 @@ def arranged(events: Sequence[Event], first: float, last: float) -> tuple[list, 
         if not first <= event.frame < last:
             notes.append(f"Event {event.state}: frame {event.frame:g} is outside the shot ({first:g} to {last:g})")
         other = kept.get(event.frame)
-        kept[event.frame] = event if other is None else min(other, event, key=_rank)
+        kept[event.frame] = min(other or event, event, key=lambda e: (_STRONGEST.index(e.state), not e.hold))
         if other is not None:
             both = f"{other.state} and {event.state} are both forced"
             notes.append(f"Frame {event.frame:g}: {both}, {kept[event.frame].state} holds")
     return [kept[frame] for frame in sorted(kept)], notes
-
-
-def _rank(event: Event) -> tuple:
-    return _STRONGEST.index(event.state), not event.hold
 
 
 def step(
