@@ -1,11 +1,13 @@
 """The virtual environments in .venv/ that the developers' commands run in, made on first use."""
 
+import contextlib
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -61,8 +63,32 @@ def requirements_of(name: str) -> tuple[str, ...]:
     return WITHOUT_BPY.get(name) or (f"bpy=={name}.*", PYTEST, JSONSCHEMA, *BPY_EXTRA.get(name, ()))
 
 
+@contextlib.contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Keep other commands from making the same environment: they wait. A lock of a command that died is free again."""
+    ENVIRONMENTS.mkdir(exist_ok=True)
+    with (ENVIRONMENTS / f"{name}.lock").open("a") as file:
+        if os.name == "nt":
+            import msvcrt
+
+            while True:  # `locking` gives up after ten seconds
+                with contextlib.suppress(OSError):
+                    msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+                    break
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def environment(name: str) -> Path:
     """The interpreter of an environment, made when it is missing or its requirements have changed."""
+    with locked(name):
+        return _environment(name)
+
+
+def _environment(name: str) -> Path:
     folder = ENVIRONMENTS / name
     requirements = requirements_of(name)
     stamp = folder / "requirements.sha256"
@@ -86,9 +112,10 @@ def environment(name: str) -> Path:
 def pytest_folder() -> Path:
     """A folder with pytest alone, for a Blender whose Python has none."""
     folder = ENVIRONMENTS / "pytest"
-    if not (folder / "pytest").is_dir():
-        install = [environment("tools"), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
-        quietly([*install, "--target", folder, PYTEST], f"installing {PYTEST}")
+    install = [environment("tools"), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    with locked("pytest"):
+        if not (folder / "pytest").is_dir():
+            quietly([*install, "--target", folder, PYTEST], f"installing {PYTEST}")
     return folder
 
 

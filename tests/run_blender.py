@@ -1,14 +1,10 @@
 """Runs test files in a few processes at a time, several files in each.
 
-    python tests/run_blender.py --python .venv/4.5/bin/python [tests/blender/test_x.py ...]
-    python tests/run_blender.py --blender "/path/to/blender" --installed
-
 Many processes, because a bpy wheel does not exit cleanly after a simulation, because a crash of Blender then fails the
 files of one process only, and because they run in parallel. (pytest-xdist cannot: a Blender program has to start
 its own Python.)
 """
 
-import argparse
 import contextlib
 import os
 import shlex
@@ -226,52 +222,12 @@ def run_files(
     return total
 
 
-def print_skips(result: Result) -> None:
-    """Say what was skipped and why."""
-    for reason, count in result.skips.items():
-        print(f"  skipped {count}: {reason}")
-
-
 def indent(text: str) -> str:
     """The text set off from the lines around it."""
     return "".join(f"      | {line}\n" for line in text.splitlines())
 
 
-def main() -> int:
-    """Run, print the closing line; 1 if anything failed."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    program = parser.add_mutually_exclusive_group(required=True)
-    program.add_argument("--python", help="the Python of a bpy wheel that has pytest")
-    program.add_argument("--blender", help="a Blender program, or a command with arguments that starts one")
-    parser.add_argument("--installed", action="store_true", help="demand the installed extension")
-    parser.add_argument("--results", default=REPO / ".test-results" / "blender", help="folder of the reports")
-    parser.add_argument("--timeout", type=float, default=900.0, help="seconds for one process")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at the same time")
-    parser.add_argument(
-        "--files-per-process", type=int, default=6, help="but those marked own_process, which are alone"
-    )
-    parser.add_argument("-k", help="pytest's -k")
-    parser.add_argument("-m", help="only tests with this marker")
-    parser.add_argument("files", nargs="*", help="default: tests/blender/test_*.py")
-    options = parser.parse_args()
-    files = [Path(f).resolve() for f in options.files] or sorted((TESTS / "blender").glob("test_*.py"))
-    command = wheel_command(options.python) if options.python else program_command(options.blender, options.installed)
-    total = run_files(
-        files,
-        command,
-        Path(options.results),
-        env={"ACTIVE_RAGDOLL_INSTALLED": "1"} if options.installed else {},
-        pattern=options.k,
-        marker=options.m,
-        timeout=options.timeout,
-        jobs=options.jobs,
-        size=options.files_per_process,
-    )
-    print_skips(total)
-    print(total.counts())
-    return 1 if total.failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def print_skips(result: Result) -> None:
+    """Say what was skipped and why."""
+    for reason, count in result.skips.items():
+        print(f"  skipped {count}: {reason}")

@@ -1,4 +1,4 @@
-"""The frame of the benchmarks: the command line, tables and aims, the extension, characters to measure, props.
+"""The frame of the benchmarks: the command line, tables and aims, the extension.
 
 A benchmark is a function that measures, prints its tables and returns its figures; `bench` does the rest.
 """
@@ -16,7 +16,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 REPO = Path(__file__).resolve().parents[2]
-DATA = REPO.parent / "shared" / "data"
 sys.path.insert(0, str(REPO))
 sys.path[:0] = [str(REPO / "tests"), str(REPO / "tests" / "blender")]
 
@@ -25,12 +24,6 @@ import bpy  # noqa: E402
 import harness  # noqa: E402
 
 harness.load_extension()
-
-import rigs  # noqa: E402
-from demo.character import enable_rigify  # noqa: E402
-from demo.walk_cycle import make_walk_cycle  # noqa: E402
-
-FPS = rigs.FPS
 
 
 def bench(run: Callable[..., tuple[dict, bool]], description: str, **options: object) -> None:
@@ -75,48 +68,3 @@ def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]
     for row in [head, *cells]:
         line = "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths)))
         print(f"  {line}", flush=True)
-
-
-def basic_human(scene: bpy.types.Scene, name: str = "Human") -> bpy.types.Object:
-    """Rigify's Basic Human metarig: 29 bones, 2 m tall, no mesh."""
-    enable_rigify()
-    from rigify.metarigs.Basic import basic_human as metarig
-
-    armature = bpy.data.objects.new(name, bpy.data.armatures.new(name))
-    scene.collection.objects.link(armature)
-    bpy.context.view_layer.objects.active = armature
-    armature.select_set(True)
-    bpy.ops.object.mode_set(mode="EDIT")
-    try:
-        metarig.create(armature)
-    finally:
-        bpy.ops.object.mode_set(mode="OBJECT")
-    for bone in armature.pose.bones:
-        bone.rotation_mode = "QUATERNION"
-    return armature
-
-
-def walking_humans(scene: bpy.types.Scene, count: int) -> list[bpy.types.Object]:
-    """Walking 29-bone humans, 2 m apart, each with an armature, an object and an action of its own."""
-    first = basic_human(scene)
-    make_walk_cycle(first, scene)
-    humans = [first]
-    for i in range(1, count):
-        human = first.copy()
-        human.data = first.data.copy()
-        slot = getattr(human.animation_data, "action_slot", None)
-        human.animation_data.action = first.animation_data.action.copy()
-        if slot is not None:
-            human.animation_data.action_slot = human.animation_data.action.slots[slot.identifier]
-        human.location.x = 2.0 * i
-        scene.collection.objects.link(human)
-        humans.append(human)
-    bpy.context.view_layer.update()
-    return humans
-
-
-def add_floor(scene: bpy.types.Scene, top: float, size: float = 60.0) -> None:
-    """A slab of 1 m whose upper side is at a height [m]."""
-    floor = rigs.box(scene, "Floor", (size, size, 1.0), (0.0, 0.0, top - 0.5), passive=True)
-    # Characters without self-collision have their bodies on layers of their own.
-    floor.rigid_body.collision_collections = [True] * 20

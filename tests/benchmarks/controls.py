@@ -10,7 +10,6 @@
 Bones that no control of their own carries are counted, and left out of the figures.
 """
 
-import importlib
 import time
 
 import _characters
@@ -22,7 +21,7 @@ import rigs
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.bake import controls
 from active_ragdoll.core.blender.physics import build
-from demo.character import enable_rigify, generate_rigify
+from demo.character import generate_rigify
 
 HEIGHT = 1.8  # [m] that distances are stated for
 METARIGS = {
@@ -40,11 +39,7 @@ POSES, SECONDS = 8, 10.0
 def make(name: str):
     """A generated rig with a ragdoll of its large bones, in an empty file."""
     scene = rigs.empty_file()
-    enable_rigify()
-    metarig = rigs.armature(scene, {}, "Metarig")
-    bpy.ops.object.mode_set(mode="EDIT")
-    importlib.import_module(f"rigify.metarigs.{METARIGS[name]}").create(metarig)
-    bpy.ops.object.mode_set(mode="OBJECT")
+    metarig = rigs.metarig(scene, METARIGS[name])
     obj = generate_rigify(metarig)
     bpy.data.objects.remove(metarig)
     size = max(obj.dimensions)

@@ -25,6 +25,7 @@ import numpy as np
 import rigs
 from active_ragdoll.core.blender.physics import build, source, world
 from active_ragdoll.core.blender.runtime import STATE
+from demo.walk_cycle import make_walk_cycle
 
 AIM_RATIO, AIM_SHARE = 2.5, 0.15
 WARM_UP = 12
@@ -37,10 +38,14 @@ def make(count: int, weights: tuple | None) -> bpy.types.Scene:
     """A scene with some walking ragdolls; weights None strips them to plain Blender."""
     scene = bpy.data.scenes.new("Cost")
     bpy.context.window.scene = scene
-    scene.render.fps = _characters.FPS
-    humans = _characters.walking_humans(scene, count)
+    scene.render.fps = rigs.FPS
+    humans = [rigs.metarig(scene, "Basic.basic_human")]
+    make_walk_cycle(humans[0], scene)
+    humans += [rigs.duplicate(humans[0], 2.0 * i) for i in range(1, count)]
     world.ensure(scene)
-    _characters.add_floor(scene, -0.02, 200.0)
+    floor = rigs.box(scene, "Floor", (200.0, 200.0, 1.0), (0.0, 0.0, -0.52), passive=True)
+    # Characters without self-collision have their bodies on layers of their own.
+    floor.rigid_body.collision_collections = [True] * 20
     for human in humans:
         wanted = np.array([not bone.name.startswith(LEFT_OUT) for bone in human.data.bones])
         build.build(human, scene, wanted, update=False)

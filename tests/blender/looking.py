@@ -1,7 +1,5 @@
 """Characters that look at a moving target with planted feet, and how well they do, for the tests of the look-at."""
 
-import importlib
-
 import bpy
 import numpy as np
 
@@ -25,7 +23,7 @@ REAL = {
 def character(name: str, data_dir, frames: int = 24) -> rigs.Rig:
     """One of REAL, its shot cut to some frames; "metarig NAME" is made by Rigify and stands still."""
     if name.startswith("metarig "):
-        rig = rigs.Rig(metarig(name), bpy.context.scene, 1, 24)
+        rig = rigs.Rig(rigs.metarig(rigs.empty_file(), name.removeprefix("metarig ")), bpy.context.scene, 1, 24)
     else:
         rig = rigs.load(data_dir / name)
     last = min(rig.last, rig.first + frames - 1) if rig.last > rig.first else rig.first + frames - 1
@@ -33,20 +31,6 @@ def character(name: str, data_dir, frames: int = 24) -> rigs.Rig:
     rig.last = last
     rig.scene.frame_set(rig.first)
     return rig
-
-
-def metarig(name: str) -> bpy.types.Object:
-    """The Rigify metarig of "metarig NAME", in an empty file."""
-    from demo import character as demo_character
-
-    scene = rigs.empty_file()
-    demo_character.enable_rigify()
-    module = importlib.import_module(f"rigify.metarigs.{name.removeprefix('metarig ')}")
-    obj = rigs.armature(scene, {}, "Metarig")
-    bpy.ops.object.mode_set(mode="EDIT")
-    module.create(obj)
-    bpy.ops.object.mode_set(mode="OBJECT")
-    return obj
 
 
 def to_its_side(scene, obj):

@@ -11,6 +11,7 @@ Most tests begin with one of these:
 The extension is imported inside functions only: golden/shots.py uses this file with the extension of any commit.
 """
 
+import importlib
 import json
 import math
 import os
@@ -153,6 +154,18 @@ def armature(scene, bones: dict, name: str = "Rig") -> bpy.types.Object:
     bpy.ops.object.mode_set(mode="OBJECT")
     for bone in obj.pose.bones:
         bone.rotation_mode = "QUATERNION"
+    return obj
+
+
+def metarig(scene, name: str) -> bpy.types.Object:
+    """A metarig of Rigify's, such as "human" or "Animals.wolf"."""
+    from demo.character import enable_rigify
+
+    enable_rigify()
+    obj = armature(scene, {}, "Metarig")
+    bpy.ops.object.mode_set(mode="EDIT")
+    importlib.import_module(f"rigify.metarigs.{name}").create(obj)
+    bpy.ops.object.mode_set(mode="OBJECT")
     return obj
 
 

@@ -14,7 +14,7 @@ from active_ragdoll.core.blender.stack.entries.balance import Balance
 from own_characters import or_own
 
 pytestmark = pytest.mark.blender_version
-RIGS = or_own("Knight.glb", "mh_mixamo.blend", "walk.fbx", own=("own mixamo", "own unreal"))
+RIGS = or_own("Knight.glb", "mh_mixamo.blend", own=("own mixamo", "own unreal"))
 HIT = 8  # frame of the push, after the first
 
 

@@ -13,7 +13,6 @@ from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import diagnose
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.ragdoll import diagnosis
-from active_ragdoll.operators import command_line
 from own_characters import SWEPT, or_own
 
 HUMANS = or_own("Knight.glb")
@@ -266,19 +265,3 @@ def test_diagnosis_in_mid_shot_disturbs_nothing(human):
         assert scene.name not in STATE.messages
         results.append(rigs.bodies(human).tobytes())
     assert results[0] == results[1]
-
-
-def test_the_report_has_the_diagnosis(fresh_scene, tmp_path, capfd):
-    reports = {name: tmp_path / f"{name}.json" for name in ("build", "bake", "info")}
-    rigs.load("Fox.glb")
-    fox, built = str(rigs.KEPT / "Fox.glb.blend"), str(tmp_path / "fox.blend")
-    assert command_line.run(["build", fox, "--output", built, "--report", str(reports["build"])]) == 0
-    assert command_line.run(["bake", built, "--frames", "1", "4", "--report", str(reports["bake"])]) == 0
-    assert command_line.run(["info", built, "--report", str(reports["info"])]) == 0
-    out = capfd.readouterr().out
-    read = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in reports.items()}
-    found = read["build"]["diagnosis"]
-    assert diagnosis.SCALE in [finding["kind"] for finding in found]  # the fox is 100 m long
-    assert {"kind", "severity", "bones", "text", "remedy", "operator"} <= set(found[0])
-    assert read["bake"]["diagnosis"] and next(iter(read["info"]["diagnosis"].values()))
-    assert f"warning: {found[-1]['text']}" in out

@@ -117,14 +117,6 @@ def test_whatever_the_first_frame_is(fresh_scene, first):
     _assert_like_a_run(_steps(first), first)
 
 
-def test_bit_for_bit_as_in_a_file_where_the_first_frame_was_shown(fresh_scene):
-    _character(fresh_scene)
-    fresh_scene.frame_set(1)
-    shown = _steps()
-    _character(rigs.empty_file())
-    assert np.array_equal(_steps(), shown)
-
-
 @pytest.mark.parametrize("way", ((10,), (1, 2, 10), (0,), (3,), (1, 2, 3)))
 def test_a_jump_to_the_second_frame_starts_nothing(fresh_scene, way):
     """It shows the animation, or what the run before it has simulated."""

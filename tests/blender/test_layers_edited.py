@@ -308,3 +308,49 @@ def test_a_new_users_way_through_the_operators(data_dir):
     assert settings.target_armature is None
     assert not [c for bone in obj.pose.bones for c in bone.constraints]
     assert np.isfinite(rigs.pose(obj)).all()
+
+
+@pytest.mark.blender_version
+def test_undo_and_redo_of_layers(knight):
+    """Back to a smaller weight, forth, and back to no layer."""
+    name = knight.obj.name
+
+    def pose():
+        bpy.context.scene.frame_set(5)
+        return rigs.pose(bpy.data.objects[name])
+
+    bpy.context.view_layer.objects.active = knight.obj
+    shown = [pose()]
+    bpy.ops.ed.undo_push(message="start")
+    assert bpy.ops.active_ragdoll.add_layer(source="POSE_ASSET", action="Sit_Floor_Pose") == {"FINISHED"}
+    for weight in (0.5, 1.0):
+        knight.obj.active_ragdoll.layers[0].weight = weight
+        bpy.ops.ed.undo_push(message=f"{weight}")
+        shown.append(pose())
+    assert rigs.angles(shown[2], shown[1]).max() > 5.0
+    for step, expected in ((bpy.ops.ed.undo, 1), (bpy.ops.ed.redo, 2), (bpy.ops.ed.undo, 1)):
+        step()
+        assert rigs.angles(pose(), shown[expected]).max() < 0.01
+    while len(bpy.data.objects[name].active_ragdoll.layers):
+        bpy.ops.ed.undo()
+    assert rigs.angles(pose(), shown[0]).max() < 0.01
+
+
+@pytest.mark.blender_version
+def test_clips_of_other_files_are_played_by_bone_names(data_dir):
+    """Their rest pose is their first frame: what a bone does relative to its parent is what must be the same."""
+    rig = rigs.load(data_dir / "arnaud.fbx")
+    obj = rig.obj
+    rigs.set_range(rig.scene, 1, 20)
+    bpy.ops.import_scene.fbx(filepath=str(data_dir / "run.fbx"))
+    other = next(o for o in bpy.context.selected_objects if o.type == "ARMATURE")
+    made = stack_edits.add_layer(obj, rig.scene, "CLIP", "Run")
+    stack_edits.choose(made, other.animation_data.action)
+    made.start, made.only_keyed = other.animation_data.action.frame_range[0], False
+    common = [bone.name for bone in obj.data.bones if bone.name in other.data.bones]
+    assert made.armature == other and made.object_motion and len(common) == 53
+    for frame in (1, 8, 15):
+        rig.scene.frame_set(frame)
+        assert not [name for name in pose_stack.of(obj).messages if name.startswith("Layer")]
+        mine, its = (rigs.pose(o)[[o.data.bones.find(name) for name in common]] for o in (obj, other))
+        assert rigs.angles(mine, its).max() < 0.1 and np.abs(mine - its)[:, :3, 3].max() < 0.02, frame

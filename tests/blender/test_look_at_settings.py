@@ -37,18 +37,6 @@ def turned(obj, scene, frame) -> float:
     return float(rigs.angles(now, plain))
 
 
-@pytest.mark.blender_version
-def test_a_keyed_weight_is_read_at_the_frame(human, fresh_scene):
-    whole = turned(human, fresh_scene, 20)
-    rigs.key(human, "active_ragdoll.look_at[0].weight", {10: 0.0, 30: 1.0})
-    rigs.interpolate(human, "LINEAR", "look_at")
-    assert turned(human, fresh_scene, 10) < 1e-3
-    assert 0.3 * whole < turned(human, fresh_scene, 20) < 0.7 * whole
-    assert looking.aim_error(human, bpy.data.objects["Target"]) > 1.0
-    fresh_scene.frame_set(30)
-    assert looking.aim_error(human, bpy.data.objects["Target"]) < 0.05
-
-
 def test_the_weight_functions_store_events_at_frames(human, fresh_scene):
     api = look_at_api
     fresh_scene.frame_set(1)

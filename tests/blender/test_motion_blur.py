@@ -6,7 +6,6 @@ import pytest
 
 import renders
 import rigs
-from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 
 FIRST, LAST = 1, 8
@@ -120,14 +119,3 @@ def test_sub_frames_leave_no_trace(fresh_scene):
         fresh_scene.frame_set(frame, subframe=0.5)
         if frame == 5:
             assert np.array_equal(rigs.pose(obj), half), "whatever was shown before"
-
-
-def test_sub_frames_do_not_end_a_run(fresh_scene):
-    obj = _physics_and_look(fresh_scene)
-    frames = range(FIRST, LAST + 1)
-    played = rigs.shown(fresh_scene, obj, frames)
-    fresh_scene.frame_set(FIRST)
-    for frame in frames:
-        fresh_scene.frame_set(frame)
-        assert np.array_equal(rigs.pose(obj), played[frame]), frame
-        assert STATE.runs[fresh_scene.name].frame == frame

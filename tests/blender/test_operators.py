@@ -111,31 +111,12 @@ def test_bake_and_revert(arm, scene):
         OPERATORS.revert_bake()
 
 
-def test_bake_of_a_part_of_the_shot_shows_the_motion_of_the_whole_shot(arm, scene):
-    simulated = simulated_arm(arm, scene, 0.0)
-    OPERATORS.bake(frame_start=10, frame_end=20)
-    assert not scene.active_ragdoll.use_range
-    np.testing.assert_allclose(played(arm, scene)[9:20], simulated[9:20], atol=1e-4 * 1.5)
-
-
 def test_bake_after_a_shorter_simulation_simulates_the_rest(arm, scene):
     """A cache of 1 to 10 must not pass for one of 1 to 30, whose last frames it would show frozen."""
     simulated = simulated_arm(arm, scene, 0.0)
     OPERATORS.simulate(frame_start=1, frame_end=10)
     OPERATORS.bake(frame_start=1, frame_end=30)
     np.testing.assert_allclose(played(arm, scene), simulated, atol=1e-4 * 1.5)
-
-
-def test_pointer_and_cursor_are_free_after_trouble(arm, scene):
-    """A body deleted by hand: the operator reports it, says what to do, and can be called again."""
-    OPERATORS.build()
-    part = arm.active_ragdoll.parts[1]
-    bpy.data.objects.remove(part.body)
-    for _again in range(2):
-        with pytest.raises(RuntimeError, match=f"body of bone '{ARM}' of 'Arm' was deleted: build the ragdoll anew"):
-            OPERATORS.simulate()
-    assert OPERATORS.build() == {"FINISHED"}
-    assert OPERATORS.simulate() == {"FINISHED"}
 
 
 def test_edited_masses_of_a_loaded_file_are_built_before_the_bake(arm, scene, tmp_path):
@@ -189,14 +170,3 @@ def test_one_that_cannot_be_built_does_not_take_the_others_with_it(arm, scene):
     with pytest.raises(RuntimeError, match=r"Arm\.001"):
         OPERATORS.build(bones="ALL")
     assert [obj.active_ragdoll.is_ragdoll for obj in arms] == [True, False, True]
-
-
-def test_a_rebuild_keeps_the_settings_of_the_world(arm, scene):
-    OPERATORS.build(bones="ALL")
-    scene.rigidbody_world.substeps_per_frame, scene.rigidbody_world.solver_iterations = 37, 41
-    rigs.step(scene, range(1, 4))
-    OPERATORS.build(bones="KEEP")
-    world = scene.rigidbody_world
-    assert (world.substeps_per_frame, world.solver_iterations) == (37, 41)
-    OPERATORS.remove()
-    assert scene.rigidbody_world is None

@@ -9,7 +9,7 @@ import pytest
 import rigs
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build, built, remove
-from active_ragdoll.core.blender.run import simulate
+from active_ragdoll.core.blender.run import reconcile, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import object as settings
 from active_ragdoll.core.blender.settings import saved
@@ -337,3 +337,52 @@ def test_a_file_of_0_1_0_plays_as_before(fresh_scene, cached, tmp_path):
     helpers = {o.name for obj in objects[:2] for o in obj.active_ragdoll.collection.all_objects}
     remove.remove_all(objects[:2], scene)
     assert not helpers & set(bpy.data.objects.keys())
+
+
+def test_an_appended_character_of_0_1_0(fresh_scene, tmp_path):
+    """In a file that has a ragdoll of its own; no handler tells of what is appended."""
+    obj = characters(fresh_scene)[0]
+    name, count, path = obj.name, len(obj.active_ragdoll.parts), str(tmp_path / "old.blend")
+    make_old(obj)
+    bpy.data.libraries.write(path, {obj})
+    scene = rigs.empty_file()
+    build.build(rigs.human(scene, "Own"), scene)
+    before = set(bpy.data.objects.keys())
+    with bpy.data.libraries.load(path) as (_there, here):
+        here.objects = [name]
+    (appended,) = here.objects
+    scene.collection.objects.link(appended)
+    reconcile.reconcile(scene)
+    assert len(appended.active_ragdoll.parts) == count and appended.active_ragdoll.physics_armature is not None
+    remove.remove(appended)
+    left = {o.name for o in bpy.data.objects} - before
+    assert not [other for other in left if other.startswith(f"{name} ") and "Target" not in other], left
+    build.build(appended, scene)
+    rigs.play(scene, 1, 4)
+    assert not STATE.messages
+
+
+def test_a_library_override_of_0_1_0(tmp_path):
+    """Blender drops from it what no class declares; it was written down beside it."""
+
+    def as_json(value):
+        if isinstance(value, dict | list):
+            pairs = value.items() if isinstance(value, dict) else enumerate(value)
+            made = {name: as_json(each) for name, each in pairs}
+            return made if isinstance(value, dict) else list(made.values())
+        return [value.id_type, value.name, None] if isinstance(value, bpy.types.ID) else value
+
+    library(str(tmp_path / "library.blend"))
+    scene, obj = overridden(str(tmp_path / "library.blend"))
+    obj.active_ragdoll.drive_space = "JOINT"
+    build.build(obj, scene)
+    zero_moments(obj)
+    before, was = poses(scene, [obj]), found(obj)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "old.blend"))
+    kept = json.loads(scene.active_ragdoll.overrides)
+    kept[obj.name]["object"] |= as_json(old_settings(obj))
+    scene.active_ragdoll.overrides = json.dumps(kept)
+    forget(obj)
+    assert not obj.active_ragdoll.parts
+    saved.bring_up()
+    assert found(obj) == was and np.array_equal(poses(scene, [obj]), before)

@@ -187,13 +187,6 @@ def test_every_pointer_is_found_again(obj, fresh_scene, several):
         assert [getattr(*found[i]) for i in group] == was, [found[i] for i in group]
 
 
-def test_a_scene_finds_its_hidden_scene_again(obj, fresh_scene):
-    hidden = fresh_scene.active_ragdoll.source
-    fresh_scene.active_ragdoll.source = fresh_scene
-    reconcile.mend()
-    assert fresh_scene.active_ragdoll.source == hidden
-
-
 def test_a_mended_ragdoll_plays_as_before(obj, fresh_scene):
     before = rigs.play(fresh_scene, 1, 12, lambda: rigs.pose(obj))
     for owner, name in pointers(obj)[::3]:

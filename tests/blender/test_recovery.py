@@ -10,7 +10,6 @@ import rigs
 from active_ragdoll.core.blender.physics import build, remove
 from active_ragdoll.core.blender.run import recovery_record, simulate, write
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.errors import RagdollError
 from own_characters import or_own
@@ -261,17 +260,3 @@ def test_operators(fresh_scene):
     assert len(events) == 1
     bpy.ops.active_ragdoll.remove_recovery_event()
     assert not bpy.ops.active_ragdoll.remove_recovery_event.poll()
-
-
-def test_a_hard_hit_wakes_and_knocks_out_and_a_light_one_wakes(fresh_scene):
-    for strength, phase in ((3.0, "LIMP"), (0.2, "ACTIVE")):
-        obj = rigs.swinging_human(fresh_scene, 1, 40)
-        group = knock_outs.prepare(fresh_scene, obj, 1, 40, {40: "ACTIVE"}, starts="ANIMATED")
-        mass = rigs.masses(obj).sum()
-        effects.add_hit(obj, fresh_scene, "spine", 15, (0.0, strength * mass * group.knock_out_speed, 0.0))
-        _shown, _targets, states = knock_outs.run(fresh_scene, obj)
-        assert {states[frame] for frame in range(1, 13)} == {"ANIMATED"}
-        assert phase in [states[frame] for frame in range(13, 18)]
-        assert ("LIMP" in states.values()) == (phase == "LIMP")
-        remove.remove(obj, fresh_scene)
-        bpy.data.objects.remove(obj)

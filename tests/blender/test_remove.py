@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.physics import build, remove, world
+from active_ragdoll.core.blender.physics import build, built, remove, world
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.stack import stack_edits
 
@@ -71,7 +71,12 @@ def _check(before: dict, obj, scene) -> None:
 def test_remove_restores_everything(fresh_scene, mode, ran):
     scene = fresh_scene
     obj = rigs.swinging_human(scene, 1, 12)
-    rigs.empty(scene, "Other").select_set(True)
+    other, own = rigs.empty(scene, "Other"), obj.active_ragdoll
+    other.select_set(True)
+    own.drive_space = "JOINT" if ran else "WORLD"
+    hit, blast, grip = own.hits.add(), own.explosions.add(), own.attachments.add()
+    hit.bone, hit.frame, hit.impulse, blast.frame, blast.impulse = "head", 4, (1.0, 0.0, 0.0), 6, 1.0
+    grip.bone, grip.target = "forearm.L", other
     bpy.ops.object.mode_set(mode=mode)
     scene.frame_set(1)
     before = _state(obj, scene)
@@ -79,10 +84,12 @@ def test_remove_restores_everything(fresh_scene, mode, ran):
     assert obj.mode == mode
     if ran:
         list(simulate.frames(scene))
+        kinds = (built.HITTER, built.ATTACHMENT, built.MOTOR)
+        assert all(built.helpers(own.collection, kind) for kind in kinds)
         scene.frame_set(1)
     remove.remove(obj)
     _check(before, obj, scene)
-    assert scene.rigidbody_world is None
+    assert scene.rigidbody_world is None and len(own.hits) == len(own.attachments) == 1
     assert not obj.active_ragdoll.is_ragdoll and not len(obj.active_ragdoll.parts)
     assert obj.active_ragdoll.state == "NONE"
 
@@ -195,54 +202,54 @@ def test_a_refused_build_leaves_nothing_of_the_recovery(fresh_scene, way):
 
 
 @pytest.fixture
-def built(fresh_scene):
+def human(fresh_scene):
     fresh_scene.view_layers.new("Second")
     return rigs.ragdoll(fresh_scene, 20)
 
 
-def seen(built) -> set:
+def seen(human) -> set:
     """Names of the helpers that some view layer shows."""
-    helpers = [o for o in built.active_ragdoll.collection.all_objects if not o.hide_viewport]
-    assert len(helpers) > 4 * len(built.active_ragdoll.parts)
+    helpers = [o for o in human.active_ragdoll.collection.all_objects if not o.hide_viewport]
+    assert len(helpers) > 4 * len(human.active_ragdoll.parts)
     return {o.name for o in helpers for layer in bpy.context.scene.view_layers if o.visible_get(view_layer=layer)}
 
 
-def test_a_build_shows_the_character_and_its_props_only(built, fresh_scene):
+def test_a_build_shows_the_character_and_its_props_only(human, fresh_scene):
     crate = rigs.box(fresh_scene, "Crate", (1, 1, 1), (3, 0, 0))
-    assert not seen(built)
-    assert built.visible_get() and crate.visible_get()
-    build.rebuild(built, fresh_scene)
-    assert not seen(built)
+    assert not seen(human)
+    assert human.visible_get() and crate.visible_get()
+    build.rebuild(human, fresh_scene)
+    assert not seen(human)
 
 
-def test_helpers_can_be_shown_and_stay_so(built, fresh_scene):
+def test_helpers_can_be_shown_and_stay_so(human, fresh_scene):
     fresh_scene.active_ragdoll.show_helpers = True
-    shown = seen(built)
-    assert len(shown) > 4 * len(built.active_ragdoll.parts)
-    build.rebuild(built, fresh_scene)
-    assert len(seen(built)) == len(shown)
+    shown = seen(human)
+    assert len(shown) > 4 * len(human.active_ragdoll.parts)
+    build.rebuild(human, fresh_scene)
+    assert len(seen(human)) == len(shown)
     fresh_scene.active_ragdoll.show_helpers = False
-    assert not seen(built)
+    assert not seen(human)
 
 
-def test_bodies_are_seen_while_they_are_edited(built, fresh_scene):
-    bpy.context.view_layer.objects.active = built
+def test_bodies_are_seen_while_they_are_edited(human, fresh_scene):
+    bpy.context.view_layer.objects.active = human
     assert bpy.ops.active_ragdoll.edit_bodies() == {"FINISHED"}
-    assert seen(built) == {part.body.name for part in built.active_ragdoll.parts}
+    assert seen(human) == {part.body.name for part in human.active_ragdoll.parts}
     assert bpy.ops.active_ragdoll.edit_bodies() == {"FINISHED"}
-    assert not seen(built)
-    bpy.context.view_layer.objects.active = built
+    assert not seen(human)
+    bpy.context.view_layer.objects.active = human
     bpy.ops.active_ragdoll.edit_bodies()
     before = rigs.counts()["collections"]
-    remove.remove(built)
+    remove.remove(human)
     assert before - rigs.counts()["collections"] >= 3
 
 
-def test_what_is_hidden_moves_as_what_is_shown(built, fresh_scene):
-    rigs.set_weights(built, 0.3)
+def test_what_is_hidden_moves_as_what_is_shown(human, fresh_scene):
+    rigs.set_weights(human, 0.3)
     found = []
     for shown in (False, True, False):
         fresh_scene.active_ragdoll.show_helpers = shown
-        found.append(np.array(rigs.play(fresh_scene, 1, 20, lambda: rigs.pose(built))))
+        found.append(np.array(rigs.play(fresh_scene, 1, 20, lambda: rigs.pose(human))))
     assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
     assert np.ptp(found[0], axis=0).max() > 0.05

@@ -4,7 +4,6 @@ import bpy
 import numpy as np
 import pytest
 
-import looking
 import rigs
 from active_ragdoll.core.anatomy import recognise, roles
 from active_ragdoll.core.anatomy.roles import CREATURE, HUMAN
@@ -24,7 +23,7 @@ def found(request, data_dir):
 
 def _rigify(name: str) -> bpy.types.Object:
     if name != "generated":
-        return looking.metarig(name)
+        return rigs.metarig(rigs.empty_file(), name.removeprefix("metarig "))
     metarig, _mesh = character.make_rigify_human(rigs.empty_file())
     return character.generate_rigify(metarig)
 

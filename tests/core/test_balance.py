@@ -142,14 +142,6 @@ def test_a_pull_that_lasts_is_followed_in_steps():
     assert state.offset.real > 0.1
 
 
-def test_a_swinging_foot_lands_where_and_when_it_is_to():
-    pair, seconds = (0j, 0j), 1 / FPS
-    for left in range(10, 0, -1):
-        pair = balance._steered(pair, 0.4 + 0.1j, left * seconds, seconds, 1e9)
-    assert pair == pytest.approx((0.4 + 0.1j, 0j), abs=1e-9)
-    assert abs(balance._steered((0j, 0j), 1.0, 0.5, seconds, 5.0)[1]) == pytest.approx(5.0 * seconds)
-
-
 @pytest.mark.parametrize("carried", (0.0, 1.0))
 def test_contacts_of_a_walk_also_in_its_place(carried):
     found = walk(carried=carried)

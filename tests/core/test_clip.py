@@ -268,10 +268,6 @@ def smoothed(values, seconds, step):
     return np.array(result)
 
 
-def test_a_step_is_63_percent_done_after_the_smoothing_time():
-    assert smooth_step(0.0, 1.0, 1.0, 0.5, 0.5) == pytest.approx(1 - np.exp(-1))
-
-
 @given(seed=st.integers(0, 2**32 - 1), seconds=st.floats(0.01, 5), finer=st.integers(2, 9))
 def test_smoothing_does_not_depend_on_the_frame_rate(seed, seconds, finer):
     values = np.random.default_rng(seed).normal(size=30)
@@ -279,3 +275,4 @@ def test_smoothing_does_not_depend_on_the_frame_rate(seed, seconds, finer):
     found = smoothed(fine, seconds, 1 / 24 / finer)[::finer]
     np.testing.assert_allclose(found, smoothed(values, seconds, 1 / 24), atol=1e-9)
     np.testing.assert_array_equal(smoothed(values, 0.0, 1 / 24), values)
+    assert smooth_step(0.0, 1.0, 1.0, 0.5, 0.5) == pytest.approx(1 - np.exp(-1))  # a step, after the smoothing time

@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from forests import forests
-from hypothesis import given
 
 from core.ragdoll.bodies import overlap as cl
 
@@ -14,20 +12,6 @@ def test_groups_of_one_character_share_no_layer_and_those_of_any_two_share_exact
             common = own.astype(int) @ cl.layers(other).T
             assert np.array_equal(common, 4 * np.eye(4) if other == slot else np.ones((4, 4)))
     assert np.array_equal(cl.layers(cl.CHARACTERS), cl.layers(0))  # the sixth meets the first with like groups
-
-
-def test_what_touches_everybody_shares_a_layer_with_each_group_and_leaves_the_users_layers_alone():
-    for slot in range(cl.CHARACTERS):
-        assert (cl.layers(slot) & cl.meeting_all()).any(axis=1).all()
-        assert not cl.layers(slot)[:, : cl.FIRST].any()
-    assert not cl.meeting_all()[0]
-
-
-@given(forests(80))
-def test_groups_are_even(parents):
-    found = cl.groups(np.array(parents))
-    sizes = np.bincount(found, minlength=cl.GROUPS)
-    assert sizes.sum() == len(parents) and sizes.max() - sizes.min() <= 1
 
 
 @pytest.mark.parametrize(("count", "most"), ((1, 0), (4, 0), (16, 12), (24, 40)))

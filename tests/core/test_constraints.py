@@ -92,16 +92,6 @@ def test_wide_cones_are_never_much_tighter_than_asked(degrees):
     assert (found >= 0.93 * limits.ellipse_radius(limits.half_axes_of(lower, upper), DIRECTIONS)).all()
 
 
-def test_latitudes_keep_clear_of_the_singular_angle():
-    for half_axes in RNG.uniform(1.0, 150.0, (60, 4)):
-        for spec in constraints.plan_constraints("CONE", *cone_limits(*half_axes)):
-            for bound in spec.angular_limits[1] or ():
-                # 100 degrees is a side without limit: the angle itself ends at 90.
-                assert abs(bound) <= constraints.LATITUDE_MAX + 1e-5 or bound == pytest.approx(
-                    math.copysign(math.radians(100.0), bound)
-                )
-
-
 def test_twist_range_is_exact_without_swing_and_on_the_swing_axes():
     lower, upper = np.radians((-40, -20, -30)), np.radians((50, 35, 30))
     plan = constraints.plan_constraints("CONE", lower, upper)
@@ -236,14 +226,6 @@ def test_about_one_axis_excess_is_the_plain_distance_to_the_range(stated, axis, 
     q = quaternion.from_axis_angle(np.eye(3)[axis], angle)
     expected = max(angle - high[axis], low[axis] - angle, 0.0)
     assert limits.excess("CONE", low, high, q) == pytest.approx(expected, abs=1e-6)
-
-
-def test_a_round_cone_is_exceeded_by_the_rest_of_the_swing():
-    low, high = np.array((-0.5, -2.5, -0.5)), np.array((0.5, 2.5, 0.5))
-    for direction in np.linspace(0.0, 2.0 * np.pi, 9):
-        x, z = 0.8 * np.cos(direction), 0.8 * np.sin(direction)
-        found = limits.excess("CONE", low, high, _joint(x, 0.0, z, True))
-        assert found == pytest.approx(0.3, abs=1e-6)
 
 
 def test_a_flat_cone_is_measured_to_its_near_side():

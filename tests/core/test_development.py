@@ -3,11 +3,13 @@
 import re
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import environments
 from check_architecture import module_violations
 from golden import compare
 from run_blender import NO_PYTEST, batches, run_files, run_pytest, wheel_command
@@ -81,6 +83,25 @@ def test_links_lead_somewhere():
     """Those within the manual are checked where it is built."""
     links = re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert len(links) > 10 and not [link for link in links if not (ROOT / link).exists()]
+
+
+def test_two_commands_at_once_make_an_environment_once(tmp_path, monkeypatch):
+    made = []
+
+    def slowly(command, _what):
+        made.append(command)
+        time.sleep(0.05)
+        if "venv" in command:
+            (command[-1] / "bin").mkdir(parents=True)
+            (command[-1] / "bin" / "python").touch()
+
+    monkeypatch.setattr(environments, "ROOT", tmp_path)
+    monkeypatch.setattr(environments, "ENVIRONMENTS", tmp_path)
+    monkeypatch.setattr(environments, "quietly", slowly)
+    monkeypatch.setattr(environments, "python_of", lambda folder: folder / "bin" / "python")
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(environments.environment, ("tools", "tools")))
+    assert found == [tmp_path / "tools" / "bin" / "python"] * 2 and len(made) == 2, "a folder, and what is in it"
 
 
 def counts(result) -> tuple[int, int, int]:

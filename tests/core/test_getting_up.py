@@ -72,17 +72,6 @@ def test_a_passage_begins_with_what_was_shown_and_ends_with_the_moved_motion(rig
     assert np.allclose(at_last, _move().matrix() @ world @ _matrices(rig, new), atol=1e-8 * scale)
 
 
-def test_bones_above_the_body_go_at_once_and_those_within_do_not(rig):
-    """An unsimulated leg between hips and foot is part of the body, the root above them carries it."""
-    level = rig.index
-    found = getting_up.carriers_of(rig, [level[name] for name in ("hips", "spine", "foot")])
-    assert found.tolist() == [level["root"]]
-    world = _world()
-    _old, new, passage = _begun(rig, getting_up.INERTIALIZED, world)
-    root = (world @ _matrices(rig, passage.pose(rig, new, world, 10.0)))[level["root"]]
-    assert np.allclose(root, (_move().matrix() @ world @ _matrices(rig, new))[level["root"]])
-
-
 def test_the_lowest_joint_stays_above_the_floor_on_the_way(rig):
     world = np.eye(4)
     rows = np.array([rig.index[name] for name in ("hips", "spine", "foot")])

@@ -88,12 +88,6 @@ def test_all_frames_together_give_the_impulse_once(fps, duration):
     assert total == pytest.approx([0.0, 7.0, 0.0])
 
 
-def test_a_blow_at_a_frame_acts_in_the_step_that_begins_there():
-    hit = Hit(24.0, "Hip", 1.0)
-    assert not gained([hit], [], bodies(), 23 / 24, 24 / 24, 24.0).impulse.any()
-    assert gained([hit], [], bodies(), 24 / 24, 25 / 24, 24.0).impulse[0] == 1.0
-
-
 @given(st.floats(1e4, 1.7e308), WAY, VECTOR)
 def test_absurd_impulses_are_cut_down_with_a_warning(impulse, direction, point):
     body = bodies()

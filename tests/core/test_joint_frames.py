@@ -27,14 +27,6 @@ def _end_moves(character, found, name: str, end: str, axis: int, angle: float) -
 POSES = {"T": (0, 0, 0), "A": (45, 0, 0), "hanging": (85, 0, 0), "bent": (45, 30, 20), "much": (20, 80, 60)}
 
 
-@pytest.mark.parametrize("character", (*(human(*POSES[pose]) for pose in POSES if POSES[pose][2] <= 20), dog()))
-def test_axes_of_the_whole_body(character):
-    found = axes.character_axes(character.anatomy, character.heads, character.tails)
-    assert found.left == pytest.approx(LEFT, abs=1e-9) and found.forward @ AHEAD > 0.95
-    assert character.anatomy.kind != roles.HUMAN or found.up == pytest.approx(UP, abs=0.2)
-    assert not found.swapped
-
-
 @pytest.mark.parametrize("pose", POSES)
 @pytest.mark.parametrize("side", "LR")
 def test_knees_bend_back_and_elbows_forward(pose, side):

@@ -5,22 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.keyframes import distance, keys_to_keep, quaternion_angle
+from core.keyframes import distance, keys_to_keep
 
 
 def interpolate(frames, values, kept):
     """Lines between the kept keys, one group, shape [f, channels]."""
     columns = [np.interp(frames, frames[kept], values[kept, i]) for i in range(values.shape[1])]
     return np.stack(columns, axis=1)
-
-
-def smooth_quaternions(seed, frame_count, group_count, speed):
-    rng = np.random.default_rng(seed)
-    time = np.arange(frame_count)[:, None, None]
-    phase = rng.uniform(0, 2 * np.pi, (1, group_count, 4))
-    rate = rng.uniform(-speed, speed, (1, group_count, 4))
-    values = np.cos(phase + rate * time) + np.array([2.5, 0, 0, 0])
-    return values / np.linalg.norm(values, axis=-1, keepdims=True)
 
 
 @settings(max_examples=150)
@@ -45,24 +36,6 @@ def test_every_sample_is_within_the_tolerance(seed, frame_count, group_count, ch
         line = interpolate(frames, values[:, group], keep[:, group])
         # np.interp rounds otherwise than the reduction does: an allowance of some units in the last place.
         assert distance(line, values[:, group]).max() <= tolerance + 1e-12
-
-
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    frame_count=st.integers(2, 80),
-    tolerance=st.sampled_from([1e-5, 1e-3, 0.02, 0.2]),
-    speed=st.sampled_from([0.01, 0.1, 1.0]),
-)
-def test_rotations_are_within_the_tolerance_as_an_angle(seed, frame_count, tolerance, speed):
-    frames = np.arange(frame_count, dtype=float)
-    values = smooth_quaternions(seed, frame_count, 3, speed)
-    keep = keys_to_keep(frames, values, tolerance, quaternion_angle)
-    for group in range(3):
-        line = interpolate(frames, values[:, group], keep[:, group])
-        line /= np.linalg.norm(line, axis=1, keepdims=True)
-        cosine = np.abs(np.sum(line * values[:, group], axis=1)).clip(0, 1)
-        # The arc cosine is an independent formula, good to 3e-8.
-        assert (2 * np.arccos(cosine)).max() <= tolerance + 1e-7
 
 
 def test_straight_lines_need_two_keys_and_corners_one_more():

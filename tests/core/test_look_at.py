@@ -8,7 +8,6 @@ from motion_rigs import FORWARD, HUMAN, aim_error, angle, in_bone, posed, rig
 from refusals import refuses
 
 from core import quaternion
-from core.errors import RagdollError
 from core.motion.look_at import PARENT, LinkedBone, LookAt, LookAtEntry, WeightEvent, weight_at
 from core.motion.stack import Inputs
 
@@ -329,25 +328,6 @@ def test_smoothing_does_not_depend_on_the_frame_rate():
     assert aim_error(body, look, poses[1], path(9)) == pytest.approx(lag, rel=1e-3)
 
 
-def test_smoothing_is_a_function_of_time_and_state():
-    body = rig(seed=16)
-    look = chain(body, settings={"blend_speed": 4.0})
-    first = Inputs(target=target_at(body, 0, 0))
-    then = Inputs(target=target_at(body, 60, 10))
-    settled, state = look.apply(body, body.bind, then, None, 1.0)
-    assert aim_error(body, look, settled, then.target) < EXACT
-    _, start = look.apply(body, body.bind, first, None, 0.0)
-    once = look.apply(body, body.bind, then, start, 0.1)[0]
-    again = look.apply(body, body.bind, then, start, 0.1)[0]
-    np.testing.assert_array_equal(once.rotations, again.rotations)
-    # A state of later frames is of no use: the look starts settled.
-    back, _ = look.apply(body, body.bind, then, state, 0.5)
-    np.testing.assert_array_equal(back.rotations, settled.rotations)
-    for _ in range(60):
-        pose, start = look.apply(body, body.bind, then, start, start.seconds + 0.1)
-    assert aim_error(body, look, pose, then.target) < EXACT
-
-
 def test_inputs_that_cannot_be_used_are_refused_by_name():
     body = rig()
     look = LookAt(body, [entry(body, "head", 40)], name="Gun arm")
@@ -375,105 +355,46 @@ def test_chains_that_cannot_be_are_refused_by_name():
         refuses(f"Look-at.*{message}", LookAt, body, entries)
 
 
+OFF = (0.0, 0.0, 2.0)
+# Calls (seconds, weight, duration or none to set it at once, whether it cancels), and (weight, what is left) by time.
+WEIGHTS = (
+    ((), {3.0: (1.0, 0.0)}),
+    (((1.0, 0.0, 2.0), (4.0, 1.0, 1.0)), {0.5: (1.0, 0.0), 1.0: (1.0, 2.0), 2.5: (0.25, 0.5), 3.0: (0.0, 0.0),
+                                          4.5: (0.5, 0.5), 5.0: (1.0, 0.0), 9.0: (1.0, 0.0)}),
+    # A new transition starts where the old one is, or is as if not called until the old one has ended.
+    ((OFF, (1.0, 1.0, 1.0)), {1.0: (0.5, 1.0), 1.5: (0.75, 0.5), 2.0: (1.0, 0.0)}),
+    ((OFF, (1.0, 1.0, 1.0, False)), {1.0: (0.5, 1.0), 1.5: (0.25, 0.5), 2.0: (0.0, 0.0), 5.0: (0.0, 0.0)}),
+    ((OFF, (2.0, 1.0, 1.0, False)), {2.0: (0.0, 1.0), 2.5: (0.5, 0.5), 3.0: (1.0, 0.0)}),
+    # Setting cancels one.
+    ((OFF, (1.0, 0.9)), {0.99: (0.505, 1.01), 1.0: (0.9, 0.0), 5.0: (0.9, 0.0)}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("calls", "expected"), WEIGHTS)
+def test_weights_by_events(calls, expected):
+    events = [WeightEvent(*call) for call in calls]
+    for time, found in expected.items():
+        assert weight_at(time, events) == pytest.approx(found)
+    assert weight_at(-1.0, events, 0.25) == (0.25, 0.0)
+
+
 times = st.floats(0, 10)
+calls = st.lists(
+    st.builds(WeightEvent, times, st.sampled_from((0.0, 1.0)), st.floats(0.1, 3), st.booleans()), max_size=6
+)
 
 
-def set_weight(events, seconds, value):
-    return (*events, WeightEvent(seconds, value))
-
-
-def enable(events, seconds, duration, cancel_current_transition=True, end=1.0):
-    return (*events, WeightEvent(seconds, end, duration, cancel_current_transition))
-
-
-def disable(*call):
-    return enable(*call, end=0.0)
-
-
-def weight(seconds, events, initial=1.0):
-    return weight_at(seconds, events, initial)[0]
-
-
-def time_to_finish(seconds, events):
-    return weight_at(seconds, events)[1]
-
-
-def is_in_transition(seconds, events):
-    return time_to_finish(seconds, events) > 0.0
-
-
-def test_idle():
-    assert weight(3.0, ()) == 1.0
-    assert weight(3.0, (), initial=0.25) == 0.25
-    assert not is_in_transition(3.0, ())
-    assert time_to_finish(3.0, ()) == 0.0
-
-
-def test_disable_and_enable_go_evenly():
-    events = disable((), 1.0, 2.0)
-    assert [weight(t, events) for t in (0.5, 1.0, 1.5, 2.0, 3.0, 9.0)] == [1.0, 1.0, 0.75, 0.5, 0.0, 0.0]
-    assert [is_in_transition(t, events) for t in (0.9, 1.0, 2.9, 3.0)] == [False, True, True, False]
-    assert [time_to_finish(t, events) for t in (0.5, 1.0, 2.5, 4.0)] == [0.0, 2.0, 0.5, 0.0]
-    events = enable(events, 4.0, 1.0)
-    assert [weight(t, events) for t in (3.5, 4.5, 5.0)] == [0.0, 0.5, 1.0]
-
-
-def test_a_new_transition_starts_where_the_old_one_is():
-    events = enable(disable((), 0.0, 2.0), 1.0, 1.0)
-    assert weight(1.0, events) == 0.5
-    assert weight(1.5, events) == 0.75
-    assert weight(2.0, events) == 1.0
-
-
-def test_without_cancelling_a_call_during_a_transition_is_ignored():
-    events = enable(disable((), 0.0, 2.0), 1.0, 1.0, cancel_current_transition=False)
-    assert [weight(t, events) for t in (1.0, 1.5, 2.0, 5.0)] == [0.5, 0.25, 0.0, 0.0]
-    # After it the same call counts.
-    events = enable(disable((), 0.0, 2.0), 2.0, 1.0, cancel_current_transition=False)
-    assert [weight(t, events) for t in (2.0, 2.5, 3.0)] == [0.0, 0.5, 1.0]
-
-
-def test_setting_cancels_a_transition():
-    events = set_weight(disable((), 0.0, 2.0), 1.0, 0.9)
-    assert weight(0.99, events) == pytest.approx(0.505)
-    assert weight(1.0, events) == weight(5.0, events) == 0.9
-    assert not is_in_transition(1.5, events)
-    assert time_to_finish(1.5, events) == 0.0
-
-
-@given(st.lists(st.tuples(times, st.booleans(), st.floats(0, 3), st.booleans()), max_size=6), times)
-def test_order_of_calls_does_not_matter_and_weights_stay_in_range(calls, now):
-    calls = list({call[0]: call for call in calls}.values())
-    forward, backward = (), ()
-    for made, order in ((0, calls), (1, calls[::-1])):
-        events = ()
-        for time, on, duration, cancel in order:
-            events = (enable if on else disable)(events, time, duration, cancel)
-        if made:
-            backward = events
-        else:
-            forward = events
-    value = weight(now, forward)
-    assert weight(now, backward) == value
-    assert 0.0 <= value <= 1.0
-    assert time_to_finish(now, backward) == time_to_finish(now, forward) >= 0.0
+@given(calls, times)
+def test_weights_by_events_in_any_order_never_jump(calls, now):
+    events = list({call.seconds: call for call in calls}.values())
+    weight, left = weight_at(now, events)
+    assert weight_at(now, events[::-1]) == (weight, left)
+    assert 0.0 <= weight <= 1.0 and left >= 0.0
+    assert abs(weight_at(now + 1e-6, events)[0] - weight) <= 1e-6 / 0.1 + 1e-9
     # Later events change nothing before them.
-    assert weight(now, set_weight(forward, now + 0.1, 0.5)) == value
+    assert weight_at(now, [*events, WeightEvent(now + 0.1, 0.5)]) == (weight, left)
 
 
-@given(st.lists(st.tuples(times, st.booleans(), st.floats(0.1, 3), st.booleans()), max_size=6), times)
-def test_weight_never_jumps_by_transitions(calls, now):
-    events = ()
-    for time, on, duration, cancel in calls:
-        events = (enable if on else disable)(events, time, duration, cancel)
-    assert abs(weight(now + 1e-6, events) - weight(now, events)) <= 1e-6 / 0.1 + 1e-9
-
-
-def test_refusals():
-    for call in (
-        lambda: set_weight((), 0.0, 1.5),
-        lambda: enable((), 0.0, -1.0),
-        lambda: disable((), float("nan"), 1.0),
-    ):
-        with pytest.raises(RagdollError):
-            call()
+@pytest.mark.parametrize("call", ((0.0, 1.5), (0.0, 1.0, -1.0), (float("nan"), 0.0, 1.0)))
+def test_weight_events_that_cannot_be_are_refused(call):
+    refuses("look-at", WeightEvent, *call)

@@ -214,26 +214,6 @@ def test_near_is_within_ten_per_cent_and_beyond_is_outside(relative, swing_is, t
     assert np.allclose(table[1, overlay.TWIST], overlay.LIMIT_COLORS[twist_is])
 
 
-@given(angles, st.floats(0.05, 2.5), st.floats(-1.0, 1.0))
-def test_beyond_agrees_with_the_joints_own_measure(direction, angle, turn):
-    wires = pair()
-    relative = quaternion.multiply(swing(direction, angle), twist(turn))
-    figure = wires.figure
-    excess = float(drawn_excess(figure.limit_min[1], figure.limit_max[1], relative))
-    if abs(excess - overlay.BEYOND_MIN) > 1e-6:
-        reading = wires.read(posed(wires, relative))
-        beyond = max(reading.swing_standing[0], reading.twist_standing[0]) == overlay.BEYOND
-        assert beyond == (excess > overlay.BEYOND_MIN)
-
-
-def test_lines_ride_their_bodies():
-    wires = pair()
-    first = posed(wires, swing(0.3, 0.4))
-    turn = moved((1, 2, 3), (1, 1, 0, 2))
-    before, after = wires.lines(first, NOTHING).ends, wires.lines(turn @ first, NOTHING).ends
-    assert np.allclose(before @ turn[:3, :3].T + turn[:3, 3], after, atol=1e-5)
-
-
 def test_separation_shows_from_a_share_of_the_height_on():
     wires = pair()
     line = lambda apart: wires.lines(posed(wires, (1, 0, 0, 0), apart=(apart, 0, 0)), NOTHING)  # noqa: E731

@@ -20,8 +20,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ...anatomy.masses import GRAVITY, froude
 from ...errors import RagdollError
-from .. import speeds
 from .transitions import smooth_step
 
 ANIMATED, ACTIVE, LIMP = "ANIMATED", "ACTIVE", "LIMP"
@@ -68,7 +68,7 @@ class Motion:
     lost: bool = False  # it lost its balance, and no step can catch it
     mass: float = 70.0  # of all bodies [kg]
     size: float = HEIGHT  # height [m]
-    gravity: float = speeds.EARTH  # of the scene [m/s^2]
+    gravity: float = GRAVITY  # of the scene [m/s^2]
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def struck(settings: Settings, state: State, motion: Motion) -> State:
 
 def speed_scale(size: float, gravity: float) -> float:
     """Times a threshold of speed [m/s] as the settings state it, for a character of a size [m] and gravity [m/s^2]."""
-    return speeds.froude(size, gravity) / speeds.froude(HEIGHT, speeds.EARTH)
+    return froude(size, gravity) / froude(HEIGHT, GRAVITY)
 
 
 def _elapsed(settings: Settings, state: State, motion: Motion, seconds: float) -> State:
