@@ -2,6 +2,7 @@
 
 import bpy
 import pytest
+from mathutils import Euler
 
 import rigs
 from active_ragdoll import panels
@@ -227,3 +228,35 @@ def test_sidebar_of_layers_blend_spaces_and_a_graph(arm, scene):
     assert {("prop", "weight"), ("prop", "source"), ("prop", "blend_time")} <= set(shown["graph"])
     settings.blend_spaces[0].x.minimum = 9.0
     assert "minimum" in text_of(draw()["blend_spaces"])
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    (
+        (("mixamorig:Hips", "mixamorig:Spine", "mixamorig:Left_Arm", "Prop"), ("Hips", "Spine", "Left_Arm", "Prop")),
+        (("DEF-spine", "DEF-arm.L", "DEF-arm.R", "arm.L"), ("spine", "DEF-arm.L", "arm.R", "arm.L")),
+        (
+            ("ValveBiped.Bip01_Head", "ValveBiped.Bip01_Neck", "ValveBiped.Bip01_Hip", "x"),
+            ("Head", "Neck", "Hip", "x"),
+        ),
+        (("upper_arm.L", "forearm.L", "hand.L", "foot"), ("upper_arm.L", "forearm.L", "hand.L", "foot")),
+    ),
+)
+def test_lists_leave_out_what_all_names_begin_with(fresh_scene, names, shown):
+    bones = {name: ((0, 0, i), (0, 0, i + 1), None) for i, name in enumerate(names)}
+    obj = rigs.armature(fresh_scene, bones)
+    assert tuple(interface.short(obj, name) for name in names) == shown
+    OPERATORS.select_bone(bone=names[1])
+    assert obj.data.bones.active.name == names[1]
+
+
+def test_angles_turn_the_joint_and_a_zero_says_what_it_means(arm):
+    own = arm.pose.bones[ARM].active_ragdoll
+    own.joint_angles = (0.3, -0.2, 0.1)
+    assert own.joint_rotation[:] == pytest.approx(Euler((0.3, -0.2, 0.1)).to_quaternion()[:], abs=1e-6)
+    assert own.joint_angles[:] == pytest.approx((0.3, -0.2, 0.1), abs=1e-6) and own.limits_from == "USER"
+    arm.data.bones.active = arm.data.bones[ARM]
+    OPERATORS.build()
+    assert "no limit" in text_of(draw()["bone"])
+    own.max_torque = own.max_force = 5.0
+    assert "no limit" not in text_of(draw()["bone"])

@@ -37,8 +37,9 @@ def test_a_knock_out_from_nothing(human, fresh_scene):
     assert fresh_scene.frame_current == 10
     seen = phases(human, (8, 9, 14))
     assert "LIMP" not in seen[:2] and seen[2] in ("LIMP", "SETTLING")
-    assert story.strongest(human) > story.threshold(human, fresh_scene) > 0.0
-    settings.hits[0].strength *= 0.5 * story.threshold(human, fresh_scene) / story.strongest(human)
+    shown = story.strongest(human, fresh_scene)
+    assert shown > settings.recovery.knock_out_speed > 0.0
+    settings.hits[0].strength *= 0.5 * settings.recovery.knock_out_speed / shown
     OPERATORS.simulate()
     assert "LIMP" not in phases(human, (14, 20)), "half of the threshold shown does not knock out"
 

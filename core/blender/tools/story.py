@@ -80,10 +80,11 @@ def threshold(obj, scene) -> float:
     return settings.recovery.knock_out_speed * states.speed_scale(settings.height, world.pull(scene))
 
 
-def strongest(obj) -> float:
-    """Speed [m/s] that the strongest hit gives the whole character; 0 without hits."""
+def strongest(obj, scene) -> float:
+    """Speed [m/s] that the strongest hit gives the whole character, as the threshold is stated; 0 without hits."""
     impulses = [hit.strength for hit in obj.active_ragdoll.hits if hit.enabled]
-    return max(impulses, default=0.0) / max(viewport.mass(obj), 1e-12)
+    scale = states.speed_scale(obj.active_ragdoll.height, world.pull(scene))
+    return max(impulses, default=0.0) / max(viewport.mass(obj) * scale, 1e-12)
 
 
 def set_up_recovery(obj, scene) -> None:
