@@ -50,6 +50,7 @@ def test_a_knock_out_from_nothing(human, fresh_scene):
 
 def test_the_floor_is_where_the_feet_are(human, fresh_scene):
     OPERATORS.build()
+    fresh_scene.frame_set(1)
     assert any(finding.operator == "add_floor" for finding in health.notices(human, fresh_scene))
     assert OPERATORS.add_floor() == {"FINISHED"}
     floor = bpy.data.objects["Floor"]
