@@ -50,6 +50,19 @@ def record_body(obj, part, pieces) -> None:
     }
 
 
+def _record_of(body) -> dict | None:
+    """How a body was made; None without a record, or where a file has it damaged: then nothing counts as edited."""
+    try:
+        found = body[BUILT].to_dict()
+        found["basis"] = np.array(found["basis"], dtype=float).reshape(4, 4)
+        sound = (
+            np.isfinite([float(found[name]) for name, _setting in _TUNED]).all() and np.isfinite(found["basis"]).all()
+        )
+        return found if sound and {"kind", "mesh", "pieces"} <= found.keys() else None
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
 def collect_edits(obj) -> list[str]:
     """Store the edits of a ragdoll's bodies on their bones.
 
@@ -63,14 +76,16 @@ def collect_edits(obj) -> list[str]:
         pieces = body_meshes.pieces_by_body(settings)
         for i, part in enumerate(settings.parts):
             body, bone = part.body, obj.pose.bones.get(part.bone)
-            if body is None or bone is None or body.type != "MESH" or body.rigid_body is None or BUILT not in body:
+            if body is None or bone is None or body.type != "MESH" or body.rigid_body is None:
                 continue
-            built = body[BUILT]
+            built = _record_of(body)
+            if built is None:
+                continue
             own = bone.active_ragdoll
             touched = _keep_tuning(body, built, own)
             its = pieces.get(body, ())
             if _reshaped(body, its, built, settings.height):
-                _keep_shape(part, its, own, settings, None if shown is None else shown[i])
+                _keep_shape(part, its, built, own, settings, None if shown is None else shown[i])
                 touched = True
             if touched:
                 edited.append(part.bone)
@@ -246,7 +261,7 @@ def _reshaped(body, pieces, built, height) -> bool:
         return True
     if _checksum(_placed(pieces)) != built["pieces"]:
         return True
-    before = np.array(built["basis"]).reshape(4, 4)
+    before = built["basis"]
     now = np.array(body.matrix_basis)
     size = float(np.abs(_points(body.data)).max(initial=0.0))
     # A turn counts by how far it carries the shape's surface.
@@ -265,11 +280,11 @@ def _keep_tuning(body, built, own) -> bool:
     return touched
 
 
-def _keep_shape(part, pieces, own, settings, shown) -> None:
+def _keep_shape(part, pieces, built, own, settings, shown) -> None:
     """Measure a body and write its place and size to its bone's settings; a compound is its pieces."""
     body = part.body
     place, turn, scale = body.matrix_basis.decompose()
-    if pieces and _checksum(_points(body.data)) != body[BUILT]["mesh"]:
+    if pieces and _checksum(_points(body.data)) != built["mesh"]:
         pieces = ()  # its whole mesh was edited: that is what counts
     lumps = [_lump(_placed([piece]) * np.array(scale), settings.height) for piece in pieces]
     points = np.concatenate(lumps) if lumps else _points(body.data).astype(float) * np.array(scale)
