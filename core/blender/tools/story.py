@@ -162,7 +162,8 @@ def add_floor(obj, scene):
     for part, place in zip(settings.parts, places, strict=True):
         low = min(low, (values_of(part.body.data.vertices, "co", 3) @ place[2, :3]).min() + place[2, 3])
     side, half = FLOOR * settings.height, 0.5 * settings.height
-    corners = [(x, y, z) for z in (-half, half) for x, y in ((-side, -side), (side, -side), (side, side), (-side, side))]
+    around = ((-side, -side), (side, -side), (side, side), (-side, side))
+    corners = [(*place, z) for z in (-half, half) for place in around]
     sides = [(i, (i + 1) % 4, 4 + (i + 1) % 4, 4 + i) for i in range(4)]
     mesh = bpy.data.meshes.new("Floor")
     mesh.from_pydata(corners, [], [(3, 2, 1, 0), (4, 5, 6, 7), *sides])
