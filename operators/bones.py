@@ -1,11 +1,12 @@
 """Settings of bones from one to another, weights spread over bones, and editing bodies by hand."""
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 
 from ..core.anatomy import roles
 from ..core.blender import interface
 from ..core.blender.interface import redraw
+from ..core.blender.languages import translated
 from ..core.blender.physics import body_objects, built
 from ..core.blender.stack import stack_edits
 from ..core.blender.tools import bone_tools
@@ -102,6 +103,19 @@ class ACTIVE_RAGDOLL_OT_reset_bone(BoneOperator, bpy.types.Operator):
         names = interface.selected_bones(obj)
         bone_tools.reset(obj, names)
         return f"Reset {named(names)}: rebuild to see it"
+
+
+class ACTIVE_RAGDOLL_OT_select_bone(Operator, bpy.types.Operator):
+    """Make a bone the active one"""
+
+    bone: StringProperty(name="Bone")
+
+    @classmethod
+    def description(cls, _context, properties):
+        return properties.bone
+
+    def act(self, _context, obj):
+        obj.data.bones.active = obj.data.bones.get(self.bone)
 
 
 # ---- bodies ---------------------------------------------------------------------------------------------------------
@@ -247,7 +261,7 @@ class ACTIVE_RAGDOLL_OT_drag_weights(BoneOperator, bpy.types.Operator):
             self.change = max(min((event.mouse_x - self._start) / TRAVEL, 1.0), -1.0)
             bone_tools.move_weights(self._obj, self._names, self.change, self.kind)
             if context.area is not None:
-                context.area.header_text_set(f"Weights {self.change:+.2f} on {named(self._names)}")
+                context.area.header_text_set(translated(f"Weights {self.change:+.2f} on {named(self._names)}"))
             redraw()
         elif event.type in {"LEFTMOUSE", "RET"} and event.value == "PRESS":
             return leave_modal(context, {"FINISHED"})

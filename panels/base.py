@@ -6,7 +6,7 @@ set now is greyed out, and the first panel says why, in lines that are always th
 
 import textwrap
 
-from ..core.blender.interface import active_armature
+from ..core.blender.interface import active_armature, short
 from ..core.blender.languages import translated
 from ..core.blender.settings import declare, lists
 
@@ -92,6 +92,12 @@ def draw_story(layout) -> None:
     """Buttons for what happens to the character from this frame on."""
     for name, icon in STORY:
         layout.operator(f"active_ragdoll.{name}", icon=icon)
+
+
+def draw_bone_name(layout, obj, bone: str, text: str = "") -> None:
+    """A bone's short name with more text, which selects the bone and has the whole name as tooltip."""
+    button = layout.operator("active_ragdoll.select_bone", text=short(obj, bone) + text, icon="BONE_DATA", emboss=False)
+    button.bone = bone
 
 
 def draw_list(layout, list_class: str, owner, items: str, buttons=(), list_id: str = "", rows: int = 3, **options):

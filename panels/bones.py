@@ -4,9 +4,10 @@ import bpy
 import numpy as np
 
 from ..core.blender.interface import active_bone, props, rows
+from ..core.blender.languages import translated
 from ..core.blender.physics import built
 from ..core.ragdoll import drives
-from .base import Part
+from .base import Part, draw_bone_name
 from .ragdoll import SetupPart
 
 LIMIT_AXES = ("Swing X", "Twist Y", "Swing Z")
@@ -33,7 +34,7 @@ class ACTIVE_RAGDOLL_PT_bone(SetupPart, bpy.types.Panel):
             layout.label(text=text, icon="INFO")
             return
         settings = bone.active_ragdoll
-        layout.label(text=bone.name, icon="BONE_DATA")
+        draw_bone_name(layout, obj, bone.name)
         row = layout.row(align=True)
         row.operator("active_ragdoll.copy_to_selected", text="Copy", icon="COPYDOWN")
         row.operator("active_ragdoll.mirror_settings", text="Mirror", icon="MOD_MIRROR")
@@ -79,9 +80,8 @@ class ACTIVE_RAGDOLL_PT_body(BonePart, bpy.types.Panel):
         if body is not None and body.rigid_body is None:
             body = None
         draw_size(column, settings, body)
-        column.prop(settings, "mass")
-        if settings.mass == 0.0 and body is not None:
-            column.label(text=f"Automatic: {body.rigid_body.mass:.3g} kg")
+        props(column, settings, "mass")
+        column.label(text=translated(f"Mass now: {body.rigid_body.mass:.3g} kg") if body is not None else "")
         props(column, settings, "friction", "bounciness")
         column.prop(settings, "linear_damping", text="Damping Linear")
         column.prop(settings, "angular_damping", text="Angular")
@@ -104,7 +104,7 @@ def draw_size(column, settings, body) -> None:
         return
     if settings.shape == "AUTO":
         kind = bpy.types.UILayout.enum_item_name(body.rigid_body, "collision_shape", body.rigid_body.collision_shape)
-        column.label(text=f"Automatic: {kind}")
+        column.label(text=translated(f"Automatic: {kind}"))
     row = column.row(align=True)
     row.label(text=size_text(body))
     row.operator("active_ragdoll.adopt_body", text="", icon="GREASEPENCIL")
@@ -135,7 +135,7 @@ class ACTIVE_RAGDOLL_PT_joint(BonePart, bpy.types.Panel):
                 title.alignment = "RIGHT"
                 title.label(text=name)
                 props(halves.row(align=True), settings, "limit_min", "limit_max", index=axis, text="")
-            column.prop(settings, "joint_rotation")
+            column.prop(settings, "joint_angles")
         column.prop(settings, "limits_from")
 
 

@@ -2,8 +2,10 @@
 
 import bpy
 
-from ..core.blender.interface import keyed, object_fields, props, rows
+from ..core.blender.interface import keyed, object_fields, props, rows, short
+from ..core.blender.languages import translated
 from ..core.blender.physics import built
+from ..core.blender.tools import story, viewport
 from .base import Part, active_armature, draw_list
 
 
@@ -33,8 +35,8 @@ class ACTIVE_RAGDOLL_UL_hits(bpy.types.UIList):
         split = row.split(factor=0.28, align=True)
         split.prop(item, "frame", text="", emboss=False)
         split = split.split(factor=0.7, align=True)
-        split.label(text=item.bone or "no bone")
-        split.label(text=f"{item.strength:.3g}")
+        split.label(text=short(item.id_data, item.bone) or "no bone")
+        split.label(text=f"{item.strength:.3g} N s")
 
 
 class ACTIVE_RAGDOLL_UL_explosions(bpy.types.UIList):
@@ -60,7 +62,9 @@ class ACTIVE_RAGDOLL_PT_hits(ActPart, bpy.types.Panel):
         inner.prop(hit, "space")
         if hit.space == "TOWARDS":
             inner.prop(hit, "target")
-        inner.prop(hit, "strength", text="Strength [N s]")
+        inner.prop(hit, "strength")
+        speed = hit.strength / max(viewport.mass(obj), 1e-12)
+        inner.label(text=translated(f"{speed:.2g} m/s for the whole character"))
         if hit.space != "TOWARDS":
             inner.prop(hit, "impulse")
         props(inner, hit, "point", "duration")
@@ -81,8 +85,7 @@ class ACTIVE_RAGDOLL_PT_explosions(Part, bpy.types.Panel):
         if blast.target is None:
             inner.prop(blast, "origin")
         inner.prop(blast, "radius")
-        inner.prop(blast, "impulse", text="Impulse [N s]")
-        props(inner, blast, "falloff", "duration")
+        props(inner, blast, "impulse", "falloff", "duration")
 
 
 class ACTIVE_RAGDOLL_PT_loosening(Part, bpy.types.Panel):
@@ -108,7 +111,7 @@ class ACTIVE_RAGDOLL_UL_attachments(bpy.types.UIList):
         inner = row.row(align=True)
         inner.active = item.enabled
         inner.prop(item, "name", text="", emboss=False)
-        inner.label(text=item.bone or "no bone")
+        inner.label(text=short(item.id_data, item.bone) or "no bone")
         inner.label(text=item.target.name if item.target is not None else "no target")
 
 
@@ -128,7 +131,7 @@ class ACTIVE_RAGDOLL_PT_attachments(ActPart, bpy.types.Panel):
         if item.offset == "STATED":
             inner.prop(item, "offset_location")
             if item.kind == "FIXED":
-                inner.prop(item, "offset_rotation")
+                inner.prop(item, "offset_angles")
             if item.kind != "DISTANCE":
                 inner.prop(item, "reach_seconds")
         keyed(column, item, "enabled", "length" if item.kind == "DISTANCE" else "max_force")
@@ -148,7 +151,7 @@ class ACTIVE_RAGDOLL_UL_recovery_events(bpy.types.UIList):
 class ACTIVE_RAGDOLL_PT_recovery(ActPart, bpy.types.Panel):
     """From a knock-out back to the animation"""
 
-    def fill(self, _context, obj, column):
+    def fill(self, context, obj, column):
         group = obj.active_ragdoll.recovery
         if not group.enabled:
             column.operator("active_ragdoll.setup_recovery", icon="RECOVER_LAST")
@@ -159,8 +162,9 @@ class ACTIVE_RAGDOLL_PT_recovery(ActPart, bpy.types.Panel):
         row.prop(group, "enabled")
         part = column.column(align=True)
         part.label(text="Knocked out by")
-        part.prop(group, "knock_out_speed", text="Hit")
-        part.prop(group, "knock_out_distance", text="Distance")
+        props(part, group, "knock_out_speed", text="Hit")
+        part.label(text=translated(f"Strongest of the shot: {story.strongest(obj, context.scene):.2g} m/s"))
+        props(part, group, "knock_out_distance", text="Distance")
         part = column.column(align=True)
         row = part.row(align=True)
         row.prop(group, "tone", slider=True)

@@ -4,8 +4,10 @@ import traceback
 from dataclasses import fields
 
 import bpy
+import numpy as np
 from bpy.props import BoolProperty, PointerProperty
 
+from ..core.blender import preferences
 from ..core.blender.interface import redraw
 from ..core.blender.physics import body_objects
 from ..core.blender.runtime import STATE
@@ -37,13 +39,13 @@ class ActiveRagdollOverlay(bpy.types.PropertyGroup):
         "Show bodies, joints and limits in the 3D view, where it shows overlays; never in renders",
         update=_switched,
     )
-    bodies: _switch("Bodies", "Wires of the bodies")
+    bodies: _switch("Bodies", "Outlines of the bodies")
     joints: _switch("Joints", "Connections, and where joints separate")
     limits: _switch("Limits", "Cones and arcs with the current angle: green inside, orange near, red beyond")
     look_at: _switch("Look-at", "Targets in red, forward vectors in green, and limit cones")
-    hits: _switch("Hits", "Arrows of hits and circles of explosions, bright at their frames")
+    hits: _switch("Hits", "Arrows of hits and circles of explosions, around their frames")
     attachments: _switch("Attachments", "Lines from bones to what they are attached to, bright while they are held")
-    only_selected: _switch("Only Selected", "Only the selected bones", default=False)
+    calm: _switch("Calm", "Joints and limits of the selected bones only, and of those near the end of their range")
     all_characters: _switch("All Characters", "Every ragdoll of the scene, and not only those selected", default=False)
 
 
@@ -60,12 +62,14 @@ def collected(context) -> list:
     settings = context.scene.active_ragdoll_overlay
     graph = context.view_layer.depsgraph
     found = []
+    view = getattr(context, "region_data", None)
+    eye = None if view is None else np.array(view.view_matrix.inverted())[:, 3 if view.is_perspective else 2]
     for obj in viewport.shown(context, settings.all_characters):
         here = obj, context.scene, graph
         if body_objects.is_editing(obj):  # joints mean nothing while bodies are moved about
-            found.append(viewport.lines(*here, Show(settings.bodies, joints=False, limits=False)))
+            found.append(viewport.lines(*here, Show(settings.bodies, joints=False, limits=False), eye))
             continue
-        found.append(viewport.lines(*here, Show(*(getattr(settings, field.name) for field in fields(Show)))))
+        found.append(viewport.lines(*here, Show(*(getattr(settings, field.name) for field in fields(Show))), eye))
         if settings.hits:
             found.append(viewport.hit_lines(*here))
         if settings.attachments:
@@ -129,8 +133,13 @@ class ACTIVE_RAGDOLL_PT_overlay(SetupPart, bpy.types.Panel):
         row = column.grid_flow(columns=3, even_columns=True, align=True)
         for name in ("bodies", "joints", "limits", "look_at", "hits", "attachments"):
             row.prop(settings, name, toggle=True)
-        column.prop(settings, "only_selected")
+        column.prop(settings, "calm")
         column.prop(settings, "all_characters")
+        legend = column.grid_flow(columns=2, even_columns=True, align=True)
+        for title, table, kind in preferences.PALETTE.values():
+            row = legend.row(align=True)
+            row.template_node_socket(color=table[kind])
+            row.label(text=title)
         layout.prop(context.scene.active_ragdoll, "show_helpers")
         if context.scene.active_ragdoll.show_helpers:
             text = "Do not delete these objects, also not in the Outliner: Remove takes a ragdoll away"

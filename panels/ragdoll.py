@@ -4,13 +4,13 @@ import math
 
 import bpy
 
-from ..core.blender import interface, preferences
+from ..core.blender import bake, interface, preferences
 from ..core.blender.interface import props, rows
 from ..core.blender.languages import translated
 from ..core.blender.runtime import STATE
 from ..core.blender.tools import health
 from ..core.ragdoll import drives
-from .base import Part, Sidebar, active_armature, paragraph
+from .base import Part, Sidebar, active_armature, draw_bone_name, paragraph
 
 STATE_ICONS = {
     "NONE": "X",
@@ -62,7 +62,7 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
         state = settings.state
         row.label(text=bpy.types.UILayout.enum_item_name(settings, "state", state), icon=STATE_ICONS[state])
         joints = sum(1 for part in settings.parts if part.parent)
-        layout.label(text=f"{len(settings.parts)} bodies, {joints} joints", icon="RIGID_BODY")
+        layout.label(text=translated(f"{len(settings.parts)} bodies, {joints} joints"), icon="RIGID_BODY")
 
 
 def draw_notice(layout, context, finding, lines: int = 0, others: int = 0) -> None:
@@ -79,7 +79,7 @@ def draw_notice(layout, context, finding, lines: int = 0, others: int = 0) -> No
     elif lines:
         row.label()
     if lines:
-        row.label(text=f"{others} more below" if others else "")
+        row.label(text=translated(f"{others} more below") if others else "")
 
 
 class ACTIVE_RAGDOLL_PT_health(Part, bpy.types.Panel):
@@ -156,10 +156,13 @@ class ACTIVE_RAGDOLL_PT_bake_options(ShotPart, bpy.types.Panel):
         inner.prop(settings, "key_tolerance")
         # What the next click on Bake does; Blender keeps it with the operator.
         chosen = context.window_manager.operator_properties_last("active_ragdoll.bake")
-        props(inner, chosen, "to", "bones", "frames", "destination", *["combined"] * (chosen.destination == "LAYER"))
+        props(inner, chosen, "to", *["limbs", "exact_joints"] * (chosen.to != bake.DEFORM), "bones", "frames")
+        props(inner, chosen, "destination", *["combined"] * (chosen.destination == "LAYER"))
         props(inner, chosen, "root_motion", "loop", *["loop_frames"] * chosen.loop)
         if settings.muted and settings.baked_action is not None:
             column.label(text=settings.baked_action.name, icon="ACTION")
+            for text in bake.report(obj):
+                paragraph(column, context, text)
 
 
 # ---- setting up -----------------------------------------------------------------------------------------------------
@@ -205,7 +208,7 @@ class ACTIVE_RAGDOLL_PT_bodies(SetupPart, bpy.types.Panel):
         inner = rows(column)
         inner.prop(settings, "mass_model")
         if settings.mass_model != "DENSITY":
-            inner.prop(settings, "body_mass")
+            props(inner, settings, "body_mass")
         if settings.mass_model in ("AUTO", "DENSITY"):
             inner.prop(settings, "density")
         column.prop(settings, "stabilize_masses")
@@ -224,8 +227,8 @@ class ACTIVE_RAGDOLL_PT_limits(SetupPart, bpy.types.Panel):
             return
         paragraph(column, context, report.text(), "INFO")
         for found in report.found[:LISTED]:
-            text = f"{found.bone}: {math.degrees(found.worst):.1f}\u00b0 at {found.worst_frame}"
-            column.label(text=text, icon="BONE_DATA")
+            text = f": {math.degrees(found.worst):.1f}\u00b0 at {found.worst_frame}"
+            draw_bone_name(column, obj, found.bone, text)
         if report.found and not report.widened:
             column.operator("active_ragdoll.check_limits", text="Widen to Fit", icon="FULLSCREEN_ENTER").widen = True
 

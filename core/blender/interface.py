@@ -3,12 +3,15 @@
 A requirement is a function of an armature that gives the reason why it is not met, empty when it is.
 """
 
+from collections import Counter
+from functools import lru_cache
 from operator import attrgetter
 
 import bpy
 
 from .physics import built
 from .rig import armature as bones
+from .settings import declare
 
 
 def character_of(obj):
@@ -107,9 +110,28 @@ def rows(layout, keyed: bool = False):
 
 
 def props(layout, data, *names: str, **options) -> None:
-    """Several properties of one owner, with the same options."""
+    """Several properties of one owner, with the same options; a 0 that is none says what it means."""
     for name in names:
-        layout.prop(data, name, **options)
+        said = declare.declarations(type(data)).get(name)
+        means = said.zero if said is not None and getattr(data, name) == 0.0 else ""
+        row = layout.row(align=True) if means else layout
+        row.prop(data, name, **options)
+        if means:
+            row.label(text=means)
+
+
+@lru_cache(8)
+def _prefix(names: tuple) -> str:
+    """The longest beginning, up to a mark, that more than half of some names have in common; such as "mixamorig:"."""
+    found = Counter(name[: i + 1] for name in names for i, mark in enumerate(name[:-1]) if mark in ":._-")
+    return max((begin for begin, count in found.items() if 2 * count > len(names)), key=len, default="")
+
+
+def short(obj, bone: str) -> str:
+    """A bone's name as lists show it: without what most bones' names begin with."""
+    names = tuple(other.name for other in obj.data.bones if other.use_deform)
+    rest = bone.removeprefix(_prefix(names)) if len(names) > 3 else bone
+    return bone if rest in obj.data.bones else rest
 
 
 def keyed(layout, data, *names: str, **options) -> None:

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import quaternion
-from .bodies.fitting import BOX, CAPSULE, SPHERE
 from .joints.limits import half_axes_of, hinge_axis
 
 BODY, CONNECTION, SEPARATION, SWING, TWIST, SWING_MARK, TWIST_MARK = range(7)  # kinds of lines
@@ -30,13 +29,12 @@ BEYOND_MIN = math.radians(0.5)  # a joint that rests against its bound is not be
 APART = 0.003  # of the height: joints that separate by more than that are marked
 GAUGE = (0.03, 0.1)  # of the height: smallest and largest radius of a cone or an arc
 
-COLORS = {BODY: (0.30, 0.75, 1.0, 0.6), CONNECTION: (0.85, 0.85, 0.85, 0.6), SEPARATION: (1.0, 0.1, 0.9, 1.0)}
-LIMIT_COLORS = {INSIDE: (0.35, 0.9, 0.35, 0.9), NEAR: (1.0, 0.7, 0.1, 1.0), BEYOND: (1.0, 0.15, 0.1, 1.0)}
+COLORS = {BODY: (0.30, 0.75, 1.0, 0.6), CONNECTION: (0.85, 0.85, 0.85, 0.35), SEPARATION: (1.0, 0.1, 0.9, 1.0)}
+LIMIT_COLORS = {INSIDE: (0.35, 0.9, 0.35, 0.45), NEAR: (1.0, 0.7, 0.1, 1.0), BEYOND: (1.0, 0.15, 0.1, 1.0)}
 MARK_COLOR = (1.0, 1.0, 1.0, 1.0)  # of a current angle inside its limits
 DIM = 0.3  # share of the opacity of what is not selected, while something is
 
 KINDS = 7
-BLOCK = 32  # points that are carried at once; of the sizes tried the quickest
 
 
 CIRCLE = 24  # segments of a full turn
@@ -57,48 +55,6 @@ def _arc(radius, first, last, count, u, v, center=(0.0, 0.0, 0.0)) -> np.ndarray
     """Segments of a circle's arc: ``center + radius (u cos t + v sin t)``."""
     t = np.linspace(first, last, count + 1)[:, None]
     return polyline(np.asarray(center) + radius * (np.asarray(u) * np.cos(t) + np.asarray(v) * np.sin(t)))
-
-
-def capsule_edges(half) -> np.ndarray:
-    """Wire [k, 2, 3] of a capsule along Z, sized by its half extents [3] as Blender does: radius the larger of X, Y."""
-    radius = float(max(half[0], half[1]))
-    straight = max(float(half[2]) - radius, 0.0)
-    parts = []
-    for end in (straight, -straight):
-        center = (0.0, 0.0, end)
-        pole = _Z if end > 0.0 or not parts else -_Z
-        parts.append(_arc(radius, 0.0, 2.0 * math.pi, CIRCLE, _X, _Y, center))
-        parts += [_arc(radius, 0.0, math.pi, CIRCLE // 2, side, pole, center) for side in (_X, _Y)]
-    sides = radius * np.array([_X, _Y, -_X, -BONE])
-    parts.append(np.stack([sides + straight * _Z, sides - straight * _Z], axis=1))
-    return np.concatenate(parts)
-
-
-def sphere_edges(half) -> np.ndarray:
-    """Wire [k, 2, 3] of a sphere: three circles; Blender takes the largest half extent as radius."""
-    radius = float(np.max(half))
-    pairs = ((_X, _Y), (_Y, _Z), (_Z, _X))
-    return np.concatenate([_arc(radius, 0.0, 2.0 * math.pi, CIRCLE, u, v) for u, v in pairs])
-
-
-def box_edges(half) -> np.ndarray:
-    """The twelve edges [12, 2, 3] of a box."""
-    signs = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], dtype=float)
-    pairs = [(i, j) for i in range(8) for j in range(i + 1, 8) if np.count_nonzero(signs[i] != signs[j]) == 1]
-    return (signs * np.asarray(half, dtype=float))[np.array(pairs)]
-
-
-PRIMITIVES = {CAPSULE: capsule_edges, SPHERE: sphere_edges, BOX: box_edges}
-
-
-def shape_edges(kind: str, half, edges=None) -> np.ndarray:
-    """Wire [k, 2, 3] of a shape, Blender's collision shape, with half extents [3] in its body's frame.
-
-    Kinds other than capsule, box and sphere show the edges of their mesh [k, 2, 3], or the box where there are none.
-    """
-    if kind in PRIMITIVES:
-        return PRIMITIVES[kind](half)
-    return np.asarray(edges, dtype=float) if edges is not None and len(edges) else box_edges(half)
 
 
 # ---- limits ---------------------------------------------------------------------------------------------------------
@@ -162,7 +118,8 @@ def twist_tick(radius: float) -> np.ndarray:
 class Figure:
     """A ragdoll of m bodies as it was built."""
 
-    edges: list  # wire of every body in its own frame, m arrays [k, 2, 3] [m]
+    edges: list  # of every body's mesh in its own frame, m arrays [k, 2, 3] [m]
+    sides: list  # normals of the two faces at each edge, m arrays [k, 2, 3]; zero at edges that are always seen
     lengths: np.ndarray  # length of every body along its longest side [m], [m]
     parents: np.ndarray  # index of the parent body, -1 at roots [m]
     # child_frames, parent_frames: frame of the joint to the parent, in the body's own and in its parent's frame [m, 4,
@@ -204,6 +161,7 @@ class Wires:
         self._ends_of = np.concatenate([self._parents, self.joined])
         self._frames = np.concatenate([self._parent, self._child])
         self._local, self._owner, self._group = [], [], []
+        self._outlines(figure)
         for i in range(count):
             self._add(figure.edges[i], i, i, i, BODY)
         for row, i in enumerate(self.joined):
@@ -216,6 +174,12 @@ class Wires:
         self.group = np.concatenate(self._group)
         self._kept = None
         del self._local, self._owner, self._group
+
+    def _outlines(self, figure) -> None:
+        """Normals of the faces at each body's edges, and how far their planes lie from its origin, for `outlined`."""
+        self._sides = np.concatenate([np.asarray(own, dtype=float).reshape(-1, 2, 3) for own in figure.sides])
+        points = np.concatenate([np.asarray(own, dtype=float).reshape(-1, 2, 3) for own in figure.edges])
+        self._planes = np.einsum("kij,kj->ki", self._sides, points[:, 0])
 
     def _add(self, edges, first, last, body, kind) -> None:
         if len(edges):
@@ -298,8 +262,22 @@ class Wires:
         frames = np.zeros((2 * self.count, 4, 3), dtype=np.float32)
         frames[: self.count] = np.asarray(matrices)[:, :3].transpose(0, 2, 1)
         frames[self.count + self.joined] = reading.swung_frames[:, :3].transpose(0, 2, 1)
-        np.matmul(kept.blocks, frames.take(kept.owners, axis=0), out=kept.carried)
-        return kept.carried.reshape(-1, 3).take(kept.places, axis=0).reshape(-1, 2, 3)
+        carried = np.einsum("pi,pij->pj", kept.points, frames.take(kept.owners, axis=0))
+        return carried.take(kept.places, axis=0).reshape(-1, 2, 3)
+
+    def outlined(self, matrices, eye, kept: "Kept") -> np.ndarray:
+        """Which of the lines that are kept are seen [k]: of a body those at which its surface turns out of sight.
+
+        Args:
+            eye: homogeneous place of the viewer [4], or with 0 at the end the direction to him.
+        """
+        seen = np.ones(len(kept.group), dtype=bool)
+        rows = np.flatnonzero(kept.group % KINDS == BODY)
+        place = np.linalg.solve(np.asarray(matrices, dtype=float), np.asarray(eye, dtype=float))[kept.body[rows]]
+        faces = np.einsum("kij,kj->ki", self._sides[kept.outlines], place[:, :3])
+        faces -= self._planes[kept.outlines] * place[:, 3:]
+        seen[rows] = faces[:, 0] * faces[:, 1] <= 0.0
+        return seen
 
     def colors(self, reading: "Reading", selected) -> np.ndarray:
         """Colour [m * KINDS, 4] of every group of lines; `selected` [m] stands out while anything is selected."""
@@ -313,22 +291,26 @@ class Wires:
             table[self.joined, kind + SWING_MARK - SWING] = marks[standing]
         if selected.any():
             table[~selected, :, 3] *= DIM
-            table[selected, :, 3] = 1.0
+            table[selected, BODY, 3] = 1.0
         return table.reshape(-1, 4)
 
     def shown(self, reading: "Reading", selected, show: "Show") -> np.ndarray:
         """Which groups [m * KINDS] are shown."""
         mask = np.zeros((self.count, KINDS), dtype=bool)
         mask[:, BODY] = show.bodies
-        mask[:, CONNECTION] = show.joints
+        chosen = selected | (not show.calm)
+        mask[:, CONNECTION] = show.joints & chosen
         mask[self.joined, SEPARATION] = show.joints & (reading.separation > APART * self.figure.height)
-        mask[:, SWING:] = show.limits
-        if show.only_selected:
-            mask[~selected] = False
+        chosen[self.joined] |= np.maximum(reading.swing_standing, reading.twist_standing) > INSIDE
+        mask[:, SWING:] = (show.limits & chosen)[:, None]
         return mask.ravel()
 
-    def lines(self, matrices, selected, show: "Show | None" = None) -> "Lines":
-        """The lines of a frame, for world matrices of the bodies [m, 4, 4] and which of them are selected [m]."""
+    def lines(self, matrices, selected, show: "Show | None" = None, eye=None) -> "Lines":
+        """The lines of a frame, for world matrices of the bodies [m, 4, 4] and which of them are selected [m].
+
+        Args:
+            eye: see `outlined`; without one all edges of the bodies are seen.
+        """
         show = show or Show()
         selected = np.asarray(selected, dtype=bool)
         reading = self.read(matrices)
@@ -342,17 +324,19 @@ class Wires:
             kept.colors = self.colors(reading, selected).take(kept.group, axis=0)
             kept.emphasised = selected[kept.body]
             kept.split = []
-        return Lines(self.ends(matrices, reading, kept), kept.colors, kept.emphasised, kept.split)
+        ends = self.ends(matrices, reading, kept)
+        if eye is None:
+            return Lines(ends, kept.colors, kept.emphasised, kept.split)
+        seen = self.outlined(matrices, eye, kept)
+        return Lines(ends[seen], kept.colors[seen], kept.emphasised[seen])
 
 
 class Kept:
     """The lines of some groups, which `key` tells, ready to be carried by their frames.
 
-    `blocks` are points in homogeneous coordinates, in blocks that one frame carries [b, BLOCK, 4]; the last block of a
-    frame is filled up with zeros. `owners` are the blocks' frames [b], `places` the row of each end among those of all
-    blocks [2 k], `carried` is room for the carried points [b, BLOCK, 3]: so much memory anew costs more than what is
-    done with it. `standing` is that of the joints when `colors` [k, 4] and `emphasised` [k] were looked up, and `split`
-    (see `Lines`) was begun anew.
+    `points` are the ends in homogeneous coordinates [p, 4], each once, `owners` their frames [p], `places` the rows of
+    the lines' ends [2 k]. `standing` is that of the joints when `colors` [k, 4] and `emphasised` [k] were looked up and
+    `split` (see `Lines`) was begun anew.
     """
 
     def __init__(self, wires: Wires, shown) -> None:
@@ -360,21 +344,10 @@ class Kept:
         self.key, self.standing, self.split = shown.tobytes(), None, []
         self.group = wires.group[lines]
         self.body = self.group // KINDS
-        ends_at = wires.ends_at[lines].ravel()
-        used = np.zeros(len(wires.points), dtype=bool)
-        used[ends_at] = True
-        count = np.bincount(wires.owner[used], minlength=2 * wires.count)
-        blocks = -(-count // BLOCK)
-        self.owners = np.repeat(np.arange(len(count)), blocks)
-        before = (np.cumsum(blocks) - blocks) * BLOCK - (np.cumsum(count) - count)
-        rows = np.arange(count.sum()) + np.repeat(before, count)
-        self.blocks = np.zeros((len(self.owners), BLOCK, 4), dtype=np.float32)
-        flat = self.blocks.reshape(-1, 4)
-        flat[rows, :3], flat[rows, 3] = wires.points[used], 1.0
-        row_of = np.zeros(len(used), dtype=int)
-        row_of[used] = rows
-        self.places = row_of[ends_at]
-        self.carried = np.empty((len(self.owners), BLOCK, 3), dtype=np.float32)
+        self.outlines = np.cumsum(wires.group % KINDS == BODY)[lines[self.group % KINDS == BODY]] - 1
+        used, self.places = np.unique(wires.ends_at[lines].ravel(), return_inverse=True)
+        self.owners = wires.owner[used]
+        self.points = np.append(wires.points[used], np.ones((len(used), 1)), axis=1).astype(np.float32)
 
 
 @dataclass
@@ -395,12 +368,15 @@ class Reading:
 
 @dataclass
 class Show:
-    """What is wanted: bodies, joints (connections and separations), limits; of all bones or of the selected ones."""
+    """What is wanted: bodies, joints (connections and separations), limits.
+
+    `calm`: joints and limits of the selected bones only, and of those near the end of their range.
+    """
 
     bodies: bool = True
     joints: bool = True
     limits: bool = True
-    only_selected: bool = False
+    calm: bool = False
 
 
 @dataclass

@@ -40,7 +40,7 @@ class Layout:
         getattr(data, name)
         self.drawn.append(("prop", name, self))
 
-    def operator(self, name, text="", icon="NONE", depress=False):
+    def operator(self, name, text="", icon="NONE", depress=False, emboss=True):
         self._icon(icon)
         known = getattr(bpy.ops.active_ragdoll, name.removeprefix("active_ragdoll.")).get_rna_type().properties
         self.drawn.append(("operator", name, self))
@@ -53,6 +53,9 @@ class Layout:
 
     def operator_menu_enum(self, name, _property, **_options):
         self.drawn.append(("menu", name, self))
+
+    def template_node_socket(self, color):
+        assert len(color) == 4
 
     def menu(self, name, **_options):
         assert hasattr(bpy.types, name)

@@ -55,10 +55,26 @@ def test_a_slow_body_falls_in_weak_gravity(fresh_scene):
     assert velocity[-1, 2] == pytest.approx(end, rel=0.02)
 
 
-@pytest.mark.parametrize("gravity", (1.62, 9.81))
-def test_what_lies_is_brought_to_rest(fresh_scene, gravity):
+def _field_far_away(scene):
+    field = rigs.field(scene, "WIND", (0.0, 40.0, 0.0), strength=300.0).field
+    field.use_max_distance, field.distance_max = True, 20.0
+
+
+def _field_of_another_collection(scene):
+    rigs.field(scene, "WIND", strength=300.0)
+    scene.rigidbody_world.effector_weights.collection = bpy.data.collections.new("Others")
+
+
+@pytest.mark.parametrize(
+    ("gravity", "field"),
+    ((1.62, None), (9.81, None), (9.81, _field_far_away), (9.81, _field_of_another_collection)),
+)
+def test_what_lies_is_brought_to_rest(fresh_scene, gravity, field):
+    """Also beside force fields that do not reach it."""
     fresh_scene.gravity = (0.0, 0.0, -gravity)
     rigs.box(fresh_scene, "Floor", (20, 20, 1), (0, 0, -0.5), passive=True)
+    if field is not None:
+        field(fresh_scene)
     _obj, velocity = _floating(fresh_scene, 24 * 12, (0.0, 0.0, 0.0))
     assert np.linalg.norm(velocity, axis=1)[-24:].max() < 1e-3
     assert STATE.runs[bpy.context.scene.name].calm.all()

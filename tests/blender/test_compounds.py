@@ -159,7 +159,7 @@ def test_a_piece_that_is_moved_is_kept_and_the_others_stay(rig):
 
 def test_overlay_and_diagnosis_see_the_pieces(rig):
     part = compound_parts(rig.obj)[0]
-    edges = viewport.body_edges(part.body).reshape(-1, 3)
+    edges = viewport.body_edges(part.body)[0].reshape(-1, 3)
     gaps = np.linalg.norm(local_corners(part)[:, None] - edges[None], axis=2)
     assert gaps.min(axis=1).max() < 1e-4 and gaps.min(axis=0).max() < 1e-4
     assert not [found for found in diagnose.diagnose(rig.obj, bpy.context.scene) if "overlap" in str(found).lower()]

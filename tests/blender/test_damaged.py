@@ -15,6 +15,7 @@ from active_ragdoll.core.blender.physics import build, built, remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import saved
+from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.blender.tools import diagnose
 from active_ragdoll.core.errors import RagdollError
 
@@ -156,6 +157,9 @@ POINTERS = {
         obj.active_ragdoll, "collection", scene.rigidbody_world.collection
     ),
     "no scene": lambda scene, obj: setattr(obj.active_ragdoll, "scene", None),
+    "no number of a motor": lambda scene, obj: built.helpers(obj.active_ragdoll.collection, built.MOTOR)[1].__setitem__(
+        built.NUMBER, 3588
+    ),
     "no bone on a tag": lambda scene, obj: obj.active_ragdoll.parts[1].body.pop(built.BONE),
     "another tag": lambda scene, obj: built.tag(obj.active_ragdoll.physics_armature, built.BODY),
     "collections": lambda scene, obj: [
@@ -174,7 +178,7 @@ POINTERS = {
 @pytest.mark.parametrize("name", POINTERS)
 def test_what_points_elsewhere(fresh_scene, name, tmp_path, capfd):
     scene = fresh_scene
-    obj = rigs.ragdoll(scene, LAST, 0.2)
+    obj = rigs.ragdoll(scene, LAST, 0.2, drive_space="JOINT")
     rigs.empty(scene, "Crate")
     list(simulate.frames(scene))
     POINTERS[name](scene, obj)
@@ -223,3 +227,31 @@ def test_a_bake_that_has_noted_properties_that_there_are_not(fresh_scene):
     obj.active_ragdoll.bake_record = json.dumps(noted)
     bake.revert(obj)
     assert not obj.active_ragdoll.muted and tuple(obj.pose.bones["spine"].scale) == (2.0, 2.0, 2.0)
+
+
+BYTES = {
+    "no text": (b"Plain layer", b"Plain \x85\xd3yer"),
+    "a name without its value": (b"restitution", b"rest\x8atution"),
+}
+
+
+@pytest.mark.blender_version
+@pytest.mark.parametrize("name", BYTES)
+def test_bytes_of_a_file(fresh_scene, tmp_path, name):
+    """Of settings, and of what is noted on bodies: whatever they are, all goes on and is removed."""
+    obj = rigs.swinging_human(fresh_scene, 1, LAST)
+    build.build(obj, fresh_scene)
+    stack_edits.add_layer(obj, fresh_scene, "POSE", "Plain layer")
+    path = tmp_path / "damaged.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path), compress=False)
+    whole, damaged = BYTES[name]
+    assert whole in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(whole, damaged))
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    scene, obj = bpy.context.scene, bpy.data.objects["Human"]
+    assert np.isfinite(rigs.play(scene, 1, LAST, lambda: rigs.pose(obj))).all()
+    build.rebuild(obj, scene)
+    list(simulate.frames(scene))
+    remove.remove(obj)
+    assert bpy.ops.active_ragdoll.remove_layer() == {"FINISHED"}
+    assert set(bpy.data.objects) == {obj} and scene.rigidbody_world is None

@@ -1,7 +1,9 @@
 """Messages in other languages: what they name is kept, and a damaged catalogue leaves English."""
 
 import json
+from types import SimpleNamespace
 
+import bpy
 import pytest
 
 from active_ragdoll.core.blender import languages
@@ -19,15 +21,21 @@ CATALOGUE = {
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(languages, "FOLDER", tmp_path)
-    caches = languages.catalogue, languages._patterns, languages.in_language
-    for cached in caches:
-        cached.cache_clear()
+def folder(tmp_path):
+    """A folder of catalogues of the test's own; `again` reads it anew."""
+
+    def again():
+        for cached in (languages.catalogue, languages._patterns, languages.in_language):
+            cached.cache_clear()
+        languages.remove()
+        languages.add()
+
     (tmp_path / "ja_JP.json").write_text(json.dumps(CATALOGUE), encoding="utf-8")
-    yield tmp_path
-    for cached in caches:
-        cached.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(languages, "FOLDER", tmp_path)
+        again()
+        yield SimpleNamespace(path=tmp_path / "ja_JP.json", again=again)
+    again()
 
 
 @pytest.mark.parametrize(
@@ -50,8 +58,22 @@ def test_what_a_message_names_is_kept(folder, english, other):
 
 @pytest.mark.parametrize("damage", [b"[1]", b"{", b"\xff", None])
 def test_a_damaged_catalogue_leaves_english(folder, damage):
-    path = folder / "ja_JP.json"
-    path.write_bytes(damage) if damage else path.unlink()
-    languages.remove()
-    languages.add()
+    folder.path.write_bytes(damage) if damage else folder.path.unlink()
+    folder.again()
     assert languages.in_language("Bone 'Head' of 'A' has no body", "ja_JP") == "Bone 'Head' of 'A' has no body"
+
+
+def test_blender_speaks_them(fresh_scene):
+    view, locales = bpy.context.preferences.view, {"zh_HANS": "建立", "ja_JP": "作成"}
+    if not set(locales) <= set(bpy.app.translations.locales):
+        pytest.skip(f"this Blender has only the languages {bpy.app.translations.locales}")
+    before = view.language
+    try:
+        for locale, build in locales.items():
+            view.language = locale
+            view.use_translate_interface = True
+            assert bpy.app.translations.pgettext_iface("Build", "Operator") == build
+            assert languages.translated("'Hero': 12 bodies, 11 joints").startswith("'Hero': ")
+            assert "bodies" not in languages.translated("'Hero': 12 bodies, 11 joints")
+    finally:
+        view.language = before

@@ -229,3 +229,14 @@ def test_a_neighbour_moves_as_in_plain_blender(fresh_scene, name):
     same = int(np.argmax(unlike)) if unlike.any() else LAST
     same = min(same, UNTIL_TOUCHED.get(name, LAST))
     assert same > 5 and np.array_equal(live[:same], plain[:same])
+
+
+def test_keys_that_blender_does_not_show_are_told(fresh_scene):
+    """Of a body that is not *Animated*: plain Blender begins with their place at the first frame."""
+    scene = _made(_cubes((0, 0, 5), (2, 0, 5)))
+    rigs.key_locations(bpy.data.objects["1"], {-5: (-2, 0, 5), 10: (3, 0, 5)})
+    obj = rigs.swinging_human(scene, 1, LAST)
+    build.build(obj, scene)
+    rigs.play(scene, 1, 3)
+    (told,) = STATE.warnings[obj.name]
+    assert "'1' is animated" in told

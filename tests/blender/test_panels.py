@@ -2,6 +2,7 @@
 
 import bpy
 import pytest
+from mathutils import Euler
 
 import rigs
 from active_ragdoll import panels
@@ -180,13 +181,24 @@ def test_whatever_of_a_character_is_active_stands_for_it(fresh_scene):
     assert interface.active_armature(bpy.context) is None
 
 
-def test_what_is_wrong_with_the_motion_stack_is_said(fresh_scene):
+def test_the_motion_stack_is_drawn_and_what_is_wrong_with_it_said(fresh_scene):
     human = rigs.swinging_human(fresh_scene)
     stack_edits.set_up_look_at(human, fresh_scene)
+    for kind, bone in (("linked_bones", "arm.L"), ("two_bone_ik", "finger.L"), ("bone_transforms", "head")):
+        stack_edits.add(human, fresh_scene, kind, bone)
+    OPERATORS.disable_look_at(time=0.5)
+    fresh_scene.frame_set(3)
+    shown = draw()
+    assert all(len(shown[name]) > 2 for name, panel in PANELS.items() if panel in panels.motion.classes())
+    limb = human.active_ragdoll.two_bone_ik[0]
+    limb.allow_stretching, limb.effector_space, limb.pole_space = True, "BONE", "BONE"
+    human.active_ragdoll.look_at[0].target_type = "POINT"
+    human.active_ragdoll.look_at[0].entries[0].limit_from = "PARENT"
     human.active_ragdoll.leg_stabilizers[0].bones_count = 4
     human.active_ragdoll.look_at[0].entries[1].bone = "arm.R"
     fresh_scene.frame_set(4)
     assert "ancestor" in said(human) and "hangs on nothing" in said(human)
+    draw()
 
 
 def test_the_extension_adds_to_blenders_menus_and_takes_back():
@@ -227,3 +239,35 @@ def test_sidebar_of_layers_blend_spaces_and_a_graph(arm, scene):
     assert {("prop", "weight"), ("prop", "source"), ("prop", "blend_time")} <= set(shown["graph"])
     settings.blend_spaces[0].x.minimum = 9.0
     assert "minimum" in text_of(draw()["blend_spaces"])
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    (
+        (("mixamorig:Hips", "mixamorig:Spine", "mixamorig:Left_Arm", "Prop"), ("Hips", "Spine", "Left_Arm", "Prop")),
+        (("DEF-spine", "DEF-arm.L", "DEF-arm.R", "arm.L"), ("spine", "DEF-arm.L", "arm.R", "arm.L")),
+        (
+            ("ValveBiped.Bip01_Head", "ValveBiped.Bip01_Neck", "ValveBiped.Bip01_Hip", "x"),
+            ("Head", "Neck", "Hip", "x"),
+        ),
+        (("upper_arm.L", "forearm.L", "hand.L", "foot"), ("upper_arm.L", "forearm.L", "hand.L", "foot")),
+    ),
+)
+def test_lists_leave_out_what_all_names_begin_with(fresh_scene, names, shown):
+    bones = {name: ((0, 0, i), (0, 0, i + 1), None) for i, name in enumerate(names)}
+    obj = rigs.armature(fresh_scene, bones)
+    assert tuple(interface.short(obj, name) for name in names) == shown
+    OPERATORS.select_bone(bone=names[1])
+    assert obj.data.bones.active.name == names[1]
+
+
+def test_angles_turn_the_joint_and_a_zero_says_what_it_means(arm):
+    own = arm.pose.bones[ARM].active_ragdoll
+    own.joint_angles = (0.3, -0.2, 0.1)
+    assert own.joint_rotation[:] == pytest.approx(Euler((0.3, -0.2, 0.1)).to_quaternion()[:], abs=1e-6)
+    assert own.joint_angles[:] == pytest.approx((0.3, -0.2, 0.1), abs=1e-6) and own.limits_from == "USER"
+    arm.data.bones.active = arm.data.bones[ARM]
+    OPERATORS.build()
+    assert "no limit" in text_of(draw()["bone"])
+    own.max_torque = own.max_force = 5.0
+    assert "no limit" not in text_of(draw()["bone"])

@@ -27,9 +27,10 @@ def pair(kind="CONE", low=(-0.6, -0.3, -0.4), high=(0.9, 0.5, 0.7), child_frame=
     """Wires of two bodies whose joint stands at the end of the one and the beginning of the other."""
     child_frame = moved((0, -LENGTH / 2, 0)) if child_frame is None else child_frame
     parent_frame = moved((0, LENGTH / 2, 0)) if parent_frame is None else parent_frame
-    box = overlay.box_edges((0.05, LENGTH / 2, 0.05))
+    edges, sides = box((0.05, LENGTH / 2, 0.05))
     figure = overlay.Figure(
-        edges=[box, box],
+        edges=[edges, edges],
+        sides=[sides, sides],
         lengths=np.full(2, LENGTH),
         parents=np.array([-1, 0]),
         child_frames=np.array([np.eye(4), child_frame]),
@@ -61,29 +62,33 @@ def twist(angle):
 NOTHING = np.zeros(2, dtype=bool)
 
 
-@given(st.floats(0.01, 1.0), st.floats(0.01, 2.0))
-def test_capsule_wire_lies_on_the_capsule(radius, half_length):
-    edges = overlay.capsule_edges((radius, radius, half_length))
-    straight = max(half_length - radius, 0.0)
-    points = edges.reshape(-1, 3)
-    nearest = np.zeros_like(points)
-    nearest[:, 2] = np.clip(points[:, 2], -straight, straight)
-    assert np.allclose(np.linalg.norm(points - nearest, axis=1), radius, rtol=1e-9)
-    assert np.allclose(points.max(axis=0), (radius, radius, max(half_length, radius)))
-    assert np.allclose(points.min(axis=0), -points.max(axis=0))
-
-
-def test_box_has_twelve_edges_of_its_sides():
-    half = np.array((0.1, 0.2, 0.3))
-    edges = overlay.box_edges(half)
-    sides = np.abs(edges[:, 1] - edges[:, 0])
+def box(half) -> tuple[np.ndarray, np.ndarray]:
+    """The edges [12, 2, 3] of a box, and the normals of the faces at each [12, 2, 3]."""
+    edges, sides = [], []
     for axis in range(3):
-        along = np.isclose(sides[:, axis], 2.0 * half[axis])
-        assert np.count_nonzero(along) == 4
-        assert np.allclose(np.delete(sides[along], axis, axis=1), 0.0)
-    assert np.allclose(np.abs(edges), half)
-    assert np.array_equal(overlay.shape_edges("MESH", half), edges)
-    assert np.array_equal(overlay.shape_edges("CONVEX_HULL", half, edges[:5]), edges[:5])  # a hull's own
+        for a, b in ((-1, -1), (-1, 1), (1, -1), (1, 1)):
+            normals = np.zeros((2, 3))
+            normals[0, (axis + 1) % 3], normals[1, (axis + 2) % 3] = a, b
+            ends = np.tile(normals.sum(axis=0), (2, 1))
+            ends[:, axis] = -1.0, 1.0
+            edges.append(ends * half)
+            sides.append(normals)
+    return np.array(edges), np.array(sides)
+
+
+@pytest.mark.parametrize(
+    ("eye", "seen"),
+    (((9, 7, 5, 1), 6), ((9, 7, 5, 0), 6), ((0, 0, 9, 1), 4), ((9, 7, 0.01, 1), 4 + 2), ((0.01, 0, 0, 1), 0)),
+)
+def test_a_body_is_drawn_as_its_outline(eye, seen):
+    """A box: a hexagon from a corner, a square from before a face, nothing from inside."""
+    wires = pair()
+    matrices = np.array([moved((1.0, 2.0, 3.0), (0.5, 0.5, -0.5, 0.5)), moved((50.0, 0.0, 0.0))])
+    turned = matrices[0] @ eye
+    found = wires.lines(matrices, NOTHING, overlay.Show(joints=False, limits=False), turned)
+    of_first = np.linalg.norm(found.ends[:, 0] - (1.0, 2.0, 3.0), axis=1) < 1.0
+    assert np.count_nonzero(of_first) == seen
+    assert len(wires.lines(matrices, NOTHING, overlay.Show(joints=False, limits=False)).ends) == 24
 
 
 def rim_swings(low, high, radius=0.3):
@@ -231,11 +236,18 @@ def test_selected_stands_out_and_the_rest_is_dimmed():
     chosen = wires.lines(matrices, np.array([False, True]))
     assert not plain.emphasised.any()
     assert np.allclose(chosen.colors[~chosen.emphasised, 3], overlay.DIM * plain.colors[~chosen.emphasised, 3])
-    assert np.all(chosen.colors[chosen.emphasised, 3] == 1.0)
+    assert np.count_nonzero(chosen.colors[chosen.emphasised, 3] == 1.0) == 12 + 2, "its box and the marks of its angles"
     assert 0 < np.count_nonzero(chosen.emphasised) < len(chosen.ends)
-    only = wires.lines(matrices, np.array([False, True]), overlay.Show(only_selected=True))
-    assert len(only.ends) == np.count_nonzero(chosen.emphasised)
-    assert not len(wires.lines(matrices, NOTHING, overlay.Show(only_selected=True)).ends)
+
+
+def test_calm_shows_joints_and_limits_of_what_is_selected_or_near_its_end():
+    wires = pair()
+    rest, bent = posed(wires, (1, 0, 0, 0)), posed(wires, swing(0.0, 0.88))
+    calm, everything = overlay.Show(calm=True), len(wires.lines(posed(wires, (1, 0, 0, 0)), NOTHING).ends)
+    assert len(wires.lines(rest, NOTHING, calm).ends) == 24, "two boxes"
+    assert len(wires.lines(rest, np.array([False, True]), calm).ends) == everything
+    limits_only = overlay.Show(bodies=False, joints=False, calm=True)
+    assert len(wires.lines(bent, NOTHING, limits_only).ends) > 0 == len(wires.lines(rest, NOTHING, limits_only).ends)
 
 
 @pytest.mark.parametrize("name", ["bodies", "joints", "limits"])

@@ -1,19 +1,37 @@
-"""Stored strings and values damaged at random: the file must load, play, simulate and let remove all the same."""
+"""What is stored of us damaged at random, as values or bytes: the file must load, play, simulate and let remove."""
 
 import math
 
+import blend_bytes
 import bpy
 import steps
 
 from active_ragdoll.core.blender.settings import declare
 from active_ragdoll.core.blender.settings import object as settings
 
-PIECES = ("", "0", "-", "[", "}", '"', "é", "null", "1e999")
 HOSTILE = (0.0, -1.0, 1e30, -1e30, math.nan, math.inf, 2**31 - 1, -(2**31))
 
 
 def damage(session, rng) -> None:
-    """Damage some properties, save and load, and do what users do then."""
+    """Damage some properties or bytes of the saved file, load it, and do what users do then."""
+    by_bytes = rng.random() < 0.5
+    if not by_bytes:
+        _damage_values(session, rng)
+    session.save()
+    for text in blend_bytes.damage(session.path, rng) if by_bytes else ():
+        session.say(f"bytes of {text}")
+    bpy.ops.wm.open_mainfile(filepath=str(session.path))
+    for obj in session.characters():
+        session.activate(obj)
+        session.say("play")
+        for frame in range(1, 8):
+            bpy.context.scene.frame_set(frame)
+        for name in ("simulate", "build", "simulate", "revert_bake", "remove"):
+            session.operate(name)
+
+
+def _damage_values(session, rng) -> None:
+    """Values beyond their bounds, and texts that are none of ours."""
     kinds = {bpy.types.Object: bpy.data.objects, bpy.types.Scene: bpy.data.scenes}
     kinds[bpy.types.Collection] = bpy.data.collections
     owners = [thing for kind in settings.OWNERS for thing in kinds.get(kind, ()) if thing.library is None]
@@ -31,15 +49,6 @@ def damage(session, rng) -> None:
         stored = _stored(group)
         stored[name] = _damaged(rng, stored[name])
         session.say(f"{owner.id_data.name!r}: {steps.path_of(owner, group, name)} stored as {stored[name]!r:.80}")
-    session.save()
-    bpy.ops.wm.open_mainfile(filepath=str(session.path))
-    for obj in session.characters():
-        session.activate(obj)
-        session.say("play")
-        for frame in range(1, 8):
-            bpy.context.scene.frame_set(frame)
-        for name in ("simulate", "build", "simulate", "revert_bake", "remove"):
-            session.operate(name)
 
 
 def _stored(group):

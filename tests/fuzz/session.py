@@ -122,7 +122,7 @@ class Session:
         self.saved = {obj.name for obj in self.things()}
         self.library = self.path.with_name(f"{len(list(self.path.parent.iterdir()))}.blend")
         bpy.ops.wm.save_as_mainfile(filepath=str(self.library), copy=True)
-        bpy.ops.wm.save_as_mainfile(filepath=str(self.path))
+        bpy.ops.wm.save_as_mainfile(filepath=str(self.path), compress=False)
 
     # ---- what must hold ---------------------------------------------------------------------------------------------
 

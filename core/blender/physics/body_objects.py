@@ -198,6 +198,19 @@ def record_bodies(obj, bones=None) -> None:
         }
 
 
+def _record_of(body) -> dict | None:
+    """How a body was made; None without a record, or where a file has it damaged: then nothing counts as edited."""
+    try:
+        found = body[BUILT].to_dict()
+        found["basis"] = np.array(found["basis"], dtype=float).reshape(4, 4)
+        sound = (
+            np.isfinite([float(found[name]) for name, _setting in _TUNED]).all() and np.isfinite(found["basis"]).all()
+        )
+        return found if sound and {"kind", "mesh", "pieces"} <= found.keys() else None
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
 def collect_edits(obj) -> list[str]:
     """Store the edits of a ragdoll's bodies on their bones.
 
@@ -210,11 +223,14 @@ def collect_edits(obj) -> list[str]:
         pieces = pieces_by_body(settings)
         for i, part in enumerate(settings.parts):
             body, bone = part.body, obj.pose.bones.get(part.bone)
-            if body is None or bone is None or body.type != "MESH" or body.rigid_body is None or BUILT not in body:
+            if body is None or bone is None or body.type != "MESH" or body.rigid_body is None:
+                continue
+            made = _record_of(body)
+            if made is None:
                 continue
             own, its = bone.active_ragdoll, pieces.get(body, ())
-            touched = _keep_tuning(body, own)
-            if _reshaped(body, its, settings.height):
+            touched = _keep_tuning(body, made, own)
+            if _reshaped(body, its, made, settings.height):
                 _keep_shape(part, its, own, settings, None if shown is None else shown[i])
                 touched = True
             if touched:
@@ -384,14 +400,13 @@ def _checksum(points) -> str:
     return hashlib.blake2b(points.tobytes(), digest_size=8).hexdigest()
 
 
-def _reshaped(body, pieces, height) -> bool:
+def _reshaped(body, pieces, made, height) -> bool:
     """Whether place, size, shape, mesh or pieces of a body are not as built."""
-    made = body[BUILT]
     if body.rigid_body.collision_shape != made["kind"] or _checksum(_points(body.data)) != made["mesh"]:
         return True
     if _checksum(_placed(pieces)) != made["pieces"]:
         return True
-    before = np.array(made["basis"]).reshape(4, 4)
+    before = made["basis"]
     now = np.array(body.matrix_basis)
     size = float(np.abs(_points(body.data)).max(initial=0.0))
     # A turn counts by how far it carries the shape's surface.
@@ -399,11 +414,11 @@ def _reshaped(body, pieces, height) -> bool:
     return bool(max(difference[:3, 3].max(), difference[:3, :3].max() * size) > MOVED * height)
 
 
-def _keep_tuning(body, own) -> bool:
+def _keep_tuning(body, made, own) -> bool:
     """Copy mass, friction and bounciness that were changed on the rigid body to the bone; whether there were any."""
     touched = False
     for name, setting in _TUNED:
-        now, before = float(getattr(body.rigid_body, name)), body[BUILT][name]
+        now, before = float(getattr(body.rigid_body, name)), made[name]
         if abs(now - before) > 1e-6 * max(abs(before), 1.0e-3):
             setattr(own, setting, now)
             touched = True
@@ -412,9 +427,9 @@ def _keep_tuning(body, own) -> bool:
 
 def _keep_shape(part, pieces, own, settings, shown) -> None:
     """Measure a body and write its place and size to its bone's settings; a compound is its pieces."""
-    body = part.body
+    body, made = part.body, _record_of(part.body)
     place, turn, scale = body.matrix_basis.decompose()
-    if pieces and _checksum(_points(body.data)) != body[BUILT]["mesh"]:
+    if pieces and made is not None and _checksum(_points(body.data)) != made["mesh"]:
         pieces = ()  # its whole mesh was edited: that is what counts
     lumps = [_lump(_placed([piece]) * np.array(scale), settings.height) for piece in pieces]
     points = np.concatenate(lumps) if lumps else _points(body.data).astype(float) * np.array(scale)

@@ -2,8 +2,10 @@
 for a shot's first frame."""
 
 import numpy as np
+from mathutils import Matrix
 
 from ...ragdoll.bodies import overlap
+from ..runtime import STATE
 from .built import is_ours, parents_of, ragdolls
 
 SAVED = "active_ragdoll_layers"  # on the user's objects: the layers that they had
@@ -103,34 +105,56 @@ def hold_others(run, scene) -> None:
         own.rigid_body.collision_collections = [False] * 20
         if own.rigid_body.type == "ACTIVE" and not own.rigid_body.kinematic:
             own.rigid_body.enabled = False
-        run.held.append(other.name)
+        run.held[other.name] = _animated_place(own)
     fields = _fields(run, scene)
-    run.in_fields = bool(fields)
+    run.in_fields = [own.name for own in fields]
     for own in fields:
         own.field.apply_to_location = False
 
 
+def _animated_place(own) -> np.ndarray:
+    """Where the animation has an object that physics moves [4, 4]."""
+    above = own.parent.matrix_world if own.parent is not None else Matrix()
+    return np.array(above @ own.matrix_parent_inverse @ own.matrix_basis)
+
+
 def release_others(run, scene) -> None:
     """After the first frame is shown, let the other bodies go: all of them, so that Bullet has them in their order."""
-    for name in run.held:
+    for name, place in run.held.items():
         other = scene.objects.get(name)
         if other is None or other.rigid_body is None:
             continue
         was, own = other.rigid_body, other.evaluated_get(run.graph).rigid_body
         own.collision_collections = was.collision_collections
         if own.enabled is not was.enabled:
+            if not np.allclose(_animated_place(other.evaluated_get(run.graph)), place, atol=1e-5):
+                text = f"'{name}' is animated, which Blender does not show of a body that is not *Animated*: it starts"
+                STATE.warn(run.characters[0].name, f"{text} where its keys have it before the first frame")
             own.enabled = was.enabled
             if not was.use_start_deactivated:
                 own.use_deactivation = was.use_deactivation  # wakes it: what is static Bullet puts to sleep
         if own.use_deform:
             own.mesh_source = was.mesh_source  # has Blender make the shape anew
-    run.held = []
+    run.held = {}
     for own in _fields(run, scene):
         own.field.apply_to_location = own.original.field.apply_to_location
     characters, wide = [character.obj for character in run.characters], overlap.meeting_all()
     if not all(obj.active_ragdoll.self_collision for obj in characters):  # objects that were added since the build
         for other, layers in _others(scene, characters, wide):
             other.evaluated_get(run.graph).rigid_body.collision_collections = (layers | wide).tolist()
+
+
+def in_field(run, rows) -> bool:
+    """Whether a force field may act on bodies: only a *Max Distance* around a point, or the world, keeps it away."""
+    scene = run.graph.scene
+    weights = scene.rigidbody_world.effector_weights
+    for own in filter(None, map(scene.objects.get, run.in_fields if weights.all else ())):
+        field, place = own.field, np.array(own.evaluated_get(run.graph).matrix_world.translation)
+        ends = field.use_max_distance and (field.shape, field.falloff_type) == ("POINT", "SPHERE")
+        far = ends and np.linalg.norm(run.body[rows, :3, 3] - place, axis=1).min() > field.distance_max
+        if not far and (weights.collection is None or own.name in weights.collection.all_objects):
+            return True
+    return False
 
 
 def _fields(run, scene) -> list:

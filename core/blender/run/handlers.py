@@ -398,6 +398,7 @@ def after_load(_file=None) -> None:
     STATE.clear()
     _note_frames()
     simulate.note_ranges()
+    saved.mend_texts()
     saved.restore_overrides()
     saved.bring_up()
     reconcile.mend()

@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
+from ...anatomy.masses import froude
 from ...errors import RagdollError
 from ...ragdoll import drives
 from ...ragdoll.drives import servo
 from ...ragdoll.drives.law import merged
-from ...ragdoll.speeds import froude
 from ..physics import body_objects, collision, motors, source, view_layers, world
 from ..physics.built import ragdolls
 from ..physics.view_layers import depsgraph_of
@@ -153,6 +153,7 @@ def step(run: Run, scene, clock) -> None:
         run.reach_trace = servo.trace_at(run.reach)
     reachable = servo.within_reach(run.body, run.wanted, run.reach, run.reach_trace)
     run.command = servo.lag_compensated(run.command, reachable, substeps)
+    run.command[run.waiting] = run.body[run.waiting]
     write.place(run, "targets", run.command)
     if run.any_kinematic:
         places = run.wanted
@@ -258,7 +259,8 @@ def _note_calm(run: Run, seconds: float, gravity: tuple) -> None:
         was = character.calm >= servo.CALM_AFTER
         own_speed, speed = froude(character.height, pull), math.sqrt(run.moved_squares[rows].max()) / seconds
         # Nothing tells whether a floor bears it or the wind, in which it would drift on.
-        character.calm = servo.settled(character.calm, speed, own_speed, supported and not run.in_fields, seconds)
+        rests = supported and not (run.in_fields and collision.in_field(run, rows))
+        character.calm = servo.settled(character.calm, speed, own_speed, rests, seconds)
         if (character.calm >= servo.CALM_AFTER) != was or supported != lying:
             run.calm[rows], run.supported[rows] = character.calm >= servo.CALM_AFTER, supported
             run.gains_dirty = True

@@ -16,7 +16,7 @@ from ...motion.balance import Push
 from ...motion.clip import Clip
 from ...motion.getting_up import Passage
 from ...motion.stack import LocalPose
-from ...ragdoll import speeds
+from ...ragdoll.hits import speeds_felt
 from ...ragdoll.recovery.states import ACTIVE, STATES, State
 from ...ragdoll.recovery.transitions import Decay, Reroot, Transition
 from ..physics import world
@@ -235,7 +235,7 @@ class Readings:
         now, wanted = run.body[rows][:, :3, 3], run.wanted[rows][:, :3, 3]
         before, seconds = character.reading, world.seconds_per_frame(scene)
         previous = before if before is not None and before["frame"] == run.frame - 1 else None
-        state = speeds.measure(now, wanted, run.masses[rows], previous, seconds, np.array(scene.gravity))
+        state = speeds_felt(now, wanted, run.masses[rows], previous, seconds, np.array(scene.gravity))
         character.reading = {**state, "frame": run.frame}
         found = {
             "RAGDOLL_STATE": float(_phase(run, character)),

@@ -36,7 +36,6 @@ from .records import Record
 from .shot_run import Effect
 
 CARRIED = 0.9  # weight of one who gets up by a plan: it begins as he lies, and gives way where the floor does
-ARRIVING = 2  # frames for which it stays limp then, while the drives' targets come from the animation's own place
 UPRIGHT = 0.85  # share of the way up from which on the weight rises to 1
 KEPT = 2  # number of frames whose poses are kept for a passage to begin from
 TAKEN_AWAY = "its recovery was taken away in mid-shot"
@@ -152,8 +151,6 @@ class Recovery:
         """Factor of the weights in the step to come."""
         passages = self.record.passages
         if self.state.phase == states.RECOVERING and passages and passages[-1].planned is not None:
-            if self.state.progress * (passages[-1].planned.frame_count - 1) < ARRIVING - 0.5:
-                return 0.0
             return CARRIED + (1.0 - CARRIED) * float(smooth_step((self.state.progress - UPRIGHT) / (1.0 - UPRIGHT)))
         return self.state.weight
 
@@ -199,7 +196,8 @@ class Recovery:
             STATE.messages[character.name] = f"'{character.name}' gets up by a blend: {error}"
             return False
         more = {"planned": clip, "duration": SETTLED * found.tempo}
-        self._begin(shown, (), (place, place), found.move, frame, clip.fps, **more)
+        places = place, self._worlds.get(frame - 1, place)
+        self._begin(shown, (), places, found.move, frame, clip.fps, **more)
         self.state = replace(self.state, progress=0.0)
         self.record.values[frame] = self.state.values()
         return True
@@ -353,12 +351,13 @@ class Recoveries(Effect):
             return
         count = len(run.masses)
         factor = np.ones(count)
-        off, driven = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+        off, driven, waiting = (np.zeros(count, dtype=bool) for _ in range(3))
         for name, found in self.by_name.items():
             rows = found.character.rows
             factor[rows] = found.weight
             off[rows] = not found.state.simulated
             # Driven in joint space it would only stretch where it lies and leave getting up to the physics blend.
             driven[rows] = found.state.led
+            waiting[rows] = found.state.phase in (states.LIMP, states.SETTLING)
             self.shares[name] = found.state.physics_blend
-        self.state(factor=factor, switched_off=off, driven_in_world=driven)
+        self.state(factor=factor, switched_off=off, driven_in_world=driven, waiting=waiting)

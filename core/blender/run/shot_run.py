@@ -11,6 +11,7 @@ import numpy as np
 from ...anatomy import masses as human
 from ...errors import RagdollError
 from ...ragdoll import diagnosis, drives
+from ...ragdoll.drives import joint_motors
 from ..physics import built, motors, source, view_layers
 from ..physics.built import ragdolls
 from ..physics.motors import JointDrives
@@ -38,6 +39,7 @@ class Effect:
     switched_off = None  # their characters are not simulated but move with their animation
     awake = None  # they must not fall asleep
     struck = None  # they are hit in the coming step: their characters do not count as calm
+    waiting = None  # their targets stay with them, so that a drive takes hold of them where they are
     driven_in_world = None  # they are driven from the world even if their character is driven at its joints
     muscles = ()  # `motors.Muscles` that lead joints instead of the drives; not merged
     changed = False  # one of the above has changed since the run last merged them
@@ -153,6 +155,7 @@ class Bodies:
     switched_off: np.ndarray
     awake: np.ndarray
     struck: np.ndarray
+    waiting: np.ndarray
     kinematic: np.ndarray  # mask: kinematic for whatever reason
     calm: np.ndarray  # mask: has come to lie nearly still
     supported: np.ndarray  # mask: something bears its character
@@ -191,8 +194,8 @@ class Run(Bodies):
     any_kinematic: bool = False
     any_struck: bool = False
     observed: int | None = None  # last frame after which the bodies were read
-    in_fields: bool = False  # force fields act in the scene
-    held: list = field(default_factory=list)  # names of the scene's other bodies that wait for the first frame
+    in_fields: list = field(default_factory=list)  # names of the scene's force fields
+    held: dict = field(default_factory=dict)  # the scene's other bodies that wait for the first frame, and their places
     # Seconds spent per frame in our own Python and in evaluating the source scene, for reports.
     seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
 
@@ -211,6 +214,7 @@ class Run(Bodies):
             return
         self.switched_off, self.kinematic_by_effect = self._merged("switched_off"), self._merged("kinematic")
         self.awake, self.struck = self._merged("awake"), self._merged("struck")
+        self.waiting = self._merged("waiting")
         self.any_struck = bool(self.struck.any())
         self.joint_space = self.in_joints & ~self._merged("driven_in_world")
         self.gains_dirty = self.modes_dirty = True
@@ -275,7 +279,8 @@ def make_run(scene, first: int) -> Run:
     in_joints, own_numbers = np.concatenate(in_joints), bone_numbers()
     farthest = [np.full((len(c.bones), 1), max(FASTEST * c.height, FALLING) / 24.0) for c in characters]
     farthest = np.concatenate(farthest)
-    masks = ["limp", "kinematic_by_user", "kinematic_by_effect", "switched_off", "awake", "struck", "kinematic", "calm"]
+    masks = ("limp", "kinematic_by_user", "kinematic_by_effect", "kinematic")
+    masks += ("switched_off", "awake", "struck", "waiting", "calm")
     return Run(
         first=first,
         frame=first,
@@ -386,6 +391,8 @@ def check_parts(obj) -> None:
             raise RagdollError(
                 f"The body of bone '{part.bone}' of '{obj.name}' is no rigid body: build the ragdoll anew"
             )
+        if not {motor.get(built.NUMBER) for motor in part.motors} <= set(range(len(joint_motors.MOTORS))):
+            raise RagdollError(f"The motors of bone '{part.bone}' of '{obj.name}' are damaged: build the ragdoll anew")
     physics = settings.physics_armature
     if physics is None or physics.name not in settings.scene.objects:
         raise RagdollError(f"The physics armature of '{obj.name}' was deleted: build the ragdoll anew")

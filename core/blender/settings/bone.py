@@ -8,7 +8,7 @@ from ...anatomy.roles import GENERIC, ROLES, Anatomy
 from ...ragdoll.bodies.convex import MOST_POINTS
 from ...ragdoll.bodies.fitting import MOST_PARTS
 from .. import runtime
-from .declare import READ, REBUILD, RECORD, choice, flag, number, share, text, vector, wholes
+from .declare import READ, REBUILD, RECORD, angles, choice, flag, number, share, text, vector, wholes
 
 JOINT_TYPES = (
     ("FIXED", "Fixed", "Does not turn against its parent"),
@@ -97,7 +97,7 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
     simulate: flag("Simulated", "This bone has a body of its own", needs=REBUILD)
     shape: choice("Shape", SHAPES, "AUTO", group="body", found=True, needs=REBUILD)
     mass: number("Mass", "0 is automatic: its part of a human, or the volume times the density", min=0.0, max=1.0e7,
-        unit="MASS", group="body", found=True, needs=REBUILD)
+        unit="MASS", group="body", found=True, zero="automatic", needs=REBUILD)
     friction: number("Friction", None, 0.5, min=0.0, soft_max=1.0, group="body", needs=REBUILD)
     bounciness: share("Bounciness", None, 0.0, group="body", needs=REBUILD)
     linear_damping: share("Linear Damping", None, 0.04, group="body", needs=REBUILD)
@@ -109,6 +109,7 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
         (math.pi / 4, math.pi / 6, math.pi / 4), group="limits", **_LIMITS, **_LIMIT)
     joint_rotation: vector("Joint Frame", "Rotation from the bone's to the joint's frame", (1.0, 0.0, 0.0, 0.0),
         "QUATERNION", group="joint", **_LIMIT)
+    joint_angles: angles("Joint Frame", "joint_rotation", "Rotation from the bone's to the joint's frame")
     limits_from: choice("Limits From", LIMITS_FROM, "DEFAULT", found=True, needs=REBUILD)
     profile_limits: text(None, "Joint and range as the preset states them, before the animation widens them, as JSON",
         kind=RECORD)
@@ -120,10 +121,10 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
     body_mode: choice("Mode", BODY_MODES, "ACTIVE", keyed=True, group="weights", needs=READ)
     tone: share("Tone", "Multiplies the tone of the bone's muscles while it is knocked out: 0 hangs", keyed=True,
         group="weights", needs=READ)
-    max_torque: number("Max Torque", "Largest torque of the drive [N m]; 0 is no limit", min=0.0, keyed=True,
-        group="weights", needs=READ)
-    max_force: number("Max Force", "Largest force of the drive [N]; 0 is no limit", min=0.0, keyed=True,
-        group="weights", needs=READ)
+    max_torque: number("Max Torque [N m]", "Largest torque of the drive; 0 is no limit", min=0.0, keyed=True,
+        zero="no limit", group="weights", needs=READ)
+    max_force: number("Max Force [N]", "Largest force of the drive; 0 is no limit", min=0.0, keyed=True,
+        zero="no limit", group="weights", needs=READ)
 
 # fmt: on
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from functools import cache, partial
 
 import bpy
+from mathutils import Euler
 
 from .. import runtime
 
@@ -46,6 +47,7 @@ class Declared:
     own_units: bool = False  # lengths in the armature's own units: they scale along when its scale is applied
     index: str = ""  # of a list the property that tells its active row
     refers: str = ""  # it holds the name of an item of that list, by its path in a character's settings
+    zero: str = ""  # what 0 means, where it is no number among others
 
 
 # ---- what edits entail ----------------------------------------------------------------------------------------------
@@ -102,9 +104,22 @@ def share(name, description=None, default: float = 1.0, **more):
     return number(name, description, default, subtype="FACTOR", min=0.0, max=1.0, **more)
 
 
-def vector(name, description=None, default: tuple = (0.0, 0.0, 0.0), subtype: str = "XYZ", **more):
+def vector(name, description=None, default: tuple | None = (0.0, 0.0, 0.0), subtype: str = "XYZ", **more):
     """Several numbers: a place, a direction, a rotation."""
-    return _declare("FloatVectorProperty", name, description, default, size=len(default), subtype=subtype, **more)
+    size = {"size": len(default)} if default is not None else {}
+    return _declare("FloatVectorProperty", name, description, default, subtype=subtype, **size, **more)
+
+
+def angles(name, of: str, description=None):
+    """A rotation that is stored as quaternion `of`, as three angles, which people can read."""
+
+    def get(self):
+        return getattr(self, of).to_euler()
+
+    def put(self, value) -> None:
+        setattr(self, of, Euler(value).to_quaternion())
+
+    return vector(name, description, None, "EULER", size=3, kind=DERIVED, get=get, set=put)
 
 
 def choice(name, items, default=None, description=None, **more):

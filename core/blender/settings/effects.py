@@ -115,11 +115,11 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
     frame: whole("Frame", "Frame at which it begins; seen from the next one on")
     bone: text("Bone", "Bone whose body is hit")
     point: vector("Point", "Where it acts: from the middle of the body, along the bone's axes", unit="LENGTH")
-    impulse: vector("Impulse", "Mass times change of speed of a free body [N s], with its direction; Towards takes its "
+    impulse: vector("Impulse [N s]", "Mass times change of speed of a free body, with its direction; Towards takes its "
         "length", (0.0, 20.0, 0.0))
     strength: number(
-        "Strength", "Length of the impulse [N s]", min=0.0, get=lambda self: math.hypot(*self.impulse),
-        set=_set_strength, kind=DERIVED, needs=None,
+        "Strength [N s]", "Length of the impulse: 20 N s is a blow that is seen, on a man of 70 kg", min=0.0,
+        get=lambda self: math.hypot(*self.impulse), set=_set_strength, kind=DERIVED, needs=None,
         options={"SKIP_SAVE"},  # the impulse is what is stored
     )
     space: choice("Space", SPACES, "WORLD")
@@ -135,7 +135,7 @@ class ActiveRagdollExplosion(bpy.types.PropertyGroup):
     origin: vector("Origin", "Where it comes from", unit="LENGTH")
     target: block("Object", "Object that it comes from, instead of the origin")
     radius: number("Radius", "Beyond it nothing is felt", 3.0, min=1e-4, unit="LENGTH")
-    impulse: number("Impulse", "On a body at the origin [N s]; negative pulls", 10.0)
+    impulse: number("Impulse [N s]", "On a body at the origin; negative pulls", 10.0)
     falloff: number("Falloff", "How fast it fades towards the radius: 0 not at all, 1 evenly, 2 faster", 1.0, min=0.0,
         soft_max=4.0)
     duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE")
@@ -156,7 +156,7 @@ class HitSettings:
     loosening_children: share("Children", "Share of a hit that the next bone down the chain feels, and so on",
         _LOOSENING.children)
     loosening_others: share("Others", "Share of a hit that every bone feels at least", _LOOSENING.others)
-    loosening_regain: number("Regain", "Share of the full weights that comes back per second", _LOOSENING.regain,
+    loosening_regain: number("Return [1/s]", "Share of the full weights that comes back per second", _LOOSENING.regain,
         min=0.0, soft_max=10.0)
 
 
@@ -175,11 +175,13 @@ class ActiveRagdollAttachment(bpy.types.PropertyGroup):
     offset_location: vector("Location", "Where the target has the bone's point (Point, Distance) or the bone's head "
         "(Fixed), along the target's axes [m]", unit="LENGTH")
     offset_rotation: vector("Rotation", "Rotation of the bone against the target", (1.0, 0.0, 0.0, 0.0), "QUATERNION")
+    offset_angles: declare.angles("Rotation", "offset_rotation", "Rotation of the bone against the target")
     reach_seconds: number("Reach Time", "How long the bone takes to a stated offset", 0.25, min=0.0, soft_max=2.0,
         unit="TIME_ABSOLUTE")
-    length: number("Length", "Of the rope; 0 takes the distance of the moment", min=0.0, unit="LENGTH", keyed=True)
-    max_force: number("Max Force", "Largest force that a point or a fixed attachment holds with [N]; 0 is no limit",
-        min=0.0, keyed=True)
+    length: number("Length", "Of the rope; 0 takes the distance of the moment", min=0.0, unit="LENGTH", keyed=True,
+        zero="of the moment")
+    max_force: number("Max Force [N]", "Largest force that a point or a fixed attachment holds with; 0 is no limit",
+        min=0.0, keyed=True, zero="no limit")
 
 
 class AttachmentSettings:
@@ -204,22 +206,26 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
 
     enabled: flag("Recovery", "Strong hits knock the character out; when it has come to rest it recovers, and gets up",
         update=_tone_changed)
-    knock_out_speed: _number("Knock-out Hit", "Hits that would give the whole character this speed knock it out [m/s]; "
-        "0 never", _RECOVERY.knock_out_speed, unit="VELOCITY")
+    knock_out_speed: _number("Knock-out Hit", "Hits that would give the whole character this speed knock it out; 0 "
+        "never", _RECOVERY.knock_out_speed, unit="VELOCITY", zero="never")
     knock_out_distance: _number("Knock-out Distance", "A body so far from its place in the animation knocks the "
-        "character out [m]; 0 never", _RECOVERY.knock_out_distance, unit="LENGTH")
-    watched: choice("Watched", _WATCHED, _RECOVERY.watched, "Whose speed says whether the character is at rest")
-    rest_speed: _number("Rest Speed", "Slower, a limp character is at rest [m/s]", _RECOVERY.rest_speed,
+        "character out; 0 never", _RECOVERY.knock_out_distance, unit="LENGTH", zero="never")
+    watched: choice("Lies Still", _WATCHED, _RECOVERY.watched, "Whose speed says whether the character lies still")
+    rest_speed: _number("Still Below", "A limp character that is slower lies still", _RECOVERY.rest_speed,
         unit="VELOCITY")
-    rest_time: _number("Rest Time", "So long it must be at rest before it recovers [s]", _RECOVERY.rest_time)
-    regain: _number("Regain", "How fast the weights rise from 0 to their own [1/s]", _RECOVERY.regain)
-    blend_time: _number("Blend Time", "In which the physics blend falls to 0 when it has recovered [s]", 0.5)
-    switch_off: flag("Switch Off", "End the simulation of the character when it has recovered, until the next event",
+    rest_time: _number("Stays Down For", "So long it must lie still before it recovers and gets up",
+        _RECOVERY.rest_time, unit="TIME_ABSOLUTE")
+    regain: _number("Strength Returns [1/s]", "Share of its strength that comes back each second while it recovers: at "
+        "0.5 it takes two seconds", _RECOVERY.regain)
+    blend_time: _number("Fades to Animation", "Time in which the shown pose goes over from physics to the animation "
+        "when it has recovered", 0.5, unit="TIME_ABSOLUTE")
+    switch_off: flag("Physics Ends Then", "The character plays its animation without physics when it has recovered, "
+        "until the next hit or forced state",
         _RECOVERY.switch_off)
     starts: choice("Starts", [phase for phase in PHASES if phase[0] in ("ACTIVE", "ANIMATED")], _RECOVERY.starts,
         "State at the shot's first frame")
-    calm_time: _number("Calm Time", "After a hit that did not knock out, the simulation is switched off again when the "
-        "bodies have been near the animation for so long [s]", _RECOVERY.calm_time)
+    calm_time: _number("Calm Before It Ends", "After a hit that did not knock it out, physics ends again when the "
+        "bodies have been near the animation for so long", _RECOVERY.calm_time, unit="TIME_ABSOLUTE")
     tone: share("Tone", "Strength of the muscles in the fall: 0 a rag, 0.1 unconscious, 0.25 stunned, 0.6 awake",
         _RECOVERY.tone, keyed=True, update=_tone_changed)
     reflexes: flag("Reflexes", "Protect head and trunk: arms towards the floor, the back round when falling backwards",
@@ -235,7 +241,8 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     get_up_side: choice("Foot First", _FEET, AUTOMATIC, "Foot that it rises over")
     get_up_seed: whole("Variation", "Seed of small variations in rhythm and side, so that no two get up alike; 0: none")
     method: choice("Blend", _METHODS, getting_up.INERTIALIZED, "From the limp pose to the moved animation")
-    reroot_time: _number("Pose Time", "In which the limp pose goes over into the moved animation [s]", 1.0)
+    reroot_time: _number("Pose Time", "In which the limp pose goes over into the moved animation", 1.0,
+        unit="TIME_ABSOLUTE")
     get_up_face_up: block("Face Up", "Action that is played first when the character lies on its back",
         bpy.types.Action)
     get_up_face_down: block("Face Down", "Action that is played first when the character lies on its face",

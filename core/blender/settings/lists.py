@@ -151,6 +151,28 @@ BASES = (
 )
 
 
+_slots: dict = {}  # Blender does not keep the texts of a menu
+
+
+def slots(of: str, action: str):
+    """A choice among the slots of an action by their display names; the identifier is stored in the setting `of`."""
+
+    def listed(self, _context=None) -> list:
+        chosen, now = getattr(self, action), getattr(self, of)
+        found = [(slot.identifier, slot.name_display, "") for slot in getattr(chosen, "slots", ())]
+        if now and now not in [slot[0] for slot in found]:
+            found.append((now, f"{now[2:]} (gone)", ""))
+        return _slots.setdefault(tuple(found), [("AUTOMATIC", "Automatic", "The one that fits"), *found])
+
+    def get(self) -> int:
+        return next((i for i, item in enumerate(listed(self)) if item[0] == getattr(self, of)), 0)
+
+    def put(self, value: int) -> None:
+        setattr(self, of, listed(self)[value][0] if value else "")
+
+    return declare.choice("Slot", listed, None, "Slot of the action", kind=declare.DERIVED, get=get, set=put)
+
+
 def remembers(what: str, name: str, armature: str = ""):
     """The callback of a pointer: its name is kept in a setting, in case what it points at is deleted.
 
@@ -215,6 +237,7 @@ class ActionChoice:
         update=remembers("action", "action_name", "armature"))
     action_name: record(str, of=CHOSEN)
     slot: text("Slot", "Slot of the action (Blender 4.4 and later); empty: the one that fits")
+    slot_choice: slots("slot", "action")
     armature: an_object("Made For", "Armature of the same bones that the action was made for, where its rest pose is "
         "another: what each bone does relative to its parent is taken over. Empty: the character's own rest pose "
         "counts", poll=_is_armature, update=remembers("armature", "armature_name"))
@@ -240,3 +263,4 @@ class BasePose:
     base_action_name: record(str, of=CHOSEN)
     base_armature: an_object("Base Made For", "Armature that the base action was made for", poll=_is_armature)
     base_slot: text("Base Slot", "Slot of the base action; empty: the one that fits")
+    base_slot_choice: slots("base_slot", "base_action")

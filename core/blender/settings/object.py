@@ -120,11 +120,11 @@ class ActiveRagdollObject(
         "little as the bodies do, instead of the rotation alone", needs=REBUILD)
     coverage: number("Coverage", "Share of the mesh's vertices that the shape fitted to them covers, for each body",
         0.9, min=0.5, max=1.0, subtype="FACTOR", needs=REBUILD)
-    density: number("Density", "Mass of a body for its volume [kg/m^3]", 1000.0, min=1.0, max=30000.0, needs=REBUILD)
+    density: number("Density [kg/m^3]", "Mass of a body for its volume", 1000.0, min=1.0, max=30000.0, needs=REBUILD)
     mass_model: choice("Mass Model", MASS_MODELS, "AUTO", "How the masses of bodies without a mass of their own come "
         "about", needs=REBUILD)
     body_mass: number("Body Mass", "Of the whole character with a table of human segments; 0 takes 70 kg at 1.8 m, by "
-        "the cube of the height", min=0.0, max=1.0e7, unit="MASS", needs=REBUILD)
+        "the cube of the height", min=0.0, max=1.0e7, unit="MASS", needs=REBUILD, zero="automatic")
     stabilize_masses: flag("Stabilize Masses", "Bring the masses of joined bodies within 20 % of each other, the total "
         "being kept: steadier, and farther from nature", needs=REBUILD)
     key_tolerance: number("Key Tolerance", "Largest deviation that the removal of keys may cause when baking, in "

@@ -137,10 +137,25 @@ def _version(owner) -> int:
     return owner.active_ragdoll.version if owner.override_library is None else 0
 
 
+def mend_texts() -> None:
+    """Take away texts that are none, as a damaged file may hold: reading such a one raises UnicodeDecodeError."""
+    bones = [bone for obj in bpy.data.objects if obj.pose and obj.library is None for bone in obj.pose.bones]
+    for owner in (*_owners(), *_with_settings((*bpy.data.collections, *bones))):
+        for group, name, _said in walk(owner.active_ragdoll):
+            try:
+                getattr(group, name)
+            except UnicodeDecodeError:
+                group.property_unset(name)
+                print(f"Active Ragdoll: '{name}' of '{owner.name}' is damaged, and taken away")
+
+
 def _owners() -> list:
     """Characters and scenes of the file itself that have any of our settings."""
-    owners = (*bpy.data.objects, *bpy.data.scenes)
-    return [owner for owner in owners if owner.library is None and owner.is_property_set(GROUP)]
+    return _with_settings((*bpy.data.objects, *bpy.data.scenes))
+
+
+def _with_settings(owners) -> list:
+    return [owner for owner in owners if owner.id_data.library is None and owner.is_property_set(GROUP)]
 
 
 # ---- library overrides -----------------------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ from ..rig.skinning import is_deformed_by
 from ..runtime import STATE, state_of
 
 HIT, BLAST, ATTACHED = (1.0, 0.45, 0.1), (1.0, 0.8, 0.2), (0.95, 0.35, 0.85)
-DIM, BRIGHT, LOOSE = 0.45, 1.0, 0.35  # opacity of a hit away from its frame, and at it; of what is not held
+DIM, BRIGHT, LOOSE = 0.45, 1.0, 0.35  # opacity of the active hit at least, of one that acts; of what is not held
+FADE = 12.0  # [frames] in which hits fade before and after they act
 FORWARD_LENGTH = 0.2  # of a look-at's forward vectors, of the character's size
 
 
@@ -40,14 +41,14 @@ class Cached:
     wires: overlay.Wires
 
 
-def lines(obj, scene, depsgraph, show: overlay.Show) -> overlay.Lines | None:
+def lines(obj, scene, depsgraph, show: overlay.Show, eye=None) -> overlay.Lines | None:
     """The lines of a ragdoll at the frame shown; None where there is nothing to show.
 
     Args:
-        obj: a character with a ragdoll. depsgraph: of the view layer that is drawn.
+        obj: a character with a ragdoll. depsgraph: of the view layer that is drawn. eye: see `overlay.Wires.outlined`.
     """
     cached, bodies = shown_bodies(obj, scene, depsgraph)
-    return cached.wires.lines(bodies, selected_bodies(obj, cached.bones), show) if cached is not None else None
+    return cached.wires.lines(bodies, selected_bodies(obj, cached.bones), show, eye) if cached is not None else None
 
 
 def current(obj, scene) -> Cached | None:
@@ -96,9 +97,10 @@ def figure(obj) -> overlay.Figure:
     parts = settings.parts
     own = [obj.pose.bones[part.bone].active_ragdoll for part in parts]
     parents, child_frames, parent_frames = joint_frames(obj)
-    edges = [body_edges(part.body) for part in parts]
+    edges, sides = zip(*(body_edges(part.body) for part in parts), strict=True)
     return overlay.Figure(
         edges=edges,
+        sides=sides,
         lengths=np.array([float(np.ptp(e.reshape(-1, 3), axis=0).max()) for e in edges]),
         parents=parents,
         child_frames=child_frames,
@@ -110,22 +112,32 @@ def figure(obj) -> overlay.Figure:
     )
 
 
-def body_edges(body) -> np.ndarray:
-    """Wire [k, 2, 3] of a body in its own frame; of a compound, those of the bodies parented to it."""
-    shape = body.rigid_body.collision_shape
-    if shape == "COMPOUND":
+def body_edges(body) -> tuple[np.ndarray, np.ndarray]:
+    """Edges [k, 2, 3] of a body's mesh in its own frame, and the normals of the two faces at each [k, 2, 3].
+
+    Of a compound those of the bodies parented to it. An edge of one face is an outline, one of none is always seen.
+    """
+    if body.rigid_body.collision_shape == "COMPOUND":
         pieces = [child for child in body.children if child.rigid_body is not None and child.type == "MESH"]
         found = []
         for piece in pieces:
             place = np.array(piece.matrix_parent_inverse @ piece.matrix_basis, dtype=float)
-            found.append(body_edges(piece) @ place[:3, :3].T + place[:3, 3])
+            edges, sides = body_edges(piece)
+            found.append((edges @ place[:3, :3].T + place[:3, 3], sides @ place[:3, :3].T))
         if found:
-            return np.concatenate(found)
-    half = np.ptp(np.array(body.bound_box, dtype=float), axis=0) / 2.0
-    edges = None
-    if shape not in overlay.PRIMITIVES:
-        edges = values_of(body.data.vertices, "co", 3)[values_of(body.data.edges, "vertices", 2, dtype=np.int32)]
-    return overlay.shape_edges(shape, half, edges)
+            return tuple(np.concatenate(each) for each in zip(*found, strict=True))
+    mesh = body.data
+    at = values_of(mesh.edges, "vertices", 2, dtype=np.int32)
+    normals = np.repeat(
+        values_of(mesh.polygons, "normal", 3), values_of(mesh.polygons, "loop_total", dtype=np.int32), axis=0
+    )
+    edge_of = values_of(mesh.loops, "edge_index", dtype=np.int32)
+    order, sides = np.argsort(edge_of, kind="stable"), np.zeros((len(at), 2, 3))
+    first, end = (np.searchsorted(edge_of[order], np.arange(len(at)), side) for side in ("left", "right"))
+    held = np.flatnonzero(end > first)
+    sides[held, 0], sides[held, 1] = normals[order[first[held]]], normals[order[end[held] - 1]]
+    sides[end == first + 1, 1] *= -1.0
+    return values_of(mesh.vertices, "co", 3)[at], sides
 
 
 def body_matrices(obj, depsgraph, cached: Cached) -> np.ndarray:
@@ -174,7 +186,7 @@ def shown(context, every: bool) -> list:
 
 # ---- hits, explosions and attachments -------------------------------------------------------------------------------
 def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
-    """Arrows of a character's hits and circles of its explosions, bright at their frames; None where there are none."""
+    """Arrows of a character's hits and circles of its explosions around their frames; None where there are none."""
     settings = obj.active_ragdoll
     if not (len(settings.hits) or len(settings.explosions)):
         return None
@@ -185,17 +197,19 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
     names = {part.bone: i for i, part in enumerate(parts)}
 
     def show(segments, color, entry, chosen):
-        now = _acts(entry, scene)
-        ends.append(segments)
-        colors.append(np.tile((*color, BRIGHT if now or chosen else DIM), (len(segments), 1)))
-        bold.append(np.full(len(segments), now))
+        away = _frames_away(entry, scene)
+        opacity = max(BRIGHT * (1.0 - away / FADE), DIM if chosen else 0.0)
+        if opacity > 0.0:
+            ends.append(segments)
+            colors.append(np.tile((*color, opacity), (len(segments), 1)))
+            bold.append(np.full(len(segments), away == 0.0))
 
     for i, hit in enumerate(settings.hits):
         if hit.enabled and hit.bone in names:
             row = names[hit.bone]
             point, way = _hit_place(parts[row], bodies[row], hit, depsgraph)
-            drawn = core_hits.arrow(way, max(mass(obj), 1e-12), settings.height, world.pull(scene))
-            show(core_hits.arrow_lines(point, drawn, settings.height), HIT, hit, i == settings.active_hit)
+            drawn = core_hits.arrow_lines(point, way / impulse_per_metre(obj, scene), settings.height)
+            show(drawn, HIT, hit, i == settings.active_hit)
     for i, blast in enumerate(settings.explosions):
         if blast.enabled:
             origin = blast.origin if blast.target is None else _place(blast.target, "", depsgraph)[:3, 3]
@@ -216,14 +230,20 @@ def _hit_place(part, matrix, hit, depsgraph) -> tuple[np.ndarray, np.ndarray]:
     return point, way
 
 
-def _acts(entry, scene) -> bool:
-    frames = entry.duration * scene.render.fps / scene.render.fps_base
-    return entry.frame <= scene.frame_current <= entry.frame + max(frames, 1.0)
+def _frames_away(entry, scene) -> float:
+    """How many frames before or after a hit or explosion the scene stands; 0 while it acts."""
+    lasts = max(entry.duration * scene.render.fps / scene.render.fps_base, 1.0)
+    return max(entry.frame - scene.frame_current, scene.frame_current - entry.frame - lasts, 0.0)
 
 
 def mass(obj) -> float:
     """Mass of the whole character [kg]."""
     return sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts if part.body is not None)
+
+
+def impulse_per_metre(obj, scene) -> float:
+    """Of an arrow that shows a hit on a character [N s/m]."""
+    return core_hits.impulse_of_arrow(mass(obj), obj.active_ragdoll.height, world.pull(scene))
 
 
 def attachment_lines(obj, scene, depsgraph) -> overlay.Lines | None:
@@ -370,6 +390,4 @@ def point_on(obj, scene, depsgraph, bone: str, place) -> np.ndarray:
 def impulse_by_drag(obj, scene, origin, direction, place, normal) -> np.ndarray | None:
     """The impulse [3], [N s], of an arrow dragged from a place to where a ray meets the plane that faces the view."""
     drawn = core_hits.dragged(origin, direction, place, normal)
-    if drawn is None:
-        return None
-    return core_hits.impulse_of_arrow(drawn, mass(obj), obj.active_ragdoll.height, world.pull(scene))
+    return None if drawn is None else drawn * impulse_per_metre(obj, scene)

@@ -139,8 +139,8 @@ def joint_motor(relative, before, target, last, weight, frequency, damping_ratio
 # Declarations are read as tables.
 # fmt: off
 FREQUENCY = Parameter(
-    name="frequency", setting="spring_frequency", title="Frequency", called="spring's frequency", unit="Hz",
-    description="How often a second a body would swing on its spring [Hz], at weight 1",
+    name="frequency", setting="spring_frequency", title="Frequency [Hz]", called="spring's frequency", unit="Hz",
+    description="How often a second a body would swing on its spring, at weight 1",
     default=3.0, lowest=LOWEST, highest=HIGHEST, within=(LOWEST, HIGHEST), option=("frequency", "HZ", "of the springs"),
     factor=Factor("frequency_scale", "Frequency", "Multiplies the character's spring frequency", 0.01))
 DAMPING_RATIO = Parameter(
