@@ -191,7 +191,7 @@ class Simulating(SteppingOperator):
         if stopped_at is not None:
             self.warn([f"Stopped at frame {stopped_at}; frames {first} to {stopped_at} are kept"])
             return {"FINISHED"}
-        self.report({"INFO"}, f"Simulated frames {first} to {last}")
+        self.tell("INFO", f"Simulated frames {first} to {last}")
         for obj in shot_run.active_ragdolls(self._scene):
             self.warn(STATE.warnings.get(obj.name, ()))
         return {"FINISHED"}
@@ -406,7 +406,7 @@ class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, SteppingOperator, bpy.types.
             self.warn([f"Stopped at frame {stopped_at}; nothing was exported"])
             return {"CANCELLED"}
         made = self._path or f"'{context.view_layer.objects.active.name}'"
-        self.report({"INFO"}, f"Exported to {made}")
+        self.tell("INFO", f"Exported to {made}")
         return {"FINISHED"}
 
 

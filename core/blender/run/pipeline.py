@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
+from ...anatomy.masses import froude
 from ...errors import RagdollError
 from ...ragdoll import drives
 from ...ragdoll.drives import servo
 from ...ragdoll.drives.law import merged
-from ...ragdoll.speeds import froude
 from ..physics import body_meshes, collision, motors, source, view_layers, world
 from ..physics.built import ragdolls
 from ..physics.view_layers import depsgraph_of
