@@ -35,11 +35,10 @@ def _euler_axes(order: str) -> tuple[int, int, int, float]:
 def euler_from_quaternion(quaternions: NDArray, order: str, reference: NDArray | None = None) -> NDArray:
     """Euler angles [rad] about X, Y and Z without jumps between frames [f, bones, 3]; unbounded, they count turns.
 
-    Every rotation has two triples, (a, b, c) and (a + pi, pi - b, c + pi), each up to full turns. The triple
-    that is nearest to the last frame's is taken. Angles of one rotation come from the half sum and half
-    difference of the outer two (Bernardes and Viollet, Quaternion to Euler angles conversion, 2022), which
-    keeps their sum exact near gimbal lock; in it, the part that the rotation leaves open is that of the last
-    frame.
+    Every rotation has two triples, (a, b, c) and (a + pi, pi - b, c + pi), each up to full turns. The triple that is
+    nearest to the last frame's is taken. Angles of one rotation come from the half sum and half difference of the outer
+    two (Bernardes and Viollet, Quaternion to Euler angles conversion, 2022), which keeps their sum exact near gimbal
+    lock; in it, the part that the rotation leaves open is that of the last frame.
 
     Args:
         quaternions: Unit quaternions (w, x, y, z) without sign flips, shape [f, bones, 4].

@@ -20,6 +20,7 @@ class OnArmature:
         if name:
             cls.bl_idname = f"active_ragdoll.{name}"
             cls.bl_label = cls.__dict__.get("bl_label") or name.replace("_", " ").title()
+            cls.bl_description = " ".join((cls.__doc__ or "").split())  # one line, as catalogues have it
 
     @classmethod
     def subject(cls, context):

@@ -6,6 +6,7 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 from ..core.anatomy import roles
 from ..core.blender import interface
 from ..core.blender.interface import redraw
+from ..core.blender.languages import translated
 from ..core.blender.physics import body_edits, built
 from ..core.blender.stack import stack_edits
 from ..core.blender.tools import bone_tools
@@ -260,7 +261,7 @@ class ACTIVE_RAGDOLL_OT_drag_weights(BoneOperator, bpy.types.Operator):
             self.change = max(min((event.mouse_x - self._start) / TRAVEL, 1.0), -1.0)
             bone_tools.move_weights(self._obj, self._names, self.change, self.kind)
             if context.area is not None:
-                context.area.header_text_set(f"Weights {self.change:+.2f} on {named(self._names)}")
+                context.area.header_text_set(translated(f"Weights {self.change:+.2f} on {named(self._names)}"))
             redraw()
         elif event.type in {"LEFTMOUSE", "RET"} and event.value == "PRESS":
             return leave_modal(context, {"FINISHED"})

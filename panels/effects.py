@@ -3,6 +3,7 @@
 import bpy
 
 from ..core.blender.interface import keyed, object_fields, props, rows, short
+from ..core.blender.languages import translated
 from ..core.blender.physics import built
 from ..core.blender.tools import story, viewport
 from .base import Part, active_armature, draw_list
@@ -63,7 +64,7 @@ class ACTIVE_RAGDOLL_PT_hits(ActPart, bpy.types.Panel):
             inner.prop(hit, "target")
         inner.prop(hit, "strength")
         speed = hit.strength / max(viewport.mass(obj), 1e-12)
-        inner.label(text=f"{speed:.2g} m/s for the whole character")
+        inner.label(text=translated(f"{speed:.2g} m/s for the whole character"))
         if hit.space != "TOWARDS":
             inner.prop(hit, "impulse")
         props(inner, hit, "point", "duration")
@@ -162,7 +163,7 @@ class ACTIVE_RAGDOLL_PT_recovery(ActPart, bpy.types.Panel):
         part = column.column(align=True)
         part.label(text="Knocked out by")
         props(part, group, "knock_out_speed", text="Hit")
-        part.label(text=f"Strongest of the shot: {story.strongest(obj, context.scene):.2g} m/s")
+        part.label(text=translated(f"Strongest of the shot: {story.strongest(obj, context.scene):.2g} m/s"))
         props(part, group, "knock_out_distance", text="Distance")
         part = column.column(align=True)
         row = part.row(align=True)

@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import bpy
@@ -21,6 +22,7 @@ SENTENCE = re.compile(r"(?=.*[A-Za-z]{3})[^.].* .*", re.DOTALL)  # a name of dat
 LETTER = re.compile(r"[^\W\d_]")
 
 
+@cache
 def words(package) -> set[str]:
     """All of them: see above."""
     return {text for text in (*registered(package), *stated()) if LETTER.search(text)}

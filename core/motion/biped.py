@@ -197,10 +197,13 @@ class Biped:
         bend = q.cross(ways[:, 0], ways[:, 1])
         hinges = q.cross(ways[:, 0], _FOLDS)
         own = (np.linalg.norm(bend, axis=1, keepdims=True) > np.sin(_BENT)) & (dot(bend, hinges) > 0.0)
-        hinges = np.where(own, bend, hinges)[:, None]
         self.ways = ways  # unit directions of upper and lower limbs in bind pose [4, 2, 3]
-        self.hinges = unit(hinges - ways * dot(hinges, ways))  # what they bend about there [4, 2, 3]
-        self._unframe = q.conjugate(_frames(ways, self.hinges))
+        self.bend_about(np.where(own, bend, hinges)[:, None])
+
+    def bend_about(self, hinges) -> None:
+        """Let knees and elbows bend about axes [4, 1 or 2, 3] in the character's axes: of upper and lower limbs."""
+        self.hinges = unit(hinges - self.ways * dot(hinges, self.ways))  # [4, 2, 3]
+        self._unframe = q.conjugate(_frames(self.ways, self.hinges))
 
     # ---- poses ----
 

@@ -138,7 +138,7 @@ def begun(
         raise RagdollError(f"Unknown way to blend {method!r}, use one of {', '.join(METHODS)}")
     carriers = np.asarray(carriers, dtype=int)
     if planned is not None:
-        moved = [planned.at(0.0)] * 2
+        moved = [moved_pose(rig, planned.at(0.0), worlds[0], world) for world in worlds]
     else:
         moved = [moved_pose(rig, p, move.matrix() @ world, world) for p, world in zip(new, worlds, strict=True)]
     shown = [_under(rig, matrices, pose, carriers) for matrices, pose in zip(old, moved, strict=True)]

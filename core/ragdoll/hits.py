@@ -19,8 +19,9 @@ from itertools import pairwise
 import numpy as np
 
 from .. import quaternion
+from ..anatomy.masses import froude
 from ..errors import RagdollError
-from . import speeds, weight_spread
+from . import weight_spread
 
 WORLD, LOCAL, TOWARDS = "WORLD", "LOCAL", "TOWARDS"
 # A body is never made faster than this many times sqrt(gravity * height): 105 m/s for a man.
@@ -79,7 +80,7 @@ class Bodies:
     @property
     def fastest(self) -> float:
         """Largest speed [m/s] that one hit gives."""
-        return FASTEST * speeds.froude(self.size, self.gravity)
+        return FASTEST * froude(self.size, self.gravity)
 
 
 def checked_hits(hits: Sequence[Hit], names: Sequence[str], first: float, last: float) -> list:
@@ -234,6 +235,33 @@ def _push(hit, bodies: Bodies, row: int, part, impulse: float, direction, arm, t
     return Push(row, now * direction, arm, now * velocity, now * spin, hit, whole, warning)
 
 
+def speeds_felt(bodies, wanted, masses, before: dict | None, seconds: float, gravity) -> dict:
+    """Speed of the whole, and the largest speed that something other than gravity and the animation gave a body.
+
+    Args:
+        bodies, wanted: centres of the bodies, and where the animation has them [m, 3], world. masses: [m] [kg].
+        before: what this gave one frame ago; None at the first frame.
+        seconds: from frame to frame. gravity: acceleration [3].
+    Returns:
+        `speed`: of the centre of mass [m/s]; `hit` [m/s]; and `bodies`, `wanted`, `away`: what the next frame needs.
+        A body that its animation drives changes its speed with it, so only the speed against the animation counts; of
+        its change, a fall's share is no hit.
+    """
+    bodies, wanted, masses = np.asarray(bodies), np.asarray(wanted), np.asarray(masses, dtype=float)
+    result = {"bodies": bodies, "wanted": wanted, "away": None, "speed": 0.0, "hit": 0.0}
+    if before is None or not seconds > 0.0:
+        return result
+    moved = (bodies - before["bodies"]) / seconds
+    result["speed"] = float(np.linalg.norm(masses @ moved / masses.sum()))
+    away = moved - (wanted - before["wanted"]) / seconds
+    result["away"] = away
+    if before["away"] is not None:
+        change = np.linalg.norm(away - before["away"], axis=-1)
+        fall = float(np.linalg.norm(gravity)) * seconds
+        result["hit"] = float(max(np.max(change) - fall, 0.0))
+    return result
+
+
 # ---- how hits loosen a character ------------------------------------------------------------------------------------
 
 # Of sqrt(gravity * height): 30 N s leave 37 % on a man of 70 kg hit at 0.42 m/s of his whole mass.
@@ -293,7 +321,7 @@ def loosened(
         mass: of the character [kg]. size: its height [m]. gravity: [m/s^2].
     """
     factors = np.array(factors, dtype=float)
-    scale = settings.sensitivity / (mass * LOOSENING_SPEED * speeds.froude(size, gravity))
+    scale = settings.sensitivity / (mass * LOOSENING_SPEED * froude(size, gravity))
     moments = {begin, end}
     blows = [blow for blow in blows if not (blow.begins >= end or blow.begins + blow.duration < begin)]
     for blow in blows:
@@ -332,14 +360,9 @@ LONGEST, SHORTEST = 2.0, 0.02  # heights: arrows are shown no longer and no shor
 CIRCLE = 48  # segments
 
 
-def arrow(impulse, mass: float, size: float, gravity: float) -> np.ndarray:
-    """The arrow [.., 3], [m], of an impulse [.., 3], [N s], on a character of a mass [kg] and height [m]."""
-    return np.asarray(impulse, dtype=float) * (size / (mass * ARROW_SPEED * speeds.froude(size, gravity)))
-
-
-def impulse_of_arrow(drawn, mass: float, size: float, gravity: float) -> np.ndarray:
-    """The impulse [.., 3], [N s], of an arrow [.., 3], [m]: the inverse of `arrow`."""
-    return np.asarray(drawn, dtype=float) * (mass * ARROW_SPEED * speeds.froude(size, gravity) / size)
+def impulse_of_arrow(mass: float, size: float, gravity: float) -> float:
+    """The impulse [N s] for each metre of an arrow on a character of a mass [kg] and height [m]."""
+    return max(mass, 1e-12) * ARROW_SPEED * froude(size, gravity) / size
 
 
 def box_met(origin, direction, matrices, halves) -> tuple[int, float]:

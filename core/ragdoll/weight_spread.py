@@ -1,4 +1,4 @@
-"""Per-bone weights spread over a skeleton: by chain, with falloff up or down the tree, mirrored, as presets.
+"""Per-bone weights spread over a skeleton: by chain, with falloff up or down the tree, as presets.
 
 All functions take the weights of all bones [n] in [0, 1] and give new ones; bones are rows, parents may stand in any
 order and are -1 at roots.
@@ -97,39 +97,6 @@ def falloff(weights, parents, bone: int, value: float, reach: float, way: str = 
     up, down = distances(parents, bone)
     far = np.where(up == 0.0, down, np.inf) if way == DOWN else np.where(down == 0.0, up, np.inf)
     return weights + (value - weights) * np.clip(1.0 - far / max(reach, 1e-9), 0.0, 1.0)
-
-
-def mirrored(weights, counterparts, rows) -> np.ndarray:
-    """The weights of some bones on their `counterparts` [n]."""
-    result = np.array(weights, dtype=float)
-    rows = [row for row in rows if counterparts[row] >= 0]
-    result[counterparts[rows]] = np.asarray(weights, dtype=float)[rows]
-    return result
-
-
-def counterparts(anatomy: roles.Anatomy, parents) -> np.ndarray:
-    """The bone on the other side [n] by role, order and what it hangs on; -1 where there is none or it is not known.
-
-    Bones of one role and order (five fingers) are told apart by the order in which they hang on their parent.
-    """
-    parents = np.asarray(parents if anatomy.parents is None else anatomy.parents, dtype=int)
-    result = np.full(len(parents), -1)
-    found: dict = {}
-    for row in from_the_roots(parents):
-        side, parent = anatomy.sides[row], int(parents[row])
-        if side not in roles.OPPOSITE:
-            continue
-        known = result[parent] if parent >= 0 and anatomy.sides[parent] == side else parent
-        if known < 0 and parent >= 0 and anatomy.sides[parent] == side:
-            continue
-        key = (anatomy.roles[row], int(anatomy.order[row]))
-        waiting = found.setdefault((side, parent, *key), [])
-        others = found.get((roles.OPPOSITE[side], known, *key), [])
-        if len(others) > len(waiting):
-            other = others[len(waiting)]
-            result[row], result[other] = other, row
-        waiting.append(row)
-    return result
 
 
 def preset(name: str, anatomy: roles.Anatomy, parents, side: str = roles.LEFT) -> tuple[np.ndarray, np.ndarray]:

@@ -65,7 +65,7 @@ def given(carried: controls.Controls, frame: int) -> np.ndarray:
             turn = np.clip(rng.normal(size=3) * 0.25, -0.7, 0.7) * owner.free
             asked[at] = controls._moved(asked[at], np.concatenate([turn, np.zeros(3)]))
         wanted = np.tile(np.eye(4), (len(carried.bones), 1, 1))
-        wanted = carried._try(bones, asked, wanted)[0][carried._rows]
+        wanted = carried._try(bones, asked, wanted)[0]
         for bone in bones:
             bone.matrix_basis = Matrix()
         found.append(carried.solve(frame, wanted, None)[1])

@@ -44,9 +44,11 @@ def test_a_character_gets_up_by_a_plan_and_its_bodies_follow(data_dir, name):
     frames = range(up + 1, done)
     own, _deltas, places, planned = figures(obj, np.array([targets[frame] for frame in frames]))
     assert not motion_figures.beyond(planned)
-    _own, _deltas, simulated, _found = figures(obj, np.array([shown[frame] for frame in frames]))
+    _own, _deltas, simulated, felt = figures(obj, np.array([shown[frame] for frame in frames]))
+    assert not motion_figures.beyond(felt)
     joints = own.limbs[:, :2].ravel()
-    assert np.linalg.norm(simulated - places, axis=-1)[:, joints].mean() < 0.03 * own.height
+    off = np.linalg.norm(simulated - places, axis=-1)[:, joints] / own.height
+    assert off.mean() < 0.02 and off[0].max() < 0.01  # nothing sags before the drives take hold
     # It stands where it lay, as its animation stands, and goes on without a jump.
     rows = knock_outs.rows(obj)
     jumps, wanted = knock_outs.jumps(obj, shown, rows), knock_outs.jumps(obj, targets, rows)

@@ -7,6 +7,7 @@ from core import pose as pose_space
 from core import quaternion
 from core.errors import RagdollError
 from core.motion import getting_up
+from core.motion.clip import Clip
 from core.motion.stack import LocalPose, Rig
 from core.ragdoll.recovery.transitions import Landmarks, Reroot
 from core.skeleton import Skeleton
@@ -70,6 +71,17 @@ def test_a_passage_begins_with_what_was_shown_and_ends_with_the_moved_motion(rig
     at_last = world @ _matrices(rig, passage.pose(rig, new, world, 10.0 + FPS))
     assert passage.seconds(34.0) == pytest.approx(1.0)
     assert np.allclose(at_last, _move().matrix() @ world @ _matrices(rig, new), atol=1e-8 * scale)
+
+
+def test_what_lies_still_in_an_object_that_moves_gets_up_from_where_it_lies(rig):
+    """The planned motion begins at rest in the world; the armature object goes on with its animation."""
+    pose, worlds = _pose(rig, 1), (_world(), _world())
+    worlds[1][:3, 3] -= (0.04, 0.0, 0.0)  # a walker's, the frame before
+    old = [np.linalg.solve(world, worlds[0] @ _matrices(rig, pose)) for world in worlds]
+    planned = Clip("still", NAMES, FPS, LocalPose(*(np.stack([array] * 9) for array in vars(pose).values())))
+    passage = getting_up.begun(rig, old, (), worlds, _move(), frame=10.0, fps=FPS, duration=0.3, planned=planned)
+    for frame in (10.0, 12.0, 16.0):
+        assert np.allclose(_matrices(rig, passage.pose(rig, pose, worlds[0], frame)), _matrices(rig, pose), atol=1e-9)
 
 
 def test_the_lowest_joint_stays_above_the_floor_on_the_way(rig):

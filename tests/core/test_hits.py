@@ -246,6 +246,12 @@ def test_nearest_goes_by_the_surface_and_inside_by_the_middle():
     assert hits.nearest_box((1.1, 0.0, 5.0), matrices, halves) == 2
 
 
+def test_an_arrow_as_long_as_the_character_gives_its_whole_mass_the_same_speed_for_its_size():
+    for size, mass in ((1.8, 70.0), (0.018, 7e-5), (180.0, 7e7)):
+        speed = size * hits.impulse_of_arrow(mass, size, 9.81) / mass
+        assert np.isclose(speed, hits.ARROW_SPEED * np.sqrt(9.81 * size))
+
+
 @given(VECTORS, VECTORS, VECTORS)
 def test_a_drag_ends_where_the_ray_meets_the_plane(origin, point, normal):
     if np.linalg.norm(normal) < 1e-2 or abs(np.dot(point - origin, normal)) < 1e-2:

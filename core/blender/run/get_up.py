@@ -11,7 +11,7 @@ from ...errors import RagdollError
 from ...motion.biped import ARMS, Biped, Z
 from ...motion.clip import Clip
 from ...motion.get_up import plan
-from ...motion.get_up.surface import Floor, Surface, joint_balls
+from ...motion.get_up.surface import Floor, Ranges, Surface, joint_balls
 from ...motion.stack import LocalPose
 from ..physics import ground
 from ..rig.armature import anatomy_of, array_of, bind_joints, pose_matrices
@@ -38,7 +38,8 @@ def planned(
         raise RagdollError("gravity does not pull it to a floor")
     obj, fps = character.obj, scene.render.fps / scene.render.fps_base
     own = Biped(character.motion.rig, anatomy_of(obj), *bind_joints(obj), place)
-    surface = _surface(character, own)
+    surface, ranges = _surface(character, own), _ranges(obj, own)
+    own.bend_about(ranges.hinges(own))
     manner = replace(manner, held=_held(obj, own, surface))
     deltas, places = own.placed(lying)
     floor = _floor(scene, graph, own, own.extract(deltas, places).hip, place)
@@ -46,7 +47,7 @@ def planned(
     try:
         found = plan.plan(
             own, surface, lying, floor, lambda s: _animated(character, hidden, frame + round(s * fps), place), place,
-            fps=fps, gravity=float(np.linalg.norm(pull)), manner=manner,
+            fps=fps, gravity=float(np.linalg.norm(pull)), manner=manner, ranges=ranges,
         )  # fmt: skip
     finally:
         hidden.frame_set(frame)
@@ -76,6 +77,20 @@ def _surface(character, own: Biped) -> Surface:
     if not rows:
         return joint_balls(own)
     return Surface(np.array(rows), np.concatenate(offsets), np.zeros(len(rows)))
+
+
+def _ranges(obj, own: Biped) -> Ranges:
+    """What the joints between a character's bodies allow."""
+    rows, above, frames, bounds = [], [], [], []
+    for part in obj.active_ragdoll.parts:
+        ends = [own.fixed(own.rig.index[bone], np.zeros((1, 3)))[0] for bone in (part.bone, part.parent) if bone]
+        if len(ends) < 2 or min(ends) < 0 or own.rows[ends[0]] != own.rig.index[part.bone]:
+            continue
+        joint = obj.pose.bones[part.bone].active_ragdoll
+        rows, above = [*rows, ends[0]], [*above, ends[1]]
+        frames.append(quaternion.multiply(own.bind[ends[0]], quaternion.normalize(np.array(joint.joint_rotation))))
+        bounds.append((joint.joint, tuple(joint.limit_min), tuple(joint.limit_max)))
+    return Ranges(np.array(rows, int), np.array(above, int), np.array(frames).reshape(-1, 4), tuple(bounds))
 
 
 def _held(obj, own: Biped, surface: Surface) -> tuple:

@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
+from ...anatomy.masses import froude
 from ...errors import RagdollError
 from ...ragdoll import drives
 from ...ragdoll.drives import servo
 from ...ragdoll.drives.law import merged
-from ...ragdoll.speeds import froude
 from ..physics import body_meshes, collision, motors, source, view_layers, world
 from ..physics.built import ragdolls
 from ..physics.view_layers import depsgraph_of
@@ -156,6 +156,7 @@ def step(run: Run, scene, clock) -> None:
         run.reach_trace = servo.trace_at(run.reach)
     reachable = servo.within_reach(run.body, run.wanted, run.reach, run.reach_trace)
     run.command = servo.lag_compensated(run.command, reachable, substeps)
+    run.command[run.waiting] = run.body[run.waiting]
     write.place(run, "targets", run.command)
     if run.any_kinematic:
         places = run.wanted

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from ...motion.balance import Push
-from ...ragdoll import speeds
+from ...ragdoll.hits import speeds_felt
 from ...ragdoll.recovery.states import ACTIVE, STATES
 from ..physics import world
 from ..runtime import STATE
@@ -39,7 +39,7 @@ class Readings:
         wanted = run.wanted[rows][:, :3, 3]
         before = character.reading
         previous = before if before is not None and before["frame"] == run.frame - 1 else None
-        state = speeds.measure(now, wanted, run.masses[rows], previous, seconds, np.array(scene.gravity))
+        state = speeds_felt(now, wanted, run.masses[rows], previous, seconds, np.array(scene.gravity))
         character.reading = {**state, "frame": run.frame}
         found = {
             "RAGDOLL_STATE": float(_phase(run, character)),

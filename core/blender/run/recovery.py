@@ -35,7 +35,6 @@ from .recovery_record import Record
 from .shot_run import Effect
 
 CARRIED = 0.9  # weight of one who gets up by a plan: it begins as he lies, and gives way where the floor does
-ARRIVING = 2  # frames for which it stays limp then, while the drives' targets come from the animation's own place
 UPRIGHT = 0.85  # share of the way up from which on the weight rises to 1
 KEPT = 2  # number of frames whose poses are kept for a passage to begin from
 TAKEN_AWAY = "its recovery was taken away in mid-shot"
@@ -159,8 +158,6 @@ class Recovery:
         """Factor of the weights in the step to come."""
         passages = self.record.passages
         if self.state.phase == states.RECOVERING and passages and passages[-1].planned is not None:
-            if self.state.progress * (passages[-1].planned.frame_count - 1) < ARRIVING - 0.5:
-                return 0.0
             return CARRIED + (1.0 - CARRIED) * float(smooth_step((self.state.progress - UPRIGHT) / (1.0 - UPRIGHT)))
         return self.state.weight
 
@@ -207,8 +204,8 @@ class Recovery:
             return False
         rig = character.motion.rig
         passage = getting_up.begun(
-            rig, shown, (), (place, place), found.move, frame=float(frame), fps=clip.fps, planned=clip,
-            duration=SETTLED * found.tempo,
+            rig, shown, (), (place, self._worlds.get(frame - 1, place)), found.move,
+            frame=float(frame), fps=clip.fps, planned=clip, duration=SETTLED * found.tempo,
             carriers=getting_up.carriers_of(rig, rig.skeleton.from_level[character.bones]),
         )  # fmt: skip
         self.record.passages.append(passage)
@@ -374,12 +371,13 @@ class Recoveries(Effect):
             return
         count = len(run.masses)
         factor = np.ones(count)
-        off, driven = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+        off, driven, waiting = (np.zeros(count, dtype=bool) for _ in range(3))
         for name, found in self.by_name.items():
             rows = found.character.rows
             factor[rows] = found.weight
             off[rows] = not found.state.simulated
             # Driven in joint space it would only stretch where it lies and leave getting up to the physics blend.
             driven[rows] = found.state.led
+            waiting[rows] = found.state.phase in (states.LIMP, states.SETTLING)
             self.shares[name] = found.state.physics_blend
-        self.state(factor=factor, switched_off=off, driven_in_world=driven)
+        self.state(factor=factor, switched_off=off, driven_in_world=driven, waiting=waiting)

@@ -38,6 +38,7 @@ class Effect:
     switched_off = None  # their characters are not simulated but move with their animation
     awake = None  # they must not fall asleep
     struck = None  # they are hit in the coming step: their characters do not count as calm
+    waiting = None  # their targets stay with them, so that a drive takes hold of them where they are
     driven_in_world = None  # they are driven from the world even if their character is driven at its joints
     muscles = ()  # `motors.Muscles` that lead joints instead of the drives; not merged
     changed = False  # one of the above has changed since the run last merged them
@@ -153,6 +154,7 @@ class Bodies:
     switched_off: np.ndarray
     awake: np.ndarray
     struck: np.ndarray
+    waiting: np.ndarray
     kinematic: np.ndarray  # mask: kinematic for whatever reason
     calm: np.ndarray  # mask: has come to lie nearly still
     supported: np.ndarray  # mask: something bears its character
@@ -212,6 +214,7 @@ class Run(Bodies):
             return
         self.switched_off, self.kinematic_by_effect = self._merged("switched_off"), self._merged("kinematic")
         self.awake, self.struck = self._merged("awake"), self._merged("struck")
+        self.waiting = self._merged("waiting")
         self.any_struck = bool(self.struck.any())
         self.joint_space = self.in_joints & ~self._merged("driven_in_world")
         self.gains_dirty = self.modes_dirty = True
@@ -275,7 +278,8 @@ def make_run(scene, first: int) -> Run:
     moments = np.array([p.moments for p in parts], dtype=float)
     in_joints = [np.full(len(c.bones), c.obj.active_ragdoll.drive_space == "JOINT") for c in characters]
     in_joints, own_numbers = np.concatenate(in_joints), bone_numbers()
-    masks = ["limp", "kinematic_by_user", "kinematic_by_effect", "switched_off", "awake", "struck", "kinematic", "calm"]
+    masks = ("limp", "kinematic_by_user", "kinematic_by_effect", "kinematic")
+    masks += ("switched_off", "awake", "struck", "waiting", "calm")
     return Run(
         first=first,
         frame=first,

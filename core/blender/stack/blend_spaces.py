@@ -21,7 +21,7 @@ from ...motion.blend_space import (
     yaw_pitch,
 )
 from ...motion.clip import MARKERS
-from ...motion.look_at.setup import upright_axes
+from ...motion.look_at.chain import upright_axes
 from ...motion.stack import point_to_model
 from ..rig.action_library import Library, fingerprint
 from ..runtime import STATE

@@ -9,7 +9,7 @@ from mathutils import Vector
 
 from ... import keyframes
 from ...errors import RagdollError
-from ...motion.look_at.setup import from_roles
+from ...motion.look_at.chain import from_roles
 from .. import runtime
 from ..physics import build, built, source
 from ..physics.helpers import copy_locally, stand_with

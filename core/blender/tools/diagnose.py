@@ -159,8 +159,9 @@ def _moved(obj, parts) -> np.ndarray:
     bones = {part.bone: part.bind @ np.linalg.inv(part.offset) for part in parts}
     away = dict.fromkeys(bones, 0.0)
     for joint in built.helpers(obj.active_ragdoll.collection, built.JOINT):
-        bone, constraint = joint.get(built.BONE), joint.rigid_body_constraint
-        if bone in bones and constraint is not None and _is_joint(constraint):
+        bone, own = joint.get(built.BONE), joint.rigid_body_constraint
+        # One that limits nothing is only there to keep bodies from colliding.
+        if bone in bones and own and (own.type != "GENERIC" or own.use_limit_lin_x or own.use_limit_ang_x):
             distance = float(np.linalg.norm((np.array(joint.matrix_basis) - bones[bone])[:3, 3]))
             away[bone] = max(away[bone], distance)
     pose = BindPose(obj, np.array(obj.matrix_world, dtype=float))
@@ -170,11 +171,6 @@ def _moved(obj, parts) -> np.ndarray:
             then = np.linalg.solve(bones[part.parent], bones[part.bone])
             away[part.bone] = max(away[part.bone], float(np.linalg.norm((now - then)[:3, 3])))
     return np.array(list(away.values()))
-
-
-def _is_joint(constraint) -> bool:
-    """Whether a constraint holds bodies together, and is not only there to keep them from colliding."""
-    return constraint.type != "GENERIC" or constraint.use_limit_lin_x or constraint.use_limit_ang_x
 
 
 def _outside(obj, parts, pieces) -> list[int]:

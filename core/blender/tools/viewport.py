@@ -208,8 +208,8 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
         if hit.enabled and hit.bone in names:
             row = names[hit.bone]
             point, way = _hit_place(parts[row], bodies[row], hit, depsgraph)
-            drawn = core_hits.arrow(way, max(mass(obj), 1e-12), settings.height, world.pull(scene))
-            show(core_hits.arrow_lines(point, drawn, settings.height), HIT, hit, i == settings.active_hit)
+            drawn = core_hits.arrow_lines(point, way / impulse_per_metre(obj, scene), settings.height)
+            show(drawn, HIT, hit, i == settings.active_hit)
     for i, blast in enumerate(settings.explosions):
         if blast.enabled:
             origin = blast.origin if blast.target is None else _place(blast.target, "", depsgraph)[:3, 3]
@@ -239,6 +239,11 @@ def _frames_away(entry, scene) -> float:
 def mass(obj) -> float:
     """Mass of the whole character [kg]."""
     return sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts if part.body is not None)
+
+
+def impulse_per_metre(obj, scene) -> float:
+    """Of an arrow that shows a hit on a character [N s/m]."""
+    return core_hits.impulse_of_arrow(mass(obj), obj.active_ragdoll.height, world.pull(scene))
 
 
 def attachment_lines(obj, scene, depsgraph) -> overlay.Lines | None:
@@ -385,6 +390,4 @@ def point_on(obj, scene, depsgraph, bone: str, place) -> np.ndarray:
 def impulse_by_drag(obj, scene, origin, direction, place, normal) -> np.ndarray | None:
     """The impulse [3], [N s], of an arrow dragged from a place to where a ray meets the plane that faces the view."""
     drawn = core_hits.dragged(origin, direction, place, normal)
-    if drawn is None:
-        return None
-    return core_hits.impulse_of_arrow(drawn, mass(obj), obj.active_ragdoll.height, world.pull(scene))
+    return None if drawn is None else drawn * impulse_per_metre(obj, scene)

@@ -58,13 +58,15 @@ def mean_around(values, reach: int) -> np.ndarray:
 class Course:
     """The motion through keys, of which the first is the pose that one lies in."""
 
-    def __init__(self, own: Biped, room: Clearances, floor: Floor, keys: list, times, tempo: float, held=()) -> None:
+    def __init__(
+        self, own: Biped, room: Clearances, floor: Floor, keys: list, times, tempo: float, held=(), ranges=None
+    ) -> None:
         """Go through keys.
 
         Args:
             times: of the keys [k], [s].
             tempo: how much longer everything takes than for a man of 1.8 m on the Earth.
-            held: arms that are not to bear anything.
+            held: arms that are not to bear anything. ranges: of its joints (`Ranges`), where they are known.
         """
         self.tempo = tempo
         self.own, self.room, self.floor, self.times = own, room, floor, np.asarray(times, dtype=float)
@@ -84,6 +86,9 @@ class Course:
         at_keys[:-1] |= self.planted
         at_keys[0] = False
         postures = self._drawn(postures, at_keys)
+        if ranges is not None:
+            eased = ranges.eased(own, postures)  # the first and the last are as they are
+            postures.poles[1:-1] = eased.poles[1:-1]
         flexion = own.flexion(postures, own.solve(postures)[0])
         self._out_of_the_way(postures, flexion)
         arrays = [*postures.arrays(), flexion]
@@ -117,7 +122,7 @@ class Course:
         return Posture(*arrays[:-1]), arrays[-1], i, u[:, 0]
 
     def at(self, t, lift=None) -> tuple[np.ndarray, np.ndarray]:
-        """Deltas [f, m, 4] and places [f, m, 3] at times [f]; the trunk is raised by `lift` [f] over what stands."""
+        """Deltas [f, m, 4] and places [f, m, 3] at times [f], with trunk and limbs' ends raised by `lift` [f, 5]."""
         own, floor, room = self.own, self.floor, self.room
         posture, flexion, i, u = self._sampled(np.asarray(t, dtype=float))
         planted, loose = self.planted[i], self.loose[i]
@@ -126,7 +131,8 @@ class Course:
         least = np.array([0.6 * room.sole] * 2 + [0.7 * room.palm] * 2)
         ends[..., 2] = np.maximum(ends[..., 2], floor.under(ends) + least)
         written = posture.hip
-        hip = posture.hip if lift is None else posture.hip + lift[:, None] * Z
+        lift = np.zeros((len(ends), 5)) if lift is None else lift
+        hip = posture.hip + lift[:, :1] * Z
         drawn = self._drawn(Posture(hip, posture.trunk, ends, poles, posture.turns, posture.ties), planted).hip
         # Limbs that become straight stop the hip within a frame: what is left of their reach takes the edge off.
         hip = hip + mean_around(drawn - hip, round(_EDGE * self.tempo * (len(t) - 1) / max(t[-1] - t[0], 1e-9)))
@@ -141,7 +147,7 @@ class Course:
         low = floor.under(hung) + least - hung[..., 2]
         hung[..., 2] += np.maximum(low, 0.0)
         ends, poles = np.where(loose[..., None], hung, ends), np.where(loose[..., None], hung_poles, poles)
-        ends = self._clear_toes(ends, posture.turns)
+        ends = self._clear_toes(ends + lift[:, 1:, None] * Z, posture.turns)
         posture = Posture(posture.hip, posture.trunk, ends, poles, posture.turns, posture.ties)
         return own.solve(self._clear_knees(posture, loose))
 
@@ -170,12 +176,16 @@ class Course:
         return ends
 
     def _clear_knees(self, posture: Posture, loose) -> Posture:
-        """Poles turned up in proportion to what knees, and elbows of arms that bear nothing, are below the floor."""
+        """Poles turned up in proportion to what knees, and elbows of arms that bear nothing, are below the floor.
+
+        But for knees that point to the floor, which he kneels on: turned up they would flip, so the trunk is raised.
+        """
         own = self.own
         _deltas, places = own.solve(posture)
         joints = places[:, own.limbs[:, 1]]
         miss = (self.floor.under(joints) + 0.03 * own.height - joints[..., 2]) / (0.12 * own.height)
         raised = 1.2 * smooth_step(miss) * (loose | [True, True, False, False])
+        raised *= smooth_step(1.5 + 2.0 * posture.poles[..., 2])
         poles = unit(posture.poles + raised[..., None] * Z)
         return Posture(posture.hip, posture.trunk, posture.ends, poles, posture.turns, posture.ties)
 

@@ -40,18 +40,21 @@ class Clearances:
             found = [surface.extent(row, own.joints[row] - start, direction) for row in rows]
             return float(np.clip(max(found), 0.5 * usual, usual + 0.13 * h)) if max(found) > 0.0 else usual
 
-        # A foot without a body of its own is stiff with its shank, and so long when one kneels.
-        shank, lower = own.limbs[0, 1], own.joints[foot] - own.joints[own.limbs[0, 1]]
-        free = (surface.rows == foot).any()
-        stiff = 0.0 if free else surface.extent(shank, -lower, q.rotate(q.conjugate(turned(0, 80)), -Z))
+        def stiff(limb, direction):
+            """How far an end without a body of its own, which is stiff with its limb, reaches beyond its joint."""
+            row, end = own.limbs[limb, 1:3]
+            free = (surface.rows == end).any()
+            return 0.0 if free else surface.extent(row, own.joints[row] - own.joints[end], direction)
+
+        kneeling = stiff(0, q.rotate(q.conjugate(turned(0, 80)), -Z))
         sole = reach([row for row in own.limbs[0, 1:] if row >= 0], own.joints[foot], -Z, own.sole)
         return Clearances(
             front=reach(trunk, own.hip0, X, 0.065 * h),
             back=reach(trunk, own.hip0, -X, 0.065 * h),
             knee=0.035 * h,
-            palm=0.025 * h,
+            palm=float(np.clip(stiff(2, own.ways[2, 1]), 0.025 * h, 0.1 * h)),
             sole=sole,
-            tuck=float(np.clip(stiff, max(0.8 * length, 0.5 * sole) + 0.01 * h, 0.15 * h)),
+            tuck=float(np.clip(kneeling, max(0.8 * length, 0.5 * sole) + 0.01 * h, 0.15 * h)),
         )
 
 
@@ -106,29 +109,29 @@ class Author:
         """From lying on the face to half kneeling."""
         own, room = self.own, self.room
         thigh, shank, trunk, arm = own.upper[:2].mean(), own.lower[:2].mean(), own.trunk, own.arm
-        x, y, tuck = 0.9 * trunk, own.shoulder + 0.16 * arm, room.tuck
+        x, y, tuck = 0.9 * trunk, own.shoulder + 0.25 * arm, room.tuck
         legs = self.pair((-0.96 * own.leg, own.hips * 1.2, tuck), (0, 0.2, -1), lambda s: turned(0, 85))
         arms = self.pair((x, y, room.palm), (-0.6, 0.6, 0.8), self.palm)
         keys = [self.key("palms", 0.9, (0, 0, room.front), (90, 84, 62), legs, arms)]
         z = thigh * 0.98 + room.knee
-        pitch = np.degrees(np.arccos(np.clip((0.93 * arm + room.palm - z) / trunk, -0.35, 0.75)))
-        hip = x - 0.12 * arm - trunk * np.sin(np.radians(pitch))
+        pitch = np.degrees(np.arccos(np.clip((0.84 * arm + room.palm - z) / trunk, -0.35, 0.75)))
+        hip = x - 0.02 * arm - trunk * np.sin(np.radians(pitch))
         legs = self.pair((hip - shank * 0.97, own.hips * 1.15, tuck), (1, 0, -1), lambda s: turned(0, 80))
         keys.append(self.key("all fours", 0.9, (hip, 0, z), (pitch - 4, pitch + 2, pitch - 32), legs, arms))
-        hip += 0.1 * thigh
-        foot = hip + 0.62 * thigh
-        ahead = ((foot, own.hips * 1.2, room.sole), (0.6, 0.35, 0.6), turned(6))
-        trunks = (turned(0, pitch - 12, -6), pitch + 3, pitch - 36)  # round: a thigh folds no nearer
-        keys.append(self.key("foot forward", 0.75, (hip, -0.3 * own.hips, z), trunks, [ahead, legs[1]], arms))
-        return [*keys, *self.kneel(hip + 0.1 * thigh, foot, legs[1])]
+        # No thigh folds far enough to bring a foot between the hands.
+        on_thighs = self.pair(
+            (hip + 0.3 * arm, own.hips + 0.1 * arm, z), (-1, 0.6, 0.0), lambda s: self.palm(s, -10 * s)
+        )
+        keys.append(self.key("kneel", 0.75, (hip, 0, z), (10, 24, 12), legs, on_thighs))
+        return [*keys, *self.kneel(hip + 0.05 * thigh, hip + 0.68 * thigh, legs[1])]
 
     def supine(self, sitting: bool) -> list:
         """From lying on the back, or sitting, to half kneeling."""
         own, room = self.own, self.room
         trunk, arm, leg, wide = own.trunk, own.arm, own.leg, own.shoulder
-        foot = 0.5 * leg
+        foot = 0.46 * leg
         legs = self.pair((foot, own.hips * 1.2, room.sole), (0, 0.2, 1), lambda s: turned(6 * s))
-        arms = self.pair((0.8 * arm - trunk, wide + 0.22 * arm, room.palm), (-0.4, 1, 0.3), lambda s: self.palm(s, 180))
+        arms = self.pair((0.8 * arm - trunk, wide + 0.3 * arm, room.palm), (-0.4, 1, 0.3), lambda s: self.palm(s, 180))
         keys = [] if sitting else [self.key("knees up", 0.9, (0, 0, room.back), (-88, -80, -52), legs, arms)]
         lean = np.degrees(np.arccos(np.clip((0.8 * arm + room.palm - room.back) / trunk, 0.45, 0.9)))
         hand = (-trunk * np.sin(np.radians(lean)) - 0.06 * arm, -wide - 0.12 * arm, room.palm)
@@ -136,32 +139,31 @@ class Author:
         arms = [(*up, self.hanging(1, turned(0, -70))), (hand, (-0.5, -1, 0.2), self.palm(-1, 150))]
         trunks = (-0.9 * lean, turned(-15, -0.75 * lean, 10), turned(8, -5))
         keys.append(self.key("sit", 0.9, (0, 0, room.back * 1.05), trunks, legs, arms))
-        # Not nearer to the hip than a knee folds.
-        under = ((-0.28 * leg, -own.hips * 1.3 - 0.05 * leg, room.tuck), (1, -0.6, 0.1), turned(-25, 70))
-        knee = (foot - 0.05 * self.unit, own.hips + 0.05 * self.unit, room.sole + own.lower[0] + room.knee)
-        arms = [(knee, (-0.5, 1, 0), self.palm(1)), (hand, (-0.5, -1, 0.2), self.palm(-1, 130))]
-        z = min(0.24 * leg + 0.3 * room.back, 0.6 * arm + room.palm)
-        trunks = (turned(-22, -4, 22), turned(-34, 2, 38), turned(-5, 8))
-        keys.append(self.key("side crouch", 0.85, (0.02 * leg, -0.12 * leg, z), trunks, [legs[0], under], arms, (1,)))
-        return [*keys, *self.kneel(foot - 0.8 * own.upper[0], foot, None)]
+        # Both feet stay where they are: no hip turns far enough to bring a leg under a body that a hand bears.
+        arms = self.pair(
+            (foot + 0.1 * arm, wide + 0.35 * arm, 0.62 * leg),
+            (-0.6, 1, -0.3),
+            lambda s: self.hanging(s, turned(0, -60)),
+        )
+        legs = [(end, (1, 0.3 * s, 0.4), delta) for (end, _pole, delta), s in zip(legs, (1, -1), strict=True)]
+        keys.append(self.key("squat", 0.85, (foot - 0.3 * leg, 0, 0.48 * leg), (14, 46, 14), legs, arms))
+        z = 0.74 * leg + room.sole
+        arms = self.pair((foot, wide + 0.25 * arm, z), (-1, 0.5, 0), lambda s: self.hanging(s, turned(0, -35)))
+        keys.append(self.key("rise", 0.6, (foot - 0.13 * leg, 0, z), (28, 46, 22), legs, arms))
+        return keys
 
     def kneel(self, hip, foot, rear) -> list:
-        """Half kneeling on the right knee, and rising from there, with the left foot at `foot`.
-
-        `rear`: the right leg where it kneels already.
-        """
+        """Half kneeling on the right leg where it is, and rising from there, with the left foot at `foot`."""
         own, room = self.own, self.room
         thigh, shank, arm = own.upper[0], own.lower[0], own.arm
         z, knee = thigh * 0.98 + room.knee, room.sole + shank * 0.98
-        loose = (1,) if rear is None else ()
-        rear = rear or ((hip - 0.1 * thigh - shank * 0.97, -own.hips * 1.1, room.tuck), (1, 0, -1), turned(0, 80))
         front = ((foot, own.hips * 1.2, room.sole), (1, 0.15, 0.3), turned(6))
         on_knee = (foot - 0.05 * shank - 0.1 * arm, own.hips + 0.02 * self.unit, knee + room.knee + 0.06 * arm)
         beside = (hip + 0.35 * arm, -own.shoulder - 0.12 * arm, z + 0.05 * own.trunk)
         arms = [
             (on_knee, (-0.5, 1, 0.2), self.palm(1, -10)), (beside, (-1, -0.6, 0), self.hanging(-1, turned(0, -45)))
         ]  # fmt: skip
-        keys = [self.key("half kneel", 0.75, (hip, 0, z), (11, 29, 9), [front, rear], arms, loose)]
+        keys = [self.key("half kneel", 0.75, (hip, 0, z), (11, 29, 9), [front, rear], arms)]
         swing = (
             (0.55 * rear[0][0] + 0.45 * foot, -own.hips * 1.1, room.tuck + 0.03 * own.leg),
             (1, -0.1, 0.1),
@@ -181,7 +183,7 @@ class Author:
         apart = np.linalg.norm((np.asarray(front[0]) - rear[0])[:2]) / 2.0
         z = min(front[0][2], rear[0][2]) + np.sqrt(max((0.955 * own.leg) ** 2 - apart**2, (0.6 * own.leg) ** 2))
         arms = self.pair(
-            (middle[0] + 0.12 * own.arm, own.shoulder + 0.1 * own.arm, z + own.trunk - 0.95 * own.arm), (-1, 0.4, 0),
+            (middle[0] + 0.12 * own.arm, own.shoulder + 0.2 * own.arm, z + own.trunk - 0.95 * own.arm), (-1, 0.4, 0),
             lambda s: self.hanging(s, turned(0, -15, 8 * s)),
         )  # fmt: skip
         arms = [((end[0], end[1] + middle[1], end[2]), *more) for end, *more in arms]

@@ -13,8 +13,8 @@ import numpy as np
 
 from ... import pose as pose_space
 from ... import quaternion as q
+from ...anatomy.masses import GRAVITY
 from ...errors import RagdollError
-from ...ragdoll import speeds
 from ...ragdoll.recovery.transitions import STEP, Reroot, Trunk, heading, smooth_step
 from ..biped import Biped, Posture, X, Y, Z, dot, unit
 from ..stack import LocalPose
@@ -26,8 +26,9 @@ PRONE, SUPINE = "PRONE", "SUPINE"
 AUTOMATIC, LEFT, RIGHT = "AUTOMATIC", "LEFT", "RIGHT"
 STEEPEST = np.radians(25.0)  # of a floor that one gets up from
 _STEEP = 0.6  # upright share of a trunk from which on it sits rather than lies
+_RAISED = np.array([0.1, 0.06, 0.06, 0.15, 0.15])  # of the height: by what trunk, feet and hands are kept off the floor
 _SHORTEST = 3.0  # [s] from lying to standing
-HOLD = 0.35  # [s] for which one who is hurt rests on a knee
+HOLD, RESTS = 0.35, ("half kneel", "sit")  # [s] for which one who is hurt rests, and where
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,9 @@ class Manner:
     held: tuple = ()  # arms (2 left, 3 right) whose hand holds something and is not laid on the floor
 
 
-def plan(own: Biped, surface: Surface, lying, floor: Floor, animated, world, *, fps, gravity, manner=Manner()) -> Plan:
+def plan(
+    own: Biped, surface: Surface, lying, floor: Floor, animated, world, *, fps, gravity, manner=Manner(), ranges=None
+) -> Plan:
     """A way up from a pose.
 
     Args:
@@ -62,7 +65,7 @@ def plan(own: Biped, surface: Surface, lying, floor: Floor, animated, world, *, 
         animated: function of the time from now [s] -> matrices [n, 4, 4] of the animation then, in the armature's space
             of now.
         world: the armature object's matrix now [4, 4].
-        gravity: [m/s^2].
+        gravity: [m/s^2]. ranges: of the joints (`Ranges`); None: they allow anything.
     Raises:
         RagdollError: the floor is too steep, or the animation does not stand when the character does.
     """
@@ -77,11 +80,12 @@ def plan(own: Biped, surface: Surface, lying, floor: Floor, animated, world, *, 
     local = floor.seen_from(turn, origin)
     room, rng = Clearances.of(own, surface), np.random.default_rng(manner.seed)
     right = _starts_right(own, lain.moved(q.conjugate(turn), np.zeros(3)), strategy, manner, rng)
-    tempo = float(np.sqrt(own.height / HEIGHT * speeds.EARTH / (abs(gravity) or speeds.EARTH)))
+    tempo = float(np.sqrt(own.height / HEIGHT * GRAVITY / (abs(gravity) or GRAVITY)))
     author = Author(own, room)
     written = author.prone() if strategy == PRONE else author.supine(sitting)
     if manner.pace > 1.2:
-        written.insert(-1, Key("rest", HOLD, written[-2].posture))
+        at = next(i for i, key in enumerate(written) if key.name in RESTS)
+        written.insert(at + 1, Key("rest", HOLD, written[at].posture))
     rhythm = manner.pace * (1.0 + (0.13 if manner.seed else 0.0) * rng.uniform(-1.0, 1.0, len(written) + 2))
 
     written = [_mirrored(key) if right else key for key in written]
@@ -89,7 +93,7 @@ def plan(own: Biped, surface: Surface, lying, floor: Floor, animated, world, *, 
     risen = _mirrored(written[-1]) if right else written[-1]
 
     def course(seconds, times=None):
-        stance, shift, way = _stance(own, animated(seconds), risen.posture.ends[0], origin, local, turn, right)
+        stance, shift, way = _stance(own, room, animated(seconds), risen.posture.ends[0], origin, local, turn, right)
         feet = [(p.ends[i], p.poles[i], p.turns[i]) for p, i in ((risen.posture, 0), (stance, 1))]
         last = [author.stand(*feet), Key("step", 0.55, stance)]
         keys = [
@@ -99,7 +103,7 @@ def plan(own: Biped, surface: Surface, lying, floor: Floor, animated, world, *, 
         ]
         if times is None:
             times = np.cumsum([0.0, *(tempo * rhythm * [key.seconds for key in keys[1:]])])
-        return Course(own, room, local, keys, times, tempo, manner.held), keys, shift, way
+        return Course(own, room, local, keys, times, tempo, manner.held, ranges), keys, shift, way
 
     found, keys, _shift, _way = course(tempo * float(rhythm @ [*(key.seconds for key in written), 0.65, 0.55]))
     times = found.stretched(own.placed(lying)[0]).times
@@ -107,10 +111,11 @@ def plan(own: Biped, surface: Surface, lying, floor: Floor, animated, world, *, 
     times = times * (frames / fps / times[-1])
     found, keys, shift, way = course(frames / fps, times)
     seconds = np.arange(frames + 1) / fps
-    upright = times[[key.name for key in keys].index("rise")]
-    low = surface.without_ends(own).lowest(*found.at(seconds), local)
-    lift = _risen(np.clip(-low, 0.0, 0.08 * own.height), max(1, round(0.12 * tempo * fps)))
-    deltas, places = found.at(seconds, lift * (1.0 - smooth_step((seconds - upright) / (times[-1] - upright))))
+    deep = surface.depths(own, *found.at(seconds), local)
+    deep[:, 0] = np.maximum(deep[:, 0], deep[:, 1:3].min(axis=1))  # he rises with both feet
+    lift = _risen(np.minimum(deep, _RAISED * own.height), max(1, round(0.12 * tempo * fps)))
+    left = 1.0 - smooth_step((seconds - times[-2]) / (times[-1] - times[-2]))
+    deltas, places = found.at(seconds, lift * left[:, None])
     deltas, places = q.multiply(turn, deltas), q.rotate(turn, places) + origin
     move = _move_in_world(own, world, way, shift)
     share = smooth_step((seconds - times[-2]) / (times[-1] - times[-2]))
@@ -156,7 +161,7 @@ def _starts_right(own: Biped, lain: Posture, strategy: str, manner: Manner, rng)
 
 
 def _stance(
-    own: Biped, matrices, foot, origin, floor: Floor, turn, right: bool
+    own: Biped, room: Clearances, matrices, foot, origin, floor: Floor, turn, right: bool
 ) -> tuple[Posture, np.ndarray, np.ndarray]:
     """The animation's posture where it goes on, and its way there: shift [3], turn [4].
 
@@ -173,7 +178,7 @@ def _stance(
     shift = wanted - q.rotate(way, posture.ends[:2].mean(axis=0))
     # On a floor as high as the animation's own it keeps its own heights.
     shift[2] = 0.0
-    rise = origin[2] + floor.under(np.array([foot[0], 0.0, 0.0])) - (low - own.sole)
+    rise = origin[2] + floor.under(np.array([foot[0], 0.0, 0.0])) - (low - room.sole)
     if any(floor.slope) or abs(rise) > STEP * own.height:
         shift[2] = rise
     seen = _seen(posture.moved(way, shift), turn, origin)
@@ -214,9 +219,9 @@ def _laid(own: Biped, key: Key, floor: Floor) -> Key:
 
 
 def _risen(values, reach: int) -> np.ndarray:
-    """Values [f] without edges in time, and not below them."""
-    padded = np.pad(values, 2 * reach, mode="edge")
-    return mean_around(np.lib.stride_tricks.sliding_window_view(padded, 4 * reach + 1).max(axis=-1), reach)
+    """Values [f, k] without edges in time, and not below them."""
+    padded = np.pad(values, [(2 * reach, 2 * reach), (0, 0)], mode="edge")
+    return mean_around(np.lib.stride_tricks.sliding_window_view(padded, 4 * reach + 1, axis=0).max(axis=-1), reach)
 
 
 def _move_in_world(own: Biped, world, way, shift) -> Reroot:

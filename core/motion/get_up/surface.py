@@ -1,4 +1,4 @@
-"""What a plan to get up knows of the floor and of the body's surface."""
+"""What a plan to get up knows of the floor, of the body's surface and of its joints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ... import quaternion as q
-from ..biped import Biped, Z, unit
+from ...ragdoll.joints import limits
+from ..biped import LEGS, Biped, Posture, Z, unit
+
+_SWIVEL = 10.0  # [deg] from one trial of where a knee points to the next
+_KEPT = 0.1  # of an angle that a knee is turned by: what it costs, against as much beyond a range
 
 
 @dataclass(frozen=True)
@@ -45,17 +49,19 @@ class Surface:
         own = self.rows == row
         return float(((self.offsets[own] + joint) @ direction + self.radii[own]).max()) if own.any() else -np.inf
 
-    def without_ends(self, own: Biped) -> Surface:
-        """Without hands and feet, which are laid on the floor by themselves."""
-        kept = ~np.isin(self.rows, own.limbs[:, 2:])
-        for (_a, row, _e, _x), way, length in zip(own.limbs, own.ways[:, 1], own.lower, strict=True):
-            kept &= (self.rows != row) | (self.offsets @ way < 0.5 * length)
-        return Surface(self.rows[kept], self.offsets[kept], self.radii[kept])
+    def depths(self, own: Biped, deltas, places, floor: Floor) -> np.ndarray:
+        """How deep [.., 5] [m] trunk and limbs are in the floor in poses [.., m, 4], [.., m, 3], 0 above it.
 
-    def lowest(self, deltas, places, floor: Floor) -> np.ndarray:
-        """Height of the lowest point above the floor [..] in poses [.., m, 4], [.., m, 3]."""
+        A limb is what moves with its end, such as hands and feet, which may have no bodies of their own.
+        """
         points = places[..., self.rows, :] + q.rotate(deltas[..., self.rows, :], self.offsets)
-        return (points[..., 2] - self.radii - floor.under(points)).min(axis=-1)
+        found = self.radii + floor.under(points) - points[..., 2]
+        of = np.zeros(len(self.rows), dtype=int)
+        for i, (_upper, lower, end, toe) in enumerate(own.limbs.tolist()):
+            far = (self.rows == lower) & (self.offsets @ own.ways[i, 1] > 0.5 * own.lower[i])
+            of[far | (self.rows == end) | ((self.rows == toe) & (i in LEGS))] = i + 1
+        parts = [found[..., of == i] for i in range(5)]
+        return np.stack([np.max(part, axis=-1, initial=0.0) for part in parts], axis=-1)
 
 
 def joint_balls(own: Biped) -> Surface:
@@ -64,3 +70,46 @@ def joint_balls(own: Biped) -> Surface:
     rows = np.array([0, own.chest, own.head, *knees, *hands])
     radii = own.height * np.array([0.05, 0.05, 0.045, *[0.025] * 4, *[0.012] * 2])
     return Surface(rows, np.zeros((len(rows), 3)), radii)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """What a body's joints allow."""
+
+    rows: np.ndarray  # index of the biped's bone that each moves [k]
+    above: np.ndarray  # and of that which it hangs on [k]
+    frames: np.ndarray  # the joints' own in bind pose, in the character's axes [k, 4]
+    bounds: tuple  # type, least and largest angles of each, as in `limits.excess` [k]
+
+    def excess(self, deltas) -> np.ndarray:
+        """How far poses [.., m, 4] are beyond it [.., k] [rad]."""
+        turned = q.multiply(q.conjugate(deltas[..., self.above, :]), deltas[..., self.rows, :])
+        turned = q.multiply(q.conjugate(self.frames), q.multiply(turned, self.frames))
+        found = [limits.excess(*bounds, turned[..., i, :]) for i, bounds in enumerate(self.bounds)]
+        return np.stack(found, axis=-1) if found else np.zeros((*turned.shape[:-2], 0))
+
+    def hinges(self, own: Biped) -> np.ndarray:
+        """The axes [4, 2, 3] that limbs bend about: those of hinges at knees and elbows, else the biped's own."""
+        found = own.hinges.copy()
+        for row, frame, (joint, low, high) in zip(self.rows, self.frames, self.bounds, strict=True):
+            for limb in np.flatnonzero((own.limbs[:, 1] == row) & (joint == "HINGE")):
+                axis = q.rotate(frame, np.eye(3)[limits.hinge_axis(low, high)])
+                found[limb] = axis * np.sign(axis @ found[limb, 1])
+        return found
+
+    def eased(self, own: Biped, postures: Posture) -> Posture:
+        """Postures [f] with knees and elbows turned about the lines from limbs' ends to their beginnings.
+
+        By as much as the joints ask for: that leaves what stands where it stands.
+        """
+        angles = np.radians(np.arange(-180.0, 180.0, _SWIVEL))
+        way = unit(postures.ends - own.firsts(postures))
+        turns = q.from_axis_angle(way, np.broadcast_to(angles[:, None, None], (len(angles), *way.shape[:-1])))
+        poles = q.rotate(turns, postures.poles)
+        arrays = [np.broadcast_to(array, (len(angles), *array.shape)) for array in postures.arrays()]
+        arrays[3] = poles
+        beyond = self.excess(own.solve(Posture(*arrays))[0])
+        cost = np.stack([beyond[..., np.isin(self.rows, limb)].sum(axis=-1) for limb in own.limbs], axis=-1)
+        best = np.argmin(cost + _KEPT * np.abs(angles)[:, None, None], axis=0)
+        poles = np.take_along_axis(poles, best[None, ..., None], axis=0)[0]
+        return Posture(*(poles if i == 3 else array for i, array in enumerate(postures.arrays())))

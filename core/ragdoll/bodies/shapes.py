@@ -185,7 +185,8 @@ class _Planner:
             self.own_vertices, self.holder, share = self.skin.dominated(self.owner, count)
         ends = np.zeros((count, 3))
         for i, bone in enumerate(self.bones):
-            merged = merged_points(bone, self.heads, self.tails, self.ancestors, simulated)
+            carried = (self.ancestors == bone) & ~simulated
+            merged = np.concatenate([self.heads[carried], self.tails[carried]])
             points = None if self.own_vertices[i] is None else self.own_vertices[i][0]
             limbs = self.heads, self.tails, self.rotations, self.bone_parents
             ends[i] = end_of(bone, self.children[i], merged, *limbs, points)
@@ -399,12 +400,6 @@ def distance_to_parent(bone, heads, parents):
     """To the nearest ancestor whose joint lies elsewhere; 0 when there is none."""
     above = (float(np.linalg.norm(heads[bone] - heads[row])) for row in path_to_root(parents, bone)[1:])
     return next((distance for distance in above if distance > 1e-9), 0.0)
-
-
-def merged_points(bone, heads, tails, ancestors, simulated):
-    """Heads and tails [k, 3] of the bones that a simulated bone carries along."""
-    carried = np.flatnonzero((ancestors == bone) & ~simulated)
-    return np.concatenate([heads[carried], tails[carried]]) if len(carried) else np.zeros((0, 3))
 
 
 def end_of(bone, children, merged, heads, tails, rotations, parents, vertices) -> np.ndarray:

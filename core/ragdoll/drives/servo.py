@@ -169,9 +169,8 @@ def extrapolated(pose, coming):
 def reach(weights, seconds):
     """How far [rad] a target may be turned ahead of its body, for weights [m] and the duration of a frame [s].
 
-    A strong servo goes all the way to its target within a frame, so its reach is what the largest speed allows; a
-    weak one does not, and pulls as if from `MAX_ERROR` on the frame's average. Both are the same motion at any frame
-    rate.
+    A strong servo goes all the way to its target within a frame, so its reach is what the largest speed allows; a weak
+    one does not, and pulls as if from `MAX_ERROR` on the frame's average. Both are the same motion at any frame rate.
     """
     closing = rate(weights) * seconds
     closed = np.maximum(-np.expm1(-closing), 1e-9)

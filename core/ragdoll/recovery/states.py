@@ -20,8 +20,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ...anatomy.masses import GRAVITY, froude
 from ...errors import RagdollError
-from .. import speeds
 from .transitions import smooth_step
 
 ANIMATED, ACTIVE, LIMP = "ANIMATED", "ACTIVE", "LIMP"
@@ -68,7 +68,7 @@ class Motion:
     lost: bool = False  # it lost its balance, and no step can catch it
     mass: float = 70.0  # of all bodies [kg]
     size: float = HEIGHT  # height [m]
-    gravity: float = speeds.EARTH  # of the scene [m/s^2]
+    gravity: float = GRAVITY  # of the scene [m/s^2]
 
 
 @dataclass(frozen=True)
@@ -168,15 +168,11 @@ def arranged(events: Sequence[Event], first: float, last: float) -> tuple[list, 
         if not first <= event.frame < last:
             notes.append(f"Event {event.state}: frame {event.frame:g} is outside the shot ({first:g} to {last:g})")
         other = kept.get(event.frame)
-        kept[event.frame] = event if other is None else min(other, event, key=_rank)
+        kept[event.frame] = min(other or event, event, key=lambda e: (_STRONGEST.index(e.state), not e.hold))
         if other is not None:
             both = f"{other.state} and {event.state} are both forced"
             notes.append(f"Frame {event.frame:g}: {both}, {kept[event.frame].state} holds")
     return [kept[frame] for frame in sorted(kept)], notes
-
-
-def _rank(event: Event) -> tuple:
-    return _STRONGEST.index(event.state), not event.hold
 
 
 def step(
@@ -242,7 +238,7 @@ def struck(settings: Settings, state: State, motion: Motion) -> State:
 
 def speed_scale(size: float, gravity: float) -> float:
     """Times a threshold of speed [m/s] as the settings state it, for a character of a size [m] and gravity [m/s^2]."""
-    return speeds.froude(size, gravity) / speeds.froude(HEIGHT, speeds.EARTH)
+    return froude(size, gravity) / froude(HEIGHT, GRAVITY)
 
 
 def _elapsed(settings: Settings, state: State, motion: Motion, seconds: float) -> State:

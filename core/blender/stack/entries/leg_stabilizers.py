@@ -4,7 +4,7 @@ import bpy
 
 from ....errors import RagdollError
 from ....motion.limbs import LONGEST, SHORTEST, LegStabilizer, stabilize
-from ....motion.look_at.setup import from_roles
+from ....motion.look_at.chain import from_roles
 from ....motion.stack import Inputs, Rig, Step
 from ...interface import bone_field, keyed, props, rows
 from ...rig.armature import anatomy_of
