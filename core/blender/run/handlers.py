@@ -124,7 +124,7 @@ def _shows_without_run(scene) -> bool:
             show.show_cached(scene)
         pose_stack.show(scene)
         return True
-    _end_if_spoilt(scene)  # a script may rename a bone and go on before Blender has updated anything
+    _end_if_spoilt(scene)  # a script may rename a bone or edit a joint and go on before Blender has updated anything
     if STATE.rendering or (scene.frame_subframe != 0.0 and scene.name not in STATE.runs):
         pose_stack.show(scene)
     return STATE.rendering or scene.frame_subframe != 0.0
@@ -299,15 +299,15 @@ def _end_if_spoilt(scene, graph=None) -> None:
         text = f"{text}: {'save the file and open it anew' if world.IS_42 else again}"
     if not text and world.has_lost_members(scene):
         text = _what_is_missing(scene)
-    if not text and graph is not None and run is not None:
-        joint = _edited_joint(run, graph)
+    if not text and run is not None:
+        joint = _edited_joint(run, graph or view_layers.depsgraph_of(scene))
         text = f"The joint '{joint}' was edited: {again}" if joint else ""
     if text:
         _end(scene, text)
 
 
 def _edited_joint(run, graph) -> str:
-    """The name of a joint that was edited by hand; "" where there is none."""
+    """The name of a joint that was edited, by hand or by a script; "" where there is none."""
     updated = {update.id.name for update in graph.updates}
     if all(target.name in updated for character in run.characters for target in character.targets.objects):
         return ""  # somebody else's frame handler updates the scene: Blender tells once more what the frame has changed
@@ -335,7 +335,15 @@ def _end(scene, text: str) -> None:
     """End the run and keep its world from stepping; it is made anew at the shot's first frame."""
     _stop(scene, STATE.runs.get(scene.name), text)
     interrupt(scene)
+    now, shown = scene.frame_current, STATE.evaluated.get(scene.name, (None, -1))[0]
     with STATE.occupied():
+        if shown not in (
+            None,
+            now,
+        ):  # a script went on at once: first Blender looks at what was changed, without a step
+            view_layers.stand_at(scene, shown)
+            view_layers.stepping_layer(scene).update()
+            view_layers.stand_at(scene, now)
         world.halt(scene)
 
 
