@@ -391,17 +391,6 @@ def nearest_box(point, matrices, halves) -> int:
     return int(np.argmin(np.where(inside, depth - 2.0, outside)))
 
 
-def dragged(origin, direction, point, normal) -> np.ndarray | None:
-    """From a point [3] to where a ray meets the plane through it with a normal [3]; None if it does not."""
-    slope = float(np.dot(direction, normal))
-    if abs(slope) < 1e-6 * float(np.linalg.norm(direction) * np.linalg.norm(normal)):
-        return None
-    distance = float(np.dot(np.asarray(point, dtype=float) - origin, normal)) / slope
-    if distance < 0.0:
-        return None
-    return np.asarray(origin, dtype=float) + distance * np.asarray(direction, dtype=float) - point
-
-
 def arrow_lines(start, drawn, size: float) -> np.ndarray:
     """Segments [5, 2, 3] of an arrow from a point [3] along a vector [3], [m]; none for no vector."""
     length = float(np.linalg.norm(drawn))
