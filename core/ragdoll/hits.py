@@ -98,8 +98,6 @@ def checked_hits(hits: Sequence[Hit], names: Sequence[str], first: float, last: 
         _check_numbers(title, hit, ("frame", "impulse", "duration", "point", "direction", "target"))
         if hit.duration < 0.0:
             raise RagdollError(f"{title}: the duration must not be negative, got {hit.duration:g} s")
-        if hit.space not in (WORLD, LOCAL, TOWARDS):
-            raise RagdollError(f"{title}: unknown space {hit.space!r}, use one of {WORLD}, {LOCAL}, {TOWARDS}")
         if hit.space != TOWARDS and not np.any(hit.direction):
             raise RagdollError(f"{title}: the direction has no length")
         notes += _outside(title, hit, first, last)

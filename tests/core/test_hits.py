@@ -126,7 +126,6 @@ BAD = (
     ({"direction": (np.nan, 0.0, 0.0)}, "'Hip'.*direction"),
     ({"point": (0.0, np.inf, 0.0)}, "'Hip'.*point"),
     ({"duration": -1.0}, "'Hip'.*duration"),
-    ({"space": "BONE"}, "'Hip'.*BONE"),
 )
 
 
