@@ -73,7 +73,7 @@ def draw_notice(layout, context, finding, lines: int = 0, others: int = 0) -> No
     paragraph(layout, context, text, ICONS[finding.severity], lines)
     row = layout.row()
     if finding.operator:
-        button = row.operator(f"active_ragdoll.{finding.operator}", text=finding.button)
+        button = row.operator(f"active_ragdoll.{finding.operator}", text=translated(finding.button))
         for key, value in finding.arguments.items():
             setattr(button, key, value)
     elif lines:

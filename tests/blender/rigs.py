@@ -283,6 +283,18 @@ def curves_of(action) -> list:
     return [c for a in action.layers for s in a.strips for bag in s.channelbags for c in bag.fcurves]
 
 
+def baked_keys(path=None) -> dict:
+    """Keys of the baked actions of a file, else of what is open: ``{(character, path, index): {frame: value}}``."""
+    if path is not None:
+        bpy.ops.wm.open_mainfile(filepath=str(path))
+    return {
+        (obj.name, curve.data_path, curve.array_index): {point.co.x: point.co.y for point in curve.keyframe_points}
+        for obj in bpy.context.scene.objects
+        if obj.active_ragdoll.muted
+        for curve in curves_of(obj.active_ragdoll.baked_action)
+    }
+
+
 def interpolate(obj, kind: str, only: str = "") -> None:
     """Set the interpolation of an object's keys, of the paths that contain `only`."""
     for curve in curves_of(obj.animation_data.action):

@@ -168,7 +168,7 @@ def _build(obj, scene, bones, notes) -> Report:
     deform = deforming(obj, pose, vertices)
     grounded = _grounded(pose, deform, vertices, anatomy)
     deform &= ~grounded
-    chosen = _choose(obj, pose, deform, bones, anatomy)
+    chosen = _choose(obj, pose, deform, bones, anatomy, vertices is not None)
     kinds = [bone.active_ragdoll.shape for bone in obj.pose.bones]
     joints = pose.heads, pose.tails, pose.matrices[:, :3, :3], pose.parents
     carriers = () if anatomy.parents is None else anatomy.parents, anatomy.led
@@ -278,7 +278,7 @@ def _asked_for(obj, bones) -> np.ndarray:
     return selected(obj) if bones == "SELECTED" else np.full(len(obj.data.bones), bones == "ALL")
 
 
-def _choose(obj, pose, deform, bones, anatomy):
+def _choose(obj, pose, deform, bones, anatomy, skinned: bool):
     if isinstance(bones, np.ndarray):
         candidates = bones
     elif bones == "SELECTED":
@@ -297,12 +297,15 @@ def _choose(obj, pose, deform, bones, anatomy):
     if isinstance(bones, np.ndarray) or bones == "SELECTED":
         return candidates
     if bones == "MAIN":
-        return _main(obj, pose, candidates, anatomy)
+        return _main(obj, pose, candidates, anatomy, skinned)
     return shapes.choose_bones(pose.heads, pose.tails, pose.parents, candidates, pose.axes)
 
 
-def _main(obj, pose, deform, anatomy) -> np.ndarray:
-    """The main bones [n], and bones of their bodies that hang on a control, where they would stay without a body."""
+def _main(obj, pose, deform, anatomy, skinned: bool) -> np.ndarray:
+    """The main bones [n], and bones of their bodies that hang on a control, where they would stay without a body.
+
+    Where no mesh says which of these matter, those of the face and of flesh do not.
+    """
     chosen = roles.main_bones(anatomy, pose.parents, deform, pose.heads)
     chosen[list(anatomy.ground_roots)] &= deform[list(anatomy.ground_roots)]
     if np.count_nonzero(chosen) < 2:
@@ -310,7 +313,8 @@ def _main(obj, pose, deform, anatomy) -> np.ndarray:
     owned = roles.merged_into(anatomy, pose.parents, chosen) >= 0
     stray = skeleton.nearest_ancestors(pose.parents, chosen) < 0
     stray[list(anatomy.led)] = True
-    stray &= deform & owned & ~chosen
+    small = (roles.HELPER, roles.JAW, roles.EAR, roles.EYE)
+    stray &= deform & owned & ~chosen & (skinned | np.array([role not in small for role in anatomy.roles]))
     sizes = shapes.joint_sizes(pose.heads, pose.tails, pose.parents, stray | chosen)
     stray &= sizes >= shapes.MIN_SIZE * shapes.extent(pose.heads[chosen], pose.axes)
     return chosen | (stray & (skeleton.nearest_ancestors(pose.parents, stray) < 0))

@@ -130,6 +130,8 @@ def _shows_without_run(scene) -> bool:
         _end_with_other_bones(scene)  # a script may rename one and go on before Blender has updated anything
     if _is_stepping(scene):
         _end_without_members(scene)
+    if _is_stepping(scene):
+        _end_with_edited_joint(scene, view_layers.depsgraph_of(scene))
     if STATE.rendering or (scene.frame_subframe != 0.0 and scene.name not in STATE.runs):
         pose_stack.show(scene)
     return STATE.rendering or scene.frame_subframe != 0.0
@@ -360,7 +362,15 @@ def _end(scene, text: str) -> None:
     """End the run and keep its world from stepping; it is made anew at the shot's first frame."""
     _stop(scene, STATE.runs.get(scene.name), text)
     interrupt(scene)
+    now, shown = scene.frame_current, STATE.evaluated.get(scene.name, (None, -1))[0]
     with STATE.occupied():
+        if shown not in (
+            None,
+            now,
+        ):  # a script went on at once: first Blender looks at what was changed, without a step
+            view_layers.stand_at(scene, shown)
+            view_layers.stepping_layer(scene).update()
+            view_layers.stand_at(scene, now)
         world.halt(scene)
 
 
