@@ -152,7 +152,7 @@ def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Appli
     """Put a profile on a character: all that it says of bones that are found, or, on an error, nothing.
 
     Args:
-        how: one of profile.MATCHES. mirror: NONE or one of profile.MIRRORS.
+        how: AUTO, NAME or ROLE, see `match`. mirror: NONE, or a way of `mirrored`.
     Raises:
         RagdollError: the object cannot take it now, or none of the profile's bones is found.
     """

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import bpy
 import numpy as np
 from mathutils import Vector
+from mathutils.geometry import intersect_line_plane
 
 from ...errors import RagdollError
 from ...motion.look_at import PARENT
@@ -389,5 +390,8 @@ def point_on(obj, scene, depsgraph, bone: str, place) -> np.ndarray:
 
 def impulse_by_drag(obj, scene, origin, direction, place, normal) -> np.ndarray | None:
     """The impulse [3], [N s], of an arrow dragged from a place to where a ray meets the plane that faces the view."""
-    drawn = core_hits.dragged(origin, direction, place, normal)
-    return None if drawn is None else drawn * impulse_per_metre(obj, scene)
+    origin, direction = Vector(origin), Vector(direction)
+    end = intersect_line_plane(origin, origin + direction, Vector(place), Vector(normal))
+    if end is None or (end - origin).dot(direction) < 0.0:
+        return None
+    return (np.array(end) - place) * impulse_per_metre(obj, scene)
