@@ -84,7 +84,8 @@ def _declare(maker: str, name=None, description=None, default=None, override=("L
     """
     said = Declared(**{field.name: more.pop(field.name) for field in fields(Declared) if field.name in more})
     arguments = {"name": name, "description": description, "default": default, "override": set(override)}
-    arguments |= {"options": {"ANIMATABLE"} if said.keyed else set(), "update": said.needs and said.needs.update}
+    options = {"ANIMATABLE"} if said.keyed else {"SKIP_SAVE"} if said.kind == DERIVED else set()
+    arguments |= {"options": options, "update": said.needs and said.needs.update}
     made = {key: value for key, value in (arguments | more).items() if value is not None}
     result = getattr(bpy.props, maker)(**made)
     _declared[id(result)] = result, said
