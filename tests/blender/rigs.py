@@ -157,6 +157,16 @@ def armature(scene, bones: dict, name: str = "Rig") -> bpy.types.Object:
     return obj
 
 
+def roll_bones(obj, seed: int) -> None:
+    """Give every bone a roll of its own."""
+    random = np.random.default_rng(seed)
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.mode_set(mode="EDIT")
+    for bone in obj.data.edit_bones:
+        bone.roll += float(random.uniform(-3.0, 3.0))
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
 def metarig(scene, name: str) -> bpy.types.Object:
     """A metarig of Rigify's, such as "human" or "Animals.wolf"."""
     from demo.character import enable_rigify
