@@ -1,12 +1,14 @@
 """Messages in other languages: what they name is kept, and a damaged catalogue leaves English."""
 
 import json
+import textwrap
 from types import SimpleNamespace
 
 import bpy
 import pytest
 
 from active_ragdoll.core.blender import languages
+from active_ragdoll.panels import base
 
 CATALOGUE = {
     "Bone '{0}' of '{1}' has no body": "「{1}」「{0}」、",
@@ -61,6 +63,18 @@ def test_a_damaged_catalogue_leaves_english(folder, damage):
     folder.path.write_bytes(damage) if damage else folder.path.unlink()
     folder.again()
     assert languages.in_language("Bone 'Head' of 'A' has no body", "ja_JP") == "Bone 'Head' of 'A' has no body"
+
+
+@pytest.mark.parametrize("letters", [16, 25, 40])
+def test_paragraphs_are_wrapped_in_every_language(letters):
+    english = "Joints of 'Hero' give way: raise the substeps, or lower the mass of what hangs on them"
+    assert base.wrapped(english, letters) == textwrap.wrap(english, letters)
+    other = "每帧 10 子步即每秒 240 步。从 480 起限制才能保持。ボディが制限を超えています"
+    lines = base.wrapped(other, letters)
+    assert "".join(lines).replace(" ", "") == other.replace(" ", "")
+    widths = [sum(1 + (letter > "\u2e80") for letter in line) for line in lines]
+    assert max(widths) <= letters and min(widths[:-1]) >= letters - 4
+    assert len(base.wrapped(english, letters, 2)) == 2 and base.wrapped(english, letters, 2)[-1].endswith("\u2026")
 
 
 def test_blender_speaks_them(fresh_scene):
