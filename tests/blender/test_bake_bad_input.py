@@ -119,3 +119,23 @@ def test_a_refused_bake_leaves_rig_and_animation_as_they_were(fresh_scene, choic
     with pytest.raises(RuntimeError, match=said):
         bpy.ops.active_ragdoll.bake(**choice)
     assert state() == before
+
+
+def test_the_override_of_a_linked_rig_is_baked_and_reverted(fresh_scene, tmp_path):
+    name = control_rigs.layered(fresh_scene).name
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
+    scene = rigs.empty_file()
+    obj = rigs.link(tmp_path / "library.blend", scene, name).override_create(remap_local_usages=True)
+    bpy.context.view_layer.objects.active = obj
+    rigs.set_range(scene, 1, LAST)
+    rigs.key(obj.pose.bones["spine"], "rotation_quaternion", {1: (1, 0, 0, 0), LAST: (1.0, 0.2, 0.1, 0.05)})
+    build.build(obj, scene, np.array([bone.name.startswith("DEF-") for bone in obj.data.bones]))
+    bpy.ops.active_ragdoll.simulate()
+    rows = [obj.data.bones.find(part.bone) for part in obj.active_ragdoll.parts]
+    before = np.array(rigs.step(scene, [LAST], lambda: rigs.pose(obj)[rows]))
+    held = curves(obj.animation_data.action, obj)
+    bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs="IK")
+    now = np.array(rigs.step(scene, [LAST], lambda: rigs.pose(obj)[rows]))
+    assert np.abs(now - before)[..., :3, 3].max() < 5e-3
+    bpy.ops.active_ragdoll.revert_bake()
+    assert curves(obj.animation_data.action, obj) == held
