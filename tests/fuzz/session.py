@@ -28,7 +28,7 @@ import steps  # noqa: E402
 import own_characters  # noqa: E402
 import renders  # noqa: E402
 import rigs  # noqa: E402
-from active_ragdoll.core.blender.physics import built, source  # noqa: E402
+from active_ragdoll.core.blender.physics import built, collision, source  # noqa: E402
 from active_ragdoll.core.blender.run import shot_run, simulate  # noqa: E402
 from active_ragdoll.core.blender.runtime import STATE  # noqa: E402
 from active_ragdoll.core.errors import RagdollError  # noqa: E402
@@ -216,7 +216,7 @@ def _object(obj) -> tuple:
             body.enabled,
             body.mass,
             body.collision_shape,
-            tuple(body.collision_collections),
+            tuple(map(bool, obj.get(collision.SAVED, body.collision_collections))),  # what Remove gives back
         ),
         sorted(c.name for c in inside),
     )
