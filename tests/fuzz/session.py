@@ -141,7 +141,8 @@ class Session:
         for scene in self.scenes():
             found["scene", scene.name] = scene.frame_start, scene.frame_end, [v.name for v in scene.view_layers]
         for action in {*playing.values()} - {None} | {action for action in bpy.data.actions if action.use_fake_user}:
-            points = [(c.data_path, c.array_index, p.co[:]) for c in rigs.curves_of(action) for p in c.keyframe_points]
+            curves = [c for c in rigs.curves_of(action) if "active_ragdoll" not in c.data_path]  # those go with items
+            points = [(c.data_path, c.array_index, p.co[:]) for c in curves for p in c.keyframe_points]
             found["action", action.name] = sorted(points)
         return found
 
