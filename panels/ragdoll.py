@@ -13,7 +13,6 @@ from ..core.ragdoll import drives
 from .base import Part, Sidebar, active_armature, draw_bone_name, paragraph
 
 STATE_ICONS = {
-    "NONE": "X",
     "READY": "CHECKMARK",
     "LIVE": "PLAY",
     "CACHED": "FILE_CACHE",
@@ -59,10 +58,10 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
         settings = obj.active_ragdoll
         row = layout.row()
         row.label(text=obj.name, icon="OUTLINER_OB_ARMATURE")
-        state = settings.state
-        row.label(text=bpy.types.UILayout.enum_item_name(settings, "state", state), icon=STATE_ICONS[state])
-        joints = sum(1 for part in settings.parts if part.parent)
-        layout.label(text=translated(f"{len(settings.parts)} bodies, {joints} joints"), icon="RIGID_BODY")
+        if has_ragdoll:
+            state, joints = settings.state, sum(1 for part in settings.parts if part.parent)
+            row.label(text=bpy.types.UILayout.enum_item_name(settings, "state", state), icon=STATE_ICONS[state])
+            layout.label(text=translated(f"{len(settings.parts)} bodies, {joints} joints"), icon="RIGID_BODY")
 
 
 def draw_notice(layout, context, finding, lines: int = 0, others: int = 0) -> None:

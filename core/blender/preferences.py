@@ -91,6 +91,7 @@ def _draw_keys(layout, context) -> None:
         for item in keymap.keymap_items:
             called = getattr(item.properties, "name", "") if item.properties else ""
             if item.idname.startswith("active_ragdoll.") or str(called).startswith("ACTIVE_RAGDOLL"):
+                layout.label(text=keymap.name)
                 rna_keymap_ui.draw_kmi([], keys, keymap, item, layout, 0)
 
 

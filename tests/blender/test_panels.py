@@ -132,6 +132,14 @@ def test_what_waits_has_its_button(arm, scene):
     assert OPERATORS.remedy(**worst.arguments) == {"FINISHED"} and "steps a second" not in said(arm)
 
 
+def test_a_rig_of_which_nothing_is_recognised_says_what_to_do(fresh_scene):
+    obj = rigs.chain(fresh_scene)
+    OPERATORS.build(bones="ALL")
+    assert "Give bones their roles" in said(obj)
+    obj.pose.bones[0].active_ragdoll.role = "TAIL"
+    assert "Give bones their roles" not in said(obj)
+
+
 def test_of_a_baked_character_is_greyed_out(arm, scene):
     arm.data.bones.active = arm.data.bones[ARM]
     OPERATORS.build()
