@@ -279,7 +279,7 @@ def duplicate(obj, aside: float = 0.0) -> bpy.types.Object:
 def curves_of(action) -> list:
     """The F-Curves of an action, whether it has layers or not."""
     if not getattr(action, "layers", None):
-        return list(action.fcurves)
+        return list(getattr(action, "fcurves", ()))  # one without layers has none in 5.0
     return [c for a in action.layers for s in a.strips for bag in s.channelbags for c in bag.fcurves]
 
 
@@ -526,10 +526,10 @@ def box_moments(masses: np.ndarray, sides: np.ndarray) -> np.ndarray:
 
 def solid(part):
     """The body of a part in bind pose as the objects in the file have it: a `Shape`, of pieces for a compound."""
-    from active_ragdoll.core.blender.physics import body_meshes
+    from active_ragdoll.core.blender.physics import body_objects
     from active_ragdoll.core.ragdoll.bodies import fitting
 
-    found = body_meshes.solids_of(part.body)
+    found = body_objects.solids_of(part.body)
     if part.body.rigid_body.collision_shape != "COMPOUND":
         return found[0]
     return fitting.joined(found, part.bind[:3, :3])

@@ -7,7 +7,7 @@ from mathutils import Matrix, Quaternion, Vector
 
 import rigs
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender.physics import body_edits, build, remove
+from active_ragdoll.core.blender.physics import body_objects, build, remove
 from active_ragdoll.core.ragdoll.joints import limits
 
 OPERATORS = bpy.ops.active_ragdoll
@@ -170,7 +170,7 @@ def test_a_moved_turned_and_scaled_body_is_kept(human, way):
         build.build(human, bpy.context.scene)
     assert body_of(human, "forearm.L").scale[:] == pytest.approx((1, 1, 1))
     assert [bone.name for bone in human.pose.bones if bone.active_ragdoll.shape_by_user] == ["forearm.L"]
-    assert body_edits.collect_edits(human) == []
+    assert body_objects.collect_edits(human) == []
     for name, box in wanted.items():
         assert same_box(box, box_of(human, name)), name
 
@@ -238,4 +238,4 @@ def test_a_build_or_remove_ends_editing(human, leave):
     else:
         OPERATORS.remove()
     assert human.data.pose_position == "POSE"
-    assert not body_edits.is_editing(human)
+    assert not body_objects.is_editing(human)

@@ -88,10 +88,6 @@ block, choice, flag, number, share, text, vector, whole = (
 _number = partial(number, min=0.0, keyed=True)
 
 
-def _strength(self) -> float:
-    return math.hypot(*self.impulse)
-
-
 def _set_strength(self, value: float) -> None:
     now = math.hypot(*self.impulse)
     if now > 0.0 and math.isfinite(now):
@@ -123,7 +119,7 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         "length", (0.0, 20.0, 0.0))
     strength: number(
         "Strength [N s]", "Length of the impulse: 20 N s is a blow that is seen, on a man of 70 kg", min=0.0,
-        get=_strength, set=_set_strength, kind=DERIVED, needs=None,
+        get=lambda self: math.hypot(*self.impulse), set=_set_strength, kind=DERIVED, needs=None,
         options={"SKIP_SAVE"},  # the impulse is what is stored
     )
     space: choice("Space", SPACES, "WORLD")
