@@ -289,7 +289,7 @@ def duplicate(obj, aside: float = 0.0) -> bpy.types.Object:
 def curves_of(action) -> list:
     """The F-Curves of an action, whether it has layers or not."""
     if not getattr(action, "layers", None):
-        return list(action.fcurves)
+        return list(getattr(action, "fcurves", ()))  # one without layers has none in 5.0
     return [c for a in action.layers for s in a.strips for bag in s.channelbags for c in bag.fcurves]
 
 
