@@ -200,14 +200,12 @@ def record_bodies(obj, bones=None) -> None:
 
 def _record_of(body) -> dict | None:
     """How a body was made; None without a record, or where a file has it damaged: then nothing counts as edited."""
-    try:
-        found = body[BUILT].to_dict()
+    names = [name for name, _setting in _TUNED]
+    try:  # one by one: where a name is no text, reading all at once leaves Python with an error that it does not raise
+        found = {name: body[BUILT][name] for name in ("basis", "kind", "mesh", "pieces", *names)}
         found["basis"] = np.array(found["basis"], dtype=float).reshape(4, 4)
-        sound = (
-            np.isfinite([float(found[name]) for name, _setting in _TUNED]).all() and np.isfinite(found["basis"]).all()
-        )
-        return found if sound and {"kind", "mesh", "pieces"} <= found.keys() else None
-    except (AttributeError, KeyError, TypeError, ValueError):
+        return found if np.isfinite([*found["basis"].ravel(), *(float(found[name]) for name in names)]).all() else None
+    except (KeyError, TypeError, ValueError):
         return None
 
 
