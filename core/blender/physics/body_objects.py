@@ -200,14 +200,12 @@ def record_bodies(obj, bones=None) -> None:
 
 def _record_of(body) -> dict | None:
     """How a body was made; None without a record, or where a file has it damaged: then nothing counts as edited."""
-    try:
-        found = body[BUILT].to_dict()
+    names = [name for name, _setting in _TUNED]
+    try:  # one by one: where a name is no text, reading all at once leaves Python with an error that it does not raise
+        found = {name: body[BUILT][name] for name in ("basis", "kind", "mesh", "pieces", *names)}
         found["basis"] = np.array(found["basis"], dtype=float).reshape(4, 4)
-        sound = (
-            np.isfinite([float(found[name]) for name, _setting in _TUNED]).all() and np.isfinite(found["basis"]).all()
-        )
-        return found if sound and {"kind", "mesh", "pieces"} <= found.keys() else None
-    except (AttributeError, KeyError, TypeError, ValueError):
+        return found if np.isfinite([*found["basis"].ravel(), *(float(found[name]) for name in names)]).all() else None
+    except (KeyError, TypeError, ValueError):
         return None
 
 
@@ -252,15 +250,13 @@ def with_edits(obj, plan, pose, to_world):
     for i, bone in enumerate(plan.bones):
         own = obj.pose.bones[int(bone)].active_ragdoll
         if own.shape_by_user:
-            shape = _stated_shape(own, plan.kinds[i], pose.matrices[bone], scale)
-            plan.kinds[i], plan.points[i], plan.pieces[i] = shape.kind, shape.points, shape.pieces
-            plan.centers[i], plan.axes[i], plan.half[i] = shape.center, shape.axes, shape.half
+            plan.shapes[i] = _stated_shape(own, plan.shapes[i].kind, pose.matrices[bone], scale)
             edited.append(i)
     if edited:
         first, second = plan.strangers()
         touched = np.isin(first, edited) | np.isin(second, edited)
         first, second = first[touched], second[touched]
-        depth = overlap.depths(plan.shapes(), first, second) if len(first) else ()
+        depth = overlap.depths(plan.shapes, first, second) if len(first) else ()
         plan.no_collide += [(int(i), int(k)) for i, k, deep in zip(first, second, depth) if deep > 0.0]
     return plan
 
