@@ -118,7 +118,8 @@ def angles(name, of: str, description=None):
         return getattr(self, of).to_euler()
 
     def put(self, value) -> None:
-        if max(abs(a - b) for a, b in zip(value, get(self), strict=True)) > 1e-6:  # Blender sets it when it loads a file
+        before = get(self)  # Blender sets what is overridden when it loads a file, which is no edit
+        if max(abs(a - b) for a, b in zip(value, before, strict=True)) > 1e-6:
             setattr(self, of, Euler(value).to_quaternion())
 
     return vector(name, description, None, "EULER", size=3, kind=DERIVED, get=get, set=put)
