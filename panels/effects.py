@@ -34,9 +34,9 @@ class ACTIVE_RAGDOLL_UL_hits(bpy.types.UIList):
         row.active = item.enabled
         split = row.split(factor=0.28, align=True)
         split.prop(item, "frame", text="", emboss=False)
-        split = split.split(factor=0.7, align=True)
+        split = split.split(factor=0.6, align=True)
         split.label(text=short(item.id_data, item.bone) or "no bone")
-        split.label(text=f"{item.strength:.3g} N s")
+        split.label(text=f"{item.strength:.0f} N s")
 
 
 class ACTIVE_RAGDOLL_UL_explosions(bpy.types.UIList):

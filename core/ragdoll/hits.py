@@ -98,8 +98,6 @@ def checked_hits(hits: Sequence[Hit], names: Sequence[str], first: float, last: 
         _check_numbers(title, hit, ("frame", "impulse", "duration", "point", "direction", "target"))
         if hit.duration < 0.0:
             raise RagdollError(f"{title}: the duration must not be negative, got {hit.duration:g} s")
-        if hit.space not in (WORLD, LOCAL, TOWARDS):
-            raise RagdollError(f"{title}: unknown space {hit.space!r}, use one of {WORLD}, {LOCAL}, {TOWARDS}")
         if hit.space != TOWARDS and not np.any(hit.direction):
             raise RagdollError(f"{title}: the direction has no length")
         notes += _outside(title, hit, first, last)
@@ -389,17 +387,6 @@ def nearest_box(point, matrices, halves) -> int:
     depth = np.max(np.abs(local) / np.maximum(halves, 1e-12), axis=1)
     inside = depth <= 1.0
     return int(np.argmin(np.where(inside, depth - 2.0, outside)))
-
-
-def dragged(origin, direction, point, normal) -> np.ndarray | None:
-    """From a point [3] to where a ray meets the plane through it with a normal [3]; None if it does not."""
-    slope = float(np.dot(direction, normal))
-    if abs(slope) < 1e-6 * float(np.linalg.norm(direction) * np.linalg.norm(normal)):
-        return None
-    distance = float(np.dot(np.asarray(point, dtype=float) - origin, normal)) / slope
-    if distance < 0.0:
-        return None
-    return np.asarray(origin, dtype=float) + distance * np.asarray(direction, dtype=float) - point
 
 
 def arrow_lines(start, drawn, size: float) -> np.ndarray:

@@ -32,14 +32,8 @@ _BY_ROLE = {  # loose, drunk
     roles.TAIL: (0.3, 0.2),
 }
 # Four-footed: the forelegs carry as the hind legs do, and the trunk between them is no upper body.
-_FOUR_FOOTED = {
-    roles.CLAVICLE: roles.PELVIS,
-    roles.UPPER_ARM: roles.THIGH,
-    roles.FOREARM: roles.SHANK,
-    roles.HAND: roles.FOOT,
-    roles.SPINE: roles.PELVIS,
-    roles.CHEST: roles.PELVIS,
-}
+_FOUR_FOOTED = dict.fromkeys((roles.CLAVICLE, roles.SPINE, roles.CHEST), roles.PELVIS)
+_FOUR_FOOTED |= {roles.UPPER_ARM: roles.THIGH, roles.FOREARM: roles.SHANK, roles.HAND: roles.FOOT}
 _UNKNOWN = {UPPER_BODY_LOOSE: (1.0, 0.75), DRUNK: (0.6, 0.85)}  # on rigs without roles: the root's, and each step's
 _COLLAR = 0.5  # rotation weight of a limp arm's collar bone
 
@@ -104,12 +98,8 @@ def preset(name: str, anatomy: roles.Anatomy, parents, side: str = roles.LEFT) -
 
     On a rig of which nothing is recognised, "loose" and "drunk" fall off from the root to the tips, and the limp arm is
     the longest chain without a fork. A quadruped's arms are its forelegs; its upper body is neck, head and tail.
-    Raises RagdollError: unknown preset or side, no arm on that side, or no limb that could go limp.
+    Raises RagdollError: no arm on that side, or no limb that could go limp.
     """
-    if name not in PRESETS:
-        raise RagdollError(f"Unknown preset of weights {name!r}, use one of {', '.join(PRESETS)}")
-    if side not in roles.OPPOSITE:
-        raise RagdollError(f"Unknown side {side!r} of a limp arm, use {roles.LEFT} or {roles.RIGHT}")
     parents = np.asarray(parents if anatomy.parents is None else anatomy.parents, dtype=int)
     if name == RIGID:
         return np.ones(len(parents)), np.ones(len(parents))

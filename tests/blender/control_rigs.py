@@ -67,10 +67,10 @@ def _angle_at_rest(obj, solver) -> float:
     return -angle if first.matrix_local.col[0].to_3d().cross(across).angle(along) < 1.0 else angle
 
 
-def layered(scene, switch_on: str = "hips", stretch: float = 0.0) -> bpy.types.Object:
+def layered(scene, on_object: bool = False, stretch: float = 0.0) -> bpy.types.Object:
     """Deforming bones that copy a layer between, which copies FK or IK chains as a property says: 0 is FK.
 
-    CloudRig and MHX are made so; the properties of each limb are on one bone, or on the armature's bone of the spine.
+    The properties of all limbs are on one bone, as in CloudRig, or on the armature object, as in MHX.
     """
     table = dict(BENT)
     for side in ".L", ".R":
@@ -89,7 +89,7 @@ def layered(scene, switch_on: str = "hips", stretch: float = 0.0) -> bpy.types.O
         bone.use_deform = bone.name.startswith("DEF-")
     for name in BENT:
         _constraint(obj, f"DEF-{name}", "COPY_TRANSFORMS", name)
-    holder = obj.pose.bones[switch_on]
+    holder, path = (obj, "") if on_object else (obj.pose.bones["hips"], 'pose.bones["hips"]')
     for side in ".L", ".R":
         for upper, lower, end in LIMBS:
             solver = _constraint(obj, f"IK-{lower}{side}", "IK", f"IK-{end}{side}", chain_count=2)
@@ -99,5 +99,5 @@ def layered(scene, switch_on: str = "hips", stretch: float = 0.0) -> bpy.types.O
             for name in (upper, lower, end):
                 obj.pose.bones[f"IK-{name}{side}"].ik_stretch = stretch if name != end else 0.0
                 copy = _constraint(obj, f"DEF-{name}{side}", "COPY_TRANSFORMS", f"IK-{name}{side}")
-                _drive(obj, copy, f'pose.bones["{switch_on}"]["ik_{end}{side}"]', "x")
+                _drive(obj, copy, f'{path}["ik_{end}{side}"]', "x")
     return obj

@@ -25,7 +25,8 @@ def _shot(scene, make, weight: float = 1.0, by_fk: bool = False, **options):
         upper, lower = (name + end[-2:] for name in (("arm", "forearm") if "hand" in end else ("thigh", "shin")))
         name = f"IK-{end}" if prefix else end.replace(".", " IK.")
         if prefix:
-            obj.pose.bones["hips"][f"ik_{end}"] = 0.0 if by_fk else 1.0
+            holder = obj if options.get("on_object") else obj.pose.bones["hips"]
+            holder[f"ik_{end}"] = 0.0 if by_fk else 1.0
         for turned in (upper, lower) if by_fk else (name,):
             turns = {frame: (1.0, *rng.normal(size=3) * 0.15) for frame in frames}
             rigs.key(obj.pose.bones[turned], "rotation_quaternion", turns)
@@ -59,6 +60,7 @@ MADE = {
     "poles": (control_rigs.simple, {}),
     "no poles": (control_rigs.simple, {"pole": False}),
     "layered": (control_rigs.layered, {}),
+    "layered, switches on the object": (control_rigs.layered, {"on_object": True}),
     "stretch": (control_rigs.layered, {"stretch": 0.1, "by_fk": True}),
 }
 

@@ -6,7 +6,7 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender.physics import built
-from active_ragdoll.core.blender.run import recovery_record
+from active_ragdoll.core.blender.run import records
 from active_ragdoll.core.blender.tools import health, story
 
 OPERATORS = bpy.ops.active_ragdoll
@@ -112,4 +112,4 @@ def test_outside_the_shot_nothing_is_changed(human, fresh_scene, name):
     with pytest.raises(RuntimeError, match="Frame 40 is not within the shot, 1 to 40"):
         getattr(OPERATORS, name)()
     assert not human.active_ragdoll.is_ragdoll and len(bpy.data.objects) == 1
-    assert recovery_record.phase_of(human) in (None, "")
+    assert records.phase_of(human) in (None, "")

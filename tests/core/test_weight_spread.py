@@ -111,10 +111,6 @@ def test_what_is_no_weight_is_refused_by_name():
     assert spread.checked([0.0, 1.0], ["A", "B"]).tolist() == [0.0, 1.0]
     for value in (-0.1, 1.1, np.nan, np.inf):
         refuses("'B'", spread.checked, [0.0, value], ["A", "B"])
-    refuses("FLOPPY", spread.preset, "FLOPPY", HUMAN.anatomy, HUMAN.parents)
-    for name in spread.PRESETS:
-        for side in ("L", "CENTER", None):
-            refuses("side", spread.preset, name, HUMAN.anatomy, HUMAN.parents, side)
 
 
 def test_an_arm_that_is_not_there_is_refused():

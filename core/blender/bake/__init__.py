@@ -10,7 +10,7 @@ from ... import keyframes
 from ...errors import RagdollError
 from ..physics import source
 from ..rig import armature
-from ..rig.action_channels import rotation_property
+from ..rig.action_channels import curves_of, playing, rotation_property
 from ..rig.armature import pose_matrices, refuse_baked
 from ..runtime import STATE
 from ..stack import pose_stack
@@ -56,7 +56,8 @@ def bake_frames(
     """
     refuse_baked(obj)
     first, last = checked_range(obj, scene, first, last)
-    travel.root_of(obj, choice.root_motion)  # trouble is told before the shot is simulated
+    if choice.to == DEFORM or choice.root_motion == travel.OBJECT:
+        travel.root_of(obj, choice.root_motion)  # trouble is told before the shot is simulated
     current = scene.frame_current
     recorder = Recorder(obj, scene, choice.destination == actions.LAYER and choice.combined)
     yield from recorder.watch_loop(first, last) if choice.loop else recorder.watch(first, last)
@@ -71,6 +72,7 @@ def bake_frames(
         if carried is not None:
             yield from recorder.solve(carried, root)
             keyed = [*carried.keyed, *([root] if root else [])]
+            _warn_of_keys(obj, carried.switches, recorder.numbers)
         else:
             keyed = names = list(dict.fromkeys([*names, *besides]))
         _write(obj, recorder, names, keyed, choice, carried, properties)
@@ -198,6 +200,16 @@ def _carrying(obj, names: list[str], choice: Choice, frame: int) -> controls.Con
         carried.remove()
         return None
     return carried
+
+
+def _warn_of_keys(obj, switches: dict, frames: list) -> None:
+    """Tell of switches that are held although the animation turns them within the frames."""
+    curves = [c for action, slot, _strip in playing(obj) for c in curves_of(action, slot) if c.data_path in switches]
+    for curve in curves:
+        if len({curve.evaluate(frame) for frame in frames}) > 1:
+            name = curve.data_path.rpartition('["')[2].removesuffix('"]')
+            text = f"'{name}' is keyed within the frames: it is held as at frame {frames[0]}"
+            STATE.warn(obj.name, f"The switch {text}")
 
 
 def _is_led(obj) -> bool:

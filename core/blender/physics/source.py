@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 
 from ...errors import RagdollError
-from ..rig.armature import pose_matrices, values_of
+from ..rig.armature import armatures, pose_matrices, values_of
 from ..runtime import STATE
 from ..settings import declare
 from . import built
@@ -39,12 +39,13 @@ def source_scene(scene):
         own.source = bpy.data.scenes.new(hidden_name(scene))
         own.source.active_ragdoll.is_source = True
     hidden = own.source
-    for name in ("fps", "fps_base"):
-        if getattr(hidden.render, name) != getattr(scene.render, name):
-            setattr(hidden.render, name, getattr(scene.render, name))
-    for name in ("frame_start", "frame_end"):
-        if getattr(hidden, name) != getattr(scene, name):
-            setattr(hidden, name, getattr(scene, name))
+    for own, its, names in (
+        (hidden.render, scene.render, ("fps", "fps_base")),
+        (hidden, scene, ("frame_start", "frame_end")),
+    ):
+        for name in names:
+            if getattr(own, name) != getattr(its, name):
+                setattr(own, name, getattr(its, name))
     return hidden
 
 
@@ -53,13 +54,8 @@ def _is_anothers(scene) -> bool:
     hidden = scene.active_ragdoll.source
     if all(other == scene or other.active_ragdoll.source != hidden for other in bpy.data.scenes):
         return False
-    own = (obj.active_ragdoll.source for obj in scene.objects if obj.type == "ARMATURE" and scene_of(obj) == scene)
+    own = (obj.active_ragdoll.source for obj in armatures(scene.objects) if scene_of(obj) == scene)
     return not any(copy is not None and copy.name in hidden.objects for copy in own)
-
-
-def drop_stand_ins(hidden) -> None:
-    """Remove what was made in a hidden scene to read objects, before the scene is removed."""
-    bpy.data.batch_remove([other for other in hidden.collection.objects if STAND_IN_FOR in other])
 
 
 def scene_of(obj):
@@ -92,6 +88,14 @@ def remove_constraints(obj, name: str) -> None:
             bone.constraints.remove(constraint)
         else:
             constraint.mute = True  # of the library
+
+
+def set_influence(obj, blend: float) -> None:
+    """Set the share of the physics in what a character shows."""
+    for bone in obj.pose.bones:
+        constraint = bone.constraints.get(CONSTRAINT_NAME)
+        if constraint is not None and abs(constraint.influence - blend) > 1e-7:
+            constraint.influence = blend
 
 
 def mute_constraints(obj) -> None:

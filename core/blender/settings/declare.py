@@ -46,6 +46,7 @@ class Declared:
     points: bool = False  # it points at a data-block
     own_units: bool = False  # lengths in the armature's own units: they scale along when its scale is applied
     index: str = ""  # of a list the property that tells its active row
+    refers: str = ""  # it holds the name of an item of that list, by its path in a character's settings
     zero: str = ""  # what 0 means, where it is no number among others
 
 

@@ -10,7 +10,7 @@ from ...errors import RagdollError
 from ...mirror import carried_over, flipped_name, mirrored_settings, plane_of_joints, reflection
 from ...ragdoll import weight_spread
 from .. import runtime
-from ..physics import body_edits
+from ..physics import body_objects
 from ..rig.armature import BindPose, anatomy_of, check_armature
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
@@ -88,13 +88,13 @@ def reset(obj, names: list[str]) -> None:
         own = obj.pose.bones[name].active_ragdoll
         for setting in RESET:
             own.property_unset(setting)
-        body_edits.reset_body(obj, name)
+        body_objects.reset_body(obj, name)
     runtime.settings_changed(obj, layout=True)
 
 
 def _collect(obj) -> None:
     """Bodies moved in the viewport since the build count, too."""
-    if obj.active_ragdoll.is_ragdoll and body_edits.collect_edits(obj):
+    if obj.active_ragdoll.is_ragdoll and body_objects.collect_edits(obj):
         runtime.settings_changed(obj, layout=True)
 
 
@@ -102,7 +102,7 @@ def _copy(obj, name: str, other: str, groups, carry=None) -> None:
     """Give a bone the settings of another one, mirrored where there is a `carry`, see `mirrored_settings`."""
     own, its = (obj.pose.bones[bone].active_ragdoll for bone in (name, other))
     if "size" in groups:
-        body_edits.reset_body(obj, other)
+        body_objects.reset_body(obj, other)
     known = [setting for group in groups for setting in declare.names(ActiveRagdollBone, group=group)]
     values = {setting: getattr(own, setting) for setting in known}
     if carry is not None:

@@ -13,8 +13,8 @@ from ...ragdoll import diagnosis
 from ...ragdoll.bodies.fitting import joined
 from ...ragdoll.diagnosis import Finding, Situation
 from .. import runtime
-from ..physics import body_edits, build, built, joint_objects, source, view_layers, world
-from ..physics.body_meshes import solids_of
+from ..physics import body_objects, build, built, joint_objects, source, view_layers, world
+from ..physics.body_objects import solids_of
 from ..rig import action_channels
 from ..rig.armature import BindPose, anatomy_of, check_ragdoll, check_scale, is_evenly_scaled, prop_bones, rigid
 from ..rig.skinning import read_skin
@@ -285,7 +285,7 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
     elif kind == diagnosis.TINY:
         return _merge(obj, scene, bones)
     for bone in bones if kind == diagnosis.OUTSIDE else ():
-        body_edits.reset_body(obj, bone)
+        body_objects.reset_body(obj, bone)
     if kind == diagnosis.OUTSIDE:
         stack_edits.rebuild(obj, scene)
     else:

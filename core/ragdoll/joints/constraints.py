@@ -81,14 +81,14 @@ class ConstraintSpec:
 def plan_constraints(joint_type: str, limit_min, limit_max) -> list[ConstraintSpec]:
     """Blender constraints that make a joint; the first holds the position. The same limits give the same (cached) plan.
 
-    Raises ValueError: unknown type, limits that are not three finite numbers, or limit_min > limit_max.
+    Raises ValueError: as `checked_limits`.
 
     Args:
         joint_type: FIXED, HINGE, CONE or FREE.
         limit_min, limit_max: swing X, twist Y, swing Z [rad], [3], positive about the joint's axes, from bind pose.
             Ignored (but checked) for FIXED and FREE.
     """
-    lower, upper = checked_limits(joint_type, limit_min, limit_max)
+    lower, upper = checked_limits(limit_min, limit_max)
     if joint_type == "FREE":
         return [ConstraintSpec("POINT", (1.0, 0.0, 0.0, 0.0))]
     if joint_type == "FIXED":
@@ -405,7 +405,7 @@ def widened(joint_type: str, limit_min, limit_max, r_rel, margin: float) -> tupl
     """Limits (limit_min, limit_max) [rad], [3] each, just wide enough for observed rotations.
 
     A twist that the joint cannot limit with swings so wide is stated as free.
-    Raises ValueError: as `checked_limits`, or for a negative margin.
+    Raises ValueError: as `checked_limits`.
 
     Args:
         joint_type: FIXED, HINGE, CONE or FREE.
@@ -413,9 +413,7 @@ def widened(joint_type: str, limit_min, limit_max, r_rel, margin: float) -> tupl
         r_rel: observed unit quaternions (w, x, y, z) in the joint's frame [..., 4].
         margin: what an observed rotation that needs wider limits keeps to them [rad].
     """
-    if not margin >= 0.0:
-        raise ValueError(f"margin must not be negative, got {margin:g}")
-    low, high = (each.copy() for each in checked_limits(joint_type, limit_min, limit_max))
+    low, high = (each.copy() for each in checked_limits(limit_min, limit_max))
     q = np.asarray(r_rel, dtype=float).reshape(-1, 4)
     if joint_type in ("FIXED", "FREE") or not limits.excess(joint_type, low, high, q).any():
         return low, high

@@ -132,9 +132,6 @@ def checked(settings: Settings, name: str = "Recovery") -> None:
             continue
         if not (math.isfinite(value) and value >= 0.0):
             raise RagdollError(f"{name}: {key} must be a number that is not negative, got {value:g}")
-    for key, choices in (("watched", (MEAN, PELVIS)), ("starts", (ACTIVE, ANIMATED))):
-        if getattr(settings, key) not in choices:
-            raise RagdollError(f"{name}: {key} must be {' or '.join(choices)}, got {getattr(settings, key)!r}")
 
 
 def start(settings: Settings, events: Sequence[Event] = (), first: float = 0.0) -> State:
@@ -155,14 +152,11 @@ def arranged(events: Sequence[Event], first: float, last: float) -> tuple[list, 
     """Events in the order of their frames, one for each, and notes for the user.
 
     Of two at one frame the one further from the animation holds, see `_STRONGEST`; the note says which.
-    Raises RagdollError: an unknown state, or a frame that is no number.
+    Raises RagdollError: a frame that is no number.
     """
     kept: dict = {}
     notes = []
     for event in events:
-        if event.state not in STATES:
-            listed = ", ".join(STATES)
-            raise RagdollError(f"Unknown state {event.state!r} at frame {event.frame:g}, use one of {listed}")
         if not math.isfinite(event.frame):
             raise RagdollError(f"The frame of the event '{event.state}' is not a number: {event.frame}")
         if not first <= event.frame < last:
