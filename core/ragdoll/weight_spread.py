@@ -32,14 +32,8 @@ _BY_ROLE = {  # loose, drunk
     roles.TAIL: (0.3, 0.2),
 }
 # Four-footed: the forelegs carry as the hind legs do, and the trunk between them is no upper body.
-_FOUR_FOOTED = {
-    roles.CLAVICLE: roles.PELVIS,
-    roles.UPPER_ARM: roles.THIGH,
-    roles.FOREARM: roles.SHANK,
-    roles.HAND: roles.FOOT,
-    roles.SPINE: roles.PELVIS,
-    roles.CHEST: roles.PELVIS,
-}
+_FOUR_FOOTED = dict.fromkeys((roles.CLAVICLE, roles.SPINE, roles.CHEST), roles.PELVIS)
+_FOUR_FOOTED |= {roles.UPPER_ARM: roles.THIGH, roles.FOREARM: roles.SHANK, roles.HAND: roles.FOOT}
 _UNKNOWN = {UPPER_BODY_LOOSE: (1.0, 0.75), DRUNK: (0.6, 0.85)}  # on rigs without roles: the root's, and each step's
 _COLLAR = 0.5  # rotation weight of a limp arm's collar bone
 

@@ -250,15 +250,13 @@ def with_edits(obj, plan, pose, to_world):
     for i, bone in enumerate(plan.bones):
         own = obj.pose.bones[int(bone)].active_ragdoll
         if own.shape_by_user:
-            shape = _stated_shape(own, plan.kinds[i], pose.matrices[bone], scale)
-            plan.kinds[i], plan.points[i], plan.pieces[i] = shape.kind, shape.points, shape.pieces
-            plan.centers[i], plan.axes[i], plan.half[i] = shape.center, shape.axes, shape.half
+            plan.shapes[i] = _stated_shape(own, plan.shapes[i].kind, pose.matrices[bone], scale)
             edited.append(i)
     if edited:
         first, second = plan.strangers()
         touched = np.isin(first, edited) | np.isin(second, edited)
         first, second = first[touched], second[touched]
-        depth = overlap.depths(plan.shapes(), first, second) if len(first) else ()
+        depth = overlap.depths(plan.shapes, first, second) if len(first) else ()
         plan.no_collide += [(int(i), int(k)) for i, k, deep in zip(first, second, depth) if deep > 0.0]
     return plan
 

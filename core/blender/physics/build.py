@@ -43,18 +43,18 @@ CANDIDATES = 25  # poses of the animation that are looked at for a bind pose
 def body_masses(obj, pose, plan, height: float, anatomy) -> np.ndarray:
     """Mass [kg] of every body [m] of a character of a height [m]."""
     settings = obj.active_ragdoll
-    model = settings.mass_model
+    model, volumes = settings.mass_model, np.array([shape.volume() for shape in plan.shapes])
     if model == "AUTO":
         model = masses.DEFAULT_TABLE if anatomy.kind == HUMAN else "DENSITY"
     if model == "DENSITY":
         density = settings.density
         if density == AUTOMATIC_DENSITY:
             density *= (np.clip(height, masses.DWARF, masses.GIANT) / height) ** 3
-        result = plan.volumes() * density
+        result = volumes * density
         result = np.maximum(result, masses.LIGHTEST_SHARE * result.sum())
     else:
         total = settings.body_mass if settings.body_mass > 0.0 else masses.human_mass(height)
-        shares = masses.human_shares(model, anatomy, pose.parents, plan.bones, plan.volumes())
+        shares = masses.human_shares(model, anatomy, pose.parents, plan.bones, volumes)
         result = masses.with_floor(total * shares)
     result = (masses.stabilised if settings.stabilize_masses else masses.carried)(result, plan.parents)
     for i, bone in enumerate(plan.bones):
@@ -307,15 +307,14 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
     """Make the bodies and their targets, each kind in a collection of its own."""
     settings = obj.active_ragdoll
     count = len(plan.bones)
-    box = 2.0 * plan.half
+    box, centers = 2.0 * plan.array("half"), plan.array("center")
     # Blender's inertia of a capsule is that of its box, so the box serves for all.
     squares = box**2
     own = masses / 12.0 * (squares.sum(axis=1) * 2.0 / 3.0)
     heads = pose.heads[plan.bones]
-    pivots = np.where((plan.parents >= 0)[:, None], heads, plan.centers)
-    mean = servo.carried_inertia(masses, plan.centers, pivots, plan.parents, own)
+    pivots = np.where((plan.parents >= 0)[:, None], heads, centers)
+    mean = servo.carried_inertia(masses, centers, pivots, plan.parents, own)
     moments = _carried_moments(plan, masses, pivots)
-    solids = plan.shapes()
     point = shapes.Shape(shapes.BOX, np.zeros(3), np.eye(3), np.full(3, TARGET_SIZE * height))
     small = body_objects.make_mesh(f"{obj.name} Target", point)
     parts, (bodies, targets) = [], inner
@@ -325,18 +324,19 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
         name = pose.names[bone]
         tuning = obj.pose.bones[bone].active_ragdoll
         bind = pose.matrices[bone]
-        body_bind = affine(plan.axes[i], plan.centers[i])
+        shape = plan.shapes[i]
+        body_bind = affine(shape.axes, shape.center)
         offset = np.linalg.inv(bind) @ body_bind
 
-        mesh = body_objects.make_mesh(f"{obj.name} {name}", solids[i])
+        mesh = body_objects.make_mesh(f"{obj.name} {name}", shape)
         body = helper(f"{obj.name} {name} Body", mesh, bodies, built.BODY, name, aside=False)
         body.matrix_basis = Matrix(body_bind.tolist())
         body.display_type = "WIRE"
         scene.rigidbody_world.collection.objects.link(body)
         rigid_body = body.rigid_body
         rigid_body.type = "ACTIVE"
-        body_objects.set_shape(rigid_body, plan.kinds[i], plan.half[i])
-        body_objects.add_pieces(scene, body, solids[i], settings.collection)
+        body_objects.set_shape(rigid_body, shape.kind, shape.half)
+        body_objects.add_pieces(scene, body, shape, settings.collection)
         rigid_body.mass = masses[i]
         rigid_body.friction = tuning.friction
         rigid_body.restitution = tuning.bounciness
@@ -363,10 +363,10 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
 
 def _carried_moments(plan, masses, pivots) -> np.ndarray:
     """Moments of inertia [m, 3] of all that each joint carries, about the joint, along its body's axes."""
-    own = fitting.own_moments(plan.kinds, 2.0 * plan.half, masses)
-    axes = np.asarray(plan.axes)
+    own = fitting.own_moments([shape.kind for shape in plan.shapes], 2.0 * plan.array("half"), masses)
+    axes = plan.array("axes")
     carries = joint_motors.descends(plan.parents)
-    tensors = joint_motors.carried_tensors(masses, own, axes, plan.centers, pivots, carries)
+    tensors = joint_motors.carried_tensors(masses, own, axes, plan.array("center"), pivots, carries)
     return np.einsum("mia,mij,mja->ma", axes, tensors, axes)
 
 

@@ -213,7 +213,7 @@ def ignore_overlapping_pairs(pose, plan, poses, notes) -> None:
     if not len(first):
         return
     turned = rigid(poses[:, plan.bones]) @ np.linalg.inv(pose.matrices[plan.bones])
-    found = overlap.met(plan.shapes(), first, second, turned)
+    found = overlap.met(plan.shapes, first, second, turned)
     if found.any():
         pairs = [(int(i), int(k)) for i, k in zip(first[found], second[found], strict=True)]
         plan.no_collide += pairs
@@ -279,7 +279,7 @@ def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
     for i, k in plan.no_collide:
         empty = helper(f"{obj.name} Overlap", None, collection, built.JOINT, pose.names[plan.bones[i]], aside=False)
         empty.empty_display_size = size
-        empty.matrix_basis = Matrix.Translation(plan.centers[i])
+        empty.matrix_basis = Matrix.Translation(plan.shapes[i].center)
         free = constraints.ConstraintSpec(type="GENERIC", rotation=(1.0, 0.0, 0.0, 0.0))
         _constraint(scene, empty, free, (bodies[i], bodies[k]))
         made += 1

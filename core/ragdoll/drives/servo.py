@@ -279,9 +279,7 @@ class Velocity(Law):
     description = "Match the animation's velocities and positions"
     constraint = "SPRING1"
 
-    def reach(self, weight, seconds):
-        """See `reach`."""
-        return reach(weight, seconds)
+    reach, drag = staticmethod(reach), staticmethod(drag)
 
     def gains(self, side: Side, frame: Frame) -> tuple:
         """See `servo`."""
@@ -291,10 +289,6 @@ class Velocity(Law):
             stiffness = capped(stiffness, *side.cap)
         found = motor(gain, stiffness, side.weight, frame.iterations / steps_per_second)
         return tuple(each[:, None] for each in found)
-
-    def drag(self, weight):
-        """See `drag`."""
-        return drag(weight)
 
     def joint_command(self, joints: Joints) -> tuple:
         """See `joint_velocity` and `joint_torque`."""
