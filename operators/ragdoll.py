@@ -25,8 +25,8 @@ REMEDIES = (
     (diagnosis.OUTSIDE, "Fit Anew", "Forget what was edited of these bodies, and build anew"),
     (diagnosis.TIME_SCALE, "Set to 1", "Let the bodies move at the animation's speed"),
     (diagnosis.TINY, "Merge", "Let tiny bodies ride on their parents' bodies, and build anew"),
-    (diagnosis.SUBSTEPS, "Raise", f"Raise the substeps to {diagnosis.STEPS_PER_SECOND:g} steps a second"),
-    (diagnosis.ITERATIONS, "Raise", "Raise the solver's iterations to what limits need"),
+    (diagnosis.SUBSTEPS, "Steps", "Raise the world's steps and the solver's iterations to what limits need"),
+    (diagnosis.ITERATIONS, "Iterations", "Raise the world's steps and the solver's iterations to what limits need"),
 )
 MATCHES = (
     ("AUTO", "Name or Role", "By name where the rig has such a bone, else by what part of the body it is"),

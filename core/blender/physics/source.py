@@ -78,11 +78,15 @@ def refuse_names(obj) -> None:
                 raise RagdollError(f"Bone '{bone.name}' of '{obj.name}' has a constraint named '{name}': rename it")
 
 
+def own_constraints(obj) -> list[tuple]:
+    """Our constraints of a character, each with its bone."""
+    return [(bone, constraint) for bone in obj.pose.bones for constraint in bone.constraints if is_own(constraint)]
+
+
 def remove_constraints(obj, name: str) -> None:
     """Remove our constraints of a name from a character's bones."""
-    for bone in obj.pose.bones:
-        constraint = bone.constraints.get(name)
-        if constraint is None or not is_own(constraint):
+    for bone, constraint in own_constraints(obj):
+        if constraint.name != name:
             continue
         if obj.override_library is None or not constraint.is_override_data:
             bone.constraints.remove(constraint)
@@ -100,10 +104,9 @@ def set_influence(obj, blend: float) -> None:
 
 def mute_constraints(obj) -> None:
     """Have a character play its animation although there is nothing that its constraints could copy."""
-    for bone in obj.pose.bones:
-        for constraint in bone.constraints:
-            if is_own(constraint) and not constraint.mute:
-                constraint.mute = True
+    for _bone, constraint in own_constraints(obj):
+        if not constraint.mute:
+            constraint.mute = True
 
 
 def copy_of(obj, name: str):
@@ -118,9 +121,8 @@ def copy_of(obj, name: str):
             getattr(group, name).clear()
         elif said.kind == declare.RECORD or said.points:  # who is only looked at by a copy can be deleted
             group.property_unset(name)
-    for bone in copy.pose.bones:
-        for constraint in [c for c in bone.constraints if is_own(c)]:
-            bone.constraints.remove(constraint)
+    for bone, constraint in own_constraints(copy):
+        bone.constraints.remove(constraint)
     _retarget(obj, copy)
     return copy
 
@@ -246,12 +248,6 @@ def follow(obj) -> None:
         refresh(obj)
     else:
         carry_edits(obj)
-
-
-def forget_edits(obj=None) -> None:
-    """Have edits by hand carried to the source once more, of one character or of all."""
-    for stamp in STATE.stamps.values() if obj is None else filter(None, (STATE.stamps.get(obj.name),)):
-        stamp.edits = None
 
 
 def signature(obj) -> tuple:

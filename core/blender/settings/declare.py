@@ -84,7 +84,8 @@ def _declare(maker: str, name=None, description=None, default=None, override=("L
     """
     said = Declared(**{field.name: more.pop(field.name) for field in fields(Declared) if field.name in more})
     arguments = {"name": name, "description": description, "default": default, "override": set(override)}
-    arguments |= {"options": {"ANIMATABLE"} if said.keyed else set(), "update": said.needs and said.needs.update}
+    options = {"ANIMATABLE"} if said.keyed else {"SKIP_SAVE"} if said.kind == DERIVED else set()
+    arguments |= {"options": options, "update": said.needs and said.needs.update}
     made = {key: value for key, value in (arguments | more).items() if value is not None}
     result = getattr(bpy.props, maker)(**made)
     _declared[id(result)] = result, said
@@ -117,7 +118,9 @@ def angles(name, of: str, description=None):
         return getattr(self, of).to_euler()
 
     def put(self, value) -> None:
-        setattr(self, of, Euler(value).to_quaternion())
+        before = get(self)  # Blender sets what is overridden when it loads a file, which is no edit
+        if max(abs(a - b) for a, b in zip(value, before, strict=True)) > 1e-6:
+            setattr(self, of, Euler(value).to_quaternion())
 
     return vector(name, description, None, "EULER", size=3, kind=DERIVED, get=get, set=put)
 

@@ -120,8 +120,7 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
     strength: number(
         "Strength [N s]", "Length of the impulse: 20 N s is a blow that is seen, on a man of 70 kg", min=0.0,
         get=lambda self: math.hypot(*self.impulse), set=_set_strength, kind=DERIVED, needs=None,
-        options={"SKIP_SAVE"},  # the impulse is what is stored
-    )
+    )  # the impulse is what is stored
     space: choice("Space", SPACES, "WORLD")
     duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE")
     target: block("Target", "Object to hit towards")

@@ -274,11 +274,10 @@ def _stored_seen(obj) -> dict:
 
 def forget(obj: bpy.types.Object | None = None) -> None:
     """Drop the stack and its record of one character, or of all, so that it is remade."""
-    if obj is None:
-        STATE.motions.clear()
-    else:
-        STATE.motions.pop(obj.name, None)
-    source.forget_edits(obj)
+    for name in {*STATE.motions, *STATE.stamps} if obj is None else (obj.name,):
+        STATE.motions.pop(name, None)
+        if name in STATE.stamps:
+            STATE.stamps[name].edits = None  # edits by hand are carried to the source once more
 
 
 def poses_over(obj, scene, first: int, last: int) -> np.ndarray:

@@ -266,14 +266,18 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
     world.refuse_user_bake(scene)
     steps = diagnosis.needed_substeps(scene.render.fps / scene.render.fps_base, own.time_scale)
     iterations = diagnosis.needed_iterations(built.parents_of(settings.parts))
+    finer = [
+        (own, "substeps_per_frame", max(steps, own.substeps_per_frame)),
+        (own, "solver_iterations", max(iterations, own.solver_iterations)),
+    ]
     values = {
         diagnosis.WORLD_DISABLED: [(own, "enabled", True)],
         diagnosis.GRAVITY_WEIGHT: [(own.effector_weights, name, 1.0) for name in ("gravity", "all")],
         diagnosis.DROPS_FRAMES: [(scene, "sync_mode", "NONE")],
         diagnosis.REMAPPED: [(scene.render, "frame_map_new", scene.render.frame_map_old)],
         diagnosis.TIME_SCALE: [(own, "time_scale", 1.0)],
-        diagnosis.SUBSTEPS: [(own, "substeps_per_frame", steps)],
-        diagnosis.ITERATIONS: [(own, "solver_iterations", iterations)],
+        diagnosis.SUBSTEPS: finer,
+        diagnosis.ITERATIONS: finer,
         diagnosis.EXCLUDED: [(layer, "exclude", False) for layer in _excluded(settings, scene)],
     }
     if kind not in (*values, diagnosis.DISABLED, diagnosis.OUTSIDE, diagnosis.TINY):
