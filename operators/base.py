@@ -3,7 +3,7 @@
 from ..core.blender import interface
 from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
-from ..core.errors import RagdollError
+from ..core.errors import RagdollError, listed
 
 
 class OnArmature:
@@ -85,5 +85,4 @@ def leave_modal(context, result: set) -> set:
 
 def named(names) -> str:
     """Bones or objects as a message lists them."""
-    shown = ", ".join(f"'{name}'" for name in names[:3])
-    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return listed(f"'{name}'" for name in names)

@@ -8,6 +8,7 @@ from .. import preferences
 from ..rig.clips import scene_fps
 from ..runtime import STATE
 from . import view_layers
+from .built import is_ours
 
 IS_42 = bpy.app.version < (4, 3, 0)  # what only that needs is at the end
 
@@ -345,11 +346,14 @@ def restore(scene) -> None:
             bpy.data.collections.remove(collection)
     if own.world_created:
         collections = [c for c in (world.collection, world.constraints) if c is not None]
-        if not any(c.objects for c in collections):
+        # A linked copy of the scene has a world with the same collections, in which a ragdoll of its own may be.
+        if all(is_ours(obj) for c in collections for obj in c.objects):
+            world.collection = world.constraints = None
             with bpy.context.temp_override(scene=scene):
                 bpy.ops.rigidbody.world_remove()
             for collection in collections:
-                bpy.data.collections.remove(collection)
+                if not collection.objects:
+                    bpy.data.collections.remove(collection)
     for declared in own.bl_rna.properties:
         if declared.identifier.startswith(("world_", "collections_", "cache_")):
             own.property_unset(declared.identifier)
