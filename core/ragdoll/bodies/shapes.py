@@ -50,8 +50,8 @@ class BodyPlan:
 
     def strangers(self) -> tuple[np.ndarray, np.ndarray]:
         """Pairs [p], [p] of bodies that touch each other: neither joined nor in `no_collide`."""
-        first, second = _unjoined(self.parents)
-        apart = [(i, j) not in set(self.no_collide) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+        (first, second), told_apart = _unjoined(self.parents), set(self.no_collide)
+        apart = [pair not in told_apart for pair in zip(first.tolist(), second.tolist(), strict=True)]
         return first[apart], second[apart]
 
 
