@@ -32,7 +32,6 @@ def figures(obj, poses) -> dict:
     return own, *placed, motion_figures.figures(own, *placed, rigs.FPS)
 
 
-@pytest.mark.blender_version
 @pytest.mark.parametrize("name", RIGS)
 def test_a_character_gets_up_by_a_plan_and_its_bodies_follow(data_dir, name):
     obj, scene, _first = prepared(name, data_dir)

@@ -249,7 +249,7 @@ def with_edits(obj, plan, pose, to_world):
     edited = []
     for i, bone in enumerate(plan.bones):
         own = obj.pose.bones[int(bone)].active_ragdoll
-        if own.shape_by_user:
+        if own.shape_by_user and any(own.half_extents):  # else no size was ever set
             plan.shapes[i] = _stated_shape(own, plan.shapes[i].kind, pose.matrices[bone], scale)
             edited.append(i)
     if edited:
