@@ -11,6 +11,7 @@
     python3.11 dev.py golden [COMMIT] [--bpy 4.2 ... | all] bodies and poses of golden shots, equal to a commit's?
     python3.11 dev.py build | lint [--strict] | format
     python3.11 dev.py docs                                  the manual as a site, in site/; a broken link is a failure
+    python3.11 dev.py pictures                              the manual's pictures of panels, in BLENDER_WINDOW, under X
     python3.11 dev.py languages                             what is said, brought into the catalogues; what lacks
 
 Virtual environments are made in .venv/ on first use. BLENDER=/path/to/blender (or a command that starts one)
@@ -172,7 +173,7 @@ def docs() -> Result:
     shutil.copy(ROOT / "CHANGELOG.md", pages / "changelog.md")
     total = step("reference", [environment(DEFAULT_BPY), TESTS / "reference.py", pages / "reference.md"])
     os.environ["MANUAL"] = str(pages)
-    command = [environment("docs"), "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", ROOT / "site"]
+    command = [environment("docs"), "-m", "mkdocs", "build", "--strict", "--site-dir", ROOT / "site"]
     total.add(step("mkdocs build --strict", command))
     return total
 
@@ -356,6 +357,15 @@ def script_command(version: str, script: Path, arguments: list[str | Path]) -> l
     return [*program, "--python", script, "--", *arguments]
 
 
+def pictures() -> int:
+    """The manual's pictures of the panels, in the Blender of BLENDER_WINDOW; its exit code."""
+    command = shlex.split(os.environ.get("BLENDER_WINDOW", ""))
+    if not command:
+        raise DevError("BLENDER_WINDOW is not set: it is a command that starts a Blender with a window")
+    script = [ROOT / "demo" / "pictures.py", "--", ROOT / "docs" / "panels"]
+    return subprocess.run([*command, "--factory-startup", "--python", *script], cwd=ROOT).returncode
+
+
 def example(options: argparse.Namespace) -> int:
     """One example, or each of them in a folder of its own; without a name, the list of them."""
     from demo.examples import EXAMPLES
@@ -461,6 +471,7 @@ def main() -> int:
     sub = commands.add_parser("lint", help="check rules, formatting and imports, print figures")
     sub.add_argument("--strict", action="store_true", help="figures over their bounds are a failure")
     commands.add_parser("docs", help="build the manual's site")
+    commands.add_parser("pictures", help="make the manual's pictures of the panels")
     commands.add_parser("languages", help="bring the catalogues of languages/ in line with what is said")
     commands.add_parser("format", help="apply ruff's fixes and formatting")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -485,6 +496,8 @@ def main() -> int:
                 return 1 if build(environment(DEFAULT_BPY)).failed else 0
             case "docs":
                 return 1 if docs().failed else 0
+            case "pictures":
+                return pictures()
             case "languages":
                 return in_blender(DEFAULT_BPY, TESTS / "words.py", [])
             case "lint":

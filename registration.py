@@ -21,7 +21,7 @@ def register() -> None:
     for cls in _classes:
         bpy.utils.register_class(cls)
     settings.add_settings()
-    preferences.add()
+    preferences.recolor()
     languages.add()
     bpy.utils.register_manual_map(manual_map)
     declare.show_stack_later = pose_stack.show_when_idle

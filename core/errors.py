@@ -8,7 +8,8 @@ class RagdollError(Exception):
 def listed(texts, most: int = 3) -> str:
     """The first of some texts, and how many more there are."""
     texts = list(texts)
-    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
+    shown = ", ".join(texts[:most])
+    return f"{shown} and {len(texts) - most} more" if len(texts) > most else shown
 
 
 def unforeseen(error: BaseException) -> str:

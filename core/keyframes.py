@@ -35,11 +35,10 @@ def _euler_axes(order: str) -> tuple[int, int, int, float]:
 def euler_from_quaternion(quaternions: NDArray, order: str, reference: NDArray | None = None) -> NDArray:
     """Euler angles [rad] about X, Y and Z without jumps between frames [f, bones, 3]; unbounded, they count turns.
 
-    Every rotation has two triples, (a, b, c) and (a + pi, pi - b, c + pi), each up to full turns. The triple
-    that is nearest to the last frame's is taken. Angles of one rotation come from the half sum and half
-    difference of the outer two (Bernardes and Viollet, Quaternion to Euler angles conversion, 2022), which
-    keeps their sum exact near gimbal lock; in it, the part that the rotation leaves open is that of the last
-    frame.
+    Every rotation has two triples, (a, b, c) and (a + pi, pi - b, c + pi), each up to full turns. The triple that is
+    nearest to the last frame's is taken. Angles of one rotation come from the half sum and half difference of the outer
+    two (Bernardes and Viollet, Quaternion to Euler angles conversion, 2022), which keeps their sum exact near gimbal
+    lock; in it, the part that the rotation leaves open is that of the last frame.
 
     Args:
         quaternions: Unit quaternions (w, x, y, z) without sign flips, shape [f, bones, 4].
@@ -176,7 +175,6 @@ def keys_to_keep(frames: NDArray, values: NDArray, tolerance: float, deviation: 
     The method is that of Ramer (1972) and Douglas and Peucker (1973), run on all segments of all groups at once: in
     every pass each segment that deviates too much is split at its worst sample. The first and the last key always
     stay. All channels of a group keep the same frames.
-    Raises ValueError: the tolerance is negative, the shapes do not fit or the frames do not increase.
 
     Args:
         frames: strictly increasing [f].
@@ -186,12 +184,6 @@ def keys_to_keep(frames: NDArray, values: NDArray, tolerance: float, deviation: 
     """
     frames = np.asarray(frames, dtype=np.float64)
     values = np.asarray(values, dtype=np.float64)
-    if not tolerance >= 0.0:
-        raise ValueError(f"tolerance must not be negative, got {tolerance}")
-    if frames.ndim != 1 or values.ndim != 3 or len(values) != len(frames):
-        raise ValueError(f"frames {frames.shape}, values {values.shape} are not [f], [f, groups, channels]")
-    if np.any(np.diff(frames) <= 0.0):
-        raise ValueError("frames must increase strictly")
     frame_count, group_count, _ = values.shape
     keep = np.ones((group_count, frame_count), dtype=bool)
     if frame_count <= 2 or group_count == 0:

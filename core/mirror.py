@@ -174,14 +174,6 @@ def mirrored_rotation(rotation) -> list:
     return [w, x, -y, -z]
 
 
-def mirrored_limits(limit_min, limit_max) -> tuple[list, list]:
-    """Ranges [3] in a joint's frame as they are in the mirrored joint's."""
-    return (
-        [limit_min[0], 0.0 - limit_max[1], 0.0 - limit_max[2]],
-        [limit_max[0], 0.0 - limit_min[1], 0.0 - limit_min[2]],
-    )
-
-
 def carried_over(bone, counterpart, normal) -> np.ndarray:
     """What takes components in a bone's frame to the mirrored ones in its counterpart's [3, 3], an improper rotation.
 
@@ -205,7 +197,9 @@ def mirrored_settings(settings: dict, carry: np.ndarray | None) -> dict:
     """
     result = dict(settings)
     if "limit_min" in result:
-        result["limit_min"], result["limit_max"] = mirrored_limits(result["limit_min"], result["limit_max"])
+        low, high = result["limit_min"], result["limit_max"]
+        result["limit_min"] = [low[0], 0.0 - high[1], 0.0 - high[2]]
+        result["limit_max"] = [high[0], 0.0 - low[1], 0.0 - low[2]]
     for key in result.keys() & {"joint_rotation", "body_rotation"}:
         if carry is None:
             result[key] = mirrored_rotation(result[key])

@@ -1,21 +1,19 @@
 """Poses as arrays in a skeleton's level order, and the way between local and model space.
 
-Local space (`_ls`) is relative to the parent bone, for a root to the armature; model space (`_ms`) is the
-armature's. Leading axes (`...`) are characters, frames or both. All work is done level by level for all bones
-of a level and the whole batch at once. float32 inputs give float32 results, anything else is computed in
-float64.
+Local space (`_ls`) is relative to the parent bone, for a root to the armature; model space (`_ms`) is the armature's.
+Leading axes (`...`) are characters, frames or both. All work is done level by level for all bones of a level and the
+whole batch at once. float32 inputs give float32 results, anything else is computed in float64.
 
-Scale. Transforms as position, rotation and scale cannot express the shear that a non-uniform scale followed
-by a rotation makes. As in game engines the model scale is the componentwise product along the chain:
+Scale. Transforms as position, rotation and scale cannot express the shear that a non-uniform scale followed by a
+rotation makes. As in game engines the model scale is the componentwise product along the chain:
 
     position_ms = parent.position_ms + parent.rotation_ms * (parent.scale_ms . position_ls)
     rotation_ms = parent.rotation_ms * rotation_ls
     scale_ms    = parent.scale_ms . scale_ls
 
-Rotations never depend on scales here. This equals the product of the 4x4 matrices exactly wherever every
-scale that has rotations below it is uniform (negative too), or commutes with these rotations (such as a turn
-about the only axis whose scale differs). Otherwise use the `_matrices` functions, which are exact for every
-affine transform.
+Rotations never depend on scales here. This equals the product of the 4x4 matrices exactly wherever every scale that has
+rotations below it is uniform (negative too), or commutes with these rotations (such as a turn about the only axis whose
+scale differs). Otherwise use the `_matrices` functions, which are exact for every affine transform.
 """
 
 import numpy as np

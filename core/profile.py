@@ -281,7 +281,6 @@ def _layout(value, indent: str) -> str:
 
 # ---- which entry is for which bone ----------------------------------------------------------------------------------
 AUTO, BY_NAME, BY_ROLE = "AUTO", "NAME", "ROLE"
-MATCHES = (AUTO, BY_NAME, BY_ROLE)
 NO_PART = (roles.GENERIC, roles.TWIST, roles.HELPER)  # say nothing about which bone of another rig is meant
 CHAINS = (roles.SPINE, roles.NECK, roles.TAIL)  # of as many bones as the rig's maker liked
 
@@ -307,10 +306,8 @@ def match(profile: Profile, names, anatomy: Anatomy, how: str = AUTO, rig: str =
         how: AUTO takes a name where the rig has it and the roles do not contradict each other, else the role; where
             the rig has exactly the profile's names it is the same, and names say all. rig: the rig's name for messages.
     Raises:
-        RagdollError: an unknown way of matching, or a profile none of whose bones is found.
+        RagdollError: a profile none of whose bones is found.
     """
-    if how not in MATCHES:
-        raise RagdollError(f"Unknown way of matching '{how}': use one of {', '.join(MATCHES)}")
     named, for_roles, unused = _sorted_out(profile.entries, names, anatomy, how)
     found = [[(4, named[i])] if i in named else [] for i in range(len(names))]  # (rank, entry) for every bone
     if how != BY_NAME:
@@ -445,7 +442,6 @@ def _scaled(entry: Entry, factor: float) -> Entry:
 
 # ---- the other side -------------------------------------------------------------------------------------------------
 SWAP, TO_RIGHT, TO_LEFT = "SWAP", "LEFT_TO_RIGHT", "RIGHT_TO_LEFT"
-MIRRORS = (SWAP, TO_RIGHT, TO_LEFT)
 MIRROR_IMAGES = 1e-5  # frames that differ by less are taken as mirror images, so that numbers stay as they are
 
 
@@ -478,11 +474,7 @@ def mirrored(profile: Profile, how: str = SWAP) -> Profile:
     Args:
         how: SWAP lets both sides change places, the middle is mirrored in itself; LEFT_TO_RIGHT and RIGHT_TO_LEFT
             copy one side to the other and leave the middle.
-    Raises:
-        RagdollError: an unknown way.
     """
-    if how not in MIRRORS:
-        raise RagdollError(f"Unknown way of mirroring '{how}': use one of {', '.join(MIRRORS)}")
     partners = _partners(profile.entries)
     names = {entry.name for entry in profile.entries}
     copied = {TO_RIGHT: roles.LEFT, TO_LEFT: roles.RIGHT}.get(how)  # the side that is copied to the other

@@ -282,9 +282,8 @@ def angle_between(a: ArrayLike, b: ArrayLike) -> np.ndarray:
 def swing_twist(q: ArrayLike, axis: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Split rotations [..., 4] into (swing, twist): q = swing * twist, the twist, about axis [..., 3], coming first.
 
-    The swing's axis is perpendicular to `axis`, which may have any length but zero. Both come with w >= 0
-    (the short way round), so their product is q or -q. A swing by half a turn leaves the twist undefined; it
-    is the identity then.
+    The swing's axis is perpendicular to `axis`, which may have any length but zero. Both come with w >= 0 (the short
+    way round), so their product is q or -q. A swing by half a turn leaves the twist undefined; it is the identity then.
     """
     q = as_float(q)
     axis, _ = _unit(as_float(axis))

@@ -1,9 +1,8 @@
 """A skeleton as a structure of arrays in level order (breadth-first), and what trees of bones in any order are asked.
 
-All roots come first, then all their children, then all of theirs: a *level* is one contiguous slice, and so
-are the children of one bone. What has to be done parents first is then done for a whole level at once. Within
-a level bones are sorted by their parent, and siblings keep the order of the input, so the same input always
-gives the same order.
+All roots come first, then all their children, then all of theirs: a *level* is one contiguous slice, and so are the
+children of one bone. What has to be done parents first is then done for a whole level at once. Within a level bones are
+sorted by their parent, and siblings keep the order of the input, so the same input always gives the same order.
 """
 
 from __future__ import annotations

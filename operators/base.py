@@ -3,7 +3,7 @@
 from ..core.blender import interface
 from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
-from ..core.errors import RagdollError
+from ..core.errors import RagdollError, listed
 
 
 class OnArmature:
@@ -20,6 +20,7 @@ class OnArmature:
         if name:
             cls.bl_idname = f"active_ragdoll.{name}"
             cls.bl_label = cls.__dict__.get("bl_label") or name.replace("_", " ").title()
+            cls.bl_description = " ".join((cls.__doc__ or "").split())  # one line, as catalogues have it
 
     @classmethod
     def subject(cls, context):
@@ -84,5 +85,4 @@ def leave_modal(context, result: set) -> set:
 
 def named(names) -> str:
     """Bones or objects as a message lists them."""
-    shown = ", ".join(f"'{name}'" for name in names[:3])
-    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return listed(f"'{name}'" for name in names)

@@ -6,7 +6,8 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 from ..core.anatomy import roles
 from ..core.blender import interface
 from ..core.blender.interface import redraw
-from ..core.blender.physics import body_edits, built
+from ..core.blender.languages import translated
+from ..core.blender.physics import body_objects, built
 from ..core.blender.stack import stack_edits
 from ..core.blender.tools import bone_tools
 from ..core.errors import RagdollError
@@ -128,7 +129,7 @@ class ACTIVE_RAGDOLL_OT_adopt_body(BoneOperator, bpy.types.Operator):
         part = built.part_of(obj, name)
         if part is None or part.body is None:
             raise RagdollError(f"Bone '{name}' has no body: build the ragdoll with it first")
-        body_edits.adopt_body(obj, part)
+        body_objects.adopt_body(obj, part)
 
 
 class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
@@ -140,14 +141,14 @@ class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
         layer = context.view_layer
         if layer.objects.active is not None and layer.objects.active.mode != "OBJECT":
             bpy.ops.object.mode_set(mode="OBJECT")
-        editing = body_edits.is_editing(obj)
-        edited = body_edits.collect_edits(obj)
+        editing = body_objects.is_editing(obj)
+        edited = body_objects.collect_edits(obj)
         stack_edits.rebuild(obj, interface.scene_of(obj, context))
         if editing:
             layer.objects.active = obj
             obj.select_set(True)
             return f"Kept the edits of {named(edited)}" if edited else "No body was edited"
-        body_edits.begin_editing(obj)
+        body_objects.begin_editing(obj)
         self._activate(context, obj)
 
     def _activate(self, context, obj):
@@ -260,7 +261,7 @@ class ACTIVE_RAGDOLL_OT_drag_weights(BoneOperator, bpy.types.Operator):
             self.change = max(min((event.mouse_x - self._start) / TRAVEL, 1.0), -1.0)
             bone_tools.move_weights(self._obj, self._names, self.change, self.kind)
             if context.area is not None:
-                context.area.header_text_set(f"Weights {self.change:+.2f} on {named(self._names)}")
+                context.area.header_text_set(translated(f"Weights {self.change:+.2f} on {named(self._names)}"))
             redraw()
         elif event.type in {"LEFTMOUSE", "RET"} and event.value == "PRESS":
             return leave_modal(context, {"FINISHED"})

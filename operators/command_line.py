@@ -135,19 +135,7 @@ def _add_options_of_bake(sub) -> None:
         metavar=("A", "B"),
         help="what is baked (the shot); the simulation begins where the shot does",
     )
-    sub.add_argument(
-        "--keyed-bones", choices=("all", "simulated"), default="all", help="which get keys: all that moves (all)"
-    )
-    sub.add_argument(
-        "--to", choices=("deform", "controls"), default="deform", help="what gets keys: bones, or controls"
-    )
-    sub.add_argument("--active-frames", action="store_true", help="only those in which physics changes the animation")
-    sub.add_argument(
-        "--destination",
-        choices=("new", "current", "layer", "combined-layer"),
-        default="new",
-        help="where keys go: a new action (new), the current one, an NLA strip over it, one that adds to it",
-    )
+    farm.add_choice(sub)
     sub.add_argument("--rotation", type=_weight, metavar="W", help="rotation weight, 0 to 1")
     sub.add_argument("--translation", type=_weight, metavar="W", help="translation weight, 0 to 1")
     sub.add_argument("--drive", choices=[law.identifier for law in drives.LAWS], help="what leads the bodies")
@@ -211,14 +199,7 @@ def _bake(options) -> None:
     if options.report:
         world.free_cache(scene)  # figures come from a run, not from what is kept of an earlier one
         show.stop_showing(scene)
-    destination = options.destination.removeprefix("combined-").upper()
-    choice = bake.Choice(
-        options.keyed_bones.upper(),
-        bake.ACTIVE if options.active_frames else bake.RANGE,
-        destination,
-        options.destination.startswith("combined"),
-        options.to.upper(),
-    )
+    choice = farm.choice_of(options)
     report = _bake_and_measure(obj, scene, (first, last), choice, bool(options.report))
     carried = bake.controls_of(obj)
     for text in [*STATE.warnings.get(obj.name, ()), *(bake.notes_on(carried) if carried else ())]:

@@ -8,6 +8,7 @@ from bpy_extras import view3d_utils
 
 from ..core.blender import interface, runtime
 from ..core.blender.interface import redraw
+from ..core.blender.languages import translated
 from ..core.blender.runtime import STATE
 from ..core.blender.settings import effects, lists
 from ..core.blender.stack import stack_edits
@@ -100,7 +101,9 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator):
     def invoke(self, context, _event):
         self._place = None
         context.window.cursor_modal_set("CROSSHAIR")
-        context.workspace.status_text_set("Press on the character and drag.  Ctrl: into the view.  Esc: cancel")
+        context.workspace.status_text_set(
+            translated("Press on the character and drag. Ctrl: into the view. Esc: cancel")
+        )
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
@@ -137,7 +140,7 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator):
         scene, graph = interface.scene_of(obj, context), context.view_layer.depsgraph
         found = viewport.picked(obj, scene, graph, origin, direction)
         if found is None:
-            self.report({"INFO"}, f"Nothing of '{obj.name}' is there")
+            self.tell("INFO", f"Nothing of '{obj.name}' is there")
             return {"RUNNING_MODAL"}
         bone, self._place = found
         self._normal = direction
@@ -159,7 +162,7 @@ class ACTIVE_RAGDOLL_OT_place_hit(OnArmature, bpy.types.Operator):
         strength = float((impulse @ impulse) ** 0.5)
         hit = obj.active_ragdoll.hits[-1]
         hit.impulse = self._normal * strength if into else impulse
-        context.area.header_text_set(f"Hit on {hit.bone}: {strength:.3g} N s")
+        context.area.header_text_set(translated(f"Hit on {hit.bone}: {strength:.3g} N s"))
         redraw()
 
     def _end(self, context, result):

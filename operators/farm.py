@@ -45,6 +45,7 @@ def add_commands(commands) -> None:
     kind.add_argument("--cache", dest="kind", action="store_const", const="cache", help="keep it as Blender's cache")
     sub.add_argument("--render", action="store_true", help="render the results, too")
     sub.add_argument("--chunk", type=_count, metavar="N", help="frames that one task renders; all without it")
+    add_choice(sub)
     sub.set_defaults(call=write_job, kind="bake", refuse=sub.error)
 
     sub = commands.add_parser("farm-shot", help="a task of such a job: simulate one shot")
@@ -52,6 +53,7 @@ def add_commands(commands) -> None:
     sub.add_argument("--output", type=Path, required=True, metavar="OUT.blend")
     sub.add_argument("--report", type=Path, required=True, metavar="OUT.json")
     sub.add_argument("--cache", action="store_true", help="keep Blender's cache in place of keyframes")
+    add_choice(sub)
     sub.set_defaults(call=do_shot)
 
     sub = commands.add_parser("farm-report", help="the last task of such a job: one report of all shots")
@@ -65,6 +67,53 @@ def _count(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"a number of frames is 1 or more, not {text}")
     return value
+
+
+# Options of what a bake writes: name, values with the default first, text. Without values it is a switch.
+CHOICE = (
+    ("keyed-bones", ("all", "simulated"), "which get keys: all that moves (all)"),
+    ("to", ("auto", "deform", "controls"), "what gets keys: bones, or controls; controls where a rig has them (auto)"),
+    ("limbs", ("fk", "ik", "as_keyed"), "how controls lead limbs with switches (fk)"),
+    ("exact-joints", (), "keep limbs from stretching, so that knees and elbows of IK are exact"),
+    ("active-frames", (), "only frames in which physics changes the animation"),
+    ("root-motion", ("stay", "object", "root"), "what carries the way over the ground: the body (stay), ..."),
+    (
+        "destination",
+        ("new", "current", "layer", "combined-layer"),
+        "where keys go: a new action (new), the current one, an NLA strip over it, one that adds to it",
+    ),
+)
+
+
+def add_choice(sub) -> None:
+    """Add the options of what a bake writes to a parser."""
+    for name, values, text in CHOICE:
+        how = {"choices": values, "default": values[0]} if values else {"action": "store_true"}
+        sub.add_argument(f"--{name}", help=text, **how)
+    sub.add_argument("--loop", type=_count, default=0, metavar="N", help="a cycle, closed over its last N frames")
+
+
+def choice_of(options) -> bake.Choice:
+    """What was chosen by these options."""
+    return bake.Choice(
+        bones=options.keyed_bones.upper(),
+        frames=bake.ACTIVE if options.active_frames else bake.RANGE,
+        destination=options.destination.removeprefix("combined-").upper(),
+        combined=options.destination.startswith("combined"),
+        to=options.to.upper(),
+        root_motion=options.root_motion.upper(),
+        limbs=options.limbs.upper(),
+        exact_joints=options.exact_joints,
+        loop=options.loop,
+    )
+
+
+def _chosen(options) -> list[str]:
+    """The options that are not as by default, as a command line has them."""
+    given = {name: getattr(options, name.replace("-", "_")) for name in (*(name for name, *_rest in CHOICE), "loop")}
+    defaults = {name: values[0] if values else False for name, values, _text in CHOICE} | {"loop": 0}
+    named = [(f"--{name}", value) for name, value in given.items() if value != defaults[name]]
+    return [word for name, value in named for word in ((name,) if value is True else (name, str(value)))]
 
 
 # ---- the job --------------------------------------------------------------------------------------------------------
@@ -81,7 +130,7 @@ def write_job(options) -> None:
     folder = options.output.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     archive = _zip(folder)
-    job = template(names, [shot.suffix for shot in shots], archive.name, options.kind, frames)
+    job = template(names, [shot.suffix for shot in shots], archive.name, options.kind, frames, _chosen(options))
     path = folder / TEMPLATE
     path.write_text(json.dumps(job, indent=2) + "\n", encoding="utf-8")
     values = folder / PARAMETERS
@@ -147,17 +196,17 @@ def _frames(shots: list[Path], chunk: int | None) -> list[tuple[int, int, int]]:
     return result
 
 
-def template(names: list, suffixes: list, archive: str, kind: str, frames: list) -> dict:
+def template(names: list, suffixes: list, archive: str, kind: str, frames: list, choice=()) -> dict:
     """The job template.
 
     Args:
         names: of the shots, relative to the project's folder and without suffix; the outputs have them too.
         suffixes: of the shots' files. archive: the extension's zip, beside the template. kind: "bake" or "cache".
-        frames: what is rendered, as from `_frames`; no render without.
+        frames: what is rendered, as from `_frames`; no render without. choice: options of the bake.
     """
     shots = [f"{{{{RawParam.Project}}}}/{name}{suffix}" for name, suffix in zip(names, suffixes, strict=True)]
     simulate_one = ["farm-shot", "{{Task.Param.Shot}}", "--output", f"{RESULT}.blend", "--report", f"{RESULT}.json"]
-    simulate_one += ["--cache"] * (kind == "cache")
+    simulate_one += ["--cache"] * (kind == "cache") + [*choice]
     steps = [_step("Simulate", [*COMMAND, *simulate_one], Shot=("PATH", shots), Name=("STRING", names))]
     if frames:
         numbers, first, last = (list(values) for values in zip(*frames, strict=True))
@@ -229,6 +278,7 @@ def _given(options) -> dict:
     return {
         "shot_sha256": reports.sha256_of(options.file),
         "kind": "cache" if options.cache else "bake",
+        "options": _chosen(options),
         "active_ragdoll": reports.versions()["active_ragdoll"],
         "blender": bpy.app.version_string,
     }
@@ -253,11 +303,12 @@ def _simulate_and_write(options, given: dict) -> None:
     show.stop_showing(scene)
     recorder = reports.Recorder(scene, characters)
     # The first bake is simulated, which gives the same keys as a local one; the others read its cache.
-    frames = simulate.frames(scene) if options.cache else bake.bake_frames(characters[0], scene)
+    choice = choice_of(options)
+    frames = simulate.frames(scene) if options.cache else bake.bake_frames(characters[0], scene, choice=choice)
     for frame in _told(frames, scene, path.name):
         recorder.after_frame(frame)
     for obj in () if options.cache else characters[1:]:
-        for _frame in bake.bake_frames(obj, scene):
+        for _frame in bake.bake_frames(obj, scene, choice=choice):
             pass
     figures = {obj.name: recorder.figures(obj) for obj in characters}
     reports.save(options.output)

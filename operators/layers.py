@@ -4,6 +4,7 @@ import bpy
 from bpy.props import EnumProperty, IntProperty, StringProperty
 
 from ..core.blender.interface import filled, scene_of, unbaked
+from ..core.blender.languages import translated
 from ..core.blender.rig.armature import selected
 from ..core.blender.settings import lists
 from ..core.blender.settings.lists import active_item
@@ -80,7 +81,7 @@ class ACTIVE_RAGDOLL_OT_add_layer(LayerOperator, bpy.types.Operator):
 
     @classmethod
     def description(cls, _context, properties):
-        return next(text for key, _name, text in SOURCES if key == properties.source)
+        return translated(next(text for key, _name, text in SOURCES if key == properties.source))
 
     def invoke(self, context, _event):
         if self.source == "POSE_ASSET" and not self.action and _active_asset(context) is None:

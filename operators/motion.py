@@ -4,6 +4,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 
 from ..core.blender import interface, look_at_api
+from ..core.blender.languages import translated
 from ..core.blender.stack import entries, pose_stack, stack_edits
 from ..core.blender.stack.entries import look_at
 from ..core.errors import RagdollError
@@ -77,7 +78,7 @@ class ACTIVE_RAGDOLL_OT_motion_add(MotionOperator, bpy.types.Operator):
 
     @classmethod
     def description(cls, _context, properties):
-        return "Add: " + entries.lists()[properties.what].description
+        return translated(f"Add: {entries.lists()[properties.what].description}")
 
     def act(self, context, obj):
         bone = self.bone

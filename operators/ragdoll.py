@@ -5,6 +5,7 @@ from bpy.props import BoolProperty, EnumProperty, StringProperty
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..core.blender import interface, preferences
+from ..core.blender.languages import translated
 from ..core.blender.physics import build, built, remove
 from ..core.blender.stack import stack_edits
 from ..core.blender.tools import apply_transform, diagnose, profiles
@@ -24,8 +25,8 @@ REMEDIES = (
     (diagnosis.OUTSIDE, "Fit Anew", "Forget what was edited of these bodies, and build anew"),
     (diagnosis.TIME_SCALE, "Set to 1", "Let the bodies move at the animation's speed"),
     (diagnosis.TINY, "Merge", "Let tiny bodies ride on their parents' bodies, and build anew"),
-    (diagnosis.SUBSTEPS, "Raise", f"Raise the substeps to {diagnosis.STEPS_PER_SECOND:g} steps a second"),
-    (diagnosis.ITERATIONS, "Raise", "Raise the solver's iterations to what limits need"),
+    (diagnosis.SUBSTEPS, "Steps", "Raise the world's steps and the solver's iterations to what limits need"),
+    (diagnosis.ITERATIONS, "Iterations", "Raise the world's steps and the solver's iterations to what limits need"),
 )
 MATCHES = (
     ("AUTO", "Name or Role", "By name where the rig has such a bone, else by what part of the body it is"),
@@ -55,10 +56,10 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
             self._let_get_up(obj, context)
         for obj, result in build.build_each(objects, context.scene, self.bones):
             if isinstance(result, RagdollError):
-                self.report({"ERROR"}, str(result))
+                self.tell("ERROR", str(result))
                 stack_edits.drop_if_idle(obj)
                 continue
-            self.report({"INFO"}, f"'{obj.name}': {result.text()}")
+            self.tell("INFO", f"'{obj.name}': {result.text()}")
             made.append(obj)
         if objects[0] in made:  # what the sidebar shows
             diagnose.diagnose(objects[0], interface.scene_of(objects[0], context))
@@ -70,7 +71,7 @@ class ACTIVE_RAGDOLL_OT_build(Operator, bpy.types.Operator):
             try:
                 stack_edits.ensure(obj, interface.scene_of(obj, context))
             except RagdollError as error:
-                self.report({"WARNING"}, str(error))
+                self.tell("WARNING", str(error))
 
 
 class ACTIVE_RAGDOLL_OT_bind_pose_from_frame(Operator, bpy.types.Operator):
@@ -111,7 +112,7 @@ class ACTIVE_RAGDOLL_OT_remove(Operator, bpy.types.Operator):
             remove.remove_all(objects, scene)
             for obj in objects:
                 stack_edits.drop_if_idle(obj)  # what only its recovery needed
-                self.report({"INFO"}, f"Removed the ragdoll of '{obj.name}'")
+                self.tell("INFO", f"Removed the ragdoll of '{obj.name}'")
 
 
 class ACTIVE_RAGDOLL_OT_apply_transform(Operator, bpy.types.Operator):
@@ -145,7 +146,7 @@ class ACTIVE_RAGDOLL_OT_check_limits(Operator, bpy.types.Operator):
         report = diagnose.check_limits(obj, scene, widen=self.widen)
         if self.widen and report.found:
             stack_edits.rebuild(obj, scene)
-        self.report({"WARNING" if report.found and not self.widen else "INFO"}, f"'{obj.name}': {report.text()}")
+        self.tell("WARNING" if report.found and not self.widen else "INFO", f"'{obj.name}': {report.text()}")
 
 
 class ACTIVE_RAGDOLL_OT_diagnose(Operator, bpy.types.Operator):
@@ -157,7 +158,7 @@ class ACTIVE_RAGDOLL_OT_diagnose(Operator, bpy.types.Operator):
     def act(self, context, obj):
         found = diagnose.diagnose(obj, interface.scene_of(obj, context))
         for finding in found:
-            self.report({LEVELS[finding.severity]}, f"{finding.text}. {finding.remedy}")
+            self.tell(LEVELS[finding.severity], f"{finding.text}. {finding.remedy}")
         return None if found else f"'{obj.name}': nothing found that would make it unstable"
 
 
@@ -172,7 +173,7 @@ class ACTIVE_RAGDOLL_OT_remedy(Operator, bpy.types.Operator):
 
     @classmethod
     def description(cls, _context, properties):
-        return next((text for kind, _name, text in REMEDIES if kind == properties.kind), cls.__doc__)
+        return translated(next((text for kind, _name, text in REMEDIES if kind == properties.kind), cls.__doc__))
 
     def act(self, context, obj):
         scene = interface.scene_of(obj, context)

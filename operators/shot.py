@@ -1,13 +1,14 @@
 """Going through a shot: simulating it, baking it to keyframes, and the way back."""
 
 import time
+from dataclasses import fields
 from pathlib import Path
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
 from ..core.blender import bake, interface
-from ..core.blender.bake import actions, plain, travel
+from ..core.blender.bake import actions, controls, plain, travel
 from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
 from ..core.blender.physics import built, world
@@ -16,7 +17,7 @@ from ..core.blender.runtime import STATE
 from ..core.errors import RagdollError
 from .base import OnArmature, Operator, named
 
-SLICES = 0.2, 1.0  # [s] at least and at most, of frames between two looks at the keyboard and redraws of the window
+SLICES = 0.2, 3.0  # [s] at least and at most, of frames between two looks at the keyboard and redraws of the window
 REDRAWS = 0.25  # of the time for frames that redraws may take
 PRINT_EVERY = 0.1  # share of the shot between two lines of progress
 
@@ -190,7 +191,7 @@ class Simulating(SteppingOperator):
         if stopped_at is not None:
             self.warn([f"Stopped at frame {stopped_at}; frames {first} to {stopped_at} are kept"])
             return {"FINISHED"}
-        self.report({"INFO"}, f"Simulated frames {first} to {last}")
+        self.tell("INFO", f"Simulated frames {first} to {last}")
         for obj in shot_run.active_ragdolls(self._scene):
             self.warn(STATE.warnings.get(obj.name, ()))
         return {"FINISHED"}
@@ -241,11 +242,12 @@ TO = EnumProperty(
     name="Keys On",
     description="What gets the keys",
     items=(
+        (bake.AUTO, "Automatic", "Controls where they carry the bones with bodies, else the bones"),
         (bake.DEFORM, "Bones", "The bones that move; the rig's own constraints on them are muted"),
         (
             bake.CONTROLS,
             "Controls",
-            "The controls that carry the bones with bodies, which are found by trying them (FK)",
+            "The controls that carry the bones with bodies, which are found by trying them",
         ),
     ),
 )
@@ -300,6 +302,20 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, SteppingOperator, bpy.types.Operator
         name="Combine",
         description="The layer adds to the animation below it, which can still be edited, instead of replacing it",
     )
+    limbs: EnumProperty(
+        name="Limbs",
+        description="How limbs of a rig with controls are keyed that have switches; others as they can be",
+        items=(
+            (controls.FK, "FK", "By the rotations of their bones' controls"),
+            (controls.IK, "IK", "By the controls of their ends, and poles"),
+            (controls.AS_KEYED, "As Keyed", "As their switches stand at the first frame"),
+        ),
+    )
+    exact_joints: BoolProperty(
+        name="Exact Joints",
+        description="What inverse kinematics may stretch keeps its length over the range, so that knees and elbows are "
+        "exact; Revert Bake sets it back",
+    )
     root_motion: ROOT_MOTION
     loop: BoolProperty(
         name="Loop",
@@ -319,15 +335,8 @@ class ACTIVE_RAGDOLL_OT_bake(RangeOperator, SteppingOperator, bpy.types.Operator
         ]
         wanted = self.wanted_range(scene)
         self._baked, self.characters = [], len(objects)
-        choice = bake.Choice(
-            self.bones,
-            self.frames,
-            self.destination,
-            self.combined,
-            self.to,
-            self.root_motion,
-            self.loop_frames * self.loop,
-        )
+        chosen = {field.name: getattr(self, field.name) for field in fields(bake.Choice)}
+        choice = bake.Choice(**chosen | {"loop": self.loop_frames * self.loop})
         return self._bakes(objects, scene, wanted, choice), scene
 
     def _bakes(self, objects, scene, wanted, choice):
@@ -397,7 +406,7 @@ class ACTIVE_RAGDOLL_OT_export_ready(RangeOperator, SteppingOperator, bpy.types.
             self.warn([f"Stopped at frame {stopped_at}; nothing was exported"])
             return {"CANCELLED"}
         made = self._path or f"'{context.view_layer.objects.active.name}'"
-        self.report({"INFO"}, f"Exported to {made}")
+        self.tell("INFO", f"Exported to {made}")
         return {"FINISHED"}
 
 

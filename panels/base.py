@@ -4,7 +4,8 @@ There are five panels, and parts in them that are closed at first. What does not
 set now is greyed out, and the first panel says why, in lines that are always there: nothing jumps under the pointer.
 """
 
-import textwrap
+import re
+import unicodedata
 
 from ..core.blender.interface import active_armature, short
 from ..core.blender.languages import translated
@@ -65,7 +66,7 @@ def paragraph(layout, context, text: str, icon: str = "NONE", lines: int = 0) ->
     """
     scale = context.preferences.system.ui_scale
     letters = max(int((context.region.width / scale - 60.0) / LETTER), 16)
-    found = _wrapped(translated(text), letters, lines)
+    found = wrapped(translated(text), letters, lines)
     column = layout.column(align=True)
     column.scale_y = 0.8
     for i in range(max(lines, len(found))):
@@ -73,10 +74,23 @@ def paragraph(layout, context, text: str, icon: str = "NONE", lines: int = 0) ->
         column.label(text=line, icon=first if icon != "NONE" else "NONE")
 
 
-def _wrapped(text: str, letters: int, lines: int) -> list[str]:
-    """Lines of so many letters; what is written without spaces has wide ones, and ends a line anywhere."""
-    options = {"max_lines": lines, "placeholder": " \u2026"} if lines else {}
-    return textwrap.wrap(text, letters if text.isascii() else max(letters // 2, 8), **options)
+def wrapped(text: str, letters: int, lines: int = 0) -> list[str]:
+    """Text in lines of so many letters, at most `lines` of them; a Chinese or Japanese one takes the room of two.
+
+    Such a line may end anywhere, others between words.
+    """
+    found = [""]
+    for piece in re.findall(rf"[^\s\u2e80-\uffef]{{1,{letters}}} *|.", text):
+        if _width((found[-1] + piece).rstrip()) > letters and found[-1]:
+            found.append("")
+        found[-1] += piece
+    if lines and len(found) > lines:
+        found[lines - 1 :] = [found[lines - 1].rstrip()[:-1] + "\u2026"]
+    return [line.rstrip() for line in found if line.strip()]
+
+
+def _width(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 STORY = (

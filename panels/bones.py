@@ -4,6 +4,7 @@ import bpy
 import numpy as np
 
 from ..core.blender.interface import active_bone, props, rows
+from ..core.blender.languages import translated
 from ..core.blender.physics import built
 from ..core.ragdoll import drives
 from .base import Part, draw_bone_name
@@ -80,7 +81,7 @@ class ACTIVE_RAGDOLL_PT_body(BonePart, bpy.types.Panel):
             body = None
         draw_size(column, settings, body)
         props(column, settings, "mass")
-        column.label(text=f"Mass now: {body.rigid_body.mass:.3g} kg" if body is not None else "")
+        column.label(text=translated(f"Mass now: {body.rigid_body.mass:.3g} kg") if body is not None else "")
         props(column, settings, "friction", "bounciness")
         column.prop(settings, "linear_damping", text="Damping Linear")
         column.prop(settings, "angular_damping", text="Angular")
@@ -103,7 +104,7 @@ def draw_size(column, settings, body) -> None:
         return
     if settings.shape == "AUTO":
         kind = bpy.types.UILayout.enum_item_name(body.rigid_body, "collision_shape", body.rigid_body.collision_shape)
-        column.label(text=f"Automatic: {kind}")
+        column.label(text=translated(f"Automatic: {kind}"))
     row = column.row(align=True)
     row.label(text=size_text(body))
     row.operator("active_ragdoll.adopt_body", text="", icon="GREASEPENCIL")

@@ -3,6 +3,7 @@
 import bpy
 
 from ..core.blender.interface import keyed, object_fields, props, rows, short
+from ..core.blender.languages import translated
 from ..core.blender.physics import built
 from ..core.blender.tools import story, viewport
 from .base import Part, active_armature, draw_list
@@ -33,9 +34,9 @@ class ACTIVE_RAGDOLL_UL_hits(bpy.types.UIList):
         row.active = item.enabled
         split = row.split(factor=0.28, align=True)
         split.prop(item, "frame", text="", emboss=False)
-        split = split.split(factor=0.7, align=True)
+        split = split.split(factor=0.6, align=True)
         split.label(text=short(item.id_data, item.bone) or "no bone")
-        split.label(text=f"{item.strength:.3g} N s")
+        split.label(text=f"{item.strength:.0f} N s")
 
 
 class ACTIVE_RAGDOLL_UL_explosions(bpy.types.UIList):
@@ -63,7 +64,7 @@ class ACTIVE_RAGDOLL_PT_hits(ActPart, bpy.types.Panel):
             inner.prop(hit, "target")
         inner.prop(hit, "strength")
         speed = hit.strength / max(viewport.mass(obj), 1e-12)
-        inner.label(text=f"{speed:.2g} m/s for the whole character")
+        inner.label(text=translated(f"{speed:.2g} m/s for the whole character"))
         if hit.space != "TOWARDS":
             inner.prop(hit, "impulse")
         props(inner, hit, "point", "duration")
@@ -162,7 +163,7 @@ class ACTIVE_RAGDOLL_PT_recovery(ActPart, bpy.types.Panel):
         part = column.column(align=True)
         part.label(text="Knocked out by")
         props(part, group, "knock_out_speed", text="Hit")
-        part.label(text=f"Strongest of the shot: {story.strongest(obj, context.scene):.2g} m/s")
+        part.label(text=translated(f"Strongest of the shot: {story.strongest(obj, context.scene):.2g} m/s"))
         props(part, group, "knock_out_distance", text="Distance")
         part = column.column(align=True)
         row = part.row(align=True)

@@ -3,6 +3,7 @@
 import bpy
 
 from ..core.blender.interface import keyed, object_fields, props, rows
+from ..core.blender.languages import translated
 from ..core.blender.settings.lists import active_item
 from ..core.blender.stack import blend_spaces
 from ..core.blender.stack.entries import state_graph
@@ -166,7 +167,7 @@ class ACTIVE_RAGDOLL_UL_blend_spaces(bpy.types.UIList):
 
     def draw_item(self, _context, layout, _data, item, _icon, _active_data, _active_property):
         layout.prop(item, "name", text="", emboss=False, icon="EMPTY_AXIS")
-        layout.label(text=f"{len(item.samples)} samples")
+        layout.label(text=translated(f"{len(item.samples)} samples"))
 
 
 class ACTIVE_RAGDOLL_UL_samples(bpy.types.UIList):
@@ -238,7 +239,7 @@ class ACTIVE_RAGDOLL_PT_blend_spaces(StackPanel, bpy.types.Panel):
             draw_base(column, sample)
         row = layout.row(align=True)
         for name in ("LOCAL", "MESH"):
-            button = row.operator("active_ragdoll.make_additive", text=f"All Additive, {name.title()}")
+            button = row.operator("active_ragdoll.make_additive", text=translated(f"All Additive, {name.title()}"))
             button.what, button.space = "SAMPLES", name
 
 
@@ -302,7 +303,7 @@ class ACTIVE_RAGDOLL_UL_transitions(bpy.types.UIList):
 
     def draw_item(self, _context, layout, _data, item, _icon, _active_data, _active_property):
         layout.label(text=f"{item.origin} \u2192 {item.target or '?'}")
-        layout.label(text=f"{len(item.conditions)} conditions")
+        layout.label(text=translated(f"{len(item.conditions)} conditions"))
 
 
 class ACTIVE_RAGDOLL_PT_graph(StackPanel, bpy.types.Panel):
@@ -318,8 +319,8 @@ class ACTIVE_RAGDOLL_PT_graph(StackPanel, bpy.types.Panel):
         column = layout.column()
         column.use_property_split = True
         column.prop(graph, "weight", slider=True)
-        for what in ("state", "parameter", "transition"):
-            layout.label(text=f"{what.title()}s")
+        for what, title in (("state", "States"), ("parameter", "Parameters"), ("transition", "Transitions")):
+            layout.label(text=title)
             buttons, item = draw_list(layout, f"{what}s", graph, f"{what}s", rows=2)
             for do, icon, step in (("ADD", "ADD", 1), ("REMOVE", "REMOVE", 1), ("MOVE", "TRIA_UP", -1)):
                 button = buttons.operator("active_ragdoll.edit_graph", text="", icon=icon)
@@ -354,7 +355,7 @@ class ACTIVE_RAGDOLL_PT_graph(StackPanel, bpy.types.Panel):
             props(layout.row(align=True), condition, "parameter", "compare", "value", text="")
         row = layout.row(align=True)
         for do in ("ADD", "REMOVE"):
-            button = row.operator("active_ragdoll.edit_graph", text=f"{do.title()} Condition", icon=do)
+            button = row.operator("active_ragdoll.edit_graph", text=translated(f"{do.title()} Condition"), icon=do)
             button.what, button.do = "CONDITION", do
         if not len(transition.conditions):
             paragraph(layout, context, "Without conditions it begins at once", "INFO")

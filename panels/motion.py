@@ -4,6 +4,7 @@ import bpy
 
 from ..core.blender import look_at_api
 from ..core.blender.interface import bone_field, props, rows, short
+from ..core.blender.languages import translated
 from ..core.blender.stack import entries, stack_edits
 from ..core.errors import RagdollError
 from .base import Part, draw_list, paragraph
@@ -125,7 +126,9 @@ class ACTIVE_RAGDOLL_PT_look_at_weight(LookAtPart, bpy.types.Panel):
             index = stack_edits.active_index(obj, "look_at")
             weight = look_at_api.get_look_at_weight(obj, index)
             left = look_at_api.time_to_finish_transition(obj, index)
-            layout.label(text=f"Weight {weight:.3f}" + (f", {left:.2f} s left" if left > 0.0 else ""))
+            layout.label(
+                text=translated(f"Weight {weight:.3f}") + (translated(f", {left:.2f} s left") if left > 0.0 else "")
+            )
         except RagdollError as error:
             paragraph(layout, context, str(error), "ERROR")
         for event in chain.events:

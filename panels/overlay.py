@@ -9,7 +9,7 @@ from bpy.props import BoolProperty, PointerProperty
 
 from ..core.blender import preferences
 from ..core.blender.interface import redraw
-from ..core.blender.physics import body_edits
+from ..core.blender.physics import body_objects
 from ..core.blender.runtime import STATE
 from ..core.blender.tools import viewport
 from ..core.ragdoll.overlay import Show
@@ -66,7 +66,7 @@ def collected(context) -> list:
     eye = None if view is None else np.array(view.view_matrix.inverted())[:, 3 if view.is_perspective else 2]
     for obj in viewport.shown(context, settings.all_characters):
         here = obj, context.scene, graph
-        if body_edits.is_editing(obj):  # joints mean nothing while bodies are moved about
+        if body_objects.is_editing(obj):  # joints mean nothing while bodies are moved about
             found.append(viewport.lines(*here, Show(settings.bodies, joints=False, limits=False), eye))
             continue
         found.append(viewport.lines(*here, Show(*(getattr(settings, field.name) for field in fields(Show))), eye))
@@ -149,7 +149,7 @@ class ACTIVE_RAGDOLL_PT_overlay(SetupPart, bpy.types.Panel):
         self._draw_editing(layout, context)
 
     def _draw_editing(self, layout, context):
-        editing = body_edits.is_editing(active_armature(context))
+        editing = body_objects.is_editing(active_armature(context))
         text = "Keep Edited Bodies" if editing else "Edit Bodies"
         layout.operator("active_ragdoll.edit_bodies", text=text, icon="MESH_CUBE", depress=editing)
         if editing:

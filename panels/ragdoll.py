@@ -4,7 +4,7 @@ import math
 
 import bpy
 
-from ..core.blender import interface, preferences
+from ..core.blender import bake, interface, preferences
 from ..core.blender.interface import props, rows
 from ..core.blender.languages import translated
 from ..core.blender.runtime import STATE
@@ -13,7 +13,6 @@ from ..core.ragdoll import drives
 from .base import Part, Sidebar, active_armature, draw_bone_name, paragraph
 
 STATE_ICONS = {
-    "NONE": "X",
     "READY": "CHECKMARK",
     "LIVE": "PLAY",
     "CACHED": "FILE_CACHE",
@@ -59,10 +58,10 @@ class ACTIVE_RAGDOLL_PT_main(Sidebar, bpy.types.Panel):
         settings = obj.active_ragdoll
         row = layout.row()
         row.label(text=obj.name, icon="OUTLINER_OB_ARMATURE")
-        state = settings.state
-        row.label(text=bpy.types.UILayout.enum_item_name(settings, "state", state), icon=STATE_ICONS[state])
-        joints = sum(1 for part in settings.parts if part.parent)
-        layout.label(text=f"{len(settings.parts)} bodies, {joints} joints", icon="RIGID_BODY")
+        if has_ragdoll:
+            state, joints = settings.state, sum(1 for part in settings.parts if part.parent)
+            row.label(text=bpy.types.UILayout.enum_item_name(settings, "state", state), icon=STATE_ICONS[state])
+            layout.label(text=translated(f"{len(settings.parts)} bodies, {joints} joints"), icon="RIGID_BODY")
 
 
 def draw_notice(layout, context, finding, lines: int = 0, others: int = 0) -> None:
@@ -73,13 +72,13 @@ def draw_notice(layout, context, finding, lines: int = 0, others: int = 0) -> No
     paragraph(layout, context, text, ICONS[finding.severity], lines)
     row = layout.row()
     if finding.operator:
-        button = row.operator(f"active_ragdoll.{finding.operator}", text=finding.button)
+        button = row.operator(f"active_ragdoll.{finding.operator}", text=translated(finding.button))
         for key, value in finding.arguments.items():
             setattr(button, key, value)
     elif lines:
         row.label()
     if lines:
-        row.label(text=f"{others} more below" if others else "")
+        row.label(text=translated(f"{others} more below") if others else "")
 
 
 class ACTIVE_RAGDOLL_PT_health(Part, bpy.types.Panel):
@@ -156,10 +155,13 @@ class ACTIVE_RAGDOLL_PT_bake_options(ShotPart, bpy.types.Panel):
         inner.prop(settings, "key_tolerance")
         # What the next click on Bake does; Blender keeps it with the operator.
         chosen = context.window_manager.operator_properties_last("active_ragdoll.bake")
-        props(inner, chosen, "to", "bones", "frames", "destination", *["combined"] * (chosen.destination == "LAYER"))
+        props(inner, chosen, "to", *["limbs", "exact_joints"] * (chosen.to != bake.DEFORM), "bones", "frames")
+        props(inner, chosen, "destination", *["combined"] * (chosen.destination == "LAYER"))
         props(inner, chosen, "root_motion", "loop", *["loop_frames"] * chosen.loop)
         if settings.muted and settings.baked_action is not None:
             column.label(text=settings.baked_action.name, icon="ACTION")
+            for text in bake.report(obj):
+                paragraph(column, context, text)
 
 
 # ---- setting up -----------------------------------------------------------------------------------------------------

@@ -9,18 +9,20 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import bpy
 
 ROOT = Path(__file__).resolve().parents[1]
 NOT_SHOWN = ("operators/command_line.py", "operators/farm.py", "operators/reports.py", "core/anatomy/names.py")
-CONSOLE = {"print", "ValueError", "TypeError", "NotImplementedError", "UsageError", "compile", "TypeVar"}
+CONSOLE = {"print", "findall", "ValueError", "TypeError", "NotImplementedError", "UsageError", "compile", "TypeVar"}
 LABEL = re.compile(r"[A-Z][a-z]+(-[a-z]+)?")  # one word, as fields and buttons are named
 SENTENCE = re.compile(r"(?=.*[A-Za-z]{3})[^.].* .*", re.DOTALL)  # a name of data out of sight begins with a dot
 LETTER = re.compile(r"[^\W\d_]")
 
 
+@cache
 def words(package) -> set[str]:
     """All of them: see above."""
     return {text for text in (*registered(package), *stated()) if LETTER.search(text)}

@@ -5,6 +5,7 @@ one frame, the armature's or the world's; lengths may be scaled.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,26 +19,13 @@ BEND_NOTICED, BEND_TRUSTED = np.radians(4.0), np.radians(15.0)
 BEND_CONTRADICTS = np.radians(30.0)
 _TINY = 1e-6  # of the character's size: shorter directions mean nothing
 
-_NEXT = {
-    roles.PELVIS: (roles.SPINE, roles.CHEST),
-    roles.SPINE: (roles.SPINE, roles.CHEST, roles.NECK),
-    roles.CHEST: (roles.CHEST, roles.NECK, roles.HEAD),
-    roles.NECK: (roles.NECK, roles.HEAD),
-    roles.CLAVICLE: (roles.UPPER_ARM,),
-    roles.UPPER_ARM: (roles.FOREARM,),
-    roles.FOREARM: (roles.HAND,),
-    roles.HAND: (roles.FINGER,),
-    roles.FINGER: (roles.FINGER,),
-    roles.THUMB: (roles.THUMB,),
-    roles.THIGH: (roles.SHANK,),
-    roles.SHANK: (roles.FOOT,),
-    roles.FOOT: (roles.TOE,),
-    roles.TOE: (roles.TOE,),
-    roles.TAIL: (roles.TAIL,),
-    roles.EAR: (roles.EAR,),
-    roles.WING: (roles.WING,),
-}
-_PREVIOUS = dict(zip((*roles.ARM[1:], *roles.LEG[1:3]), (*roles.ARM[:3], *roles.LEG[:2]), strict=True))
+_LIMBS = (*pairwise(roles.ARM), *pairwise(roles.LEG))
+# Roles in which a limb goes on, and the one before.
+_NEXT = {above: (below,) for above, below in _LIMBS} | {roles.HAND: (roles.FINGER,)}
+_NEXT |= {role: (role,) for role in (roles.FINGER, roles.THUMB, roles.TOE, roles.TAIL, roles.EAR, roles.WING)}
+_NEXT |= {role: (role, *roles.TRUNK[i + 1 : i + 3]) for i, role in enumerate(roles.TRUNK[1:4], 1)}
+_NEXT[roles.PELVIS] = roles.SPINE, roles.CHEST
+_PREVIOUS = {below: above for above, below in _LIMBS[:-1]}
 
 
 @dataclass(frozen=True)

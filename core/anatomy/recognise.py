@@ -11,7 +11,6 @@ import numpy as np
 from ..errors import RagdollError, listed
 from ..skeleton import nearest_ancestors, path_to_root
 from . import names as naming
-from . import parts
 from . import roles as r
 from .names import TRUNK
 from .structure import GROUND, RAISED, Tree, examine
@@ -180,7 +179,7 @@ def _telling(read: list, found) -> bool:
 
 
 def _main(name) -> bool:
-    strong = parts.STRONG.get(name.meaning, name.meaning)
+    strong = naming.STRONG.get(name.meaning, name.meaning)
     return strong in _MAIN and (name.side in (r.LEFT, r.RIGHT) or strong in (r.PELVIS, r.HEAD))
 
 
@@ -236,8 +235,10 @@ def _roles(tree, names, read, sides, found, telling: bool, notes: list) -> tuple
     certainty = np.zeros(len(names))
     if telling:
         sided = [name._replace(side=side) for name, side in zip(read, sides, strict=True)]
-        of_limbs = parts.settle_limbs(tree, sided, notes, names)
-        along = parts.settle_trunk(tree, [name.meaning for name in read], sides, of_limbs, found)
+        of_limbs, shifted = naming.settle_limbs(tree, sided)
+        for row in shifted:
+            notes.append(f"'{names[row]}' stands where the thigh is: the leg below it is taken one bone further")
+        along = naming.settle_trunk(tree, [name.meaning for name in read], sides, of_limbs, found)
     given = {**of_limbs, **along} if telling else {}
     for row in tree.rows:
         own = {r.TAIL: r.TAIL, r.EAR: r.EAR, r.EYE: r.EYE, r.JAW: r.JAW}.get(read[row].meaning)

@@ -34,7 +34,8 @@ PALETTE = {  # preference -> the overlay's table of colours, and which of it
 }
 
 
-def _recolor(_self=None, _context=None) -> None:
+def recolor(_self=None, _context=None) -> None:
+    """Let the overlay draw in the preferred colours; also the callback of these."""
     for name, (_label, table, kind) in PALETTE.items():
         table[kind] = tuple(chosen(name))
     STATE.figures.clear()
@@ -77,7 +78,7 @@ class ActiveRagdollPreferences(bpy.types.AddonPreferences):
 
 ActiveRagdollPreferences.__annotations__ |= {  # not within the class: Python 3.14 has no such name there
     name: FloatVectorProperty(
-        name=label, size=4, subtype="COLOR", min=0.0, max=1.0, default=table[kind], update=_recolor
+        name=label, size=4, subtype="COLOR", min=0.0, max=1.0, default=table[kind], update=recolor
     )
     for name, (label, table, kind) in PALETTE.items()
 }
@@ -91,6 +92,7 @@ def _draw_keys(layout, context) -> None:
         for item in keymap.keymap_items:
             called = getattr(item.properties, "name", "") if item.properties else ""
             if item.idname.startswith("active_ragdoll.") or str(called).startswith("ACTIVE_RAGDOLL"):
+                layout.label(text=keymap.name)
                 rna_keymap_ui.draw_kmi([], keys, keymap, item, layout, 0)
 
 
@@ -107,11 +109,6 @@ def new_world(fps: float) -> tuple[int, int]:
     """Substeps a frame and solver iterations of a rigid body world that a build makes."""
     steps, iterations = next(rest for key, _label, _text, *rest in QUALITIES if key == chosen("quality"))
     return max(10, math.ceil(steps / fps - 1e-9)), iterations
-
-
-def add() -> None:
-    """Let what is preferred act."""
-    _recolor()
 
 
 @cache

@@ -16,8 +16,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from ..anatomy.masses import GRAVITY
 from ..ragdoll.recovery.states import HEIGHT
-from ..ragdoll.speeds import EARTH
 
 # Of a foot about its ankle, and the least distance beside the other one [m] at 1.8 m
 TOE, HEEL, SIDE, BESIDE = 0.11, 0.05, 0.035, 0.09
@@ -45,7 +45,7 @@ class Body:
     height: float
     leg: float  # from hip joint to ankle
     hips: float  # half the distance of the hip joints
-    gravity: float = EARTH
+    gravity: float = GRAVITY
 
     @property
     def size(self) -> float:
@@ -55,7 +55,7 @@ class Body:
     @property
     def time(self) -> float:
         """How much longer everything takes it than a man on Earth."""
-        return math.sqrt(self.size * EARTH / self.gravity)
+        return math.sqrt(self.size * GRAVITY / self.gravity)
 
     @property
     def ankle(self) -> float:
@@ -356,7 +356,7 @@ def _foot(body: Body, state: State, stride: Stride, k: int, seconds: float, mann
         goal = _goal(body, state, stride, k, start, left, manner)
         place = stride.places[k]
         level = _within(manner.rise(place + goal, place), -0.5 * body.leg, 0.5 * body.leg) if goal else 0.0
-    most = QUICKEST * body.gravity / EARTH
+    most = QUICKEST * body.gravity / GRAVITY
     (offset, rate), (height, climb) = (
         _steered(pair, aim, left + seconds, seconds, most)
         for pair, aim in (((foot.offset, foot.rate), goal), ((foot.height, foot.climb), level))

@@ -77,25 +77,18 @@ class BlendSpace1D:
         """Raises RagdollError: no samples, one outside the axis or not a number, or two at one place."""
         self.axes, self.names = (axis,), tuple(names)
         shares = _checked_samples(self.axes, self.names, np.asarray(positions, dtype=np.float64).reshape(-1, 1))[:, 0]
-        self._order = np.argsort(shares, kind="stable").tolist()
-        self._places = shares[self._order].tolist()
+        order = np.argsort(shares, kind="stable").tolist()
+        places = shares[order].tolist()
+        if axis.ends == WRAP or len(order) == 1:  # each end once more beyond the other
+            order, places = [order[-1], *order, order[0]], [places[-1] - 1.0, *places, places[0] + 1.0]
+        self._order, self._places = order, places
 
     def weights(self, value: float) -> NDArray:
         """Weights of the samples [k] at an input. Raises RagdollError: it is not a number."""
-        share = self.axes[0].share(value)
-        places, order, count = self._places, self._order, len(self._places)
-        result = np.zeros(count)
-        if count == 1:
-            result[0] = 1.0
-            return result
-        before = bisect_right(places, share) - 1
-        if self.axes[0].ends == CLAMP:
-            before, part = _between(places, share)
-            after = before + 1
-        else:
-            after = (before + 1) % count
-            part = ((share - places[before]) % 1.0) / ((places[after] - places[before]) % 1.0)
-        result[order[before]], result[order[after]] = 1.0 - part, part
+        result = np.zeros(len(self.names))
+        before, part = _between(self._places, self.axes[0].share(value))
+        result[self._order[before]] += 1.0 - part
+        result[self._order[before + 1]] += part
         return result
 
 

@@ -291,11 +291,6 @@ class ModelView:
         parent = self.rig.parents[bone]
         return self.rotations[parent] if parent >= 0 else IDENTITY
 
-    def parent_position(self, bone: int) -> tuple:
-        """Model position of a bone's parent, the armature's origin at a root."""
-        parent = self.rig.parents[bone]
-        return self.positions[parent] if parent >= 0 else (0.0, 0.0, 0.0)
-
     def is_uneven(self, bone: int) -> bool:
         """Whether a bone's parent, or any bone above that, is scaled unevenly: then its own frame is sheared."""
         if self.local_scales is None:

@@ -66,8 +66,8 @@ class TransformBone:
         """The copy of a pose that is handed in, with the bone transformed."""
         bone = self.bone
         parent = view.rig.parents[bone]
-        size = view.scale(parent) if parent >= 0 else (1.0, 1.0, 1.0)
-        above = view.parent_position(bone), view.parent_rotation(bone), size
+        place, size = (view.positions[parent], view.scale(parent)) if parent >= 0 else ((0.0,) * 3, (1.0,) * 3)
+        above = place, view.parent_rotation(bone), size
         if 0.0 in size:
             raise RagdollError(f'{self.name}, "{view.rig.name(bone)}": its parent has a scale of 0')
         local = view.local_positions[bone], view.local_rotations[bone], tuple(result.scales[bone].tolist())
@@ -77,8 +77,7 @@ class TransformBone:
             new = given["translation"]
             if self.translation_mode == ADD:
                 new = c.add(held, new)
-            place = into(above, out_of(frame, new))
-            result.positions[bone] = c.lerp(local[0], place, weight)
+            result.positions[bone] = c.lerp(local[0], into(above, out_of(frame, new)), weight)
         if self.rotation_mode != IGNORE:
             turn = self._frame(self.rotation_space, view, world, above)[1]
             held = c.multiply(c.conjugate(turn), c.multiply(above[1], local[1]))

@@ -204,13 +204,13 @@ def _world(s):
     if steps < STEPS_PER_SECOND * (1.0 - 1e-6):
         needed = needed_substeps(s.fps, s.time_scale)
         text = f"{s.substeps} substeps a frame are {steps:.4g} steps a second; limits hold from {STEPS_PER_SECOND:g} on"
-        yield _found(SUBSTEPS, text, f"Raise them to {needed}", f"Raise to {needed}")
+        yield _found(SUBSTEPS, text, f"Raise them to {needed}", "Fix World")
     needed = needed_iterations(s.parents)
     if s.iterations < needed:
         text = f"{s.iterations} solver iterations for chains of {needed} bodies at most: joints give way"
         if needed == FEWEST_ITERATIONS:
             text = f"{s.iterations} solver iterations: limits hold from {needed} on"
-        yield _found(ITERATIONS, text, f"Raise them to {needed}", f"Raise to {needed}")
+        yield _found(ITERATIONS, text, f"Raise them to {needed}", "Fix World")
 
 
 def _joints(s):

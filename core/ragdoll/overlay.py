@@ -35,7 +35,6 @@ MARK_COLOR = (1.0, 1.0, 1.0, 1.0)  # of a current angle inside its limits
 DIM = 0.3  # share of the opacity of what is not selected, while something is
 
 KINDS = 7
-BLOCK = 32  # points that are carried at once; of the sizes tried the quickest
 
 
 CIRCLE = 24  # segments of a full turn
@@ -263,8 +262,8 @@ class Wires:
         frames = np.zeros((2 * self.count, 4, 3), dtype=np.float32)
         frames[: self.count] = np.asarray(matrices)[:, :3].transpose(0, 2, 1)
         frames[self.count + self.joined] = reading.swung_frames[:, :3].transpose(0, 2, 1)
-        np.matmul(kept.blocks, frames.take(kept.owners, axis=0), out=kept.carried)
-        return kept.carried.reshape(-1, 3).take(kept.places, axis=0).reshape(-1, 2, 3)
+        carried = np.einsum("pi,pij->pj", kept.points, frames.take(kept.owners, axis=0))
+        return carried.take(kept.places, axis=0).reshape(-1, 2, 3)
 
     def outlined(self, matrices, eye, kept: "Kept") -> np.ndarray:
         """Which of the lines that are kept are seen [k]: of a body those at which its surface turns out of sight.
@@ -335,11 +334,9 @@ class Wires:
 class Kept:
     """The lines of some groups, which `key` tells, ready to be carried by their frames.
 
-    `blocks` are points in homogeneous coordinates, in blocks that one frame carries [b, BLOCK, 4]; the last block of a
-    frame is filled up with zeros. `owners` are the blocks' frames [b], `places` the row of each end among those of all
-    blocks [2 k], `carried` is room for the carried points [b, BLOCK, 3]: so much memory anew costs more than what is
-    done with it. `standing` is that of the joints when `colors` [k, 4] and `emphasised` [k] were looked up, and `split`
-    (see `Lines`) was begun anew.
+    `points` are the ends in homogeneous coordinates [p, 4], each once, `owners` their frames [p], `places` the rows of
+    the lines' ends [2 k]. `standing` is that of the joints when `colors` [k, 4] and `emphasised` [k] were looked up and
+    `split` (see `Lines`) was begun anew.
     """
 
     def __init__(self, wires: Wires, shown) -> None:
@@ -348,21 +345,9 @@ class Kept:
         self.group = wires.group[lines]
         self.body = self.group // KINDS
         self.outlines = np.cumsum(wires.group % KINDS == BODY)[lines[self.group % KINDS == BODY]] - 1
-        ends_at = wires.ends_at[lines].ravel()
-        used = np.zeros(len(wires.points), dtype=bool)
-        used[ends_at] = True
-        count = np.bincount(wires.owner[used], minlength=2 * wires.count)
-        blocks = -(-count // BLOCK)
-        self.owners = np.repeat(np.arange(len(count)), blocks)
-        before = (np.cumsum(blocks) - blocks) * BLOCK - (np.cumsum(count) - count)
-        rows = np.arange(count.sum()) + np.repeat(before, count)
-        self.blocks = np.zeros((len(self.owners), BLOCK, 4), dtype=np.float32)
-        flat = self.blocks.reshape(-1, 4)
-        flat[rows, :3], flat[rows, 3] = wires.points[used], 1.0
-        row_of = np.zeros(len(used), dtype=int)
-        row_of[used] = rows
-        self.places = row_of[ends_at]
-        self.carried = np.empty((len(self.owners), BLOCK, 3), dtype=np.float32)
+        used, self.places = np.unique(wires.ends_at[lines].ravel(), return_inverse=True)
+        self.owners = wires.owner[used]
+        self.points = np.append(wires.points[used], np.ones((len(used), 1)), axis=1).astype(np.float32)
 
 
 @dataclass

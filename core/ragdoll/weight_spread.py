@@ -1,4 +1,4 @@
-"""Per-bone weights spread over a skeleton: by chain, with falloff up or down the tree, mirrored, as presets.
+"""Per-bone weights spread over a skeleton: by chain, with falloff up or down the tree, as presets.
 
 All functions take the weights of all bones [n] in [0, 1] and give new ones; bones are rows, parents may stand in any
 order and are -1 at roots.
@@ -32,14 +32,8 @@ _BY_ROLE = {  # loose, drunk
     roles.TAIL: (0.3, 0.2),
 }
 # Four-footed: the forelegs carry as the hind legs do, and the trunk between them is no upper body.
-_FOUR_FOOTED = {
-    roles.CLAVICLE: roles.PELVIS,
-    roles.UPPER_ARM: roles.THIGH,
-    roles.FOREARM: roles.SHANK,
-    roles.HAND: roles.FOOT,
-    roles.SPINE: roles.PELVIS,
-    roles.CHEST: roles.PELVIS,
-}
+_FOUR_FOOTED = dict.fromkeys((roles.CLAVICLE, roles.SPINE, roles.CHEST), roles.PELVIS)
+_FOUR_FOOTED |= {roles.UPPER_ARM: roles.THIGH, roles.FOREARM: roles.SHANK, roles.HAND: roles.FOOT}
 _UNKNOWN = {UPPER_BODY_LOOSE: (1.0, 0.75), DRUNK: (0.6, 0.85)}  # on rigs without roles: the root's, and each step's
 _COLLAR = 0.5  # rotation weight of a limp arm's collar bone
 
@@ -99,50 +93,13 @@ def falloff(weights, parents, bone: int, value: float, reach: float, way: str = 
     return weights + (value - weights) * np.clip(1.0 - far / max(reach, 1e-9), 0.0, 1.0)
 
 
-def mirrored(weights, counterparts, rows) -> np.ndarray:
-    """The weights of some bones on their `counterparts` [n]."""
-    result = np.array(weights, dtype=float)
-    rows = [row for row in rows if counterparts[row] >= 0]
-    result[counterparts[rows]] = np.asarray(weights, dtype=float)[rows]
-    return result
-
-
-def counterparts(anatomy: roles.Anatomy, parents) -> np.ndarray:
-    """The bone on the other side [n] by role, order and what it hangs on; -1 where there is none or it is not known.
-
-    Bones of one role and order (five fingers) are told apart by the order in which they hang on their parent.
-    """
-    parents = np.asarray(parents if anatomy.parents is None else anatomy.parents, dtype=int)
-    result = np.full(len(parents), -1)
-    found: dict = {}
-    for row in from_the_roots(parents):
-        side, parent = anatomy.sides[row], int(parents[row])
-        if side not in roles.OPPOSITE:
-            continue
-        known = result[parent] if parent >= 0 and anatomy.sides[parent] == side else parent
-        if known < 0 and parent >= 0 and anatomy.sides[parent] == side:
-            continue
-        key = (anatomy.roles[row], int(anatomy.order[row]))
-        waiting = found.setdefault((side, parent, *key), [])
-        others = found.get((roles.OPPOSITE[side], known, *key), [])
-        if len(others) > len(waiting):
-            other = others[len(waiting)]
-            result[row], result[other] = other, row
-        waiting.append(row)
-    return result
-
-
 def preset(name: str, anatomy: roles.Anatomy, parents, side: str = roles.LEFT) -> tuple[np.ndarray, np.ndarray]:
     """Rotation and translation weights [n] of a preset.
 
     On a rig of which nothing is recognised, "loose" and "drunk" fall off from the root to the tips, and the limp arm is
     the longest chain without a fork. A quadruped's arms are its forelegs; its upper body is neck, head and tail.
-    Raises RagdollError: unknown preset or side, no arm on that side, or no limb that could go limp.
+    Raises RagdollError: no arm on that side, or no limb that could go limp.
     """
-    if name not in PRESETS:
-        raise RagdollError(f"Unknown preset of weights {name!r}, use one of {', '.join(PRESETS)}")
-    if side not in roles.OPPOSITE:
-        raise RagdollError(f"Unknown side {side!r} of a limp arm, use {roles.LEFT} or {roles.RIGHT}")
     parents = np.asarray(parents if anatomy.parents is None else anatomy.parents, dtype=int)
     if name == RIGID:
         return np.ones(len(parents)), np.ones(len(parents))

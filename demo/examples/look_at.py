@@ -142,7 +142,7 @@ def _place(obj, height: float, x: float) -> None:
     """Stand a character on the floor at a place, facing -Y, with a given height."""
     from active_ragdoll.core.blender.rig import armature
     from active_ragdoll.core.blender.stack.entries.look_at import rig_of
-    from active_ragdoll.core.motion.look_at.setup import upright_axes
+    from active_ragdoll.core.motion.look_at.chain import upright_axes
 
     rig = rig_of(obj)
     forward, _up = upright_axes(rig, anatomy_of(obj), armature.bind_tails(obj.data))

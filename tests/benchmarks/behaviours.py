@@ -29,7 +29,7 @@ import motion_figures
 import pushing
 import rigs as characters
 from active_ragdoll.core.blender.rig.armature import anatomy_of, array_of, bind_joints
-from active_ragdoll.core.blender.run import recovery_record
+from active_ragdoll.core.blender.run import records
 from active_ragdoll.core.blender.stack import pose_stack
 from active_ragdoll.core.motion.biped import Biped
 from active_ragdoll.core.pose import compose_matrices
@@ -112,7 +112,7 @@ def get_up(name: str, side: str, speed: float, bones: str) -> dict:
     """The figures of one."""
     made = falling.fall(name, side, *falling.STUNNED, speed, 300, bones, get_up="AUTOMATIC", rest_time=0.5)
     obj, frames = made.obj, sorted(made.shown)
-    record = recovery_record.record_of(obj, frames[-1])
+    record = records.record_of(obj, frames[-1])
     way = next((passage for passage in record.passages if passage.planned is not None), None)
     result = {"rig": name, "from": side, "seconds": 0.0, "planned beyond": "", "off plan": 1.0, "worst": 1.0,
               "acceleration": 0.0, "simulated beyond": "", "figures": {}}  # fmt: skip

@@ -7,10 +7,10 @@ import numpy as np
 import knock_outs
 import rigs
 from active_ragdoll.core.anatomy import axes
+from active_ragdoll.core.anatomy.masses import GRAVITY, froude
 from active_ragdoll.core.blender.rig.armature import anatomy_of, bind_tails
 from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.blender.stack import stack_edits
-from active_ragdoll.core.ragdoll import speeds
 
 HIT, LAST = 4, 84  # frames after the shot's first
 RAG, STUNNED, AWAKE = ((*effects.TONE_VALUES[name],) for name in ("RAG", "STUNNED", "AWAKE"))
@@ -35,7 +35,7 @@ class Fall:
 
     @property
     def _speed(self) -> float:
-        return speeds.froude(1.8, speeds.EARTH) / speeds.froude(self.height, speeds.EARTH)
+        return froude(1.8, GRAVITY) / froude(self.height, GRAVITY)
 
     def _of(self, *roles) -> list:
         return [i for i, role in enumerate(self.roles) if role in roles]
@@ -125,7 +125,7 @@ def fall(
     ahead = np.array([*ahead[:2], 0.0]) / np.linalg.norm(ahead[:2])
     left = np.array([-ahead[1], ahead[0], 0.0])
     way = SIDES[side][0] * ahead + SIDES[side][1] * left
-    strength = rigs.masses(obj).sum() * speed * speeds.froude(height, 9.81) / speeds.froude(1.8, 9.81)
+    strength = rigs.masses(obj).sum() * speed * froude(height, 9.81) / froude(1.8, 9.81)
     effects.add_hit(obj, scene, names[chest], hit, way * strength)
     floor = scene.objects["Floor"].location.z + 0.5
     corners = [np.array(part.body.bound_box) for part in parts]

@@ -4,7 +4,7 @@ import numpy as np
 
 import rigs
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender.physics import body_meshes, build
+from active_ragdoll.core.blender.physics import body_objects, build
 
 HIT = 6  # frame of the hits
 
@@ -68,5 +68,5 @@ def spin(poses, frame, fps):
 
 def inertia(obj, matrix):
     """World inertia [3, 3] of the first body as Blender has it."""
-    own = body_meshes.own_moments([obj.active_ragdoll.parts[0].body])[0]
+    own = body_objects.own_moments([obj.active_ragdoll.parts[0].body])[0]
     return matrix[:3, :3] @ np.diag(own) @ matrix[:3, :3].T

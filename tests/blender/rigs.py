@@ -157,6 +157,16 @@ def armature(scene, bones: dict, name: str = "Rig") -> bpy.types.Object:
     return obj
 
 
+def roll_bones(obj, seed: int) -> None:
+    """Give every bone a roll of its own."""
+    random = np.random.default_rng(seed)
+    bpy.context.view_layer.objects.active = obj
+    bpy.ops.object.mode_set(mode="EDIT")
+    for bone in obj.data.edit_bones:
+        bone.roll += float(random.uniform(-3.0, 3.0))
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
 def metarig(scene, name: str) -> bpy.types.Object:
     """A metarig of Rigify's, such as "human" or "Animals.wolf"."""
     from demo.character import enable_rigify
@@ -279,8 +289,20 @@ def duplicate(obj, aside: float = 0.0) -> bpy.types.Object:
 def curves_of(action) -> list:
     """The F-Curves of an action, whether it has layers or not."""
     if not getattr(action, "layers", None):
-        return list(action.fcurves)
+        return list(getattr(action, "fcurves", ()))  # one without layers has none in 5.0
     return [c for a in action.layers for s in a.strips for bag in s.channelbags for c in bag.fcurves]
+
+
+def baked_keys(path=None) -> dict:
+    """Keys of the baked actions of a file, else of what is open: ``{(character, path, index): {frame: value}}``."""
+    if path is not None:
+        bpy.ops.wm.open_mainfile(filepath=str(path))
+    return {
+        (obj.name, curve.data_path, curve.array_index): {point.co.x: point.co.y for point in curve.keyframe_points}
+        for obj in bpy.context.scene.objects
+        if obj.active_ragdoll.muted
+        for curve in curves_of(obj.active_ragdoll.baked_action)
+    }
 
 
 def interpolate(obj, kind: str, only: str = "") -> None:
@@ -514,10 +536,10 @@ def box_moments(masses: np.ndarray, sides: np.ndarray) -> np.ndarray:
 
 def solid(part):
     """The body of a part in bind pose as the objects in the file have it: a `Shape`, of pieces for a compound."""
-    from active_ragdoll.core.blender.physics import body_meshes
+    from active_ragdoll.core.blender.physics import body_objects
     from active_ragdoll.core.ragdoll.bodies import fitting
 
-    found = body_meshes.solids_of(part.body)
+    found = body_objects.solids_of(part.body)
     if part.body.rigid_body.collision_shape != "COMPOUND":
         return found[0]
     return fitting.joined(found, part.bind[:3, :3])

@@ -13,7 +13,6 @@ from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.blender.stack.entries.balance import Balance
 from own_characters import or_own
 
-pytestmark = pytest.mark.blender_version
 RIGS = or_own("Knight.glb", "mh_mixamo.blend", own=("own mixamo", "own unreal"))
 HIT = 8  # frame of the push, after the first
 
@@ -93,6 +92,7 @@ def _feet(obj):
     return [step.rig.name(leg.bones[-1]) for leg in step.figure.legs]
 
 
+@pytest.mark.blender_version
 def test_what_was_played_is_found_again_by_scrubbing_and_in_the_saved_file(fresh_scene, tmp_path):
     obj = standing(fresh_scene, 90)
     push(fresh_scene, obj, 0.5, (0.0, -1.0, 0.0))
@@ -121,6 +121,7 @@ def test_walked_back_it_is_where_its_animation_is(fresh_scene):
     assert np.abs(targets[150] - targets[1])[:, :3, 3].max() < 0.01
 
 
+@pytest.mark.blender_version
 def test_feet_are_planted_on_the_ground_that_is_there(fresh_scene):
     obj = standing(fresh_scene, 70)
     rigs.box(fresh_scene, "Step", (4.0, 2.0, 0.2), (0.0, -1.3, 0.0), passive=True)

@@ -1,5 +1,4 @@
-"""Blend spaces and aim offsets on a real character: weights, phase, inputs, scrubbing, the preview, what the
-sidebar shows; planes of Blender's Delaunay triangles."""
+"""Blend spaces and aim offsets on a real character: weights, phase, inputs, scrubbing, the preview; triangles."""
 
 import bpy
 import numpy as np
@@ -11,7 +10,6 @@ import third_party
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.stack import blend_spaces, pose_stack, stack_edits
-from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.motion.blend_space import WRAP, Axis, BlendSpace2D
 
 WALK = (("Idle", 0.0), ("Walking_A", 2.0), ("Running_A", 4.0))
@@ -175,19 +173,6 @@ def test_an_aim_offset_refuses_what_is_not_additive_in_mesh_space_and_goes_on_wi
     rig.scene.frame_set(6)
     text = pose_stack.of(obj).messages['Layer "Aim"']
     assert all(other.action.name in text for other in space.samples)
-
-
-def test_the_sidebar_tells_where_the_input_stands_and_what_each_sample_weighs(rig):
-    space = speed_space(rig)
-    space.x.value = 1.0
-    rig.scene.frame_set(3)
-    axes, samples = blend_spaces.shown(rig.obj, space, 3)
-    assert axes == [("Speed", 1.0, 0.25)]
-    assert [name for name, _weight in samples] == [sample.action.name for sample in space.samples]
-    assert np.allclose([weight for _name, weight in samples], [0.5, 0.5, 0.0])
-    space.x.minimum = 9.0
-    with pytest.raises(RagdollError, match="minimum"):
-        blend_spaces.shown(rig.obj, space, 3)
 
 
 SPEED, LEAN = Axis("Speed", 0.0, 4.0), Axis("Lean", -1.0, 1.0)

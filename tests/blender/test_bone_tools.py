@@ -7,7 +7,7 @@ from mathutils import Matrix, Quaternion, Vector
 
 import rigs
 from active_ragdoll.core import quaternion
-from active_ragdoll.core.blender.physics import body_edits, build, remove
+from active_ragdoll.core.blender.physics import body_objects, build, remove
 from active_ragdoll.core.ragdoll.joints import limits
 
 OPERATORS = bpy.ops.active_ragdoll
@@ -86,15 +86,6 @@ def test_what_cannot_be_copied_or_mirrored_is_said(human, selected, operator, op
     assert (own(human, "arm.L").mass, own(human, "arm.R").mass) == (0.0, 1.0), "half-applied"
 
 
-def roll_bones(obj, random) -> None:
-    """Give every bone a roll of its own."""
-    bpy.context.view_layer.objects.active = obj
-    bpy.ops.object.mode_set(mode="EDIT")
-    for bone in obj.data.edit_bones:
-        bone.roll = random.uniform(-3.0, 3.0)
-    bpy.ops.object.mode_set(mode="OBJECT")
-
-
 def excess(obj, name, turned) -> np.ndarray:
     """Excess [k] of rotations [k, 4] against the parent from bind pose, given in the armature's space."""
     settings = own(obj, name)
@@ -109,7 +100,7 @@ def test_mirrored_limits_let_the_other_side_do_the_mirrored_motion(fresh_scene, 
     random = np.random.default_rng(2)
     obj = rigs.human(fresh_scene)
     if rolls:
-        roll_bones(obj, random)
+        rigs.roll_bones(obj, 2)
     obj.matrix_world = Matrix.LocRotScale(Vector((1, 2, 3)), Quaternion((1, 2, 3, 4)).normalized(), Vector((2, 2, 2)))
     build.build(obj, fresh_scene)
     left = own(obj, "arm.L")
@@ -155,6 +146,13 @@ def test_reset_bones_are_built_as_if_never_touched(human):
     assert (touched.limit_min[:], touched.limit_max[:], touched.limits_from, pytest.approx(mass)) == before
 
 
+def test_an_own_size_that_was_never_set_is_the_automatic_one(human):
+    fitted = rigs.part(human, "forearm.L").body.dimensions[:]
+    human.pose.bones["forearm.L"].active_ragdoll.shape_by_user = True
+    build.rebuild(human, bpy.context.scene)
+    assert rigs.part(human, "forearm.L").body.dimensions[:] == fitted
+
+
 @pytest.mark.parametrize("way", ("once", "three times", "removed and built"))
 def test_a_moved_turned_and_scaled_body_is_kept(human, way):
     body = body_of(human, "forearm.L")
@@ -170,7 +168,7 @@ def test_a_moved_turned_and_scaled_body_is_kept(human, way):
         build.build(human, bpy.context.scene)
     assert body_of(human, "forearm.L").scale[:] == pytest.approx((1, 1, 1))
     assert [bone.name for bone in human.pose.bones if bone.active_ragdoll.shape_by_user] == ["forearm.L"]
-    assert body_edits.collect_edits(human) == []
+    assert body_objects.collect_edits(human) == []
     for name, box in wanted.items():
         assert same_box(box, box_of(human, name)), name
 
@@ -238,4 +236,4 @@ def test_a_build_or_remove_ends_editing(human, leave):
     else:
         OPERATORS.remove()
     assert human.data.pose_position == "POSE"
-    assert not body_edits.is_editing(human)
+    assert not body_objects.is_editing(human)

@@ -117,11 +117,33 @@ def _move_joints(scene, obj):
     bpy.context.view_layer.update()
 
 
+def _at_once(path: str, value):
+    """As by a script that goes on without an update."""
+
+    def edit(scene, obj):
+        for joint in _joints(scene):
+            group, _, name = path.rpartition(".")
+            setattr(joint.path_resolve(group) if group else joint, name, value)
+
+    return edit
+
+
+AT_ONCE = {
+    "rigid_body_constraint.type": "POINT",
+    "rigid_body_constraint.object1": None,
+    "rigid_body_constraint.breaking_threshold": 5.0,
+    "hide_viewport": True,
+}
+
+
 def _take_joints_away(scene, obj):
     scene.rigidbody_world.constraints = None
 
 
-@pytest.mark.parametrize("edit", (_rename_helpers, _set_joints, _move_joints, _take_joints_away))
+@pytest.mark.parametrize(
+    "edit",
+    (_rename_helpers, _set_joints, _move_joints, _take_joints_away, *(_at_once(*each) for each in AT_ONCE.items())),
+)
 def test_the_run_ends_where_joints_are_edited(shot, edit):
     """Blender copies them anew, and would step with what it has freed. A rebuilt one plays, and nothing of it stays."""
     _skip_where_blender_crashes()

@@ -46,6 +46,9 @@ def two_armatures(fresh_scene, tmp_path) -> Path:
         (["bake"], "FILE"),
         (["bake", "x.blend", "--frames", "1"], "--frames"),
         (["bake", "x.blend", "--frames", "9", "9"], "--frames 9 9: the first must come before the last"),
+        (["bake", "x.blend", "--frames", "1", "99999999999"], "99999999999"),
+        (["bake", "x.blend", "--frames", "-99999999999", "1"], "99999999999"),
+        (["bake", "x.blend", "--frames", "1", "2.5"], "invalid"),
         (["bake", "x.blend", "--rotation", "1.5"], "a weight is a number from 0 to 1, not '1.5'"),
         (["bake", "x.blend", "--translation", "nan"], "not 'nan'"),
         (["bake", "x.blend", "--bones", "SOME"], "invalid choice: 'SOME'"),
@@ -129,9 +132,12 @@ FIGURES |= {f"{name}_{unit}" for name in ("position_error", "joint_separation") 
 
 def test_bake_writes_scene_and_report(call, tmp_path):
     output, report = tmp_path / "out.blend", tmp_path / "out.json"
+    for old in (output, report):
+        old.write_text("what stood before")
     code, out, errors = call("bake", data("Knight.glb"), "--frames", 1, 30, "--output", output, "--report", report)
     assert code == 0 and not errors, errors
     lines = [line for line in out.splitlines() if line.startswith("baking: frame")]
+    assert {path.name for path in tmp_path.iterdir()} == {"out.blend", "out.json"}, "and no temporary file"
     assert 8 <= len(lines) <= 10 and lines[-1].endswith("100%")
 
     figures = json.loads(report.read_text())

@@ -1,11 +1,9 @@
 """How the command line ends: signals, results that cannot be written, several view layers. Old results stay."""
 
-import json
 import os
 import signal
 
 import bpy
-import numpy as np
 import pytest
 
 import rigs
@@ -93,37 +91,18 @@ def test_a_report_that_cannot_be_written_costs_nothing(call, file, tmp_path):
     assert not _left_over(tmp_path)
 
 
-def test_results_replace_old_ones(call, file, old_output, tmp_path):
-    report = tmp_path / "report.json"
-    report.write_bytes(OLD)
-    code, _out, errors = call("bake", file, "--output", old_output, "--report", report)
-    assert code == 0, errors
-    assert json.loads(report.read_text(encoding="utf-8"))["character"] == "Human"
-    assert old_output.read_bytes() != OLD
-    assert not _left_over(tmp_path)
-
-
 @pytest.mark.parametrize(
-    ("options", "code", "message"),
+    ("options", "message"),
     (
-        (("--profile", ""), 1, "Unknown preset ''"),
-        (("--frames", 1, 99999999999), 2, "99999999999"),
-        (("--frames", -99999999999, 1), 2, "99999999999"),
-        (("--frames", 1, "2.5"), 2, "invalid"),
-        (("--drive", "SPRING", "--frequency", "1000"), 1, "1000"),
-        (("--drive", "SPRING", "--frequency", "nan"), 1, "nan"),
-        (("--drive", "SPRING", "--damping", "4"), 1, "4"),
+        (("--profile", ""), "Unknown preset ''"),
+        (("--drive", "SPRING", "--frequency", "1000"), "1000"),
+        (("--drive", "SPRING", "--frequency", "nan"), "nan"),
+        (("--drive", "SPRING", "--damping", "4"), "4"),
     ),
 )
-def test_options_that_make_no_sense(call, file, options, code, message):
-    found, _out, errors = call("bake", file, *options)
-    assert found == code and len(errors) == 1 and message in errors[0], errors
-
-
-def _keys() -> np.ndarray:
-    action = bpy.data.objects["Human"].active_ragdoll.baked_action
-    curves = sorted(rigs.curves_of(action), key=lambda curve: (curve.data_path, curve.array_index))
-    return np.array([point.co for curve in curves for point in curve.keyframe_points])
+def test_options_that_make_no_sense(call, file, options, message):
+    code, _out, errors = call("bake", file, *options)
+    assert code == 1 and len(errors) == 1 and message in errors[0], errors
 
 
 @pytest.mark.parametrize("shown", (0, 1))
@@ -137,7 +116,6 @@ def test_several_view_layers_bake_the_same(call, file, tmp_path, shown):
         path, output = _saved(tmp_path / f"layers_{layers}.blend"), tmp_path / f"baked_{layers}.blend"
         code, _out, errors = call("bake", path, "--output", output)
         assert code == 0, errors
-        found.append(_keys())
+        found.append(rigs.baked_keys())
         bpy.ops.wm.open_mainfile(filepath=str(file))
-    assert len(found[0]) > 100
-    assert np.array_equal(*found)
+    assert found[0] == found[1] != {}

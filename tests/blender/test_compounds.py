@@ -6,7 +6,7 @@ import pytest
 from mathutils import Quaternion
 
 import rigs
-from active_ragdoll.core.blender.physics import body_edits, body_meshes, build, remove
+from active_ragdoll.core.blender.physics import body_objects, build, remove
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import bone_tools, diagnose, viewport
 from active_ragdoll.core.ragdoll.bodies import convex
@@ -31,7 +31,7 @@ def compound_parts(obj) -> list:
 
 def corners_of(part) -> list:
     """Corners of a compound's pieces where they were made, in their order."""
-    return [piece.core()[0] for piece in body_meshes.solids_of(part.body)]
+    return [piece.core()[0] for piece in body_objects.solids_of(part.body)]
 
 
 def local_corners(part) -> np.ndarray:
@@ -64,7 +64,7 @@ def test_runs_repeat_bit_for_bit_wherever_the_last_one_ended(rig):
 def test_children_ride_their_bodies_and_are_not_simulated_themselves(rig):
     rigs.set_weights(rig.obj)
     rigs.play(rig.scene, rig.first, rig.last)
-    pieces = body_meshes.pieces_of(rig.obj.active_ragdoll)
+    pieces = body_objects.pieces_of(rig.obj.active_ragdoll)
     assert len(pieces) == 4
     for piece in pieces:
         body, own = rigs.matrices([piece.parent, piece])
@@ -130,7 +130,7 @@ def test_a_compound_that_is_moved_turned_and_scaled_keeps_its_pieces_and_reset_b
     assert own.shape_by_user and own.shape == "COMPOUND"
     assert_same(rig.obj, bone, wanted)
     np.testing.assert_allclose(rigs.half_extents(rigs.part(rig.obj, bone)), size * (1.0, 1.1, 1.2), rtol=1e-3)
-    body_edits.reset_body(rig.obj, bone)
+    body_objects.reset_body(rig.obj, bone)
     own.shape = "AUTO"
     build.rebuild(rig.obj, rig.scene)
     assert_same(rig.obj, bone, before)
@@ -139,20 +139,20 @@ def test_a_compound_that_is_moved_turned_and_scaled_keeps_its_pieces_and_reset_b
 def test_a_piece_that_is_moved_is_kept_and_the_others_stay(rig):
     part = compound_parts(rig.obj)[0]
     bone = part.bone
-    piece = body_meshes.pieces_by_body(rig.obj.active_ragdoll)[part.body][1]
+    piece = body_objects.pieces_by_body(rig.obj.active_ragdoll)[part.body][1]
     piece.location.x += 0.05
     piece.scale.z = 1.3
     wanted = corners_of(part)
-    assert body_edits.collect_edits(rig.obj) == [bone]
+    assert body_objects.collect_edits(rig.obj) == [bone]
     build.rebuild(rig.obj, rig.scene)
     assert_same(rig.obj, bone, wanted)
-    assert body_edits.collect_edits(rig.obj) == []
+    assert body_objects.collect_edits(rig.obj) == []
     rigs.play(rig.scene, rig.first, rig.first + 3)
     bpy.context.view_layer.objects.active = rig.obj
     pairs = bone_tools.mirror(rig.obj, [bone], ["size", "body"])
     build.rebuild(rig.obj, rig.scene)
     ((_bone, other),) = pairs
-    mine, its = (body_meshes.solids_of(rigs.part(rig.obj, name).body) for name in (bone, other))
+    mine, its = (body_objects.solids_of(rigs.part(rig.obj, name).body) for name in (bone, other))
     assert len(mine) == len(its)
     assert sum(p.volume() for p in mine) == pytest.approx(sum(p.volume() for p in its), rel=1e-4)
 

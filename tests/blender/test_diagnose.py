@@ -92,7 +92,7 @@ def test_buttons_mend_what_is_found_on_real_rigs(name):
             break
         mended.append(todo[0].kind)
         press(todo[0])
-    assert {diagnosis.SUBSTEPS, diagnosis.ITERATIONS} <= set(mended)
+    assert diagnosis.SUBSTEPS in mended and diagnosis.ITERATIONS not in mended, "one button mends the world"
     assert len(mended) == len(set(mended)) and not todo
 
 

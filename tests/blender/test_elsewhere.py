@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import rigs
+from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.stack import stack_edits
 
@@ -107,6 +108,20 @@ def test_removed_in_a_copy_of_the_scene_nothing_is_left(fresh_scene, first):
     bpy.ops.scene.new(type="LINK_COPY")
     _operate((fresh_scene, bpy.context.scene)[first], obj, "remove")
     assert not [scene.name for scene in bpy.data.scenes if scene.active_ragdoll.is_source]
+
+
+def test_removed_in_two_scenes_that_share_the_worlds_collections(fresh_scene):
+    """A duplicate is built in a linked copy of the scene; no world is left in either."""
+    obj, _animation, _physics = _made(fresh_scene, cached=False)
+    twin = rigs.duplicate(obj, 2.0)
+    bpy.ops.scene.new(type="LINK_COPY")
+    copy = bpy.context.scene
+    build.build(twin, copy)
+    assert obj.active_ragdoll.scene == fresh_scene and twin.active_ragdoll.scene == copy
+    for scene, own in ((fresh_scene, obj), (copy, twin)):
+        assert _operate(scene, own, "remove") == {"FINISHED"}
+    assert fresh_scene.rigidbody_world is None and copy.rigidbody_world is None
+    assert [collection.name for collection in bpy.data.collections] == ["Char"]
 
 
 @pytest.mark.skipif(bpy.app.version < (4, 3, 0), reason="4.2 crashes on full copies of scenes")

@@ -3,7 +3,6 @@
 import json
 
 import bpy
-import numpy as np
 import pytest
 
 import renders
@@ -30,19 +29,6 @@ def _shot(path, characters: int = 1, last: int = LAST):
     return path
 
 
-def _keys(path) -> dict:
-    """Every key of the baked actions of a file: {(character, path, index): points}."""
-    bpy.ops.wm.open_mainfile(filepath=str(path))
-    found = {}
-    for obj in bpy.context.scene.objects:
-        if obj.active_ragdoll.muted:
-            for curve in rigs.curves_of(obj.active_ragdoll.baked_action):
-                points = np.empty(2 * len(curve.keyframe_points), dtype=np.float32)
-                curve.keyframe_points.foreach_get("co", points)
-                found[obj.name, curve.data_path, curve.array_index] = points.tobytes()
-    return found
-
-
 def _task(call, shot, folder, *more):
     out = folder / shot.stem
     return call("farm-shot", shot, "--output", f"{out}.blend", "--report", f"{out}.json", *more)
@@ -55,7 +41,7 @@ def test_a_task_writes_what_a_local_bake_writes(call, tmp_path):
     assert code == 0
     shares = [float(line.split()[1]) for line in out.splitlines() if line.startswith("openjd_progress:")]
     assert shares == sorted(shares) and shares[-1] == 100.0
-    assert _keys(tmp_path / "farm" / "one.blend") == _keys(tmp_path / "local.blend") != {}
+    assert rigs.baked_keys(tmp_path / "farm" / "one.blend") == rigs.baked_keys(tmp_path / "local.blend") != {}
 
 
 def test_a_task_that_is_done_is_not_done_again_until_its_shot_changes(call, tmp_path):
@@ -76,7 +62,7 @@ def test_all_characters_of_a_shot_are_simulated_together(call, tmp_path):
     shot = _shot(tmp_path / "shots" / "two.blend", characters=2)
     assert _task(call, shot, tmp_path)[0] == 0
     report = json.loads((tmp_path / "two.json").read_text())
-    assert {name for name, _path, _index in _keys(tmp_path / "two.blend")} == {"Human 0", "Human 1"}
+    assert {name for name, _path, _index in rigs.baked_keys(tmp_path / "two.blend")} == {"Human 0", "Human 1"}
     for figures in report["characters"].values():
         assert figures["bake_deviation"] < 1e-5 and figures["measured_frames"] > 0
     assert call("farm-shot", shot, "--output", tmp_path / "c.blend", "--report", tmp_path / "c.json", "--cache")[0] == 0
@@ -111,10 +97,12 @@ def test_the_report_has_every_shot(call, tmp_path):
 
 def test_the_job_names_shots_by_their_place_in_the_project(call, tmp_path):
     shots = [_shot(tmp_path / "shots" / "one.blend"), _shot(tmp_path / "shots" / "b" / "one.blend")]
-    code, out, _errors = call("farm", *shots, "--output", tmp_path / "out", "--render", "--chunk", "5")
+    chosen = ["--limbs", "ik", "--exact-joints", "--root-motion", "object", "--loop", "6"]
+    code, out, _errors = call("farm", *shots, "--output", tmp_path / "out", "--render", "--chunk", "5", *chosen)
     assert code == 0 and "openjd run" in out
     job = json.loads((tmp_path / "out" / farm.TEMPLATE).read_text())
     steps = {step["name"]: step for step in job["steps"]}
+    assert sorted(steps["Simulate"]["script"]["actions"]["onRun"]["args"][-7:]) == sorted(chosen)
     space = {p["name"]: p["range"] for p in steps["Simulate"]["parameterSpace"]["taskParameterDefinitions"]}
     assert space == {
         "Shot": ["{{RawParam.Project}}/one.blend", "{{RawParam.Project}}/b/one.blend"],

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.physics import body_meshes, build, remove
+from active_ragdoll.core.blender.physics import body_objects, build, remove
 from test_shapes import skinned
 
 pytestmark = pytest.mark.blender_version
@@ -62,7 +62,7 @@ def _plain(scene, made) -> list:
         return twin
 
     twins = {body: copy(body) for body in _bodies(made)}
-    for piece in [piece for obj in made for piece in body_meshes.pieces_of(obj.active_ragdoll)]:
+    for piece in [piece for obj in made for piece in body_objects.pieces_of(obj.active_ragdoll)]:
         copy(piece).parent = twins[piece.parent]
     for obj in made:
         remove.remove(obj)

@@ -7,7 +7,7 @@ import knock_outs
 import motion_figures
 import rigs
 from active_ragdoll.core.blender.rig.armature import anatomy_of, array_of, bind_joints
-from active_ragdoll.core.blender.run import recovery_record, simulate
+from active_ragdoll.core.blender.run import records, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.motion.biped import Biped
@@ -32,14 +32,13 @@ def figures(obj, poses) -> dict:
     return own, *placed, motion_figures.figures(own, *placed, rigs.FPS)
 
 
-@pytest.mark.blender_version
 @pytest.mark.parametrize("name", RIGS)
 def test_a_character_gets_up_by_a_plan_and_its_bodies_follow(data_dir, name):
     obj, scene, _first = prepared(name, data_dir)
     shown, targets, states = knock_outs.run(scene, obj)
     assert knock_outs.course(states) == knock_outs.COURSE
     up, done = knock_outs.first(states, "RECOVERING"), knock_outs.first(states, "BLENDING")
-    way, after = recovery_record.record_of(obj, done + 1).passages
+    way, after = records.record_of(obj, done + 1).passages
     assert way.planned is not None and after.planned is None and after.frame == done == up + way.planned.frame_count - 1
     frames = range(up + 1, done)
     own, _deltas, places, planned = figures(obj, np.array([targets[frame] for frame in frames]))
@@ -63,8 +62,8 @@ def test_a_plan_is_shown_again_when_scrubbed_and_from_its_record(data_dir):
     obj, scene, _first = prepared(OWN, data_dir, 199)
     _shown, targets, states = knock_outs.run(scene, obj)
     up = knock_outs.first(states, "RECOVERING")
-    record = recovery_record.record_of(obj, up + 1)
-    again = recovery_record.Record.from_text(record.to_text())
+    record = records.record_of(obj, up + 1)
+    again = records.Record.from_text(record.to_text())
     motion, world = STATE.motions[obj.name], array_of(obj.matrix_world)
     for before, after in zip(record.passages, again.passages, strict=True):
         for frame in (up + 1, up + 30, up + 30.5, 190):
@@ -79,7 +78,7 @@ def test_hit_while_it_gets_up_it_falls_again_and_plans_anew(data_dir):
     obj, scene, _first = prepared(OWN, data_dir, 329, events={9: "LIMP", 110: "LIMP"})
     shown, _targets, states = knock_outs.run(scene, obj)
     assert states[109] == "RECOVERING" and states[111] in ("LIMP", "SETTLING")
-    plans = [p for p in recovery_record.record_of(obj, 300).passages if p.planned is not None]
+    plans = [p for p in records.record_of(obj, 300).passages if p.planned is not None]
     assert len(plans) == 2 and states[330] == "ANIMATED"
     assert shown[330][:, 2, 3].max() > 0.9 * max(shown[1][:, 2, 3].max(), 1.0)
 

@@ -1,10 +1,14 @@
 """Messages in other languages: what they name is kept, and a damaged catalogue leaves English."""
 
 import json
+import textwrap
+from types import SimpleNamespace
 
+import bpy
 import pytest
 
 from active_ragdoll.core.blender import languages
+from active_ragdoll.panels import base
 
 CATALOGUE = {
     "Bone '{0}' of '{1}' has no body": "「{1}」「{0}」、",
@@ -19,15 +23,21 @@ CATALOGUE = {
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(languages, "FOLDER", tmp_path)
-    caches = languages.catalogue, languages._patterns, languages.in_language
-    for cached in caches:
-        cached.cache_clear()
+def folder(tmp_path):
+    """A folder of catalogues of the test's own; `again` reads it anew."""
+
+    def again():
+        for cached in (languages.catalogue, languages._patterns, languages.in_language):
+            cached.cache_clear()
+        languages.remove()
+        languages.add()
+
     (tmp_path / "ja_JP.json").write_text(json.dumps(CATALOGUE), encoding="utf-8")
-    yield tmp_path
-    for cached in caches:
-        cached.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(languages, "FOLDER", tmp_path)
+        again()
+        yield SimpleNamespace(path=tmp_path / "ja_JP.json", again=again)
+    again()
 
 
 @pytest.mark.parametrize(
@@ -50,8 +60,34 @@ def test_what_a_message_names_is_kept(folder, english, other):
 
 @pytest.mark.parametrize("damage", [b"[1]", b"{", b"\xff", None])
 def test_a_damaged_catalogue_leaves_english(folder, damage):
-    path = folder / "ja_JP.json"
-    path.write_bytes(damage) if damage else path.unlink()
-    languages.remove()
-    languages.add()
+    folder.path.write_bytes(damage) if damage else folder.path.unlink()
+    folder.again()
     assert languages.in_language("Bone 'Head' of 'A' has no body", "ja_JP") == "Bone 'Head' of 'A' has no body"
+
+
+@pytest.mark.parametrize("letters", [16, 25, 40])
+def test_paragraphs_are_wrapped_in_every_language(letters):
+    english = "Joints of 'Hero' give way: raise the substeps, or lower the mass of what hangs on them"
+    assert base.wrapped(english, letters) == textwrap.wrap(english, letters)
+    other = "每帧 10 子步即每秒 240 步。从 480 起限制才能保持。ボディが制限を超えています"
+    lines = base.wrapped(other, letters)
+    assert "".join(lines).replace(" ", "") == other.replace(" ", "")
+    widths = [sum(1 + (letter > "\u2e80") for letter in line) for line in lines]
+    assert max(widths) <= letters and min(widths[:-1]) >= letters - 4
+    assert len(base.wrapped(english, letters, 2)) == 2 and base.wrapped(english, letters, 2)[-1].endswith("\u2026")
+
+
+def test_blender_speaks_them(fresh_scene):
+    view, locales = bpy.context.preferences.view, {"zh_HANS": "建立", "ja_JP": "作成"}
+    if not set(locales) <= set(bpy.app.translations.locales):
+        pytest.skip(f"this Blender has only the languages {bpy.app.translations.locales}")
+    before = view.language
+    try:
+        for locale, build in locales.items():
+            view.language = locale
+            view.use_translate_interface = True
+            assert bpy.app.translations.pgettext_iface("Build", "Operator") == build
+            assert languages.translated("'Hero': 12 bodies, 11 joints").startswith("'Hero': ")
+            assert "bodies" not in languages.translated("'Hero': 12 bodies, 11 joints")
+    finally:
+        view.language = before

@@ -40,21 +40,12 @@ def _world_limits(obj) -> dict:
     return result
 
 
-def _roll(obj, seed: int) -> None:
-    random = np.random.default_rng(seed)
-    bpy.context.view_layer.objects.active = obj
-    bpy.ops.object.mode_set(mode="EDIT")
-    for bone in obj.data.edit_bones:
-        bone.roll += float(random.uniform(-3.0, 3.0))
-    bpy.ops.object.mode_set(mode="OBJECT")
-
-
 @pytest.mark.parametrize("seed", (1, 2))
 def test_any_roll_gives_the_same_limits_in_the_world(fresh_scene, seed):
     obj = built_human(fresh_scene)
     before = _world_limits(obj)
     remove.remove(obj)
-    _roll(obj, seed)
+    rigs.roll_bones(obj, seed)
     build.build(obj, fresh_scene)
     after = _world_limits(obj)
     assert {name for name, (kind, *_rest) in before.items() if kind == "ANATOMY"} >= {"shin.L", "forearm.R", "thigh.L"}
@@ -92,7 +83,7 @@ def test_a_limp_shank_bends_back_and_stops_at_its_limits(scene, pull, bends, rol
     scene.gravity = (0.0, 9.81 * pull, 0.0)
     obj = rigs.human(scene)
     if roll:
-        _roll(obj, roll)
+        rigs.roll_bones(obj, roll)
     obj.active_ragdoll.self_collision = False
     build.build(obj, scene)
     settings = obj.pose.bones["shin.L"].active_ragdoll

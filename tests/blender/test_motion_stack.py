@@ -16,9 +16,7 @@ from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import entries, pose_stack, stack_edits
 from active_ragdoll.core.blender.tools import viewport
 from active_ragdoll.core.ragdoll.overlay import TARGET
-from active_ragdoll.panels import motion as panels
 from active_ragdoll.panels import overlay
-from drawing import drawn
 from own_characters import or_own
 
 TURN = np.radians(30.0)
@@ -343,29 +341,3 @@ def test_the_overlay_draws_targets_forwards_and_cones(data_dir, name):
     assert any(len(drawn.ends) == len(lines.ends) for drawn in overlay.collected(context))
     rig.scene.active_ragdoll_overlay.look_at = False
     assert not overlay.collected(context)
-
-
-PANELS = [cls for cls in panels.classes() if issubclass(cls, bpy.types.Panel)]
-
-
-@pytest.mark.blender_version
-@pytest.mark.parametrize("panel", PANELS, ids=[cls.__name__ for cls in PANELS])
-def test_panels_draw_in_every_state(human, fresh_scene, panel):
-    drawn(panel, None)
-    drawn(panel, human)
-    stack_edits.set_up_look_at(human, fresh_scene)
-    stack_edits.add(human, fresh_scene, "linked_bones", "arm.L")
-    stack_edits.add(human, fresh_scene, "two_bone_ik", "finger.L").allow_stretching = True
-    stack_edits.add(human, fresh_scene, "bone_transforms", "head")
-    bpy.ops.active_ragdoll.disable_look_at(time=0.5)
-    fresh_scene.frame_set(3)
-    full = drawn(panel, human)
-    assert len(full) > 4
-    for item in human.active_ragdoll.two_bone_ik:
-        item.effector_space = item.pole_space = "BONE"
-    human.active_ragdoll.look_at[0].target_type = "POINT"
-    human.active_ragdoll.look_at[0].entries[0].limit_from = "PARENT"
-    human.active_ragdoll.leg_stabilizers[0].bones_count = 4
-    human.active_ragdoll.look_at[0].entries[1].bone = "arm.R"
-    fresh_scene.frame_set(4)
-    drawn(panel, human)

@@ -132,6 +132,14 @@ def test_what_waits_has_its_button(arm, scene):
     assert OPERATORS.remedy(**worst.arguments) == {"FINISHED"} and "steps a second" not in said(arm)
 
 
+def test_a_rig_of_which_nothing_is_recognised_says_what_to_do(fresh_scene):
+    obj = rigs.chain(fresh_scene)
+    OPERATORS.build(bones="ALL")
+    assert "Give bones their roles" in said(obj)
+    obj.pose.bones[0].active_ragdoll.role = "TAIL"
+    assert "Give bones their roles" not in said(obj)
+
+
 def test_of_a_baked_character_is_greyed_out(arm, scene):
     arm.data.bones.active = arm.data.bones[ARM]
     OPERATORS.build()
@@ -181,13 +189,24 @@ def test_whatever_of_a_character_is_active_stands_for_it(fresh_scene):
     assert interface.active_armature(bpy.context) is None
 
 
-def test_what_is_wrong_with_the_motion_stack_is_said(fresh_scene):
+def test_the_motion_stack_is_drawn_and_what_is_wrong_with_it_said(fresh_scene):
     human = rigs.swinging_human(fresh_scene)
     stack_edits.set_up_look_at(human, fresh_scene)
+    for kind, bone in (("linked_bones", "arm.L"), ("two_bone_ik", "finger.L"), ("bone_transforms", "head")):
+        stack_edits.add(human, fresh_scene, kind, bone)
+    OPERATORS.disable_look_at(time=0.5)
+    fresh_scene.frame_set(3)
+    shown = draw()
+    assert all(len(shown[name]) > 2 for name, panel in PANELS.items() if panel in panels.motion.classes())
+    limb = human.active_ragdoll.two_bone_ik[0]
+    limb.allow_stretching, limb.effector_space, limb.pole_space = True, "BONE", "BONE"
+    human.active_ragdoll.look_at[0].target_type = "POINT"
+    human.active_ragdoll.look_at[0].entries[0].limit_from = "PARENT"
     human.active_ragdoll.leg_stabilizers[0].bones_count = 4
     human.active_ragdoll.look_at[0].entries[1].bone = "arm.R"
     fresh_scene.frame_set(4)
     assert "ancestor" in said(human) and "hangs on nothing" in said(human)
+    draw()
 
 
 def test_the_extension_adds_to_blenders_menus_and_takes_back():

@@ -33,46 +33,27 @@ def _open(path):
     return scene, scene.objects["Human"]
 
 
-def _keys(path) -> dict:
-    """{(path of the property, index): {frame: value}} of the baked action of a file."""
-    bpy.ops.wm.open_mainfile(filepath=str(path))
-    action = bpy.context.scene.objects["Human"].active_ragdoll.baked_action
-    found = {}
-    for curve in rigs.curves_of(action):
-        found[curve.data_path, curve.array_index] = {round(p.co.x): p.co.y for p in curve.keyframe_points}
-    return found
-
-
 def test_a_piece_that_is_baked_is_that_of_the_whole_shot(call, shot, tmp_path):
     assert call("bake", shot, "--output", tmp_path / "whole.blend")[0] == 0
     assert call("bake", shot, "--frames", *PIECE, "--output", tmp_path / "piece.blend")[0] == 0
-    whole, piece = _keys(tmp_path / "whole.blend"), _keys(tmp_path / "piece.blend")
+    whole, piece = rigs.baked_keys(tmp_path / "whole.blend"), rigs.baked_keys(tmp_path / "piece.blend")
     assert piece.keys() == whole.keys()
     for curve, values in piece.items():
         for frame in range(PIECE[0], PIECE[1] + 1):
             assert values[frame] == whole[curve][frame], (curve, frame)
 
 
-def test_a_piece_that_is_rendered_is_that_of_the_whole_shot(shot):
+def test_a_piece_that_is_rendered_and_every_third_frame_are_those_of_the_whole_shot(shot):
     scene, obj = _open(shot)
     whole = renders.poses(scene, obj, range(FIRST, LAST + 1))
-    scene, obj = _open(shot)
-    scene.frame_start, scene.frame_end = PIECE  # as the options -s and -e do
-    piece = renders.poses(scene, obj, range(PIECE[0], PIECE[1] + 1))
-    for frame, pose in piece.items():
-        assert np.array_equal(pose, whole[frame]), frame
-    assert not scene.active_ragdoll.use_range, "the user's settings are as they were"
-
-
-def test_every_third_frame_that_is_rendered_is_that_of_the_whole_shot(shot):
-    scene, obj = _open(shot)
-    whole = renders.poses(scene, obj, range(FIRST, LAST + 1))
-    scene, obj = _open(shot)
-    scene.frame_step = 3
-    with renders.reading(scene, obj) as found:
-        bpy.ops.render.render(animation=True)
-    assert list(found) == list(range(FIRST, LAST + 1, 3))
-    assert all(np.array_equal(pose, whole[frame]) for frame, pose in found.items())
+    for first, last, step in ((*PIECE, 1), (FIRST, LAST, 3)):
+        scene, obj = _open(shot)
+        scene.frame_start, scene.frame_end, scene.frame_step = first, last, step  # as the options -s, -e and -j do
+        with renders.reading(scene, obj) as found:
+            bpy.ops.render.render(animation=True)
+        assert list(found) == list(range(first, last + 1, step))
+        assert all(np.array_equal(pose, whole[frame]) for frame, pose in found.items())
+        assert not scene.active_ragdoll.use_range, "the user's settings are as they were"
 
 
 def test_a_render_of_remapped_time_stops(shot):

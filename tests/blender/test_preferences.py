@@ -45,10 +45,10 @@ def test_quality_of_the_world_that_a_build_makes(preferred, human, quality, step
 def test_colors(preferred):
     before = overlay.COLORS[overlay.BODY]
     preferred["body_color"] = (1.0, 0.0, 0.5, 1.0)
-    preferences.add()
+    preferences.recolor()
     assert overlay.COLORS[overlay.BODY] == (1.0, 0.0, 0.5, 1.0)
     del preferred["body_color"]
-    preferences.add()
+    preferences.recolor()
     assert overlay.COLORS[overlay.BODY] == pytest.approx(before)
 
 

@@ -8,7 +8,7 @@ from mathutils import Matrix
 import knock_outs
 import rigs
 from active_ragdoll.core.blender.physics import build, remove
-from active_ragdoll.core.blender.run import recovery_record, simulate, write
+from active_ragdoll.core.blender.run import records, simulate, write
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.errors import RagdollError
@@ -29,7 +29,7 @@ def test_a_character_is_knocked_out_and_gets_up_where_it_lies(data_dir, name):
     rows = knock_outs.rows(obj)
     height = obj.active_ragdoll.height
     # The animation goes on where the pelvis came to rest, on the same floor.
-    record = recovery_record.record_of(obj, animated)
+    record = records.record_of(obj, animated)
     (passage,) = record.passages
     assert passage.frame == recovering and abs(passage.move.shift[2]) < 0.3 * height
     lying, moved = shown[recovering][rows[0], :2, 3], targets[recovering + 1][rows[0], :2, 3]
@@ -69,7 +69,7 @@ def test_a_get_up_action_is_played_and_the_animation_goes_on(fresh_scene, method
     obj.animation_data.action = own
     knock_outs.prepare(fresh_scene, obj, 1, 200, method=method, get_up_face_up=action, get_up_face_down=action)
     shown, _targets, states = knock_outs.run(fresh_scene, obj)
-    record = recovery_record.record_of(obj, 150)
+    record = records.record_of(obj, 150)
     assert [passage.action for passage in record.passages] == ["Get Up", ""]
     assert record.passages[1].frame == record.passages[0].frame + 30
     rows = knock_outs.rows(obj)
@@ -190,7 +190,7 @@ def test_a_frame_rate_changed_in_mid_work_keeps_the_course_and_the_cached_frames
         if frame == 70:
             fresh_scene.render.fps = 30
         shown[frame] = rigs.pose(obj)
-    states = [recovery_record.record_of(obj, frame).state(frame).phase for frame in range(1, 151)]
+    states = [records.record_of(obj, frame).state(frame).phase for frame in range(1, 151)]
     assert states[-1] == "ANIMATED"
     fresh_scene.render.fps = 60
     rigs.check_shown(fresh_scene, obj, shown, (120, 80, 60, 100), 1e-5)

@@ -6,7 +6,7 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender.physics import built
-from active_ragdoll.core.blender.run import recovery_record
+from active_ragdoll.core.blender.run import records
 from active_ragdoll.core.blender.tools import health, story
 
 OPERATORS = bpy.ops.active_ragdoll
@@ -37,6 +37,10 @@ def test_a_knock_out_from_nothing(human, fresh_scene):
     assert fresh_scene.frame_current == 10
     seen = phases(human, (8, 9, 14))
     assert "LIMP" not in seen[:2] and seen[2] in ("LIMP", "SETTLING")
+    fresh_scene.frame_set(40)
+    floor = bpy.data.objects["Floor"].matrix_world.translation.z + 0.5 * settings.height
+    heights = rigs.matrices([part.body for part in settings.parts])[:, 2, 3] - floor
+    assert 0.0 < heights.min() < heights.max() < 0.6 * settings.height, "it lies on the floor"
     shown = story.strongest(human, fresh_scene)
     assert shown > settings.recovery.knock_out_speed > 0.0
     settings.hits[0].strength *= 0.5 * settings.recovery.knock_out_speed / shown
@@ -46,12 +50,18 @@ def test_a_knock_out_from_nothing(human, fresh_scene):
 
 def test_the_floor_is_where_the_feet_are(human, fresh_scene):
     OPERATORS.build()
+    fresh_scene.frame_set(1)
     assert any(finding.operator == "add_floor" for finding in health.notices(human, fresh_scene))
     assert OPERATORS.add_floor() == {"FINISHED"}
     floor = bpy.data.objects["Floor"]
     top = max((floor.matrix_world @ vertex.co).z for vertex in floor.data.vertices)
-    soles = [human.matrix_world @ human.pose.bones[f"foot.{side}"].tail for side in "LR"]
-    assert abs(top - min(sole.z for sole in soles)) < 0.1 * human.active_ragdoll.height
+    OPERATORS.simulate()  # now the bodies stand where they are
+    fresh_scene.frame_set(1)
+    bodies = [part.body for part in human.active_ragdoll.parts]
+    places = zip(rigs.matrices(bodies), bodies, strict=True)
+    lowest = min((place @ (*vertex.co, 1.0))[2] for place, body in places for vertex in body.data.vertices)
+    assert top == pytest.approx(lowest, abs=1e-4)
+    assert top == pytest.approx(floor.matrix_world.translation.z + 0.5 * floor.dimensions.z), "as its shape is centred"
     assert floor.rigid_body.type == "PASSIVE" and not any(
         finding.operator == "add_floor" for finding in health.notices(human, fresh_scene)
     )
@@ -102,4 +112,4 @@ def test_outside_the_shot_nothing_is_changed(human, fresh_scene, name):
     with pytest.raises(RuntimeError, match="Frame 40 is not within the shot, 1 to 40"):
         getattr(OPERATORS, name)()
     assert not human.active_ragdoll.is_ragdoll and len(bpy.data.objects) == 1
-    assert recovery_record.phase_of(human) in (None, "")
+    assert records.phase_of(human) in (None, "")

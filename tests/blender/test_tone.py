@@ -13,8 +13,6 @@ from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import effects
 from own_characters import or_own
 
-pytestmark = pytest.mark.blender_version
-
 
 def human(scene, last=40, tone=0.25, event=6, make=rigs.swinging_human, **settings):
     """The swinging human that is knocked out at a frame, on a floor."""
@@ -30,6 +28,7 @@ def played(scene, obj, last):
     return np.array(rigs.play(scene, 1, last, lambda: rigs.bodies(obj)))
 
 
+@pytest.mark.blender_version
 def test_one_build_follows_in_the_world_and_falls_by_its_joints(fresh_scene):
     obj = human(fresh_scene)
     poses = played(fresh_scene, obj, 5)
@@ -91,6 +90,7 @@ def test_an_injured_arm_hangs(fresh_scene):
     assert sound > 45.0 and hurt < 0.5 * sound
 
 
+@pytest.mark.blender_version
 def test_set_up_gives_tone_and_motors_and_files_of_before_fall_as_rags(fresh_scene):
     obj = rigs.ragdoll(fresh_scene, 20)
     group = obj.active_ragdoll.recovery

@@ -109,11 +109,11 @@ def test_bodies_with_merged_feet(kind):
     bones = np.repeat(np.arange(7), [0 if own is None else len(own) for own in legs()])
     skin = Skin(points, np.arange(len(points)), bones, np.ones(len(points)), 7)
     plan = shapes.plan_bodies(HEADS, TAILS, turns, PARENTS, simulated, kinds, skin, np.eye(3), 1.0)
-    made = plan.shapes()
+    made = plan.shapes
     rows = [int(np.flatnonzero(plan.bones == bone)[0]) for bone in (2, 5)]
     expected = COMPOUND if kind == "AUTO" else kind
-    assert [plan.kinds[row] for row in rows] == [expected, expected]
-    assert not (overlap.depths(plan.shapes(), *plan.strangers()) > 0.0).any()
+    assert [plan.shapes[row].kind for row in rows] == [expected, expected]
+    assert not (overlap.depths(plan.shapes, *plan.strangers()) > 0.0).any()
     own = np.concatenate([legs()[2], legs()[3]])
     assert made[rows[0]].distance(own).max() < 1e-6
     image = made[rows[0]].mirrored(plan.normal, plan.offset)

@@ -1,7 +1,6 @@
 """Key reduction: straight lines between kept keys stay within the tolerance of every sample."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,15 +46,3 @@ def test_straight_lines_need_two_keys_and_corners_one_more():
     assert keys_to_keep(uneven, 3.0 * uneven[:, None, None], 1e-9).sum() == 2
     corner = np.abs(frames - 41.0)[:, None, None]
     np.testing.assert_array_equal(frames[keys_to_keep(frames, corner, 1e-9)[:, 0]], [1, 41, 101])
-
-
-def test_bad_input_is_refused_by_value():
-    frames, values = np.arange(3.0), np.zeros((3, 1, 1))
-    with pytest.raises(ValueError, match="-1"):
-        keys_to_keep(frames, values, -1.0)
-    with pytest.raises(ValueError, match="negative"):
-        keys_to_keep(frames, values, float("nan"))
-    with pytest.raises(ValueError, match=r"\(2,\)"):
-        keys_to_keep(frames[:2], values, 0.1)
-    with pytest.raises(ValueError, match="increase"):
-        keys_to_keep(frames[::-1], values, 0.1)

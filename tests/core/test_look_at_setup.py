@@ -11,7 +11,7 @@ from core.anatomy import roles as r
 from core.errors import RagdollError
 from core.motion.limbs import LegStabilizer, stabilize
 from core.motion.look_at import LookAt
-from core.motion.look_at.setup import from_roles
+from core.motion.look_at.chain import from_roles
 from core.motion.stack import Inputs, LocalPose, Rig
 from core.ragdoll import overlay
 from core.skeleton import Skeleton

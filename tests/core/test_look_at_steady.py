@@ -16,7 +16,7 @@ from test_look_at_setup import rig_of, with_eyes
 
 from core import quaternion
 from core.motion.look_at import LookAt
-from core.motion.look_at.setup import from_roles
+from core.motion.look_at.chain import from_roles
 from core.motion.stack import Inputs
 
 STEP, COARSE, FINEST = 0.25, 4.0, 0.005  # of target angles and limits [deg]

@@ -77,14 +77,6 @@ def test_bones_that_the_rig_does_not_have_weigh_at_the_next_segment():
     assert found[cut.index(character.row("forearm.R"))] == pytest.approx(whole["forearm.R"] + whole["hand.R"])
 
 
-def test_bad_input_is_refused_by_name():
-    character = human()
-    with pytest.raises(ValueError, match="NOBODY"):
-        _shares(character, "NOBODY")
-    with pytest.raises(ValueError, match="volumes"):
-        _shares(character, "WINTER", volumes=np.full(len(character.names), -1.0))
-
-
 def test_a_humans_mass_goes_with_the_cube_of_its_height_between_the_bounds():
     assert masses.human_mass(1.8) == pytest.approx(70.0)
     assert masses.human_mass(0.9) == pytest.approx(70.0 / 8.0)
@@ -111,11 +103,6 @@ def test_no_body_carries_more_than_ten_times_its_mass_and_the_total_is_kept(pare
     assert found.sum() == pytest.approx(values.sum())
     assert all(found[i] <= 10.0 * found[parent] * (1 + 1e-9) for i, parent in enumerate(parents) if parent >= 0)
     assert masses.carried(found, parents) == pytest.approx(found), "nothing is left to do"
-
-
-def test_stabilising_refuses_nonsense():
-    with pytest.raises(ValueError, match="positive"):
-        masses.stabilised([1.0, 0.0], [-1, 0])
 
 
 LIMBS = ("UPPER_ARM", "FOREARM", "HAND", "THIGH", "SHANK", "FOOT")

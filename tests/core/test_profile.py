@@ -218,8 +218,6 @@ def test_one_sided_profile_gets_its_other_side():
     both = profile.mirrored(made, "LEFT_TO_RIGHT").entries
     assert [(e.name, e.side) for e in both] == [("mixamorig:LeftHand", "LEFT"), ("mixamorig:RightHand", "RIGHT")]
     assert profile.mirrored(made, "RIGHT_TO_LEFT") == made
-    with pytest.raises(RagdollError, match="UP"):
-        profile.mirrored(made, "UP")
 
 
 @pytest.mark.parametrize(
@@ -315,8 +313,6 @@ def test_unknown_bones_are_named():
     assert "'wing.L'" in found.notes[0] and "'prop'" in found.notes[0]
     with pytest.raises(RagdollError, match=r"None of the profile's 1 bones is found in the rig: 'prop'"):
         matched([Entry({}, "prop")], ["x", "y", "a", "b"], ARMS)
-    with pytest.raises(RagdollError, match="SHAPE"):
-        matched(entries_here, ["x", "y", "a", "b"], ARMS, "SHAPE")
 
 
 def test_a_profile_for_another_kind_of_creature_says_so():

@@ -157,9 +157,6 @@ def test_a_mirrored_cloud_gives_the_mirror_image(kind):
     ("arguments", "message"),
     (
         ({"points": blob()[:5]}, "8 points"),
-        ({"points": blob(), "share": 0.0}, "share"),
-        ({"points": blob(), "share": 1.2}, "1.2"),
-        ({"points": blob(), "kind": "CONE"}, "CONE"),
         ({"points": blob(), "weights": np.zeros(300)}, "weight"),
     ),
 )

@@ -9,7 +9,6 @@ import steps
 from active_ragdoll.core.blender.settings import declare
 from active_ragdoll.core.blender.settings import object as settings
 
-PIECES = ("", "0", "-", "[", "}", '"', "é", "null", "1e999")
 HOSTILE = (0.0, -1.0, 1e30, -1e30, math.nan, math.inf, 2**31 - 1, -(2**31))
 
 

@@ -28,7 +28,7 @@ import steps  # noqa: E402
 import own_characters  # noqa: E402
 import renders  # noqa: E402
 import rigs  # noqa: E402
-from active_ragdoll.core.blender.physics import built, source  # noqa: E402
+from active_ragdoll.core.blender.physics import built, collision, source  # noqa: E402
 from active_ragdoll.core.blender.run import shot_run, simulate  # noqa: E402
 from active_ragdoll.core.blender.runtime import STATE  # noqa: E402
 from active_ragdoll.core.errors import RagdollError  # noqa: E402
@@ -141,7 +141,8 @@ class Session:
         for scene in self.scenes():
             found["scene", scene.name] = scene.frame_start, scene.frame_end, [v.name for v in scene.view_layers]
         for action in {*playing.values()} - {None} | {action for action in bpy.data.actions if action.use_fake_user}:
-            points = [(c.data_path, c.array_index, p.co[:]) for c in rigs.curves_of(action) for p in c.keyframe_points]
+            curves = [c for c in rigs.curves_of(action) if "active_ragdoll" not in c.data_path]  # those go with items
+            points = [(c.data_path, c.array_index, p.co[:]) for c in curves for p in c.keyframe_points]
             found["action", action.name] = sorted(points)
         return found
 
@@ -216,7 +217,7 @@ def _object(obj) -> tuple:
             body.enabled,
             body.mass,
             body.collision_shape,
-            tuple(body.collision_collections),
+            tuple(map(bool, obj.get(collision.SAVED, body.collision_collections))),  # what Remove gives back
         ),
         sorted(c.name for c in inside),
     )

@@ -79,9 +79,8 @@ def value_of(rng, group, name: str, session):
 
 def _offered(name: str) -> list:
     """Of menus that are made when they are opened."""
-    if name == "what":
-        return list(entries.lists())
-    return [kind.identifier for kind in entries.kinds() if kind.movable] if name == "kind" else [""]
+    movable = [kind.identifier for kind in entries.kinds() if kind.movable]
+    return {"what": list(entries.lists()), "kind": movable, "name": ["HUMAN", "ROBOT", "GENERIC"]}.get(name, [""])
 
 
 def _text(rng, name: str, session) -> str:

@@ -1,17 +1,14 @@
-"""Inside a real Blender that has the extension: makes four shots in a folder, bakes them in this very process, and
-prints after the word KEYS what the baked actions of files hold.
+"""Inside a real Blender that has the extension: makes four shots in a folder and bakes them in this very process, or
+compares these bakes with those of a farm.
 
     blender --background --python farm_shots.py -- make FOLDER
-    blender --background --python farm_shots.py -- keys FOLDER
+    blender --background --python farm_shots.py -- compare FOLDER
 """
 
-import hashlib
-import json
 import sys
 from pathlib import Path
 
 import bpy
-import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "blender"))
 
@@ -43,24 +40,13 @@ def make(folder: Path) -> None:
         assert command_line.run(["bake", str(shot), "--output", str(local)]) == 0
 
 
-def keys(folder: Path) -> dict:
-    """{name: hash of all keys} of the baked files in a folder."""
-    found = {}
-    for path in sorted(folder.rglob("*.blend")):
-        bpy.ops.wm.open_mainfile(filepath=str(path))
-        digest = hashlib.sha256()
-        for obj in bpy.context.scene.objects:
-            for curve in rigs.curves_of(obj.active_ragdoll.baked_action) if obj.active_ragdoll.muted else ():
-                points = np.empty(2 * len(curve.keyframe_points), dtype=np.float32)
-                curve.keyframe_points.foreach_get("co", points)
-                digest.update(f"{curve.data_path}{curve.array_index}".encode() + points.tobytes())
-        found[path.relative_to(folder).with_suffix("").as_posix()] = digest.hexdigest()
-    return found
+def compare(folder: Path) -> None:
+    """What the farm wrote in `out` holds the same keys, bit for bit, as what was baked here."""
+    for name in SHOTS:
+        farm, local = (rigs.baked_keys(folder / kind / f"{name}.blend") for kind in ("out", "local"))
+        assert farm == local != {}, name
 
 
 if __name__ == "__main__":
     verb, folder = sys.argv[sys.argv.index("--") + 1 :]
-    if verb == "make":
-        make(Path(folder))
-    else:
-        print("KEYS", json.dumps(keys(Path(folder))), flush=True)
+    {"make": make, "compare": compare}[verb](Path(folder))

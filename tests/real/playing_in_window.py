@@ -1,11 +1,15 @@
-"""Playing after a build, a second window with its own view layer, a body deleted by key: in a real Blender window.
+"""Playing after a build, a second window with its own view layer, a body deleted by key, playback that drops frames.
 
+In a real Blender window:
 blender --factory-startup --enable-event-simulate --python tests/real/playing_in_window.py
 
-Ends with exit code 0 when all held. Keys go through Blender's own queue of events.
+Ends with exit code 0 when all held. Keys go through Blender's own queue of events. Frames are dropped since a handler
+makes each as slow as a heavy scene.
 """
 
 import sys
+import time
+from itertools import pairwise
 from pathlib import Path
 
 import bpy
@@ -20,6 +24,7 @@ from active_ragdoll.core.blender.runtime import STATE
 
 FIRST, LAST = 1, 40
 WAIT = 8  # ticks for a playback
+SLOW = 0.15  # seconds for a frame of a heavy scene
 
 
 class PlayFromScript(bpy.types.Operator):
@@ -125,6 +130,36 @@ def body_is_gone():
     play(FIRST, 8)
 
 
+def heavy(shown, _graph=None):
+    if shown == scene() and Session.heavy and not STATE.busy:  # not in the warm-up
+        said = STATE.messages.get("Scene", "")
+        Session.shown.append((shown.frame_current, armature().active_ragdoll.run_state, said))
+        time.sleep(SLOW)
+
+
+def play_heavily():
+    """With a build right before, the first step from the first frame is dropped."""
+    scene().sync_mode = "FRAME_DROP"
+    if heavy not in bpy.app.handlers.frame_change_post:
+        bpy.app.handlers.frame_change_post.append(heavy)
+    assert not STATE.messages
+    Session.shown, Session.heavy = [], True
+    bpy.ops.screen.animation_play()
+
+
+def drops_are_told():
+    """Of every frame that was shown after one that was left out, up to the next first frame."""
+    dropped, before = 0, Session.shown[0][0]
+    for frame, state, said in Session.shown:
+        dropped = 0 if frame == FIRST else dropped + (frame > before + 1)
+        assert not dropped or (state == "READY" and "left out frames after" in said), Session.shown
+        before = frame
+    assert any(b[0] > a[0] + 1 for a, b in pairwise(Session.shown)), f"nothing was dropped: {Session.shown}"
+    Session.heavy = False
+    bpy.ops.screen.animation_cancel(restore_frame=False)
+    build_anew()
+
+
 def new_file():
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
 
@@ -153,6 +188,14 @@ STEPS = (
     lambda: press("DEL"),
     lambda: None,
     body_is_gone,
+    build_anew,
+    play_heavily,
+    *[lambda: None] * WAIT,
+    drops_are_told,
+    lambda: play(FIRST, FIRST + 4),
+    play_heavily,
+    *[lambda: None] * WAIT,
+    drops_are_told,
     new_file,
     lambda: None,
 )

@@ -10,7 +10,7 @@ from ... import keyframes
 from ...errors import RagdollError
 from ..physics import source
 from ..rig import armature
-from ..rig.action_channels import rotation_property
+from ..rig.action_channels import curves_of, playing, rotation_property
 from ..rig.armature import pose_matrices, refuse_baked
 from ..runtime import STATE
 from ..stack import pose_stack
@@ -19,7 +19,9 @@ from .recording import NEAR, Recorder, checked_range, closed, differ, shown_pose
 
 ALL, SIMULATED, SELECTED = "ALL", "SIMULATED", "SELECTED"
 RANGE, ACTIVE = "RANGE", "ACTIVE"
-DEFORM, CONTROLS = "DEFORM", "CONTROLS"
+DEFORM, CONTROLS, AUTO = "DEFORM", "CONTROLS", "AUTO"
+FIGURES, LISTED = ("mean_deg", "mean_mm", "worst_deg", "worst_mm"), 5  # of a bone's report; bones in a list
+MOST = 2.0 / 3.0  # a share of the bodies: from there on a rig's controls carry them
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,10 @@ class Choice:
     frames: str = RANGE  # the whole range, or only those in which the motion is ACTIVE-ly another than the animation
     destination: str = actions.NEW  # NEW action, the CURRENT one, or a LAYER: a strip over all that is played
     combined: bool = False  # whether a layer adds to what is below it instead of replacing it
-    to: str = DEFORM  # the bones themselves, or the rig's CONTROLS that carry those with bodies
+    to: str = AUTO  # the bones themselves, or the rig's CONTROLS that carry those with bodies; AUTO: where there are
     root_motion: str = travel.STAY  # whether the way over the ground STAYs with the body, or the OBJECT or ROOT has it
+    limbs: str = controls.FK  # of controls: whether limbs are keyed in FK, in IK, or AS_KEYED
+    exact_joints: bool = False  # whether what IK may stretch is kept from it, so that knees and elbows are exact
     loop: int = 0  # the range is a cycle: over how many frames what it lacks is spread; 0: it is none
 
 
@@ -52,21 +56,23 @@ def bake_frames(
     """
     refuse_baked(obj)
     first, last = checked_range(obj, scene, first, last)
-    travel.root_of(obj, choice.root_motion)  # trouble is told before the shot is simulated
+    if choice.to == DEFORM or choice.root_motion == travel.OBJECT:
+        travel.root_of(obj, choice.root_motion)  # trouble is told before the shot is simulated
     current = scene.frame_current
     recorder = Recorder(obj, scene, choice.destination == actions.LAYER and choice.combined)
     yield from recorder.watch_loop(first, last) if choice.loop else recorder.watch(first, last)
     names = _names(obj, choice.bones)  # what the stack touches is known afterwards
     if choice.frames == ACTIVE:
         recorder.keep(_acting(obj, scene, recorder))
-    carried = _controls(obj, names) if choice.to == CONTROLS else None
+    carried = _carrying(obj, names, choice, recorder.numbers[0])
     try:
-        owners = {} if carried is None else {carried.bones[owner.body]: owner.name for owner in carried.owners}
+        owners = {} if carried is None else {carried.bones[body]: name for body, name in carried.control_of.items()}
         root = travel.root_of(obj, choice.root_motion, owners)
         besides, properties = travel.carry(recorder, choice.root_motion, root)
         if carried is not None:
             yield from recorder.solve(carried, root)
-            keyed = [*owners.values(), *([root] if root else [])]
+            keyed = [*carried.keyed, *([root] if root else [])]
+            _warn_of_keys(obj, carried.switches, recorder.numbers)
         else:
             keyed = names = list(dict.fromkeys([*names, *besides]))
         _write(obj, recorder, names, keyed, choice, carried, properties)
@@ -89,8 +95,8 @@ def pose_bones(obj, scene, to: str = DEFORM) -> list[str]:
         carried = _controls(obj, names)
         try:
             list(recorder.solve(carried))
-            names, basis = [owner.name for owner in carried.owners], np.array(recorder.solved)
-            placed = {owner.name for owner in carried.owners if owner.shifts is not None}
+            names, basis = list(carried.keyed), np.array(recorder.solved)
+            placed = {name for name, is_placed in carried.keyed.items() if is_placed}
             for path, value in carried.switches.items():
                 controls.switch(obj, path, value)
                 if keying:
@@ -180,14 +186,54 @@ def _acting(obj, scene, recorder: Recorder) -> slice:
     return slice(off.index(True), len(off) - off[::-1].index(True))
 
 
-def _controls(obj, names: list[str]) -> controls.Controls:
+def _carrying(obj, names: list[str], choice: Choice, frame: int) -> controls.Controls | None:
+    """What carries the bones where keys go on controls; None where they go on the bones."""
+    if choice.to == DEFORM or (choice.to == AUTO and not _is_led(obj)):
+        return None
+    try:
+        carried = _controls(obj, names, choice.limbs, choice.exact_joints, frame)
+    except RagdollError:
+        if choice.to == CONTROLS:
+            raise
+        return None
+    if choice.to == AUTO and len(carried.control_of) < MOST * len(carried.bones):
+        carried.remove()
+        return None
+    return carried
+
+
+def _warn_of_keys(obj, switches: dict, frames: list) -> None:
+    """Tell of switches that are held although the animation turns them within the frames."""
+    curves = [c for action, slot, _strip in playing(obj) for c in curves_of(action, slot) if c.data_path in switches]
+    for curve in curves:
+        if len({curve.evaluate(frame) for frame in frames}) > 1:
+            name = curve.data_path.rpartition('["')[2].removesuffix('"]')
+            text = f"'{name}' is keyed within the frames: it is held as at frame {frames[0]}"
+            STATE.warn(obj.name, f"The switch {text}")
+
+
+def _is_led(obj) -> bool:
+    """Whether simulated bones follow others of their rig by constraints."""
+    own = (c for part in obj.active_ragdoll.parts for c in obj.pose.bones[part.bone].constraints)
+    return any(
+        target == obj
+        for constraint in own
+        if not constraint.mute and not source.is_own(constraint)
+        for target in (getattr(constraint, "target", None), *(t.target for t in getattr(constraint, "targets", ())))
+    )
+
+
+def _controls(
+    obj, names: list[str], limbs: str = controls.FK, exact: bool = False, frame: int = 1
+) -> controls.Controls:
     """What carries the bones of those names that have bodies; of a motion stack alone, all of them."""
     simulated = [part.bone for part in obj.active_ragdoll.parts if part.bone in names] or names
     above = [[bone.name for bone in obj.data.bones[name].parent_recursive] for name in simulated]
     joints = {part.bone: part.parent for part in obj.active_ragdoll.parts}
     parents = [next((p for p in (joints.get(name), *up) if p in simulated), None) for name, up in zip(simulated, above)]
+    rows = [-1 if p is None else simulated.index(p) for p in parents]
     with STATE.occupied():
-        return controls.Controls(obj, simulated, [-1 if p is None else simulated.index(p) for p in parents])
+        return controls.Controls(obj, simulated, rows, limbs, exact, frame)
 
 
 def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, properties: dict) -> None:
@@ -199,8 +245,8 @@ def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, pro
     else:
         names, basis = carried.bones, np.array(recorder.solved)
         found["controls"] = _carried(carried, np.array(recorder.off), settings.height)
-        properties |= carried.switches
-        placed = np.array([owner.shifts is not None for owner in carried.owners] + [True] * len(keyed))[: len(keyed)]
+        properties |= carried.switches | carried.held
+        placed = np.array([carried.keyed.get(name, True) for name in keyed])
     if choice.loop:
         basis = closed(basis, choice.loop)
     poses = replace(action_keys.Poses.from_matrix_basis(keyed, recorder.numbers, basis), placed=placed)
@@ -227,20 +273,29 @@ def _carried(carried: controls.Controls, off: np.ndarray, height: float) -> dict
 
     `off` are angles [rad] and distances [f, m, 2], these in the armature's units, as the height of `carried`.
     """
-    owners = {owner.body: owner.name for owner in carried.owners}
     off = off * (np.degrees(1.0), 1e3 * height / carried.height)
-    figures = {"mean_deg": 0, "mean_mm": 1}, {"worst_deg": 0, "worst_mm": 1}
+    figures = np.concatenate([off.mean(axis=0), off.max(axis=0)], axis=1).tolist()  # as FIGURES names them
     return {
-        name: {"control": owners.get(body)}
-        | {key: float(off[:, body, kind].mean()) for key, kind in figures[0].items()}
-        | {key: float(off[:, body, kind].max()) for key, kind in figures[1].items()}
+        name: {"control": carried.control_of.get(body), **dict(zip(FIGURES, figures[body], strict=True))}
         for body, name in enumerate(carried.bones)
     }
 
 
 def controls_of(obj) -> dict:
     """Of a bake to controls: what `_carried` says of each simulated bone; else empty."""
-    return json.loads(obj.active_ragdoll.bake_record or "{}").get("controls", {})
+    try:
+        found = json.loads(obj.active_ragdoll.bake_record or "{}")["controls"]
+        return {name: of_one for name, of_one in found.items() if {*FIGURES, "control"} <= of_one.keys()}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return {}
+
+
+def report(obj) -> list[str]:
+    """Rows on the bake to controls that a character plays: how near it comes, what has no control, the worst bones."""
+    carried = controls_of(obj)
+    worst = sorted(carried, key=lambda name: carried[name]["worst_mm"], reverse=True)[:LISTED]
+    rows = (f"{name}: {carried[name]['worst_mm']:.3g} mm, {carried[name]['worst_deg']:.3g} deg" for name in worst)
+    return [*notes_on(carried), *rows] if carried else []
 
 
 def notes_on(carried: dict) -> list[str]:

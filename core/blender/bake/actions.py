@@ -156,7 +156,7 @@ def _write_property(obj: bpy.types.Object, path: str, values: Sequence[float]) -
         if custom:
             target[name] = type(target[name])(values[0])
         else:
-            setattr(target, name, values)
+            setattr(target, name, values if hasattr(getattr(target, name), "__len__") else values[0])
 
 
 @contextlib.contextmanager

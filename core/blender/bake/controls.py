@@ -19,12 +19,14 @@ from mathutils import Matrix
 from ... import quaternion
 from ...errors import RagdollError
 from ..physics import source
+from ..rig.action_channels import bone_path
 from ..rig.armature import pose_matrices, rigid
+from .ik_limbs import HIDDEN, Limbs, turns_between
 
+FK, IK, AS_KEYED = "FK", "IK", "AS_KEYED"
 TURN = 0.02  # of the trials at rest [rad]
 FOLLOWS, STAYS = 0.5, 0.4  # shares of a turn: from there a bone follows, up to there (a share of its twist) it does not
 FULLY = 0.9  # about its two best axes an owner turns its bone by this share
-HIDDEN = 0.05  # heights of distance that a control without a shape of its own is worse than one with it
 DAMPING, LEAST_DAMPING = 0.1, 0.003
 FARTHEST = 0.6  # that a control turns in one step [rad]: the responses hold for small turns only
 PLACE_WEIGHT = 6.0  # of a bone's place in heights against its rotation [rad]: twist cannot always be given
@@ -50,21 +52,24 @@ class Controls:
     Args:
         obj: the character.
         bones, parents: names of its simulated bones, and places of their parents among them, -1 at roots.
+        limbs: whether switches go to FK or IK, or stay AS_KEYED at a frame. Limbs without FK are led by their IK.
+        exact: whether bones that inverse kinematics may stretch do not, so that joints come where they should.
 
     Raises RagdollError: no control leads to any of the bones.
     """
 
-    def __init__(self, obj: bpy.types.Object, bones: list, parents: list) -> None:
+    def __init__(self, obj, bones: list, parents: list, limbs: str = FK, exact: bool = False, frame: int = 1) -> None:
         self.bones, self.parents = bones, parents
         self.height = max(obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12), 1e-12)
         self.copy = source.copy_of(obj, f".{obj.name} Controls")
         self.scene = bpy.data.scenes.new(".Ragdoll Controls")
         self.scene.active_ragdoll.is_source = True
         self.scene.collection.objects.link(self.copy)
-        self._rows = [obj.data.bones.find(name) for name in bones]
+        self.rows = [obj.data.bones.find(name) for name in bones]
         try:
-            self.switches, self.owners = self._discover()
-            if not self.owners:
+            self._discover(limbs, frame)
+            self.held = self._without_stretch() if exact else {}  # {data path: value} of properties beside switches
+            if not self.control_of:
                 raise RagdollError(f"No bone of '{obj.name}' controls a simulated one")
         except BaseException:
             self.remove()
@@ -75,21 +80,29 @@ class Controls:
         bpy.data.objects.remove(self.copy)
         bpy.data.scenes.remove(self.scene)
 
-    def uncontrolled(self) -> list[str]:
-        """Simulated bones that no control turns."""
-        owned = {owner.body for owner in self.owners}
-        return [name for body, name in enumerate(self.bones) if body not in owned]
+    @property
+    def keyed(self) -> dict:
+        """{control: whether it is placed, not only turned} of what is solved, in the order of the solutions."""
+        placed = {owner.name: owner.shifts is not None for owner in self.owners}
+        return placed | {name: name != limb.swivel for limb in self.limbs.found for name in limb.controls()}
 
-    def _shown(self) -> np.ndarray:
-        """Evaluated matrices of all bones [n, 4, 4], in armature space."""
+    def evaluated(self):
+        """The copy as Blender evaluates it now."""
         layer = self.scene.view_layers[0]
         layer.update()
-        return pose_matrices(self.copy.evaluated_get(layer.depsgraph))
+        return self.copy.evaluated_get(layer.depsgraph)
+
+    def shown(self) -> np.ndarray:
+        """Evaluated matrices of all bones [n, 4, 4], in armature space."""
+        return pose_matrices(self.evaluated())
 
     # ---- which control carries what ----
 
-    def _discover(self) -> tuple[dict, list]:
-        """The switches {data path: value} for which most bones have an owner of their own, and the owners."""
+    def _discover(self, limbs: str, frame: int) -> None:
+        """Find the switches {data path: value}, the owners, and the limbs that are led by inverse kinematics."""
+        self.scene.frame_set(frame)
+        paths = _switch_paths(self.copy, _leading(self.copy, self.bones))
+        now = {path: self.evaluated().path_resolve(path) for path in paths} if limbs == AS_KEYED else {}
         animation, posed = self.copy.animation_data, [bone.matrix_basis.copy() for bone in self.copy.pose.bones]
         kept = None if animation is None else (animation.action, animation.use_nla)
         if animation is not None:
@@ -97,20 +110,66 @@ class Controls:
         for bone in self.copy.pose.bones:
             bone.matrix_basis.identity()
         candidates = _leading(self.copy, self.bones)
-        switches = self._best_switches(candidates)
+        self.switches = self._best_switches(candidates)
+        if limbs != FK:
+            self._turn_to_limbs(paths, now)
         owners = self._owners(self._followers(candidates))
+        self.limbs = Limbs(self, _leading, {self.rows[owner.body] for owner in owners})
+        theirs = {name for limb in self.limbs.found for name in limb.controls()}
+        self.owners = [owner for owner in owners if owner.name not in theirs]
+        self.control_of = {owner.body: owner.name for owner in self.owners}
+        for limb in self.limbs.found:
+            for row, name in ((limb.upper, limb.pole or limb.swivel or limb.end), (limb.lower, limb.end)):
+                self.control_of[self.rows.index(row)] = name
+            if limb.last in self.rows:
+                self.control_of[self.rows.index(limb.last)] = limb.end
+        self._group()
         if kept is not None:
             animation.action, animation.use_nla = kept
         for bone, matrix in zip(self.copy.pose.bones, posed, strict=True):
             bone.matrix_basis = matrix
-        return switches, owners
+
+    def _turn_to_limbs(self, paths: dict, now: dict) -> None:
+        """Turn the switches of limbs to inverse kinematics with a pole, or to what they are now."""
+        solved = {bone.name for bone in self.copy.pose.bones if any(c.type == "IK" for c in bone.constraints)}
+        for path in [path for path in self.switches if _leading(self.copy, paths[path]).keys() & solved]:
+            self.switches[path] = int(now[path]) if now else 1 - self.switches[path]
+            switch(self.copy, path, self.switches[path])
+        for path, bones in ({} if now else _pole_switches(self.copy)).items():
+            for value in (0, 1):
+                switch(self.copy, path, value)
+                posed = self.evaluated().pose.bones
+                if any(
+                    c.type == "IK" and c.pole_target and not c.mute for name in bones for c in posed[name].constraints
+                ):
+                    self.switches[path] = value
+                    break
+
+    def _group(self) -> None:
+        """Which owners [k] are solved together, by which bodies [m]: what limbs carry comes later."""
+        m, owned = len(self.rows), np.array([owner.body for owner in self.owners], dtype=int)
+        carried, later = np.zeros((2, m), dtype=bool)
+        for body, parent in enumerate(self.parents):
+            first = any(self.rows[body] in (limb.upper, limb.lower, limb.last) for limb in self.limbs.found)
+            carried[body] = first or (parent >= 0 and carried[parent])
+            later[body] = carried[body] and (body in owned or (parent >= 0 and later[parent]))
+        groups = [(~carried[owned], ~carried), (carried[owned], later)]
+        self.groups = [(owners, bodies) for owners, bodies in groups if bodies.any() or owners.any()] or groups[:1]
+
+    def _without_stretch(self) -> dict:
+        """Have the chains of limbs keep their lengths; {data path: value}."""
+        found = {}
+        for bone in (self.copy.pose.bones[row] for limb in self.limbs.found for row in limb.chain):
+            if bone.ik_stretch > 0.0:
+                bone.ik_stretch = found[bone_path(bone.name, "ik_stretch")] = 0.0
+        return found
 
     def _best_switches(self, candidates: dict) -> dict:
         """Set each property that switches constraints to where more of the bones behind it have owners; which are they.
 
         One limb's switch says nothing of another's, so all are tried at once.
         """
-        paths = _switch_paths(self.copy, candidates)
+        paths = {path: bones for path, bones in _switch_paths(self.copy, candidates).items() if len(bones) > 1}
         before = {path: self.copy.path_resolve(path) for path in paths}
         count = {}
         for value in (0, 1) if paths else ():
@@ -128,14 +187,14 @@ class Controls:
     def _tried(self, bone, basis: Matrix, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rotation vectors [m, 3] and shifts [m, 3] of the bodies for a basis matrix of a bone at rest."""
         bone.matrix_basis = basis
-        now = self._shown()[self._rows]
+        now = self.shown()[self.rows]
         bone.matrix_basis = Matrix()
-        return _turns(now, rest), now[:, :3, 3] - rest[:, :3, 3]
+        return turns_between(now, rest), now[:, :3, 3] - rest[:, :3, 3]
 
     def _followers(self, candidates: dict) -> dict:
         """{candidate: [(first body that turns with it, how far the body's head is from the pivot [heights])]}."""
-        self._rest, self._turned = self._shown(), {}
-        rest, found = self._rest[self._rows], {}
+        self._rest, self._turned = self.shown(), {}
+        rest, found = self._rest[self.rows], {}
         for name in candidates:
             bone = self.copy.pose.bones[name]
             vector = np.where(_free(bone), (1.0, 0.7, 0.5), 0.0)
@@ -154,7 +213,7 @@ class Controls:
         return found
 
     def _owners(self, followers: dict) -> list[Owner]:
-        rest, owners, taken = self._rest[self._rows], [], set()
+        rest, owners, taken = self._rest[self.rows], [], set()
         pairs = sorted(
             (arm + (0.0 if self.copy.pose.bones[name].custom_shape else HIDDEN), body, name)
             for name, firsts in followers.items()
@@ -205,55 +264,72 @@ class Controls:
     # ---- poses ----
 
     def solve(self, frame: int, wanted: np.ndarray, start: np.ndarray | None, given=None) -> tuple:
-        """Basis matrices of the owners [k, 4, 4] that bring the bodies nearest to wanted ones, and how far off [m, 2].
+        """Basis matrices of the controls [k, 4, 4] that bring bodies nearest to wanted ones, and how far off [m, 2].
 
         Args:
             frame: at which all other controls play their animation.
-            wanted: matrices of the bodies [m, 4, 4] in armature space.
+            wanted: matrices of all bones [n, 4, 4] in armature space.
             start: what was found for the frame before.
             given: {bone: its basis matrix} of bones that are posed so.
 
-        The distances are in the armature's units, the angles in rad.
+        The distances are in the armature's units, the angles in rad; the order is that of `keyed`.
         """
         self.scene.frame_set(frame)
         for path, value in self.switches.items():
             switch(self.copy, path, value)
         for name, matrix in (given or {}).items():
             self.copy.pose.bones[name].matrix_basis = Matrix(matrix)
-        bones = [self.copy.pose.bones[owner.name] for owner in self.owners]
-        basis = np.array([bone.matrix_basis for bone in bones])
+        bones = [self.copy.pose.bones[name] for name in self.keyed]
         if start is not None:
-            basis[:, :3, :3] = start[:, :3, :3]
-            placed = [owner.shifts is not None for owner in self.owners]
-            basis[placed, :3, 3] = start[placed, :3, 3]
+            for bone, matrix, placed in zip(bones, start, self.keyed.values(), strict=True):
+                basis = np.array(bone.matrix_basis)
+                basis[:3, : 4 if placed else 3] = matrix[:3, : 4 if placed else 3]
+                bone.matrix_basis = Matrix(basis)
+        for i, group in enumerate(self.groups):
+            poses, error = self._settle(bones[: len(self.owners)], wanted[self.rows], *group)
+            if i == 0 and self.limbs.found:
+                poses = self.limbs.solve(poses, wanted)
+                error = self._errors(poses, wanted[self.rows])
+        off = np.linalg.norm(error.reshape(-1, 2, 3), axis=2)
+        basis = np.array([bone.matrix_basis for bone in bones])
+        return basis, off * (1.0, self.height / PLACE_WEIGHT)
+
+    def _settle(self, bones: list, wanted: np.ndarray, owners: np.ndarray, bodies: np.ndarray) -> tuple:
+        """Bring some bodies [m] to wanted ones by some owners [k]: the poses [n, 4, 4], and what is left of all."""
+        basis = np.array([bone.matrix_basis for bone in bones]).reshape(-1, 4, 4)
         poses, error = self._try(bones, basis, wanted)
         damping = DAMPING
-        for _ in range(STEPS):
-            step = self._step(poses, error, damping)
+        for _ in range(STEPS if owners.any() else 0):
+            step = self._step(poses, error, damping, owners, bodies)
             moved = np.array([_moved(basis[k], step[k]) for k in range(len(bones))])
             there, left = self._try(bones, moved, wanted)
-            gain = 1.0 - np.linalg.norm(left) / max(np.linalg.norm(error), 1e-12)
+            gain = 1.0 - np.linalg.norm(left[bodies]) / max(np.linalg.norm(error[bodies]), 1e-12)
             if gain > 0.0:
                 basis, poses, error, damping = moved, there, left, max(damping * 0.3, LEAST_DAMPING)
             else:
                 damping *= 10.0
-            if -ENOUGH < gain < ENOUGH or np.abs(error).max() < EXACT:
+            if -ENOUGH < gain < ENOUGH or np.abs(error[bodies]).max() < EXACT:
                 break
-        off = np.linalg.norm(error.reshape(-1, 2, 3), axis=2)
-        return basis, off * (1.0, self.height / PLACE_WEIGHT)
+        for bone, matrix in zip(bones, basis, strict=True):
+            bone.matrix_basis = Matrix(matrix)
+        return poses, error
 
     def _try(self, bones, basis: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The evaluated poses [n, 4, 4] for basis matrices, and what is left: turns and weighted shifts [m, 6]."""
         for bone, matrix in zip(bones, basis, strict=True):
             bone.matrix_basis = Matrix(matrix)
-        poses = self._shown()
-        bodies = poses[self._rows]
-        places = (wanted[:, :3, 3] - bodies[:, :3, 3]) * (PLACE_WEIGHT / self.height)
-        return poses, np.hstack([_turns(wanted, bodies), places])
+        poses = self.shown()
+        return poses, self._errors(poses, wanted)
 
-    def _step(self, poses: np.ndarray, error: np.ndarray, damping: float) -> np.ndarray:
-        """Turns and shifts of the owners [k, 6], in their own axes and those of their parents."""
-        places = poses[self._rows, :3, 3]
+    def _errors(self, poses: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """What poses lack of wanted ones: turns and weighted shifts [m, 6]."""
+        bodies = poses[self.rows]
+        places = (wanted[:, :3, 3] - bodies[:, :3, 3]) * (PLACE_WEIGHT / self.height)
+        return np.hstack([turns_between(wanted, bodies), places])
+
+    def _step(self, poses: np.ndarray, error: np.ndarray, damping: float, some, bodies) -> np.ndarray:
+        """Turns and shifts of owners [k, 6], in their own axes and those of their parents; of some by some bodies."""
+        places = poses[self.rows, :3, 3]
         m, k = len(places), len(self.owners)
         turns, shifts = np.zeros((2, m, 3, k, 6))
         for o, owner in enumerate(self.owners):
@@ -268,6 +344,7 @@ class Controls:
                 shifts[i] += shifts[parent] + by_parent
         scale = PLACE_WEIGHT / self.height
         jacobian = np.concatenate([turns, shifts * scale], axis=1).reshape(m * 6, k * 6)
+        jacobian = jacobian * np.outer(np.repeat(bodies, 6), np.repeat(some, 6))
         jacobian = jacobian * np.tile([1.0, 1.0, 1.0, *[self.height] * 3], k)  # shifts count in heights
         squares = jacobian.T @ jacobian
         squares[np.diag_indices(len(squares))] += damping**2
@@ -317,7 +394,14 @@ def _switch_paths(obj, candidates: dict) -> dict:
                 and isinstance(_value(obj, target.data_path), bool | int | float)
             ):
                 found.setdefault(target.data_path, set()).add(bone)
-    return {path: bones for path, bones in found.items() if len(bones) > 1}
+    return found
+
+
+def _pole_switches(obj) -> dict:
+    """{data path of a property that switches inverse kinematics: the bones with it}."""
+    solved = {bone.name for bone in obj.pose.bones if any(c.type == "IK" for c in bone.constraints)}
+    found = {path: bones & solved for path, bones in _switch_paths(obj, solved).items()}
+    return {path: bones for path, bones in found.items() if bones}
 
 
 def _value(obj, path: str):
@@ -351,12 +435,6 @@ def _moved(basis: np.ndarray, step: np.ndarray) -> np.ndarray:
     result[:3, :3] = basis[:3, :3] @ quaternion.to_matrix(quaternion.from_rotation_vector(step[:3]))
     result[:3, 3] += step[3:]
     return result
-
-
-def _turns(now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Rotation vectors [m, 3] from matrices before to those now [m, 4, 4]."""
-    now, before = (quaternion.from_matrix(_axes(each)) for each in (now, before))
-    return quaternion.to_rotation_vector(quaternion.multiply(now, quaternion.conjugate(before)))
 
 
 def _axes(matrices: np.ndarray) -> np.ndarray:

@@ -138,11 +138,11 @@ class Recorder:
 
         `root` is a bone that is posed as recorded; it becomes the last one of those that are solved.
         """
-        rows, basis = [self.obj.data.bones.find(name) for name in carried.bones], None
+        basis = None
         given = self.basis([root]) if root else np.empty((len(self.numbers), 0, 4, 4))
         for at, (frame, poses) in enumerate(zip(self.numbers, self.poses, strict=True)):
             with STATE.occupied():
-                basis, off = carried.solve(frame, poses[rows], basis, {root: given[at, 0]} if root else {})
+                basis, off = carried.solve(frame, poses, basis, {root: given[at, 0]} if root else {})
             self.solved.append(np.concatenate([basis, given[at]]))
             self.off.append(off)
             yield frame

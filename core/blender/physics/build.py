@@ -1,6 +1,6 @@
 """Building a ragdoll: bodies, target bodies, anchors, joints and the physics armature, all through the data API."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import bpy
 import numpy as np
@@ -32,7 +32,7 @@ from ..rig.skinning import read_skin
 from ..runtime import STATE
 from ..settings.bone import store_roles
 from ..stack import pose_stack
-from . import body_edits, body_meshes, built, collision, joint_objects, motors, remove, source, world
+from . import body_objects, built, collision, joint_objects, motors, remove, source, world
 from .built import Part
 from .helpers import add_spring, carry, constrain, copy_locally, helper, keep_aside, make_kinematic, show_helpers
 
@@ -43,18 +43,18 @@ CANDIDATES = 25  # poses of the animation that are looked at for a bind pose
 def body_masses(obj, pose, plan, height: float, anatomy) -> np.ndarray:
     """Mass [kg] of every body [m] of a character of a height [m]."""
     settings = obj.active_ragdoll
-    model = settings.mass_model
+    model, volumes = settings.mass_model, np.array([shape.volume() for shape in plan.shapes])
     if model == "AUTO":
         model = masses.DEFAULT_TABLE if anatomy.kind == HUMAN else "DENSITY"
     if model == "DENSITY":
         density = settings.density
         if density == AUTOMATIC_DENSITY:
             density *= (np.clip(height, masses.DWARF, masses.GIANT) / height) ** 3
-        result = plan.volumes() * density
+        result = volumes * density
         result = np.maximum(result, masses.LIGHTEST_SHARE * result.sum())
     else:
         total = settings.body_mass if settings.body_mass > 0.0 else masses.human_mass(height)
-        shares = masses.human_shares(model, anatomy, pose.parents, plan.bones, plan.volumes())
+        shares = masses.human_shares(model, anatomy, pose.parents, plan.bones, volumes)
         result = masses.with_floor(total * shares)
     result = (masses.stabilised if settings.stabilize_masses else masses.carried)(result, plan.parents)
     for i, bone in enumerate(plan.bones):
@@ -76,11 +76,11 @@ SLEEPY, SLEEPY_TURN, SLEEPY_HEIGHT = 0.2, 6.0, 1.8  # [m/s], [rad/s], [m]
 class Report:
     """What a build made, for reports and messages."""
 
-    bodies: int = 0
-    joints: int = 0
-    constraints: int = 0
-    mass: float = 0.0
-    notes: list = field(default_factory=list)
+    bodies: int
+    joints: int
+    constraints: int
+    mass: float
+    notes: list
 
     def text(self) -> str:
         """One line for messages."""
@@ -136,9 +136,8 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
     with STATE.writing():
         if obj.active_ragdoll.is_ragdoll:
             remove.remove_all([obj], keep_world=obj.active_ragdoll.scene == scene)
-        world_notes = []
         try:
-            report = _build(obj, scene, bones, world_notes)
+            report = _build(obj, scene, bones)
             STATE.messages.pop(obj.name, None)
             STATE.evaluated[scene.name] = scene.frame_current, -1
             if update:
@@ -155,25 +154,29 @@ def rebuild(obj, scene) -> Report:
     return build(obj, scene, "KEEP")
 
 
-def _build(obj, scene, bones, notes) -> Report:
+def _build(obj, scene, bones) -> Report:
     settings = obj.active_ragdoll
     to_world, poses = _new_source(obj, scene)
     check_scale(obj, to_world)
-    notes += _find_bind_pose(obj, poses, source.sampled_frames(*world.shot_range(scene)))
+    notes = _find_bind_pose(obj, poses, source.sampled_frames(*world.shot_range(scene)))
     pose = BindPose(obj, to_world)
     anatomy = anatomy_of(obj)
-    skin = read_skin(obj, pose, to_world, prop_bones(obj, anatomy, _asked_for(obj, bones)))
+    asked_for = bones
+    if isinstance(bones, str):
+        asked_for = selected(obj) if bones == "SELECTED" else np.full(len(pose.names), bones == "ALL")
+    skin = read_skin(obj, pose, to_world, prop_bones(obj, anatomy, asked_for))
     vertices = None if skin is None else skin.of_bones()
     store_roles(obj, anatomy)
     deform = deforming(obj, pose, vertices)
     grounded = _grounded(pose, deform, vertices, anatomy)
     deform &= ~grounded
-    chosen = _choose(obj, pose, deform, bones, anatomy)
+    candidates = asked_for if isinstance(bones, np.ndarray) or bones in ("SELECTED", "ALL") else deform
+    chosen = _choose(obj, pose, candidates, bones, anatomy, vertices is not None)
     kinds = [bone.active_ragdoll.shape for bone in obj.pose.bones]
     joints = pose.heads, pose.tails, pose.matrices[:, :3, :3], pose.parents
     carriers = () if anatomy.parents is None else anatomy.parents, anatomy.led
     plan = shapes.plan_bodies(*joints, chosen, kinds, skin, pose.axes, settings.coverage, *carriers)
-    plan = body_edits.with_edits(obj, plan, pose, to_world)
+    plan = body_objects.with_edits(obj, plan, pose, to_world)
     height, scale = _size(obj, pose, chosen | deform, to_world)
     for index, bone in enumerate(obj.pose.bones):
         bone.active_ragdoll.simulate = bool(chosen[index])
@@ -185,7 +188,7 @@ def _build(obj, scene, bones, notes) -> Report:
 
     masses = body_masses(obj, pose, plan, height, anatomy)
     built.write(collection, _bodies(obj, scene, pose, plan, masses, height, inner), height, scale)
-    body_edits.record_bodies(obj)
+    body_objects.record_bodies(obj)
     relative = joint_objects.set_limits(obj, pose, plan, poses, notes, vertices, anatomy)
     if settings.self_collision:
         joint_objects.ignore_overlapping_pairs(pose, plan, to_world @ poses, notes)
@@ -201,7 +204,8 @@ def _build(obj, scene, bones, notes) -> Report:
     for own in (collection, *inner):
         keep_aside(own)
     settings.layout_changed = False
-    notes += _unknown(pose, plan, anatomy)
+    unknown = [pose.names[bone] for bone in plan.bones if anatomy.roles[bone] == GENERIC]
+    notes += [f"not recognised, so treated generically: {listed(unknown)}"] if unknown else []
     notes += [f"'{pose.names[i]}' stands at the ground: no body" for i in np.flatnonzero(grounded & ~chosen)]
     return Report(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), made, float(masses.sum()), notes)
 
@@ -224,16 +228,13 @@ def _new_source(obj, scene) -> tuple:
 
     Returns its world matrix now [4, 4], and the poses over the shot that the bodies will follow [f, n, 4, 4].
     """
-    settings = obj.active_ragdoll
+    settings, (first, last) = obj.active_ragdoll, world.shot_range(scene)
     old = settings.source  # of its motion stack
     settings.property_unset("source")
     source.drop(old)
-    copy = source.copy_of(obj, f".{obj.name} Source")
-    hidden = source.source_scene(scene)
-    settings.source, settings.scene = copy, scene
-    first, last = world.shot_range(scene)
-    to_world, poses = source.poses_over(copy, first, last, scene.frame_current)
-    hidden.collection.objects.link(copy)
+    settings.scene = scene
+    source.refresh(obj)
+    to_world, poses = source.poses_over(settings.source, first, last, scene.frame_current)
     if settings.target_armature is not None:
         poses = pose_stack.poses_over(obj, scene, first, last)
     return to_world, poses
@@ -253,11 +254,6 @@ def _new_collections(obj, scene) -> tuple:
     return collection, inner
 
 
-def _unknown(pose, plan, anatomy) -> list[str]:
-    names = [pose.names[bone] for bone in plan.bones if anatomy.roles[bone] == GENERIC]
-    return [f"not recognised, so treated generically: {listed(names)}"] if names else []
-
-
 def _grounded(pose, deform, vertices, anatomy) -> np.ndarray:
     """Deforming bones [n] at the ground that move the whole body and hold no part of a mesh as large as a body.
 
@@ -271,38 +267,28 @@ def _grounded(pose, deform, vertices, anatomy) -> np.ndarray:
     return result & deform
 
 
-def _asked_for(obj, bones) -> np.ndarray:
-    """Bones [n] that the user wants a body for, whatever they are."""
-    if isinstance(bones, np.ndarray):
-        return bones
-    return selected(obj) if bones == "SELECTED" else np.full(len(obj.data.bones), bones == "ALL")
-
-
-def _choose(obj, pose, deform, bones, anatomy):
-    if isinstance(bones, np.ndarray):
-        candidates = bones
-    elif bones == "SELECTED":
-        candidates = selected(obj)
-        if not candidates.any():
-            raise RagdollError(f"No bone of '{obj.name}' is selected")
-    elif bones == "ALL":
-        candidates = np.ones(len(pose.names), dtype=bool)
-    else:
-        candidates = deform
+def _choose(obj, pose, candidates, bones, anatomy, skinned: bool) -> np.ndarray:
+    """The bones [n] that get bodies, of some candidates. Raises RagdollError: there are none, or not in any place."""
+    given = isinstance(bones, np.ndarray)
+    if not given and bones == "SELECTED" and not candidates.any():
+        raise RagdollError(f"No bone of '{obj.name}' is selected")
     if not np.isfinite(pose.heads).all():
         bad = pose.names[int(np.flatnonzero(~np.isfinite(pose.heads).all(axis=1))[0])]
         raise RagdollError(f"Bone '{bad}' of '{obj.name}' has a position that is not a number")
     if shapes.extent(np.concatenate([pose.heads[candidates], pose.tails[candidates]])) < 1e-6:
         raise RagdollError(f"The bones of '{obj.name}' have no length")
-    if isinstance(bones, np.ndarray) or bones == "SELECTED":
+    if given or bones == "SELECTED":
         return candidates
     if bones == "MAIN":
-        return _main(obj, pose, candidates, anatomy)
+        return _main(obj, pose, candidates, anatomy, skinned)
     return shapes.choose_bones(pose.heads, pose.tails, pose.parents, candidates, pose.axes)
 
 
-def _main(obj, pose, deform, anatomy) -> np.ndarray:
-    """The main bones [n], and bones of their bodies that hang on a control, where they would stay without a body."""
+def _main(obj, pose, deform, anatomy, skinned: bool) -> np.ndarray:
+    """The main bones [n], and bones of their bodies that hang on a control, where they would stay without a body.
+
+    Where no mesh says which of these matter, those of the face and of flesh do not.
+    """
     chosen = roles.main_bones(anatomy, pose.parents, deform, pose.heads)
     chosen[list(anatomy.ground_roots)] &= deform[list(anatomy.ground_roots)]
     if np.count_nonzero(chosen) < 2:
@@ -310,7 +296,8 @@ def _main(obj, pose, deform, anatomy) -> np.ndarray:
     owned = roles.merged_into(anatomy, pose.parents, chosen) >= 0
     stray = skeleton.nearest_ancestors(pose.parents, chosen) < 0
     stray[list(anatomy.led)] = True
-    stray &= deform & owned & ~chosen
+    small = (roles.HELPER, roles.JAW, roles.EAR, roles.EYE)
+    stray &= deform & owned & ~chosen & (skinned | np.array([role not in small for role in anatomy.roles]))
     sizes = shapes.joint_sizes(pose.heads, pose.tails, pose.parents, stray | chosen)
     stray &= sizes >= shapes.MIN_SIZE * shapes.extent(pose.heads[chosen], pose.axes)
     return chosen | (stray & (skeleton.nearest_ancestors(pose.parents, stray) < 0))
@@ -320,17 +307,16 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
     """Make the bodies and their targets, each kind in a collection of its own."""
     settings = obj.active_ragdoll
     count = len(plan.bones)
-    box = 2.0 * plan.half
+    box, centers = 2.0 * plan.array("half"), plan.array("center")
     # Blender's inertia of a capsule is that of its box, so the box serves for all.
     squares = box**2
     own = masses / 12.0 * (squares.sum(axis=1) * 2.0 / 3.0)
     heads = pose.heads[plan.bones]
-    pivots = np.where((plan.parents >= 0)[:, None], heads, plan.centers)
-    mean = servo.carried_inertia(masses, plan.centers, pivots, plan.parents, own)
+    pivots = np.where((plan.parents >= 0)[:, None], heads, centers)
+    mean = servo.carried_inertia(masses, centers, pivots, plan.parents, own)
     moments = _carried_moments(plan, masses, pivots)
-    solids = plan.shapes()
     point = shapes.Shape(shapes.BOX, np.zeros(3), np.eye(3), np.full(3, TARGET_SIZE * height))
-    small = body_meshes.make_mesh(f"{obj.name} Target", point)
+    small = body_objects.make_mesh(f"{obj.name} Target", point)
     parts, (bodies, targets) = [], inner
     pace = (height / SLEEPY_HEIGHT) ** 0.5
     for i in range(count):
@@ -338,18 +324,19 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
         name = pose.names[bone]
         tuning = obj.pose.bones[bone].active_ragdoll
         bind = pose.matrices[bone]
-        body_bind = affine(plan.axes[i], plan.centers[i])
+        shape = plan.shapes[i]
+        body_bind = affine(shape.axes, shape.center)
         offset = np.linalg.inv(bind) @ body_bind
 
-        mesh = body_meshes.make_mesh(f"{obj.name} {name}", solids[i])
+        mesh = body_objects.make_mesh(f"{obj.name} {name}", shape)
         body = helper(f"{obj.name} {name} Body", mesh, bodies, built.BODY, name, aside=False)
         body.matrix_basis = Matrix(body_bind.tolist())
         body.display_type = "WIRE"
         scene.rigidbody_world.collection.objects.link(body)
         rigid_body = body.rigid_body
         rigid_body.type = "ACTIVE"
-        body_meshes.set_shape(rigid_body, plan.kinds[i], plan.half[i])
-        body_meshes.add_pieces(scene, body, solids[i], settings.collection)
+        body_objects.set_shape(rigid_body, shape.kind, shape.half)
+        body_objects.add_pieces(scene, body, shape, settings.collection)
         rigid_body.mass = masses[i]
         rigid_body.friction = tuning.friction
         rigid_body.restitution = tuning.bounciness
@@ -362,7 +349,11 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
         target = helper(f"{obj.name} {name} Target", small, targets, built.TARGET, name, aside=False)
         target.matrix_basis = Matrix(body_bind.tolist())
         make_kinematic(scene, target)
-        _drive(scene, target, body, drives.of(settings.drive).constraint)
+        # The drive: its stiffness stands at zero; a run sets it on the evaluated constraint.
+        drive = add_spring(scene, target, body, target, drives.of(settings.drive).constraint)
+        for axis in ("x", "y", "z", "ang_x", "ang_y", "ang_z"):
+            setattr(drive, f"use_spring_{axis}", True)
+            setattr(drive, f"spring_damping_{axis}", 1.0)
 
         parent = int(plan.parents[i])
         above = pose.names[int(plan.bones[parent])] if parent >= 0 else ""
@@ -372,23 +363,11 @@ def _bodies(obj, scene, pose, plan, masses, height: float, inner) -> list[Part]:
 
 def _carried_moments(plan, masses, pivots) -> np.ndarray:
     """Moments of inertia [m, 3] of all that each joint carries, about the joint, along its body's axes."""
-    own = fitting.own_moments(plan.kinds, 2.0 * plan.half, masses)
-    axes = np.asarray(plan.axes)
+    own = fitting.own_moments([shape.kind for shape in plan.shapes], 2.0 * plan.array("half"), masses)
+    axes = plan.array("axes")
     carries = joint_motors.descends(plan.parents)
-    tensors = joint_motors.carried_tensors(masses, own, axes, plan.centers, pivots, carries)
+    tensors = joint_motors.carried_tensors(masses, own, axes, plan.array("center"), pivots, carries)
     return np.einsum("mia,mij,mja->ma", axes, tensors, axes)
-
-
-def _drive(scene, target, body, kind: str) -> None:
-    """Add the servo between a body and its target: one six-axis constraint on the target body itself.
-
-    Its stiffness stands at zero; the pipeline sets it on the evaluated constraint.
-    """
-    constraint = add_spring(scene, target, body, target, kind)
-    for axis in "xyz":
-        for part in ("", "ang_"):
-            setattr(constraint, f"use_spring_{part}{axis}", True)
-            setattr(constraint, f"spring_damping_{part}{axis}", 1.0)
 
 
 # ---- bind pose ------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from functools import lru_cache
 import bpy
 import numpy as np
 
-from ..rig.armature import with_ragdoll
+from ..rig.armature import armatures, with_ragdoll
 
 KIND = "active_ragdoll_kind"  # tag of helpers and inner collections: what it is
 BONE = "active_ragdoll_bone"  # tag of helpers of one bone
@@ -166,8 +166,8 @@ def first(things, kind: str):
     return next((thing for thing in things if thing.get(KIND) == kind), None)
 
 
-def duplicates(objects, of: str = "collection") -> set:
-    """Of characters those that were made by duplicating another one, and share its helpers.
+def duplicates(of: str = "collection") -> set:
+    """The characters of the file that were made by duplicating another one, and share its helpers.
 
     Helpers belong to the character whose name was stored when they were made. Where no character of that name shares
     them, it was renamed before it was duplicated: the name of a duplicate is a longer one.
@@ -176,7 +176,7 @@ def duplicates(objects, of: str = "collection") -> set:
         of: the setting that points at the helpers: "collection" of a ragdoll, "motion_collection" of a stack.
     """
     sharing: dict = {}
-    for obj in objects:
+    for obj in armatures(bpy.data.objects):
         sharing.setdefault(getattr(obj.active_ragdoll, of), []).append(obj)
     found = set()
     for collection, alike in sharing.items():
@@ -189,7 +189,7 @@ def duplicates(objects, of: str = "collection") -> set:
 
 def ragdolls(scene) -> list:
     """The characters of a scene that have a ragdoll of their own."""
-    others = duplicates(with_ragdoll(bpy.data.objects))
+    others = duplicates()
     return [obj for obj in with_ragdoll(scene.objects) if obj.active_ragdoll.scene == scene and obj not in others]
 
 
@@ -216,22 +216,20 @@ def guests(scene) -> list:
 
 def is_duplicate(obj) -> bool:
     """Whether a character's helpers are another's; see `duplicates`."""
-    return obj.active_ragdoll.is_ragdoll and obj in duplicates(with_ragdoll(bpy.data.objects))
+    return obj.active_ragdoll.is_ragdoll and obj in duplicates()
 
 
-def is_gone(obj) -> bool:
-    """Whether a character was deleted, or joined into another one, and is kept only by what points at it."""
-    return obj.library is None and not obj.users_collection
-
-
-def gone(scene) -> list:
-    """Characters with a ragdoll in a scene that are gone; see `is_gone`."""
-    return [obj for obj in with_ragdoll(bpy.data.objects) if obj.active_ragdoll.scene == scene and is_gone(obj)]
+def gone(objects) -> list:
+    """Those of some objects that were deleted, or joined into another one, and are kept only by what points at them."""
+    places = *bpy.data.collections, *(scene.collection for scene in bpy.data.scenes)
+    held = {obj for collection in places for obj in collection.objects}  # sooner than each object's `users_collection`
+    return [obj for obj in objects if obj.library is None and obj not in held]
 
 
 def orphans(scene) -> list:
     """The collections of ragdolls and motion stacks in a scene whose character was deleted."""
-    settings = [obj.active_ragdoll for obj in bpy.data.objects if obj.type == "ARMATURE" and not is_gone(obj)]
+    characters = armatures(bpy.data.objects)
+    settings = [obj.active_ragdoll for obj in set(characters).difference(gone(characters))]
     held = {own.collection for own in settings} | {own.motion_collection for own in settings}
     return [c for c in scene.collection.children_recursive if c.active_ragdoll.owner and c not in held]
 

@@ -51,31 +51,15 @@ def assign_layers(scene) -> list[str]:
                 f"'{obj.name}' and '{without[slot - most].name}' meet only with some of their bodies: "
                 f"Blender's layers let {most} characters without self-collision meet in full"
             )
-    if without:
-        _widen_others(scene, characters, wide)
-    return notes
-
-
-def _widen_others(scene, characters, wide: np.ndarray) -> None:
-    """Make the scene's bodies that touch ordinary characters also touch those without self-collision."""
-    for other, layers in _others(scene, characters, wide):
+    for other, layers in _others(scene, characters, wide) if without else ():
         if SAVED not in other:
             other[SAVED] = [int(flag) for flag in layers]
         other.rigid_body.collision_collections = (layers | wide).tolist()
-
-
-def _widen_evaluated(run, scene) -> None:
-    """Do the same on evaluated bodies, for objects that were added since the build."""
-    characters = ragdolls(scene)
-    if all(obj.active_ragdoll.self_collision for obj in characters):
-        return
-    wide = overlap.meeting_all()
-    for other, layers in _others(scene, characters, wide):
-        other.evaluated_get(run.graph).rigid_body.collision_collections = (layers | wide).tolist()
+    return notes
 
 
 def _others(scene, characters, wide: np.ndarray):
-    """The scene's bodies that touch ordinary characters only, with their layers [20]."""
+    """The scene's bodies that touch ordinary characters only, with their layers [20]; they are to touch `wide`, too."""
     ours = {o for c in characters if c.active_ragdoll.collection for o in c.active_ragdoll.collection.all_objects}
     for other in scene.rigidbody_world.collection.objects:
         if other in ours or other.rigid_body is None:
@@ -154,7 +138,10 @@ def release_others(run, scene) -> None:
     run.held = {}
     for own in _fields(run, scene):
         own.field.apply_to_location = own.original.field.apply_to_location
-    _widen_evaluated(run, scene)
+    characters, wide = [character.obj for character in run.characters], overlap.meeting_all()
+    if not all(obj.active_ragdoll.self_collision for obj in characters):  # objects that were added since the build
+        for other, layers in _others(scene, characters, wide):
+            other.evaluated_get(run.graph).rigid_body.collision_collections = (layers | wide).tolist()
 
 
 def in_field(run, rows) -> bool:

@@ -147,21 +147,13 @@ def show_helpers(scene) -> None:
     """
     hidden = not scene.active_ragdoll.show_helpers
     wanted = {obj.active_ragdoll.collection for obj in with_ragdoll(scene.objects)}
-    wanted |= _linked_by_us(scene)
-    wanted.discard(None)
-    for layer in scene.view_layers:
-        for found in _inside(layer.layer_collection):
+    if scene.rigidbody_world is not None:  # its collections that a build linked: others have the user's objects, too
+        names = world.noted(scene.active_ragdoll.collections_linked)
+        wanted |= {getattr(scene.rigidbody_world, name) for name in names}
+    waiting = [layer.layer_collection for layer in scene.view_layers]
+    while waiting:
+        inner = list(waiting.pop().children)
+        waiting += inner
+        for found in inner:
             if found.collection in wanted and found.hide_viewport != hidden:
                 found.hide_viewport = hidden
-
-
-def _inside(layer_collection):
-    for child in layer_collection.children:
-        yield child
-        yield from _inside(child)
-
-
-def _linked_by_us(scene) -> set:
-    """The rigid body world's collections that a build linked to the scene; the user's objects are in others, too."""
-    names = world.noted(scene.active_ragdoll.collections_linked)
-    return {getattr(scene.rigidbody_world, name) for name in names} if scene.rigidbody_world else set()

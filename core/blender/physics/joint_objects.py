@@ -20,6 +20,7 @@ ASIDE = np.radians(0.1)  # turn about its other axes that a hinge bears without 
 LOOSE = np.radians(8.0)  # least range of the other axes of a hinge that becomes a cone: a flat one would pinch
 NOTED = np.radians(1.0)  # an animation that exceeds a range by less is not reported
 OPEN_MARGIN = np.radians(2.0)  # margin by which the constraints contain every sampled pose
+_KINDS = {"DEFAULT": "default", "ANATOMY": "anatomical", "PROFILE": "preset's"}  # of limits that may be widened
 PLAY = 1e-3  # of the height: where the animation separates a joint by more, the joint gets that much play
 
 
@@ -48,16 +49,21 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
         poses: of all bones in the armature's space over the sampled frames [f, n, 4, 4].
         vertices: for each bone the vertices [k, 3] (world, bind pose) that it dominates, or None [n].
     """
-    anatomical = _anatomical(pose, plan, vertices, anatomy)
+    heads, tails, theirs = _places(pose, vertices)
+    anatomical = joint_limits(anatomy, pose.parents, heads, tails, plan.bones, plan.parents, theirs)
     bind = rigid(pose.local)
     for i, bone in enumerate(plan.bones):
         _state_limits(obj.pose.bones[bone], anatomical[i], bind[bone, :3, :3])
-    to_joint = np.array([obj.pose.bones[bone].active_ragdoll.joint_rotation for bone in plan.bones], dtype=float)
+    own = [obj.pose.bones[bone].active_ragdoll for bone in plan.bones]
+    to_joint = np.array([settings.joint_rotation for settings in own], dtype=float)
     relatives = relative_rotations(poses, plan, bind, to_joint)
     widened, animated, fights = {kind: [] for kind in _KINDS}, {}, []
-    within = _cones_within(obj, plan, relatives)
-    for i, bone in enumerate(plan.bones):
-        settings = obj.pose.bones[bone].active_ragdoll
+    # One pass over arrays finds nearly all joints that need no widening.
+    cones = [settings.joint == "CONE" and settings.limits_from in _KINDS for settings in own]
+    rows = np.flatnonzero(np.array(cones) & (plan.parents >= 0))
+    stated = (np.array([getattr(own[i], name)[:] for i in rows]) for name in ("limit_min", "limit_max"))
+    within = set(rows[~limits.cones_beyond(*stated, relatives[:, rows])]) if len(rows) else ()
+    for i, (bone, settings) in enumerate(zip(plan.bones, own, strict=True)):
         if plan.parents[i] < 0:
             continue
         if settings.limits_from not in widened:
@@ -66,9 +72,7 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
                 fights.append((excess, pose.names[bone]))
             continue
         animated[i] = relatives[:, i]
-        if within[i]:
-            continue
-        if fit_limits(settings, animated[i], LIMIT_MARGIN, fixed_too=True) > NOTED:
+        if i not in within and fit_limits(settings, animated[i], LIMIT_MARGIN, fixed_too=True) > NOTED:
             widened[settings.limits_from].append(pose.names[bone])
     for kind, names in widened.items():
         if names:
@@ -81,25 +85,6 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
             "Check Limits lists them and can widen them"
         )
     return animated
-
-
-def _cones_within(obj, plan, relatives) -> np.ndarray:
-    """The bodies [m] whose joints are cones that need no widening for the rotations `relatives` [f, m, 4].
-
-    Limits of the user or the rig are not looked at. One pass over arrays finds nearly all bodies here.
-    """
-    settings = [obj.pose.bones[bone].active_ragdoll for bone in plan.bones]
-    cones = np.array([own.joint == "CONE" and own.limits_from in _KINDS for own in settings], dtype=bool)
-    cones &= plan.parents >= 0
-    result = np.zeros(len(plan.bones), dtype=bool)
-    rows = np.flatnonzero(cones)
-    if len(rows):
-        stated = (np.array([getattr(settings[i], name)[:] for i in rows]) for name in ("limit_min", "limit_max"))
-        result[rows] = ~limits.cones_beyond(*stated, relatives[:, rows])
-    return result
-
-
-_KINDS = {"DEFAULT": "default", "ANATOMY": "anatomical", "PROFILE": "preset's"}
 
 
 def note_postures(obj, collection, pose, plan, vertices, anatomy) -> None:
@@ -121,12 +106,6 @@ def note_postures(obj, collection, pose, plan, vertices, anatomy) -> None:
             turn[:] = limits.brought_within(own.joint, tuple(own.limit_min), tuple(own.limit_max), joint)
     facing = np.array([body.own.forward, body.own.left]) @ quaternion.to_matrix(turns[plan.bones])
     built.note(collection, postures=found.round(6).tolist(), facing=facing.round(6).tolist())
-
-
-def _anatomical(pose, plan, vertices, anatomy) -> list:
-    """`JointLimits` in the armature's space, or None, for every body [m]."""
-    heads, tails, vertices = _places(pose, vertices)
-    return joint_limits(anatomy, pose.parents, heads, tails, plan.bones, plan.parents, vertices)
 
 
 def _places(pose, vertices, *more) -> tuple:
@@ -234,7 +213,7 @@ def ignore_overlapping_pairs(pose, plan, poses, notes) -> None:
     if not len(first):
         return
     turned = rigid(poses[:, plan.bones]) @ np.linalg.inv(pose.matrices[plan.bones])
-    found = overlap.met(plan.shapes(), first, second, turned)
+    found = overlap.met(plan.shapes, first, second, turned)
     if found.any():
         pairs = [(int(i), int(k)) for i, k in zip(first[found], second[found], strict=True)]
         plan.no_collide += pairs
@@ -300,7 +279,7 @@ def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
     for i, k in plan.no_collide:
         empty = helper(f"{obj.name} Overlap", None, collection, built.JOINT, pose.names[plan.bones[i]], aside=False)
         empty.empty_display_size = size
-        empty.matrix_basis = Matrix.Translation(plan.centers[i])
+        empty.matrix_basis = Matrix.Translation(plan.shapes[i].center)
         free = constraints.ConstraintSpec(type="GENERIC", rotation=(1.0, 0.0, 0.0, 0.0))
         _constraint(scene, empty, free, (bodies[i], bodies[k]))
         made += 1

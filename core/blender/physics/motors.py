@@ -12,7 +12,7 @@ from ...ragdoll.drives import joint_motors, springs
 from ...ragdoll.drives.law import Frame, Joints, merged
 from ...ragdoll.joints import limits
 from ..settings import at_frame
-from . import body_meshes, built
+from . import body_objects, built
 from .helpers import helper, join
 
 SAMPLES = 5  # of each swing over its range, for choosing motors
@@ -101,12 +101,12 @@ class JointDrives:
         between = quaternion.multiply(quaternion.conjugate(turned[self.parents]), turned[self.rows])
         return quaternion.multiply(quaternion.conjugate(self.frames), quaternion.multiply(between, self.frames))
 
-    def carried(self, masses, matrices, of=slice(None)) -> np.ndarray:
+    def carried(self, run, of=slice(None)) -> np.ndarray:
         """Inertia tensors [k, 3, 3] of what the joints, or some of them, carry now, in the parents' joint frames."""
         rows, parents = self.rows[of], self.parents[of]
-        rotations, centers = matrices[:, :3, :3], matrices[:, :3, 3]
+        rotations, centers = run.body[:, :3, :3], run.body[:, :3, 3]
         pivots = centers[rows] + np.einsum("kij,kj->ki", rotations[rows], self.heads[of])
-        tensors = joint_motors.carried_tensors(masses, self.moments, rotations, centers, pivots, self.carries[of])
+        tensors = joint_motors.carried_tensors(run.masses, self.moments, rotations, centers, pivots, self.carries[of])
         frames = quaternion.multiply(quaternion.conjugate(self.bind[parents]), self.frames[of])
         axes = rotations[parents] @ quaternion.to_matrix(frames)
         return axes.transpose(0, 2, 1) @ tensors @ axes
@@ -138,7 +138,7 @@ class Muscles:
             self.weight,
             self.frequency,
             self.damping_ratio,
-            own.carried(run.masses, run.body, self.of),
+            own.carried(run, self.of),
             frame.seconds,
             frame.substeps,
         )
@@ -174,7 +174,7 @@ def gather_motors(characters) -> JointDrives | None:
     bodies = [part.body for character in characters for part in character.obj.active_ragdoll.parts]
     turns, carries = quaternion.from_matrix(np.array(bind)[:, :3, :3]), joint_motors.descends(ancestors)[rows]
     joints = (*map(np.array, (rows, parents, available)), motors, np.array(frames), turns, np.array(heads))
-    return JointDrives(*joints, carries, body_meshes.own_moments(bodies))
+    return JointDrives(*joints, carries, body_objects.own_moments(bodies))
 
 
 def write_motors(run, before, weights, seconds: float, substeps: int, gravity: float) -> None:
@@ -235,7 +235,7 @@ def _of_laws(run, before, weights, relative, frame: Frame, gravity: float) -> li
         end=own.relative(run.wanted),
         weight=np.where(run.joint_space, weights, 0.0)[own.rows],
         inertia=run.inertia[own.rows],
-        tensors=lambda: own.carried(run.masses, run.body),
+        tensors=lambda: own.carried(run),
         # During the frame a limb that nothing held would turn by this much, and on average by half of it.
         fall=0.25 * gravity * frame.seconds**2 / run.gyration_radius[own.rows],
         parameters={name: values[own.rows] for name, values in run.numbers.items()},

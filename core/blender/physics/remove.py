@@ -2,9 +2,10 @@
 
 import bpy
 
+from ..rig.armature import armatures, with_ragdoll
 from ..runtime import STATE
 from ..settings import declare, saved
-from . import body_edits, built, collision, source, world
+from . import body_objects, built, collision, source, world
 
 
 def remove(obj, scene=None) -> None:
@@ -23,15 +24,16 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
     if scene is not None and scene.library is not None:
         scene = None
     if scene is not None:
-        objects = list(dict.fromkeys([*objects, *built.gone(scene)]))
+        others = (obj for obj in with_ragdoll(bpy.data.objects) if obj.active_ragdoll.scene == scene)
+        objects = list(dict.fromkeys([*objects, *built.gone(others)]))
     for other in {obj.active_ragdoll.scene for obj in objects} - {scene, None}:
         _end_first(other)
     with STATE.writing():
         shared = {obj for obj in objects if built.is_duplicate(obj)}
         for obj in objects:
             if obj not in shared:  # a duplicate's bodies belong to another character, and so do their edits
-                body_edits.collect_edits(obj)
-                body_edits.end_editing(obj)
+                body_objects.collect_edits(obj)
+                body_objects.end_editing(obj)
             source.remove_constraints(obj, source.CONSTRAINT_NAME)
             for bone in obj.pose.bones if obj.pose else ():
                 bone.active_ragdoll.simulate = False
@@ -115,9 +117,9 @@ def _unused_sources(objects, scene) -> set:
     """The sources of some ragdolls, and those whose character was deleted."""
     settings = [obj.active_ragdoll for obj in objects]
     found = {own.source for own in settings if own.target_armature is None} - {None}
-    found -= {o.active_ragdoll.source for o in bpy.data.objects if o.type == "ARMATURE" and o not in objects}
+    found -= {o.active_ragdoll.source for o in armatures(bpy.data.objects) if o not in objects}
     hidden = scene.active_ragdoll.source if scene is not None else None
-    copies = [o for o in hidden.collection.objects if o.type == "ARMATURE"] if hidden is not None else []
+    copies = armatures(hidden.collection.objects) if hidden is not None else []
     found = {copy for copy in found if source.is_source(copy)}
     return found | {copy for copy in copies if copy.users <= 1 and source.STAND_IN_FOR not in copy}
 
@@ -143,7 +145,11 @@ def drop_source_scene(scene) -> None:
         scene: None where it was deleted.
     """
     sharing = [other for other in bpy.data.scenes if other.active_ragdoll.source is not None and other.library is None]
-    idle = [other for other in {scene, *sharing} - {None} if not _has_characters(other)]
+    idle = []
+    for other in {scene, *sharing} - {None}:
+        settings = [o.active_ragdoll for o in other.objects if o.library is None]
+        if not any(own.is_ragdoll or own.target_armature for own in settings):
+            idle.append(other)
     hidden = {other.active_ragdoll.source for other in idle} - {None}
     hidden |= {other for other in bpy.data.scenes if other.library is None} - {
         other.active_ragdoll.source for other in bpy.data.scenes
@@ -152,10 +158,5 @@ def drop_source_scene(scene) -> None:
     for other in idle:
         other.active_ragdoll.property_unset("source")
     for unused in filter(lambda found: found.active_ragdoll.is_source, hidden):
-        source.drop_stand_ins(unused)
+        bpy.data.batch_remove([other for other in unused.collection.objects if source.STAND_IN_FOR in other])
         bpy.data.scenes.remove(unused)
-
-
-def _has_characters(scene) -> bool:
-    settings = [o.active_ragdoll for o in scene.objects if o.library is None]
-    return any(own.is_ragdoll or own.target_armature for own in settings)

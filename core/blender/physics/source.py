@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 
 from ...errors import RagdollError
-from ..rig.armature import pose_matrices, values_of
+from ..rig.armature import armatures, pose_matrices, values_of
 from ..runtime import STATE
 from ..settings import declare
 from . import built
@@ -39,12 +39,13 @@ def source_scene(scene):
         own.source = bpy.data.scenes.new(hidden_name(scene))
         own.source.active_ragdoll.is_source = True
     hidden = own.source
-    for name in ("fps", "fps_base"):
-        if getattr(hidden.render, name) != getattr(scene.render, name):
-            setattr(hidden.render, name, getattr(scene.render, name))
-    for name in ("frame_start", "frame_end"):
-        if getattr(hidden, name) != getattr(scene, name):
-            setattr(hidden, name, getattr(scene, name))
+    for own, its, names in (
+        (hidden.render, scene.render, ("fps", "fps_base")),
+        (hidden, scene, ("frame_start", "frame_end")),
+    ):
+        for name in names:
+            if getattr(own, name) != getattr(its, name):
+                setattr(own, name, getattr(its, name))
     return hidden
 
 
@@ -53,13 +54,8 @@ def _is_anothers(scene) -> bool:
     hidden = scene.active_ragdoll.source
     if all(other == scene or other.active_ragdoll.source != hidden for other in bpy.data.scenes):
         return False
-    own = (obj.active_ragdoll.source for obj in scene.objects if obj.type == "ARMATURE" and scene_of(obj) == scene)
+    own = (obj.active_ragdoll.source for obj in armatures(scene.objects) if scene_of(obj) == scene)
     return not any(copy is not None and copy.name in hidden.objects for copy in own)
-
-
-def drop_stand_ins(hidden) -> None:
-    """Remove what was made in a hidden scene to read objects, before the scene is removed."""
-    bpy.data.batch_remove([other for other in hidden.collection.objects if STAND_IN_FOR in other])
 
 
 def scene_of(obj):
@@ -82,11 +78,15 @@ def refuse_names(obj) -> None:
                 raise RagdollError(f"Bone '{bone.name}' of '{obj.name}' has a constraint named '{name}': rename it")
 
 
+def own_constraints(obj) -> list[tuple]:
+    """Our constraints of a character, each with its bone."""
+    return [(bone, constraint) for bone in obj.pose.bones for constraint in bone.constraints if is_own(constraint)]
+
+
 def remove_constraints(obj, name: str) -> None:
     """Remove our constraints of a name from a character's bones."""
-    for bone in obj.pose.bones:
-        constraint = bone.constraints.get(name)
-        if constraint is None or not is_own(constraint):
+    for bone, constraint in own_constraints(obj):
+        if constraint.name != name:
             continue
         if obj.override_library is None or not constraint.is_override_data:
             bone.constraints.remove(constraint)
@@ -94,12 +94,19 @@ def remove_constraints(obj, name: str) -> None:
             constraint.mute = True  # of the library
 
 
+def set_influence(obj, blend: float) -> None:
+    """Set the share of the physics in what a character shows."""
+    for bone in obj.pose.bones:
+        constraint = bone.constraints.get(CONSTRAINT_NAME)
+        if constraint is not None and abs(constraint.influence - blend) > 1e-7:
+            constraint.influence = blend
+
+
 def mute_constraints(obj) -> None:
     """Have a character play its animation although there is nothing that its constraints could copy."""
-    for bone in obj.pose.bones:
-        for constraint in bone.constraints:
-            if is_own(constraint) and not constraint.mute:
-                constraint.mute = True
+    for _bone, constraint in own_constraints(obj):
+        if not constraint.mute:
+            constraint.mute = True
 
 
 def copy_of(obj, name: str):
@@ -114,9 +121,8 @@ def copy_of(obj, name: str):
             getattr(group, name).clear()
         elif said.kind == declare.RECORD or said.points:  # who is only looked at by a copy can be deleted
             group.property_unset(name)
-    for bone in copy.pose.bones:
-        for constraint in [c for c in bone.constraints if is_own(c)]:
-            bone.constraints.remove(constraint)
+    for bone, constraint in own_constraints(copy):
+        bone.constraints.remove(constraint)
     _retarget(obj, copy)
     return copy
 
@@ -242,12 +248,6 @@ def follow(obj) -> None:
         refresh(obj)
     else:
         carry_edits(obj)
-
-
-def forget_edits(obj=None) -> None:
-    """Have edits by hand carried to the source once more, of one character or of all."""
-    for stamp in STATE.stamps.values() if obj is None else filter(None, (STATE.stamps.get(obj.name),)):
-        stamp.edits = None
 
 
 def signature(obj) -> tuple:

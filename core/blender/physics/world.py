@@ -5,8 +5,10 @@ import bpy
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
 from .. import preferences
+from ..rig.clips import scene_fps
 from ..runtime import STATE
 from . import view_layers
+from .built import is_ours
 
 IS_42 = bpy.app.version < (4, 3, 0)  # what only that needs is at the end
 
@@ -20,6 +22,12 @@ def shot_range(scene) -> tuple[int, int]:
     if own.use_range:
         return own.frame_start, own.frame_end
     return scene.frame_start, scene.frame_end
+
+
+def seconds_per_frame(scene) -> float:
+    """Of the simulation: where it runs slower, a frame is shorter in it [s]."""
+    world = scene.rigidbody_world
+    return max((world.time_scale if world is not None else 1.0) / scene_fps(scene), 1e-9)
 
 
 def gravity(scene) -> tuple[float, float, float]:
@@ -48,11 +56,14 @@ def ensure(scene) -> list[str]:
             bpy.ops.rigidbody.world_add()
         STATE.unstepped[scene.name] = STATE.released[scene.name] = scene.frame_current
         own.world_created = True
-        fps = scene.render.fps / scene.render.fps_base
         world = scene.rigidbody_world
-        world.substeps_per_frame, world.solver_iterations = preferences.new_world(fps)
+        world.substeps_per_frame, world.solver_iterations = preferences.new_world(scene_fps(scene))
         made.append("a rigid body world")
-    elif not own.cache_saved and _is_coarse(scene):  # told once, with the scene's first ragdoll
+    elif not own.cache_saved and (  # told once, with the scene's first ragdoll
+        scene.rigidbody_world.substeps_per_frame
+        < diagnosis.needed_substeps(scene_fps(scene), scene.rigidbody_world.time_scale)
+        or scene.rigidbody_world.solver_iterations < diagnosis.FEWEST_ITERATIONS
+    ):
         made.append("the rigid body world has few steps or iterations: Diagnose can raise them, so that limits hold")
     world = scene.rigidbody_world
     refuse_user_bake(scene)
@@ -93,12 +104,6 @@ def _let_originals_go(scene) -> None:
             view_layers.remake_world(scene, lambda: [setattr(joint, "object1", None) for joint in joints])
         for joint, first in zip(joints, firsts, strict=True):
             joint.object1 = first
-
-
-def _is_coarse(scene) -> bool:
-    world, fps = scene.rigidbody_world, scene.render.fps / scene.render.fps_base
-    steps = diagnosis.needed_substeps(fps, world.time_scale)
-    return world.substeps_per_frame < steps or world.solver_iterations < diagnosis.FEWEST_ITERATIONS
 
 
 def refuse_user_bake(scene) -> None:
@@ -341,11 +346,14 @@ def restore(scene) -> None:
             bpy.data.collections.remove(collection)
     if own.world_created:
         collections = [c for c in (world.collection, world.constraints) if c is not None]
-        if not any(c.objects for c in collections):
+        # A linked copy of the scene has a world with the same collections, in which a ragdoll of its own may be.
+        if all(is_ours(obj) for c in collections for obj in c.objects):
+            world.collection = world.constraints = None
             with bpy.context.temp_override(scene=scene):
                 bpy.ops.rigidbody.world_remove()
             for collection in collections:
-                bpy.data.collections.remove(collection)
+                if not collection.objects:
+                    bpy.data.collections.remove(collection)
     for declared in own.bl_rna.properties:
         if declared.identifier.startswith(("world_", "collections_", "cache_")):
             own.property_unset(declared.identifier)

@@ -164,7 +164,8 @@ def action_curves(action: bpy.types.Action, obj: bpy.types.Object, slot=None) ->
     if has_slots() and slot is None:
         slots = ", ".join(f'"{s.name_display}"' for s in action.slots)
         raise RagdollError(f"Action \"{name}\" has no slot for '{obj.name}'; it has {slots or 'none'}")
-    curves = [curve for curve in curves_of(action, slot) if not _is_silent(curve)]
+    curves = [c for c in curves_of(action, slot) if not (c.mute or (c.group is not None and c.group.mute))]
+    curves = [c for c in curves if len(c.keyframe_points) or not c.is_empty]
     if not curves:
         raise RagdollError(f'Action "{name}" is empty')
     return curves
@@ -179,11 +180,6 @@ def _checked(action: bpy.types.Action | None, obj: bpy.types.Object) -> bpy.type
     except ReferenceError:
         raise RagdollError(f"An action of '{obj.name}' was deleted while in use") from None
     return action
-
-
-def _is_silent(curve: bpy.types.FCurve) -> bool:
-    muted = curve.mute or (curve.group is not None and curve.group.mute)
-    return muted or (not len(curve.keyframe_points) and curve.is_empty)
 
 
 def _ends(action: bpy.types.Action, curves: Sequence[bpy.types.FCurve]) -> tuple[float, float]:

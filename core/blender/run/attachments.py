@@ -74,7 +74,6 @@ def read_attachment(character, number: int, item, scene, rows: dict) -> Attached
     Raises RagdollError: it cannot act; says why.
     """
     obj, name = character.obj, f"Attachment '{item.name}'"
-    settings = obj.active_ragdoll
     part = built.part_of(obj, item.bone)
     if part is None:
         what = f"bone '{item.bone}' of '{obj.name}' has no body" if item.bone else "it has no bone"
@@ -93,36 +92,25 @@ def read_attachment(character, number: int, item, scene, rows: dict) -> Attached
     values = [*item.point, *item.offset_location, *item.offset_rotation]
     if not np.isfinite(values).all():
         raise RagdollError(f"{name}: its point or its offset is not a number")
-    bind = part.offset
     turn = quaternion.normalize(np.array(item.offset_rotation, dtype=float))
     stated = item.offset == STATED, attachment.placed(item.offset_location, turn), item.reach_seconds
-    point = (np.linalg.inv(bind) @ [*item.point, 1.0])[:3]
-    body = point, bind, _below(settings.parts, part.bone, rows), part.body
+    point = (np.linalg.inv(part.offset) @ [*item.point, 1.0])[:3]
+    below = {part.bone: part}
+    for each in obj.active_ragdoll.parts:  # parents come before
+        if each.parent in below:
+            below[each.bone] = each
+    below = np.array([rows[each.body.name] for each in below.values()])
     other_row = rows.get(other.name, -1) if other is not None else -1
-    row = rows[part.body.name]
-    return Attached(character, number, name, row, item.kind, *stated, *body, target, bone, other, other_row)
-
-
-def _below(parts, bone: str, rows: dict) -> np.ndarray:
-    """Rows of a bone's body and of all bodies below it; parts come after their parents."""
-    found, names = [], {bone}
-    for part in parts:
-        if part.bone == bone or part.parent in names:
-            names.add(part.bone)
-            found.append(rows[part.body.name])
-    return np.array(found)
+    body = rows[part.body.name], item.kind, *stated, point, part.offset, below, part.body
+    return Attached(character, number, name, *body, target, bone, other, other_row)
 
 
 def body_of(target, bone: str):
     """The object whose rigid body moves a target by physics; None if there is none."""
-    parts = {part.bone: part.body for part in target.active_ragdoll.parts} if bone else {}
     if target.active_ragdoll.is_ragdoll and bone:
-        above = target.data.bones[bone]
-        while above is not None:
-            if above.name in parts:
-                return parts[above.name]
-            above = above.parent
-        return None
+        parts = {part.bone: part.body for part in target.active_ragdoll.parts}
+        chain = (target.data.bones[bone], *target.data.bones[bone].parent_recursive)
+        return next((parts[above.name] for above in chain if above.name in parts), None)
     while target is not None:
         body = target.rigid_body
         if body is not None and body.type == "ACTIVE" and not body.kinematic:
@@ -132,7 +120,7 @@ def body_of(target, bone: str):
 
 
 # ---- where things stand ---------------------------------------------------------------------------------------------
-def switch_on(run, own: Attached, scene, body, now) -> None:
+def switch_on(run, own: Attached, body, now) -> None:
     """Store the places at the moment in which an attachment is switched on."""
     own.since = 0
     if own.holder is not None or own.target == own.other:
@@ -147,11 +135,8 @@ def switch_on(run, own: Attached, scene, body, now) -> None:
 
 def _base_of_bone(run, own: Attached, now) -> np.ndarray:
     """The target bone in its body's frame, or in that of the body that carries it."""
-    for character in run.characters:
-        if character.rows.start <= own.other_row < character.rows.stop:
-            index = own.other_row - character.rows.start
-            if character.bone_names[index] == own.target_bone:
-                return np.linalg.inv(character.offsets[index])
+    if built.part_of(own.target, own.target_bone) is not None:
+        return np.linalg.inv(run.offsets[own.other_row])
     posed = own.target.evaluated_get(run.graph)
     bone = rigid(array_of(posed.matrix_world) @ array_of(posed.pose.bones[own.target_bone].matrix))
     return np.linalg.inv(now) @ bone
@@ -335,7 +320,7 @@ def _step(run, own: Attached, scene, seconds: float, substeps: int) -> None:
         _move_holder(run, own, own.place)
         return
     if own.since is None:
-        switch_on(run, own, scene, body, now)
+        switch_on(run, own, body, now)
     own.since += 1
     if own.kind == DISTANCE:
         length = settings.length if settings.length > 0.0 else own.length

@@ -20,20 +20,18 @@ class Clock:
     """Measures one frame: our own Python, and apart from it the evaluation of the source scene."""
 
     def __init__(self) -> None:
-        self.began = time.perf_counter()
-        self.apart = {}
+        self.began, self.source = time.perf_counter(), 0.0
 
-    def __call__(self, name, function, *args):
+    def __call__(self, evaluate, *args) -> None:
+        """Evaluate the source."""
         began = time.perf_counter()
-        result = function(*args)
-        self.apart[name] = self.apart.get(name, 0.0) + time.perf_counter() - began
-        return result
+        evaluate(*args)
+        self.source += time.perf_counter() - began
 
     def note(self, run) -> None:
         """Append this frame's seconds to the run's."""
-        total = time.perf_counter() - self.began
-        run.seconds["source"].append(self.apart.get("source", 0.0))
-        run.seconds["own"].append(total - sum(self.apart.values()))
+        run.seconds["source"].append(self.source)
+        run.seconds["own"].append(time.perf_counter() - self.began - self.source)
 
 
 def _handler(function):
@@ -78,7 +76,7 @@ def before_frame(scene, _graph=None) -> None:
         view_layers.stand_at(scene, frame)
         run = STATE.runs.get(scene.name)
     try:
-        posed, stacked = (), None
+        posed = ()
         if run is None or frame == first:
             reconcile.reconcile(scene, ragdolls=frame == first)
         if frame == first:
@@ -94,14 +92,14 @@ def before_frame(scene, _graph=None) -> None:
             _refuse_evaluated(run, scene)
             _observe(run, scene)  # another view layer was played than the one that steps
             pipeline.step(run, scene, clock)
-            posed, stacked = run.names, _stacked(run, scene)
+            posed = run.names
         elif run is not None and frame == run.frame:
             return
         else:
             show.show_other(run, scene)
             if run is None and frame > first + 1 and _is_playing() and _last_shown(scene) == first:
                 show.tell_left_out(scene, first)
-        pose_stack.show(scene, posed, stacked)
+        pose_stack.show(scene, posed)
         view_layers.lead(scene)
     except (RagdollError, ReferenceError) as error:
         _stop(scene, run, _reason(scene, error))
@@ -126,10 +124,7 @@ def _shows_without_run(scene) -> bool:
             show.show_cached(scene)
         pose_stack.show(scene)
         return True
-    if _is_stepping(scene):
-        _end_with_other_bones(scene)  # a script may rename one and go on before Blender has updated anything
-    if _is_stepping(scene):
-        _end_without_members(scene)
+    _end_if_spoilt(scene)  # a script may rename a bone or edit a joint and go on before Blender has updated anything
     if STATE.rendering or (scene.frame_subframe != 0.0 and scene.name not in STATE.runs):
         pose_stack.show(scene)
     return STATE.rendering or scene.frame_subframe != 0.0
@@ -186,26 +181,10 @@ def _note_evaluated(scene, graph) -> None:
         return
     index = next((i for i, layer in enumerate(scene.view_layers) if layer.depsgraph == graph), -1)
     if _is_same_change(scene) and index != STATE.evaluated[scene.name][1] + 1:
-        _restart_later(scene)
+        run = STATE.runs.get(scene.name)
+        if run is not None and run.frame == run.first == scene.frame_current:
+            del STATE.runs[scene.name]  # that frame is shown anew: a new run begins with the next step
     STATE.evaluated[scene.name] = scene.frame_current, index
-
-
-def _restart_later(scene) -> None:
-    """Forget the run that stands at the first frame, which is shown anew: a new one begins with the next step."""
-    run = STATE.runs.get(scene.name)
-    if run is not None and run.frame == run.first == scene.frame_current:
-        del STATE.runs[scene.name]
-
-
-def _stacked(run, scene) -> list:
-    """The scene's characters that have a motion stack. They are looked for again when one was deleted."""
-    try:
-        if run.stacked is not None and all(obj.name for obj in run.stacked):
-            return run.stacked
-    except ReferenceError:
-        pass
-    run.stacked = pose_stack.characters(scene)
-    return run.stacked
 
 
 def _forget_trouble(scene) -> None:
@@ -278,12 +257,7 @@ def after_update(scene, graph=None) -> None:
     if not _concerns(scene):
         return
     _show_edits(scene, graph)
-    if _is_stepping(scene) and not STATE.building and graph.id_type_updated("ARMATURE"):
-        _end_with_other_bones(scene)
-    if _is_stepping(scene):
-        _end_without_members(scene)
-    if _is_stepping(scene):
-        _end_with_edited_joint(scene, graph)
+    _end_if_spoilt(scene, graph)
 
 
 def _show_edits(scene, graph) -> None:
@@ -304,46 +278,47 @@ def _is_stepping(scene) -> bool:
     return scene.name in STATE.live_worlds and now is not None and not now.point_cache.is_baked
 
 
-def _end_with_other_bones(scene) -> None:
-    """End the run where bones of a character were added, removed or renamed.
+def _end_if_spoilt(scene, graph=None) -> None:
+    """End the run where Bullet's next step would crash.
 
-    Renaming has Blender copy all objects anew, the joints too, whose constraints Bullet's world still holds: the next
-    step would crash.
+    That is where bodies or joints of its world were deleted, or the joints were copied anew, which frees what the world
+    still holds: those of a view layer that has gone, one that was edited or renamed, and all of them where bones were
+    added, removed or renamed.
+
+    Args:
+        graph: tells what has been updated; None before a frame.
     """
-    run = STATE.runs.get(scene.name)
-    names = [obj.name for obj in built.ragdolls(scene) if shot_run.has_other_bones(run, obj)]
-    if names:
-        _end(scene, f"Bones of '{names[0]}' were added, removed or renamed: begin at the shot's first frame again")
-
-
-def _end_without_members(scene) -> None:
-    """End the run where its world holds bodies or joints that were deleted, or joints that were renamed and so copied
-    anew: Bullet's next step would crash."""
-    if STATE.building:
+    if STATE.building or not _is_stepping(scene):
         return
-    if view_layers.is_lost(scene):
-        again = "save the file and open it anew" if world.IS_42 else "begin at the shot's first frame again"
-        _end(scene, f"The view layer of the simulation was removed or renamed: {again}")
-    elif world.has_lost_members(scene):
-        _end(scene, _what_is_missing(scene))
+    run, again, text = STATE.runs.get(scene.name), "begin at the shot's first frame again", ""
+    if graph is None or graph.id_type_updated("ARMATURE"):
+        name = shot_run.with_other_bones(run, scene)
+        text = f"Bones of '{name}' were added, removed or renamed: {again}" if name else ""
+    if not text and view_layers.is_lost(scene):
+        text = "The view layer of the simulation was removed or renamed"
+        text = f"{text}: {'save the file and open it anew' if world.IS_42 else again}"
+    if not text and world.has_lost_members(scene):
+        text = _what_is_missing(scene)
+    if not text and run is not None:
+        joint = _edited_joint(run, graph or view_layers.depsgraph_of(scene))
+        text = f"The joint '{joint}' was edited: {again}" if joint else ""
+    if text:
+        _end(scene, text)
 
 
-def _end_with_edited_joint(scene, graph) -> None:
-    """End the run where a joint was edited by hand: Blender copies it anew and frees what Bullet still holds."""
-    run = STATE.runs.get(scene.name)
-    if STATE.building or run is None:
-        return
+def _edited_joint(run, graph) -> str:
+    """The name of a joint that was edited, by hand or by a script; "" where there is none."""
     updated = {update.id.name for update in graph.updates}
     if all(target.name in updated for character in run.characters for target in character.targets.objects):
-        return  # somebody else's frame handler updates the scene: Blender tells once more what the frame has changed
+        return ""  # somebody else's frame handler updates the scene: Blender tells once more what the frame has changed
     for update in graph.updates:
         joint = update.id
         if not isinstance(joint, bpy.types.Object) or joint.rigid_body_constraint is None:
             continue
         carried = update.is_updated_transform and joint.parent is not None
         if not (carried or update.is_updated_shading):  # the latter where Blender looks anew at all that depends
-            _end(scene, f"The joint '{joint.name}' was edited: begin at the shot's first frame again")
-            return
+            return joint.name
+    return ""
 
 
 def _what_is_missing(scene) -> str:
@@ -360,7 +335,15 @@ def _end(scene, text: str) -> None:
     """End the run and keep its world from stepping; it is made anew at the shot's first frame."""
     _stop(scene, STATE.runs.get(scene.name), text)
     interrupt(scene)
+    now, shown = scene.frame_current, STATE.evaluated.get(scene.name, (None, -1))[0]
     with STATE.occupied():
+        if shown not in (
+            None,
+            now,
+        ):  # a script went on at once: first Blender looks at what was changed, without a step
+            view_layers.stand_at(scene, shown)
+            view_layers.stepping_layer(scene).update()
+            view_layers.stand_at(scene, now)
         world.halt(scene)
 
 
@@ -407,13 +390,8 @@ def break_runs() -> None:
 
 
 @_handler
-def before_load(_file=None) -> None:
-    """load_pre"""
-    leave_worlds()
-
-
-def leave_worlds() -> None:
-    """Before a file is loaded, now or when the handlers are gone: end all runs where Blender would crash otherwise."""
+def leave_worlds(_file=None) -> None:
+    """load_pre, and when the handlers go: end all runs where Blender would crash otherwise."""
     if not world.IS_42:
         return
     with STATE.occupied():
@@ -461,7 +439,7 @@ _HANDLERS = (
     ("redo_pre", before_undo),
     ("undo_post", after_undo),
     ("redo_post", after_undo),
-    ("load_pre", before_load),
+    ("load_pre", leave_worlds),
     ("load_post", after_load),
     ("save_pre", before_save),
     ("render_init", before_render),

@@ -16,9 +16,10 @@ from ...errors import RagdollError
 from ...pose import affine
 from ...ragdoll import hits as core_hits
 from ...ragdoll.drives import springs
-from ..physics import body_meshes, built, world
+from ..physics import body_objects, built, world
 from ..physics.helpers import add_spring, helper, make_kinematic, used_again
 from ..rig.armature import array_of
+from ..rig.clips import scene_fps
 from ..runtime import STATE
 from .shot_run import Effect
 from .write import put
@@ -236,7 +237,7 @@ def _hits_of(character, scene) -> CharacterHits:
     settings = character.obj.active_ragdoll
     parts = settings.parts
     row = {part.bone: i for i, part in enumerate(parts)}
-    moments = body_meshes.own_moments([part.body for part in parts])
+    moments = body_objects.own_moments([part.body for part in parts])
     own = CharacterHits(character, built.parents_of(parts), moments, np.ones(len(parts)))
     read_character(own, scene)
     for point in _acting_points(own):
@@ -255,8 +256,7 @@ def _note_late(own: CharacterHits) -> None:
 
 def _rate(scene) -> float:
     """Frames per second of simulation. Times are frame numbers divided by it, so that equal times are bit-identical."""
-    fps = scene.render.fps / scene.render.fps_base
-    return fps / max(scene.rigidbody_world.time_scale, 1e-9)
+    return scene_fps(scene) / max(scene.rigidbody_world.time_scale, 1e-9)
 
 
 def _step_character(run, own: CharacterHits, scene, struck) -> None:

@@ -34,9 +34,8 @@ class LimitRescue(Effect):
         if run.wanted_trace.min() > limits.NEAR_TRACE and not self._leading:
             self._off[:] = 0.0
             return
-        angles = limits.angles_off(run.body, run.wanted)
         led = self.kinematic.copy()
-        self._observe(run, seconds, angles, led)
+        self._observe(run, seconds, limits.angles_off(run.body, run.wanted), led)
         self._leading = bool(led.any())
         self.state(kinematic=led)
 
@@ -50,7 +49,7 @@ class LimitRescue(Effect):
             return
         self._off = np.where(far, self._off + seconds, 0.0)
         due = far & (self._off >= limits.LASTS - 1e-9)
-        over = self._thrown_over(run, np.flatnonzero(due))
+        over = self._thrown_over(run, np.flatnonzero(due)) if due.any() else due
         self._off[due] = 0.0  # bodies that only lag are checked again later, because checking limits takes time
         self._seconds[led] += seconds
         led &= may & ~run.limp & ~run.kinematic_by_user & ~run.switched_off & (self._seconds < limits.RETURNS)

@@ -9,15 +9,16 @@ import math
 
 import numpy as np
 
+from ...anatomy.masses import froude
 from ...errors import RagdollError
 from ...ragdoll import drives
 from ...ragdoll.drives import servo
 from ...ragdoll.drives.law import merged
-from ...ragdoll.speeds import froude
-from ..physics import body_meshes, collision, motors, source, view_layers, world
+from ..physics import body_objects, collision, motors, source, view_layers, world
 from ..physics.built import ragdolls
 from ..physics.view_layers import depsgraph_of
 from ..rig.armature import array_of
+from ..rig.clips import scene_fps
 from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack
@@ -58,28 +59,31 @@ def start(scene, clock) -> Run:
         character.motion = pose_stack.of(character.obj)
     run.effects = [kind(run, scene) for kind in EFFECTS]
     run.merge_effects()
-    bind = _bind(run)
+    bind = np.concatenate([[part.bind for part in c.obj.active_ragdoll.parts] for c in run.characters])
     STATE.worlds_with_joints.add(scene.name)
     with STATE.occupied():
         _carry_settings(run)
-        clock("source", _evaluate_source, run, scene, first + 1)
-        run.handedness = _handedness(run, scene)
+        clock(_evaluate_source, run, scene, first + 1)
+        axes = _posed(run, scene, None, False)[:, :3, :3]
+        run.handedness = np.where(np.linalg.det(axes) < 0.0, -1.0, 1.0)[:, None]
         coming = _wanted(run, scene, first + 1, record=False)
-        clock("source", _evaluate_source, run, scene, first)
+        clock(_evaluate_source, run, scene, first)
         wanted = _wanted(run, scene, first)
         view_layers.evaluate(scene, first - 3)
         run.graph = depsgraph_of(scene)
-        write.outdate_cache(run)
+        # An outdated cache has the world made anew; writing to bodies outdates that of a window's scene only.
+        own = run.graph.scene_eval.rigidbody_world
+        own.substeps_per_frame = own.substeps_per_frame
         shot_run.check_evaluated(run, scene)
         collision.hold_others(run, scene)
         for character in run.characters:
             write.switch_joints(run, True, character)  # the last run may have ended with it switched off
-        write.set_kinematic(run, True)
+        write.hold(run, np.ones_like(run.kinematic))
         write.place(run, "bodies", bind)
         write.place(run, "targets", bind)
         for effect in run.effects:
             effect.before_joints(run, scene, bind)
-        body_meshes.place_pieces(run)
+        body_objects.place_pieces(run)
         view_layers.evaluate(scene, first - 2)
         for effect in run.effects:
             effect.after_joints(run)
@@ -99,15 +103,10 @@ def start(scene, clock) -> Run:
     return run
 
 
-def _bind(run: Run) -> np.ndarray:
-    """The bodies in bind pose [m, 4, 4]."""
-    return np.concatenate([[part.bind for part in c.obj.active_ragdoll.parts] for c in run.characters])
-
-
 def release(run: Run, scene) -> None:
     """After the first frame is shown, make the bodies dynamic, also the scene's others that were held."""
     run.graph = depsgraph_of(scene)
-    write.set_kinematic(run, False)
+    write.hold(run, run.kinematic)
     collision.release_others(run, scene)
 
 
@@ -138,14 +137,12 @@ def step(run: Run, scene, clock) -> None:
     world.refuse_remapped(scene)
     run.graph = depsgraph_of(scene)
     _carry_settings(run)
-    clock("source", _evaluate_source, run, scene, frame)
+    clock(_evaluate_source, run, scene, frame)
     _read_settings(run, scene)
     _apply_settings(run, scene)
     write.show_physics(run, True, scene)
     before, run.wanted = run.wanted, _wanted(run, scene, frame)
-    fps = scene.render.fps / scene.render.fps_base
-    substeps = scene.rigidbody_world.substeps_per_frame
-    seconds = max(scene.rigidbody_world.time_scale / fps, 1e-9)
+    substeps, seconds = scene.rigidbody_world.substeps_per_frame, world.seconds_per_frame(scene)
     for effect in run.effects:
         effect.step(run, scene, seconds, substeps)
     run.merge_effects()
@@ -161,7 +158,7 @@ def step(run: Run, scene, clock) -> None:
     if run.any_kinematic:
         places = run.wanted
         for effect in run.effects:
-            places = effect.placed(run, before, places, seconds, 1.0 / fps)
+            places = effect.placed(run, before, places, seconds, 1.0 / scene_fps(scene))
         write.place(run, "bodies", places, run.kinematic)
     write.write_gains(run, scene, substeps, seconds)
     if run.joint_drives is not None:
@@ -174,7 +171,7 @@ def observe(run: Run, scene) -> None:
 
     Raises RagdollError: a body was deleted, is not a number or has left all bounds.
     """
-    seconds = max(scene.rigidbody_world.time_scale * scene.render.fps_base / scene.render.fps, 1e-9)
+    seconds = world.seconds_per_frame(scene)
     if run.frame > run.first:
         _read_bodies(run)
         _note_calm(run, seconds, world.gravity(scene))
@@ -199,16 +196,9 @@ def _posed(run: Run, scene, frame: int | None, record: bool) -> np.ndarray:
                 pose_stack.write_target(character.obj, basis)
         place = array_of(pose_of.matrix_world)
         if frame is not None:
-            shot_run.check_size(character, place, frame)
-            if record and frame > run.first:
-                shot_run.check_not_scaled(character, frame)
+            shot_run.check_size(character, place, frame, record and frame > run.first)
         np.matmul(place, pose, out=matrices[character.rows])
     return matrices
-
-
-def _handedness(run: Run, scene) -> np.ndarray:
-    """-1 for bones that are mirrored, else 1 [m, 1]: the sign that makes a proper rotation of their axes."""
-    return np.where(np.linalg.det(_posed(run, scene, None, False)[:, :3, :3]) < 0.0, -1.0, 1.0)[:, None]
 
 
 def _wanted(run: Run, scene, frame: int, record: bool = True) -> np.ndarray:
@@ -225,7 +215,10 @@ def _wanted(run: Run, scene, frame: int, record: bool = True) -> np.ndarray:
 
 
 def _read_bodies(run: Run) -> None:
-    """Where the bodies stood after the last frame."""
+    """Where the bodies stood after the last frame.
+
+    Raises RagdollError naming a body that has come too far, or whose place is not a number.
+    """
     for character in run.characters:
         character.bodies.objects.foreach_get("matrix_world", run.buffer[character.rows].reshape(-1))
     body = run.buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)
@@ -233,17 +226,12 @@ def _read_bodies(run: Run) -> None:
     squares = np.einsum("mi,mi->m", moved, moved)
     trace = np.einsum("mij,mij->m", body[:, :3, :3], run.wanted[:, :3, :3])
     if not squares.max() <= run.surely_near or not math.isfinite(trace.sum()):  # also what is not a number
-        _check_bodies(run, body, moved)
+        near, finite = (np.abs(moved) <= run.farthest).all(axis=1), np.isfinite(body).all(axis=(1, 2))
+        if not (near & finite).all():
+            row = int(np.flatnonzero(~(near & finite))[0])
+            trouble = "has left all bounds" if finite[row] else "is not a number"
+            raise RagdollError(f"The body of {shot_run.name_of(run, row)} {trouble} at frame {run.frame}")
     run.body_before, run.body, run.moved, run.moved_squares, run.wanted_trace = run.body, body, moved, squares, trace
-
-
-def _check_bodies(run: Run, body: np.ndarray, moved: np.ndarray) -> None:
-    """Raises RagdollError naming a body that has come too far, or whose place is not a number."""
-    near, finite = (np.abs(moved) <= run.farthest).all(axis=1), np.isfinite(body).all(axis=(1, 2))
-    if not (near & finite).all():
-        row = int(np.flatnonzero(~(near & finite))[0])
-        trouble = "has left all bounds" if finite[row] else "is not a number"
-        raise RagdollError(f"The body of {shot_run.name_of(run, row)} {trouble} at frame {run.frame}")
 
 
 def _wake(run: Run) -> None:
@@ -336,7 +324,7 @@ def _apply_settings(run: Run, scene) -> None:
     for character in run.characters:
         shares = [effect.shares[character.name] for effect in sharing if character.name in effect.shares]
         if character.keyed or shares:
-            write.write_blend(character.obj, character, character.blend * math.prod(shares), scene)
+            write.write_blend(character, character.blend * math.prod(shares), scene)
 
 
 def _apply_modes(run: Run, scene) -> None:
@@ -346,7 +334,7 @@ def _apply_modes(run: Run, scene) -> None:
         run.kinematic, run.gains_dirty = kinematic, True
         run.any_kinematic = bool(np.any(kinematic))
         if scene.frame_current > run.first:
-            write.switch_kinematic(run, changed)
+            write.hold(run, run.kinematic, changed)
     for character in run.characters:
         off = bool(run.switched_off[character.rows.start])
         if character.joints_off != off and scene.frame_current > run.first:

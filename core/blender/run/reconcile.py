@@ -8,7 +8,7 @@ import bpy
 
 from ...errors import RagdollError
 from ..physics import built, collision, source
-from ..rig.armature import with_ragdoll
+from ..rig.armature import armatures, with_ragdoll
 from ..runtime import STATE
 from ..settings import saved
 from ..stack import pose_stack, stack_edits
@@ -22,7 +22,7 @@ def reconcile(scene, *, ragdolls: bool = True) -> None:
         ragdolls: off: only motion stacks of characters without one, as a shot that is under way allows.
     """
     with STATE.occupied():
-        saved.bring_up(o for o in scene.objects if o.type == "ARMATURE" and saved.is_old(o))
+        saved.bring_up(o for o in armatures(scene.objects) if saved.is_old(o))
         _separate_duplicates(scene, ragdolls)
 
 
@@ -68,7 +68,7 @@ def _sharing(objects, of: str):
         collection = getattr(obj.active_ragdoll, of)
         if obj.active_ragdoll.muted or (collection is not None and collection.active_ragdoll.owner == obj.name):
             continue
-        if obj in built.duplicates((o for o in bpy.data.objects if o.type == "ARMATURE"), of):
+        if obj in built.duplicates(of):
             yield obj
         elif collection.library is None:  # a name, not a pointer, which would keep it from being deleted
             collection.active_ragdoll.owner = obj.name
@@ -94,12 +94,8 @@ def mend() -> None:
     """Look through all ragdolls and motion stacks; called after undo, redo and loading."""
     STATE.stamps.clear()
     _mend_scenes()
-    for obj in bpy.data.objects:
-        if (
-            obj.library is None
-            and obj.type == "ARMATURE"
-            and (obj.active_ragdoll.is_ragdoll or obj.active_ragdoll.target_armature is not None)
-        ):
+    for obj in armatures(bpy.data.objects):
+        if obj.library is None:
             _mend_character(obj)
 
 
@@ -120,9 +116,15 @@ def _mend_scenes() -> None:
 
 def _mend_character(obj) -> None:
     settings = obj.active_ragdoll
-    if settings.source is not None and not source.is_source(settings.source):
-        settings.source = _source_of(obj)
     physics, target = settings.physics_armature, settings.target_armature
+    if not (settings.is_ragdoll or target is not None):
+        return
+    if settings.source is not None and not source.is_source(settings.source):
+        hidden = source.scene_of(obj).active_ragdoll.source
+        taken = {other.active_ragdoll.source for other in bpy.data.objects if other != obj}
+        left = (o for o in hidden.collection.objects if o not in taken) if hidden is not None else ()
+        left = (o for o in left if o.type == "ARMATURE" and o.data == obj.data and source.STAND_IN_FOR not in o)
+        settings.source = next(left, None)
     for owner, name, meant in (
         (obj, source.CONSTRAINT_NAME, physics),
         (obj, source.TARGET_NAME, target),
@@ -134,12 +136,3 @@ def _mend_character(obj) -> None:
             if constraint is not None and constraint.target == owner:
                 constraint.target = meant
                 constraint.subtarget = bone.name  # which Blender forgets where the target changes
-
-
-def _source_of(obj):
-    hidden = source.scene_of(obj).active_ragdoll.source
-    if hidden is None:
-        return None
-    taken = {other.active_ragdoll.source for other in bpy.data.objects if other != obj}
-    left = [o for o in hidden.collection.objects if o.type == "ARMATURE" and o.data == obj.data and o not in taken]
-    return next((o for o in left if source.STAND_IN_FOR not in o), None)

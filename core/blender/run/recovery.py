@@ -26,12 +26,13 @@ from ...ragdoll.recovery.transitions import Landmarks, smooth_step
 from ...skeleton import Skeleton
 from ..physics import world
 from ..rig.armature import anatomy_of, pose_matrices
+from ..rig.clips import scene_fps
 from ..runtime import STATE
 from ..settings import effects as effect_settings
 from ..stack.entries import balance
 from ..stack.entries import recovery as recovery_entry
 from . import get_up
-from .recovery_record import Record
+from .records import Record
 from .shot_run import Effect
 
 CARRIED = 0.9  # weight of one who gets up by a plan: it begins as he lies, and gives way where the floor does
@@ -46,8 +47,9 @@ class Recovery:
     def __init__(self, character, scene) -> None:
         self.character = character
         self.record = Record()
-        self._shown, self._played, self._given = {}, {}, {}
-        self._worlds = {}
+        # Notes of the last frames: poses shown, played by the character's own animation, given by a passage; and its
+        # object's world matrix.
+        self._shown, self._played, self._given, self._worlds = {}, {}, {}, {}
         self._pelvis_body = _pelvis_body(character)
         first, last = world.shot_range(scene)
         group = character.obj.active_ragdoll.recovery
@@ -122,17 +124,8 @@ class Recovery:
             return
         motion = self._motion(run, scene, speeds, impulse)
         fps = 1.0 / seconds
-        before = self.state
-        self.state = states.step(
-            self._settings_now(seconds),
-            before,
-            motion,
-            (frame - 1) / fps,
-            frame / fps,
-            fps,
-            events,
-            self.character.name,
-        )
+        before, times = self.state, ((frame - 1) / fps, frame / fps, fps)
+        self.state = states.step(self._settings_now(seconds), before, motion, *times, events, self.character.name)
         self.record.values[frame] = self.state.values()
         down = before.phase in (states.LIMP, states.SETTLING)
         try:
@@ -203,13 +196,9 @@ class Recovery:
         except RagdollError as error:
             STATE.messages[character.name] = f"'{character.name}' gets up by a blend: {error}"
             return False
-        rig = character.motion.rig
-        passage = getting_up.begun(
-            rig, shown, (), (place, self._worlds.get(frame - 1, place)), found.move,
-            frame=float(frame), fps=clip.fps, planned=clip, duration=SETTLED * found.tempo,
-            carriers=getting_up.carriers_of(rig, rig.skeleton.from_level[character.bones]),
-        )  # fmt: skip
-        self.record.passages.append(passage)
+        more = {"planned": clip, "duration": SETTLED * found.tempo}
+        places = place, self._worlds.get(frame - 1, place)
+        self._begin(shown, (), places, found.move, frame, clip.fps, **more)
         self.state = replace(self.state, progress=0.0)
         self.record.values[frame] = self.state.values()
         return True
@@ -229,7 +218,7 @@ class Recovery:
 
     def _go_on(self, frame: int, scene, shown: list, action: str, move=None) -> None:
         rig = self.character.motion.rig
-        fps = scene.render.fps / scene.render.fps_base
+        fps = scene_fps(scene)
         places = [self._worlds[frame], self._worlds.get(frame - 1, self._worlds[frame])]
         if action:
             try:
@@ -240,29 +229,26 @@ class Recovery:
         if action:
             # There is no frame before the first, so continue the first step backwards.
             now, coming = clip.at(0.0), clip.at(1.0 / fps)
-            poses = [now, LocalPose(2.0 * now.positions - coming.positions, *_back(now, coming))]
+            back = quaternion.multiply(now.rotations, quaternion.conjugate(coming.rotations))
+            back = quaternion.multiply(back, now.rotations)
+            poses = [now, LocalPose(2.0 * now.positions - coming.positions, back, now.scales)]
             places[1] = places[0]
         else:
             poses = [self._played[frame], self._played.get(frame - 1, self._played[frame])]
         animated = places[0] @ pose_space.compose_matrices(*poses[0].model(rig.skeleton))
-        planned = move is not None  # with feet that stand where the animation has them
-        move = move if planned else self.landmarks.move(places[0] @ shown[0], animated)
-        group = self.character.obj.active_ragdoll.recovery
-        simulated = rig.skeleton.from_level[self.character.bones]
-        passage = getting_up.begun(
-            rig,
-            (shown[0], shown[1]),
-            (poses[0], poses[1]),
-            (places[0], places[1]),
-            move,
-            frame=float(frame),
-            fps=fps,
-            duration=self.reroot_time,
-            carriers=getting_up.carriers_of(rig, simulated),
-            method=group.method,
-            action=action,
-            lowest=() if planned else self.landmarks.lowest,
-        )
+        lowest = ()
+        if move is None:  # else by a plan, with feet that stand where the animation has them
+            move, lowest = self.landmarks.move(places[0] @ shown[0], animated), self.landmarks.lowest
+        method = self.character.obj.active_ragdoll.recovery.method
+        more = {"duration": self.reroot_time, "method": method, "action": action, "lowest": lowest}
+        self._begin(shown, poses, places, move, frame, fps, **more)
+
+    def _begin(self, shown, poses, places, move, frame: int, fps: float, **more) -> None:
+        """Begin a passage; see `getting_up.begun`."""
+        rig = self.character.motion.rig
+        carriers = getting_up.carriers_of(rig, rig.skeleton.from_level[self.character.bones])
+        frame = float(frame)
+        passage = getting_up.begun(rig, shown, poses, places, move, frame=frame, fps=fps, carriers=carriers, **more)
         self.record.passages.append(passage)
 
     def _clip(self, action: str, fps: float):
@@ -270,12 +256,6 @@ class Recovery:
         if entry is None:
             raise RagdollError(TAKEN_AWAY)
         return entry.clip(action, fps)
-
-
-def _back(now: LocalPose, coming: LocalPose) -> tuple:
-    """Rotations and scales one step before `now`."""
-    step = quaternion.multiply(now.rotations, quaternion.conjugate(coming.rotations))
-    return quaternion.multiply(step, now.rotations), now.scales
 
 
 def _keep(notes: dict, frame: int, value) -> None:
@@ -356,7 +336,7 @@ class Recoveries(Effect):
             for own in found:
                 own.begin(run, scene, frame)
         else:
-            seconds = max(scene.rigidbody_world.time_scale, 1e-9) * scene.render.fps_base / scene.render.fps
+            seconds = world.seconds_per_frame(scene)
             speeds = np.linalg.norm(run.body[:, :3, 3] - run.body_before[:, :3, 3], axis=1) / seconds
             for own in found:
                 own.step(run, scene, frame, speeds, seconds)

@@ -1,6 +1,7 @@
 """What a run of a shot is made of: its characters, one row per body in every array, what acts in it beside the drives,
 and what must hold to run it."""
 
+import contextlib
 import math
 from dataclasses import dataclass, field
 
@@ -15,7 +16,7 @@ from ..physics import built, motors, source, view_layers
 from ..physics.built import ragdolls
 from ..physics.motors import JointDrives
 from ..physics.view_layers import depsgraph_of
-from ..rig.armature import UNIFORM_TOLERANCE, anatomy_of, check_record, check_scale
+from ..rig.armature import UNIFORM_TOLERANCE, anatomy_of, bone_parents, check_record, check_scale
 from ..runtime import STATE
 from ..settings import at_frame, declare
 from ..settings.bone import ActiveRagdollBone, DriveFactors
@@ -123,7 +124,7 @@ class Character:
     keyed: bool = False  # its settings are animated and must be read on every frame
     blends: dict | None = None  # its own physics blend by frame, where it is keyed
     blend: float = 1.0  # its own physics blend for the frame to come
-    reading: dict | None = None  # what the state graph read of it last, see `readings`
+    reading: dict | None = None  # what the state graph read of it last, see `records`
     joints_off: bool = False  # its joints are left out, as a recovery wants
     calm: float = 0.0  # seconds for which it has been slow throughout, lying on something
     support: float = 1.0  # share of its weight that something bears
@@ -192,7 +193,6 @@ class Run(Bodies):
     limited: bool = False  # a force or torque has a limit
     any_kinematic: bool = False
     any_struck: bool = False
-    stacked: list | None = None  # the scene's characters with a motion stack; None: look for them again
     observed: int | None = None  # last frame after which the bodies were read
     in_fields: list = field(default_factory=list)  # names of the scene's force fields
     held: dict = field(default_factory=dict)  # the scene's other bodies that wait for the first frame, and their places
@@ -256,10 +256,9 @@ def active_ragdolls(scene) -> list:
 
 
 def name_of(run: Run, row: int) -> str:
-    for character in run.characters:
-        if character.rows.start <= row < character.rows.stop:
-            return f"bone '{character.bone_names[row - character.rows.start]}' of '{character.name}'"
-    return "?"
+    """What messages call the bone of a row."""
+    own = next(character for character in run.characters if row < character.rows.stop)
+    return f"bone '{own.bone_names[row - own.rows.start]}' of '{own.name}'"
 
 
 def make_run(scene, first: int) -> Run:
@@ -278,6 +277,8 @@ def make_run(scene, first: int) -> Run:
     moments = np.array([p.moments for p in parts], dtype=float)
     in_joints = [np.full(len(c.bones), c.obj.active_ragdoll.drive_space == "JOINT") for c in characters]
     in_joints, own_numbers = np.concatenate(in_joints), bone_numbers()
+    farthest = [np.full((len(c.bones), 1), max(FASTEST * c.height, FALLING) / 24.0) for c in characters]
+    farthest = np.concatenate(farthest)
     masks = ("limp", "kinematic_by_user", "kinematic_by_effect", "kinematic")
     masks += ("switched_off", "awake", "struck", "waiting", "calm")
     return Run(
@@ -294,8 +295,8 @@ def make_run(scene, first: int) -> Run:
         own_damping=np.array([(p.body.rigid_body.linear_damping, p.body.rigid_body.angular_damping) for p in parts]),
         offsets=np.concatenate([c.offsets for c in characters]),
         buffer=np.empty((count, 16), dtype=np.float32),
-        farthest=np.concatenate([np.full((len(c.bones), 1), _farthest(c)) for c in characters]),
-        surely_near=min(_farthest(c) for c in characters) ** 2,
+        farthest=farthest,
+        surely_near=float(farthest.min()) ** 2,
         in_joints=in_joints,
         joint_space=in_joints,
         gains=np.full((count, 11), np.nan),  # unlike anything: the first step writes them all
@@ -338,13 +339,20 @@ def _character(obj, begin: int) -> Character:
     )
 
 
-def has_other_bones(run: Run | None, obj) -> bool:
-    """Whether a character's bones are not those that its bodies were built for, or its run has begun with."""
-    bones = obj.data.bones
-    found = next((c for c in run.characters if c.obj == obj), None) if run is not None else None
-    # Looking for the parts' helpers takes the longer the more there are, too long for every frame.
-    names = [part.bone for part in obj.active_ragdoll.parts] if found is None else found.bone_names
-    return any(name not in bones for name in names) or (found is not None and len(found.buffer) != 16 * len(bones))
+def with_other_bones(run: Run | None, scene) -> str:
+    """The name of a character whose bones are not those that its bodies were built for, or its run has begun with; ""
+    where there is none."""
+    if run is None:
+        known = [
+            (obj, len(obj.data.bones), [part.bone for part in obj.active_ragdoll.parts]) for obj in ragdolls(scene)
+        ]
+    else:  # looking for characters and their parts takes too long for every frame
+        known = [(c.obj, len(c.buffer) // 16, c.bone_names) for c in run.characters]
+    for obj, count, names in known:
+        with contextlib.suppress(ReferenceError):  # it was deleted, as the next step tells
+            if len(obj.data.bones) != count or any(name not in obj.data.bones for name in names):
+                return obj.name
+    return ""
 
 
 def check_numbers(run: Run, character, blend: float) -> None:
@@ -361,12 +369,10 @@ def check_numbers(run: Run, character, blend: float) -> None:
 
 def strengths_of(obj) -> tuple:
     """Largest torques [m] and forces [m] of a human's joints, scaled to the character."""
-    settings = obj.active_ragdoll
-    anatomy = anatomy_of(obj)
+    settings, anatomy = obj.active_ragdoll, anatomy_of(obj)
     bones = [obj.data.bones.find(part.bone) for part in settings.parts]
-    parents = np.array([obj.data.bones.find(b.parent.name) if b.parent else -1 for b in obj.data.bones])
     mass = sum(part.body.rigid_body.mass for part in settings.parts)
-    torque, force = human.human_strengths(anatomy, parents, mass, settings.height)
+    torque, force = human.human_strengths(anatomy, bone_parents(obj), mass, settings.height)
     return torque[bones], force[bones]
 
 
@@ -422,11 +428,6 @@ def check_members(scene, characters) -> None:
                 )
 
 
-def _farthest(character) -> float:
-    """How far a body may move in a frame [m]."""
-    return max(FASTEST * character.height, FALLING) / 24.0
-
-
 def check_evaluated(run: Run, scene) -> None:
     """Raises RagdollError where Blender does not evaluate what a run needs; warns of what is not shown."""
     graph = run.graph
@@ -450,19 +451,19 @@ def check_evaluated(run: Run, scene) -> None:
             STATE.warn(character.name, text)
 
 
-def check_size(character, place: np.ndarray, frame: int) -> None:
-    """Raises RagdollError where a character has another size than its bodies were built with."""
+def check_size(character, place: np.ndarray, frame: int, by_hand: bool = False) -> None:
+    """Raises RagdollError where a character stands at a place [4, 4] with another size than its bodies were built with.
+
+    Args:
+        by_hand: refuse, too, that it was scaled by hand in mid-shot.
+    """
     size, built = math.hypot(*place[:3, 0].tolist()), character.built_scale
     if abs(size - built) > UNIFORM_TOLERANCE * built:
         raise RagdollError(
             f"'{character.name}' has the scale {size:.4g} at frame {frame}, but its bodies were built at {built:.4g}: "
             "build the ragdoll anew, and do not scale it within a shot"
         )
-
-
-def check_not_scaled(character, frame: int) -> None:
-    """Raises RagdollError where a character was scaled by hand in mid-shot: its bodies keep their size."""
-    now, then = character.obj.scale.length, character.source.scale.length
+    now, then = (character.obj.scale.length, character.source.scale.length) if by_hand else (0.0, 0.0)
     if abs(now - then) > UNIFORM_TOLERANCE * then:
         raise RagdollError(
             f"'{character.name}' was scaled by {now / then:.4g} before frame {frame}: scale it back, or build the "

@@ -9,7 +9,7 @@ from ..physics import built, source, world
 from ..runtime import STATE
 from ..settings import at_frame
 from ..stack import pose_stack
-from . import recovery_record, write
+from . import records, write
 from .shot_run import Run, active_ragdolls, depsgraph_of
 
 
@@ -67,7 +67,7 @@ def _write_shown_blend(run: Run, character, scene) -> bool:
         own = character.blends.get(frame, character.blend)
     share = math.prod(effect.share_at(character, frame) for effect in run.effects)
     blend = (own if np.isfinite(own) else character.blend) * share
-    return write.write_blend(character.obj, character, blend, scene)
+    return write.write_blend(character, blend, scene)
 
 
 def show_cached(scene) -> None:
@@ -87,21 +87,13 @@ def show_cached(scene) -> None:
     if keyed:
         scene.active_ragdoll.source.frame_set(frame, subframe=share)
     for obj in active_ragdolls(scene):
-        record = recovery_record.record_of(obj, frame)
+        record = records.record_of(obj, frame)
         if record is None and obj not in keyed:
             continue
         blend = at_frame.owner(obj, obj in keyed).active_ragdoll.physics_blend
         if record is not None:
             blend *= (1.0 - share) * record.blend(frame) + share * record.blend(frame + 1)
-        _write_blend(obj, blend)
-
-
-def _write_blend(obj, blend: float) -> None:
-    """Set the influence of our constraints on the character itself."""
-    for name in [part.bone for part in obj.active_ragdoll.parts] + source.followers(obj):
-        constraint = obj.pose.bones[name].constraints[source.CONSTRAINT_NAME]
-        if abs(constraint.influence - blend) > 1e-7:
-            constraint.influence = blend
+        source.set_influence(obj, blend)
 
 
 def stop_showing(scene) -> None:
@@ -110,8 +102,8 @@ def stop_showing(scene) -> None:
     pose_stack.drop_seen(scene)
     for obj in active_ragdolls(scene):
         if obj.active_ragdoll.recovery.record:
-            recovery_record.drop_record(obj)
-            _write_blend(obj, obj.active_ragdoll.physics_blend)
+            records.drop_record(obj)
+            source.set_influence(obj, obj.active_ragdoll.physics_blend)
 
 
 def show_guests(scene) -> None:
@@ -146,12 +138,10 @@ def show_arrived(scene) -> None:
 
 def _mute_originals(characters, mute: bool) -> None:
     for obj in characters:
-        settings = obj.active_ragdoll
-        for part in settings.parts if settings.physics_armature else ():
-            bone = settings.physics_armature.pose.bones.get(part.bone)
-            constraint = bone.constraints.get(source.CONSTRAINT_NAME) if bone else None
-            if constraint is None:
-                continue
-            if constraint.mute == mute:
+        physics = obj.active_ragdoll.physics_armature
+        for bone in physics.pose.bones if physics is not None else ():
+            constraint = bone.constraints.get(source.CONSTRAINT_NAME)
+            if constraint is not None and constraint.mute == mute:
                 break  # all bones of a character are alike
-            constraint.mute = mute
+            if constraint is not None:
+                constraint.mute = mute

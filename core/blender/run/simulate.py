@@ -10,7 +10,7 @@ from ...errors import RagdollError, unforeseen
 from ..physics import built, world
 from ..runtime import STATE
 from ..stack import pose_stack, stack_edits
-from . import readings, reconcile, recovery_record, shot_run, show, write
+from . import reconcile, records, shot_run, show, write
 
 
 def prepare(scene) -> None:
@@ -63,10 +63,10 @@ def frames(scene) -> Iterator[int]:
             world.bake_cache(scene, done)
             if run is not None:
                 write.follow_cache(run)
-                recovery_record.store_records(run)
+                records.store_records(run)
             for obj in shot_run.active_ragdolls(scene):
                 obj.active_ragdoll.cache_outdated = done < last  # stopped early: a bake simulates anew
-                readings.store_readings(obj)
+                records.store_readings(obj)
             pose_stack.store_seen(scene)
             show.show_cached(scene)
 
@@ -172,31 +172,25 @@ def end_render() -> None:
 
 def shown_scenes(scene) -> list:
     """The scene and those that its render shows: background sets, strips of the sequencer, layers in the compositor."""
-    found = []
-    waiting = [scene]
+    found, waiting = [], [scene]
     while waiting:
         shown = waiting.pop()
         if shown is None or shown in found or shown.active_ragdoll.is_source:
             continue
         found.append(shown)
-        waiting += [shown.background_set, *_in_strips(shown), *_in_nodes(shown)]
+        waiting += [shown.background_set, *_others_in(shown)]
     return found
 
 
-def _in_strips(scene) -> list:
-    editor = scene.sequence_editor
-    if editor is None or not scene.render.use_sequencer:
-        return []
-    strips = editor.strips_all if hasattr(editor, "strips_all") else editor.sequences_all  # since 4.4
-    return [strip.scene for strip in strips if strip.type == "SCENE" and not strip.mute]
-
-
-def _in_nodes(scene) -> list:
+def _others_in(scene) -> list:
+    """The scenes in the strips and nodes of a scene."""
+    editor = scene.sequence_editor if scene.render.use_sequencer else None
+    strips = getattr(editor, "strips_all", None) or getattr(editor, "sequences_all", ())  # until 4.4
     # Since 5.0 the compositor is a node group of the scene's.
     tree = scene.compositing_node_group if hasattr(scene, "compositing_node_group") else scene.node_tree
-    if tree is None or not scene.render.use_compositing:
-        return []
-    return [node.scene for node in tree.nodes if node.type == "R_LAYERS" and not node.mute]
+    nodes = tree.nodes if tree is not None and scene.render.use_compositing else ()
+    found = [strip for strip in strips if strip.type == "SCENE"] + [node for node in nodes if node.type == "R_LAYERS"]
+    return [each.scene for each in found if not each.mute]
 
 
 def _simulate_for_render(scene) -> None:

@@ -12,20 +12,21 @@ from ...ragdoll.drives.law import Frame, Side, merged
 from ...ragdoll.joints import limits
 from ..physics import built, source
 from ..physics.view_layers import graphs
+from ..rig.clips import scene_fps
 from .shot_run import Run
 
 LINEAR_DRAG = 8  # column of a run's gains, see `_gains`
 
 
-def write_blend(obj, character, blend, scene) -> bool:
+def write_blend(character, blend, scene) -> bool:
     """Set the share of the physics in what a character shows, in all view layers. Returns whether it has changed."""
     changed = False
-    for bones in _posed(obj, graphs(scene)):
+    for bones in _posed(character.obj, graphs(scene)):
         # An edit of the character makes Blender copy it anew, with its original's influence.
         shown = bones[character.bone_names[0]].constraints.get(source.CONSTRAINT_NAME)
         if shown is None or abs(blend - shown.influence) < 1e-7:
             continue
-        for name in character.bone_names + source.followers(obj):
+        for name in character.bone_names + source.followers(character.obj):
             _write_own(bones[name].constraints, "influence", blend)
         changed = True
     return changed
@@ -74,34 +75,22 @@ def put(run: Run, helper, matrix) -> None:
     copy.matrix_world = copy.matrix_basis
 
 
-def set_kinematic(run: Run, on: bool) -> None:
-    graph = run.graph
-    for character in run.characters:
-        bodies = character.bodies.evaluated_get(graph).objects
-        for i, body in enumerate(bodies):
-            _hold(body.rigid_body, on or bool(run.kinematic[character.rows.start + i]))
+def hold(run: Run, kinematic: np.ndarray, rows=None) -> None:
+    """Make bodies kinematic or dynamic, as a mask [m] says: all, or some rows. A released one keeps its velocity.
 
-
-def switch_kinematic(run: Run, rows) -> None:
-    """Make some bodies kinematic or dynamic, as the run's mask says; one that is released keeps its velocity."""
-    for character in run.characters:
-        begin = character.rows.start
-        for row in rows[(rows >= begin) & (rows < character.rows.stop)]:
-            body = character.bodies.objects[int(row) - begin].evaluated_get(run.graph)
-            _hold(body.rigid_body, bool(run.kinematic[row]))
-
-
-def _hold(body, on: bool) -> None:
-    """Make an evaluated rigid body kinematic, or dynamic again.
-
-    It is disabled, too: while a body is merely kinematic Bullet sums up the forces of fields at every substep, and all
-    of that acts at once when it is released. 4.2 does so all the same.
+    What is kinematic is disabled, too: otherwise Bullet sums up the forces of fields at every substep, and all of that
+    acts at once when it is released. 4.2 does so all the same.
     """
-    if on:
-        body.kinematic = True
-    body.enabled = not on  # leaves Bullet's body as kinematic as it says
-    if not on:
-        body.kinematic = False
+    for character in run.characters:
+        own = range(character.rows.start, character.rows.stop)
+        for row in own if rows is None else np.intersect1d(own, rows):
+            body = character.bodies.objects[int(row) - own.start].evaluated_get(run.graph).rigid_body
+            on = bool(kinematic[row])
+            if on:
+                body.kinematic = True
+            body.enabled = not on  # leaves Bullet's body as kinematic as it says
+            if not on:
+                body.kinematic = False
 
 
 def follow_cache(run: Run) -> None:
@@ -110,7 +99,7 @@ def follow_cache(run: Run) -> None:
     rows = np.flatnonzero(run.kinematic)
     if len(rows):
         run.kinematic = np.zeros_like(run.kinematic)
-        switch_kinematic(run, rows)
+        hold(run, run.kinematic, rows)
 
 
 def switch_joints(run: Run, on: bool, character) -> None:
@@ -129,15 +118,6 @@ def switch_joints(run: Run, on: bool, character) -> None:
         if own is not None and own.enabled != (on and constraint.enabled):
             own.enabled = on and constraint.enabled
     character.joints_off = not on
-
-
-def outdate_cache(run: Run) -> None:
-    """Mark the point cache outdated, so that Bullet's world is made anew at the frame after the cache's first.
-
-    Writing to bodies does so only for the world of the scene that the window shows.
-    """
-    world = run.graph.scene_eval.rigidbody_world
-    world.substeps_per_frame = world.substeps_per_frame
 
 
 def show_physics(run: Run, on: bool, scene) -> list:
@@ -242,7 +222,6 @@ def _limits(run: Run, scene) -> tuple:
     # A capped body falls behind during the frame, on average by half of what it did in the last one.
     distance = np.linalg.norm(run.command[:, :3, 3] - run.body[:, :3, 3], axis=1)
     distance, run.distance = distance + 0.5 * np.maximum(distance - run.distance, 0.0), distance
-    fps = scene.render.fps / scene.render.fps_base
-    fall = 0.5 * max(scene.gravity.length, 1e-6) * (1.0 / fps) ** 2
+    fall = 0.5 * max(scene.gravity.length, 1e-6) * (1.0 / scene_fps(scene)) ** 2
     angle = limits.angles_off(run.body, run.command)
     return (run.numbers["max_force"], distance, fall), (run.numbers["max_torque"], angle, fall / run.gyration_radius)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ..physics import source
 from ..rig import action_channels
+from ..rig.armature import values_of
 from ..runtime import STATE
 from .declare import ACTS, SETTING, declarations, names
 
@@ -52,13 +53,13 @@ def keyed_paths(obj) -> Iterator[str]:
 
 
 def stamp(obj) -> tuple:
-    """A value that changes when a character gets or loses bones, entries, animated settings, or gets another source.
+    """A value that changes when a character gets other bones, entries, animated settings, or another source.
 
     It is cheap enough for every frame.
     """
-    settings = obj.active_ragdoll
-    data, copy = obj.animation_data, settings.source
-    made = copy.name if copy is not None else "", len(obj.data.bones), *lengths(obj, group=ACTS)
+    data, copy, bones = obj.animation_data, obj.active_ragdoll.source, obj.data.bones
+    made = copy.name if copy is not None else "", *lengths(obj, group=ACTS)
+    made = *made, *bones.keys(), values_of(bones, "matrix_local", 4, 4).tobytes()
     if data is None:
         return made
     playing = data.action.name if data.action is not None else "", len(action_channels.fcurves_of(data.action, obj))
@@ -103,15 +104,10 @@ def _copy(group, copy) -> None:
             _copy_list(own, its)
         elif said.holds is not None:
             _copy(own, its)
-        elif _is_no_choice(group, name, own):
-            continue
+        elif own == "" and group.bl_rna.properties[name].type == "ENUM":
+            continue  # a damaged file has a number that stands for no choice
         elif own != its if isinstance(own, _SINGLE) else tuple(own) != tuple(its):
             setattr(copy, name, own)
-
-
-def _is_no_choice(group, name: str, value) -> bool:
-    """Whether a value is that of a choice for which a damaged file has a number that stands for nothing."""
-    return value == "" and group.bl_rna.properties[name].type == "ENUM"
 
 
 def _copy_list(own, its) -> None:

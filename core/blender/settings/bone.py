@@ -121,9 +121,9 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
     body_mode: choice("Mode", BODY_MODES, "ACTIVE", keyed=True, group="weights", needs=READ)
     tone: share("Tone", "Multiplies the tone of the bone's muscles while it is knocked out: 0 hangs", keyed=True,
         group="weights", needs=READ)
-    max_torque: number("Max Torque [N m]", "Largest torque of the drive; 0 is no limit", min=0.0, keyed=True,
+    max_torque: number("Torque [N m]", "Largest torque of the drive; 0 is no limit", min=0.0, keyed=True,
         zero="no limit", group="weights", needs=READ)
-    max_force: number("Max Force [N]", "Largest force of the drive; 0 is no limit", min=0.0, keyed=True,
+    max_force: number("Force [N]", "Largest force of the drive; 0 is no limit", min=0.0, keyed=True,
         zero="no limit", group="weights", needs=READ)
 
 # fmt: on

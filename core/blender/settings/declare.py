@@ -46,6 +46,7 @@ class Declared:
     points: bool = False  # it points at a data-block
     own_units: bool = False  # lengths in the armature's own units: they scale along when its scale is applied
     index: str = ""  # of a list the property that tells its active row
+    refers: str = ""  # it holds the name of an item of that list, by its path in a character's settings
     zero: str = ""  # what 0 means, where it is no number among others
 
 
@@ -83,7 +84,8 @@ def _declare(maker: str, name=None, description=None, default=None, override=("L
     """
     said = Declared(**{field.name: more.pop(field.name) for field in fields(Declared) if field.name in more})
     arguments = {"name": name, "description": description, "default": default, "override": set(override)}
-    arguments |= {"options": {"ANIMATABLE"} if said.keyed else set(), "update": said.needs and said.needs.update}
+    options = {"ANIMATABLE"} if said.keyed else {"SKIP_SAVE"} if said.kind == DERIVED else set()
+    arguments |= {"options": options, "update": said.needs and said.needs.update}
     made = {key: value for key, value in (arguments | more).items() if value is not None}
     result = getattr(bpy.props, maker)(**made)
     _declared[id(result)] = result, said
@@ -116,7 +118,9 @@ def angles(name, of: str, description=None):
         return getattr(self, of).to_euler()
 
     def put(self, value) -> None:
-        setattr(self, of, Euler(value).to_quaternion())
+        before = get(self)  # Blender sets what is overridden when it loads a file, which is no edit
+        if max(abs(a - b) for a, b in zip(value, before, strict=True)) > 1e-6:
+            setattr(self, of, Euler(value).to_quaternion())
 
     return vector(name, description, None, "EULER", size=3, kind=DERIVED, get=get, set=put)
 

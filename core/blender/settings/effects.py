@@ -88,10 +88,6 @@ block, choice, flag, number, share, text, vector, whole = (
 _number = partial(number, min=0.0, keyed=True)
 
 
-def _strength(self) -> float:
-    return math.hypot(*self.impulse)
-
-
 def _set_strength(self, value: float) -> None:
     now = math.hypot(*self.impulse)
     if now > 0.0 and math.isfinite(now):
@@ -123,9 +119,8 @@ class ActiveRagdollHit(bpy.types.PropertyGroup):
         "length", (0.0, 20.0, 0.0))
     strength: number(
         "Strength [N s]", "Length of the impulse: 20 N s is a blow that is seen, on a man of 70 kg", min=0.0,
-        get=_strength, set=_set_strength, kind=DERIVED, needs=None,
-        options={"SKIP_SAVE"},  # the impulse is what is stored
-    )
+        get=lambda self: math.hypot(*self.impulse), set=_set_strength, kind=DERIVED, needs=None,
+    )  # the impulse is what is stored
     space: choice("Space", SPACES, "WORLD")
     duration: number("Duration", DURATION, min=0.0, soft_max=2.0, precision=3, unit="TIME_ABSOLUTE")
     target: block("Target", "Object to hit towards")
@@ -217,18 +212,18 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
     watched: choice("Lies Still", _WATCHED, _RECOVERY.watched, "Whose speed says whether the character lies still")
     rest_speed: _number("Still Below", "A limp character that is slower lies still", _RECOVERY.rest_speed,
         unit="VELOCITY")
-    rest_time: _number("Stays Down For", "So long it must lie still before it recovers and gets up",
+    rest_time: _number("Lies For", "So long it must lie still before it recovers and gets up",
         _RECOVERY.rest_time, unit="TIME_ABSOLUTE")
-    regain: _number("Strength Returns [1/s]", "Share of its strength that comes back each second while it recovers: at "
+    regain: _number("Regains [1/s]", "Share of its strength that comes back each second while it recovers: at "
         "0.5 it takes two seconds", _RECOVERY.regain)
-    blend_time: _number("Fades to Animation", "Time in which the shown pose goes over from physics to the animation "
+    blend_time: _number("Fades Within", "Time in which the shown pose goes over from physics to the animation "
         "when it has recovered", 0.5, unit="TIME_ABSOLUTE")
     switch_off: flag("Physics Ends Then", "The character plays its animation without physics when it has recovered, "
         "until the next hit or forced state",
         _RECOVERY.switch_off)
     starts: choice("Starts", [phase for phase in PHASES if phase[0] in ("ACTIVE", "ANIMATED")], _RECOVERY.starts,
         "State at the shot's first frame")
-    calm_time: _number("Calm Before It Ends", "After a hit that did not knock it out, physics ends again when the "
+    calm_time: _number("Calm For", "After a hit that did not knock it out, physics ends again when the "
         "bodies have been near the animation for so long", _RECOVERY.calm_time, unit="TIME_ABSOLUTE")
     tone: share("Tone", "Strength of the muscles in the fall: 0 a rag, 0.1 unconscious, 0.25 stunned, 0.6 awake",
         _RECOVERY.tone, keyed=True, update=_tone_changed)

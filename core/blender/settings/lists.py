@@ -1,13 +1,18 @@
-"""Items of lists: names by which settings refer to each other, and keys and drivers, which Blender finds by the place.
-
-A name is there once in its list, and references follow when it is changed. Keys move with their items.
+"""What items of lists share: names by which settings refer to each other; keys and drivers, which Blender finds by the
+place and which move with their items; and, of layers, samples of blend spaces and states, which action is played how.
 """
 
 import re
 from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
+
+import bpy
 
 from ..rig import action_channels
-from .declare import CHOSEN, POSES, declarations, record, text
+from ..rig.armature import armatures
+from . import declare
+from .declare import CHOSEN, POSES, STACK, STACK_VALUE, declarations, record, walk
 
 
 # ---- names ----------------------------------------------------------------------------------------------------------
@@ -22,57 +27,28 @@ def unique(items, name: str) -> str:
     return name
 
 
-def named(description: str, default: str, items_of, references=lambda _settings: ()):
-    """A name for `Named` items.
-
-    Args:
-        description, default: of the property. items_of: the list that the item is in, of a character's settings.
-        references: pairs of group and property that may hold the name, of a character's settings.
-    """
+def named(description: str, default: str, of: str):
+    """A name for the `Named` items of a list, by its path in a character's settings; what `refers` to it follows."""
 
     def renamed(self, context) -> None:
         settings = self.id_data.active_ragdoll
-        own = unique([item for item in items_of(settings) if item != self], self.name)
+        own = unique([item for item in attrgetter(of)(settings) if item != self], self.name)
         if own != self.name:
             self.name = own  # calls this function again
             return
         before, self.known_name = self.known_name, own
-        if before and before != own:
-            for group, prop in references(settings):
-                if getattr(group, prop) == before:
-                    setattr(group, prop, own)
+        for group, name, said in walk(settings) if before and before != own else ():
+            if said.refers == of and getattr(group, name) == before:
+                setattr(group, name, own)
         POSES.update(self, context)
 
-    return text("Name", description, default, needs=POSES, update=renamed)
+    return text("Name", description, default, update=renamed)
 
 
 class Named:
     """An item with a name, and the name it had last, by which references to it are found."""
 
     known_name: record(str, of=CHOSEN)
-
-
-def uses_of_space(settings):
-    """The settings that hold names of blend spaces."""
-    for layer in settings.layers:
-        yield layer, "blend_space"
-        yield layer, "sync_with"
-    for state in settings.graph.states:
-        yield state, "blend_space"
-
-
-def uses_of_state(settings):
-    """The settings that hold names of states."""
-    for transition in settings.graph.transitions:
-        yield transition, "origin"
-        yield transition, "target"
-
-
-def uses_of_parameter(settings):
-    """The settings that hold names of parameters."""
-    for transition in settings.graph.transitions:
-        for condition in transition.conditions:
-            yield condition, "parameter"
 
 
 # ---- active rows, keys and drivers ----------------------------------------------------------------------------------
@@ -148,3 +124,143 @@ def _renumber(owner, name: str, place_of: Callable[[int], int | None]) -> None:
                 curves.remove(curve)
             else:
                 curve.data_path = f"{start}{place}]{rest}"
+
+
+# ---- actions ---------------------------------------------------------------------------------------------------------
+KEYED = {"options": {"ANIMATABLE", "LIBRARY_EDITABLE"}, "keyed": True}
+
+PLAYBACK = (
+    ("LOOP", "Loop", "Goes on at the other end"),
+    ("ONCE", "Once", "Holds its first and its last pose"),
+    ("PING_PONG", "Ping-Pong", "Turns round at its ends"),
+)
+ADDITIVE = (
+    ("NONE", "Whole Pose", "Not additive"),
+    ("LOCAL", "Additive, Local", "The difference to a base pose, each bone in its parent's frame"),
+    (
+        "MESH",
+        "Additive, Mesh Space",
+        "The difference to a base pose, rotations in the armature's space: bones that are not moved keep their "
+        "direction. Aim offsets need this",
+    ),
+)
+BASES = (
+    ("BIND", "Bind Pose", "The difference to the bind pose"),
+    ("FRAME", "Own Frame", "The difference to one frame of the same action"),
+    ("ACTION", "Other Action", "The difference to a frame of another action"),
+)
+
+
+_slots: dict = {}  # Blender does not keep the texts of a menu
+
+
+def slots(of: str, action: str):
+    """A choice among the slots of an action by their display names; the identifier is stored in the setting `of`."""
+
+    def listed(self, _context=None) -> list:
+        chosen, now = getattr(self, action), getattr(self, of)
+        found = [(slot.identifier, slot.name_display, "") for slot in getattr(chosen, "slots", ())]
+        if now and now not in [slot[0] for slot in found]:
+            found.append((now, f"{now[2:]} (gone)", ""))
+        return _slots.setdefault(tuple(found), [("AUTOMATIC", "Automatic", "The one that fits"), *found])
+
+    def get(self) -> int:
+        return next((i for i, item in enumerate(listed(self)) if item[0] == getattr(self, of)), 0)
+
+    def put(self, value: int) -> None:
+        setattr(self, of, listed(self)[value][0] if value else "")
+
+    return declare.choice("Slot", listed, None, "Slot of the action", kind=declare.DERIVED, get=get, set=put)
+
+
+def remembers(what: str, name: str, armature: str = ""):
+    """The callback of a pointer: its name is kept in a setting, in case what it points at is deleted.
+
+    Of an action, `armature` is the setting that points at the armature it was made for.
+    """
+
+    def chosen(self, context) -> None:
+        found = getattr(self, what)
+        setattr(self, name, found.name if found is not None else "")
+        if armature:
+            setattr(self, armature, _made_for(found, self.id_data))
+        POSES.update(self, context)
+
+    return chosen
+
+
+def _made_for(action, owner):
+    """Another armature that plays an action, as after importing a clip with its own skeleton.
+
+    None if there is none, or if the character itself plays the action.
+    """
+    if action is None or _plays(owner, action):
+        return None
+    others = (o for o in armatures(bpy.data.objects) if o.data != owner.data and _plays(o, action))
+    return next(others, None)
+
+
+def _plays(obj, action) -> bool:
+    return obj.animation_data is not None and obj.animation_data.action == action
+
+
+def _is_armature(_self, obj) -> bool:
+    return obj.type == "ARMATURE"
+
+
+def number(name: str, description: str, default: float = 0.0, *, keyed: bool = False, **more):
+    """A number; `keyed`: it may be animated."""
+    more = {"precision": 3, **({"needs": STACK} | KEYED if keyed else {"needs": POSES}), **more}
+    return declare.number(name, description, default, **more)
+
+
+def choice(name: str, description: str, items, default: str, **more):
+    """One of several; not animatable."""
+    return declare.choice(name, items, default, description, needs=POSES, **more)
+
+
+share = partial(declare.share, precision=3, needs=STACK_VALUE, **KEYED)  # that can be keyed
+text = partial(declare.text, needs=POSES)
+flag = partial(declare.flag, needs=POSES)
+whole = partial(declare.whole, needs=POSES)
+an_object = partial(declare.block, needs=POSES)
+an_action = partial(declare.block, type=bpy.types.Action, needs=POSES)
+
+
+# Declarations are read as tables.
+# fmt: off
+
+class ActionChoice:
+    """An action, with the names of it and of what it was made for, in case they are deleted."""
+
+    action: an_action("Action", "Its bones are matched by name; it need not be assigned to anything",
+        update=remembers("action", "action_name", "armature"))
+    action_name: record(str, of=CHOSEN)
+    slot: text("Slot", "Slot of the action (Blender 4.4 and later); empty: the one that fits")
+    slot_choice: slots("slot", "action")
+    armature: an_object("Made For", "Armature of the same bones that the action was made for, where its rest pose is "
+        "another: what each bone does relative to its parent is taken over. Empty: the character's own rest pose "
+        "counts", poll=_is_armature, update=remembers("armature", "armature_name"))
+    armature_name: record(str, of=CHOSEN)
+    object_motion: flag("Object Motion", "Root bones also take over how the action moves the armature object it was "
+        "made for, from where the character's object stands")
+
+
+class Playback:
+    """How a clip is played."""
+
+    speed: number("Speed", "Seconds of the clip per second; negative: backwards", 1.0, soft_min=-4.0, soft_max=4.0)
+    playback: choice("Play", "What happens at the clip's ends", PLAYBACK, "LOOP")
+
+
+class BasePose:
+    """What an additive motion is the difference to."""
+
+    base: choice("Base", "What the motion is the difference to", BASES, "BIND")
+    base_frame: number("Base Frame", "Frame of the action that is the base pose", 1.0, precision=1)
+    base_action: an_action("Base Action", "Action that the base pose is a frame of",
+        update=remembers("base_action", "base_action_name", "base_armature"))
+    base_action_name: record(str, of=CHOSEN)
+    base_armature: an_object("Base Made For", "Armature that the base action was made for", poll=_is_armature)
+    base_slot: text("Base Slot", "Slot of the base action; empty: the one that fits")
+    base_slot_choice: slots("base_slot", "base_action")

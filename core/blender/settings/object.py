@@ -5,7 +5,7 @@ import bpy
 from ...ragdoll import drives
 from .. import runtime
 from ..physics import built, helpers, source
-from ..run import recovery_record
+from ..run import records
 from ..stack import entries
 from . import effects
 from .bone import ActiveRagdollBone, DriveFactors
@@ -54,10 +54,12 @@ DRIVE_SPACES = (
 def _blend_changed(self, context) -> None:
     """The one setting that originals carry: the influence of the character's own constraints."""
     READ.update(self, context)
-    for bone in self.id_data.pose.bones if self.id_data.type == "ARMATURE" and self.is_ragdoll else ():
-        for constraint in bone.constraints:
-            if constraint.name == source.CONSTRAINT_NAME:
-                constraint.influence = self.physics_blend
+    if self.id_data.type == "ARMATURE" and self.is_ragdoll:
+        source.set_influence(self.id_data, self.physics_blend)
+
+
+def _place_of(state: str) -> int:
+    return [known[0] for known in (*STATES, *effects.PHASES)].index(state)
 
 
 def _built_in(place: str, inside: str, kind: str) -> property:
@@ -168,18 +170,11 @@ class ActiveRagdollObject(
         """Scale of the character in the world when the ragdoll was built."""
         return built.record(self.collection)["scale"]
 
-    def _get_run_state(self) -> int:
-        return [s[0] for s in STATES].index(runtime.state_of(self.id_data))
-
-    def _get_state(self) -> int:
-        own = self.id_data
-        state = recovery_record.phase_of(own) or runtime.state_of(own)
-        return [s[0] for s in (*STATES, *effects.PHASES)].index(state)
-
-    run_state: choice("Run", STATES, None, "How far the simulation is", kind=DERIVED, get=_get_run_state,
-        override=set())
+    run_state: choice("Run", STATES, None, "How far the simulation is", kind=DERIVED, override=set(),
+        get=lambda self: _place_of(runtime.state_of(self.id_data)))
     state: choice("State", (*STATES, *effects.PHASES), None, "What the ragdoll is doing; with a recovery its state at "
-        "the frame shown", kind=DERIVED, get=_get_state, override=set())
+        "the frame shown", kind=DERIVED, override=set(),
+        get=lambda self: _place_of(records.phase_of(self.id_data) or runtime.state_of(self.id_data)))
 
 
 class ActiveRagdollScene(bpy.types.PropertyGroup):

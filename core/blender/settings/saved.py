@@ -15,7 +15,8 @@ from collections.abc import Iterator
 import bpy
 import numpy as np
 
-from ..physics import body_meshes, built
+from ..physics import body_objects, built
+from ..rig.armature import armatures
 from ..runtime import STATE
 from .declare import walk
 
@@ -54,24 +55,20 @@ def _tag_helpers(owner) -> None:
     """Characters pointed at each of their helpers; now those carry tags, and what a build made is one record."""
     if not isinstance(owner, bpy.types.Object):
         return
-    raw = stored(owner)
+    raw, settings = stored(owner), owner.active_ragdoll
     old = dict(raw.items())
     if owner.override_library is not None:  # from which Blender drops what no class declares
         old |= next((_resolved(kept["object"]) for name, kept in _kept_overrides() if name == owner.name), {})
-    if not any(name in old for name in (*POINTERS, *BUILT)):
-        return
-    settings = owner.active_ragdoll
-    if settings.motion_collection is not None:
-        _tag(old.get("target_armature"), built.TARGET_ARMATURE)
-        target = old.get("target_armature")
+    target = old.get("target_armature")
+    if settings.motion_collection is not None and any(name in old for name in (*POINTERS, *BUILT)):
+        _tag(target, built.TARGET_ARMATURE)
         posed_by = stored(target).get("posed_by", "") if target is not None else ""
         settings.motion_collection.active_ragdoll.owner = posed_by or owner.name
     if settings.collection is not None and len(old.get("parts", ())):
         _tag_ragdoll(settings, old)
         settings.collection.active_ragdoll.owner = old.get("built_for", "")
-    for name in (*POINTERS, *BUILT):
-        if name in raw:
-            del raw[name]
+    for name in {*POINTERS, *BUILT} & set(raw.keys()):
+        del raw[name]
 
 
 def _tag_ragdoll(settings, old) -> None:
@@ -89,11 +86,11 @@ def _tag_ragdoll(settings, old) -> None:
         parts.append(built.Part(bone, part.get("parent", ""), *frames, *carried))
     for hitter in old.get("hitters", ()):
         _tag(hitter.get("object"), built.HITTER, hitter["bone"])
+    kinds = {"joint": built.ATTACHMENT, "other_joint": built.ATTACHMENT, "holder": built.HOLDER}
     for number, part in enumerate(old.get("attachment_parts", ()), 1):
-        for name in ("joint", "other_joint"):
-            _tag(part.get(name), built.ATTACHMENT, number=number)
-        _tag(part.get("holder"), built.HOLDER, number=number)
-    for body, pieces in body_meshes.pieces_by_body(settings).items():
+        for name, kind in kinds.items():
+            _tag(part.get(name), kind, number=number)
+    for body, pieces in body_objects.pieces_by_body(settings).items():
         for number, piece in enumerate(pieces, 1):
             _tag(piece, built.PIECE, body.get(built.BONE, ""), number)
     joints = [o for o in settings.collection.objects if o.rigid_body_constraint is not None and not built.is_ours(o)]
@@ -165,8 +162,8 @@ def _with_settings(owners) -> list:
 def keep_overrides() -> None:
     """Store what differs from the library, for all characters of the file; called before it is saved."""
     found: dict = {}
-    for obj in bpy.data.objects:
-        if obj.library is None and obj.override_library is not None and obj.type == "ARMATURE":
+    for obj in armatures(bpy.data.objects):
+        if obj.library is None and obj.override_library is not None:
             scene = next((scene for scene in obj.users_scene if scene.library is None), None)
             reference = obj.override_library.reference
             kept = _of_character(obj, reference) if scene is not None and reference is not None else None
@@ -226,38 +223,29 @@ def _resolved(value):
 
 
 def _of_character(obj, reference) -> dict | None:
-    own = _differences(obj.active_ragdoll, reference.active_ragdoll)
+    others = reference.pose.bones if reference.pose is not None else {}
     bones = {}
     for bone in obj.pose.bones:
-        other = reference.pose.bones.get(bone.name) if reference.pose is not None else None
-        values = _differences(bone.active_ragdoll, None if other is None else other.active_ragdoll)
-        if values:
-            bones[bone.name] = values
-    return {"object": own, "bones": bones} if own or bones else None
+        other = others.get(bone.name)
+        bones[bone.name] = _values(bone.active_ragdoll, None if other is None else other.active_ragdoll)
+    own = _values(obj.active_ragdoll, reference.active_ragdoll)
+    kept = {"object": own, "bones": {name: values for name, values in bones.items() if values}}
+    return kept if any(kept.values()) else None
 
 
-def _differences(group, reference) -> dict:
-    """The values of a property group that differ from another one's; all stored ones if there is no other."""
-    if reference is None:
-        return _values(group)
+def _values(group, reference=None) -> dict:
+    """The stored values of a property group that differ from another one's, or all of them, ready for JSON."""
     found = {}
     for prop in group.bl_rna.properties:
-        if not (_is_stored(group, prop) or _is_stored(reference, prop)):
+        name = prop.identifier
+        if not any(_is_stored(one, prop) for one in (group, reference) if one is not None):
             continue
-        value = _value(group, prop)
-        if isinstance(value, dict):
-            value = _differences(getattr(group, prop.identifier), getattr(reference, prop.identifier))
-            if value:
-                found[prop.identifier] = value
-        elif value != _value(reference, prop):
-            found[prop.identifier] = value
+        value, its = (None if one is None else _value(one, prop) for one in (group, reference))
+        if isinstance(value, dict) and its is not None:
+            value, its = _values(getattr(group, name), getattr(reference, name)), {}
+        if value != its:
+            found[name] = value
     return found
-
-
-def _values(group) -> dict:
-    """All stored values of a property group, ready for JSON; empty pointers are left out."""
-    values = {p.identifier: _value(group, p) for p in group.bl_rna.properties if _is_stored(group, p)}
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _is_stored(group, prop) -> bool:

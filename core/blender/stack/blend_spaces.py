@@ -1,5 +1,6 @@
 """Blend spaces made from settings, their inputs at a frame, and what the sidebar shows of them."""
 
+import itertools
 import math
 from contextlib import nullcontext
 from functools import cached_property
@@ -21,7 +22,7 @@ from ...motion.blend_space import (
     yaw_pitch,
 )
 from ...motion.clip import MARKERS
-from ...motion.look_at.setup import upright_axes
+from ...motion.look_at.chain import upright_axes
 from ...motion.stack import point_to_model
 from ..rig.action_library import Library, fingerprint
 from ..runtime import STATE
@@ -82,11 +83,8 @@ def labels(space) -> list[str]:
     found: list[str] = []
     for sample in space.samples:
         name = sample.action.name if sample.action is not None else sample.action_name or "no action"
-        label, count = name, 1
-        while label in found:
-            count += 1
-            label = f"{name} ({count})"
-        found.append(label)
+        numbered = (f"{name} ({count})" for count in itertools.count(2))
+        found.append(next(label for label in itertools.chain([name], numbered) if label not in found))
     return found
 
 
@@ -161,11 +159,10 @@ class Spaces:
             try:
                 if aim:
                     mesh_space_pose(label, clip)
+                clips.append(clip)
+                speeds.append(sample.speed)
             except RagdollError as error:
                 wrong[label] = str(error)
-                continue
-            clips.append(clip)
-            speeds.append(sample.speed)
         if wrong and not clips:
             raise RagdollError("; ".join(wrong.values()))
         if wrong:

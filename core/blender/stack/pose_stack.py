@@ -16,7 +16,7 @@ from ...motion import stack
 from ...motion.stack import LocalPose, Rig
 from ..physics import built, source, world
 from ..rig import clips
-from ..rig.armature import array_of, converted, pose_matrices, values_of
+from ..rig.armature import armatures, array_of, converted, pose_matrices
 from ..runtime import STATE
 from ..settings import at_frame
 from . import entries
@@ -32,7 +32,7 @@ class PoseStack:
         obj: the character. rig: its skeleton and bind pose. entries: in order.
         messages: why entries were left out, by the entries' names. states: of the entries, by frame.
         seen: what was read from the simulation, by frame.
-        stamp: of the settings that it was made with; see `at_frame`.
+        stamp: of the bones and settings that it was made with; see `at_frame`.
         keyed: whether a setting of the character is animated, so that all are read from the source.
     """
 
@@ -56,14 +56,6 @@ class PoseStack:
         self._touched = np.zeros(len(skeleton), dtype=bool)
         bind = pose_space.compose_matrices(self._rest.bind.positions, self._rest.bind.rotations)
         self._to_basis = np.linalg.inv(bind)[skeleton.from_level]
-        self._names, self._rest_matrices = _bones_of(obj)
-
-    def fits(self) -> bool:
-        """Whether the armature's bones have the same names and places as when the stack was made."""
-        if len(self.obj.data.bones) != len(self._names):
-            return False
-        names, matrices = _bones_of(self.obj)
-        return names == self._names and np.array_equal(matrices, self._rest_matrices)
 
     def pose(self, scene, frame: int, *, record: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """The pose after the stack at the frame at which the hidden scene stands.
@@ -78,7 +70,7 @@ class PoseStack:
         if frame > first and frame - 1 not in self.states:
             self._catch_up(scene, frame, first)
         playing = record and self._last == frame - 1
-        matrices, basis, states = self._posed(scene, frame, self._before(frame, first), playing, record)
+        matrices, basis, states = self._posed(scene, frame, first, playing, record)
         if record:
             self.states[frame] = states
             self._last = frame
@@ -92,17 +84,12 @@ class PoseStack:
         hidden = scene.active_ragdoll.source
         for passed in range(max(known) + 1 if known else first, frame):
             hidden.frame_set(passed)
-            self.states[passed] = self._posed(scene, passed, self._before(passed, first))[2]
+            self.states[passed] = self._posed(scene, passed, first)[2]
         hidden.frame_set(frame)
 
-    def _before(self, frame: int, first: int) -> tuple | None:
-        """The states of the frame before; None at the shot's first frame and before it."""
-        return self.states.get(frame - 1) if frame > first else None
-
-    def _posed(
-        self, scene, frame: int, states, playing: bool = False, record: bool = True
-    ) -> tuple[np.ndarray, np.ndarray, tuple]:
-        skeleton = self.rig.skeleton
+    def _posed(self, scene, frame: int, first: int, playing: bool = False, record: bool = True) -> tuple:
+        """Matrices and basis matrices [n, 4, 4] at a frame, and the entries' states after it."""
+        states, skeleton = self.states.get(frame - 1) if frame > first else None, self.rig.skeleton
         self._frame, self._records = frame, record
         now = source.evaluated(self.obj)
         matrices = pose_matrices(now)
@@ -169,14 +156,9 @@ def _with_extent(matrices: np.ndarray) -> np.ndarray:
     return result
 
 
-def _bones_of(obj) -> tuple[list, np.ndarray]:
-    """Names of an armature's bones, and their bind pose [n, 4, 4]."""
-    return obj.data.bones.keys(), values_of(obj.data.bones, "matrix_local", 4, 4)
-
-
 def with_stack(scene) -> list:
     """The characters of a scene that have a motion stack, be it one of another scene's or a duplicate's."""
-    return [o for o in scene.objects if o.type == "ARMATURE" and o.active_ragdoll.target_armature is not None]
+    return [obj for obj in armatures(scene.objects) if obj.active_ragdoll.target_armature is not None]
 
 
 def characters(scene) -> list:
@@ -200,7 +182,7 @@ def of(obj) -> PoseStack | None:
     if place is None or place.library is not None or place.active_ragdoll.source is None:
         return None  # linked, or a copy of one that was removed, in a copy of its scene
     found = STATE.motions.get(obj.name)
-    if found is None or found.obj != obj or found.stamp != at_frame.stamp(obj) or not found.fits():
+    if found is None or found.obj != obj or found.stamp != at_frame.stamp(obj):
         found = STATE.motions[obj.name] = PoseStack(obj)
         for text in found.problems.values():
             print(f"Active Ragdoll: '{obj.name}': {text}")
@@ -216,18 +198,15 @@ def show(scene, done=(), known=None) -> None:
 
     Args:
         done: names of characters that a run has posed already.
-        known: those that have a motion stack, if the caller knows them, because looking for them in a scene full of
-            helpers takes longer than posing them.
+        known: those that may be posed; without, all that have their motion stack in the scene.
     """
     todo = [obj for obj in (characters(scene) if known is None else known) if obj.name not in done]
-    stacks = [
-        (obj, of(obj)) for obj in todo
-    ]  # before the evaluation, because making a stack may link objects into the hidden scene
-    if not any(found for _obj, found in stacks):
+    # Before the evaluation, because making a stack may link objects into the hidden scene.
+    stacks = [(obj, found) for obj in todo if (found := of(obj)) is not None]
+    if not stacks:
         return
     now = scene.frame_current_final  # of the remapped time, with its sub-frame
     frame = math.floor(now)  # before frame 0 sub-frames are negative
-    stacks = [(obj, found) for obj, found in stacks if found is not None]
     poses = _bases(stacks, frame, record=frame == now)
     if frame != now:
         coming = _bases(stacks, frame + 1, record=False)
@@ -241,7 +220,7 @@ def show_guests(scene) -> None:
     found = guests(scene)
     if not found:
         return
-    sharing = built.duplicates((o for o in bpy.data.objects if o.type == "ARMATURE"), "motion_collection")
+    sharing = built.duplicates("motion_collection")
     still = [obj for obj in found if obj in sharing or of(obj) is None]
     for obj in still:
         source.mute_constraints(obj)
@@ -268,13 +247,13 @@ def write_target(obj, basis: np.ndarray) -> None:
 def store_seen(scene) -> None:
     """Store what the stacks of a simulated shot have read of the simulation, which a file that is opened needs."""
     for obj in characters(scene):
-        stack_of = STATE.motions.get(obj.name)
-        if stack_of is not None and any(stack_of.seen.values()):
-            rows = {
-                frame: [[list(key), np.asarray(value).tolist()] for key, value in read.items()]
-                for frame, read in stack_of.seen.items()
-                if read
-            }
+        found = STATE.motions.get(obj.name)
+        rows = {
+            frame: [[list(key), np.asarray(value).tolist()] for key, value in read.items()]
+            for frame, read in (found.seen if found is not None else {}).items()
+            if read
+        }
+        if rows:
             obj.active_ragdoll.seen = json.dumps(rows)
 
 
@@ -295,11 +274,10 @@ def _stored_seen(obj) -> dict:
 
 def forget(obj: bpy.types.Object | None = None) -> None:
     """Drop the stack and its record of one character, or of all, so that it is remade."""
-    if obj is None:
-        STATE.motions.clear()
-    else:
-        STATE.motions.pop(obj.name, None)
-    source.forget_edits(obj)
+    for name in {*STATE.motions, *STATE.stamps} if obj is None else (obj.name,):
+        STATE.motions.pop(name, None)
+        if name in STATE.stamps:
+            STATE.stamps[name].edits = None  # edits by hand are carried to the source once more
 
 
 def poses_over(obj, scene, first: int, last: int) -> np.ndarray:
@@ -325,8 +303,9 @@ def show_now(scene, keep_hand_pose: bool = False) -> None:
     if scene is None or scene.active_ragdoll.source is None or STATE.busy or scene.name in STATE.runs:
         return
     frame = math.floor(scene.frame_current_final)
-    found = [(obj, of(obj)) for obj in characters(scene) if obj.name not in STATE.messages]
-    if not any(stack for _obj, stack in found):
+    known = [obj for obj in characters(scene) if obj.name not in STATE.messages]
+    stacks = [(obj, found) for obj in known if (found := of(obj)) is not None]
+    if not stacks:
         return
     with STATE.occupied():
         hidden = source.source_scene(scene)
@@ -334,9 +313,8 @@ def show_now(scene, keep_hand_pose: bool = False) -> None:
             hidden.view_layers[0].update()
         else:
             hidden.frame_set(frame)
-        for obj, stack in found:
-            if stack is not None:
-                write_target(obj, stack.pose(scene, frame)[1])
+        for obj, found in stacks:
+            write_target(obj, found.pose(scene, frame)[1])
 
 
 def show_when_idle(obj) -> None:
@@ -367,7 +345,7 @@ def after_edits(scene, moved: set, changed: set) -> None:
         if obj.name not in changed or obj.active_ragdoll.is_ragdoll or obj.active_ragdoll.muted:
             continue
         stack = STATE.motions.get(obj.name)
-        edited |= source.carry_edits(obj) or (stack is not None and not stack.fits())
+        edited |= source.carry_edits(obj) or (stack is not None and stack.stamp != at_frame.stamp(obj))
     if moved & watched_names(scene):
         show_now(scene)
     elif edited:

@@ -9,7 +9,7 @@ from mathutils import Vector
 
 from ... import keyframes
 from ...errors import RagdollError
-from ...motion.look_at.setup import from_roles
+from ...motion.look_at.chain import from_roles
 from .. import runtime
 from ..physics import build, built, source
 from ..physics.helpers import copy_locally, stand_with
@@ -56,7 +56,6 @@ def ensure(obj, scene) -> None:
         built.tag(target, built.TARGET_ARMATURE)
         collection.active_ragdoll.owner = obj.name
         copy_locally(obj, obj.pose.bones.keys(), target, source.TARGET_NAME)
-    _look_again()
     if settings.is_ragdoll:
         rebuild(obj, scene)
     else:
@@ -73,12 +72,6 @@ def rebuild(obj, scene) -> None:
     except RagdollError:
         drop_if_idle(obj)
         raise
-
-
-def _look_again() -> None:
-    """Let runs notice that a character has got or lost its stack."""
-    for run in STATE.runs.values():
-        run.stacked = None
 
 
 def adopt(obj, scene) -> None:
@@ -107,9 +100,10 @@ def drop(obj) -> None:
         return
     refuse_baked(obj)
     target = settings.target_armature
-    others = (o for o in bpy.data.objects if o.type == "ARMATURE" and o != obj)
     scene, collection = settings.motion_scene, settings.motion_collection
-    own = all(o.active_ragdoll.motion_collection != collection for o in others)
+    own = all(
+        o == obj or o.active_ragdoll.motion_collection != collection for o in armature.armatures(bpy.data.objects)
+    )
     with STATE.writing():
         source.remove_constraints(obj, source.TARGET_NAME)
         if own:
@@ -122,7 +116,6 @@ def drop(obj) -> None:
             settings.property_unset("source")
             source.drop(copy)
         STATE.motions.pop(obj.name, None)
-    _look_again()
     if settings.is_ragdoll:
         build.rebuild(obj, settings.scene)
     else:
@@ -191,9 +184,8 @@ def remove(obj, what: str, index: int | None = None) -> None:
 
     Raises RagdollError: there is none, or the character is baked.
     """
-    items = list_of(obj, what)
     index = active_index(obj, what) if index is None else index
-    if items is None or not 0 <= index < len(items):
+    if not 0 <= index < len(list_of(obj, what) or ()):
         raise RagdollError(f"'{obj.name}': there is nothing to remove")
     refuse_baked(obj)
     lists.remove_item(owner_of(obj, what), what, index)
@@ -203,9 +195,8 @@ def remove(obj, what: str, index: int | None = None) -> None:
 
 def move(obj, what: str, step: int) -> bool:
     """Move the active item up (-1) or down (1); whether there was room."""
-    items = list_of(obj, what)
     index = active_index(obj, what)
-    if items is None or index < 0 or not 0 <= index + step < len(items):
+    if index < 0 or not 0 <= index + step < len(list_of(obj, what)):
         return False
     lists.move_item(owner_of(obj, what), what, index, index + step)
     runtime.settings_changed(obj)
@@ -249,15 +240,12 @@ def add_layer(obj, scene, source: str, name: str = ""):
     """
     settings = obj.active_ragdoll
     ensure(obj, scene)
-    layer = settings.layers.add()
-    layer.name = unique([other for other in settings.layers if other != layer], name or "Layer")
-    layer.source = source
-    layer.start = scene.frame_start
+    last, layer = len(settings.layers), settings.layers.add()
+    layer.name = unique(list(settings.layers)[:-1], name or "Layer")
+    layer.source, layer.start = source, scene.frame_start
     if source == "AIM_OFFSET":
         layer.mode = "ADDITIVE_MESH"
-    last = len(settings.layers) - 1
-    wanted = settings.layer_index + 1 if last else 0
-    lists.move_item(settings, "layers", last, wanted)
+    lists.move_item(settings, "layers", last, settings.layer_index + 1 if last else 0)
     return lists.active_item(settings, "layers")
 
 
@@ -379,13 +367,20 @@ def edit_graph(obj, kind: str, do: str, step: int = 1) -> None:
     Raises RagdollError: a condition without a transition.
     """
     owner = graph = obj.active_ragdoll.graph
-    name = f"{kind.lower()}s"
     if kind == "CONDITION":
         owner = lists.active_item(graph, "transitions")
         if owner is None:
             raise RagdollError("Add a transition first: conditions belong to one")
-    if edit_list(owner, name, do, step) is not None:
-        _prepare(graph, getattr(owner, name), kind)
+    item = edit_list(owner, f"{kind.lower()}s", do, step)
+    if item is None:
+        return
+    if kind == "CONDITION":
+        item.parameter = graph.parameters[0].name if len(graph.parameters) else "time_in_state"
+    elif kind != "TRANSITION":
+        others = list(getattr(owner, f"{kind.lower()}s"))[:-1]
+        item.name = unique(others, "speed" if kind == "PARAMETER" else "State")
+    elif len(graph.states) > 1:
+        item.origin, item.target = graph.states[0].name, graph.states[1].name
 
 
 def edit_list(owner, name: str, do: str, step: int = 1):
@@ -398,17 +393,6 @@ def edit_list(owner, name: str, do: str, step: int = 1):
     elif index >= 0:
         lists.move_item(owner, name, index, index + step)
     return None
-
-
-def _prepare(graph, items, kind: str) -> None:
-    """Sensible values for what was just added."""
-    item, others = items[len(items) - 1], list(items)[:-1]
-    if kind == "CONDITION":
-        item.parameter = graph.parameters[0].name if len(graph.parameters) else "time_in_state"
-    elif kind != "TRANSITION":
-        item.name = unique(others, "speed" if kind == "PARAMETER" else "State")
-    elif len(graph.states) > 1:
-        item.origin, item.target = graph.states[0].name, graph.states[1].name
 
 
 def mask_bones(layer, names) -> None:
@@ -427,8 +411,8 @@ def changed(obj) -> None:
 
 def end_previews(scene) -> None:
     """Let live inputs count again: what is simulated, baked or rendered is not a preview."""
-    for obj in scene.objects:
-        for space in obj.active_ragdoll.blend_spaces if obj.type == "ARMATURE" else ():
+    for obj in armature.armatures(scene.objects):
+        for space in obj.active_ragdoll.blend_spaces:
             if space.show_preview:
                 space.show_preview = False
 
@@ -474,7 +458,10 @@ def set_up_look_at(obj, scene, target=None) -> LookAtMade:
         # From a parent's forward is the same as from bind pose, which the run takes for the rest pose.
         own_pose = armature.BindPose(obj, np.eye(4)).moved is not None
         _fill(chain, rig, found.entries, "PARENT" if own_pose else "BIND")
-        _set_legs(settings, rig, found.legs)
+        known = {item.foot_bone: item for item in settings.leg_stabilizers}
+        for foot, count in found.legs:
+            item = known.get(rig.name(foot)) or settings.leg_stabilizers.add()
+            item.foot_bone, item.bones_count = rig.name(foot), count
         if target is not None:
             chain.target_type, chain.target = "OBJECT", target
         if chain.target_type == "OBJECT" and (chain.target is None or chain.target.name not in scene.objects):
@@ -494,13 +481,6 @@ def _fill(chain, rig, entries, limit_from: str) -> None:
         write_axes(item, entry.forward_axis, entry.parent_forward_axis)
         for link in entry.linked:
             item.linked_bones.add().bone = rig.name(link.bone)
-
-
-def _set_legs(settings, rig, legs) -> None:
-    known = {item.foot_bone: item for item in settings.leg_stabilizers}
-    for foot, count in legs:
-        item = known.get(rig.name(foot)) or settings.leg_stabilizers.add()
-        item.foot_bone, item.bones_count = rig.name(foot), count
 
 
 def _new_target(obj, scene, rig, entry):

@@ -11,7 +11,7 @@ from ..physics import source
 from ..physics.source import STAND_IN_FOR as OF
 from ..physics.source import scene_of
 from ..physics.view_layers import depsgraph_of
-from ..rig.armature import array_of, pose_matrices
+from ..rig.armature import armatures, array_of, pose_matrices
 from ..settings import at_frame
 
 STAND_IN = ".{} Basis"  # name of a stand-in: a copy without its parent, for reading an object's own keys
@@ -71,7 +71,7 @@ def is_carried(obj) -> bool:
 def tidy(scene) -> None:
     """Unlink from the hidden scene what left the main scene or is simulated now."""
     hidden = scene.active_ragdoll.source
-    sources = {o.active_ragdoll.source for o in scene.objects if o.type == "ARMATURE"}
+    sources = {o.active_ragdoll.source for o in armatures(scene.objects)}
     for other in list(hidden.collection.objects):
         if other in sources:
             continue

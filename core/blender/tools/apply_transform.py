@@ -71,14 +71,10 @@ def _check(obj, scene) -> None:
     moving = [constraint.name for constraint in obj.constraints if not constraint.mute]
     if moving:
         raise RagdollError(f"'{obj.name}' is moved by its constraint '{moving[0]}': apply or disable that first")
-    others = [o for o in bpy.data.objects if o.data == obj.data and o != obj and not _is_copy(o)]
+    others = [o for o in bpy.data.objects if o.data == obj.data and o != obj and not built.is_ours(o)]
+    others = [o for o in others if not any(s.active_ragdoll.is_source for s in o.users_scene)]  # nor copies of ours
     if others:
         raise RagdollError(f"'{obj.name}' shares its armature with '{others[0].name}': make it single-user first")
-
-
-def _is_copy(obj) -> bool:
-    """Whether an object is a helper, a source or a stand-in."""
-    return built.is_ours(obj) or any(scene.active_ragdoll.is_source for scene in obj.users_scene)
 
 
 # ---- what is applied ------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Settings and weights of many bones at once: copied, mirrored, reset, spread, as presets."""
 
+import contextlib
 import json
 
 import numpy as np
@@ -9,7 +10,7 @@ from ...errors import RagdollError
 from ...mirror import carried_over, flipped_name, mirrored_settings, plane_of_joints, reflection
 from ...ragdoll import weight_spread
 from .. import runtime
-from ..physics import body_edits
+from ..physics import body_objects
 from ..rig.armature import BindPose, anatomy_of, check_armature
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
@@ -87,13 +88,13 @@ def reset(obj, names: list[str]) -> None:
         own = obj.pose.bones[name].active_ragdoll
         for setting in RESET:
             own.property_unset(setting)
-        body_edits.reset_body(obj, name)
+        body_objects.reset_body(obj, name)
     runtime.settings_changed(obj, layout=True)
 
 
 def _collect(obj) -> None:
     """Bodies moved in the viewport since the build count, too."""
-    if obj.active_ragdoll.is_ragdoll and body_edits.collect_edits(obj):
+    if obj.active_ragdoll.is_ragdoll and body_objects.collect_edits(obj):
         runtime.settings_changed(obj, layout=True)
 
 
@@ -101,7 +102,7 @@ def _copy(obj, name: str, other: str, groups, carry=None) -> None:
     """Give a bone the settings of another one, mirrored where there is a `carry`, see `mirrored_settings`."""
     own, its = (obj.pose.bones[bone].active_ragdoll for bone in (name, other))
     if "size" in groups:
-        body_edits.reset_body(obj, other)
+        body_objects.reset_body(obj, other)
     known = [setting for group in groups for setting in declare.names(ActiveRagdollBone, group=group)]
     values = {setting: getattr(own, setting) for setting in known}
     if carry is not None:
@@ -157,10 +158,14 @@ def spread_weights(
     if mode in (weight_spread.DOWN, weight_spread.UP):
         return _change(obj, kind, lambda weights: weight_spread.falloff(weights, parents, row, value, reach, mode))
     if mode == "MIRROR":
-        others = weight_spread.counterparts(anatomy_of(obj), parents)
-        if not np.any(others[rows] >= 0):
+        pose, others = BindPose(obj, np.eye(4)), {}
+        twins = _symmetry(pose)[1]
+        for name, own in zip(names, rows, strict=True):
+            with contextlib.suppress(RagdollError):
+                others[pose.row[counterpart(pose, twins, name)]] = own
+        if not others:
             raise RagdollError(f"No bone of '{obj.name}' on the other side is known")
-        return _change(obj, kind, lambda weights: weight_spread.mirrored(weights, others, rows))
+        return _change(obj, kind, lambda weights: _put(weights, [*others], weights[[*others.values()]]))
     own = mode == "COPY"
     return _change(obj, kind, lambda weights: weight_spread.along(weights, rows, weights[row] if own else value))
 
@@ -168,12 +173,12 @@ def spread_weights(
 def move_weights(obj, names, change: float, kind: str) -> list[str]:
     """Some bones' weights moved by -1..1, each kept within 0..1; the names of those that changed."""
     rows = _rows(obj, names)
+    return _change(obj, kind, lambda weights: _put(weights, rows, np.clip(weights[rows] + change, 0.0, 1.0)))
 
-    def moved(weights):
-        weights[rows] = np.clip(weights[rows] + change, 0.0, 1.0)
-        return weights
 
-    return _change(obj, kind, moved)
+def _put(weights: np.ndarray, rows, values) -> np.ndarray:
+    weights[rows] = values
+    return weights
 
 
 def apply_weight_preset(obj, name: str, side: str = roles.LEFT) -> list[str]:

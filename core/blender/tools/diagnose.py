@@ -13,8 +13,8 @@ from ...ragdoll import diagnosis
 from ...ragdoll.bodies.fitting import joined
 from ...ragdoll.diagnosis import Finding, Situation
 from .. import runtime
-from ..physics import body_edits, build, built, joint_objects, source, view_layers, world
-from ..physics.body_meshes import solids_of
+from ..physics import body_objects, build, built, joint_objects, source, view_layers, world
+from ..physics.body_objects import solids_of
 from ..rig import action_channels
 from ..rig.armature import BindPose, anatomy_of, check_ragdoll, check_scale, is_evenly_scaled, prop_bones, rigid
 from ..rig.skinning import read_skin
@@ -159,8 +159,9 @@ def _moved(obj, parts) -> np.ndarray:
     bones = {part.bone: part.bind @ np.linalg.inv(part.offset) for part in parts}
     away = dict.fromkeys(bones, 0.0)
     for joint in built.helpers(obj.active_ragdoll.collection, built.JOINT):
-        bone, constraint = joint.get(built.BONE), joint.rigid_body_constraint
-        if bone in bones and constraint is not None and _is_joint(constraint):
+        bone, own = joint.get(built.BONE), joint.rigid_body_constraint
+        # One that limits nothing is only there to keep bodies from colliding.
+        if bone in bones and own and (own.type != "GENERIC" or own.use_limit_lin_x or own.use_limit_ang_x):
             distance = float(np.linalg.norm((np.array(joint.matrix_basis) - bones[bone])[:3, 3]))
             away[bone] = max(away[bone], distance)
     pose = BindPose(obj, np.array(obj.matrix_world, dtype=float))
@@ -170,11 +171,6 @@ def _moved(obj, parts) -> np.ndarray:
             then = np.linalg.solve(bones[part.parent], bones[part.bone])
             away[part.bone] = max(away[part.bone], float(np.linalg.norm((now - then)[:3, 3])))
     return np.array(list(away.values()))
-
-
-def _is_joint(constraint) -> bool:
-    """Whether a constraint holds bodies together, and is not only there to keep them from colliding."""
-    return constraint.type != "GENERIC" or constraint.use_limit_lin_x or constraint.use_limit_ang_x
 
 
 def _outside(obj, parts, pieces) -> list[int]:
@@ -270,14 +266,18 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
     world.refuse_user_bake(scene)
     steps = diagnosis.needed_substeps(scene.render.fps / scene.render.fps_base, own.time_scale)
     iterations = diagnosis.needed_iterations(built.parents_of(settings.parts))
+    finer = [
+        (own, "substeps_per_frame", max(steps, own.substeps_per_frame)),
+        (own, "solver_iterations", max(iterations, own.solver_iterations)),
+    ]
     values = {
         diagnosis.WORLD_DISABLED: [(own, "enabled", True)],
         diagnosis.GRAVITY_WEIGHT: [(own.effector_weights, name, 1.0) for name in ("gravity", "all")],
         diagnosis.DROPS_FRAMES: [(scene, "sync_mode", "NONE")],
         diagnosis.REMAPPED: [(scene.render, "frame_map_new", scene.render.frame_map_old)],
         diagnosis.TIME_SCALE: [(own, "time_scale", 1.0)],
-        diagnosis.SUBSTEPS: [(own, "substeps_per_frame", steps)],
-        diagnosis.ITERATIONS: [(own, "solver_iterations", iterations)],
+        diagnosis.SUBSTEPS: finer,
+        diagnosis.ITERATIONS: finer,
         diagnosis.EXCLUDED: [(layer, "exclude", False) for layer in _excluded(settings, scene)],
     }
     if kind not in (*values, diagnosis.DISABLED, diagnosis.OUTSIDE, diagnosis.TINY):
@@ -289,7 +289,7 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
     elif kind == diagnosis.TINY:
         return _merge(obj, scene, bones)
     for bone in bones if kind == diagnosis.OUTSIDE else ():
-        body_edits.reset_body(obj, bone)
+        body_objects.reset_body(obj, bone)
     if kind == diagnosis.OUTSIDE:
         stack_edits.rebuild(obj, scene)
     else:

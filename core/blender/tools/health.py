@@ -3,6 +3,7 @@
 import numpy as np
 from mathutils import Vector
 
+from ...anatomy.roles import GENERIC
 from ...errors import RagdollError
 from ...ragdoll import diagnosis
 from ...ragdoll.diagnosis import ERROR, INFO, WARNING, Finding
@@ -90,6 +91,9 @@ def _of_ragdoll(obj, scene, state: str):
         for item in items:
             if item.enabled and item.bone not in bones:
                 yield Finding("", WARNING, f"{title} '{item.bone}': that bone has no body", "")
+    if all(obj.pose.bones[bone].active_ragdoll.role == GENERIC for bone in bones if bone in obj.pose.bones):
+        text = "No bone was recognised: ranges are generic. Give bones their roles in Setup > Active Bone > Body"
+        yield Finding("", INFO, text, "", (), *REBUILD)
     if not has_floor(obj, scene):
         yield Finding("", INFO, "No floor below: limp, it falls without end", "", (), "add_floor", {}, "Add Floor")
 

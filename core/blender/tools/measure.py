@@ -155,13 +155,7 @@ def _spread(values: np.ndarray) -> dict:
 
 # ---- the worst ------------------------------------------------------------------------------------------------------
 class Worst:
-    """Collects a character's run, frame by frame; frames that come from a cache are not seen.
-
-    worst = Worst(obj, scene)
-    for frame in simulate.frames(scene):
-        worst.after_frame()
-    print(worst.summary())
-    """
+    """Collects a character's run, frame by frame, as a `Meter`; frames that come from a cache are not seen."""
 
     def __init__(self, obj, scene) -> None:
         self.obj, self.scene = obj, scene

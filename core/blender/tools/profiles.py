@@ -16,7 +16,7 @@ from ...errors import RagdollError, listed
 from ...profile import AUTO, BY_NAME, NO_PART, Entry, Field, Profile, Schema, match, mirrored, shortest
 from ...ragdoll.bodies import convex, fitting
 from .. import preferences, runtime
-from ..physics import body_edits, joint_objects
+from ..physics import body_objects, joint_objects
 from ..rig.armature import BindPose, anatomy_of, check_armature, refuse_baked, rigid
 from ..runtime import STATE
 from ..settings import at_frame, declare
@@ -37,7 +37,7 @@ FORMER = ("active_attachment", "layer_index", "blend_space_index")  # what 0.1.0
 RENAMED = {"role": "own_role"}  # an entry's role is what the bone was taken for, not what was chosen for it
 _ATTRIBUTES = {key: name for name, key in RENAMED.items()}
 POINTS = {"body_points": fitting.MOST_PARTS * convex.MOST_POINTS}  # texts that hold points as JSON: the most of them
-OWN_PLACE = {*body_edits.SHAPE_SETTINGS, "bind_rotation", "bind_location"}  # of no other rig's bones
+OWN_PLACE = {*body_objects.SHAPE_SETTINGS, "bind_rotation", "bind_location"}  # of no other rig's bones
 AUTOMATIC = "DEFAULT"  # where limits come from when the extension finds them
 PROFILE = "PROFILE"  # and when a preset states them: as anatomical ones they are widened to the animation
 SAME_FRAME = 1e-3  # [rad] two rigs' bones that differ by less have the same frame
@@ -152,7 +152,7 @@ def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Appli
     """Put a profile on a character: all that it says of bones that are found, or, on an error, nothing.
 
     Args:
-        how: one of profile.MATCHES. mirror: NONE or one of profile.MIRRORS.
+        how: AUTO, NAME or ROLE, see `match`. mirror: NONE, or a way of `mirrored`.
     Raises:
         RagdollError: the object cannot take it now, or none of the profile's bones is found.
     """

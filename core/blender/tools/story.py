@@ -11,6 +11,7 @@ from ...errors import RagdollError
 from ...ragdoll.recovery import states
 from ..physics import built, world
 from ..rig import action_channels
+from ..rig.armature import values_of
 from ..runtime import STATE
 from ..settings import effects, lists
 from ..stack import stack_edits
@@ -159,16 +160,15 @@ def add_floor(obj, scene):
         raise RagdollError(f"A body of '{obj.name}' is gone: build the ragdoll anew")
     settings, low = obj.active_ragdoll, np.inf
     for part, place in zip(settings.parts, places, strict=True):
-        low = min(low, min((place[:3, :3] @ corner + place[:3, 3])[2] for corner in np.array(part.body.bound_box)))
-    side, depth = FLOOR * settings.height, settings.height
-    mesh = bpy.data.meshes.new("Floor")
-    corners = [
-        (x, y, z) for z in (-depth, 0.0) for x, y in ((-side, -side), (side, -side), (side, side), (-side, side))
-    ]
+        low = min(low, (values_of(part.body.data.vertices, "co", 3) @ place[2, :3]).min() + place[2, 3])
+    side, half = FLOOR * settings.height, 0.5 * settings.height
+    around = ((-side, -side), (side, -side), (side, side), (-side, side))
+    corners = [(*place, z) for z in (-half, half) for place in around]
     sides = [(i, (i + 1) % 4, 4 + (i + 1) % 4, 4 + i) for i in range(4)]
+    mesh = bpy.data.meshes.new("Floor")
     mesh.from_pydata(corners, [], [(3, 2, 1, 0), (4, 5, 6, 7), *sides])
-    floor = bpy.data.objects.new("Floor", mesh)
-    floor.location = (*obj.matrix_world.translation[:2], low)
+    floor = bpy.data.objects.new("Floor", mesh)  # its origin is its middle, as that of its collision shape
+    floor.location = (*obj.matrix_world.translation[:2], low - half)
     scene.collection.objects.link(floor)
     with STATE.writing():
         scene.rigidbody_world.collection.objects.link(floor)

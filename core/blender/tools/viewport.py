@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import bpy
 import numpy as np
 from mathutils import Vector
+from mathutils.geometry import intersect_line_plane
 
 from ...errors import RagdollError
 from ...motion.look_at import PARENT
 from ...ragdoll import hits as core_hits
 from ...ragdoll import overlay
 from ..interface import characters
-from ..physics import body_edits, body_meshes, world
+from ..physics import body_objects, world
 from ..physics.joint_objects import joint_frames
 from ..rig.armature import array_of, pose_matrices, rigid, selected, values_of, with_ragdoll
 from ..rig.skinning import is_deformed_by
@@ -77,7 +78,7 @@ def current(obj, scene) -> Cached | None:
 def _settings(obj, parts, bodies) -> tuple | None:
     """All that a figure is made from and a user may edit; None where a bone is gone."""
     found = []
-    pieces = body_meshes.pieces_by_body(obj.active_ragdoll) if body_edits.is_editing(obj) else {}
+    pieces = body_objects.pieces_by_body(obj.active_ragdoll) if body_objects.is_editing(obj) else {}
     for part, body in zip(parts, bodies, strict=True):
         bone = obj.pose.bones.get(part.bone)
         if bone is None or body.rigid_body is None:
@@ -146,7 +147,7 @@ def body_matrices(obj, depsgraph, cached: Cached) -> np.ndarray:
     Where nothing is simulated they are where the bones have them: Blender leaves bodies without a cache at the origin.
     """
     settings = obj.active_ragdoll
-    if state_of(obj) in ("LIVE", "CACHED") or body_edits.is_editing(obj):
+    if state_of(obj) in ("LIVE", "CACHED") or body_objects.is_editing(obj):
         objects = settings.bodies.evaluated_get(depsgraph).objects if settings.bodies is not None else ()
         if len(objects) == len(cached.bones):
             return values_of(objects, "matrix_world", 4, 4)
@@ -208,8 +209,8 @@ def hit_lines(obj, scene, depsgraph) -> overlay.Lines | None:
         if hit.enabled and hit.bone in names:
             row = names[hit.bone]
             point, way = _hit_place(parts[row], bodies[row], hit, depsgraph)
-            drawn = core_hits.arrow(way, max(mass(obj), 1e-12), settings.height, world.pull(scene))
-            show(core_hits.arrow_lines(point, drawn, settings.height), HIT, hit, i == settings.active_hit)
+            drawn = core_hits.arrow_lines(point, way / impulse_per_metre(obj, scene), settings.height)
+            show(drawn, HIT, hit, i == settings.active_hit)
     for i, blast in enumerate(settings.explosions):
         if blast.enabled:
             origin = blast.origin if blast.target is None else _place(blast.target, "", depsgraph)[:3, 3]
@@ -239,6 +240,11 @@ def _frames_away(entry, scene) -> float:
 def mass(obj) -> float:
     """Mass of the whole character [kg]."""
     return sum(part.body.rigid_body.mass for part in obj.active_ragdoll.parts if part.body is not None)
+
+
+def impulse_per_metre(obj, scene) -> float:
+    """Of an arrow that shows a hit on a character [N s/m]."""
+    return core_hits.impulse_of_arrow(mass(obj), obj.active_ragdoll.height, world.pull(scene))
 
 
 def attachment_lines(obj, scene, depsgraph) -> overlay.Lines | None:
@@ -384,7 +390,8 @@ def point_on(obj, scene, depsgraph, bone: str, place) -> np.ndarray:
 
 def impulse_by_drag(obj, scene, origin, direction, place, normal) -> np.ndarray | None:
     """The impulse [3], [N s], of an arrow dragged from a place to where a ray meets the plane that faces the view."""
-    drawn = core_hits.dragged(origin, direction, place, normal)
-    if drawn is None:
+    origin, direction = Vector(origin), Vector(direction)
+    end = intersect_line_plane(origin, origin + direction, Vector(place), Vector(normal))
+    if end is None or (end - origin).dot(direction) < 0.0:
         return None
-    return core_hits.impulse_of_arrow(drawn, mass(obj), obj.active_ragdoll.height, world.pull(scene))
+    return (np.array(end) - place) * impulse_per_metre(obj, scene)

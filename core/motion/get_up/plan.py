@@ -13,8 +13,8 @@ import numpy as np
 
 from ... import pose as pose_space
 from ... import quaternion as q
+from ...anatomy.masses import GRAVITY
 from ...errors import RagdollError
-from ...ragdoll import speeds
 from ...ragdoll.recovery.transitions import STEP, Reroot, Trunk, heading, smooth_step
 from ..biped import Biped, Posture, X, Y, Z, dot, unit
 from ..stack import LocalPose
@@ -80,7 +80,7 @@ def plan(
     local = floor.seen_from(turn, origin)
     room, rng = Clearances.of(own, surface), np.random.default_rng(manner.seed)
     right = _starts_right(own, lain.moved(q.conjugate(turn), np.zeros(3)), strategy, manner, rng)
-    tempo = float(np.sqrt(own.height / HEIGHT * speeds.EARTH / (abs(gravity) or speeds.EARTH)))
+    tempo = float(np.sqrt(own.height / HEIGHT * GRAVITY / (abs(gravity) or GRAVITY)))
     author = Author(own, room)
     written = author.prone() if strategy == PRONE else author.supine(sitting)
     if manner.pace > 1.2:

@@ -112,7 +112,8 @@ class Entry:
             # It is at its limit and would go further.
             turn, at_limit = c.IDENTITY, forward
         else:
-            axis, angle = axis_and_angle(turn)
+            vector = turn[1:] if turn[0] >= 0.0 else c.mul(-1.0, turn[1:])
+            axis, angle = c.unit(vector, (0.0, 0.0, 1.0)), 2.0 * atan2(c.length(vector), abs(turn[0]))
             allowed = angle_to_cone(axis, angle, forward, reference, cosine)
             turn = c.axis_angle(axis, allowed)
             if allowed >= angle:
@@ -257,9 +258,8 @@ def ahead(offset: tuple, sight: tuple, reach: tuple, to_target: tuple) -> tuple:
 def facing(forward, up, to_target, last_side, margin: float) -> tuple:
     """The side by which a target behind is looked at, with hysteresis, and the direction to look in instead.
 
-    Within `margin` of straight behind (as seen along up) the side of before is kept, and the direction is that at
-    the margin on that side; so neither a target that crosses straight behind nor one that dwells there flips the
-    look.
+    Within `margin` of straight behind (as seen along up) the side of before is kept, and the direction is that at the
+    margin on that side; so neither a target that crosses straight behind nor one that dwells there flips the look.
 
     Args:
         forward: where the first bone looks, up: unit vectors. to_target: from the first bone to the target.
@@ -316,12 +316,6 @@ def angle_about(turn_from, turn_to, axis) -> float:
     opposite = 0.5 - 0.5 * ahead / radius
     over = max(0.0, from_axis * to_axis) * 4.0 * opposite * opposite
     return atan2(across, ahead + over)
-
-
-def axis_and_angle(turn) -> tuple:
-    """Unit axis and angle 0..pi [rad] of a rotation; of none, any axis."""
-    vector = turn[1:] if turn[0] >= 0.0 else c.mul(-1.0, turn[1:])
-    return c.unit(vector, (0.0, 0.0, 1.0)), 2.0 * atan2(c.length(vector), abs(turn[0]))
 
 
 def leading(axis, forward, reference) -> float:

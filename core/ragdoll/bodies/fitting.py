@@ -153,7 +153,7 @@ def fit(
 ) -> Shape:
     """The shape of least volume that covers a share of weighted points.
 
-    Raises RagdollError: too few points, a share outside 0..1, a kind that does not exist.
+    Raises RagdollError: too few points.
 
     Args:
         points: at least `FEWEST_POINTS` points [k, 3] [m]. weights: not negative [k]; all equal by default.
@@ -163,10 +163,6 @@ def fit(
     """
     points = np.asarray(points, dtype=float)
     weights = np.ones(len(points)) if weights is None else np.asarray(weights, dtype=float)
-    if kind not in ("AUTO", *PRIMITIVES, CONVEX_HULL):
-        raise RagdollError(f"Unknown shape '{kind}'")
-    if not 0.0 < share <= 1.0:
-        raise RagdollError(f"A share to cover must be above 0 and at most 1, got {share}")
     points, weights = points[weights > 0.0], weights[weights > 0.0]
     if len(points) < FEWEST_POINTS:
         raise RagdollError(f"A fit needs {FEWEST_POINTS} points with weight, got {len(points)}")

@@ -23,7 +23,7 @@ COVERED = 3.0  # losing all points counts as much as losing all but exp(-3) of t
 KEPT_AT_LEAST = 0.4  # of its volume: a body that would lose more overlaps instead, if its joint is near
 
 
-def _sphere_directions(count: int) -> np.ndarray:
+def sphere_directions(count: int) -> np.ndarray:
     """Directions [2 count, 3] spread evenly (Fibonacci's spiral), each with its opposite."""
     i = np.arange(count) + 0.5
     z = 1.0 - i / count
@@ -32,7 +32,7 @@ def _sphere_directions(count: int) -> np.ndarray:
     return np.concatenate([half, -half])
 
 
-_DIRECTIONS = _sphere_directions(_SAMPLES)
+_DIRECTIONS = sphere_directions(_SAMPLES)
 _RING = np.stack([np.cos(np.arange(8) * np.pi / 4.0), np.sin(np.arange(8) * np.pi / 4.0)], axis=1)
 _AT_ONCE = 50_000  # pairs in poses: enough to spread the cost of calling numpy, few enough for the memory
 

@@ -28,17 +28,12 @@ GAP = 0.002  # of the extent, between shapes of bones that are not joined
 
 @dataclass
 class BodyPlan:
-    """Shapes of the m bodies, in the order of `bones` (parents before children)."""
+    """The m bodies, in the order of `bones` (parents before children)."""
 
     bones: np.ndarray  # bone indices [m]
     parents: np.ndarray  # index of the parent body, -1 for roots [m]
     depth: np.ndarray  # depth of the bone in the whole skeleton, skipped bones counted [m]
-    kinds: list  # CAPSULE, BOX, SPHERE, CONVEX_HULL or COMPOUND [m]
-    centers: np.ndarray  # middle of the limb [m, 3]
-    axes: np.ndarray  # body frames, columns x, y, z with z along the limb [m, 3, 3]
-    half: np.ndarray  # half extents in the body frame [m, 3]; capsules have the radius in x and y
-    points: list  # a hull's corners in the body frame, their box centred on the origin [k, 3]; None for other kinds [m]
-    pieces: list  # a compound's convex shapes, none for other kinds [m]
+    shapes: list  # `fitting.Shape`s [m]
     # pairs of bodies that do not touch each other though they are not joined [(i, j)]: a body and its near
     # grandparent, and those that overlap in bind pose
     no_collide: list = field(default_factory=list)
@@ -48,19 +43,15 @@ class BodyPlan:
     normal: np.ndarray | None = None
     offset: float = 0.0
 
-    def shapes(self) -> list:
-        """The bodies as `Shape`s [m]."""
-        rows = zip(self.kinds, self.centers, self.axes, self.half, self.points, self.pieces, strict=True)
-        return [Shape(*each) for each in rows]
-
-    def volumes(self) -> np.ndarray:
-        """Volumes [m^3] of the shapes, [m]."""
-        return np.array([shape.volume() for shape in self.shapes()])
+    def array(self, name: str) -> np.ndarray:
+        """An attribute of all shapes: their `center` [m, 3], `axes` [m, 3, 3] or `half` extents [m, 3]."""
+        found = np.array([getattr(shape, name) for shape in self.shapes])
+        return found.reshape(-1, 3, 3) if name == "axes" else found.reshape(-1, 3)
 
     def strangers(self) -> tuple[np.ndarray, np.ndarray]:
         """Pairs [p], [p] of bodies that touch each other: neither joined nor in `no_collide`."""
-        first, second = _unjoined(self.parents)
-        apart = [(i, j) not in set(self.no_collide) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+        (first, second), told_apart = _unjoined(self.parents), set(self.no_collide)
+        apart = [pair not in told_apart for pair in zip(first.tolist(), second.tolist(), strict=True)]
         return first[apart], second[apart]
 
 
@@ -133,9 +124,10 @@ def plan_bodies(heads, tails, rotations, parents, simulated, kinds, skin, axes, 
     # In the armature's own frame, so that moving and turning a character changes no shape.
     turned = (heads - origin) @ axes, (tails - origin) @ axes, axes.T @ rotations
     plan = _Planner(*turned, parents, simulated, kinds, skin, coverage, hung, led).plan()
-    plan.centers = plan.centers @ axes.T + origin
-    plan.axes = axes @ plan.axes
-    plan.pieces = [tuple(fitting.moved(piece, axes, origin) for piece in own) for own in plan.pieces]
+    places = zip(plan.shapes, plan.array("center") @ axes.T + origin, axes @ plan.array("axes"), strict=True)
+    for i, (shape, center, turned) in enumerate(places):
+        pieces = tuple(fitting.moved(piece, axes, origin) for piece in shape.pieces)
+        plan.shapes[i] = replace(shape, center=center, axes=turned, pieces=pieces)
     if plan.normal is not None:
         plan.normal = axes @ plan.normal
         plan.offset = plan.offset + float(plan.normal @ origin)
@@ -185,7 +177,8 @@ class _Planner:
             self.own_vertices, self.holder, share = self.skin.dominated(self.owner, count)
         ends = np.zeros((count, 3))
         for i, bone in enumerate(self.bones):
-            merged = merged_points(bone, self.heads, self.tails, self.ancestors, simulated)
+            carried = (self.ancestors == bone) & ~simulated
+            merged = np.concatenate([self.heads[carried], self.tails[carried]])
             points = None if self.own_vertices[i] is None else self.own_vertices[i][0]
             limbs = self.heads, self.tails, self.rotations, self.bone_parents
             ends[i] = end_of(bone, self.children[i], merged, *limbs, points)
@@ -204,19 +197,7 @@ class _Planner:
             found.append(found[twin].mirrored(self.normal, self.offset) if 0 <= twin < i else self._shape(i))
         symmetry = {"twins": self.twins, "normal": self.normal, "offset": self.offset}
         no_collide = _separate(found, self.parents, self.size, vertices=self.vertices, **symmetry)
-        return BodyPlan(
-            bones=self.bones,
-            parents=self.parents,
-            depth=self.depth[self.bones],
-            kinds=[shape.kind for shape in found],
-            centers=np.array([shape.center for shape in found]).reshape(-1, 3),
-            axes=np.array([shape.axes for shape in found]).reshape(-1, 3, 3),
-            half=np.array([shape.half for shape in found]).reshape(-1, 3),
-            points=[shape.points for shape in found],
-            pieces=[shape.pieces for shape in found],
-            no_collide=no_collide,
-            **symmetry,
-        )
+        return BodyPlan(self.bones, self.parents, self.depth[self.bones], found, no_collide, **symmetry)
 
     def _shape(self, i) -> Shape:
         """A body's shape: from its joints, or fitted to its vertices where there are enough of them."""
@@ -399,12 +380,6 @@ def distance_to_parent(bone, heads, parents):
     """To the nearest ancestor whose joint lies elsewhere; 0 when there is none."""
     above = (float(np.linalg.norm(heads[bone] - heads[row])) for row in path_to_root(parents, bone)[1:])
     return next((distance for distance in above if distance > 1e-9), 0.0)
-
-
-def merged_points(bone, heads, tails, ancestors, simulated):
-    """Heads and tails [k, 3] of the bones that a simulated bone carries along."""
-    carried = np.flatnonzero((ancestors == bone) & ~simulated)
-    return np.concatenate([heads[carried], tails[carried]]) if len(carried) else np.zeros((0, 3))
 
 
 def end_of(bone, children, merged, heads, tails, rotations, parents, vertices) -> np.ndarray:

@@ -169,9 +169,8 @@ def extrapolated(pose, coming):
 def reach(weights, seconds):
     """How far [rad] a target may be turned ahead of its body, for weights [m] and the duration of a frame [s].
 
-    A strong servo goes all the way to its target within a frame, so its reach is what the largest speed allows; a
-    weak one does not, and pulls as if from `MAX_ERROR` on the frame's average. Both are the same motion at any frame
-    rate.
+    A strong servo goes all the way to its target within a frame, so its reach is what the largest speed allows; a weak
+    one does not, and pulls as if from `MAX_ERROR` on the frame's average. Both are the same motion at any frame rate.
     """
     closing = rate(weights) * seconds
     closed = np.maximum(-np.expm1(-closing), 1e-9)
@@ -280,9 +279,7 @@ class Velocity(Law):
     description = "Match the animation's velocities and positions"
     constraint = "SPRING1"
 
-    def reach(self, weight, seconds):
-        """See `reach`."""
-        return reach(weight, seconds)
+    reach, drag = staticmethod(reach), staticmethod(drag)
 
     def gains(self, side: Side, frame: Frame) -> tuple:
         """See `servo`."""
@@ -292,10 +289,6 @@ class Velocity(Law):
             stiffness = capped(stiffness, *side.cap)
         found = motor(gain, stiffness, side.weight, frame.iterations / steps_per_second)
         return tuple(each[:, None] for each in found)
-
-    def drag(self, weight):
-        """See `drag`."""
-        return drag(weight)
 
     def joint_command(self, joints: Joints) -> tuple:
         """See `joint_velocity` and `joint_torque`."""

@@ -11,24 +11,23 @@ depends on (a, b) alone, as on a longitude and a latitude: ::
     a = atan2(sin s cos(phi - turn), cos s)      a great circle: a straight line in the gnomonic picture
     sin b = -sin s sin(phi - turn)               a small circle: a straight line in the orthographic picture
 
-for a swing by the angle s about (cos phi, 0, sin phi), `turn` being the Empty's rotation about the bone. Each
-GENERIC is thus four straight cuts at right angles, free of the twist. An elliptic cone is the intersection
-of one to five of them, turned differently (two for a circular one, three for most others). All of them act by
-torques alone, which Bullet applies in equal and opposite pairs. (A linear limit on a point along the bone
-would give a circular cone at once, but Bullet takes each body's lever arm from that body's own point, so that
-the parent would get no torque in return: expected, not measured.)
+for a swing by the angle s about (cos phi, 0, sin phi), `turn` being the Empty's rotation about the bone. Each GENERIC
+is thus four straight cuts at right angles, free of the twist. An elliptic cone is the intersection of one to five of
+them, turned differently (two for a circular one, three for most others). All of them act by torques alone, which Bullet
+applies in equal and opposite pairs. (A linear limit on a point along the bone would give a circular cone at once, but
+Bullet takes each body's lever arm from that body's own point, so that the parent would get no torque in return:
+expected, not measured.)
 
-The price: Bullet's c differs from the swing-twist angle by ``2 atan(tan(a / 2) tan(b / 2))``, nothing for
-swings about X or Z alone, up to 10 degrees at a swing of 45 degrees between them; see `limits`. It
-shifts the range and never narrows it.
+The price: Bullet's c differs from the swing-twist angle by ``2 atan(tan(a / 2) tan(b / 2))``, nothing for swings about
+X or Z alone, up to 10 degrees at a swing of 45 degrees between them; see `limits`. It shifts the range and never
+narrows it.
 
-Half of the error lies inside the asked ellipse, half outside: within 5 % up to 60 degrees, also as measured
-in Blender (tests/blender/test_joint_limits.py).
+Half of the error lies inside the asked ellipse, half outside: within 5 % up to 60 degrees, also as measured in Blender
+(tests/blender/test_joint_limits.py).
 
-Swings beyond 90 degrees: a latitude ends at 90 degrees. A wide side is limited by a longitude, provided that
-the sides across it stay below `LATITUDE_MAX`; where neither pair of sides stays below it (beyond about 93
-degrees on all four, say), the wide sides are left without limit, and the twist too. No side is drawn in by
-more than about 7 %.
+Swings beyond 90 degrees: a latitude ends at 90 degrees. A wide side is limited by a longitude, provided that the sides
+across it stay below `LATITUDE_MAX`; where neither pair of sides stays below it (beyond about 93 degrees on all four,
+say), the wide sides are left without limit, and the twist too. No side is drawn in by more than about 7 %.
 
 HINGE turns about the Z axis of its Empty, with the same sign (object1 = child).
 """
@@ -82,14 +81,14 @@ class ConstraintSpec:
 def plan_constraints(joint_type: str, limit_min, limit_max) -> list[ConstraintSpec]:
     """Blender constraints that make a joint; the first holds the position. The same limits give the same (cached) plan.
 
-    Raises ValueError: unknown type, limits that are not three finite numbers, or limit_min > limit_max.
+    Raises ValueError: as `checked_limits`.
 
     Args:
         joint_type: FIXED, HINGE, CONE or FREE.
         limit_min, limit_max: swing X, twist Y, swing Z [rad], [3], positive about the joint's axes, from bind pose.
             Ignored (but checked) for FIXED and FREE.
     """
-    lower, upper = checked_limits(joint_type, limit_min, limit_max)
+    lower, upper = checked_limits(limit_min, limit_max)
     if joint_type == "FREE":
         return [ConstraintSpec("POINT", (1.0, 0.0, 0.0, 0.0))]
     if joint_type == "FIXED":
@@ -406,7 +405,7 @@ def widened(joint_type: str, limit_min, limit_max, r_rel, margin: float) -> tupl
     """Limits (limit_min, limit_max) [rad], [3] each, just wide enough for observed rotations.
 
     A twist that the joint cannot limit with swings so wide is stated as free.
-    Raises ValueError: as `checked_limits`, or for a negative margin.
+    Raises ValueError: as `checked_limits`.
 
     Args:
         joint_type: FIXED, HINGE, CONE or FREE.
@@ -414,9 +413,7 @@ def widened(joint_type: str, limit_min, limit_max, r_rel, margin: float) -> tupl
         r_rel: observed unit quaternions (w, x, y, z) in the joint's frame [..., 4].
         margin: what an observed rotation that needs wider limits keeps to them [rad].
     """
-    if not margin >= 0.0:
-        raise ValueError(f"margin must not be negative, got {margin:g}")
-    low, high = (each.copy() for each in checked_limits(joint_type, limit_min, limit_max))
+    low, high = (each.copy() for each in checked_limits(limit_min, limit_max))
     q = np.asarray(r_rel, dtype=float).reshape(-1, 4)
     if joint_type in ("FIXED", "FREE") or not limits.excess(joint_type, low, high, q).any():
         return low, high

@@ -30,21 +30,15 @@ import numpy as np
 from ... import quaternion
 from ..recovery.transitions import smooth_step
 
-JOINT_TYPES = ("FIXED", "HINGE", "CONE", "FREE")
 _THIN = 1e-6  # [rad]: half axes of a cone are no less
 # Rotations of Empties with Z along the bone and X along the joint's X or Z.
 ALONG_X = (math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0)
 ALONG_Z = (0.5, -0.5, -0.5, -0.5)
 
 
-def checked_limits(joint_type: str, limit_min, limit_max) -> tuple[np.ndarray, np.ndarray]:
-    """The limits as arrays. Raises ValueError: unknown type, not three finite numbers, limit_min > limit_max."""
-    if joint_type not in JOINT_TYPES:
-        raise ValueError(f"joint type must be one of {', '.join(JOINT_TYPES)}, got {joint_type!r}")
-    lower = np.asarray(limit_min, dtype=float)
-    upper = np.asarray(limit_max, dtype=float)
-    if lower.shape != (3,) or upper.shape != (3,):
-        raise ValueError(f"limits must be three angles each, got {limit_min!r} and {limit_max!r}")
+def checked_limits(limit_min, limit_max) -> tuple[np.ndarray, np.ndarray]:
+    """Limits [3] as arrays. Raises ValueError: limits that are not finite, or limit_min > limit_max."""
+    lower, upper = np.asarray(limit_min, dtype=float), np.asarray(limit_max, dtype=float)
     if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
         raise ValueError(f"limits must be finite, got {lower.tolist()} and {upper.tolist()}")
     if (lower > upper).any():
@@ -173,7 +167,7 @@ def excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
         joint_type: FIXED, HINGE, CONE or FREE. limit_min, limit_max: angles [rad], [3].
         r_rel: unit quaternions (w, x, y, z) of the child relative to the parent in the joint's frame [.., 4].
     """
-    low, high = checked_limits(joint_type, limit_min, limit_max)
+    low, high = checked_limits(limit_min, limit_max)
     q = np.asarray(r_rel, dtype=float)
     if joint_type == "FREE":
         return np.zeros(q.shape[:-1])

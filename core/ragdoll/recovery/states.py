@@ -20,8 +20,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ...anatomy.masses import GRAVITY, froude
 from ...errors import RagdollError
-from .. import speeds
 from .transitions import smooth_step
 
 ANIMATED, ACTIVE, LIMP = "ANIMATED", "ACTIVE", "LIMP"
@@ -69,7 +69,7 @@ class Motion:
     steps: bool = False  # steps may catch hits: they alone do not knock it out
     mass: float = 70.0  # of all bodies [kg]
     size: float = HEIGHT  # height [m]
-    gravity: float = speeds.EARTH  # of the scene [m/s^2]
+    gravity: float = GRAVITY  # of the scene [m/s^2]
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,6 @@ def checked(settings: Settings, name: str = "Recovery") -> None:
             continue
         if not (math.isfinite(value) and value >= 0.0):
             raise RagdollError(f"{name}: {key} must be a number that is not negative, got {value:g}")
-    for key, choices in (("watched", (MEAN, PELVIS)), ("starts", (ACTIVE, ANIMATED))):
-        if getattr(settings, key) not in choices:
-            raise RagdollError(f"{name}: {key} must be {' or '.join(choices)}, got {getattr(settings, key)!r}")
 
 
 def start(settings: Settings, events: Sequence[Event] = (), first: float = 0.0) -> State:
@@ -156,28 +153,21 @@ def arranged(events: Sequence[Event], first: float, last: float) -> tuple[list, 
     """Events in the order of their frames, one for each, and notes for the user.
 
     Of two at one frame the one further from the animation holds, see `_STRONGEST`; the note says which.
-    Raises RagdollError: an unknown state, or a frame that is no number.
+    Raises RagdollError: a frame that is no number.
     """
     kept: dict = {}
     notes = []
     for event in events:
-        if event.state not in STATES:
-            listed = ", ".join(STATES)
-            raise RagdollError(f"Unknown state {event.state!r} at frame {event.frame:g}, use one of {listed}")
         if not math.isfinite(event.frame):
             raise RagdollError(f"The frame of the event '{event.state}' is not a number: {event.frame}")
         if not first <= event.frame < last:
             notes.append(f"Event {event.state}: frame {event.frame:g} is outside the shot ({first:g} to {last:g})")
         other = kept.get(event.frame)
-        kept[event.frame] = event if other is None else min(other, event, key=_rank)
+        kept[event.frame] = min(other or event, event, key=lambda e: (_STRONGEST.index(e.state), not e.hold))
         if other is not None:
             both = f"{other.state} and {event.state} are both forced"
             notes.append(f"Frame {event.frame:g}: {both}, {kept[event.frame].state} holds")
     return [kept[frame] for frame in sorted(kept)], notes
-
-
-def _rank(event: Event) -> tuple:
-    return _STRONGEST.index(event.state), not event.hold
 
 
 def step(
@@ -245,7 +235,7 @@ def struck(settings: Settings, state: State, motion: Motion) -> State:
 
 def speed_scale(size: float, gravity: float) -> float:
     """Times a threshold of speed [m/s] as the settings state it, for a character of a size [m] and gravity [m/s^2]."""
-    return speeds.froude(size, gravity) / speeds.froude(HEIGHT, speeds.EARTH)
+    return froude(size, gravity) / froude(HEIGHT, GRAVITY)
 
 
 def _elapsed(settings: Settings, state: State, motion: Motion, seconds: float) -> State:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ... import quaternion
-from .. import speeds
+from ...anatomy.masses import GRAVITY, froude
 from ..joints import limits
 from .transitions import smooth_step
 
@@ -69,7 +69,7 @@ class Fall:
 
 def pace(size: float, gravity: float) -> float:
     """Factor of times for a character of a height [m] under gravity [m/s^2]; frequencies go with its inverse."""
-    return speeds.froude(HEIGHT, speeds.EARTH) / speeds.froude(size, gravity) * size / HEIGHT
+    return froude(HEIGHT, GRAVITY) / froude(size, gravity) * size / HEIGHT
 
 
 def step(fall: Fall, found: Trunk, reflexes: bool, seconds: float) -> Fall:

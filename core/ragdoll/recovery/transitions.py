@@ -17,6 +17,7 @@ import numpy as np
 
 from ... import quaternion
 from ...errors import RagdollError
+from ...pose import affine
 
 
 def smooth_step(share) -> np.ndarray:
@@ -141,82 +142,64 @@ _FAINT = 1e-6  # below this length of a unit vector on the floor there is no dir
 class Trunk:
     """Where a trunk is and how it lies."""
 
-    pelvis: np.ndarray  # its place [.., 3], world, [m]
-    along: np.ndarray  # unit vectors from the pelvis to the chest [.., 3]
-    forward: np.ndarray  # where the chest points, across it [.., 3]
+    pelvis: np.ndarray  # its place [3], world, [m]
+    along: np.ndarray  # unit vector from the pelvis to the chest [3]
+    forward: np.ndarray  # where the chest points, across it [3]
 
 
 def trunk(pelvis, chest, left, right) -> Trunk:
-    """The trunk from four points [.., 3]: pelvis, upper trunk, and one on either side, of the hips or the shoulders.
+    """The trunk from four points [3]: pelvis, upper trunk, and one on either side, of the hips or the shoulders.
 
-    Raises RagdollError: a point is no number, or the four lie on one line.
+    Raises RagdollError: the four lie on one line, or are not numbers.
     """
-    points = np.broadcast_arrays(*(np.asarray(point, dtype=float) for point in (pelvis, chest, left, right)))
-    for name, point in zip(("pelvis", "chest", "left side", "right side"), points, strict=True):
-        if not np.isfinite(point).all():
-            raise RagdollError(f"The trunk's {name} is not a number: {point.tolist()}")
-    along = points[1] - points[0]
-    size = np.linalg.norm(along, axis=-1, keepdims=True)
-    forward = np.cross(points[2] - points[3], along)
-    across = np.linalg.norm(forward, axis=-1, keepdims=True)
-    if not (size > 0.0).all() or not (across > 1e-9 * size**2).all():
+    along, forward = chest - pelvis, np.cross(left - right, chest - pelvis)
+    size, across = np.linalg.norm(along), np.linalg.norm(forward)
+    if not (size > 0.0 and across > 1e-9 * size**2):
         raise RagdollError("The trunk has no direction: pelvis, chest and sides lie on one line")
-    return Trunk(points[0], along / size, forward / across)
+    return Trunk(pelvis, along / size, forward / across)
 
 
-def faces(found: Trunk) -> np.ndarray:
-    """FACE_UP or FACE_DOWN [..]: whether the chest points above the horizon or below; on the side whatever is nearer.
+def faces(found: Trunk) -> str:
+    """FACE_UP or FACE_DOWN: whether the chest points above the horizon or below; on the side whatever is nearer.
 
     Standing exactly upright counts as FACE_UP.
     """
-    return np.where(found.forward @ UP >= -1e-9, FACE_UP, FACE_DOWN)
+    return FACE_UP if found.forward @ UP >= -1e-9 else FACE_DOWN
 
 
 def heading(found: Trunk) -> np.ndarray:
-    """Unit vectors along the floor [.., 3]; see above. Head down it is where the chest points."""
-    raised = quaternion.rotate(quaternion.shortest_arc(found.along, UP), found.forward)
-    # Exactly head down any arc is the shortest.
-    raised = np.where((found.along @ UP < -1.0 + 1e-9)[..., None], found.forward, raised)
-    flat = raised - (raised @ UP)[..., None] * UP
-    return flat / np.maximum(np.linalg.norm(flat, axis=-1, keepdims=True), _FAINT)
+    """Unit vector along the floor [3]; see above. Head down, where any arc is the shortest, it is where the chest
+    points."""
+    raised = found.forward
+    if found.along @ UP >= -1.0 + 1e-9:
+        raised = quaternion.rotate(quaternion.shortest_arc(found.along, UP), raised)
+    flat = raised - (raised @ UP) * UP
+    return flat / max(float(np.linalg.norm(flat)), _FAINT)
 
 
 @dataclass(frozen=True)
 class Reroot:
     """A move of a whole animation: turned about the vertical through the world's origin, then shifted."""
 
-    rotation: np.ndarray  # unit quaternions [.., 4]
-    shift: np.ndarray  # [.., 3], [m]
-
-    def positions(self, positions) -> np.ndarray:
-        """Points of the animation [.., 3], world, where they are now."""
-        return quaternion.rotate(self.rotation, positions) + self.shift
-
-    def rotations(self, rotations) -> np.ndarray:
-        """Rotations of the animation [.., 4], world, as they are now."""
-        return quaternion.multiply(self.rotation, rotations)
+    rotation: np.ndarray  # unit quaternion [4]
+    shift: np.ndarray  # [3], [m]
 
     def matrix(self) -> np.ndarray:
-        """The move as matrices [.., 4, 4], to be multiplied from the left to world matrices of roots."""
-        result = np.zeros((*np.shape(self.rotation)[:-1], 4, 4))
-        result[..., :3, :3] = quaternion.to_matrix(self.rotation)
-        result[..., :3, 3] = self.shift
-        result[..., 3, 3] = 1.0
-        return result
+        """The move as a matrix [4, 4], to be multiplied from the left to world matrices of roots."""
+        return affine(quaternion.to_matrix(self.rotation), self.shift)
 
 
-def rerooted(rest: Trunk, animated: Trunk, rise=0.0) -> Reroot:
-    """The move that takes trunks of an animation at the frame it is to go on from to where they came to rest.
+def rerooted(rest: Trunk, animated: Trunk, rise: float = 0.0) -> Reroot:
+    """The move that takes the trunk of an animation at the frame it is to go on from to where it came to rest.
 
-    `rise` is how much higher the floor is at the resting place than where the animation stands [..], [m].
+    `rise` is how much higher the floor is at the resting place than where the animation stands [m].
     """
     start, end = heading(animated), heading(rest)
     # About the vertical always: the shortest arc of opposite headings could as well lead over the head.
-    angle = np.arctan2(np.cross(start, end) @ UP, np.sum(start * end, axis=-1))
-    rotation = quaternion.from_axis_angle(np.broadcast_to(UP, start.shape), angle)
+    angle = np.arctan2(np.cross(start, end) @ UP, np.sum(start * end))
+    rotation = quaternion.from_axis_angle(UP, angle)
     shift = rest.pelvis - quaternion.rotate(rotation, animated.pelvis)
-    shift = shift - (shift @ UP - np.asarray(rise, dtype=float))[..., None] * UP
-    return Reroot(rotation, shift)
+    return Reroot(rotation, shift - (shift @ UP - rise) * UP)
 
 
 STEP = 0.1  # of the height: less is a pose lower or higher than the other one, not another floor
@@ -241,7 +224,7 @@ class Landmarks:
     def face(self, matrices: np.ndarray) -> str:
         """FACE_UP or FACE_DOWN in a pose [n, 4, 4], world; FACE_UP where the anatomy is not known."""
         trunk = self.trunk_of(matrices)
-        return FACE_UP if trunk is None else str(faces(trunk))
+        return FACE_UP if trunk is None else faces(trunk)
 
     def action(self, matrices: np.ndarray, face_up: str, face_down: str) -> str:
         """Of two get-up actions the one for how the character lies; where one is missing ("") the other."""

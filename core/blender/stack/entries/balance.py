@@ -18,8 +18,8 @@ from ....motion.stack import Inputs, LocalPose, Rig, Step
 from ....ragdoll.recovery.states import LIMP, RECOVERING, SETTLING
 from ...physics import source, world
 from ...physics.ground import Ground
-from ...rig.armature import anatomy_of, array_of, pose_matrices
-from ...run.readings import kept_of, push_at
+from ...rig.armature import anatomy_of, armatures, array_of, pose_matrices
+from ...run.records import kept_of, push_at
 from ...runtime import STATE
 from ...settings.declare import STACK, STACK_VALUE, choice, flag, settings, share, whole
 from . import Kind
@@ -141,7 +141,7 @@ class Balance(Step):
             return gait.moved(self._gait.stride(frame), turn, own.hip - turn * here.hip)
 
         stride = replace(strides(reader.frame + before.ahead), hip=seen.hip, heading=seen.heading, ankles=seen.ankles)
-        seconds, manner = _seconds_of(reader), self._manner(reader, max(seen.heights))
+        seconds, manner = world.seconds_per_frame(reader.scene), self._manner(reader, max(seen.heights))
         after = balance.step(self.body, before, stride, push, seconds, manner)
         return balance.decided(self.body, after, lambda i: strides(reader.frame + 1 + i), seconds, manner)
 
@@ -150,7 +150,9 @@ class Balance(Step):
             scale = abs(float(np.linalg.det(reader.world[:3, :3]))) ** (1.0 / 3.0)
             self.body = self.figure.body(scale, self.obj.active_ragdoll.height, -world.gravity(reader.scene)[2])
             self._ground = Ground(reader.scene)
-            self._gait = gait.Gait(self.body, _seconds_of(reader), lambda frame: self._sample(self._now[0], frame))
+            self._gait = gait.Gait(
+                self.body, world.seconds_per_frame(reader.scene), lambda frame: self._sample(self._now[0], frame)
+            )
 
     def _manner(self, reader, top: float) -> balance.Manner:
         live, own = reader.settings.balance, self.obj.active_ragdoll.balance
@@ -206,12 +208,6 @@ class Balance(Step):
         return self._locals[frame]
 
 
-def _seconds_of(reader) -> float:
-    """From frame to frame, in the simulation."""
-    found = reader.scene.rigidbody_world
-    return reader.seconds_per_frame * (max(found.time_scale, 1e-9) if found is not None else 1.0)
-
-
 def _animation(obj, reader, frame: int) -> tuple:
     """World matrix and bone matrices of a character's own animation at any frame.
 
@@ -220,8 +216,11 @@ def _animation(obj, reader, frame: int) -> tuple:
     known = STATE.gaits.setdefault(obj.name, {})
     if frame not in known:
         hidden = reader.scene.active_ragdoll.source
-        armatures = [other for other in reader.scene.objects if other.type == "ARMATURE"]
-        others = [other for other in armatures if other.active_ragdoll.balance.enabled and other.active_ragdoll.source]
+        others = [
+            other
+            for other in armatures(reader.scene.objects)
+            if other.active_ragdoll.balance.enabled and other.active_ragdoll.source
+        ]
         for coming in range(frame, frame + CHUNK):
             hidden.frame_set(coming)
             for other in others:

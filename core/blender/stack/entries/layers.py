@@ -6,22 +6,23 @@ import numpy as np
 from ....anatomy.roles import LEFT, RIGHT, ROLES
 from ....errors import RagdollError
 from ....motion.pose_layers import Layer, LayerInputs, LayerStack, blend_poses, mask_from_bones, mask_from_roles
-from ...settings.clips import (
+from ...settings.declare import ACTS, CHOSEN, STACK, items, record, row, settings
+from ...settings.lists import (
     ADDITIVE,
     ActionChoice,
     BasePose,
+    Named,
     Playback,
     an_object,
     choice,
     flag,
+    named,
     number,
     remembers,
     share,
     text,
     whole,
 )
-from ...settings.declare import ACTS, CHOSEN, STACK, items, record, row, settings
-from ...settings.lists import Named, named, uses_of_space
 from ..blend_spaces import FromSettings
 from . import Kind
 
@@ -95,21 +96,22 @@ class ActiveRagdollPose(ActionChoice, bpy.types.PropertyGroup):
 class ActiveRagdollLayer(ActionChoice, Playback, BasePose, Named, bpy.types.PropertyGroup):
     """A layer of the motion stack."""
 
-    name: named("For messages", "Layer", lambda settings: settings.layers)
+    name: named("For messages", "Layer", "layers")
     enabled: flag("Enabled", "The layer acts", True)
     solo: flag("Solo", "While any layer is solo, only those act")
     source: choice("Source", "What the layer plays", SOURCES, "CLIP")
     mode: choice("Mode", "How it changes the pose below", MODES, "OVERRIDE")
     weight: share("Weight", "0 is the pose below, 1 the layer wholly")
     start: number("Start", "Frame at which the clip begins", 1.0, precision=1)
-    sync_with: text("In Phase With", "Blend space whose phase the clip follows; empty: it goes by its own time")
+    sync_with: text("In Phase With", "Blend space whose phase the clip follows; empty: it goes by its own time",
+        refers="blend_spaces")
     only_keyed: flag("Only Keyed Bones", "Bones that the action has no keys for keep the pose below; otherwise they go "
         "to bind", True)
     frame: number("Frame", "Frame of the action that is the pose", 1.0, precision=1)
     poses: items(ActiveRagdollPose, "pose_index")
     pose_index: row()
     several: choice("Several Poses", "What becomes of more than one pose", SEVERAL, "NORMALIZE")
-    blend_space: text("Blend Space", "Name of the blend space")
+    blend_space: text("Blend Space", "Name of the blend space", refers="blend_spaces")
 
     mask: choice("Mask", "Which bones the layer acts on", MASKS, "ALL")
     mask_bones: items(ActiveRagdollBoneName, "mask_bone_index")
@@ -152,8 +154,7 @@ class ActiveRagdollAxis(bpy.types.PropertyGroup):
 class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
     """A blend space."""
 
-    name: named("By which layers and states refer to it", "Blend Space", lambda settings: settings.blend_spaces,
-        uses_of_space)
+    name: named("By which layers and states refer to it", "Blend Space", "blend_spaces")
     dimensions: choice("Dimensions", "One axis or two", DIMENSIONS, "1D")
     method: choice("Method", "How samples in a plane blend", METHODS, "TRIANGLES")
     x: settings(ActiveRagdollAxis)

@@ -1,10 +1,11 @@
 """Leg stabilisers: feet that are put back where they were before later entries moved them."""
 
 import bpy
+import numpy as np
 
 from ....errors import RagdollError
 from ....motion.limbs import LONGEST, SHORTEST, LegStabilizer, stabilize
-from ....motion.look_at.setup import from_roles
+from ....motion.look_at.chain import from_roles
 from ....motion.stack import Inputs, Rig, Step
 from ...interface import bone_field, keyed, props, rows
 from ...rig.armature import anatomy_of
@@ -81,13 +82,8 @@ def strength(obj, bones: list[str]) -> float:
     if run is None or run.frame <= run.first:
         return 1.0
     character = next(character for character in run.characters if character.name == obj.name)
-    driven = [max(pair) for pair in zip(*(weights[character.rows] for weights in run.weights()), strict=True)]
-    limp = [run.limp[row] for row in range(character.rows.start, character.rows.stop)]
-    held = [
-        0.0 if slack else float(weight)
-        for bone, weight, slack in zip(character.bone_names, driven, limp, strict=True)
-        if bone in bones
-    ]
+    driven = np.maximum(*run.weights())[character.rows].tolist()  # limp ones have none
+    held = [weight for bone, weight in zip(character.bone_names, driven, strict=True) if bone in bones]
     return min(1.0, sum(held) / len(held) / _LIMP) if held else 1.0
 
 

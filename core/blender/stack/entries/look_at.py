@@ -10,7 +10,7 @@ import numpy as np
 
 from ....errors import RagdollError
 from ....motion.look_at import LinkedBone, LookAt, LookAtEntry, WeightEvent, weight_at
-from ....motion.look_at.setup import forward_axes, upright_axes
+from ....motion.look_at.chain import forward_axes, upright_axes
 from ....motion.stack import Inputs, Rig, point_to_model
 from ... import runtime
 from ...interface import object_fields, props, rows

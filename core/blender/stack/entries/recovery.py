@@ -5,7 +5,7 @@ import bpy
 from ....errors import RagdollError
 from ....motion.stack import Inputs, LocalPose, Rig, Step
 from ...rig import clips
-from ...run import recovery_record
+from ...run import records
 from . import Kind
 
 NAME = "Recovery"
@@ -22,8 +22,8 @@ class Elsewhere(Step):
 
     def read(self, reader, pose: LocalPose) -> Inputs | None:
         """Find the passage of the frame; note the pose that comes in, because a passage may begin here."""
-        live = recovery_record.recovery_of(self.obj)
-        record = recovery_record.record_of(self.obj, reader.frame)
+        live = records.recovery_of(self.obj)
+        record = records.record_of(self.obj, reader.frame)
         passage = None if record is None else record.passage(reader.frame)
         if live is not None:
             live.note_played(reader.frame, pose, reader.world)

@@ -6,10 +6,9 @@ import bpy
 
 from ....errors import RagdollError
 from ....motion.graph import ClipSource, Condition, Graph, GraphInputs, GraphPlayer, SpaceSource, State, Transition
-from ...run.readings import Readings
-from ...settings.clips import KEYED, ActionChoice, Playback, choice, flag, number, share, text
+from ...run.records import Readings
 from ...settings.declare import SHOT, STACK, items, record, row, settings
-from ...settings.lists import Named, named, uses_of_parameter, uses_of_state
+from ...settings.lists import KEYED, ActionChoice, Named, Playback, choice, flag, named, number, share, text
 from ..blend_spaces import FromSettings, Mover, states_of
 from . import Kind
 
@@ -51,8 +50,7 @@ COMPARE = (
 class ActiveRagdollParameter(Named, bpy.types.PropertyGroup):
     """A value that conditions ask for."""
 
-    name: named("By which conditions refer to it", "speed", lambda settings: settings.graph.parameters,
-        uses_of_parameter)
+    name: named("By which conditions refer to it", "speed", "graph.parameters")
     kind: choice("Kind", "A number, or on and off", KINDS, "FLOAT")
     read: choice("Read", "Where the value comes from", READS, "VALUE")
     value: number("Value", "Key it, or drive it by any property", keyed=True)
@@ -63,15 +61,16 @@ class ActiveRagdollParameter(Named, bpy.types.PropertyGroup):
 class ActiveRagdollGraphState(ActionChoice, Playback, Named, bpy.types.PropertyGroup):
     """A state and what it plays."""
 
-    name: named("By which transitions refer to it", "State", lambda settings: settings.graph.states, uses_of_state)
+    name: named("By which transitions refer to it", "State", "graph.states")
     source: choice("Source", "What the state plays", STATE_SOURCES, "CLIP")
-    blend_space: text("Blend Space", "Name of the blend space")
+    blend_space: text("Blend Space", "Name of the blend space", refers="blend_spaces")
 
 
 class ActiveRagdollCondition(bpy.types.PropertyGroup):
     """A comparison of a parameter with a value."""
 
-    parameter: text("Parameter", "A parameter, time_in_state [s] or phase [cycles of the clip]")
+    parameter: text("Parameter", "A parameter, time_in_state [s] or phase [cycles of the clip]",
+        refers="graph.parameters")
     compare: choice("Compare", "How", COMPARE, ">")
     value: number("Value", "On and off are 1 and 0", 0.5)
 
@@ -79,8 +78,8 @@ class ActiveRagdollCondition(bpy.types.PropertyGroup):
 class ActiveRagdollTransition(bpy.types.PropertyGroup):
     """A way from one state to another."""
 
-    origin: text("From", "State that it leads from; *: any other", "*")
-    target: text("To", "State that it leads to")
+    origin: text("From", "State that it leads from; *: any other", "*", refers="graph.states")
+    target: text("To", "State that it leads to", refers="graph.states")
     blend_time: number("Blend", "Seconds until the new state is shown alone", 0.2, min=0.0, soft_max=2.0)
     conditions: items(ActiveRagdollCondition, "condition_index")
     condition_index: row()
@@ -118,7 +117,7 @@ class StateGraph(FromSettings, GraphPlayer):
         sources: dict[str, SpaceSource] = {}
         graph = Graph(
             self._obj.name,
-            {p.name: _number(float(p.on) if p.kind == "BOOL" else p.value) for p in settings.parameters},
+            {p.name: _value(p) if math.isfinite(_value(p)) else 0.0 for p in settings.parameters},
             [State(state.name, self._source(state, sources)) for state in settings.states],
             [_transition(t) for t in settings.transitions],
             self._library.fps,
@@ -155,12 +154,11 @@ class StateGraph(FromSettings, GraphPlayer):
         for own in live.parameters:
             if own.read == "SPEED":
                 parameters[own.name] = self._mover.speed(reader)
-            elif own.read == "RAGDOLL_CONTACT":
-                parameters[own.name] = given.get(f"{own.read} {own.bone}", 0.0)
             elif own.read != "VALUE":
-                parameters[own.name] = given.get(own.read, 0.0)
+                kind = f"{own.read} {own.bone}" if own.read == "RAGDOLL_CONTACT" else own.read
+                parameters[own.name] = given.get(kind, 0.0)
             else:
-                parameters[own.name] = float(own.on) if own.kind == "BOOL" else own.value
+                parameters[own.name] = _value(own)
         return GraphInputs(reader.frame, parameters, self._spaces.read(reader), live.weight)
 
     def weights(self, state) -> list[tuple[str, float]]:
@@ -172,9 +170,8 @@ class StateGraph(FromSettings, GraphPlayer):
         return state.spaces[name].at if state is not None and name in state.spaces else None
 
 
-def _number(value: float) -> float:
-    """A parameter's default; 0 if it is not a number, which is reported when it is read."""
-    return value if math.isfinite(value) else 0.0
+def _value(parameter) -> float:
+    return float(parameter.on) if parameter.kind == "BOOL" else parameter.value
 
 
 def _transition(settings) -> Transition:

@@ -1,24 +1,171 @@
-"""Bodies edited by hand in the viewport: a new build finds them and keeps what was done.
-
-After a build every body carries a record of how it was made. Before the next one, a body that was moved, turned or
-scaled, or whose mesh, shape or mass was changed, is measured, and its place and size go to the bone's settings, in the
-bone's frame and the armature's own units, so that they hold for a character that is moved, turned or scaled later.
+"""Bodies: their meshes, from which Blender sizes primitive shapes and draws wires; pieces of compounds; and edits by
+hand in the viewport, which a new build finds and keeps.
 """
 
 import hashlib
 import json
+from functools import cache
 
+import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import RagdollError
+from ...pose import affine
 from ...ragdoll.bodies import convex, fitting, overlap
 from ...ragdoll.bodies.fitting import BOX, CAPSULE, COMPOUND, CONVEX_HULL, PRIMITIVES, SPHERE, Shape
 from ..rig.armature import rigid, values_of
 from ..runtime import STATE
 from ..settings import declare
 from ..settings.bone import ActiveRagdollBone
-from . import body_meshes, built, source
+from . import built, source
+from .helpers import helper
+
+SIDES = 8
+MARGIN = 0.005  # of the smallest half extent; a hull is larger than its mesh by this margin
+
+_BOX_CORNERS = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], dtype=float)
+_BOX_FACES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+
+
+@cache
+def _round(capsule: bool) -> tuple[np.ndarray, np.ndarray, list]:
+    """A sphere of radius 1 in rings about z: vertices [k, 3], the half of each [k] (1 above, -1 below), faces.
+
+    A capsule has the equator twice, once for each half. The poles are small rings, so that no face is degenerate.
+    """
+    bend = np.radians((30, 60, 90))
+    upper = [(0.02, 1.0), *zip(np.sin(bend), np.cos(bend), strict=True)]
+    lower = [(r, -h) for r, h in reversed(upper if capsule else upper[:-1])]
+    radius, height = np.repeat(np.array(upper + lower)[::-1], SIDES, axis=0).T
+    turn = np.tile(np.arange(SIDES) * (2.0 * np.pi / SIDES), len(upper + lower))
+    half = np.repeat([-1.0] * len(lower) + [1.0] * len(upper), SIDES)
+    faces = [tuple(range(SIDES))[::-1]]
+    for low in range(0, len(half) - SIDES, SIDES):
+        faces += [(low + i, low + j, low + SIDES + j, low + SIDES + i) for i, j in _SIDES_IN_TURN]
+    faces.append(tuple(range(len(half) - SIDES, len(half))))
+    return np.stack([radius * np.cos(turn), radius * np.sin(turn), height], axis=1), half, faces
+
+
+_SIDES_IN_TURN = [(i, (i + 1) % SIDES) for i in range(SIDES)]
+
+
+def make_mesh(name: str, shape: Shape) -> bpy.types.Mesh:
+    """A mesh whose bounding box is exactly the shape's in its own frame; a compound's is that of all its pieces."""
+    vertices, faces, count = [], [], 0
+    for part in shape.parts():
+        own, polygons = _surface(part)
+        faces += [tuple(count + i for i in face) for face in polygons] if count else polygons
+        count += len(own)
+        if part is not shape:
+            own = own @ (shape.axes.T @ part.axes).T + shape.axes.T @ (part.center - shape.center)
+        vertices.append(own)
+    mesh = bpy.data.meshes.new(name)
+    mesh.from_pydata(np.concatenate(vertices).astype(np.float32), [], faces)
+    return mesh
+
+
+def _surface(shape: Shape) -> tuple[np.ndarray, list]:
+    """Vertices [k, 3] in the shape's own frame, and faces, of a convex shape."""
+    if shape.kind == CONVEX_HULL:
+        return shape.solid.points, shape.solid.faces
+    if shape.kind == BOX:
+        return _BOX_CORNERS * shape.half, _BOX_FACES
+    radius, straight = float(shape.half[0]), float(shape.half[2] - shape.half[0]) if shape.kind == CAPSULE else 0.0
+    ball, half, faces = _round(straight > 0.0)
+    vertices = radius * ball
+    if straight > 0.0:
+        vertices[:, 2] += straight * half
+    return vertices, faces
+
+
+def set_shape(rigid_body, kind: str, half) -> None:
+    """Collision shape of a rigid body, with a margin that suits its size.
+
+    Blender's own margin of 0.04 m is thicker than many a character's limb. It is part of a box, and of a hull where it
+    finds room, which depends on the size; a margin that is set lies around the hull. Measured, resting on a floor: the
+    gap is 0 for boxes and the margin for hulls at 0.18, 1.8 and 18 m. Capsules and spheres are their own margin.
+    """
+    rigid_body.collision_shape = kind
+    if kind in (BOX, CONVEX_HULL):
+        rigid_body.use_margin = True
+        rigid_body.collision_margin = MARGIN * float(min(half))
+
+
+def own_moments(bodies) -> np.ndarray:
+    """Moments of inertia [m, 3] of built bodies about their own axes [kg m^2], as Blender has them."""
+    sizes = [np.ptp(np.array(body.bound_box, dtype=float), axis=0) for body in bodies]
+    kinds = [body.rigid_body.collision_shape for body in bodies]
+    return fitting.own_moments(kinds, sizes, [body.rigid_body.mass for body in bodies])
+
+
+def add_pieces(scene, body, shape, collection) -> None:
+    """Make the objects of a compound's pieces; nothing for other shapes."""
+    inverse = affine(shape.axes.T, -shape.axes.T @ shape.center)
+    for number, piece in enumerate(shape.pieces, 1):
+        mesh = make_mesh(f"{body.name} {number}", piece)
+        made = helper(f"{body.name} {number}", mesh, collection, built.PIECE, body[built.BONE], number, aside=False)
+        made.parent = body
+        made.matrix_basis = Matrix((inverse @ affine(piece.axes, piece.center)).tolist())
+        made.display_type = "WIRE"
+        scene.rigidbody_world.collection.objects.link(made)
+        made.rigid_body.type = "PASSIVE"
+        set_shape(made.rigid_body, piece.kind, piece.half)
+
+
+def pieces_of(settings) -> list:
+    """The objects of all compounds' pieces of a ragdoll."""
+    found = settings.collection.objects if settings.collection is not None else ()
+    pieces = [(o, o.parent.rigid_body) for o in found if o.parent is not None and o.rigid_body is not None]
+    return [piece for piece, body in pieces if body is not None and body.collision_shape == COMPOUND]
+
+
+def pieces_by_body(settings) -> dict:
+    """The objects of the pieces of each compound of a ragdoll, in their order."""
+    found = {}
+    for piece in pieces_of(settings):
+        found.setdefault(piece.parent, []).append(piece)
+    return found
+
+
+def solids_of(body) -> list[Shape]:
+    """The convex shapes of a body where it was made, in the world; a compound has those of its children."""
+    place = np.array(body.matrix_basis, dtype=float)
+    kind = body.rigid_body.collision_shape
+    if kind != COMPOUND:
+        return [_shape(body, kind, place)]
+    found = []
+    for child in body.children:
+        if child.type == "MESH" and child.rigid_body is not None:
+            inner = place @ np.array(child.matrix_parent_inverse @ child.matrix_basis, dtype=float)
+            found.append(_shape(child, child.rigid_body.collision_shape, inner))
+    return found or [_shape(body, CONVEX_HULL, place)]
+
+
+def _shape(body, kind, place) -> Shape:
+    points = _points(body.data).astype(float) * np.linalg.norm(place[:3, :3], axis=0)
+    axes = rigid(place)[:3, :3]
+    half = np.abs(points).max(axis=0, initial=0.0)
+    if kind not in (BOX, CAPSULE, SPHERE):
+        return Shape(CONVEX_HULL, place[:3, 3], axes, half, points)
+    if kind == SPHERE:
+        half = np.full(3, half.max())
+    return Shape(kind, place[:3, 3], axes, half)
+
+
+def place_pieces(run) -> None:
+    """Let the evaluated pieces stand on their evaluated bodies; called before Blender makes the shapes."""
+    for character in run.characters:
+        for piece in pieces_of(character.obj.active_ragdoll):
+            body = piece.parent.evaluated_get(run.graph)
+            piece.evaluated_get(run.graph).matrix_world = body.matrix_world @ piece.matrix_basis
+
+
+# ---- edits by hand ---------------------------------------------------------------------------------------------------
+
+# After a build every body carries a record of how it was made. Before the next one, a body that was moved, turned or
+# scaled, or whose mesh, shape or mass was changed, is measured, and its place and size go to the bone's settings, in
+# the bone's frame and the armature's own units, so that they hold wherever the character stands later, at any scale.
 
 BUILT = "active_ragdoll_built"  # on a body: how it was made
 EDITING = "active_ragdoll_editing"  # on the collection of bodies: what `end_editing` restores
@@ -29,37 +176,36 @@ SMALLEST = 1e-4  # of the height: a body that is scaled to nothing keeps this ha
 _TUNED = (("mass", "mass"), ("friction", "friction"), ("restitution", "bounciness"))
 
 
-def record_bodies(obj) -> None:
-    """Record how the bodies of a ragdoll were made; called at the end of a build."""
-    pieces = body_meshes.pieces_by_body(obj.active_ragdoll)
+def record_bodies(obj, bones=None) -> None:
+    """Record the bodies of a ragdoll and their compounds' pieces as they are now: only later changes count as edits.
+
+    Args:
+        bones: names of those to record; without, all, at the end of a build.
+    """
+    pieces = pieces_by_body(obj.active_ragdoll)
     for part in obj.active_ragdoll.parts:
-        record_body(obj, part, pieces.get(part.body, ()))
-
-
-def record_body(obj, part, pieces) -> None:
-    """Record a body and its compound's pieces as they are now: only later changes count as edits."""
-    body = part.body
-    for each in (body, *pieces):
-        each[built.OWNER] = obj
-    body[BUILT] = {
-        "basis": [value for row in body.matrix_basis for value in row],
-        "kind": body.rigid_body.collision_shape,
-        "mesh": _checksum(_points(body.data)),
-        "pieces": _checksum(_placed(pieces)),
-        **{name: float(getattr(body.rigid_body, name)) for name, _setting in _TUNED},
-    }
+        body, its = part.body, pieces.get(part.body, ())
+        if body is None or body.rigid_body is None or (bones is not None and part.bone not in bones):
+            continue
+        for each in (body, *its):
+            each[built.OWNER] = obj
+        body[BUILT] = {
+            "basis": [value for row in body.matrix_basis for value in row],
+            "kind": body.rigid_body.collision_shape,
+            "mesh": _checksum(_points(body.data)),
+            "pieces": _checksum(_placed(its)),
+            **{name: float(getattr(body.rigid_body, name)) for name, _setting in _TUNED},
+        }
 
 
 def _record_of(body) -> dict | None:
     """How a body was made; None without a record, or where a file has it damaged: then nothing counts as edited."""
-    try:
-        found = body[BUILT].to_dict()
+    names = [name for name, _setting in _TUNED]
+    try:  # one by one: where a name is no text, reading all at once leaves Python with an error that it does not raise
+        found = {name: body[BUILT][name] for name in ("basis", "kind", "mesh", "pieces", *names)}
         found["basis"] = np.array(found["basis"], dtype=float).reshape(4, 4)
-        sound = (
-            np.isfinite([float(found[name]) for name, _setting in _TUNED]).all() and np.isfinite(found["basis"]).all()
-        )
-        return found if sound and {"kind", "mesh", "pieces"} <= found.keys() else None
-    except (AttributeError, KeyError, TypeError, ValueError):
+        return found if np.isfinite([*found["basis"].ravel(), *(float(found[name]) for name in names)]).all() else None
+    except (KeyError, TypeError, ValueError):
         return None
 
 
@@ -71,25 +217,24 @@ def collect_edits(obj) -> list[str]:
     settings = obj.active_ragdoll
     edited = []
     with STATE.writing():
-        editing = is_editing(obj)
-        shown = None if editing else _animated_places(obj)
-        pieces = body_meshes.pieces_by_body(settings)
+        shown = None if is_editing(obj) else _animated_places(obj)
+        pieces = pieces_by_body(settings)
         for i, part in enumerate(settings.parts):
             body, bone = part.body, obj.pose.bones.get(part.bone)
             if body is None or bone is None or body.type != "MESH" or body.rigid_body is None:
                 continue
-            built = _record_of(body)
-            if built is None:
+            made = _record_of(body)
+            if made is None:
                 continue
-            own = bone.active_ragdoll
-            touched = _keep_tuning(body, built, own)
-            its = pieces.get(body, ())
-            if _reshaped(body, its, built, settings.height):
-                _keep_shape(part, its, built, own, settings, None if shown is None else shown[i])
+            own, its = bone.active_ragdoll, pieces.get(body, ())
+            touched = _keep_tuning(body, made, own)
+            if _reshaped(body, its, made, settings.height):
+                _keep_shape(part, its, own, settings, None if shown is None else shown[i])
                 touched = True
             if touched:
                 edited.append(part.bone)
-                record_body(obj, part, its)
+        if edited:
+            record_bodies(obj, edited)
     return edited
 
 
@@ -104,21 +249,19 @@ def with_edits(obj, plan, pose, to_world):
     edited = []
     for i, bone in enumerate(plan.bones):
         own = obj.pose.bones[int(bone)].active_ragdoll
-        if own.shape_by_user:
-            shape = _shape(own, plan.kinds[i], pose.matrices[bone], scale)
-            plan.kinds[i], plan.points[i], plan.pieces[i] = shape.kind, shape.points, shape.pieces
-            plan.centers[i], plan.axes[i], plan.half[i] = shape.center, shape.axes, shape.half
+        if own.shape_by_user and any(own.half_extents):  # else no size was ever set
+            plan.shapes[i] = _stated_shape(own, plan.shapes[i].kind, pose.matrices[bone], scale)
             edited.append(i)
     if edited:
         first, second = plan.strangers()
         touched = np.isin(first, edited) | np.isin(second, edited)
         first, second = first[touched], second[touched]
-        depth = overlap.depths(plan.shapes(), first, second) if len(first) else ()
+        depth = overlap.depths(plan.shapes, first, second) if len(first) else ()
         plan.no_collide += [(int(i), int(k)) for i, k, deep in zip(first, second, depth) if deep > 0.0]
     return plan
 
 
-def _shape(own, planned: str, bind, scale: float) -> Shape:
+def _stated_shape(own, planned: str, bind, scale: float) -> Shape:
     """The shape [m] that a bone's settings state; a round one takes its larger half extents, as in Blender."""
     kind = planned if own.shape == "AUTO" else own.shape
     points = np.array(json.loads(own.body_points or "[]"), dtype=float).reshape(-1, 3) * scale
@@ -163,7 +306,7 @@ def adopt_body(obj, part) -> None:
     """Write a body's place and size as they stand to its bone's settings, to be edited as numbers."""
     with STATE.writing():
         own = obj.pose.bones[part.bone].active_ragdoll
-        pieces = body_meshes.pieces_by_body(obj.active_ragdoll).get(part.body, ())
+        pieces = pieces_by_body(obj.active_ragdoll).get(part.body, ())
         _keep_shape(part, pieces, own, obj.active_ragdoll, None)
 
 
@@ -175,9 +318,7 @@ def reset_body(obj, bone_name: str) -> None:
     own = obj.pose.bones[bone_name].active_ragdoll
     for name in SHAPE_SETTINGS:
         own.property_unset(name)
-    for part in obj.active_ragdoll.parts:
-        if part.bone == bone_name and part.body is not None and part.body.rigid_body is not None:
-            record_body(obj, part, body_meshes.pieces_by_body(obj.active_ragdoll).get(part.body, ()))
+    record_bodies(obj, (bone_name,))
 
 
 # ---- editing in the viewport ----------------------------------------------------------------------------------------
@@ -200,7 +341,7 @@ def begin_editing(obj) -> None:
         obj.data.pose_position = "REST"
     settings.collection.hide_viewport = settings.bodies.hide_viewport = False
     _show_for_editing(obj, True)
-    pieces = body_meshes.pieces_by_body(settings)
+    pieces = pieces_by_body(settings)
     for part in settings.parts:
         part.body.hide_select = False
         if part.body in pieces:  # its wires would stay behind when a piece is moved
@@ -228,7 +369,7 @@ def _show_for_editing(obj, editing: bool) -> None:
     """Show a character's bodies and their pieces while they are edited, even if helpers are hidden."""
     settings = obj.active_ragdoll
     outer = settings.scene.collection
-    pieces = body_meshes.pieces_of(settings)
+    pieces = pieces_of(settings)
     for things, held in (([settings.bodies], outer.children), (pieces, outer.objects)):
         for thing in things:
             if editing != (thing.name in held):
@@ -255,13 +396,13 @@ def _checksum(points) -> str:
     return hashlib.blake2b(points.tobytes(), digest_size=8).hexdigest()
 
 
-def _reshaped(body, pieces, built, height) -> bool:
+def _reshaped(body, pieces, made, height) -> bool:
     """Whether place, size, shape, mesh or pieces of a body are not as built."""
-    if body.rigid_body.collision_shape != built["kind"] or _checksum(_points(body.data)) != built["mesh"]:
+    if body.rigid_body.collision_shape != made["kind"] or _checksum(_points(body.data)) != made["mesh"]:
         return True
-    if _checksum(_placed(pieces)) != built["pieces"]:
+    if _checksum(_placed(pieces)) != made["pieces"]:
         return True
-    before = built["basis"]
+    before = made["basis"]
     now = np.array(body.matrix_basis)
     size = float(np.abs(_points(body.data)).max(initial=0.0))
     # A turn counts by how far it carries the shape's surface.
@@ -269,22 +410,22 @@ def _reshaped(body, pieces, built, height) -> bool:
     return bool(max(difference[:3, 3].max(), difference[:3, :3].max() * size) > MOVED * height)
 
 
-def _keep_tuning(body, built, own) -> bool:
+def _keep_tuning(body, made, own) -> bool:
     """Copy mass, friction and bounciness that were changed on the rigid body to the bone; whether there were any."""
     touched = False
     for name, setting in _TUNED:
-        now = float(getattr(body.rigid_body, name))
-        if abs(now - built[name]) > 1e-6 * max(abs(built[name]), 1.0e-3):
+        now, before = float(getattr(body.rigid_body, name)), made[name]
+        if abs(now - before) > 1e-6 * max(abs(before), 1.0e-3):
             setattr(own, setting, now)
             touched = True
     return touched
 
 
-def _keep_shape(part, pieces, built, own, settings, shown) -> None:
+def _keep_shape(part, pieces, own, settings, shown) -> None:
     """Measure a body and write its place and size to its bone's settings; a compound is its pieces."""
-    body = part.body
+    body, made = part.body, _record_of(part.body)
     place, turn, scale = body.matrix_basis.decompose()
-    if pieces and _checksum(_points(body.data)) != built["mesh"]:
+    if pieces and made is not None and _checksum(_points(body.data)) != made["mesh"]:
         pieces = ()  # its whole mesh was edited: that is what counts
     lumps = [_lump(_placed([piece]) * np.array(scale), settings.height) for piece in pieces]
     points = np.concatenate(lumps) if lumps else _points(body.data).astype(float) * np.array(scale)
@@ -312,8 +453,7 @@ def _lump(points, height: float) -> np.ndarray:
     if kind == CONVEX_HULL:
         return corners
     low, high = points.min(axis=0), points.max(axis=0)
-    half = np.maximum((high - low) / 2.0, SMALLEST * height)
-    return (low + high) / 2.0 + half * np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)])
+    return (low + high) / 2.0 + np.maximum((high - low) / 2.0, SMALLEST * height) * _BOX_CORNERS
 
 
 def _kind_of(collision_shape: str, points) -> tuple[str, np.ndarray]:
@@ -321,14 +461,9 @@ def _kind_of(collision_shape: str, points) -> tuple[str, np.ndarray]:
     if collision_shape in PRIMITIVES:
         return collision_shape, points
     if len(points) > convex.MOST_POINTS:
-        # The farthest points in directions spread evenly over the sphere (a Fibonacci lattice), and along the axes, so
-        # that their box stays.
-        k = np.arange(convex.MOST_POINTS - 6) + 0.5
-        polar, around = np.arccos(1.0 - 2.0 * k / len(k)), np.pi * (1.0 + 5.0**0.5) * k
-        ring = np.sin(polar)
-        directions = np.stack([np.cos(around) * ring, np.sin(around) * ring, np.cos(polar)])
-        directions = np.concatenate([directions, np.eye(3), -np.eye(3)], axis=1)
-        points = points[np.unique(np.argmax(points @ directions, axis=0))]
+        # The farthest points all around, and along the axes, so that their box stays.
+        around = overlap.sphere_directions(convex.MOST_POINTS // 2 - 3), np.eye(3), -np.eye(3)
+        points = points[np.unique(np.argmax(points @ np.concatenate(around).T, axis=0))]
     try:
         return CONVEX_HULL, convex.hull(points).points
     except RagdollError:
@@ -340,8 +475,7 @@ def _nearest(now, candidates, half) -> np.ndarray:
 
     Blender moves a body from where it is shown, and a script from where it was made.
     """
-    signs = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], dtype=float)
-    corners = np.concatenate([signs * half, np.ones((8, 1))], axis=1)
+    corners = np.concatenate([_BOX_CORNERS * half, np.ones((8, 1))], axis=1)
     return min(candidates, key=lambda place: float(np.abs((now - place) @ corners.T).max()))
 
 
@@ -352,14 +486,8 @@ def _animated_places(obj) -> np.ndarray | None:
     hidden = scene.active_ragdoll.source if scene is not None else None
     if hidden is None or settings.source is None or hidden.frame_current != scene.frame_current:
         return None
-    if hidden.view_layers[0].depsgraph is None:
+    posed = source.evaluated(obj) if hidden.view_layers[0].depsgraph is not None else None
+    if posed is None or posed.pose is None or any(part.bone not in posed.pose.bones for part in settings.parts):
         return None
-    posed = source.evaluated(obj)
-    world = np.array(posed.matrix_world, dtype=float)
-    result = []
-    for part in settings.parts:
-        bone = posed.pose.bones.get(part.bone) if posed.pose is not None else None
-        if bone is None:
-            return None
-        result.append(rigid(world @ np.array(bone.matrix, dtype=float)) @ part.offset)
-    return np.array(result)
+    world, bones = np.array(posed.matrix_world, dtype=float), posed.pose.bones
+    return np.array([rigid(world @ np.array(bones[p.bone].matrix, dtype=float)) @ p.offset for p in settings.parts])

@@ -1,0 +1,256 @@
+"""Limbs that inverse kinematics leads, found on a copy of a rig at rest, and posed exactly.
+
+The control of a limb's end is what the constraint's target hangs on, moves it alone and, where there is one, turns the
+last bone; of several the one whose pivot is nearest to the joint. The bend is led by the pole target, or where there is
+none by the rotation of the chain's first bone. A pole does not flip where the limb is straight: there it goes the way
+that the first bone bends when the limb is drawn in, which a trial at rest tells.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from mathutils import Matrix
+
+from ... import quaternion
+from ..rig.armature import converted, rigid
+
+DRAWN_IN = 0.25  # of a limb's length, for the trial at rest
+STRAIGHT = 0.005  # heights that the middle joint is off the line of a limb that has no bend to speak of
+NEAR = 0.02  # heights between a joint of the chain and that of the body which it leads
+HIDDEN = 0.05  # heights of distance that a control without a shape of its own is worse than one with it
+FULLY, STAYS = 0.9, 0.1  # shares of a trial's turn or shift
+ROUNDS, CLOSE = 4, np.radians(0.02)  # most corrections of a bend; an error of it that is none
+
+
+@dataclass
+class Limb:
+    """A chain with its controls; rows are those of bones in the armature."""
+
+    chain: list  # rows, the first bone last
+    upper: int  # body that the chain's first bone leads
+    lower: int  # and the last one
+    end: str  # the control of the end
+    last: int  # row of the bone that this control carries as a whole; else the lower body
+    turns: bool  # whether it turns that bone
+    offset: np.ndarray  # the control in that bone's axes at rest [4, 4]
+    pole: str | None = None  # control of the bend: a place
+    swivel: str | None = None  # or a rotation
+    axis: np.ndarray | None = None  # of the swivel that turns the limb, as a rotation vector for 1 rad [3]
+    bend: np.ndarray | None = None  # where the middle joint goes, in the upper body's axes [3]
+    lead: float = 0.0  # angle from there to the pole about the limb [rad]
+    reach: float = 0.0  # distance of the pole
+
+    def controls(self) -> list[str]:
+        """Names of what is posed."""
+        return [self.end, *filter(None, (self.pole, self.swivel))]
+
+
+class Limbs:
+    """The limbs of a rig whose bodies no rotation of a control turns.
+
+    Args:
+        rig: the copy with its bodies, see `controls.Controls`. leading: which bones some hang on, by their names.
+        owned: rows of bodies that have owners.
+    """
+
+    def __init__(self, rig, leading, owned: set) -> None:
+        self.rig, self.bones = rig, rig.copy.data.bones
+        self.rest = rig.shown()
+        self.tails = np.array([bone.tail_local for bone in self.bones])
+        self.found: list[Limb] = []
+        for bone, constraint in self._active():
+            limb = self._limb(bone, constraint, leading)
+            taken = {row for one in self.found for row in (one.upper, one.lower)}
+            if limb is not None and not {limb.upper, limb.lower} & (owned | taken) and self._probe(limb, constraint):
+                self.found.append(limb)
+
+    def _active(self) -> list:
+        """(bone, constraint) of inverse kinematics that is on; evaluated bones do not outlast the next trial."""
+        posed, found = self.rig.evaluated().pose.bones, []
+        for bone in self.rig.copy.pose.bones:
+            for constraint in bone.constraints:
+                if (
+                    constraint.type == "IK"
+                    and constraint.target == self.rig.copy
+                    and constraint.subtarget in self.bones
+                ):
+                    now = posed[bone.name].constraints[constraint.name]
+                    if not now.mute and now.influence > 0.5:
+                        found.append((bone, constraint))
+        return found
+
+    def _limb(self, bone, constraint, leading) -> Limb | None:
+        chain = [bone, *bone.parent_recursive] if constraint.use_tail else list(bone.parent_recursive)
+        chain = [self.bones.find(one.name) for one in chain[: constraint.chain_count or None]]
+        if len(chain) < 2:
+            return None
+        upper, lower = self._body(chain[-1]), self._body(chain[len(chain) // 2 - 1])
+        if upper is None or lower is None:
+            return None
+        target, joint = self.bones.find(constraint.subtarget), self.tails[chain[0]]
+        best = None
+        for name in leading(self.rig.copy, [constraint.subtarget]):
+            control, row = self.rig.copy.pose.bones[name], self.bones.find(name)
+            if control.bone.use_connect or any(control.lock_location) or row in chain:
+                continue
+            step = 0.05 * self.rig.height
+            moved = self._tried(name, Matrix.Translation((step, 0.0, 0.0)))[:, :3, 3] - self.rest[:, :3, 3]
+            shifts = np.linalg.norm(moved[[target, upper]], axis=1) / step
+            if shifts[0] < FULLY or shifts[1] > STAYS:
+                continue
+            arm = np.linalg.norm(self.rest[row, :3, 3] - joint) / self.rig.height
+            arm += 0.0 if control.custom_shape else HIDDEN
+            if best is None or arm < best[0]:
+                best = arm, name, row
+        if best is None:
+            return None
+        last, turns = self._carried(best[1], joint, chain)
+        last = lower if last is None else last
+        offset = np.linalg.solve(rigid(self.rest[last]), rigid(self.rest[best[2]]))
+        return Limb(chain, upper, lower, best[1], last, turns, offset)
+
+    def _body(self, row: int) -> int | None:
+        """The body whose bone begins where a bone of a chain does."""
+        bodies = self.rig.rows
+        apart = np.linalg.norm(self.rest[bodies, :3, 3] - self.rest[row, :3, 3], axis=1) / self.rig.height
+        apart = apart + 0.5 * NEAR * (1.0 - np.abs(self.rest[bodies, :3, 1] @ self.rest[row, :3, 1]))
+        nearest = int(np.argmin(apart))
+        return bodies[nearest] if apart[nearest] < NEAR else None
+
+    def _carried(self, control: str, joint: np.ndarray, chain: list) -> tuple:
+        """The deforming bone at the end that a control turns as a whole, and whether there is one."""
+        turn = 0.1
+        now = self._tried(control, Matrix.Rotation(turn, 4, (0.6, 0.64, 0.48)))
+        turned = np.linalg.norm(turns_between(now, self.rest), axis=1) / turn
+        bodies = set(self.rig.rows)
+        apart = np.linalg.norm(self.rest[:, :3, 3] - joint, axis=1)
+        fits = [
+            (row not in bodies, float(apart[row]), row)
+            for row, bone in enumerate(self.bones)
+            if (row in bodies or bone.use_deform) and turned[row] > FULLY and row not in chain and bone.name != control
+        ]
+        row = min((fit for fit in fits if fit[1] < 0.1 * self.rig.height), default=(None,))[-1]
+        return row, row is not None
+
+    def _tried(self, name: str, basis: Matrix) -> np.ndarray:
+        bone = self.rig.copy.pose.bones[name]
+        bone.matrix_basis = basis
+        now = self.rig.shown()
+        bone.matrix_basis = Matrix()
+        return now
+
+    def _probe(self, limb: Limb, constraint) -> bool:
+        """Draw a limb in and see where it bends, and what leads the bend; whether it bends at all."""
+        root, _middle, end = self.joints(limb, self.rest)
+        bone = self.rig.copy.pose.bones[limb.end]
+        drawn = self.rest[self.bones.find(limb.end)].copy()
+        drawn[:3, 3] += DRAWN_IN * (root - end)
+        bone.matrix_basis = Matrix(self.basis(limb.end, drawn, self.rest))
+        now = self.rig.shown()
+        off, axis = self._bend(limb, now)
+        if (size := np.linalg.norm(off)) > STRAIGHT * self.rig.height:
+            limb.bend = rigid(now[limb.upper])[:3, :3].T @ (off / size)
+            if constraint.pole_target == self.rig.copy and constraint.pole_subtarget in self.bones:
+                place = now[self.bones.find(constraint.pole_subtarget), :3, 3]
+                way = place - self.joints(limb, now)[1]
+                limb.pole, limb.reach = constraint.pole_subtarget, float(np.linalg.norm(way))
+                limb.lead = _angle(off, way, axis)
+            else:
+                self._find_swivel(limb, now, off, axis)
+        bone.matrix_basis = Matrix()
+        return limb.bend is not None
+
+    def _find_swivel(self, limb: Limb, posed: np.ndarray, off: np.ndarray, axis: np.ndarray) -> None:
+        name, turn = self.bones[limb.chain[-1]].name, 0.2
+        bone = self.rig.copy.pose.bones[name]
+        gains = np.zeros(3)
+        for i in np.flatnonzero(~np.array(bone.lock_rotation, dtype=bool)):
+            bone.matrix_basis = Matrix.Rotation(turn, 4, "XYZ"[i])
+            gains[i] = _angle(off, self._bend(limb, self.rig.shown())[0], axis) / turn
+        bone.matrix_basis = Matrix()
+        if np.abs(gains).max() > STAYS:
+            best = int(np.argmax(np.abs(gains)))
+            limb.swivel, limb.axis = name, np.eye(3)[best] / gains[best]
+
+    # ---- poses ----
+
+    def joints(self, limb: Limb, poses: np.ndarray) -> np.ndarray:
+        """The first, the middle and the last joint of a limb [3, 3] by its bodies in poses [n, 4, 4]."""
+        places = self.rest[limb.chain[-1], :3, 3], self.rest[limb.chain[len(limb.chain) // 2 - 1], :3, 3]
+        at = ((limb.upper, places[0]), (limb.lower, places[1]), (limb.lower, self.tails[limb.chain[0]]))
+        return np.array(
+            [(poses[row] @ np.linalg.solve(self.rest[row], np.append(place, 1.0)))[:3] for row, place in at]
+        )
+
+    def _bend(self, limb: Limb, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How far the middle joint is off the line from the first to the last [3], and the line's direction."""
+        root, middle, end = self.joints(limb, poses)
+        axis = (end - root) / max(np.linalg.norm(end - root), 1e-12)
+        return (middle - root) - axis * ((middle - root) @ axis), axis
+
+    def basis(self, name: str, matrix: np.ndarray, poses: np.ndarray) -> np.ndarray:
+        """The basis matrix with which a bone gets a matrix [4, 4], where its parent is as in poses."""
+        bone = self.bones[name]
+        above = poses[self.bones.find(bone.parent.name)] if bone.parent else None
+        return converted(bone, matrix, above, invert=True)
+
+    def solve(self, poses: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """Pose the controls of all limbs for wanted poses [n, 4, 4] of the bodies; the evaluated poses then."""
+        bones = self.rig.copy.pose.bones
+        for limb in self.found:
+            matrix = poses[self.bones.find(limb.end)].copy()
+            if limb.turns:
+                goal = rigid(wanted[limb.last]) @ limb.offset
+                matrix[:3, :3] = goal[:3, :3] * np.linalg.norm(matrix[:3, :3], axis=0)
+            else:
+                goal = np.eye(4)
+                moved = self.rest[self.bones.find(limb.end), :3, 3] - self.tails[limb.chain[0]]
+                goal[:3, 3] = self.joints(limb, wanted)[2] + moved
+            matrix[:3, 3] = goal[:3, 3]
+            bones[limb.end].matrix_basis = Matrix(self.basis(limb.end, matrix, poses))
+        poses = self.rig.shown()
+        aims = [self._aim(limb, wanted) for limb in self.found]
+        leads = np.array([limb.lead for limb in self.found])
+        for _ in range(ROUNDS):
+            for limb, (aim, axis, _bent), lead in zip(self.found, aims, leads, strict=True):
+                if limb.pole is not None:
+                    matrix = poses[self.bones.find(limb.pole)].copy()
+                    matrix[:3, 3] = self.joints(limb, wanted)[1] + limb.reach * _turned(aim, axis, lead)
+                    bones[limb.pole].matrix_basis = Matrix(self.basis(limb.pole, matrix, poses))
+            poses = self.rig.shown()
+            left = [
+                _angle(self._bend(limb, poses)[0], aim, axis) if bent else 0.0
+                for limb, (aim, axis, bent) in zip(self.found, aims, strict=True)
+            ]
+            if np.abs(left).max(initial=0.0) < CLOSE:
+                break
+            leads = leads + left
+            for limb, angle in zip(self.found, left, strict=True):
+                if limb.swivel is not None:
+                    turn = quaternion.to_matrix(quaternion.from_rotation_vector(limb.axis * angle))
+                    bones[limb.swivel].matrix_basis = bones[limb.swivel].matrix_basis @ Matrix(turn).to_4x4()
+        return poses
+
+    def _aim(self, limb: Limb, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Where the middle joint shall go (a direction), the limb's line, and whether it is bent."""
+        off, axis = self._bend(limb, wanted)
+        bent = np.linalg.norm(off) > STRAIGHT * self.rig.height
+        if not bent:
+            off = rigid(wanted[limb.upper])[:3, :3] @ limb.bend
+            off = off - axis * (off @ axis)
+        return off / max(np.linalg.norm(off), 1e-12), axis, bool(bent)
+
+
+def _angle(start: np.ndarray, end: np.ndarray, axis: np.ndarray) -> float:
+    """The angle from one direction to another about an axis [rad]."""
+    return float(np.arctan2(np.cross(start, end) @ axis, start @ end - (start @ axis) * (end @ axis)))
+
+
+def _turned(vector: np.ndarray, axis: np.ndarray, angle: float) -> np.ndarray:
+    return quaternion.rotate(quaternion.from_axis_angle(axis, angle), vector)
+
+
+def turns_between(now: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Rotation vectors [m, 3] from matrices before to those now [m, 4, 4]."""
+    now, before = (quaternion.from_matrix(rigid(each)[..., :3, :3]) for each in (now, before))
+    return quaternion.to_rotation_vector(quaternion.multiply(now, quaternion.conjugate(before)))

@@ -1,0 +1,103 @@
+"""Control rigs made in code: limbs by inverse kinematics as animators and generators of rigs set them up."""
+
+import bpy
+
+import rigs
+
+# Knees and elbows are bent a little at rest, as inverse kinematics needs them.
+BENT = dict(rigs.HUMAN) | {
+    "arm.L": ((0.18, 0, 1.42), (0.46, 0.05, 1.42), "spine"),
+    "forearm.L": ((0.46, 0.05, 1.42), (0.72, 0, 1.42), "arm.L"),
+    "hand.L": ((0.72, 0, 1.42), (0.85, 0, 1.42), "forearm.L"),
+    "arm.R": ((-0.18, 0, 1.42), (-0.46, 0.05, 1.42), "spine"),
+    "forearm.R": ((-0.46, 0.05, 1.42), (-0.72, 0, 1.42), "arm.R"),
+    "hand.R": ((-0.72, 0, 1.42), (-0.85, 0, 1.42), "forearm.R"),
+    "thigh.L": ((0.1, 0, 0.95), (0.1, -0.06, 0.5), "hips"),
+    "shin.L": ((0.1, -0.06, 0.5), (0.1, 0.01, 0.08), "thigh.L"),
+    "thigh.R": ((-0.1, 0, 0.95), (-0.1, -0.06, 0.5), "hips"),
+    "shin.R": ((-0.1, -0.06, 0.5), (-0.1, 0.01, 0.08), "thigh.R"),
+}
+for side in ".L", ".R":
+    del BENT[f"finger{side}"]
+LIMBS = (("arm", "forearm", "hand"), ("thigh", "shin", "foot"))
+
+
+def _constraint(obj, bone: str, kind: str, target: str, **settings):
+    constraint = obj.pose.bones[bone].constraints.new(kind)
+    constraint.target, constraint.subtarget = obj, target
+    for name, value in settings.items():
+        setattr(constraint, name, value)
+    return constraint
+
+
+def _drive(obj, constraint, path: str, expression: str) -> None:
+    driver = constraint.driver_add("influence").driver
+    driver.expression, variable = expression, driver.variables.new()
+    variable.name, variable.targets[0].id, variable.targets[0].data_path = "x", obj, path
+
+
+def simple(scene, pole: bool = True) -> bpy.types.Object:
+    """A skeleton whose own limbs are led by inverse kinematics, made by hand: no switch, with poles or without."""
+    table = dict(BENT)
+    for side in ".L", ".R":
+        for _upper, lower, end in LIMBS:
+            table[f"{end} IK{side}"] = (*BENT[f"{end}{side}"][:2], None)
+            if pole:
+                x, y, z = BENT[f"{lower}{side}"][0]
+                y += 0.5 if end == "hand" else -0.5
+                table[f"{lower} pole{side}"] = ((x, y, z), (x, y, z + 0.1), None)
+    obj = rigs.armature(scene, table, "Simple")
+    for side in ".L", ".R":
+        for _upper, lower, end in LIMBS:
+            solver = _constraint(obj, f"{lower}{side}", "IK", f"{end} IK{side}", chain_count=2)
+            if pole:
+                solver.pole_target, solver.pole_subtarget = obj, f"{lower} pole{side}"
+                solver.pole_angle = _angle_at_rest(obj, solver)
+            _constraint(obj, f"{end}{side}", "COPY_ROTATION", f"{end} IK{side}")
+    return obj
+
+
+def _angle_at_rest(obj, solver) -> float:
+    """The pole angle with which a limb of two bones keeps its rest pose."""
+    last = next(bone for bone in obj.data.bones if solver in obj.pose.bones[bone.name].constraints.values())
+    first, pole = last.parent, obj.data.bones[solver.pole_subtarget].head_local
+    along = first.tail_local - first.head_local
+    across = (last.tail_local - first.head_local).cross(pole - first.head_local).cross(along)
+    angle = first.matrix_local.col[0].to_3d().angle(across)
+    return -angle if first.matrix_local.col[0].to_3d().cross(across).angle(along) < 1.0 else angle
+
+
+def layered(scene, on_object: bool = False, stretch: float = 0.0) -> bpy.types.Object:
+    """Deforming bones that copy a layer between, which copies FK or IK chains as a property says: 0 is FK.
+
+    The properties of all limbs are on one bone, as in CloudRig, or on the armature object, as in MHX.
+    """
+    table = dict(BENT)
+    for side in ".L", ".R":
+        for upper, lower, end in LIMBS:
+            for name in (upper, lower):
+                head, tail, parent = BENT[f"{name}{side}"]
+                table[f"IK-{name}{side}"] = (head, tail, f"IK-{upper}{side}" if name == lower else parent)
+            table[f"IK-{end}{side}"] = (*BENT[f"{end}{side}"][:2], None)
+            x, y, z = BENT[f"{lower}{side}"][0]
+            y += 0.5 if end == "hand" else -0.5
+            table[f"POLE-{lower}{side}"] = ((x, y, z), (x, y, z + 0.1), None)
+    for name, (head, tail, parent) in BENT.items():
+        table[f"DEF-{name}"] = (head, tail, parent and f"DEF-{parent}")
+    obj = rigs.armature(scene, table, "Layered")
+    for bone in obj.data.bones:
+        bone.use_deform = bone.name.startswith("DEF-")
+    for name in BENT:
+        _constraint(obj, f"DEF-{name}", "COPY_TRANSFORMS", name)
+    holder, path = (obj, "") if on_object else (obj.pose.bones["hips"], 'pose.bones["hips"]')
+    for side in ".L", ".R":
+        for upper, lower, end in LIMBS:
+            solver = _constraint(obj, f"IK-{lower}{side}", "IK", f"IK-{end}{side}", chain_count=2)
+            solver.pole_target, solver.pole_subtarget = obj, f"POLE-{lower}{side}"
+            solver.pole_angle = _angle_at_rest(obj, solver)
+            holder[f"ik_{end}{side}"] = 0.0
+            for name in (upper, lower, end):
+                obj.pose.bones[f"IK-{name}{side}"].ik_stretch = stretch if name != end else 0.0
+                copy = _constraint(obj, f"DEF-{name}{side}", "COPY_TRANSFORMS", f"IK-{name}{side}")
+                _drive(obj, copy, f'{path}["ik_{end}{side}"]', "x")
+    return obj

@@ -1,0 +1,141 @@
+"""Bakes to controls of rigs that are not as they should be: what is wrong is named, all comes back."""
+
+import bpy
+import numpy as np
+import pytest
+
+import control_rigs
+import rigs
+from active_ragdoll.core.blender import bake
+from active_ragdoll.core.blender.physics import build
+from animated import animation_settings, curves
+
+LAST = 5
+SWITCH = 'pose.bones["hips"]["ik_hand.L"]'
+
+
+def _lock(obj):
+    obj.pose.bones["head"].lock_rotation = (True, True, True)
+
+
+def _drive(obj):
+    for curve in obj.pose.bones["head"].driver_add("rotation_quaternion"):
+        curve.driver.expression = "1.0" if curve.array_index == 0 else "0.0"
+
+
+def _hide(obj):
+    collection = obj.data.collections.new("Hidden")
+    for bone in obj.data.bones:
+        collection.assign(bone)
+    collection.is_visible = False
+
+
+def _without_w(obj):
+    for frame, x in ((1, 0.0), (LAST, 0.3)):
+        obj.pose.bones["head"].rotation_quaternion = (1.0, x, 0.0, 0.0)
+        for index in (1, 2, 3):
+            obj.pose.bones["head"].keyframe_insert("rotation_quaternion", index=index, frame=frame)
+
+
+def _idle_and_twin(obj):
+    """A control that moves nothing, and one that moves what the head's control moves."""
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = obj.data.edit_bones
+    for name, parent in (("idle", "spine"), ("twin", "spine")):
+        bone = bones.new(name)
+        bone.head, bone.tail, bone.parent = bones["head"].head, bones["head"].tail, bones[parent]
+    bones["head"].parent = bones["twin"]
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def _keyed_below(obj):
+    rigs.key(obj.pose.bones["DEF-head"], "rotation_quaternion", {1: (1, 0, 0, 0), LAST: (0.9, 0.4, 0, 0)})
+
+
+def _keyed_switch(obj):
+    obj.pose.bones["IK-hand.L"].location.y = -0.1  # towards the shoulder, where the arm reaches it
+    for frame, value in ((1, 0.0), (3, 1.0)):
+        obj.pose.bones["hips"]["ik_hand.L"] = value
+        obj.keyframe_insert(SWITCH, frame=frame)
+    rigs.interpolate(obj, "CONSTANT", SWITCH)
+
+
+BAD = {
+    "locked": (_lock, "No control of their own have 'DEF-head'"),
+    "driven": (_drive, "No control of their own have 'DEF-head'"),
+    "hidden": (_hide, ""),
+    "without w": (_without_w, ""),
+    "idle and twin": (_idle_and_twin, ""),
+    "keyed below": (_keyed_below, ""),
+    "keyed switch": (_keyed_switch, "'ik_hand.L' is keyed within the frames: it is held as at frame 1"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_the_rest_is_baked_and_what_is_wrong_is_named(fresh_scene, kind, capfd):
+    damage, said = BAD[kind]
+    obj = control_rigs.layered(fresh_scene)
+    rigs.key(obj.pose.bones["spine"], "rotation_quaternion", {1: (1, 0, 0, 0), LAST: (1.0, 0.2, 0.1, 0.05)})
+    damage(obj)
+    rigs.set_range(fresh_scene, 1, LAST)
+    build.build(obj, fresh_scene, np.array([bone.name.startswith("DEF-") for bone in obj.data.bones]))
+    bpy.ops.active_ragdoll.simulate()
+    names = [part.bone for part in obj.active_ragdoll.parts]
+    rows = [obj.data.bones.find(name) for name in names]
+    before = np.array(rigs.step(fresh_scene, range(1, LAST + 1), lambda: rigs.pose(obj)[rows]))
+    held, settings, things = curves(obj.animation_data.action, obj), animation_settings(obj), rigs.counts()
+    bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs="AS_KEYED")
+    assert said in capfd.readouterr().out
+    now = np.array(rigs.step(fresh_scene, range(1, LAST + 1), lambda: rigs.pose(obj)[rows]))
+    carried = [bool(bake.controls_of(obj)[name]["control"]) for name in names]
+    assert np.abs(now - before)[:, carried, :3, 3].max() < 5e-3
+    assert rigs.angles(now[:, carried], before[:, carried]).max() < 1.0
+    bpy.ops.active_ragdoll.revert_bake()
+    assert curves(obj.animation_data.action, obj) == held and animation_settings(obj) == settings
+    more = {name: count - things[name] for name, count in rigs.counts().items() if count != things[name]}
+    assert more == {"actions": 1}
+
+
+@pytest.mark.parametrize(
+    "choice, said",
+    (
+        ({"destination": "CURRENT", "to": "DEFORM"}, "has no action to bake into"),
+        ({"destination": "CURRENT", "to": "CONTROLS"}, "has no action to bake into"),
+        ({"frame_start": 3, "frame_end": 3}, "3 to 3 has no frame"),
+        ({"root_motion": "ROOT", "to": "CONTROLS"}, "no bone to carry"),
+    ),
+)
+def test_a_refused_bake_leaves_rig_and_animation_as_they_were(fresh_scene, choice, said):
+    obj = control_rigs.layered(fresh_scene)
+    rigs.set_range(fresh_scene, 1, LAST)
+    build.build(obj, fresh_scene, np.array([bone.name.startswith("DEF-") for bone in obj.data.bones]))
+    bpy.ops.active_ragdoll.simulate()
+
+    def state():
+        muted = [constraint.mute for bone in obj.pose.bones for constraint in bone.constraints]
+        return muted, obj.pose.bones["hips"]["ik_hand.L"], rigs.counts(), obj.active_ragdoll.muted
+
+    before = state()
+    with pytest.raises(RuntimeError, match=said):
+        bpy.ops.active_ragdoll.bake(**choice)
+    assert state() == before
+
+
+def test_the_override_of_a_linked_rig_is_baked_and_reverted(fresh_scene, tmp_path):
+    name = control_rigs.layered(fresh_scene).name
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
+    scene = rigs.empty_file()
+    obj = rigs.link(tmp_path / "library.blend", scene, name).override_create(remap_local_usages=True)
+    bpy.context.view_layer.objects.active = obj
+    rigs.set_range(scene, 1, LAST)
+    rigs.key(obj.pose.bones["spine"], "rotation_quaternion", {1: (1, 0, 0, 0), LAST: (1.0, 0.2, 0.1, 0.05)})
+    build.build(obj, scene, np.array([bone.name.startswith("DEF-") for bone in obj.data.bones]))
+    bpy.ops.active_ragdoll.simulate()
+    rows = [obj.data.bones.find(part.bone) for part in obj.active_ragdoll.parts]
+    before = np.array(rigs.step(scene, [LAST], lambda: rigs.pose(obj)[rows]))
+    held = curves(obj.animation_data.action, obj)
+    bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs="IK")
+    now = np.array(rigs.step(scene, [LAST], lambda: rigs.pose(obj)[rows]))
+    assert np.abs(now - before)[..., :3, 3].max() < 5e-3
+    bpy.ops.active_ragdoll.revert_bake()
+    assert curves(obj.animation_data.action, obj) == held

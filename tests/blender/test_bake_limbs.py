@@ -1,0 +1,116 @@
+"""Bakes to controls of limbs by inverse kinematics: ends, poles, switches, lengths; rigs made in code."""
+
+import bpy
+import numpy as np
+import pytest
+
+import control_rigs
+import rigs
+from active_ragdoll.core.blender import bake
+from active_ragdoll.core.blender.physics import build
+from animated import curves
+
+pytestmark = pytest.mark.blender_version
+
+LAST = 10
+ENDS = ("hand.L", "hand.R", "foot.L", "foot.R")
+
+
+def _shot(scene, make, weight: float = 1.0, by_fk: bool = False, **options):
+    """A rig with limbs that reach or are turned, and a ragdoll on its deforming bones, simulated; its bodies."""
+    obj = make(scene, **options)
+    rng, prefix = np.random.default_rng(3), "DEF-" if "DEF-hips" in obj.data.bones else ""
+    frames = (1, LAST // 2, LAST)
+    for end in ENDS:
+        upper, lower = (name + end[-2:] for name in (("arm", "forearm") if "hand" in end else ("thigh", "shin")))
+        name = f"IK-{end}" if prefix else end.replace(".", " IK.")
+        if prefix:
+            holder = obj if options.get("on_object") else obj.pose.bones["hips"]
+            holder[f"ik_{end}"] = 0.0 if by_fk else 1.0
+        for turned in (upper, lower) if by_fk else (name,):
+            turns = {frame: (1.0, *rng.normal(size=3) * 0.15) for frame in frames}
+            rigs.key(obj.pose.bones[turned], "rotation_quaternion", turns)
+        if not by_fk:
+            bone = obj.data.bones[name]
+            inward = bone.matrix_local.to_3x3().transposed() @ (obj.data.bones[upper].head_local - bone.head_local)
+            shares = zip(frames, (0.1, 0.3, 0.15), strict=True)
+            rigs.key(obj.pose.bones[name], "location", {frame: inward * share for frame, share in shares})
+    rigs.key(obj.pose.bones["spine"], "rotation_quaternion", {1: (1, 0, 0, 0), LAST: (1.0, 0.1, 0.1, 0.05)})
+    rigs.set_range(scene, 1, LAST)
+    bodies = [f"{prefix}{name}" for name in control_rigs.BENT]
+    rigs.set_weights(obj, weight)
+    build.build(obj, scene, np.array([bone.name in bodies for bone in obj.data.bones]))
+    bpy.ops.active_ragdoll.simulate()
+    return obj, [part.bone for part in obj.active_ragdoll.parts]
+
+
+def _places(scene, obj, names):
+    rows = [obj.data.bones.find(name) for name in names]
+    return np.array(rigs.step(scene, range(1, LAST + 1), lambda: rigs.pose(obj)[rows]))
+
+
+def _apart(scene, obj, names, before) -> tuple:
+    """How far the ends of limbs are from where they were, and the knees and elbows [f, 4] each."""
+    off = np.linalg.norm((_places(scene, obj, names) - before)[..., :3, 3], axis=2)
+    kinds = [name.removeprefix("DEF-").partition(".")[0] for name in names]
+    return tuple(off[:, [kind in wanted for kind in kinds]] for wanted in (("hand", "foot"), ("forearm", "shin")))
+
+
+MADE = {
+    "poles": (control_rigs.simple, {}),
+    "no poles": (control_rigs.simple, {"pole": False}),
+    "layered": (control_rigs.layered, {}),
+    "layered, switches on the object": (control_rigs.layered, {"on_object": True}),
+    "stretch": (control_rigs.layered, {"stretch": 0.1, "by_fk": True}),
+}
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_ends_are_exact_and_the_middle_joints_where_they_were(fresh_scene, kind):
+    make, options = MADE[kind]
+    obj, names = _shot(fresh_scene, make, **options)
+    before, held = _places(fresh_scene, obj, names), curves(obj.animation_data.action, obj)
+    stretch = [bone.ik_stretch for bone in obj.pose.bones]
+    bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs="IK", exact_joints=True)
+    assert all(of_one["control"] for of_one in bake.controls_of(obj).values())
+    ends, middle = _apart(fresh_scene, obj, names, before)
+    assert ends.max() < 1e-4 and middle.mean() < 1e-3 and middle.max() < 5e-3
+    rig_own = [c for bone in obj.pose.bones for c in bone.constraints if not c.name.startswith("Active Ragdoll")]
+    assert not any(constraint.mute for constraint in rig_own)
+    bpy.ops.active_ragdoll.revert_bake()
+    assert curves(obj.animation_data.action, obj) == held
+    assert [bone.ik_stretch for bone in obj.pose.bones] == stretch
+
+
+def test_a_switch_is_held_over_the_range_and_goes_back(fresh_scene):
+    obj, names = _shot(fresh_scene, control_rigs.layered)
+    before, path = _places(fresh_scene, obj, names), 'pose.bones["hips"]["ik_hand.L"]'
+    for limbs, value, control in (("FK", 0.0, "forearm.L"), ("IK", 1.0, "IK-hand.L"), ("AS_KEYED", 1.0, "IK-hand.L")):
+        bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs=limbs)
+        assert bake.controls_of(obj)["DEF-forearm.L"]["control"] == control
+        switch = {curve.data_path: curve for curve in rigs.curves_of(obj.active_ragdoll.baked_action)}[path]
+        keys = [(key.co[0], key.co[1], key.interpolation) for key in switch.keyframe_points]
+        assert keys == [(1.0, value, "CONSTANT"), (LAST, value, "CONSTANT")]
+        assert _apart(fresh_scene, obj, names, before)[0].max() < (2e-3 if limbs == "FK" else 1e-4)
+        bpy.ops.active_ragdoll.revert_bake()
+        assert obj.pose.bones["hips"]["ik_hand.L"] == 1.0
+
+
+def test_the_poles_of_limp_limbs_do_not_flip(fresh_scene):
+    obj, names = _shot(fresh_scene, control_rigs.layered, weight=0.0)
+    bpy.ops.active_ragdoll.bake(to="CONTROLS", limbs="IK", exact_joints=True)
+    poles = [bone.name for bone in obj.pose.bones if bone.name.startswith("POLE")]
+    both = (_places(fresh_scene, obj, some)[..., :3, 3] for some in (poles, names))
+    of_poles, of_bodies = (np.linalg.norm(np.diff(places, axis=0), axis=2).max() for places in both)
+    assert of_poles < 3.0 * of_bodies + 0.05
+
+
+def test_controls_are_the_default_where_a_rig_has_them(fresh_scene):
+    obj, _names = _shot(fresh_scene, control_rigs.layered)
+    bpy.ops.active_ragdoll.bake()
+    worst = max(bake.controls_of(obj).values(), key=lambda of_one: of_one["worst_mm"])
+    rows = bake.report(obj)
+    assert rows[0].startswith("The controls give the motion within") and f"{worst['worst_mm']:.3g} mm" in rows[1]
+    bpy.ops.active_ragdoll.revert_bake()
+    bpy.ops.active_ragdoll.bake(to="DEFORM")
+    assert not bake.report(obj)
