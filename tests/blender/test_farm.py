@@ -97,10 +97,12 @@ def test_the_report_has_every_shot(call, tmp_path):
 
 def test_the_job_names_shots_by_their_place_in_the_project(call, tmp_path):
     shots = [_shot(tmp_path / "shots" / "one.blend"), _shot(tmp_path / "shots" / "b" / "one.blend")]
-    code, out, _errors = call("farm", *shots, "--output", tmp_path / "out", "--render", "--chunk", "5")
+    chosen = ["--limbs", "ik", "--exact-joints", "--root-motion", "object", "--loop", "6"]
+    code, out, _errors = call("farm", *shots, "--output", tmp_path / "out", "--render", "--chunk", "5", *chosen)
     assert code == 0 and "openjd run" in out
     job = json.loads((tmp_path / "out" / farm.TEMPLATE).read_text())
     steps = {step["name"]: step for step in job["steps"]}
+    assert sorted(steps["Simulate"]["script"]["actions"]["onRun"]["args"][-7:]) == sorted(chosen)
     space = {p["name"]: p["range"] for p in steps["Simulate"]["parameterSpace"]["taskParameterDefinitions"]}
     assert space == {
         "Shot": ["{{RawParam.Project}}/one.blend", "{{RawParam.Project}}/b/one.blend"],
