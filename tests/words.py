@@ -17,6 +17,7 @@ import bpy
 ROOT = Path(__file__).resolve().parents[1]
 NOT_SHOWN = ("operators/command_line.py", "operators/farm.py", "operators/reports.py", "core/anatomy/names.py")
 CONSOLE = {"print", "findall", "ValueError", "TypeError", "NotImplementedError", "UsageError", "compile", "TypeVar"}
+SHOWN = {"text", "zero"}  # arguments whose texts are shown, whatever they look like
 LABEL = re.compile(r"[A-Z][a-z]+(-[a-z]+)?")  # one word, as fields and buttons are named
 SENTENCE = re.compile(r"(?=.*[A-Za-z]{3})[^.].* .*", re.DOTALL)  # a name of data out of sight begins with a dot
 LETTER = re.compile(r"[^\W\d_]")
@@ -54,6 +55,10 @@ def stated() -> Iterator[str]:
 def _of(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
         children = [child for child in node.body if not _is_text(child)]
+    elif isinstance(node, ast.keyword) and node.arg in SHOWN and isinstance(node.value, ast.Constant):
+        children = []
+        if isinstance(node.value.value, str):
+            yield node.value.value
     elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in CONSOLE:
         return
     else:

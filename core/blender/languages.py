@@ -15,6 +15,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "languages"
 CONTEXTS = ("*", "Operator")  # of labels and tooltips, and of the names of operators
 PLACE = re.compile(r"\{(\w+)\}")
 JOINTS = ("; ", ". ", ": ")  # between messages that are told together
+AFTER = r"((?:[ ,;(].*?)?)"  # a place right behind another: what may be said of that
 NAMED = r"'[^']*': "  # what a message is about, in front of it
 QUOTES = tuple("'\"(")  # before a name
 
@@ -76,7 +77,8 @@ def _patterns(locale: str) -> list[tuple]:
         pieces = PLACE.split(english)  # text, place, text, place ... text
         names = pieces[1::2]
         if names and set(PLACE.findall(other)) <= set(names):  # else English is better than a hole
-            source = "".join("(.*?)" if i % 2 else re.escape(piece) for i, piece in enumerate(pieces))
+            kinds = [AFTER if i > 1 and not pieces[i - 1] else "(.*?)" for i in range(1, len(pieces), 2)] + [""]
+            source = "".join(re.escape(piece) + kind for piece, kind in zip(pieces[::2], kinds, strict=True))
             source = f"(?!{NAMED})" * (not pieces[0]) + source
             places = [(name, piece.endswith(QUOTES)) for name, piece in zip(names, pieces[::2])]
             found.append((sum(map(len, pieces[::2])), re.compile(source, re.DOTALL), places, other))

@@ -28,9 +28,11 @@ STRETCHED = 0.985  # of a leg is as far as a foot is put from its hip joint
 AHEAD, BACK, OUT, IN, REACH = 0.80, 0.60, 0.65, 0.60, 0.70
 LOST = 0.95  # of the leg: with the capture point so far from the feet no step catches it
 DECIDED, FORESEEN = 0.3, 2.5  # [s] after a push when it is known whether steps will catch it; so far ahead
+SINKS = 0.42  # of gravity: how fast the hip begins to go down, and to stop, for feet that are far apart
+YIELDS = 0.25  # of a radian of the pendulum: how long a push takes from where it acts to the hip
 LATENCY, STEP, GATHER = 0.10, 0.32, 0.5  # [s] until a push is answered; of steps out of standing: to catch it, after it
 # Pace of a hurried gait; its share after a push from behind; until when, and until it is 1 again [s]
-HURRIED, FORWARDS, UNTIL, EASED = 1.7, 0.5, 1.0, 0.33
+HURRIED, FORWARDS, UNTIL, EASED = 1.5, 0.5, 1.0, 0.33
 _GAIN, _BEYOND = 0.6, 0.05  # of the pressure behind the capture point; how much further than it a foot lands
 _NEAR, _GATHER, _CALM = 0.02, 0.04, 0.05  # [m] at 1.8 m: no step, feet side by side, at rest
 CATCH, SETTLE = "CATCH", "SETTLE"  # a push; to stand side by side, or at home
@@ -112,6 +114,7 @@ class State:
 
     hip: complex = 0j
     speed: complex = 0j
+    coming: complex = 0j  # that a push will still give the hip, by way of trunk and legs [m/s]
     feet: tuple = (Foot(), Foot())
     lean: tuple = (0j, 0j)  # of the trunk [rad], to where it leans
     arms: tuple = (0.0, 0.0)  # how far they are spread, 0..1
@@ -131,7 +134,7 @@ class State:
 
     def capture(self, body: Body) -> complex:
         """The capture point's offset."""
-        return self.hip + self.speed / body.omega
+        return self.hip + (self.speed + self.coming) / body.omega
 
     def is_calm(self, body: Body) -> bool:
         """Whether it stands where its feet are."""
@@ -140,7 +143,13 @@ class State:
 
     def is_over(self, body: Body) -> bool:
         """Whether nothing of the push is left."""
-        size = abs(self.hip) + sum(abs(f.offset) + abs(f.height) for f in self.feet) + abs(self.rise[0]) + self.ahead
+        size = (
+            abs(self.hip)
+            + abs(self.coming)
+            + sum(abs(f.offset) + abs(f.height) for f in self.feet)
+            + abs(self.rise[0])
+            + self.ahead
+        )
         still = not any(foot.swing for foot in self.feet)
         return still and self.is_calm(body) and size + abs(self.lean[0]) + self.arms[0] < 1e-3 * body.size
 
@@ -199,7 +208,7 @@ def step(body: Body, state: State, stride: Stride, push: Push, seconds: float, m
     """The state one frame later; `stride` is that of the animation at the coming frame."""
     state = _pushed(body, state, stride, push, seconds)
     state = _stepping_out(body, state, stride, manner)
-    state = _swinging(body, state, stride, push, seconds)
+    state = _swinging(body, state, stride, seconds)
     feet = [_foot(body, state, stride, k, seconds, manner) for k in (0, 1)]
     feet = tuple(_apart(body, stride, feet, k) for k in (0, 1))
     lost = abs(state.capture(body) - state.offset) >= LOST * body.leg * manner.strength
@@ -233,7 +242,7 @@ def _pushed(body: Body, state: State, stride: Stride, push: Push, seconds: float
     hurries = 0.0 if _stays(body, stride) else FORWARDS if dot(way, stride.heading) > 0.5 * abs(way) else 1.0
     return replace(
         state,
-        speed=state.speed + push.speed,
+        coming=state.coming + way,
         lean=lean,
         clock=0.0 if fresh else state.clock + seconds,
         hurries=hurries if fresh else state.hurries,
@@ -246,7 +255,7 @@ def pace(body: Body, state: State) -> float:
     """How fast the gait runs now: hurried after a push from ahead or aside, a little slow when it has to wait."""
     now = state.clock / body.time
     if state.hurries and now < UNTIL + EASED:
-        rise, fall = (now - LATENCY) / 0.12, (UNTIL + EASED - now) / EASED
+        rise, fall = (now - LATENCY) / 0.24, (UNTIL + EASED - now) / EASED
         return 1.0 + state.hurries * (HURRIED - 1.0) * _within(min(rise, fall), 0.0, 1.0)
     return 1.0 - min(0.15, state.ahead) if state.is_calm(body) else 1.0
 
@@ -260,7 +269,7 @@ def _standing(state: State, stride: Stride) -> list:
     return [shown(state, stride, k) for k in (0, 1) if stride.stands[k] and not state.feet[k].own]
 
 
-def _swinging(body: Body, state: State, stride: Stride, push: Push, seconds: float) -> State:
+def _swinging(body: Body, state: State, stride: Stride, seconds: float) -> State:
     """The pendulum, the trunk and the arms over a frame."""
     feet, own, heading = _standing(state, stride), stride.pressure, stride.heading
     borne = [ankle for ankle, stands in zip(stride.ankles, stride.stands, strict=True) if stands]
@@ -269,8 +278,9 @@ def _swinging(body: Body, state: State, stride: Stride, push: Push, seconds: flo
     goal = 0.5 * sum(foot.swing[1] if foot.swing else foot.offset for foot in state.feet)
     count = max(1, math.ceil(40.0 * seconds / body.time))
     dt, hip, speed, lean, arms = seconds / count, state.hip, state.speed, state.lean, state.arms
+    given = state.coming * -math.expm1(-seconds * body.omega / YIELDS)
     for _ in range(count):
-        speed += push.pull * dt
+        speed += given / count
         capture = hip + speed / body.omega
         away = capture - state.offset
         wanted = capture + _GAIN * away
@@ -283,7 +293,7 @@ def _swinging(body: Body, state: State, stride: Stride, push: Push, seconds: flo
             hip += speed * dt
         lean = _sprung(lean, 0.35 * away / body.pendulum, 1.3 / body.time, 0.7, dt)
         arms = _sprung(arms, min(abs(away) / (0.25 * body.leg), 1.0), 1.6 / body.time, 0.8, dt)
-    return replace(state, hip=hip, speed=speed, lean=lean, arms=arms)
+    return replace(state, hip=hip, speed=speed, coming=state.coming - given, lean=lean, arms=arms)
 
 
 def _sprung(pair: tuple, target, hertz: float, ratio: float, seconds: float) -> tuple:
@@ -425,7 +435,9 @@ def _apart(body: Body, stride: Stride, feet: list, k: int) -> Foot:
 def _hip(body: Body, state: State, stride: Stride, seconds: float) -> State:
     """The hip goes as low as the legs need, and with the ground; the gait's phase goes on."""
     need = max(_need(body, state, stride, k) for k in (0, 1))
-    drop = _sprung(state.drop, need, 1.5 / body.time, 1.0, seconds)
+    rate, most = _sprung(state.drop, need, 1.5 / body.time, 1.0, seconds)[1], SINKS * body.gravity * seconds
+    rate = state.drop[1] + _within(rate - state.drop[1], -most, most)
+    drop = state.drop[0] + rate * seconds, rate
     rise = _sprung(state.rise, 0.5 * (state.feet[0].height + state.feet[1].height), 1.5 / body.time, 1.0, seconds)
     return replace(state, drop=drop, rise=rise, ahead=max(state.ahead + pace(body, state) - 1.0, 0.0))
 

@@ -47,7 +47,7 @@ def pushed(what: str, way: str, impulse: float, frame: int) -> dict:
             if not a.feet[k].swing and not b.feet[k].swing:
                 # The walk's own slide where its phase is, as fast as that goes.
                 at, faster = int(now - 1 + a.ahead), 1.0 + max(b.ahead - a.ahead, 0.0)
-                own = max(_moved(_plain[what], at + i, toes[k]) for i in (0, 1))
+                own = max(_moved(_plain[what], at + i, toes[k]) for i in (0, 1, 2))
                 figures["slide"] = max(figures["slide"], 1e3 / size * (_moved(poses, now - 1, toes[k]) - faster * own))
     return figures
 
@@ -71,7 +71,6 @@ def _made(what: str) -> tuple:
     build.build(obj, scene)
     rigs.select(obj, obj.name)
     bpy.ops.active_ragdoll.setup_balance()
-    obj.active_ragdoll.recovery.knock_out_speed = 0.0  # balance alone says who falls
     return scene, obj
 
 

@@ -19,6 +19,8 @@ CATALOGUE = {
     "Attachment {0}": "A{0}",
     "Frame {0} is gone": "{2}",
     "Nothing is baked": "",
+    "{0} and {1}{2} overlap": "{0}-{1}{2}!",
+    " and {0} more pairs": "+{0}",
 }
 
 
@@ -51,6 +53,8 @@ def folder(tmp_path):
         ("Frame 3 is gone", "Frame 3 is gone"),
         ("Nothing is baked", "Nothing is baked"),
         ("what nobody translated; Head", "what nobody translated; 頭"),
+        ("a and b.L and 3 more pairs overlap", "a-b.L+3!"),
+        ("a and b.L overlap", "a-b.L!"),
         ("", ""),
     ],
 )

@@ -81,7 +81,7 @@ def test_who_stands_shifts_weight_then_steps_then_falls(way, heading):
     assert not last.fell and swings == 0 and abs(last.hip) < 1e-3
     last, swings = steps(25.0)
     assert not last.fell and last.is_calm(MAN)
-    last, swings = steps(30.0)
+    last, swings = steps(35.0)
     assert not last.fell and swings > 0
     # He stands elsewhere, with his feet side by side and his hip over them.
     assert abs(last.feet[0].offset - last.feet[1].offset) < 0.04 and abs(last.hip - last.offset) < 0.03

@@ -248,6 +248,15 @@ def test_a_knock_out_in_the_middle_of_a_blend_comes_back_without_a_jump():
     assert (np.diff(blends) >= 0.0).all() and np.diff(blends).max() <= 1.0 / 48.0 + 1e-9 and blends[-1] == 1.0
 
 
+def test_who_steps_is_knocked_out_by_what_no_step_catches_not_by_the_hit():
+    for phase, hit, lost, expected in (
+        (ACTIVE, HARD, False, ACTIVE), (ANIMATED, HARD, False, ACTIVE), (ACTIVE, 0.0, True, LIMP),
+        (RECOVERING, HARD, False, LIMP),
+    ):  # fmt: skip
+        motion = replace(STILL, impulse=hit, lost=lost, steps=True)
+        assert states.step(Settings(), State(phase, progress=0.2), motion, 0.0, 1 / 24, 24.0).phase == expected
+
+
 @pytest.mark.parametrize("key", ["mean_speed", "pelvis_speed", "distance", "impulse"])
 def test_a_motion_that_is_no_number_is_named(key):
     with pytest.raises(RagdollError, match=f"'Hero'.*{key}.*frame 12"):

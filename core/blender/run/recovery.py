@@ -163,6 +163,7 @@ class Recovery:
             distance=float(distances.max()),
             impulse=impulse,
             lost=balance.has_fallen(self.character.motion, run.frame),
+            steps=self.character.obj.active_ragdoll.balance.enabled,
             mass=self.character.mass,
             size=self.character.height,
             gravity=scene.gravity.length if scene.use_gravity else 0.0,

@@ -205,8 +205,8 @@ class ActiveRagdollRecovery(bpy.types.PropertyGroup):
 
     enabled: flag("Recovery", "Strong hits knock the character out; when it has come to rest it recovers, and gets up",
         update=_tone_changed)
-    knock_out_speed: _number("Knock-out Hit", "Hits that would give the whole character this speed knock it out; 0 "
-        "never", _RECOVERY.knock_out_speed, unit="VELOCITY", zero="never")
+    knock_out_speed: _number("Knock-out Hit", "Hits that would give the whole character this speed knock it out, not "
+        "one that keeps its Balance; 0 never", _RECOVERY.knock_out_speed, unit="VELOCITY", zero="never")
     knock_out_distance: _number("Knock-out Distance", "A body so far from its place in the animation knocks the "
         "character out; 0 never", _RECOVERY.knock_out_distance, unit="LENGTH", zero="never")
     watched: choice("Lies Still", _WATCHED, _RECOVERY.watched, "Whose speed says whether the character lies still")

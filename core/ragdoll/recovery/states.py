@@ -66,6 +66,7 @@ class Motion:
     distance: float  # largest of any body from its target [m]
     impulse: float = 0.0  # sum of the sizes of the hits that act in the step to come [N s]
     lost: bool = False  # it lost its balance, and no step can catch it
+    steps: bool = False  # steps may catch hits: they alone do not knock it out
     mass: float = 70.0  # of all bodies [kg]
     size: float = HEIGHT  # height [m]
     gravity: float = GRAVITY  # of the scene [m/s^2]
@@ -216,7 +217,9 @@ def struck(settings: Settings, state: State, motion: Motion) -> State:
         return state
     hit = motion.impulse > 0.0
     state = replace(state, shock=state.shock + motion.impulse / max(motion.mass, 1e-30))
-    hard = hit and 0.0 < settings.knock_out_speed * speed_scale(motion.size, motion.gravity) <= state.shock
+    caught = motion.steps and state.phase in (ANIMATED, ACTIVE, BLENDING)
+    scale = speed_scale(motion.size, motion.gravity)
+    hard = hit and not caught and 0.0 < settings.knock_out_speed * scale <= state.shock
     most = settings.knock_out_distance * motion.size / HEIGHT
     if state.phase == ACTIVE and most > 0.0:
         hard = hard or (state.armed and motion.distance >= most)
