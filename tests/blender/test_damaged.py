@@ -231,6 +231,7 @@ def test_a_bake_that_has_noted_properties_that_there_are_not(fresh_scene):
 
 BYTES = {
     "no text": (b"Plain layer", b"Plain \x85\xd3yer"),
+    "no names, not even the version's": (b"version" + bytes(20), b"vers\xcfon" + bytes(20)),
     "a name without its value": (b"restitution", b"rest\x8atution"),
 }
 

@@ -13,9 +13,8 @@ from core import quaternion
 from core.errors import RagdollError
 from core.motion.biped import Z, stacked
 from core.motion.get_up import plan as get_up
-from core.motion.get_up.keys import turned
+from core.motion.get_up.keys import Floor, Ranges, joint_balls, turned
 from core.motion.get_up.plan import LEFT, PRONE, RIGHT, SUPINE, Manner
-from core.motion.get_up.surface import Floor, Ranges, joint_balls
 
 FPS, GRAVITY = 24.0, 9.81
 FLAT = Floor(0.0)

@@ -58,10 +58,11 @@ class Limbs:
         self.rest = rig.shown()
         self.tails = np.array([bone.tail_local for bone in self.bones])
         self.found: list[Limb] = []
+        self._shifted: dict = {}  # poses for a shift of a control, by its name
         for bone, constraint in self._active():
-            limb = self._limb(bone, constraint, leading)
             taken = {row for one in self.found for row in (one.upper, one.lower)}
-            if limb is not None and not {limb.upper, limb.lower} & (owned | taken) and self._probe(limb, constraint):
+            limb = self._limb(bone, constraint, leading, owned | taken)
+            if limb is not None and self._probe(limb, constraint):
                 self.found.append(limb)
 
     def _active(self) -> list:
@@ -79,13 +80,13 @@ class Limbs:
                         found.append((bone, constraint))
         return found
 
-    def _limb(self, bone, constraint, leading) -> Limb | None:
+    def _limb(self, bone, constraint, leading, taken: set) -> Limb | None:
         chain = [bone, *bone.parent_recursive] if constraint.use_tail else list(bone.parent_recursive)
         chain = [self.bones.find(one.name) for one in chain[: constraint.chain_count or None]]
         if len(chain) < 2:
             return None
         upper, lower = self._body(chain[-1]), self._body(chain[len(chain) // 2 - 1])
-        if upper is None or lower is None:
+        if upper is None or lower is None or {upper, lower} & taken:
             return None
         target, joint = self.bones.find(constraint.subtarget), self.tails[chain[0]]
         best = None
@@ -94,7 +95,9 @@ class Limbs:
             if control.bone.use_connect or any(control.lock_location) or row in chain:
                 continue
             step = 0.05 * self.rig.height
-            moved = self._tried(name, Matrix.Translation((step, 0.0, 0.0)))[:, :3, 3] - self.rest[:, :3, 3]
+            if name not in self._shifted:
+                self._shifted[name] = self._tried(name, Matrix.Translation((step, 0.0, 0.0)))[:, :3, 3]
+            moved = self._shifted[name] - self.rest[:, :3, 3]
             shifts = np.linalg.norm(moved[[target, upper]], axis=1) / step
             if shifts[0] < FULLY or shifts[1] > STAYS:
                 continue

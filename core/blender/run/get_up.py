@@ -11,7 +11,7 @@ from ...errors import RagdollError
 from ...motion.biped import ARMS, Biped, Z
 from ...motion.clip import Clip
 from ...motion.get_up import plan
-from ...motion.get_up.surface import Floor, Ranges, Surface, joint_balls
+from ...motion.get_up.keys import Floor, Ranges, Surface, joint_balls
 from ...motion.stack import LocalPose
 from ..physics import ground
 from ..rig.armature import anatomy_of, array_of, bind_joints, pose_matrices

@@ -56,7 +56,8 @@ def _tag_helpers(owner) -> None:
     if not isinstance(owner, bpy.types.Object):
         return
     raw, settings = stored(owner), owner.active_ragdoll
-    old = dict(raw.items())
+    # By their names: where a damaged file has one that is no text, going through all of them crashes.
+    old = {name: raw[name] for name in (*POINTERS, *BUILT) if name in raw}
     if owner.override_library is not None:  # from which Blender drops what no class declares
         old |= next((_resolved(kept["object"]) for name, kept in _kept_overrides() if name == owner.name), {})
     target = old.get("target_armature")
@@ -67,7 +68,7 @@ def _tag_helpers(owner) -> None:
     if settings.collection is not None and len(old.get("parts", ())):
         _tag_ragdoll(settings, old)
         settings.collection.active_ragdoll.owner = old.get("built_for", "")
-    for name in {*POINTERS, *BUILT} & set(raw.keys()):
+    for name in [name for name in (*POINTERS, *BUILT) if name in raw]:
         del raw[name]
 
 

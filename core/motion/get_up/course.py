@@ -13,8 +13,7 @@ import numpy as np
 from ... import quaternion as q
 from ...ragdoll.recovery.transitions import smooth_step
 from ..biped import ARMS, LEGS, SIGNS, Biped, Posture, Z, stacked, unit
-from .keys import HEIGHT, Clearances
-from .surface import Floor
+from .keys import HEIGHT, Clearances, Floor
 
 _RATE = 24.0  # samples a second at which the speeds are looked at
 _JOINT, _PELVIS = np.radians(430.0), np.radians(200.0)  # largest speeds [rad/s]

@@ -19,8 +19,7 @@ from ...ragdoll.recovery.transitions import STEP, Reroot, Trunk, heading, smooth
 from ..biped import Biped, Posture, X, Y, Z, dot, unit
 from ..stack import LocalPose
 from .course import Course, mean_around
-from .keys import HEIGHT, Author, Clearances, Key
-from .surface import Floor, Surface
+from .keys import HEIGHT, Author, Clearances, Floor, Key, Surface
 
 PRONE, SUPINE = "PRONE", "SUPINE"
 AUTOMATIC, LEFT, RIGHT = "AUTOMATIC", "LEFT", "RIGHT"
