@@ -65,6 +65,39 @@ def test_they_are_feet_with_a_joint_to_the_shank(fresh_scene, control, nameless,
     assert {shanks[foot] for foot in FEET} == {bone for bone in shanks if anatomy.roles[names.index(bone)] == "SHANK"}
 
 
+@pytest.mark.parametrize("nameless", [False, True])
+@pytest.mark.parametrize("scale", [0.01, 1.0])
+def test_where_constraints_are_lost_the_skin_says_whose_feet_they_are(fresh_scene, nameless, scale):
+    rig = _robot(fresh_scene, None, nameless=nameless)
+    rig.obj.scale = [scale] * 3
+    bones = rig.obj.data.bones
+    for bone in rig.obj.pose.bones:
+        for constraint in list(bone.constraints):
+            bone.constraints.remove(constraint)
+    names = [bone.name for bone in bones]
+    feet = [names.index(foot) for foot in FEET]
+    assert anatomy_of(rig.obj).led == ()
+    # One line of skin along each bone; a child's begins where its parent's ends, and the foot's where the shank's does.
+    data = rigs.bpy.data.meshes.new("Skin")
+    points = [tuple(end) for bone in bones for end in (bone.head_local, bone.tail_local)]
+    edges = [(2 * i, 2 * i + 1) for i in range(len(bones))]
+    edges += [(2 * names.index(bone.parent.name) + 1, 2 * names.index(bone.name)) for bone in bones if bone.parent]
+    heels = np.array([bones[row].head_local for row in feet])
+    shanks = [int(np.argmin([np.linalg.norm(np.array(bone.tail_local) - heel) for bone in bones])) for heel in heels]
+    edges += [(2 * shank + 1, 2 * foot) for shank, foot in zip(shanks, feet, strict=True)]
+    data.from_pydata(points, edges, [])
+    skin = rigs.bpy.data.objects.new("Skin", data)
+    rig.scene.collection.objects.link(skin)
+    skin.parent = rig.obj
+    skin.modifiers.new("Armature", "ARMATURE").object = rig.obj
+    for i, name in enumerate(names):
+        skin.vertex_groups.new(name=name).add([2 * i, 2 * i + 1], 1.0, "REPLACE")
+    anatomy = anatomy_of(rig.obj)
+    assert anatomy.kind == HUMAN and sorted(anatomy.led) == sorted(feet)
+    assert [anatomy.roles[foot] for foot in feet] == ["FOOT", "FOOT"]
+    assert [anatomy.parents[foot] for foot in feet] == shanks
+
+
 @pytest.mark.blender_version
 @pytest.mark.parametrize("control", ["root", "spine"])
 def test_they_stay_on_when_it_falls_and_where_the_result_is_baked(fresh_scene, control):

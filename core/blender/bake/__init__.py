@@ -21,6 +21,7 @@ ALL, SIMULATED, SELECTED = "ALL", "SIMULATED", "SELECTED"
 RANGE, ACTIVE = "RANGE", "ACTIVE"
 DEFORM, CONTROLS, AUTO = "DEFORM", "CONTROLS", "AUTO"
 FIGURES, LISTED = ("mean_deg", "mean_mm", "worst_deg", "worst_mm"), 5  # of a bone's report; bones in a list
+ASTRAY = 0.01  # of a character's height: controls that miss the motion by more are left alone, unless asked for
 MOST = 2.0 / 3.0  # a share of the bodies: from there on a rig's controls carry them
 
 
@@ -65,21 +66,39 @@ def bake_frames(
     if choice.frames == ACTIVE:
         recorder.keep(_acting(obj, scene, recorder))
     carried = _carrying(obj, names, choice, recorder.numbers[0])
+    as_shown = recorder.poses, recorder.worlds
     try:
-        owners = {} if carried is None else {carried.bones[body]: name for body, name in carried.control_of.items()}
-        root = travel.root_of(obj, choice.root_motion, owners)
-        besides, properties = travel.carry(recorder, choice.root_motion, root)
-        if carried is not None:
-            yield from recorder.solve(carried, root)
-            keyed = [*carried.keyed, *([root] if root else [])]
-            _warn_of_keys(obj, carried.switches, recorder.numbers)
-        else:
-            keyed = names = list(dict.fromkeys([*names, *besides]))
-        _write(obj, recorder, names, keyed, choice, carried, properties)
+        named, keyed, properties = yield from _carry(obj, recorder, names, choice, carried)
+        if carried is not None and choice.to == AUTO and (missed := _missed(obj, recorder, carried)):
+            STATE.warn(obj.name, f"{missed}: the bones have the keys")
+            carried.remove()
+            carried, (recorder.poses, recorder.worlds) = None, as_shown
+            named, keyed, properties = yield from _carry(obj, recorder, names, choice, None)
+        _write(obj, recorder, named, keyed, choice, carried, properties)
     finally:
         if carried is not None:
             carried.remove()
     scene.frame_set(current)
+
+
+def _carry(obj, recorder, names: list, choice: Choice, carried) -> Iterator[int]:
+    """Move what was recorded to where the keys go; returns names of bones, what is keyed, properties of the object."""
+    owners = {} if carried is None else {carried.bones[body]: name for body, name in carried.control_of.items()}
+    root = travel.root_of(obj, choice.root_motion, owners)
+    besides, properties = travel.carry(recorder, choice.root_motion, root)
+    if carried is None:
+        names = list(dict.fromkeys([*names, *besides]))
+        return names, names, properties
+    yield from recorder.solve(carried, root)
+    _warn_of_keys(obj, carried.switches, recorder.numbers)
+    return names, [*carried.keyed, *([root] if root else [])], properties
+
+
+def _missed(obj, recorder, carried) -> str | None:
+    """What controls miss of the motion, where that is more than anybody would take for it."""
+    off = np.array(recorder.off)
+    found = _carried(carried, off, obj.active_ragdoll.height)
+    return notes_on(found)[0] if off[..., 1].max() > ASTRAY * carried.height else None
 
 
 def pose_bones(obj, scene, to: str = DEFORM) -> list[str]:

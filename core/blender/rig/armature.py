@@ -1,6 +1,7 @@
 """Reading an armature: its joints in bind pose, what its bones are and which deform, the limits that it states."""
 
 import math
+from collections import Counter
 from dataclasses import replace
 
 import bpy
@@ -11,9 +12,11 @@ from ... import quaternion
 from ...anatomy.recognise import recognise
 from ...anatomy.roles import ARM, CREATURE, HELPER, LEG, TRUNK, Anatomy
 from ...errors import RagdollError
+from ...skeleton import path_to_root
 
 ENOUGH = 10  # main bones: with so many a human or an animal is recognised for good
 _MAIN = {*TRUNK, *ARM, *LEG}
+LIMB = 3  # bones from a root on before skin that goes on with another root's is taken for a limb's end
 UNIFORM_TOLERANCE = 1e-3  # relative difference of an object's scale axes that still counts as uniform
 
 
@@ -278,7 +281,7 @@ def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
     size = np.cbrt(np.abs(np.linalg.det(world)))
     local, tails = bind_joints(obj) if joints is None else joints
     heads, tails = size * local[:, :3, 3], size * tails
-    best, most, ends = None, (False, -1.0), _ik_ends(obj, row)
+    best, most, ends = None, (False, -1.0), _ik_ends(obj, row) + _sewn_ends(obj, row, parents)
     for up in _ups(world):
         anatomy = recognise(names, parents, heads, tails, up, deform, ends)
         main = [certainty for role, certainty in zip(anatomy.roles, anatomy.certainty, strict=True) if role in _MAIN]
@@ -304,6 +307,26 @@ def _ik_ends(obj, row: dict) -> list:
                 goal = constraint.subtarget
                 found.append((row[bone.name], row[goal], _carries_mesh(obj, goal)))
     return found
+
+
+def _sewn_ends(obj, row: dict, parents) -> list:
+    """The same as the skin tells it, where the constraints are lost (glTF, FBX): bones of another root on which the
+    skin of a limb goes on. Of each such root it is the bone with the most edges across."""
+    roots = [path_to_root(parents, i)[-1] for i in range(len(parents))]
+    sizes, across = Counter(), Counter()
+    for mesh in bpy.data.objects if len(set(roots)) > 1 else ():
+        if mesh.type == "MESH" and any(m.type == "ARMATURE" and m.object == obj for m in mesh.modifiers):
+            groups = [row.get(group.name, -1) for group in mesh.vertex_groups]
+            strongest = (max(v.groups, key=lambda e: e.weight, default=None) for v in mesh.data.vertices)
+            owner = np.array([-1 if e is None else groups[e.group] for e in strongest], dtype=int)
+            sizes.update(roots[i] for i in owner[owner >= 0])
+            pairs = owner[values_of(mesh.data.edges, "vertices", 2, dtype=np.int32)]
+            across.update((a, b) for a, b in pairs.tolist() + pairs[:, ::-1].tolist() if min(a, b) >= 0)
+    main, found = max(sizes, key=sizes.get, default=-1), {}
+    for (last, goal), _edges in across.most_common():
+        if roots[last] == main != roots[goal] and len(path_to_root(parents, last)) >= LIMB:
+            found.setdefault(roots[goal], (last, goal, True))
+    return list(found.values())
 
 
 def _carries_mesh(obj, bone: str) -> bool:
