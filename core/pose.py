@@ -132,12 +132,13 @@ def decompose_matrices(matrices: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.
     matrices = np.asarray(matrices)
     if matrices.dtype != np.float32:
         matrices = matrices.astype(np.float64)
-    # Components apart, [3 rows, ...] for each column: many short sums along the last axis take longer.
-    x, y, z = (np.stack([matrices[..., i, j] for i in range(3)]) for j in range(3))
-    lengths = [_length_first(column) for column in (x, y, z)]
+    # Components apart, [3 rows, 3 columns, ...]: many short sums along the last axis take longer.
+    columns = np.moveaxis(matrices[..., :3, :3], (-2, -1), (0, 1)).copy()
+    lengths = _length_first(columns)
+    x, y, z = columns.swapaxes(0, 1)
     signs = np.where(_dot_first(x, _cross_first(y, z)) < 0, -1, 1).astype(matrices.dtype)
-    scales = np.stack(lengths, axis=-1) * signs[..., None]
-    x, y, z = (column * (signs / np.where(size == 0, 1, size)) for column, size in zip((x, y, z), lengths, strict=True))
+    scales = np.moveaxis(lengths * signs, 0, -1).copy()
+    x, y, z = (columns * (signs / np.where(lengths == 0, 1, lengths))).swapaxes(0, 1)
     flat = not scales.all()
     if flat:
         x = np.where(lengths[0] == 0, _cross_first(y, z), x)
@@ -146,7 +147,7 @@ def decompose_matrices(matrices: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.
     y = y / np.where(size == 0, 1, size)
     if flat:
         y = np.where(lengths[1] == 0, _cross_first(z, x), y)
-    columns = np.stack([x, y, _cross_first(x, y)])  # [column, row, ...]
+    columns = np.array([x, y, _cross_first(x, y)])  # [column, row, ...]
     return matrices[..., :3, 3].copy(), quaternion.from_matrix(np.moveaxis(columns, (1, 0), (-2, -1))), scales
 
 
@@ -155,9 +156,9 @@ def between(a: ArrayLike, b: ArrayLike, t: float) -> np.ndarray:
 
     Rotations go by the shortest arc; positions, scales and shear go evenly.
     """
-    a, b = np.asarray(a), np.asarray(b)
-    turns = [decompose_matrices(matrices)[1] for matrices in (a, b)]
-    stretched = [np.swapaxes(quaternion.to_matrix(q), -1, -2) @ m[..., :3, :3] for q, m in zip(turns, (a, b))]
+    both = a, b = np.stack([a, b])
+    turns = decompose_matrices(both)[1]
+    stretched = np.swapaxes(quaternion.to_matrix(turns), -1, -2) @ both[..., :3, :3]
     result = (1.0 - t) * a + t * b
     turned = quaternion.to_matrix(quaternion.slerp(*turns, t))
     result[..., :3, :3] = turned @ ((1.0 - t) * stretched[0] + t * stretched[1])
@@ -173,7 +174,7 @@ def _length_first(v: np.ndarray) -> np.ndarray:
 
 
 def _cross_first(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
 def _inverted(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

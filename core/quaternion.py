@@ -146,10 +146,10 @@ def from_matrix(matrix: ArrayLike) -> np.ndarray:
     ww, xx = 1 + m00 + m11 + m22, 1 + m00 - m11 - m22
     yy, zz = 1 - m00 + m11 - m22, 1 - m00 - m11 + m22
     # The rows of 4 q q^T: each is q times one of its own components.
-    rows = np.stack([ww, wx, wy, wz, wx, xx, xy, xz, wy, xy, yy, yz, wz, xz, yz, zz], axis=-1)
-    rows = rows.reshape(*m.shape[:-2], 4, 4)
-    best = np.argmax(np.stack([ww, xx, yy, zz], axis=-1), axis=-1)
-    q = normalize(np.take_along_axis(rows, best[..., None, None], axis=-2)[..., 0, :])
+    rows = np.array([ww, wx, wy, wz, wx, xx, xy, xz, wy, xy, yy, yz, wz, xz, yz, zz]).reshape(16, -1)
+    best = np.argmax(rows[::5], axis=0)
+    found = rows.reshape(4, 4, -1)[best, :, np.arange(len(best))]
+    q = normalize(np.ascontiguousarray(found).reshape(*m.shape[:-2], 4))
     return np.where(q[..., :1] < 0, -q, q)
 
 

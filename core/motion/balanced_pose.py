@@ -57,7 +57,10 @@ class Figure:
 
     def sampled(self, pose: LocalPose, world: np.ndarray) -> Sample:
         """Hip and feet of a pose."""
-        view = ModelView(self.rig, pose, self._legs)
+        return self.seen(ModelView(self.rig, pose, self._legs), world)
+
+    def seen(self, view: ModelView, world: np.ndarray) -> Sample:
+        """Likewise of a pose that is known in model space."""
         joints = np.array([view.positions[bone] for bone in (*self._tops, *self._feet)])
         return self.sample(joints @ world[:3, :3].T + world[:3, 3])
 
@@ -88,7 +91,7 @@ class _Posing:
         x, y, z = world[:3, :3].T.tolist()
         self.sense = 1.0 if c.dot(c.cross(x, y), z) > 0.0 else -1.0
         self.view = ModelView(figure.rig, pose, figure._all)
-        self.heading = figure.sampled(pose, world).heading
+        self.heading = figure.seen(self.view, world).heading
         self.hip = state.hip.real, state.hip.imag, state.rise[0] - state.drop[0]
 
     def _place(self, position) -> tuple:

@@ -33,8 +33,8 @@ class Gait:
 
     def __init__(self, body: Body, seconds: float, sample: Callable[[int], Sample]) -> None:
         """seconds: from frame to frame."""
-        self._body, self._seconds, self._sample = body, seconds, cache(sample)
-        self._stands: dict = {}
+        self._body, self._seconds, self.sample = body, seconds, cache(sample)
+        self.stands, self._pressure = cache(self._contacts), cache(self._borne)
         self._window, self._ahead, self._smooth = (
             max(1, round(time * body.time / seconds)) for time in (WINDOW, AHEAD, SMOOTH)
         )
@@ -43,10 +43,10 @@ class Gait:
         """What the animation does at a frame, which need not be whole."""
         first = math.floor(frame)
         share, near = frame - first, math.floor(frame + 0.5)
-        a, b = self._sample(first), self._sample(first + 1)
+        a, b = self.sample(first), self.sample(first + 1)
         stands = self.stands(near)
         changes = [self._change(k, first + 1, stands[k]) for k in (0, 1)]
-        then = [self._sample(change) for change in changes]
+        then = [self.sample(change) for change in changes]
         heading = _mixed(a.heading, b.heading, share)
         return Stride(
             _mixed(a.hip, b.hip, share),
@@ -60,16 +60,11 @@ class Gait:
             a.tall + share * (b.tall - a.tall),
         )
 
-    def stands(self, frame: int) -> tuple:
-        """Which feet stand at a whole frame."""
-        if frame not in self._stands:
-            self._stands[frame] = self._contacts(frame)
-        return self._stands[frame]
-
     def _contacts(self, frame: int) -> tuple:
+        """Which feet stand at a whole frame."""
         body = self._body
         speed = math.sqrt(body.size * body.gravity / 9.81)
-        around = [self._sample(f) for f in range(frame - self._window, frame + self._window + 1)]
+        around = [self.sample(f) for f in range(frame - self._window, frame + self._window + 1)]
         low, carried = min(min(sample.heights) for sample in around), self._treadmill(around) * speed
         before, now, after = around[self._window - 1 : self._window + 2]
         result = []
@@ -98,11 +93,11 @@ class Gait:
             frame += 1
         return frame
 
-    def _pressure(self, frame: int) -> complex:
+    def _borne(self, frame: int) -> complex:
         """Where the standing feet bear the body, smoothed, as weight goes over from one to the other."""
         total = 0j
         for near in range(frame - self._smooth, frame + self._smooth + 1):
-            ankles, stands = self._sample(near).ankles, self.stands(near)
+            ankles, stands = self.sample(near).ankles, self.stands(near)
             total += ankles[stands.index(True)] if sum(stands) == 1 else 0.5 * (ankles[0] + ankles[1])
         return total / (2 * self._smooth + 1)
 

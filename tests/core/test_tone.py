@@ -146,11 +146,11 @@ def test_the_pose_goes_over_from_that_of_the_knock_out_and_keeps_what_no_posture
     known = np.tile(end, (tone.CHOICES, 1, 1))
     known[:, 1] = np.nan
     for clock, share in ((0.0, 0.0), (tone.SETTLES, 1.0), (9.0, 1.0)):
-        found = tone.target(tone.Fall(clock=clock), start, known, lying)
+        found = tone.target(tone.Fall(clock=clock), start, tone.sided(known), lying)
         assert quaternion.angle_between(found[1], start[1]) < 1e-9
         wanted = np.where(share, end, start)
         assert np.max(quaternion.angle_between(found, wanted)[[0, 2]]) < 1e-6
-    lies = tone.target(tone.Fall(clock=9.0, faded=tone.FADES), start, known, lying)
+    lies = tone.target(tone.Fall(clock=9.0, faded=tone.FADES), start, tone.sided(known), lying)
     assert np.max(quaternion.angle_between(lies, lying)) < 1e-6  # muscles let go
 
 

@@ -82,14 +82,16 @@ class JointDrives:
     rows: np.ndarray  # of the child bodies in the run [k]
     parents: np.ndarray  # rows of their parents [k]
     available: np.ndarray  # motors that each joint has [k, 6]
-    motors: list  # (joint, motor, Empty) of each
+    places: np.ndarray  # joint and motor [2, e] of each Empty
+    motors: tuple  # the Empties
     frames: np.ndarray  # the joints' frames in bind pose, world [k, 4]
     bind: np.ndarray  # rotations of all bodies in bind pose [m, 4]
     heads: np.ndarray  # the joints' places in their bodies [k, 3] [m]
     carries: np.ndarray  # whether a joint carries a body [k, m]
     moments: np.ndarray  # of inertia of all bodies about their own axes [m, 3]
-    written: dict = field(default_factory=dict)  # whether each motor was last told to run
+    told: np.ndarray  # whether each Empty was last told to run [e], -1 before that
     memory: dict = field(default_factory=dict)  # what each law of drives keeps from frame to frame, by its identifier
+    _last: tuple = (None, None)  # what `relative` was last asked, and its answer
 
     def of(self, character) -> np.ndarray:
         """A character's joints, by their places here."""
@@ -97,9 +99,12 @@ class JointDrives:
 
     def relative(self, matrices) -> np.ndarray:
         """Rotations [k, 4] of children against parents, in the joints' frames, of rigid matrices [m, 4, 4]."""
-        turned = quaternion.multiply(quaternion.from_matrix(matrices[:, :3, :3]), quaternion.conjugate(self.bind))
-        between = quaternion.multiply(quaternion.conjugate(turned[self.parents]), turned[self.rows])
-        return quaternion.multiply(quaternion.conjugate(self.frames), quaternion.multiply(between, self.frames))
+        if self._last[0] is not matrices:
+            turned = quaternion.multiply(quaternion.from_matrix(matrices[:, :3, :3]), quaternion.conjugate(self.bind))
+            between = quaternion.multiply(quaternion.conjugate(turned[self.parents]), turned[self.rows])
+            found = quaternion.multiply(quaternion.conjugate(self.frames), quaternion.multiply(between, self.frames))
+            self._last = matrices, found
+        return self._last[1]
 
     def carried(self, run, of=slice(None)) -> np.ndarray:
         """Inertia tensors [k, 3, 3] of what the joints, or some of them, carry now, in the parents' joint frames."""
@@ -173,8 +178,9 @@ def gather_motors(characters) -> JointDrives | None:
         return None
     bodies = [part.body for character in characters for part in character.obj.active_ragdoll.parts]
     turns, carries = quaternion.from_matrix(np.array(bind)[:, :3, :3]), joint_motors.descends(ancestors)[rows]
-    joints = (*map(np.array, (rows, parents, available)), motors, np.array(frames), turns, np.array(heads))
-    return JointDrives(*joints, carries, body_objects.own_moments(bodies))
+    *places, empties = zip(*motors, strict=True)
+    joints = (*map(np.array, (rows, parents, available, places)), empties, np.array(frames), turns, np.array(heads))
+    return JointDrives(*joints, carries, body_objects.own_moments(bodies), np.full(len(motors), -1))
 
 
 def write_motors(run, before, weights, seconds: float, substeps: int, gravity: float) -> None:
@@ -186,7 +192,7 @@ def write_motors(run, before, weights, seconds: float, substeps: int, gravity: f
     """
     own = run.joint_drives
     muscles = [each for effect in run.effects for each in effect.muscles]
-    if not (muscles or run.joint_space.any()) and own.written and not any(own.written.values()):
+    if not (muscles or run.joint_space.any() or own.told.any()):
         return
     relative, frame = own.relative(run.body), Frame(seconds, substeps)
     limit = run.numbers["max_torque"][own.rows]
@@ -199,31 +205,23 @@ def write_motors(run, before, weights, seconds: float, substeps: int, gravity: f
         commands.append((mask, *each.command(own, run, relative, frame)))
     velocity = merged([(mask, velocity) for mask, velocity, _torque in commands])
     on, speeds, axes = joint_motors.motor_speeds(relative, velocity, own.available, seconds)
-    torque = merged(
-        [
-            (mask, joint_motors.shares(axes, on, torque) if torque.shape[1] == 3 else torque)
-            for mask, _velocity, torque in commands
-        ]
-    )
-    torque = np.broadcast_to(torque, on.shape).copy()
+    given = [(mask, joint_motors.shares(axes, on, most) if most.shape[1] == 3 else most) for mask, _, most in commands]
+    torque = np.broadcast_to(merged(given), on.shape).copy()
     for each in muscles:
         torque[each.of] = np.maximum(torque[each.of], each.holding[:, None])
     limit = limit[:, None]
     torque = np.minimum(np.where(limit > 0.0, np.minimum(torque, limit), torque), STRONGEST)
     on &= torque > 0.0
-    on, speeds, torque = on.tolist(), speeds.tolist(), torque.tolist()
-    graph = run.graph
-    for joint, motor, empty in own.motors:
-        active = on[joint][motor]
-        if not active and own.written.get((joint, motor)) is False:
-            continue
-        constraint = empty.evaluated_get(graph).rigid_body_constraint
-        if own.written.get((joint, motor)) is not active:
+    on, speeds, torque = (values[tuple(own.places)] for values in (on, speeds, torque))
+    turned, own.told = own.told != on, on.astype(int)
+    todo = np.flatnonzero(on | turned)
+    columns = (values[todo].tolist() for values in (on, turned, speeds, torque))
+    for i, active, new, speed, most in zip(todo.tolist(), *columns, strict=True):
+        constraint = own.motors[i].evaluated_get(run.graph).rigid_body_constraint
+        if new:
             constraint.enabled = active
-            own.written[joint, motor] = active
         if active:
-            constraint.motor_ang_target_velocity = speeds[joint][motor]
-            constraint.motor_ang_max_impulse = torque[joint][motor]
+            constraint.motor_ang_target_velocity, constraint.motor_ang_max_impulse = speed, most
 
 
 def _of_laws(run, before, weights, relative, frame: Frame, gravity: float) -> list[tuple]:

@@ -28,7 +28,7 @@ class Falling:
         self.start, self.before = (drives.relative(body)[self.of] for body in (run.body, run.body_before))
         own, record = self.rows - begin, built.record(obj.active_ragdoll.collection)
         none = np.full((tone.CHOICES, len(character.bones), 4), np.nan)
-        self.postures = np.array(record["postures"] or none, dtype=float)[:, own]
+        self.postures = tone.sided(np.array(record["postures"] or none, dtype=float)[:, own])
         settings = [obj.pose.bones[name].active_ragdoll for name in character.bone_names]
         self.arms = np.array([settings[i].role in ARM for i in own])
         self.limits = np.array([joint_objects.swings_of(settings[i]) for i in own])
@@ -45,7 +45,8 @@ class Falling:
         relative = relative[self.of]
         gravity = np.array(world.gravity(scene))
         last = np.zeros_like(relative[:, 1:]) if self.muscles is None else self.muscles.acceleration
-        start = tone.target(self.fall, self.start, self.postures, relative)
+        known = self.muscles is not None and self.fall.faded == 0.0
+        start = self.muscles.end if known else tone.target(self.fall, self.start, self.postures, relative)
         self.fall = tone.step(self.fall, self._measured(run, scene, gravity), settings.reflexes, seconds)
         factor = run.numbers["tone"][self.rows] * ~(run.limp | run.kinematic)[self.rows]
         weight = factor * settings.tone * self.fall.strength
@@ -83,11 +84,8 @@ class Falling:
         """The shortest way [m] of the trunk's bodies along a unit vector [3] to what is there; inf where nothing is."""
         begin, reach = self.character.rows.start, FAR * self.character.height * down
         others = [solid.evaluated_get(run.graph) for solid in ground.solids(scene)]
-        boxes = [
-            np.array(other.bound_box) @ m[:3, :3].T + m[:3, 3]
-            for other in others
-            for m in [array_of(other.matrix_world)]
-        ]
+        places = [array_of(other.matrix_world) for other in others]
+        boxes = [np.array(o.bound_box) @ m[:3, :3].T + m[:3, 3] for o, m in zip(others, places, strict=True)]
         ways = [np.inf]
         for row in self.trunk:
             place = run.body[row]
@@ -122,14 +120,12 @@ class Tone(Effect):
 
     def observe(self, run, scene, seconds: float) -> None:
         """Let each character that is limp fall on."""
-        relative = None
         for name, own in run.effect("recovery").by_name.items():
             limp = own.state.phase in (states.LIMP, states.SETTLING)
             if limp and own.settings.tone > 0.0 and self._has_motors(run, own.character):
                 if name not in self._falling:
                     self._falling[name] = Falling(run, own.character)
-                relative = run.joint_drives.relative(run.body) if relative is None else relative
-                self._falling[name].step(run, scene, own.settings, relative, seconds)
+                self._falling[name].step(run, scene, own.settings, run.joint_drives.relative(run.body), seconds)
             else:
                 self._falling.pop(name, None)
         self.muscles = [each.muscles for each in self._falling.values()]

@@ -68,15 +68,16 @@ def needed_motors(relatives) -> tuple:
 def motor_speeds(relative, velocity, available, seconds):
     """Which motors are on [m, 6], their velocities [rad/s] [m, 6] and axes [m, 6, 3] halfway through a frame.
 
-    A joint with fewer than three motors (a hinge has one) runs them all. `relative` are rotations now [m, 4];
+    A joint with up to three motors (a hinge has one) runs them all. `relative` are rotations now [m, 4];
     `velocity` is in the parent's joint frame, see `Law.joint_command` [m, 3]; `available` are a joint's motors [m, 6].
     """
     halfway = quaternion.multiply(quaternion.from_rotation_vector(0.5 * seconds * velocity), relative)
     axes_of = axes(halfway)
-    three, _size = best_three(axes_of, available)
-    on = np.zeros_like(available)
-    np.put_along_axis(on, three, True, axis=1)
-    on = np.where(available.sum(axis=1, keepdims=True) < 3, available, on & available)
+    on = available.copy()
+    choice = np.flatnonzero(available.sum(axis=1) > 3)
+    three, _size = best_three(axes_of[choice], available[choice])
+    on[choice] = False
+    on[choice[:, None], three] = True
     return on, np.einsum("mkj,mj->mk", axes_of, velocity), axes_of
 
 

@@ -111,15 +111,20 @@ def _shares(found: Trunk, down: np.ndarray, pull: float, scale: float) -> np.nda
     return result * (1.0 - high) + np.eye(CHOICES)[-1] * high
 
 
-def target(fall: Fall, start: np.ndarray, postures: np.ndarray, lying: np.ndarray) -> np.ndarray:
-    """Where the joints are led [k, 4], from the pose at the knock-out [k, 4] and the postures [6, k, 4].
-
-    What no posture says anything of (NaN) stays as it was. As the tone fades the pose that it lies in [k, 4] takes the
-    place of all, so that limbs do not go on creeping to where nothing lets them.
-    """
+def sided(postures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which joints postures [6, k, 4] say something of, not NaN [k], and their rotations [6, j, 4] of one sign each."""
     known = np.isfinite(postures).all(axis=(0, 2))
     turns = postures[:, known]
-    turns = np.where(np.sum(turns * turns[:1], axis=-1, keepdims=True) < 0.0, -turns, turns)
+    return known, np.where(np.sum(turns * turns[:1], axis=-1, keepdims=True) < 0.0, -turns, turns)
+
+
+def target(fall: Fall, start: np.ndarray, postures: tuple, lying: np.ndarray) -> np.ndarray:
+    """Where the joints are led [k, 4], from the pose at the knock-out [k, 4] and the postures, see `sided`.
+
+    What no posture says anything of stays as it was. As the tone fades the pose that it lies in [k, 4] takes the
+    place of all, so that limbs do not go on creeping to where nothing lets them.
+    """
+    known, turns = postures
     mixed = quaternion.normalize(np.einsum("p,pkj->kj", np.array(fall.shares), turns))
     result = start.copy()
     result[known] = quaternion.slerp(start[known], mixed, np.full(len(mixed), fall.settled))

@@ -122,19 +122,18 @@ class Balance(Step):
         if phase == RECOVERING or (state is None and (stays or push == balance.Push())):
             return pose, None
         self._prepare(reader)
-        own = self.figure.sampled(pose, inputs.world)
+        own = seen = self.figure.sampled(pose, inputs.world)
         if before.ahead > 0.0:
             pose = self._hurried(reader, pose, before.ahead)
-        after = before if stays else self._stepped(reader, own, self.figure.sampled(pose, inputs.world), before, push)
-        return (
-            (pose, None)
-            if after.is_over(self.body)
-            else (self.figure.posed(self.body, pose, inputs.world, after), after)
-        )
+            seen = self.figure.sampled(pose, inputs.world)
+        after = before if stays else self._stepped(reader, own, seen, before, push)
+        if after.is_over(self.body):
+            return pose, None
+        return self.figure.posed(self.body, pose, inputs.world, after), after
 
     def _stepped(self, reader, own: gait.Sample, seen: gait.Sample, before: balance.State, push) -> balance.State:
         """The next state. own, seen: of the pose that came in, and of the hurried one."""
-        here = self._sample(reader, reader.frame)
+        here = self._gait.sample(reader.frame)
         turn = own.heading / here.heading  # to where a get-up has moved the animation
 
         def strides(frame: float) -> balance.Stride:
@@ -184,10 +183,8 @@ class Balance(Step):
         here, *places = (_animation(self.obj, reader, frame)[0] for frame in (reader.frame, first, first + 1))
         moved = inverse(here) @ pose_space.between(*places, share)
         roots = slice(0, self.rig.skeleton.root_count)
-        given, before, after = (
-            pose_space.compose_matrices(p.positions[roots], p.rotations[roots], p.scales[roots])
-            for p in (pose, own, coming)
-        )
+        parts = [[p.positions[roots], p.rotations[roots], p.scales[roots]] for p in (pose, own, coming)]
+        given, before, after = pose_space.compose_matrices(*map(np.stack, zip(*parts, strict=True)))
         found = pose_space.decompose_matrices(given @ inverse(before) @ moved @ after)
         off = np.abs(pose.positions - own.positions).max(axis=1) / self.rig.size
         off += np.abs(pose.scales - own.scales).max(axis=1)
