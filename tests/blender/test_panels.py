@@ -140,6 +140,21 @@ def test_a_rig_of_which_nothing_is_recognised_says_what_to_do(fresh_scene):
     assert "Give bones their roles" not in said(obj)
 
 
+def test_before_a_run_it_says_why_it_will_not_get_up_over_hands_and_feet(fresh_scene):
+    obj = rigs.swinging_human(fresh_scene)
+    OPERATORS.build()
+    assert "gets up" not in said(obj)
+    OPERATORS.setup_recovery()
+    assert "gets up by a blend: no bone is its left hand" in said(obj)
+    obj.active_ragdoll.recovery.get_up = "BLEND"
+    assert "gets up" not in said(obj)
+    obj.active_ragdoll.recovery.get_up = "AUTOMATIC"
+    for side in "LR":
+        obj.pose.bones[f"finger.{side}"].active_ragdoll.role = "HAND"
+    OPERATORS.build(bones="KEEP")
+    assert "gets up" not in said(obj)
+
+
 def test_of_a_baked_character_is_greyed_out(arm, scene):
     arm.data.bones.active = arm.data.bones[ARM]
     OPERATORS.build()
