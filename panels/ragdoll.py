@@ -209,7 +209,7 @@ class ACTIVE_RAGDOLL_PT_bodies(SetupPart, bpy.types.Panel):
         if settings.mass_model != "DENSITY":
             props(inner, settings, "body_mass")
         if settings.mass_model in ("AUTO", "DENSITY"):
-            inner.prop(settings, "density")
+            column.prop(settings, "density")  # a long name, inside its field
         column.prop(settings, "stabilize_masses")
         row = column.row(align=True)
         row.operator("active_ragdoll.bind_pose_from_frame", icon="ARMATURE_DATA")

@@ -10,7 +10,7 @@ import renders
 import rigs
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
-from active_ragdoll.core.blender.run import pipeline, show, simulate
+from active_ragdoll.core.blender.run import handlers, pipeline, show, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
 
@@ -117,6 +117,18 @@ def test_frames_before_are_the_run_s(shot):
         list(simulate.frames(scene))
     rigs.check_shown(scene, obj, dict(enumerate(expected, FIRST)), range(FIRST, AT), 2e-6)
     assert obj.active_ragdoll.cache_outdated
+
+
+def test_live_playback_says_that_another_handler_went_back(shot, monkeypatch):
+    scene, obj = shot
+    expected = rigs.play(scene, FIRST, LAST, lambda: rigs.pose(obj))
+    monkeypatch.setattr(handlers, "_is_playing", lambda: True)
+    with _foreign(*DISTURBANCES["goes back and forth"]):
+        rigs.step(scene, range(FIRST, LAST + 1))
+    assert obj.active_ragdoll.state == "READY"
+    assert f"from frame {AT} back to {AT - 1}" in STATE.messages[scene.name]
+    assert np.array_equal(rigs.play(scene, FIRST, LAST, lambda: rigs.pose(obj)), expected)
+    assert scene.name not in STATE.messages
 
 
 def test_handlers_that_only_read_do_no_harm(shot):

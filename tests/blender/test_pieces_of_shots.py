@@ -1,11 +1,14 @@
 """Pieces of a shot that are rendered or baked on their own are those of the whole shot, of other scenes too."""
 
+import contextlib
+
 import bpy
 import numpy as np
 import pytest
 
 import renders
 import rigs
+from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import world
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
@@ -127,6 +130,36 @@ def test_what_a_render_shows_of_another_scene_is_simulated(shot, use):
     bpy.ops.wm.open_mainfile(filepath=str(shot))
     alone, obj = _open(shot)
     assert np.array_equal(renders.poses(alone, obj, [6])[6], whole)
+
+
+@pytest.mark.parametrize("done", ("nothing", "simulated", "baked"))
+@pytest.mark.parametrize("use", (_as_a_set, _as_a_strip))
+def test_a_linked_scene_is_shown_as_it_was_baked_or_not_at_all(shot, use, done):
+    scene, obj = _open(shot)
+    if done == "baked":
+        list(bake.bake_frames(obj, scene))
+    elif done == "simulated":
+        list(simulate.frames(scene))
+    expected = rigs.step(scene, (6,), lambda: rigs.pose(obj))[0]
+    bpy.ops.wm.save_mainfile()
+    rigs.empty_file(24)
+    with bpy.data.libraries.load(str(shot), link=True) as (_there, here):
+        here.scenes = ["Scene"]
+    main = use(here.scenes[0])
+    main.frame_start = main.frame_end = 6
+    main.camera = camera = here.scenes[0].camera
+    main.render.engine = "BLENDER_WORKBENCH"
+    main.render.resolution_x = main.render.resolution_y = 16
+    main.render.filepath = str(shot.with_name("main_"))
+    things = set(bpy.data.objects)
+    with renders.reading(main, here.scenes[0].objects["Human"]) as seen, contextlib.suppress(RuntimeError):
+        bpy.ops.render.render(animation=True, scene=main.name)
+    assert shot.with_name("main_0006.png").exists() == (done == "baked")
+    assert set(bpy.data.objects) == things and main.camera == camera and main.render.use_sequencer
+    if done != "baked":
+        assert f"'Scene' is linked from '{shot}'" in STATE.messages[main.name]
+    elif use is _as_a_set:  # strips are rendered by themselves
+        assert np.abs(seen[6] - expected).max() < 1e-5
 
 
 def test_the_command_line_says_where_keys_go(call, shot, tmp_path):

@@ -150,6 +150,7 @@ def test_it_is_removed(ghost, way, played):
     scene, obj, alone = ghost
     if played:
         list(simulate.frames(scene))
+    prop = _prop(built.orphans(scene)[0])
     bpy.context.view_layer.objects.active = obj if way != "button" else None
     if way == "rebuild":
         build.rebuild(obj, scene)
@@ -158,7 +159,7 @@ def test_it_is_removed(ghost, way, played):
     else:
         found = diagnose.diagnose(obj, scene)[0]
         assert getattr(bpy.ops.active_ragdoll, found.operator)(**found.arguments) == {"FINISHED"}
-    assert obj.active_ragdoll.is_ragdoll
+    assert obj.active_ragdoll.is_ragdoll and prop.name in scene.objects
     _check_alone(scene, obj, alone)
     remove.remove(obj)
 

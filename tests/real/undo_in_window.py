@@ -91,7 +91,8 @@ def edit(kind):
         push("preset")
         rebuild()
     elif kind == "stabilize":
-        assert OPERATORS.remedy(kind="MASS_RATIO") == {"FINISHED"}
+        armature().active_ragdoll.stabilize_masses = True
+        rebuild()
     elif kind == "merge":
         assert OPERATORS.remedy(kind="TINY", bones=Session.bone) == {"FINISHED"}
     elif kind == "substeps":

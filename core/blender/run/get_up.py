@@ -12,14 +12,25 @@ from ...motion.biped import ARMS, Biped, Z
 from ...motion.clip import Clip
 from ...motion.get_up import plan
 from ...motion.get_up.keys import Floor, Ranges, Surface, joint_balls
-from ...motion.stack import LocalPose
+from ...motion.stack import LocalPose, Rig
 from ..physics import ground
 from ..rig.armature import anatomy_of, array_of, bind_joints, pose_matrices
+from ..settings.effects import AUTOMATIC
 
 _ROUND = np.stack(np.meshgrid(*[(-1.0, 0.0, 1.0)] * 3), axis=-1).reshape(-1, 3)  # of a body the outermost points there
 _PROP = 0.17  # of the height: a hand that reaches farther from the wrist holds something
 _SPREAD = 0.3  # of the height: how far around the hips the floor is looked at
 _STEP = 0.06  # of the height: where it differs by more from a plane it is no slope
+
+
+def is_planned(group) -> bool:
+    """Whether a character is to get up by a plan, by the settings of its recovery."""
+    return group.reroot and group.get_up == AUTOMATIC and not (group.get_up_face_up or group.get_up_face_down)
+
+
+def biped(obj, rig: Rig, place: np.ndarray | None = None) -> Biped:
+    """A character as one that gets up over hands and feet. Raises RagdollError: it cannot; says what it lacks."""
+    return Biped(rig, anatomy_of(obj), *bind_joints(obj), place)
 
 
 def planned(
@@ -37,7 +48,7 @@ def planned(
     if pull[2] > -0.9 * np.linalg.norm(pull) or not pull.any():
         raise RagdollError("gravity does not pull it to a floor")
     obj, fps = character.obj, scene.render.fps / scene.render.fps_base
-    own = Biped(character.motion.rig, anatomy_of(obj), *bind_joints(obj), place)
+    own = biped(obj, character.motion.rig, place)
     surface, ranges = _surface(character, own), _ranges(obj, own)
     own.bend_about(ranges.hinges(own))
     manner = replace(manner, held=_held(obj, own, surface))

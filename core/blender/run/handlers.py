@@ -96,6 +96,8 @@ def before_frame(scene, _graph=None) -> None:
         elif run is not None and frame == run.frame:
             return
         else:
+            if run is not None and run.frame is not None and first < frame < run.frame and _is_playing():
+                show.tell_gone_back(scene, run.frame)
             show.show_other(run, scene)
             if run is None and frame > first + 1 and _is_playing() and _last_shown(scene) == first:
                 show.tell_left_out(scene, first)

@@ -181,8 +181,8 @@ class Recovery:
             raise RagdollError(TAKEN_AWAY)
         place = self._worlds[frame]
         names = [action.name if action else "" for action in (group.get_up_face_up, group.get_up_face_down)]
-        planned = self.get_up == effect_settings.AUTOMATIC and not any(names)
-        if planned and self.state.phase == states.RECOVERING and self._plan(run, frame, scene, shown, place):
+        planned = get_up.is_planned(group) and self.state.phase == states.RECOVERING
+        if planned and self._plan(run, frame, scene, shown, place):
             return
         if self.get_up == effect_settings.BLEND:
             names = ["", ""]

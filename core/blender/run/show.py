@@ -40,6 +40,14 @@ def tell_left_out(scene, frame: int) -> None:
         )
 
 
+def tell_gone_back(scene, frame: int) -> None:
+    """Say that while a window played the scene has gone back from a frame, as handlers of other extensions do."""
+    STATE.messages[scene.name] = (
+        f"Playback went from frame {frame} back to {scene.frame_current}, so the simulation has ended there: play from "
+        "the shot's first frame, without extensions that change the frame"
+    )
+
+
 def show_again(run: Run, scene) -> None:
     """After an edit without a change of frame, write again what the run had written to evaluated copies.
 

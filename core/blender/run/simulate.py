@@ -153,8 +153,8 @@ def begin_render(scene) -> None:
         print(f"Active Ragdoll: {text}", file=sys.stderr, flush=True)
         if _renders_for_command_line():
             os._exit(1)
-        STATE.cameras[scene.name] = scene.camera
-        scene.camera = None
+        STATE.cameras[scene.name] = scene.camera, scene.render.use_sequencer
+        scene.camera, scene.render.use_sequencer = None, False  # strips bring cameras of their own
         if not known:
             raise
         return
@@ -164,9 +164,10 @@ def begin_render(scene) -> None:
 def end_render() -> None:
     """The render is over, however it ended."""
     STATE.rendering = False
-    for name, camera in STATE.cameras.items():
+    for name, (camera, use_sequencer) in STATE.cameras.items():
         if name in bpy.data.scenes:
-            bpy.data.scenes[name].camera = camera
+            scene = bpy.data.scenes[name]
+            scene.camera, scene.render.use_sequencer = camera, use_sequencer
     STATE.cameras.clear()
 
 
@@ -196,6 +197,8 @@ def _others_in(scene) -> list:
 def _simulate_for_render(scene) -> None:
     if scene.rigidbody_world is None or not shot_run.active_ragdolls(scene):
         return
+    if scene.library is not None:  # whose cache is not shown either
+        raise RagdollError(f"Scene '{scene.name}' is linked from '{scene.library.filepath}': bake its ragdolls there")
     if scene.name not in STATE.ranges and _is_cached(scene):  # a new shot: whichever of its frames are wanted
         return
     own = scene.active_ragdoll

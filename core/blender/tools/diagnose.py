@@ -31,17 +31,18 @@ def diagnose(obj, scene) -> list[Finding]:
         found = [diagnosis.refusal(diagnosis.ELSEWHERE, text)]
     else:
         found = diagnosis.diagnose(situation(obj, scene))
-    STATE.diagnoses[obj.name] = _identity(obj), found
+    STATE.diagnoses[obj.name] = identity(obj), found
     return found
 
 
 def latest(obj) -> list[Finding] | None:
     """The last findings; None before the first time and after a new build."""
-    identity, found = STATE.diagnoses.get(obj.name, (None, None))
-    return found if identity == _identity(obj) else None
+    of, found = STATE.diagnoses.get(obj.name, (None, None))
+    return found if of == identity(obj) else None
 
 
-def _identity(obj) -> tuple:
+def identity(obj) -> tuple:
+    """What tells one build of a ragdoll from the next."""
     return tuple(part.body.session_uid if part.body else 0 for part in obj.active_ragdoll.parts)
 
 

@@ -5,10 +5,13 @@ from mathutils import Vector
 
 from ...anatomy.roles import GENERIC
 from ...errors import RagdollError
+from ...motion.stack import Rig
 from ...ragdoll import diagnosis
 from ...ragdoll.diagnosis import ERROR, INFO, WARNING, Finding
 from .. import interface, preferences
 from ..physics import built, ground, world
+from ..rig.clips import rig_rest
+from ..run import get_up
 from ..runtime import STATE
 from . import diagnose
 
@@ -94,8 +97,25 @@ def _of_ragdoll(obj, scene, state: str):
     if all(obj.pose.bones[bone].active_ragdoll.role == GENERIC for bone in bones if bone in obj.pose.bones):
         text = "No bone was recognised: ranges are generic. Give bones their roles in Setup > Active Bone > Body"
         yield Finding("", INFO, text, "", (), *REBUILD)
+    if (reason := _no_way_up(obj)) and reason not in STATE.messages.get(obj.name, ""):  # else a run has said it
+        yield Finding("", INFO, f"'{obj.name}' gets up by a blend: {reason}", "")
     if not has_floor(obj, scene):
         yield Finding("", INFO, "No floor below: limp, it falls without end", "", (), "add_floor", {}, "Add Floor")
+
+
+def _no_way_up(obj) -> str:
+    """Why a character that is to get up over hands and feet cannot; looked for once in each build."""
+    group, build = obj.active_ragdoll.recovery, diagnose.identity(obj)
+    if not (group.enabled and get_up.is_planned(group)):
+        return ""
+    if STATE.upright.get(obj.name, ("",))[0] != build:
+        rest, reason = rig_rest(obj), ""
+        try:
+            get_up.biped(obj, Rig(rest.skeleton, rest.bind))
+        except RagdollError as error:
+            reason = str(error)
+        STATE.upright[obj.name] = build, reason
+    return STATE.upright[obj.name][1]
 
 
 def has_floor(obj, scene) -> bool:
