@@ -1,8 +1,11 @@
 """Panels without a window."""
 
+import inspect
 from types import SimpleNamespace
 
 import bpy
+
+reached: set = set()  # (group of settings, its label) of all that was drawn
 
 
 class Layout:
@@ -38,6 +41,7 @@ class Layout:
     def prop(self, data, name, **_options):
         assert name in data.bl_rna.properties, f"{data.bl_rna.identifier} has no {name}"
         getattr(data, name)
+        reached.add((type(data), data.bl_rna.properties[name].name))
         self.drawn.append(("prop", name, self))
 
     def operator(self, name, text="", icon="NONE", depress=False, emboss=True):
@@ -68,8 +72,11 @@ class Layout:
         getattr(where, items)
 
     def template_list(self, list_class, _id, data, name, active_data, active, rows=5, maxrows=5):
-        assert hasattr(bpy.types, list_class) and rows
-        getattr(data, name), getattr(active_data, active)
+        shown = standing_in(getattr(bpy.types, list_class), self)
+        arity = len(inspect.signature(shown.draw_item).parameters)
+        getattr(active_data, active)
+        for i, item in enumerate(getattr(data, name) if rows else ()):
+            shown.draw_item(*(bpy.context, self, data, item, 0, active_data, active, i, 0)[:arity])
 
     def progress(self, text="", factor=0.0):
         assert 0.0 <= factor <= 1.0 and "factor" in self.bl_types.functions["progress"].parameters
@@ -90,7 +97,10 @@ def drawn(panel, obj) -> list | None:
     if hasattr(panel, "poll") and not panel.poll(context):
         return None
     found = []
-    standing_in(panel, Layout(found)).draw(context)
+    stand_in = standing_in(panel, Layout(found))
+    stand_in.draw(context)
+    if hasattr(stand_in, "draw_header"):
+        stand_in.draw_header(context)
     return found
 
 

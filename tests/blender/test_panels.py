@@ -1,18 +1,22 @@
 """What the sidebar draws in each state, of what is selected and of what the character does."""
 
+import random
+from types import SimpleNamespace
+
 import bpy
 import pytest
 from mathutils import Euler
 
 import rigs
 from active_ragdoll import panels
-from active_ragdoll.core.blender import interface
+from active_ragdoll.core.blender import interface, languages
 from active_ragdoll.core.blender.physics import built
 from active_ragdoll.core.blender.runtime import STATE
+from active_ragdoll.core.blender.settings import declare
 from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.blender.tools import health
 from arms import ARM, make_arm
-from drawing import drawn
+from drawing import drawn, reached
 
 pytestmark = pytest.mark.blender_version
 
@@ -68,6 +72,18 @@ def test_before_a_build_only_what_applies_is_drawn(arm):
     assert ("operator", "active_ragdoll.build") in shown["main"]
 
 
+@pytest.fixture(params=["en_US", *(path.stem for path in sorted(languages.FOLDER.glob("*.json")))])
+def locale(request, monkeypatch):
+    """The language of the interface; wheels have none but English."""
+    view = SimpleNamespace(use_translate_interface=True)
+    stand_in = SimpleNamespace(
+        app=SimpleNamespace(translations=SimpleNamespace(locale=request.param)),
+        context=SimpleNamespace(preferences=SimpleNamespace(view=view)),
+    )
+    monkeypatch.setattr(languages, "bpy", stand_in)
+    return request.param
+
+
 def states(arm, scene):
     """The states that a character goes through, one after the other."""
     yield "bare"
@@ -89,8 +105,9 @@ def states(arm, scene):
     yield "baked"
 
 
-def test_nothing_jumps_from_state_to_state(arm, scene):
-    """The first panels have the same rows in every state of a ragdoll; all panels draw in each, in every mode."""
+def test_nothing_jumps_from_state_to_state(arm, scene, locale):
+    """The first panels have the same rows in every state of a ragdoll; all panels draw in each, in every mode and
+    language."""
     rows = {}
     for state in states(arm, scene):
         for mode in ("OBJECT", "POSE", "EDIT") if state in ("bare", "built", "baked") else ("OBJECT",):
@@ -101,6 +118,7 @@ def test_nothing_jumps_from_state_to_state(arm, scene):
             kinds = {name: [kind for kind, *_rest in drawn(PANELS[name], arm)] for name in ("main", "act", "simulate")}
             kinds["main"] = len(kinds["main"])  # a label in the place of a button that there is none of
             rows[state] = kinds
+            assert draw()["main"]["label", languages.in_language("3 bodies, 2 joints", locale)]
     assert len(rows) == 7 and all(found == rows["built"] for found in rows.values())
 
 
@@ -221,6 +239,70 @@ def test_the_motion_stack_is_drawn_and_what_is_wrong_with_it_said(fresh_scene):
     human.active_ragdoll.look_at[0].entries[1].bone = "arm.R"
     fresh_scene.frame_set(4)
     assert "ancestor" in said(human) and "hangs on nothing" in said(human)
+    draw()
+
+
+def stir(group, dice, values) -> None:
+    """Give every switch, choice, small number and pointer of a group a value by chance, most lists an item."""
+    for name, said in declare.declarations(type(group)).items():
+        prop, now = group.bl_rna.properties[name], getattr(group, name)
+        if said.is_list:
+            now.clear()
+            if dice.random() < 0.8:
+                now.add()
+        if said.holds is not None:
+            for one in now if said.is_list else (now,):
+                stir(one, dice, values)
+        elif said.kind == declare.SETTING and prop.type == "BOOLEAN":
+            setattr(group, name, dice.random() < 0.7)
+        elif said.kind == declare.SETTING and prop.type == "ENUM":
+            chosen = dice.choice(prop.enum_items.keys())
+            setattr(group, name, {chosen} if prop.is_enum_flag else chosen)
+        elif said.kind == declare.SETTING and prop.type == "INT" and not prop.is_array:
+            setattr(group, name, dice.randint(0, 5))
+        elif said.kind == declare.SETTING and said.points:
+            setattr(group, name, dice.choice((None, *values[prop.fixed_type.identifier])))
+
+
+def test_every_setting_with_a_label_is_in_the_sidebar_whatever_the_others_are(fresh_scene):
+    """What has no label is set by operators and in the viewport; what is derived stands for its source by its label."""
+    obj = rigs.swinging_human(fresh_scene)
+    OPERATORS.build()
+    rigs.select(obj, "forearm.L")
+    groups = obj.active_ragdoll, obj.pose.bones["forearm.L"].active_ragdoll, fresh_scene.active_ragdoll
+    action, has_slots = obj.animation_data.action, hasattr(obj.animation_data, "action_slot")
+    if has_slots:
+        action.slots.new("OBJECT", "Other")
+    values = {"Object": (obj, rigs.empty(fresh_scene)), "Action": (action,)}
+    dice, wanted = random.Random(3), set()
+    for _round in range(120):
+        for start in groups:
+            stir(start, dice, values)
+            for group, name, said in declare.walk(start):
+                label = group.bl_rna.properties[name].name
+                if said.kind == declare.SETTING and said.holds is None and label != name:
+                    wanted.add((type(group), label))
+        draw()
+    missing = sorted((kind.__name__, label) for kind, label in wanted - reached)
+    assert [both for both in missing if has_slots or "Slot" not in both[1]] == []
+
+
+@pytest.mark.parametrize("override", (False, True))
+def test_of_linked_characters(tmp_path, override):
+    """With a ragdoll in their own file or without one, themselves or overridden; built anew where that is allowed."""
+    made = rigs.ragdoll(rigs.empty_file(), 4)
+    stack_edits.set_up_look_at(made, bpy.context.scene)
+    OPERATORS.add_layer(source="CURRENT_POSE")
+    obj = rigs.linked(tmp_path / "Library.blend")
+    if override:
+        obj = obj.override_create(remap_local_usages=True)
+    bpy.context.view_layer.objects.active = obj
+    assert obj.name in text_of(draw()["main"]) and said(obj)
+    if override:
+        assert OPERATORS.build() == {"FINISHED"}
+        assert "15 bodies" in text_of(draw()["main"])
+        OPERATORS.simulate()
+        assert "Simulated" in said(obj)
     draw()
 
 

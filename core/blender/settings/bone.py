@@ -72,7 +72,7 @@ class ActiveRagdollBone(DriveFactors, bpy.types.PropertyGroup):
         own_units=True)
     body_location: vector("Place", "Middle of the body from the bone's head, in the bone's frame and the armature's "
         "units", precision=4, group="size", needs=REBUILD, own_units=True)
-    body_rotation: vector("Turn", "Rotation from the bone's to the body's frame", (1.0, 0.0, 0.0, 0.0), "QUATERNION",
+    body_rotation: vector(None, "Rotation from the bone's to the body's frame", (1.0, 0.0, 0.0, 0.0), "QUATERNION",
         group="size", needs=REBUILD)
     body_points: text(None, "Corners of a convex hull, or of a compound's one after the other, in the body's frame and "
         "the armature's units, as JSON", group="size", needs=REBUILD, update=None, own_units=True)

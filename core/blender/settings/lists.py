@@ -262,5 +262,5 @@ class BasePose:
         update=remembers("base_action", "base_action_name", "base_armature"))
     base_action_name: record(str, of=CHOSEN)
     base_armature: an_object("Base Made For", "Armature that the base action was made for", poll=_is_armature)
-    base_slot: text("Base Slot", "Slot of the base action; empty: the one that fits")
+    base_slot: text("Slot", "Slot of the base action; empty: the one that fits")
     base_slot_choice: slots("base_slot", "base_action")

@@ -88,7 +88,7 @@ class ActiveRagdollTransition(bpy.types.PropertyGroup):
 class ActiveRagdollGraph(bpy.types.PropertyGroup):
     """States above clips and blend spaces."""
 
-    enabled: flag("Graph", "The graph gives the pose that layers are put on", False)
+    enabled: flag(None, "The graph gives the pose that layers are put on", False)
     weight: share("Weight", "0 is the character's own animation, 1 the graph's")
     parameters: items(ActiveRagdollParameter, "parameter_index")
     parameter_index: row()
