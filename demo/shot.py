@@ -100,14 +100,21 @@ def errors(scene: bpy.types.Scene, armature: bpy.types.Object) -> tuple[np.ndarr
     return np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))), np.linalg.norm((now - wanted)[:, :3, 3], axis=1)
 
 
+def changes(found: dict[int, str]) -> dict[str, int]:
+    """At which frame each state of the recovery began, the last time, from the states by frame."""
+    return {state.lower(): frame for frame, state in found.items() if state != found.get(frame - 1)}
+
+
 def write(scene: bpy.types.Scene, out: Path, figures: dict, frames: Sequence[int] = (), *, columns: int = 4) -> None:
     """Write shot.blend, report.json and contact-sheet.png, and print the figures.
 
     Args:
         figures: of the report; numbers, texts or lists of them.
-        frames: that the sheet must show; others are spread between them.
+        frames: that the sheet must show; others are spread between them, unless these are enough.
     """
-    shown = contact_sheet.evenly_spaced_frames(scene.frame_start, scene.frame_end, TILES, frames)
+    shown = sorted(set(frames))
+    if len(shown) < TILES:
+        shown = contact_sheet.evenly_spaced_frames(scene.frame_start, scene.frame_end, TILES, frames)
     report = {
         "blender": bpy.app.version_string,
         "fps": scene.render.fps / scene.render.fps_base,

@@ -7,8 +7,7 @@ from ..core.anatomy import roles
 from ..core.blender import interface
 from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
-from ..core.blender.physics import body_objects, built
-from ..core.blender.stack import stack_edits
+from ..core.blender.physics import body_objects, build, built
 from ..core.blender.tools import bone_tools
 from ..core.errors import RagdollError
 from .base import Operator, leave_modal, named
@@ -143,7 +142,7 @@ class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
             bpy.ops.object.mode_set(mode="OBJECT")
         editing = body_objects.is_editing(obj)
         edited = body_objects.collect_edits(obj)
-        stack_edits.rebuild(obj, interface.scene_of(obj, context))
+        build.rebuild(obj, interface.scene_of(obj, context))
         if editing:
             layer.objects.active = obj
             obj.select_set(True)

@@ -9,6 +9,7 @@ from bpy_extras import view3d_utils
 from ..core.blender import interface, runtime
 from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
+from ..core.blender.physics import build
 from ..core.blender.runtime import STATE
 from ..core.blender.settings import effects, lists
 from ..core.blender.stack import stack_edits
@@ -213,7 +214,7 @@ class ACTIVE_RAGDOLL_OT_set_tone(EffectOperator, bpy.types.Operator):
     def act(self, context, obj):
         effects.set_tone(obj, self.tone)
         if obj.active_ragdoll.layout_changed:  # muscles need motors
-            stack_edits.rebuild(obj, interface.scene_of(obj, context))
+            build.rebuild(obj, interface.scene_of(obj, context))
 
 
 class ACTIVE_RAGDOLL_OT_setup_balance(EffectOperator, bpy.types.Operator):

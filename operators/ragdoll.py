@@ -145,7 +145,7 @@ class ACTIVE_RAGDOLL_OT_check_limits(Operator, bpy.types.Operator):
         scene = interface.scene_of(obj, context)
         report = diagnose.check_limits(obj, scene, widen=self.widen)
         if self.widen and report.found:
-            stack_edits.rebuild(obj, scene)
+            build.rebuild(obj, scene)
         self.tell("WARNING" if report.found and not self.widen else "INFO", f"'{obj.name}': {report.text()}")
 
 

@@ -25,8 +25,13 @@ def character_of(obj):
 
 
 def active_armature(context):
-    """The character that the active object belongs to, None without one."""
-    return character_of(getattr(context, "object", None))
+    """The character that the active object belongs to, else the only one that selected objects do; None without one.
+
+    Importers select all that they made, and leave any of it active.
+    """
+    found = character_of(getattr(context, "object", None))
+    others = set() if found else set(map(character_of, getattr(context, "selected_objects", ()))) - {None}
+    return others.pop() if len(others) == 1 else found
 
 
 def characters(context) -> list:

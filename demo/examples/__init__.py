@@ -18,4 +18,7 @@ EXAMPLES = {
     "wind": "two limp figures in force fields: one hangs in gusts, one floats in a vortex",
     "tumble": "a tumble in the air that keeps its momentum",
     "two_falls": "a rag, and somebody who protects himself, pushed alike",
+    "stunt": "struck by a box of a car's size, thrown, and up again, hurt",
+    "slip": "a fall on the back with reflexes awake",
+    "boxer": "three punches taken standing, one that fells",
 }

@@ -219,7 +219,9 @@ def test_whatever_of_a_character_is_active_stands_for_it(fresh_scene):
     layer.objects.active = built.part_of(second, "head").body
     assert interface.active_armature(bpy.context) == second and "Second" in text_of(draw()["main"])
     layer.objects.active = rigs.empty(fresh_scene)
-    assert interface.active_armature(bpy.context) is None
+    assert interface.active_armature(bpy.context) is None, "two are selected"
+    prop.select_set(False)
+    assert interface.active_armature(bpy.context) == second, "as after an import that activates what it made last"
 
 
 def test_the_motion_stack_is_drawn_and_what_is_wrong_with_it_said(fresh_scene):

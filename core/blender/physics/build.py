@@ -8,7 +8,7 @@ from mathutils import Matrix
 
 from ... import skeleton
 from ...anatomy import axes, masses, roles
-from ...anatomy.roles import CREATURE, GENERIC, HUMAN
+from ...anatomy.roles import CREATURE, GENERIC, HUMAN, Anatomy
 from ...errors import RagdollError, listed
 from ...pose import affine
 from ...ragdoll import drives
@@ -30,6 +30,7 @@ from ..rig.armature import (
 )
 from ..rig.skinning import read_skin
 from ..runtime import STATE
+from ..settings import saved
 from ..settings.bone import store_roles
 from ..stack import pose_stack
 from . import body_objects, built, collision, joint_objects, motors, remove, source, world
@@ -117,7 +118,7 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
             simulate [n].
         update: evaluate the scene afterwards; this takes longer the more ragdolls are in it.
     Raises:
-        RagdollError: with the name of what is in the way; nothing is left behind then.
+        RagdollError: with the name of what is in the way; all is as before then, the ragdoll that there was too.
     """
     check_armature(obj)
     if isinstance(bones, str) and bones not in BONE_CHOICES:
@@ -134,10 +135,14 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
         if not bones.any():
             raise RagdollError(f"No bone of '{obj.name}' is simulated")
     with STATE.writing():
-        if obj.active_ragdoll.is_ragdoll:
-            remove.remove_all([obj], keep_world=obj.active_ragdoll.scene == scene)
+        saved.bring_up([obj] if saved.is_old(obj) else ())
+        untouched = not built.is_duplicate(obj)  # which shares another's ragdoll and has none to keep
         try:
-            report = _build(obj, scene, bones)
+            plan = _plan(obj, scene, bones)
+            untouched = False
+            if obj.active_ragdoll.is_ragdoll:
+                remove.remove_all([obj], keep_world=obj.active_ragdoll.scene == scene)
+            report = _make(obj, scene, plan)
             STATE.messages.pop(obj.name, None)
             STATE.evaluated[scene.name] = scene.frame_current, -1
             if update:
@@ -145,7 +150,8 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
                 scene.view_layers[0].update()
             return report
         except Exception:
-            remove.remove(obj, scene)
+            if not untouched:
+                remove.remove(obj, scene)
             raise
 
 
@@ -154,11 +160,35 @@ def rebuild(obj, scene) -> Report:
     return build(obj, scene, "KEEP")
 
 
-def _build(obj, scene, bones) -> Report:
+@dataclass
+class _Plan:
+    """What a build is about to make, all that can be in the way being looked at."""
+
+    to_world: np.ndarray  # of the armature now [4, 4]
+    poses: np.ndarray  # of all bones in its space over the shot, as they are animated [f, n, 4, 4]
+    pose: BindPose
+    anatomy: Anatomy
+    vertices: list | None  # that each bone dominates
+    bodies: shapes.BodyPlan
+    height: float  # [m]
+    scale: float
+    masses: np.ndarray  # [m] [kg]
+    notes: list
+
+
+def _plan(obj, scene, bones) -> _Plan:
+    """Look at a character; of a ragdoll that it has, the edits by hand are kept with the bones, and editing ends.
+
+    Raises RagdollError: see `build`. But for that nothing is changed then.
+    """
     settings = obj.active_ragdoll
-    to_world, poses = _new_source(obj, scene)
+    if settings.is_ragdoll and not built.is_duplicate(obj):
+        body_objects.collect_edits(obj)
+        body_objects.end_editing(obj)
+    frames = source.sampled_frames(*world.shot_range(scene))
+    to_world, poses = source.poses_over(obj, frames, scene.frame_current)
     check_scale(obj, to_world)
-    notes = _find_bind_pose(obj, poses, source.sampled_frames(*world.shot_range(scene)))
+    notes = _find_bind_pose(obj, poses, frames)
     pose = BindPose(obj, to_world)
     anatomy = anatomy_of(obj)
     asked_for = bones
@@ -166,7 +196,6 @@ def _build(obj, scene, bones) -> Report:
         asked_for = selected(obj) if bones == "SELECTED" else np.full(len(pose.names), bones == "ALL")
     skin = read_skin(obj, pose, to_world, prop_bones(obj, anatomy, asked_for))
     vertices = None if skin is None else skin.of_bones()
-    store_roles(obj, anatomy)
     deform = deforming(obj, pose, vertices)
     grounded = _grounded(pose, deform, vertices, anatomy)
     deform &= ~grounded
@@ -177,37 +206,52 @@ def _build(obj, scene, bones) -> Report:
     carriers = () if anatomy.parents is None else anatomy.parents, anatomy.led
     plan = shapes.plan_bodies(*joints, chosen, kinds, skin, pose.axes, settings.coverage, *carriers)
     plan = body_objects.with_edits(obj, plan, pose, to_world)
+    joint_objects.check_limits(obj, plan)
     height, scale = _size(obj, pose, chosen | deform, to_world)
+    masses = body_masses(obj, pose, plan, height, anatomy)
+    unknown = [pose.names[bone] for bone in plan.bones if anatomy.roles[bone] == GENERIC]
+    notes += [f"not recognised, so treated generically: {listed(unknown)}"] if unknown else []
+    notes += [f"'{pose.names[i]}' stands at the ground: no body" for i in np.flatnonzero(grounded & ~chosen)]
+    return _Plan(to_world, poses, pose, anatomy, vertices, plan, height, scale, masses, notes)
+
+
+def _make(obj, scene, made: _Plan) -> Report:
+    settings, pose, plan, to_world, notes = obj.active_ragdoll, made.pose, made.bodies, made.to_world, made.notes
+    old, poses = settings.source, made.poses  # the source of its motion stack
+    settings.property_unset("source")
+    source.drop(old)
+    settings.scene = scene
+    source.refresh(obj)
+    if settings.target_armature is not None:
+        poses = pose_stack.poses_over(obj, scene, *world.shot_range(scene))
+    store_roles(obj, made.anatomy)
     for index, bone in enumerate(obj.pose.bones):
-        bone.active_ragdoll.simulate = bool(chosen[index])
+        bone.active_ragdoll.simulate = index in plan.bones
 
     notes += world.ensure(scene)
     world.set_range(scene)
     collection, inner = _new_collections(obj, scene)
     settings.is_ragdoll = True
 
-    masses = body_masses(obj, pose, plan, height, anatomy)
-    built.write(collection, _bodies(obj, scene, pose, plan, masses, height, inner), height, scale)
+    bodies = _bodies(obj, scene, pose, plan, made.masses, made.height, inner)
+    built.write(collection, bodies, made.height, made.scale)
     body_objects.record_bodies(obj)
-    relative = joint_objects.set_limits(obj, pose, plan, poses, notes, vertices, anatomy)
+    relative = joint_objects.set_limits(obj, pose, plan, poses, notes, made.vertices, made.anatomy)
     if settings.self_collision:
         joint_objects.ignore_overlapping_pairs(pose, plan, to_world @ poses, notes)
     else:
         plan.no_collide = collision.pairs_to_ignore(plan)
     apart = joint_objects.separations(obj, pose, plan, to_world @ poses, to_world)
-    made = joint_objects.make_joints(obj, scene, collection, pose, plan, relative, apart)
+    joints = joint_objects.make_joints(obj, scene, collection, pose, plan, relative, apart)
     if motors.wanted(obj):
         motors.make_motors(obj, scene, collection, pose, plan, relative)
-        joint_objects.note_postures(obj, collection, pose, plan, vertices, anatomy)
+        joint_objects.note_postures(obj, collection, pose, plan, made.vertices, made.anatomy)
     make_physics_armature(obj, collection, pose, plan, to_world)
     notes += collision.assign_layers(scene)
     for own in (collection, *inner):
         keep_aside(own)
     settings.layout_changed = False
-    unknown = [pose.names[bone] for bone in plan.bones if anatomy.roles[bone] == GENERIC]
-    notes += [f"not recognised, so treated generically: {listed(unknown)}"] if unknown else []
-    notes += [f"'{pose.names[i]}' stands at the ground: no body" for i in np.flatnonzero(grounded & ~chosen)]
-    return Report(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), made, float(masses.sum()), notes)
+    return Report(len(plan.bones), int(np.count_nonzero(plan.parents >= 0)), joints, float(made.masses.sum()), notes)
 
 
 def _size(obj, pose, bones, to_world) -> tuple[float, float]:
@@ -221,23 +265,6 @@ def _size(obj, pose, bones, to_world) -> tuple[float, float]:
         text = f"'{obj.name}' is {height * 1000.0:.3g} mm high with the scale {scale:.4g}, rigid bodies need 1 mm"
         raise RagdollError(f"{text}: scale it up (Apply Transform in the tab Ragdoll makes that its size)")
     return height, scale
-
-
-def _new_source(obj, scene) -> tuple:
-    """Make the character's source anew.
-
-    Returns its world matrix now [4, 4], and the poses over the shot that the bodies will follow [f, n, 4, 4].
-    """
-    settings, (first, last) = obj.active_ragdoll, world.shot_range(scene)
-    old = settings.source  # of its motion stack
-    settings.property_unset("source")
-    source.drop(old)
-    settings.scene = scene
-    source.refresh(obj)
-    to_world, poses = source.poses_over(settings.source, first, last, scene.frame_current)
-    if settings.target_armature is not None:
-        poses = pose_stack.poses_over(obj, scene, first, last)
-    return to_world, poses
 
 
 def _new_collections(obj, scene) -> tuple:
@@ -386,11 +413,7 @@ def choose_bind_pose(obj, scene=None) -> None:
     refuse_baked(obj)
     local = None
     if scene is not None:
-        copy, frame = source.copy_of(obj, f".{obj.name} Bind Pose"), scene.frame_current
-        try:
-            _world, (pose,) = source.poses_over(copy, frame, frame, frame)
-        finally:
-            bpy.data.objects.remove(copy)
+        _world, (pose,) = source.poses_over(obj, [scene.frame_current], scene.frame_current)
         bad = np.flatnonzero(~np.isfinite(pose).all(axis=(1, 2)))
         if len(bad):
             bone = obj.pose.bones[int(bad[0])].name
@@ -421,8 +444,7 @@ def _find_bind_pose(obj, poses, frames) -> list[str]:
             best, least, chosen = local, (anatomy.kind == CREATURE, strain), int(frames[row])
     if best is None:
         return [axes.IMPOSSIBLE]
-    with STATE.writing():
-        keep_bind_pose(obj, best)
+    keep_bind_pose(obj, best)
     return [f"no body could take the bind pose: the pose of frame {chosen} stands in for it"]
 
 

@@ -150,6 +150,14 @@ def _state_limits(pose_bone, anatomical, axes) -> None:
         settings.limits_from = "DEFAULT"
 
 
+def check_limits(obj, plan) -> None:
+    """Raise RagdollError, with the bone's name, where the limits that a user has set make no sense."""
+    for bone in plan.bones[plan.parents >= 0]:
+        pose_bone = obj.pose.bones[int(bone)]
+        if pose_bone.active_ragdoll.limits_from == "USER":
+            excesses(pose_bone.name, pose_bone.active_ragdoll, np.array([[1.0, 0.0, 0.0, 0.0]]))
+
+
 def swings_of(settings) -> np.ndarray:
     """Limits of a bone's joint [2, 3] [rad], infinite for axes that have none or do not turn."""
     found, free = np.array([settings.limit_min, settings.limit_max], dtype=float), np.array([[-np.inf], [np.inf]])
@@ -261,10 +269,7 @@ def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
         name = pose.names[bone]
         settings = obj.pose.bones[bone].active_ragdoll
         frame = pose.matrices[bone] @ affine(_rotation(settings.joint_rotation))
-        try:
-            specs = constraints.plan(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max))
-        except ValueError as error:
-            raise RagdollError(f"Bone '{name}': {error}") from error
+        specs = constraints.plan(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max))
         if i in animated:
             specs = constraints.opened(specs, animated[i], OPEN_MARGIN)
         for spec in specs:

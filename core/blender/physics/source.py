@@ -190,25 +190,24 @@ def sampled_frames(first: int, last: int) -> np.ndarray:
     return np.unique(np.linspace(first, last, min(RANGE_SAMPLES, max(last - first + 1, 1))).round())
 
 
-def poses_over(copy, first: int, last: int, current: int) -> tuple[np.ndarray, np.ndarray]:
-    """World matrix [4, 4] at `current` and pose matrices [f, n, 4, 4] sampled over a frame range.
+def poses_over(obj, frames, current: int) -> tuple[np.ndarray, np.ndarray]:
+    """A character's world matrix [4, 4] at `current` and its pose matrices [f, n, 4, 4] at some frames.
 
-    Evaluated in a scene of its own, so that the cost does not grow with the other characters.
+    Without physics: those of a copy in a scene of its own, so that the cost does not grow with the other characters.
     """
-    scene = bpy.data.scenes.new(".Ragdoll Sampling")
+    copy, scene = copy_of(obj, f".{obj.name} Sampling"), bpy.data.scenes.new(".Ragdoll Sampling")
     try:
         scene.active_ragdoll.is_source = True
         scene.collection.objects.link(copy)
-        frames = sampled_frames(first, last)
         poses = np.empty((len(frames), len(copy.pose.bones), 4, 4))
         for i, frame in enumerate(frames):
             scene.frame_set(int(frame))
             poses[i] = pose_matrices(copy.evaluated_get(scene.view_layers[0].depsgraph))
         scene.frame_set(current)
         world = np.array(copy.evaluated_get(scene.view_layers[0].depsgraph).matrix_world, dtype=float)
-        scene.collection.objects.unlink(copy)
     finally:
         bpy.data.scenes.remove(scene)
+        bpy.data.objects.remove(copy)
     return world, poses
 
 

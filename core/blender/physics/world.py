@@ -45,10 +45,7 @@ def pull(scene) -> float:
 
 
 def ensure(scene) -> list[str]:
-    """Give the scene a rigid body world with collections. Returns notes on what had to be made.
-
-    Raises RagdollError: the world holds a cache that the user has baked.
-    """
+    """Give the scene a rigid body world with collections. Returns notes on what had to be made."""
     made = []
     own = scene.active_ragdoll
     if scene.rigidbody_world is None:
@@ -66,7 +63,6 @@ def ensure(scene) -> list[str]:
     ):
         made.append("the rigid body world has few steps or iterations: Diagnose can raise them, so that limits hold")
     world = scene.rigidbody_world
-    refuse_user_bake(scene)
     created = []
     for attribute, name in COLLECTIONS.items():
         if getattr(world, attribute) is None:

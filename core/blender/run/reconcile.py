@@ -7,7 +7,7 @@ wrong. All of it is noticed and mended here: at a shot's first frame, by operato
 import bpy
 
 from ...errors import RagdollError
-from ..physics import built, collision, source
+from ..physics import build, built, collision, source
 from ..rig.armature import armatures, with_ragdoll
 from ..runtime import STATE
 from ..settings import saved
@@ -35,7 +35,7 @@ def rebuild_edited(scene) -> None:
         if stack_edits.gets_up_where_it_lies(obj):
             stack_edits.ensure(obj, scene)
         if obj.active_ragdoll.layout_changed:
-            stack_edits.rebuild(obj, scene)
+            build.rebuild(obj, scene)
         source.refresh(obj)
         STATE.messages.pop(obj.name, None)
     STATE.messages.pop(scene.name, None)
@@ -55,7 +55,7 @@ def _separate_duplicates(scene, ragdolls: bool) -> None:
         stack_edits.let_go(obj)
         _try(stack_edits.ensure, obj, scene)
     for obj in _sharing(with_ragdoll(scene.objects) if ragdolls else (), "collection"):
-        _try(stack_edits.rebuild, obj, scene)
+        _try(build.rebuild, obj, scene)
 
 
 def _sharing(objects, of: str):

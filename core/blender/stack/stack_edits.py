@@ -30,7 +30,7 @@ def ensure(obj, scene) -> None:
     """Let the motion stack pose a character: its bones copy a target armature from now on.
 
     A ragdoll is built anew, so that its physics armature plays the stack's pose too.
-    Raises RagdollError: no armature, not in the scene, baked, or a ragdoll that cannot be built anew.
+    Raises RagdollError: no armature, not in the scene, baked, or a ragdoll that cannot be built anew; all is as before.
     """
     settings = obj.active_ragdoll
     if settings.target_armature is not None:
@@ -56,21 +56,13 @@ def ensure(obj, scene) -> None:
         built.tag(target, built.TARGET_ARMATURE)
         collection.active_ragdoll.owner = obj.name
         copy_locally(obj, obj.pose.bones.keys(), target, source.TARGET_NAME)
-    if settings.is_ragdoll:
-        rebuild(obj, scene)
-    else:
+    if not settings.is_ragdoll:
         source.refresh(obj)
-
-
-def rebuild(obj, scene) -> None:
-    """Build a ragdoll anew; where that is refused it is gone, and so is a stack that only its recovery needed.
-
-    Raises RagdollError: see `build.build`.
-    """
+        return
     try:
         build.rebuild(obj, scene)
     except RagdollError:
-        drop_if_idle(obj)
+        _take_away(obj)
         raise
 
 
@@ -99,7 +91,14 @@ def drop(obj) -> None:
     if settings.target_armature is None:
         return
     refuse_baked(obj)
-    target = settings.target_armature
+    _take_away(obj)
+    if settings.is_ragdoll:
+        settings.layout_changed = True  # until it is built anew, which may be refused
+        build.rebuild(obj, settings.scene)
+
+
+def _take_away(obj) -> None:
+    settings = obj.active_ragdoll
     scene, collection = settings.motion_scene, settings.motion_collection
     own = all(
         o == obj or o.active_ragdoll.motion_collection != collection for o in armature.armatures(bpy.data.objects)
@@ -107,7 +106,7 @@ def drop(obj) -> None:
     with STATE.writing():
         source.remove_constraints(obj, source.TARGET_NAME)
         if own:
-            bpy.data.objects.remove(target)
+            bpy.data.objects.remove(settings.target_armature)
             remove_collections([collection], scene)
         for name in ("motion_collection", "motion_scene"):
             settings.property_unset(name)
@@ -116,9 +115,7 @@ def drop(obj) -> None:
             settings.property_unset("source")
             source.drop(copy)
         STATE.motions.pop(obj.name, None)
-    if settings.is_ragdoll:
-        build.rebuild(obj, settings.scene)
-    else:
+    if not settings.is_ragdoll:
         drop_source_scene(scene)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-import bpy
 import numpy as np
 
 from ...anatomy import axes
@@ -20,7 +19,6 @@ from ..rig.armature import BindPose, anatomy_of, check_ragdoll, check_scale, is_
 from ..rig.skinning import read_skin
 from ..run import shot_run
 from ..runtime import STATE
-from ..stack import stack_edits
 
 
 def diagnose(obj, scene) -> list[Finding]:
@@ -292,7 +290,7 @@ def remedy(obj, scene, kind: str, bones=()) -> None:
     for bone in bones if kind == diagnosis.OUTSIDE else ():
         body_objects.reset_body(obj, bone)
     if kind == diagnosis.OUTSIDE:
-        stack_edits.rebuild(obj, scene)
+        build.rebuild(obj, scene)
     else:
         runtime.settings_changed(obj)
 
@@ -399,15 +397,7 @@ def check_limits(obj, scene, *, widen: bool = False) -> Report:
 
 def _excesses(obj, scene, first: int, last: int) -> Iterator[tuple]:
     """Of each joint its body's row, its bone's name and settings, its rotations [f, 4] and excess [f] at all frames."""
-    copy = source.copy_of(obj, f".{obj.name} Limits")
-    try:
-        chunks = []
-        for start in range(first, last + 1, source.RANGE_SAMPLES):
-            stop = min(start + source.RANGE_SAMPLES - 1, last)
-            to_world, poses = source.poses_over(copy, start, stop, scene.frame_current)
-            chunks.append(poses)
-    finally:
-        bpy.data.objects.remove(copy)
+    to_world, poses = source.poses_over(obj, range(first, last + 1), scene.frame_current)
     pose = BindPose(obj, to_world)
     parts = obj.active_ragdoll.parts
     missing = [part.bone for part in parts if part.bone not in pose.row]
@@ -415,7 +405,7 @@ def _excesses(obj, scene, first: int, last: int) -> Iterator[tuple]:
         raise RagdollError(f"Bone '{missing[0]}' of '{obj.name}' is gone or renamed: build the ragdoll anew")
     plan = SimpleNamespace(bones=np.array([pose.row[part.bone] for part in parts]), parents=built.parents_of(parts))
     turns = np.array([obj.pose.bones[part.bone].active_ragdoll.joint_rotation for part in parts], dtype=float)
-    relatives = joint_objects.relative_rotations(np.concatenate(chunks), plan, rigid(pose.local), turns)
+    relatives = joint_objects.relative_rotations(poses, plan, rigid(pose.local), turns)
     for i in np.flatnonzero(plan.parents >= 0):
         settings = obj.pose.bones[parts[i].bone].active_ragdoll
         excess = joint_objects.excesses(parts[i].bone, settings, relatives[:, i])

@@ -9,7 +9,7 @@ import numpy as np
 from ...anatomy import masses
 from ...errors import RagdollError
 from ...ragdoll.recovery import states
-from ..physics import built, world
+from ..physics import build, built, world
 from ..rig import action_channels
 from ..rig.armature import values_of
 from ..runtime import STATE
@@ -97,7 +97,7 @@ def set_up_recovery(obj, scene) -> None:
         effects.set_tone(obj, "STUNNED")
     group.enabled = True
     if obj.active_ragdoll.layout_changed:  # muscles need motors
-        stack_edits.rebuild(obj, scene)
+        build.rebuild(obj, scene)
 
 
 def explode(obj, scene):
