@@ -58,11 +58,12 @@ Fox.glb: QUADRUPED 20
     FOREARM b_LeftForeArm_010, HAND b_LeftHand_011, THIGH b_LeftLeg01_015, SHANK b_LeftLeg02_016,
     FOOT b_LeftFoot01_017, TAIL b_Tail01_012 b_Tail02_013 b_Tail03_014
 # The hind legs' names are one bone off: the knee is at the head of BackUpperLeg, the hock at that of BackLowerLeg.
-# The hooves are bones for inverse kinematics outside of the hierarchy.
-animals_pack_Horse.glb: QUADRUPED 20
+# The hooves are bones for inverse kinematics outside of the hierarchy; the skin says whose they are.
+animals_pack_Horse.glb: QUADRUPED 22
     .L > .R, PELVIS Back, SPINE Torso Torso2, CHEST Torso3, NECK Neck1 Neck2 Neck3, HEAD Head,
-    CLAVICLE FrontShoulder.L, UPPER_ARM FrontUpperLeg.L, FOREARM FrontLowerLeg.L, THIGH BackLeg.L,
-    SHANK BackUpperLeg.L, FOOT BackLowerLeg.L, TAIL Tail1 Tail2 Tail3 Tail4 Tail5 Tail6 Tail7
+    CLAVICLE FrontShoulder.L, UPPER_ARM FrontUpperLeg.L, FOREARM FrontLowerLeg.L,
+    HAND IKFrontLeg.L, THIGH BackLeg.L, SHANK BackUpperLeg.L, FOOT BackLowerLeg.L,
+    TAIL Tail1 Tail2 Tail3 Tail4 Tail5 Tail6 Tail7
 # Body carries the legs, Hips the spine; the feet hang on the root.
 single_knight_pack_KnightCharacter.glb: HUMAN 12
     .L > .R, PELVIS Body Hips, SPINE Abdomen, CHEST Torso, NECK Neck, HEAD Head, CLAVICLE Shoulder.L,
