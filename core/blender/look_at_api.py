@@ -30,13 +30,9 @@ def set_look_at_weight(obj, weight: float, index: int = 0, frame: float | None =
 def enable_look_at(
     obj, time: float, cancel_current_transition: bool = True, index: int = 0, frame: float | None = None
 ) -> bool:
-    """Let the weight go to 1 within a time [s]. Returns whether the call was taken.
-
-    Raises RagdollError: a time below 0.
-
-    Args:
-        cancel_current_transition: a transition under way gives way to this one; else the call is ignored meanwhile.
-    """
+    """Let the weight go to 1 within a time [s]. Returns whether the call was taken. Raises RagdollError: a time below
+    0. Args: cancel_current_transition: a transition under way gives way to this one; else the call is ignored
+    meanwhile."""
     return _go(obj, "ENABLE", time, cancel_current_transition, index, frame)
 
 
