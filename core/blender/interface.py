@@ -1,7 +1,5 @@
 """What the interface needs: the active armature and bone, why they cannot be acted on now, rows and fields of settings.
-
-A requirement is a function of an armature that gives the reason why it is not met, empty when it is.
-"""
+A requirement is a function of an armature that gives the reason why it is not met, empty when it is."""
 
 from collections import Counter
 from functools import lru_cache
@@ -67,8 +65,9 @@ def redraw(_self=None, _context=None) -> None:
 
 # ---- requirements ---------------------------------------------------------------------------------------------------
 def why_not(obj, *requirements) -> str:
-    """The first reason why an armature cannot be acted on; empty when it meets all requirements. Args: obj: None where
-    no armature is active, which is a reason by itself. requirements: functions of this module, or like them."""
+    """The first reason why an armature cannot be acted on; empty when it meets all requirements.
+    obj: None where no armature is active, which is a reason by itself. requirements: functions of this module, or like
+    them."""
     if obj is None:
         return "Select the character: its armature, its mesh or one of its bodies"
     return next(filter(None, (reason(obj) for reason in requirements)), "")
