@@ -411,7 +411,7 @@ def golden(options: argparse.Namespace) -> int:
 
 def golden_in(version: str, trees: dict[Path, Path]) -> int:
     """Play the golden shots in one Blender, all trees at once, and compare: 1 if they differ or cannot be played.
-    Args: version: of bpy, or INSTALLED. trees: file to write -> source tree of the extension; the first is what the
+    version: of bpy, or INSTALLED. trees: file to write -> source tree of the extension; the first is what the
     second is compared with."""
     commands = [
         script_command(version, GOLDEN / "shots.py", ["--tree", tree, "--out", path]) for path, tree in trees.items()

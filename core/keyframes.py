@@ -36,7 +36,7 @@ def euler_from_quaternion(quaternions: NDArray, order: str, reference: NDArray |
     nearest to the last frame's is taken. Angles of one rotation come from the half sum and half difference of the outer
     two (Bernardes and Viollet, Quaternion to Euler angles conversion, 2022), which keeps their sum exact near gimbal
     lock; in it, the part that the rotation leaves open is that of the last frame.
-    Args: quaternions: Unit quaternions (w, x, y, z) without sign flips, shape [f, bones, 4]. order: Blender's order,
+    quaternions: Unit quaternions (w, x, y, z) without sign flips, shape [f, bones, 4]. order: Blender's order,
     such as "XYZ": about X first, in the parent's axes. reference: Angles of the frame before [bones, 3], NaN in bones
     without: there the smaller triple is taken."""
     q = np.asarray(quaternions, dtype=np.float64)
@@ -162,7 +162,7 @@ def keys_to_keep(frames: NDArray, values: NDArray, tolerance: float, deviation: 
     The method is that of Ramer (1972) and Douglas and Peucker (1973), run on all segments of all groups at once: in
     every pass each segment that deviates too much is split at its worst sample. The first and the last key always stay.
     All channels of a group keep the same frames.
-    Args: frames: strictly increasing [f]. values: [f, groups, channels]. Quaternions must be free of sign flips and
+    frames: strictly increasing [f]. values: [f, groups, channels]. Quaternions must be free of sign flips and
     angles of jumps by a full turn. tolerance: largest deviation that a left-out sample may have, in the unit of
     `deviation`; 0 or more. deviation: measures [m, channels] against [m, channels], giving [m]."""
     frames = np.asarray(frames, dtype=np.float64)

@@ -40,7 +40,7 @@ def plane_of_joints(heads: np.ndarray, parents: np.ndarray, axes: np.ndarray, si
     """The plane across which a skeleton is its own mirror image.
     Returns the unit normal [3], the offset [m] (points on the plane have normal . p = offset) and the counterpart of
     every body [m]: itself in the plane, -1 where there is none. Without symmetry the normal is None.
-    Args: heads: joints of the m bodies [m, 3] [m]. parents: of the bodies, -1 at roots [m]. axes: the armature's own
+    heads: joints of the m bodies [m, 3] [m]. parents: of the bodies, -1 at roots [m]. axes: the armature's own
     axes, of which the plane's normal is one [3, 3]. size: the character's extent [m]."""
     count = len(heads)
     none = None, 0.0, np.full(count, -1)
@@ -172,7 +172,7 @@ def carried_over(bone, counterpart, normal) -> np.ndarray:
     """What takes components in a bone's frame to the mirrored ones in its counterpart's [3, 3], an improper rotation.
     Where the counterpart does not lie as the mirrored bone would (a bind pose that is not symmetric), the shortest turn
     between the two is added: limits and bodies count from the bone.
-    Args: bone, counterpart: rotations of both in bind pose [3, 3], Y along the bone. normal: of the mirror plane [3],
+    bone, counterpart: rotations of both in bind pose [3, 3], Y along the bone. normal: of the mirror plane [3],
     in the same space."""
     mirrored = reflection(normal) @ np.asarray(bone, dtype=float)
     turn = quaternion.to_matrix(quaternion.shortest_arc(mirrored[:, 1], np.asarray(counterpart, dtype=float)[:, 1]))

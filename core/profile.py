@@ -296,7 +296,7 @@ class Match:
 
 def match(profile: Profile, names, anatomy: Anatomy, how: str = AUTO, rig: str = "the rig") -> Match:
     """Find every bone's settings.
-    Args: names: of the rig's bones [n]. anatomy: of the rig. how: AUTO takes a name where the rig has it and the roles
+    names: of the rig's bones [n]. anatomy: of the rig. how: AUTO takes a name where the rig has it and the roles
     do not contradict each other, else the role; where the rig has exactly the profile's names it is the same, and names
     say all. rig: the rig's name for messages.
     Raises RagdollError: a profile none of whose bones is found."""
@@ -461,7 +461,7 @@ def mirrored_content(entry: Entry, target: Entry | None = None) -> Entry:
 
 
 def mirrored(profile: Profile, how: str = SWAP) -> Profile:
-    """A profile mirrored left to right; twice is what it was. Args: how: SWAP lets both sides change places, the middle
+    """A profile mirrored left to right; twice is what it was. how: SWAP lets both sides change places, the middle
     is mirrored in itself; LEFT_TO_RIGHT and RIGHT_TO_LEFT copy one side to the other and leave the middle."""
     partners = _partners(profile.entries)
     names = {entry.name for entry in profile.entries}

@@ -58,7 +58,7 @@ class Part(Sidebar):
 
 def paragraph(layout, context, text: str, icon: str = "NONE", lines: int = 0) -> None:
     """Text in as many lines as the sidebar's width needs.
-    Args: lines: how many there are always; text that needs more ends with dots. 0: as many as the text needs."""
+    lines: how many there are always; text that needs more ends with dots. 0: as many as the text needs."""
     scale = context.preferences.system.ui_scale
     letters = max(int((context.region.width / scale - 60.0) / LETTER), 16)
     found = wrapped(translated(text), letters, lines)
@@ -110,7 +110,7 @@ def draw_bone_name(layout, obj, bone: str, text: str = "") -> None:
 def draw_list(layout, list_class: str, owner, items: str, buttons=(), list_id: str = "", rows: int = 3, **options):
     """A list with buttons on its right.
     Returns the column of the buttons, for more of them, and the active item, None where there is none.
-    Args: list_class: name of the UIList after "ACTIVE_RAGDOLL_UL_". owner, items: the settings that have the list, and
+    list_class: name of the UIList after "ACTIVE_RAGDOLL_UL_". owner, items: the settings that have the list, and
     its name. buttons: names of our operators that add and remove an item. list_id: to tell lists of one class apart.
     rows, options: see UILayout.template_list."""
     row = layout.row()

@@ -90,7 +90,7 @@ def character_axes(anatomy, heads, tails, directions=None) -> Axes | None:
     the head of humans. Forward is at right angles to both; its sign comes from where the feet point, else from front
     and hind legs, else from the names of the sides. Where that contradicts the names of the sides, left follows it:
     many rigs are named as seen by the viewer.
-    Args: heads, tails: joints in bind pose [n, 3]. directions: unit directions of the bones [n, 3], see
+    heads, tails: joints in bind pose [n, 3]. directions: unit directions of the bones [n, 3], see
     `limb_directions`; the tails' when not given."""
     heads = np.asarray(heads, dtype=float)
     size = float(np.max(np.ptp(heads, axis=0))) if len(heads) else 0.0
@@ -169,7 +169,7 @@ def limb_directions(anatomy, parents, heads, tails, vertices=None) -> np.ndarray
     """Unit direction of every bone [n, 3], joint to joint, whatever the bones are drawn like.
     To the next joint of its limb; without one, to the middle of the mesh that it moves, else the drawn tail, else on
     from its parent.
-    Args: parents: -1 at roots [n]. heads, tails: joints in bind pose [n, 3]. vertices: for each bone the vertices [k,
+    parents: -1 at roots [n]. heads, tails: joints in bind pose [n, 3]. vertices: for each bone the vertices [k,
     3] that it dominates, or None [n]."""
     heads, tails = np.asarray(heads, dtype=float), np.asarray(tails, dtype=float)
     size = float(np.max(np.ptp(np.concatenate([heads, tails]), axis=0))) if len(heads) else 0.0

@@ -150,7 +150,7 @@ class JointLimits:
 
 def joint_limits(anatomy, parents, heads, tails, bones, body_parents, vertices=None) -> list:
     """Anatomical joints of the bodies: `JointLimits`, or None where nothing is known [m].
-    Args: parents: bone parents, -1 at roots [n]. heads, tails: joints in bind pose, in any frame and scale [n, 3].
+    parents: bone parents, -1 at roots [n]. heads, tails: joints in bind pose, in any frame and scale [n, 3].
     bones: bone of every body [m]. body_parents: index of the parent body, -1 at roots [m]. vertices: for each bone the
     vertices [k, 3] that it dominates, or None [n]; tell where feet without toes point."""
     heads, tails = np.asarray(heads, dtype=float), np.asarray(tails, dtype=float)

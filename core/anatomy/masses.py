@@ -68,7 +68,7 @@ def human_mass(height: float) -> float:
 
 def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) -> np.ndarray:
     """Share of the body mass of every body [m]; they sum to 1.
-    Args: table: one of `TABLES`. parents: bone parents, before their children, -1 at roots [n]. bones: bone of every
+    table: one of `TABLES`. parents: bone parents, before their children, -1 at roots [n]. bones: bone of every
     body [m], parents before children. volumes: of the bodies [m^3], [m]; none negative."""
     volumes = np.asarray(volumes, dtype=float)
     segments = _segments(anatomy, parents)
@@ -231,7 +231,7 @@ def human_strengths(anatomy: roles.Anatomy, parents, mass: float, height: float)
     """Largest torque [N m] and force [N] of every bone [n] of a character.
     A bone that is not known by itself (TWIST, HELPER, GENERIC) is as strong as the nearest known one above it.
     Raises RagdollError: mass or height is not a positive number; the message names it.
-    Args: parents: bone parents in any order, -1 at roots [n]; the anatomy's own are used where it has some. mass: of
+    parents: bone parents in any order, -1 at roots [n]; the anatomy's own are used where it has some. mass: of
     the whole character [kg]. height [m]."""
     for name, value in (("mass", mass), ("height", height)):
         if not (np.isfinite(value) and value > 0.0):

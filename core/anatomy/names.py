@@ -402,7 +402,7 @@ _SOFT = (TRUNK, ROOT, None)
 
 
 def settle_trunk(tree: Tree, words: list, sides: list, limbs: dict, found: Structure) -> dict:
-    """Role by row for the bones along the middle. Args: tree: a `Tree`. words: meanings of the names [n]. sides: [n].
+    """Role by row for the bones along the middle. tree: a `Tree`. words: meanings of the names [n]. sides: [n].
     limbs: role by row of the bones of arms and legs. found: what the joints say."""
     legs = _first(tree, limbs, sides, (r.THIGH,))
     arms = _first(tree, limbs, sides, (r.CLAVICLE, r.UPPER_ARM, r.WING))

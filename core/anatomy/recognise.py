@@ -29,7 +29,7 @@ _BEFORE = dict(zip((*r.ARM[2:], *r.LEG[1:]), (*r.ARM[1:3], *r.LEG[:3]), strict=T
 def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, ends=()) -> r.Anatomy:
     """The anatomy of a skeleton of n bones in bind pose.
     Raises RagdollError: arrays of different lengths, or a joint that is not a number; names the bone.
-    Args: names: [n]. parents: index of each bone's parent, -1 at roots, in any order [n]. heads, tails: joints in any
+    names: [n]. parents: index of each bone's parent, -1 at roots, in any order [n]. heads, tails: joints in any
     unit and any place [n, 3]. up: unit vector against gravity as the character stands; legs that are named decide where
     it does not. deform: which bones deform a mesh [n]; None when that is not known. ends: of each chain of inverse
     kinematics its last bone, the bone that it reaches for, and whether a mesh hangs on that."""

@@ -65,7 +65,7 @@ _SMALL = (HELPER, TWIST, EYE, EAR, FINGER, THUMB, TOE)
 
 def main_bones(anatomy: Anatomy, parents, deform=None, heads=None) -> np.ndarray:
     """Which bones [n] have a body of their own in a ragdoll of main bodies; all others merge (`merged_into`).
-    Args: parents: index of each bone's parent, -1 at roots [n]. deform: which bones deform a mesh [n]; says which bones
+    parents: index of each bone's parent, -1 at roots [n]. deform: which bones deform a mesh [n]; says which bones
     of a creature count. None: all. heads: joints [n, 3]; where they are given, stubs of the trunk are left out."""
     parents = _body_parents(anatomy, parents)
     mask = np.zeros(len(anatomy.roles), dtype=bool)

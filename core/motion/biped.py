@@ -104,7 +104,7 @@ class Biped:
     sole, height: lengths [m]; upper and lower of the limbs [4]."""
 
     def __init__(self, rig: Rig, anatomy, bind, tails, world=None) -> None:
-        """Measure a rig. Args: anatomy: of its bones, in Blender's order as the next two. bind: matrices [n, 4, 4] of
+        """Measure a rig. anatomy: of its bones, in Blender's order as the next two. bind: matrices [n, 4, 4] of
         the pose that a build looks at, in the armature's space, and tails [n, 3] there. world: matrix of the armature
         object [4, 4]; None: the identity. Raises RagdollError: something is missing; says what."""
         self.rig = rig

@@ -97,7 +97,7 @@ class BlendSpace2D:
         """Prepare the space.
         Raises RagdollError: no samples, one outside the axes or not a number, two at one place, three or more on one
         line, or, for a grid, a corner without a sample.
-        Args: axes, names, positions: Inputs; names and places [k, 2] of the samples. method: TRIANGLES or GRID.
+        axes, names, positions: Inputs; names and places [k, 2] of the samples. method: TRIANGLES or GRID.
         triangulate: Gives the Delaunay triangles [t, 3] of points [k, 2]; of four or more points on one circle the same
         ones wherever these are shifted to. Needed for three and more samples in triangles."""
         self.axes, self.names = tuple(axes), tuple(names)
@@ -315,7 +315,7 @@ class SpacePlayer:
 def smooth_step(state: float, before: float, after: float, seconds: float, step: float) -> float:
     """An input that follows with a lag: the exact answer of x' = (u - x) / seconds while u goes evenly from one value
     to another. Twice the frames of the same input give the same at the common ones.
-    Args: state: x before; the result is x after. before, after: u, before and after. seconds: Time constant: after it,
+    state: x before; the result is x after. before, after: u, before and after. seconds: Time constant: after it,
     63 % of a step are done; 0: no smoothing. step: Seconds from frame to frame."""
     if seconds == 0.0:
         return after

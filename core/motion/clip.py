@@ -52,7 +52,7 @@ class Clip:
 
     def sample(self, time: float, *, start: float = 0.0, speed: float = 1.0, mode: str = LOOP) -> LocalPose:
         """The pose [n] at a time of the shot [s]; on whole frames that of the clip to the bit.
-        Args: start: When the clip begins to play [s]; before it the clip stands in its first pose (ONCE) or has been
+        start: When the clip begins to play [s]; before it the clip stands in its first pose (ONCE) or has been
         playing for ever. speed: Seconds of the clip per second; negative: backwards, from its end at `start`. mode:
         ONCE holds the ends, LOOP goes on at the other end, PING_PONG turns round at them.
         Raises RagdollError: a time, start or speed that is not a number."""

@@ -118,7 +118,7 @@ def begun(
     planned: Clip | None = None,
 ) -> Passage:
     """The passage from a pose that was shown to a motion elsewhere.
-    Args: old: model-space matrices [n, 4, 4], level order, at the frame and at the one before. new, worlds: the
+    old: model-space matrices [n, 4, 4], level order, at the frame and at the one before. new, worlds: the
     motion's poses [n], in its own place, and the armature object's world matrices, at these two. carriers: level
     indices of bones that go to the new place at once. lowest: level indices of bones that are to stay above the floor.
     planned: the motion, where it is made for the place; `move` is then where the animation goes on after it.

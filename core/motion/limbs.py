@@ -68,7 +68,7 @@ def bind_bend(rig: Rig, bones: tuple) -> tuple:
 
 def triangle(upper: float, lower: float, distance: float, forward, side) -> tuple:
     """Knee and foot, seen from the hip, of two sides over a line: by the law of cosines.
-    Args: upper, lower: lengths of the sides. distance: from hip to target. forward: unit vector to the target. side:
+    upper, lower: lengths of the sides. distance: from hip to target. forward: unit vector to the target. side:
     unit vector at a right angle to it, to which the knee bends.
     A target too far gives both sides in line; one too near gives them folded onto each other, in line too."""
     held = c.clamped(distance, abs(upper - lower), upper + lower)
@@ -82,7 +82,7 @@ def triangle(upper: float, lower: float, distance: float, forward, side) -> tupl
 
 def reach(chain: list, lengths: list, target, bend, tolerance: float, max_iterations: int) -> list:
     """Joints of a chain whose first stays and whose last goes near a target; no segment changes its length.
-    Args: chain: joints. lengths: of its segments. bend: direction to which a straight chain gives way. tolerance:
+    chain: joints. lengths: of its segments. bend: direction to which a straight chain gives way. tolerance:
     distance of the last joint from the target at which it ends, in parts of the chain's length.
     A target out of reach gives the straight chain that points at it; a chain that is there already stays."""
     start, total = chain[0], sum(lengths)

@@ -169,7 +169,7 @@ def run(
 ) -> tuple[LocalPose, tuple, dict]:
     """Take a pose through all entries, in order. An entry that fails is left out; the rest goes on.
     Returns the pose, the states of this frame, and messages by the name of the entry that failed or has a note.
-    Args: context: handed to every entry's `read`. states: of the frame before, one per entry; None where there is none.
+    context: handed to every entry's `read`. states: of the frame before, one per entry; None where there is none.
     seconds: time of this frame."""
     reference, after, messages = None, [], {}
     for i, entry in enumerate(entries):

@@ -41,7 +41,7 @@ def rope(point, anchor, velocity, anchor_velocity, length: float, seconds: float
     The direction is that of the frame's middle, so that a swinging end neither gains nor loses length to first order:
     with an angle a between middle and end the rope is `length * cos(a)` long along it. Returns Unit vector from the
     anchor to the point [3], and the way [m], negative while it is stretched.
-    Args: point, anchor: its ends now [3], [m]. velocity, anchor_velocity: theirs [3], [m/s]. length: [m]. seconds: of
+    point, anchor: its ends now [3], [m]. velocity, anchor_velocity: theirs [3], [m/s]. length: [m]. seconds: of
     the frame."""
     now = np.asarray(point, dtype=float) - anchor
     moved = (np.asarray(velocity, dtype=float) - anchor_velocity) * seconds

@@ -228,7 +228,7 @@ def _push(hit, bodies: Bodies, row: int, part, impulse: float, direction, arm, t
 
 def speeds_felt(bodies, wanted, masses, before: dict | None, seconds: float, gravity) -> dict:
     """Speed of the whole, and the largest speed that something other than gravity and the animation gave a body.
-    Args: bodies, wanted: centres of the bodies, and where the animation has them [m, 3], world. masses: [m] [kg].
+    bodies, wanted: centres of the bodies, and where the animation has them [m, 3], world. masses: [m] [kg].
     before: what this gave one frame ago; None at the first frame. seconds: from frame to frame. gravity: acceleration
     [3].
     Returns: `speed`: of the centre of mass [m/s]; `hit` [m/s]; and `bodies`, `wanted`, `away`: what the next frame
@@ -300,7 +300,7 @@ def loosened(
 ) -> np.ndarray:
     """The factors [m] at time `end` from those at `begin`, all times in seconds.
     Raises RagdollError: an impulse that is no number; names the body's row and the moment.
-    Args: factors: [m] within 0..1; all 1 at the shot's first frame. parents: of the bodies, -1 at roots [m]. blows: all
+    factors: [m] within 0..1; all 1 at the shot's first frame. parents: of the bodies, -1 at roots [m]. blows: all
     of the shot, or those that touch the span [begin, end). mass: of the character [kg]. size: its height [m]. gravity:
     [m/s^2]."""
     factors = np.array(factors, dtype=float)

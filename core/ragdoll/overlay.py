@@ -263,7 +263,7 @@ class Wires:
 
     def outlined(self, matrices, eye, kept: "Kept") -> np.ndarray:
         """Which of the lines that are kept are seen [k]: of a body those at which its surface turns out of sight.
-        Args: eye: homogeneous place of the viewer [4], or with 0 at the end the direction to him."""
+        eye: homogeneous place of the viewer [4], or with 0 at the end the direction to him."""
         seen = np.ones(len(kept.group), dtype=bool)
         rows = np.flatnonzero(kept.group % KINDS == BODY)
         place = np.linalg.solve(np.asarray(matrices, dtype=float), np.asarray(eye, dtype=float))[kept.body[rows]]
@@ -300,7 +300,7 @@ class Wires:
 
     def lines(self, matrices, selected, show: "Show | None" = None, eye=None) -> "Lines":
         """The lines of a frame, for world matrices of the bodies [m, 4, 4] and which of them are selected [m].
-        Args: eye: see `outlined`; without one all edges of the bodies are seen."""
+        eye: see `outlined`; without one all edges of the bodies are seen."""
         show = show or Show()
         selected = np.asarray(selected, dtype=bool)
         reading = self.read(matrices)
@@ -413,7 +413,7 @@ _AT_LIMIT = np.radians(0.1)
 
 def look_at_lines(positions, forwards, references, limits, target, length: float) -> tuple[np.ndarray, np.ndarray]:
     """Ends [k, 2, 3] and colours [k, 4] of a chain's drawing, in the space of its arguments.
-    Args: positions: joints of the k entries [k, 3], the first one's first. forwards: where their bones look, unit
+    positions: joints of the k entries [k, 3], the first one's first. forwards: where their bones look, unit
     vectors [k, 3]. references: what their limits are measured from, unit vectors [k, 3]. limits: largest angles between
     the two [k] in radians; an entry of 0 has no cone. target: point [3] to which each joint has a line, None: there is
     none. length: of the forward vectors; cones have half of it."""

@@ -47,7 +47,7 @@ def bake_frames(
     Frames come from the baked cache when it is up to date, else from a new simulation of the shot. When all are done
     the new action is assigned, the old one kept, and the ragdoll muted. Stopping early changes nothing.
     Raises RagdollError: nothing to bake, a range outside the shot, or trouble in the simulation.
-    Args: obj: the character. scene: its scene. first, last: frames to write; the whole shot when not given. choice:
+    obj: the character. scene: its scene. first, last: frames to write; the whole shot when not given. choice:
     what of them is written, and where to."""
     refuse_baked(obj)
     first, last = checked_range(obj, scene, first, last)
@@ -332,7 +332,7 @@ def _mute_own(obj, on: bool) -> None:
 
 def deviation(obj, scene, recorded: dict) -> float:
     """Largest distance between baked bones played now and recorded before, as a share of the character's height.
-    Args: recorded: what `shown_pose` gave, by frame; those that were baked count."""
+    recorded: what `shown_pose` gave, by frame; those that were baked count."""
     record = json.loads(obj.active_ragdoll.bake_record)
     first, last = record["frames"]
     rows = [obj.data.bones.find(name) for name in record["bones"]]

@@ -94,7 +94,7 @@ def save(obj: bpy.types.Object) -> AnimationState:
 
 def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Action | None, baked=None) -> None:
     """Put back what `save` has read. The baked action stays in the file. Raises RagdollError: the object is in NLA
-    tweak mode, where Blender allows no other action. Args: state: what `bake` or `save` returned. action: the one that
+    tweak mode, where Blender allows no other action. state: what `bake` or `save` returned. action: the one that
     was assigned then, or its copy from before a bake into the current action. baked: the baked action."""
     animation = obj.animation_data_create()
     _refuse_tweak_mode(obj)
@@ -189,7 +189,7 @@ def bake(
     Returns the action, the old one as it was, and what `restore` needs together with it. Raises RagdollError: a bone
     does not exist, the object is in NLA tweak mode, or the current action was asked for and is not alone in animating
     the object. Nothing is changed then.
-    Args: poses: at least one frame. name: of the action. tolerance: leave out keys within it; None keeps a key on every
+    poses: at least one frame. name: of the action. tolerance: leave out keys within it; None keeps a key on every
     frame. destination: NEW, CURRENT or LAYER, see above. below: of a layer that is combined with the animation below
     it, that animation's channels; see `write_poses`. properties: keyed beside the bones, see `write_properties`."""
     missing = next((bone for bone in poses.bones if bone not in obj.pose.bones), None)

@@ -48,7 +48,7 @@ class Owner:
 
 class Controls:
     """A copy of a character in a scene of its own, on which controls are tried and solved.
-    Args: obj: the character. bones, parents: names of its simulated bones, and places of their parents among them, -1
+    obj: the character. bones, parents: names of its simulated bones, and places of their parents among them, -1
     at roots. limbs: whether switches go to FK or IK, or stay AS_KEYED at a frame. Limbs without FK are led by their IK.
     exact: whether bones that inverse kinematics may stretch do not, so that joints come where they should.
     Raises RagdollError: no control leads to any of the bones."""
@@ -258,7 +258,7 @@ class Controls:
 
     def solve(self, frame: int, wanted: np.ndarray, start: np.ndarray | None, given=None) -> tuple:
         """Basis matrices of the controls [k, 4, 4] that bring bodies nearest to wanted ones, and how far off [m, 2].
-        Args: frame: at which all other controls play their animation. wanted: matrices of all bones [n, 4, 4] in
+        frame: at which all other controls play their animation. wanted: matrices of all bones [n, 4, 4] in
         armature space. start: what was found for the frame before. given: {bone: its basis matrix} of bones that are
         posed so.
         The distances are in the armature's units, the angles in rad; the order is that of `keyed`."""

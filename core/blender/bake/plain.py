@@ -48,7 +48,7 @@ def export_frames(obj, scene, first=None, last=None, path: Path | None = None, r
     The motion is that of the baked action, or what a bake would write. Stopping early changes nothing.
     Raises RagdollError: nothing deforms, no such frames, trouble in the simulation, or the file cannot be written;
     nothing of the copy is left then.
-    Args: obj: the character. scene: its scene, which must be the one that is shown. first, last: as of a bake.
+    obj: the character. scene: its scene, which must be the one that is shown. first, last: as of a bake.
     root_motion: what carries the way over the ground; see `travel`. path: of a file whose suffix is one of `EXPORTERS`;
     None leaves the copy in the scene, selected."""
     if scene != bpy.context.scene:

@@ -130,7 +130,7 @@ def spread_weights(
     obj, bone: str, names, mode: str, kind: str, value: float = 0.0, end: float = 1.0, reach: float = 4.0
 ) -> list[str]:
     """Set the weights of some bones; the names of those that changed.
-    Args: mode: SET: `value` on all names. CHAIN: evenly from `value` on the bone to `end` on the other one of the
+    mode: SET: `value` on all names. CHAIN: evenly from `value` on the bone to `end` on the other one of the
     names. DOWN, UP: the bone to `value`, and those below or above it less the further away, none `reach` bones away.
     COPY: the bone's own on all names. MIRROR: those of the names on their counterparts. kind: ROTATION, TRANSLATION or
     BOTH.

@@ -52,7 +52,7 @@ class Meter:
 
     def summary(self, skip_seconds: float = 0.5, character: str | None = None) -> dict:
         """Figures over all frames later than `skip_seconds` after the first one; for JSON.
-        Args: skip_seconds: time at the beginning that is left out [s]. character: name of the one character to look at;
+        skip_seconds: time at the beginning that is left out [s]. character: name of the one character to look at;
         all of them when not given.
         Returns: Angles in degrees; positions in metres, and in millimetres as if each character were 1.8 m tall.
         (measured by the largest extent of its bind pose). Values are None where nothing was measured.

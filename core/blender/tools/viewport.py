@@ -43,7 +43,7 @@ class Cached:
 
 
 def lines(obj, scene, depsgraph, show: overlay.Show, eye=None) -> overlay.Lines | None:
-    """The lines of a ragdoll at the frame shown; None where there is nothing to show. Args: obj: a character with a
+    """The lines of a ragdoll at the frame shown; None where there is nothing to show. obj: a character with a
     ragdoll. depsgraph: of the view layer that is drawn. eye: see `overlay.Wires.outlined`."""
     cached, bodies = shown_bodies(obj, scene, depsgraph)
     return cached.wires.lines(bodies, selected_bodies(obj, cached.bones), show, eye) if cached is not None else None
@@ -158,7 +158,7 @@ def shown_bodies(obj, scene, depsgraph) -> tuple[Cached | None, np.ndarray | Non
 
 def selected_bodies(obj, bones: np.ndarray) -> np.ndarray:
     """Which bodies [m] are selected: by their bones in pose mode, else as objects, or a compound by a piece of it.
-    Args: bones: index of every body's bone [m]."""
+    bones: index of every body's bone [m]."""
     if obj.mode != "POSE":
         of_pieces = {piece.parent for piece in bpy.context.selected_objects if piece.parent is not None}
         parts = obj.active_ragdoll.parts
@@ -336,7 +336,7 @@ def _lines(ends, colors, stand_out) -> overlay.Lines:
 def picked(obj, scene, depsgraph, origin, direction) -> tuple[str, np.ndarray] | None:
     """The bone that a ray in the viewport hits, and the point [3] in the world; None if it hits nothing.
     The mesh counts first, then the bodies themselves, so that an armature without mesh can be hit too.
-    Args: origin, direction: of the ray [3], world; the direction a unit vector."""
+    origin, direction: of the ray [3], world; the direction a unit vector."""
     _cached, matrices = shown_bodies(obj, scene, depsgraph)
     if matrices is None:
         return None

@@ -61,7 +61,7 @@ class Course:
         self, own: Biped, room: Clearances, floor: Floor, keys: list, times, tempo: float, held=(), ranges=None
     ) -> None:
         """Go through keys.
-        Args: times: of the keys [k], [s]. tempo: how much longer everything takes than for a man of 1.8 m on the Earth.
+        times: of the keys [k], [s]. tempo: how much longer everything takes than for a man of 1.8 m on the Earth.
         held: arms that are not to bear anything. ranges: of its joints (`Ranges`), where they are known."""
         self.tempo = tempo
         self.own, self.room, self.floor, self.times = own, room, floor, np.asarray(times, dtype=float)

@@ -57,7 +57,7 @@ def plan(
     own: Biped, surface: Surface, lying, floor: Floor, animated, world, *, fps, gravity, manner=Manner(), ranges=None
 ) -> Plan:
     """A way up from a pose.
-    Args: lying: matrices in armature space [n, 4, 4], level order. floor: under the character, in the plan frame.
+    lying: matrices in armature space [n, 4, 4], level order. floor: under the character, in the plan frame.
     animated: function of the time from now [s] -> matrices [n, 4, 4] of the animation then, in the armature's space of
     now. world: the armature object's matrix now [4, 4]. gravity: [m/s^2]. ranges: of the joints (`Ranges`); None: they
     allow anything.

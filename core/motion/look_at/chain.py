@@ -99,7 +99,7 @@ class LookAt:
         self, rig: Rig, pose: LocalPose, inputs: Inputs, state: LookAtState | None = None, seconds: float = 0.0
     ) -> tuple[LocalPose, LookAtState]:
         """The pose with the chain turned, and the state for the next frame.
-        Args: inputs: `target` in model space, `world`, `weight`. state: of the frame before; None, or one of a later
+        inputs: `target` in model space, `world`, `weight`. state: of the frame before; None, or one of a later
         time: the look starts settled. seconds: time of this frame.
         Raises RagdollError: a target or weight that is not a number, a world matrix of no extent; names the chain."""
         weight = weight_of(inputs.weight, self.name)
@@ -214,7 +214,7 @@ def follow(followed_before, followed_now, smoothed_before, speed: float, seconds
     """Smoothed rotations [..., 4] after a time step: y' = speed * (x - y), solved for an x that turns evenly.
     Between the two times x is taken to go steadily from `followed_before` to `followed_now`, so the result is exact,
     whatever the frame rate, as long as it does (about one axis; else up to second order of the angles).
-    Args: followed_before, followed_now: what is followed, at both times [..., 4]. smoothed_before: the result at the
+    followed_before, followed_now: what is followed, at both times [..., 4]. smoothed_before: the result at the
     time before [..., 4]. speed: share of the distance closed per second [1/s]. seconds: time between the two, not
     negative."""
     passed = speed * seconds
@@ -288,7 +288,7 @@ class WeightEvent:
 
 def weight_at(seconds: float, events: Iterable[WeightEvent], initial: float = 1.0) -> tuple[float, float]:
     """The weight at a time, and what is left of the transition under way [s], 0 when there is none.
-    Args: events: in any order; of events at the same time the one stored later is the later one. initial: the weight
+    events: in any order; of events at the same time the one stored later is the later one. initial: the weight
     until the first event."""
     # The transition under way: from a time on the weight goes evenly from `start` to `end` within `duration`.
     begun, start, end, duration = -math.inf, initial, initial, 0.0
@@ -334,7 +334,7 @@ class LookAtSetup:
 
 def from_roles(rig: Rig, anatomy: Anatomy, tails=None) -> LookAtSetup:
     """The chain from eyes or head down the neck and trunk, and the legs. Raises RagdollError: neither head nor neck was
-    recognised. Args: anatomy: of the armature's bones, in their input order. tails: see `upright_axes`."""
+    recognised. anatomy: of the armature's bones, in their input order. tails: see `upright_axes`."""
     notes: list = []
     level = rig.skeleton.from_level
     role = {int(level[i]): name for i, name in enumerate(anatomy.roles)}
@@ -440,7 +440,7 @@ def upright_axes(rig: Rig, anatomy: Anatomy, tails=None) -> tuple:
     """Where a character faces in bind pose, and its up: unit vectors [3] in armature space; None where nothing tells.
     Left and right are well told by joints, up only to some degrees (13 for Rigify's wolf), since nobody's feet stand
     exactly below their hips; rigs are made upright in their space. So up is the nearest of its axes, where one is near.
-    Args: anatomy: of the armature's bones, in their input order. tails: of the bones in bind pose [n, 3], in input
+    anatomy: of the armature's bones, in their input order. tails: of the bones in bind pose [n, 3], in input
     order, armature space; along the bones' own Y when not given."""
     order = rig.skeleton.from_level
     heads = rig.bind_positions[order]

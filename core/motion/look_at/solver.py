@@ -216,7 +216,7 @@ def _is_aimed(sight: tuple, to_target: tuple) -> bool:
 
 def ahead(offset: tuple, sight: tuple, reach: tuple, to_target: tuple) -> tuple:
     """Unit directions, from a bone, of the point on the line of sight to turn and of the target.
-    Args: offset: from the bone to the first bone. sight: the first bone's forward. reach: from the bone to the target.
+    offset: from the bone to the first bone. sight: the first bone's forward. reach: from the bone to the target.
     to_target: from the first bone to the target.
     The point is as far from the bone as the target: |offset + s sight| = |reach|. A target that is nearer than the line
     of sight ever comes has no such point; then it is the point as far from the first bone as the target, which is the
@@ -237,7 +237,7 @@ def facing(forward, up, to_target, last_side, margin: float) -> tuple:
     """The side by which a target behind is looked at, with hysteresis, and the direction to look in instead.
     Within `margin` of straight behind (as seen along up) the side of before is kept, and the direction is that at the
     margin on that side; so neither a target that crosses straight behind nor one that dwells there flips the look.
-    Args: forward: where the first bone looks, up: unit vectors. to_target: from the first bone to the target.
+    forward: where the first bone looks, up: unit vectors. to_target: from the first bone to the target.
     last_side: 1 left, -1 right, 0 not known yet. margin: half the width of the zone [rad].
     Returns: (side, direction): the side now, and the vector to look along; None outside the zone."""
     level = c.along(forward, -c.dot(forward, up), up)

@@ -112,7 +112,7 @@ class Shape:
 def own_moments(kinds, sizes, masses) -> np.ndarray:
     """Moments [m, 3] of bodies about their own axes and centres [kg m^2], as Blender gives them.
     A sphere has its own; every other shape, a capsule too, has those of the box around it.
-    Args: kinds: shapes [m]. sizes: along their own axes [m, 3] [m]. masses: [m] [kg]."""
+    kinds: shapes [m]. sizes: along their own axes [m, 3] [m]. masses: [m] [kg]."""
     sizes, masses = np.asarray(sizes, dtype=float), np.asarray(masses, dtype=float)[:, None]
     squares = sizes**2
     boxes = masses / 12.0 * (squares.sum(axis=1, keepdims=True) - squares)
@@ -147,7 +147,7 @@ def fit(
 ) -> Shape:
     """The shape of least volume that covers a share of weighted points.
     Raises RagdollError: too few points.
-    Args: points: at least `FEWEST_POINTS` points [k, 3] [m]. weights: not negative [k]; all equal by default. axes:
+    points: at least `FEWEST_POINTS` points [k, 3] [m]. weights: not negative [k]; all equal by default. axes:
     frame [3, 3], z along the limb; turned about z to the points' own cross axes. kind: CAPSULE, BOX, SPHERE,
     CONVEX_HULL, or AUTO for the one of least volume (a hull where it wins by much). share: of the weight to cover,
     0..1. smallest: no half extent is less [m]."""
@@ -328,7 +328,7 @@ def joined(pieces, axes) -> Shape:
 
 def split(whole: Shape, points, weights, bones, trees, *, share: float, smallest: float, forced: bool = False) -> Shape:
     """The body as a compound of two or three parts where that pays, else `whole`, the one convex shape.
-    Args: points, weights: what the body is to cover [k, 3] [m], [k]. bones: that hold each point most [k]. trees: masks
+    points, weights: what the body is to cover [k, 3] [m], [k]. bones: that hold each point most [k]. trees: masks
     of bones [n], each a merged bone and all below it: what may become a part. share, smallest: as in `fitting.fit`, for
     each part. forced: take the best two parts whatever they save."""
     held = [float(weights[tree[bones]].sum() / weights.sum()) for tree in trees]
@@ -431,7 +431,7 @@ class Skin:
         Coarse meshes have vertices at the joints only, so that those of a body may be no more than a ring. Its part of
         an edge to a body that it is joined to goes as far as its own limb does, at least to the middle. Returns for
         each body (points [k, 3], weights [k]).
-        Args: holder, share: see `holders`. joints, ends: where each body's limb begins and ends [m, 3]. joined: whether
+        holder, share: see `holders`. joints, ends: where each body's limb begins and ends [m, 3]. joined: whether
         bodies are joined [m, m]."""
         edges = self.edges[np.all(holder[self.edges] >= 0, axis=1)] if len(self.edges) else self.edges
         edges = edges[holder[edges[:, 0]] != holder[edges[:, 1]]]

@@ -307,7 +307,7 @@ def separate(
     The two of a pair give way so that the least is lost of their volumes and of the points that they cover, along the
     direction of least depth or one of their own axes. A body's twin is always its mirror image. Returns Rows of the
     pairs that overlap.
-    Args: first, second: the pairs [p]. gap: distance [m] that is left between them. may_overlap: pairs [p] that rather
+    first, second: the pairs [p]. gap: distance [m] that is left between them. may_overlap: pairs [p] that rather
     overlap than cost a body more than `KEPT_AT_LEAST` leaves of it. twins: counterpart of every body, itself in the
     mirror plane `normal`, `offset`, -1 for none [m]. points: what each body is to cover [k, 3], or None, for each
     [m]."""

@@ -103,7 +103,7 @@ def choose_bones(heads, tails, parents, candidates, axes) -> np.ndarray:
 
 def plan_bodies(heads, tails, rotations, parents, simulated, kinds, skin, axes, coverage, hung=(), led=()) -> BodyPlan:
     """Shapes for the simulated bones.
-    Args: heads, tails: joints in bind pose [n, 3]. rotations: bind rotation matrices of the bones [n, 3, 3]. parents:
+    heads, tails: joints in bind pose [n, 3]. rotations: bind rotation matrices of the bones [n, 3, 3]. parents:
     bone parents, before their children [n]. simulated: mask [n]. kinds: wanted shape per bone, "AUTO" for the one of
     least volume [n]. skin: `Skin` of the meshes in bind pose, or None; bodies without vertices of their own are shaped
     by their joints alone. axes: the armature's axes [3, 3], see `extent`. coverage: share of a body's weighted vertices

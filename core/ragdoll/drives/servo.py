@@ -65,7 +65,7 @@ def support(share, gained, gravity, seconds):
     """Share of a character's weight that something bears, after one more frame: 0 in free flight, 1 where it lies.
     Blender tells nothing about contacts, but what nothing bears falls as gravity has it. Smoothed over `CALM_AFTER`
     seconds, as a body that rocks on its contacts is borne by fits and starts. Without gravity nothing bears it.
-    Args: share: so far. gained: velocity [3] that its centre of mass has gained in the frame, beside what damping took
+    share: so far. gained: velocity [3] that its centre of mass has gained in the frame, beside what damping took
     [m/s]. gravity: [3] [m/s^2]. seconds: duration of the frame."""
     x, y, z = gravity
     pull = x * x + y * y + z * z
@@ -81,7 +81,7 @@ def settled(calm, speed, own_speed, supported, seconds):
     Blender's bodies roll and rock without any resistance of their own: a limp character that lies nearly still would
     take a dozen seconds to come to rest. Once it has been slow throughout for `CALM_AFTER` seconds, and something bears
     it (see `support`), its limp bodies get `CALM_DRAG`, until one of them is fast again.
-    Args: calm: seconds so far. speed: of its fastest body [m/s]. own_speed: that of a body of its size, the root of
+    calm: seconds so far. speed: of its fastest body [m/s]. own_speed: that of a body of its size, the root of
     height times gravity [m/s]. supported: whether something bears it. seconds: duration of the frame."""
     bound = CALM_SPEED * own_speed * (2.0 if calm >= CALM_AFTER else 1.0)
     return calm + seconds if supported and speed < bound else 0.0
@@ -101,7 +101,7 @@ def motor(gain, stiffness, weight, scale):
     single-precision steps, so the stiffness is moved to where the rate comes out right. It cannot exceed 1 either:
     bodies too light for that (a character a tenth of a man) get the stiffness that the rate takes, fading with the
     weight, so that at weight 1 they follow as well as heavy ones.
-    Args: gain [1/s], stiffness [N/m or N m/rad], weight [0..1], scale: iterations / steps per second [s]."""
+    gain [1/s], stiffness [N/m or N m/rad], weight [0..1], scale: iterations / steps per second [s]."""
     stiffness = np.maximum(stiffness, gain * scale * weight**4)
     wanted = np.where(stiffness > 0.0, gain * scale / np.maximum(stiffness, 1e-30), 1.0)
     whole = np.clip(np.round(wanted / FLOAT_STEP), 1.0, 1.0 / FLOAT_STEP)
@@ -158,7 +158,7 @@ def trace_at(angles):
 
 def within_reach(body, target, farthest, trace):
     """Targets [m, 4, 4] turned towards the bodies, on the shortest arc, where they are more than `farthest` ahead.
-    Args: farthest: angles [m] [rad]; trace: `trace_at` them."""
+    farthest: angles [m] [rad]; trace: `trace_at` them."""
     beyond = np.einsum("mij,mij->m", body[:, :3, :3], target[:, :3, :3]) < trace
     if not beyond.any():
         return target
@@ -188,7 +188,7 @@ def carried_inertia(masses, centers, joints, parents, own):
     """Inertia [kg m^2] of everything that each joint carries, about the joint [m].
     Gains scaled by it let one weight serve the whole body (Zordan and Hodgins 2002, Motion capture-driven simulations
     that hit and react). Taken in bind pose, once per build.
-    Args: masses [m] [kg], centers [m, 3], joints [m, 3] [m], parents [m] (-1 at roots). own: each body's own mean
+    masses [m] [kg], centers [m, 3], joints [m, 3] [m], parents [m] (-1 at roots). own: each body's own mean
     inertia about its centre [m]."""
     carried = np.zeros(len(masses))
     for i in range(len(masses)):

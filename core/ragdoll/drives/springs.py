@@ -82,7 +82,7 @@ def motor(frequency, damping_ratio, inertia, error, velocity, seconds, substeps)
     inertia, K and C placing the poles of ``x' = x + T v + T^2 u (n + 1) / (2 n), v' = v + T u``: the body's motion in a
     frame of T seconds and n substeps. Returns velocity relative to the target [.., 3], largest force [.., 3] for each
     axis (N or N m), both along the world's axes, and the acceleration [.., 3] that they amount to.
-    Args: frequency [Hz], damping_ratio, inertia [kg or kg m^2]: [..], broadcast. error: from the body to its target at
+    frequency [Hz], damping_ratio, inertia [kg or kg m^2]: [..], broadcast. error: from the body to its target at
     the frame's beginning [.., 3] (m, or a rotation vector in rad). velocity: of the body relative to its target then
     [.., 3]; see `velocity_at_end`."""
     error, velocity = np.asarray(error, dtype=float), np.asarray(velocity, dtype=float)
@@ -104,7 +104,7 @@ def joint_motor(relative, before, target, last, weight, frequency, damping_ratio
     """What a spring between child and parent asks of the motors in a frame: `motor` about the target's motion.
     A weight w makes it a spring of the same damping ratio and of the frequency times the square root of w. Returns
     Angular velocity [k, 3], torque [k, 3] (N m) and acceleration [k, 3], in the parent's joint frame.
-    Args: relative, before, target: as in `servo.joint_velocity`. weight, frequency [Hz], damping_ratio: [k]. last:
+    relative, before, target: as in `servo.joint_velocity`. weight, frequency [Hz], damping_ratio: [k]. last:
     rotations one frame ago and the acceleration [k, 3] that the motors gave then; None at the first. inertia: tensors
     of what the joints carry [k, 3, 3], in the parent's joint frame [kg m^2]."""
     own = quaternion.to_rotation_vector(quaternion.multiply(target, quaternion.conjugate(before))) / seconds
@@ -200,7 +200,7 @@ def breaking_impulse(impulse, axes) -> float:
 def push_spring(point, place, impulse, seconds: float, substeps: int, size: float) -> tuple[np.ndarray, float]:
     """Where the other end must go in a frame [3], and the stiffness [N/m], for a push.
     The impulse is right whatever the place, since the motion makes up for a place that is off its line.
-    Args: point: where it acts now [3], [m]. place: of the other end now [3], [m]. impulse: in this frame [N s], [3],
+    point: where it acts now [3], [m]. place: of the other end now [3], [m]. impulse: in this frame [N s], [3],
     not zero. seconds: duration of the frame [s]. size: height of the character [m]."""
     strength = float(np.linalg.norm(impulse))
     start = np.asarray(place, dtype=float) - point

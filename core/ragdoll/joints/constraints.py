@@ -81,7 +81,7 @@ class ConstraintSpec:
 def plan_constraints(joint_type: str, limit_min, limit_max) -> list[ConstraintSpec]:
     """Blender constraints that make a joint; the first holds the position. The same limits give the same (cached) plan.
     Raises ValueError: as `checked_limits`.
-    Args: joint_type: FIXED, HINGE, CONE or FREE. limit_min, limit_max: swing X, twist Y, swing Z [rad], [3], positive
+    joint_type: FIXED, HINGE, CONE or FREE. limit_min, limit_max: swing X, twist Y, swing Z [rad], [3], positive
     about the joint's axes, from bind pose. Ignored (but checked) for FIXED and FREE."""
     lower, upper = checked_limits(limit_min, limit_max)
     if joint_type == "FREE":
@@ -393,7 +393,7 @@ def widened(joint_type: str, limit_min, limit_max, r_rel, margin: float) -> tupl
     """Limits (limit_min, limit_max) [rad], [3] each, just wide enough for observed rotations.
     A twist that the joint cannot limit with swings so wide is stated as free.
     Raises ValueError: as `checked_limits`.
-    Args: joint_type: FIXED, HINGE, CONE or FREE. limit_min, limit_max: angles [rad], [3]; never made narrower. FIXED
+    joint_type: FIXED, HINGE, CONE or FREE. limit_min, limit_max: angles [rad], [3]; never made narrower. FIXED
     and FREE are returned as they are. r_rel: observed unit quaternions (w, x, y, z) in the joint's frame [..., 4].
     margin: what an observed rotation that needs wider limits keeps to them [rad]."""
     low, high = (each.copy() for each in checked_limits(limit_min, limit_max))

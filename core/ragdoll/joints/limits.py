@@ -151,7 +151,7 @@ def excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
     """How far rotations are beyond a joint's limits.
     Returns the larger of the swing's and the twist's excess [rad], 0 inside [..]. A hinge's is the larger of its
     angle's and of the rotation about other axes. Raises ValueError: as `checked_limits`.
-    Args: joint_type: FIXED, HINGE, CONE or FREE. limit_min, limit_max: angles [rad], [3]. r_rel: unit quaternions (w,
+    joint_type: FIXED, HINGE, CONE or FREE. limit_min, limit_max: angles [rad], [3]. r_rel: unit quaternions (w,
     x, y, z) of the child relative to the parent in the joint's frame [.., 4]."""
     low, high = checked_limits(limit_min, limit_max)
     q = np.asarray(r_rel, dtype=float)

@@ -131,7 +131,7 @@ def target(fall: Fall, start: np.ndarray, postures: tuple, lying: np.ndarray) ->
 
 def stiffened(weight: np.ndarray, relative: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Weights [k] that rise smoothly where a joint comes near its limits.
-    Args: relative: rotations of the joints [k, 4]. bounds: limits [k, 2, 3] [rad]; infinite ones count for nothing."""
+    relative: rotations of the joints [k, 4]. bounds: limits [k, 2, 3] [rad]; infinite ones count for nothing."""
     angles = np.stack(limits.swing_twist_angles(relative), axis=1)
     sides = np.maximum(np.where(angles >= 0.0, bounds[:, 1], -bounds[:, 0]), THIN)
     # Swings end at an ellipse: how far it is to its edge, the way that the swing goes.
