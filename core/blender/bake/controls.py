@@ -61,7 +61,7 @@ class Controls:
     def __init__(self, obj, bones: list, parents: list, limbs: str = FK, exact: bool = False, frame: int = 1) -> None:
         self.bones, self.parents = bones, parents
         self.height = max(obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12), 1e-12)
-        self.copy = source.copy_of(obj, f".{obj.name} Controls")
+        self.copy = source.copy_of(obj, f".{obj.name} Controls", own_data=True)
         self.scene = bpy.data.scenes.new(".Ragdoll Controls")
         self.scene.active_ragdoll.is_source = True
         self.scene.collection.objects.link(self.copy)
@@ -77,7 +77,7 @@ class Controls:
 
     def remove(self) -> None:
         """Remove the copy and its scene."""
-        bpy.data.objects.remove(self.copy)
+        bpy.data.armatures.remove(self.copy.data)  # and the object with it
         bpy.data.scenes.remove(self.scene)
 
     @property
@@ -101,20 +101,22 @@ class Controls:
     def _discover(self, limbs: str, frame: int) -> None:
         """Find the switches {data path: value}, the owners, and the limbs that are led by inverse kinematics."""
         self.scene.frame_set(frame)
-        paths = _switch_paths(self.copy, _leading(self.copy, self.bones))
-        now = {path: self.evaluated().path_resolve(path) for path in paths} if limbs == AS_KEYED else {}
+        self._sources, self._known = _sources(self.copy), {}
+        behind = [self.leading([name]) for name in self.bones]
+        self._reach = {name: np.array([name in some for some in behind]) for name in self.leading(self.bones)}
+        self._paths = _switch_paths(self.copy, self._reach)
+        now = {path: self.evaluated().path_resolve(path) for path in self._paths} if limbs == AS_KEYED else {}
         animation, posed = self.copy.animation_data, [bone.matrix_basis.copy() for bone in self.copy.pose.bones]
         kept = None if animation is None else (animation.action, animation.use_nla)
         if animation is not None:
             animation.action, animation.use_nla = None, False
         for bone in self.copy.pose.bones:
             bone.matrix_basis.identity()
-        candidates = _leading(self.copy, self.bones)
-        self.switches = self._best_switches(candidates)
+        self.switches = self._best_switches()
         if limbs != FK:
-            self._turn_to_limbs(paths, now)
-        owners = self._owners(self._followers(candidates))
-        self.limbs = Limbs(self, _leading, {self.rows[owner.body] for owner in owners})
+            self._turn_to_limbs(now)
+        owners = self._owners()
+        self.limbs = Limbs(self, {self.rows[owner.body] for owner in owners})
         theirs = {name for limb in self.limbs.found for name in limb.controls()}
         self.owners = [owner for owner in owners if owner.name not in theirs]
         self.control_of = {owner.body: owner.name for owner in self.owners}
@@ -129,10 +131,20 @@ class Controls:
         for bone, matrix in zip(self.copy.pose.bones, posed, strict=True):
             bone.matrix_basis = matrix
 
-    def _turn_to_limbs(self, paths: dict, now: dict) -> None:
+    def leading(self, names) -> dict:
+        """The bones that those of some names hang on, themselves included: an ordered set."""
+        found, waiting = {}, list(names)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found[name] = True
+                waiting.extend(self._sources[name])
+        return found
+
+    def _turn_to_limbs(self, now: dict) -> None:
         """Turn the switches of limbs to inverse kinematics with a pole, or to what they are now."""
         solved = {bone.name for bone in self.copy.pose.bones if any(c.type == "IK" for c in bone.constraints)}
-        for path in [path for path in self.switches if _leading(self.copy, paths[path]).keys() & solved]:
+        for path in [path for path in self.switches if self.leading(self._paths[path]).keys() & solved]:
             self.switches[path] = int(now[path]) if now else 1 - self.switches[path]
             switch(self.copy, path, self.switches[path])
         for path, bones in ({} if now else _pole_switches(self.copy)).items():
@@ -164,94 +176,114 @@ class Controls:
                 bone.ik_stretch = found[bone_path(bone.name, "ik_stretch")] = 0.0
         return found
 
-    def _best_switches(self, candidates: dict) -> dict:
+    def _best_switches(self) -> dict:
         """Set each property that switches constraints to where more of the bones behind it have owners; which are they.
 
         One limb's switch says nothing of another's, so all are tried at once.
         """
-        paths = {path: bones for path, bones in _switch_paths(self.copy, candidates).items() if len(bones) > 1}
+        paths = {path: bones for path, bones in self._paths.items() if len(bones) > 1}
         before = {path: self.copy.path_resolve(path) for path in paths}
+        behind = {path: np.any([self._reach[name] for name in bones], axis=0) for path, bones in paths.items()}
         count = {}
         for value in (0, 1) if paths else ():
             for path in paths:
                 switch(self.copy, path, value)
-            owned = {owner.body for owner in self._owners(self._followers(candidates))}
-            for path, driven in paths.items():
-                behind = (b for b, name in enumerate(self.bones) if driven & _leading(self.copy, [name]).keys())
-                count[path, value] = len(owned.intersection(behind))
+            owned = {owner.body for owner in self._owners()}
+            for path in paths:
+                count[path, value] = len(owned.intersection(np.flatnonzero(behind[path])))
         switches = {path: int(count[path, 1] > count[path, 0]) for path in paths if count[path, 0] != count[path, 1]}
         for path in paths:
             switch(self.copy, path, switches.get(path, before[path]))
         return switches
 
-    def _tried(self, bone, basis: Matrix, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rotation vectors [m, 3] and shifts [m, 3] of the bodies for a basis matrix of a bone at rest."""
-        bone.matrix_basis = basis
-        now = self.shown()[self.rows]
-        bone.matrix_basis = Matrix()
-        return turns_between(now, rest), now[:, :3, 3] - rest[:, :3, 3]
+    def _tried(self, tries: dict) -> dict:
+        """{bone: rotation vectors and shifts of the bodies [2, m, 3]} for basis matrices of bones at rest.
 
-    def _followers(self, candidates: dict) -> dict:
-        """{candidate: [(first body that turns with it, how far the body's head is from the pivot [heights])]}."""
-        self._rest, self._turned = self.shown(), {}
-        rest, found = self._rest[self.rows], {}
-        for name in candidates:
-            bone = self.copy.pose.bones[name]
-            vector = np.where(_free(bone), (1.0, 0.7, 0.5), 0.0)
-            if not vector.any():
-                continue
-            vector *= TURN / np.linalg.norm(vector)
-            turns, shifts = self._tried(bone, _rotation(vector), rest)
+        Bones that lead to no body in common are tried at once.
+        """
+        rest, found, waiting = self._rest[self.rows], {}, dict(tries)
+        while waiting:
+            some, taken = [], np.zeros(len(rest), dtype=bool)
+            for name in waiting:
+                if not (taken & self._reach[name]).any():
+                    some.append(name)
+                    taken |= self._reach[name]
+            for name in some:
+                self.copy.pose.bones[name].matrix_basis = waiting.pop(name)
+            now = self.shown()[self.rows]
+            moved = np.array([turns_between(now, rest), now[:, :3, 3] - rest[:, :3, 3]])
+            for name in some:
+                self.copy.pose.bones[name].matrix_basis = Matrix()
+                found[name] = moved * self._reach[name][:, None]
+        return found
+
+    def _followers(self) -> list:
+        """Of the bones that turn bodies: (distance of the pivot from the body's head [heights], body, bone), nearest first.
+
+        Only the first body that turns with a bone counts; a bone without a shape of its own is as if further away.
+        """
+        vectors = {name: np.where(_free(self.copy.pose.bones[name]), (1.0, 0.7, 0.5), 0.0) for name in self._reach}
+        vectors = {name: vector * (TURN / np.linalg.norm(vector)) for name, vector in vectors.items() if vector.any()}
+        found = []
+        for name, (turns, shifts) in self._tried({name: _rotation(v) for name, v in vectors.items()}).items():
             turned = np.linalg.norm(turns, axis=1) / TURN
-            firsts = [
-                (body, float(np.linalg.norm(shifts[body])) / TURN / self.height)
+            hidden = 0.0 if self.copy.pose.bones[name].custom_shape else HIDDEN
+            found += [
+                (float(np.linalg.norm(shifts[body])) / TURN / self.height + hidden, body, name)
                 for body, parent in enumerate(self.parents)
                 if turned[body] >= FOLLOWS and (parent < 0 or turned[parent] <= STAYS)
             ]
-            if firsts:
-                found[name] = firsts
-        return found
+        return sorted(found)
 
-    def _owners(self, followers: dict) -> list[Owner]:
-        rest, owners, taken = self._rest[self.rows], [], set()
-        pairs = sorted(
-            (arm + (0.0 if self.copy.pose.bones[name].custom_shape else HIDDEN), body, name)
-            for name, firsts in followers.items()
-            for body, arm in firsts
-        )
-        for _distance, body, name in pairs:
-            if name in taken or any(owner.body == body for owner in owners):
-                continue
-            owner = self._measured(name, body, rest)
-            full = np.linalg.svd(owner.turns[body], compute_uv=False)
-            if full[1] >= FULLY:
-                owners.append(owner)
-                taken.add(name)
-        return sorted(owners, key=lambda owner: owner.body)
+    def _owners(self) -> list[Owner]:
+        """The owners where the switches are now, which are tried once for each position of these."""
+        position = tuple(self.copy.path_resolve(path) for path in self._paths)
+        if position not in self._known:
+            self._rest, self._turned, owners = self.shown(), {}, {}
+            waiting = self._followers()
+            while waiting:
+                # The nearest pair of each body, unless the bone may yet become that of a nearer body.
+                bodies, names, trying = set(), set(), []
+                for pair in waiting:
+                    if pair[1] not in bodies and pair[2] not in names:
+                        trying.append(pair)
+                    bodies.add(pair[1])
+                    names.add(pair[2])
+                self._turn([name for _distance, _body, name in trying])
+                for _distance, body, name in trying:
+                    owner = self._measured(name, body)
+                    if np.linalg.svd(owner.turns[body], compute_uv=False)[1] >= FULLY:
+                        owners[body] = owner
+                taken = {owner.name for owner in owners.values()}
+                waiting = [p for p in waiting if p not in trying and p[1] not in owners and p[2] not in taken]
+            self._known[position] = [owners[body] for body in sorted(owners)]
+        return self._known[position]
 
-    def _measured(self, name: str, body: int, rest: np.ndarray) -> Owner:
+    def _turn(self, names: list) -> None:
+        """Turn bones about each of their free axes, if that is not done yet."""
+        new = [name for name in names if name not in self._turned]
+        self._turned |= {name: {} for name in new}
+        for axis in range(3):
+            free = [name for name in new if _free(self.copy.pose.bones[name])[axis]]
+            for name, moved in self._tried(dict.fromkeys(free, _rotation(np.eye(3)[axis] * TURN))).items():
+                self._turned[name][axis] = moved
+
+    def _measured(self, name: str, body: int) -> Owner:
         """An owner with its responses."""
-        bone = self.copy.pose.bones[name]
+        bone, rest = self.copy.pose.bones[name], self._rest[self.rows]
         row = self.copy.data.bones.find(name)
-        axes, free = _axes(self._rest[row]), _free(bone)
-        turns, arms = np.zeros((2, len(rest), 3, 3))
-        if name not in self._turned:
-            tries = ((axis, _rotation(np.eye(3)[axis] * TURN)) for axis in np.flatnonzero(free))
-            self._turned[name] = [(axis, *self._tried(bone, basis, rest)) for axis, basis in tries]
-        for axis, turned, shifted in self._turned[name]:
-            for i, parent in enumerate(self.parents):
-                if parent >= 0:
-                    by_parent = shifted[parent] + np.cross(turned[parent], rest[i, :3, 3] - rest[parent, :3, 3])
-                    arms[i, :, axis] = shifted[i] - by_parent
-                else:
-                    arms[i, :, axis] = shifted[i]
+        axes, (turns, arms) = _axes(self._rest[row]), np.zeros((2, len(rest), 3, 3))
+        for axis, (turned, shifted) in self._turned[name].items():
+            by_parent = shifted[self.parents] + np.cross(
+                turned[self.parents], rest[:, :3, 3] - rest[self.parents, :3, 3]
+            )
+            arms[:, :, axis] = shifted - np.where(np.less(self.parents, 0)[:, None], 0.0, by_parent)
             turns[:, :, axis] = turned
-        turns, arms = axes.T @ turns / TURN, axes.T @ arms / TURN
-        owner = Owner(name, row, body, free, turns, arms)
+        owner = Owner(name, row, body, _free(bone), axes.T @ turns / TURN, axes.T @ arms / TURN)
         if self.parents[body] < 0 and not bone.bone.use_connect and not any(bone.lock_location):
             step = TURN * self.height
-            columns = [self._tried(bone, Matrix.Translation(np.eye(3)[a] * step), rest)[1][body] for a in range(3)]
-            shifts = self._parent_axes(owner, self._rest).T @ np.transpose(columns) / step
+            tries = (self._tried({name: Matrix.Translation(way)})[name][1, body] for way in np.eye(3) * step)
+            shifts = self._parent_axes(owner, self._rest).T @ np.transpose(list(tries)) / step
             if np.linalg.svd(shifts, compute_uv=False)[2] >= FULLY:
                 owner.shifts = shifts
         return owner
@@ -353,30 +385,25 @@ class Controls:
         return step * (1.0, 1.0, 1.0, *[self.height] * 3)
 
 
-def _leading(obj, names) -> dict:
-    """The bones that those of some names hang on by parents and constraints, themselves included: an ordered set."""
-    sources = {bone.name: set() for bone in obj.pose.bones}
+def _sources(obj) -> dict:
+    """{bone: the bones that it hangs on by its parent, constraints and drivers}."""
+    sources = {bone.name: {bone.parent.name} if bone.parent else set() for bone in obj.pose.bones}
     for bone in obj.pose.bones:
-        own = sources[bone.name]
-        if bone.parent is not None:
-            own.add(bone.parent.name)
         for constraint in bone.constraints:
             targets = [(getattr(constraint, "target", None), getattr(constraint, "subtarget", ""))]
             targets.append((getattr(constraint, "pole_target", None), getattr(constraint, "pole_subtarget", "")))
             targets += [(each.target, each.subtarget) for each in getattr(constraint, "targets", ())]
-            names_of = {name for target, name in targets if target == obj and name in sources}
-            own |= names_of
+            names = {name for target, name in targets if target == obj and name in sources}
+            sources[bone.name] |= names
             if constraint.type == "IK":
-                chain = [bone, *bone.parent_recursive][: constraint.chain_count or None]
-                for member in chain:
-                    sources[member.name] |= names_of | {bone.name}
-    found, waiting = {}, list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found[name] = True
-            waiting.extend(sources[name])
-    return found
+                for member in [bone, *bone.parent_recursive][: constraint.chain_count or None]:
+                    sources[member.name] |= names | {bone.name}
+    for driver in obj.animation_data.drivers if obj.animation_data else ():
+        driven = driver.data_path.removeprefix('pose.bones["').partition('"]')[0]
+        if driven in sources:
+            read = (target for variable in driver.driver.variables for target in variable.targets)
+            sources[driven] |= {target.bone_target for target in read if target.id == obj} & sources.keys()
+    return sources
 
 
 def _switch_paths(obj, candidates: dict) -> dict:
