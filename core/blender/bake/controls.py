@@ -3,14 +3,16 @@
 Nothing is known by name. On a copy of the rig at rest every bone that can lead to a simulated one (by parents and
 constraints) is turned a little, and what follows tells what it controls. A bone's *owner* turns it fully about two axes
 at least, does not turn the bone before it, and has its pivot next to the bone's head; of equals the one with a shape of
-its own. Twist is often shared by others, so no owner has to give it.
+its own. Twist is often shared by others, so no owner has to give it. Further controls help where they move bodies as
+no owner can.
 
 The owners' rotations, and the places of those that carry roots, are found by damped Gauss-Newton steps from the frame
 before: the responses measured at rest are turned with the control, places follow along the chain of bodies, and a step
-counts only if what Blender then evaluates is nearer (Levenberg 1944).
+counts only if what Blender then evaluates is nearer (Levenberg 1944). What each step does corrects the responses for the
+next (Broyden 1965).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
@@ -27,10 +29,12 @@ FK, IK, AS_KEYED = "FK", "IK", "AS_KEYED"
 TURN = 0.02  # of the trials at rest [rad]
 FOLLOWS, STAYS = 0.5, 0.4  # shares of a turn: from there a bone follows, up to there (a share of its twist) it does not
 FULLY = 0.9  # about its two best axes an owner turns its bone by this share
-DAMPING, LEAST_DAMPING = 0.1, 0.003
+HELPS = 0.05  # from there on a turn of a further control gives errors that no other gives
+LOOSE = 0.01  # how much errors count about axes that an owner does not turn its body about
+DAMPING, LEAST_DAMPING = 0.1, 0.03
 FARTHEST = 0.6  # that a control turns in one step [rad]: the responses hold for small turns only
 PLACE_WEIGHT = 6.0  # of a bone's place in heights against its rotation [rad]: twist cannot always be given
-STEPS, ENOUGH, EXACT = 16, 0.01, 1e-4  # most steps a frame; gains that do not pay; errors that are none [rad]
+STEPS, ENOUGH, EXACT = 16, 0.01, 1e-4  # most steps a frame; gains that do not pay; an error of all that is none [rad]
 
 
 @dataclass
@@ -120,6 +124,7 @@ class Controls:
         theirs = {name for limb in self.limbs.found for name in limb.controls()}
         self.owners = [owner for owner in owners if owner.name not in theirs]
         self.control_of = {owner.body: owner.name for owner in self.owners}
+        self.owners += self._helpers(theirs)
         for limb in self.limbs.found:
             for row, name in ((limb.upper, limb.pole or limb.swivel or limb.end), (limb.lower, limb.end)):
                 self.control_of[self.rows.index(row)] = name
@@ -218,14 +223,14 @@ class Controls:
         return found
 
     def _followers(self) -> list:
-        """Of the bones that turn bodies: (distance of the pivot from the body's head [heights], body, bone), nearest first.
+        """(Distance of pivot and head [heights], body, bone) of bones and bodies that they turn, nearest first.
 
         Only the first body that turns with a bone counts; a bone without a shape of its own is as if further away.
         """
         vectors = {name: np.where(_free(self.copy.pose.bones[name]), (1.0, 0.7, 0.5), 0.0) for name in self._reach}
         vectors = {name: vector * (TURN / np.linalg.norm(vector)) for name, vector in vectors.items() if vector.any()}
-        found = []
-        for name, (turns, shifts) in self._tried({name: _rotation(v) for name, v in vectors.items()}).items():
+        found, self._effects = [], self._tried({name: _rotation(v) for name, v in vectors.items()})
+        for name, (turns, shifts) in self._effects.items():
             turned = np.linalg.norm(turns, axis=1) / TURN
             hidden = 0.0 if self.copy.pose.bones[name].custom_shape else HIDDEN
             found += [
@@ -256,8 +261,47 @@ class Controls:
                         owners[body] = owner
                 taken = {owner.name for owner in owners.values()}
                 waiting = [p for p in waiting if p not in trying and p[1] not in owners and p[2] not in taken]
-            self._known[position] = [owners[body] for body in sorted(owners)]
-        return self._known[position]
+            self._known[position] = [owners[body] for body in sorted(owners)], self._rest, self._turned, self._effects
+        owners, self._rest, self._turned, self._effects = self._known[position]
+        return owners
+
+    def _helpers(self, taken: set) -> list[Owner]:
+        """Controls that give what those of the bodies cannot: a neck below a head, hips below a torso.
+
+        Those with a shape and without locks that move bodies otherwise than all before them together, the most first.
+        """
+        self._weigh()
+        led = {row for limb in self.limbs.found for row in (limb.upper, limb.lower, limb.last)}
+        free = np.repeat([row not in led for row in self.rows], 6)[:, None]
+        taken = taken | {owner.name for owner in self.owners}
+        names = [name for name in self._effects if name not in taken and self._is_plain(name)]
+        self._turn(names)
+        waiting = [replace(self._measured(name, int(np.argmax(self._reach[name]))), shifts=None) for name in names]
+        found = []
+        while waiting:
+            known, sizes, _ = np.linalg.svd(free * self._jacobian(self._rest, self.owners + found), full_matrices=False)
+            known = known[:, sizes > 1e-3]
+            gains = []
+            for owner in waiting:
+                columns = free * self._jacobian(self._rest, [owner])
+                gains.append(np.linalg.svd(columns - known @ (known.T @ columns), compute_uv=False)[1])
+            if max(gains) < HELPS:
+                break
+            found.append(waiting.pop(int(np.argmax(gains))))
+        return found
+
+    def _is_plain(self, name: str) -> bool:
+        """Whether a bone is made to be turned: it has a shape and no locks."""
+        bone = self.copy.pose.bones[name]
+        return bone.custom_shape is not None and bool(_free(bone).all())
+
+    def _weigh(self) -> None:
+        """How much turns of bodies about their own axes count [m, 3, 3]: little where their owners do not turn them."""
+        self._weights = np.tile(LOOSE * np.eye(3), (len(self.bones), 1, 1))
+        for owner in self.owners:
+            to_body = _axes(self._rest[self.rows[owner.body]]).T @ _axes(self._rest[owner.row])
+            ways, sizes, _ = np.linalg.svd(to_body @ owner.turns[owner.body])
+            self._weights[owner.body] = ways @ np.diag(np.where(sizes > FOLLOWS, 1.0, LOOSE)) @ ways.T
 
     def _turn(self, names: list) -> None:
         """Turn bones about each of their free axes, if that is not done yet."""
@@ -318,33 +362,40 @@ class Controls:
                 basis[:3, : 4 if placed else 3] = matrix[:3, : 4 if placed else 3]
                 bone.matrix_basis = Matrix(basis)
         for i, group in enumerate(self.groups):
-            poses, error = self._settle(bones[: len(self.owners)], wanted[self.rows], *group)
+            poses = self._settle(bones[: len(self.owners)], wanted[self.rows], *group)
             if i == 0 and self.limbs.found:
                 poses = self.limbs.solve(poses, wanted)
-                error = self._errors(poses, wanted[self.rows])
-        off = np.linalg.norm(error.reshape(-1, 2, 3), axis=2)
-        basis = np.array([bone.matrix_basis for bone in bones])
-        return basis, off * (1.0, self.height / PLACE_WEIGHT)
+        bodies = poses[self.rows]
+        turns = np.linalg.norm(turns_between(wanted[self.rows], bodies), axis=1)
+        off = np.stack([turns, np.linalg.norm(wanted[self.rows, :3, 3] - bodies[:, :3, 3], axis=1)], axis=1)
+        return np.array([bone.matrix_basis for bone in bones]), off
 
-    def _settle(self, bones: list, wanted: np.ndarray, owners: np.ndarray, bodies: np.ndarray) -> tuple:
-        """Bring some bodies [m] to wanted ones by some owners [k]: the poses [n, 4, 4], and what is left of all."""
+    def _settle(self, bones: list, wanted: np.ndarray, owners: np.ndarray, bodies: np.ndarray) -> np.ndarray:
+        """Bring some bodies [m] to wanted ones by some owners [k]; the poses then [n, 4, 4]."""
         basis = np.array([bone.matrix_basis for bone in bones]).reshape(-1, 4, 4)
         poses, error = self._try(bones, basis, wanted)
-        damping = DAMPING
+        mask, damping, learnt = np.outer(np.repeat(bodies, 6), np.repeat(owners, 6)), DAMPING, 0.0
         for _ in range(STEPS if owners.any() else 0):
-            step = self._step(poses, error, damping, owners, bodies)
-            moved = np.array([_moved(basis[k], step[k]) for k in range(len(bones))])
+            jacobian = (self._jacobian(poses, self.owners) + learnt) * mask
+            step = _step(jacobian, error.ravel(), damping)
+            size = max(np.linalg.norm(error[bodies]), 1e-12)
+            promised = error.ravel() - jacobian @ step
+            if 1.0 - np.linalg.norm(promised[mask.any(axis=1)]) / size < ENOUGH or size < EXACT:
+                break
+            ways = step.reshape(-1, 6) * (1.0, 1.0, 1.0, *[self.height] * 3)
+            moved = np.array([_moved(*each) for each in zip(basis, ways, strict=True)])
             there, left = self._try(bones, moved, wanted)
-            gain = 1.0 - np.linalg.norm(left[bodies]) / max(np.linalg.norm(error[bodies]), 1e-12)
+            gain = 1.0 - np.linalg.norm(left[bodies]) / size
+            learnt = learnt + np.outer(promised - left.ravel(), step) / (step @ step)
             if gain > 0.0:
                 basis, poses, error, damping = moved, there, left, max(damping * 0.3, LEAST_DAMPING)
             else:
                 damping *= 10.0
-            if -ENOUGH < gain < ENOUGH or np.abs(error[bodies]).max() < EXACT:
+            if -ENOUGH < gain < ENOUGH:
                 break
         for bone, matrix in zip(bones, basis, strict=True):
             bone.matrix_basis = Matrix(matrix)
-        return poses, error
+        return poses
 
     def _try(self, bones, basis: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The evaluated poses [n, 4, 4] for basis matrices, and what is left: turns and weighted shifts [m, 6]."""
@@ -354,35 +405,42 @@ class Controls:
         return poses, self._errors(poses, wanted)
 
     def _errors(self, poses: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        """What poses lack of wanted ones: turns and weighted shifts [m, 6]."""
+        """What poses lack of wanted ones: weighted turns and shifts [m, 6]."""
         bodies = poses[self.rows]
         places = (wanted[:, :3, 3] - bodies[:, :3, 3]) * (PLACE_WEIGHT / self.height)
-        return np.hstack([turns_between(wanted, bodies), places])
+        turns = self._weights_in(poses) @ turns_between(wanted, bodies)[..., None]
+        return np.hstack([turns[..., 0], places])
 
-    def _step(self, poses: np.ndarray, error: np.ndarray, damping: float, some, bodies) -> np.ndarray:
-        """Turns and shifts of owners [k, 6], in their own axes and those of their parents; of some by some bodies."""
+    def _weights_in(self, poses: np.ndarray) -> np.ndarray:
+        """What turns of bodies count about the axes of the armature [m, 3, 3]."""
+        axes = _axes(poses[self.rows])
+        return axes @ self._weights @ axes.transpose(0, 2, 1)
+
+    def _jacobian(self, poses: np.ndarray, owners: list) -> np.ndarray:
+        """How the errors [m * 6] of bodies go down with turns and shifts in heights of owners [k * 6]."""
         places = poses[self.rows, :3, 3]
-        m, k = len(places), len(self.owners)
+        m, k = len(places), len(owners)
         turns, shifts = np.zeros((2, m, 3, k, 6))
-        for o, owner in enumerate(self.owners):
+        for o, owner in enumerate(owners):
             axes = _axes(poses[owner.row])
             turns[:, :, o, :3] = axes @ owner.turns
             shifts[:, :, o, :3] = axes @ owner.arms
             if owner.shifts is not None:
-                shifts[owner.body, :, o, 3:] = self._parent_axes(owner, poses) @ owner.shifts
+                shifts[owner.body, :, o, 3:] = self._parent_axes(owner, poses) @ owner.shifts * self.height
         for i, parent in enumerate(self.parents):
             if parent >= 0:
                 by_parent = np.cross(turns[parent], places[i] - places[parent], axisa=0, axisc=0)
                 shifts[i] += shifts[parent] + by_parent
-        scale = PLACE_WEIGHT / self.height
-        jacobian = np.concatenate([turns, shifts * scale], axis=1).reshape(m * 6, k * 6)
-        jacobian = jacobian * np.outer(np.repeat(bodies, 6), np.repeat(some, 6))
-        jacobian = jacobian * np.tile([1.0, 1.0, 1.0, *[self.height] * 3], k)  # shifts count in heights
-        squares = jacobian.T @ jacobian
-        squares[np.diag_indices(len(squares))] += damping**2
-        step = np.linalg.solve(squares, jacobian.T @ error.ravel()).reshape(k, 6)
-        step *= min(1.0, FARTHEST / max(np.abs(step[:, :3]).max(), 1e-12))
-        return step * (1.0, 1.0, 1.0, *[self.height] * 3)
+        turns = np.einsum("mij,mjkl->mikl", self._weights_in(poses), turns)
+        return np.concatenate([turns, shifts * (PLACE_WEIGHT / self.height)], axis=1).reshape(m * 6, k * 6)
+
+
+def _step(jacobian: np.ndarray, error: np.ndarray, damping: float) -> np.ndarray:
+    """Turns and shifts in heights of owners [k * 6] by which errors go down, in their own axes and their parents'."""
+    squares = jacobian.T @ jacobian
+    squares[np.diag_indices(len(squares))] += damping**2
+    step = np.linalg.solve(squares, jacobian.T @ error)
+    return step * min(1.0, FARTHEST / max(np.abs(step.reshape(-1, 6)[:, :3]).max(), 1e-12))
 
 
 def _sources(obj) -> dict:

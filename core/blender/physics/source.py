@@ -115,10 +115,10 @@ def copy_of(obj, name: str, own_data: bool = False):
     Drivers on shared data refer to the character, which is then evaluated with the copy.
     """
     copy = obj.copy()
-    if own_data:
-        copy.data = obj.data.copy()
     if copy.override_library is not None:
         copy.make_local(clear_liboverride=True)
+    if own_data:
+        copy.data = obj.data.copy()
     copy.name = name
     copy.hide_viewport = False  # what is disabled in viewports is not evaluated
     for group, name, said in declare.walk(copy.active_ragdoll):
