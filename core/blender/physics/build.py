@@ -15,19 +15,8 @@ from ...ragdoll import drives
 from ...ragdoll.bodies import fitting, shapes
 from ...ragdoll.drives import joint_motors, servo
 from .. import preferences, runtime
-from ..rig.armature import (
-    BindPose,
-    anatomy_of,
-    check_armature,
-    check_scale,
-    deforming,
-    keep_bind_pose,
-    posed_tails,
-    prop_bones,
-    refuse_baked,
-    rigid,
-    selected,
-)
+from ..rig import armature
+from ..rig.armature import BindPose, anatomy_of, check_armature, keep_bind_pose, refuse_baked, rigid
 from ..rig.skinning import read_skin
 from ..runtime import STATE
 from ..settings import saved
@@ -177,16 +166,16 @@ def _plan(obj, scene, bones) -> _Plan:
         body_objects.end_editing(obj)
     frames = source.sampled_frames(*world.shot_range(scene))
     to_world, poses = source.poses_over(obj, frames, scene.frame_current)
-    check_scale(obj, to_world)
+    armature.check_scale(obj, to_world)
     notes = _find_bind_pose(obj, poses, frames)
     pose = BindPose(obj, to_world)
     anatomy = anatomy_of(obj)
     asked_for = bones
     if isinstance(bones, str):
-        asked_for = selected(obj) if bones == "SELECTED" else np.full(len(pose.names), bones == "ALL")
-    skin = read_skin(obj, pose, to_world, prop_bones(obj, anatomy, asked_for))
+        asked_for = armature.selected(obj) if bones == "SELECTED" else np.full(len(pose.names), bones == "ALL")
+    skin = read_skin(obj, pose, to_world, armature.prop_bones(obj, anatomy, asked_for))
     vertices = None if skin is None else skin.of_bones()
-    deform = deforming(obj, pose, vertices)
+    deform = armature.deforming(obj, pose, vertices)
     grounded = _grounded(pose, deform, vertices, anatomy)
     deform &= ~grounded
     candidates = asked_for if isinstance(bones, np.ndarray) or bones in ("SELECTED", "ALL") else deform
@@ -415,7 +404,7 @@ def _find_bind_pose(obj, poses, frames) -> list[str]:
     best, least, chosen = None, (True, np.inf), 0
     for row in np.unique(np.linspace(0, len(poses) - 1, min(CANDIDATES, len(poses))).astype(int)):
         local = rigid(poses[row])
-        tails = posed_tails(obj, local)
+        tails = armature.posed_tails(obj, local)
         anatomy = anatomy_of(obj, (local, tails))
         strain = axes.strain(anatomy, parents, local[:, :3, 3], tails)
         if strain < axes.AT_EASE and (anatomy.kind == CREATURE, strain) < least:

@@ -58,7 +58,10 @@ def rig_rest(obj: bpy.types.Object, matrices: NDArray | None = None) -> RigRest:
     skeleton = Skeleton.from_parents(names, [bone.parent.name if bone.parent else None for bone in bones])
     matrices = values_of(bones, "matrix_local", 4, 4).astype(float) if matrices is None else matrices
     relative = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
-    relative[:, :3, :3] = _nearest_rotation(relative[:, :3, :3])
+    # Without what they lack to be rotations (up to 2e-5 in imported rigs): a step of Newton's method for the polar
+    # decomposition (N. Higham, 1986), whose error is then below 1e-9.
+    linear = relative[:, :3, :3]
+    relative[:, :3, :3] = 1.5 * linear - 0.5 * linear @ np.swapaxes(linear, -1, -2) @ linear
     positions, rotations, scales = pose_space.decompose_matrices(relative)
     special, scale_only = [], True
     for row, bone in enumerate(bones):
@@ -78,12 +81,6 @@ def rig_rest(obj: bpy.types.Object, matrices: NDArray | None = None) -> RigRest:
     )
 
 
-def _nearest_rotation(linear: NDArray) -> NDArray:
-    """Rest matrices [n, 3, 3] without what they lack to be rotations (up to 2e-5 in imported rigs).
-    A step of Newton's method for the polar decomposition (N. Higham, 1986), whose error is then below 1e-9."""
-    return 1.5 * linear - 0.5 * linear @ np.swapaxes(linear, -1, -2) @ linear
-
-
 def sample_action(
     action: bpy.types.Action, obj: bpy.types.Object, *, slot=None, frames=None, fps: float | None = None, cycle=False
 ) -> Clip:
@@ -96,9 +93,9 @@ def sample_action(
     per second; without, the scene's. cycle: Without `frames`: sample to the exact end, as `cycle_frames` says, instead
     of whole frames."""
     rest, curves = rig_rest(obj), action_curves(action, obj, slot)
-    found = _columns(curves, obj.data.bones.keys())
-    if not found.moved:
-        listed = ", ".join(f'"{bone}"' for bone in found.missing[:5])
+    places, missing, moved = _columns(curves, obj.data.bones.keys())
+    if not moved:
+        listed = ", ".join(f'"{bone}"' for bone in missing[:5])
         raise RagdollError(f"Action \"{action.name}\" animates no bone of '{obj.name}'; it has {listed or 'no bones'}")
     if frames is None:
         frames = cycle_frames(action, curves) if cycle else whole_frames(action, curves)
@@ -106,7 +103,7 @@ def sample_action(
     if frames.ndim != 1 or len(frames) == 0:
         raise RagdollError(f'Action "{action.name}" needs frames to be sampled at, got {list(frames.shape)}')
     values = _values(curves, frames)
-    location, rotation, scale = _channels(found, values, rest, len(frames))
+    location, rotation, scale = _channels(places, values, rest, len(frames))
     local = _local(obj, rest, location, rotation, scale)
     step = float(frames[1] - frames[0]) if len(frames) > 1 else 1.0
     return Clip(
@@ -115,8 +112,8 @@ def sample_action(
         fps=(scene_fps(bpy.context.scene) if fps is None else fps) / step,
         poses=local,
         start_frame=float(frames[0]),
-        missing=tuple(found.missing),
-        unanimated=tuple(name for name in rest.skeleton.names if name not in found.moved),
+        missing=tuple(missing),
+        unanimated=tuple(name for name in rest.skeleton.names if name not in moved),
     )
 
 
@@ -201,16 +198,8 @@ def cycle_frames(action: bpy.types.Action, curves: Sequence[bpy.types.FCurve]) -
     return np.linspace(first, last, CYCLE_SAMPLES * (len(whole) - 1) + 1)
 
 
-@dataclass
-class _Columns:
-    """Where each channel goes: per property bones, components and columns of the values."""
-
-    places: dict[str, tuple[NDArray, NDArray, NDArray]]
-    missing: list[str]
-    moved: set[str]
-
-
-def _columns(curves: Sequence[bpy.types.FCurve], names: Sequence[str]) -> _Columns:
+def _columns(curves: Sequence[bpy.types.FCurve], names: Sequence[str]) -> tuple[dict, list[str], set[str]]:
+    """Per property bones, components and columns of the values; bones that are missing; and those that move."""
     known = {bone_path(name, "")[:-1]: row for row, name in enumerate(names)}
     lists: dict[str, tuple[list, list, list]] = {prop: ([], [], []) for prop in (*_REST, _MODE)}
     missing: dict[str, None] = {}
@@ -230,7 +219,7 @@ def _columns(curves: Sequence[bpy.types.FCurve], names: Sequence[str]) -> _Colum
         for values, value in zip(lists[prop], (row, component, column), strict=True):
             values.append(value)
     places = {prop: tuple(np.array(v, dtype=np.intp) for v in found) for prop, found in lists.items()}
-    return _Columns(places, list(missing), moved)
+    return places, list(missing), moved
 
 
 def _values(curves: Sequence[bpy.types.FCurve], frames: NDArray) -> NDArray:
@@ -249,12 +238,12 @@ def _values(curves: Sequence[bpy.types.FCurve], frames: NDArray) -> NDArray:
     return values
 
 
-def _channels(found: _Columns, values: NDArray, rest: RigRest, count: int) -> tuple[NDArray, NDArray, NDArray]:
+def _channels(places: dict, values: NDArray, rest: RigRest, count: int) -> tuple[NDArray, NDArray, NDArray]:
     """Location, unit quaternion and scale of each bone [f, n, .], Blender's order."""
     bones = len(rest.modes)
 
     def property_values(prop: str) -> NDArray:
-        rows, components, columns = found.places[prop]
+        rows, components, columns = places[prop]
         result = np.empty((count, bones, len(_REST[prop])))
         result[:] = _REST[prop]
         result[:, rows, components] = values[:, columns]
@@ -264,7 +253,7 @@ def _channels(found: _Columns, values: NDArray, rest: RigRest, count: int) -> tu
     location[:, rest.connected] = 0.0
     rotation = quaternion.identity((count, bones))
     modes = np.array(rest.modes, dtype=object)[None]
-    rows, _, columns = found.places[_MODE]
+    rows, _, columns = places[_MODE]
     if len(rows):
         modes = np.tile(modes, (count, 1))
         items = bpy.types.PoseBone.bl_rna.properties[_MODE].enum_items
@@ -273,7 +262,7 @@ def _channels(found: _Columns, values: NDArray, rest: RigRest, count: int) -> tu
         modes[:, rows] = np.vectorize(lambda number: by_value.get(number, "QUATERNION"), otypes=[object])(numbers)
     for mode in set(modes.ravel().tolist()):
         prop = rotation_property(mode)
-        own = [row for row in np.unique(found.places[prop][0]).tolist() if mode in modes[:, row]]
+        own = [row for row in np.unique(places[prop][0]).tolist() if mode in modes[:, row]]
         if not own:
             continue
         turned = keyframes.rotations(mode, property_values(prop)[:, own])

@@ -117,9 +117,10 @@ class Character:
     support: float = 1.0  # share of its weight that something bears
 
 
-@dataclass
-class Bodies:
-    """What a run knows of its bodies: one row each, character after character. Masks are boolean arrays [m]."""
+@dataclass(kw_only=True)
+class Run:
+    """The simulation of a scene's shot, from its first frame on. Of its bodies every array has one row each, character
+    after character; masks are boolean arrays [m]."""
 
     masses: np.ndarray  # [m] [kg]
     inertia: np.ndarray  # [m] [kg m^2], see `servo.carried_inertia`
@@ -160,11 +161,6 @@ class Bodies:
     wanted_trace: np.ndarray | None = None  # trace of the rotation from `body` to `wanted` [m]
     velocity: np.ndarray | None = None  # over the last frame [m, 3] [m/s]
 
-
-@dataclass(kw_only=True)
-class Run(Bodies):
-    """The simulation of a scene's shot, from its first frame on."""
-
     first: int  # frame
     frame: int | None  # the last one stepped, None after a jump
     reached: int  # last frame whose result stands in the cache
@@ -186,10 +182,7 @@ class Run(Bodies):
     # Seconds spent per frame in our own Python and in evaluating the source scene, for reports.
     seconds: dict = field(default_factory=lambda: {"own": [], "source": []})
 
-    @property
-    def names(self) -> list[str]:
-        """The names of its characters."""
-        return [character.name for character in self.characters]
+    weighed: tuple | None = None  # what `weights` gave when the drives were last prepared
 
     def effect(self, name: str) -> Effect:
         """The effect of a name."""
@@ -199,9 +192,9 @@ class Run(Bodies):
         """Merge what the effects state, if it has changed."""
         if not any(effect.changed for effect in self.effects):
             return
-        self.switched_off, self.kinematic_by_effect = self._merged("switched_off"), self._merged("kinematic")
-        self.awake, self.struck = self._merged("awake"), self._merged("struck")
-        self.waiting = self._merged("waiting")
+        for name in ("switched_off", "awake", "struck", "waiting"):
+            setattr(self, name, self._merged(name))
+        self.kinematic_by_effect = self._merged("kinematic")
         self.any_struck = bool(self.struck.any())
         self.joint_space = self.in_joints & ~self._merged("driven_in_world")
         self.gains_dirty = self.modes_dirty = True
@@ -260,10 +253,9 @@ def make_run(scene, first: int) -> Run:
     count = len(parts)
     masses, inertia = np.array([p.body.rigid_body.mass for p in parts]), np.array([p.inertia for p in parts])
     moments = np.array([p.moments for p in parts], dtype=float)
-    in_joints = [np.full(len(c.bones), c.obj.active_ragdoll.drive_space == "JOINT") for c in characters]
-    in_joints, own_numbers = np.concatenate(in_joints), bone_numbers()
-    farthest = [np.full((len(c.bones), 1), max(FASTEST * c.height, FALLING) / 24.0) for c in characters]
-    farthest = np.concatenate(farthest)
+    counts, own_numbers = [len(c.bones) for c in characters], bone_numbers()
+    in_joints = np.repeat([c.obj.active_ragdoll.drive_space == "JOINT" for c in characters], counts)
+    farthest = np.repeat([[max(FASTEST * c.height, FALLING) / 24.0] for c in characters], counts, axis=0)
     masks = ("limp", "kinematic_by_user", "kinematic_by_effect", "kinematic")
     masks += ("switched_off", "awake", "struck", "waiting", "calm")
     return Run(
@@ -328,9 +320,7 @@ def with_other_bones(run: Run | None, scene) -> str:
     """The name of a character whose bones are not those that its bodies were built for, or its run has begun with; ""
     where there is none."""
     if run is None:
-        known = [
-            (obj, len(obj.data.bones), [part.bone for part in obj.active_ragdoll.parts]) for obj in ragdolls(scene)
-        ]
+        known = [(o, len(o.data.bones), [part.bone for part in o.active_ragdoll.parts]) for o in ragdolls(scene)]
     else:  # looking for characters and their parts takes too long for every frame
         known = [(c.obj, len(c.buffer) // 16, c.bone_names) for c in run.characters]
     for obj, count, names in known:

@@ -78,7 +78,7 @@ class AllLegs(Step):
 
 def strength(obj, bones: list[str]) -> float:
     """1 while a leg's bodies are driven, or there is no run; down to 0 where they are limp."""
-    run = next((run for run in STATE.runs.values() if obj.name in run.names and run.frame is not None), None)
+    run = next((run for run in STATE.runs.values() if run.frame is not None and any(c.name == obj.name for c in run.characters)), None)
     if run is None or run.frame <= run.first:
         return 1.0
     character = next(character for character in run.characters if character.name == obj.name)
