@@ -87,12 +87,12 @@ def before_frame(scene, _graph=None) -> None:
             STATE.runs.pop(scene.name, None)
             _forget_trouble(scene)
             run = STATE.runs[scene.name] = pipeline.start(scene, clock)
-            posed = run.names
+            posed = run.characters
         elif run is not None and run.frame is not None and frame == run.frame + 1 and frame <= last:
             _refuse_evaluated(run, scene)
             _observe(run, scene)  # another view layer was played than the one that steps
             pipeline.step(run, scene, clock)
-            posed = run.names
+            posed = run.characters
         elif run is not None and frame == run.frame:
             return
         else:
@@ -101,7 +101,7 @@ def before_frame(scene, _graph=None) -> None:
             show.show_other(run, scene)
             if run is None and frame > first + 1 and _is_playing() and _last_shown(scene) == first:
                 show.tell_left_out(scene, first)
-        pose_stack.show(scene, posed)
+        pose_stack.show(scene, [character.name for character in posed])
         view_layers.lead(scene)
     except (RagdollError, ReferenceError) as error:
         _stop(scene, run, _reason(scene, error))
@@ -145,7 +145,9 @@ def _refuse_evaluated(run, scene) -> None:
 
 def _leaves_first(scene, run, frame: int, shot: tuple) -> bool:
     """Whether the scene steps from the shot's first frame to the next one without a run that stands there.
-    This is so after a build, a load or an undo at the first frame, which then was not shown by a change of frame."""
+
+    This is so after a build, a load or an undo at the first frame, which then was not shown by a change of frame.
+    """
     first, last = shot
     if frame != first + 1 or frame > last or (run is not None and run.frame == run.first == first):
         return False
@@ -280,9 +282,14 @@ def _is_stepping(scene) -> bool:
 
 def _end_if_spoilt(scene, graph=None) -> None:
     """End the run where Bullet's next step would crash.
+
     That is where bodies or joints of its world were deleted, or the joints were copied anew, which frees what the world
     still holds: those of a view layer that has gone, one that was edited or renamed, and all of them where bones were
-    added, removed or renamed. graph: tells what has been updated; None before a frame."""
+    added, removed or renamed.
+
+    Args:
+        graph: tells what has been updated; None before a frame.
+    """
     if STATE.building or not _is_stepping(scene):
         return
     run, again, text = STATE.runs.get(scene.name), "begin at the shot's first frame again", ""
