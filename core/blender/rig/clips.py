@@ -137,10 +137,8 @@ def object_matrices(action: bpy.types.Action, obj: bpy.types.Object, frames: Arr
     slot = slot_of(action, obj) if slot is None else slot
     frames = np.asarray(frames, dtype=np.float64)
     turned = rotation_property(obj.rotation_mode)
-    values = {
-        name: np.tile(np.array(getattr(obj, name), dtype=float), (len(frames), 1)) for name in ("location", "scale")
-    }
-    values[turned] = np.tile(np.array(getattr(obj, turned), dtype=float), (len(frames), 1))
+    names = ("location", "scale", turned)
+    values = {name: np.tile(np.array(getattr(obj, name), dtype=float), (len(frames), 1)) for name in names}
     for curve in curves_of(action, slot):
         if curve.data_path in values and not curve.mute:
             values[curve.data_path][:, curve.array_index] = [curve.evaluate(frame) for frame in frames.tolist()]
@@ -279,14 +277,11 @@ def _channels(places: dict, values: NDArray, rest: RigRest, count: int) -> tuple
         if not own:
             continue
         turned = keyframes.rotations(mode, property_values(prop)[:, own])
-        turned = _unit(turned) if mode == "QUATERNION" else turned
+        if mode == "QUATERNION":
+            length = np.sqrt(np.einsum("...i,...i->...", turned, turned))[..., None]
+            turned = np.where(length > 0.0, turned / np.where(length > 0.0, length, 1.0), (1.0, 0.0, 0.0, 0.0))
         rotation[:, own] = np.where((modes[:, own] == mode)[..., None], turned, rotation[:, own])
     return location, rotation, scale
-
-
-def _unit(q: NDArray) -> NDArray:
-    length = np.sqrt(np.einsum("...i,...i->...", q, q))[..., None]
-    return np.where(length > 0.0, q / np.where(length > 0.0, length, 1.0), (1.0, 0.0, 0.0, 0.0))
 
 
 def _local(obj: bpy.types.Object, rest: RigRest, location: NDArray, rotation: NDArray, scale: NDArray) -> LocalPose:
@@ -403,9 +398,8 @@ class ClipCache:
 def _same(a: Clip, b: Clip) -> bool:
     """Whether two clips are equal to the bit."""
     rest = (field.name for field in fields(Clip) if field.name != "poses")
-    return all(getattr(a, name) == getattr(b, name) for name in rest) and all(
-        np.array_equal(one, other) for one, other in zip(vars(a.poses).values(), vars(b.poses).values(), strict=True)
-    )
+    pairs = zip(vars(a.poses).values(), vars(b.poses).values(), strict=True)
+    return all(getattr(a, name) == getattr(b, name) for name in rest) and all(np.array_equal(*pair) for pair in pairs)
 
 
 def _size(action: bpy.types.Action, obj: bpy.types.Object, slot) -> tuple:

@@ -15,7 +15,7 @@ from ...errors import RagdollError
 from ...ragdoll import attachment
 from ...ragdoll.attachment import DISTANCE, FIXED, POINT, STATED
 from ...ragdoll.drives import servo
-from ..physics import built, source
+from ..physics import built, source, world
 from ..physics.helpers import add_spring, helper, limit, make_kinematic, used_again
 from ..rig.armature import array_of, rigid
 from ..runtime import STATE
@@ -125,21 +125,16 @@ def switch_on(run, own: Attached, body, now) -> None:
     own.since = 0
     if own.holder is not None or own.target == own.other:
         own.base = np.eye(4)
-    elif own.other_row >= 0:
-        own.base = _base_of_bone(run, own, now)
-    else:
-        own.base = np.linalg.inv(now) @ rigid(array_of(own.target.evaluated_get(run.graph).matrix_world))
+    elif own.other_row >= 0 and built.part_of(own.target, own.target_bone) is not None:
+        own.base = np.linalg.inv(run.offsets[own.other_row])
+    else:  # of a bone without a body, in the frame of the body that carries it
+        posed = own.target.evaluated_get(run.graph)
+        place = array_of(posed.matrix_world)
+        if own.other_row >= 0:
+            place = place @ array_of(posed.pose.bones[own.target_bone].matrix)
+        own.base = np.linalg.inv(now) @ rigid(place)
     anchor = (now @ own.base @ (own.offset if own.stated else np.eye(4)))[:3, 3]
     own.length = float(np.linalg.norm(point_of(own, body) - anchor))
-
-
-def _base_of_bone(run, own: Attached, now) -> np.ndarray:
-    """The target bone in its body's frame, or in that of the body that carries it."""
-    if built.part_of(own.target, own.target_bone) is not None:
-        return np.linalg.inv(run.offsets[own.other_row])
-    posed = own.target.evaluated_get(run.graph)
-    bone = rigid(array_of(posed.matrix_world) @ array_of(posed.pose.bones[own.target_bone].matrix))
-    return np.linalg.inv(now) @ bone
 
 
 def stated_place(own: Attached, place, body) -> np.ndarray:
@@ -383,8 +378,7 @@ def _rope(run, own: Attached, scene, body, now, before, length: float, seconds: 
     _swap_joints(run, own)
     frame = attachment.frame_along(point, axis)
     limits = [(-1e3 * max(length, own.character.height), way), None, None]
-    gravity = scene.gravity.length if scene.use_gravity else 0.0
-    aside = attachment.sway(point, anchor, (point - last) / seconds, pace, length, gravity, seconds)
+    aside = attachment.sway(point, anchor, (point - last) / seconds, pace, length, world.pull(scene), seconds)
     if aside is not None:
         expected = frame[:3, :3].T @ aside[0]
         limits[1:] = [(float(y - aside[1]), float(y + aside[1])) for y in expected[1:]]
@@ -444,10 +438,7 @@ def _fail(run, own: Attached, text: str) -> None:
 
 
 def _ensure_helpers(obj, scene, wanted) -> list:
-    """Helpers for each pair of a body and what holds it (None for a holder). Existing ones are used again.
-
-    Returns triples of two constraint objects and a holder or None, in the order of `wanted`.
-    """
+    """Two constraint objects and a holder or None for each pair of a body and what holds it (None for a holder)."""
     free: dict = {}
     for joints, holder in attachments_of(obj.active_ragdoll):
         if _is_whole(joints, scene):
@@ -516,11 +507,7 @@ def _disconnect(run, joint) -> None:
 
 
 def _join_by_spring(run, own: Attached, frame, gains) -> None:
-    """Have Bullet's constraint made at the next step, as a servo that keeps the bodies as they are.
-
-    Args:
-        frame: its place and axes [4, 4]. gains: see `_set_gains`.
-    """
+    """Have Bullet's constraint made at the next step at a frame [4, 4]: a servo that keeps the bodies as they are."""
     constraint = _constraint_of(run, own)
     for axis in "xyz":
         setattr(constraint, f"use_limit_lin_{axis}", False)

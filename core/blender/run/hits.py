@@ -40,11 +40,6 @@ class Hitter:
     place: np.ndarray | None = None  # where it stands [3]
     acting: bool = False  # its spring is on
 
-    def serves(self, bone: str, point, kind: int, height: float) -> bool:
-        """Whether it is for a point [3] of a bone's body, of a character of a height [m]."""
-        alike = (self.bone, self.kind) == (bone, kind)
-        return alike and bool(np.abs(self.point - point).max() <= SAME_POINT * height)
-
 
 @dataclass
 class CharacterHits:
@@ -155,8 +150,9 @@ def kind_of(hit) -> int:
     return 0 if hit.duration >= core_hits.BLOW else 1 + int(hit.frame) % 2
 
 
-def _hitter_of(own: CharacterHits, *point) -> Hitter | None:
-    return next((hitter for hitter in own.hitters if hitter.serves(*point, own.character.height)), None)
+def _hitter_of(own: CharacterHits, bone: str, point, kind: int) -> Hitter | None:
+    least, alike = SAME_POINT * own.character.height, (h for h in own.hitters if (h.bone, h.kind) == (bone, kind))
+    return next((hitter for hitter in alike if np.abs(hitter.point - point).max() <= least), None)
 
 
 class Hits(Effect):
@@ -207,10 +203,6 @@ class Hits(Effect):
             _step_character(run, own, scene, struck)
             factor[own.character.rows] = own.factors
         self.state(factor=factor, awake=struck, struck=struck)
-
-    def impulse_on(self, run, character, frame: int) -> float:
-        """Sum of the magnitudes of the impulses on a character in the step from a frame to the next [N s]."""
-        return sum(float(np.linalg.norm(impulse)) for impulse in self.impulses_on(run, character, frame))
 
     def impulses_on(self, run, character, frame: int) -> list:
         """The impulses on a character in the step from a frame to the next, each [3] [N s], world."""

@@ -52,7 +52,7 @@ def start(scene, clock) -> Run:
     world.set_range(scene)
     source.source_scene(scene)
     view_layers.choose(scene, first)
-    run = shot_run.make_run(scene, first)
+    run = Run(scene, first)
     for character in run.characters:
         pose_stack.forget(character.obj)
         STATE.readings[character.name] = {}
@@ -219,10 +219,7 @@ def _wanted(run: Run, scene, frame: int, record: bool = True) -> np.ndarray:
 
 
 def _read_bodies(run: Run) -> None:
-    """Where the bodies stood after the last frame.
-
-    Raises RagdollError naming a body that has come too far, or whose place is not a number.
-    """
+    """Where the bodies stood after the last frame. Raises RagdollError naming one that has come too far, or nowhere."""
     for character in run.characters:
         character.bodies.objects.foreach_get("matrix_world", run.buffer[character.rows].reshape(-1))
     body = run.buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)

@@ -149,9 +149,8 @@ class Balance(Step):
             scale = abs(float(np.linalg.det(reader.world[:3, :3]))) ** (1.0 / 3.0)
             self.body = self.figure.body(scale, self.obj.active_ragdoll.height, -world.gravity(reader.scene)[2])
             self._ground = Ground(reader.scene)
-            self._gait = gait.Gait(
-                self.body, world.seconds_per_frame(reader.scene), lambda frame: self._sample(self._now[0], frame)
-            )
+            seconds = world.seconds_per_frame(reader.scene)
+            self._gait = gait.Gait(self.body, seconds, lambda frame: self._sample(self._now[0], frame))
 
     def _manner(self, reader, top: float) -> balance.Manner:
         live, own = reader.settings.balance, self.obj.active_ragdoll.balance
@@ -213,11 +212,8 @@ def _animation(obj, reader, frame: int) -> tuple:
     known = STATE.gaits.setdefault(obj.name, {})
     if frame not in known:
         hidden = reader.scene.active_ragdoll.source
-        others = [
-            other
-            for other in armatures(reader.scene.objects)
-            if other.active_ragdoll.balance.enabled and other.active_ragdoll.source
-        ]
+        others = [o for o in armatures(reader.scene.objects) if o.active_ragdoll.balance.enabled]
+        others = [other for other in others if other.active_ragdoll.source]
         for coming in range(frame, frame + CHUNK):
             hidden.frame_set(coming)
             for other in others:
