@@ -36,54 +36,41 @@ _MODE = "rotation_mode"
 CYCLE_SAMPLES = 4  # a frame, of clips whose ends are between frames
 
 
-@dataclass
 class RigRest:
     """Bones of an armature at rest, as sampling needs them."""
 
-    skeleton: Skeleton  # its input order is Blender's
-    bind: LocalPose  # bind pose local to the parent bones, level order [n]
-    modes: tuple[str, ...]  # `PoseBone.rotation_mode`, Blender's order [n]
-    special: tuple[int, ...]  # bones, in Blender's order, that do not inherit all of the parent's transform
-    connected: NDArray  # bones whose location channel Blender ignores [n], Blender's order
-    scale_only: bool  # whether those of `special` differ in what they inherit of the parent's scale alone
+    def __init__(self, obj: bpy.types.Object, matrices: NDArray | None = None) -> None:
+        """Read them. Raises RagdollError: the object is no armature or has no bones.
 
-
-def rig_rest(obj: bpy.types.Object, matrices: NDArray | None = None) -> RigRest:
-    """The rest of an armature object; see `RigRest`. Raises RagdollError: the object is no armature or has no bones.
-
-    Args:
-        matrices: a pose that takes the rest pose's place [n, 4, 4], in the armature's space.
-    """
-    if obj is None or obj.type != "ARMATURE":
-        raise RagdollError(f"'{obj.name if obj else None}' is no armature: clips need one")
-    bones = obj.data.bones
-    if len(bones) == 0:
-        raise RagdollError(f"'{obj.name}' has no bones")
-    names = [bone.name for bone in bones]
-    skeleton = Skeleton.from_parents(names, [bone.parent.name if bone.parent else None for bone in bones])
-    matrices = values_of(bones, "matrix_local", 4, 4).astype(float) if matrices is None else matrices
-    relative = pose_space.model_to_local_matrices(skeleton, matrices[skeleton.to_level])
-    # Without what they lack to be rotations (up to 2e-5 in imported rigs): a step of Newton's method for the polar
-    # decomposition (N. Higham, 1986), whose error is then below 1e-9.
-    linear = relative[:, :3, :3]
-    relative[:, :3, :3] = 1.5 * linear - 0.5 * linear @ np.swapaxes(linear, -1, -2) @ linear
-    positions, rotations, scales = pose_space.decompose_matrices(relative)
-    special, scale_only = [], True
-    for row, bone in enumerate(bones):
-        if bone.parent is None and bone.use_local_location:
-            continue
-        other = not bone.use_inherit_rotation or not bone.use_local_location
-        if other or bone.inherit_scale != "FULL":
-            special.append(row)
-            scale_only &= not other
-    return RigRest(
-        skeleton,
-        LocalPose(positions, rotations, np.ones_like(scales)),
-        tuple(bone.rotation_mode for bone in obj.pose.bones),
-        tuple(special),
-        np.array([bone.use_connect and bone.parent is not None for bone in bones]),
-        scale_only,
-    )
+        Args:
+            matrices: a pose that takes the rest pose's place [n, 4, 4], in the armature's space.
+        """
+        if obj is None or obj.type != "ARMATURE":
+            raise RagdollError(f"'{obj.name if obj else None}' is no armature: clips need one")
+        bones = obj.data.bones
+        if len(bones) == 0:
+            raise RagdollError(f"'{obj.name}' has no bones")
+        parents = [bone.parent.name if bone.parent else None for bone in bones]
+        self.skeleton = Skeleton.from_parents([bone.name for bone in bones], parents)  # its input order is Blender's
+        matrices = values_of(bones, "matrix_local", 4, 4).astype(float) if matrices is None else matrices
+        relative = pose_space.model_to_local_matrices(self.skeleton, matrices[self.skeleton.to_level])
+        # Without what they lack to be rotations (up to 2e-5 in imported rigs): a step of Newton's method for the polar
+        # decomposition (N. Higham, 1986), whose error is then below 1e-9.
+        linear = relative[:, :3, :3]
+        relative[:, :3, :3] = 1.5 * linear - 0.5 * linear @ np.swapaxes(linear, -1, -2) @ linear
+        positions, rotations, scales = pose_space.decompose_matrices(relative)
+        self.bind = LocalPose(positions, rotations, np.ones_like(scales))  # local to the parents, level order [n]
+        self.modes = tuple(bone.rotation_mode for bone in obj.pose.bones)  # this and all below in Blender's order [n]
+        self.connected = np.array([bone.use_connect and bone.parent is not None for bone in bones])  # without location
+        self.special: list[int] = []  # bones that do not inherit all of the parent's transform
+        self.scale_only = True  # whether they differ in what they inherit of the parent's scale alone
+        for row, bone in enumerate(bones):
+            if bone.parent is None and bone.use_local_location:
+                continue
+            other = not bone.use_inherit_rotation or not bone.use_local_location
+            if other or bone.inherit_scale != "FULL":
+                self.special.append(row)
+                self.scale_only &= not other
 
 
 def sample_action(
@@ -101,7 +88,7 @@ def sample_action(
         fps: Frames of the action per second; without, the scene's.
         cycle: Without `frames`: sample to the exact end, as `cycle_frames` says, instead of whole frames.
     """
-    rest, curves = rig_rest(obj), action_curves(action, obj, slot)
+    rest, curves = RigRest(obj), action_curves(action, obj, slot)
     places, missing, moved = _columns(curves, obj.data.bones.keys())
     if not moved:
         listed = ", ".join(f'"{bone}"' for bone in missing[:5])

@@ -68,6 +68,17 @@ STACK_VALUE = _need(stack=False, shows=True)  # the stack reads it on every fram
 POSES = _need(build=True, shows=True)  # as STACK, and it decides which poses come: a build widens the limits to those
 
 
+def by_user(name: str, value, need: Need = REBUILD):
+    """The callback of a setting whose edits by the user are noted in another one."""
+
+    def edited(self, context) -> None:
+        if not runtime.STATE.building:
+            setattr(self, name, value)
+        need.update(self, context)
+
+    return edited
+
+
 # ---- declarations ---------------------------------------------------------------------------------------------------
 _declared: dict = {}  # by the identity of Blender's part of a declaration, which is kept with it
 

@@ -78,13 +78,7 @@ class ActiveRagdollCollection(bpy.types.PropertyGroup):
     record: record(str, "What a build made, as JSON")
 
 
-class ActiveRagdollObject(
-    MotionStack,
-    effects.HitSettings,
-    effects.AttachmentSettings,
-    Drive,
-    bpy.types.PropertyGroup,
-):
+class ActiveRagdollObject(MotionStack, effects.HitSettings, effects.AttachmentSettings, Drive, bpy.types.PropertyGroup):
     """Settings of a character."""
 
     rotation_weight: share("Rotation", "How strongly the bodies' orientations follow the animation: 1 exactly, 0 limp",

@@ -45,7 +45,7 @@ class PoseStack:
         if self.keyed:
             at_frame.carry(obj)
         tidy(source.scene_of(obj))
-        self._rest = clips.rig_rest(obj)
+        self._rest = clips.RigRest(obj)
         skeleton = self._rest.skeleton
         self.rig = Rig(skeleton, self._rest.bind)
         self.entries, self.problems = entries.of(obj, self.rig)

@@ -52,11 +52,6 @@ class ActiveRagdollBalance(bpy.types.PropertyGroup):
     return_steps: whole("Steps", "In which it is back, more where they would be long", 4, min=1, max=100)
 
 
-class Balanced:
-    """A part of a character's settings."""
-
-    balance: settings(ActiveRagdollBalance)
-
 # fmt: on
 
 
@@ -233,7 +228,10 @@ def has_fallen(motion, frame: int) -> bool:
 class BalanceKind(Kind):
     """Balance is one step."""
 
-    identifier, label, icon, place, part = "BALANCE", NAME, "CON_FLOOR", 25, Balanced
+    identifier, label, icon, place = "BALANCE", NAME, "CON_FLOOR", 25
+
+    def declared(self):
+        return {"balance": settings(ActiveRagdollBalance)}
 
     def acts(self, obj) -> bool:
         return obj.active_ragdoll.is_ragdoll and obj.active_ragdoll.balance.enabled

@@ -159,15 +159,6 @@ class ActiveRagdollBlendSpace(Named, bpy.types.PropertyGroup):
         needs=STACK)
 
 
-class PoseLayers:
-    """A part of a character's settings."""
-
-    layers: items(ActiveRagdollLayer, "layer_index", group=ACTS)
-    layer_index: row()
-    blend_spaces: items(ActiveRagdollBlendSpace, "blend_space_index", group=ACTS)
-    blend_space_index: row()
-
-
 # fmt: on
 
 
@@ -307,7 +298,12 @@ def without_unkeyed(mask: np.ndarray | None, clip, skeleton) -> np.ndarray | Non
 class PoseLayersKind(Kind):
     """All layers together are one step."""
 
-    identifier, label, icon, place, part = "LAYERS", "Layers", "NLA", 20, PoseLayers
+    identifier, label, icon, place = "LAYERS", "Layers", "NLA", 20
+
+    def declared(self):
+        layers = items(ActiveRagdollLayer, "layer_index", group=ACTS)
+        spaces = items(ActiveRagdollBlendSpace, "blend_space_index", group=ACTS)
+        return {"layers": layers, "layer_index": row(), "blend_spaces": spaces, "blend_space_index": row()}
 
     def acts(self, obj) -> bool:
         return len(obj.active_ragdoll.layers) > 0

@@ -99,12 +99,6 @@ class ActiveRagdollGraph(bpy.types.PropertyGroup):
     record: record(str, "What the ragdoll gave the parameters in the simulated shot, as JSON", SHOT)
 
 
-class PoseGraph:
-    """A part of a character's settings."""
-
-    graph: settings(ActiveRagdollGraph)
-
-
 # fmt: on
 
 
@@ -185,7 +179,10 @@ def shown_states(obj, frame: int) -> list[tuple[str, float]]:
 class StateGraphKind(Kind):
     """The graph is one step."""
 
-    identifier, label, icon, place, part = "GRAPH", "Graph", "NODETREE", 10, PoseGraph
+    identifier, label, icon, place = "GRAPH", "Graph", "NODETREE", 10
+
+    def declared(self):
+        return {"graph": settings(ActiveRagdollGraph)}
 
     def acts(self, obj) -> bool:
         return obj.active_ragdoll.graph.enabled
