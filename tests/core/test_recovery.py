@@ -138,13 +138,6 @@ def test_characters_of_any_size_recover_alike(scale):
     assert [state.weight for state in one] == pytest.approx([state.weight for state in other])
 
 
-def test_thresholds_scale_with_froudes_number():
-    """A quarter of the height at the same gravity: half of the speed."""
-    for speed, expected in ((0.149, SETTLING), (0.151, LIMP)):
-        small = Motion(9.0, speed, 0.0, size=0.45)
-        assert states.step(Settings(), State(LIMP, progress=0.0), small, 0.0, 0.1, 24.0).phase == expected
-
-
 @pytest.mark.parametrize("phase", STATES)
 def test_every_state_can_be_forced_and_held(phase):
     events = [Event(47.5, phase, hold=True), Event(120.0, RECOVERING)]  # a hold ends with the next event

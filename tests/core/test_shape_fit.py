@@ -241,23 +241,6 @@ def test_separated_shapes_are_smaller_and_apart(kind, other):
         assert before.distance(inside).max() < 1e-6, "nothing grows beyond the shape that it was"
 
 
-def test_shapes_that_meet_in_some_pose_are_found():
-    """A sphere rides past a box: inside at one pose of three, 0.1 deep; another stays away."""
-    shapes = [
-        placed(BOX, (0, 0, 0), (1, 1, 1)),
-        placed(SPHERE, (0, 0, 0), (0.5,) * 3),
-        placed(SPHERE, (9, 0, 0), (1,) * 3),
-    ]
-    moves = np.tile(np.eye(4), (3, 3, 1, 1))
-    moves[:, 1, :3, 3] = [(5, 0, 0), (1.4, 0.2, 0), (0, 1.6, 0)]
-    moves[:, 0, :3, :3] = np.array([(0, -1, 0), (1, 0, 0), (0, 0, 1)])
-    pairs = [0, 0, 1], [1, 2, 2]
-    assert overlap.met(shapes, *pairs, moves).tolist() == [True, False, False]
-    assert overlap.met(shapes, *pairs, moves, 0.09).tolist() == [True, False, False]
-    assert overlap.met(shapes, *pairs, moves, 0.11).tolist() == [False, False, False]
-    assert overlap.met(shapes, *pairs, moves[[0, 2]]).tolist() == [False, False, False]
-
-
 def test_separation_keeps_mirror_images():
     normal = np.array([1.0, 0.0, 0.0])
     left = fitting.fit(blob(1) + np.array((0.08, 0.0, 0.0)), rotation(1), CONVEX_HULL)

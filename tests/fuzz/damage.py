@@ -1,8 +1,7 @@
-"""What is stored of us damaged at random, as values or bytes: the file must load, play, simulate and let remove."""
+"""What is stored of us damaged at random: the file must load, play, simulate and let remove."""
 
 import math
 
-import blend_bytes
 import bpy
 import steps
 
@@ -13,13 +12,9 @@ HOSTILE = (0.0, -1.0, 1e30, -1e30, math.nan, math.inf, 2**31 - 1, -(2**31))
 
 
 def damage(session, rng) -> None:
-    """Damage some properties or bytes of the saved file, load it, and do what users do then."""
-    by_bytes = rng.random() < 0.5
-    if not by_bytes:
-        _damage_values(session, rng)
+    """Damage some properties, save and load the file, and do what users do then."""
+    _damage_values(session, rng)
     session.save()
-    for text in blend_bytes.damage(session.path, rng) if by_bytes else ():
-        session.say(f"bytes of {text}")
     bpy.ops.wm.open_mainfile(filepath=str(session.path))
     for obj in session.characters():
         session.activate(obj)

@@ -17,7 +17,8 @@ WINDOW = os.environ.get("BLENDER_WINDOW", "")
 )
 def test_undo_redo_and_edits_hold_in_a_window(tmp_path, run, script, cycles):
     environment = {**os.environ, "PROFILE": str(tmp_path), "TMO": "600"}
-    environment.pop("BLENDER_USER_RESOURCES", None)
+    for name in ("BLENDER_USER_RESOURCES", "ACTIVE_RAGDOLL_INSTALLED"):
+        environment.pop(name, None)
     options = ["--factory-startup", "--enable-event-simulate", "--python", f"tests/real/{script}", "--", cycles]
     done = run(WINDOW, *options, timeout=620, env=environment)
     assert f"{cycles} passed, 0 failed" in done.stdout, done.stdout[-4000:]
