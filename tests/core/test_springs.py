@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from core.ragdoll.drives import springs
 
@@ -62,6 +63,11 @@ def test_a_softer_first_frame_makes_up_for_half_a_substep(frequency, ratio, subs
     time, found = run_spring2(frequency, ratio, 4.0, first=substeps)
     exact = oscillator(frequency, ratio, time, 1.0)
     assert np.abs(found - exact).max() <= 0.007
+
+
+@pytest.mark.parametrize(("parameter", "value"), [(springs.FREQUENCY, 31.0), (springs.DAMPING_RATIO, np.nan)])
+def test_settings_out_of_range_are_refused_by_name(parameter, value):
+    refuses(f"Head.*{value:g}", parameter.check, "Head", value)
 
 
 @pytest.mark.parametrize("fps", [24, 60])

@@ -13,7 +13,7 @@ WINDOW = os.environ.get("BLENDER_WINDOW", "")
 @pytest.mark.skipif(not WINDOW, reason="BLENDER_WINDOW is not set: no Blender that can open a window")
 @pytest.mark.parametrize(
     ("script", "cycles"),
-    [("undo_in_window.py", 36), ("edits_in_window.py", 11), ("playing_in_window.py", 68)],
+    [("undo_in_window.py", 18), ("playing_in_window.py", 90)],
 )
 def test_undo_redo_and_edits_hold_in_a_window(tmp_path, run, script, cycles):
     environment = {**os.environ, "PROFILE": str(tmp_path), "TMO": "600"}
