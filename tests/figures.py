@@ -83,7 +83,7 @@ def figures(root: Path) -> list[tuple]:
     longest, where = max(lengths)
     tests = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in (root / "tests").rglob("*.py"))
     return [
-        ("lines of the product", sum(len(text.splitlines()) for text in texts.values()), 32_000, ""),
+        ("lines of the product", sum(len(text.splitlines()) for text in texts.values()), 36_000, ""),
         ("modules", len(files), 165, ""),
         ("files in the largest folder", size, 26, folder.relative_to(root)),
         ("import cycles", len(rings), 0, "; ".join(" ".join(".".join(m) for m in ring) for ring in rings)),

@@ -30,7 +30,10 @@ STATES = {
 
 def notices(obj, scene) -> list[Finding]:
     """What there is to say, the worst first.
-    obj: a character, with a ragdoll or without one; None where none is chosen. scene: the one that is shown."""
+
+    Args:
+        obj: a character, with a ragdoll or without one; None where none is chosen. scene: the one that is shown.
+    """
     found = list(_of_scene(scene))
     if obj is None:
         found.append(Finding("", INFO, interface.why_not(None), ""))
