@@ -144,27 +144,11 @@ def test_a_mirrored_cloud_gives_the_mirror_image(kind):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    (
-        ({"points": blob()[:5]}, "8 points"),
-        ({"points": blob(), "weights": np.zeros(300)}, "weight"),
-    ),
+    (({"points": blob()[:5]}, "8 points"), ({"points": blob(), "weights": np.zeros(300)}, "weight")),
 )
 def test_nonsense_is_refused(arguments, message):
     with pytest.raises(RagdollError, match=message):
         fitting.fit(arguments.pop("points"), np.eye(3), **arguments)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_a_hull_is_convex_closed_and_small(seed):
-    shape = fitting.fit(blob(seed), rotation(seed), CONVEX_HULL)
-    solid = convex.hull(shape.points)
-    assert len(shape.points) <= convex.MOST_POINTS
-    assert np.max(shape.points @ solid.normals.T - solid.offsets) < 1e-9, "no corner is outside a face"
-    edges = [(face[i - 1], face[i]) for face in solid.faces for i in range(len(face))]
-    assert len(set(edges)) == len(edges) and all((b, a) in set(edges) for a, b in edges), "each edge has two faces"
-    assert len(solid.points) - len(edges) // 2 + len(solid.faces) == 2, "Euler"
-    np.testing.assert_allclose(shape.points.min(axis=0), -shape.half, atol=1e-9)
-    np.testing.assert_allclose(shape.points.max(axis=0), shape.half, atol=1e-9)
 
 
 def test_the_hull_of_a_grid_is_its_box():
