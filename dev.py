@@ -395,9 +395,7 @@ def golden_in(version: str, trees: dict[Path, Path]) -> int:
     """Play the golden shots in one Blender, all trees at once, and compare: 1 if they differ or cannot be played.
     version: of bpy, or INSTALLED. trees: file to write -> source tree of the extension; the first is what the
     second is compared with."""
-    commands = [
-        script_command(version, GOLDEN / "shots.py", ["--tree", tree, "--out", path]) for path, tree in trees.items()
-    ]
+    commands = [script_command(version, GOLDEN / "shots.py", [tree, path]) for path, tree in trees.items()]
     jobs = [Background(lambda c=command: fault_of(c)) for command in commands]
     faults = {tree: job.wait() for tree, job in zip(trees.values(), jobs, strict=True)}
     for tree, fault in faults.items():
