@@ -195,12 +195,9 @@ def solve(root, joint, end, effector, pole, stretch: tuple | None = None) -> tup
     - Pole on the line, or at the root: some perpendicular of the line, which depends on the line alone.
     - Beyond reach: both in line, at their own lengths. Nearer than |a - b|: in line, folded.
     - A limb of no length: joint and end stay at the root.
-
-    Args:
-        root, joint, end, effector, pole: points.
-        stretch: (start ratio, largest scale), or None. From the start ratio of the reach on both lengths grow, up
-            to the largest scale, which is reached where the effector is that many times the reach away.
-    """
+    root, joint, end, effector, pole: points. stretch: (start ratio, largest scale), or None. From the start ratio of
+    the reach on both lengths grow, up to the largest scale, which is reached where the effector is that many times the
+    reach away."""
     upper, lower = c.length(c.sub(joint, root)), c.length(c.sub(end, joint))
     span = c.sub(effector, root)
     distance = c.length(span)
@@ -418,7 +415,8 @@ def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight: float) -
     size = sum(c.length(offset) for offset in _offsets(now, bones))
     place, wanted = now.frame(foot).origin, then.frame(foot).origin
     moved = c.length(c.sub(wanted, place))
-    turned = _half_angle_sine(now.rotations[foot], then.rotations[foot])
+    x, y, z = c.multiply(c.conjugate(now.rotations[foot]), then.rotations[foot])[1:]
+    turned = abs(x) + abs(y) + abs(z)  # the sine of half the angle, to first order
     if (moved <= _STILL * size and turned <= _STILL) or moved < leg.min_distance:
         return {}
     # The leg as it was, hung on the hip's new place; at a weight below 1 what is in between.
@@ -491,9 +489,3 @@ def _toward(leg: LegStabilizer, now: ModelView, based: list, target: tuple) -> d
         rotations[bone] = c.normalized(c.multiply(c.conjugate(above), rotation))
         above = rotation
     return rotations
-
-
-def _half_angle_sine(a: tuple, b: tuple) -> float:
-    """|sin| of half the angle between two rotations, to first order where they are near."""
-    x, y, z = c.multiply(c.conjugate(a), b)[1:]
-    return abs(x) + abs(y) + abs(z)

@@ -311,8 +311,10 @@ def write_poses(
         before, after = _values_outside(writer, paths, rest(prop)[rows], frames)
         under = None if below is None else below[prop][:, rows]
         values = keyframes.rotation_channels(mode, poses.rotation[:, rows], before if under is None else under[0])
-        if under is not None:
-            values = _added(mode, values, under)
+        if under is not None and mode == "QUATERNION":  # what NLA's *Combine* has to add
+            values = keyframes.rotation_channels(mode, quaternion.multiply(quaternion.conjugate(under), values))
+        elif under is not None:
+            values = values - under
         add(rows, prop, values, allowed, _angle(mode), _jumps(mode, values[-1], after))
     allowed = None if tolerance is None else tolerance.scale
     add(scale, "scale", scales[:, scale], allowed, keyframes.distance)
@@ -325,13 +327,6 @@ def _angle(mode: str) -> keyframes.Deviation:
     return lambda line, samples: keyframes.quaternion_angle(
         keyframes.rotations(mode, line), keyframes.rotations(mode, samples)
     )
-
-
-def _added(mode: str, values: NDArray, under: NDArray) -> NDArray:
-    """What NLA's *Combine* has to add to rotation channels [f, rows, channels] for them to become the values."""
-    if mode == "QUATERNION":
-        return keyframes.rotation_channels(mode, quaternion.multiply(quaternion.conjugate(under), values))
-    return values - under
 
 
 def write_properties(writer: KeyWriter, obj, frames: NDArray, values: dict) -> dict[str, list[float]]:
