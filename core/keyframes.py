@@ -13,8 +13,10 @@ from . import quaternion
 
 def decompose(matrix_basis: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     """Locations [f, bones, 3], rotations and scales [f, bones, 3] of bones' basis matrices [f, bones, 4, 4].
+
     The rotations are quaternions (w, x, y, z) without sign flips between frames [f, bones, 4]. Mirrored matrices get
-    three negative scales, as in Blender's own decomposition. Shear, which the three cannot express, is lost."""
+    three negative scales, as in Blender's own decomposition. Shear, which the three cannot express, is lost.
+    """
     matrices = np.asarray(matrix_basis, dtype=np.float64)
     axes = matrices[..., :3, :3]
     scale = np.sqrt(np.einsum("...ij,...ij->...j", axes, axes))
@@ -32,13 +34,17 @@ def _euler_axes(order: str) -> tuple[int, int, int, float]:
 
 def euler_from_quaternion(quaternions: NDArray, order: str, reference: NDArray | None = None) -> NDArray:
     """Euler angles [rad] about X, Y and Z without jumps between frames [f, bones, 3]; unbounded, they count turns.
+
     Every rotation has two triples, (a, b, c) and (a + pi, pi - b, c + pi), each up to full turns. The triple that is
     nearest to the last frame's is taken. Angles of one rotation come from the half sum and half difference of the outer
     two (Bernardes and Viollet, Quaternion to Euler angles conversion, 2022), which keeps their sum exact near gimbal
     lock; in it, the part that the rotation leaves open is that of the last frame.
-    quaternions: Unit quaternions (w, x, y, z) without sign flips, shape [f, bones, 4]. order: Blender's order,
-    such as "XYZ": about X first, in the parent's axes. reference: Angles of the frame before [bones, 3], NaN in bones
-    without: there the smaller triple is taken."""
+
+    Args:
+        quaternions: Unit quaternions (w, x, y, z) without sign flips, shape [f, bones, 4].
+        order: Blender's order, such as "XYZ": about X first, in the parent's axes.
+        reference: Angles of the frame before [bones, 3], NaN in bones without: there the smaller triple is taken.
+    """
     q = np.asarray(quaternions, dtype=np.float64)
     i, j, k, parity = _euler_axes(order)
     w, vector = q[..., 0], q[..., 1:]
@@ -99,9 +105,11 @@ def euler_to_quaternion(angles: NDArray, order: str) -> NDArray:
 
 def axis_angle_from_quaternion(quaternions: NDArray, reference: NDArray | None = None) -> NDArray:
     """Angle [rad] and unit axis (angle, x, y, z) [f, bones, 4] without jumps, of quaternions without sign flips.
+
     The axis never turns by more than 90 deg, the angle counts turns. Where no rotation defines the axis, it is that of
     the last frame, and Y, Blender's own rest value, where there is none at all. `reference` is the frame before [bones,
-    4], NaN in bones without."""
+    4], NaN in bones without.
+    """
     q = np.asarray(quaternions, dtype=np.float64)
     sine = np.linalg.norm(q[..., 1:], axis=-1)
     rest = np.array([0.0, 0.0, 1.0, 0.0])
@@ -122,8 +130,10 @@ def axis_angle_from_quaternion(quaternions: NDArray, reference: NDArray | None =
 
 def rotation_channels(mode: str, quaternions: NDArray, reference: NDArray | None = None) -> NDArray:
     """Values of a rotation mode's channels that do not flip between frames, of unit quaternions [f, bones, 4].
+
     They continue `reference`, the channels' values just before the first frame [bones, channels], NaN in bones where
-    there are none. QUATERNION (w, x, y, z) and AXIS_ANGLE (angle, x, y, z) have four channels, Euler angles three."""
+    there are none. QUATERNION (w, x, y, z) and AXIS_ANGLE (angle, x, y, z) have four channels, Euler angles three.
+    """
     q = quaternion.ensure_continuity(np.asarray(quaternions, dtype=np.float64))
     if mode == "QUATERNION":
         start = np.eye(4)[0] if reference is None else np.where(np.isnan(reference), 0.0, reference)
@@ -153,18 +163,25 @@ def distance(interpolated: NDArray, samples: NDArray) -> NDArray:
 
 def quaternion_angle(interpolated: NDArray, samples: NDArray) -> NDArray:
     """Angles [m], 0 to pi [rad], between quaternions (w, x, y, z) [m, 4], which need not be normalised.
-    Blender normalises a bone's interpolated quaternion in the same way."""
+
+    Blender normalises a bone's interpolated quaternion in the same way.
+    """
     return quaternion.angle_between(quaternion.normalize(interpolated), quaternion.normalize(samples))
 
 
 def keys_to_keep(frames: NDArray, values: NDArray, tolerance: float, deviation: Deviation = distance) -> NDArray:
     """Choose the keys [f, groups] between which straight lines stay within a tolerance of every sample.
+
     The method is that of Ramer (1972) and Douglas and Peucker (1973), run on all segments of all groups at once: in
-    every pass each segment that deviates too much is split at its worst sample. The first and the last key always stay.
-    All channels of a group keep the same frames.
-    frames: strictly increasing [f]. values: [f, groups, channels]. Quaternions must be free of sign flips and
-    angles of jumps by a full turn. tolerance: largest deviation that a left-out sample may have, in the unit of
-    `deviation`; 0 or more. deviation: measures [m, channels] against [m, channels], giving [m]."""
+    every pass each segment that deviates too much is split at its worst sample. The first and the last key always
+    stay. All channels of a group keep the same frames.
+
+    Args:
+        frames: strictly increasing [f].
+        values: [f, groups, channels]. Quaternions must be free of sign flips and angles of jumps by a full turn.
+        tolerance: largest deviation that a left-out sample may have, in the unit of `deviation`; 0 or more.
+        deviation: measures [m, channels] against [m, channels], giving [m].
+    """
     frames = np.asarray(frames, dtype=np.float64)
     values = np.asarray(values, dtype=np.float64)
     frame_count, group_count, _ = values.shape

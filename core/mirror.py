@@ -38,10 +38,14 @@ def reflect(points: np.ndarray, normal: np.ndarray, offset: float) -> np.ndarray
 # ---- the plane, from the joints of bodies ---------------------------------------------------------------------------
 def plane_of_joints(heads: np.ndarray, parents: np.ndarray, axes: np.ndarray, size: float):
     """The plane across which a skeleton is its own mirror image.
+
     Returns the unit normal [3], the offset [m] (points on the plane have normal . p = offset) and the counterpart of
     every body [m]: itself in the plane, -1 where there is none. Without symmetry the normal is None.
-    heads: joints of the m bodies [m, 3] [m]. parents: of the bodies, -1 at roots [m]. axes: the armature's own
-    axes, of which the plane's normal is one [3, 3]. size: the character's extent [m]."""
+
+    Args:
+        heads: joints of the m bodies [m, 3] [m]. parents: of the bodies, -1 at roots [m].
+        axes: the armature's own axes, of which the plane's normal is one [3, 3]. size: the character's extent [m].
+    """
     count = len(heads)
     none = None, 0.0, np.full(count, -1)
     if count < 3 or size <= 0.0:
@@ -80,8 +84,10 @@ def _counterparts(features, normal, offset, tolerance):
 # ---- the plane, from limbs that are alike ---------------------------------------------------------------------------
 def plane_of_limbs(tree) -> tuple[np.ndarray | None, float]:
     """Unit normal (level) and offset of the plane that mirrors the joints of an `anatomy.structure.Tree` best.
+
     (None, 0) without any pair. Candidates come from siblings with alike subtrees; each is judged by how far the
-    mirrored joints are from joints."""
+    mirrored joints are from joints.
+    """
     means = _means(tree)
     found = []
     for row in tree.rows:
@@ -170,10 +176,14 @@ def mirrored_rotation(rotation) -> list:
 
 def carried_over(bone, counterpart, normal) -> np.ndarray:
     """What takes components in a bone's frame to the mirrored ones in its counterpart's [3, 3], an improper rotation.
-    Where the counterpart does not lie as the mirrored bone would (a bind pose that is not symmetric), the shortest turn
-    between the two is added: limits and bodies count from the bone.
-    bone, counterpart: rotations of both in bind pose [3, 3], Y along the bone. normal: of the mirror plane [3],
-    in the same space."""
+
+    Where the counterpart does not lie as the mirrored bone would (a bind pose that is not symmetric), the shortest
+    turn between the two is added: limits and bodies count from the bone.
+
+    Args:
+        bone, counterpart: rotations of both in bind pose [3, 3], Y along the bone.
+        normal: of the mirror plane [3], in the same space.
+    """
     mirrored = reflection(normal) @ np.asarray(bone, dtype=float)
     turn = quaternion.to_matrix(quaternion.shortest_arc(mirrored[:, 1], np.asarray(counterpart, dtype=float)[:, 1]))
     return np.asarray(counterpart, dtype=float).T @ turn @ mirrored
@@ -181,8 +191,10 @@ def carried_over(bone, counterpart, normal) -> np.ndarray:
 
 def mirrored_settings(settings: dict, carry: np.ndarray | None) -> dict:
     """Settings of a bone, by their names, as the bone on the other side has them.
+
     `carry` is the reflection [3, 3] from the one bone's frame to the other's, see `carried_over`; None where they are
-    mirror images. A body's own X is reversed, so that its frame stays a rotation: its corners follow."""
+    mirror images. A body's own X is reversed, so that its frame stays a rotation: its corners follow.
+    """
     result = dict(settings)
     if "limit_min" in result:
         low, high = result["limit_min"], result["limit_max"]

@@ -27,8 +27,10 @@ from .skeleton import Skeleton
 def local_to_model(
     skeleton: Skeleton, positions_ls: ArrayLike, rotations_ls: ArrayLike, scales_ls: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Model-space positions, rotations and scales of whole poses; see the module's text on scale. Positions are [...,
-    n, 3] in level order, rotations [..., n, 4] unit quaternions (w, x, y, z), scales [..., n, 3]."""
+    """Model-space positions, rotations and scales of whole poses; see the module's text on scale.
+
+    Positions are [..., n, 3] in level order, rotations [..., n, 4] unit quaternions (w, x, y, z), scales [..., n, 3].
+    """
     positions = quaternion.as_float(positions_ls).copy()
     rotations = local_to_model_rotations(skeleton, rotations_ls)
     scales = quaternion.as_float(scales_ls).copy()
@@ -64,7 +66,9 @@ def model_to_local_rotations(skeleton: Skeleton, rotations_ms: ArrayLike) -> np.
 
 def local_to_model_matrices(skeleton: Skeleton, matrices_ls: ArrayLike) -> np.ndarray:
     """Model-space matrices [..., n, 4, 4] of local ones (column vectors, translation in the last column).
-    Exact for every transform, sheared ones too."""
+
+    Exact for every transform, sheared ones too.
+    """
     matrices_ls = quaternion.as_float(matrices_ls)
     matrices_ms = np.empty_like(matrices_ls, order="C")
     roots = slice(0, skeleton.root_count)
@@ -77,7 +81,9 @@ def local_to_model_matrices(skeleton: Skeleton, matrices_ls: ArrayLike) -> np.nd
 
 def model_to_local_matrices(skeleton: Skeleton, matrices_ms: ArrayLike) -> np.ndarray:
     """Local matrices [..., n, 4, 4] of model-space ones: the inverse of `local_to_model_matrices`.
-    Raises RagdollError: the matrix of a bone with children has no inverse; names the bone."""
+
+    Raises RagdollError: the matrix of a bone with children has no inverse; names the bone.
+    """
     matrices_ms = quaternion.as_float(matrices_ms)
     matrices_ls = matrices_ms.copy()
     with_children = np.unique(skeleton.parents[skeleton.root_count :])
@@ -118,9 +124,11 @@ def compose_matrices(positions: ArrayLike, rotations: ArrayLike, scales: ArrayLi
 
 def decompose_matrices(matrices: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Positions [..., 3], rotations [..., 4] and scales [..., 3] of affine matrices [..., 4, 4].
-    A mirrored matrix gets three negative scales, as `mathutils.Matrix.decompose` does. The columns of the linear part
-    must be perpendicular, since shear has no place in the result; the rotation is that of the first two columns
-    otherwise. A column of length 0 is replaced by the perpendicular of the two others."""
+
+    A mirrored matrix gets three negative scales, as `mathutils.Matrix.decompose` does. The columns of the
+    linear part must be perpendicular, since shear has no place in the result; the rotation is that of the
+    first two columns otherwise. A column of length 0 is replaced by the perpendicular of the two others.
+    """
     matrices = np.asarray(matrices)
     if matrices.dtype != np.float32:
         matrices = matrices.astype(np.float64)
@@ -145,7 +153,9 @@ def decompose_matrices(matrices: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.
 
 def between(a: ArrayLike, b: ArrayLike, t: float) -> np.ndarray:
     """Affine matrices [..., 4, 4] at the fraction t of the way from a to b: a at t = 0, b at t = 1.
-    Rotations go by the shortest arc; positions, scales and shear go evenly."""
+
+    Rotations go by the shortest arc; positions, scales and shear go evenly.
+    """
     both = a, b = np.stack([a, b])
     turns = decompose_matrices(both)[1]
     stretched = np.swapaxes(quaternion.to_matrix(turns), -1, -2) @ both[..., :3, :3]
@@ -169,8 +179,10 @@ def _cross_first(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _inverted(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Inverses of affine matrices [..., 4, 4] and the determinants of their linear parts [...]; 0: no inverse.
+
     By cofactors: for so small matrices ten times as quick as a general solver, and as exact unless they are nearly
-    flat."""
+    flat.
+    """
     x, y, z = (matrices[..., :3, i] for i in range(3))
     cofactors = np.stack([quaternion.cross(y, z), quaternion.cross(z, x), quaternion.cross(x, y)], axis=-2)
     determinants = np.sum(x * cofactors[..., 0, :], axis=-1)

@@ -114,7 +114,9 @@ def shown(value) -> str:
 
 def checked(value, wanted: Field, path: str):
     """A value of a file as the setting takes it.
-    Raises RagdollError: wrong type or length, not a number, out of range, unknown choice; begins with the path."""
+
+    Raises RagdollError: wrong type or length, not a number, out of range, unknown choice; begins with the path.
+    """
     if wanted.kind == POINTS:
         if not isinstance(value, list) or len(value) > wanted.length:
             raise RagdollError(f"{path}: expected a list of at most {wanted.length} points, got {shown(value)}")
@@ -174,7 +176,9 @@ class _Pairs(dict):
 
 def parse(text: str, schema: Schema) -> Profile:
     """A profile from the text of a file; every value of it is checked.
-    Raises RagdollError: begins with the place in the file, as in `bones[3].limit_min[1]: ...`."""
+
+    Raises RagdollError: begins with the place in the file, as in `bones[3].limit_min[1]: ...`.
+    """
     try:
         data = json.loads(text, object_pairs_hook=_Pairs)
     except json.JSONDecodeError as error:
@@ -293,10 +297,14 @@ class Match:
 
 def match(profile: Profile, names, anatomy: Anatomy, how: str = AUTO, rig: str = "the rig") -> Match:
     """Find every bone's settings.
-    names: of the rig's bones [n]. anatomy: of the rig. how: AUTO takes a name where the rig has it and the roles
-    do not contradict each other, else the role; where the rig has exactly the profile's names it is the same, and names
-    say all. rig: the rig's name for messages.
-    Raises RagdollError: a profile none of whose bones is found."""
+
+    Args:
+        names: of the rig's bones [n]. anatomy: of the rig.
+        how: AUTO takes a name where the rig has it and the roles do not contradict each other, else the role; where
+            the rig has exactly the profile's names it is the same, and names say all. rig: the rig's name for messages.
+    Raises:
+        RagdollError: a profile none of whose bones is found.
+    """
     named, for_roles, unused = _sorted_out(profile.entries, names, anatomy, how)
     found = [[(4, named[i])] if i in named else [] for i in range(len(names))]  # (rank, entry) for every bone
     if how != BY_NAME:
@@ -458,8 +466,12 @@ def mirrored_content(entry: Entry, target: Entry | None = None) -> Entry:
 
 
 def mirrored(profile: Profile, how: str = SWAP) -> Profile:
-    """A profile mirrored left to right; twice is what it was. how: SWAP lets both sides change places, the middle
-    is mirrored in itself; LEFT_TO_RIGHT and RIGHT_TO_LEFT copy one side to the other and leave the middle."""
+    """A profile mirrored left to right; twice is what it was.
+
+    Args:
+        how: SWAP lets both sides change places, the middle is mirrored in itself; LEFT_TO_RIGHT and RIGHT_TO_LEFT
+            copy one side to the other and leave the middle.
+    """
     partners = _partners(profile.entries)
     names = {entry.name for entry in profile.entries}
     copied = {TO_RIGHT: roles.LEFT, TO_LEFT: roles.RIGHT}.get(how)  # the side that is copied to the other

@@ -132,9 +132,11 @@ def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> np.ndarray:
 
 def from_matrix(matrix: ArrayLike) -> np.ndarray:
     """Rotations [..., 4] with w >= 0 from rotation matrices [..., 3, 3] (orthonormal, determinant 1).
-    Of the four ways to write q out of a matrix the one that divides by the largest component is taken for each element
-    (S. W. Shepperd, Quaternion from rotation matrix, 1978), so no angle is ill-conditioned. Scale and shear have to be
-    removed before."""
+
+    Of the four ways to write q out of a matrix the one that divides by the largest component is taken for
+    each element (S. W. Shepperd, Quaternion from rotation matrix, 1978), so no angle is ill-conditioned.
+    Scale and shear have to be removed before.
+    """
     m = as_float(matrix)
     m00, m01, m02 = _components(m[..., 0, :])
     m10, m11, m12 = _components(m[..., 1, :])
@@ -175,8 +177,11 @@ def from_rotation_vector(rotation_vector: ArrayLike) -> np.ndarray:
 
 
 def to_rotation_vector(q: ArrayLike) -> np.ndarray:
-    """Rotation vectors [..., 3] in radians, the short way round (length <= pi), of unit quaternions [..., 4]. q and -q
-    are the same rotation and give the same vector, but for half turns (w = 0), whose axis may point either way."""
+    """Rotation vectors [..., 3] in radians, the short way round (length <= pi), of unit quaternions [..., 4].
+
+    q and -q are the same rotation and give the same vector, but for half turns (w = 0), whose axis may point
+    either way.
+    """
     q = as_float(q)
     q = np.where(q[..., :1] < 0, -q, q)
     w, vector = q[..., 0], q[..., 1:]
@@ -191,7 +196,9 @@ def to_rotation_vector(q: ArrayLike) -> np.ndarray:
 
 def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> np.ndarray:
     """Rotations [..., 4] at the fraction t [...] on the shortest arc from a to b: a at t = 0, b (or -b) at t = 1.
-    With a and b half a turn apart both arcs are equally long; the one through +b is taken."""
+
+    With a and b half a turn apart both arcs are equally long; the one through +b is taken.
+    """
     a, b = as_float(a), as_float(b)
     of_a, of_b = _shares_of_ends(np.add.reduce(a * b, axis=-1, keepdims=True), t)
     return of_a * a + of_b * b
@@ -199,11 +206,13 @@ def slerp(a: ArrayLike, b: ArrayLike, t: ArrayLike) -> np.ndarray:
 
 def _shares_of_ends(cosine: np.ndarray, t: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Shares [..., 1] of a and b in what is at the fraction t [...] on the shortest arc between them.
-    With the angle x between a and b they are sin((1 - t) x) / sin x and sin(t x) / sin x. Near x = 0 they differ from 1
-    - t and t by the order of x^2, which is what the rounding of the cosine is in: so they are exact for the smallest
+
+    With the angle x between a and b they are sin((1 - t) x) / sin x and sin(t x) / sin x. Near x = 0 they differ from
+    1 - t and t by the order of x^2, which is what the rounding of the cosine is in: so they are exact for the smallest
     angles, of which arccos knows no more than that they are small. It only must not give 0. At t = 0 and t = 1 the
     shares are 0 and 1 to the bit. Where `cosine`, that of the angle between a and b [..., 1], is negative, the arc goes
-    to -b."""
+    to -b.
+    """
     t = np.asarray(t, dtype=cosine.dtype)
     angle = np.arccos(np.minimum(np.abs(cosine), _BELOW_ONE[cosine.dtype]))
     done = angle * (t[..., None] if t.ndim else t)
@@ -213,8 +222,10 @@ def _shares_of_ends(cosine: np.ndarray, t: ArrayLike) -> tuple[np.ndarray, np.nd
 
 def power(q: ArrayLike, t: ArrayLike) -> np.ndarray:
     """The share t [...] of unit quaternions [..., 4], on the shortest arc from the identity: its angle times t.
+
     The identity at t = 0 and q or -q at t = 1, both to the bit. t may be negative or above 1; rounding then grows with
-    its square. The axis of a half turn (w = 0) is the one that q has."""
+    its square. The axis of a half turn (w = 0) is the one that q has.
+    """
     q = as_float(q)
     of_identity, of_q = _shares_of_ends(q[..., :1], t)
     result = of_q * q
@@ -224,8 +235,10 @@ def power(q: ArrayLike, t: ArrayLike) -> np.ndarray:
 
 def weighted_mean(q: ArrayLike, weights: ArrayLike) -> np.ndarray:
     """Normalised weighted sum over the first axis of q [k, ..., 4] with weights [k], which are not negative.
+
     Signs are taken to be those on the near side of the first quaternion that has a weight, so that two are blended on
-    the shortest arc. A weight that is the only one gives its quaternion to the bit; no weight at all the identity."""
+    the shortest arc. A weight that is the only one gives its quaternion to the bit; no weight at all the identity.
+    """
     q = as_float(q)
     weights = np.asarray(weights, dtype=q.dtype)
     active = weights.nonzero()[0]
@@ -241,8 +254,10 @@ def weighted_mean(q: ArrayLike, weights: ArrayLike) -> np.ndarray:
 
 def shortest_arc(u: ArrayLike, v: ArrayLike) -> np.ndarray:
     """Rotations [..., 4] by the smallest angle that turn the direction u [..., 3] into v [..., 3].
-    Lengths do not matter. Exact to rounding for parallel and for antiparallel directions too; for the latter the axis
-    is some vector perpendicular to u. If u or v has no length: the identity."""
+
+    Lengths do not matter. Exact to rounding for parallel and for antiparallel directions too; for the latter
+    the axis is some vector perpendicular to u. If u or v has no length: the identity.
+    """
     u, v = np.broadcast_arrays(as_float(u), as_float(v))
     (u, u_usable), (v, v_usable) = _unit(u), _unit(v)
     difference, total = v - u, v + u
@@ -266,9 +281,10 @@ def angle_between(a: ArrayLike, b: ArrayLike) -> np.ndarray:
 
 def swing_twist(q: ArrayLike, axis: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Split rotations [..., 4] into (swing, twist): q = swing * twist, the twist, about axis [..., 3], coming first.
+
     The swing's axis is perpendicular to `axis`, which may have any length but zero. Both come with w >= 0 (the short
-    way round), so their product is q or -q. A swing by half a turn leaves the twist undefined; it is the identity
-    then."""
+    way round), so their product is q or -q. A swing by half a turn leaves the twist undefined; it is the identity then.
+    """
     q = as_float(q)
     axis, _ = _unit(as_float(axis))
     q = np.where(q[..., :1] < 0, -q, q)
@@ -280,7 +296,9 @@ def swing_twist(q: ArrayLike, axis: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 def ensure_continuity(q: ArrayLike) -> np.ndarray:
     """Quaternions [frames, ..., 4] with signs chosen so that each is on the near side of the frame before.
-    The rotations stay the same, the first frame's signs too. Do this before interpolating or writing keys."""
+
+    The rotations stay the same, the first frame's signs too. Do this before interpolating or writing keys.
+    """
     q = as_float(q)
     if len(q) < 2:
         return q.copy()

@@ -10,7 +10,9 @@ from ..core.errors import RagdollError, listed
 
 class OnArmature:
     """An operator on the active armature. A class that uses it states what it `requires` of the armature.
-    ACTIVE_RAGDOLL_OT_add_hit is `active_ragdoll.add_hit`, labelled "Add Hit" unless the class states a label."""
+
+    ACTIVE_RAGDOLL_OT_add_hit is `active_ragdoll.add_hit`, labelled "Add Hit" unless the class states a label.
+    """
 
     bl_options = {"REGISTER", "UNDO"}
     requires = ()  # requirements of core.blender.interface, beside there being an armature
@@ -57,7 +59,9 @@ class OnArmature:
 
 class Operator(OnArmature):
     """Does its work at once, in `act(context, obj)`, which returns a line to report, or nothing.
-    A RagdollError that it raises is reported and cancels the operator."""
+
+    A RagdollError that it raises is reported and cancels the operator.
+    """
 
     def execute(self, context):
         """Act, and report what came of it."""

@@ -197,9 +197,13 @@ def _frames(shots: list[Path], chunk: int | None) -> list[tuple[int, int, int]]:
 
 
 def template(names: list, suffixes: list, archive: str, kind: str, frames: list, choice=()) -> dict:
-    """The job template. names: of the shots, relative to the project's folder and without suffix; the outputs
-    have them too. suffixes: of the shots' files. archive: the extension's zip, beside the template. kind: "bake" or
-    "cache". frames: what is rendered, as from `_frames`; no render without. choice: options of the bake."""
+    """The job template.
+
+    Args:
+        names: of the shots, relative to the project's folder and without suffix; the outputs have them too.
+        suffixes: of the shots' files. archive: the extension's zip, beside the template. kind: "bake" or "cache".
+        frames: what is rendered, as from `_frames`; no render without. choice: options of the bake.
+    """
     shots = [f"{{{{RawParam.Project}}}}/{name}{suffix}" for name, suffix in zip(names, suffixes, strict=True)]
     simulate_one = ["farm-shot", "{{Task.Param.Shot}}", "--output", f"{RESULT}.blend", "--report", f"{RESULT}.json"]
     simulate_one += ["--cache"] * (kind == "cache") + [*choice]

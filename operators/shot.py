@@ -58,7 +58,9 @@ class Progress:
 
 def choose_range(scene, frame_start: int, frame_end: int) -> None:
     """Simulate a range from now on; 0 to 0 means the one already set.
-    Raises RagdollError: the range is empty, or the user's own baked cache is in the way."""
+
+    Raises RagdollError: the range is empty, or the user's own baked cache is in the way.
+    """
     if (frame_start, frame_end) != (0, 0):
         if frame_end <= frame_start:
             raise RagdollError(f"The frame range {frame_start} to {frame_end} has no frame to simulate")
@@ -68,9 +70,12 @@ def choose_range(scene, frame_start: int, frame_end: int) -> None:
 
 
 class SteppingOperator(OnArmature):
-    """Runs a generator of frames: `execute` in one go, `invoke` in slices with Esc to stop. A class that uses it has
-    `verb`, `prepare(context)` that returns (generator, scene), and `finished(context, stopped_at)` that reports and
-    returns the operator's result; `stopped_at` is the last frame done when Esc was pressed, else None."""
+    """Runs a generator of frames: `execute` in one go, `invoke` in slices with Esc to stop.
+
+    A class that uses it has `verb`, `prepare(context)` that returns (generator, scene), and
+    `finished(context, stopped_at)` that reports and returns the operator's result; `stopped_at` is the last frame
+    done when Esc was pressed, else None.
+    """
 
     verb = ""
     characters, character = 1, 0  # how many it goes through one after the other, and at which it is

@@ -55,8 +55,10 @@ def _draw_switch(panel, context) -> None:
 
 def _close_remove(panel, context) -> None:
     """Blender's button that removes the rigid body world is off while it would crash Blender.
+
     Drawn before the panel's own button, in the same layout. Removing a world frees its bodies at once, its joints after
-    them, which look at the bodies."""
+    them, which look at the bodies.
+    """
     if context.scene.name in STATE.live_worlds and context.scene.rigidbody_world is not None:
         panel.layout.enabled = False
         panel.layout.label(text="Remove the scene's ragdolls first", icon="INFO")

@@ -17,7 +17,9 @@ LETTER = 6.5  # [px] a letter takes at the usual size of the interface
 
 class Sidebar:
     """A panel in the tab Ragdoll; `fill` draws what it has about a character.
-    ACTIVE_RAGDOLL_PT_hits is labelled "Hits" unless the class states a label."""
+
+    ACTIVE_RAGDOLL_PT_hits is labelled "Hits" unless the class states a label.
+    """
 
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
@@ -60,7 +62,10 @@ class Part(Sidebar):
 
 def paragraph(layout, context, text: str, icon: str = "NONE", lines: int = 0) -> None:
     """Text in as many lines as the sidebar's width needs.
-    lines: how many there are always; text that needs more ends with dots. 0: as many as the text needs."""
+
+    Args:
+        lines: how many there are always; text that needs more ends with dots. 0: as many as the text needs.
+    """
     scale = context.preferences.system.ui_scale
     letters = max(int((context.region.width / scale - 60.0) / LETTER), 16)
     found = wrapped(translated(text), letters, lines)
@@ -73,7 +78,9 @@ def paragraph(layout, context, text: str, icon: str = "NONE", lines: int = 0) ->
 
 def wrapped(text: str, letters: int, lines: int = 0) -> list[str]:
     """Text in lines of so many letters, at most `lines` of them; a Chinese or Japanese one takes the room of two.
-    Such a line may end anywhere, others between words."""
+
+    Such a line may end anywhere, others between words.
+    """
     found = [""]
     for piece in re.findall(rf"[^\s\u2e80-\uffef]{{1,{letters}}} *|.", text):
         if _width((found[-1] + piece).rstrip()) > letters and found[-1]:
@@ -96,10 +103,15 @@ def draw_bone_name(layout, obj, bone: str, text: str = "") -> None:
 
 def draw_list(layout, list_class: str, owner, items: str, buttons=(), list_id: str = "", rows: int = 3, **options):
     """A list with buttons on its right.
+
     Returns the column of the buttons, for more of them, and the active item, None where there is none.
-    list_class: name of the UIList after "ACTIVE_RAGDOLL_UL_". owner, items: the settings that have the list, and
-    its name. buttons: names of our operators that add and remove an item. list_id: to tell lists of one class apart.
-    rows, options: see UILayout.template_list."""
+
+    Args:
+        list_class: name of the UIList after "ACTIVE_RAGDOLL_UL_".
+        owner, items: the settings that have the list, and its name.
+        buttons: names of our operators that add and remove an item. list_id: to tell lists of one class apart.
+        rows, options: see UILayout.template_list.
+    """
     row = layout.row()
     shown, index = f"ACTIVE_RAGDOLL_UL_{list_class}", declare.declarations(type(owner))[items].index
     row.template_list(shown, list_id, owner, items, owner, index, rows=rows, **options)

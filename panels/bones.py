@@ -89,8 +89,11 @@ class ACTIVE_RAGDOLL_PT_body(BonePart, bpy.types.Panel):
 
 def draw_size(column, settings, body) -> None:
     """Sizes as numbers where they are the bone's own, else as they came out, with a button to take them over.
-    column: layout with labels on the left. settings: `PoseBone.active_ragdoll`. body: the rigid body's object,
-    None where the bone has none."""
+
+    Args:
+        column: layout with labels on the left. settings: `PoseBone.active_ragdoll`.
+        body: the rigid body's object, None where the bone has none.
+    """
     if settings.shape_by_user:
         column.prop(settings, "shape_by_user")
         if not (settings.body_points and settings.shape in CORNERED):  # there the corners are the size

@@ -32,7 +32,9 @@ _BETWEEN = roles.TWIST, roles.HELPER, roles.GENERIC
 @dataclass(frozen=True)
 class Axes:
     """The character's unit axes [3] each, at right angles; `forward` is ``left x up``.
-    `swapped`: the rig calls left what is right."""
+
+    `swapped`: the rig calls left what is right.
+    """
 
     up: np.ndarray
     left: np.ndarray
@@ -87,12 +89,16 @@ def many_legged(anatomy) -> bool:
 # ---- the character's axes -----------------------------------------------------------------------------------------
 def character_axes(anatomy, heads, tails, directions=None) -> Axes | None:
     """Up, left and forward of a character in bind pose; None when nothing tells them.
+
     Left is where the left joints are, seen from their right twins. Up leads from the feet to the hips of animals, to
     the head of humans. Forward is at right angles to both; its sign comes from where the feet point, else from front
     and hind legs, else from the names of the sides. Where that contradicts the names of the sides, left follows it:
     many rigs are named as seen by the viewer.
-    heads, tails: joints in bind pose [n, 3]. directions: unit directions of the bones [n, 3], see
-    `limb_directions`; the tails' when not given."""
+
+    Args:
+        heads, tails: joints in bind pose [n, 3].
+        directions: unit directions of the bones [n, 3], see `limb_directions`; the tails' when not given.
+    """
     heads = np.asarray(heads, dtype=float)
     size = float(np.max(np.ptp(heads, axis=0))) if len(heads) else 0.0
     left = _named_left(anatomy, heads, size)
@@ -168,10 +174,14 @@ def _raw_forward(anatomy, heads, tails, size, directions):
 # ---- directions of limbs ------------------------------------------------------------------------------------------
 def limb_directions(anatomy, parents, heads, tails, vertices=None) -> np.ndarray:
     """Unit direction of every bone [n, 3], joint to joint, whatever the bones are drawn like.
+
     To the next joint of its limb; without one, to the middle of the mesh that it moves, else the drawn tail, else on
     from its parent.
-    parents: -1 at roots [n]. heads, tails: joints in bind pose [n, 3]. vertices: for each bone the vertices [k,
-    3] that it dominates, or None [n]."""
+
+    Args:
+        parents: -1 at roots [n]. heads, tails: joints in bind pose [n, 3].
+        vertices: for each bone the vertices [k, 3] that it dominates, or None [n].
+    """
     heads, tails = np.asarray(heads, dtype=float), np.asarray(tails, dtype=float)
     size = float(np.max(np.ptp(np.concatenate([heads, tails]), axis=0))) if len(heads) else 0.0
     following = _following(anatomy, parents)
@@ -298,8 +308,10 @@ _ARM = (roles.UPPER_ARM, roles.FOREARM)
 
 def is_impossible(anatomy, parents, heads, tails) -> bool:
     """Whether no body could take a bind pose: trunk and limbs all point one way, or all joints are in one line.
-    A human's legs lead down and its trunk up, a quadruped's trunk leads ahead. Where no role is known, several limbs in
-    one line tell; a rope, which has none, may well lie in one. For the arguments see `axes.limb_directions`."""
+
+    A human's legs lead down and its trunk up, a quadruped's trunk leads ahead. Where no role is known, several limbs
+    in one line tell; a rope, which has none, may well lie in one. For the arguments see `axes.limb_directions`.
+    """
     rows = [i for i, role in enumerate(anatomy.roles) if role in (*_TRUNK, *_ARM, *_LEG)]
     there = {anatomy.roles[i] for i in rows}
     if there & {*_TRUNK} and {*_LEG} <= there:
@@ -323,9 +335,11 @@ def _breadth(heads) -> float:
 
 def strain(anatomy, parents, heads, tails) -> float:
     """How far a pose is from how such a body stands at ease; infinite for one that no body could take.
-    The mean of 1 - cos of the angle between the bones and where they would point: of humans and animals the trunk up or
-    ahead, the legs down, a human's arms aside or down and straight. Of others the share by which joints lie in line.
-    For the arguments see `axes.limb_directions`."""
+
+    The mean of 1 - cos of the angle between the bones and where they would point: of humans and animals the trunk up
+    or ahead, the legs down, a human's arms aside or down and straight. Of others the share by which joints lie in line.
+    For the arguments see `axes.limb_directions`.
+    """
     if is_impossible(anatomy, parents, heads, tails):
         return np.inf
     ways = limb_directions(anatomy, parents, heads, tails)

@@ -92,7 +92,9 @@ ANIMAL = {
 
 def joint_ranges(anatomy: roles.Anatomy, bones, parents) -> list:
     """The range of every body's joint [m]; None for roots and for bones without a role of their own.
-    `bones` are those of the bodies [m], `parents` the bodies' parents, -1 at roots [m]."""
+
+    `bones` are those of the bodies [m], `parents` the bodies' parents, -1 at roots [m].
+    """
     table = HUMAN if anatomy.kind == roles.HUMAN else ANIMAL
     found = [anatomy.roles[bone] for bone in bones]
     chains, counts = chains_of(anatomy, bones, parents)
@@ -150,9 +152,12 @@ class JointLimits:
 
 def joint_limits(anatomy, parents, heads, tails, bones, body_parents, vertices=None) -> list:
     """Anatomical joints of the bodies: `JointLimits`, or None where nothing is known [m].
-    parents: bone parents, -1 at roots [n]. heads, tails: joints in bind pose, in any frame and scale [n, 3].
-    bones: bone of every body [m]. body_parents: index of the parent body, -1 at roots [m]. vertices: for each bone the
-    vertices [k, 3] that it dominates, or None [n]; tell where feet without toes point."""
+
+    Args:
+        parents: bone parents, -1 at roots [n]. heads, tails: joints in bind pose, in any frame and scale [n, 3].
+        bones: bone of every body [m]. body_parents: index of the parent body, -1 at roots [m].
+        vertices: for each bone the vertices [k, 3] that it dominates, or None [n]; tell where feet without toes point.
+    """
     heads, tails = np.asarray(heads, dtype=float), np.asarray(tails, dtype=float)
     if anatomy.parents is not None:
         parents = anatomy.parents
@@ -287,7 +292,9 @@ def body_of(anatomy, parents, heads, tails, turns, vertices=None) -> Body | None
 
 def turns_of(posture: Posture, body: Body, bones, body_parents) -> np.ndarray:
     """Rotations [m, 4] of the bodies' bones against those of the bodies before, from bind pose, along the bones' axes.
-    NaN for roots and for what a posture says nothing of."""
+
+    NaN for roots and for what a posture says nothing of.
+    """
     chains, counts = chains_of(body.anatomy, bones, body_parents)
     result = np.full((len(bones), 4), np.nan)
     for i, bone in enumerate(bones):

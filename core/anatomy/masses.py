@@ -52,8 +52,10 @@ _TOWARDS_TRUNK = {HAND: FOREARM, FOREARM: UPPER_ARM, UPPER_ARM: TRUNK, FOOT: SHA
 
 def froude(size: float, gravity: float) -> float:
     """sqrt(gravity * height) [m/s]: 4.2 for a man. Where nothing falls, the Earth's gravity counts.
+
     Motions are alike where the ratio of their speeds to it is (Froude's number).
-    Raises RagdollError: a height that is not positive, or a value that is no number."""
+    Raises RagdollError: a height that is not positive, or a value that is no number.
+    """
     if not (math.isfinite(size) and size > 0.0):
         raise RagdollError(f"The character's height must be positive, got {size:g} m")
     if not math.isfinite(gravity):
@@ -68,8 +70,11 @@ def human_mass(height: float) -> float:
 
 def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) -> np.ndarray:
     """Share of the body mass of every body [m]; they sum to 1.
-    table: one of `TABLES`. parents: bone parents, before their children, -1 at roots [n]. bones: bone of every
-    body [m], parents before children. volumes: of the bodies [m^3], [m]; none negative."""
+
+    Args:
+        table: one of `TABLES`. parents: bone parents, before their children, -1 at roots [n].
+        bones: bone of every body [m], parents before children. volumes: of the bodies [m^3], [m]; none negative.
+    """
     volumes = np.asarray(volumes, dtype=float)
     segments = _segments(anatomy, parents)
     own = {int(bone): i for i, bone in enumerate(bones)}
@@ -133,10 +138,13 @@ def with_floor(masses) -> np.ndarray:
 
 def stabilised(masses, parents) -> np.ndarray:
     """Masses [m] whose ratio child / parent lies within `STABLE`, with the same total.
+
     As `RagdollSettings::Stabilize` of Jolt Physics does it, after O. Strunk's "Stop my constraints from blowing up!":
-    from the roots down each child's mass is moved into the range, then all are scaled. Bodies of one tree keep their
-    tree's total. (Jolt raises the parents' inertia too; Blender computes inertia from the shape.)
-    `masses` are positive [kg] [m], `parents` in any order, -1 at roots [m]."""
+    from the roots down each child's mass is moved into the range, then all are scaled. Bodies of one tree keep
+    their tree's total. (Jolt raises the parents' inertia too; Blender computes inertia from the shape.)
+
+    `masses` are positive [kg] [m], `parents` in any order, -1 at roots [m].
+    """
     masses = np.array(masses, dtype=float)
     result = masses.copy()
     for i in from_the_roots(parents):
@@ -147,8 +155,10 @@ def stabilised(masses, parents) -> np.ndarray:
 
 def carried(masses, parents) -> np.ndarray:
     """Masses [m], [kg], of which no child has more than `CARRIED` times its parent's, with the same total.
+
     A light body between heavy ones, such as a horse's shoulder blade, gives way; a light one at the end does not.
-    `parents` in any order, -1 at roots [m]."""
+    `parents` in any order, -1 at roots [m].
+    """
     result = np.array(masses, dtype=float)
     for i in reversed(list(from_the_roots(parents))):
         if parents[i] >= 0:
@@ -225,10 +235,14 @@ _UNKNOWN = _TABLE[roles.FOREARM]  # a rig without any role: a joint in the middl
 
 def human_strengths(anatomy: roles.Anatomy, parents, mass: float, height: float):
     """Largest torque [N m] and force [N] of every bone [n] of a character.
+
     A bone that is not known by itself (TWIST, HELPER, GENERIC) is as strong as the nearest known one above it.
     Raises RagdollError: mass or height is not a positive number; the message names it.
-    parents: bone parents in any order, -1 at roots [n]; the anatomy's own are used where it has some. mass: of
-    the whole character [kg]. height [m]."""
+
+    Args:
+        parents: bone parents in any order, -1 at roots [n]; the anatomy's own are used where it has some.
+        mass: of the whole character [kg]. height [m].
+    """
     for name, value in (("mass", mass), ("height", height)):
         if not (np.isfinite(value) and value > 0.0):
             raise RagdollError(f"Strengths need a positive {name}, got {value:g}")

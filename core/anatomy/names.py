@@ -155,7 +155,9 @@ def read_name(name: str, common: str = "") -> Name:
 
 def _take_side(words: list) -> tuple[str | None, list]:
     """The side among the words, and the words without it: whole words first, then the last single letter.
-    In "r_toe.L" the r is for rear, so the letter at the end counts."""
+
+    In "r_toe.L" the r is for rear, so the letter at the end counts.
+    """
     for i, word in enumerate(words):
         if word in ("left", "right"):
             return _SIDES[word], words[:i] + words[i + 1 :]
@@ -379,8 +381,12 @@ _SOFT = (TRUNK, ROOT, None)
 
 
 def settle_trunk(tree: Tree, words: list, sides: list, limbs: dict, found: Structure) -> dict:
-    """Role by row for the bones along the middle. tree: a `Tree`. words: meanings of the names [n]. sides: [n].
-    limbs: role by row of the bones of arms and legs. found: what the joints say."""
+    """Role by row for the bones along the middle.
+
+    Args:
+        tree: a `Tree`. words: meanings of the names [n]. sides: [n].
+        limbs: role by row of the bones of arms and legs. found: what the joints say.
+    """
     legs = _first(tree, limbs, sides, (r.THIGH,))
     arms = _first(tree, limbs, sides, (r.CLAVICLE, r.UPPER_ARM, r.WING))
     roles, pelvis = _pelvis(tree, words, legs, found)

@@ -28,11 +28,17 @@ _BEFORE = dict(zip((*r.ARM[2:], *r.LEG[1:]), (*r.ARM[1:3], *r.LEG[:3]), strict=T
 
 def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, ends=()) -> r.Anatomy:
     """The anatomy of a skeleton of n bones in bind pose.
+
     Raises RagdollError: arrays of different lengths, or a joint that is not a number; names the bone.
-    names: [n]. parents: index of each bone's parent, -1 at roots, in any order [n]. heads, tails: joints in any
-    unit and any place [n, 3]. up: unit vector against gravity as the character stands; legs that are named decide where
-    it does not. deform: which bones deform a mesh [n]; None when that is not known. ends: of each chain of inverse
-    kinematics its last bone, the bone that it reaches for, and whether a mesh hangs on that."""
+
+    Args:
+        names: [n]. parents: index of each bone's parent, -1 at roots, in any order [n].
+        heads, tails: joints in any unit and any place [n, 3].
+        up: unit vector against gravity as the character stands; legs that are named decide where it does not.
+        deform: which bones deform a mesh [n]; None when that is not known.
+        ends: of each chain of inverse kinematics its last bone, the bone that it reaches for, and whether a mesh hangs
+            on that.
+    """
     names, parents = list(names), np.asarray(parents, dtype=int)
     heads, tails = np.asarray(heads, dtype=float).reshape(-1, 3), np.asarray(tails, dtype=float).reshape(-1, 3)
     _check(names, parents, heads, tails, deform)
@@ -113,7 +119,9 @@ def _upright(read: list, heads: np.ndarray, up: np.ndarray, body: np.ndarray) ->
 
 def _led(parents, read: list, body: np.ndarray, ends) -> dict:
     """The limb's last bone by the row of what inverse kinematics leads to its place, for limbs without an end.
-    A control that a mesh hangs on is an end, too, and gets into `body`; its name is forgotten."""
+
+    A control that a mesh hangs on is an end, too, and gets into `body`; its name is forgotten.
+    """
     found = {}
     for last, goal, meshed in ends:
         ended = any(body[row] and last in path_to_root(parents, row)[1:] for row in range(len(body)))
@@ -168,7 +176,9 @@ def _main(name) -> bool:
 # ---- sides and roles ----------------------------------------------------------------------------------------------
 def _front_legs(tree, read: list, found) -> list:
     """The names, with those of an animal's front legs known for such where all four are named as hind legs are.
-    The joints tell the pairs; the front one is that nearer to the head."""
+
+    The joints tell the pairs; the front one is that nearer to the head.
+    """
     own = [read[row] for row in tree.rows]
     head = next((row for row in tree.rows if read[row].meaning == r.HEAD), -1)
     if found.kind != r.QUADRUPED or head < 0 or any(name.front is not None or name.meaning in _FRONT for name in own):
@@ -263,7 +273,9 @@ def _kind(tree, roles: list, sides: list, found, telling: bool) -> str:
 
 def _attach_ends(tree, roles: list, sides: list) -> list:
     """Give a limb's bone that hangs on no part of the body, as a foot on the floor, the bone before it as parent.
-    Returns the rows of all bones that the tree has elsewhere than the hierarchy."""
+
+    Returns the rows of all bones that the tree has elsewhere than the hierarchy.
+    """
     limb, moved = {(roles[row], sides[row]): row for row in reversed(tree.rows)}, False
     for row in tree.rows:
         before = limb.get((_BEFORE.get(roles[row]), sides[row]), -1)
@@ -289,7 +301,9 @@ def _parents(tree, parents, own: np.ndarray) -> np.ndarray:
 
 def _ground_roots(tree, parents, read: list, roles: list) -> tuple:
     """Rows of the pelvis and of what is above it that stand at the ground, far below where the hips begin.
-    Where the bind pose does not tell, as with all limbs along one axis, a root's name does."""
+
+    Where the bind pose does not tell, as with all limbs along one axis, a root's name does.
+    """
     hips = [row for row in tree.rows if roles[row] in (r.PELVIS, r.THIGH)]
     pelvis = next((row for row in hips if roles[row] == r.PELVIS), -1)
     if pelvis < 0:

@@ -65,8 +65,12 @@ _SMALL = (HELPER, TWIST, EYE, EAR, FINGER, THUMB, TOE)
 
 def main_bones(anatomy: Anatomy, parents, deform=None, heads=None) -> np.ndarray:
     """Which bones [n] have a body of their own in a ragdoll of main bodies; all others merge (`merged_into`).
-    parents: index of each bone's parent, -1 at roots [n]. deform: which bones deform a mesh [n]; says which bones
-    of a creature count. None: all. heads: joints [n, 3]; where they are given, stubs of the trunk are left out."""
+
+    Args:
+        parents: index of each bone's parent, -1 at roots [n].
+        deform: which bones deform a mesh [n]; says which bones of a creature count. None: all.
+        heads: joints [n, 3]; where they are given, stubs of the trunk are left out.
+    """
     parents = _body_parents(anatomy, parents)
     mask = np.zeros(len(anatomy.roles), dtype=bool)
     if anatomy.kind == CREATURE:
@@ -86,8 +90,10 @@ def main_bones(anatomy: Anatomy, parents, deform=None, heads=None) -> np.ndarray
 
 def merged_into(anatomy: Anatomy, parents, chosen) -> np.ndarray:
     """The chosen bone that each bone moves with [n]: itself, or the nearest one above; -1 where there is none.
+
     "Above" is the body's tree where the anatomy has it, so that a foot that hangs on a control merges into its shank.
-    What is above all chosen bones, such as a root, merges into none."""
+    What is above all chosen bones, such as a root, merges into none.
+    """
     parents = _body_parents(anatomy, parents)
     result = np.where(chosen, np.arange(len(parents)), -1)
     for i in range(len(parents)):
@@ -120,8 +126,7 @@ def _chain(anatomy: Anatomy, *roles: str) -> list:
 
 
 def _trunk(anatomy: Anatomy, parents: np.ndarray, heads) -> list:
-    """Spine and chest upwards, without bones that carry a leg, which belong to the pelvis, and, where joints are given,
-    those that hardly have a length, for which the one below takes over."""
+    """Spine and chest upwards, without bones that carry a leg, the pelvis', and stubs, for which the one below is."""
     carrying = set()
     for row in (i for i, role in enumerate(anatomy.roles) if role == THIGH):
         while row >= 0 and row not in carrying:

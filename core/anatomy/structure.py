@@ -24,13 +24,16 @@ FAR = 0.35  # a detached part that is further from the rest than this share of t
 
 class Tree:
     """Bones of a mask, each under its nearest ancestor in the mask, or under the bone it stands next to.
+
     A control rig hangs its deforming bones on controls, a rig with inverse kinematics its feet on the floor, a
-    MikuMikuDance model its upper body beside the lower; the joints' places tell what belongs together. `core` is a bone
-    whose part the others are attached to, where there is one that is known for it.
+    MikuMikuDance model its upper body beside the lower; the joints' places tell what belongs together. `core` is a
+    bone whose part the others are attached to, where there is one that is known for it.
+
     `rows` has the bones in the mask [m], parents first; all else is by bone [n]. `parent` is -1 at roots, `attached`
-    where it was found by place. `ends` [n, 3] are where bones lead to: the main child's head, a leaf's tail where it is
-    `believed`, or a guess. `reach` is the longest path down the tree from the bone's head, `count` the bones of its
-    subtree, `height` that above the lowest joint, `tall` the largest one, `size` the largest extent of the joints."""
+    where it was found by place. `ends` [n, 3] are where bones lead to: the main child's head, a leaf's tail where it
+    is `believed`, or a guess. `reach` is the longest path down the tree from the bone's head, `count` the bones of its
+    subtree, `height` that above the lowest joint, `tall` the largest one, `size` the largest extent of the joints.
+    """
 
     def __init__(self, parents, heads, tails, up, mask, core: int = -1) -> None:
         self.heads, self.tails = np.asarray(heads, float), np.asarray(tails, float)

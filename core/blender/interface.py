@@ -1,5 +1,7 @@
 """What the interface needs: the active armature and bone, why they cannot be acted on now, rows and fields of settings.
-A requirement is a function of an armature that gives the reason why it is not met, empty when it is."""
+
+A requirement is a function of an armature that gives the reason why it is not met, empty when it is.
+"""
 
 from collections import Counter
 from functools import lru_cache
@@ -14,7 +16,9 @@ from .settings import declare
 
 def character_of(obj):
     """The armature that an object belongs to, None without one: itself, the one that deforms it, it hangs on or is of.
-    So a character's mesh, what it holds and each of its bodies stand for it."""
+
+    So a character's mesh, what it holds and each of its bodies stand for it.
+    """
     while obj is not None and obj.type != "ARMATURE":
         obj = obj.get(built.OWNER) or obj.find_armature() or obj.parent
     return obj
@@ -22,7 +26,9 @@ def character_of(obj):
 
 def active_armature(context):
     """The character that the active object belongs to, else the only one that selected objects do; None without one.
-    Importers select all that they made, and leave any of it active."""
+
+    Importers select all that they made, and leave any of it active.
+    """
     found = character_of(getattr(context, "object", None))
     others = set() if found else set(map(character_of, getattr(context, "selected_objects", ()))) - {None}
     return others.pop() if len(others) == 1 else found
@@ -66,8 +72,11 @@ def redraw(_self=None, _context=None) -> None:
 # ---- requirements ---------------------------------------------------------------------------------------------------
 def why_not(obj, *requirements) -> str:
     """The first reason why an armature cannot be acted on; empty when it meets all requirements.
-    obj: None where no armature is active, which is a reason by itself. requirements: functions of this module, or like
-    them."""
+
+    Args:
+        obj: None where no armature is active, which is a reason by itself.
+        requirements: functions of this module, or like them.
+    """
     if obj is None:
         return "Select the character: its armature, its mesh or one of its bodies"
     return next(filter(None, (reason(obj) for reason in requirements)), "")

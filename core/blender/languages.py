@@ -1,6 +1,8 @@
 """The interface in other languages: catalogues for Blender, and messages translated as they are shown.
+
 A catalogue is languages/<locale>.json, from the English text to the translation. {0}, {1} ... stand in both for what a
-message names. Such a part is translated too where it is a text of ours; a name, which stands in quotes, is not."""
+message names. Such a part is translated too where it is a text of ours; a name, which stands in quotes, is not.
+"""
 
 import json
 import re

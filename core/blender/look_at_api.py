@@ -1,8 +1,11 @@
 """Weights of look-at chains that go over in a given time, for scripts.
-The functions have the meaning they have in P. Massoudi's article "The Perfect Look At System". Every call is stored as
-an event at a frame, so that it acts the same in any order of playing.
+
+The functions have the meaning they have in P. Massoudi's article "The Perfect Look At System". Every call is stored
+as an event at a frame, so that it acts the same in any order of playing.
+
 Every function takes the character, the `index` of the chain in `obj.active_ragdoll.look_at`, and the `frame`, which is
-the scene's current one when not given. Each raises RagdollError where there is no such chain."""
+the scene's current one when not given. Each raises RagdollError where there is no such chain.
+"""
 
 import bpy
 
@@ -28,8 +31,12 @@ def enable_look_at(
     obj, time: float, cancel_current_transition: bool = True, index: int = 0, frame: float | None = None
 ) -> bool:
     """Let the weight go to 1 within a time [s]. Returns whether the call was taken.
+
     Raises RagdollError: a time below 0.
-    cancel_current_transition: a transition under way gives way to this one; else the call is ignored meanwhile."""
+
+    Args:
+        cancel_current_transition: a transition under way gives way to this one; else the call is ignored meanwhile.
+    """
     return _go(obj, "ENABLE", time, cancel_current_transition, index, frame)
 
 

@@ -100,8 +100,11 @@ STATE = State()
 
 def settings_changed(owner, layout: bool = False, stack: bool = True) -> None:
     """Have the run read the settings again, and tell that the cache is outdated; called by update callbacks.
-    layout: the ragdoll has to be built anew. stack: the motion stack has to be made anew, as not for what its entries
-    read on every frame."""
+
+    Args:
+        layout: the ragdoll has to be built anew.
+        stack: the motion stack has to be made anew, as not for what its entries read on every frame.
+    """
     if STATE.building or not isinstance(owner, bpy.types.Object):
         return
     if stack:

@@ -177,7 +177,9 @@ def _within(x: float, low: float, high: float) -> float:
 
 def swung(body: Body, hip: complex, speed: complex, pressure: complex, seconds: float) -> tuple[complex, complex]:
     """Offset and speed of a linear inverted pendulum over a pressure point at rest, after some seconds.
-    Its two modes `hip +- speed / omega` grow and decay exponentially about the pressure point."""
+
+    Its two modes `hip +- speed / omega` grow and decay exponentially about the pressure point.
+    """
     rate = body.omega
     grown = (hip + speed / rate - pressure) * math.exp(rate * seconds)
     decayed = (hip - speed / rate - pressure) * math.exp(-rate * seconds)
@@ -210,7 +212,9 @@ def step(body: Body, state: State, stride: Stride, push: Push, seconds: float, m
 
 def decided(body: Body, state: State, strides: Callable[[float], Stride], seconds: float, manner: Manner) -> State:
     """The state, fallen if the steps to come will not catch the push: so that nobody hangs long over his feet.
-    That is looked at once for each push. strides: of the frames to come, the next one first, and beyond."""
+
+    That is looked at once for each push. strides: of the frames to come, the next one first, and beyond.
+    """
     if not state.clock - seconds < DECIDED * body.time <= state.clock:
         return state
     coming, flat = state, Manner(manner.strength)

@@ -97,16 +97,25 @@ def stacked(postures) -> Posture:
 
 class Biped:
     """A character with two legs and two arms, measured in bind pose; m of its bones are moved.
-    Attributes: rows: level indices of these bones [m], parents first. above: index among them of the bone that each
-    hangs on. spine, neck, chest, head: indices among them; the pelvis is the first. limbs: indices among them of thigh,
-    shank, foot, toe or upper arm, forearm, hand, collar bone; -1: none [4, 4]. joints: places in bind pose in the
-    character's axes [m, 3], [m]. bind: their rotations there [m, 4]. upper, lower, leg, arm, trunk, shoulder, hips,
-    sole, height: lengths [m]; upper and lower of the limbs [4]."""
+
+    Attributes:
+        rows: level indices of these bones [m], parents first. above: index among them of the bone that each hangs on.
+        spine, neck, chest, head: indices among them; the pelvis is the first.
+        limbs: indices among them of thigh, shank, foot, toe or upper arm, forearm, hand, collar bone; -1: none [4, 4].
+        joints: places in bind pose in the character's axes [m, 3], [m]. bind: their rotations there [m, 4].
+        upper, lower, leg, arm, trunk, shoulder, hips, sole, height: lengths [m]; upper and lower of the limbs [4].
+    """
 
     def __init__(self, rig: Rig, anatomy, bind, tails, world=None) -> None:
-        """Measure a rig. anatomy: of its bones, in Blender's order as the next two. bind: matrices [n, 4, 4] of
-        the pose that a build looks at, in the armature's space, and tails [n, 3] there. world: matrix of the armature
-        object [4, 4]; None: the identity. Raises RagdollError: something is missing; says what."""
+        """Measure a rig.
+
+        Args:
+            anatomy: of its bones, in Blender's order as the next two.
+            bind: matrices [n, 4, 4] of the pose that a build looks at, in the armature's space, and tails [n, 3] there.
+            world: matrix of the armature object [4, 4]; None: the identity.
+        Raises:
+            RagdollError: something is missing; says what.
+        """
         self.rig = rig
         anatomy = _in_level_order(rig.skeleton, anatomy)
         bind, tails = (np.asarray(array)[rig.skeleton.to_level] for array in (bind, tails))
@@ -206,8 +215,9 @@ class Biped:
 
     def fixed(self, bone: int, points) -> tuple[int, np.ndarray]:
         """What is fixed to a bone (level index), as points [p, 3] in its frame [m], moves with a bone of the biped.
-        Returns its index, -1 where there is none, and the points from its joint in bind pose in the character's
-        axes."""
+
+        Returns its index, -1 where there is none, and the points from its joint in bind pose in the character's axes.
+        """
         rig, index = self.rig, {row: i for i, row in enumerate(self.rows.tolist())}
         points = q.rotate(q.multiply(q.conjugate(self.own), self._rotations[bone]), points)
         joint = q.rotate(q.conjugate(self.own), self._heads[bone]) * self.scale

@@ -51,7 +51,9 @@ class Axis:
 
     def share(self, value: float) -> float:
         """A value as 0..1 from minimum to maximum; clamped, or wrapped into 0 <= x < 1.
-        Raises RagdollError: a value that is not a number."""
+
+        Raises RagdollError: a value that is not a number.
+        """
         if math.isnan(value) or (self.ends == WRAP and not math.isfinite(value)):
             raise RagdollError(f'The input of axis "{self.name}" is not a number')
         if self.ends == CLAMP:
@@ -66,7 +68,11 @@ class Axis:
 
 
 class BlendSpace1D:
-    """Samples on a line, linear between neighbours. Attributes: axes: Its one input. names: Of the samples [k]."""
+    """Samples on a line, linear between neighbours.
+
+    Attributes:
+        axes: Its one input. names: Of the samples [k].
+    """
 
     def __init__(self, axis: Axis, names: Sequence[str], positions: ArrayLike) -> None:
         """Raises RagdollError: no samples, one outside the axis or not a number, or two at one place."""
@@ -88,19 +94,28 @@ class BlendSpace1D:
 
 
 class BlendSpace2D:
-    """Samples in a plane: barycentric in Delaunay triangles, or bilinear in the cells of a regular grid. Outside all
-    triangles the nearest point of the nearest edge counts. One or two samples are allowed: a single pose, or a line
-    between two. Attributes: axes: Its two inputs. names: Of the samples [k]."""
+    """Samples in a plane: barycentric in Delaunay triangles, or bilinear in the cells of a regular grid.
+
+    Outside all triangles the nearest point of the nearest edge counts. One or two samples are allowed: a single pose,
+    or a line between two.
+
+    Attributes:
+        axes: Its two inputs. names: Of the samples [k].
+    """
 
     def __init__(
         self, axes: tuple, names: Sequence[str], positions: ArrayLike, method: str = TRIANGLES, triangulate=None
     ) -> None:
         """Prepare the space.
+
         Raises RagdollError: no samples, one outside the axes or not a number, two at one place, three or more on one
         line, or, for a grid, a corner without a sample.
-        axes, names, positions: Inputs; names and places [k, 2] of the samples. method: TRIANGLES or GRID.
-        triangulate: Gives the Delaunay triangles [t, 3] of points [k, 2]; of four or more points on one circle the same
-        ones wherever these are shifted to. Needed for three and more samples in triangles."""
+
+        Args:
+            axes, names, positions: Inputs; names and places [k, 2] of the samples. method: TRIANGLES or GRID.
+            triangulate: Gives the Delaunay triangles [t, 3] of points [k, 2]; of four or more points on one circle the
+                same ones wherever these are shifted to. Needed for three and more samples in triangles.
+        """
         self.axes, self.names = tuple(axes), tuple(names)
         positions = np.asarray(positions, dtype=np.float64).reshape(-1, 2)
         shares = _checked_samples(self.axes, self.names, positions)
@@ -251,16 +266,23 @@ class SpaceState:
 
 class SpacePlayer:
     """A space with its samples.
-    Attributes: name: for messages. space: places of the samples. group: the samples' clips in phase, None for an aim
-    offset. smoothing: time constant of each axis [s].
+
+    Attributes:
+        name: for messages. space: places of the samples. group: the samples' clips in phase, None for an aim offset.
+        smoothing: time constant of each axis [s].
+
     An aim offset is a space of yaw, or of yaw and pitch, whose samples are additive in mesh space: those keep the
-    direction that is aimed at whatever the body below does, as Unreal Engine's aim offsets do."""
+    direction that is aimed at whatever the body below does, as Unreal Engine's aim offsets do.
+    """
 
     def __init__(
         self, name: str, space, clips: Sequence[Clip], *, aim=False, speeds=None, sync=NORMALIZED, smoothing=(0.0, 0.0)
     ) -> None:
-        """Samples in the order of the space's names. Raises RagdollError: additive samples beside whole ones, a
-        negative smoothing time, or what `SyncGroup` or, for an aim offset, `mesh_space_pose` refuse."""
+        """Samples in the order of the space's names.
+
+        Raises RagdollError: additive samples beside whole ones, a negative smoothing time, or what `SyncGroup` or, for
+        an aim offset, `mesh_space_pose` refuse.
+        """
         self.name, self.space = name, space
         self.smoothing = tuple(float(value) for value in smoothing)[: len(space.axes)]
         if not aim:
@@ -274,8 +296,11 @@ class SpacePlayer:
         return any(self.smoothing) or (self.group is not None and bool(np.any(self.group.lengths > 0.0)))
 
     def step(self, state: SpaceState | None, given: Sequence[float], seconds: float) -> SpaceState:
-        """The state at the next frame, `seconds` being its time; without a state, that at the shot's first frame. The
-        phase advances by the mean of both frames' rates. Raises RagdollError: an input that is not a number."""
+        """The state at the next frame, `seconds` being its time; without a state, that at the shot's first frame.
+
+        The phase advances by the mean of both frames' rates.
+        Raises RagdollError: an input that is not a number.
+        """
         if state is None:
             given = tuple(float(value) for value in given)
             return SpaceState(given, given, 0.0, seconds, self.space.weights(*given))
@@ -307,8 +332,11 @@ class SpacePlayer:
 def smooth_step(state: float, before: float, after: float, seconds: float, step: float) -> float:
     """An input that follows with a lag: the exact answer of x' = (u - x) / seconds while u goes evenly from one value
     to another. Twice the frames of the same input give the same at the common ones.
-    state: x before; the result is x after. before, after: u, before and after. seconds: Time constant: after it,
-    63 % of a step are done; 0: no smoothing. step: Seconds from frame to frame."""
+
+    Args:
+        state: x before; the result is x after. before, after: u, before and after.
+        seconds: Time constant: after it, 63 % of a step are done; 0: no smoothing. step: Seconds from frame to frame.
+    """
     if seconds == 0.0:
         return after
     left = math.exp(-step / seconds)
@@ -319,8 +347,10 @@ def smooth_step(state: float, before: float, after: float, seconds: float, step:
 
 def step_all(players: Mapping, states: Mapping, inputs: Mapping, seconds: float) -> tuple[dict, dict]:
     """States of all spaces one frame on, and messages by the names of those whose inputs are wrong.
+
     A space whose input is wrong for a while stays where it was and goes on from there. All mappings are by the spaces'
-    names; of a space whose inputs cannot be read, `inputs` has the error. `seconds` is the time of the frame."""
+    names; of a space whose inputs cannot be read, `inputs` has the error. `seconds` is the time of the frame.
+    """
     after, messages = {}, {}
     for name, player in players.items():
         try:
@@ -358,7 +388,9 @@ def _words(kind: str | None) -> str:
 
 def mesh_space_pose(name: str, sample: Clip) -> AdditivePose:
     """A sample of an aim offset: the first frame of a clip.
-    Raises RagdollError: it is not additive in mesh space; names it."""
+
+    Raises RagdollError: it is not additive in mesh space; names it.
+    """
     pose = sample.pose(0)
     if not isinstance(pose, AdditivePose):
         raise RagdollError(f'The sample "{name}" of the aim offset is not additive: it must be, in mesh space')
@@ -369,7 +401,9 @@ def mesh_space_pose(name: str, sample: Clip) -> AdditivePose:
 
 def ground_direction(velocity_ws: ArrayLike, forward_ws: ArrayLike) -> float | None:
     """Angle [rad] about Z from where a character faces to where it moves, -pi..pi, positive to its left.
-    None where it stands still or faces along Z."""
+
+    None where it stands still or faces along Z.
+    """
     (x, y), (ahead_x, ahead_y) = (np.asarray(vector, dtype=float)[:2].tolist() for vector in (velocity_ws, forward_ws))
     if math.hypot(x, y) < _STILL or math.hypot(ahead_x, ahead_y) < 1e-9:
         return None
@@ -380,8 +414,10 @@ def yaw_pitch(
     direction: ArrayLike, forward: ArrayLike = (0.0, -1.0, 0.0), up: ArrayLike = (0.0, 0.0, 1.0)
 ) -> tuple[float, float]:
     """Yaw and pitch [rad] of the direction [3] to a target, in model space and of any length but 0.
+
     Yaw is -pi..pi, positive counter-clockwise seen from above (to the character's left), 0 straight up or down. Pitch
-    is -pi/2..pi/2, positive upwards. Both are 0 along `forward`, whose part along `up` does not count."""
+    is -pi/2..pi/2, positive upwards. Both are 0 along `forward`, whose part along `up` does not count.
+    """
     direction, up = unit(direction), unit(up)
     forward = unit(across(np.asarray(forward, dtype=np.float64), up))
     ahead, aside, above = direction @ forward, direction @ np.cross(up, forward), direction @ up

@@ -52,10 +52,15 @@ class Clip:
 
     def sample(self, time: float, *, start: float = 0.0, speed: float = 1.0, mode: str = LOOP) -> LocalPose:
         """The pose [n] at a time of the shot [s]; on whole frames that of the clip to the bit.
-        start: When the clip begins to play [s]; before it the clip stands in its first pose (ONCE) or has been
-        playing for ever. speed: Seconds of the clip per second; negative: backwards, from its end at `start`. mode:
-        ONCE holds the ends, LOOP goes on at the other end, PING_PONG turns round at them.
-        Raises RagdollError: a time, start or speed that is not a number."""
+
+        Args:
+            start: When the clip begins to play [s]; before it the clip stands in its first pose (ONCE) or has been
+                playing for ever.
+            speed: Seconds of the clip per second; negative: backwards, from its end at `start`.
+            mode: ONCE holds the ends, LOOP goes on at the other end, PING_PONG turns round at them.
+
+        Raises RagdollError: a time, start or speed that is not a number.
+        """
         return self.at(self.clip_time(time, start=start, speed=speed, mode=mode))
 
     def clip_time(self, time: float, *, start: float = 0.0, speed: float = 1.0, mode: str = LOOP) -> float:
@@ -77,7 +82,9 @@ class Clip:
 
     def at(self, clip_time: float) -> LocalPose:
         """The pose [n] at a time within the clip [s], which is held at its ends.
-        Between frames positions and scales are interpolated linearly and rotations on the shortest arc."""
+
+        Between frames positions and scales are interpolated linearly and rotations on the shortest arc.
+        """
         below, share = self.place(clip_time)
         if share == 0.0:
             return _take(self.poses, below)
@@ -99,7 +106,9 @@ class Clip:
 
     def mapped(self, skeleton: Skeleton, bind: LocalPose) -> Clip:
         """This motion on another skeleton's bones of the same names, relative to the parent bones; other bones stand in
-        that skeleton's bind pose [n]. Raises RagdollError: no bone of the clip is in the skeleton."""
+        that skeleton's bind pose [n].
+        Raises RagdollError: no bone of the clip is in the skeleton.
+        """
         row = {bone: i for i, bone in enumerate(self.bones)}
         target = [i for i, bone in enumerate(skeleton.names) if bone in row]
         if not target:
@@ -123,8 +132,10 @@ class Clip:
     @staticmethod
     def from_poses(name: str, bones: Sequence[str], fps: float, poses: Sequence[LocalPose], times: ArrayLike) -> Clip:
         """A clip that goes through poses [n] at times [s], on shortest arcs between them; the first time is its start.
+
         Poses between whole frames are met as nearly as the frame rate allows.
-        Raises RagdollError: times that do not rise."""
+        Raises RagdollError: times that do not rise.
+        """
         times = np.asarray(times, dtype=np.float64)
         if not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
             raise RagdollError(f'The times of clip "{name}" must rise from pose to pose')
@@ -157,7 +168,9 @@ def _frames_of(clips: Sequence[Clip], frames: Sequence[int]) -> LocalPose:
 
 def interpolate(a: LocalPose, b: LocalPose, share: ArrayLike) -> LocalPose:
     """From a to b by shares, a number or [..., n]: a at 0 and b at 1, both to the bit; shortest arcs between.
-    Of two additive poses the result is one, in the same space. Both are finite."""
+
+    Of two additive poses the result is one, in the same space. Both are finite.
+    """
     share = np.asarray(share, dtype=np.float64)
     if share.ndim == 0 and share == 1.0:
         return b
@@ -182,7 +195,9 @@ def between(a: LocalPose, b: LocalPose, share: np.ndarray) -> LocalPose:
 
 def weighted_sum(poses: LocalPose, weights: np.ndarray) -> LocalPose:
     """Mean of poses [k, n] of one kind with weights [k] that sum to 1; rotations normalised.
-    A weight that is the only one gives its pose to the bit."""
+
+    A weight that is the only one gives its pose to the bit.
+    """
     rotations = quaternion.weighted_mean(poses.rotations, weights)
     return like(poses, _sum(poses.positions, weights), rotations, _sum(poses.scales, weights))
 
@@ -218,10 +233,12 @@ def _rounded(frame: float) -> float:
 # ---- clips in phase -------------------------------------------------------------------------------------------------
 class SyncGroup:
     """Clips [k] that share one phase, counted in cycles.
+
     Without markers a cycle is each clip's length. With markers, such as the feet's contacts, a cycle is one round of
     the markers that all clips go through in the same order; between two markers each clip plays evenly. A clip that has
     none, such as of a character that stands, goes by its length there too. What is on the way to a step in one clip is
-    then on the way to the same step in all."""
+    then on the way to the same step in all.
+    """
 
     def __init__(self, clips: Sequence[Clip], speeds: ArrayLike | None = None, method: str = NORMALIZED) -> None:
         """Raises RagdollError: a speed that is not a number, or, by markers, a clip that has others than the
@@ -272,7 +289,9 @@ class SyncGroup:
 
 def contact_markers(heights: ArrayLike, fps: float, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
     """(name, time [s]) of where feet come down, to a quarter of their range above their lowest: for `Clip.markers`.
-    `heights` are those of each foot over the ground [f, feet]; the last frame of a cycle is the first again."""
+
+    `heights` are those of each foot over the ground [f, feet]; the last frame of a cycle is the first again.
+    """
     heights = np.asarray(heights, dtype=np.float64)
     low, high = heights.min(axis=0), heights.max(axis=0)
     level = low + 0.25 * (high - low)
@@ -331,8 +350,10 @@ class AdditivePose:
 
 def make_additive(skeleton: Skeleton, pose: LocalPose, base: LocalPose, space: str = LOCAL) -> AdditivePose:
     """The difference that turns `base` into `pose` at weight 1, in LOCAL or MESH space.
+
     Poses are [n], or of a clip [f, n], broadcast against each other: many frames to one base, or frame by frame.
-    Raises RagdollError: a bone whose base has a scale of 0 that the pose has not."""
+    Raises RagdollError: a bone whose base has a scale of 0 that the pose has not.
+    """
     lost = ((base.scales == 0.0) & (pose.scales != 0.0)).any(axis=-1)
     lost = lost.reshape(-1, len(skeleton)).any(axis=0)
     if lost.any():
@@ -387,5 +408,7 @@ def _kept_bones(skeleton: Skeleton, untouched: np.ndarray) -> np.ndarray:
 
 def additive_clip(skeleton: Skeleton, clip: Clip, base: LocalPose, space: str = LOCAL) -> Clip:
     """A clip of the differences, in local or mesh space, between a clip's frames and a base pose [n].
-    Raises RagdollError: see `make_additive`."""
+
+    Raises RagdollError: see `make_additive`.
+    """
     return replace(clip, poses=make_additive(skeleton, clip.poses, base, space))

@@ -105,7 +105,9 @@ def unit(v, fallback):
 
 def perpendicular(u, wanted):
     """The unit vector at a right angle to the unit vector `u` that is nearest to `wanted`.
-    Where `wanted` lies along `u`: one that depends on `u` alone, so that it is the same from frame to frame."""
+
+    Where `wanted` lies along `u`: one that depends on `u` alone, so that it is the same from frame to frame.
+    """
     ux, uy, uz = u
     wx, wy, wz = wanted
     ahead = wx * ux + wy * uy + wz * uz
@@ -119,8 +121,10 @@ def perpendicular(u, wanted):
 
 def some_perpendicular(u):
     """A unit vector at a right angle to the unit vector `u`, which changes steadily with `u`.
+
     A fixed one is carried along when a fixed direction turns to `u` by the smallest angle. Only opposite to that
-    direction there is no steady answer (nor can there be everywhere); it is one that no limb happens to have."""
+    direction there is no steady answer (nor can there be everywhere); it is one that no limb happens to have.
+    """
     w = 1.0 + dot(_FIXED, u)
     if w <= 1e-12:
         return _BESIDE
@@ -147,7 +151,9 @@ def axis_angle(axis, angle):
 
 def arc(u, v, about):
     """The smallest rotation that turns the unit vector `u` into the unit vector `v`.
-    Where they are opposite every axis at a right angle to `u` would do: the one nearest to `about` is taken."""
+
+    Where they are opposite every axis at a right angle to `u` would do: the one nearest to `about` is taken.
+    """
     ux, uy, uz = u
     vx, vy, vz = v
     w = 1.0 + (ux * vx + uy * vy + uz * vz)
@@ -230,8 +236,11 @@ def transformed(columns: tuple, v: tuple) -> tuple:
 
 class ModelView:
     """Positions, rotations and scales in model space of some bones and all above them, as components.
-    Attributes: positions, rotations: of each bone, by its level index. scales: likewise; None where nothing is scaled.
-    local_rotations, local_positions: relative to the parent. local_scales: likewise; None where nothing is scaled."""
+
+    Attributes:
+        positions, rotations: of each bone, by its level index. scales: likewise; None where nothing is scaled.
+        local_rotations, local_positions: relative to the parent. local_scales: likewise; None where nothing is scaled.
+    """
 
     def __init__(self, rig: Rig, pose: LocalPose, bones: tuple, replaced: dict | None = None) -> None:
         """`replaced`: local rotations to take instead of the pose's, by bone."""
@@ -297,8 +306,10 @@ class ModelView:
 
     def frame(self, bone: int) -> Affine:
         """The space that a bone turns in: along the model's axes and from the bone's joint on.
+
         Below unevenly scaled bones it is sheared as they are, so that the bone's turns in it are rotations there too;
-        below flat ones, which nothing can be turned in, it is not."""
+        below flat ones, which nothing can be turned in, it is not.
+        """
         if not self.is_uneven(bone):
             return Affine(self.positions[bone])
         parent = self.rig.parents[bone]

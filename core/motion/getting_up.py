@@ -50,7 +50,9 @@ class Passage:
 
     def pose(self, rig: Rig, motion: LocalPose, world: np.ndarray, frame: float) -> LocalPose:
         """The pose [n] at a frame, from that of the motion as it is played in its own place.
-        `world` is the armature object's matrix [4, 4] at the frame."""
+
+        `world` is the armature object's matrix [4, 4] at the frame.
+        """
         seconds = self.seconds(frame)
         if self.planned is not None:
             moved = moved_pose(rig, self.planned.at(seconds), self.place, world)
@@ -84,7 +86,9 @@ def _height(rig: Rig, pose: LocalPose, world: np.ndarray, rows: np.ndarray) -> f
 
 def moved_pose(rig: Rig, pose: LocalPose, place: np.ndarray, world: np.ndarray) -> LocalPose:
     """A local pose [n] as it is seen with the armature object at a place [4, 4], with the object where it is.
-    Raises RagdollError: a world matrix of no extent."""
+
+    Raises RagdollError: a world matrix of no extent.
+    """
     try:
         inside = np.linalg.solve(world, place)
     except np.linalg.LinAlgError:
@@ -114,11 +118,16 @@ def begun(
     planned: Clip | None = None,
 ) -> Passage:
     """The passage from a pose that was shown to a motion elsewhere.
-    old: model-space matrices [n, 4, 4], level order, at the frame and at the one before. new, worlds: the
-    motion's poses [n], in its own place, and the armature object's world matrices, at these two. carriers: level
-    indices of bones that go to the new place at once. lowest: level indices of bones that are to stay above the floor.
-    planned: the motion, where it is made for the place; `move` is then where the animation goes on after it.
-    Raises RagdollError: an unknown method, or a pose that is no number; names the bone."""
+
+    Args:
+        old: model-space matrices [n, 4, 4], level order, at the frame and at the one before.
+        new, worlds: the motion's poses [n], in its own place, and the armature object's world matrices, at these two.
+        carriers: level indices of bones that go to the new place at once.
+        lowest: level indices of bones that are to stay above the floor.
+        planned: the motion, where it is made for the place; `move` is then where the animation goes on after it.
+
+    Raises RagdollError: an unknown method, or a pose that is no number; names the bone.
+    """
     if method not in METHODS:
         raise RagdollError(f"Unknown way to blend {method!r}, use one of {', '.join(METHODS)}")
     carriers = np.asarray(carriers, dtype=int)

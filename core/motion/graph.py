@@ -127,11 +127,15 @@ class GraphState:
 
 class Graph:
     """States, transitions and parameters; what is wrong with them is left out.
+
     Of states of one name the first counts. Of transitions that lead round in a circle at once, which nothing would stop
     from changing the state on every frame, the one that comes last in precedence is left out.
-    Attributes: name: For messages. parameters: Names and defaults; bools are kept as 0 and 1. states: By name; the
-    first one is entered at the shot's first frame. transitions: In order of precedence. fps: Frames per second. faults:
-    Messages about what was left out."""
+
+    Attributes:
+        name: For messages. parameters: Names and defaults; bools are kept as 0 and 1.
+        states: By name; the first one is entered at the shot's first frame. transitions: In order of precedence.
+        fps: Frames per second. faults: Messages about what was left out.
+    """
 
     def __init__(
         self, name: str, parameters: Mapping, states: Sequence[State], transitions=(), fps: float = 24.0
@@ -173,7 +177,9 @@ class Graph:
 
     def step(self, state: GraphState, parameters: Mapping[str, float]) -> GraphState:
         """The state one frame later; sources advance, then the first transition whose conditions hold begins.
-        `parameters` are those of the new frame; what is not given has its default."""
+
+        `parameters` are those of the new frame; what is not given has its default.
+        """
         values = {**self.parameters, **parameters}
         frame = state.frame + 1
         playing = [replace(p, phase=p.phase + self._rate(p) / self.fps) for p in _without_hidden(state.playing, frame)]
@@ -241,8 +247,10 @@ def _without_hidden(playing: Sequence[Playing], frame: int) -> list[Playing]:
 
 def circle_of(states: Sequence[str], transitions: Sequence[Transition]) -> list[Transition]:
     """Transitions that lead round, whose conditions can all hold together on entry of each state; empty: none do.
+
     Idle to walk above a speed and back below it is a circle too, but no value is on both sides. Where the ranges
-    overlap, the values in between would change the state on every frame."""
+    overlap, the values in between would change the state on every frame.
+    """
     leaving = {
         name: [t for t in transitions if t.source in (name, ANY) and t.target != name and _possible(t.conditions)]
         for name in states
@@ -306,8 +314,12 @@ class GraphPlaying:
 
 
 class GraphPlayer(Step):
-    """The graph of a character, as an entry of the motion stack. Attributes: graph: states and transitions. sources:
-    blend spaces that states play, by name. messages: what was wrong at the last frame."""
+    """The graph of a character, as an entry of the motion stack.
+
+    Attributes:
+        graph: states and transitions. sources: blend spaces that states play, by name.
+        messages: what was wrong at the last frame.
+    """
 
     name, keeps_state = "Graph", True
 
@@ -319,7 +331,9 @@ class GraphPlayer(Step):
         self, rig: Rig, pose: LocalPose, inputs: GraphInputs, state: GraphPlaying | None, seconds: float
     ) -> tuple[LocalPose, GraphPlaying]:
         """The pose that the current states give, over the one below as far as the weight goes.
-        A parameter that is not a number counts with its default. A state that cannot be shown shows the pose below."""
+
+        A parameter that is not a number counts with its default. A state that cannot be shown shows the pose below.
+        """
         self.messages = {}
         values = self._values(inputs.parameters)
         spaces, troubles = step_all(

@@ -29,8 +29,10 @@ _TINY = 1e-12
 
 def bend_direction(joints: list, line, size: float, of_bind) -> tuple:
     """Unit vector at a right angle to the line from hip to foot: to where the leg bends.
-    A leg that is as good as straight bends to where the bind pose does, carried by its first bone; in between the one
-    goes over into the other, so that noise in a straight leg's joints never turns its plane."""
+
+    A leg that is as good as straight bends to where the bind pose does, carried by its first bone; in between the
+    one goes over into the other, so that noise in a straight leg's joints never turns its plane.
+    """
     parts = [_off(c.sub(joint, joints[0]), line) for joint in joints[1:-1]]
     spare = c.perpendicular(line, of_bind)
     if not parts:
@@ -49,7 +51,9 @@ def bend_direction(joints: list, line, size: float, of_bind) -> tuple:
 
 def bind_bend(rig: Rig, bones: tuple) -> tuple:
     """Where the leg bends in bind pose, in the frame of its first bone.
-    A leg that is straight there too bends to the side of the foot's own offset, else any one, always the same."""
+
+    A leg that is straight there too bends to the side of the foot's own offset, else any one, always the same.
+    """
     view = ModelView(rig, rig.bind, rig.with_ancestors(bones))
     joints = [tuple(view.positions[bone]) for bone in bones]
     line = c.unit(c.sub(joints[-1], joints[0]), (0.0, 0.0, -1.0))
@@ -68,9 +72,13 @@ def bind_bend(rig: Rig, bones: tuple) -> tuple:
 
 def triangle(upper: float, lower: float, distance: float, forward, side) -> tuple:
     """Knee and foot, seen from the hip, of two sides over a line: by the law of cosines.
-    upper, lower: lengths of the sides. distance: from hip to target. forward: unit vector to the target. side:
-    unit vector at a right angle to it, to which the knee bends.
-    A target too far gives both sides in line; one too near gives them folded onto each other, in line too."""
+
+    Args:
+        upper, lower: lengths of the sides. distance: from hip to target.
+        forward: unit vector to the target. side: unit vector at a right angle to it, to which the knee bends.
+
+    A target too far gives both sides in line; one too near gives them folded onto each other, in line too.
+    """
     held = c.clamped(distance, abs(upper - lower), upper + lower)
     double = 2.0 * upper * held
     # Folded onto the hip both sides are one line, to the side.
@@ -82,9 +90,13 @@ def triangle(upper: float, lower: float, distance: float, forward, side) -> tupl
 
 def reach(chain: list, lengths: list, target, bend, tolerance: float, max_iterations: int) -> list:
     """Joints of a chain whose first stays and whose last goes near a target; no segment changes its length.
-    chain: joints. lengths: of its segments. bend: direction to which a straight chain gives way. tolerance:
-    distance of the last joint from the target at which it ends, in parts of the chain's length.
-    A target out of reach gives the straight chain that points at it; a chain that is there already stays."""
+
+    Args:
+        chain: joints. lengths: of its segments. bend: direction to which a straight chain gives way.
+        tolerance: distance of the last joint from the target at which it ends, in parts of the chain's length.
+
+    A target out of reach gives the straight chain that points at it; a chain that is there already stays.
+    """
     start, total = chain[0], sum(lengths)
     span = c.sub(target, start)
     if c.length(span) >= total:
@@ -102,9 +114,11 @@ def reach(chain: list, lengths: list, target, bend, tolerance: float, max_iterat
 
 def close_gap(joints: list, target, bend) -> list:
     """Bring the last joint exactly to the target where that is in reach, the chain bending at one joint only.
+
     The chain is cut at the joint that bends it most; both parts turn as stiff pieces, as the two sides of a triangle
-    over the line from the first joint to the target, in the plane that they were in. A chain as good as straight bends
-    to `bend`."""
+    over the line from the first joint to the target, in the plane that they were in. A chain as good as straight
+    bends to `bend`.
+    """
     start, end = joints[0], joints[-1]
     cut, widest = 1, -1.0
     for i in range(1, len(joints) - 1):
@@ -195,9 +209,11 @@ def solve(root, joint, end, effector, pole, stretch: tuple | None = None) -> tup
     - Pole on the line, or at the root: some perpendicular of the line, which depends on the line alone.
     - Beyond reach: both in line, at their own lengths. Nearer than |a - b|: in line, folded.
     - A limb of no length: joint and end stay at the root.
-    root, joint, end, effector, pole: points. stretch: (start ratio, largest scale), or None. From the start ratio of
-    the reach on both lengths grow, up to the largest scale, which is reached where the effector is that many times the
-    reach away."""
+    Args:
+        root, joint, end, effector, pole: points.
+        stretch: (start ratio, largest scale), or None. From the start ratio of the reach on both lengths grow, up
+            to the largest scale, which is reached where the effector is that many times the reach away.
+    """
     upper, lower = c.length(c.sub(joint, root)), c.length(c.sub(end, joint))
     span = c.sub(effector, root)
     distance = c.length(span)
@@ -219,7 +235,9 @@ def solve(root, joint, end, effector, pole, stretch: tuple | None = None) -> tup
 @dataclass
 class TwoBoneIK:
     """An entry of the motion stack; the end bone keeps its rotation in model space unless told otherwise.
-    Raises RagdollError: a bone without a grandparent, or with a frame below the limb; names entry and bones."""
+
+    Raises RagdollError: a bone without a grandparent, or with a frame below the limb; names entry and bones.
+    """
 
     rig: InitVar[Rig]  # the character, to check the bones against
     end_bone: int  # level index; its parent is the lower limb, its grandparent the upper
@@ -261,7 +279,9 @@ class TwoBoneIK:
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
         """(pose, None): the pose with the limb brought to `inputs.target`, bending to `inputs.pole`.
-        Raises RagdollError: effector, pole or weight that are not numbers; names the entry."""
+
+        Raises RagdollError: effector, pole or weight that are not numbers; names the entry.
+        """
         weight = weight_of(inputs.weight, self.name)
         if weight == 0.0:
             return pose, None
@@ -343,7 +363,9 @@ _PLACED, _STEPS = 1e-6, 20
 @dataclass
 class LegStabilizer:
     """One foot.
-    Raises RagdollError: more bones than the chain has, or no bone above them; names the entry and its bones."""
+
+    Raises RagdollError: more bones than the chain has, or no bone above them; names the entry and its bones.
+    """
 
     rig: InitVar[Rig]  # the character, to check the bones against
     foot_bone: int  # level index
@@ -376,7 +398,9 @@ class LegStabilizer:
 
 def stabilize(legs: list[LegStabilizer], rig: Rig, pose: LocalPose, inputs: Inputs) -> LocalPose:
     """The pose with the feet of legs back in the places and orientations that they have in `inputs.reference`.
-    No leg may hang on another. Raises RagdollError, naming the first leg: a weight that is not a number."""
+
+    No leg may hang on another. Raises RagdollError, naming the first leg: a weight that is not a number.
+    """
     weight = weight_of(inputs.weight, legs[0].name)
     if weight == 0.0:
         return pose
@@ -458,7 +482,9 @@ def _offsets(view: ModelView, bones: tuple) -> list:
 
 def _toward(leg: LegStabilizer, now: ModelView, based: list, target: tuple) -> dict:
     """Local rotations of the leg's bones that bring the foot to a point.
-    Target and `based`, the rotations of the bones whose shape the leg keeps, are in the frame of the first bone."""
+
+    Target and `based`, the rotations of the bones whose shape the leg keeps, are in the frame of the first bone.
+    """
     bones, offsets = leg.bones, _offsets(now, leg.bones)
     lengths = [c.length(offset) for offset in offsets]
     hip, size = (0.0, 0.0, 0.0), sum(lengths)

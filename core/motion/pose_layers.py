@@ -58,9 +58,12 @@ class Layer:
         self._most = 1.0 if self.mask is None else float(self.mask.max())
 
     def apply(self, skeleton: Skeleton, pose: LocalPose, frame: LayerInputs, weight: float) -> LocalPose:
-        """A pose [n] with this layer on top. Weight 0 gives the pose below and weight 1 of an override its source, both
-        to the bit, bone by bone. Raises RagdollError: the weight is not within 0 and 1, the source fails, gives what is
-        not a number, or is not of the kind that the mode needs."""
+        """A pose [n] with this layer on top.
+
+        Weight 0 gives the pose below and weight 1 of an override its source, both to the bit, bone by bone.
+        Raises RagdollError: the weight is not within 0 and 1, the source fails, gives what is not a number, or is not
+        of the kind that the mode needs.
+        """
         if not 0.0 <= weight <= 1.0:
             raise RagdollError(f"the weight must be within 0 and 1, got {weight:g}")
         most = weight * self._most
@@ -88,8 +91,12 @@ class Layer:
 
 
 class LayerStack(Step):
-    """The layers of a character, as an entry of the motion stack. Attributes: layers: the lowest first. players: the
-    blend spaces that they play, by name. messages: why layers were left out at the last frame."""
+    """The layers of a character, as an entry of the motion stack.
+
+    Attributes:
+        layers: the lowest first. players: the blend spaces that they play, by name.
+        messages: why layers were left out at the last frame.
+    """
 
     name = "Layers"
 
@@ -106,7 +113,9 @@ class LayerStack(Step):
         self, rig: Rig, pose: LocalPose, inputs: LayerInputs, state: dict | None, seconds: float
     ) -> tuple[LocalPose, dict]:
         """The pose with all layers on top; the state is that of the blend spaces by name.
-        A layer that fails is left out and told; the rest goes on."""
+
+        A layer that fails is left out and told; the rest goes on.
+        """
         spaces, troubles = step_all(self.players, state or {}, inputs.spaces, seconds)
         errors = {
             name: RagdollError(f'Blend space "{self.players[name].name}": {text}') for name, text in troubles.items()
@@ -123,9 +132,11 @@ class LayerStack(Step):
 
 def mask_from_bones(skeleton: Skeleton, bones: Sequence[str], *, depth: int = 0, children: bool = True) -> np.ndarray:
     """A mask [n] that is 1 on bones, by name, and with `children` on what hangs on them.
+
     Over a falloff of `depth` bones it rises: of 3, the first bone has 1/3, its children 2/3, theirs and all below 1; 0
     and 1 are no falloff. Where several bones begin in one branch, the largest value counts.
-    Raises RagdollError: a bone that the skeleton does not have."""
+    Raises RagdollError: a bone that the skeleton does not have.
+    """
     mask = np.zeros(len(skeleton))
     steps = max(depth, 1)
     for name in bones:
@@ -143,7 +154,9 @@ def mask_from_roles(
     roles: Sequence[str], wanted: Iterable[str], sides: Sequence[str], side: str | None = None
 ) -> np.ndarray:
     """A mask [n] that is 1 on bones of the wanted roles and, unless it is None, of one side.
-    It is in the order of `roles` and `sides`, which say what each bone is; see `core.anatomy.roles`."""
+
+    It is in the order of `roles` and `sides`, which say what each bone is; see `core.anatomy.roles`.
+    """
     wanted = set(wanted)
     return np.array([role in wanted and side in (None, own) for role, own in zip(roles, sides, strict=True)], float)
 
@@ -151,9 +164,12 @@ def mask_from_roles(
 def blend_poses(
     skeleton: Skeleton, reference: LocalPose, poses: Sequence, weights, names, mode: str = NORMALIZE
 ) -> LocalPose:
-    """Several poses [n] with weights; the names are for messages. With NORMALIZE, weights whose sum is above 1 are
-    divided by it, and what is missing to 1 is the reference. With ADD, each pose's difference to the reference is added
-    with its weight, in local space and in this order. Raises RagdollError: a weight that is negative or no number."""
+    """Several poses [n] with weights; the names are for messages.
+
+    With NORMALIZE, weights whose sum is above 1 are divided by it, and what is missing to 1 is the reference. With
+    ADD, each pose's difference to the reference is added with its weight, in local space and in this order.
+    Raises RagdollError: a weight that is negative or no number.
+    """
     for name, weight in zip(names, weights, strict=True):
         if not 0.0 <= weight < math.inf:
             raise RagdollError(f'The weight of pose "{name}" must be 0 or more, got {weight:g}')

@@ -113,7 +113,9 @@ def weight_of(weight, entry: str) -> float:
 
 def vector_to_model(vector_ws, world) -> np.ndarray:
     """A direction of the world, such as up, as unit vector [3] in armature space.
-    Raises RagdollError: a world matrix of no extent, or a vector of no length."""
+
+    Raises RagdollError: a world matrix of no extent, or a vector of no length.
+    """
     vector = np.asarray(vector_ws, dtype=float)
     if world is not None:
         vector = _solved(world, vector)
@@ -168,9 +170,13 @@ def run(
     entries: list[Step], rig: Rig, pose: LocalPose, context, states: tuple | None, seconds: float
 ) -> tuple[LocalPose, tuple, dict]:
     """Take a pose through all entries, in order. An entry that fails is left out; the rest goes on.
+
     Returns the pose, the states of this frame, and messages by the name of the entry that failed or has a note.
-    context: handed to every entry's `read`. states: of the frame before, one per entry; None where there is none.
-    seconds: time of this frame."""
+
+    Args:
+        context: handed to every entry's `read`. states: of the frame before, one per entry; None where there is none.
+        seconds: time of this frame.
+    """
     reference, after, messages = None, [], {}
     for i, entry in enumerate(entries):
         state = states[i] if states is not None else None

@@ -18,10 +18,12 @@ BONE, PARENT, COMPONENT, WORLD = "BONE", "PARENT", "COMPONENT", "WORLD"
 @dataclass
 class TransformBone:
     """Translation, rotation and scale of a bone, each ignored, replaced or added to.
+
     In the space of the bone itself what is added or replaced is seen from where the incoming pose has the bone: there
     its transform is the identity. PARENT: of the parent bone, for a root of the armature. COMPONENT: of the armature.
     WORLD: of the scene. Added rotations come after the bone's own, about the space's axes; added scales multiply,
-    component by component, along the bone's own axes."""
+    component by component, along the bone's own axes.
+    """
 
     rig: InitVar[Rig]  # the character, to check the bone against
     bone: int  # level index
@@ -42,8 +44,11 @@ class TransformBone:
         self._closure = rig.with_ancestors([self.bone])
 
     def apply(self, rig: Rig, pose: LocalPose, inputs: Inputs, state=None, seconds: float = 0.0) -> tuple:
-        """(pose, None): the pose with the bone transformed, by `inputs.weight`. Raises RagdollError: a weight that is
-        not a number, values that do not fit the pose; names the entry. A parent of scale 0."""
+        """(pose, None): the pose with the bone transformed, by `inputs.weight`.
+
+        Raises RagdollError: a weight that is not a number, values that do not fit the pose; names the entry. A parent
+        of scale 0.
+        """
         weight = weight_of(inputs.weight, self.name)
         modes = (self.translation_mode, self.rotation_mode, self.scale_mode)
         if weight == 0.0 or modes == (IGNORE,) * 3:

@@ -38,11 +38,15 @@ def placed(location, rotation=(1.0, 0.0, 0.0, 0.0)) -> np.ndarray:
 
 def rope(point, anchor, velocity, anchor_velocity, length: float, seconds: float) -> tuple[np.ndarray, float]:
     """The direction along which a rope pulls in a frame, and how far its end may move along it.
+
     The direction is that of the frame's middle, so that a swinging end neither gains nor loses length to first order:
-    with an angle a between middle and end the rope is `length * cos(a)` long along it. Returns Unit vector from the
-    anchor to the point [3], and the way [m], negative while it is stretched.
-    point, anchor: its ends now [3], [m]. velocity, anchor_velocity: theirs [3], [m/s]. length: [m]. seconds: of
-    the frame."""
+    with an angle a between middle and end the rope is `length * cos(a)` long along it.
+    Returns Unit vector from the anchor to the point [3], and the way [m], negative while it is stretched.
+
+    Args:
+        point, anchor: its ends now [3], [m]. velocity, anchor_velocity: theirs [3], [m/s].
+        length: [m]. seconds: of the frame.
+    """
     now = np.asarray(point, dtype=float) - anchor
     moved = (np.asarray(velocity, dtype=float) - anchor_velocity) * seconds
     end = now + moved
@@ -58,11 +62,14 @@ def rope(point, anchor, velocity, anchor_velocity, length: float, seconds: float
 
 def sway(point, anchor, velocity, anchor_velocity, length: float, gravity: float, seconds: float) -> tuple | None:
     """How far the end of a taut rope may come aside of where its velocity takes it in a frame; None where it is slack.
+
     The limit along the rope is a plane; beside the place that it was made for, the plane is farther than the rope is
     long. A limb that whips round when the rope becomes taut would come there: 0.9 m out on a rope of 0.08 m. An end
     that is aside by no more than `SWAY` of the length is at most 2.3 % too far. What gravity does is always allowed.
+
     Arguments are those of `rope`, with the scene's gravity [m/s^2]. Returns the way [3] of the end in the frame against
-    the anchor, and the deviation from it [m]."""
+    the anchor, and the deviation from it [m].
+    """
     now = np.asarray(point, dtype=float) - anchor
     moved = (np.asarray(velocity, dtype=float) - anchor_velocity) * seconds
     if max(np.linalg.norm(now), np.linalg.norm(now + moved)) < TAUT * length:
@@ -80,9 +87,11 @@ def frame_along(origin, axis) -> np.ndarray:
 
 def step_towards(now, wanted, share: float) -> tuple[np.ndarray, np.ndarray]:
     """The step from a pose [4, 4] to another [4, 4], a share of it, as limits of a GENERIC constraint.
-    Its object1 is what the poses are measured against, its object2 what moves, its frame has the axes of the poses' own
-    space and stands at the first pose's origin. Returns Way [3] and Euler angles [3] (rad). Bullet takes the angles of
-    the inverse rotation, as Rx Ry Rz."""
+
+    Its object1 is what the poses are measured against, its object2 what moves, its frame has the axes of the poses'
+    own space and stands at the first pose's origin.
+    Returns Way [3] and Euler angles [3] (rad). Bullet takes the angles of the inverse rotation, as Rx Ry Rz.
+    """
     turn = quaternion.from_matrix(wanted[:3, :3] @ now[:3, :3].T)
     turn = quaternion.to_rotation_vector(turn) * share
     size = float(np.linalg.norm(turn))

@@ -84,9 +84,12 @@ class Bodies:
 
 
 def checked_hits(hits: Sequence[Hit], names: Sequence[str], first: float, last: float) -> list:
-    """Notes for the user on hits that will not be felt in a shot from frame `first` to `last`. `names` are those of the
-    bones that have bodies. Raises RagdollError: a hit on a bone without body, an impulse, point, direction or duration
-    that is no number, a direction without length; names the hit by its place in the list, its bone and the value."""
+    """Notes for the user on hits that will not be felt in a shot from frame `first` to `last`.
+
+    `names` are those of the bones that have bodies.
+    Raises RagdollError: a hit on a bone without body, an impulse, point, direction or duration that is no number, a
+    direction without length; names the hit by its place in the list, its bone and the value.
+    """
     notes = []
     for i, hit in enumerate(hits):
         title = hit.title(i)
@@ -103,7 +106,9 @@ def checked_hits(hits: Sequence[Hit], names: Sequence[str], first: float, last: 
 
 def checked_explosions(explosions: Sequence[Explosion], first: float, last: float) -> list:
     """Notes on explosions that will not be felt, as `checked_hits`.
-    Raises RagdollError: a value that is no number, a radius that is not positive, a negative falloff or duration."""
+
+    Raises RagdollError: a value that is no number, a radius that is not positive, a negative falloff or duration.
+    """
     notes = []
     for i, blast in enumerate(explosions):
         title = blast.title(i)
@@ -155,10 +160,12 @@ def pushes(
     hits: Sequence[Hit], explosions: Sequence[Explosion], bodies: Bodies, begin: float, end: float, fps, areas=None
 ) -> list[Push]:
     """What every hit does to every body from time `begin` to `end` [s], from where the bodies are now.
+
     A hit that would make its body faster than `Bodies.fastest`, or turn it as fast by its radius of gyration, is cut
     down as a whole. The time of frame F is F / fps. Explosions push on `areas`, the cross-sections of the bodies [m^2],
     [m]; None: on every body alike.
-    Raises RagdollError: a hit on a bone without body, a value that is no number."""
+    Raises RagdollError: a hit on a bone without body, a value that is no number.
+    """
     found = []
     rows = {name: i for i, name in enumerate(bodies.names)}
     for i, hit in enumerate(hits):
@@ -228,12 +235,16 @@ def _push(hit, bodies: Bodies, row: int, part, impulse: float, direction, arm, t
 
 def speeds_felt(bodies, wanted, masses, before: dict | None, seconds: float, gravity) -> dict:
     """Speed of the whole, and the largest speed that something other than gravity and the animation gave a body.
-    bodies, wanted: centres of the bodies, and where the animation has them [m, 3], world. masses: [m] [kg].
-    before: what this gave one frame ago; None at the first frame. seconds: from frame to frame. gravity: acceleration
-    [3].
-    Returns: `speed`: of the centre of mass [m/s]; `hit` [m/s]; and `bodies`, `wanted`, `away`: what the next frame
-    needs. A body that its animation drives changes its speed with it, so only the speed against the animation counts;
-    of. its change, a fall's share is no hit."""
+
+    Args:
+        bodies, wanted: centres of the bodies, and where the animation has them [m, 3], world. masses: [m] [kg].
+        before: what this gave one frame ago; None at the first frame.
+        seconds: from frame to frame. gravity: acceleration [3].
+    Returns:
+        `speed`: of the centre of mass [m/s]; `hit` [m/s]; and `bodies`, `wanted`, `away`: what the next frame needs.
+        A body that its animation drives changes its speed with it, so only the speed against the animation counts; of
+        its change, a fall's share is no hit.
+    """
     bodies, wanted, masses = np.asarray(bodies), np.asarray(wanted), np.asarray(masses, dtype=float)
     result = {"bodies": bodies, "wanted": wanted, "away": None, "speed": 0.0, "hit": 0.0}
     if before is None or not seconds > 0.0:
@@ -299,10 +310,14 @@ def loosened(
     settings: Loosening, factors, blows, parents, begin: float, end: float, mass: float, size=1.8, gravity=9.81
 ) -> np.ndarray:
     """The factors [m] at time `end` from those at `begin`, all times in seconds.
+
     Raises RagdollError: an impulse that is no number; names the body's row and the moment.
-    factors: [m] within 0..1; all 1 at the shot's first frame. parents: of the bodies, -1 at roots [m]. blows: all
-    of the shot, or those that touch the span [begin, end). mass: of the character [kg]. size: its height [m]. gravity:
-    [m/s^2]."""
+
+    Args:
+        factors: [m] within 0..1; all 1 at the shot's first frame. parents: of the bodies, -1 at roots [m].
+        blows: all of the shot, or those that touch the span [begin, end).
+        mass: of the character [kg]. size: its height [m]. gravity: [m/s^2].
+    """
     factors = np.array(factors, dtype=float)
     scale = settings.sensitivity / (mass * LOOSENING_SPEED * froude(size, gravity))
     moments = {begin, end}
@@ -350,7 +365,9 @@ def impulse_of_arrow(mass: float, size: float, gravity: float) -> float:
 
 def box_met(origin, direction, matrices, halves) -> tuple[int, float]:
     """The first box that a ray [3], [3] meets and the distance to it, in lengths of `direction`; (-1, inf) if none.
-    Boxes have rigid matrices [m, 4, 4] and half sizes [m, 3]."""
+
+    Boxes have rigid matrices [m, 4, 4] and half sizes [m, 3].
+    """
     turned = np.asarray(matrices)[:, :3, :3].transpose(0, 2, 1)
     start = np.einsum("mij,mj->mi", turned, np.asarray(origin, dtype=float) - matrices[:, :3, 3])
     way = np.einsum("mij,j->mi", turned, np.asarray(direction, dtype=float))

@@ -67,7 +67,9 @@ def swung(direction, angle) -> np.ndarray:
 
 def cone_edges(limit_min, limit_max, radius: float) -> np.ndarray:
     """Rim and spokes [k, 2, 3] of a cone's swing limit, in the parent's joint frame.
-    The rim's points are spread on the ellipse and not in angle: a flat one keeps its tips."""
+
+    The rim's points are spread on the ellipse and not in angle: a flat one keeps its tips.
+    """
     x, z = np.cos(_DIRECTIONS), np.sin(_DIRECTIONS)
     half = half_axes_of(limit_min, limit_max)
     x, z = x * np.where(x >= 0.0, half[0], half[1]), z * np.where(z >= 0.0, half[2], half[3])
@@ -128,9 +130,11 @@ class Figure:
 
 class Wires:
     """The lines of a figure, each end fixed to a body or to the swung frame of a joint.
-    `points` are where lines end [p, 3], in the frame that carries the point, `owner` that frame [p], in rising order: i
-    is body i, m + i the swung frame of the joint of body i. A line ends at two points, `ends_at` [k, 2]; `group` is
-    what it tells and of whom [k]: body * KINDS + kind."""
+
+    `points` are where lines end [p, 3], in the frame that carries the point, `owner` that frame [p], in rising order:
+    i is body i, m + i the swung frame of the joint of body i. A line ends at two points, `ends_at` [k, 2]; `group` is
+    what it tells and of whom [k]: body * KINDS + kind.
+    """
 
     def __init__(self, figure: Figure) -> None:
         count = len(figure.parents)
@@ -263,7 +267,10 @@ class Wires:
 
     def outlined(self, matrices, eye, kept: "Kept") -> np.ndarray:
         """Which of the lines that are kept are seen [k]: of a body those at which its surface turns out of sight.
-        eye: homogeneous place of the viewer [4], or with 0 at the end the direction to him."""
+
+        Args:
+            eye: homogeneous place of the viewer [4], or with 0 at the end the direction to him.
+        """
         seen = np.ones(len(kept.group), dtype=bool)
         rows = np.flatnonzero(kept.group % KINDS == BODY)
         place = np.linalg.solve(np.asarray(matrices, dtype=float), np.asarray(eye, dtype=float))[kept.body[rows]]
@@ -300,7 +307,10 @@ class Wires:
 
     def lines(self, matrices, selected, show: "Show | None" = None, eye=None) -> "Lines":
         """The lines of a frame, for world matrices of the bodies [m, 4, 4] and which of them are selected [m].
-        eye: see `outlined`; without one all edges of the bodies are seen."""
+
+        Args:
+            eye: see `outlined`; without one all edges of the bodies are seen.
+        """
         show = show or Show()
         selected = np.asarray(selected, dtype=bool)
         reading = self.read(matrices)
@@ -323,9 +333,11 @@ class Wires:
 
 class Kept:
     """The lines of some groups, which `key` tells, ready to be carried by their frames.
+
     `points` are the ends in homogeneous coordinates [p, 4], each once, `owners` their frames [p], `places` the rows of
     the lines' ends [2 k]. `standing` is that of the joints when `colors` [k, 4] and `emphasised` [k] were looked up and
-    `split` (see `Lines`) was begun anew."""
+    `split` (see `Lines`) was begun anew.
+    """
 
     def __init__(self, wires: Wires, shown) -> None:
         lines = np.flatnonzero(shown[wires.group])
@@ -357,7 +369,9 @@ class Reading:
 @dataclass
 class Show:
     """What is wanted: bodies, joints (connections and separations), limits.
-    `calm`: joints and limits of the selected bones only, and of those near the end of their range."""
+
+    `calm`: joints and limits of the selected bones only, and of those near the end of their range.
+    """
 
     bodies: bool = True
     joints: bool = True
@@ -407,10 +421,15 @@ _AT_LIMIT = np.radians(0.1)
 
 def look_at_lines(positions, forwards, references, limits, target, length: float) -> tuple[np.ndarray, np.ndarray]:
     """Ends [k, 2, 3] and colours [k, 4] of a chain's drawing, in the space of its arguments.
-    positions: joints of the k entries [k, 3], the first one's first. forwards: where their bones look, unit
-    vectors [k, 3]. references: what their limits are measured from, unit vectors [k, 3]. limits: largest angles between
-    the two [k] in radians; an entry of 0 has no cone. target: point [3] to which each joint has a line, None: there is
-    none. length: of the forward vectors; cones have half of it."""
+
+    Args:
+        positions: joints of the k entries [k, 3], the first one's first.
+        forwards: where their bones look, unit vectors [k, 3].
+        references: what their limits are measured from, unit vectors [k, 3].
+        limits: largest angles between the two [k] in radians; an entry of 0 has no cone.
+        target: point [3] to which each joint has a line, None: there is none.
+        length: of the forward vectors; cones have half of it.
+    """
     positions, forwards = np.asarray(positions, dtype=float), np.asarray(forwards, dtype=float)
     references, limits = np.asarray(references, dtype=float), np.asarray(limits, dtype=float)
     ends = [np.stack([positions, positions + length * forwards], axis=1)]

@@ -40,7 +40,9 @@ _COLLAR = 0.5  # rotation weight of a limp arm's collar bone
 
 def checked(weights, names) -> np.ndarray:
     """Weights [n] as an array of their own.
-    Raises RagdollError: a weight is no number within 0..1; names the bone and the value."""
+
+    Raises RagdollError: a weight is no number within 0..1; names the bone and the value.
+    """
     weights = np.array(weights, dtype=float)
     wrong = np.flatnonzero(~((weights >= 0.0) & (weights <= 1.0)))
     if len(wrong):
@@ -50,7 +52,9 @@ def checked(weights, names) -> np.ndarray:
 
 def chain(parents, first: int, last: int, names) -> list:
     """Rows from a bone to one below it (or the other way round), both included.
-    Raises RagdollError: neither is above the other."""
+
+    Raises RagdollError: neither is above the other.
+    """
     up, down = path_to_root(parents, first), path_to_root(parents, last)
     if last in up:
         return up[: up.index(last) + 1]
@@ -80,7 +84,9 @@ def along(weights, rows, value, end=None) -> np.ndarray:
 
 def falloff(weights, parents, bone: int, value: float, reach: float, way: str = DOWN) -> np.ndarray:
     """A bone set to a value, and those below (DOWN) or above it (UP) drawn there, less the further away.
-    From `reach` bones away, > 0, nothing changes any more."""
+
+    From `reach` bones away, > 0, nothing changes any more.
+    """
     weights = np.asarray(weights, dtype=float)
     up, down = distances(parents, bone)
     far = np.where(up == 0.0, down, np.inf) if way == DOWN else np.where(down == 0.0, up, np.inf)
@@ -89,9 +95,11 @@ def falloff(weights, parents, bone: int, value: float, reach: float, way: str = 
 
 def preset(name: str, anatomy: roles.Anatomy, parents, side: str = roles.LEFT) -> tuple[np.ndarray, np.ndarray]:
     """Rotation and translation weights [n] of a preset.
+
     On a rig of which nothing is recognised, "loose" and "drunk" fall off from the root to the tips, and the limp arm is
     the longest chain without a fork. A quadruped's arms are its forelegs; its upper body is neck, head and tail.
-    Raises RagdollError: no arm on that side, or no limb that could go limp."""
+    Raises RagdollError: no arm on that side, or no limb that could go limp.
+    """
     parents = np.asarray(parents if anatomy.parents is None else anatomy.parents, dtype=int)
     if name == RIGID:
         return np.ones(len(parents)), np.ones(len(parents))

@@ -44,11 +44,17 @@ def bake_frames(
     obj, scene, first: int | None = None, last: int | None = None, choice: Choice = Choice()
 ) -> Iterator[int]:
     """Bake a character, yielding each frame while the scene stands at it.
-    Frames come from the baked cache when it is up to date, else from a new simulation of the shot. When all are done
-    the new action is assigned, the old one kept, and the ragdoll muted. Stopping early changes nothing.
+
+    Frames come from the baked cache when it is up to date, else from a new simulation of the shot. When all are
+    done the new action is assigned, the old one kept, and the ragdoll muted. Stopping early changes nothing.
     Raises RagdollError: nothing to bake, a range outside the shot, or trouble in the simulation.
-    obj: the character. scene: its scene. first, last: frames to write; the whole shot when not given. choice:
-    what of them is written, and where to."""
+
+    Args:
+        obj: the character.
+        scene: its scene.
+        first, last: frames to write; the whole shot when not given.
+        choice: what of them is written, and where to.
+    """
     refuse_baked(obj)
     first, last = checked_range(obj, scene, first, last)
     if choice.to == DEFORM or choice.root_motion == travel.OBJECT:
@@ -92,8 +98,10 @@ def _carry(obj, recorder, names: list, choice: Choice, carried) -> Iterator[int]
 
 def pose_bones(obj, scene, to: str = DEFORM) -> list[str]:
     """Put the pose that is shown on a character's bones, or on its controls, as if posed by hand; their names.
+
     Keys are inserted where Blender's automatic keying is on. Raises RagdollError: nothing moves the character, or no
-    control carries its bones."""
+    control carries its bones.
+    """
     recorder = Recorder(obj, scene, False)
     recorder.record(scene.frame_current)
     names, keying = _names(obj, ALL), scene.tool_settings.use_keyframe_insert_auto
@@ -126,7 +134,9 @@ def pose_bones(obj, scene, to: str = DEFORM) -> list[str]:
 
 def revert(obj) -> None:
     """Back to the action from before the bake, and the live ragdoll; the baked action stays in the file.
-    Raises RagdollError: the character is not baked."""
+
+    Raises RagdollError: the character is not baked.
+    """
     settings = obj.active_ragdoll
     if not settings.muted:
         raise RagdollError(f"'{obj.name}' is not baked")
@@ -170,7 +180,9 @@ def _names(obj, bones: str) -> list[str]:
 
 def _acting(obj, scene, recorder: Recorder) -> slice:
     """Of the recorded frames those from the first to the last in which the motion is not that of the animation.
-    Raises RagdollError: it is everywhere."""
+
+    Raises RagdollError: it is everywhere.
+    """
     rows = [obj.data.bones.find(name) for name in _names(obj, ALL)]
     near = NEAR * obj.active_ragdoll.height / max(obj.active_ragdoll.built_scale, 1e-12)
     hidden = scene.active_ragdoll.source
@@ -272,7 +284,9 @@ def _write(obj, recorder, names: list, keyed: list, choice: Choice, carried, pro
 
 def _carried(carried: controls.Controls, off: np.ndarray, height: float) -> dict:
     """Of each simulated bone: its control, and by how much it is missed on average and at worst [mm, deg].
-    `off` are angles [rad] and distances [f, m, 2], these in the armature's units, as the height of `carried`."""
+
+    `off` are angles [rad] and distances [f, m, 2], these in the armature's units, as the height of `carried`.
+    """
     off = off * (np.degrees(1.0), 1e3 * height / carried.height)
     figures = np.concatenate([off.mean(axis=0), off.max(axis=0)], axis=1).tolist()  # as FIGURES names them
     return {
@@ -327,7 +341,10 @@ def _mute_own(obj, on: bool) -> None:
 
 def deviation(obj, scene, recorded: dict) -> float:
     """Largest distance between baked bones played now and recorded before, as a share of the character's height.
-    recorded: what `shown_pose` gave, by frame; those that were baked count."""
+
+    Args:
+        recorded: what `shown_pose` gave, by frame; those that were baked count.
+    """
     record = json.loads(obj.active_ragdoll.bake_record)
     first, last = record["frames"]
     rows = [obj.data.bones.find(name) for name in record["bones"]]

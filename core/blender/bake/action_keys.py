@@ -34,7 +34,10 @@ class Outside:
 
 class KeyWriter:
     """Writes keys of many channels into one channel bag, reusing the curves that it has.
-    channels: what `channels_of` gave. outside: what to keep of the curves' old keys."""
+
+    Args:
+        channels: what `channels_of` gave. outside: what to keep of the curves' old keys.
+    """
 
     def __init__(self, channels, outside: Outside) -> None:
         self._channels, self.outside = channels, outside
@@ -52,10 +55,14 @@ class KeyWriter:
         self, path: str, group: str, coordinates, *, interpolation: int = LINEAR, rest=None, hold_last=False
     ) -> None:
         """Replace the keys of one property inside the frames' range.
-        path: its data path. group: group of curves that have to be made; the bone's name. coordinates: (frame,
-        value) of the keys, strictly increasing, shape [channels, keys, 2], C order. interpolation: of the new keys.
-        rest: values of the property where no curve was there before; used outside the range. hold_last: hold the last
-        key until the next one instead of moving towards it."""
+
+        Args:
+            path: its data path. group: group of curves that have to be made; the bone's name.
+            coordinates: (frame, value) of the keys, strictly increasing, shape [channels, keys, 2], C order.
+            interpolation: of the new keys.
+            rest: values of the property where no curve was there before; used outside the range.
+            hold_last: hold the last key until the next one instead of moving towards it.
+        """
         for index, keys in enumerate(coordinates):
             curve = self._curves.get((path, index))
             before = after = None
@@ -260,12 +267,19 @@ def write_poses(
     below: dict[str, NDArray] | None = None,
 ) -> dict[str, list[float]]:
     """Write the keys of all bones.
-    Location is left out for connected bones, which ignore it; location and scale where they stay at rest and nothing
-    animates them. A bone whose rotation mode is animated gets the mode's key too, since the rotation is written for the
-    mode that the bone has now. Returns the data paths written, with the values that the properties have now.
-    obj: the character, for the bones' rotation modes and rest values. animated: data paths that are animated
-    already. tolerance: see `bake`. below: what each property of the bones is without the keys [f, bones, channels], by
-    its name; then the keys hold what an NLA strip that is combined with it has to add."""
+
+    Location is left out for connected bones, which ignore it; location and scale where they stay at rest and
+    nothing animates them. A bone whose rotation mode is animated gets the mode's key too, since the rotation
+    is written for the mode that the bone has now.
+    Returns the data paths written, with the values that the properties have now.
+
+    Args:
+        obj: the character, for the bones' rotation modes and rest values.
+        animated: data paths that are animated already.
+        tolerance: see `bake`.
+        below: what each property of the bones is without the keys [f, bones, channels], by its name; then the keys hold
+            what an NLA strip that is combined with it has to add.
+    """
     frames = np.asarray(poses.frames, dtype=np.float64)
     locations, scales = poses.location, poses.scale
     if below is not None:
@@ -311,10 +325,8 @@ def write_poses(
         before, after = _values_outside(writer, paths, rest(prop)[rows], frames)
         under = None if below is None else below[prop][:, rows]
         values = keyframes.rotation_channels(mode, poses.rotation[:, rows], before if under is None else under[0])
-        if under is not None and mode == "QUATERNION":  # what NLA's *Combine* has to add
-            values = keyframes.rotation_channels(mode, quaternion.multiply(quaternion.conjugate(under), values))
-        elif under is not None:
-            values = values - under
+        if under is not None:
+            values = _added(mode, values, under)
         add(rows, prop, values, allowed, _angle(mode), _jumps(mode, values[-1], after))
     allowed = None if tolerance is None else tolerance.scale
     add(scale, "scale", scales[:, scale], allowed, keyframes.distance)
@@ -327,6 +339,13 @@ def _angle(mode: str) -> keyframes.Deviation:
     return lambda line, samples: keyframes.quaternion_angle(
         keyframes.rotations(mode, line), keyframes.rotations(mode, samples)
     )
+
+
+def _added(mode: str, values: NDArray, under: NDArray) -> NDArray:
+    """What NLA's *Combine* has to add to rotation channels [f, rows, channels] for them to become the values."""
+    if mode == "QUATERNION":
+        return keyframes.rotation_channels(mode, quaternion.multiply(quaternion.conjugate(under), values))
+    return values - under
 
 
 def write_properties(writer: KeyWriter, obj, frames: NDArray, values: dict) -> dict[str, list[float]]:

@@ -93,9 +93,15 @@ def save(obj: bpy.types.Object) -> AnimationState:
 
 
 def restore(obj: bpy.types.Object, state: AnimationState, action: bpy.types.Action | None, baked=None) -> None:
-    """Put back what `save` has read. The baked action stays in the file. Raises RagdollError: the object is in NLA
-    tweak mode, where Blender allows no other action. state: what `bake` or `save` returned. action: the one that
-    was assigned then, or its copy from before a bake into the current action. baked: the baked action."""
+    """Put back what `save` has read. The baked action stays in the file.
+
+    Raises RagdollError: the object is in NLA tweak mode, where Blender allows no other action.
+
+    Args:
+        state: what `bake` or `save` returned.
+        action: the one that was assigned then, or its copy from before a bake into the current action.
+        baked: the baked action.
+    """
     animation = obj.animation_data_create()
     _refuse_tweak_mode(obj)
     if state.in_place and action is not None and baked is not None:
@@ -152,7 +158,9 @@ def _write_property(obj: bpy.types.Object, path: str, values: Sequence[float]) -
 @contextlib.contextmanager
 def repeated(obj: bpy.types.Object, first: int, last: int, times: int):
     """While it lasts, the range of an action that plays alone comes again and again; other animation plays on.
-    Raises RagdollError: the object is in NLA tweak mode."""
+
+    Raises RagdollError: the object is in NLA tweak mode.
+    """
     _refuse_tweak_mode(obj)
     existing, state = _Existing.of(obj), save(obj)
     if not existing.is_copied:
@@ -182,12 +190,18 @@ def bake(
     properties: dict | None = None,
 ) -> tuple[bpy.types.Action, bpy.types.Action | None, AnimationState]:
     """Make an action that plays the poses, and play it on the character.
+
     Returns the action, the old one as it was, and what `restore` needs together with it. Raises RagdollError: a bone
     does not exist, the object is in NLA tweak mode, or the current action was asked for and is not alone in animating
     the object. Nothing is changed then.
-    poses: at least one frame. name: of the action. tolerance: leave out keys within it; None keeps a key on every
-    frame. destination: NEW, CURRENT or LAYER, see above. below: of a layer that is combined with the animation below
-    it, that animation's channels; see `write_poses`. properties: keyed beside the bones, see `write_properties`."""
+
+    Args:
+        poses: at least one frame. name: of the action.
+        tolerance: leave out keys within it; None keeps a key on every frame.
+        destination: NEW, CURRENT or LAYER, see above.
+        below: of a layer that is combined with the animation below it, that animation's channels; see `write_poses`.
+        properties: keyed beside the bones, see `write_properties`.
+    """
     missing = next((bone for bone in poses.bones if bone not in obj.pose.bones), None)
     if missing is not None:
         raise RagdollError(f'"{obj.name}" has no bone "{missing}"')
@@ -270,7 +284,9 @@ class _Existing:
 
     def kept(self, obj) -> bpy.types.Action:
         """A copy of the action, which is about to be keyed itself.
-        Raises RagdollError: there is none, it is another file's, or it is not alone in animating the object."""
+
+        Raises RagdollError: there is none, it is another file's, or it is not alone in animating the object.
+        """
         if self.action is None:
             raise RagdollError(f"'{obj.name}' has no action to bake into: choose a new one")
         if self.strips:

@@ -48,10 +48,15 @@ class Owner:
 
 class Controls:
     """A copy of a character in a scene of its own, on which controls are tried and solved.
-    obj: the character. bones, parents: names of its simulated bones, and places of their parents among them, -1
-    at roots. limbs: whether switches go to FK or IK, or stay AS_KEYED at a frame. Limbs without FK are led by their IK.
-    exact: whether bones that inverse kinematics may stretch do not, so that joints come where they should.
-    Raises RagdollError: no control leads to any of the bones."""
+
+    Args:
+        obj: the character.
+        bones, parents: names of its simulated bones, and places of their parents among them, -1 at roots.
+        limbs: whether switches go to FK or IK, or stay AS_KEYED at a frame. Limbs without FK are led by their IK.
+        exact: whether bones that inverse kinematics may stretch do not, so that joints come where they should.
+
+    Raises RagdollError: no control leads to any of the bones.
+    """
 
     def __init__(self, obj, bones: list, parents: list, limbs: str = FK, exact: bool = False, frame: int = 1) -> None:
         self.bones, self.parents = bones, parents
@@ -157,7 +162,9 @@ class Controls:
 
     def _best_switches(self, candidates: dict) -> dict:
         """Set each property that switches constraints to where more of the bones behind it have owners; which are they.
-        One limb's switch says nothing of another's, so all are tried at once."""
+
+        One limb's switch says nothing of another's, so all are tried at once.
+        """
         paths = {path: bones for path, bones in _switch_paths(self.copy, candidates).items() if len(bones) > 1}
         before = {path: self.copy.path_resolve(path) for path in paths}
         count = {}
@@ -254,10 +261,15 @@ class Controls:
 
     def solve(self, frame: int, wanted: np.ndarray, start: np.ndarray | None, given=None) -> tuple:
         """Basis matrices of the controls [k, 4, 4] that bring bodies nearest to wanted ones, and how far off [m, 2].
-        frame: at which all other controls play their animation. wanted: matrices of all bones [n, 4, 4] in
-        armature space. start: what was found for the frame before. given: {bone: its basis matrix} of bones that are
-        posed so.
-        The distances are in the armature's units, the angles in rad; the order is that of `keyed`."""
+
+        Args:
+            frame: at which all other controls play their animation.
+            wanted: matrices of all bones [n, 4, 4] in armature space.
+            start: what was found for the frame before.
+            given: {bone: its basis matrix} of bones that are posed so.
+
+        The distances are in the armature's units, the angles in rad; the order is that of `keyed`.
+        """
         self.scene.frame_set(frame)
         for path, value in self.switches.items():
             switch(self.copy, path, value)

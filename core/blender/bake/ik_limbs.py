@@ -46,8 +46,12 @@ class Limb:
 
 
 class Limbs:
-    """The limbs of a rig whose bodies no rotation of a control turns. rig: the copy with its bodies, see
-    `controls.Controls`. leading: which bones some hang on, by their names. owned: rows of bodies that have owners."""
+    """The limbs of a rig whose bodies no rotation of a control turns.
+
+    Args:
+        rig: the copy with its bodies, see `controls.Controls`. leading: which bones some hang on, by their names.
+        owned: rows of bodies that have owners.
+    """
 
     def __init__(self, rig, leading, owned: set) -> None:
         self.rig, self.bones = rig, rig.copy.data.bones

@@ -45,12 +45,16 @@ EXPORTERS = {
 
 def export_frames(obj, scene, first=None, last=None, path: Path | None = None, root_motion: str = travel.STAY):
     """Make a plain copy of a character in its scene, or a file of it, yielding each frame that is read.
+
     The motion is that of the baked action, or what a bake would write. Stopping early changes nothing.
     Raises RagdollError: nothing deforms, no such frames, trouble in the simulation, or the file cannot be written;
     nothing of the copy is left then.
-    obj: the character. scene: its scene, which must be the one that is shown. first, last: as of a bake.
-    root_motion: what carries the way over the ground; see `travel`. path: of a file whose suffix is one of `EXPORTERS`;
-    None leaves the copy in the scene, selected."""
+
+    Args:
+        obj: the character. scene: its scene, which must be the one that is shown. first, last: as of a bake.
+        root_motion: what carries the way over the ground; see `travel`.
+        path: of a file whose suffix is one of `EXPORTERS`; None leaves the copy in the scene, selected.
+    """
     if scene != bpy.context.scene:
         raise RagdollError(f"'{obj.name}' belongs to the scene '{scene.name}': show that one first")
     export = _exporter(path) if path is not None else None
@@ -76,7 +80,9 @@ def export_frames(obj, scene, first=None, last=None, path: Path | None = None, r
 
 def plain_parents(obj, root: str | None = None) -> dict:
     """{bone: its parent in the plain copy, None at roots} of the bones that deform or carry a mesh, and of a root.
-    Raises RagdollError: there are none."""
+
+    Raises RagdollError: there are none.
+    """
     bones = obj.data.bones
     carrying = {mesh.parent_bone for mesh in _carried(obj)} | {root}
     flags = armature.deforming(obj, None, None) | [bone.name in carrying for bone in bones]

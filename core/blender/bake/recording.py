@@ -30,7 +30,9 @@ def shown_pose(obj, scene) -> np.ndarray:
 
 def checked_range(obj, scene, first: int | None, last: int | None) -> tuple[int, int]:
     """The frames of a shot that are to be written, all where not given.
-    Raises RagdollError: nothing moves the character, Blender does not evaluate it, or the shot has no such frames."""
+
+    Raises RagdollError: nothing moves the character, Blender does not evaluate it, or the shot has no such frames.
+    """
     settings = obj.active_ragdoll
     if not settings.is_ragdoll and settings.target_armature is None:
         raise RagdollError(f"'{obj.name}' has no ragdoll: build one first")
@@ -92,7 +94,9 @@ class Recorder:
 
     def watch_loop(self, first: int, last: int) -> Iterator[int]:
         """Record a range as a cycle, yielding its frames again and again: it is simulated until its end repeats.
-        An action that plays alone goes round with it; what else is animated plays on."""
+
+        An action that plays alone goes round with it; what else is animated plays on.
+        """
         own, period = self.scene.active_ragdoll, last - first
         before = own.use_range, own.frame_start, own.frame_end
         with actions.repeated(self.obj, first, last, PASSES):
@@ -131,7 +135,9 @@ class Recorder:
 
     def solve(self, carried: controls.Controls, root: str | None = None) -> Iterator[int]:
         """Find the poses of controls for what was recorded, yielding each frame that is done.
-        `root` is a bone that is posed as recorded; it becomes the last one of those that are solved."""
+
+        `root` is a bone that is posed as recorded; it becomes the last one of those that are solved.
+        """
         basis = None
         given = self.basis([root]) if root else np.empty((len(self.numbers), 0, 4, 4))
         for at, (frame, poses) in enumerate(zip(self.numbers, self.poses, strict=True)):
@@ -161,8 +167,10 @@ class Recorder:
 
 def basis_of(bones, names: list, poses: np.ndarray) -> np.ndarray:
     """Basis matrices [f, names, 4, 4] of bones of an armature that has these poses [f, bones, 4, 4] in its space.
-    Keys hold no shear, which a bone has under a stretched parent (Rigify). There the bone's own axis is kept, and with
-    it the place of its child joint; what follows is taken relative to the pose that the keys can give."""
+
+    Keys hold no shear, which a bone has under a stretched parent (Rigify). There the bone's own axis is kept, and
+    with it the place of its child joint; what follows is taken relative to the pose that the keys can give.
+    """
     rows = [bones.find(name) for name in names]
     needed = set(rows)
     for row in rows:
@@ -187,7 +195,10 @@ def basis_of(bones, names: list, poses: np.ndarray) -> np.ndarray:
 
 def _converted(bone, matrices, parents, invert: bool) -> np.ndarray:
     """Poses of a bone relative to its rest from poses in the character's space (`invert`), or the reverse [f, 4, 4].
-    parents: of the parent bone in the character's space [f, 4, 4], None at roots."""
+
+    Args:
+        parents: of the parent bone in the character's space [f, 4, 4], None at roots.
+    """
     if bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location:
         frame = np.array(bone.matrix_local, dtype=float)
         if parents is not None:

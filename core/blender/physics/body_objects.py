@@ -1,5 +1,6 @@
 """Bodies: their meshes, from which Blender sizes primitive shapes and draws wires; pieces of compounds; and edits by
-hand in the viewport, which a new build finds and keeps."""
+hand in the viewport, which a new build finds and keeps.
+"""
 
 import hashlib
 import json
@@ -30,7 +31,9 @@ _BOX_FACES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 
 @cache
 def _round(capsule: bool) -> tuple[np.ndarray, np.ndarray, list]:
     """A sphere of radius 1 in rings about z: vertices [k, 3], the half of each [k] (1 above, -1 below), faces.
-    A capsule has the equator twice, once for each half. The poles are small rings, so that no face is degenerate."""
+
+    A capsule has the equator twice, once for each half. The poles are small rings, so that no face is degenerate.
+    """
     bend = np.radians((30, 60, 90))
     upper = [(0.02, 1.0), *zip(np.sin(bend), np.cos(bend), strict=True)]
     lower = [(r, -h) for r, h in reversed(upper if capsule else upper[:-1])]
@@ -78,9 +81,11 @@ def _surface(shape: Shape) -> tuple[np.ndarray, list]:
 
 def set_shape(rigid_body, kind: str, half) -> None:
     """Collision shape of a rigid body, with a margin that suits its size.
+
     Blender's own margin of 0.04 m is thicker than many a character's limb. It is part of a box, and of a hull where it
     finds room, which depends on the size; a margin that is set lies around the hull. Measured, resting on a floor: the
-    gap is 0 for boxes and the margin for hulls at 0.18, 1.8 and 18 m. Capsules and spheres are their own margin."""
+    gap is 0 for boxes and the margin for hulls at 0.18, 1.8 and 18 m. Capsules and spheres are their own margin.
+    """
     rigid_body.collision_shape = kind
     if kind in (BOX, CONVEX_HULL):
         rigid_body.use_margin = True
@@ -173,7 +178,10 @@ _TUNED = (("mass", "mass"), ("friction", "friction"), ("restitution", "bouncines
 
 def record_bodies(obj, bones=None) -> None:
     """Record the bodies of a ragdoll and their compounds' pieces as they are now: only later changes count as edits.
-    bones: names of those to record; without, all, at the end of a build."""
+
+    Args:
+        bones: names of those to record; without, all, at the end of a build.
+    """
     pieces = pieces_by_body(obj.active_ragdoll)
     for part in obj.active_ragdoll.parts:
         body, its = part.body, pieces.get(part.body, ())
@@ -203,7 +211,9 @@ def _record_of(body) -> dict | None:
 
 def collect_edits(obj) -> list[str]:
     """Store the edits of a ragdoll's bodies on their bones.
-    Returns names of the bones whose bodies were edited since they were built or last collected."""
+
+    Returns names of the bones whose bodies were edited since they were built or last collected.
+    """
     settings = obj.active_ragdoll
     edited = []
     with STATE.writing():
@@ -230,8 +240,11 @@ def collect_edits(obj) -> list[str]:
 
 def with_edits(obj, plan, pose, to_world):
     """The plan with bodies edited by hand in place of the automatic ones. Pairs that now overlap do not collide.
-    plan: `shapes.BodyPlan`; changed in place. pose: `armature.BindPose`. to_world: world matrix of the armature [4, 4],
-    uniformly scaled."""
+
+    Args:
+        plan: `shapes.BodyPlan`; changed in place. pose: `armature.BindPose`.
+        to_world: world matrix of the armature [4, 4], uniformly scaled.
+    """
     scale = float(np.cbrt(abs(np.linalg.det(to_world[:3, :3]))))
     edited = []
     for i, bone in enumerate(plan.bones):
@@ -317,8 +330,9 @@ def is_editing(obj) -> bool:
 
 def begin_editing(obj) -> None:
     """Show the bodies of a freshly built ragdoll in bind pose, where the mesh is too, and let them be selected.
-    The rigid body world rests meanwhile: Blender shows and moves simulated bodies from their places in the
-    simulation."""
+
+    The rigid body world rests meanwhile: Blender shows and moves simulated bodies from their places in the simulation.
+    """
     settings = obj.active_ragdoll
     world = settings.scene.rigidbody_world
     settings.bodies[EDITING] = {"enabled": int(world.enabled), "pose": obj.data.pose_position}
@@ -458,7 +472,9 @@ def _kind_of(collision_shape: str, points) -> tuple[str, np.ndarray]:
 
 def _nearest(now, candidates, half) -> np.ndarray:
     """The place from which a body was moved: the one whose box's corners went least far.
-    Blender moves a body from where it is shown, and a script from where it was made."""
+
+    Blender moves a body from where it is shown, and a script from where it was made.
+    """
     corners = np.concatenate([_BOX_CORNERS * half, np.ones((8, 1))], axis=1)
     return min(candidates, key=lambda place: float(np.abs((now - place) @ corners.T).max()))
 

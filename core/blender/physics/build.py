@@ -90,8 +90,10 @@ class Report:
 
 def build_each(objects, scene, bones: str = "DEFORM"):
     """Build several characters; yield each with its `Report`, or the RagdollError that says why it was not built.
+
     A character that is not in the scene, but has a ragdoll already, is built in that ragdoll's scene. The scene is
-    evaluated once, at the end."""
+    evaluated once, at the end.
+    """
     try:
         for obj in objects:
             try:
@@ -108,10 +110,16 @@ def build_each(objects, scene, bones: str = "DEFORM"):
 
 def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True) -> Report:
     """Make the ragdoll of an armature object; an existing one is replaced, settings are kept.
-    obj: armature object; any mode, hidden or not, animated, parented, turned, scaled, mirrored. scene: scene whose
-    rigid body world it joins. bones: DEFORM, MAIN, SELECTED, ALL, or KEEP for those with `simulate` set; or a mask of
-    the bones to simulate [n]. update: evaluate the scene afterwards; this takes longer the more ragdolls are in it.
-    Raises RagdollError: with the name of what is in the way; all is as before then, the ragdoll that there was too."""
+
+    Args:
+        obj: armature object; any mode, hidden or not, animated, parented, turned, scaled, mirrored.
+        scene: scene whose rigid body world it joins.
+        bones: DEFORM, MAIN, SELECTED, ALL, or KEEP for those with `simulate` set; or a mask of the bones to
+            simulate [n].
+        update: evaluate the scene afterwards; this takes longer the more ragdolls are in it.
+    Raises:
+        RagdollError: with the name of what is in the way; all is as before then, the ragdoll that there was too.
+    """
     check_armature(obj)
     if isinstance(bones, str) and bones not in BONE_CHOICES:
         raise RagdollError(f"Unknown choice of bones '{bones}': use one of {', '.join(BONE_CHOICES)}")
@@ -170,7 +178,9 @@ class _Plan:
 
 def _plan(obj, scene, bones) -> _Plan:
     """Look at a character; of a ragdoll that it has, the edits by hand are kept with the bones, and editing ends.
-    Raises RagdollError: see `build`. But for that nothing is changed then."""
+
+    Raises RagdollError: see `build`. But for that nothing is changed then.
+    """
     settings = obj.active_ragdoll
     if settings.is_ragdoll and not built.is_duplicate(obj):
         body_objects.collect_edits(obj)
@@ -246,7 +256,9 @@ def _make(obj, scene, made: _Plan) -> Report:
 
 def _size(obj, pose, bones, to_world) -> tuple[float, float]:
     """Height [m] that some bones have in the world, rounded as it is stored, and the object's mean scale.
-    Raises RagdollError: rigid bodies of that size would not work."""
+
+    Raises RagdollError: rigid bodies of that size would not work.
+    """
     height = float(np.float32(shapes.height(pose.heads, pose.tails, bones, pose.axes)))
     scale = float(np.mean(np.linalg.norm(to_world[:3, :3], axis=0)))
     if height < SMALLEST:
@@ -271,7 +283,9 @@ def _new_collections(obj, scene) -> tuple:
 
 def _grounded(pose, deform, vertices, anatomy) -> np.ndarray:
     """Deforming bones [n] at the ground that move the whole body and hold no part of a mesh as large as a body.
-    A body there would take the mass of what lies between the ground and the hips."""
+
+    A body there would take the mass of what lies between the ground and the hips.
+    """
     result = np.zeros(len(deform), dtype=bool)
     result[list(anatomy.ground_roots)] = True
     least = shapes.MIN_SIZE * shapes.extent(pose.heads, pose.axes)
@@ -299,7 +313,9 @@ def _choose(obj, pose, candidates, bones, anatomy, skinned: bool) -> np.ndarray:
 
 def _main(obj, pose, deform, anatomy, skinned: bool) -> np.ndarray:
     """The main bones [n], and bones of their bodies that hang on a control, where they would stay without a body.
-    Where no mesh says which of these matter, those of the face and of flesh do not."""
+
+    Where no mesh says which of these matter, those of the face and of flesh do not.
+    """
     chosen = roles.main_bones(anatomy, pose.parents, deform, pose.heads)
     chosen[list(anatomy.ground_roots)] &= deform[list(anatomy.ground_roots)]
     if np.count_nonzero(chosen) < 2:
@@ -389,7 +405,10 @@ def _carried_moments(plan, masses, pivots) -> np.ndarray:
 
 def choose_bind_pose(obj, scene=None) -> None:
     """Have the animation's pose at a scene's current frame, without physics, for the bind pose; without a scene, the
-    rest pose. A build brings it about. Raises RagdollError: it is baked, or a bone stands nowhere in that pose."""
+    rest pose. A build brings it about.
+
+    Raises RagdollError: it is baked, or a bone stands nowhere in that pose.
+    """
     check_armature(obj)
     refuse_baked(obj)
     local = None
@@ -407,7 +426,10 @@ def choose_bind_pose(obj, scene=None) -> None:
 
 def _find_bind_pose(obj, poses, frames) -> list[str]:
     """Where no body could take the bind pose, have the animation's most natural pose instead; notes of what it is.
-    poses: of all bones in the armature's space [f, n, 4, 4] at some frames [f]."""
+
+    Args:
+        poses: of all bones in the armature's space [f, n, 4, 4] at some frames [f].
+    """
     pose = BindPose(obj, np.eye(4))
     parents = pose.parents
     if not axes.is_impossible(anatomy_of(obj), parents, pose.heads, pose.tails):

@@ -1,6 +1,8 @@
 """What a build made: one record on the ragdoll's collection, and helpers found by their tags.
+
 A character points at its collections only; all other objects of a ragdoll or a motion stack are found in them. So no
-pointer can become wrong, as undo may leave pointers wrong and a duplicate of the character copies them all."""
+pointer can become wrong, as undo may leave pointers wrong and a duplicate of the character copies them all.
+"""
 
 import json
 from dataclasses import dataclass, field
@@ -55,7 +57,10 @@ def is_ours(thing) -> bool:
 
 def write(collection, parts: list[Part], height: float, scale: float) -> None:
     """Store the record of a build on its collection.
-    height: largest extent of the bind pose [m]. scale: the character's scale in the world at build time."""
+
+    Args:
+        height: largest extent of the bind pose [m]. scale: the character's scale in the world at build time.
+    """
     numbers = [map(_floats, (part.offset, part.bind, part.inertia, part.moments)) for part in parts]
     rows = [[part.bone, part.parent, *own, int(part.depth)] for part, own in zip(parts, numbers, strict=True)]
     own = {"height": _floats(height), "scale": _floats(scale), "followers": [], "joints": 0, "parts": rows}
@@ -64,8 +69,10 @@ def write(collection, parts: list[Part], height: float, scale: float) -> None:
 
 def note(collection, **more) -> None:
     """Add to the record of a build.
+
     "followers": names of bones without a body that follow by a constraint. "joints": number of constraint objects.
-    "postures", "facing": see `joint_objects.note_postures`."""
+    "postures", "facing": see `joint_objects.note_postures`.
+    """
     collection.active_ragdoll.record = json.dumps({**record(collection), **more})
 
 
@@ -88,7 +95,10 @@ def _read(text: str) -> dict:
 
 def _is_sound(found) -> bool:
     """Whether a record has what `write` and `note` store, with values that bodies can have.
-    Raises KeyError, OverflowError, TypeError, ValueError: it has not."""
+
+    Raises:
+        KeyError, OverflowError, TypeError, ValueError: it has not.
+    """
     rows, followers, sizes = found["parts"], found["followers"], [found["height"], found["scale"]]
     np.array(found.get("postures", []), dtype=float).reshape(-1, len(rows), 4)
     np.array(found.get("facing", []), dtype=float).reshape(-1, len(rows), 2, 3)
@@ -158,9 +168,13 @@ def first(things, kind: str):
 
 def duplicates(of: str = "collection") -> set:
     """The characters of the file that were made by duplicating another one, and share its helpers.
+
     Helpers belong to the character whose name was stored when they were made. Where no character of that name shares
     them, it was renamed before it was duplicated: the name of a duplicate is a longer one.
-    of: the setting that points at the helpers: "collection" of a ragdoll, "motion_collection" of a stack."""
+
+    Args:
+        of: the setting that points at the helpers: "collection" of a ragdoll, "motion_collection" of a stack.
+    """
     sharing: dict = {}
     for obj in armatures(bpy.data.objects):
         sharing.setdefault(getattr(obj.active_ragdoll, of), []).append(obj)
@@ -186,7 +200,9 @@ def holds(scene, collection) -> bool:
 
 def scene_of(obj):
     """The scene of the file whose world has a ragdoll's bodies; None where that was deleted or is linked.
-    That of a character in a full copy of a scene is the copy, though it still points at the first one."""
+
+    That of a character in a full copy of a scene is the copy, though it still points at the first one.
+    """
     collection, own = obj.active_ragdoll.collection, obj.active_ragdoll.scene
     holding = [scene for scene in bpy.data.scenes if holds(scene, collection)]
     return own if own in holding else next(iter(holding), None)

@@ -23,7 +23,9 @@ def still(scene) -> list:
 
 def met(solid, start, way) -> tuple | None:
     """Where a ray of the world meets an evaluated object first [3], and how upright its normal is there, 0..1.
-    The ray begins at a place [3] and ends after a way [3] [m]."""
+
+    The ray begins at a place [3] and ends after a way [3] [m].
+    """
     into = solid.matrix_world.inverted_safe()
     direction = into.to_3x3() @ Vector(way)
     found, place, normal, _face = solid.ray_cast(into @ Vector(start), direction, distance=direction.length)

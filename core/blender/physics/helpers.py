@@ -8,10 +8,14 @@ from . import built, source, world
 
 def helper(name, data, collection, kind: str, bone: str = "", number: int | None = None, *, aside: bool = True):
     """Make a helper object, which cannot be selected and is not rendered.
+
     Helpers are never hidden one by one: Blender stops evaluating a hidden constraint as soon as nothing visible needs
     it (the character is deleted, the bodies are hidden). In mid-shot that crashes.
-    kind, bone, number: see `built.tag`. aside: False where many are made; then call `keep_aside` once all of the
-    collection are made."""
+
+    Args:
+        kind, bone, number: see `built.tag`.
+        aside: False where many are made; then call `keep_aside` once all of the collection are made.
+    """
     made = bpy.data.objects.new(name, data)
     built.tag(made, kind, bone, number)
     if aside:
@@ -68,7 +72,9 @@ def add_spring(scene, obj, body, other, kind: str = "SPRING1"):
 
 def keep_aside(collection) -> None:
     """Make all objects of a new collection unselectable, and keep them out of renders.
-    It is done for all at once, because each such change makes Blender look through all objects of all view layers."""
+
+    It is done for all at once, because each such change makes Blender look through all objects of all view layers.
+    """
     objects = collection.objects
     if len(objects):
         for name in ("hide_render", "hide_select"):
@@ -78,8 +84,10 @@ def keep_aside(collection) -> None:
 
 def constrain(bone, kind: str, name: str, like=None):
     """Add a constraint to a pose bone: a new one, or a copy of one that has the name already.
+
     Naming a constraint makes Blender look through the animation of the whole file. Once it has a target, setting any
-    other property looks for that target among all objects: set the target last."""
+    other property looks for that target among all objects: set the target last.
+    """
     if like is not None:
         return bone.constraints.copy(like)
     made = bone.constraints.new(kind)
@@ -89,7 +97,9 @@ def constrain(bone, kind: str, name: str, like=None):
 
 def copy_locally(owner, names, target, constraint_name: str) -> None:
     """Make bones copy the bones of the same names in another armature, relative to their parents.
-    Our own constraint, on the character, gets the physics blend as influence."""
+
+    Our own constraint, on the character, gets the physics blend as influence.
+    """
     copy = None
     for name in names:
         library = owner.pose.bones[name].constraints.get(constraint_name)
@@ -129,10 +139,12 @@ def carry(obj, physics) -> None:
 
 def show_helpers(scene) -> None:
     """Show or hide the helpers of a scene's ragdolls in all its view layers, as the scene's setting says.
+
     Bodies without a cache stand at the world's origin and joints where they are in bind pose: they are not worth
     seeing, and the overlay draws the ragdoll instead. They are hidden by the eye of their collections in the view
     layers, because Blender goes on evaluating them then. It does not evaluate objects that are hidden one by one or
-    disabled in viewports."""
+    disabled in viewports.
+    """
     hidden = not scene.active_ragdoll.show_helpers
     wanted = {obj.active_ragdoll.collection for obj in with_ragdoll(scene.objects)}
     if scene.rigidbody_world is not None:  # its collections that a build linked: others have the user's objects, too

@@ -26,8 +26,11 @@ PLAY = 1e-3  # of the height: where the animation separates a joint by more, the
 
 def relative_rotations(poses, plan, bind, to_joint):
     """How bodies turn against their parents, from bind pose: rotations in the joints' frames [f, m, 4].
-    poses, bind: matrices of all bones, sampled [f, n, 4, 4] and in bind pose [n, 4, 4]. to_joint: rotation of each
-    joint's frame in its bone [m, 4]."""
+
+    Args:
+        poses, bind: matrices of all bones, sampled [f, n, 4, 4] and in bind pose [n, 4, 4].
+        to_joint: rotation of each joint's frame in its bone [m, 4].
+    """
     rest = quaternion.from_matrix(bind[plan.bones, :3, :3])
     now = quaternion.from_matrix(rigid(poses[:, plan.bones])[..., :3, :3])
     turned = quaternion.multiply(now, quaternion.conjugate(rest))
@@ -38,10 +41,14 @@ def relative_rotations(poses, plan, bind, to_joint):
 
 def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
     """Set the limits of every joint: the user's, else a preset's, else the rig's, else anatomical or default ones.
+
     All but the user's and the rig's are widened to the animation. For the joints that this concerns the sampled joint
     rotations [f, 4] are returned, by body.
-    poses: of all bones in the armature's space over the sampled frames [f, n, 4, 4]. vertices: for each bone the
-    vertices [k, 3] (world, bind pose) that it dominates, or None [n]."""
+
+    Args:
+        poses: of all bones in the armature's space over the sampled frames [f, n, 4, 4].
+        vertices: for each bone the vertices [k, 3] (world, bind pose) that it dominates, or None [n].
+    """
     heads, tails, theirs = _places(pose, vertices)
     anatomical = joint_limits(anatomy, pose.parents, heads, tails, plan.bones, plan.parents, theirs)
     bind = rigid(pose.local)
@@ -82,8 +89,10 @@ def set_limits(obj, pose, plan, poses, notes, vertices, anatomy) -> dict:
 
 def note_postures(obj, collection, pose, plan, vertices, anatomy) -> None:
     """Record what muscles pull to in a fall: postures within the limits, and what is ahead and to the left.
+
     "postures": rotations of the joints [6, m, 4], in their frames, from bind pose; NaN where they say nothing.
-    "facing": forward and left along the bones' axes [m, 2, 3]. Both are empty for all but humans."""
+    "facing": forward and left along the bones' axes [m, 2, 3]. Both are empty for all but humans.
+    """
     turns = quaternion.from_matrix(rigid(pose.local)[:, :3, :3])
     body = body_of(anatomy, pose.parents, *_places(pose, vertices, turns))
     if body is None:
@@ -114,7 +123,10 @@ def _places(pose, vertices, *more) -> tuple:
 
 def _state_limits(pose_bone, anatomical, axes) -> None:
     """Write a bone's limits, and where they come from, regardless of the animation.
-    axes: of the bone in bind pose [3, 3]."""
+
+    Args:
+        axes: of the bone in bind pose [3, 3].
+    """
     settings = pose_bone.active_ragdoll
     if settings.limits_from == "USER":
         return
@@ -162,7 +174,9 @@ def stated_limits(settings: dict) -> str:
 
 def excesses(name: str, settings, relative) -> np.ndarray:
     """By how much [f] [rad] the joint rotations `relative` [f, 4] exceed a bone's limits.
-    Raises RagdollError: with the bone's name, for limits that make no sense."""
+
+    Raises RagdollError: with the bone's name, for limits that make no sense.
+    """
     try:
         return limits.excess(settings.joint, tuple(settings.limit_min), tuple(settings.limit_max), relative)
     except ValueError as error:
@@ -171,8 +185,10 @@ def excesses(name: str, settings, relative) -> np.ndarray:
 
 def fit_limits(settings, relative, margin: float, *, fixed_too: bool = False) -> float:
     """Widen a bone's limits just enough for the joint rotations `relative` [f, 4], with a margin [rad].
+
     A hinge that the animation also turns about other axes becomes a cone; with `fixed_too` also a fixed joint that the
-    animation turns. Returns by how much the animation exceeds the old limits [rad]; 0 when nothing had to be done."""
+    animation turns. Returns by how much the animation exceeds the old limits [rad]; 0 when nothing had to be done.
+    """
     joint = settings.joint
     low, high = np.array(settings.limit_min, dtype=float), np.array(settings.limit_max, dtype=float)
     excess = float(np.max(limits.excess(joint, low, high, relative), initial=0.0))
@@ -195,8 +211,12 @@ def fit_limits(settings, relative, margin: float, *, fixed_too: bool = False) ->
 
 def ignore_overlapping_pairs(pose, plan, poses, notes) -> None:
     """Let pairs of bodies pass through each other that overlap in the animation itself.
+
     Otherwise they would burst apart in the first pose and fight the drives later.
-    poses: world matrices of all bones over the sampled frames [f, n, 4, 4]."""
+
+    Args:
+        poses: world matrices of all bones over the sampled frames [f, n, 4, 4].
+    """
     first, second = plan.strangers()
     if not len(first):
         return
@@ -212,9 +232,13 @@ def ignore_overlapping_pairs(pose, plan, poses, notes) -> None:
 
 def separations(obj, pose, plan, poses, to_world) -> dict:
     """How far the animation itself pulls joints apart, where it does: by body, in the bone's own frame [f, 3] [m].
+
     Clips that key the locations of bones do so; their joints get that much play, else they would fight the animation.
     The vector leads from the child's joint to where the parent has it, as Bullet measures it with object1 = child.
-    poses: world matrices of all bones over the sampled frames [f, n, 4, 4]."""
+
+    Args:
+        poses: world matrices of all bones over the sampled frames [f, n, 4, 4].
+    """
     bind, axes = to_world @ pose.local, rigid(poses[:, plan.bones])[..., :3, :3]
     found = {}
     for i, bone in enumerate(plan.bones):
@@ -231,7 +255,10 @@ def separations(obj, pose, plan, poses, to_world) -> dict:
 
 def make_joints(obj, scene, collection, pose, plan, animated, apart) -> int:
     """Make the constraint objects of all joints, and of pairs that do not collide. Returns how many they are.
-    animated, apart: see `set_limits` and `separations`."""
+
+    Args:
+        animated, apart: see `set_limits` and `separations`.
+    """
     made = 0
     bodies = [part.body for part in obj.active_ragdoll.parts]
     size = 0.01 * obj.active_ragdoll.height

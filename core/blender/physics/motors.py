@@ -28,8 +28,12 @@ def wanted(obj) -> bool:
 
 def make_motors(obj, scene, collection, pose, plan, animated) -> None:
     """Give every joint the motors that serve it over its whole range and its animation.
+
     They stand disabled until a run enables their evaluated copies.
-    animated: joint rotations [f, 4] of the sampled animation, by body, where they are known."""
+
+    Args:
+        animated: joint rotations [f, 4] of the sampled animation, by body, where they are known.
+    """
     parts = obj.active_ragdoll.parts
     size = 0.005 * obj.active_ragdoll.height
     for i, bone in enumerate(plan.bones):
@@ -181,8 +185,11 @@ def gather_motors(characters) -> JointDrives | None:
 
 def write_motors(run, before, weights, seconds: float, substeps: int, gravity: float) -> None:
     """Set the motors for the frame to come.
-    before: where the animation had the bodies at the frame shown [m, 4, 4]. weights: rotation weights of all bodies
-    [m]. seconds, substeps: of the frame. gravity: [m/s^2]."""
+
+    Args:
+        before: where the animation had the bodies at the frame shown [m, 4, 4].
+        weights: rotation weights of all bodies [m]. seconds, substeps: of the frame. gravity: [m/s^2].
+    """
     own = run.joint_drives
     muscles = [each for effect in run.effects for each in effect.muscles]
     if not (muscles or run.joint_space.any() or own.told.any()):

@@ -15,7 +15,10 @@ def remove(obj, scene=None) -> None:
 
 def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
     """Remove the ragdolls of several characters of one scene, which costs little more than removing one.
-    keep_world: leave the scene's rigid body world and its settings as they are, for the next build."""
+
+    Args:
+        keep_world: leave the scene's rigid body world and its settings as they are, for the next build.
+    """
     saved.bring_up(obj for obj in objects if saved.is_old(obj))
     scene = next(filter(None, (built.scene_of(obj) for obj in objects)), scene)
     if scene is not None and scene.library is not None:
@@ -74,7 +77,9 @@ def remove_all(objects, scene=None, *, keep_world: bool = False) -> None:
 
 def _end_first(scene) -> None:
     """End the run of a scene of which a full copy's bodies are removed: each goes out of that one's world, too.
-    A world with a baked cache is empty; see `world.drain`. Before 4.3 it is not, and the cache goes."""
+
+    A world with a baked cache is empty; see `world.drain`. Before 4.3 it is not, and the cache goes.
+    """
     if scene.library is not None or scene.rigidbody_world is None:
         return
     if scene.rigidbody_world.point_cache.is_baked and not world.IS_42:
@@ -135,7 +140,10 @@ def remove_collections(collections, scene) -> None:
 
 def drop_source_scene(scene) -> None:
     """Remove the hidden scene if no character of the scene needs it any more; a copy of the scene may share it.
-    scene: None where it was deleted."""
+
+    Args:
+        scene: None where it was deleted.
+    """
     sharing = [other for other in bpy.data.scenes if other.active_ragdoll.source is not None and other.library is None]
     idle = []
     for other in {scene, *sharing} - {None}:

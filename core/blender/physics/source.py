@@ -1,6 +1,8 @@
 """The source: a copy of the character in a hidden scene, where Blender evaluates its own animation.
-Evaluating that scene inside a frame handler gives the animated pose of the frame that the main scene is only about to
-show, without touching the main scene."""
+
+Evaluating that scene inside a frame handler gives the animated pose of the frame that the main scene is only about
+to show, without touching the main scene.
+"""
 
 from dataclasses import dataclass
 
@@ -29,7 +31,9 @@ def hidden_name(scene) -> str:
 
 def source_scene(scene):
     """The hidden scene that belongs to a scene; made on first use and kept in step with its timing.
-    Its time is never remapped: it is asked for the frames of the remapped time."""
+
+    Its time is never remapped: it is asked for the frames of the remapped time.
+    """
     own = scene.active_ragdoll
     if own.source is None or _is_anothers(scene):
         own.source = bpy.data.scenes.new(hidden_name(scene))
@@ -188,7 +192,9 @@ def sampled_frames(first: int, last: int) -> np.ndarray:
 
 def poses_over(obj, frames, current: int) -> tuple[np.ndarray, np.ndarray]:
     """A character's world matrix [4, 4] at `current` and its pose matrices [f, n, 4, 4] at some frames.
-    Without physics: those of a copy in a scene of its own, so that the cost does not grow with the other characters."""
+
+    Without physics: those of a copy in a scene of its own, so that the cost does not grow with the other characters.
+    """
     copy, scene = copy_of(obj, f".{obj.name} Sampling"), bpy.data.scenes.new(".Ragdoll Sampling")
     try:
         scene.active_ragdoll.is_source = True
@@ -288,9 +294,11 @@ def _other(data, obj) -> str:
 
 def carry_edits(obj) -> bool:
     """Give the source the character's place, pose and switches. Returns whether there was anything new.
+
     The source has the character's action, so that keys reach it by themselves. A bone turned, an object moved or a
     switch of the rig set without a key would not. What is keyed is overruled when the source is evaluated at another
-    frame, as the character's own is."""
+    frame, as the character's own is.
+    """
     copy = obj.active_ragdoll.source
     if copy is None or len(copy.pose.bones) != len(obj.pose.bones):
         return False

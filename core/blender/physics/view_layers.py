@@ -1,8 +1,10 @@
 """Which view layer of a scene steps its rigid body world.
+
 Blender evaluates each view layer by itself, with its own copies of all joints, but the layers share one Bullet world.
 The layer that comes first at a frame steps the world, with its own joints; the others read that frame from the cache.
 If another layer came first at some frame, Bullet would get all joints twice, half of them without drives. So one layer
-steps the world for as long as it exists, and it is evaluated before the others."""
+steps the world for as long as it exists, and it is evaluated before the others.
+"""
 
 import bpy
 
@@ -36,7 +38,9 @@ def graphs(scene) -> list:
 
 def evaluates(scene, obj) -> bool:
     """Whether the view layer that steps has an object's pose: it has none of what is disabled in viewports or excluded.
-    One that is only hidden, by its eye or its collection's, is evaluated."""
+
+    One that is only hidden, by its eye or its collection's, is evaluated.
+    """
 
     def has(layer) -> bool:
         if layer.collection.hide_viewport:
@@ -48,7 +52,9 @@ def evaluates(scene, obj) -> bool:
 
 def choose(scene, first: int) -> None:
     """Choose the view layer that is to step the scene. It stays the same while Bullet may hold its joints.
-    Raises RagdollError: another view layer would step the world too, as Blender cannot read frame 0 from a cache."""
+
+    Raises RagdollError: another view layer would step the world too, as Blender cannot read frame 0 from a cache.
+    """
     if STATE.stepped.get(scene.name, "") not in scene.view_layers:
         STATE.stepped[scene.name] = shown_layer(scene).name
     STATE.live_worlds.add(scene.name)
@@ -73,7 +79,9 @@ def note_able(graph) -> None:
 
 def update_joints(scene) -> None:
     """Evaluate the view layers whose copies of the joints Bullet may hold: those that have stepped.
-    The others are left alone, because a view layer that is updated may step the world from then on."""
+
+    The others are left alone, because a view layer that is updated may step the world from then on.
+    """
     names = {STATE.stepped.get(scene.name, ""), shown_layer(scene).name}
     for layer in scene.view_layers:
         if layer.name in names and layer.depsgraph is not None:
@@ -107,7 +115,10 @@ def evaluate(scene, frame: int) -> None:
 
 def remake_world(scene, change) -> None:
     """Have Blender make Bullet's world anew, and stand where the scene stood.
-    change: called without arguments just before."""
+
+    Args:
+        change: called without arguments just before.
+    """
     world, now = scene.rigidbody_world, scene.frame_current
     start, enabled = world.point_cache.frame_start, world.enabled
     if not enabled:

@@ -89,8 +89,10 @@ def ensure(scene) -> list[str]:
 
 def _let_originals_go(scene) -> None:
     """Have Bullet forget the user's joints, whose collection is about to be linked to the scene.
+
     So far it held on to the original joints, from now on it holds on to their evaluated copies. The originals would
-    keep Bullet's old joints until the collection is unlinked again, and Blender would look at bodies that are gone."""
+    keep Bullet's old joints until the collection is unlinked again, and Blender would look at bodies that are gone.
+    """
     joints = [o.rigid_body_constraint for o in scene.rigidbody_world.constraints.all_objects if o.rigid_body_constraint]
     firsts = [joint.object1 for joint in joints]
     if any(firsts):
@@ -134,7 +136,9 @@ def refuse_remapped(scene) -> None:
 
 def set_range(scene) -> None:
     """Make the cache cover the warm-up and the shot; called before the world comes alive.
-    A halted world is left as it is until a first frame takes the halt back."""
+
+    A halted world is left as it is until a first frame takes the halt back.
+    """
     if scene.name in STATE.halted_worlds:
         return
     first, last = shot_range(scene)
@@ -163,7 +167,10 @@ def last_good(scene) -> int:
 
 def bake_cache(scene, last: int) -> None:
     """Bake what is in the cache, so that every jump shows the right frame, also without the extension.
-    last: the last frame that is good."""
+
+    Args:
+        last: the last frame that is good.
+    """
     with bpy.context.temp_override(scene=scene, point_cache=scene.rigidbody_world.point_cache):
         bpy.ops.ptcache.bake_from_cache()
     drain(scene)
@@ -173,8 +180,10 @@ def bake_cache(scene, last: int) -> None:
 
 def drain(scene) -> None:
     """Empty Bullet's world, which a baked cache does not need.
+
     A body that goes takes itself out of the worlds of all scenes that Blender finds: out of one that an undo has set
-    aside it does not, and out of one that never had it goes another body. Both crash later."""
+    aside it does not, and out of one that never had it goes another body. Both crash later.
+    """
     if IS_42:
         return
     world, now = scene.rigidbody_world, scene.frame_current
@@ -203,7 +212,9 @@ def free_cache(scene) -> None:
 
 def replace(scene) -> None:
     """Replace the scene's world by a new one with the same settings, so that Bullet cannot step with freed joints.
-    Bullet makes the remaining bodies and joints again at the next first frame. The cache is lost."""
+
+    Bullet makes the remaining bodies and joints again at the next first frame. The cache is lost.
+    """
     old = scene.rigidbody_world
     kept = {name: _values(group) for name, group in _groups(old).items()}
     old.collection = old.constraints = None  # else removing the world deletes the settings of all bodies
@@ -228,7 +239,9 @@ def note_frame(scene) -> None:
 
 def halt(scene) -> None:
     """Keep Bullet's world from stepping until it is made anew at a first frame: it may hold joints that were deleted.
-    Replacing it renews the copies of some joints, which must not go before their bodies in versions before 4.3."""
+
+    Replacing it renews the copies of some joints, which must not go before their bodies in versions before 4.3.
+    """
     if STATE.unstepped.get(scene.name) == scene.frame_current:
         STATE.live_worlds.discard(scene.name)
     elif not IS_42 or not any(o.active_ragdoll.is_ragdoll for o in scene.objects):
@@ -261,11 +274,14 @@ def _members(scene) -> tuple[int, frozenset]:
 
 def release(scene) -> None:
     """Let Bullet forget all joints before bodies are deleted; afterwards its world must be halted.
+
     Also those between bodies that stay: whatever is deleted next needs no release until the world steps again.
+
     A deleted body is freed at once, its joints later, with their evaluated copies, in several threads. Since Blender
     4.3 a joint that is freed takes itself off its bodies' lists: too late when they are gone, and wrong when two
     threads do it to one body. So the copies are renewed here, while the bodies live, never two of a body at a time.
-    Before, it is the body that takes itself off its joints, which must not go first."""
+    Before, it is the body that takes itself off its joints, which must not go first.
+    """
     if IS_42 or STATE.released.get(scene.name) == scene.frame_current:
         return
     constraints = scene.rigidbody_world.constraints  # which a script may have taken away
@@ -347,8 +363,10 @@ def restore(scene) -> None:
 
 def clear(scene) -> None:
     """Free all of Bullet's joints in a world that is about to be freed as a whole.
-    A body that is freed looks at its joints, and a file that is loaded over a simulated scene frees those first, which
-    crashes. Made anew without bodies to join, the world drops its joints in the right order."""
+
+    A body that is freed looks at its joints, and a file that is loaded over a simulated scene frees
+    those first, which crashes. Made anew without bodies to join, the world drops its joints in the right order.
+    """
     if scene.rigidbody_world.constraints is None:
         return
 

@@ -14,8 +14,10 @@ def has_slots() -> bool:
 
 def slot_of(action: bpy.types.Action, owner: bpy.types.ID):
     """The slot of `action` that animates `owner`; None if there is none or Blender has no slots.
-    The assigned slot if the action is assigned, otherwise the one that Blender itself would choose by name, and the
-    only one if there is a single slot."""
+
+    The assigned slot if the action is assigned, otherwise the one that Blender itself would choose by name,
+    and the only one if there is a single slot.
+    """
     if not has_slots():
         return None
     animation = owner.animation_data
@@ -30,7 +32,9 @@ def slot_of(action: bpy.types.Action, owner: bpy.types.ID):
 
 def channels_of(action: bpy.types.Action, slot, *, ensure: bool = False):
     """The owner of `fcurves` and `groups`: a channel bag, or before Blender 4.4, without slots, the action itself.
-    None where there is no bag; with `ensure`, layer, strip and bag are made where they are missing."""
+
+    None where there is no bag; with `ensure`, layer, strip and bag are made where they are missing.
+    """
     if not has_slots():
         return action
     if slot is None:
@@ -76,7 +80,9 @@ def played_strips(data: bpy.types.AnimData) -> Iterator[bpy.types.NlaStrip]:
 
 def playing(owner: bpy.types.ID) -> Iterator[tuple]:
     """(action, slot, strip) of everything that animates a data-block.
-    That is its own action, with None as the strip, and the strips of NLA tracks."""
+
+    That is its own action, with None as the strip, and the strips of NLA tracks.
+    """
     data = owner.animation_data
     if data is None:
         return
@@ -89,7 +95,9 @@ def playing(owner: bpy.types.ID) -> Iterator[tuple]:
 
 def animates(action: bpy.types.Action, slot, path: str) -> bool:
     """Whether a slot of an action has a curve with exactly that data path.
-    Blender's own search is used, which costs next to nothing even at every frame of a file with many actions."""
+
+    Blender's own search is used, which costs next to nothing even at every frame of a file with many actions.
+    """
     channels = channels_of(action, slot)
     return channels is not None and channels.fcurves.find(path) is not None
 

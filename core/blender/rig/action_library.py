@@ -42,8 +42,10 @@ class Library:
 
     def clip(self, choice, *, cycle: bool = False) -> Clip:
         """The clip of an `ActionChoice`. cycle: it is to loop, up to its exact end.
+
         Raises RagdollError: no action, a deleted or an empty one, a missing slot, or one that moves no bone of the
-        character."""
+        character.
+        """
         return self._clip(self._chosen(choice), cycle=cycle)
 
     def pose(self, choice, frame: float) -> LocalPose:
@@ -173,7 +175,9 @@ def fps_of(obj) -> float:
 @dataclass(frozen=True)
 class Chosen:
     """An action, its slot's identifier, the armature that it was made for, and whether that object's motion counts.
-    The armature is None for the character itself."""
+
+    The armature is None for the character itself.
+    """
 
     action: object
     slot: str
@@ -197,7 +201,9 @@ def slot_named(action, name: str):
 
 def fingerprint(obj) -> tuple:
     """Changes with what a character's stack depends on beside its settings.
-    That is the frame rate, edits of actions, and which of the data-blocks that settings point at still exist."""
+
+    That is the frame rate, edits of actions, and which of the data-blocks that settings point at still exist.
+    """
     chosen = [
         getattr(getattr(item, name, None), "session_uid", 0)
         for item in choices(obj.active_ragdoll)

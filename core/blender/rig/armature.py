@@ -62,8 +62,11 @@ def pose_matrices(posed) -> np.ndarray:
 
 def converted(bone: bpy.types.Bone, matrix, parent=None, *, invert: bool = False) -> np.ndarray:
     """A bone's matrix [4, 4] in armature space from its basis matrix, by Blender's own rules of what bones inherit.
-    parent: the parent's matrix in armature space; None at roots. invert: the basis matrix from that in armature space
-    instead."""
+
+    Args:
+        parent: the parent's matrix in armature space; None at roots.
+        invert: the basis matrix from that in armature space instead.
+    """
     known = {}
     if parent is not None:
         known = {"parent_matrix": _matrix_of(parent), "parent_matrix_local": bone.parent.matrix_local}
@@ -81,8 +84,10 @@ def bind_tails(armature: bpy.types.Armature) -> np.ndarray:
 
 def bind_joints(obj: bpy.types.Object) -> tuple[np.ndarray, np.ndarray]:
     """Matrices [n, 4, 4] and tails [n, 3] of an armature's bones in bind pose, in its own space.
+
     It is the rest pose, unless another one is kept: of every bone a turn and a way from its rest pose, as its parent
-    carries that."""
+    carries that.
+    """
     bones = obj.data.bones
     rest = values_of(bones, "matrix_local", 4, 4).astype(float)
     kept = [bone.active_ragdoll for bone in obj.pose.bones]
@@ -223,7 +228,9 @@ def selected(obj) -> np.ndarray:
 
 def rig_limits(pose_bone) -> tuple[str, list, list] | None:
     """Joint type and limits (min [3], max [3], radians) that the rig states for a bone, or None.
-    Limit Rotation constraints come first, then IK limits and locks, then locked rotation axes."""
+
+    Limit Rotation constraints come first, then IK limits and locks, then locked rotation axes.
+    """
     low, high = [-math.pi] * 3, [math.pi] * 3
     stated = False
     for constraint in pose_bone.constraints:
@@ -259,8 +266,12 @@ def rig_limits(pose_bone) -> tuple[str, list, list] | None:
 
 def anatomy_of(obj: bpy.types.Object, joints: tuple | None = None) -> Anatomy:
     """What the bones of an armature are, in Blender's bone order; roles that the user chose come before all else.
-    joints: the pose that tells, see `bind_joints`; the bind pose when not given.
-    Raises RagdollError: a joint is not a number; names the bone."""
+
+    Args:
+        joints: the pose that tells, see `bind_joints`; the bind pose when not given.
+
+    Raises RagdollError: a joint is not a number; names the bone.
+    """
     bones = obj.data.bones
     names = [bone.name for bone in bones]
     row = {name: i for i, name in enumerate(names)}
@@ -333,8 +344,10 @@ def _carries_mesh(obj, bone: str) -> bool:
 
 def _ups(world: np.ndarray) -> np.ndarray:
     """The armature's own axes and their opposites [6, 3], the most upright first.
+
     What a bone is does not change when its character is turned: it is one of the armature's axes that is up, and the
-    way it stands only says which to try first."""
+    way it stands only says which to try first.
+    """
     axes = np.concatenate([np.eye(3), -np.eye(3)])
     placed = axes @ world.T
     return axes[np.argsort(-placed[:, 2] / np.linalg.norm(placed, axis=1), kind="stable")]
@@ -342,7 +355,10 @@ def _ups(world: np.ndarray) -> np.ndarray:
 
 def prop_bones(obj: bpy.types.Object, anatomy: Anatomy, bones=None) -> np.ndarray:
     """Bones [n] that hold things, such as a hand's slot: meshes on them are no part of the body.
-    bones: bones that are to have a body of their own whatever they are [n]; by default those that have one."""
+
+    Args:
+        bones: bones that are to have a body of their own whatever they are [n]; by default those that have one.
+    """
     if bones is None:
         bones = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
     return np.array([role == HELPER for role in anatomy.roles], dtype=bool) & ~bones

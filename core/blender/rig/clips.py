@@ -1,7 +1,9 @@
 """Actions as clips: every bone's channels, sampled to poses local to the parent bone, and kept until they change.
-What counts is the action alone: its keys at their own interpolation, its curves' modifiers, mutes of curves and groups.
-Channels that it does not have stand at bind pose, whatever the bones' properties hold now. Constraints, drivers and
-other actions play no part; for those the character's evaluated pose is there (`source.py`)."""
+
+What counts is the action alone: its keys at their own interpolation, its curves' modifiers, mutes of curves and
+groups. Channels that it does not have stand at bind pose, whatever the bones' properties hold now. Constraints,
+drivers and other actions play no part; for those the character's evaluated pose is there (`source.py`).
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,10 @@ class RigRest:
 
 def rig_rest(obj: bpy.types.Object, matrices: NDArray | None = None) -> RigRest:
     """The rest of an armature object; see `RigRest`. Raises RagdollError: the object is no armature or has no bones.
-    matrices: a pose that takes the rest pose's place [n, 4, 4], in the armature's space."""
+
+    Args:
+        matrices: a pose that takes the rest pose's place [n, 4, 4], in the armature's space.
+    """
     if obj is None or obj.type != "ARMATURE":
         raise RagdollError(f"'{obj.name if obj else None}' is no armature: clips need one")
     bones = obj.data.bones
@@ -80,7 +85,9 @@ def rig_rest(obj: bpy.types.Object, matrices: NDArray | None = None) -> RigRest:
 
 def _nearest_rotation(linear: NDArray) -> NDArray:
     """Rest matrices [n, 3, 3] without what they lack to be rotations (up to 2e-5 in imported rigs).
-    A step of Newton's method for the polar decomposition (N. Higham, 1986), whose error is then below 1e-9."""
+
+    A step of Newton's method for the polar decomposition (N. Higham, 1986), whose error is then below 1e-9.
+    """
     return 1.5 * linear - 0.5 * linear @ np.swapaxes(linear, -1, -2) @ linear
 
 
@@ -90,11 +97,15 @@ def sample_action(
     """Sample an action on an armature's bones, by their names.
 
     Raises RagdollError: the action has no usable slot or no curves, or none of its bones is in the armature.
-    action: The action; it need not be assigned. obj: The armature object: its rest pose, rotation modes and inheritance
-    are used. slot: The action's slot (4.4 and later); without, the one that Blender would choose, see `slot_of`.
-    frames: Evenly spaced frames of the action [f]; without, all whole frames of its range. fps: Frames of the action
-    per second; without, the scene's. cycle: Without `frames`: sample to the exact end, as `cycle_frames` says, instead
-    of whole frames."""
+
+    Args:
+        action: The action; it need not be assigned.
+        obj: The armature object: its rest pose, rotation modes and inheritance are used.
+        slot: The action's slot (4.4 and later); without, the one that Blender would choose, see `slot_of`.
+        frames: Evenly spaced frames of the action [f]; without, all whole frames of its range.
+        fps: Frames of the action per second; without, the scene's.
+        cycle: Without `frames`: sample to the exact end, as `cycle_frames` says, instead of whole frames.
+    """
     rest, curves = rig_rest(obj), action_curves(action, obj, slot)
     found = _columns(curves, obj.data.bones.keys())
     if not found.moved:
@@ -145,7 +156,9 @@ def object_matrices(action: bpy.types.Action, obj: bpy.types.Object, frames: Arr
 
 def action_curves(action: bpy.types.Action, obj: bpy.types.Object, slot=None) -> list[bpy.types.FCurve]:
     """The curves of the slot of an action that animates `obj`; muted ones, those of muted groups and empty ones are
-    left out. Raises RagdollError: there is no such slot, or it is empty."""
+    left out.
+    Raises RagdollError: there is no such slot, or it is empty.
+    """
     name = _checked(action, obj).name
     slot = slot_of(action, obj) if slot is None else slot
     if has_slots() and slot is None:
@@ -186,8 +199,10 @@ def whole_frames(action: bpy.types.Action, curves: Sequence[bpy.types.FCurve]) -
 def cycle_frames(action: bpy.types.Action, curves: Sequence[bpy.types.FCurve]) -> NDArray:
     """Evenly spaced frames from the exact beginning to the exact end, so that a clip whose end is between two frames
     goes round without a halt.
+
     Whole frames where both ends are whole; else the keys' own times where they are evenly spaced (clips made at another
-    frame rate), so that nothing between them is lost; else quarters of a frame."""
+    frame rate), so that nothing between them is lost; else quarters of a frame.
+    """
     first, last = _ends(action, curves)
     whole = whole_frames(action, curves)
     if last <= first or max(abs(first - round(first)), abs(last - round(last))) < 1e-3:
@@ -302,8 +317,10 @@ def _local(obj: bpy.types.Object, rest: RigRest, location: NDArray, rotation: ND
 
 def _local_of_special(obj, rest: RigRest, location: NDArray, rotation: NDArray, scale: NDArray) -> LocalPose:
     """As `_local`, for rigs in which bones do not inherit everything: their local pose depends on their parents'.
+
     Blender itself is asked how those bones stand to their parents; all others are products of matrices. Shear, which a
-    local pose cannot hold, is lost."""
+    local pose cannot hold, is lost.
+    """
     skeleton = rest.skeleton
     basis = pose_space.compose_matrices(location, rotation, scale)
     bind = pose_space.compose_matrices(rest.bind.positions, rest.bind.rotations)
@@ -343,9 +360,11 @@ class _Kept:
 
 class ClipCache:
     """Clips by action, slot, armature object and frame rate, kept until something that they are made of changes.
+
     No reference to Blender's data is kept: entries go by the data's session ids. A change is noticed by the dependency
     graph's updates (`mark`, from a `depsgraph_update_post` handler), by the number of curves and keys, which every
-    look-up checks, and by sampling anew where that is asked for (`verify_all`, at the start of a run)."""
+    look-up checks, and by sampling anew where that is asked for (`verify_all`, at the start of a run).
+    """
 
     def __init__(self) -> None:
         self._entries: dict[tuple, _Kept] = {}

@@ -16,8 +16,10 @@ _BVH_UNITS = (1.0, 0.1, 0.0254 / 0.45, 0.0254, 0.01)
 
 def open_file(path: str | Path) -> Path:
     """Open a .blend, or import a .glb, .gltf, .fbx or .bvh into an empty file; returns the full path.
-    What was open before is gone afterwards. Importers that come with Blender are enabled when they are needed. Raises
-    RagdollError: no such file, an unknown kind of file, or one that Blender cannot read."""
+
+    What was open before is gone afterwards. Importers that come with Blender are enabled when they are needed.
+    Raises RagdollError: no such file, an unknown kind of file, or one that Blender cannot read.
+    """
     path = Path(path).expanduser().resolve()
     suffix = path.suffix.lower()
     if not path.is_file():

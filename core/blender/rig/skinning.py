@@ -26,10 +26,14 @@ def is_deformed_by(obj, mesh) -> bool:
 
 def carried_meshes(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> list:
     """Mesh objects that hang on a bone as a whole: (object, index of the bone, its matrix in bind pose [4, 4]).
+
     They, or what they are parented to, have the bone for a parent or a Child Of constraint to it. Left out are those
     that are deformed too, that no render shows, and rigid bodies of their own.
-    world: matrix [4, 4] that the bind pose was read with. props: bones [n] on which meshes do not count, unless there
-    are no others."""
+
+    Args:
+        world: matrix [4, 4] that the bind pose was read with.
+        props: bones [n] on which meshes do not count, unless there are no others.
+    """
     deformed = set(skinned_meshes(obj))
     found = []
     for other in bpy.data.objects:
@@ -73,9 +77,13 @@ def _carried(obj, other, pose, world) -> tuple[int, np.ndarray | None]:
 
 def read_skin(obj, pose, world: np.ndarray, props: np.ndarray | None = None) -> Skin | None:
     """All vertices of the skinned and the carried meshes, and their weights; None when there are none.
+
     A vertex of a mesh that a bone carries hangs on that bone alone.
-    obj: armature object. pose: its `BindPose`. world: matrix [4, 4] that the bind pose was read with. props: bones [n]
-    whose carried meshes do not count, unless there are no others."""
+
+    Args:
+        obj: armature object. pose: its `BindPose`. world: matrix [4, 4] that the bind pose was read with.
+        props: bones [n] whose carried meshes do not count, unless there are no others.
+    """
     meshes = [mesh for mesh in skinned_meshes(obj) if mesh.vertex_groups]
     carried = carried_meshes(obj, pose, world, props)
     if not meshes and not carried:
@@ -162,7 +170,9 @@ def _before_armature(mesh, armature) -> list:
 @contextlib.contextmanager
 def _evaluated(mesh, modifiers):
     """The mesh data and its vertices [v, 3] with these of its modifiers.
-    They (a mirror, say) are evaluated in a scene that lasts as long as this; most meshes have none."""
+
+    They (a mirror, say) are evaluated in a scene that lasts as long as this; most meshes have none.
+    """
     if not modifiers:
         yield mesh.data, _points_of(mesh.data)
         return

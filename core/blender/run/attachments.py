@@ -1,7 +1,9 @@
 """Attachments in a run: a bone's body held at an object or at another body, switched on and off in mid-shot.
+
 The body is constrained to a kinematic holder that follows the target. If physics moves the target too, the body is
 constrained to the target's own body instead; then the forces act between the two and nothing else holds them. For how a
-constraint comes and goes while the world is alive, see the end."""
+constraint comes and goes while the world is alive, see the end.
+"""
 
 from dataclasses import dataclass, field
 
@@ -68,7 +70,9 @@ class Attached:
 # ---- settings -------------------------------------------------------------------------------------------------------
 def read_attachment(character, number: int, item, scene, rows: dict) -> Attached:
     """An attachment as its settings state it. rows: of all bodies in the run, by the names of their objects.
-    Raises RagdollError: it cannot act; says why."""
+
+    Raises RagdollError: it cannot act; says why.
+    """
     obj, name = character.obj, f"Attachment '{item.name}'"
     part = built.part_of(obj, item.bone)
     if part is None:
@@ -441,7 +445,9 @@ def _fail(run, own: Attached, text: str) -> None:
 
 def _ensure_helpers(obj, scene, wanted) -> list:
     """Helpers for each pair of a body and what holds it (None for a holder). Existing ones are used again.
-    Returns triples of two constraint objects and a holder or None, in the order of `wanted`."""
+
+    Returns triples of two constraint objects and a holder or None, in the order of `wanted`.
+    """
     free: dict = {}
     for joints, holder in attachments_of(obj.active_ragdoll):
         if _is_whole(joints, scene):
@@ -511,7 +517,10 @@ def _disconnect(run, joint) -> None:
 
 def _join_by_spring(run, own: Attached, frame, gains) -> None:
     """Have Bullet's constraint made at the next step, as a servo that keeps the bodies as they are.
-    frame: its place and axes [4, 4]. gains: see `_set_gains`."""
+
+    Args:
+        frame: its place and axes [4, 4]. gains: see `_set_gains`.
+    """
     constraint = _constraint_of(run, own)
     for axis in "xyz":
         setattr(constraint, f"use_limit_lin_{axis}", False)
@@ -533,8 +542,11 @@ def _set_gains(run, own: Attached, gains) -> None:
 
 def _join_by_limits(run, own: Attached, frame, linear, angular=None) -> None:
     """Have Bullet's constraint made at the next step, as limits relative to what holds the body.
-    linear: for each axis the lowest and the highest offset [m], or None where it is free. angular: the three angles at
-    which it is held [rad]; None leaves it free to turn."""
+
+    Args:
+        linear: for each axis the lowest and the highest offset [m], or None where it is free.
+        angular: the three angles at which it is held [rad]; None leaves it free to turn.
+    """
     constraint = _constraint_of(run, own)
     for i, axis in enumerate("xyz"):
         limit(constraint, f"lin_{axis}", linear[i])

@@ -37,8 +37,13 @@ def planned(
     character, scene, graph, frame: int, lying: np.ndarray, place: np.ndarray, manner: plan.Manner
 ) -> tuple[plan.Plan, Clip]:
     """A way up for a character, and the motion as a clip.
-    graph: that steps the world. lying: its bones in armature space [n, 4, 4], level order. place: the armature object's
-    matrix at the frame [4, 4]. Raises RagdollError: it cannot get up by itself there; says why."""
+
+    Args:
+        graph: that steps the world. lying: its bones in armature space [n, 4, 4], level order.
+        place: the armature object's matrix at the frame [4, 4].
+    Raises:
+        RagdollError: it cannot get up by itself there; says why.
+    """
     pull = np.array(scene.gravity) if scene.use_gravity else np.zeros(3)
     if pull[2] > -0.9 * np.linalg.norm(pull) or not pull.any():
         raise RagdollError("gravity does not pull it to a floor")
@@ -117,7 +122,10 @@ def _held(obj, own: Biped, surface: Surface) -> tuple:
 
 def _floor(scene, graph, own: Biped, hip: np.ndarray, place: np.ndarray) -> Floor:
     """The plane under the hips, in the plan frame; where the ground is no plane, level with what is under the hips.
-    Raises RagdollError: there is nothing."""
+
+    Raises:
+        RagdollError: there is nothing.
+    """
     into = place[:3, :3] @ quaternion.to_matrix(quaternion.conjugate(own.frame)) / own.scale
     solids = [obj.evaluated_get(graph) for obj in ground.solids(scene)]
     reach = _SPREAD * own.height

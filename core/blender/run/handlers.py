@@ -145,7 +145,9 @@ def _refuse_evaluated(run, scene) -> None:
 
 def _leaves_first(scene, run, frame: int, shot: tuple) -> bool:
     """Whether the scene steps from the shot's first frame to the next one without a run that stands there.
-    This is so after a build, a load or an undo at the first frame, which then was not shown by a change of frame."""
+
+    This is so after a build, a load or an undo at the first frame, which then was not shown by a change of frame.
+    """
     first, last = shot
     if frame != first + 1 or frame > last or (run is not None and run.frame == run.first == first):
         return False
@@ -280,9 +282,14 @@ def _is_stepping(scene) -> bool:
 
 def _end_if_spoilt(scene, graph=None) -> None:
     """End the run where Bullet's next step would crash.
+
     That is where bodies or joints of its world were deleted, or the joints were copied anew, which frees what the world
     still holds: those of a view layer that has gone, one that was edited or renamed, and all of them where bones were
-    added, removed or renamed. graph: tells what has been updated; None before a frame."""
+    added, removed or renamed.
+
+    Args:
+        graph: tells what has been updated; None before a frame.
+    """
     if STATE.building or not _is_stepping(scene):
         return
     run, again, text = STATE.runs.get(scene.name), "begin at the shot's first frame again", ""

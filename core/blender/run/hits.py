@@ -1,8 +1,10 @@
 """Hits and explosions in a run: what they do in each frame, and how they loosen the weights.
+
 A hit of frame F acts in the step from F to F + 1: a blow in its first substep, a push over its duration. It acts
 through a hitter: a small kinematic body that gives a bone's body an impulse through a spring, see `ragdoll.hits`. There
 are as many as the hits need at the first frame, where the world is made anew; each serves for the point at which it
-stands in bind pose during that run. None is taken away before the ragdoll is, and no original is written."""
+stands in bind pose during that run. None is taken away before the ragdoll is, and no original is written.
+"""
 
 from dataclasses import dataclass, field, replace
 
@@ -67,8 +69,12 @@ class CharacterHits:
 
 def read_character(own: CharacterHits, scene, *, leave_out: bool = False) -> None:
     """Read the settings. Hits are numbered by their places in the user's lists.
+
     Raises RagdollError: a hit, an explosion or the loosening is invalid; names it and the character.
-    leave_out: in mid-shot, leave out invalid entries with a warning."""
+
+    Args:
+        leave_out: in mid-shot, leave out invalid entries with a warning.
+    """
     obj, notes = own.character.obj, []
     settings = obj.active_ragdoll
     own.hits, own.explosions, own.targets = [], [], {}

@@ -1,7 +1,9 @@
 """One frame: the source's pose, the targets, the drives. `simulate`, `bake` and playback all walk this.
+
 A run belongs to a scene and covers all its characters at once; every array has one row per body, character after
 character. It writes evaluated data only: an original joint, drive or body that is written while the world is alive
-makes Blender copy it anew and crash."""
+makes Blender copy it anew and crash.
+"""
 
 import math
 
@@ -34,10 +36,12 @@ EFFECTS = (Hits, Attachments, LimitRescue, KinematicBlend, Recoveries, Tone)
 
 def start(scene, clock) -> Run:
     """Warm up and stand at the shot's first frame; called while the scene is about to show that frame.
-    Three frames before: the world is emptied. Two before: bodies in bind pose, where Blender makes the joints, so that
-    their limits count from there. One before and the first: bodies ride the animation and keep its velocity, that of
-    the first step to come. All other moving bodies of the scene are held meanwhile. Raises RagdollError: a ragdoll
-    cannot be run; the message names it."""
+
+    Three frames before: the world is emptied. Two before: bodies in bind pose, where Blender makes the joints, so
+    that their limits count from there. One before and the first: bodies ride the animation and keep its velocity,
+    that of the first step to come. All other moving bodies of the scene are held meanwhile.
+    Raises RagdollError: a ragdoll cannot be run; the message names it.
+    """
     first, _last = world.shot_range(scene)
     world.check_steps(scene)
     shot_run.check_members(scene, ragdolls(scene))
@@ -126,7 +130,9 @@ def _carry_settings(run: Run) -> None:
 
 def step(run: Run, scene, clock) -> None:
     """Prepare the next frame: pose of the source, place of the targets, gains of the drives.
-    Raises RagdollError: a body was deleted, or the animation is not a number."""
+
+    Raises RagdollError: a body was deleted, or the animation is not a number.
+    """
     frame = scene.frame_current
     world.refuse_remapped(scene)
     run.graph = depsgraph_of(scene)
@@ -162,7 +168,9 @@ def step(run: Run, scene, clock) -> None:
 
 def observe(run: Run, scene) -> None:
     """After a frame is shown: where the bodies stand now, and what follows from it for the next frame.
-    Raises RagdollError: a body was deleted, is not a number or has left all bounds."""
+
+    Raises RagdollError: a body was deleted, is not a number or has left all bounds.
+    """
     seconds = world.seconds_per_frame(scene)
     if run.frame > run.first:
         _read_bodies(run)
@@ -208,7 +216,9 @@ def _wanted(run: Run, scene, frame: int, record: bool = True) -> np.ndarray:
 
 def _read_bodies(run: Run) -> None:
     """Where the bodies stood after the last frame.
-    Raises RagdollError naming a body that has come too far, or whose place is not a number."""
+
+    Raises RagdollError naming a body that has come too far, or whose place is not a number.
+    """
     for character in run.characters:
         character.bodies.objects.foreach_get("matrix_world", run.buffer[character.rows].reshape(-1))
     body = run.buffer.reshape(-1, 4, 4).transpose(0, 2, 1).astype(float)

@@ -1,6 +1,8 @@
 """Bringing what was built in line with the characters, their settings and the file as they are now.
+
 Between two runs characters are duplicated, renamed, appended and set otherwise, and Blender's undo may leave pointers
-wrong. All of it is noticed and mended here: at a shot's first frame, by operators that simulate, and after undo."""
+wrong. All of it is noticed and mended here: at a shot's first frame, by operators that simulate, and after undo.
+"""
 
 import bpy
 
@@ -15,7 +17,10 @@ from . import shot_run
 
 def reconcile(scene, *, ragdolls: bool = True) -> None:
     """Bring helpers and sources of a scene's characters in line, before a run.
-    ragdolls: off: only motion stacks of characters without one, as a shot that is under way allows."""
+
+    Args:
+        ragdolls: off: only motion stacks of characters without one, as a shot that is under way allows.
+    """
     with STATE.occupied():
         saved.bring_up(o for o in armatures(scene.objects) if saved.is_old(o))
         _separate_duplicates(scene, ragdolls)
@@ -23,7 +28,9 @@ def reconcile(scene, *, ragdolls: bool = True) -> None:
 
 def rebuild_edited(scene) -> None:
     """What only an operator may do, since it takes time: build anew what was edited, and take over all of the rigs.
-    Raises RagdollError: a ragdoll cannot be built."""
+
+    Raises RagdollError: a ragdoll cannot be built.
+    """
     for obj in shot_run.active_ragdolls(scene):
         if stack_edits.gets_up_where_it_lies(obj):
             stack_edits.ensure(obj, scene)
@@ -38,7 +45,9 @@ def rebuild_edited(scene) -> None:
 # ---- duplicates ---------------------------------------------------------------------------------------------------
 def _separate_duplicates(scene, ragdolls: bool) -> None:
     """Give duplicates of a character, which would share its helpers, a stack and a ragdoll of their own.
-    One that is baked plays its keys and waits until the bake is reverted."""
+
+    One that is baked plays its keys and waits until the bake is reverted.
+    """
     for obj in pose_stack.guests(scene):
         stack_edits.adopt(obj, scene)
     stacks = [obj for obj in pose_stack.with_stack(scene) if ragdolls or not obj.active_ragdoll.is_ragdoll]
@@ -51,7 +60,10 @@ def _separate_duplicates(scene, ragdolls: bool) -> None:
 
 def _sharing(objects, of: str):
     """Yield those of some characters that share another's helpers and are not baked; the others state their name.
-    of: see `built.duplicates`."""
+
+    Args:
+        of: see `built.duplicates`.
+    """
     for obj in objects:
         collection = getattr(obj.active_ragdoll, of)
         if obj.active_ragdoll.muted or (collection is not None and collection.active_ragdoll.owner == obj.name):

@@ -1,5 +1,6 @@
 """What a run records by frame and keeps in the file beside its baked cache: the states of recoveries, and what state
-graphs and balance read of the ragdoll."""
+graphs and balance read of the ragdoll.
+"""
 
 from __future__ import annotations
 
@@ -217,7 +218,10 @@ MARGIN = 0.01  # of the character's height: things closer than this touch
 
 class Readings:
     """Reads one character's ragdoll.
-    contacts: names of the bones whose contacts are wanted; "" for a contact of any body."""
+
+    Args:
+        contacts: names of the bones whose contacts are wanted; "" for a contact of any body.
+    """
 
     def __init__(self, obj, contacts) -> None:
         self._obj, self._contacts = obj, contacts
@@ -273,8 +277,10 @@ YIELDING, SLACK = 0.2, 0.01  # [s] in which it gives way to what it is pushed of
 
 def push_at(obj, scene, frame: int, legs) -> tuple[str, Push]:
     """The recovery's state, and what pushes a character in the step to a frame; `legs`: names of their bones.
+
     Hits count by their impulse. What else pushes (a platform, others, wind) shows in how far the masses are from where
-    the animation has them, as long as no hit has loosened the character and its legs are driven."""
+    the animation has them, as long as no hit has loosened the character and its legs are driven.
+    """
 
     def measured(run, character, scene) -> dict:
         impulses = run.effect("hits").impulses_on(run, character, run.frame)

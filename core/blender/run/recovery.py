@@ -1,7 +1,9 @@
 """Knock-out and recovery in a run: measuring after a frame, and deciding for the next one.
+
 After each frame the state is stepped with the motion of the bodies (`ragdoll.recovery`). The state gives the factor of
 the weights, the share of the physics, and whether the character is simulated at all in the coming frame. When a
-character recovers, its animation goes on where it lies (`motion.getting_up`). All of this is recorded by frame."""
+character recovers, its animation goes on where it lies (`motion.getting_up`). All of this is recorded by frame.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ class Recovery:
 
     def read(self, group, events: bool = False, scene=None) -> None:
         """Read the settings from a property group, and with `events` also the forced states from the character's own.
-        Raises RagdollError: a value makes no sense; then nothing has changed."""
+
+        Raises RagdollError: a value makes no sense; then nothing has changed.
+        """
         title, settings = f"Recovery of '{self.character.name}'", effect_settings.settings_of(group)
         states.checked(settings, title)
         if not (np.isfinite(group.reroot_time) and group.reroot_time >= 0.0):
@@ -108,7 +112,10 @@ class Recovery:
 
     def step(self, run, scene, frame: int, speeds: np.ndarray, seconds: float) -> None:
         """Step to the state of the frame that was just shown.
-        speeds: of all bodies [m], over the frame [m/s]. seconds: of the simulation, a frame."""
+
+        Args:
+            speeds: of all bodies [m], over the frame [m/s]. seconds: of the simulation, a frame.
+        """
         impulse = run.effect("hits").impulse_on(run, self.character, frame)
         events = [event for event in self.events if frame - 1 < event.frame <= frame]
         if self.state.phase == states.ANIMATED and impulse == 0.0 and not events:

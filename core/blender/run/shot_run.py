@@ -27,8 +27,10 @@ FALLING = 100.0  # [m/s] the tiniest thing comes to by falling: a character of 5
 
 class Effect:
     """What acts beside the drives (hits, attachments, recoveries ..), one kind of it, for all characters of a run.
+
     A run calls its effects in the order of `pipeline.EFFECTS` and merges what they state; no effect writes to the run.
-    What one states is None as long as it states nothing."""
+    What one states is None as long as it states nothing.
+    """
 
     name = ""  # other modules find it in a run by this name
     factor = None  # of both weights [m], or of the rotation and the translation weights [2, m]
@@ -56,8 +58,13 @@ class Effect:
 
     def read(self, run, scene, character, settings, edited: bool) -> None:
         """Read the settings of a character for the frame to come.
-        settings: of the object; of its source if any are keyed. edited: whether they were edited since they were last
-        read. Raises RagdollError: one is invalid; then what was read before must stay."""
+
+        Args:
+            settings: of the object; of its source if any are keyed.
+            edited: whether they were edited since they were last read.
+        Raises:
+            RagdollError: one is invalid; then what was read before must stay.
+        """
 
     def before_joints(self, run, scene, bind) -> None:
         """In the warm-up, when Bullet makes the joints: act on nothing. bind: matrices of the bodies [m, 4, 4]."""
@@ -70,8 +77,12 @@ class Effect:
 
     def placed(self, run, before, places, seconds: float, shown_seconds: float):
         """Places of the kinematic bodies at the coming frame [m, 4, 4].
-        before: where the animation had the bodies at the frame shown [m, 4, 4]. places: as the effects before this one
-        have them. seconds, shown_seconds: length of the frame in the simulation and on the timeline."""
+
+        Args:
+            before: where the animation had the bodies at the frame shown [m, 4, 4].
+            places: as the effects before this one have them.
+            seconds, shown_seconds: length of the frame in the simulation and on the timeline.
+        """
         return places
 
     def observe(self, run, scene, seconds: float) -> None:
@@ -88,8 +99,10 @@ class Effect:
 @dataclass
 class Character:
     """One ragdoll of a run.
+
     It holds data-blocks, because finding one by name takes Blender longer the more there are. A run ends with any undo,
-    redo or load; one that is deleted meanwhile raises ReferenceError, which ends the run too."""
+    redo or load; one that is deleted meanwhile raises ReferenceError, which ends the run too.
+    """
 
     name: str  # of the character object
     obj: bpy.types.Object
@@ -250,7 +263,9 @@ def name_of(run: Run, row: int) -> str:
 
 def make_run(scene, first: int) -> Run:
     """A new run of a scene's characters. A baked one takes part with kinematic bodies, so that props still meet it.
-    Raises RagdollError: a ragdoll is not whole any more; names what is missing."""
+
+    Raises RagdollError: a ragdoll is not whole any more; names what is missing.
+    """
     characters: list[Character] = []
     for obj in ragdolls(scene):
         characters.append(_character(obj, characters[-1].rows.stop if characters else 0))
@@ -438,7 +453,10 @@ def check_evaluated(run: Run, scene) -> None:
 
 def check_size(character, place: np.ndarray, frame: int, by_hand: bool = False) -> None:
     """Raises RagdollError where a character stands at a place [4, 4] with another size than its bodies were built with.
-    by_hand: refuse, too, that it was scaled by hand in mid-shot."""
+
+    Args:
+        by_hand: refuse, too, that it was scaled by hand in mid-shot.
+    """
     size, built = math.hypot(*place[:3, 0].tolist()), character.built_scale
     if abs(size - built) > UNIFORM_TOLERANCE * built:
         raise RagdollError(

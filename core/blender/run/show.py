@@ -50,9 +50,11 @@ def tell_gone_back(scene, frame: int) -> None:
 
 def show_again(run: Run, scene) -> None:
     """After an edit without a change of frame, write again what the run had written to evaluated copies.
+
     The edit may have made Blender copy an object anew from its original, such as a physics armature when a bone gets
     another colour. To be seen, the new values need another evaluation of the bones. Tagging the armature would copy it
-    once more, so the anchors that the bones copy are tagged."""
+    once more, so the anchors that the bones copy are tagged.
+    """
     now = scene.rigidbody_world
     if now is None or now.point_cache.is_baked or not run.shows(scene.frame_current) or scene.frame_subframe != 0.0:
         return
@@ -78,9 +80,12 @@ def _write_shown_blend(run: Run, character, scene) -> bool:
 
 def show_cached(scene) -> None:
     """With a baked cache, show the bodies within the shot and the animation outside it.
+
     Blender cannot read frame 0 of a point cache: to it, 0 means "not found". A shot that begins at 0 shows the
     animation there anyway; one that begins earlier shows the animation at that frame.
-    Physics armatures are not physics objects, so their originals may be written. A final render sees that, too."""
+
+    Physics armatures are not physics objects, so their originals may be written. A final render sees that, too.
+    """
     first, last = world.shot_range(scene)[0], world.last_good(scene)
     frame = math.floor(scene.frame_current_final)  # also where time is remapped
     share = scene.frame_current_final - frame
@@ -123,7 +128,9 @@ def has_guests(scene) -> bool:
 
 def show_arrived(scene) -> None:
     """The same as soon as a character has come or another scene is shown, which then shows its baked cache again.
-    Not where windows show several scenes: what one shows may be what another hides."""
+
+    Not where windows show several scenes: what one shows may be what another hides.
+    """
     manager = bpy.context.window_manager
     if not has_guests(scene) or {window.scene for window in manager.windows if manager} != {scene}:
         return

@@ -15,8 +15,10 @@ from . import reconcile, records, shot_run, show, write
 
 def prepare(scene) -> None:
     """Bring everything up to date before a run: edited settings, animations, the cache.
+
     Raises RagdollError: there is nothing to simulate, the world would not step, or the user's own baked cache is in the
-    way."""
+    way.
+    """
     reconcile.reconcile(scene)
     characters = shot_run.active_ragdolls(scene)
     if not characters:
@@ -36,9 +38,11 @@ def prepare(scene) -> None:
 
 def frames(scene) -> Iterator[int]:
     """Simulate the shot, yielding each frame while the scene stands at it.
-    When it ends, or the caller stops it, what is done is kept as a baked cache. Raises RagdollError: something went
-    wrong on the way; the frames before it are kept. Raises KeyboardInterrupt: it came while a handler ran, from which
-    Blender does not let it out."""
+
+    When it ends, or the caller stops it, what is done is kept as a baked cache.
+    Raises RagdollError: something went wrong on the way; the frames before it are kept. Raises KeyboardInterrupt: it
+    came while a handler ran, from which Blender does not let it out.
+    """
     prepare(scene)
     STATE.interrupted = False
     first, last = world.shot_range(scene)
@@ -69,8 +73,9 @@ def frames(scene) -> Iterator[int]:
 
 def go_to(scene, frame: int) -> None:
     """Show a frame.
-    Raises RagdollError: another handler has changed the frame. Raises KeyboardInterrupt: it came while a handler
-    ran."""
+
+    Raises RagdollError: another handler has changed the frame. Raises KeyboardInterrupt: it came while a handler ran.
+    """
     scene.frame_set(frame)
     if STATE.interrupted:
         STATE.interrupted = False
@@ -84,7 +89,9 @@ def go_to(scene, frame: int) -> None:
 
 def _checked(scene, run, frame: int):
     """The run that has stepped a frame, once: the one that is given, or a new one at the first frame.
-    Raises RagdollError: the frame was not stepped by that run."""
+
+    Raises RagdollError: the frame was not stepped by that run.
+    """
     if scene.name in STATE.messages:
         raise RagdollError(STATE.messages[scene.name])
     now = STATE.runs.get(scene.name)
@@ -98,7 +105,9 @@ def _checked(scene, run, frame: int):
 
 def _settle(run, scene, frame: int) -> None:
     """Read the cache at its last good frame, so that it is not outdated: writing to bodies outdates it until then.
-    A cache that begins before frame 0 does not bear being read at once: it loses what comes before that frame."""
+
+    A cache that begins before frame 0 does not bear being read at once: it loses what comes before that frame.
+    """
     if run.first < 0 and scene.frame_current == frame:
         return
     write.follow_cache(run)
@@ -129,7 +138,9 @@ def use_range(scene, frame_start: int, frame_end: int) -> None:
 
 def begin_render(scene) -> None:
     """Simulate what a render will show, or stop the render.
-    Blender goes on whatever happens here, but not without a camera."""
+
+    Blender goes on whatever happens here, but not without a camera.
+    """
     if not isinstance(scene, bpy.types.Scene) or scene.active_ragdoll.is_source:
         return
     try:

@@ -1,5 +1,7 @@
 """Writing to evaluated bodies, targets, drives and bone constraints: the only way a run acts on the scene.
-An original joint, drive or body that is written while the world is alive makes Blender copy it anew and crash."""
+
+An original joint, drive or body that is written while the world is alive makes Blender copy it anew and crash.
+"""
 
 import numpy as np
 from mathutils import Matrix
@@ -32,15 +34,19 @@ def write_blend(character, blend, scene) -> bool:
 
 def _posed(obj, layers: list) -> list:
     """The evaluated pose bones of an armature object in every view layer, of some dependency graphs, that has it.
-    One that was not evaluated since the object came has it without a pose."""
+
+    One that was not evaluated since the object came has it without a pose.
+    """
     copies = [obj.evaluated_get(graph) for graph in layers]
     return [copy.pose.bones for copy in copies if copy.is_evaluated and copy.pose is not None]
 
 
 def place(run: Run, kind: str, matrices: np.ndarray, only: np.ndarray | None = None) -> None:
     """Put evaluated bodies or targets somewhere: rigid matrices [m, 4, 4], of all or of a mask [m].
-    Location and rotation are what Blender evaluates a transform from, the world matrix is what the step may read before
-    that; the matrix is Blender's own of the same location and rotation, so that both agree to the last bit."""
+
+    Location and rotation are what Blender evaluates a transform from, the world matrix is what the step may read
+    before that; the matrix is Blender's own of the same location and rotation, so that both agree to the last bit.
+    """
     graph = run.graph
     columns = np.ascontiguousarray(matrices.transpose(0, 2, 1), dtype=np.float32).reshape(-1, 16)
     for character in run.characters:
@@ -71,8 +77,10 @@ def put(run: Run, helper, matrix) -> None:
 
 def hold(run: Run, kinematic: np.ndarray, rows=None) -> None:
     """Make bodies kinematic or dynamic, as a mask [m] says: all, or some rows. A released one keeps its velocity.
+
     What is kinematic is disabled, too: otherwise Bullet sums up the forces of fields at every substep, and all of that
-    acts at once when it is released. 4.2 does so all the same."""
+    acts at once when it is released. 4.2 does so all the same.
+    """
     for character in run.characters:
         own = range(character.rows.start, character.rows.stop)
         for row in own if rows is None else np.intersect1d(own, rows):
@@ -96,8 +104,10 @@ def follow_cache(run: Run) -> None:
 
 def switch_joints(run: Run, on: bool, character) -> None:
     """Let Bullet solve a character's joints, or leave them out while its bodies move with the animation.
-    Motors are left to the drives, which stop them at weight 0. Attachments stay as they are: a hand that moves with the
-    animation still holds what it holds."""
+
+    Motors are left to the drives, which stop them at weight 0. Attachments stay as they are: a hand that moves with
+    the animation still holds what it holds.
+    """
     settings = character.obj.active_ragdoll
     for helper in settings.collection.all_objects:
         constraint = helper.rigid_body_constraint
@@ -112,7 +122,9 @@ def switch_joints(run: Run, on: bool, character) -> None:
 
 def show_physics(run: Run, on: bool, scene) -> list:
     """Let the physics armatures copy the bodies, or play the animation. Returns the characters that changed.
-    In all view layers: those that do not step read the bodies' places from the cache."""
+
+    In all view layers: those that do not step read the bodies' places from the cache.
+    """
     changed, layers = {}, graphs(scene)
     for character in run.characters:
         shown = on and not run.switched_off[character.rows.start]  # nobody sees one that is switched off
@@ -129,8 +141,10 @@ def show_physics(run: Run, on: bool, scene) -> list:
 
 def _write_own(constraints, name: str, value) -> None:
     """Set a property of our constraint in an evaluated bone's list.
+
     By foreach_set, which calls no update function: Blender's would look for the evaluated target among the originals,
-    not find it and disable the constraint."""
+    not find it and disable the constraint.
+    """
     values = [getattr(constraint, name) for constraint in constraints]
     values[constraints.find(source.CONSTRAINT_NAME)] = value
     constraints.foreach_set(name, values)
@@ -176,8 +190,10 @@ def _set_gains(constraint, body, gains: list) -> None:
 
 def _gains(run: Run, scene, laws: list, frame: Frame) -> np.ndarray:
     """Gains of the drives for the frame to come [m, 11], by the laws in use, each with a mask of its bodies.
+
     Linear stiffness and damping, angular stiffness and damping about each axis of the body, linear and angular drag,
-    and whether the body may sleep."""
+    and whether the body may sleep.
+    """
     rotation, translation = run.weights()
     undriven = (rotation == 0.0) & (translation == 0.0) & ~run.kinematic & ~run.awake
     rotation, translation = (np.where(run.joint_space, 0.0, weight) for weight in (rotation, translation))

@@ -1,8 +1,10 @@
 """The one reader of a character's settings at a frame.
+
 While the coming frame is prepared, keyed and driven settings have that frame's values only in the source, which is
 evaluated first; the character itself still has those of the last frame. So if any setting of a character is keyed or
 driven, all others are copied to its source too, and everybody reads the evaluated source. What settings point at
-(objects, actions) is read from the character, because a pointer from the copy would keep it from being deleted."""
+(objects, actions) is read from the character, because a pointer from the copy would keep it from being deleted.
+"""
 
 from collections.abc import Iterator
 
@@ -18,7 +20,10 @@ _SINGLE = (bool, int, float, str, set)
 
 def owner(obj, keyed: bool):
     """The object from which a character's settings are read, at the frame of its source.
-    keyed: see `is_keyed`, which is not to be called at every frame."""
+
+    Args:
+        keyed: see `is_keyed`, which is not to be called at every frame.
+    """
     return source.evaluated(obj) if keyed else obj
 
 
@@ -49,7 +54,9 @@ def keyed_paths(obj) -> Iterator[str]:
 
 def stamp(obj) -> tuple:
     """A value that changes when a character gets other bones, entries, animated settings, or another source.
-    It is cheap enough for every frame."""
+
+    It is cheap enough for every frame.
+    """
     data, copy, bones = obj.animation_data, obj.active_ragdoll.source, obj.data.bones
     made = copy.name if copy is not None else "", *lengths(obj, group=ACTS)
     made = *made, *bones.keys(), values_of(bones, "matrix_local", 4, 4).tobytes()
@@ -61,7 +68,9 @@ def stamp(obj) -> tuple:
 
 def lengths(obj, **of) -> list:
     """Number of entries of each list of a character, or of those whose declarations say what is wanted.
-    Lists trigger no update when entries come or go."""
+
+    Lists trigger no update when entries come or go.
+    """
     settings = obj.active_ragdoll
     return [len(getattr(settings, name)) for name in names(type(settings), is_list=True, **of)]
 
@@ -69,7 +78,9 @@ def lengths(obj, **of) -> list:
 # ---- carrying -------------------------------------------------------------------------------------------------------
 def carry(obj) -> None:
     """Copy all settings of a character, and of its bones with bodies, to its source.
-    Keys overrule them when the source is evaluated."""
+
+    Keys overrule them when the source is evaluated.
+    """
     settings, copy = obj.active_ragdoll, obj.active_ragdoll.source
     if copy is None:
         return

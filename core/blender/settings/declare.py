@@ -1,9 +1,12 @@
 """Declaring settings: what Blender has to know of a stored property, and what the rest of the extension asks about it.
+
 A property is a SETTING of the user's, part of the INTERFACE (which row a list shows), a RECORD of what was made, or
 DERIVED from others and not stored. A declaration says so once; profiles, copies of characters, `remove` and the reading
 of keyed settings go by it. Angles are in radians.
+
 A linked character with a library override keeps of its settings only those that may be overridden, so all may, and
-lists may grow."""
+lists may grow.
+"""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -75,7 +78,10 @@ _declared: dict = {}  # by the identity of Blender's part of a declaration, whic
 
 def _declare(maker: str, name=None, description=None, default=None, override=("LIBRARY_OVERRIDABLE",), **more):
     """A property of Blender's; what is None is left to Blender.
-    more: fields of `Declared`, and arguments of Blender's for the property."""
+
+    Args:
+        more: fields of `Declared`, and arguments of Blender's for the property.
+    """
     said = Declared(**{field.name: more.pop(field.name) for field in fields(Declared) if field.name in more})
     arguments = {"name": name, "description": description, "default": default, "override": set(override)}
     options = {"ANIMATABLE"} if said.keyed else {"SKIP_SAVE"} if said.kind == DERIVED else set()
@@ -145,7 +151,10 @@ row = partial(whole, kind=INTERFACE)  # which row a list shows
 
 def record(what, description=None, of: str = RAGDOLL):
     """Something that was made or found, to be used and taken away again.
-    what: bool, int, float, str, or the type of a data-block. of: what it belongs to."""
+
+    Args:
+        what: bool, int, float, str, or the type of a data-block. of: what it belongs to.
+    """
     declare = {bool: flag, int: whole, float: number, str: text}.get(what) or partial(block, type=what)
     return declare(None, description, kind=RECORD, group=of)
 
@@ -161,7 +170,10 @@ def declare_in(part: type, made: dict) -> None:
 @cache
 def declarations(kind: type, /) -> dict[str, Declared]:
     """What the declarations of a property group say, by name, those of its bases first.
-    kind: its class, such as `type(obj.active_ragdoll)`."""
+
+    Args:
+        kind: its class, such as `type(obj.active_ragdoll)`.
+    """
     found = {}
     for base in reversed(kind.__mro__):
         for name, made in inspect.get_annotations(base).items():

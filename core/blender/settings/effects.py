@@ -1,5 +1,7 @@
 """The settings of what acts in a run beside the drives: hits and explosions, attachments, knock-out and recovery.
-Hits and attachments are added here for operators, the command line and scripts."""
+
+Hits and attachments are added here for operators, the command line and scripts.
+"""
 
 import math
 from dataclasses import fields
@@ -271,9 +273,13 @@ def add_hit(
     obj, scene, bone: str, frame: int, impulse, point=(0.0, 0.0, 0.0), *, space="WORLD", duration=0.0, target=None
 ) -> list[str]:
     """Add a hit to a character's list.
+
     Returns notes, for example that it will not be felt. Raises RagdollError: no ragdoll, no such body, a value that is
     no number; nothing is added then.
-    impulse: [N s], [3]. point: from the middle of the body, along the bone's axes [3], [m]."""
+
+    Args:
+        impulse: [N s], [3]. point: from the middle of the body, along the bone's axes [3], [m].
+    """
     check_ragdoll(obj)
     settings = obj.active_ragdoll
     strength = float(np.linalg.norm(np.asarray(impulse, dtype=float)))
@@ -294,7 +300,9 @@ def add_hit(
 
 def add_given_hits(obj, scene, given) -> list[str]:
     """Add hits given as text: bone, frame and three components of the impulse [N s]. Returns notes on them.
-    Raises RagdollError: as `add_hit`, or something is no number; those before it are added."""
+
+    Raises RagdollError: as `add_hit`, or something is no number; those before it are added.
+    """
     notes = []
     for bone, *values in given:
         try:
@@ -307,7 +315,9 @@ def add_given_hits(obj, scene, given) -> list[str]:
 
 def attach(obj, bone: str, target=None):
     """Attach a bone at its tail to an object. Returns the attachment's settings, for the caller to change.
-    Raises RagdollError: no ragdoll, or the bone has no body; nothing is added then."""
+
+    Raises RagdollError: no ragdoll, or the bone has no body; nothing is added then.
+    """
     check_ragdoll(obj)
     settings = obj.active_ragdoll
     if built.part_of(obj, bone) is None:

@@ -54,7 +54,10 @@ class Named:
 # ---- active rows, keys and drivers ----------------------------------------------------------------------------------
 def active_index(owner, name: str) -> int:
     """The active row of a list, the nearest one where there is no such row; -1 where the list is empty.
-    owner: the settings that have the list. name: of the list."""
+
+    Args:
+        owner: the settings that have the list. name: of the list.
+    """
     own, last = declarations(type(owner))[name].index, len(getattr(owner, name)) - 1
     return min(max(getattr(owner, own), 0), last) if own else last
 
@@ -172,7 +175,9 @@ def slots(of: str, action: str):
 
 def remembers(what: str, name: str, armature: str = ""):
     """The callback of a pointer: its name is kept in a setting, in case what it points at is deleted.
-    Of an action, `armature` is the setting that points at the armature it was made for."""
+
+    Of an action, `armature` is the setting that points at the armature it was made for.
+    """
 
     def chosen(self, context) -> None:
         found = getattr(self, what)
@@ -186,7 +191,9 @@ def remembers(what: str, name: str, armature: str = ""):
 
 def _made_for(action, owner):
     """Another armature that plays an action, as after importing a clip with its own skeleton.
-    None if there is none, or if the character itself plays the action."""
+
+    None if there is none, or if the character itself plays the action.
+    """
     if action is None or _plays(owner, action):
         return None
     others = (o for o in armatures(bpy.data.objects) if o.data != owner.data and _plays(o, action))

@@ -36,7 +36,10 @@ SHEAR = -1e-4
 
 class FromSettings:
     """A step of the motion stack that plays actions. It is refreshed when one of them is edited, replaced or deleted.
-    problems: which settings are left out and what is odd about actions, by name."""
+
+    Attributes:
+        problems: which settings are left out and what is odd about actions, by name.
+    """
 
     def __init__(self, obj, rig) -> None:
         self._obj, self._rig = obj, rig
@@ -99,7 +102,9 @@ def axes_of(space) -> tuple:
 
 def places_of(space, without=()) -> BlendSpace1D | BlendSpace2D:
     """The samples' places and their weighting, without their clips; `without` are labels of samples that are left out.
-    Raises RagdollError: no samples, two at one place, on one line, outside the axes; or a wrong axis."""
+
+    Raises RagdollError: no samples, two at one place, on one line, outside the axes; or a wrong axis.
+    """
     kept = {label: sample for label, sample in zip(labels(space), space.samples, strict=True) if label not in without}
     names = list(kept)
     if space.dimensions == "1D":
@@ -110,9 +115,12 @@ def places_of(space, without=()) -> BlendSpace1D | BlendSpace2D:
 
 class Spaces:
     """The blend spaces of a character, each made when a layer or a state first asks for it.
-    players: by the space's name; for its use as an aim offset, by "name (aim)". inputs: the readers of their inputs, by
-    the same keys. facing: where the character faces. notes: which samples are left out and why, by the name of the
-    space."""
+
+    Attributes:
+        players: by the space's name; for its use as an aim offset, by "name (aim)".
+        inputs: the readers of their inputs, by the same keys. facing: where the character faces.
+        notes: which samples are left out and why, by the name of the space.
+    """
 
     def __init__(self, obj, library) -> None:
         self._obj, self._library, self.facing = obj, library, Facing(library)
@@ -122,7 +130,9 @@ class Spaces:
 
     def player(self, name: str, *, aim: bool = False) -> tuple:
         """The key and the player of a blend space.
-        Raises RagdollError: there is none of that name, or it cannot be made; names the space."""
+
+        Raises RagdollError: there is none of that name, or it cannot be made; names the space.
+        """
         found = [i for i, space in enumerate(self._obj.active_ragdoll.blend_spaces) if space.name == name]
         if not name:
             raise RagdollError("no blend space is chosen")
@@ -345,8 +355,13 @@ def current_point(obj, space, frame: int) -> tuple:
 
 
 def shown(obj, space, frame: int) -> tuple[list, list]:
-    """What the sidebar's bars show of a blend space at a frame. Raises RagdollError: the space is invalid.
-    Returns (name, value, share of the way from minimum to maximum) of each axis, and (label, weight) of each sample."""
+    """What the sidebar's bars show of a blend space at a frame.
+
+    Raises RagdollError: the space is invalid.
+
+    Returns:
+        (name, value, share of the way from minimum to maximum) of each axis, and (label, weight) of each sample.
+    """
     places, point = places_of(space), current_point(obj, space, frame)
     axes = [(axis.name, value, axis.share(value)) for axis, value in zip(places.axes, point, strict=True)]
     return axes, list(zip(places.names, places.weights(*point).tolist(), strict=True))

@@ -1,6 +1,8 @@
 """The motion stack of a character at run time: from its animated pose to the pose that physics follows.
+
 Entries may keep a state from frame to frame (smoothing, hysteresis). States are stepped from the shot's first frame and
-recorded by frame; a jump steps through the missing frames, so that it shows what playing would show."""
+recorded by frame; a jump steps through the missing frames, so that it shows what playing would show.
+"""
 
 import json
 import math
@@ -25,10 +27,14 @@ _LEAST_SIZE = 1e-5  # smallest size of a bone relative to bind pose
 
 class PoseStack:
     """A character's stack, made from its settings and remade when they change.
-    obj: the character. rig: its skeleton and bind pose. entries: in order. messages: why entries were left out, by the
-    entries' names. states: of the entries, by frame. seen: what was read from the simulation, by frame. stamp: of the
-    bones and settings that it was made with; see `at_frame`. keyed: whether a setting of the character is animated, so
-    that all are read from the source."""
+
+    Attributes:
+        obj: the character. rig: its skeleton and bind pose. entries: in order.
+        messages: why entries were left out, by the entries' names. states: of the entries, by frame.
+        seen: what was read from the simulation, by frame.
+        stamp: of the bones and settings that it was made with; see `at_frame`.
+        keyed: whether a setting of the character is animated, so that all are read from the source.
+    """
 
     def __init__(self, obj) -> None:
         self.obj = obj
@@ -53,8 +59,10 @@ class PoseStack:
 
     def pose(self, scene, frame: int, *, record: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """The pose after the stack at the frame at which the hidden scene stands.
+
         Returns matrices in armature space and basis matrices, both [n, 4, 4] in Blender's order. A pose that is not to
-        be recorded leaves no trace but for the states of the frames before it."""
+        be recorded leaves no trace but for the states of the frames before it.
+        """
         outdated = [entry.refresh() for entry in self.entries]
         if any(outdated):
             self.states.clear()
@@ -109,8 +117,10 @@ class PoseStack:
 
     def _other(self, other) -> tuple[np.ndarray, np.ndarray]:
         """World matrix and bone matrices of another character without physics, at the frame that is posed.
+
         Characters before this one in the scene are read after their stacks, later ones before theirs, so that two never
-        wait for each other."""
+        wait for each other.
+        """
         now = source.evaluated(other)
         scene = source.scene_of(self.obj)
         order = [obj.name for obj in characters(scene)]
@@ -136,7 +146,9 @@ class PoseStack:
 
 def _with_extent(matrices: np.ndarray) -> np.ndarray:
     """Matrices [n, 4, 4] in which bones that are scaled to zero, to hide them, keep a hundred-thousandth of their size.
-    The stack and Blender divide by a parent's size, so a child needs a parent of some size."""
+
+    The stack and Blender divide by a parent's size, so a child needs a parent of some size.
+    """
     result = matrices.copy()
     rows = np.flatnonzero(np.isfinite(matrices).all(axis=(1, 2)))
     turned, sizes, axes = np.linalg.svd(matrices[rows, :3, :3])
@@ -181,9 +193,13 @@ def of(obj) -> PoseStack | None:
 
 def show(scene, done=(), known=None) -> None:
     """Pose the targets of characters at the frame that the scene is about to show.
+
     A sub-frame, as motion blur asks for, lies between the poses of the two frames around it and is not recorded.
-    done: names of characters that a run has posed already. known: those that may be posed; without, all that have their
-    motion stack in the scene."""
+
+    Args:
+        done: names of characters that a run has posed already.
+        known: those that may be posed; without, all that have their motion stack in the scene.
+    """
     todo = [obj for obj in (characters(scene) if known is None else known) if obj.name not in done]
     # Before the evaluation, because making a stack may link objects into the hidden scene.
     stacks = [(obj, found) for obj in todo if (found := of(obj)) is not None]
@@ -281,7 +297,9 @@ def poses_over(obj, scene, first: int, last: int) -> np.ndarray:
 
 def show_now(scene, keep_hand_pose: bool = False) -> None:
     """Pose the target armatures of a scene's characters again at the frame that is shown.
-    `keep_hand_pose` keeps edits by hand that no key holds; else the animation is evaluated at this frame."""
+
+    `keep_hand_pose` keeps edits by hand that no key holds; else the animation is evaluated at this frame.
+    """
     if scene is None or scene.active_ragdoll.source is None or STATE.busy or scene.name in STATE.runs:
         return
     frame = math.floor(scene.frame_current_final)
@@ -317,7 +335,9 @@ def _show_waiting() -> None:
 
 def after_edits(scene, moved: set, changed: set) -> None:
     """Call `show_now` if the objects that were edited by hand matter to a motion stack.
-    `moved` and `changed` are names of objects whose place, and whose place or pose, changed."""
+
+    `moved` and `changed` are names of objects whose place, and whose place or pose, changed.
+    """
     if scene.name in STATE.runs:
         return
     edited = False

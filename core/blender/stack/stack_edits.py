@@ -28,8 +28,10 @@ from .entries.look_at import rig_of, write_axes
 # ---- the target armature --------------------------------------------------------------------------------------------
 def ensure(obj, scene) -> None:
     """Let the motion stack pose a character: its bones copy a target armature from now on.
-    A ragdoll is built anew, so that its physics armature plays the stack's pose too. Raises RagdollError: no armature,
-    not in the scene, baked, or a ragdoll that cannot be built anew; all is as before."""
+
+    A ragdoll is built anew, so that its physics armature plays the stack's pose too.
+    Raises RagdollError: no armature, not in the scene, baked, or a ragdoll that cannot be built anew; all is as before.
+    """
     settings = obj.active_ragdoll
     if settings.target_armature is not None:
         return
@@ -155,8 +157,10 @@ def active_item(obj, what: str):
 
 def add(obj, scene, what: str, bone: str = ""):
     """Add an item and make it the active one; the character gets its motion stack where it has none.
-    It is about a bone, or without one about a bone that suits, where there is one. Raises RagdollError: no such bone,
-    no chain to add to, or a character that cannot have a motion stack."""
+
+    It is about a bone, or without one about a bone that suits, where there is one.
+    Raises RagdollError: no such bone, no chain to add to, or a character that cannot have a motion stack.
+    """
     if bone and bone not in obj.data.bones:
         raise RagdollError(f"'{obj.name}' has no bone '{bone}'")
     if list_of(obj, what) is None:
@@ -174,7 +178,9 @@ def add(obj, scene, what: str, bone: str = ""):
 
 def remove(obj, what: str, index: int | None = None) -> None:
     """Remove an item, the active one when not told which; with the last of all the motion stack goes too.
-    Raises RagdollError: there is none, or the character is baked."""
+
+    Raises RagdollError: there is none, or the character is baked.
+    """
     index = active_index(obj, what) if index is None else index
     if not 0 <= index < len(list_of(obj, what) or ()):
         raise RagdollError(f"'{obj.name}': there is nothing to remove")
@@ -196,7 +202,9 @@ def move(obj, what: str, step: int) -> bool:
 
 def move_kind(obj, kind: str, step: int) -> bool:
     """Let a kind of entry act one place earlier (-1) or later (1); whether there was room.
-    Raises RagdollError: no such kind."""
+
+    Raises RagdollError: no such kind.
+    """
     order = entries.order_of(obj)
     if kind not in order:
         raise RagdollError(f"There is no kind of entry '{kind}': it must be one of {', '.join(entries.movable())}")
@@ -224,7 +232,9 @@ def current_action(obj) -> tuple:
 
 def add_layer(obj, scene, source: str, name: str = ""):
     """A new layer on top of the active one, whose character the stack poses from now on.
-    Raises RagdollError: see `ensure`."""
+
+    Raises RagdollError: see `ensure`.
+    """
     settings = obj.active_ragdoll
     ensure(obj, scene)
     last, layer = len(settings.layers), settings.layers.add()
@@ -260,7 +270,9 @@ def add_pose_layer(obj, scene, action):
 
 def appended_action(path: str, name: str):
     """An action of another file, such as a pose asset of a library, appended.
-    Raises RagdollError: the file cannot be read, or has no such action."""
+
+    Raises RagdollError: the file cannot be read, or has no such action.
+    """
     try:
         with bpy.data.libraries.load(path) as (there, here):
             here.actions = [own for own in there.actions if own == name]
@@ -318,7 +330,9 @@ def add_blend_space(obj, kind: str):
 
 def add_sample(space, action, slot: str = ""):
     """A sample of an action at the point that is set, on the axes' divisions where that is near.
-    Raises RagdollError: a wrong axis."""
+
+    Raises RagdollError: a wrong axis.
+    """
     places = []
     for axis in axes_of(space):
         value = axis.preview if space.show_preview else axis.value
@@ -346,7 +360,9 @@ def _free_place(space, wanted: list) -> list:
 
 def edit_graph(obj, kind: str, do: str, step: int = 1) -> None:
     """Add, remove or move a parameter, state, transition, or condition of the active transition.
-    Raises RagdollError: a condition without a transition."""
+
+    Raises RagdollError: a condition without a transition.
+    """
     owner = graph = obj.active_ragdoll.graph
     if kind == "CONDITION":
         owner = lists.active_item(graph, "transitions")
@@ -416,8 +432,10 @@ class LookAtMade:
 
 def set_up_look_at(obj, scene, target=None) -> LookAtMade:
     """Make the chain from eyes or head to the spine, and a stabiliser for each leg; those made before are replaced.
-    Without a target, that of the chain made before stays, else an Empty is made in front of the eyes. Raises
-    RagdollError: no head or neck is recognised, or the character cannot have a motion stack."""
+
+    Without a target, that of the chain made before stays, else an Empty is made in front of the eyes.
+    Raises RagdollError: no head or neck is recognised, or the character cannot have a motion stack.
+    """
     armature.check_armature(obj)
     if target == obj:
         raise RagdollError(f"'{obj.name}' cannot look at itself: choose another object")

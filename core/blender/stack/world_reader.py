@@ -84,18 +84,24 @@ def tidy(scene) -> None:
 
 class WorldReader:
     """Reads world matrices for one character at one frame.
-    settings: the character's, with their values at the frame. world: the character's own world matrix [4, 4]. matrices:
-    of its bones in the pose that the stack began with, armature space, Blender's order [n, 4, 4]. frame: the frame of
-    that pose. seconds, seconds_per_frame: time of the frame."""
+
+    Attributes:
+        settings: the character's, with their values at the frame. world: the character's own world matrix [4, 4].
+        matrices: of its bones in the pose that the stack began with, armature space, Blender's order [n, 4, 4].
+        frame: the frame of that pose. seconds, seconds_per_frame: time of the frame.
+    """
 
     def __init__(
         self, scene, obj, now, matrices, frame: float, memory: dict, playing: bool, posed: Callable, keyed=False
     ) -> None:
         """Read the character's own matrices.
-        now: the evaluated source. matrices: of its bones in armature space [n, 4, 4]. memory: what was read at this
-        frame before from things that physics moves; rewritten while `playing`. posed: gives world matrix and bone
-        matrices of another character that only its own stack moves. keyed: whether a setting of the character is
-        animated."""
+
+        Args:
+            now: the evaluated source. matrices: of its bones in armature space [n, 4, 4].
+            memory: what was read at this frame before from things that physics moves; rewritten while `playing`.
+            posed: gives world matrix and bone matrices of another character that only its own stack moves.
+            keyed: whether a setting of the character is animated.
+        """
         self.scene, self.obj, self.matrices, self.frame = scene, obj, matrices, frame
         self.world = array_of(now.matrix_world)
         self.seconds_per_frame = scene.render.fps_base / scene.render.fps
@@ -106,7 +112,9 @@ class WorldReader:
     @contextmanager
     def at(self, frame: int) -> Iterator["WorldReader"]:
         """Context that gives a reader at another frame; the hidden scene goes there and back.
-        What the simulation moves is read where it is now."""
+
+        What the simulation moves is read where it is now.
+        """
         hidden = self.scene.active_ragdoll.source
         hidden.frame_set(frame)
         try:
@@ -123,8 +131,11 @@ class WorldReader:
 
     def matrix(self, name: str, obj, bone: str = "") -> np.ndarray:
         """World matrix [4, 4] of an object or of one of its bones.
+
         The character itself is read as it comes into its stack. What physics moves is read where it was after the last
-        step. Raises RagdollError: the object was deleted, or has no such bone; names the entry."""
+        step.
+        Raises RagdollError: the object was deleted, or has no such bone; names the entry.
+        """
         if obj is None:
             raise RagdollError(f"{name}: its target is missing")
         if obj.name not in self.scene.objects:

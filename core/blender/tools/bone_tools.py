@@ -30,8 +30,13 @@ def copy(obj, name: str, others: list[str], groups) -> None:
 
 
 def mirror(obj, names: list[str], groups) -> list[tuple[str, str]]:
-    """Give the counterparts of bones their settings, mirrored across the armature. Returns: (bone, counterpart) of
-    each. Raises RagdollError: a bone has no counterpart, or both of a pair are among the names."""
+    """Give the counterparts of bones their settings, mirrored across the armature.
+
+    Returns:
+        (bone, counterpart) of each.
+    Raises:
+        RagdollError: a bone has no counterpart, or both of a pair are among the names.
+    """
     if "size" in groups:
         _collect(obj)
     pose = BindPose(obj, np.eye(4))
@@ -61,7 +66,9 @@ def counterpart(pose: BindPose, twins: np.ndarray, name: str) -> str:
 
 def _symmetry(pose: BindPose) -> tuple[np.ndarray, np.ndarray]:
     """Normal of the armature's mirror plane [3] and every bone's mirror image [n], -1 where there is none.
-    The armature's X, unless its bones are symmetric about another of its axes."""
+
+    The armature's X, unless its bones are symmetric about another of its axes.
+    """
     size = float(np.ptp(np.concatenate([pose.heads, pose.tails]), axis=0).max())
     normal, _offset, twins = plane_of_joints(pose.heads, pose.parents, np.eye(3), size)
     if normal is not None:
@@ -115,7 +122,9 @@ def read_weights(obj, kind: str) -> np.ndarray:
 
 def write_weights(obj, weights: dict) -> list[str]:
     """Set weights [n] of all bones by their kind; the names of bones that changed.
-    Raises RagdollError: a weight out of 0..1; nothing of its kind is set then."""
+
+    Raises RagdollError: a weight out of 0..1; nothing of its kind is set then.
+    """
     changed = {}
     for kind, values in weights.items():
         values = weight_spread.checked(values, obj.pose.bones.keys())
@@ -130,11 +139,15 @@ def spread_weights(
     obj, bone: str, names, mode: str, kind: str, value: float = 0.0, end: float = 1.0, reach: float = 4.0
 ) -> list[str]:
     """Set the weights of some bones; the names of those that changed.
-    mode: SET: `value` on all names. CHAIN: evenly from `value` on the bone to `end` on the other one of the
-    names. DOWN, UP: the bone to `value`, and those below or above it less the further away, none `reach` bones away.
-    COPY: the bone's own on all names. MIRROR: those of the names on their counterparts. kind: ROTATION, TRANSLATION or
-    BOTH.
-    Raises RagdollError: no such bone, no chain, no counterpart known, a weight out of 0..1."""
+
+    Args:
+        mode: SET: `value` on all names. CHAIN: evenly from `value` on the bone to `end` on the other one of the names.
+            DOWN, UP: the bone to `value`, and those below or above it less the further away, none `reach` bones away.
+            COPY: the bone's own on all names. MIRROR: those of the names on their counterparts.
+        kind: ROTATION, TRANSLATION or BOTH.
+    Raises:
+        RagdollError: no such bone, no chain, no counterpart known, a weight out of 0..1.
+    """
     (row,), rows, parents = _rows(obj, [bone]), _rows(obj, names), _parents(obj)
     if mode == "CHAIN":
         ends = [other for other in rows if other != row]
@@ -169,8 +182,11 @@ def _put(weights: np.ndarray, rows, values) -> np.ndarray:
 
 
 def apply_weight_preset(obj, name: str, side: str = roles.LEFT) -> list[str]:
-    """The rotation and translation weights of a preset on all bones; the names of those that changed. Raises
-    RagdollError: unknown preset or side, no arm on that side, or no limb that could go limp; names the character."""
+    """The rotation and translation weights of a preset on all bones; the names of those that changed.
+
+    Raises:
+        RagdollError: unknown preset or side, no arm on that side, or no limb that could go limp; names the character.
+    """
     check_armature(obj)
     try:
         found = weight_spread.preset(name, anatomy_of(obj), _parents(obj), side)

@@ -23,7 +23,9 @@ from ..runtime import STATE
 
 def diagnose(obj, scene) -> list[Finding]:
     """Find what would make a ragdoll unstable. The findings are also kept for `latest`.
-    Raises RagdollError: no ragdoll, or one of its bodies or bones is gone."""
+
+    Raises RagdollError: no ragdoll, or one of its bodies or bones is gone.
+    """
     if runtime.state_of(obj) == "ELSEWHERE":
         text = f"The ragdoll of '{obj.name}' is in another scene: here it shows its animation"
         found = [diagnosis.refusal(diagnosis.ELSEWHERE, text)]
@@ -52,7 +54,9 @@ QUICK = (
 
 def quick(obj, scene) -> list[Finding]:
     """The findings of the kinds `QUICK`, which are cheap enough to be asked at every redraw.
-    Raises RagdollError: as `diagnose`."""
+
+    Raises RagdollError: as `diagnose`.
+    """
     return [finding for finding in diagnosis.diagnose(Situation(**_standing(obj, scene))) if finding.kind in QUICK]
 
 
@@ -146,7 +150,9 @@ def _corners(pieces) -> np.ndarray:
 
 def _moved(obj, parts) -> np.ndarray:
     """How far the joints of each body [m] stand from its bone's head, in the frame of its parent's bone [m].
-    Either was moved since they were made: the joint by hand, or the bone in Edit Mode."""
+
+    Either was moved since they were made: the joint by hand, or the bone in Edit Mode.
+    """
     bones = {part.bone: part.bind @ np.linalg.inv(part.offset) for part in parts}
     away = dict.fromkeys(bones, 0.0)
     for joint in built.helpers(obj.active_ragdoll.collection, built.JOINT):
@@ -242,7 +248,9 @@ def _excluded(settings, scene, outermost: bool = False) -> list:
 # ---- remedies -------------------------------------------------------------------------------------------------------
 def remedy(obj, scene, kind: str, bones=()) -> None:
     """Remedy a finding that has no operator of its own.
-    Raises RagdollError: there is no remedy, or a build is refused."""
+
+    Raises RagdollError: there is no remedy, or a build is refused.
+    """
     settings, own = obj.active_ragdoll, scene.rigidbody_world
     world.refuse_user_bake(scene)
     steps = diagnosis.needed_substeps(scene.render.fps / scene.render.fps_base, own.time_scale)
@@ -348,11 +356,15 @@ class Report:
 
 def check_limits(obj, scene, *, widen: bool = False) -> Report:
     """Compare the character's own animation with its joints' limits at every frame of the shot.
+
     Returns the report on the limits as they were; also kept in `STATE.limits` under the object's name. Raises
     RagdollError: no ragdoll, a bone that is gone, or limits that make no sense.
-    obj: character with a ragdoll. scene: its scene. widen: widen the limits that are exceeded to what the
-    animation needs, as if edited by hand: a new build keeps them, and is needed before they act. FIXED joints stay as
-    they are."""
+
+    Args:
+        obj: character with a ragdoll. scene: its scene.
+        widen: widen the limits that are exceeded to what the animation needs, as if edited by hand: a new build keeps
+            them, and is needed before they act. FIXED joints stay as they are.
+    """
     check_ragdoll(obj)
     first, last = world.shot_range(scene)
     frames = np.arange(first, last + 1)

@@ -30,7 +30,10 @@ STATES = {
 
 def notices(obj, scene) -> list[Finding]:
     """What there is to say, the worst first.
-    obj: a character, with a ragdoll or without one; None where none is chosen. scene: the one that is shown."""
+
+    Args:
+        obj: a character, with a ragdoll or without one; None where none is chosen. scene: the one that is shown.
+    """
     first, last = world.shot_range(scene)
     found = diagnosis.left_over(built.left_over(scene))
     if last <= first:

@@ -52,11 +52,15 @@ class Meter:
 
     def summary(self, skip_seconds: float = 0.5, character: str | None = None) -> dict:
         """Figures over all frames later than `skip_seconds` after the first one; for JSON.
-        skip_seconds: time at the beginning that is left out [s]. character: name of the one character to look at;
-        all of them when not given.
-        Returns: Angles in degrees; positions in metres, and in millimetres as if each character were 1.8 m tall.
-        (measured by the largest extent of its bind pose). Values are None where nothing was measured.
-        `seconds_per_frame`: `total` of a frame, `own` Python of the extension, `source` scene's evaluation."""
+
+        Args:
+            skip_seconds: time at the beginning that is left out [s].
+            character: name of the one character to look at; all of them when not given.
+        Returns:
+            Angles in degrees; positions in metres, and in millimetres as if each character were 1.8 m tall
+            (measured by the largest extent of its bind pose). Values are None where nothing was measured.
+            `seconds_per_frame`: `total` of a frame, `own` Python of the extension, `source` scene's evaluation.
+        """
         fps = self.scene.render.fps / self.scene.render.fps_base
         late = np.array([(frame - self.frames[0]) / fps > skip_seconds for frame in self.frames], dtype=bool)
         rows = np.array([character in (None, name) for name, _bone in self._names], dtype=bool)

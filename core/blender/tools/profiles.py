@@ -103,7 +103,9 @@ def _stored(value):
 # ---- from a character -----------------------------------------------------------------------------------------------
 def collect(obj) -> Profile:
     """Everything set on a character, whether it has a ragdoll or not.
-    Raises RagdollError: the object is no armature with bones, or a setting is not a finite number."""
+
+    Raises RagdollError: the object is no armature with bones, or a setting is not a finite number.
+    """
     check_armature(obj)
     known = schema()
     bones = dict(known.bone)
@@ -148,8 +150,12 @@ def _rests(obj) -> np.ndarray:
 # ---- to a character -------------------------------------------------------------------------------------------------
 def apply(obj, profile: Profile, how: str = AUTO, mirror: str = "NONE") -> Applied:
     """Put a profile on a character: all that it says of bones that are found, or, on an error, nothing.
-    how: AUTO, NAME or ROLE, see `match`. mirror: NONE, or a way of `mirrored`.
-    Raises RagdollError: the object cannot take it now, or none of the profile's bones is found."""
+
+    Args:
+        how: AUTO, NAME or ROLE, see `match`. mirror: NONE, or a way of `mirrored`.
+    Raises:
+        RagdollError: the object cannot take it now, or none of the profile's bones is found.
+    """
     check_armature(obj)
     refuse_baked(obj)
     if mirror != "NONE":
@@ -309,7 +315,9 @@ def presets() -> list[tuple[str, str, str]]:
 
 def preset(name: str) -> Profile:
     """A preset, by its identifier or its name, in small or capital letters.
-    Raises RagdollError: there is none of that name, or its file is damaged."""
+
+    Raises RagdollError: there is none of that name, or its file is damaged.
+    """
     for identifier, shown, _description in PRESETS:
         if name.casefold() in (identifier.casefold(), shown.casefold()):
             return read(FOLDER / f"{identifier.lower()}.json")

@@ -34,7 +34,11 @@ def check_frame(scene, frame: int) -> None:
 
 def struck_bone(obj, chosen) -> str:
     """A bone with a body: the active object's own where that is a body, the active one or the next above, else the
-    heaviest. chosen: the active object."""
+    heaviest.
+
+    Args:
+        chosen: the active object.
+    """
     weights = {part.bone: part.body.rigid_body.mass for part in obj.active_ragdoll.parts if part.body is not None}
     name = chosen.get(built.BONE) if chosen is not None else None
     bone = obj.data.bones.get(name) if name else obj.data.bones.active if obj.mode == "POSE" else None
@@ -45,7 +49,10 @@ def struck_bone(obj, chosen) -> str:
 
 def push(obj, scene, bone: str, impulse, duration: float = PUSH_TIME) -> list[str]:
     """Push a bone's body from the current frame on. Returns notes.
-    impulse: [3], in shares of what a blow that is seen takes."""
+
+    Args:
+        impulse: [3], in shares of what a blow that is seen takes.
+    """
     strength = STANDARD * viewport.mass(obj) / masses.MASS
     return effects.add_hit(
         obj, scene, bone, scene.frame_current, tuple(strength * np.asarray(impulse)), duration=duration
@@ -54,7 +61,10 @@ def push(obj, scene, bone: str, impulse, duration: float = PUSH_TIME) -> list[st
 
 def knock_out(obj, scene, bone: str, direction) -> list[str]:
     """Hit a bone's body at the current frame so hard that it knocks the character out; set up the recovery. Notes.
-    direction: of the hit [3], a unit vector."""
+
+    Args:
+        direction: of the hit [3], a unit vector.
+    """
     set_up_recovery(obj, scene)
     group = obj.active_ragdoll.recovery
     if group.knock_out_speed == 0.0:
@@ -101,7 +111,10 @@ def explode(obj, scene):
 
 def limp(obj, scene, owners) -> None:
     """Key weights so that they are 0 from the current frame on.
-    owners: the character or some of its pose bones."""
+
+    Args:
+        owners: the character or some of its pose bones.
+    """
     for owner, name, path in _weights(obj, owners):
         value, frame = getattr(owner.active_ragdoll, name), scene.frame_current
         _key(obj, owner, name, path, frame - 1, value, "LINEAR")

@@ -43,8 +43,11 @@ class Cached:
 
 
 def lines(obj, scene, depsgraph, show: overlay.Show, eye=None) -> overlay.Lines | None:
-    """The lines of a ragdoll at the frame shown; None where there is nothing to show. obj: a character with a
-    ragdoll. depsgraph: of the view layer that is drawn. eye: see `overlay.Wires.outlined`."""
+    """The lines of a ragdoll at the frame shown; None where there is nothing to show.
+
+    Args:
+        obj: a character with a ragdoll. depsgraph: of the view layer that is drawn. eye: see `overlay.Wires.outlined`.
+    """
     cached, bodies = shown_bodies(obj, scene, depsgraph)
     return cached.wires.lines(bodies, selected_bodies(obj, cached.bones), show, eye) if cached is not None else None
 
@@ -112,7 +115,9 @@ def figure(obj) -> overlay.Figure:
 
 def body_edges(body) -> tuple[np.ndarray, np.ndarray]:
     """Edges [k, 2, 3] of a body's mesh in its own frame, and the normals of the two faces at each [k, 2, 3].
-    Of a compound those of the bodies parented to it. An edge of one face is an outline, one of none is always seen."""
+
+    Of a compound those of the bodies parented to it. An edge of one face is an outline, one of none is always seen.
+    """
     if body.rigid_body.collision_shape == "COMPOUND":
         pieces = [child for child in body.children if child.rigid_body is not None and child.type == "MESH"]
         found = []
@@ -137,8 +142,10 @@ def body_edges(body) -> tuple[np.ndarray, np.ndarray]:
 
 
 def body_matrices(obj, depsgraph, cached: Cached) -> np.ndarray:
-    """World matrices [m, 4, 4] of the bodies as the view layer shows them, in the order of the parts. Where nothing is
-    simulated they are where the bones have them: Blender leaves bodies without a cache at the origin."""
+    """World matrices [m, 4, 4] of the bodies as the view layer shows them, in the order of the parts.
+
+    Where nothing is simulated they are where the bones have them: Blender leaves bodies without a cache at the origin.
+    """
     settings = obj.active_ragdoll
     if state_of(obj) in ("LIVE", "CACHED") or body_objects.is_editing(obj):
         objects = settings.bodies.evaluated_get(depsgraph).objects if settings.bodies is not None else ()
@@ -158,7 +165,10 @@ def shown_bodies(obj, scene, depsgraph) -> tuple[Cached | None, np.ndarray | Non
 
 def selected_bodies(obj, bones: np.ndarray) -> np.ndarray:
     """Which bodies [m] are selected: by their bones in pose mode, else as objects, or a compound by a piece of it.
-    bones: index of every body's bone [m]."""
+
+    Args:
+        bones: index of every body's bone [m].
+    """
     if obj.mode != "POSE":
         of_pieces = {piece.parent for piece in bpy.context.selected_objects if piece.parent is not None}
         parts = obj.active_ragdoll.parts
@@ -320,8 +330,12 @@ def _lines(ends, colors, stand_out) -> overlay.Lines:
 # ---- picking --------------------------------------------------------------------------------------------------------
 def picked(obj, scene, depsgraph, origin, direction) -> tuple[str, np.ndarray] | None:
     """The bone that a ray in the viewport hits, and the point [3] in the world; None if it hits nothing.
+
     The mesh counts first, then the bodies themselves, so that an armature without mesh can be hit too.
-    origin, direction: of the ray [3], world; the direction a unit vector."""
+
+    Args:
+        origin, direction: of the ray [3], world; the direction a unit vector.
+    """
     _cached, matrices = shown_bodies(obj, scene, depsgraph)
     if matrices is None:
         return None

@@ -61,8 +61,12 @@ class Course:
         self, own: Biped, room: Clearances, floor: Floor, keys: list, times, tempo: float, held=(), ranges=None
     ) -> None:
         """Go through keys.
-        times: of the keys [k], [s]. tempo: how much longer everything takes than for a man of 1.8 m on the Earth.
-        held: arms that are not to bear anything. ranges: of its joints (`Ranges`), where they are known."""
+
+        Args:
+            times: of the keys [k], [s].
+            tempo: how much longer everything takes than for a man of 1.8 m on the Earth.
+            held: arms that are not to bear anything. ranges: of its joints (`Ranges`), where they are known.
+        """
         self.tempo = tempo
         self.own, self.room, self.floor, self.times = own, room, floor, np.asarray(times, dtype=float)
         postures = stacked([key.posture for key in keys])
@@ -167,7 +171,9 @@ class Course:
 
     def _clear_knees(self, posture: Posture, loose) -> Posture:
         """Poles turned up in proportion to what knees, and elbows of arms that bear nothing, are below the floor.
-        But for knees that point to the floor, which he kneels on: turned up they would flip, so the trunk is raised."""
+
+        But for knees that point to the floor, which he kneels on: turned up they would flip, so the trunk is raised.
+        """
         own = self.own
         _deltas, places = own.solve(posture)
         joints = places[:, own.limbs[:, 1]]
@@ -196,7 +202,9 @@ class Course:
 
     def stretched(self, deltas) -> Course:
         """Retime: intervals stretched until no joint, trunk, hip, hand or foot is faster than its bound.
-        `deltas` [m, 4] of the pose that one lies in: what the first key misses of them comes on top as it dies away."""
+
+        `deltas` [m, 4] of the pose that one lies in: what the first key misses of them comes on top as it dies away.
+        """
         own, tempo = self.own, self.tempo
         missed = q.angle_between(*(_joints_of(own, d) for d in (deltas, self.at(np.zeros(1))[0][0])))
         size = own.height / HEIGHT

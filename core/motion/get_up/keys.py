@@ -57,7 +57,9 @@ class Surface:
 
     def depths(self, own: Biped, deltas, places, floor: Floor) -> np.ndarray:
         """How deep [.., 5] [m] trunk and limbs are in the floor in poses [.., m, 4], [.., m, 3], 0 above it.
-        A limb is what moves with its end, such as hands and feet, which may have no bodies of their own."""
+
+        A limb is what moves with its end, such as hands and feet, which may have no bodies of their own.
+        """
         points = places[..., self.rows, :] + q.rotate(deltas[..., self.rows, :], self.offsets)
         found = self.radii + floor.under(points) - points[..., 2]
         of = np.zeros(len(self.rows), dtype=int)
@@ -103,7 +105,9 @@ class Ranges:
 
     def eased(self, own: Biped, postures: Posture) -> Posture:
         """Postures [f] with knees and elbows turned about the lines from limbs' ends to their beginnings.
-        By as much as the joints ask for: that leaves what stands where it stands."""
+
+        By as much as the joints ask for: that leaves what stands where it stands.
+        """
         angles = np.radians(np.arange(-180.0, 180.0, _SWIVEL))
         way = unit(postures.ends - own.firsts(postures))
         turns = q.from_axis_angle(way, np.broadcast_to(angles[:, None, None], (len(angles), *way.shape[:-1])))

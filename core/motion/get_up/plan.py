@@ -57,11 +57,17 @@ def plan(
     own: Biped, surface: Surface, lying, floor: Floor, animated, world, *, fps, gravity, manner=Manner(), ranges=None
 ) -> Plan:
     """A way up from a pose.
-    lying: matrices in armature space [n, 4, 4], level order. floor: under the character, in the plan frame.
-    animated: function of the time from now [s] -> matrices [n, 4, 4] of the animation then, in the armature's space of
-    now. world: the armature object's matrix now [4, 4]. gravity: [m/s^2]. ranges: of the joints (`Ranges`); None: they
-    allow anything.
-    Raises RagdollError: the floor is too steep, or the animation does not stand when the character does."""
+
+    Args:
+        lying: matrices in armature space [n, 4, 4], level order.
+        floor: under the character, in the plan frame.
+        animated: function of the time from now [s] -> matrices [n, 4, 4] of the animation then, in the armature's space
+            of now.
+        world: the armature object's matrix now [4, 4].
+        gravity: [m/s^2]. ranges: of the joints (`Ranges`); None: they allow anything.
+    Raises:
+        RagdollError: the floor is too steep, or the animation does not stand when the character does.
+    """
     steep = float(np.arctan(np.hypot(*floor.slope)))
     if steep > STEEPEST:
         raise RagdollError(f"the floor is too steep to get up from: {np.degrees(steep):.0f} degrees")
@@ -150,7 +156,9 @@ def _stance(
     own: Biped, room: Clearances, matrices, foot, origin, floor: Floor, turn, right: bool
 ) -> tuple[Posture, np.ndarray, np.ndarray]:
     """The animation's posture where it goes on, and its way there: shift [3], turn [4].
-    It is seen from the plan's place, mirrored for who starts with the right foot."""
+
+    It is seen from the plan's place, mirrored for who starts with the right foot.
+    """
     posture = own.extract(*own.placed(matrices))
     trunk = _trunk_of(posture)
     low = posture.ends[:2, 2].min()
@@ -218,8 +226,9 @@ def _move_in_world(own: Biped, world, way, shift) -> Reroot:
 
 def _local_poses(own: Biped, deltas, places, animated, move: Reroot, world, share) -> LocalPose:
     """Poses [f, n] relative to the parents. Bones that the plan does not move are where the animation will have them.
-    What a posture leaves of the animation's pose, such as twists, comes in by the share [f], so that the last is
-    exact."""
+
+    What a posture leaves of the animation's pose, such as twists, comes in by the share [f], so that the last is exact.
+    """
     skeleton = own.rig.skeleton
     there = np.linalg.solve(world, move.matrix() @ world) @ animated
     base = LocalPose(*pose_space.decompose_matrices(pose_space.model_to_local_matrices(skeleton, there)))

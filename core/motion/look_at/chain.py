@@ -67,8 +67,10 @@ class LookAtState:
 @dataclass
 class LookAt:
     """A chain of entries, from the eye or head down to the spine or pelvis.
+
     Raises RagdollError: no entries; a bone that is twice in the chain, linked and an entry, or not an ancestor of the
-    one before; an axis of no length. Names the chain and the bones."""
+    one before; an axis of no length. Names the chain and the bones.
+    """
 
     rig: InitVar[Rig]  # the character, to check the bones against
     entries: list  # first to last, each an ancestor of the one before it
@@ -100,9 +102,14 @@ class LookAt:
         self, rig: Rig, pose: LocalPose, inputs: Inputs, state: LookAtState | None = None, seconds: float = 0.0
     ) -> tuple[LocalPose, LookAtState]:
         """The pose with the chain turned, and the state for the next frame.
-        inputs: `target` in model space, `world`, `weight`. state: of the frame before; None, or one of a later
-        time: the look starts settled. seconds: time of this frame.
-        Raises RagdollError: a target or weight that is not a number, a world matrix of no extent; names the chain."""
+
+        Args:
+            inputs: `target` in model space, `world`, `weight`.
+            state: of the frame before; None, or one of a later time: the look starts settled.
+            seconds: time of this frame.
+
+        Raises RagdollError: a target or weight that is not a number, a world matrix of no extent; names the chain.
+        """
         weight = weight_of(inputs.weight, self.name)
         target = vector_of(inputs.target, self.name, "target")
         up = self._up if inputs.world is None else vector_to_model(self.up, inputs.world)
@@ -213,11 +220,15 @@ class LookAt:
 
 def follow(followed_before, followed_now, smoothed_before, speed: float, seconds: float) -> np.ndarray:
     """Smoothed rotations [..., 4] after a time step: y' = speed * (x - y), solved for an x that turns evenly.
+
     Between the two times x is taken to go steadily from `followed_before` to `followed_now`, so the result is exact,
     whatever the frame rate, as long as it does (about one axis; else up to second order of the angles).
-    followed_before, followed_now: what is followed, at both times [..., 4]. smoothed_before: the result at the
-    time before [..., 4]. speed: share of the distance closed per second [1/s]. seconds: time between the two, not
-    negative."""
+
+    Args:
+        followed_before, followed_now: what is followed, at both times [..., 4].
+        smoothed_before: the result at the time before [..., 4]. speed: share of the distance closed per second [1/s].
+        seconds: time between the two, not negative.
+    """
     passed = speed * seconds
     kept = np.exp(-passed)
     # Seen from what is followed now, y lies where y was, less the part of the way that x has made in between.
@@ -264,7 +275,9 @@ def _check(chain: LookAt, rig: Rig) -> None:
 @dataclass(frozen=True)
 class WeightEvent:
     """A call at a time, with the meaning that it has in P. Massoudi's article "The Perfect Look At System".
-    Raises RagdollError: a time that is no number, a weight outside 0..1, a duration below 0."""
+
+    Raises RagdollError: a time that is no number, a weight outside 0..1, a duration below 0.
+    """
 
     seconds: float
     weight: float  # what is set, or where the transition ends: 1 for enable, 0 for disable
@@ -284,8 +297,11 @@ class WeightEvent:
 
 def weight_at(seconds: float, events: Iterable[WeightEvent], initial: float = 1.0) -> tuple[float, float]:
     """The weight at a time, and what is left of the transition under way [s], 0 when there is none.
-    events: in any order; of events at the same time the one stored later is the later one. initial: the weight
-    until the first event."""
+
+    Args:
+        events: in any order; of events at the same time the one stored later is the later one.
+        initial: the weight until the first event.
+    """
     # The transition under way: from a time on the weight goes evenly from `start` to `end` within `duration`.
     begun, start, end, duration = -math.inf, initial, initial, 0.0
 
@@ -329,8 +345,13 @@ class LookAtSetup:
 
 
 def from_roles(rig: Rig, anatomy: Anatomy, tails=None) -> LookAtSetup:
-    """The chain from eyes or head down the neck and trunk, and the legs. Raises RagdollError: neither head nor neck was
-    recognised. anatomy: of the armature's bones, in their input order. tails: see `upright_axes`."""
+    """The chain from eyes or head down the neck and trunk, and the legs.
+
+    Raises RagdollError: neither head nor neck was recognised.
+
+    Args:
+        anatomy: of the armature's bones, in their input order. tails: see `upright_axes`.
+    """
     notes: list = []
     level = rig.skeleton.from_level
     role = {int(level[i]): name for i, name in enumerate(anatomy.roles)}
@@ -380,7 +401,9 @@ def _eyes(rig: Rig, anatomy: Anatomy, head: int) -> list:
 
 def _legs(rig: Rig, anatomy: Anatomy, role: dict, entries: list, notes: list) -> list:
     """Both legs of a human, all four of a quadruped, with their toes, all of a spider.
-    A foot that hangs on a control is one by itself where a bone that looks carries it along."""
+
+    A foot that hangs on a control is one by itself where a bone that looks carries it along.
+    """
     turned = {entry.bone for entry in entries}
     wanted = [((roles.THIGH, roles.FOOT, roles.TOE), None)]
     if anatomy.kind == roles.QUADRUPED:
@@ -426,10 +449,14 @@ def _leg(rig: Rig, anatomy: Anatomy, role: dict, side: str, number: int, top: st
 
 def upright_axes(rig: Rig, anatomy: Anatomy, tails=None) -> tuple:
     """Where a character faces in bind pose, and its up: unit vectors [3] in armature space; None where nothing tells.
+
     Left and right are well told by joints, up only to some degrees (13 for Rigify's wolf), since nobody's feet stand
     exactly below their hips; rigs are made upright in their space. So up is the nearest of its axes, where one is near.
-    anatomy: of the armature's bones, in their input order. tails: of the bones in bind pose [n, 3], in input
-    order, armature space; along the bones' own Y when not given."""
+
+    Args:
+        anatomy: of the armature's bones, in their input order.
+        tails: of the bones in bind pose [n, 3], in input order, armature space; along the bones' own Y when not given.
+    """
     order = rig.skeleton.from_level
     heads = rig.bind_positions[order]
     if tails is None:
@@ -447,7 +474,9 @@ def upright_axes(rig: Rig, anatomy: Anatomy, tails=None) -> tuple:
 
 def in_bone(rig: Rig, bone: int, direction) -> tuple:
     """A direction of the armature's space in a bone's own frame in bind pose, as a unit vector.
-    For a bone of -1, above a root, it is the direction itself."""
+
+    For a bone of -1, above a root, it is the direction itself.
+    """
     vector = np.asarray(direction, dtype=float)
     if bone >= 0:
         vector = quaternion.rotate(quaternion.conjugate(rig.bind_rotations[bone]), vector) / rig.bind_scales[bone]
@@ -456,7 +485,9 @@ def in_bone(rig: Rig, bone: int, direction) -> tuple:
 
 def forward_axes(rig: Rig, bone: int, forward=None) -> tuple[tuple, tuple]:
     """A bone's forward axis and its parent's, each in their own frame.
-    `forward` is where the character faces in bind pose, in armature space; None: along the bone itself, its own Y."""
+
+    `forward` is where the character faces in bind pose, in armature space; None: along the bone itself, its own Y.
+    """
     if forward is None:
         forward = quaternion.rotate(rig.bind_rotations[bone], rig.bind_scales[bone] * np.array([0.0, 1.0, 0.0]))
     return in_bone(rig, bone, forward), in_bone(rig, rig.parents[bone], forward)

@@ -33,9 +33,13 @@ _LIMITS = 8.0
 
 class Entry:
     """A bone of the chain under way; vectors are in the space it turns in, from its joint on.
-    Attributes: frame: that space in model space, of the pose that comes in. weight: 0 the shortest axis, 1 the up axis
-    alone. up: unit vector. forward: where the bone looks by now, a unit vector. own: the bone's own turn, without what
-    carries it. free: share 0..1 of what a further pass asks for that it turns by the shortest way, not about up."""
+
+    Attributes:
+        frame: that space in model space, of the pose that comes in. weight: 0 the shortest axis, 1 the up axis alone.
+        up: unit vector. forward: where the bone looks by now, a unit vector.
+        own: the bone's own turn, without what carries it.
+        free: share 0..1 of what a further pass asks for that it turns by the shortest way, not about up.
+    """
 
     def __init__(self, frame: Affine, forward, reference, limit: float, weight: float, up) -> None:
         now = c.angle_between(forward, reference)
@@ -50,7 +54,9 @@ class Entry:
 
     def turn(self, turn_from, turn_to, comfort: float) -> tuple:
         """Turn one direction as near to another as limit and weight allow; returns that turn.
-        `comfort` is the share of the limit that may be used."""
+
+        `comfort` is the share of the limit that may be used.
+        """
         if self.weight == 0.0:
             turn = c.arc(turn_from, turn_to, self.up)
         else:
@@ -62,9 +68,11 @@ class Entry:
 
     def turn_on(self, turn_from, turn_to) -> tuple:
         """Likewise by what the first pass has left.
-        A weighted entry has its axis from the first pass. What others leave it makes good about up alone, else it would
-        spiral to the target and its weight would mean nothing. Near a weight of 0 the two ways are blended, and so they
-        are where the first pass has brought it near its limit: no other way may be left to reach the target."""
+
+        A weighted entry has its axis from the first pass. What others leave it makes good about up alone, else it
+        would spiral to the target and its weight would mean nothing. Near a weight of 0 the two ways are blended, and
+        so they are where the first pass has brought it near its limit: no other way may be left to reach the target.
+        """
         up, free = self.up, self.free
         if self.free_at_limit > 0.0:
             room = self.limit - c.angle_between(self.forward, self.reference)
@@ -123,8 +131,13 @@ class Entry:
 
 
 class Aim:
-    """A chain that turns to a target. Attributes: entries: from the first bone (eye, head) to the last (spine). error:
-    angle [rad] between the first bone's line of sight and the direction to the target, as the last entry sees it."""
+    """A chain that turns to a target.
+
+    Attributes:
+        entries: from the first bone (eye, head) to the last (spine).
+        error: angle [rad] between the first bone's line of sight and the direction to the target, as the last entry
+            sees it.
+    """
 
     def __init__(self, entries: list) -> None:
         self.entries, self.error = entries, 0.0
@@ -153,7 +166,9 @@ class Aim:
 
     def turn_to(self, target: tuple, comfort: float = 1.0) -> None:
         """Turn the chain on until the first bone looks at a target, a point in model space.
-        `comfort` is the share of the limits that is used up before entries go to the limits themselves."""
+
+        `comfort` is the share of the limits that is used up before entries go to the limits themselves.
+        """
         last = self.entries[-1].frame
         target = _into(last.inverse(), c.sub(target, last.origin))
         for number in range(PASSES):
@@ -162,8 +177,11 @@ class Aim:
                 break
 
     def _pass(self, target: tuple, comfort: float | None) -> float:
-        """One pass over the chain, from the first entry on, which ends where the aim is good. The target is in the last
-        entry's space; `comfort` is None in all passes but the first. Returns the largest turn made [rad]."""
+        """One pass over the chain, from the first entry on, which ends where the aim is good.
+
+        The target is in the last entry's space; `comfort` is None in all passes but the first.
+        Returns the largest turn made [rad].
+        """
         entries, joints = self.entries, self._joints
         # The target as each entry would see it if those above had not turned.
         seen = [target] * len(entries)
@@ -216,11 +234,15 @@ def _is_aimed(sight: tuple, to_target: tuple) -> bool:
 
 def ahead(offset: tuple, sight: tuple, reach: tuple, to_target: tuple) -> tuple:
     """Unit directions, from a bone, of the point on the line of sight to turn and of the target.
-    offset: from the bone to the first bone. sight: the first bone's forward. reach: from the bone to the target.
-    to_target: from the first bone to the target.
-    The point is as far from the bone as the target: |offset + s sight| = |reach|. A target that is nearer than the line
-    of sight ever comes has no such point; then it is the point as far from the first bone as the target, which is the
-    article's way."""
+
+    Args:
+        offset: from the bone to the first bone. sight: the first bone's forward. reach: from the bone to the target.
+        to_target: from the first bone to the target.
+
+    The point is as far from the bone as the target: |offset + s sight| = |reach|. A target that is nearer than the
+    line of sight ever comes has no such point; then it is the point as far from the first bone as the target, which
+    is the article's way.
+    """
     ox, oy, oz = offset
     sx, sy, sz = sight
     rx, ry, rz = reach
@@ -235,11 +257,16 @@ def ahead(offset: tuple, sight: tuple, reach: tuple, to_target: tuple) -> tuple:
 
 def facing(forward, up, to_target, last_side, margin: float) -> tuple:
     """The side by which a target behind is looked at, with hysteresis, and the direction to look in instead.
+
     Within `margin` of straight behind (as seen along up) the side of before is kept, and the direction is that at the
     margin on that side; so neither a target that crosses straight behind nor one that dwells there flips the look.
-    forward: where the first bone looks, up: unit vectors. to_target: from the first bone to the target.
-    last_side: 1 left, -1 right, 0 not known yet. margin: half the width of the zone [rad].
-    Returns: (side, direction): the side now, and the vector to look along; None outside the zone."""
+
+    Args:
+        forward: where the first bone looks, up: unit vectors. to_target: from the first bone to the target.
+        last_side: 1 left, -1 right, 0 not known yet. margin: half the width of the zone [rad].
+    Returns:
+        (side, direction): the side now, and the vector to look along; None outside the zone.
+    """
     level = c.along(forward, -c.dot(forward, up), up)
     distance = c.length(to_target)
     if c.dot(level, to_target) > 1e-6 * distance:
@@ -265,8 +292,10 @@ def facing(forward, up, to_target, last_side, margin: float) -> tuple:
 
 def blended(turn_from, turn_to, up, weight: float) -> tuple:
     """The turn between the shortest one (weight 0) and the one about up alone (weight 1).
+
     Their rotation vectors are blended: the axis goes evenly from the one to the other, and steadily over to the other
-    side as a target passes above or below, where the turn about up is none."""
+    side as a target passes above or below, where the turn about up is none.
+    """
     normal = c.cross(turn_from, turn_to)
     size = c.length(normal)
     axis = c.unit(normal, c.perpendicular(turn_from, up))
@@ -299,8 +328,10 @@ def leading(axis, forward, reference) -> float:
 
 def angle_to_cone(axis, angle: float, forward, reference, cosine: float) -> float:
     """How much of a turn `forward` can take until it leaves the cone about `reference`.
-    The cosine between the two is a + b cos x + s sin x after a turn by x, for constants a, b and s: a wave about a that
-    is highest at x = atan2(s, b)."""
+
+    The cosine between the two is a + b cos x + s sin x after a turn by x, for constants a, b and s: a wave about a
+    that is highest at x = atan2(s, b).
+    """
     fixed = c.dot(forward, axis) * c.dot(axis, reference)
     b = c.dot(forward, reference) - fixed
     s = leading(axis, forward, reference)

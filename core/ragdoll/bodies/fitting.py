@@ -111,8 +111,12 @@ class Shape:
 
 def own_moments(kinds, sizes, masses) -> np.ndarray:
     """Moments [m, 3] of bodies about their own axes and centres [kg m^2], as Blender gives them.
+
     A sphere has its own; every other shape, a capsule too, has those of the box around it.
-    kinds: shapes [m]. sizes: along their own axes [m, 3] [m]. masses: [m] [kg]."""
+
+    Args:
+        kinds: shapes [m]. sizes: along their own axes [m, 3] [m]. masses: [m] [kg].
+    """
     sizes, masses = np.asarray(sizes, dtype=float), np.asarray(masses, dtype=float)[:, None]
     squares = sizes**2
     boxes = masses / 12.0 * (squares.sum(axis=1, keepdims=True) - squares)
@@ -130,7 +134,9 @@ def from_hull(solid: convex.Hull, origin: np.ndarray, axes: np.ndarray) -> Shape
 
 def cross_axes(axes: np.ndarray, points: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The frame [3, 3] turned about its z so that x is the widest direction of the points across it.
-    Where their cross-section is round (`ROUND`) the frame stays as it is."""
+
+    Where their cross-section is round (`ROUND`) the frame stays as it is.
+    """
     flat = (points @ axes)[:, :2]
     flat = flat - weights @ flat / weights.sum()
     xx, yy = weights @ (flat * flat)
@@ -146,11 +152,15 @@ def fit(
     points: np.ndarray, axes: np.ndarray, kind: str = "AUTO", *, weights=None, share: float = 0.9, smallest: float = 0.0
 ) -> Shape:
     """The shape of least volume that covers a share of weighted points.
+
     Raises RagdollError: too few points.
-    points: at least `FEWEST_POINTS` points [k, 3] [m]. weights: not negative [k]; all equal by default. axes:
-    frame [3, 3], z along the limb; turned about z to the points' own cross axes. kind: CAPSULE, BOX, SPHERE,
-    CONVEX_HULL, or AUTO for the one of least volume (a hull where it wins by much). share: of the weight to cover,
-    0..1. smallest: no half extent is less [m]."""
+
+    Args:
+        points: at least `FEWEST_POINTS` points [k, 3] [m]. weights: not negative [k]; all equal by default.
+        axes: frame [3, 3], z along the limb; turned about z to the points' own cross axes.
+        kind: CAPSULE, BOX, SPHERE, CONVEX_HULL, or AUTO for the one of least volume (a hull where it wins by much).
+        share: of the weight to cover, 0..1. smallest: no half extent is less [m].
+    """
     points = np.asarray(points, dtype=float)
     weights = np.ones(len(points)) if weights is None else np.asarray(weights, dtype=float)
     points, weights = points[weights > 0.0], weights[weights > 0.0]
@@ -285,8 +295,10 @@ def _box(local, weights, share):
 
 def fit_hull(local: np.ndarray, weights: np.ndarray, share: float, smallest: float = 0.0) -> convex.Hull | None:
     """A hull of at most 26 corners that covers the share of points [n, 3]; None where they lie in one plane.
-    The points that are outermost in some of 26 directions are trimmed; of the rest the outermost in each direction are
-    its corners. Scaled about its middle it covers exactly the share."""
+
+    The points that are outermost in some of 26 directions are trimmed; of the rest the outermost in each direction
+    are its corners. Scaled about its middle it covers exactly the share.
+    """
     size = np.maximum(np.ptp(local, axis=0), 1e-12)
     along = (local / size) @ _COMPASS.T
     order = np.argsort(-along, axis=0, kind="stable")
@@ -328,9 +340,12 @@ def joined(pieces, axes) -> Shape:
 
 def split(whole: Shape, points, weights, bones, trees, *, share: float, smallest: float, forced: bool = False) -> Shape:
     """The body as a compound of two or three parts where that pays, else `whole`, the one convex shape.
-    points, weights: what the body is to cover [k, 3] [m], [k]. bones: that hold each point most [k]. trees: masks
-    of bones [n], each a merged bone and all below it: what may become a part. share, smallest: as in `fitting.fit`, for
-    each part. forced: take the best two parts whatever they save."""
+
+    Args:
+        points, weights: what the body is to cover [k, 3] [m], [k]. bones: that hold each point most [k].
+        trees: masks of bones [n], each a merged bone and all below it: what may become a part.
+        share, smallest: as in `fitting.fit`, for each part. forced: take the best two parts whatever they save.
+    """
     held = [float(weights[tree[bones]].sum() / weights.sum()) for tree in trees]
     order = sorted(range(len(trees)), key=lambda i: (-held[i], i))
     trees = [trees[i] for i in order if LEAST_HELD <= held[i] <= 1.0 - LEAST_HELD][:TRIED]
@@ -388,7 +403,9 @@ class Skin:
 
     def dominated(self, owner: np.ndarray, count: int) -> tuple[list, np.ndarray, np.ndarray]:
         """Vertices of each owner: those on which its bones together have more hold than any other's.
-        For each owner (points [k, 3], share of each one's weights that is the owner's [k]) or None, and `holders`."""
+
+        For each owner (points [k, 3], share of each one's weights that is the owner's [k]) or None, and `holders`.
+        """
         holder, share = self.holders(owner, count)
         rows = [np.flatnonzero(holder == i) for i in range(count)]
         return [(self.points[own], share[own]) if len(own) else None for own in rows], holder, share
@@ -428,11 +445,15 @@ class Skin:
 
     def between(self, holder, share, joints, ends, joined) -> list:
         """Points on edges from one body's vertices to another's, where the one body ends.
+
         Coarse meshes have vertices at the joints only, so that those of a body may be no more than a ring. Its part of
-        an edge to a body that it is joined to goes as far as its own limb does, at least to the middle. Returns for
-        each body (points [k, 3], weights [k]).
-        holder, share: see `holders`. joints, ends: where each body's limb begins and ends [m, 3]. joined: whether
-        bodies are joined [m, m]."""
+        an edge to a body that it is joined to goes as far as its own limb does, at least to the middle.
+        Returns for each body (points [k, 3], weights [k]).
+
+        Args:
+            holder, share: see `holders`. joints, ends: where each body's limb begins and ends [m, 3].
+            joined: whether bodies are joined [m, m].
+        """
         edges = self.edges[np.all(holder[self.edges] >= 0, axis=1)] if len(self.edges) else self.edges
         edges = edges[holder[edges[:, 0]] != holder[edges[:, 1]]]
         edges = np.concatenate([edges, edges[:, ::-1]])

@@ -115,8 +115,10 @@ def _least(cores, first, second, directions):
 
 def convex_depths(shapes: list, first, second, within: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     """Penetration depths [p] [m] of pairs of convex shapes, by their indices, and the directions of the least one.
-    A depth is negative where there is a gap: its width or, beyond `within` [m], less. Directions are unit vectors [p,
-    3] from the first to the second."""
+
+    A depth is negative where there is a gap: its width or, beyond `within` [m], less. Directions are unit vectors
+    [p, 3] from the first to the second.
+    """
     first, second = np.asarray(first, dtype=int), np.asarray(second, dtype=int)
     if not len(first):
         return np.zeros(0), np.zeros((0, 3))
@@ -156,7 +158,9 @@ def depths(shapes: list, first, second, within: float = 0.0) -> np.ndarray:
 
 def met(shapes: list, first, second, moves: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
     """Whether pairs of bodies [p] stand deeper in each other than a tolerance [m] in any of several poses.
-    `shapes` stand in bind pose [m]; `moves` are their rigid motions from there to each pose [f, m, 4, 4]."""
+
+    `shapes` stand in bind pose [m]; `moves` are their rigid motions from there to each pose [f, m, 4, 4].
+    """
     bodies = len(first)
     shapes, owner, first, second, row = _parts(shapes, first, second)
     moves, found = moves[:, owner], np.zeros(len(first), dtype=bool)
@@ -207,7 +211,9 @@ class Smaller:
 
 def ways_to_shrink(shape: Shape, direction: np.ndarray, amount: float, mirror: np.ndarray | None = None) -> list:
     """Ways to make a shape smaller, inside itself, so that it reaches `amount` [m] less far along a direction.
-    `mirror` is the unit normal of a mirror plane through the body: what is taken from one side is taken from both."""
+
+    `mirror` is the unit normal of a mirror plane through the body: what is taken from one side is taken from both.
+    """
     if mirror is not None and abs(direction @ mirror) < 1e-6:
         mirror = None
     way = {SPHERE: _shrink_sphere, CAPSULE: _shrink_capsule, BOX: _shrink_box}.get(shape.kind, _cut_hull)
@@ -304,13 +310,17 @@ def separate(
     shapes: list, first, second, *, gap: float, may_overlap, twins=None, normal=None, offset: float = 0.0, points=None
 ) -> list:
     """Shrink bodies until none of the pairs overlaps; `shapes` is changed in place.
+
     The two of a pair give way so that the least is lost of their volumes and of the points that they cover, along the
-    direction of least depth or one of their own axes. A body's twin is always its mirror image. Returns Rows of the
-    pairs that overlap.
-    first, second: the pairs [p]. gap: distance [m] that is left between them. may_overlap: pairs [p] that rather
-    overlap than cost a body more than `KEPT_AT_LEAST` leaves of it. twins: counterpart of every body, itself in the
-    mirror plane `normal`, `offset`, -1 for none [m]. points: what each body is to cover [k, 3], or None, for each
-    [m]."""
+    direction of least depth or one of their own axes. A body's twin is always its mirror image.
+    Returns Rows of the pairs that overlap.
+
+    Args:
+        first, second: the pairs [p]. gap: distance [m] that is left between them.
+        may_overlap: pairs [p] that rather overlap than cost a body more than `KEPT_AT_LEAST` leaves of it.
+        twins: counterpart of every body, itself in the mirror plane `normal`, `offset`, -1 for none [m].
+        points: what each body is to cover [k, 3], or None, for each [m].
+    """
     flat, owner, a, b, row = _parts(shapes, first, second)
     begin = np.searchsorted(owner, np.arange(len(shapes)))
     # A body's parts have those of its twin for twins; the parts of one in the mirror plane have none.
@@ -434,8 +444,11 @@ _ROWS = np.stack([_PRODUCTS[_X, factor] ^ _Y for factor in range(GROUPS)] + [_X]
 
 
 def layers(slot: int) -> np.ndarray:
-    """Layers of each group of a character's bodies: [4, 20], bool. `slot` says which of the characters without
-    self-collision it is; the one five on has the same layers, so that of the two only like groups meet."""
+    """Layers of each group of a character's bodies: [4, 20], bool.
+
+    `slot` says which of the characters without self-collision it is; the one five on has the same layers, so that of
+    the two only like groups meet.
+    """
     found = np.zeros((GROUPS, LAYERS), dtype=bool)
     found[:, FIRST:] = _ROWS[:, slot % CHARACTERS] == np.arange(GROUPS)[:, None]
     return found
@@ -448,7 +461,9 @@ def meeting_all() -> np.ndarray:
 
 def groups(parents) -> np.ndarray:
     """The group of each body [n]: limbs stay together, as what is joined needs no constraint to be told apart.
-    `parents` [n] are -1 at roots. Depth first, each body comes right after the way that leads to it."""
+
+    `parents` [n] are -1 at roots. Depth first, each body comes right after the way that leads to it.
+    """
     count = len(parents)
     result = np.empty(count, dtype=int)
     order = sorted(range(count), key=lambda body: path_to_root(parents, body)[::-1])

@@ -65,8 +65,10 @@ def height(heads, tails, simulated, axes=None) -> float:
 
 def joint_sizes(heads, tails, parents, candidates) -> np.ndarray:
     """Size [n] of every bone: to its farthest child joint, or the drawn length when that is plausible and longer.
-    A drawn length far from the distance to the parent's joint says nothing (many importers draw stubs): a tip gets half
-    of that distance then."""
+
+    A drawn length far from the distance to the parent's joint says nothing (many importers draw stubs): a tip gets
+    half of that distance then.
+    """
     sizes = np.zeros(len(parents))
     size_of_all = extent(heads[candidates]) if np.any(candidates) else 0.0
     tip = np.array(candidates, dtype=bool)
@@ -86,8 +88,10 @@ def joint_sizes(heads, tails, parents, candidates) -> np.ndarray:
 
 def choose_bones(heads, tails, parents, candidates, axes) -> np.ndarray:
     """Which candidates [n] get a body [n]: all but the tiny ones, which their parent's body carries.
-    A tiny bone that holds several others together and has no simulated ancestor (a hip stub) stays. Sizes are compared
-    with the extent along `axes`, see `extent`."""
+
+    A tiny bone that holds several others together and has no simulated ancestor (a hip stub) stays. Sizes are
+    compared with the extent along `axes`, see `extent`.
+    """
     size_of_all = extent(heads[candidates], axes) if np.any(candidates) else 0.0
     sizes = joint_sizes(heads, tails, parents, candidates)
     chosen = candidates & (sizes >= MIN_SIZE * size_of_all)
@@ -103,13 +107,17 @@ def choose_bones(heads, tails, parents, candidates, axes) -> np.ndarray:
 
 def plan_bodies(heads, tails, rotations, parents, simulated, kinds, skin, axes, coverage, hung=(), led=()) -> BodyPlan:
     """Shapes for the simulated bones.
-    heads, tails: joints in bind pose [n, 3]. rotations: bind rotation matrices of the bones [n, 3, 3]. parents:
-    bone parents, before their children [n]. simulated: mask [n]. kinds: wanted shape per bone, "AUTO" for the one of
-    least volume [n]. skin: `Skin` of the meshes in bind pose, or None; bodies without vertices of their own are shaped
-    by their joints alone. axes: the armature's axes [3, 3], see `extent`. coverage: share of a body's weighted vertices
-    that its shape covers at least, before overlaps are resolved. hung: the bone of the body that each bone hangs on
-    [n], where that is known; see `roles.Anatomy.parents`. led: bones that hang there whatever the hierarchy says; see
-    `roles.Anatomy.led`."""
+
+    Args:
+        heads, tails: joints in bind pose [n, 3]. rotations: bind rotation matrices of the bones [n, 3, 3].
+        parents: bone parents, before their children [n]. simulated: mask [n].
+        kinds: wanted shape per bone, "AUTO" for the one of least volume [n].
+        skin: `Skin` of the meshes in bind pose, or None; bodies without vertices of their own are shaped by their
+            joints alone. axes: the armature's axes [3, 3], see `extent`.
+        coverage: share of a body's weighted vertices that its shape covers at least, before overlaps are resolved.
+        hung: the bone of the body that each bone hangs on [n], where that is known; see `roles.Anatomy.parents`.
+        led: bones that hang there whatever the hierarchy says; see `roles.Anatomy.led`.
+    """
     origin = heads[simulated].mean(axis=0) if np.any(simulated) else np.zeros(3)
     if skin is not None:
         skin = replace(skin, points=(skin.points - origin) @ axes)
@@ -315,9 +323,11 @@ def _separate(shapes, parents, size, twins, normal, offset, vertices) -> list:
 # ---- one tree -------------------------------------------------------------------------------------------------------
 def join_loose_roots(bones, parents, heads, tails, bone_parents, hung):
     """Bodies without a simulated ancestor join one tree; `parents` is changed in place.
+
     First where an ancestor lies exactly on a simulated bone: Rigify's DEF chains hang on ORG bones that double them.
     Then where they hang in the anatomy, as hooves on IK bones do. What is still loose joins the nearest joint of the
-    main tree: the most central one of the large ones, the spine and not a leg with as many bones."""
+    main tree: the most central one of the large ones, the spine and not a leg with as many bones.
+    """
     tolerance = 1e-3 * extent(heads[bones])
     row = {bone: i for i, bone in enumerate(bones)}
     for i in np.flatnonzero(parents < 0):
@@ -354,7 +364,9 @@ def join_loose_roots(bones, parents, heads, tails, bone_parents, hung):
 # ---- shapes from the joints alone -----------------------------------------------------------------------------------
 def extent(points: np.ndarray, axes: np.ndarray | None = None) -> float:
     """Largest side [m] of the box around points [n, 3]: the measure of a character's size.
-    The box lies along the columns of `axes` [3, 3], the armature's, so that turning a character changes nothing."""
+
+    The box lies along the columns of `axes` [3, 3], the armature's, so that turning a character changes nothing.
+    """
     points = points if axes is None else points @ axes
     return float(np.max(np.ptp(points, axis=0))) if len(points) else 0.0
 

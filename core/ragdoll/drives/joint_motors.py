@@ -31,7 +31,9 @@ SKEWED = 0.5  # determinant of three motors' axes: 1 at right angles, 0 where th
 
 def axes(relative):
     """Axes [m, 6, 3] that the motors drive at rotations relative [m, 4], in the parent's joint frame.
-    Zero for a motor that is within 0.6 degrees of degenerate."""
+
+    Zero for a motor that is within 0.6 degrees of degenerate.
+    """
     z = np.moveaxis(quaternion.to_matrix(relative)[..., :, _Z], -1, -2)
     x = np.eye(3)[_X]
     across = x - z * np.einsum("...kj,kj->...k", z, x)[..., None]
@@ -65,8 +67,10 @@ def needed_motors(relatives) -> tuple:
 
 def motor_speeds(relative, velocity, available, seconds):
     """Which motors are on [m, 6], their velocities [rad/s] [m, 6] and axes [m, 6, 3] halfway through a frame.
-    A joint with up to three motors (a hinge has one) runs them all. `relative` are rotations now [m, 4]; `velocity` is
-    in the parent's joint frame, see `Law.joint_command` [m, 3]; `available` are a joint's motors [m, 6]."""
+
+    A joint with up to three motors (a hinge has one) runs them all. `relative` are rotations now [m, 4];
+    `velocity` is in the parent's joint frame, see `Law.joint_command` [m, 3]; `available` are a joint's motors [m, 6].
+    """
     halfway = quaternion.multiply(quaternion.from_rotation_vector(0.5 * seconds * velocity), relative)
     axes_of = axes(halfway)
     on = available.copy()
@@ -79,8 +83,10 @@ def motor_speeds(relative, velocity, available, seconds):
 
 def shares(axes_of, on, torque):
     """Largest torques [k, 6] of the motors that are on [k, 6], which together amount to a torque [k, 3].
+
     Their axes may be skewed: the shares solve the sum of share times axis for the torque, by least squares where a
-    joint has fewer than three motors."""
+    joint has fewer than three motors.
+    """
     columns = np.where(on[..., None], axes_of, 0.0)
     return np.abs(np.einsum("kim,ki->km", np.linalg.pinv(columns), torque))
 
@@ -96,8 +102,12 @@ def descends(parents) -> np.ndarray:
 
 def carried_tensors(masses, moments, rotations, centers, pivots, carries) -> np.ndarray:
     """Inertia tensors [k, 3, 3] of all that each joint carries, about the joint, in world axes [kg m^2].
-    masses [m] [kg]; moments [m, 3] [kg m^2] about the bodies' own axes. rotations [m, 3, 3], centers [m, 3] [m]:
-    where the bodies stand. pivots: places of the joints [k, 3] [m]. carries: whether a joint carries a body [k, m]."""
+
+    Args:
+        masses [m] [kg]; moments [m, 3] [kg m^2] about the bodies' own axes. rotations [m, 3, 3], centers [m, 3] [m]:
+            where the bodies stand. pivots: places of the joints [k, 3] [m].
+        carries: whether a joint carries a body [k, m].
+    """
     middle = centers.mean(axis=0)  # far from the world's origin the sums below would lose digits
     centers, pivots = centers - middle, pivots - middle
     own = np.einsum("mia,ma,mja->mij", rotations, moments, rotations)

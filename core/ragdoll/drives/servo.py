@@ -47,26 +47,36 @@ def frequency(weight):
 
 def rate(weight):
     """Share of the error closed per second [1/s]: half the frequency, which is critical damping, at most `FULL_RATE`.
-    Faster, the servo would brake only at the edge of its force, and a weak one would resonate with the animation."""
+
+    Faster, the servo would brake only at the edge of its force, and a weak one would resonate with the animation.
+    """
     half = 0.5 * frequency(weight)
     limit = FULL_RATE / (1.0 - FULL_RATE / (0.5 * FULL_FREQUENCY))
     return half / (1.0 + half / limit)
 
 
 def drag(weight):
-    """Damping of a body's motion [1/s] that comes with a weight. The servo brakes only what is faster than its rate: a
-    body that hangs in its spring under a load would swing for ever below that. Bullet's own damping ends it, at any
-    frame rate; it fades where the spring is stiff, and at weight 0, where the body is free."""
+    """Damping of a body's motion [1/s] that comes with a weight.
+
+    The servo brakes only what is faster than its rate: a body that hangs in its spring under a load would swing for
+    ever below that. Bullet's own damping ends it, at any frame rate; it fades where the spring is stiff, and at weight
+    0, where the body is free.
+    """
     omega = frequency(weight)
     return 2.0 * DRAG_RATIO * omega / (1.0 + (omega / STIFF) ** 4)
 
 
 def support(share, gained, gravity, seconds):
     """Share of a character's weight that something bears, after one more frame: 0 in free flight, 1 where it lies.
+
     Blender tells nothing about contacts, but what nothing bears falls as gravity has it. Smoothed over `CALM_AFTER`
     seconds, as a body that rocks on its contacts is borne by fits and starts. Without gravity nothing bears it.
-    share: so far. gained: velocity [3] that its centre of mass has gained in the frame, beside what damping took
-    [m/s]. gravity: [3] [m/s^2]. seconds: duration of the frame."""
+
+    Args:
+        share: so far.
+        gained: velocity [3] that its centre of mass has gained in the frame, beside what damping took [m/s].
+        gravity: [3] [m/s^2]. seconds: duration of the frame.
+    """
     x, y, z = gravity
     pull = x * x + y * y + z * z
     if pull == 0.0:
@@ -78,30 +88,41 @@ def support(share, gained, gravity, seconds):
 
 def settled(calm, speed, own_speed, supported, seconds):
     """Seconds for which a character has been calm, after one more frame.
+
     Blender's bodies roll and rock without any resistance of their own: a limp character that lies nearly still would
     take a dozen seconds to come to rest. Once it has been slow throughout for `CALM_AFTER` seconds, and something bears
     it (see `support`), its limp bodies get `CALM_DRAG`, until one of them is fast again.
-    calm: seconds so far. speed: of its fastest body [m/s]. own_speed: that of a body of its size, the root of
-    height times gravity [m/s]. supported: whether something bears it. seconds: duration of the frame."""
+
+    Args:
+        calm: seconds so far. speed: of its fastest body [m/s].
+        own_speed: that of a body of its size, the root of height times gravity [m/s].
+        supported: whether something bears it. seconds: duration of the frame.
+    """
     bound = CALM_SPEED * own_speed * (2.0 if calm >= CALM_AFTER else 1.0)
     return calm + seconds if supported and speed < bound else 0.0
 
 
 def servo(weight, inertia, steps_per_second):
     """Stiffness [N/m or N m/rad] and rate [1/s] of one servo axis, both [..], for weights [..] in [0, 1].
+
     `inertia` is the mass [kg] or moment of inertia [kg m^2] that the axis moves [..]. The rate stays at half of the
-    rigid body world's substeps per second or less."""
+    rigid body world's substeps per second or less.
+    """
     stiffness = np.asarray(inertia, dtype=float) * frequency(weight) ** 2
     return stiffness, np.minimum(rate(weight), 0.5 * steps_per_second)
 
 
 def motor(gain, stiffness, weight, scale):
     """Stiffness and Blender's damping value that give Bullet's spring motor a rate [1/s].
-    The motor's velocity is ``steps * (1 - damping) / iterations * stiffness * error``; 1 - damping is a whole number of
-    single-precision steps, so the stiffness is moved to where the rate comes out right. It cannot exceed 1 either:
-    bodies too light for that (a character a tenth of a man) get the stiffness that the rate takes, fading with the
-    weight, so that at weight 1 they follow as well as heavy ones.
-    gain [1/s], stiffness [N/m or N m/rad], weight [0..1], scale: iterations / steps per second [s]."""
+
+    The motor's velocity is ``steps * (1 - damping) / iterations * stiffness * error``; 1 - damping is a whole
+    number of single-precision steps, so the stiffness is moved to where the rate comes out right. It cannot exceed 1
+    either: bodies too light for that (a character a tenth of a man) get the stiffness that the rate takes, fading with
+    the weight, so that at weight 1 they follow as well as heavy ones.
+
+    Args:
+        gain [1/s], stiffness [N/m or N m/rad], weight [0..1], scale: iterations / steps per second [s].
+    """
     stiffness = np.maximum(stiffness, gain * scale * weight**4)
     wanted = np.where(stiffness > 0.0, gain * scale / np.maximum(stiffness, 1e-30), 1.0)
     whole = np.clip(np.round(wanted / FLOAT_STEP), 1.0, 1.0 / FLOAT_STEP)
@@ -111,10 +132,12 @@ def motor(gain, stiffness, weight, scale):
 
 def lag_compensated(previous, target, substeps):
     """Where to put the kinematic targets so that the bodies *end* the frame on `target`.
-    Bullet measures the error of a substep against the target's place at the end of that substep but the body's at its
-    beginning, so a body that follows exactly ends one substep ahead: at g + (g - g') / n. Solved for g. Rotations are
-    blended as matrices and made orthogonal again: within 0.01 degrees of the arc for 20 degrees a frame. `previous` and
-    `target` are rigid matrices [m, 4, 4] of the last command and of the wanted pose, n the substeps."""
+
+    Bullet measures the error of a substep against the target's place at the end of that substep but the body's at
+    its beginning, so a body that follows exactly ends one substep ahead: at g + (g - g') / n. Solved for g.
+    Rotations are blended as matrices and made orthogonal again: within 0.01 degrees of the arc for 20 degrees a frame.
+    `previous` and `target` are rigid matrices [m, 4, 4] of the last command and of the wanted pose, n the substeps.
+    """
     share = substeps / (substeps + 1.0)
     return orthogonal(previous + (target - previous) * share)
 
@@ -123,8 +146,11 @@ _FIRST, _SECOND = 1.875 * np.eye(3), 1.25 * np.eye(3)
 
 
 def orthogonal(matrices):
-    """Nearly rigid matrices [m, 4, 4] with their rotations made orthogonal. One step of third order to the polar
-    factor: R (15 - 10 M + 3 M^2) / 8 with M = R^T R, the first terms of the series of R M^(-1/2) about M = 1."""
+    """Nearly rigid matrices [m, 4, 4] with their rotations made orthogonal.
+
+    One step of third order to the polar factor: R (15 - 10 M + 3 M^2) / 8 with M = R^T R, the first terms of the
+    series of R M^(-1/2) about M = 1.
+    """
     result = matrices.copy()
     rotation = matrices[:, :3, :3]
     square = rotation.transpose(0, 2, 1) @ rotation
@@ -141,9 +167,11 @@ def extrapolated(pose, coming):
 
 
 def reach(weights, seconds):
-    """How far [rad] a target may be turned ahead of its body, for weights [m] and the duration of a frame [s]. A strong
-    servo goes all the way to its target within a frame, so its reach is what the largest speed allows; a weak one does
-    not, and pulls as if from `MAX_ERROR` on the frame's average. Both are the same motion at any frame rate."""
+    """How far [rad] a target may be turned ahead of its body, for weights [m] and the duration of a frame [s].
+
+    A strong servo goes all the way to its target within a frame, so its reach is what the largest speed allows; a weak
+    one does not, and pulls as if from `MAX_ERROR` on the frame's average. Both are the same motion at any frame rate.
+    """
     closing = rate(weights) * seconds
     closed = np.maximum(-np.expm1(-closing), 1e-9)
     angles = np.minimum(MAX_ERROR * closing, MAX_ERROR_PER_SECOND * seconds) / closed
@@ -158,7 +186,10 @@ def trace_at(angles):
 
 def within_reach(body, target, farthest, trace):
     """Targets [m, 4, 4] turned towards the bodies, on the shortest arc, where they are more than `farthest` ahead.
-    farthest: angles [m] [rad]; trace: `trace_at` them."""
+
+    Args:
+        farthest: angles [m] [rad]; trace: `trace_at` them.
+    """
     beyond = np.einsum("mij,mij->m", body[:, :3, :3], target[:, :3, :3]) < trace
     if not beyond.any():
         return target
@@ -186,10 +217,14 @@ def _turned_towards(start, end, angles):
 
 def carried_inertia(masses, centers, joints, parents, own):
     """Inertia [kg m^2] of everything that each joint carries, about the joint [m].
-    Gains scaled by it let one weight serve the whole body (Zordan and Hodgins 2002, Motion capture-driven simulations
-    that hit and react). Taken in bind pose, once per build.
-    masses [m] [kg], centers [m, 3], joints [m, 3] [m], parents [m] (-1 at roots). own: each body's own mean
-    inertia about its centre [m]."""
+
+    Gains scaled by it let one weight serve the whole body (Zordan and Hodgins 2002, Motion capture-driven
+    simulations that hit and react). Taken in bind pose, once per build.
+
+    Args:
+        masses [m] [kg], centers [m, 3], joints [m, 3] [m], parents [m] (-1 at roots).
+        own: each body's own mean inertia about its centre [m].
+    """
     carried = np.zeros(len(masses))
     for i in range(len(masses)):
         for ancestor in path_to_root(parents, i):
@@ -200,8 +235,10 @@ def carried_inertia(masses, centers, joints, parents, own):
 
 def capped(stiffness, largest, error, least):
     """Stiffness [m] of which ``stiffness * error`` stays within `largest` [m]; 0 in `largest` is no limit.
+
     `least` is the error that gravity alone makes in a frame: from a smaller one the force is not told apart from one
-    without limit before the frame is over."""
+    without limit before the frame is over.
+    """
     limit = np.where(largest > 0.0, largest / np.maximum(error, least), np.inf)
     return np.minimum(stiffness, limit)
 
@@ -209,8 +246,11 @@ def capped(stiffness, largest, error, least):
 # ---- motors between child and parent --------------------------------------------------------------------------------
 def joint_velocity(relative, before, target, weight, seconds):
     """Angular velocity [m, 3] of the child against the parent, in the parent's joint frame.
+
     The target's own motion over the frame, and the share of the error left that the weight closes in it.
-    `relative`, `before`, `target` are rotations now, of the target now and at the frame's end [m, 4]."""
+
+    `relative`, `before`, `target` are rotations now, of the target now and at the frame's end [m, 4].
+    """
     error = quaternion.to_rotation_vector(quaternion.multiply(before, quaternion.conjugate(relative)))
     share = np.where(weight >= 1.0, 1.0, -np.expm1(-rate(weight) * seconds))
     closed = error * share[:, None]
@@ -223,8 +263,10 @@ def joint_velocity(relative, before, target, weight, seconds):
 
 def joint_torque(weight, inertia, error):
     """Largest torque [N m] of a motor [m]: that of a spring of the weight's frequency at the error, as in world space.
+
     At weight 1 there is no limit to speak of. `inertia` is that of all that the joint carries [kg m^2], `error` the
-    average one that the frame is expected to see [rad]."""
+    average one that the frame is expected to see [rad].
+    """
     stiffness = inertia * frequency(weight) ** 2
     free = inertia * REFERENCE_FREQUENCY**2 * WITHOUT_LIMIT
     return np.where(weight >= 1.0, free, np.minimum(stiffness * error, free))

@@ -60,9 +60,12 @@ def _poles(frequency, damping_ratio, step):
 
 def spring2(frequency, damping_ratio, inertia, step):
     """Stiffness and damping of a SPRING2 constraint that moves an inertia as the continuous spring does.
-    Bullet adds ``k e - c v`` times the step to the momentum and then moves the body. That has the sum of poles 2 - a -
-    d and their product 1 - d, with a = k step^2 / I and d = c step / I.
-    Frequency [Hz], damping ratio and inertia [kg or kg m^2] are broadcast; `step` is the duration of a substep [s]."""
+
+    Bullet adds ``k e - c v`` times the step to the momentum and then moves the body. That has the sum of poles
+    2 - a - d and their product 1 - d, with a = k step^2 / I and d = c step / I.
+
+    Frequency [Hz], damping ratio and inertia [kg or kg m^2] are broadcast; `step` is the duration of a substep [s].
+    """
     total, product = _poles(frequency, damping_ratio, step)
     inertia = np.asarray(inertia, dtype=float)
     return inertia * np.maximum(1.0 - total + product, 0.0) / step**2, inertia * (1.0 - product) / step
@@ -70,21 +73,28 @@ def spring2(frequency, damping_ratio, inertia, step):
 
 def first_frame(frequency, substeps):
     """Frequency [Hz] for the first frame in which a spring acts on a body at rest.
+
     The first of the frame's n substeps should kick for half of its time only. With the stiffness of the whole frame
-    lower by 1 / (2 n) the body is as fast as it should be at the frame's end."""
+    lower by 1 / (2 n) the body is as fast as it should be at the frame's end.
+    """
     return np.asarray(frequency, dtype=float) * np.sqrt(1.0 - 0.5 / np.asarray(substeps, dtype=float))
 
 
 def motor(frequency, damping_ratio, inertia, error, velocity, seconds, substeps):
     """Velocity and largest force that a motor has for one frame, to move an inertia as the spring does.
+
     The motor pushes with a constant force through the frame; its velocity is where the force takes the body by the
     frame's end, so that it never pushes further when others push with it. The force is ``-K e - C v`` times the
-    inertia, K and C placing the poles of ``x' = x + T v + T^2 u (n + 1) / (2 n), v' = v + T u``: the body's motion in a
-    frame of T seconds and n substeps. Returns velocity relative to the target [.., 3], largest force [.., 3] for each
-    axis (N or N m), both along the world's axes, and the acceleration [.., 3] that they amount to.
-    frequency [Hz], damping_ratio, inertia [kg or kg m^2]: [..], broadcast. error: from the body to its target at
-    the frame's beginning [.., 3] (m, or a rotation vector in rad). velocity: of the body relative to its target then
-    [.., 3]; see `velocity_at_end`."""
+    inertia, K and C placing the poles of ``x' = x + T v + T^2 u (n + 1) / (2 n), v' = v + T u``: the body's motion in
+    a frame of T seconds and n substeps.
+    Returns velocity relative to the target [.., 3], largest force [.., 3] for each axis (N or N m), both along the
+    world's axes, and the acceleration [.., 3] that they amount to.
+
+    Args:
+        frequency [Hz], damping_ratio, inertia [kg or kg m^2]: [..], broadcast.
+        error: from the body to its target at the frame's beginning [.., 3] (m, or a rotation vector in rad).
+        velocity: of the body relative to its target then [.., 3]; see `velocity_at_end`.
+    """
     error, velocity = np.asarray(error, dtype=float), np.asarray(velocity, dtype=float)
     total, product = _poles(frequency, damping_ratio, seconds)
     along = np.maximum(1.0 - total + product, 0.0)
@@ -96,17 +106,23 @@ def motor(frequency, damping_ratio, inertia, error, velocity, seconds, substeps)
 
 def velocity_at_end(mean_velocity, acceleration, seconds, substeps):
     """Velocity [.., 3] at a frame's end from the mean one over it and the acceleration that its motor gave.
-    Blender shows where bodies are and not how fast; exact where nothing but the motor pushed."""
+
+    Blender shows where bodies are and not how fast; exact where nothing but the motor pushed.
+    """
     return np.asarray(mean_velocity) + np.asarray(acceleration) * (0.5 * seconds * (1.0 - 1.0 / substeps))
 
 
 def joint_motor(relative, before, target, last, weight, frequency, damping_ratio, inertia, seconds, substeps):
     """What a spring between child and parent asks of the motors in a frame: `motor` about the target's motion.
-    A weight w makes it a spring of the same damping ratio and of the frequency times the square root of w. Returns
-    Angular velocity [k, 3], torque [k, 3] (N m) and acceleration [k, 3], in the parent's joint frame.
-    relative, before, target: as in `servo.joint_velocity`. weight, frequency [Hz], damping_ratio: [k]. last:
-    rotations one frame ago and the acceleration [k, 3] that the motors gave then; None at the first. inertia: tensors
-    of what the joints carry [k, 3, 3], in the parent's joint frame [kg m^2]."""
+
+    A weight w makes it a spring of the same damping ratio and of the frequency times the square root of w.
+    Returns Angular velocity [k, 3], torque [k, 3] (N m) and acceleration [k, 3], in the parent's joint frame.
+
+    Args:
+        relative, before, target: as in `servo.joint_velocity`. weight, frequency [Hz], damping_ratio: [k].
+        last: rotations one frame ago and the acceleration [k, 3] that the motors gave then; None at the first.
+        inertia: tensors of what the joints carry [k, 3, 3], in the parent's joint frame [kg m^2].
+    """
     own = quaternion.to_rotation_vector(quaternion.multiply(target, quaternion.conjugate(before))) / seconds
     if last is None:
         velocity = own
@@ -186,7 +202,9 @@ AWAY = 100.0  # heights per frame that the other end of a push goes on
 
 def blow_spring(point, place, impulse, seconds: float, substeps: int, size: float) -> tuple[np.ndarray, float]:
     """Where the other end must go in a frame [3], and the stiffness [N/m], for a blow; see `push_spring`.
-    The other end is near the body, and the impulse is the whole one."""
+
+    The other end is near the body, and the impulse is the whole one.
+    """
     strength = float(np.linalg.norm(impulse))
     first = point + impulse / strength * (FAR * size)
     return place + (first - place) * substeps, strength * substeps / seconds / (FAR * size)
@@ -199,9 +217,14 @@ def breaking_impulse(impulse, axes) -> float:
 
 def push_spring(point, place, impulse, seconds: float, substeps: int, size: float) -> tuple[np.ndarray, float]:
     """Where the other end must go in a frame [3], and the stiffness [N/m], for a push.
+
     The impulse is right whatever the place, since the motion makes up for a place that is off its line.
-    point: where it acts now [3], [m]. place: of the other end now [3], [m]. impulse: in this frame [N s], [3],
-    not zero. seconds: duration of the frame [s]. size: height of the character [m]."""
+
+    Args:
+        point: where it acts now [3], [m]. place: of the other end now [3], [m].
+        impulse: in this frame [N s], [3], not zero. seconds: duration of the frame [s].
+        size: height of the character [m].
+    """
     strength = float(np.linalg.norm(impulse))
     start = np.asarray(place, dtype=float) - point
     length = max(float(np.linalg.norm(start)) + 0.5 * AWAY * size, FAR * size)

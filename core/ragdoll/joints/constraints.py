@@ -80,9 +80,14 @@ class ConstraintSpec:
 
 def plan_constraints(joint_type: str, limit_min, limit_max) -> list[ConstraintSpec]:
     """Blender constraints that make a joint; the first holds the position. The same limits give the same (cached) plan.
+
     Raises ValueError: as `checked_limits`.
-    joint_type: FIXED, HINGE, CONE or FREE. limit_min, limit_max: swing X, twist Y, swing Z [rad], [3], positive
-    about the joint's axes, from bind pose. Ignored (but checked) for FIXED and FREE."""
+
+    Args:
+        joint_type: FIXED, HINGE, CONE or FREE.
+        limit_min, limit_max: swing X, twist Y, swing Z [rad], [3], positive about the joint's axes, from bind pose.
+            Ignored (but checked) for FIXED and FREE.
+    """
     lower, upper = checked_limits(limit_min, limit_max)
     if joint_type == "FREE":
         return [ConstraintSpec("POINT", (1.0, 0.0, 0.0, 0.0))]
@@ -146,8 +151,10 @@ def _cut_radii(longitude, latitude, cosines) -> tuple[np.ndarray, np.ndarray]:
 
 def _excess(radius: np.ndarray, target: np.ndarray, thickness: np.ndarray) -> np.ndarray:
     """Ratio radius / target, counting as exact what lies within the absolute tolerance's band.
-    `thickness` is the distance [rad] across the ellipse's edge of a ratio's unit, so that a flat ellipse is not
-    measured along its length."""
+
+    `thickness` is the distance [rad] across the ellipse's edge of a ratio's unit, so that a flat ellipse is
+    not measured along its length.
+    """
     ratio = radius / target
     return np.where((ratio - 1.0) * thickness <= 2.0 * CONE_TOLERANCE_ABSOLUTE, 1.0, ratio)
 
@@ -292,9 +299,12 @@ def _specs(
 
 # ---- plans that stay inside -----------------------------------------------------------------------------------------
 def plan(joint_type: str, limit_min, limit_max) -> list:
-    """Constraints of a joint, none of which lets it go noticeably beyond its limits. Cones are approximated; those with
-    a swing beyond a right angle by 10 degrees and more in their corners. Such a one is planned a little narrower, so
-    that what is stated is not exceeded. Raises ValueError: as `plan_constraints`."""
+    """Constraints of a joint, none of which lets it go noticeably beyond its limits.
+
+    Cones are approximated; those with a swing beyond a right angle by 10 degrees and more in their corners. Such a
+    one is planned a little narrower, so that what is stated is not exceeded.
+    Raises ValueError: as `plan_constraints`.
+    """
     specs = plan_constraints(joint_type, limit_min, limit_max)
     if joint_type != "CONE" or specs[0].type != "GENERIC":
         return specs
@@ -354,8 +364,10 @@ def _lets_through(specs, rotations) -> bool:
 # ---- wide enough for poses ------------------------------------------------------------------------------------------
 def opened(specs: list[ConstraintSpec], r_rel, margin: float) -> list[ConstraintSpec]:
     """The constraints with bounds that contain the joint rotations r_rel [f, 4] and a margin [rad].
-    Where the poses come near the singular middle angle of a constraint all its angular limits are given up; a bound
-    that would go beyond half a turn too."""
+
+    Where the poses come near the singular middle angle of a constraint all its angular limits are given up; a
+    bound that would go beyond half a turn too.
+    """
     angles = measured_angles([spec.rotation for spec in specs], r_rel)
     result = []
     for spec, low, high in zip(specs, angles.min(axis=1), angles.max(axis=1), strict=True):
@@ -380,11 +392,16 @@ def opened(specs: list[ConstraintSpec], r_rel, margin: float) -> list[Constraint
 
 def widened(joint_type: str, limit_min, limit_max, r_rel, margin: float) -> tuple[np.ndarray, np.ndarray]:
     """Limits (limit_min, limit_max) [rad], [3] each, just wide enough for observed rotations.
+
     A twist that the joint cannot limit with swings so wide is stated as free.
     Raises ValueError: as `checked_limits`.
-    joint_type: FIXED, HINGE, CONE or FREE. limit_min, limit_max: angles [rad], [3]; never made narrower. FIXED
-    and FREE are returned as they are. r_rel: observed unit quaternions (w, x, y, z) in the joint's frame [..., 4].
-    margin: what an observed rotation that needs wider limits keeps to them [rad]."""
+
+    Args:
+        joint_type: FIXED, HINGE, CONE or FREE.
+        limit_min, limit_max: angles [rad], [3]; never made narrower. FIXED and FREE are returned as they are.
+        r_rel: observed unit quaternions (w, x, y, z) in the joint's frame [..., 4].
+        margin: what an observed rotation that needs wider limits keeps to them [rad].
+    """
     low, high = (each.copy() for each in checked_limits(limit_min, limit_max))
     q = np.asarray(r_rel, dtype=float).reshape(-1, 4)
     if joint_type in ("FIXED", "FREE") or not limits.excess(joint_type, low, high, q).any():
@@ -411,8 +428,10 @@ def widened(joint_type: str, limit_min, limit_max, r_rel, margin: float) -> tupl
 
 def _widen_cone(low: np.ndarray, high: np.ndarray, q: np.ndarray, margin: float) -> None:
     """Widen a cone to rotations q [f, 4] in swing and twist, in place.
+
     Each quarter of the ellipse gets the smallest area that contains the old quarter's half axes and what was seen in
-    it. What is planned is the ellipse of the swing's rotation vector, so these are the half axes to begin with."""
+    it. What is planned is the ellipse of the swing's rotation vector, so these are the half axes to begin with.
+    """
     swing_x, twist, swing_z = limits.swing_twist_angles(q)
     _widen_range(low, high, 1, twist, margin)
     angle, direction = np.hypot(swing_x, swing_z), np.arctan2(swing_z, swing_x)

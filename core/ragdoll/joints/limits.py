@@ -50,7 +50,9 @@ def checked_limits(limit_min, limit_max) -> tuple[np.ndarray, np.ndarray]:
 
 def hinge_axis(limit_min, limit_max) -> int:
     """Axis (0, 1, 2) about which a HINGE with these limits [rad], shape [3], turns.
-    The widest range; among equal ones that which reaches farther from bind pose; then X, Y, Z."""
+
+    The widest range; among equal ones that which reaches farther from bind pose; then X, Y, Z.
+    """
     lower, upper = np.asarray(limit_min, dtype=float), np.asarray(limit_max, dtype=float)
     keys = [(upper[i] - lower[i], max(abs(upper[i]), abs(lower[i])), -i) for i in range(3)]
     return max(range(3), key=lambda i: keys[i])
@@ -72,8 +74,10 @@ def ellipse_radius(half_axes: np.ndarray, direction: np.ndarray) -> np.ndarray:
 # ---- angles ---------------------------------------------------------------------------------------------------------
 def frames_in_bodies(binds, offsets, rotations, parents) -> tuple[np.ndarray, np.ndarray]:
     """The joints' frames in their bodies and in these' parents, both [m, 4, 4]; in bind pose the two are one.
+
     `binds` are the bodies in bind pose [m, 4, 4]; `offsets` lead from the bones' frames to the bodies' [m, 4, 4],
-    `rotations` to the joints' [m, 4] (w, x, y, z). `parents` are the bodies', -1 at roots [m]."""
+    `rotations` to the joints' [m, 4] (w, x, y, z). `parents` are the bodies', -1 at roots [m].
+    """
     turns = np.tile(np.eye(4), (len(binds), 1, 1))
     turns[:, :3, :3] = quaternion.to_matrix(quaternion.normalize(rotations))
     child_frames = np.linalg.inv(offsets) @ turns
@@ -82,15 +86,19 @@ def frames_in_bodies(binds, offsets, rotations, parents) -> tuple[np.ndarray, np
 
 def joint_rotations(child: np.ndarray, parent: np.ndarray, child_frames, parent_frames) -> np.ndarray:
     """Rotations [k, 4] of children against their parents in their joints' frames, the identity in bind pose.
-    Where the bodies stand and the joint's frame in each of the two are rigid matrices [k, 4, 4]."""
+
+    Where the bodies stand and the joint's frame in each of the two are rigid matrices [k, 4, 4].
+    """
     above, below = (parent @ parent_frames)[:, :3, :3], (child @ child_frames)[:, :3, :3]
     return quaternion.from_matrix(above.transpose(0, 2, 1) @ below)
 
 
 def swing_twist_angles(r_rel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(swing X, twist, swing Z) [...] (rad) of rotations [..., 4] of the child relative to the parent.
+
     X and Z are those of the swing's rotation vector, the twist is in (-pi, pi]. At a swing of exactly half a turn the
-    split is not unique."""
+    split is not unique.
+    """
     q = np.asarray(r_rel, dtype=float)
     swing, twist = quaternion.swing_twist(q, (0.0, 1.0, 0.0))
     vector = quaternion.to_rotation_vector(swing)
@@ -105,7 +113,9 @@ def twist_angle(twist: np.ndarray, axis: int) -> np.ndarray:
 
 def measured_angles(rotations, r_rel) -> np.ndarray:
     """Angles [s, f, 3] that Bullet measures about the X, Y and Z of Empties for joint rotations r_rel [f, 4].
-    `rotations` are those of the Empties relative to the joint's frame [s], tuples (w, x, y, z)."""
+
+    `rotations` are those of the Empties relative to the joint's frame [s], tuples (w, x, y, z).
+    """
     r = np.asarray(r_rel, dtype=float)
     return _read(r[:, 0], r[:, 1:] @ np.stack([_turn(rotation) for rotation in rotations]))
 
@@ -149,10 +159,14 @@ def x_first(limit_min, limit_max) -> bool:
 # ---- beyond ---------------------------------------------------------------------------------------------------------
 def excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
     """How far rotations are beyond a joint's limits.
+
     Returns the larger of the swing's and the twist's excess [rad], 0 inside [..]. A hinge's is the larger of its
     angle's and of the rotation about other axes. Raises ValueError: as `checked_limits`.
-    joint_type: FIXED, HINGE, CONE or FREE. limit_min, limit_max: angles [rad], [3]. r_rel: unit quaternions (w,
-    x, y, z) of the child relative to the parent in the joint's frame [.., 4]."""
+
+    Args:
+        joint_type: FIXED, HINGE, CONE or FREE. limit_min, limit_max: angles [rad], [3].
+        r_rel: unit quaternions (w, x, y, z) of the child relative to the parent in the joint's frame [.., 4].
+    """
     low, high = checked_limits(limit_min, limit_max)
     q = np.asarray(r_rel, dtype=float)
     if joint_type == "FREE":
@@ -185,7 +199,9 @@ def _beyond_range(angle, lower, upper) -> np.ndarray:
 
 def beyond_ellipse(x, z, low, high) -> np.ndarray:
     """Distances [f] of points from the quarter ellipse of their quarter, 0 inside.
-    The nearest point of an ellipse by bisection, Eberly 2013, Distance from a point to an ellipse."""
+
+    The nearest point of an ellipse by bisection, Eberly 2013, Distance from a point to an ellipse.
+    """
     a = np.maximum(np.where(x >= 0.0, high[0], -low[0]), _THIN)
     b = np.maximum(np.where(z >= 0.0, high[2], -low[2]), _THIN)
     result = np.zeros(len(x))
@@ -204,7 +220,9 @@ def beyond_ellipse(x, z, low, high) -> np.ndarray:
 
 def cones_beyond(limit_min, limit_max, r_rel) -> np.ndarray:
     """Which of many cones [j] any of their rotations leaves at all: where `excess` is above 0.
-    Limits are angles [rad], [j, 3], rotations those of children relative to parents in the joint's frame [f, j, 4]."""
+
+    Limits are angles [rad], [j, 3], rotations those of children relative to parents in the joint's frame [f, j, 4].
+    """
     low, high = np.asarray(limit_min, dtype=float), np.asarray(limit_max, dtype=float)
     first = np.array([x_first(*limits) for limits in zip(low, high, strict=True)], dtype=bool)
     specs = [ALONG_X if x else ALONG_Z for x in first]
@@ -249,7 +267,9 @@ def offsets(body: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def on_the_way(wanted: np.ndarray, ways: np.ndarray, turns: np.ndarray, seconds: np.ndarray) -> np.ndarray:
     """Places [k, 4, 4] some seconds [k] after bodies set out for where they are wanted [k, 4, 4].
-    They leave and arrive without haste, relative to what is wanted."""
+
+    They leave and arrive without haste, relative to what is wanted.
+    """
     left = 1.0 - smooth_step(np.clip(seconds / RETURNS, 0.0, 1.0))
     result = np.array(wanted)
     result[:, :3, :3] = quaternion.to_matrix(quaternion.power(turns, left)) @ wanted[:, :3, :3]

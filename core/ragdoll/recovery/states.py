@@ -150,8 +150,11 @@ def _forced(state: State, event: Event) -> State:
 
 
 def arranged(events: Sequence[Event], first: float, last: float) -> tuple[list, list]:
-    """Events in the order of their frames, one for each, and notes for the user. Of two at one frame the one further
-    from the animation holds, see `_STRONGEST`; the note says which. Raises RagdollError: a frame that is no number."""
+    """Events in the order of their frames, one for each, and notes for the user.
+
+    Of two at one frame the one further from the animation holds, see `_STRONGEST`; the note says which.
+    Raises RagdollError: a frame that is no number.
+    """
     kept: dict = {}
     notes = []
     for event in events:
@@ -177,9 +180,12 @@ def step(
     events: Sequence[Event] = (),
     name: str = "",
 ) -> State:
-    """The state at time `end` from that at `begin` [s]; the time of frame F is F / fps. `motion` is that over this
-    span, but for its impulse. Of the events, arranged ones, those after `begin` up to `end` are taken. Raises
-    RagdollError: a measured value is no number; names the character and the frame."""
+    """The state at time `end` from that at `begin` [s]; the time of frame F is F / fps.
+
+    `motion` is that over this span, but for its impulse. Of the events, arranged ones, those after `begin` up to `end`
+    are taken.
+    Raises RagdollError: a measured value is no number; names the character and the frame.
+    """
     for key, value in vars(motion).items():
         if not math.isfinite(value):
             raise RagdollError(f"Recovery of '{name}': the {key} is not a number at frame {end * fps:g}: {value}")

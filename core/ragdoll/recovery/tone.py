@@ -120,8 +120,10 @@ def sided(postures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def target(fall: Fall, start: np.ndarray, postures: tuple, lying: np.ndarray) -> np.ndarray:
     """Where the joints are led [k, 4], from the pose at the knock-out [k, 4] and the postures, see `sided`.
-    What no posture says anything of stays as it was. As the tone fades the pose that it lies in [k, 4] takes the place
-    of all, so that limbs do not go on creeping to where nothing lets them."""
+
+    What no posture says anything of stays as it was. As the tone fades the pose that it lies in [k, 4] takes the
+    place of all, so that limbs do not go on creeping to where nothing lets them.
+    """
     known, turns = postures
     mixed = quaternion.normalize(np.einsum("p,pkj->kj", np.array(fall.shares), turns))
     result = start.copy()
@@ -131,7 +133,10 @@ def target(fall: Fall, start: np.ndarray, postures: tuple, lying: np.ndarray) ->
 
 def stiffened(weight: np.ndarray, relative: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Weights [k] that rise smoothly where a joint comes near its limits.
-    relative: rotations of the joints [k, 4]. bounds: limits [k, 2, 3] [rad]; infinite ones count for nothing."""
+
+    Args:
+        relative: rotations of the joints [k, 4]. bounds: limits [k, 2, 3] [rad]; infinite ones count for nothing.
+    """
     angles = np.stack(limits.swing_twist_angles(relative), axis=1)
     sides = np.maximum(np.where(angles >= 0.0, bounds[:, 1], -bounds[:, 0]), THIN)
     # Swings end at an ellipse: how far it is to its edge, the way that the swing goes.

@@ -65,7 +65,9 @@ class Transition:
 @dataclass(frozen=True)
 class Moving:
     """Bones at a moment: positions [.., 3], rotations [.., 4], velocities [.., 3], angular velocities [.., 3] [1/s].
-    All in one space: the world's, or for a local pose the parents'."""
+
+    All in one space: the world's, or for a local pose the parents'.
+    """
 
     positions: np.ndarray
     rotations: np.ndarray
@@ -98,8 +100,10 @@ def transition(old: Moving, new: Moving, duration) -> Transition:
 
 def vector_velocity(vector, spin) -> np.ndarray:
     """How fast rotation vectors [.., 3] change while what they turn has the angular velocity spin [.., 3].
-    The inverse of the left Jacobian of the exponential map (Chirikjian 2012, Stochastic Models, Information Theory, and
-    Lie Groups)."""
+
+    The inverse of the left Jacobian of the exponential map (Chirikjian 2012, Stochastic Models, Information Theory,
+    and Lie Groups).
+    """
     vector, spin = np.broadcast_arrays(np.asarray(vector, dtype=float), np.asarray(spin, dtype=float))
     angle = np.linalg.norm(vector, axis=-1, keepdims=True)
     small = angle < 1e-3
@@ -112,7 +116,9 @@ def vector_velocity(vector, spin) -> np.ndarray:
 
 def cross_faded(old_positions, old_rotations, new_positions, new_rotations, share) -> tuple[np.ndarray, np.ndarray]:
     """Both motions mixed, positions [.., 3] and rotations [.., 4]: the old one at share 0 [..], the new one at 1.
-    `share` is that of the blend's time that has passed; it is eased so that no velocity jumps at either end."""
+
+    `share` is that of the blend's time that has passed; it is eased so that no velocity jumps at either end.
+    """
     eased = smooth_step(share)
     old, new = np.asarray(old_positions, dtype=float), np.asarray(new_positions, dtype=float)
     return old + (new - old) * eased[..., None], quaternion.slerp(old_rotations, new_rotations, eased)
@@ -143,7 +149,9 @@ class Trunk:
 
 def trunk(pelvis, chest, left, right) -> Trunk:
     """The trunk from four points [3]: pelvis, upper trunk, and one on either side, of the hips or the shoulders.
-    Raises RagdollError: the four lie on one line, or are not numbers."""
+
+    Raises RagdollError: the four lie on one line, or are not numbers.
+    """
     along, forward = chest - pelvis, np.cross(left - right, chest - pelvis)
     size, across = np.linalg.norm(along), np.linalg.norm(forward)
     if not (size > 0.0 and across > 1e-9 * size**2):
@@ -153,7 +161,9 @@ def trunk(pelvis, chest, left, right) -> Trunk:
 
 def faces(found: Trunk) -> str:
     """FACE_UP or FACE_DOWN: whether the chest points above the horizon or below; on the side whatever is nearer.
-    Standing exactly upright counts as FACE_UP."""
+
+    Standing exactly upright counts as FACE_UP.
+    """
     return FACE_UP if found.forward @ UP >= -1e-9 else FACE_DOWN
 
 
@@ -181,7 +191,9 @@ class Reroot:
 
 def rerooted(rest: Trunk, animated: Trunk, rise: float = 0.0) -> Reroot:
     """The move that takes the trunk of an animation at the frame it is to go on from to where it came to rest.
-    `rise` is how much higher the floor is at the resting place than where the animation stands [m]."""
+
+    `rise` is how much higher the floor is at the resting place than where the animation stands [m].
+    """
     start, end = heading(animated), heading(rest)
     # About the vertical always: the shortest arc of opposite headings could as well lead over the head.
     angle = np.arctan2(np.cross(start, end) @ UP, np.sum(start * end))

@@ -1,6 +1,8 @@
 """The kinds of entries of the motion stack: every module of this package is one, its `KIND`.
+
 A kind says what settings it has, how steps of the stack are made from them, and how its panel draws them. Lists,
-operators, panels, profiles and the reading of keyed settings go by what the kinds say."""
+operators, panels, profiles and the reading of keyed settings go by what the kinds say.
+"""
 
 import importlib
 import inspect

@@ -207,7 +207,9 @@ class Balance(Step):
 
 def _animation(obj, reader, frame: int) -> tuple:
     """World matrix and bone matrices of a character's own animation at any frame.
-    All characters of the scene are read at once, because evaluating the hidden scene takes longest."""
+
+    All characters of the scene are read at once, because evaluating the hidden scene takes longest.
+    """
     known = STATE.gaits.setdefault(obj.name, {})
     if frame not in known:
         hidden = reader.scene.active_ragdoll.source

@@ -1,5 +1,7 @@
 """Look-at: chains of bones that look at a target.
-What can be keyed is on the object: `active_ragdoll.look_at[0].weight`."""
+
+What can be keyed is on the object: `active_ragdoll.look_at[0].weight`.
+"""
 
 import math
 
@@ -39,7 +41,9 @@ _NOTHING = 1e-6  # what single precision leaves of a component that is 0
 # ---- forward axes from the bind pose --------------------------------------------------------------------------------
 def rig_of(obj) -> tuple[Rig, np.ndarray]:
     """An armature's skeleton and bind pose (see `armature.bind_joints`), in its own space, and the tails [n, 3] in it.
-    Raises RagdollError: an armature without bones."""
+
+    Raises RagdollError: an armature without bones.
+    """
     local, tails = armature.bind_joints(obj)
     rest = clips.rig_rest(obj, local)
     return Rig(rest.skeleton, rest.bind), tails
