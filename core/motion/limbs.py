@@ -209,6 +209,7 @@ def solve(root, joint, end, effector, pole, stretch: tuple | None = None) -> tup
     - Pole on the line, or at the root: some perpendicular of the line, which depends on the line alone.
     - Beyond reach: both in line, at their own lengths. Nearer than |a - b|: in line, folded.
     - A limb of no length: joint and end stay at the root.
+
     Args:
         root, joint, end, effector, pole: points.
         stretch: (start ratio, largest scale), or None. From the start ratio of the reach on both lengths grow, up
