@@ -17,7 +17,7 @@ from ..core.blender.runtime import STATE
 from ..core.errors import RagdollError
 from .base import OnArmature, Operator, choice, named
 
-SLICES = 0.2, 3.0  # [s] at least and at most, of frames between two looks at the keyboard and redraws of the window
+SLICES = 0.5, 3.0  # [s] at least and at most, of frames between two looks at the keyboard and redraws of the window
 REDRAWS = 0.25  # of the time for frames that redraws may take
 PRINT_EVERY = 0.1  # share of the shot between two lines of progress
 
