@@ -154,10 +154,7 @@ def read_name(name: str, common: str = "") -> Name:
 
 
 def _take_side(words: list) -> tuple[str | None, list]:
-    """The side among the words, and the words without it: whole words first, then the last single letter.
-
-    In "r_toe.L" the r is for rear, so the letter at the end counts.
-    """
+    """The side among the words, and the words without it: whole words first, then the last letter ("r_toe.L")."""
     for i, word in enumerate(words):
         if word in ("left", "right"):
             return _SIDES[word], words[:i] + words[i + 1 :]
