@@ -152,11 +152,11 @@ class Limbs:
                 limb.pole, limb.reach = constraint.pole_subtarget, float(np.linalg.norm(way))
                 limb.lead = _angle(off, way, axis)
             else:
-                self._find_swivel(limb, now, off, axis)
+                self._find_swivel(limb, off, axis)
         bone.matrix_basis = Matrix()
         return limb.bend is not None
 
-    def _find_swivel(self, limb: Limb, posed: np.ndarray, off: np.ndarray, axis: np.ndarray) -> None:
+    def _find_swivel(self, limb: Limb, off: np.ndarray, axis: np.ndarray) -> None:
         name, turn = self.bones[limb.chain[-1]].name, 0.2
         bone = self.rig.copy.pose.bones[name]
         gains = np.zeros(3)

@@ -69,7 +69,7 @@ def export_frames(obj, scene, first=None, last=None, path: Path | None = None, r
         try:
             _make(made, recorder, parents)
             if export is not None:
-                _write_file(export, path, made, scene, (first, last))
+                _write_file(export, path, scene, (first, last))
         except BaseException:
             _remove(made)
             raise
@@ -214,7 +214,7 @@ def _exporter(path: Path):
     return getattr(getattr(bpy.ops, module), name), settings
 
 
-def _write_file(export, path: Path, made: list, scene, frames: tuple[int, int]) -> None:
+def _write_file(export, path: Path, scene, frames: tuple[int, int]) -> None:
     operator, settings = export
     before = scene.frame_start, scene.frame_end
     scene.frame_start, scene.frame_end = frames
