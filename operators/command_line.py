@@ -341,7 +341,8 @@ def _ragdoll_of(obj, scene, options):
 
 def _apply_profile(obj, text: str) -> str | None:
     """Put a file's or preset's settings on a character; the choice of bones when it says which are simulated."""
-    applied = profiles.apply(obj, profiles.read_or_preset(text))
+    read = profiles.read if text.lower().endswith(".json") else profiles.preset
+    applied = profiles.apply(obj, read(text))
     print("; ".join([f"profile {text} on '{obj.name}': {applied.text()}", *applied.notes]))
     return "KEEP" if any(bone.active_ragdoll.simulate for bone in obj.pose.bones) else None
 

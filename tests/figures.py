@@ -99,7 +99,7 @@ def figures(root: Path) -> list[Figure]:
     longest, where = max(lengths)
     tests = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in (root / "tests").rglob("*.py"))
     return [
-        Figure("lines of the product", sum(len(text.splitlines()) for text in texts.values()), 32_000),
+        Figure("lines of the product", sum(len(text.splitlines()) for text in texts.values()), 36_000),
         Figure("modules", len(files), 165),
         Figure("files in the largest folder", size, 26, str(folder.relative_to(root))),
         Figure("import cycles", len(rings), 0, "; ".join(" ".join(".".join(m) for m in ring) for ring in rings)),

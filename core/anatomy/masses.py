@@ -77,7 +77,12 @@ def human_shares(table: str, anatomy: roles.Anatomy, parents, bones, volumes) ->
     """
     volumes = np.asarray(volumes, dtype=float)
     segments = _segments(anatomy, parents)
-    carrier = _carriers(parents, bones)
+    own = {int(bone): i for i, bone in enumerate(bones)}
+    carrier = np.zeros(
+        len(parents), dtype=int
+    )  # of each bone: its own body, else its nearest ancestor's, else the first
+    for bone, parent in enumerate(parents):
+        carrier[bone] = own.get(bone, carrier[parent] if parent >= 0 else 0)
     percent = TABLES[table]
     shares = np.zeros(len(bones))
     for segment in _SEGMENTS:
@@ -98,15 +103,6 @@ def _segments(anatomy, parents) -> list:
         else:
             found.append((segment, roles.CENTER if segment in _CENTRAL else anatomy.sides[bone]))
     return found
-
-
-def _carriers(parents, bones) -> np.ndarray:
-    """Body [n] that carries each bone: its own, else its nearest ancestor's, else the first."""
-    own = {int(bone): i for i, bone in enumerate(bones)}
-    carrier = np.zeros(len(parents), dtype=int)
-    for bone, parent in enumerate(parents):
-        carrier[bone] = own.get(bone, carrier[parent] if parent >= 0 else 0)
-    return carrier
 
 
 def _bodies_of(segment, side, segments, carrier, bones) -> list:

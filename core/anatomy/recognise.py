@@ -91,11 +91,17 @@ def _body(names: list, parents, read: list, deform) -> np.ndarray:
         # A root or pelvis without weights still is one, where no bone with weights has its place.
         named = [name.meaning in _MAIN and (name.meaning, name.side) not in taken for name in read]
         mask &= deform | np.array(named, dtype=bool)
-    _leave_out_twins(names, mask)
+    # The plain leg bones of a MikuMikuDance model go where they have "D" twins with the weights.
+    row = {name: i for i, name in enumerate(names)}
+    for i, name in enumerate(names):
+        if mask[i] and naming.follows_twin(name) and naming.plain(name) in row:
+            mask[row[naming.plain(name)]] = False
     # What hangs on a control and has no name of its own belongs to it.
     nearest = nearest_ancestors(parents, mask)
-    telling = np.array([meaning is not None for meaning in meanings], dtype=bool)
-    below = _with_below(parents, telling & mask)
+    below = np.zeros(len(names), dtype=bool)
+    for i in np.flatnonzero(mask):
+        if meanings[i] is not None:
+            below[path_to_root(parents, i)] = True
     on_control = np.array([parent >= 0 and meanings[parent] == r.HELPER for parent in parents], dtype=bool)
     return mask & (below | ~on_control | (nearest >= 0))
 
@@ -109,22 +115,6 @@ def _upright(read: list, heads: np.ndarray, up: np.ndarray, body: np.ndarray) ->
     down = heads[bottoms].mean(axis=0) - heads[tops].mean(axis=0)
     length = float(np.linalg.norm(down))
     return -down / length if length > 0.0 and down @ up > -0.3 * length else up
-
-
-def _leave_out_twins(names: list, mask: np.ndarray) -> None:
-    """Drop the plain leg bones of a MikuMikuDance model that has "D" twins with the weights."""
-    row = {name: i for i, name in enumerate(names)}
-    for i, name in enumerate(names):
-        if mask[i] and naming.follows_twin(name) and naming.plain(name) in row:
-            mask[row[naming.plain(name)]] = False
-
-
-def _with_below(parents, mask: np.ndarray) -> np.ndarray:
-    """Bones of a mask and all above them."""
-    result = mask.copy()
-    for i in np.flatnonzero(mask):
-        result[path_to_root(parents, i)] = True
-    return result
 
 
 def _led(parents, read: list, body: np.ndarray, ends) -> dict:
@@ -257,18 +247,12 @@ def _roles(tree, names, read, sides, found, telling: bool, notes: list) -> tuple
             shown = {r.HAND: r.FINGER, r.FOOT: r.TOE}.get(parent, parent)
         roles[row] = shown or r.GENERIC
         certainty[row] = SHOWN if shown else 0.0
-    if telling:
-        _controls_above(tree, roles, certainty)
+    pelvis = next((row for row in tree.rows if roles[row] == r.PELVIS), -1)
+    for row in tree.ancestors(pelvis)[1:] if telling else ():
+        if roles[row] == r.GENERIC:  # what is unknown above the pelvis carries the whole body: a control
+            roles[row], certainty[row] = r.HELPER, SHOWN
     assert all(roles[row] in r.ROLES for row in tree.rows)
     return roles, certainty
-
-
-def _controls_above(tree, roles: list, certainty: np.ndarray) -> None:
-    """What is unknown above the pelvis carries the whole body: a control."""
-    pelvis = next((row for row in tree.rows if roles[row] == r.PELVIS), -1)
-    for row in tree.ancestors(pelvis)[1:]:
-        if roles[row] == r.GENERIC:
-            roles[row], certainty[row] = r.HELPER, SHOWN
 
 
 def _kind(tree, roles: list, sides: list, found, telling: bool) -> str:

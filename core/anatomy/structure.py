@@ -207,8 +207,14 @@ def examine(tree: Tree) -> Structure:
         _biped(tree, found, legs[0], arms, paired)
         ahead, found.facing = _forward_of_legs(tree, found, legs[0])
     else:
-        _many_legs(tree, found, [row for pair in legs for row in pair])
-        ahead = np.zeros(3)
+        starts, ahead = [row for pair in legs for row in pair], np.zeros(3)
+        if starts:
+            found.pelvis = reduce(tree.meeting, starts)
+            found.roles[found.pelvis] = roles.PELVIS
+        for start in starts:  # each leg of a spider or beetle has a knee for every bone but the first and the last two
+            chain = limb(tree, start, down=True)
+            knees = [roles.SHANK] * max(len(chain) - 3, 1)
+            _give(tree, found, chain, [roles.THIGH, *knees, roles.FOOT], roles.TOE)
     if (ahead @ forward if found.facing else -forward[1]) < 0.0:
         found.lateral, found.centre = -found.lateral, -found.centre
     _sides(tree, found, [*legs, *arms])
@@ -316,17 +322,6 @@ def _quadruped(tree: Tree, found: Structure, hind: tuple, front: tuple, paired: 
     for start in front:
         _give_arm(tree, found, start, is_leg=True)
     _tail(tree, found, {*hind, *front})
-
-
-def _many_legs(tree: Tree, found: Structure, legs: list) -> None:
-    """A spider's or a beetle's legs, each with a knee for every bone but the first and the last two."""
-    if legs:
-        found.pelvis = reduce(tree.meeting, legs)
-        found.roles[found.pelvis] = roles.PELVIS
-    for start in legs:
-        chain = limb(tree, start, down=True)
-        knees = [roles.SHANK] * max(len(chain) - 3, 1)
-        _give(tree, found, chain, [roles.THIGH, *knees, roles.FOOT], roles.TOE)
 
 
 def _spine(tree: Tree, found: Structure, limbs: set, paired: set, carrier: int) -> None:

@@ -440,7 +440,8 @@ def _solve(leg: LegStabilizer, now: ModelView, then: ModelView, weight: float) -
     size = sum(c.length(offset) for offset in _offsets(now, bones))
     place, wanted = now.frame(foot).origin, then.frame(foot).origin
     moved = c.length(c.sub(wanted, place))
-    turned = _half_angle_sine(now.rotations[foot], then.rotations[foot])
+    x, y, z = c.multiply(c.conjugate(now.rotations[foot]), then.rotations[foot])[1:]
+    turned = abs(x) + abs(y) + abs(z)  # the sine of half the angle, to first order
     if (moved <= _STILL * size and turned <= _STILL) or moved < leg.min_distance:
         return {}
     # The leg as it was, hung on the hip's new place; at a weight below 1 what is in between.
@@ -515,9 +516,3 @@ def _toward(leg: LegStabilizer, now: ModelView, based: list, target: tuple) -> d
         rotations[bone] = c.normalized(c.multiply(c.conjugate(above), rotation))
         above = rotation
     return rotations
-
-
-def _half_angle_sine(a: tuple, b: tuple) -> float:
-    """|sin| of half the angle between two rotations, to first order where they are near."""
-    x, y, z = c.multiply(c.conjugate(a), b)[1:]
-    return abs(x) + abs(y) + abs(z)

@@ -69,7 +69,9 @@ def bake_frames(
     as_shown = recorder.poses, recorder.worlds
     try:
         named, keyed, properties = yield from _carry(obj, recorder, names, choice, carried)
-        if carried is not None and choice.to == AUTO and (missed := _missed(obj, recorder, carried)):
+        off = np.array(recorder.off)
+        if carried is not None and choice.to == AUTO and off[..., 1].max() > ASTRAY * carried.height:
+            missed = notes_on(_carried(carried, off, obj.active_ragdoll.height))[0]
             STATE.warn(obj.name, f"{missed}: the bones have the keys")
             carried.remove()
             carried, (recorder.poses, recorder.worlds) = None, as_shown
@@ -92,13 +94,6 @@ def _carry(obj, recorder, names: list, choice: Choice, carried) -> Iterator[int]
     yield from recorder.solve(carried, root)
     _warn_of_keys(obj, carried.switches, recorder.numbers)
     return names, [*carried.keyed, *([root] if root else [])], properties
-
-
-def _missed(obj, recorder, carried) -> str | None:
-    """What controls miss of the motion, where that is more than anybody would take for it."""
-    off = np.array(recorder.off)
-    found = _carried(carried, off, obj.active_ragdoll.height)
-    return notes_on(found)[0] if off[..., 1].max() > ASTRAY * carried.height else None
 
 
 def pose_bones(obj, scene, to: str = DEFORM) -> list[str]:

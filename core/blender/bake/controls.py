@@ -68,7 +68,10 @@ class Controls:
         self.rows = [obj.data.bones.find(name) for name in bones]
         try:
             self._discover(limbs, frame)
-            self.held = self._without_stretch() if exact else {}  # {data path: value} of properties beside switches
+            self.held = {}  # {data path: value} of properties beside switches: chains that keep their lengths
+            for bone in (self.copy.pose.bones[row] for limb in self.limbs.found for row in limb.chain):
+                if exact and bone.ik_stretch > 0.0:
+                    bone.ik_stretch = self.held[bone_path(bone.name, "ik_stretch")] = 0.0
             if not self.control_of:
                 raise RagdollError(f"No bone of '{obj.name}' controls a simulated one")
         except BaseException:
@@ -135,7 +138,8 @@ class Controls:
         for path in [path for path in self.switches if _leading(self.copy, paths[path]).keys() & solved]:
             self.switches[path] = int(now[path]) if now else 1 - self.switches[path]
             switch(self.copy, path, self.switches[path])
-        for path, bones in ({} if now else _pole_switches(self.copy)).items():
+        found = {} if now else _switch_paths(self.copy, solved)
+        for path, bones in ((path, own & solved) for path, own in found.items() if own & solved):
             for value in (0, 1):
                 switch(self.copy, path, value)
                 posed = self.evaluated().pose.bones
@@ -155,14 +159,6 @@ class Controls:
             later[body] = carried[body] and (body in owned or (parent >= 0 and later[parent]))
         groups = [(~carried[owned], ~carried), (carried[owned], later)]
         self.groups = [(owners, bodies) for owners, bodies in groups if bodies.any() or owners.any()] or groups[:1]
-
-    def _without_stretch(self) -> dict:
-        """Have the chains of limbs keep their lengths; {data path: value}."""
-        found = {}
-        for bone in (self.copy.pose.bones[row] for limb in self.limbs.found for row in limb.chain):
-            if bone.ik_stretch > 0.0:
-                bone.ik_stretch = found[bone_path(bone.name, "ik_stretch")] = 0.0
-        return found
 
     def _best_switches(self, candidates: dict) -> dict:
         """Set each property that switches constraints to where more of the bones behind it have owners; which are they.
@@ -395,13 +391,6 @@ def _switch_paths(obj, candidates: dict) -> dict:
             ):
                 found.setdefault(target.data_path, set()).add(bone)
     return found
-
-
-def _pole_switches(obj) -> dict:
-    """{data path of a property that switches inverse kinematics: the bones with it}."""
-    solved = {bone.name for bone in obj.pose.bones if any(c.type == "IK" for c in bone.constraints)}
-    found = {path: bones & solved for path, bones in _switch_paths(obj, solved).items()}
-    return {path: bones for path, bones in found.items() if bones}
 
 
 def _value(obj, path: str):

@@ -38,7 +38,7 @@ def apply_transform(obj, scene, parts=PARTS) -> list[str]:
     size, by_path = _factors(obj, applied)
     curves = _curves(obj, by_path)
     if abs(size - 1.0) > 1e-6:
-        notes += _left_alone(obj, by_path, curves)
+        notes += _left_alone(obj, curves)
     settings = obj.active_ragdoll
     with STATE.writing():
         is_ragdoll, has_stack = settings.is_ragdoll, settings.target_armature is not None
@@ -108,13 +108,10 @@ def _reason_to_stay(obj, part: str) -> str:
         return f"its {part} is driven"
     for group, name, said in declare.walk(obj.active_ragdoll) if part != "scale" else ():
         spaces = [other for other in declare.names(type(group)) if other.endswith("_space")]
-        if said.own_units and any(_acts(group, other) and getattr(group, other) in _OF_ARMATURE for other in spaces):
+        acting = [o for o in spaces if getattr(group, o.replace("_space", "_mode"), "") != "IGNORE"]
+        if said.own_units and any(getattr(group, other) in _OF_ARMATURE for other in acting):
             return f"'{name}' of an entry counts in the armature's space"
     return ""
-
-
-def _acts(group, space: str) -> bool:
-    return getattr(group, space.replace("_space", "_mode"), "") != "IGNORE"
 
 
 def _moves(curve, part: str) -> bool:
@@ -192,7 +189,7 @@ def _lengths(owner) -> list[tuple]:
     return [one for one in declare.walk(owner.active_ragdoll) if one[2].own_units and _space(*one[:2]) != "WORLD"]
 
 
-def _left_alone(obj, by_path: dict, curves) -> list[str]:
+def _left_alone(obj, curves) -> list[str]:
     """A note on bones whose drivers, F-curve modifiers or constraints state lengths: nobody knows how these scale."""
     found = {curve.data_path for curve, _factor in curves if any(m.type != "CYCLES" for m in curve.modifiers)}
     found |= {curve.data_path for curve in obj.animation_data.drivers} if obj.animation_data is not None else set()

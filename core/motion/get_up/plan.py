@@ -73,7 +73,9 @@ def plan(
         raise RagdollError(f"the floor is too steep to get up from: {np.degrees(steep):.0f} degrees")
     lain = own.extract(*own.placed(lying))
     trunk = _trunk_of(lain)
-    strategy, sitting = _strategy(trunk)
+    upright, face = float(trunk.along[2]), float(trunk.forward[2])
+    sitting = upright > _STEEP and face > -0.3
+    strategy = SUPINE if sitting or (abs(upright) <= _STEEP and face > 0.0) else PRONE
     turn = _turn_to(heading(trunk))
     origin = lain.hip - Z * (lain.hip[2] - floor.under(lain.hip))
     local = floor.seen_from(turn, origin)
@@ -113,11 +115,10 @@ def plan(
     deep = surface.depths(own, *found.at(seconds), local)
     deep[:, 0] = np.maximum(deep[:, 0], deep[:, 1:3].min(axis=1))  # he rises with both feet
     lift = _risen(np.minimum(deep, _RAISED * own.height), max(1, round(0.12 * tempo * fps)))
-    left = 1.0 - smooth_step((seconds - times[-2]) / (times[-1] - times[-2]))
-    deltas, places = found.at(seconds, lift * left[:, None])
+    share = smooth_step((seconds - times[-2]) / (times[-1] - times[-2]))
+    deltas, places = found.at(seconds, lift * (1.0 - share)[:, None])
     deltas, places = q.multiply(turn, deltas), q.rotate(turn, places) + origin
     move = _move_in_world(own, world, way, shift)
-    share = smooth_step((seconds - times[-2]) / (times[-1] - times[-2]))
     poses = _local_poses(own, deltas, places, animated(frames / fps), move, world, share)
     return Plan(strategy, tuple(key.name for key in keys), times, poses, move, found.planted, tempo)
 
@@ -125,14 +126,6 @@ def plan(
 def _trunk_of(posture: Posture) -> Trunk:
     along, forward = (unit(q.rotate(posture.trunk[..., :2, :], axis).sum(axis=-2)) for axis in (Z, X))
     return Trunk(posture.hip, along, unit(forward - along * dot(forward, along)))
-
-
-def _strategy(trunk: Trunk) -> tuple[str, bool]:
-    """PRONE or SUPINE, and whether he sits."""
-    upright, face = float(trunk.along[2]), float(trunk.forward[2])
-    if abs(upright) > _STEEP:
-        return (SUPINE, True) if upright > 0.0 and face > -0.3 else (PRONE, False)
-    return (SUPINE, False) if face > 0.0 else (PRONE, False)
 
 
 def _turn_to(direction) -> np.ndarray:

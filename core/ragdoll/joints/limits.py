@@ -176,11 +176,12 @@ def excess(joint_type: str, limit_min, limit_max, r_rel) -> np.ndarray:
     if joint_type == "HINGE":
         axis = hinge_axis(low, high)
         swing, twist = quaternion.swing_twist(q, np.eye(3)[axis])
-        aside = np.linalg.norm(quaternion.to_rotation_vector(swing), axis=-1)
-        return np.maximum(aside, _range_excess(twist_angle(twist, axis), low[axis], high[axis]))
-    x, turn, z = cone_angles(low, high, q.reshape(-1, 4))
-    swing = beyond_ellipse(x, z, low, high)
-    return np.maximum(swing, np.maximum(_beyond_range(turn, low[1], high[1]), 0.0)).reshape(q.shape[:-1])
+        aside, turn = np.linalg.norm(quaternion.to_rotation_vector(swing), axis=-1), twist_angle(twist, axis)
+    else:
+        x, turn, z = cone_angles(low, high, q.reshape(-1, 4))
+        axis, aside = 1, beyond_ellipse(x, z, low, high)
+    beyond = np.maximum(aside, np.maximum(_beyond_range(turn, low[axis], high[axis]), 0.0))
+    return beyond.reshape(q.shape[:-1])
 
 
 def brought_within(joint_type: str, limit_min, limit_max, rotation) -> np.ndarray:
@@ -194,14 +195,6 @@ def _beyond_range(angle, lower, upper) -> np.ndarray:
     """How far angles are beyond a range, on the turn around its middle; inside negative [rad]."""
     middle = 0.5 * (lower + upper)
     return np.abs(np.mod(angle - middle + np.pi, 2.0 * np.pi) - np.pi) - 0.5 * (upper - lower)
-
-
-def _range_excess(angle: np.ndarray, lower: float, upper: float) -> np.ndarray:
-    """Distance [rad] of angles from a range, on the circle."""
-    past = np.mod(angle - upper, 2.0 * math.pi)
-    short = np.mod(lower - angle, 2.0 * math.pi)
-    inside = np.mod(angle - lower, 2.0 * math.pi) <= upper - lower + 1e-12
-    return np.where(inside, 0.0, np.minimum(past, short))
 
 
 def beyond_ellipse(x, z, low, high) -> np.ndarray:
