@@ -11,6 +11,7 @@ import hitting
 import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender.physics import build, remove
+from active_ragdoll.core.blender.run import kinematic
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import diagnose, measure
 from active_ragdoll.core.ragdoll.joints import limits
