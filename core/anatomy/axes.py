@@ -318,13 +318,9 @@ def is_impossible(anatomy, parents, heads, tails) -> bool:
         ways = limb_directions(anatomy, parents, heads, tails)[rows]
         if np.linalg.norm(ways.mean(axis=0)) > ALIKE:
             return True
-    return _in_one_line(parents, np.asarray(heads, dtype=float))
-
-
-def _in_one_line(parents, heads) -> bool:
     children = np.bincount([parent for parent in parents if parent >= 0], minlength=len(parents))
     limbs = sum(children[i] == 0 and parent >= 0 and children[parent] == 1 for i, parent in enumerate(parents))
-    return limbs >= LIMBS and _breadth(heads) < LINE
+    return limbs >= LIMBS and _breadth(np.asarray(heads, dtype=float)) < LINE
 
 
 def _breadth(heads) -> float:

@@ -159,8 +159,7 @@ def joint_limits(anatomy, parents, heads, tails, bones, body_parents, vertices=N
         vertices: for each bone the vertices [k, 3] that it dominates, or None [n]; tell where feet without toes point.
     """
     heads, tails = np.asarray(heads, dtype=float), np.asarray(tails, dtype=float)
-    if anatomy.parents is not None:
-        parents = anatomy.parents
+    parents = roles.body_parents(anatomy, parents)
     found = joint_ranges(anatomy, bones, body_parents)
     if not any(found):
         return found
@@ -284,7 +283,7 @@ def body_of(anatomy, parents, heads, tails, turns, vertices=None) -> Body | None
     """A bind pose, of what `limits.joint_limits` takes and the bones' own axes [n, 4]; None for all but humans."""
     if anatomy.kind != roles.HUMAN:
         return None
-    parents = parents if anatomy.parents is None else anatomy.parents
+    parents = roles.body_parents(anatomy, parents)
     directions = axes.limb_directions(anatomy, parents, heads, tails, vertices)
     own = axes.character_axes(anatomy, heads, tails, directions)
     return own and Body(anatomy, parents, np.asarray(heads, dtype=float), directions, own, turns)

@@ -246,7 +246,7 @@ def human_strengths(anatomy: roles.Anatomy, parents, mass: float, height: float)
     for name, value in (("mass", mass), ("height", height)):
         if not (np.isfinite(value) and value > 0.0):
             raise RagdollError(f"Strengths need a positive {name}, got {value:g}")
-    parents = np.asarray(parents if anatomy.parents is None else anatomy.parents, dtype=int)
+    parents = roles.body_parents(anatomy, parents)
     rows = [_UNKNOWN] * len(parents)
     for bone in from_the_roots(parents):
         above = rows[parents[bone]] if parents[bone] >= 0 else _UNKNOWN

@@ -154,10 +154,7 @@ def read_name(name: str, common: str = "") -> Name:
 
 
 def _take_side(words: list) -> tuple[str | None, list]:
-    """The side among the words, and the words without it: whole words first, then the last single letter.
-
-    In "r_toe.L" the r is for rear, so the letter at the end counts.
-    """
+    """The side among the words, and the words without it: whole words first, then the last letter ("r_toe.L")."""
     for i, word in enumerate(words):
         if word in ("left", "right"):
             return _SIDES[word], words[:i] + words[i + 1 :]
@@ -399,7 +396,7 @@ def settle_trunk(tree: Tree, words: list, sides: list, limbs: dict, found: Struc
     for row in tree.rows:
         if row in roles or row in limbs or words[row] not in (TRUNK, ROOT, r.CHEST, r.NECK, r.HEAD, r.PELVIS):
             continue
-        roles[row] = _beside(tree, words, row, pelvis, ahead, roles, on_path)
+        roles[row] = _beside(tree, words, row, ahead, roles, on_path)
     return roles
 
 
@@ -487,7 +484,7 @@ def _reaches(tree: Tree, row: int, shoulders: np.ndarray) -> bool:
     return (shoulders - tree.heads[row]) @ line > 0.1 * (line @ line)
 
 
-def _beside(tree: Tree, words: list, row: int, pelvis: int, ahead: np.ndarray, roles: dict, on_path: set) -> str:
+def _beside(tree: Tree, words: list, row: int, ahead: np.ndarray, roles: dict, on_path: set) -> str:
     """A bone named as of the trunk that is not on the way from pelvis to head: a tail, or a helper."""
     parent = tree.parent[row]
     if words[row] not in (TRUNK, r.CHEST, r.NECK) or row in on_path:

@@ -71,7 +71,7 @@ def main_bones(anatomy: Anatomy, parents, deform=None, heads=None) -> np.ndarray
         deform: which bones deform a mesh [n]; says which bones of a creature count. None: all.
         heads: joints [n, 3]; where they are given, stubs of the trunk are left out.
     """
-    parents = _body_parents(anatomy, parents)
+    parents = body_parents(anatomy, parents)
     mask = np.zeros(len(anatomy.roles), dtype=bool)
     if anatomy.kind == CREATURE:
         mask[:] = [role not in _SMALL for role in anatomy.roles]
@@ -94,7 +94,7 @@ def merged_into(anatomy: Anatomy, parents, chosen) -> np.ndarray:
     "Above" is the body's tree where the anatomy has it, so that a foot that hangs on a control merges into its shank.
     What is above all chosen bones, such as a root, merges into none.
     """
-    parents = _body_parents(anatomy, parents)
+    parents = body_parents(anatomy, parents)
     result = np.where(chosen, np.arange(len(parents)), -1)
     for i in range(len(parents)):
         seen, row = 0, i
@@ -105,7 +105,8 @@ def merged_into(anatomy: Anatomy, parents, chosen) -> np.ndarray:
     return result
 
 
-def _body_parents(anatomy: Anatomy, parents) -> np.ndarray:
+def body_parents(anatomy: Anatomy, parents) -> np.ndarray:
+    """Parents of the bones [n]: those that an anatomy states, else the hierarchy's."""
     return np.asarray(parents if anatomy.parents is None else anatomy.parents, dtype=int)
 
 

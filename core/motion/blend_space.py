@@ -373,17 +373,13 @@ def _unwrapped(axis, old: float, new: float) -> float:
 
 
 def _check_kinds(names: Sequence[str], clips: Sequence[Clip]) -> None:
-    kinds = [clip.poses.space if isinstance(clip.poses, AdditivePose) else None for clip in clips]
+    poses = (clip.poses for clip in clips)
+    kinds = [f"additive in {p.space.lower()} space" if isinstance(p, AdditivePose) else "not additive" for p in poses]
     for name, kind in zip(names, kinds, strict=True):
         if kind != kinds[0]:
             raise RagdollError(
-                f'Sample "{name}" is {_words(kind)}, sample "{names[0]}" is {_words(kinds[0])}: samples of one space '
-                "must be alike"
+                f'Sample "{name}" is {kind}, sample "{names[0]}" is {kinds[0]}: samples of one space must be alike'
             )
-
-
-def _words(kind: str | None) -> str:
-    return "not additive" if kind is None else f"additive in {kind.lower()} space"
 
 
 def mesh_space_pose(name: str, sample: Clip) -> AdditivePose:

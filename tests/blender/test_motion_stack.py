@@ -187,6 +187,7 @@ def test_a_hand_reaches_a_moving_effector_and_bends_to_the_pole(data_dir, name):
 
 @pytest.mark.parametrize("name", HANDS)
 def test_stretching_is_shown_on_connected_bones_too(data_dir, name):
+    """Without physics, baked, and with a ragdoll."""
     rig = looking.character(name, data_dir, 2)
     obj, scene = rig.obj, rig.scene
     hand = obj.data.bones[HANDS[name]]
@@ -215,6 +216,12 @@ def test_stretching_is_shown_on_connected_bones_too(data_dir, name):
         assert np.linalg.norm(end - goal) == pytest.approx(beyond, abs=1e-4 * sum(before))
         assert np.allclose(obj.evaluated_get(graph()).pose.bones[hand.name].matrix.to_scale(), size, rtol=1e-5)
     assert not pose_stack.of(obj).messages
+    shown, tolerance = {rig.first: rigs.pose(obj)}, 1e-5 * looking.size_of(obj)
+    list(bake.bake_frames(obj, scene))
+    rigs.check_shown(scene, obj, shown, [rig.first], tolerance)
+    bake.revert(obj)
+    build.build(obj, scene)
+    rigs.check_shown(scene, obj, shown, [rig.first], tolerance)
 
 
 @pytest.mark.blender_version

@@ -99,6 +99,13 @@ class Controls:
         """Evaluated matrices of all bones [n, 4, 4], in armature space."""
         return pose_matrices(self.evaluated())
 
+    def trial(self, bone, basis: Matrix) -> np.ndarray:
+        """Evaluated matrices of all bones [n, 4, 4] while one that is at rest has a basis matrix."""
+        bone.matrix_basis = basis
+        now = self.shown()
+        bone.matrix_basis = Matrix()
+        return now
+
     # ---- which control carries what ----
 
     def _discover(self, limbs: str, frame: int) -> None:
@@ -161,14 +168,11 @@ class Controls:
         self.groups = [(owners, bodies) for owners, bodies in groups if bodies.any() or owners.any()] or groups[:1]
 
     def _best_switches(self, candidates: dict) -> dict:
-        """Set each property that switches constraints to where more of the bones behind it have owners; which are they.
-
-        One limb's switch says nothing of another's, so all are tried at once.
-        """
+        """Set each property that switches constraints to where more bones behind it have owners; which are they."""
         paths = {path: bones for path, bones in _switch_paths(self.copy, candidates).items() if len(bones) > 1}
         before = {path: self.copy.path_resolve(path) for path in paths}
         count = {}
-        for value in (0, 1) if paths else ():
+        for value in (0, 1) if paths else ():  # of all at once: one limb's switch says nothing of another's
             for path in paths:
                 switch(self.copy, path, value)
             owned = {owner.body for owner in self._owners(self._followers(candidates))}
@@ -182,9 +186,7 @@ class Controls:
 
     def _tried(self, bone, basis: Matrix, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rotation vectors [m, 3] and shifts [m, 3] of the bodies for a basis matrix of a bone at rest."""
-        bone.matrix_basis = basis
-        now = self.shown()[self.rows]
-        bone.matrix_basis = Matrix()
+        now = self.trial(bone, basis)[self.rows]
         return turns_between(now, rest), now[:, :3, 3] - rest[:, :3, 3]
 
     def _followers(self, candidates: dict) -> dict:

@@ -44,6 +44,7 @@ def apply_transform(obj, scene, parts=PARTS) -> list[str]:
         is_ragdoll, has_stack = settings.is_ragdoll, settings.target_armature is not None
         chosen = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
         if is_ragdoll:
+            build.plan_of(obj, scene, chosen, uneven=True)  # which may be refused
             remove.remove_all([obj], keep_world=settings.scene == scene)
         if has_stack:
             stack_edits.drop(obj)
@@ -79,10 +80,7 @@ def _check(obj, scene) -> None:
 
 # ---- what is applied ------------------------------------------------------------------------------------------------
 def _applicable(obj, wanted) -> tuple[list[str], list[str]]:
-    """The wanted parts up to the first one that must stay, and why that must.
-
-    Raises RagdollError: nothing can be applied.
-    """
+    """The wanted parts up to the first one that must stay, and why that must."""
     pieces, reason, found = _pieces(obj), "", []
     wanted = [part for part in PARTS if part in wanted and not np.allclose(pieces[part], np.eye(4), atol=1e-7)]
     if not wanted:
@@ -171,10 +169,7 @@ def _seat(obj, child) -> Matrix:
 
 # ---- what scales along ----------------------------------------------------------------------------------------------
 def _factors(obj, applied) -> tuple[float, dict]:
-    """How much lengths in a character's own units change; by data path the same for what may be keyed [3].
-
-    A bone's location is along its own axes. On an unevenly scaled character each axis takes its own share.
-    """
+    """How much lengths in a character's own units change; by data path the same for what may be keyed, by axis [3]."""
     linear = np.array(applied.to_3x3(), dtype=float)
     size = float(np.cbrt(np.linalg.det(linear)))
     grown = np.linalg.norm(linear @ values_of(obj.data.bones, "matrix_local", 4, 4)[:, :3, :3], axis=1)
@@ -205,10 +200,7 @@ def _space(group, name: str) -> str:
 
 
 def _curves(obj, by_path: dict) -> list[tuple]:
-    """The curves that scale along, of all actions that a character or its motion stack plays, each with its factor.
-
-    Raises RagdollError: another character plays one of these actions, or it is linked.
-    """
+    """The curves that scale along, of all actions that a character or its motion stack plays, each with its factor."""
     playing = {(action, slot) for action, slot, _strip in action_channels.playing(obj)}
     played = action_channels.played(obj.animation_data) if obj.animation_data is not None else set()
     pointed = {getattr(group, name) for group, name, said in declare.walk(obj.active_ragdoll) if said.points}

@@ -74,9 +74,7 @@ class Course:
         self.planted = moved < _PLANTED
         self.planted[:, list(held)] = False
         self.loose = ~self.planted
-        self.loose[1:, :2] = False  # legs swing by their ends, but for those that say so
-        for i, key in enumerate(keys[1:]):
-            self.loose[i, list(key.loose)] = True
+        self.loose[1:, :2] = False  # legs swing by their ends
         self._stood, self._stands = np.zeros_like(self.loose), np.zeros_like(self.loose)
         self._stood[1:], self._stands[:-1] = ~self.loose[:-1], ~self.loose[1:]
         self.ways = np.where(moved > 0.02 * own.height, moved, 0.0)

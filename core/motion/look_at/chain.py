@@ -400,10 +400,7 @@ def _eyes(rig: Rig, anatomy: Anatomy, head: int) -> list:
 
 
 def _legs(rig: Rig, anatomy: Anatomy, role: dict, entries: list, notes: list) -> list:
-    """Both legs of a human, all four of a quadruped, with their toes, all of a spider.
-
-    A foot that hangs on a control is one by itself where a bone that looks carries it along.
-    """
+    """Both legs of a human, all four of a quadruped, with their toes, all of a spider."""
     turned = {entry.bone for entry in entries}
     wanted = [((roles.THIGH, roles.FOOT, roles.TOE), None)]
     if anatomy.kind == roles.QUADRUPED:
@@ -418,6 +415,7 @@ def _legs(rig: Rig, anatomy: Anatomy, role: dict, entries: list, notes: list) ->
                     other, count = _leg(rig, anatomy, role, side, number, *instead)
                     foot = other if count or foot < 0 else foot
                 above = path_to_root(rig.parents, foot)[1:]
+                # A foot that hangs on a control is one by itself where a bone that looks carries it along.
                 if not count and turned & {*above} and parts[0] not in map(role.get, above):
                     count = 1
                 if count:

@@ -120,13 +120,6 @@ def measured_angles(rotations, r_rel) -> np.ndarray:
     return _read(r[:, 0], r[:, 1:] @ np.stack([_turn(rotation) for rotation in rotations]))
 
 
-def angles_of_each(rotations, r_rel) -> np.ndarray:
-    """As `measured_angles`, each Empty [s] with joint rotations of its own: of r_rel [f, s, 4] the angles [f, s, 3]."""
-    r = np.asarray(r_rel, dtype=float)
-    turns = np.stack([_turn(rotation) for rotation in rotations])
-    return _read(r[..., 0], (r[..., None, 1:] @ turns)[..., 0, :])
-
-
 def _read(w, vectors) -> np.ndarray:
     """Angles [..., 3] of rotations with real parts w and these vectors [..., 3], seen from their Empties."""
     x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
@@ -225,8 +218,8 @@ def cones_beyond(limit_min, limit_max, r_rel) -> np.ndarray:
     """
     low, high = np.asarray(limit_min, dtype=float), np.asarray(limit_max, dtype=float)
     first = np.array([x_first(*limits) for limits in zip(low, high, strict=True)], dtype=bool)
-    specs = [ALONG_X if x else ALONG_Z for x in first]
-    wide, other, turn = np.moveaxis(angles_of_each(specs, r_rel), -1, 0)
+    r, turns = np.asarray(r_rel, dtype=float), np.stack([_turn(ALONG_X if x else ALONG_Z) for x in first])
+    wide, other, turn = np.moveaxis(_read(r[..., 0], (r[..., None, 1:] @ turns)[..., 0, :]), -1, 0)
     x, z = np.where(first, wide, other), np.where(first, -other, wide)
     a = np.maximum(np.where(x >= 0.0, high[:, 0], -low[:, 0]), _THIN)
     b = np.maximum(np.where(z >= 0.0, high[:, 2], -low[:, 2]), _THIN)
