@@ -12,7 +12,7 @@ from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.rig import action_channels
-from active_ragdoll.core.blender.rig.clips import rig_rest
+from active_ragdoll.core.blender.rig.clips import RigRest
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.blender.stack.entries import state_graph
@@ -56,7 +56,7 @@ def test_a_mask_keeps_the_layer_to_some_bones(rig, by):
         collection.assign(obj.data.bones[name])
     made.mask, made.mask_collection = by, "Arm"
     made.mask_roles, made.mask_side = {"UPPER_ARM", "FOREARM", "HAND"}, "LEFT"
-    found, bones = layered.shown(rig, FRAMES), np.array(rig_rest(obj).skeleton.names)
+    found, bones = layered.shown(rig, FRAMES), np.array(RigRest(obj).skeleton.names)
     for frame in FRAMES:
         pose, a, b = (layered.local(obj, poses[frame]).rotations for poses in (found, below, above))
         to_below, to_above = (np.degrees(quaternion.angle_between(pose, other)) for other in (a, b))
