@@ -169,7 +169,6 @@ class Hits(Effect):
             if not character.obj.active_ragdoll.muted:
                 STATE.warnings[character.name] = []
                 self.characters.append(CharacterHits(character, scene))
-                _note_late(self.characters[-1])
 
     def before_joints(self, run, scene, bind) -> None:
         """Switch all springs off and put the hitters at their points on the bodies, where springs get their frames."""
@@ -189,7 +188,8 @@ class Hits(Effect):
         for own in self.characters:
             if edited and scene.frame_current > run.first and own.character is character:
                 read_character(own, scene, leave_out=True)
-                _note_late(own)
+                if any(_hitter_of(own, *point) is None for point in _acting_points(own)):
+                    STATE.warn(character.name, "What was set in mid-shot acts from the next start of the shot on")
 
     def step(self, run, scene, seconds: float, substeps: int) -> None:
         """Set springs, hitters and the factors of the weights."""
@@ -223,11 +223,6 @@ class Hits(Effect):
                 _drive_spring(run, hitter.obj, 0.0)
             except ReferenceError:  # the helper was deleted
                 continue
-
-
-def _note_late(own: CharacterHits) -> None:
-    if any(_hitter_of(own, *point) is None for point in _acting_points(own)):
-        STATE.warn(own.character.name, "What was set in mid-shot acts from the next start of the shot on")
 
 
 def _rate(scene) -> float:
