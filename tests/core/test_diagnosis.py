@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.ragdoll import diagnosis
-from core.ragdoll.bodies.fitting import BOX, SPHERE, Shape, joined
+from core.ragdoll.bodies.fitting import SPHERE, Shape
 from core.ragdoll.diagnosis import Situation
 
 
@@ -95,21 +95,9 @@ def sphere(x, radius=0.5, y=0.0):
     return Shape(SPHERE, np.array([x, y, 0.0]), np.eye(3), np.full(3, radius))
 
 
-def cube(x, y=0.0):
-    return Shape(BOX, np.array([x, y, 0.0]), np.eye(3), np.full(3, 0.5))
-
-
 def test_joined_and_told_apart_bodies_do_not_count():
     row = [sphere(0.0), sphere(0.6), sphere(1.2), sphere(1.8)]  # each in the next
     assert diagnosis.overlaps(row, [-1, 0, 1, 2]) == []
     loose = diagnosis.overlaps(row, [-1, 0, -1, -1])
     assert [(i, k) for i, k, _depth in loose] == [(1, 2), (2, 3)]
     assert diagnosis.overlaps(row, [-1, 0, -1, -1], exempt={(2, 1), (2, 3)}) == []
-
-
-def test_a_compound_counts_by_its_deepest_piece():
-    shapes = [joined(own, np.eye(3)) for own in ((cube(0.0), cube(0.0, 3.0)), (cube(0.95), cube(0.8, 3.0)))]
-    found = diagnosis.overlaps(shapes, [-1, -1])
-    assert len(found) == 1 and found[0][:2] == (0, 1) and found[0][2] == pytest.approx(0.2, rel=1e-3)
-    assert diagnosis.overlaps([joined([cube(0.0), cube(0.1)], np.eye(3))], [-1]) == [], "pieces of one body may"
-    assert diagnosis.overlaps([], []) == []
