@@ -51,7 +51,10 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
     tree = Tree(_by_twins(names, parents, body, led), heads, tails, up, body, core)
     found = examine(tree)
     read = _front_legs(tree, read, found)
-    telling = _telling([read[i] for i in tree.rows], found)
+    # Whether names say what the bones are: of enough main bones, or of enough of a body without limbs.
+    of_body, along = [read[i] for i in tree.rows], (TRUNK, *naming.MIDDLE, r.TAIL, r.JAW)
+    telling = len({(name.meaning, name.side) for name in of_body if _main(name)}) >= TELLING
+    telling |= found.kind == r.CREATURE and sum(name.meaning in along for name in of_body) >= TELLING
     sides = _sides(tree, names, read, found, telling, notes)
     roles, certainty = _roles(tree, names, read, sides, found, telling, notes)
     for i, name in enumerate(read):
@@ -165,14 +168,6 @@ def _own(read: list, deform) -> np.ndarray:
     if sum(name.deform for name in read) >= GENERATED:
         result = result & np.array([name.deform for name in read], dtype=bool)
     return result
-
-
-def _telling(read: list, found) -> bool:
-    """Whether names say what the bones are: of enough main bones, or of enough of a body without limbs."""
-    if len({(name.meaning, name.side) for name in read if _main(name)}) >= TELLING:
-        return True
-    along = (TRUNK, *naming.MIDDLE, r.TAIL, r.JAW)
-    return found.kind == r.CREATURE and sum(name.meaning in along for name in read) >= TELLING
 
 
 def _main(name) -> bool:
