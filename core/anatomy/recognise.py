@@ -8,7 +8,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from ..errors import RagdollError, listed
+from ..errors import RagdollError, named
 from ..skeleton import nearest_ancestors, path_to_root
 from . import names as naming
 from . import roles as r
@@ -67,11 +67,11 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
     attached = _attach_ends(tree, roles, sides)
     order, above = _order(tree, roles, sides), _parents(tree, parents, own)
     if attached:
-        beside = _listed([names[row] for row in attached])
+        beside = named((names[row] for row in attached), 6)
         notes.append(f"Not below the body in the hierarchy, taken with the bone they stand next to: {beside}")
     generic = [name for name, role in zip(names, roles, strict=True) if role == r.GENERIC]
     if generic:
-        notes.append(f"{len(generic)} of {len(names)} bones stay generic: {_listed(generic)}")
+        notes.append(f"{len(generic)} of {len(names)} bones stay generic: {named(generic, 6)}")
     if kind == r.CREATURE:
         notes.append("Neither two legs and two arms on an upright trunk nor four legs: treated as a creature")
     grounded = _ground_roots(tree, parents, read, roles)
@@ -215,7 +215,7 @@ def _sides(tree, names, read, found, telling: bool, notes: list) -> list:
             named = above
         sides[row] = named or (above if above in (r.LEFT, r.RIGHT) and telling else None) or shown[row] or r.CENTER
     if strange:
-        notes.append(f"Named for the other side than the limb they hang on, which is followed: {_listed(strange)}")
+        notes.append(f"Named for the other side than the limb they hang on, which is followed: {named(strange, 6)}")
     return sides
 
 
@@ -326,7 +326,3 @@ def _order(tree, roles: list, sides: list) -> np.ndarray:
             above = {**above, key: int(order[row])}
         last[row] = above
     return order
-
-
-def _listed(names: list) -> str:
-    return listed([f"'{name}'" for name in names], 6)
