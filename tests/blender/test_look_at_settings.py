@@ -227,18 +227,37 @@ def test_a_final_render_shows_the_look(data_dir, tmp_path):
     assert looking.aim_error(rig.obj, target) < AIM
 
 
-def crouch_and_turn(obj, scene):
-    """Let the hips sink, feet held, so that knees have room; and turn too, with little left to the bones above."""
-    chain = obj.active_ragdoll.look_at[0]
+def crouch_and_turn(obj, scene, up: float = 0.7, sinks: float = 0.04) -> list[str]:
+    """Let the hips sink, feet held, so that knees have room; and turn what feet hang on, with little left to the bones
+    above. Those bones."""
+    chain, bones = obj.active_ragdoll.look_at[0], obj.data.bones
+    feet = [bones[leg.foot_bone] for leg in obj.active_ragdoll.leg_stabilizers]
+    while not all(bones[chain.entries[-1].bone] in foot.parent_recursive for foot in feet):
+        stack_edits.add(obj, scene, "entries", bones[chain.entries[-1].bone].parent.name)
+    carriers = [e for e in chain.entries if any(bones[e.bone] in foot.parent_recursive for foot in feet)]
     for entry in chain.entries:
-        entry.limit *= 0.2
-    hips = obj.data.bones[chain.entries[-1].bone].parent.name
-    entry = stack_edits.add(obj, scene, "entries", hips)
-    entry.limit, entry.rotate_around_up_weight = 0.25, 0.7
-    sink = stack_edits.add(obj, scene, "bone_transforms", hips)
+        entry.limit = 0.25 if entry in carriers else 0.2 * entry.limit
+        entry.rotate_around_up_weight = up if entry in carriers else entry.rotate_around_up_weight
+    sink = stack_edits.add(obj, scene, "bone_transforms", chain.entries[-1].bone)
     sink.translation_mode, sink.translation_space, sink.rotation_mode = "ADD", "WORLD", "IGNORE"
-    sink.translation = (0.0, 0.0, -0.04 * looking.size_of(obj))
+    sink.translation = (0.0, 0.0, -sinks * looking.size_of(obj))
     sink.marks_reference = True
+    return [entry.bone for entry in carriers]
+
+
+# The spine of run.fbx carries the hips, the chest of wolves, dogs and foxes the front legs.
+@pytest.mark.parametrize("up", (0.0, 1.0))
+@pytest.mark.parametrize("name", ("run.fbx", "Fox.glb", "metarig Animals.wolf", "own dog", "own bird"))
+def test_feet_stay_planted_while_the_chain_turns_what_they_hang_on(data_dir, name, up):
+    rig, _target, plain = looking.set_up(name, data_dir, 12)
+    carriers = crouch_and_turn(rig.obj, rig.scene, up, 0.16)
+    rows = [rig.obj.data.bones.find(bone) for bone in carriers]
+    turned = 0.0
+    for frame, pose in looking.shown(rig, range(rig.first, rig.last + 1)).items():
+        turned = np.maximum(turned, rigs.angles(pose[rows], plain[frame][rows]))
+        moved, twisted = looking.foot_errors(rig.obj, pose, plain[frame])
+        assert moved < PLANTED and twisted < 0.01, frame
+    assert turned.max() > 12.0, "nothing turns above the legs"
 
 
 def test_a_character_knocked_out_lets_its_feet_go(fresh_scene):

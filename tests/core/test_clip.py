@@ -187,19 +187,6 @@ def test_markers_bring_the_same_foot_down_in_all_clips_at_once():
     np.testing.assert_allclose([group.rate(weights) for weights in np.eye(3)], [1, 2, 1])
 
 
-@given(seed=st.integers(0, 2**32 - 1))
-def test_by_markers_time_runs_forwards_and_round_without_jumps(seed):
-    rng = np.random.default_rng(seed)
-    times = np.sort(rng.choice(np.arange(1, 23), 4, replace=False)) / 24
-    clip = cycle("walk", 1.0, zip(np.roll(["a", "b", "c", "d"], rng.integers(4)).tolist(), times, strict=True))
-    group = SyncGroup([cycle("first", 1.0, zip("abcd", (0.0, 0.25, 0.5, 0.75), strict=True)), clip], method=MARKERS)
-    phase = np.linspace(-1.7, 2.3, 4001)
-    first, own = times_at(group, phase).T
-    steps = np.mod(np.diff(own) + 0.5, 1.0) - 0.5
-    assert steps.min() > 0 and steps.max() < 0.001 * 24
-    np.testing.assert_allclose(first, np.mod(phase, 1.0), atol=1e-9)
-
-
 def test_contacts_are_found_where_feet_come_down():
     time = np.arange(49) / 24
     heights = np.stack([np.sin(np.pi * time), -np.sin(np.pi * time)], axis=-1)

@@ -109,12 +109,6 @@ def cube(x, y=0.0):
     return Shape(BOX, np.array([x, y, 0.0]), np.eye(3), np.full(3, 0.5))
 
 
-def test_depth_of_spheres_is_the_closed_form():
-    found = diagnosis.overlaps([sphere(0.0), sphere(0.9), sphere(5.0)], [-1, -1, -1])
-    assert [(i, k) for i, k, _depth in found] == [(0, 1)]
-    assert found[0][2] == pytest.approx(0.1, rel=1e-3)
-
-
 def test_joined_and_told_apart_bodies_do_not_count():
     row = [sphere(0.0), sphere(0.6), sphere(1.2), sphere(1.8)]  # each in the next
     assert diagnosis.overlaps(row, [-1, 0, 1, 2]) == []

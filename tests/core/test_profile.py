@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import profile, quaternion
+from core import profile
 from core.anatomy import roles
 from core.errors import RagdollError
 from core.profile import Entry, Field, Profile, Schema
@@ -150,32 +150,6 @@ def test_a_bound_of_single_precision_is_in_range():
 def test_mirrored_twice_is_the_same(bones):
     made = Profile({}, bones)
     assert profile.mirrored(profile.mirrored(made)) == made
-
-
-def test_mirrored_places_do_not_depend_on_roll():
-    """The left bone's frame is turned against the right one's mirror image; body and joint are mirrored in space."""
-    rng = np.random.default_rng(7)
-    mirror = np.diag([-1.0, 1.0, 1.0])
-    anatomical = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    anatomical *= np.linalg.det(anatomical)
-    rolls = [quaternion.to_matrix(quaternion.from_rotation_vector(rng.normal(size=3))) for _side in range(2)]
-    frames = [anatomical @ rolls[0], mirror @ anatomical @ mirror @ rolls[1]]
-    inside = quaternion.from_rotation_vector(np.array([0.1, 0.2, 0.3]))
-    joints = [quaternion.from_matrix(roll.T @ quaternion.to_matrix(inside)) for roll in rolls]
-    body = quaternion.from_rotation_vector(np.array([0.5, -0.2, 0.9]))
-    place = np.array([0.3, 0.5, -0.1])
-    made = Profile({}, tuple(
-        Entry(
-            {"joint_rotation": turn.tolist(), "body_rotation": body.tolist(), "body_location": place.tolist()},
-            name, "HAND", side, 0, joint_in_anatomy=tuple(inside),
-        )
-        for turn, name, side in zip(joints, ("a.L", "a.R"), ("LEFT", "RIGHT"))
-    ))  # fmt: skip
-    found = profile.mirrored(made, "LEFT_TO_RIGHT").entries[1].settings
-    np.testing.assert_allclose(frames[1] @ found["body_location"], mirror @ frames[0] @ place, atol=1e-9)
-    for key, turn in (("body_rotation", body), ("joint_rotation", joints[0])):
-        there = frames[1] @ quaternion.to_matrix(np.array(found[key]))
-        np.testing.assert_allclose(there, mirror @ frames[0] @ quaternion.to_matrix(turn) @ mirror, atol=1e-9)
 
 
 def test_mirroring_exchanges_sides_and_the_ends_of_sideways_ranges():

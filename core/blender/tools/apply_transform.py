@@ -44,6 +44,7 @@ def apply_transform(obj, scene, parts=PARTS) -> list[str]:
         is_ragdoll, has_stack = settings.is_ragdoll, settings.target_armature is not None
         chosen = np.array([bone.active_ragdoll.simulate for bone in obj.pose.bones], dtype=bool)
         if is_ragdoll:
+            build.plan_of(obj, scene, chosen, uneven=True)  # which may be refused
             remove.remove_all([obj], keep_world=settings.scene == scene)
         if has_stack:
             stack_edits.drop(obj)
