@@ -207,13 +207,13 @@ def _sides(tree, names, read, found, telling: bool, notes: list) -> list:
     sides = [None] * len(names)
     strange = []
     for row in tree.rows:
-        named = read[row].side
+        own = read[row].side
         parent = tree.parent[row]
         above = sides[parent] if parent >= 0 and read[parent].meaning not in (None, *naming.MIDDLE) else None
-        if named in (r.LEFT, r.RIGHT) and above in (r.LEFT, r.RIGHT) and named != above and shown[row] == above:
+        if own in (r.LEFT, r.RIGHT) and above in (r.LEFT, r.RIGHT) and own != above and shown[row] == above:
             strange.append(names[row])
-            named = above
-        sides[row] = named or (above if above in (r.LEFT, r.RIGHT) and telling else None) or shown[row] or r.CENTER
+            own = above
+        sides[row] = own or (above if above in (r.LEFT, r.RIGHT) and telling else None) or shown[row] or r.CENTER
     if strange:
         notes.append(f"Named for the other side than the limb they hang on, which is followed: {named(strange, 6)}")
     return sides
