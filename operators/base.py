@@ -6,7 +6,7 @@ from bpy_extras import view3d_utils
 from ..core.blender import interface
 from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
-from ..core.errors import RagdollError, listed
+from ..core.errors import RagdollError
 
 
 class OnArmature:
@@ -97,8 +97,3 @@ def leave_modal(context, result: set) -> set:
         context.area.header_text_set(None)
     redraw()
     return result
-
-
-def named(names) -> str:
-    """Bones or objects as a message lists them."""
-    return listed(f"'{name}'" for name in names)
