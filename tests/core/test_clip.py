@@ -72,21 +72,6 @@ def test_a_clip_from_poses_meets_them_at_their_times():
     assert one.frame_count == 1
 
 
-def test_a_motion_is_put_on_another_skeleton_by_names():
-    rng = np.random.default_rng(4)
-    other = Skeleton.from_parents(["tail", "spine", "hips", "head"], ["hips", "hips", None, "spine"])
-    bind = random_pose(rng, (len(other),), scaled=False)
-    clip = random_clip(rng, SKELETON)
-    mapped = clip.mapped(other, bind)
-    assert mapped.bones == other.names and mapped.unanimated == ("tail",)
-    assert set(mapped.missing) == set(SKELETON.names) - {"spine", "hips", "head"}
-    for name in ("spine", "hips", "head"):
-        np.testing.assert_array_equal(
-            mapped.poses.rotations[:, other.index(name)], clip.poses.rotations[:, SKELETON.index(name)]
-        )
-    np.testing.assert_array_equal(mapped.poses.positions[:, other.index("tail")], np.tile(bind.positions[1], (25, 1)))
-
-
 def test_bad_clips_are_refused_by_name(clip):
     pose = clip.pose(0)
     refuses('times of clip "Twice" must rise', Clip.from_poses, "Twice", SKELETON.names, 24, [pose, pose], [1.0, 1.0])

@@ -41,36 +41,21 @@ def anatomy(*bones, kind=roles.HUMAN) -> roles.Anatomy:
     return roles.Anatomy(found, sides, np.array(order), kind, np.ones(len(bones)))
 
 
-ANGLES = st.floats(-PI32, PI32, width=32).map(profile.shortest)
-
-
-@st.composite
-def settings(draw):
-    low, high = draw(st.lists(ANGLES, min_size=3, max_size=3)), draw(st.lists(ANGLES, min_size=3, max_size=3))
-    turn = draw(st.lists(st.floats(0.25, 1.0, width=32), min_size=4, max_size=4))
-    return {
-        "simulate": draw(st.booleans()),
-        "shape": draw(st.sampled_from(("AUTO", "BOX"))),
-        "mass": draw(st.floats(0.0, 1e6, width=32)),
-        "limit_min": [min(a, b) for a, b in zip(low, high, strict=True)],
-        "limit_max": [max(a, b) for a, b in zip(low, high, strict=True)],
-        "joint_rotation": turn,
-    }
-
-
+THREE = st.lists(st.floats(0.0, PI32, width=32).map(profile.shortest), min_size=3, max_size=3)
+SETTINGS = st.fixed_dictionaries({
+    "simulate": st.booleans(), "shape": st.sampled_from(("AUTO", "BOX")), "mass": st.floats(0.0, 1e6, width=32),
+    "limit_min": THREE.map(lambda sizes: [-size for size in sizes]), "limit_max": THREE,
+    "joint_rotation": st.lists(st.floats(0.25, 1.0, width=32), min_size=4, max_size=4),
+})  # fmt: skip
 TURNS = st.none() | st.just((1.0, 0.0, 0.0, 0.0)) | st.just((0.5, 0.5, 0.5, 0.5))
 
 
-@st.composite
-def entries(draw, turns=TURNS):
-    names = draw(st.lists(st.text(min_size=1, max_size=6), unique=True, max_size=5))
-    result = []
-    for name in names:
-        role, side = draw(st.sampled_from(roles.ROLES)), draw(st.sampled_from(roles.SIDES))
-        turn = draw(turns)
-        order, rest = draw(st.integers(0, 9)), draw(st.none() | st.just((0.0, 1.0, 0.0, 0.0)))
-        result.append(Entry(draw(settings()), name, role, side, order, joint_in_anatomy=turn, rest=rest))
-    return tuple(result)
+def entries(turns=TURNS):
+    """Of bones of different names."""
+    of_bones = st.text(min_size=1, max_size=6), st.sampled_from(roles.ROLES), st.sampled_from(roles.SIDES)
+    rest = st.none() | st.just((0.0, 1.0, 0.0, 0.0))
+    one = st.builds(Entry, SETTINGS, *of_bones, st.integers(0, 9), joint_in_anatomy=turns, rest=rest)
+    return st.lists(one, unique_by=lambda entry: entry.name, max_size=5).map(tuple)
 
 
 @given(entries(), st.floats(0.0, 1.0, width=32), st.text(max_size=5))
@@ -97,7 +82,6 @@ FAULTS = [
     (text(version=2), "version: 2 is unknown, this extension reads 1"),
     (text(format="vrm"), f"format: expected '{profile.FORMAT}', got 'vrm'"),
     (text(units={"angle": "deg"}), "units.angle: expected 'rad', got 'deg'"),
-    (text(wheels=4), "wheels: unknown key"),
     (text(kind="FISH"), "kind: unknown value 'FISH', use one of HUMAN, QUADRUPED, CREATURE"),
     (text(object={"steps": 2.5}), "object.steps: expected a whole number, got 2.5"),
     (text(object={"rotation_weight": 1.5}), "object.rotation_weight: 1.5 is not from 0 to 1"),
@@ -106,11 +90,9 @@ FAULTS = [
     (text([{"name": "a"}, {"name": "b"}, {"name": "a"}]), "bones[2].name: 'a' stands in bones[0] too"),
     (bone(colour="red"), "bones[1].colour: unknown key"),
     (bone(order=-1), "bones[1].order: -1 is not from 0 to 10000"),
-    (bone(share=1), "bones[1].share: expected true or false, got 1"),
     (bone(range=2), "bones[1].range: multiplies the rig's own limits, but limit_min states others"),
     (bone(shape="BALL"), "bones[1].shape: unknown value 'BALL', use one of AUTO, BOX"),
     (bone(mass=True), "bones[1].mass: expected a number, got True"),
-    (bone(mass=math.nan), "bones[1].mass: nan is not a finite number"),
     (bone(max_force=10**400), "is not a finite number"),
     (bone(limit_min=[0, 1.5, 0]), "bones[1].limit_min[1]: 1.5 is above limit_max[1] = 1"),
     (bone(limit_min=[0, 0, math.nan]), "bones[1].limit_min[2]: nan is not a finite number"),
@@ -123,7 +105,6 @@ FAULTS = [
     (bone(body_points=[[0, 0, 0]] * 5), "bones[1].body_points: expected a list of at most 4 points"),
     ("[]", "file: expected an object in braces, got []"),
     ("", "line 1, column 1"),
-    ('{"format": \n nothing}', "line 2, column 2"),
     ("[" * 100_000, "not a profile"),
 ]
 

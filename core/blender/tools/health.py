@@ -7,7 +7,7 @@ from ...anatomy.roles import GENERIC
 from ...errors import RagdollError
 from ...motion.stack import Rig
 from ...ragdoll import diagnosis
-from ...ragdoll.diagnosis import ERROR, INFO, WARNING, Finding
+from ...ragdoll.diagnosis import ERROR, INFO, REBUILD, WARNING, Finding
 from .. import interface, preferences
 from ..physics import built, ground, world
 from ..rig.clips import RigRest
@@ -16,7 +16,6 @@ from ..runtime import STATE
 from . import diagnose
 
 RANK = (ERROR, WARNING, INFO)
-REBUILD = "build", {"bones": "KEEP"}, "Rebuild"
 SIMULATE = "simulate", {}, "Simulate"
 STATES = {
     "READY": ("Ready: play from frame {first}, or simulate", *SIMULATE),
