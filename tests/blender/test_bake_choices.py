@@ -10,7 +10,6 @@ from active_ragdoll.core.blender import bake
 from animated import SAME, animate, animation_settings, curves, matrices, played, random_poses, restore
 from core.blender.bake import actions
 from core.blender.rig import action_channels
-from core.errors import RagdollError
 
 pytestmark = pytest.mark.blender_version
 
@@ -104,16 +103,6 @@ def test_the_current_action_is_keyed_itself_and_comes_back_bit_for_bit():
     assert (again.name, again) == (name, other.animation_data.action) and baked.name != name
     assert curves(again, obj) == held
     assert np.array_equal(played(obj, EVERY), before)
-
-
-@pytest.mark.parametrize("kind, said", (("none", "no action"), ("both", "NLA")))
-def test_without_an_action_of_its_own_nothing_is_baked_into_it(kind, said):
-    obj = animated.rig(["a"]) if kind == "none" else _animated(kind)
-    found = set(bpy.data.actions)
-    poses = random_poses(obj, ["a"], RANGE)
-    with pytest.raises(RagdollError, match=said):
-        actions.bake(obj, poses, "Baked", destination=actions.CURRENT)
-    assert set(bpy.data.actions) == found
 
 
 # ---- by the operator -------------------------------------------------------------------------------------------------

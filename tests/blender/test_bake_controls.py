@@ -118,18 +118,6 @@ def test_controls_are_found_keyed_and_give_the_motion(shot):
         assert obj.pose.bones["hips"]["fk"] == 0.0
 
 
-def test_what_no_control_carries_is_named_and_nothing_stays_behind(shot, capfd):
-    _scene, obj, _switched = shot
-    obj.pose.bones["head"].lock_rotation = (True, True, True)
-    bpy.ops.active_ragdoll.simulate()  # which makes what the hit acts through
-    things = rigs.counts()
-    bpy.ops.active_ragdoll.bake(to="CONTROLS", destination="LAYER")
-    assert "No control of their own have 'DEF-head'" in capfd.readouterr().out
-    bpy.ops.active_ragdoll.revert_bake()
-    for name, count in rigs.counts().items():
-        assert count - things[name] == (1 if name == "actions" else 0), name
-
-
 def test_a_character_without_bones_that_lead_is_refused(fresh_scene):
     obj = rigs.ragdoll(fresh_scene, 6)
     for bone in obj.pose.bones:

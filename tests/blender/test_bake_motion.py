@@ -7,7 +7,6 @@ import pytest
 import rigs
 from active_ragdoll.core.blender.physics import build
 from animated import curves
-from core.blender.bake import recording
 from test_bake_controls import _controlled
 
 pytestmark = pytest.mark.blender_version
@@ -108,14 +107,3 @@ def test_a_range_becomes_a_seamless_cycle(fresh_scene):
     assert curves(obj.animation_data.action, obj) == held and not obj.animation_data.nla_tracks
     first = np.array(rigs.step(fresh_scene, [1], lambda: rigs.pose(obj))[0])
     assert np.abs(first - poses[0]).max() > 0.01
-
-
-def test_what_a_cycle_lacks_is_spread_over_its_end():
-    rng = np.random.default_rng(0)
-    basis = np.tile(np.eye(4), (9, 2, 1, 1))
-    basis[..., :3, 3] = rng.normal(size=(9, 2, 3))
-    basis[4:, 0, :3, :3] = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    found = recording.closed(basis, 4)
-    np.testing.assert_allclose(found[-1], found[0], atol=1e-7)
-    np.testing.assert_allclose(found[:5], basis[:5], atol=1e-7)
-    assert np.abs(found[5:8] - basis[5:8]).max() > 1e-3

@@ -146,13 +146,6 @@ def test_reset_bones_are_built_as_if_never_touched(human):
     assert (touched.limit_min[:], touched.limit_max[:], touched.limits_from, pytest.approx(mass)) == before
 
 
-def test_an_own_size_that_was_never_set_is_the_automatic_one(human):
-    fitted = rigs.part(human, "forearm.L").body.dimensions[:]
-    human.pose.bones["forearm.L"].active_ragdoll.shape_by_user = True
-    build.rebuild(human, bpy.context.scene)
-    assert rigs.part(human, "forearm.L").body.dimensions[:] == fitted
-
-
 @pytest.mark.parametrize("way", ("once", "three times", "removed and built"))
 def test_a_moved_turned_and_scaled_body_is_kept(human, way):
     body = body_of(human, "forearm.L")

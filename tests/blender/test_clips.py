@@ -163,23 +163,6 @@ def test_inheritance_is_blenders(fresh_scene, inherit, rotation, local_location,
     assert error_against_blender(obj, action) < TOLERANCE
 
 
-@pytest.mark.blender_version
-def test_missing_channels_and_mutes_mean_bind_pose(fresh_scene):
-    obj = rigs.chain(fresh_scene, 3)
-    action, channels = keyed(obj)
-    add_curve(channels, 'pose.bones["A"].location', 1, (1, 10), (0, 1))
-    muted = add_curve(channels, 'pose.bones["B"].location', 1, (1, 10), (0, 1))
-    muted.mute = True
-    obj.pose.bones["C"].location = (3, 3, 3)
-    clip = sample_action(action, obj)
-    rest = rig_rest(obj)
-    for name in ("B", "C"):
-        row = rest.skeleton.index(name)
-        np.testing.assert_allclose(clip.poses.positions[:, row], np.tile(rest.bind.positions[row], (10, 1)))
-    assert clip.unanimated == ("B", "C")
-    assert np.ptp(clip.poses.positions[:, 0], axis=0).max() == pytest.approx(1.0)
-
-
 def actions_for(obj):
     """Actions that move bones; an importer also makes some for cameras and markers."""
     found = [a for a in bpy.data.actions if action_channels.has_slots() or a.id_root == "OBJECT"]
@@ -220,34 +203,3 @@ def test_bad_actions_are_refused_by_name(fresh_scene):
         sample_action(action, obj)
     with pytest.raises(RagdollError, match="was deleted while in use"):
         ClipCache().get(action, obj)
-
-
-def test_the_cache_samples_again_only_what_changed(fresh_scene):
-    obj = rigs.chain(fresh_scene, 2)
-    action, channels = keyed(obj)
-    curve = add_curve(channels, 'pose.bones["A"].location', 0, (1, 10), (0, 1))
-    cache = ClipCache()
-    graph = bpy.context.evaluated_depsgraph_get()
-    handler = lambda scene, depsgraph: cache.mark(depsgraph)  # noqa: E731
-    bpy.app.handlers.depsgraph_update_post.append(handler)
-    try:
-        first = cache.get(action, obj)
-        assert cache.get(action, obj) is first
-        cache.verify_all()
-        assert cache.get(action, obj) is first
-        curve.keyframe_points[1].co.y = 3.0
-        graph.update()
-        bpy.context.view_layer.update()
-        changed = cache.get(action, obj)
-        assert changed is not first
-        assert np.ptp(changed.poses.positions[:, 0], axis=0).max() == pytest.approx(3.0, abs=1e-6)
-        curve.keyframe_points.foreach_set("co", (1.0, 0.0, 10.0, 5.0))
-        assert cache.get(action, obj) is changed  # Blender does not tell of it
-        cache.verify_all()
-        assert cache.get(action, obj) is not changed
-        curve.keyframe_points.insert(12, 1.0)
-        assert cache.get(action, obj).frame_count == 12
-        obj.pose.bones["A"].rotation_mode = "XYZ"
-        assert cache.get(action, obj, fps=60).fps == 60
-    finally:
-        bpy.app.handlers.depsgraph_update_post.remove(handler)

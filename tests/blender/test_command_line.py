@@ -80,12 +80,6 @@ def test_trouble_with_files_is_one(call, tmp_path):
         assert len(errors) == 1 and message in errors[0] and name in errors[0], errors
 
 
-def test_missing_folder_is_found_before_any_work(call, tmp_path):
-    code, out, errors = call("bake", data("01_01.bvh"), "--output", tmp_path / "no" / "out.blend")
-    assert code == 1 and len(errors) == 1 and "there is no folder" in errors[0]
-    assert "baking" not in out
-
-
 def test_character_is_chosen_by_name(call, two_armatures):
     for wrong, message in (
         ((), "several armatures, choose one with --armature: 'First', 'Second'"),
@@ -98,13 +92,6 @@ def test_character_is_chosen_by_name(call, two_armatures):
     code, out, errors = call("build", two_armatures, "--armature", "Second")
     assert code == 0 and not errors
     assert "built 'Second': 1 bodies, 0 joints" in out and "not saved: no --output" in out
-
-
-def test_info_of_a_rig(call, two_armatures):
-    code, out, errors = call("info", two_armatures)
-    assert code == 0 and not errors
-    wanted = {f"armature '{name}': 1 bones, no action, no ragdoll" for name in ("First", "Second")}
-    assert wanted | {"two.blend: scene 'Scene', frames 1 to 250 at 24 fps"} <= set(out.splitlines())
 
 
 @pytest.mark.blender_version

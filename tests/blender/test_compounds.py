@@ -6,9 +6,9 @@ import pytest
 from mathutils import Quaternion
 
 import rigs
-from active_ragdoll.core.blender.physics import body_objects, build, remove
+from active_ragdoll.core.blender.physics import body_objects, build
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.tools import bone_tools, diagnose, viewport
+from active_ragdoll.core.blender.tools import bone_tools
 from active_ragdoll.core.ragdoll.bodies import convex
 
 FRAMES = 30
@@ -37,16 +37,6 @@ def corners_of(part) -> list:
 def local_corners(part) -> np.ndarray:
     """Those of all pieces in the body's frame [k, 3]."""
     return (np.concatenate(corners_of(part)) - part.bind[:3, 3]) @ part.bind[:3, :3]
-
-
-def test_a_shank_that_carries_a_foot_is_a_compound(rig):
-    assert [part.bone for part in compound_parts(rig.obj)] == ["LowerLeg.L", "LowerLeg.R"]
-    for part in compound_parts(rig.obj):
-        assert len(corners_of(part)) == 2
-        local = local_corners(part)
-        # Blender takes the inertia of this box, about the origin: it is the middle.
-        np.testing.assert_allclose(local.max(axis=0), -local.min(axis=0), rtol=1e-4)
-        np.testing.assert_allclose(local.max(axis=0), rigs.half_extents(part), rtol=1e-4)
 
 
 @pytest.mark.blender_version
@@ -97,16 +87,6 @@ def test_a_body_falls_on_what_sticks_out(hidden):
     assert min(lowest) > floor - 0.1 * height
 
 
-def test_removing_takes_the_pieces_away():
-    rig = rigs.load(NAME)
-    before = rigs.counts()
-    build.build(rig.obj, rig.scene, "MAIN")
-    assert compound_parts(rig.obj)
-    rigs.play(rig.scene, rig.first, rig.first + 5)
-    remove.remove(rig.obj, rig.scene)
-    assert rigs.counts() == before
-
-
 def assert_same(obj, bone, wanted, tolerance=1e-4) -> None:
     """A body's pieces are those whose corners are given, to a share of the character's height."""
     found = corners_of(rigs.part(obj, bone))
@@ -155,11 +135,3 @@ def test_a_piece_that_is_moved_is_kept_and_the_others_stay(rig):
     mine, its = (body_objects.solids_of(rigs.part(rig.obj, name).body) for name in (bone, other))
     assert len(mine) == len(its)
     assert sum(p.volume() for p in mine) == pytest.approx(sum(p.volume() for p in its), rel=1e-4)
-
-
-def test_overlay_and_diagnosis_see_the_pieces(rig):
-    part = compound_parts(rig.obj)[0]
-    edges = viewport.body_edges(part.body)[0].reshape(-1, 3)
-    gaps = np.linalg.norm(local_corners(part)[:, None] - edges[None], axis=2)
-    assert gaps.min(axis=1).max() < 1e-4 and gaps.min(axis=0).max() < 1e-4
-    assert not [found for found in diagnose.diagnose(rig.obj, bpy.context.scene) if "overlap" in str(found).lower()]

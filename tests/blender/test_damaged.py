@@ -14,7 +14,6 @@ from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build, built, remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.settings import saved
 from active_ragdoll.core.blender.stack import stack_edits
 from active_ragdoll.core.blender.tools import diagnose
 from active_ragdoll.core.errors import RagdollError
@@ -198,23 +197,6 @@ def test_what_points_elsewhere(fresh_scene, name, tmp_path, capfd):
     remove.remove(obj)
     assert {each.name for each in bpy.data.objects} == {obj.name, "Crate"}
     assert {each.name for each in bpy.data.scenes} == kept and not obj.active_ragdoll.is_ragdoll
-
-
-@pytest.mark.parametrize("text", ("{", "[1]", "5", '{"Human": 5}', '{"Human": {"object": 5, "bones": {}}}'))
-def test_what_is_kept_of_an_override(fresh_scene, text, capfd):
-    fresh_scene.active_ragdoll.overrides = text
-    saved.restore_overrides()
-    assert capfd.readouterr().out.count("damaged") == 1
-
-
-def test_a_choice_that_is_none_and_keyed_weights(fresh_scene):
-    obj = rigs.ragdoll(fresh_scene, LAST, 0.2)
-    obj.keyframe_insert("active_ragdoll.rotation_weight", frame=1)
-    own = obj.pose.bones["spine"].active_ragdoll
-    stored = own.bl_system_properties_get(do_create=True) if hasattr(own, "bl_system_properties_get") else own
-    stored["body_mode"] = 99
-    poses = rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj))
-    assert np.isfinite(poses).all() and obj.active_ragdoll.run_state == "LIVE"
 
 
 def test_a_bake_that_has_noted_properties_that_there_are_not(fresh_scene):

@@ -81,15 +81,6 @@ def test_contact_sheet_shows_the_frames_and_leaves_no_trace(walker, tmp_path):
     assert first.std() > 0.03 and not np.allclose(first, second, atol=0.05)
 
 
-def test_contact_sheet_needs_a_camera_and_refuses_a_live_simulation(walker, tmp_path):
-    scene, armature, _ = walker
-    with pytest.raises(DemoError, match="no camera"):
-        contact_sheet.render_contact_sheet(scene, [1], tmp_path / "sheet.png")
-    stage.make_stage(scene, armature)
-    with pytest.raises(DemoError, match="bake the rigid body cache"):
-        contact_sheet.render_contact_sheet(scene, [1], tmp_path / "sheet.png")
-
-
 # file, bones, frames of the action (None: the file has none)
 CHARACTERS = (
     ("01_01.bvh", 31, 551), ("zombie.bvh", 27, 623), ("Knight.glb", 41, 27), ("cesium_man.gltf", 19, 49),

@@ -13,10 +13,7 @@ from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import diagnose
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.ragdoll import diagnosis
-from own_characters import SWEPT, or_own
-
-HUMANS = or_own("Knight.glb")
-
+from own_characters import SWEPT
 
 BENT = (0.5, 0.0, 0.0, 0.8660254)  # of a forearm, beyond its limits
 
@@ -74,26 +71,6 @@ def test_every_rig_is_judged_and_nothing_is_left_behind(name):
         diagnosis.OUTDATED,
     }
     assert not unexpected & {finding.kind for finding in found}
-
-
-@pytest.mark.parametrize("name", HUMANS)
-def test_buttons_mend_what_is_found_on_real_rigs(name):
-    """Press the first button there is until none is left; each finding goes and does not come back."""
-    rig = rigs.load(name)
-    rigs.ensure_world(rig.scene)  # the artist's own: builds leave its settings alone
-    build.build(rig.obj, rig.scene)
-    bpy.context.view_layer.objects.active = rig.obj
-    rig.scene.rigidbody_world.substeps_per_frame = 2
-    rig.scene.rigidbody_world.solver_iterations = 3
-    mended = []
-    for _press in range(8):
-        todo = [f for f in diagnose.diagnose(rig.obj, rig.scene) if f.operator]
-        if not todo:
-            break
-        mended.append(todo[0].kind)
-        press(todo[0])
-    assert diagnosis.SUBSTEPS in mended and diagnosis.ITERATIONS not in mended, "one button mends the world"
-    assert len(mended) == len(set(mended)) and not todo
 
 
 def _excluded(obj, _scene):
@@ -210,14 +187,6 @@ def _users_cache(_obj, scene):
     scene.rigidbody_world.point_cache.frame_end = 3
     with bpy.context.temp_override(scene=scene, point_cache=scene.rigidbody_world.point_cache):
         bpy.ops.ptcache.bake(bake=True)
-
-
-def test_a_light_body_between_heavy_ones_is_found(human):
-    """A build has none of its own accord: masses set by hand may."""
-    human.pose.bones["arm.L"].active_ragdoll.mass = 0.01
-    build.rebuild(human, human.active_ragdoll.scene)
-    found = find(human, diagnosis.MASS_RATIO)
-    assert set(found.bones) == {"forearm.L", "arm.L"} and not found.operator
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 import looking
 import rigs
 from active_ragdoll.core.blender import bake
-from active_ragdoll.core.blender.physics import build, remove
+from active_ragdoll.core.blender.physics import remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import stack_edits
@@ -96,14 +96,6 @@ def test_a_duplicate_outlives_the_first(human, fresh_scene, deleted):
     assert np.abs(aside(shown) - poses).max() < 2e-3
 
 
-def test_a_character_that_is_renamed_stays_the_owner(human, fresh_scene):
-    own = helpers(human)
-    human.name = "Someone"
-    copy = rigs.duplicate(human, ASIDE)
-    play_both(fresh_scene, human, copy)
-    assert helpers(human) - {human.active_ragdoll.source.name} <= own
-
-
 def test_a_duplicate_made_in_mid_shot_waits_for_the_next_start(human, fresh_scene):
     bodies = rigs.play(fresh_scene, 1, LAST, lambda: rigs.bodies(human))
     for frame in range(1, LAST + 1):
@@ -143,11 +135,3 @@ def test_a_duplicate_that_drops_its_stack_at_once_leaves_the_first_its_own(fresh
     stack_edits.drop(obj)
     assert {scene.name for scene in bpy.data.scenes} < before  # the hidden one is gone, and with it all sources
     assert not [o.name for o in bpy.data.objects if o.name.endswith("Source")]
-
-
-def test_bodies_edited_by_hand_stay_those_of_the_first(human, fresh_scene):
-    rigs.part(human, "forearm.L").body.rigid_body.mass = 7.5
-    copy = rigs.duplicate(human, ASIDE)
-    remove.remove(copy, fresh_scene)
-    build.rebuild(human, fresh_scene)
-    assert rigs.part(human, "forearm.L").body.rigid_body.mass == pytest.approx(7.5)

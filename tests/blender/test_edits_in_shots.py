@@ -67,19 +67,6 @@ def test_the_shot_goes_on_as_without_the_edits(limp, fresh_scene):
     assert np.array_equal(rigs.bodies(obj), expected)
 
 
-def test_frames_that_were_jumped_to_keep_what_they_show(limp, fresh_scene):
-    """A frame back in the shot shows its physics, one after it the animation."""
-    obj, shown = limp
-    fresh_scene.frame_set(NOW + 1)
-    for frame, expected in ((NOW, shown), (LAST + 5, None), (NOW, shown)):
-        fresh_scene.frame_set(frame)
-        before = rigs.pose(obj)
-        assert expected is None or np.abs(before - expected).max() < 1e-5
-        data(obj)
-        update()
-        assert np.abs(rigs.pose(obj) - before).max() < 1e-5
-
-
 @pytest.mark.parametrize("jump", (False, True))
 def test_a_keyed_blend_stays_that_of_the_frame(limp, fresh_scene, jump):
     """It is read at the frame that is shown, also after a jump back."""

@@ -3,14 +3,12 @@ how they are edited, what makes no sense, and what a run leaves behind."""
 
 import math
 
-import bpy
 import numpy as np
 import pytest
 
 import rigs
 from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender.physics import build, built
-from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from hitting import HIT, add, empty, explode, free_body, inertia, offset, play, spin, velocity
 from own_characters import or_own
@@ -118,20 +116,6 @@ def test_an_explosion_pushes_every_body_away(fresh_scene):
 
 
 @pytest.mark.blender_version
-def test_a_sleeping_body_wakes(fresh_scene):
-    scene = empty(24, 120)
-    scene.gravity = (0.0, 0.0, -9.81)
-    rigs.box(scene, "Floor", (8, 8, 0.2), (0, 0, -0.1), passive=True)
-    obj = rigs.chain(scene, 1, head=(0.0, 0.0, 0.3))
-    build.build(obj, scene)
-    rigs.set_weights(obj)
-    add(obj, frame=100, impulse=(0.0, 0.0, 3.0 * rigs.masses(obj)[0]))
-    poses = play(scene, obj, 110)
-    assert np.array_equal(poses[97], poses[98]), "it sleeps"
-    assert poses[:, 0, 2, 3][100:].max() > poses[98, 0, 2, 3] + 0.2
-
-
-@pytest.mark.blender_version
 @pytest.mark.parametrize("file", LIMP)
 def test_a_limp_character_gains_the_impulse_as_a_whole(fresh_scene, file):
     """Real rigs: any scale, bone roll and hierarchy; joints pass the blow on and lose nothing of it."""
@@ -206,34 +190,6 @@ def test_removed_in_mid_shot(fresh_scene, frame):
 
 
 @pytest.mark.blender_version
-def test_added_in_mid_shot_it_waits_or_acts(fresh_scene):
-    scene = empty(24, 20)
-    obj = free_body(scene)
-    add(obj, frame=18)
-    rigs.play(scene, 1, 4)
-    add(obj, frame=HIT, impulse=(0.0, 2.0, 0.0))
-    add(obj, frame=HIT, impulse=(2.0, 0.0, 0.0), point=(0.0, 0.1, 0.0))
-    poses = rigs.step(scene, range(5, 16), lambda: rigs.bodies(obj))
-    gained = 2.0 * 24.0 * (poses[-1] - poses[-2])[0, :3, 3]
-    assert np.allclose(gained, (0.0, 2.0, 0.0), atol=0.02)
-    assert any("mid-shot" in text for text in STATE.warnings[obj.name])
-    assert np.linalg.norm(velocity(play(scene, obj, 16), 16, 24)[0]) == pytest.approx(math.sqrt(2.0), rel=0.02)
-
-
-@pytest.mark.blender_version
-def test_a_hitter_deleted_by_hand_comes_back(fresh_scene, tmp_path):
-    """In a file just loaded: in a world that is alive Blender itself does not bear it."""
-    scene = empty()
-    obj = free_body(scene)
-    add(obj)
-    play(scene, obj)
-    scene, obj = rigs.reopened(tmp_path / "hit.blend", "Chain")
-    bpy.data.objects.remove(hitters_of(obj)[0])
-    poses = np.array([rigs.bodies(obj) for _frame in simulate.frames(scene)])
-    assert 2.0 * velocity(poses, 12, 24)[0, 1] == pytest.approx(1.0, rel=0.01)
-
-
-@pytest.mark.blender_version
 def test_a_character_at_rest_is_switched_on_and_knocked_out(fresh_scene):
     """Recovery learns of a hit before it acts: not a newton second is lost on a switched-off character."""
     scene = empty(24, 40)
@@ -273,13 +229,3 @@ def test_a_run_with_hits_writes_no_originals(fresh_scene):
         scene.frame_set(frame)
         if frame in (5, 7, 9, 10, 11, 20):  # in which each of them acts, or just has
             assert _snapshot(obj) == before, f"frame {frame}"
-
-
-def test_on_a_kinematic_bone_it_is_said_that_nothing_is_felt(fresh_scene):
-    scene = empty()
-    obj = free_body(scene)
-    obj.pose.bones["A"].active_ragdoll.body_mode = "KINEMATIC"
-    add(obj)
-    play(scene, obj)
-    (told,) = STATE.warnings[obj.name]
-    assert "Hit 1 on bone 'A'" in told and "kinematic" in told and "frame 6" in told
