@@ -135,15 +135,3 @@ def test_refused_by_name(fresh_scene, spoil):
     with pytest.raises(RagdollError, match=word):
         apply_transform(obj, fresh_scene)
     assert obj.matrix_basis == matrix and obj.active_ragdoll.collection == collection
-
-
-def test_uneven_scale_is_refused_until_it_is_applied(fresh_scene):
-    """The button of the sidebar, which the message names, makes it even."""
-    obj = rigs.swinging_human(fresh_scene, 1, 10)
-    obj.scale, obj.location = (1.5, 1.0, 1.0), (1.0, 0.0, 0.0)
-    bpy.context.view_layer.update()
-    with pytest.raises(RuntimeError, match=r"'Human' has the non-uniform scale 1\.5 x 1 x 1: use Apply Transform"):
-        bpy.ops.active_ragdoll.build()
-    assert bpy.ops.active_ragdoll.apply_transform() == {"FINISHED"}
-    assert bpy.ops.active_ragdoll.build() == {"FINISHED"}
-    list(simulate.frames(fresh_scene))

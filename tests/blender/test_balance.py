@@ -13,7 +13,6 @@ from active_ragdoll.core.blender.settings import effects
 from active_ragdoll.core.blender.stack.entries.balance import Balance
 from own_characters import or_own
 
-RIGS = or_own("Knight.glb", "mh_mixamo.blend", own=("own mixamo", "own unreal"))
 HIT = 8  # frame of the push, after the first
 
 
@@ -58,9 +57,8 @@ def run(scene, obj):
     return targets, phases, balances
 
 
-@pytest.mark.parametrize("name", RIGS)
-def test_a_push_is_caught_with_feet_that_stand_and_a_strong_one_fells(data_dir, name):
-    rig = rigs.load(data_dir / name)
+def test_a_push_is_caught_with_feet_that_stand_and_a_strong_one_fells():
+    rig = rigs.load(*or_own("mh_mixamo.blend", own=("own mixamo",)))
     obj, scene = rig.obj, rig.scene
     prepare(scene, obj, rig.first, rig.first + 50)
     plain, _phases, balances = run(scene, obj)

@@ -116,17 +116,6 @@ def test_mirrored_limits_let_the_other_side_do_the_mirrored_motion(fresh_scene, 
     assert not np.allclose(mine, excess(obj, "arm.R", turned), atol=0.1)
 
 
-def test_a_mirrored_body_stands_mirrored(human):
-    body = body_of(human, "thigh.L")
-    body.location += Vector((0.03, 0.02, 0.01))
-    body.scale = (1.5, 0.8, 0.9)
-    rigs.select(human, "thigh.L")
-    OPERATORS.mirror_settings()
-    rebuild(human)
-    left, right = box_of(human, "thigh.L"), box_of(human, "thigh.R")
-    assert same_box(left * (-1.0, 1.0, 1.0), right)
-
-
 def test_reset_bones_are_built_as_if_never_touched(human):
     touched, box = own(human, "shin.L"), box_of(human, "shin.L")
     before = touched.limit_min[:], touched.limit_max[:], touched.limits_from, body_of(human, "shin.L").rigid_body.mass
@@ -216,17 +205,3 @@ def test_editing_shows_bodies_in_bind_pose_and_keeps_what_was_done(fresh_scene):
     # A capsule's radius is the larger of both: the box may grow to it, its middle and length may not change.
     assert np.allclose(box_of(obj, "shin.R").mean(axis=0), wanted.mean(axis=0), atol=1e-5)
     assert np.allclose(rigs.pose(obj), poses, atol=1e-5)
-
-
-@pytest.mark.parametrize("leave", ["rebuild", "remove"])
-def test_a_build_or_remove_ends_editing(human, leave):
-    bpy.context.view_layer.objects.active = human
-    OPERATORS.edit_bodies()
-    bpy.context.view_layer.objects.active = human
-    if leave == "rebuild":
-        OPERATORS.build(bones="KEEP")
-        assert bpy.context.scene.rigidbody_world.enabled
-    else:
-        OPERATORS.remove()
-    assert human.data.pose_position == "POSE"
-    assert not body_objects.is_editing(human)

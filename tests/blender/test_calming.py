@@ -29,7 +29,6 @@ def _floating(scene, last, velocity):
 WEIGHTLESS = {
     "no gravity": lambda scene: setattr(scene, "use_gravity", False),
     "gravity 0": lambda scene: setattr(scene, "gravity", (0.0, 0.0, 0.0)),
-    "weight of gravity 0": lambda scene: setattr(scene.rigidbody_world.effector_weights, "gravity", 0.0),
     "weight of all 0": lambda scene: setattr(scene.rigidbody_world.effector_weights, "all", 0.0),
 }
 
@@ -67,7 +66,7 @@ def _field_of_another_collection(scene):
 
 @pytest.mark.parametrize(
     ("gravity", "field"),
-    ((1.62, None), (9.81, None), (9.81, _field_far_away), (9.81, _field_of_another_collection)),
+    ((1.62, None), (9.81, _field_far_away), (9.81, _field_of_another_collection)),
 )
 def test_what_lies_is_brought_to_rest(fresh_scene, gravity, field):
     """Also beside force fields that do not reach it."""
@@ -75,6 +74,6 @@ def test_what_lies_is_brought_to_rest(fresh_scene, gravity, field):
     rigs.box(fresh_scene, "Floor", (20, 20, 1), (0, 0, -0.5), passive=True)
     if field is not None:
         field(fresh_scene)
-    _obj, velocity = _floating(fresh_scene, 24 * 12, (0.0, 0.0, 0.0))
+    _obj, velocity = _floating(fresh_scene, 24 * 8, (0.0, 0.0, 0.0))
     assert np.linalg.norm(velocity, axis=1)[-24:].max() < 1e-3
     assert STATE.runs[bpy.context.scene.name].calm.all()

@@ -101,22 +101,6 @@ def test_a_body_or_joint_of_the_users_own_is_deleted(fresh_scene, kind):
     assert len(list(simulate.frames(scene))) == 20
 
 
-@pytest.mark.parametrize("when", ("at once", "mid-shot"))
-def test_a_body_deleted_while_bodies_are_edited(fresh_scene, when):
-    if when == "mid-shot":
-        _skip_where_blender_crashes("joint", when)
-    scene = fresh_scene
-    obj = rigs.ragdoll(scene, 20)
-    if when == "mid-shot":
-        rigs.play(scene, 1, 8)
-    bpy.context.view_layer.objects.active = obj
-    assert bpy.ops.active_ragdoll.edit_bodies() == {"FINISHED"}
-    bpy.data.objects.remove(_helper(obj, "body"))
-    bpy.context.view_layer.update()
-    build.rebuild(obj, scene)
-    assert len(list(simulate.frames(scene))) == 20
-
-
 def test_no_helper_can_be_selected(fresh_scene):
     obj = rigs.ragdoll(fresh_scene, 20, drive_space="JOINT")
     fresh_scene.active_ragdoll.show_helpers = True

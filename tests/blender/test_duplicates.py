@@ -4,13 +4,11 @@ import bpy
 import numpy as np
 import pytest
 
-import looking
 import rigs
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import remove
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
-from active_ragdoll.core.blender.stack import stack_edits
 
 pytestmark = pytest.mark.blender_version
 
@@ -25,13 +23,6 @@ def human(fresh_scene):
     obj.pose.bones["forearm.L"].active_ragdoll.rotation_weight = 0.3
     rigs.play(fresh_scene, 1, LAST)
     return obj
-
-
-def look(scene, obj):
-    """Let a character look at an Empty beside it, which is returned."""
-    target = rigs.empty(scene, location=(1.0, -3.0, 1.6))
-    stack_edits.set_up_look_at(obj, scene, target)
-    return target
 
 
 def helpers(obj) -> set:
@@ -117,21 +108,3 @@ def test_a_baked_duplicate_plays_its_keys(human, fresh_scene):
     play_both(fresh_scene, human, copy, simulate.frames)
     remove.remove_all([human, copy], fresh_scene)
     assert not [o.name for o in bpy.data.objects if "Source" in o.name]
-
-
-def test_a_duplicate_that_drops_its_stack_at_once_leaves_the_first_its_own(fresh_scene):
-    """Before any frame has changed; both have a stack and no ragdoll."""
-    obj = rigs.swinging_human(fresh_scene, 1, LAST)
-    target = look(fresh_scene, obj)
-    fresh_scene.frame_set(3)
-    copy = rigs.duplicate(obj, ASIDE)
-    bpy.context.view_layer.update()
-    bpy.context.view_layer.update()
-    stack_edits.drop(copy)
-    assert copy.active_ragdoll.source is None and obj.active_ragdoll.source is not None
-    fresh_scene.frame_set(4)
-    assert looking.aim_error(obj, target) < 0.05 and looking.aim_error(copy, target) > 1.0
-    before = {scene.name for scene in bpy.data.scenes}
-    stack_edits.drop(obj)
-    assert {scene.name for scene in bpy.data.scenes} < before  # the hidden one is gone, and with it all sources
-    assert not [o.name for o in bpy.data.objects if o.name.endswith("Source")]

@@ -9,7 +9,6 @@ import pytest
 
 import rigs
 from active_ragdoll.core.blender.run import simulate
-from active_ragdoll.core.blender.stack import stack_edits
 
 LAST = 12
 
@@ -130,43 +129,6 @@ def test_the_scene_of_the_ragdoll_is_deleted(fresh_scene):
     bpy.context.window.scene = other
     bpy.data.scenes.remove(fresh_scene)
     _check(other, obj, animation, physics)
-
-
-def _looking(scene):
-    """A character that looks at an Empty, without a ragdoll, with its animation and its look."""
-    obj = rigs.swinging_human(scene, 1, LAST)
-    animation = _poses(scene, obj)
-    target = rigs.empty(scene, location=(1.0, -3.0, 1.0))
-    stack_edits.set_up_look_at(obj, scene, target)
-    looks = _poses(scene, obj)
-    assert np.abs(looks - animation).max() > 0.05
-    return obj, animation, looks
-
-
-@pytest.mark.skipif(bpy.app.version < (4, 3, 0), reason="4.2 crashes on copies of scenes")
-@pytest.mark.parametrize("kind", ("LINK_COPY", "FULL_COPY"))
-def test_a_look_at_goes_on_in_a_copy_of_its_scene(fresh_scene, kind):
-    obj, _animation, looks = _looking(fresh_scene)
-    bpy.ops.scene.new(type=kind)
-    copy = bpy.context.scene
-    other = next(o for o in copy.objects if o.type == "ARMATURE" and o.active_ragdoll.target_armature)
-    for scene, each in ((copy, other), (fresh_scene, obj), (copy, other)):
-        bpy.context.window.scene = scene
-        assert np.abs(_poses(scene, each) - looks).max() < 1e-5
-
-
-@pytest.mark.parametrize("link", (False, True))
-def test_one_that_looks_is_brought_and_shows_its_animation_or_its_look(fresh_scene, tmp_path, link):
-    _obj, animation, looks = _looking(fresh_scene)
-    path = str(tmp_path / "library.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    scene = rigs.empty_file(24)
-    scene.frame_end = LAST
-    with bpy.data.libraries.load(path, link=link) as (_there, here):
-        here.objects = ["Human"]
-    scene.collection.objects.link(here.objects[0])
-    wanted = animation if link else looks
-    assert np.abs(_poses(scene, here.objects[0]) - wanted).max() < 1e-5
 
 
 @pytest.fixture

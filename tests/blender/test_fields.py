@@ -16,12 +16,10 @@ LAST = 48
 ROUNDING = 2.0 * np.spacing(np.float32(4.0)) * 240 * LAST / rigs.FPS
 FIELDS = {
     "wind": ("WIND", {"strength": 300.0}),
-    "flowing wind": ("WIND", {"strength": 100.0, "flow": 2.0}),
     "turbulence": ("TURBULENCE", {"strength": 200.0, "size": 1.0}),
     "vortex": ("VORTEX", {"strength": 60.0}),
     "force that fades": ("FORCE", {"strength": -200.0, "falloff_power": 2.0}),
     "magnet": ("MAGNET", {"strength": 10.0}),
-    "drag": ("DRAG", {"linear_drag": 2.0}),
 }
 
 

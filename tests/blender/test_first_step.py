@@ -111,7 +111,7 @@ def test_the_next_step_is_that_of_a_run(fresh_scene, tmp_path, way):
     assert np.abs(np.diff(shown[:, :, 2, 3], axis=0)).max() > 0.01, "nothing falls"
 
 
-@pytest.mark.parametrize("first", (-7, -1, 0, 5))
+@pytest.mark.parametrize("first", (-7, 0, 5))
 def test_whatever_the_first_frame_is(fresh_scene, first):
     _character(fresh_scene, first)
     _assert_like_a_run(_steps(first), first)

@@ -13,18 +13,12 @@ from active_ragdoll.core.blender.runtime import STATE
 from hitting import HIT, add, empty, explode, free_body, inertia, offset, play, spin, velocity
 from own_characters import or_own
 
-LIMP = or_own("01_01.bvh", "Fox.glb", "mh_mixamo.blend")
+LIMP = or_own("Fox.glb", own=("own unreal",))
 
 
 @pytest.mark.parametrize(
     ("fps", "mass", "moving"),
-    (
-        (24, 0.01, None),
-        (24, 100.0, (3.0, -5.0, 1.0)),
-        (60, 1.0, (3.0, -5.0, 1.0)),
-        (240, 0.01, (3.0, -5.0, 1.0)),
-        (240, 100.0, None),
-    ),
+    ((24, 0.01, None), (60, 1.0, (3.0, -5.0, 1.0)), (240, 100.0, (3.0, -5.0, 1.0))),
 )
 def test_a_free_body_gains_the_impulse(fresh_scene, fps, mass, moving):
     """Measured: 0.01 %; 1 % would do."""
@@ -39,13 +33,7 @@ def test_a_free_body_gains_the_impulse(fresh_scene, fps, mass, moving):
 
 @pytest.mark.parametrize(
     ("fps", "mass", "point"),
-    (
-        (24, 0.01, (0.02, 0.1, -0.03)),
-        (24, 1.0, (0.0, 0.15, 0.0)),
-        (24, 100.0, (0.05, 0.0, 0.0)),
-        (240, 0.01, (0.0, 0.15, 0.0)),
-        (240, 100.0, (0.02, 0.1, -0.03)),
-    ),
+    ((24, 0.01, (0.02, 0.1, -0.03)), (24, 1.0, (0.0, 0.15, 0.0)), (240, 100.0, (0.02, 0.1, -0.03))),
 )
 def test_a_free_body_gains_the_spin(fresh_scene, fps, mass, point):
     """I w = r x J, measured 0.7 %; 3 % would do. w over the step after the hit, in which nothing acts any more."""
@@ -172,7 +160,7 @@ def test_what_ends_in_mid_push_pushes_no_more(fresh_scene, broken):
 
 
 @pytest.mark.blender_version
-@pytest.mark.parametrize("frame", (3, HIT, HIT + 1, HIT + 3))
+@pytest.mark.parametrize("frame", (3, HIT + 1))
 def test_removed_in_mid_shot(fresh_scene, frame):
     """It stops at once; nothing crashes, then or in the next runs, and without it the next is as without it."""
     scene = empty(24, 20)
