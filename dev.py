@@ -134,9 +134,7 @@ def blender(version: str, python: Path, pattern: str | None, every: bool) -> Res
 
 def perturbed(version: str) -> dict[str, str]:
     """Variables with which freed memory is overwritten, so that use after free shows.
-
-    Blender 4.2 uses some itself when it loads a file.
-    """
+    Blender 4.2 uses some itself when it loads a file."""
     return {} if version == "4.2" else {"MALLOC_PERTURB_": "85"}
 
 
@@ -413,11 +411,8 @@ def golden(options: argparse.Namespace) -> int:
 
 def golden_in(version: str, trees: dict[Path, Path]) -> int:
     """Play the golden shots in one Blender, all trees at once, and compare: 1 if they differ or cannot be played.
-
-    Args:
-        version: of bpy, or INSTALLED.
-        trees: file to write -> source tree of the extension; the first is what the second is compared with.
-    """
+    version: of bpy, or INSTALLED. trees: file to write -> source tree of the extension; the first is what the
+    second is compared with."""
     commands = [
         script_command(version, GOLDEN / "shots.py", ["--tree", tree, "--out", path]) for path, tree in trees.items()
     ]

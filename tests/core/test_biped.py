@@ -116,15 +116,6 @@ def test_ends_out_of_reach_are_pointed_at():
         assert way @ aim / np.linalg.norm(way) / np.linalg.norm(aim) == pytest.approx(1.0)
 
 
-def test_mirrored_twice_is_the_same_and_flexion_hangs_limbs_where_they_were():
-    own = biped("Mixamo")
-    posture = own.extract(*own.solve(own.extract(*own.placed(posed(own, amount=0.0)))))
-    assert max(gaps(posture, posture.mirrored().mirrored())) < 1e-12
-    deltas, places = own.solve(posture)
-    ends, poles = own.hung(posture, own.flexion(posture, deltas), places[own.limbs[:, 0]])
-    assert np.abs(ends - posture.ends).max() < 1e-9 and np.abs(poles - posture.poles).max() < 1e-6
-
-
 def test_who_lacks_an_arm_is_told_which_bone_is_missing():
     made = convention_rigs.rig_of("Mixamo")
     keep = [i for i, name in enumerate(made.names) if "LeftForeArm" not in name and "LeftHand" not in name]

@@ -3,13 +3,11 @@
 import re
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import environments
 from check_architecture import module_violations
 from golden import compare
 from run_blender import NO_PYTEST, batches, run_files, run_pytest, wheel_command
@@ -85,25 +83,6 @@ def test_links_lead_somewhere():
     assert len(links) > 10 and not [link for link in links if not (ROOT / link).exists()]
 
 
-def test_two_commands_at_once_make_an_environment_once(tmp_path, monkeypatch):
-    made = []
-
-    def slowly(command, _what):
-        made.append(command)
-        time.sleep(0.05)
-        if "venv" in command:
-            (command[-1] / "bin").mkdir(parents=True)
-            (command[-1] / "bin" / "python").touch()
-
-    monkeypatch.setattr(environments, "ROOT", tmp_path)
-    monkeypatch.setattr(environments, "ENVIRONMENTS", tmp_path)
-    monkeypatch.setattr(environments, "quietly", slowly)
-    monkeypatch.setattr(environments, "python_of", lambda folder: folder / "bin" / "python")
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(environments.environment, ("tools", "tools")))
-    assert found == [tmp_path / "tools" / "bin" / "python"] * 2 and len(made) == 2, "a folder, and what is in it"
-
-
 def counts(result) -> tuple[int, int, int]:
     """(passed, failed, skipped)."""
     return result.passed, result.failed, result.skipped
@@ -151,10 +130,3 @@ def test_a_crash_fails_all_files_of_its_process_and_no_others(tmp_path, capsys):
     result = run_files(files, wheel_command(sys.executable), tmp_path / "reports", size=2, jobs=1)
     assert counts(result) == (2, 2, 0)
     assert "FAIL  a, c" in capsys.readouterr().out
-
-
-def test_a_marker_leaves_out_files_without_it(tmp_path, capsys):
-    marked = "import pytest\n\n@pytest.mark.blender_version\ndef test_a():\n    pass\n\ndef test_b():\n    pass\n"
-    files = planted(tmp_path, a=marked, b="raise ImportError('never read')")
-    result = run_files(files, wheel_command(sys.executable), tmp_path / "reports", marker="blender_version")
-    assert counts(result) == (1, 0, 0)

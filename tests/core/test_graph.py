@@ -192,17 +192,6 @@ def test_graphs_that_cannot_work_are_refused_by_name():
         Graph("G", {"phase": 0.0}, [State("a")])
 
 
-def test_of_each_circle_the_transition_that_comes_last_is_left_out():
-    a, b, c = State("a"), State("b"), State("c")
-    ways = [Transition("b", "a"), Transition("a", "b"), Transition("b", "c"), Transition("c", "b")]
-    graph = Graph("G", {}, [a, b, c], ways)
-    assert graph.transitions == [ways[0], ways[2]] and len(graph.faults) == 2
-    assert all("cyclic" in text and "is left out" in text for text in graph.faults)
-    same = Transition("a", "b")
-    graph = Graph("G", {}, [a, b], [same, Transition("b", "a"), Transition("a", "b")])
-    assert graph.transitions[0] is same and {(t.source, t.target) for t in graph.transitions} == {("a", "b")}
-
-
 def test_a_graph_steps_once_a_frame_and_forgives_a_value_that_is_none():
     source = SpaceSource(
         SpacePlayer("S", BlendSpace1D(Axis("speed", 0.0, 4.0), ["walk", "run"], [0.0, 4.0]), [WALK, RUN])

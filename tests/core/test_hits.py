@@ -179,15 +179,6 @@ def test_a_blow_leaves_an_exponential_share_and_regains_evenly(impulse, body):
     assert found[35] == pytest.approx(np.minimum(left + 0.25, 1.0))
 
 
-def test_stronger_hits_loosen_more_and_the_near_more_than_the_far():
-    settings = Loosening(regain=0.0)
-    found = [run(settings, [Blow(1.0, 2, impulse)], 24)[-1] for impulse in (5.0, 20.0, 80.0)]
-    assert (np.diff(found, axis=0) < 0.0).all()
-    assert (np.diff(found[1]) < 0.0).all()  # from the hip to the arm that was hit
-    assert hits.felt(settings, PARENTS, 2) == pytest.approx([0.25, 0.5, 1.0])
-    assert hits.felt(settings, np.array([-1, 0, 0, -1]), 1) == pytest.approx([0.5, 1.0, 0.35, 0.1])
-
-
 def test_without_gravity_the_earths_counts_and_without_a_size_nothing():
     assert bodies(gravity=0.0).fastest == bodies().fastest
     blow = [Blow(0.0, 0, 30.0)]

@@ -53,17 +53,6 @@ def test_half_the_sphere_needs_no_more_than_what_stands_well_everywhere():
     assert size.min() > 0.9 * min(joint_motors.SKEWED, best.min())
 
 
-def test_the_speeds_make_the_wanted_velocity():
-    """Three motors' rows, solved, are the velocity itself: at any rotation, with any skew."""
-    q = random_rotations(200, 170.0)
-    velocity = np.random.default_rng(3).normal(size=(200, 3)) * 5.0
-    on, speeds, axes = joint_motors.motor_speeds(q, velocity, np.ones((200, 6), dtype=bool), 1.0 / 24.0)
-    assert (on.sum(axis=1) == 3).all()
-    for i in range(200):
-        solved = np.linalg.solve(axes[i, on[i]], speeds[i, on[i]])
-        assert np.allclose(solved, velocity[i], atol=1e-9)
-
-
 @pytest.mark.parametrize("largest", (20.0, 90.0, 150.0))
 def test_a_frame_of_motors_leads_to_the_target(largest):
     """Followed through 20 substeps in which the axes turn with the child, as Bullet does: the target to a fiftieth of

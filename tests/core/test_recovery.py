@@ -72,19 +72,9 @@ def test_a_knock_out_takes_its_course():
     assert walked[95].phase == RECOVERING and weight[95] < 1.0 and weight[97] == 1.0
     assert blend[96] == 1.0 and blend[101] == 0.0 and not walked[101].simulated
     assert walked[100].simulated
-
-
-def test_without_switching_off_the_character_stays_active():
-    walked = run(Settings(switch_off=False))
-    assert phases(walked) == [ACTIVE, LIMP, SETTLING, RECOVERING, ACTIVE]
-    assert all(state.physics_blend == 1.0 for state in walked)
-
-
-def test_nothing_happens_without_a_hit():
-    walked = run(Settings(), motion=lambda *_: STILL)
-    assert phases(walked) == [ACTIVE]
-    walked = run(Settings(starts=ANIMATED), motion=lambda *_: STILL)
-    assert phases(walked) == [ANIMATED] and not any(state.simulated or state.physics_blend for state in walked)
+    active = run(Settings(switch_off=False))
+    assert phases(active) == [ACTIVE, LIMP, SETTLING, RECOVERING, ACTIVE]
+    assert all(state.physics_blend == 1.0 for state in active)
 
 
 def test_a_switched_off_character_wakes_with_the_next_hit():
@@ -118,12 +108,11 @@ def test_the_distance_knocks_out_who_was_near_before():
     assert phases(run(Settings(switch_off=False), seconds=12.0, motion=carried_off))[-1] == ACTIVE
 
 
-@pytest.mark.parametrize("fps", [30, 60])
-def test_times_do_not_depend_on_the_frame_rate(fps):
+def test_times_do_not_depend_on_the_frame_rate():
     settings = Settings(rest_time=0.73, regain=1.7, blend_time=0.31)
-    one, other = run(settings, 24), run(settings, fps)
+    one, other = run(settings, 24), run(settings, 60)
     for sixth in range(48):
-        a, b = one[sixth * 4], other[sixth * fps // 6]
+        a, b = one[sixth * 4], other[sixth * 10]
         if sixth not in (12,):  # who moves at 2 s was measured over frames of different length
             assert a.phase == b.phase
             assert a.values()[1:] == pytest.approx(b.values()[1:], abs=1e-9)
@@ -158,23 +147,11 @@ def test_thresholds_scale_with_froudes_number():
 
 @pytest.mark.parametrize("phase", STATES)
 def test_every_state_can_be_forced_and_held(phase):
-    walked = run(Settings(), events=[Event(48.0, phase, hold=True)], motion=lambda *_: STILL)
+    events = [Event(47.5, phase, hold=True), Event(120.0, RECOVERING)]  # a hold ends with the next event
+    walked = run(Settings(), events=events, motion=lambda *_: STILL)
     assert walked[47].phase == ACTIVE
-    assert all(state.phase == phase for state in walked[48:])
-
-
-def test_a_hold_ends_with_the_next_event():
-    events = [Event(24.0, LIMP, hold=True), Event(120.0, RECOVERING)]
-    walked = run(Settings(), events=events, motion=lambda *_: STILL)
-    assert phases(walked) == [ACTIVE, LIMP, RECOVERING, BLENDING, ANIMATED]
-    assert walked[119].phase == LIMP and walked[120].phase == RECOVERING
-
-
-def test_events_between_frames_come_at_their_time():
-    events = [Event(20.5, RECOVERING)]
-    walked = run(Settings(), events=events, motion=lambda *_: STILL)
-    assert walked[21].progress == pytest.approx(0.5 / 24.0)
-    assert run(Settings(), events=[Event(0.0, LIMP)])[0].phase == LIMP
+    assert all(state.phase == phase for state in walked[48:120])
+    assert phases(walked[120:]) == [RECOVERING, BLENDING, ANIMATED]
 
 
 def test_two_states_at_once_are_settled_and_said():

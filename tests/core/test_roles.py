@@ -198,34 +198,6 @@ def test_up_may_be_any_direction(up):
     assert (lying.roles, lying.sides, lying.kind) == (upright.roles, upright.sides, HUMAN)
 
 
-@pytest.mark.parametrize("rig", (rig_of("Mixamo"), rig_of("Mixamo").nameless()), ids=("named", "nameless"))
-def test_the_order_of_the_bones_does_not_matter(rig):
-    before = rig.recognise()
-    for seed in range(3):
-        place = np.random.default_rng(seed).permutation(len(rig.names))  # the new bone k is the old one place[k]
-        back = np.append(np.argsort(place), -1)
-        after = rig.recognise(
-            names=[rig.names[i] for i in place],
-            parents=back[np.array(rig.parents)[place]],
-            heads=rig.heads[place],
-            tails=rig.tails[place],
-        )
-        assert after.roles == tuple(before.roles[i] for i in place)
-        assert after.sides == tuple(before.sides[i] for i in place)
-        assert after.order.tolist() == before.order[place].tolist()
-
-
-def test_mirroring_nameless_joints_swaps_the_sides():
-    rig = rig_of("Mixamo").nameless()
-    before = rig.recognise()
-    mirror = np.array((-1.0, 1.0, 1.0))
-    after = rig.recognise(heads=rig.heads * mirror, tails=rig.tails * mirror)
-    swap = {LEFT: RIGHT, RIGHT: LEFT, CENTER: CENTER}
-    assert after.roles == before.roles
-    assert after.sides == tuple(swap[side] for side in before.sides)
-    assert LEFT in before.sides
-
-
 @pytest.mark.parametrize("scrambled", [False, True])
 def test_a_quadruped_is_found_with_and_without_names(scrambled):
     rig = dog().nameless() if scrambled else dog()

@@ -4,20 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from core.errors import RagdollError
 from core.ragdoll.drives import springs
 
-FREQUENCY = st.floats(springs.LOWEST, springs.HIGHEST)
 STEP = 1.0 / 240.0
 INERTIA = 0.3
-
-
-def gains(frequency, ratio, inertia):
-    """Stiffness and damping of the continuous spring."""
-    omega = 2.0 * np.pi * frequency
-    return inertia * omega**2, 2.0 * ratio * inertia * omega
 
 
 def oscillator(frequency, ratio, time, start, speed=0.0):
@@ -58,29 +50,17 @@ def run_motor(frequency, ratio, seconds, fps, substeps, start=1.0, observed=True
     return np.arange(len(places)) / fps, np.array(places)
 
 
-@pytest.mark.parametrize("frequency", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("ratio", [0.0, 0.1, 0.5, 1.0, 3.0])
-@pytest.mark.parametrize("substeps", [4, 8, 10])
+@pytest.mark.parametrize("frequency", [0.5, 2.0])
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("substeps", [4, 10])
 def test_a_softer_first_frame_makes_up_for_half_a_substep(frequency, ratio, substeps):
     time, found = run_spring2(frequency, ratio, 4.0, first=substeps)
     exact = oscillator(frequency, ratio, time, 1.0)
     assert np.abs(found - exact).max() <= 0.007
 
 
-@pytest.mark.parametrize("frequency", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("ratio", [0.0, 0.1, 0.5, 1.0, 2.0, 3.0])
-def test_spring2_is_the_exact_motion_of_a_body_whose_velocity_is_of_the_middle_of_a_substep(frequency, ratio):
-    """The place before the release is the same as at it: the closed form through these two places, to rounding."""
-    time, found = run_spring2(frequency, ratio, 4.0)
-    basis = np.stack([oscillator(frequency, ratio, time, 1.0), oscillator(frequency, ratio, time, 0.0, 1.0)])
-    before = np.array([oscillator(frequency, ratio, -STEP, 1.0), oscillator(frequency, ratio, -STEP, 0.0, 1.0)])
-    # Bullet moves at v from -STEP to 0, then damping acts on it: x(0) = 1, x(-STEP) = 1.
-    speed = (1.0 - before[0]) / before[1]
-    assert found == pytest.approx(basis[0] + speed * basis[1], abs=1e-9)
-
-
-@pytest.mark.parametrize("fps", [24, 30, 60])
-@pytest.mark.parametrize("ratio", [0.2, 0.7, 1.5])
+@pytest.mark.parametrize("fps", [24, 60])
+@pytest.mark.parametrize("ratio", [0.2, 1.5])
 def test_the_motion_is_the_same_at_any_frame_rate(fps, ratio):
     time, found = run_motor(1.0, ratio, 3.0, fps, round(240 / fps))
     assert np.abs(found - oscillator(1.0, ratio, time, 1.0)).max() <= 0.02

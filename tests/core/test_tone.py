@@ -66,12 +66,6 @@ def test_postures_protect_where_the_fall_goes():
     assert found[AIR]["thigh.L"] @ AHEAD > 0.8
 
 
-def test_only_humans_have_postures():
-    dog = anatomies.dog()
-    turns = np.tile(quaternion.identity(), (len(dog.names), 1))
-    assert joints.body_of(dog.anatomy, dog.parents, dog.heads, dog.tails, turns) is None
-
-
 # ---- falling ---------------------------------------------------------------------------------------------------------
 
 
