@@ -81,7 +81,7 @@ def test_a_limp_character_hangs_on_what_moves_at_any_scale(scene, scale, kind, r
     rigs.set_weights(obj)
     scene.frame_set(1)
     point = (0.0, 0.2, 0.0)
-    start = tip(obj, point=point) + (0.0, 0.0, rope)
+    start = tip(obj, point=point) + np.array((0.0, 0.0, rope))
     hook = empty(scene, {1: start, 48: start + (0.35, 0.0, 0.17)})
     attach(obj, hook, kind=kind, point=point)
 

@@ -13,7 +13,7 @@ from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import diagnose
 from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.ragdoll import diagnosis
-from own_characters import SWEPT
+from own_characters import SWEPT, or_own
 
 BENT = (0.5, 0.0, 0.0, 0.8660254)  # of a forearm, beyond its limits
 
