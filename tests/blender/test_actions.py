@@ -169,27 +169,6 @@ def with_tracks(obj, spans):
         action.use_fake_user = True
 
 
-@pytest.mark.parametrize("spans", ([(22, 30)], [(1, 30)], [(1, 50), (10, 70)]))
-def test_bake_over_nla_tracks(spans):
-    obj = animated.rig(["a", "b"], ("QUATERNION", "XYZ"))
-    with_tracks(obj, spans)
-    before, settings = played(obj, EVERY), animation_settings(obj)
-    _, baked, state = bake(obj, ["a"], range(20, 41), moved=False)
-    after = played(obj, EVERY)
-    np.testing.assert_array_equal(after[:, 1], before[:, 1])
-    if min(span[0] for span in spans) < 20:
-        np.testing.assert_array_equal(after[:25], before[:25])
-    if max(span[1] for span in spans) > 40:
-        np.testing.assert_array_equal(after[46:], before[46:])
-    else:
-        np.testing.assert_array_equal(after[46:, 0], np.tile(after[45, 0], (len(after) - 46, 1, 1)))
-    props = {curve.data_path.split(".")[-1] for curve in action_channels.fcurves_of(baked, obj)}
-    assert props == {"location", "rotation_quaternion"}
-    restore(obj, state)
-    assert animation_settings(obj) == settings
-    np.testing.assert_array_equal(played(obj, EVERY), before)
-
-
 @pytest.mark.parametrize("solo", (False, True))
 @pytest.mark.parametrize(
     ("blend", "influence", "extrapolation"),

@@ -58,29 +58,6 @@ def test_what_is_no_character_of_the_scene_or_no_bones_of_one(fresh_scene):
     _refused(obj, fresh_scene, "Chain", "selected", bones="SELECTED")
 
 
-TABLES = {
-    # Blender itself removes bones of no length; joints may still lie on each other.
-    "hardly any length": {
-        "a": ((0, 0, 1), (0, 0, 1.3), None),
-        "stub": ((0, 0, 1.3), (0, 0, 1.30001), "a"),
-        "b": ((0, 0, 1.3), (0, 0, 1.6), "stub"),
-        "c": ((0, 0, 1.6), (0.3, 0, 1.6), "b"),
-    },
-    "several roots": rigs.HUMAN
-    | {
-        "tail": ((0, 0.2, 1.0), (0, 0.6, 1.0), None),
-        "tail tip": ((0, 0.6, 1.0), (0, 0.9, 1.0), "tail"),
-        "hat": ((0, 0, 1.8), (0, 0, 2.0), None),
-    },
-}
-
-
-@pytest.mark.parametrize("bones", TABLES)
-def test_odd_bones(fresh_scene, bones):
-    result = _works(rigs.armature(fresh_scene, TABLES[bones]), fresh_scene)
-    assert result.joints == result.bodies - 1
-
-
 @pytest.mark.parametrize(
     ("scale", "words"),
     (
@@ -142,16 +119,6 @@ def test_odd_ranges(scene, first, last):
     poses = {frame: rigs.pose(obj) for frame in simulate.frames(scene)}
     assert sorted(poses) == list(range(first, last + 1))
     rigs.check_shown(scene, obj, poses, (last, first, (first + last) // 2), 1e-5)
-
-
-def test_a_world_without_collections(fresh_scene):
-    obj = rigs.swinging_human(fresh_scene, 1, 20)
-    with bpy.context.temp_override(scene=fresh_scene):
-        bpy.ops.rigidbody.world_add()
-    _works(obj, fresh_scene)
-    remove.remove(obj)
-    world = fresh_scene.rigidbody_world
-    assert world is not None and world.collection is None and world.constraints is None
 
 
 def test_a_removed_world(fresh_scene):

@@ -7,7 +7,7 @@ import pytest
 import rigs
 from active_ragdoll.core.blender.physics import build
 from animated import curves
-from test_bake_controls import _controlled
+from test_bake_controls import _controlled, _deforming
 
 pytestmark = pytest.mark.blender_version
 
@@ -19,8 +19,8 @@ def _walking(scene, to: str):
     table = dict(rigs.HUMAN) | {"root": ((0, 0, 0), (0, 0.3, 0), None), "hips": (*rigs.HUMAN["hips"][:2], "root")}
     table = {name: table[name] for name in ("root", *rigs.HUMAN)}
     if to == "CONTROLS":
-        obj = _controlled(scene, True, table)
-        mask = np.array([bone.name.startswith("DEF-") and "finger" not in bone.name for bone in obj.data.bones])
+        obj = _controlled(scene, table)
+        mask = _deforming(obj)
     else:
         obj = rigs.armature(scene, table)
         rigs.swing(obj, 1, LAST)
@@ -72,18 +72,6 @@ def test_what_cannot_carry_the_way_is_refused(fresh_scene, carrier, said):
         with pytest.raises(RuntimeError, match=said):
             call(root_motion=carrier)
     assert not obj.active_ragdoll.muted
-
-
-def test_an_exported_skeleton_has_the_root_that_carries_the_way(fresh_scene):
-    obj = _walking(fresh_scene, "CONTROLS")
-    for bone in obj.data.bones:
-        bone.use_deform = bone.name.startswith("DEF-") and bone.name != "DEF-root"
-    names = [part.bone for part in obj.active_ragdoll.parts]
-    before = _places(fresh_scene, obj, names)
-    bpy.ops.active_ragdoll.export_ready(root_motion="ROOT")
-    new = bpy.context.object
-    assert {bone.name for bone in new.data.bones if bone.parent is None} >= {"DEF-root"} or "DEF-root" in new.data.bones
-    np.testing.assert_allclose(_places(fresh_scene, new, names), before, atol=1e-4)
 
 
 def test_a_range_becomes_a_seamless_cycle(fresh_scene):

@@ -26,11 +26,6 @@ def speed_space(rig):
     return rig.obj.active_ragdoll.blend_spaces[0]
 
 
-def space_state(rig, frame: int):
-    rig.scene.frame_set(frame)
-    return pose_stack.of(rig.obj).states[frame][0]["Locomotion"]
-
-
 @pytest.mark.blender_version
 def test_playing_scrubbing_and_the_bake_show_the_same(rig):
     rigs.set_range(rig.scene, 1, 50)
@@ -46,18 +41,6 @@ def test_playing_scrubbing_and_the_bake_show_the_same(rig):
     assert pose_stack.of(rig.obj).messages == {}
     list(bake.bake_frames(rig.obj, rig.scene))
     assert layered.difference(layered.shown(rig, range(1, 51)), played)[1] < 1e-4
-
-
-def test_the_speed_is_measured_of_the_moving_character(rig):
-    space = speed_space(rig)
-    space.x.input = "SPEED"
-    rigs.key_locations(rig.obj, {1: (0, 0, 0), 48: (0.0, -2.5 * 47 / 24, 0.0)})
-    state = space_state(rig, 30)
-    assert abs(state.at[0] - 2.5) < 0.1
-    assert abs(space_state(rig, 1).at[0]) < 0.2  # before its first key it stood
-    again = [space_state(rig, frame).at[0] for frame in (29, 7, 30)]
-    pose_stack.forget()
-    assert again == [space_state(rig, frame).at[0] for frame in (29, 7, 30)]
 
 
 def test_the_direction_is_measured_against_where_it_faces(rig):
@@ -162,27 +145,6 @@ def test_an_aim_offset_refuses_what_is_not_additive_in_mesh_space_and_goes_on_wi
         text = pose_stack.of(obj).messages['Blend space "Aim"']
         assert sample.action.name in text and words in text and "left out" in text
         assert abs(rigs.angles(found[row], plain[row]) - 60.0) < 0.1
-
-
-@pytest.mark.blender_version
-@pytest.mark.parametrize("seed", range(4))
-def test_triangles_cover_the_hull_once(seed):
-    rng = np.random.default_rng(seed)
-    points = rng.uniform(0, 1, (rng.integers(3, 15), 2))
-    triangles = blend_spaces.triangulate(points)
-    a, b, c = (points[triangles[:, i]] for i in range(3))
-    areas = 0.5 * np.abs((b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0])
-    sides = [tuple(sorted(side)) for t in triangles.tolist() for side in ((t[0], t[1]), (t[1], t[2]), (t[2], t[0]))]
-    border = [side for side in sides if sides.count(side) == 1]
-    middle = points.mean(axis=0)
-    hull = 0.0
-    for i, j in border:  # it is convex: all points are on one side of every border edge
-        along, to = points[j] - points[i], points - points[i]
-        beside = along[0] * to[:, 1] - along[1] * to[:, 0]
-        assert beside.min() > -1e-7 or beside.max() < 1e-7
-        inwards = middle - points[i]
-        hull += 0.5 * abs(along[0] * inwards[1] - along[1] * inwards[0])
-    assert areas.sum() == pytest.approx(hull)
 
 
 @pytest.mark.blender_version

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
 
 SWITCH = 24
@@ -87,16 +86,3 @@ def test_a_kinematic_character_with_a_limp_arm(scene, space):
         above = np.linalg.inv(obj.active_ragdoll.parts[parent].bind) @ obj.active_ragdoll.parts[i].bind @ ends
         apart = np.linalg.norm(shown[:, i] @ ends - shown[:, parent] @ above, axis=1)
         assert np.median(apart) < 0.02, names[i]
-
-
-@pytest.mark.blender_version
-def test_a_kinematic_limb_pushes_what_it_meets(scene):
-    obj = rigs.swinging_human(scene, 1, 48)
-    prop = rigs.box(scene, "Prop", (0.2, 0.2, 0.2), (0.5, -0.35, 1.42), mass=0.5)
-    scene.gravity = (0.0, 0.0, 0.0)
-    rigs.swing(obj, 1, 48, [("arm.L", (0, 0, 1), 60.0, 0.6, 0.0)])
-    build.build(obj, scene)
-    for bone in obj.pose.bones:
-        bone.active_ragdoll.body_mode = "KINEMATIC"
-    places = np.array(rigs.play(scene, 1, 48, lambda: rigs.matrices([prop])[0, :3, 3]))
-    assert np.linalg.norm(places[-1] - places[0]) > 0.1

@@ -143,24 +143,6 @@ def test_the_ragdoll_is_the_same_up_to_the_transform(scene, place):
     assert _sleep_thresholds(obj) == pytest.approx(wanted, rel=1e-4)
 
 
-@pytest.mark.blender_version
-@pytest.mark.parametrize("place", ("mirrored, turned and scaled", "under scaled empties"))
-def test_it_follows_wherever_it_stands(scene, place):
-    """Weights 1/1, the character shown as if there were no ragdoll: bones of the final pose, scale included."""
-    obj = rigs.swinging_human(scene, 1, 20)
-    _place(obj, scene, PLACES[place])
-    scale = float(np.cbrt(abs(np.linalg.det(np.array(obj.matrix_world)[:3, :3]))))
-    scene.gravity = (0.0, 0.0, -9.81 * scale)
-    expected = rigs.animation(obj, (20,))[20]
-    obj.active_ragdoll.self_collision = False
-    build.build(obj, scene)
-    rigs.play(scene, 1, 20)
-    shown = rigs.pose(obj)
-    assert rigs.angles(shown, expected).max() <= 0.5
-    assert np.linalg.norm(shown[:, :3, 3] - expected[:, :3, 3], axis=1).max() <= 0.005 * scale
-    assert np.allclose(shown[:, :3, :3], expected[:, :3, :3], atol=0.02 * scale)
-
-
 @pytest.mark.parametrize("substeps, iterations, told", ((10, 10, True), (20, 10, True), (20, 40, False)))
 def test_a_coarse_world_of_the_scene_is_told_once(fresh_scene, substeps, iterations, told):
     obj = rigs.swinging_human(fresh_scene, 1, 10)

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import rigs
-import third_party
 from demo import DemoError, contact_sheet, importing, stage
 from demo.character import make_rigify_human
 from demo.walk_cycle import make_walk_cycle
@@ -79,35 +78,6 @@ def test_contact_sheet_shows_the_frames_and_leaves_no_trace(walker, tmp_path):
     top = height - 2 * 76
     first, second = pixels[top : top + 72, 4:100, :3], pixels[top : top + 72, 104:200, :3]
     assert first.std() > 0.03 and not np.allclose(first, second, atol=0.05)
-
-
-# file, bones, frames of the action (None: the file has none)
-CHARACTERS = (
-    ("01_01.bvh", 31, 551), ("Knight.glb", 41, 27), ("cesium_man.gltf", 19, 49), ("run.fbx", 66, 21),
-    ("mh_mixamo.blend", 52, None),
-)  # fmt: skip
-
-
-@pytest.mark.blender_version
-@pytest.mark.parametrize(("name", "bones", "frames"), CHARACTERS, ids=[entry[0] for entry in CHARACTERS])
-def test_characters_of_others_are_imported(fresh_scene, name, bones, frames):
-    found = importing.import_character(third_party.data(name))
-    assert found.armature == bpy.context.object
-    assert len(found.armature.data.bones) == bones
-    assert (found.action is None) == (frames is None)
-    if name == "01_01.bvh":  # motion capture comes out upright and as large as a human
-        bones, world = found.armature.data.bones, found.armature.matrix_world
-        ends = np.array([world @ end for bone in bones for end in (bone.head_local, bone.tail_local)])
-        _, y, z = np.ptp(ends, axis=0)
-        assert 1.2 < z < 2.6 and z > 2.0 * y
-    if frames is not None:
-        assert found.armature.animation_data.action == found.action
-        assert found.frame_end - found.frame_start + 1 == frames
-        scene = bpy.context.scene
-        assert (scene.frame_start, scene.frame_end) == (found.frame_start, found.frame_end)
-        middle = (found.frame_start + found.frame_end) // 2
-        poses = rigs.shown(scene, found.armature, (found.frame_start, middle))
-        assert not np.allclose(poses[found.frame_start], poses[middle], rtol=1e-3)
 
 
 @pytest.mark.blender_version

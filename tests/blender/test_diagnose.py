@@ -8,7 +8,6 @@ from mathutils import Vector
 
 import rigs
 from active_ragdoll.core.blender.physics import build, built
-from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import diagnose
 from active_ragdoll.core.errors import RagdollError
@@ -170,13 +169,6 @@ def test_a_body_outside_its_mesh_is_found_and_fitted_anew(moved):
     assert diagnosis.OUTSIDE not in kinds(obj)
 
 
-@pytest.mark.blender_version
-def test_animated_scale_is_found(human):
-    rigs.key(human, "scale", {1: (1.0, 1.0, 1.0), 20: (1.5, 1.5, 1.5)})
-    found = find(human, diagnosis.ANIMATED_SCALE)
-    assert "from 1 to 1.5" in found.text and found.severity == diagnosis.ERROR
-
-
 def _uneven_parent(obj, scene):
     obj.parent = rigs.empty(scene, "Parent")
     obj.parent.scale = 1.0, 2.0, 1.0
@@ -189,14 +181,24 @@ def _users_cache(_obj, scene):
         bpy.ops.ptcache.bake(bake=True)
 
 
-@pytest.mark.parametrize(
-    ("kind", "spoil"), ((diagnosis.UNEVEN_PARENT, _uneven_parent), (diagnosis.USER_CACHE, _users_cache))
-)
-def test_what_only_the_user_can_mend_has_no_button(human, kind, spoil):
+def _growing(obj, _scene):
+    rigs.key(obj, "scale", {1: (1.0, 1.0, 1.0), 20: (1.5, 1.5, 1.5)})
+
+
+FOR_THE_USER = {
+    diagnosis.UNEVEN_PARENT: (_uneven_parent, "Parent"),
+    diagnosis.USER_CACHE: (_users_cache, "bake"),
+    diagnosis.ANIMATED_SCALE: (_growing, "from 1 to 1.5"),
+}
+
+
+@pytest.mark.blender_version
+@pytest.mark.parametrize("kind", FOR_THE_USER)
+def test_what_only_the_user_can_mend_has_no_button(human, kind):
+    spoil, said = FOR_THE_USER[kind]
     spoil(human, human.active_ragdoll.scene)
-    assert not find(human, kind).operator
-    with pytest.raises(RagdollError, match="Parent" if kind == diagnosis.UNEVEN_PARENT else "bake"):
-        list(simulate.frames(human.active_ragdoll.scene))
+    found = find(human, kind)
+    assert not found.operator and said in found.text
 
 
 @pytest.mark.blender_version

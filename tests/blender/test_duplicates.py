@@ -65,15 +65,6 @@ def test_a_duplicate_has_a_ragdoll_of_its_own_from_the_first_frame_on(human, fre
     assert [after[key] for key in ("objects", "scenes", "meshes", "collections")] == [2, 1, 0, 0]
 
 
-def test_removing_a_duplicate_that_has_not_played_leaves_the_first_its_ragdoll(human, fresh_scene):
-    bodies = rigs.play(fresh_scene, 1, LAST, lambda: rigs.bodies(human))
-    copy = rigs.duplicate(human, ASIDE)
-    remove.remove(copy, fresh_scene)
-    assert not copy.active_ragdoll.is_ragdoll and human.active_ragdoll.is_ragdoll
-    assert not any(c.name.startswith("Active Ragdoll") for bone in copy.pose.bones for c in bone.constraints)
-    assert np.array_equal(rigs.play(fresh_scene, 1, LAST, lambda: rigs.bodies(human)), bodies)
-
-
 @pytest.mark.parametrize("deleted", (False, True))
 def test_a_duplicate_outlives_the_first(human, fresh_scene, deleted):
     """Its ragdoll is removed, or it is deleted itself, before the duplicate has played."""

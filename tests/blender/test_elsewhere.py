@@ -100,14 +100,6 @@ def test_a_copy_of_the_scene(fresh_scene, kind, cached):
         assert np.abs(_poses(scene, obj) - physics).max() < 1e-5
 
 
-@pytest.mark.parametrize("first", (0, 1))
-def test_removed_in_a_copy_of_the_scene_nothing_is_left(fresh_scene, first):
-    obj, _animation, _physics = _made(fresh_scene)
-    bpy.ops.scene.new(type="LINK_COPY")
-    _operate((fresh_scene, bpy.context.scene)[first], obj, "remove")
-    assert not [scene.name for scene in bpy.data.scenes if scene.active_ragdoll.is_source]
-
-
 def test_a_copy_that_was_played_and_deleted(fresh_scene):
     obj, _animation, physics = _made(fresh_scene, cached=False)
     bpy.ops.scene.new(type="LINK_COPY")

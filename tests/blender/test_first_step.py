@@ -59,12 +59,6 @@ def _remove_and_build(scene, tmp_path):
     build.build(obj, scene)
 
 
-def _rebuild(scene, tmp_path):
-    rigs.play(scene, 1, 6)
-    scene.frame_set(1)
-    build.rebuild(bpy.data.objects["Human"], scene)
-
-
 def _simulate_and_free(scene, tmp_path):
     list(simulate.frames(scene))
     scene.frame_set(1)
@@ -79,25 +73,14 @@ def _set_without_a_change_of_frame(scene, tmp_path):
     bpy.context.view_layer.update()
 
 
-def _own_range(scene, tmp_path):
-    """The run began elsewhere; the frame that is shown becomes the first one afterwards."""
-    scene.frame_start = -5
-    rigs.play(scene, -5, 1)
-    scene.frame_start = 1
-
-
-def _sub_frame(scene, tmp_path):
-    scene.frame_set(1, subframe=0.5)
-
-
 def _step_that_an_operator_has_evaluated_already(scene, tmp_path):
     """A script that calls operators has the new frame evaluated before the frame handler comes."""
     scene.frame_current = 2
     bpy.context.view_layer.update()
 
 
-WAYS = (lambda scene, tmp_path: None, _load, _undo, _remove_and_build, _rebuild, _simulate_and_free)
-WAYS += (_set_without_a_change_of_frame, _own_range, _sub_frame, _step_that_an_operator_has_evaluated_already)
+WAYS = (lambda scene, tmp_path: None, _load, _undo, _remove_and_build, _simulate_and_free)
+WAYS += (_set_without_a_change_of_frame, _step_that_an_operator_has_evaluated_already)
 
 
 @pytest.mark.parametrize("way", WAYS)
