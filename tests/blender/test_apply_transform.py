@@ -100,38 +100,24 @@ def test_keys_on_the_object(fresh_scene):
     assert tuple(obj.scale) == (1.0, 1.0, 1.0)
 
 
-def _shared_armature(scene, obj):
-    scene.collection.objects.link(bpy.data.objects.new("Twin", obj.data))
-    return "Twin"
+SPOILED = {
+    "Twin": lambda scene, obj: scene.collection.objects.link(bpy.data.objects.new("Twin", obj.data)),
+    "Other": lambda scene, obj: setattr(
+        rigs.human(scene, "Other").animation_data_create(), "action", obj.animation_data.action
+    ),
+    "scale is animated": lambda _scene, obj: rigs.key(obj, "scale", {1: (0.01,) * 3, 10: (0.02,) * 3}),
+    "mirrored": lambda _scene, obj: setattr(obj.scale, "x", -0.01),
+    "Mine": lambda _scene, obj: setattr(obj.constraints.new("LIMIT_LOCATION"), "name", "Mine"),
+}
 
 
-def _shared_action(scene, obj):
-    other = rigs.human(scene, "Other")
-    other.animation_data_create().action = obj.animation_data.action
-    return "Other"
-
-
-def _keyed_scale(scene, obj):
-    rigs.key(obj, "scale", {1: (0.01,) * 3, 10: (0.02,) * 3})
-    return "scale is animated"
-
-
-def _mirrored(scene, obj):
-    obj.scale.x *= -1.0
-    return "mirrored"
-
-
-def _constrained(scene, obj):
-    obj.constraints.new("LIMIT_LOCATION").name = "Mine"
-    return "Mine"
-
-
-@pytest.mark.parametrize("spoil", (_shared_armature, _shared_action, _keyed_scale, _mirrored, _constrained))
-def test_refused_by_name(fresh_scene, spoil):
+@pytest.mark.parametrize("word", SPOILED)
+def test_refused_by_name(fresh_scene, word):
     """Nothing is changed then: the ragdoll is the same."""
     obj = _placed(fresh_scene, 0.01)
     build.build(obj, fresh_scene)
-    word, matrix, collection = spoil(fresh_scene, obj), obj.matrix_basis.copy(), obj.active_ragdoll.collection
+    SPOILED[word](fresh_scene, obj)
+    matrix, collection = obj.matrix_basis.copy(), obj.active_ragdoll.collection
     with pytest.raises(RagdollError, match=word):
         apply_transform(obj, fresh_scene)
     assert obj.matrix_basis == matrix and obj.active_ragdoll.collection == collection

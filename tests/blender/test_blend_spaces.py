@@ -21,15 +21,11 @@ def rig():
     return layered.knight(third_party.DATA)
 
 
-def speed_space(rig):
-    layered.space_layer(rig, layered.space(rig, WALK).name, only_keyed=False)
-    return rig.obj.active_ragdoll.blend_spaces[0]
-
-
 @pytest.mark.blender_version
-def test_playing_scrubbing_and_the_bake_show_the_same(rig):
+def test_playing_scrubbing_and_the_bake_show_the_same_and_a_preview_its_point(rig):
     rigs.set_range(rig.scene, 1, 50)
-    space = speed_space(rig)
+    layered.space_layer(rig, layered.space(rig, WALK).name, only_keyed=False)
+    space = rig.obj.active_ragdoll.blend_spaces[0]
     space.x.smoothing = 0.2
     rig.obj.animation_data.action = rig.obj.animation_data.action.copy()
     rigs.key(rig.obj, "active_ragdoll.blend_spaces[0].x.value", {1: 0.0, 20: 0.5, 50: 4.0})
@@ -39,7 +35,10 @@ def test_playing_scrubbing_and_the_bake_show_the_same(rig):
     scrubbed = layered.shown(rig, (44, 12, 50, 3, 27))
     assert all(np.array_equal(scrubbed[f], played[f]) for f in scrubbed)
     assert pose_stack.of(rig.obj).messages == {}
+    space.x.preview, space.show_preview = 4.0, True
+    assert rigs.angles(layered.shown(rig, (5,))[5], played[5]).max() > 5.0
     list(bake.bake_frames(rig.obj, rig.scene))
+    assert not space.show_preview
     assert layered.difference(layered.shown(rig, range(1, 51)), played)[1] < 1e-4
 
 
@@ -62,18 +61,6 @@ def test_the_direction_is_measured_against_where_it_faces(rig):
         assert abs(state.at[0] - angle) < 6.0, (way, state.at)
 
 
-def test_a_preview_shows_its_point_until_a_bake(rig):
-    rigs.set_range(rig.scene, 1, 20)
-    space = speed_space(rig)
-    live = layered.shown(rig, (5,))[5]
-    space.x.preview, space.show_preview = 4.0, True
-    preview = layered.shown(rig, (5,))[5]
-    assert rigs.angles(preview, live).max() > 5.0
-    list(bake.bake_frames(rig.obj, rig.scene))
-    assert not space.show_preview
-    assert rigs.angles(layered.shown(rig, (5,))[5], live).max() < 0.1
-
-
 def _leans(rig, degrees, axis: str) -> list:
     """Actions of one frame that turn the chest about an axis of the armature."""
     obj = rig.obj
@@ -94,9 +81,8 @@ def _leans(rig, degrees, axis: str) -> list:
     return names
 
 
-@pytest.fixture
-def aiming(rig):
-    """He with an aim offset of yaw and pitch, whose chest turns 60 deg at yaw 60, 40 at pitch 40; his plain pose."""
+def test_an_aim_offset_turns_what_is_below_towards_a_target_in_the_armatures_space(rig):
+    """The chest turns 60 deg at yaw 60, 40 at pitch 40."""
     yaw, pitch = _leans(rig, (-60.0, 0.0, 60.0), "Z"), _leans(rig, (40.0, -40.0), "X")
     places = ((-60.0, 0.0), (0.0, 0.0), (60.0, 0.0), (0.0, -40.0), (0.0, 40.0))
     samples = [(name, *place) for name, place in zip(yaw + pitch, places, strict=True)]
@@ -104,12 +90,7 @@ def aiming(rig):
         sample.additive, sample.single, sample.frame = "MESH", True, 1.0
     plain = layered.shown(rig, (9,))[9]
     layered.space_layer(rig, "Aim", "AIM_OFFSET")
-    return rig, rig.obj.active_ragdoll.blend_spaces[0], plain
-
-
-def test_an_aim_offset_turns_what_is_below_in_the_armatures_space(aiming):
-    rig, space, plain = aiming
-    row = rig.obj.data.bones.find("chest")
+    space, row = rig.obj.active_ragdoll.blend_spaces[0], rig.obj.data.bones.find("chest")
     for yaw in (60.0, 30.0, -45.0):
         space.x.value = yaw
         found = layered.shown(rig, (9,))[9]
@@ -121,10 +102,14 @@ def test_an_aim_offset_turns_what_is_below_in_the_armatures_space(aiming):
         assert abs(angle - np.sign(yaw) * np.degrees(mean)) < 0.05 and abs(angle - yaw) < 0.3
         assert np.abs(turn[1:3]).max() < 1e-3, yaw
     assert layered.messages(rig) == {}
-
-
-def test_a_target_gives_yaw_and_pitch_at_its_own_frame(aiming):
-    rig, space, _plain = aiming
+    sample = space.samples[2]
+    for kind, words in (("NONE", "not additive"), ("LOCAL", "local")):
+        sample.additive, space.x.value = kind, -60.0
+        found = layered.shown(rig, (9,))[9]
+        text = pose_stack.of(rig.obj).messages['Blend space "Aim"']
+        assert sample.action.name in text and words in text and "left out" in text
+        assert abs(rigs.angles(found[row], plain[row]) - 60.0) < 0.1
+    sample.additive = "MESH"
     target = rigs.empty(rig.scene)
     space.x.input, space.y.input, space.target, space.aim_bone = "YAW", "PITCH", target, "head"
     rigs.key_locations(target, {1: (5.0, -5.0, 1.0), 10: (-5.0, -5.0, 1.0), 20: (0.0, -5.0, 5.0)})
@@ -133,18 +118,6 @@ def test_a_target_gives_yaw_and_pitch_at_its_own_frame(aiming):
         at = blend_spaces.current_point(rig.obj, space, frame)
         assert abs(at[0] - wanted) < 3.0, (frame, at)
     assert blend_spaces.current_point(rig.obj, space, 20)[1] > 30.0
-
-
-def test_an_aim_offset_refuses_what_is_not_additive_in_mesh_space_and_goes_on_without(aiming):
-    rig, space, plain = aiming
-    obj = rig.obj
-    sample, row = space.samples[2], obj.data.bones.find("chest")
-    for kind, words in (("NONE", "not additive"), ("LOCAL", "local")):
-        sample.additive, space.x.value = kind, -60.0
-        found = layered.shown(rig, (9,))[9]
-        text = pose_stack.of(obj).messages['Blend space "Aim"']
-        assert sample.action.name in text and words in text and "left out" in text
-        assert abs(rigs.angles(found[row], plain[row]) - 60.0) < 0.1
 
 
 @pytest.mark.blender_version

@@ -33,19 +33,13 @@ def _skip_where_blender_crashes():
         pytest.skip("renaming a bone in mid-shot crashes Blender 4.2: its bodies look at joints that are gone")
 
 
-def _add(obj):
-    bpy.ops.object.mode_set(mode="EDIT")
-    obj.data.edit_bones.new("extra").tail = (0.0, 0.0, 1.0)
-    bpy.ops.object.mode_set(mode="OBJECT")
-
-
 def _remove(obj):
     bpy.ops.object.mode_set(mode="EDIT")
     obj.data.edit_bones.remove(obj.data.edit_bones["finger.L"])
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
-@pytest.mark.parametrize("change", (_rename, _rename_at_once, _add, _remove))
+@pytest.mark.parametrize("change", (_rename, _rename_at_once, _remove))
 def test_the_run_ends_with_the_characters_name_and_blender_goes_on(shot, change):
     """Without stopping its world, Blender crashes on the step after a renaming."""
     if "rename" in change.__name__:
@@ -100,7 +94,6 @@ def _at_once(path: str, value):
 AT_ONCE = {
     "rigid_body_constraint.type": "POINT",
     "rigid_body_constraint.object1": None,
-    "rigid_body_constraint.breaking_threshold": 5.0,
     "hide_viewport": True,
 }
 

@@ -143,7 +143,7 @@ def test_the_ragdoll_is_the_same_up_to_the_transform(scene, place):
     assert _sleep_thresholds(obj) == pytest.approx(wanted, rel=1e-4)
 
 
-@pytest.mark.parametrize("substeps, iterations, told", ((10, 10, True), (20, 10, True), (20, 40, False)))
+@pytest.mark.parametrize("substeps, iterations, told", ((20, 10, True), (20, 40, False)))
 def test_a_coarse_world_of_the_scene_is_told_once(fresh_scene, substeps, iterations, told):
     obj = rigs.swinging_human(fresh_scene, 1, 10)
     rigs.ensure_world(fresh_scene)

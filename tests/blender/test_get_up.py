@@ -24,7 +24,7 @@ def prepared(name, last=LAST, **settings):
     return rig.obj, rig.scene, rig.first
 
 
-def figures(obj, poses) -> dict:
+def figures(obj, poses) -> tuple:
     """Of poses in armature space, as of a biped."""
     own = Biped(pose_stack.of(obj).rig, anatomy_of(obj), *bind_joints(obj), array_of(obj.matrix_world))
     placed = own.placed(np.linalg.solve(array_of(obj.matrix_world), poses)[:, own.rig.skeleton.to_level])
