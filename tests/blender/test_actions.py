@@ -172,11 +172,7 @@ def with_tracks(obj, spans):
 @pytest.mark.parametrize("solo", (False, True))
 @pytest.mark.parametrize(
     ("blend", "influence", "extrapolation"),
-    (
-        ("REPLACE", 0.4, "NOTHING"),
-        ("ADD", 1.0, "HOLD_FORWARD"),
-        ("COMBINE", 0.4, "HOLD"),
-    ),
+    (("REPLACE", 0.4, "NOTHING"), ("ADD", 1.0, "HOLD_FORWARD"), ("COMBINE", 0.4, "HOLD")),
 )
 def test_bake_over_an_action_on_top_of_tracks(blend, influence, extrapolation, solo):
     obj = animated.rig(["a", "b"], ("QUATERNION", "XYZ"))

@@ -16,14 +16,10 @@ from holding import HAND, TIP, attach, empty, in_target, key_enabled, tip
 pytestmark = pytest.mark.blender_version
 
 NEAR = {1: (0.64, -0.15, 1.42)}
-PLACES = {1: (0.6, -0.2, 1.3), 48: (0.52, -0.15, 1.36)}
 
 
-@pytest.mark.parametrize("space", ("WORLD", "JOINT"))
-def test_a_hand_rides_a_moving_target_with_the_offset_of_the_moment(fresh_scene, space):
-    obj, target = holding.reaching_human(fresh_scene, PLACES, drive_space=space)
-    if space == "JOINT":
-        obj.pose.bones["hips"].active_ragdoll.body_mode = "KINEMATIC"
+def test_a_hand_rides_a_moving_target_with_the_offset_of_the_moment(fresh_scene):
+    obj, target = holding.reaching_human(fresh_scene, {1: (0.6, -0.2, 1.3), 48: (0.52, -0.15, 1.36)})
     attach(obj, target, point=TIP)
     key_enabled(obj, {1: False, 12: True})
     offsets = np.array(rigs.play(fresh_scene, 1, 48, lambda: in_target(target, tip(obj))))
@@ -31,17 +27,6 @@ def test_a_hand_rides_a_moving_target_with_the_offset_of_the_moment(fresh_scene,
     assert np.linalg.norm(offsets[12:] - kept, axis=1).max() < 4e-3
     assert np.linalg.norm(offsets[5] - kept) > 0.02, "it moved against the target before"
     assert not STATE.warnings.get(obj.name)
-
-
-def test_a_stated_offset_is_reached_in_its_time_and_kept(fresh_scene):
-    obj, target = holding.reaching_human(fresh_scene, PLACES)
-    attach(obj, target, offset="STATED", offset_location=(0.0, 0.0, 0.1), reach_seconds=0.5, point=TIP)
-    key_enabled(obj, {1: False, 12: True})
-    offsets = np.array(rigs.play(fresh_scene, 1, 48, lambda: in_target(target, tip(obj)) - (0.0, 0.0, 0.1)))
-    away = np.linalg.norm(offsets, axis=1)
-    assert away[10] > 0.1
-    assert away[24:].max() < 4e-3
-    assert np.abs(np.diff(away[10:24])).max() < 2.5 * away[10] / 12, "no jerk on the way"
 
 
 @pytest.mark.parametrize("scale", (0.01, 1.0, 100.0))

@@ -91,11 +91,7 @@ def _at_once(path: str, value):
     return edit
 
 
-AT_ONCE = {
-    "rigid_body_constraint.type": "POINT",
-    "rigid_body_constraint.object1": None,
-    "hide_viewport": True,
-}
+AT_ONCE = {"rigid_body_constraint.type": "POINT", "rigid_body_constraint.object1": None, "hide_viewport": True}
 
 
 def _take_joints_away(scene, obj):
@@ -103,8 +99,7 @@ def _take_joints_away(scene, obj):
 
 
 @pytest.mark.parametrize(
-    "edit",
-    (_rename_helpers, _set_joints, _take_joints_away, *(_at_once(*each) for each in AT_ONCE.items())),
+    "edit", (_rename_helpers, _set_joints, _take_joints_away, *(_at_once(*each) for each in AT_ONCE.items()))
 )
 def test_the_run_ends_where_joints_are_edited(shot, edit):
     """Blender copies them anew, and would step with what it has freed. A rebuilt one plays, and nothing of it stays."""

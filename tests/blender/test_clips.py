@@ -130,8 +130,7 @@ def test_every_rotation_mode_is_blenders(fresh_scene, mode):
 @pytest.mark.blender_version
 @pytest.mark.parametrize("inherit", ("FULL", "FIX_SHEAR", "ALIGNED", "AVERAGE", "NONE", "NONE_LEGACY"))
 @pytest.mark.parametrize(
-    ("rotation", "local_location", "scaled"),
-    ((True, False, True), (False, True, True), (False, True, False)),
+    ("rotation", "local_location", "scaled"), ((True, False, True), (False, True, True), (False, True, False))
 )
 def test_inheritance_is_blenders(fresh_scene, inherit, rotation, local_location, scaled):
     obj = rigs.chain(fresh_scene, 4)

@@ -10,7 +10,6 @@ import rigs
 from active_ragdoll.core.blender.physics import build, built
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.tools import diagnose
-from active_ragdoll.core.errors import RagdollError
 from active_ragdoll.core.ragdoll import diagnosis
 from own_characters import SWEPT, or_own
 
@@ -189,16 +188,6 @@ def test_a_ragdoll_of_another_scene_is_built_where_it_is_shown(human):
     press(find(human, diagnosis.ELSEWHERE))
     assert human.active_ragdoll.scene == bpy.context.scene
     assert diagnosis.ELSEWHERE not in kinds(human)
-
-
-def test_no_ragdoll_and_lost_bodies_are_refused(fresh_scene):
-    obj = rigs.human(fresh_scene)
-    with pytest.raises(RagdollError, match="build it first"):
-        diagnose.diagnose(obj, fresh_scene)
-    build.build(obj, fresh_scene)
-    bpy.data.objects.remove(obj.active_ragdoll.parts[0].body)
-    with pytest.raises(RagdollError, match="is gone"):
-        diagnose.diagnose(obj, fresh_scene)
 
 
 @pytest.mark.blender_version

@@ -131,15 +131,6 @@ def test_the_pieces_of_a_render_have_the_frames_of_the_whole(call, tmp_path):
     assert len(pieces) == 3
 
 
-def test_a_shot_without_a_camera_is_told_before_it_is_simulated(call, tmp_path):
-    shot = _shot(tmp_path / "one.blend")
-    bpy.context.scene.camera = None
-    bpy.ops.wm.save_mainfile()
-    code, _out, errors = call("farm", shot, "--output", tmp_path / "out", "--render")
-    assert code == 1 and "one.blend: scene 'Scene' has no camera" in errors[0]
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -7,7 +7,7 @@ import knock_outs
 import motion_figures
 import rigs
 from active_ragdoll.core.blender.rig.armature import anatomy_of, array_of, bind_joints
-from active_ragdoll.core.blender.run import records, simulate
+from active_ragdoll.core.blender.run import records
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.motion.biped import Biped
@@ -100,10 +100,3 @@ def test_who_cannot_get_up_by_a_plan_blends_and_says_why(fresh_scene, trouble):
     assert "gets up by a blend" in STATE.messages[obj.name]
     assert trouble.split()[-1] in STATE.messages[obj.name]
     assert states[120] == "ANIMATED"
-
-
-def test_a_pace_that_makes_no_sense_is_refused(fresh_scene):
-    obj = knock_outs.human(fresh_scene, 20, get_up="AUTOMATIC")
-    obj.active_ragdoll.recovery["get_up_pace"] = float("nan")
-    with pytest.raises(Exception, match="get_up_pace"):
-        list(simulate.frames(fresh_scene))
