@@ -1,5 +1,7 @@
 """What all operators have in common: what they act on, why they cannot act now, errors as reports."""
 
+from bpy.props import EnumProperty
+
 from ..core.blender import interface
 from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
@@ -71,6 +73,11 @@ class Operator(OnArmature):
         if text:
             self.tell("INFO", text)
         return {"FINISHED"}
+
+
+def choice(name: str, description: str, *items: tuple, **options):
+    """A property that is one of some items (identifier, label, description); the first one unless told otherwise."""
+    return EnumProperty(name=name, description=description, items=items, **options)
 
 
 def leave_modal(context, result: set) -> set:

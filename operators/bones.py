@@ -148,18 +148,13 @@ class ACTIVE_RAGDOLL_OT_edit_bodies(Operator, bpy.types.Operator):
             obj.select_set(True)
             return f"Kept the edits of {named(edited)}" if edited else "No body was edited"
         body_objects.begin_editing(obj)
-        self._activate(context, obj)
-
-    def _activate(self, context, obj):
-        """Select the body of the active bone, ready to be moved."""
         bone = interface.active_bone(obj)
         part = built.part_of(obj, bone.name) if bone is not None else None
-        if part is None or not part.body.visible_get():
-            return
-        for other in context.selected_objects:
-            other.select_set(False)
-        part.body.select_set(True)
-        context.view_layer.objects.active = part.body
+        if part is not None and part.body.visible_get():  # that of the active bone is ready to be moved
+            for other in context.selected_objects:
+                other.select_set(False)
+            part.body.select_set(True)
+            layer.objects.active = part.body
 
 
 # ---- weights --------------------------------------------------------------------------------------------------------

@@ -78,10 +78,7 @@ class LookAtPart(Part):
 
     bl_parent_id = "ACTIVE_RAGDOLL_PT_look_at"
     need_ragdoll = False
-
-    @staticmethod
-    def is_there(obj):
-        return len(obj.active_ragdoll.look_at) > 0
+    needed = "look_at"
 
 
 class ACTIVE_RAGDOLL_PT_look_at_entries(LookAtPart, bpy.types.Panel):

@@ -63,7 +63,14 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
     kind = _kind(tree, roles, sides, found, telling)
     attached = _attach_ends(tree, roles, sides)
     order, above = _order(tree, roles, sides), _parents(tree, parents, own)
-    _fill_notes(names, roles, attached, kind, notes)
+    if attached:
+        beside = _listed([names[row] for row in attached])
+        notes.append(f"Not below the body in the hierarchy, taken with the bone they stand next to: {beside}")
+    generic = [name for name, role in zip(names, roles, strict=True) if role == r.GENERIC]
+    if generic:
+        notes.append(f"{len(generic)} of {len(names)} bones stay generic: {_listed(generic)}")
+    if kind == r.CREATURE:
+        notes.append("Neither two legs and two arms on an upright trunk nor four legs: treated as a creature")
     grounded = _ground_roots(tree, parents, read, roles)
     return r.Anatomy(tuple(roles), tuple(sides), order, kind, certainty, notes, above, grounded, tuple(led))
 
@@ -91,11 +98,17 @@ def _body(names: list, parents, read: list, deform) -> np.ndarray:
         # A root or pelvis without weights still is one, where no bone with weights has its place.
         named = [name.meaning in _MAIN and (name.meaning, name.side) not in taken for name in read]
         mask &= deform | np.array(named, dtype=bool)
-    _leave_out_twins(names, mask)
+    # The plain leg bones of a MikuMikuDance model go where they have "D" twins with the weights.
+    row = {name: i for i, name in enumerate(names)}
+    for i, name in enumerate(names):
+        if mask[i] and naming.follows_twin(name) and naming.plain(name) in row:
+            mask[row[naming.plain(name)]] = False
     # What hangs on a control and has no name of its own belongs to it.
     nearest = nearest_ancestors(parents, mask)
-    telling = np.array([meaning is not None for meaning in meanings], dtype=bool)
-    below = _with_below(parents, telling & mask)
+    below = np.zeros(len(names), dtype=bool)
+    for i in np.flatnonzero(mask):
+        if meanings[i] is not None:
+            below[path_to_root(parents, i)] = True
     on_control = np.array([parent >= 0 and meanings[parent] == r.HELPER for parent in parents], dtype=bool)
     return mask & (below | ~on_control | (nearest >= 0))
 
@@ -109,22 +122,6 @@ def _upright(read: list, heads: np.ndarray, up: np.ndarray, body: np.ndarray) ->
     down = heads[bottoms].mean(axis=0) - heads[tops].mean(axis=0)
     length = float(np.linalg.norm(down))
     return -down / length if length > 0.0 and down @ up > -0.3 * length else up
-
-
-def _leave_out_twins(names: list, mask: np.ndarray) -> None:
-    """Drop the plain leg bones of a MikuMikuDance model that has "D" twins with the weights."""
-    row = {name: i for i, name in enumerate(names)}
-    for i, name in enumerate(names):
-        if mask[i] and naming.follows_twin(name) and naming.plain(name) in row:
-            mask[row[naming.plain(name)]] = False
-
-
-def _with_below(parents, mask: np.ndarray) -> np.ndarray:
-    """Bones of a mask and all above them."""
-    result = mask.copy()
-    for i in np.flatnonzero(mask):
-        result[path_to_root(parents, i)] = True
-    return result
 
 
 def _led(parents, read: list, body: np.ndarray, ends) -> dict:
@@ -185,10 +182,7 @@ def _main(name) -> bool:
 
 # ---- sides and roles ----------------------------------------------------------------------------------------------
 def _front_legs(tree, read: list, found) -> list:
-    """The names, with those of an animal's front legs known for such where all four are named as hind legs are.
-
-    The joints tell the pairs; the front one is that nearer to the head.
-    """
+    """The names, with an animal's front legs, the pair nearer to the head, known for such where all four are hind."""
     own = [read[row] for row in tree.rows]
     head = next((row for row in tree.rows if read[row].meaning == r.HEAD), -1)
     if found.kind != r.QUADRUPED or head < 0 or any(name.front is not None or name.meaning in _FRONT for name in own):
@@ -257,18 +251,12 @@ def _roles(tree, names, read, sides, found, telling: bool, notes: list) -> tuple
             shown = {r.HAND: r.FINGER, r.FOOT: r.TOE}.get(parent, parent)
         roles[row] = shown or r.GENERIC
         certainty[row] = SHOWN if shown else 0.0
-    if telling:
-        _controls_above(tree, roles, certainty)
+    pelvis = next((row for row in tree.rows if roles[row] == r.PELVIS), -1)
+    for row in tree.ancestors(pelvis)[1:] if telling else ():
+        if roles[row] == r.GENERIC:  # what is unknown above the pelvis carries the whole body: a control
+            roles[row], certainty[row] = r.HELPER, SHOWN
     assert all(roles[row] in r.ROLES for row in tree.rows)
     return roles, certainty
-
-
-def _controls_above(tree, roles: list, certainty: np.ndarray) -> None:
-    """What is unknown above the pelvis carries the whole body: a control."""
-    pelvis = next((row for row in tree.rows if roles[row] == r.PELVIS), -1)
-    for row in tree.ancestors(pelvis)[1:]:
-        if roles[row] == r.GENERIC:
-            roles[row], certainty[row] = r.HELPER, SHOWN
 
 
 def _kind(tree, roles: list, sides: list, found, telling: bool) -> str:
@@ -288,10 +276,7 @@ def _kind(tree, roles: list, sides: list, found, telling: bool) -> str:
 
 
 def _attach_ends(tree, roles: list, sides: list) -> list:
-    """Give a limb's bone that hangs on no part of the body, as a foot on the floor, the bone before it as parent.
-
-    Returns the rows of all bones that the tree has elsewhere than the hierarchy.
-    """
+    """Give a limb's bone that hangs on no part of the body the bone before it as parent; rows that are elsewhere."""
     limb, moved = {(roles[row], sides[row]): row for row in reversed(tree.rows)}, False
     for row in tree.rows:
         before = limb.get((_BEFORE.get(roles[row]), sides[row]), -1)
@@ -316,10 +301,7 @@ def _parents(tree, parents, own: np.ndarray) -> np.ndarray:
 
 
 def _ground_roots(tree, parents, read: list, roles: list) -> tuple:
-    """Rows of the pelvis and of what is above it that stand at the ground, far below where the hips begin.
-
-    Where the bind pose does not tell, as with all limbs along one axis, a root's name does.
-    """
+    """Rows of the pelvis and of what is above it that stand at the ground, far below where the hips begin."""
     hips = [row for row in tree.rows if roles[row] in (r.PELVIS, r.THIGH)]
     pelvis = next((row for row in hips if roles[row] == r.PELVIS), -1)
     if pelvis < 0:
@@ -329,6 +311,7 @@ def _ground_roots(tree, parents, read: list, roles: list) -> tuple:
     def grounded(row: int) -> bool:
         if tree.height[row] <= GROUND * tree.tall and begin > RAISED * tree.tall:
             return True
+        # Where the bind pose does not tell, as with all limbs along one axis, a root's name does.
         far = np.linalg.norm(tree.heads[row] - tree.heads[pelvis]) > RAISED * tree.size
         return far and read[row].meaning in (naming.ROOT, r.HELPER)
 
@@ -348,17 +331,6 @@ def _order(tree, roles: list, sides: list) -> np.ndarray:
             above = {**above, key: int(order[row])}
         last[row] = above
     return order
-
-
-def _fill_notes(names: list, roles: list, attached: list, kind: str, notes: list) -> None:
-    if attached:
-        beside = _listed([names[row] for row in attached])
-        notes.append(f"Not below the body in the hierarchy, taken with the bone they stand next to: {beside}")
-    generic = [name for name, role in zip(names, roles, strict=True) if role == r.GENERIC]
-    if generic:
-        notes.append(f"{len(generic)} of {len(names)} bones stay generic: {_listed(generic)}")
-    if kind == r.CREATURE:
-        notes.append("Neither two legs and two arms on an upright trunk nor four legs: treated as a creature")
 
 
 def _listed(names: list) -> str:

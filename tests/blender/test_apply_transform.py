@@ -100,7 +100,14 @@ def test_keys_on_the_object(fresh_scene):
     assert tuple(obj.scale) == (1.0, 1.0, 1.0)
 
 
+def _limits(scene, obj):
+    """What only the build that follows refuses."""
+    own = obj.pose.bones["head"].active_ragdoll
+    own.limits_from, own.limit_min, own.limit_max = "USER", (0.5,) * 3, (0.2,) * 3
+
+
 SPOILED = {
+    "'head'": _limits,
     "Twin": lambda scene, obj: scene.collection.objects.link(bpy.data.objects.new("Twin", obj.data)),
     "Other": lambda scene, obj: setattr(
         rigs.human(scene, "Other").animation_data_create(), "action", obj.animation_data.action

@@ -105,6 +105,21 @@ def test_the_ragdoll_is_that_of_the_same_character_with_an_ordinary_rest_pose(na
     assert any("taken from the animation" in note for note in build.rebuild(line.obj, line.scene).notes)
 
 
+@pytest.mark.blender_version
+@pytest.mark.parametrize("name", ("own mixamo", "jumping_jacks.bvh"))
+def test_it_follows_as_exactly_as_the_same_character_with_an_ordinary_rest_pose(name):
+    worst = {}
+    for laid in (False, True):
+        rig = rigs.load(name, 47)
+        if laid:
+            rig, other = in_line(rig), rig.obj
+            bpy.data.objects.remove(other)
+        build.build(rig.obj, rig.scene)
+        worst[laid] = rigs.figures(rig.scene, rig.first, rig.last)
+    for kind in ("pose_orientation_error_deg", "pose_position_error_mm"):
+        assert worst[True][kind]["max"] <= 1.1 * worst[False][kind]["max"] + 1e-3, kind
+
+
 def _swinging(scene):
     """A human whose pose at frame 20 has an arm down."""
     obj = rigs.swinging_human(scene, 1, 24)

@@ -1,6 +1,5 @@
 """The joint-space drive: exact within the body, and no hand from outside."""
 
-import bpy
 import numpy as np
 import pytest
 
@@ -10,7 +9,7 @@ from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.runtime import STATE
 from own_characters import or_own
 
-MOCAP = or_own("01_01.bvh", "run.fbx")
+(MOCAP,) = or_own("01_01.bvh")
 
 
 def _joint_errors(obj, scene, first, last):
@@ -24,19 +23,18 @@ def _joint_errors(obj, scene, first, last):
     return np.array(rigs.play(scene, first, last, read))
 
 
-@pytest.mark.parametrize(("name", "drive"), [(n, "VELOCITY") for n in MOCAP] + [(MOCAP[0], "SPRING")])
-def test_relative_rotations_follow_the_mocap(name, drive):
-    """Within 1.5 degrees in the mean while the body falls freely; springs of 3 Hz lag, but hold together."""
-    rig = rigs.load(name, 60)
-    rig.obj.active_ragdoll.drive, rig.obj.active_ragdoll.drive_space = drive, "JOINT"
+def test_relative_rotations_follow_the_mocap():
+    """Within 1.5 degrees in the mean while the body falls freely."""
+    rig = rigs.load(MOCAP, 60)
+    rig.obj.active_ragdoll.drive_space = "JOINT"
     build.build(rig.obj, rig.scene)
     errors = _joint_errors(rig.obj, rig.scene, rig.first, rig.last)
     assert len(errors) > 10
-    assert errors.mean() <= (1.5 if drive == "VELOCITY" else 25.0)
+    assert errors.mean() <= 1.5
 
 
 @pytest.mark.blender_version
-@pytest.mark.parametrize(("axis", "degrees"), (((1, 0, 0), 120.0), ((0, 0, 1), 90.0), ((1, 0, 1), 120.0)))
+@pytest.mark.parametrize(("axis", "degrees"), (((1, 0, 0), 120.0), ((1, 0, 1), 120.0)))
 def test_it_holds_through_ninety_and_a_hundred_and_twenty_degrees(scene, axis, degrees):
     """Where an axis of every motor degenerates in turn."""
     scene.gravity = (0.0, 0.0, 0.0)
@@ -65,7 +63,7 @@ def _retimed(rig, fps):
     rig.first = round(1 + (rig.first + 10 - 1) * factor)
 
 
-def _momenta(name, weight, drive="VELOCITY"):
+def _momenta(name, weight):
     """Linear and angular momentum about the centre of mass [f, 3], and what moves within, at 240 frames a second."""
     rig = rigs.load(name)
     _retimed(rig, 240)
@@ -74,7 +72,7 @@ def _momenta(name, weight, drive="VELOCITY"):
     scene.frame_set(rig.first)
     scene.gravity = (0.0, 0.0, 0.0)
     settings = obj.active_ragdoll
-    settings.drive_space, settings.drive, settings.self_collision = "JOINT", drive, False
+    settings.drive_space, settings.self_collision = "JOINT", False
     rigs.undamped(obj)
     for bone in obj.pose.bones:
         bone.active_ragdoll.shape = "BOX"  # whose inertia is simple
@@ -98,26 +96,10 @@ def test_momentum_is_kept_as_well_as_by_a_limp_body():
     """Linear and angular momentum like the same ragdoll limp, or to two thousandths of what moves within: what places
     in single precision leave of their differences."""
     limp_linear, limp_angular, _inner, _swinging = _momenta("zombie.bvh", 0.0)
-    for drive in ("VELOCITY", "SPRING"):
-        linear, angular, inner, swinging = _momenta("zombie.bvh", 1.0, drive)
-        assert inner > 0.5, "nothing moves within"
-        assert _drift(linear) <= max(2e-3 * inner, 1.5 * _drift(limp_linear)), drive
-        assert _drift(angular) <= max(2e-3 * swinging, 1.5 * _drift(limp_angular)), drive
-
-
-def test_nothing_holds_the_character_up(scene):
-    """At full weights its centre of mass falls as a stone does, damping left out."""
-    rigs.set_range(scene, 1, 48)
-    obj = rigs.swinging_human(scene, 1, 48)
-    obj.active_ragdoll.drive_space = "JOINT"
-    rigs.undamped(obj)
-    build.build(obj, scene)
-    height = np.array(rigs.play(scene, 1, 48, lambda: rigs.mass_center(obj)[2]))
-    time = np.arange(len(height)) / 24.0
-    rise = height[1] - height[0]
-    fallen = height[1] - height[1:]
-    expected = 0.5 * 9.81 * (time[1:] ** 2 - time[1] ** 2) - (rise * 24.0 + 0.5 * 9.81 / 24.0) * (time[1:] - time[1])
-    assert np.abs(fallen - expected).max() < 0.02 * fallen.max()
+    linear, angular, inner, swinging = _momenta("zombie.bvh", 1.0)
+    assert inner > 0.5, "nothing moves within"
+    assert _drift(linear) <= max(2e-3 * inner, 1.5 * _drift(limp_linear))
+    assert _drift(angular) <= max(2e-3 * swinging, 1.5 * _drift(limp_angular))
 
 
 @pytest.mark.blender_version
@@ -160,22 +142,3 @@ def test_a_largest_torque_lets_a_lifted_arm_sink(fresh_scene):
     assert free < 0.002
     assert sunk(1.5 * needed)[0] < 0.002
     assert sunk(0.5 * needed)[0] > 0.05
-
-
-@pytest.mark.blender_version
-def test_switching_the_space_and_building_anew_leaves_no_motor_behind(fresh_scene):
-    obj = rigs.ragdoll(fresh_scene, 10)
-
-    def motors():
-        return [o.name for o in bpy.data.objects if o.rigid_body_constraint and o.rigid_body_constraint.type == "MOTOR"]
-
-    assert not motors()
-    obj.active_ragdoll.drive_space = "JOINT"
-    assert obj.active_ragdoll.layout_changed
-    build.rebuild(obj, fresh_scene)
-    assert len(motors()) >= 3 * (len(obj.active_ragdoll.parts) - 1) * 0.3
-    rigs.play(fresh_scene, 1, 10)
-    obj.active_ragdoll.drive_space = "WORLD"
-    build.rebuild(obj, fresh_scene)
-    assert not motors()
-    rigs.play(fresh_scene, 1, 10)

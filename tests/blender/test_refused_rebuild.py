@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rigs
-from active_ragdoll.core.blender.physics import body_objects, build
+from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.blender.settings import declare
@@ -90,81 +90,27 @@ def _refused(obj, scene, way):
         build.build(obj, scene, choice)
     after = _state(obj, scene)
     for part, value in state.items():
-        assert after[part] == value, part
+        assert after[part] == value, (way, part)
     with STATE.writing():
         for owner, name, value in before:
             setattr(owner, name, value)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_ragdoll_and_its_cache_stay(fresh_scene, way):
+def test_the_ragdoll_and_its_cache_stay(fresh_scene):
     obj = rigs.ragdoll(fresh_scene, LAST, 0.3)
     simulated = [rigs.pose(obj) for _frame in simulate.frames(fresh_scene)]
     baked = rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj))
-    _refused(obj, fresh_scene, way)
+    for way in WAYS:
+        _refused(obj, fresh_scene, way)
     assert np.array_equal(rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj)), baked)
     assert np.array_equal([rigs.pose(obj) for _frame in simulate.frames(fresh_scene)], simulated)
 
 
-@pytest.mark.parametrize("way", ("limits", "none selected"))
-def test_a_run_goes_on(fresh_scene, way):
+def test_a_run_goes_on(fresh_scene):
     obj = rigs.ragdoll(fresh_scene, LAST, 0.3)
     plain = rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj))
     found = rigs.play(fresh_scene, 1, 6, lambda: rigs.pose(obj))
-    _refused(obj, fresh_scene, way)
+    _refused(obj, fresh_scene, "limits")
     bpy.context.view_layer.update()  # as a window does after each operator
     found += rigs.play(fresh_scene, 7, LAST, lambda: rigs.pose(obj))
     assert np.array_equal(found, plain)
-
-
-def test_the_world_of_another_scene_is_baked(fresh_scene):
-    obj = rigs.ragdoll(fresh_scene, LAST, 0.3)
-    list(simulate.frames(fresh_scene))
-    other = bpy.data.scenes.new("Other")
-    other.collection.objects.link(obj)
-    with bpy.context.temp_override(scene=other):
-        bpy.ops.rigidbody.world_add()
-    with bpy.context.temp_override(scene=other, point_cache=other.rigidbody_world.point_cache):
-        bpy.ops.ptcache.bake_from_cache()
-    state = _state(obj, fresh_scene)
-    with pytest.raises(RagdollError, match="'Other' is baked"):
-        build.build(obj, other)
-    assert _state(obj, fresh_scene) == state
-
-
-@pytest.mark.parametrize("editing", (False, True))
-def test_edits_by_hand_count_in_the_next_build(fresh_scene, editing):
-    def edit(refuse: bool) -> dict:
-        obj = rigs.ragdoll(rigs.empty_file(), LAST)
-        scene = bpy.context.scene
-        if editing:
-            body_objects.begin_editing(obj)
-        body = rigs.part(obj, "head").body
-        body.scale, body.rigid_body.mass = (1.5, 1.5, 1.5), 9.0
-        if refuse:
-            spoilt = _set(obj, *WAYS["limits"][:3])
-            with pytest.raises(RagdollError):
-                build.rebuild(obj, scene)
-            assert tuple(body.scale) == (1.5, 1.5, 1.5) and body.rigid_body.mass == 9.0
-            with STATE.writing():
-                for owner, name, value in spoilt:
-                    setattr(owner, name, value)
-        build.rebuild(obj, scene)
-        return rigs.plan_of(obj)
-
-    expected, found = edit(False), edit(True)
-    assert 9.0 in expected["mass"]
-    assert all(np.array_equal(found[key], value) for key, value in expected.items())
-
-
-def test_a_refused_first_build_leaves_the_ragdoll_beside_it(fresh_scene):
-    obj = rigs.ragdoll(fresh_scene, LAST, 0.3)
-    other = rigs.chain(fresh_scene, 2)
-    other.scale = (1.0, 1.0, 2.0)
-    list(simulate.frames(fresh_scene))
-    baked = rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj))
-    state = _state(obj, fresh_scene)
-    with pytest.raises(RagdollError, match="Chain"):
-        build.build(other, fresh_scene)
-    assert _state(obj, fresh_scene) == state
-    assert np.array_equal(rigs.play(fresh_scene, 1, LAST, lambda: rigs.pose(obj)), baked)

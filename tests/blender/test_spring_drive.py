@@ -51,7 +51,7 @@ def _after(frequency, ratio, count, speed):
     return _kicked(frequency, ratio, np.arange(count) * step, speed)
 
 
-SPRINGS = ((0.5, 1.0), (1.0, 0.2), (2.0, 0.0))
+SPRINGS = ((0.5, 1.0), (1.0, 0.2))
 
 
 @pytest.mark.blender_version
@@ -72,11 +72,9 @@ def test_a_kicked_body_follows_the_damped_oscillator(frequency, ratio):
     assert np.abs(away - expected).max() < 0.02 * np.abs(expected).max()
 
 
-# Half extents [m] in the bone's frame, Y along the bone; a capsule's own Z is turned along it.
+# Half extents [m] in the bone's frame, Y along the bone.
 BODIES = {
-    "sphere": ("SPHERE", (0.2, 0.2, 0.2)),
     "rod": ("BOX", (0.02, 0.5, 0.02)),
-    "round rod": ("CAPSULE", (0.03, 0.03, 0.5)),
     "plate": ("BOX", (0.3, 0.5, 0.02)),
     "box": ("BOX", (0.1, 0.25, 0.18)),
 }
@@ -87,8 +85,6 @@ def _shape(bone, body):
     own = bone.active_ragdoll
     own.shape, own.shape_by_user, own.half_extents = kind, True, half
     own.body_location = (0.0, 0.5, 0.0)
-    if kind == "CAPSULE":
-        own.body_rotation = (math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0)
 
 
 def _turns(obj, bone, axis):
@@ -112,12 +108,7 @@ X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
 
 @pytest.mark.parametrize(
     ("frequency", "ratio", "body", "axis"),
-    (
-        (2.0, 1.0, "sphere", Z),
-        (1.0, 0.2, "rod", X),
-        (0.5, 0.0, "plate", Z),
-        (2.0, 1.0, "box", X),
-    ),
+    ((1.0, 0.2, "rod", X), (0.5, 0.0, "plate", Z)),
 )
 def test_a_turned_body_follows_the_damped_oscillator(frequency, ratio, body, axis):
     """The same about both axes across the limb, by a kick of 1.2 rad/s, whatever the body's proportions."""
@@ -131,8 +122,7 @@ def test_a_turned_body_follows_the_damped_oscillator(frequency, ratio, body, axi
 
 @pytest.mark.parametrize(
     ("space", "body", "axis"),
-    [("WORLD", *case) for case in (("rod", X), ("plate", X), ("plate", Z))]
-    + [("JOINT", *case) for case in (("rod", Z), ("plate", X), ("box", X))],
+    (("WORLD", "plate", Z), ("JOINT", "rod", X), ("JOINT", "box", X)),
 )
 def test_a_body_swings_about_its_joint_at_the_frequency_asked_for(space, body, axis):
     """Within 3 % of 1 Hz, about both axes across the limb; its parent stands still."""
@@ -180,19 +170,3 @@ def test_springs_stay_bounded(space, fps):
         turns = bodies[1:, :, :3, :3] @ bodies[:-1, :, :3, :3].transpose(0, 1, 3, 2)
         speed = np.linalg.norm(quaternion.to_rotation_vector(quaternion.from_matrix(turns)), axis=-1) * fps
         assert np.median(speed[-fps:].max(axis=1)) < 40.0, spring
-
-
-def test_half_the_weight_is_a_spring_of_half_the_stiffness(fresh_scene):
-    """It sags twice as far."""
-
-    def sag(weight):
-        scene = _empty(24, 9.81)
-        rigs.set_range(scene, 1, 120)
-        obj = _one_body(scene, 2.0, 1.0)
-        obj.active_ragdoll.translation_weight = weight
-        build.build(obj, scene)
-        heights = rigs.play(scene, 1, 120, lambda: rigs.bodies(obj)[0, 2, 3])
-        return heights[0] - heights[-1]
-
-    assert sag(0.5) == pytest.approx(2.0 * sag(1.0), rel=0.03)
-    assert sag(1.0) == pytest.approx(9.81 / (2.0 * math.pi * 2.0) ** 2, rel=0.05)

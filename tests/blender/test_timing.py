@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-import layered
 import rigs
 from active_ragdoll.core.blender import bake
-from active_ragdoll.core.blender.physics import build, source
+from active_ragdoll.core.blender.physics import source
 from active_ragdoll.core.blender.run import handlers, simulate
 from active_ragdoll.core.blender.runtime import STATE
 from active_ragdoll.core.errors import RagdollError
@@ -32,11 +31,10 @@ def _animated(scene, obj, frame: int) -> np.ndarray:
     return np.array([posed.matrix_world @ bone.matrix for bone in posed.pose.bones])
 
 
-@pytest.mark.parametrize("sync", ("FRAME_DROP", "AUDIO_SYNC"))
-def test_playback_that_drops_frames_is_not_live(shot, sync):
+def test_playback_that_drops_frames_is_not_live(shot):
     scene, obj = shot
     expected = _played(scene, obj)
-    scene.sync_mode = sync
+    scene.sync_mode = "AUDIO_SYNC"
     rigs.play(scene, 1, 5)
     assert obj.active_ragdoll.state == "LIVE"
     for frame in (7, 8, 9):
@@ -90,16 +88,16 @@ def test_preview_range_and_frame_step_do_not_change_the_shot(shot):
     assert np.abs(_played(scene, obj) - expected).max() < 1e-5
 
 
-@pytest.mark.parametrize("simulated", (False, True))
-def test_a_bake_under_remapped_time_is_refused(shot, simulated):
+def test_a_bake_under_remapped_time_is_refused_and_a_run_ends(shot):
     """Its keys would be read at other times than they were recorded at."""
     scene, obj = shot
-    if simulated:
-        list(simulate.frames(scene))
+    rigs.play(scene, 1, 5)
     scene.render.frame_map_new = 200
     with pytest.raises(RagdollError, match="remap"):
         list(bake.bake_frames(obj, scene))
     assert not obj.active_ragdoll.muted
+    scene.frame_set(6)
+    assert obj.active_ragdoll.state != "LIVE" and "remap" in STATE.messages[scene.name]
 
 
 def test_a_cache_under_remapped_time_shows_the_frames_of_that_time(shot):
@@ -116,36 +114,3 @@ def test_a_cache_under_remapped_time_shows_the_frames_of_that_time(shot):
     scene.render.frame_map_old, scene.render.frame_map_new = 100, 100
     scene.frame_set(4)
     assert np.abs(rigs.pose(obj) - expected[3]).max() < 2e-6
-
-
-@pytest.mark.parametrize("simulated", (False, True))
-def test_a_motion_stack_under_remapped_time_shows_that_time(fresh_scene, simulated):
-    """Clips begin at frames of the remapped time, as keys are; so does what recovery has recorded of a cached shot."""
-    scene = fresh_scene
-    obj = rigs.swinging_human(scene, 1, LAST)
-    if simulated:
-        rigs.set_weights(obj, 0.2)
-        build.build(obj, scene)
-    rig = rigs.Rig(obj, scene, 1, LAST)
-    layered.layer(rig, obj.animation_data.action.name, start=3)
-    obj.animation_data.action = None
-    if simulated:
-        list(simulate.frames(scene))
-    expected = rigs.shown(scene, obj, range(1, LAST + 1))
-    for old, new in ((100, 200), (200, 100)):
-        scene.render.frame_map_old, scene.render.frame_map_new = old, new
-        for frame in (4, 8, 9):
-            scene.frame_set(frame)
-            whole, share = divmod(frame * old / new, 1.0)
-            before, after = expected[int(whole)], expected[int(whole) + 1]
-            off = np.abs(rigs.pose(obj) - (1.0 - share) * before - share * after).max()
-            assert off < 1e-5 + 0.2 * share * np.abs(after - before).max()
-
-
-def test_time_that_is_remapped_in_mid_shot_ends_the_run(shot):
-    scene, obj = shot
-    rigs.play(scene, 1, 5)
-    scene.render.frame_map_new = 200
-    scene.frame_set(6)
-    assert obj.active_ragdoll.state != "LIVE"
-    assert "remap" in STATE.messages[scene.name]

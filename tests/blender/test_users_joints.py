@@ -84,16 +84,3 @@ def test_the_user_s_joints_act_as_before_when_the_ragdoll_is_gone(shot):
         build.build(obj, scene)
         remove.remove(obj, scene)
         assert np.array_equal(_fall(scene, links), plain) and _joints(scene) == joints
-
-
-@pytest.mark.parametrize("enabled", (True, False))
-def test_a_build_in_mid_shot_leaves_the_scene_where_it_is(shot, enabled):
-    scene, obj, links = shot
-    _fall(scene, links)
-    scene.rigidbody_world.enabled = enabled
-    build.build(obj, scene)
-    assert scene.frame_current == LAST and scene.rigidbody_world.enabled == enabled
-    scene.frame_set(LAST + 1)
-    remove.remove(obj, scene)
-    scene.rigidbody_world.enabled = True
-    _fall(scene, links)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pose_samples import assert_close, assert_same_bits, human, near_pose, random_clip, random_pose
+from pose_samples import assert_same_bits, human, near_pose, random_clip, random_pose
 from refusals import refuses
 
 from core import pose as pose_space
@@ -53,7 +53,6 @@ def test_between_frames_is_on_the_shortest_arc(clip):
     ({"mode": PING_PONG}, [0.5, 0, 0.25, 0.75, 1, 0.75, 0.5]),
     ({"mode": ONCE, "start": 0.25, "speed": 2.0}, [0, 0, 0, 1, 1, 1, 1]),
     ({"mode": ONCE, "speed": -1.0}, [1, 1, 0.75, 0.25, 0, 0, 0]),
-    ({"mode": LOOP, "speed": -1.0}, [0.5, 1, 0.75, 0.25, 1, 0.75, 0.5]),
 ])  # fmt: skip
 def test_start_speed_and_modes_have_closed_forms(clip, playing, expected):
     times = [clip.clip_time(time, **playing) for time in (-0.5, 0.0, 0.25, 0.75, 1.0, 1.25, 2.5)]
@@ -163,14 +162,6 @@ def cycle(name, seconds, markers=(), fps=24.0):
     count = round(seconds * fps) + 1
     clip = random_clip(np.random.default_rng(0), SKELETON, count, max(count - 1, 1), name)
     return Clip(name, SKELETON.names, fps, clip.poses, markers=tuple(markers))
-
-
-def test_without_markers_clips_are_at_the_same_share_of_their_lengths():
-    group = SyncGroup([cycle("walk", 1.0), cycle("run", 0.5)])
-    np.testing.assert_allclose(times_at(group, (0.0, 0.25, 1.5)), [[0, 0], [0.25, 0.125], [0.5, 0.25]])
-    # The same motion at two lengths is the same pose at any weights: nothing is out of phase.
-    pose = group.pose(0.25, np.array([0.3, 0.7]))
-    assert_close(pose, group.clips[0].at(0.25), 1e-9)
 
 
 def test_the_rate_is_that_of_the_clips_and_between_them_the_weighted_mean():

@@ -10,15 +10,14 @@ import pytest
 
 from check_architecture import module_violations
 from golden import compare
-from run_blender import NO_PYTEST, batches, run_files, run_pytest, wheel_command
+from run_blender import batches, run_files, run_pytest, wheel_command
 
 
 @pytest.mark.parametrize(
     ("path", "source", "message"),
     [
         ("core/pose.py", "import bpy", "only core/blender may"),
-        ("core/pose.py", "def f():\n    from mathutils import Vector", "only core/blender may"),
-        ("core/motion/look_at.py", "__import__('bmesh')", "only core/blender may"),
+        ("core/motion/look_at.py", "def f():\n    __import__('bmesh')", "only core/blender may"),
         ("core/pose.py", "import scipy", "numpy and the standard library"),
         ("core/pose.py", "from .blender import armature", "works without Blender"),
         ("core/blender/run.py", "from ...operators import build", "nothing above itself"),
@@ -94,19 +93,17 @@ WRITE = "import os, sys; open(sys.argv[-1].partition('=')[2], 'w').write('<a><te
 @pytest.mark.parametrize(
     ("code", "expected", "said"),
     [
-        ("import os; os._exit(3)", (0, 1, 0), ""),
         ("import os; os.abort()", (0, 1, 0), ""),
         ("pass", (0, 1, 0), ""),  # a clean exit without a report; an old one does not count
         (WRITE, (1, 1, 0), ""),  # a crash after a pass
         ("import time; time.sleep(60)", (0, 1, 0), "killed after"),
-        (f"import sys; print('SKIPPED: no pytest'); sys.exit({NO_PYTEST})", (0, 0, 1), "SKIPPED: no pytest"),
     ],
 )
 def test_what_is_no_pass_counts_as_none(tmp_path, code, expected, said):
     (tmp_path / "report.xml").write_text("<testsuites><testcase/></testsuites>")
     start, timeout = time.monotonic(), 0.5 if "sleep" in code else 60.0
     result = run_pytest([sys.executable, "-c", code], tmp_path / "report.xml", timeout)
-    assert counts(result) == expected and said in result.output + "".join(result.skips)
+    assert counts(result) == expected and said in result.output
     assert time.monotonic() - start < 30.0
 
 
@@ -127,6 +124,6 @@ def test_files_share_processes_but_those_that_are_to_be_alone(tmp_path):
 def test_a_crash_fails_all_files_of_its_process_and_no_others(tmp_path, capsys):
     passing = "def test_passes():\n    pass\n"
     files = planted(tmp_path, a=passing, b=passing, c="import os\ndef test_dies():\n    os.abort()\n", d=passing)
-    result = run_files(files, wheel_command(sys.executable), tmp_path / "reports", size=2, jobs=1)
+    result = run_files(files, wheel_command(sys.executable), tmp_path / "reports", size=2)
     assert counts(result) == (2, 2, 0)
-    assert "FAIL  a, c" in capsys.readouterr().out
+    assert "FAIL  reports  a, c" in capsys.readouterr().out

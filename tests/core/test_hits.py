@@ -11,7 +11,7 @@ from refusals import refuses
 from core import quaternion
 from core.errors import RagdollError
 from core.ragdoll import hits
-from core.ragdoll.hits import Blow, Bodies, Explosion, Hit, Loosening
+from core.ragdoll.hits import Blow, Bodies, Explosion, Hit, Loosening, speeds_felt
 
 NAMES = ("Hip", "Chest", "Arm")
 PARENTS = np.array([-1, 0, 1])
@@ -240,3 +240,21 @@ def test_an_arrow_as_long_as_the_character_gives_its_whole_mass_the_same_speed_f
     for size, mass in ((1.8, 70.0), (0.018, 7e-5), (180.0, 7e7)):
         speed = size * hits.impulse_of_arrow(mass, size, 9.81) / mass
         assert np.isclose(speed, hits.ARROW_SPEED * np.sqrt(9.81 * size))
+
+
+def test_a_hit_is_what_neither_gravity_nor_the_animation_explains():
+    gravity, step = np.array([0.0, 0.0, -9.81]), 1.0 / 24.0
+    bodies, wanted = np.zeros((2, 3)), np.zeros((2, 3))
+    state, velocity = None, np.zeros((2, 3))
+    hits = []
+    for frame in range(12):
+        if frame == 8:
+            velocity[0] += (2.0, 0.0, 0.0)
+        velocity = velocity + gravity * step
+        bodies = bodies + velocity * step
+        wanted = wanted + np.array([1.0, 0.0, 0.0])
+        bodies_here = bodies + wanted
+        state = speeds_felt(bodies_here, wanted, [1.0, 1.0], state, step, gravity)
+        hits.append(state["hit"])
+    assert np.argmax(hits) == 8 and 1.5 < hits[8] < 2.1
+    assert max(hits[:8] + hits[9:]) < 1e-6

@@ -269,18 +269,6 @@ def test_comfort_spreads_before_the_limit():
     assert aimed(body, look, body.bind, target_at(body, 55, 0, 1e6))[1] < EXACT
 
 
-def test_weight_is_between_the_poses():
-    body = rig(seed=14)
-    pose = posed(body, np.random.default_rng(1), 0.1)
-    look = chain(body)
-    full, _, _ = aimed(body, look, pose, target_at(body, 70, 10))
-    none, _, _ = aimed(body, look, pose, target_at(body, 70, 10), weight=0.0)
-    half, _, _ = aimed(body, look, pose, target_at(body, 70, 10), weight=0.5)
-    np.testing.assert_allclose(none.rotations, pose.rotations, atol=1e-12)
-    whole = quaternion.angle_between(pose.rotations, full.rotations)
-    np.testing.assert_allclose(quaternion.angle_between(pose.rotations, half.rotations), whole / 2, atol=1e-9)
-
-
 def smoothed(body, look, path, rate, seconds):
     """Pose at the end of a walk along a path of times, at a frame rate."""
     state = None

@@ -74,13 +74,6 @@ def test_matrices_are_exact_with_any_scale_and_shear_and_there_and_back(rng, ske
     np.testing.assert_allclose(pose.model_to_local_matrices(skeleton, model), local, rtol=1e-8, atol=1e-8)
 
 
-def test_rotations_alone_agree_with_the_whole_pose(rng, skeleton):
-    positions, rotations, scales = random_pose(rng, (3,), 40)
-    model = pose.local_to_model_rotations(skeleton, rotations)
-    np.testing.assert_array_equal(model, pose.local_to_model(skeleton, positions, rotations, scales)[1])
-    np.testing.assert_allclose(pose.model_to_local_rotations(skeleton, model), rotations, **CLOSE)
-
-
 def test_compose_and_decompose_are_inverse(rng):
     positions, rotations, scales = random_pose(rng, (30,), 2, uniform_scale=False)
     scales[::2] *= -1  # mirrored: all three negative, as Blender does it

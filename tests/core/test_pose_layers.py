@@ -86,16 +86,6 @@ def test_masks_of_a_half_blend_halfway():
     np.testing.assert_allclose(quaternion.angle_between(quarter.rotations, below.rotations), 0.25 * whole, atol=1e-9)
 
 
-def test_order_matters_as_documented():
-    below, other, base = poses(4)
-    hide = Layer("Override", holding(other))
-    add = Layer("Lean", holding(near_pose(np.random.default_rng(4), base, 0.3)), ADDITIVE_LOCAL, base=base)
-    assert_same_bits(layered(below, add, hide), other)  # what is below an override is hidden
-    above = layered(below, hide, add)
-    assert_same_bits(above, layered(other, add))
-    assert quaternion.angle_between(above.rotations, other.rotations).max() > 0.05
-
-
 @pytest.mark.parametrize(("mode", "space"), ((ADDITIVE_LOCAL, LOCAL), (ADDITIVE_MESH, MESH)))
 def test_whole_poses_are_added_as_their_difference_to_the_layer_s_base(mode, space):
     below, other, base = poses(5)

@@ -130,19 +130,11 @@ def test_a_long_push_is_no_blow():
         assert LIMP in phases(run(Settings(), fps, motion=push(1000.0)))
 
 
-@pytest.mark.parametrize("scale", [0.01, 100.0])
-def test_characters_of_any_size_recover_alike(scale):
+def test_characters_of_any_size_recover_alike():
     """Lengths and gravity times s, masses times s^3: times stay as they are."""
-    one, other = run(Settings()), run(Settings(), scale=scale)
+    one, other = run(Settings()), run(Settings(), scale=0.01)
     assert [state.phase for state in one] == [state.phase for state in other]
     assert [state.weight for state in one] == pytest.approx([state.weight for state in other])
-
-
-def test_thresholds_scale_with_froudes_number():
-    """A quarter of the height at the same gravity: half of the speed."""
-    for speed, expected in ((0.149, SETTLING), (0.151, LIMP)):
-        small = Motion(9.0, speed, 0.0, size=0.45)
-        assert states.step(Settings(), State(LIMP, progress=0.0), small, 0.0, 0.1, 24.0).phase == expected
 
 
 @pytest.mark.parametrize("phase", STATES)

@@ -8,14 +8,7 @@ from hypothesis import strategies as st
 from core import quaternion
 from core.errors import RagdollError
 from core.ragdoll.recovery import transitions
-from core.ragdoll.recovery.transitions import (
-    FACE_DOWN,
-    FACE_UP,
-    UP,
-    Moving,
-    cross_faded,
-    transition,
-)
+from core.ragdoll.recovery.transitions import FACE_DOWN, FACE_UP, UP, Moving, cross_faded, transition
 
 NUMBER = st.floats(-1.0, 1.0)
 VECTOR = st.tuples(NUMBER, NUMBER, NUMBER).map(np.array)
@@ -94,14 +87,6 @@ def test_on_the_back_one_looks_to_the_feet_and_on_the_face_to_the_head():
     assert transitions.heading(back) == pytest.approx([0.0, -1.0, 0.0])
     assert face.along == pytest.approx([0.0, -1.0, 0.0])
     assert transitions.heading(face) == pytest.approx([0.0, -1.0, 0.0])
-
-
-@given(st.floats(-1.4, 1.4), st.floats(-1.4, 1.4), YAW)
-def test_falling_forwards_or_backwards_keeps_the_heading(pitch, _roll, angle):
-    """The trunk turned about its own lateral axis, any way but head down."""
-    rotation = quaternion.multiply(yaw(angle), quaternion.from_axis_angle(np.array([1.0, 0.0, 0.0]), pitch * 2.0))
-    expected = quaternion.rotate(yaw(angle), np.array([0.0, -1.0, 0.0]))
-    assert transitions.heading(lying(rotation)) == pytest.approx(expected, abs=1e-6)
 
 
 @given(ANY_TURN, YAW)

@@ -1,13 +1,12 @@
 """Plays the golden shots with the extension of one source tree and keeps what they show.
 
-    python tests/golden/shots.py --tree DIR --out FILE.npz
+    python tests/golden/shots.py TREE FILE.npz
 
 The tree may be another commit's, so a shot may use what users have and nothing else: operators, settings, `bpy.data`.
 Of each shot it keeps the rigid bodies ("bodies", [frames, bodies, 4, 4]) and the shown bones ("pose", [frames, bones,
 4, 4]), both in world space as Blender holds them, so that equal runs are equal bit for bit.
 """
 
-import argparse
 import importlib.util
 import math
 import os
@@ -103,11 +102,6 @@ def put_aside(obj, name: str):
     action.name, action.use_fake_user = name, True
     obj.animation_data.action = None
     return action
-
-
-@shot(24)
-def follow(scene):
-    return [build(human(scene))]
 
 
 @shot(40)
@@ -298,31 +292,26 @@ def load(tree: Path) -> None:
     package.register()
 
 
-def main(arguments: list[str]) -> int:
+def main(tree: str, out: str) -> int:
     """Play all shots; 1 if one could not be played, whose traceback is printed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tree", type=Path, required=True, help="folder with the extension's __init__.py")
-    parser.add_argument("--out", type=Path, required=True, help="the .npz to write")
-    parser.add_argument("names", nargs="*", help="of shots; default: all")
-    options = parser.parse_args(arguments)
     sys.dont_write_bytecode = True
-    load(options.tree.resolve())
+    load(Path(tree).resolve())
     found, failed = {}, 0
-    for name in options.names or SHOTS:
+    for name in SHOTS:
         try:
             found |= {f"{name} {what}": values for what, values in SHOTS[name]().items()}
         except Exception:
             print(f"shot '{name}':")
             traceback.print_exc(file=sys.stdout)
             failed = 1
-    np.savez(options.out, **found)
+    np.savez(out, **found)
     return failed
 
 
 if __name__ == "__main__":
     code = 2
     try:
-        code = main(sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else sys.argv[1:])
+        code = main(*sys.argv[-2:])
     except Exception:
         traceback.print_exc(file=sys.stdout)
     finally:

@@ -20,13 +20,6 @@ from window_session import Session, activate, animation, armature, compare, play
 
 FIRST, MIDDLE, LAST = 5, 9, 14
 OPERATORS = bpy.ops.active_ragdoll
-SETTINGS = ("weight", "bone weight", "limit", "selection", "blend")  # that need no new build
-KINDS = (
-    *SETTINGS,
-    *("build", "body moved", "bodies edited", "piece edited", "compound to box", "hull to compound", "preset"),
-    *("stabilize", "merge", "substeps", "remove", "simulate", "bake"),
-)
-CYCLES = int(sys.argv[sys.argv.index("--") + 1]) if "--" in sys.argv else 2 * len(KINDS)
 
 
 def parts():
@@ -50,66 +43,69 @@ def rebuild():
     assert OPERATORS.build(bones="KEEP") == {"FINISHED"}
 
 
-def edit(kind):
-    """One edit as a user makes it; in a case of its own, more steps of undo than one."""
+def own():
+    return armature().active_ragdoll
+
+
+def bone(name=""):
+    return armature().pose.bones[name or Session.bone].active_ragdoll
+
+
+def select():
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.pose.select_all(action="INVERT")
+
+
+def scaled(thing):
+    assert OPERATORS.edit_bodies() == {"FINISHED"}
+    push("editing")
+    thing().scale = (1.3, 1.2, 1.1)
+    push("scaled")
     activate()
-    settings, bone = armature().active_ragdoll, armature().pose.bones[Session.bone].active_ragdoll
-    if kind == "weight":
-        settings.rotation_weight = 0.3
-    elif kind == "bone weight":
-        bone.rotation_weight = 0.5
-    elif kind == "limit":
-        bone.limit_max[0] = 0.4
-    elif kind == "selection":
-        bpy.ops.object.mode_set(mode="POSE")
-        bpy.ops.pose.select_all(action="INVERT")
-    elif kind == "blend":
-        settings.physics_blend = 0.5
-    elif kind == "build":
-        rebuild()
-    elif kind == "body moved":
-        parts()[Session.bone].body.location.x += 0.02 * settings.height
-        rebuild()
-    elif kind in ("bodies edited", "piece edited"):
-        assert OPERATORS.edit_bodies() == {"FINISHED"}
-        push("editing")
-        if kind == "bodies edited":
-            parts()[Session.bone].body.scale = (1.3, 1.2, 1.1)
-        else:
-            piece_of(bone_with("COMPOUND")).scale = (1.3, 1.2, 1.1)
-        push("scaled")
-        activate()
-        assert OPERATORS.edit_bodies() == {"FINISHED"}
-    elif kind == "compound to box":
-        armature().pose.bones[bone_with("COMPOUND")].active_ragdoll.shape = "BOX"
-        rebuild()
-    elif kind == "hull to compound":
-        bone.shape = "COMPOUND"
-        rebuild()
-    elif kind == "preset":
-        assert OPERATORS.apply_preset(name="ROBOT") == {"FINISHED"}
-        push("preset")
-        rebuild()
-    elif kind == "stabilize":
-        armature().active_ragdoll.stabilize_masses = True
-        rebuild()
-    elif kind == "merge":
-        assert OPERATORS.remedy(kind="TINY", bones=Session.bone) == {"FINISHED"}
-    elif kind == "substeps":
-        scene().rigidbody_world.substeps_per_frame = 9
-        push("fewer substeps")
-        assert OPERATORS.remedy(kind="SUBSTEPS") == {"FINISHED"}
-        scene().rigidbody_world.substeps_per_frame = 12
-    elif kind == "remove":
-        OPERATORS.remove()
-    elif kind == "simulate":
-        OPERATORS.simulate(frame_start=FIRST, frame_end=LAST)
-    elif kind == "bake":
-        OPERATORS.bake(frame_start=FIRST, frame_end=LAST)
-    push(kind)
+    assert OPERATORS.edit_bodies() == {"FINISHED"}
 
 
+def preset():
+    assert OPERATORS.apply_preset(name="ROBOT") == {"FINISHED"}
+    push("preset")
+    rebuild()
+
+
+def substeps():
+    scene().rigidbody_world.substeps_per_frame = 9
+    push("fewer substeps")
+    assert OPERATORS.remedy(kind="SUBSTEPS") == {"FINISHED"}
+    scene().rigidbody_world.substeps_per_frame = 12
+
+
+SETTINGS = {  # that need no new build
+    "weight": lambda: setattr(own(), "rotation_weight", 0.3),
+    "bone weight": lambda: setattr(bone(), "rotation_weight", 0.5),
+    "limit": lambda: setattr(bone(), "limit_max", (0.4, *bone().limit_max[1:])),
+    "selection": select,
+    "blend": lambda: setattr(own(), "physics_blend", 0.5),
+}
+REBUILT = {
+    "build": lambda: None,
+    "body moved": lambda: setattr(parts()[Session.bone].body.location, "x", 0.03),
+    "compound to box": lambda: setattr(bone(bone_with("COMPOUND")), "shape", "BOX"),
+    "hull to compound": lambda: setattr(bone(), "shape", "COMPOUND"),
+    "stabilize": lambda: setattr(own(), "stabilize_masses", True),
+}
+EDITS = {
+    **SETTINGS,
+    **{kind: lambda change=change: (change(), rebuild()) for kind, change in REBUILT.items()},
+    "bodies edited": lambda: scaled(lambda: parts()[Session.bone].body),
+    "piece edited": lambda: scaled(lambda: piece_of(bone_with("COMPOUND"))),
+    "preset": preset,
+    "merge": lambda: OPERATORS.remedy(kind="TINY", bones=Session.bone),
+    "substeps": substeps,
+    "remove": OPERATORS.remove,
+    "simulate": lambda: OPERATORS.simulate(frame_start=FIRST, frame_end=LAST),
+    "bake": lambda: OPERATORS.bake(frame_start=FIRST, frame_end=LAST),
+}
 STEPS = {"bodies edited": 3, "piece edited": 3, "preset": 2, "substeps": 2}  # of undo; others take one
+CYCLES = int(sys.argv[sys.argv.index("--") + 1]) if "--" in sys.argv else len(EDITS)
 
 
 def set_up():
@@ -146,12 +142,14 @@ def helmet_to_head():
 
 
 def cycle(number):
-    kind = KINDS[number % len(KINDS)]
-    stop = MIDDLE if (number // len(KINDS)) % 2 == 0 else FIRST
+    kind = list(EDITS)[number % len(EDITS)]
+    stop = (MIDDLE, FIRST)[number % 2]
     play(FIRST, stop)
     push("before")
     at_rest = helmet_to_head()
-    edit(kind)
+    activate()
+    EDITS[kind]()
+    push(kind)
     play(stop + 1, stop + 3)
     edited = play(FIRST, LAST)
     assert np.abs(helmet_to_head() - at_rest).max() < 1e-4, f"{kind}: the helmet left the head"

@@ -138,7 +138,7 @@ def build(obj, scene, bones: str | np.ndarray = "DEFORM", *, update: bool = True
         saved.bring_up([obj] if saved.is_old(obj) else ())
         untouched = not built.is_duplicate(obj)  # which shares another's ragdoll and has none to keep
         try:
-            plan = _plan(obj, scene, bones)
+            plan = plan_of(obj, scene, bones)
             untouched = False
             if obj.active_ragdoll.is_ragdoll:
                 remove.remove_all([obj], keep_world=obj.active_ragdoll.scene == scene)
@@ -176,10 +176,13 @@ class _Plan:
     notes: list
 
 
-def _plan(obj, scene, bones) -> _Plan:
+def plan_of(obj, scene, bones, *, uneven: bool = False) -> _Plan:
     """Look at a character; of a ragdoll that it has, the edits by hand are kept with the bones, and editing ends.
 
-    Raises RagdollError: see `build`. But for that nothing is changed then.
+    Args:
+        uneven: take any scale, as it is about to be applied.
+    Raises:
+        RagdollError: see `build`. But for the edits nothing is changed then.
     """
     settings = obj.active_ragdoll
     if settings.is_ragdoll and not built.is_duplicate(obj):
@@ -187,7 +190,8 @@ def _plan(obj, scene, bones) -> _Plan:
         body_objects.end_editing(obj)
     frames = source.sampled_frames(*world.shot_range(scene))
     to_world, poses = source.poses_over(obj, frames, scene.frame_current)
-    check_scale(obj, to_world)
+    if not uneven:
+        check_scale(obj, to_world)
     notes = _find_bind_pose(obj, poses, frames)
     pose = BindPose(obj, to_world)
     anatomy = anatomy_of(obj)

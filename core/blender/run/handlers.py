@@ -134,7 +134,7 @@ def _shows_without_run(scene) -> bool:
 
 def _refuse_evaluated(run, scene) -> None:
     """Raises RagdollError where Bullet has stepped before the drives were set for the frame."""
-    if run.graph.scene_eval is None or run.graph.scene_eval.frame_current != scene.frame_current:
+    if view_layers.frame_of(run.graph) != scene.frame_current:
         return
     interrupt(scene)
     raise RagdollError(
@@ -162,8 +162,7 @@ def _is_playing() -> bool:
 
 def _last_shown(scene) -> int | None:
     """The frame that the scene showed before this change of frame."""
-    graph = view_layers.depsgraph_of(scene)
-    shown = graph.scene_eval.frame_current if graph is not None and graph.scene_eval is not None else None
+    shown = view_layers.frame_of(view_layers.depsgraph_of(scene))
     if shown is not None and shown != scene.frame_current:
         return shown
     # Operators called by scripts evaluate the new frame before this handler comes.

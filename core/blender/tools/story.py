@@ -47,7 +47,7 @@ def struck_bone(obj, chosen) -> str:
     return bone.name if bone is not None else max(weights, key=weights.get)
 
 
-def push(obj, scene, bone: str, impulse, duration: float = PUSH_TIME) -> list[str]:
+def push(obj, scene, bone: str, impulse) -> list[str]:
     """Push a bone's body from the current frame on. Returns notes.
 
     Args:
@@ -55,7 +55,7 @@ def push(obj, scene, bone: str, impulse, duration: float = PUSH_TIME) -> list[st
     """
     strength = STANDARD * viewport.mass(obj) / masses.MASS
     return effects.add_hit(
-        obj, scene, bone, scene.frame_current, tuple(strength * np.asarray(impulse)), duration=duration
+        obj, scene, bone, scene.frame_current, tuple(strength * np.asarray(impulse)), duration=PUSH_TIME
     )
 
 

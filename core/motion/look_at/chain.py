@@ -13,9 +13,10 @@ import numpy as np
 
 from ... import quaternion
 from ...anatomy import roles
-from ...anatomy.axes import character_axes, many_legged, of_role
+from ...anatomy.axes import character_axes, many_legged, of_role, unit
 from ...anatomy.roles import Anatomy
 from ...errors import RagdollError
+from ...skeleton import path_to_root
 from .. import components as c
 from ..components import ModelView, transformed, write_rotations
 from ..limbs import LONGEST
@@ -92,8 +93,8 @@ class LookAt:
         self._closure = rig.with_ancestors(self.turned)
         reset = [x.bone for x in [*self.entries, *linked] if x.reset_to_default]
         self._replaced = {bone: tuple(rig.bind.rotations[bone].tolist()) for bone in reset}
-        self._axes = [_unit(e.forward_axis) for e in self.entries]
-        self._parent_axes = [_unit(e.parent_forward_axis) for e in self.entries]
+        self._axes = [tuple(unit(e.forward_axis).tolist()) for e in self.entries]
+        self._parent_axes = [tuple(unit(e.parent_forward_axis).tolist()) for e in self.entries]
         self._bind_locals = [tuple(rig.bind.rotations[e.bone].tolist()) for e in self.entries]
         self._size, self._up = rig.size, vector_to_model(self.up, None)
 
@@ -239,11 +240,6 @@ def follow(followed_before, followed_now, smoothed_before, speed: float, seconds
     return quaternion.normalize(quaternion.multiply(followed_now, quaternion.from_rotation_vector(offset)))
 
 
-def _unit(vector) -> tuple:
-    array = np.asarray(vector, dtype=float)
-    return tuple((array / np.linalg.norm(array)).tolist())
-
-
 def _check(chain: LookAt, rig: Rig) -> None:
     if not chain.entries:
         raise RagdollError(f"{chain.name}: there are no entries")
@@ -372,7 +368,7 @@ def from_roles(rig: Rig, anatomy: Anatomy, tails=None) -> LookAtSetup:
     if eyes:
         entries.append(_entry(rig, eyes[0], eye, 0.0, forward, [LinkedBone(bone) for bone in eyes[1:]]))
     entries.append(_entry(rig, head, head_limit, 0.0, forward))
-    above = _above(rig, head)
+    above = path_to_root(rig.parents, head)[1:]
     necks = [bone for bone in above if role.get(bone) == roles.NECK]
     entries += [_entry(rig, bone, neck_limit / len(necks), 0.0, forward) for bone in necks]
     trunk = [bone for bone in above if role.get(bone) in (roles.SPINE, roles.CHEST)]
@@ -390,14 +386,6 @@ def _entry(rig: Rig, bone: int, limit: float, weight: float, forward, linked=())
     return LookAtEntry(bone, float(np.radians(limit)), axis, above, weight, linked=list(linked))
 
 
-def _above(rig: Rig, bone: int) -> list:
-    found = []
-    while rig.parents[bone] >= 0:
-        bone = rig.parents[bone]
-        found.append(bone)
-    return found
-
-
 def _eyes(rig: Rig, anatomy: Anatomy, head: int) -> list:
     """One eye of each side that hangs on the head, and on no other of them."""
     found: list = []
@@ -412,10 +400,7 @@ def _eyes(rig: Rig, anatomy: Anatomy, head: int) -> list:
 
 
 def _legs(rig: Rig, anatomy: Anatomy, role: dict, entries: list, notes: list) -> list:
-    """Both legs of a human, all four of a quadruped, with their toes, all of a spider.
-
-    A foot that hangs on a control is one by itself where a bone that looks carries it along.
-    """
+    """Both legs of a human, all four of a quadruped, with their toes, all of a spider."""
     turned = {entry.bone for entry in entries}
     wanted = [((roles.THIGH, roles.FOOT, roles.TOE), None)]
     if anatomy.kind == roles.QUADRUPED:
@@ -429,7 +414,8 @@ def _legs(rig: Rig, anatomy: Anatomy, role: dict, entries: list, notes: list) ->
                 if not count and instead is not None:
                     other, count = _leg(rig, anatomy, role, side, number, *instead)
                     foot = other if count or foot < 0 else foot
-                above = _above(rig, foot) if foot >= 0 else []
+                above = path_to_root(rig.parents, foot)[1:]
+                # A foot that hangs on a control is one by itself where a bone that looks carries it along.
                 if not count and turned & {*above} and parts[0] not in map(role.get, above):
                     count = 1
                 if count:
@@ -451,7 +437,7 @@ def _leg(rig: Rig, anatomy: Anatomy, role: dict, side: str, number: int, top: st
         toes = [int(level[i]) for i in of_role(anatomy, toe, side)]
         toes = [bone for bone in toes if rig.parents[bone] == foot]
         foot = toes[0] if len(toes) == 1 else foot
-    chain = [foot, *_above(rig, foot)]
+    chain = path_to_root(rig.parents, foot)
     tops = [i for i, bone in enumerate(chain) if role.get(bone) == top]
     count = tops[-1] + 1 if tops else 0
     if not 2 < count <= LONGEST or rig.parents[chain[count - 1]] < 0:
@@ -481,7 +467,7 @@ def upright_axes(rig: Rig, anatomy: Anatomy, tails=None) -> tuple:
         return axes.forward, axes.up
     up = np.eye(3)[nearest] * np.sign(axes.up[nearest])
     forward = np.cross(axes.left, up)
-    return forward / np.linalg.norm(forward), up
+    return unit(forward), up
 
 
 def in_bone(rig: Rig, bone: int, direction) -> tuple:
@@ -492,7 +478,7 @@ def in_bone(rig: Rig, bone: int, direction) -> tuple:
     vector = np.asarray(direction, dtype=float)
     if bone >= 0:
         vector = quaternion.rotate(quaternion.conjugate(rig.bind_rotations[bone]), vector) / rig.bind_scales[bone]
-    return tuple((vector / np.linalg.norm(vector)).tolist())
+    return tuple(unit(vector).tolist())
 
 
 def forward_axes(rig: Rig, bone: int, forward=None) -> tuple[tuple, tuple]:
