@@ -120,7 +120,6 @@ TABLES = {
     "own robot": (_robot, 1.0, False),
 }
 HUMANS = ("own mixamo", "own unreal", "own kaykit with roots", "own joints with stubs")
-CREATURES = ("own bird", "own snake", "own spider", "own robot")  # neither a human nor on four legs
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 SWEPT = (*(rigs.FILES if DATA.is_dir() else ()), *TABLES)
 

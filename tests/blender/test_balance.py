@@ -126,16 +126,6 @@ def test_feet_are_planted_on_the_ground_that_is_there(fresh_scene):
     assert np.abs(rise - (0.1 - top)).max() < 0.01
 
 
-def test_what_else_pushes_is_followed_in_steps(fresh_scene):
-    obj = standing(fresh_scene, 60)
-    rigs.set_weights(obj, 0.6)
-    wall = rigs.box(fresh_scene, "Wall", (2.0, 0.2, 1.0), (0.0, 0.6, 1.2), kinematic=True)
-    rigs.key_locations(wall, {5: (0.0, 0.6, 1.2), 45: (0.0, -0.1, 1.2)})
-    rigs.interpolate(wall, "LINEAR")
-    _targets, _phases, balances = run(fresh_scene, obj)
-    assert min(state.offset.imag for state in balances.values() if state) < -0.15
-
-
 def test_bad_input_is_named_and_changes_nothing(fresh_scene):
     obj = standing(fresh_scene, 20)
     push(fresh_scene, obj, 0.3, (0.0, -1.0, 0.0))

@@ -141,14 +141,3 @@ def test_the_ragdoll_is_the_same_up_to_the_transform(scene, place):
         assert np.allclose(np.array(part.body.scale), 1.0), "bodies are unscaled"
     wanted = speed * math.sqrt(scale), turn / math.sqrt(scale)
     assert _sleep_thresholds(obj) == pytest.approx(wanted, rel=1e-4)
-
-
-@pytest.mark.parametrize("substeps, iterations, told", ((20, 10, True), (20, 40, False)))
-def test_a_coarse_world_of_the_scene_is_told_once(fresh_scene, substeps, iterations, told):
-    obj = rigs.swinging_human(fresh_scene, 1, 10)
-    rigs.ensure_world(fresh_scene)
-    world = fresh_scene.rigidbody_world
-    world.substeps_per_frame, world.solver_iterations = substeps, iterations
-    assert any("Diagnose" in note for note in build.build(obj, fresh_scene).notes) == told
-    assert (world.substeps_per_frame, world.solver_iterations) == (substeps, iterations)
-    assert not any("Diagnose" in note for note in build.rebuild(obj, fresh_scene).notes)
