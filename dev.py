@@ -212,9 +212,9 @@ def real(command: str, pattern: str | None) -> Result:
     }
     # Installing is itself one of these tests, so -k would leave nothing to test.
     first, *others = sorted((TESTS / "real").glob("test_*.py"), key=lambda path: path.stem != "test_installed")
-    total = run_files([first], wheel_command(python), RESULTS / "real", env=env)
+    total = run_files([first], wheel_command(python), RESULTS / "installed", env=env)
     env["ACTIVE_RAGDOLL_INSTALLED"] = "1"
-    beside = Background(lambda: run_files(others, wheel_command(python), RESULTS / "real", env=env, size=1))
+    beside = Background(lambda: run_files(others, wheel_command(python), RESULTS / "installed", env=env, size=1))
     total.add(run_files(BLENDER_TESTS, program_command(command), RESULTS / "real", env=env, pattern=pattern))
     total.add(beside.wait())
     return total

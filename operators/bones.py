@@ -9,8 +9,8 @@ from ..core.blender.interface import redraw
 from ..core.blender.languages import translated
 from ..core.blender.physics import body_objects, build, built
 from ..core.blender.tools import bone_tools
-from ..core.errors import RagdollError
-from .base import Operator, leave_modal, named
+from ..core.errors import RagdollError, named
+from .base import Operator, leave_modal
 
 KIND_ITEMS = (
     ("BOTH", "Both", "Rotation and translation"),
@@ -198,7 +198,7 @@ class ACTIVE_RAGDOLL_OT_copy_weights(Operator, bpy.types.Operator):
     def act(self, context, obj):
         others = [other for other in interface.characters(context)[1:] if not other.active_ragdoll.muted]
         for other in others:
-            for name in ("rotation_weight", "translation_weight", "physics_blend"):
+            for name in (*bone_tools.WEIGHTS, "physics_blend"):
                 setattr(other.active_ragdoll, name, getattr(obj.active_ragdoll, name))
         return f"Weights of {named([other.name for other in others])}"
 

@@ -14,8 +14,8 @@ from ..core.blender.languages import translated
 from ..core.blender.physics import built, world
 from ..core.blender.run import reconcile, shot_run, simulate
 from ..core.blender.runtime import STATE
-from ..core.errors import RagdollError
-from .base import OnArmature, Operator, choice, named
+from ..core.errors import RagdollError, named
+from .base import OnArmature, Operator, choice
 
 SLICES = 0.5, 3.0  # [s] at least and at most, of frames between two looks at the keyboard and redraws of the window
 REDRAWS = 0.25  # of the time for frames that redraws may take

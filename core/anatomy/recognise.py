@@ -8,7 +8,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from ..errors import RagdollError, listed
+from ..errors import RagdollError, named
 from ..skeleton import nearest_ancestors, path_to_root
 from . import names as naming
 from . import roles as r
@@ -51,7 +51,10 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
     tree = Tree(_by_twins(names, parents, body, led), heads, tails, up, body, core)
     found = examine(tree)
     read = _front_legs(tree, read, found)
-    telling = _telling([read[i] for i in tree.rows], found)
+    # Whether names say what the bones are: of enough main bones, or of enough of a body without limbs.
+    of_body, along = [read[i] for i in tree.rows], (TRUNK, *naming.MIDDLE, r.TAIL, r.JAW)
+    telling = len({(name.meaning, name.side) for name in of_body if _main(name)}) >= TELLING
+    telling |= found.kind == r.CREATURE and sum(name.meaning in along for name in of_body) >= TELLING
     sides = _sides(tree, names, read, found, telling, notes)
     roles, certainty = _roles(tree, names, read, sides, found, telling, notes)
     for i, name in enumerate(read):
@@ -64,11 +67,11 @@ def recognise(names, parents, heads, tails, up=(0.0, 0.0, 1.0), deform=None, end
     attached = _attach_ends(tree, roles, sides)
     order, above = _order(tree, roles, sides), _parents(tree, parents, own)
     if attached:
-        beside = _listed([names[row] for row in attached])
+        beside = named((names[row] for row in attached), 6)
         notes.append(f"Not below the body in the hierarchy, taken with the bone they stand next to: {beside}")
     generic = [name for name, role in zip(names, roles, strict=True) if role == r.GENERIC]
     if generic:
-        notes.append(f"{len(generic)} of {len(names)} bones stay generic: {_listed(generic)}")
+        notes.append(f"{len(generic)} of {len(names)} bones stay generic: {named(generic, 6)}")
     if kind == r.CREATURE:
         notes.append("Neither two legs and two arms on an upright trunk nor four legs: treated as a creature")
     grounded = _ground_roots(tree, parents, read, roles)
@@ -167,14 +170,6 @@ def _own(read: list, deform) -> np.ndarray:
     return result
 
 
-def _telling(read: list, found) -> bool:
-    """Whether names say what the bones are: of enough main bones, or of enough of a body without limbs."""
-    if len({(name.meaning, name.side) for name in read if _main(name)}) >= TELLING:
-        return True
-    along = (TRUNK, *naming.MIDDLE, r.TAIL, r.JAW)
-    return found.kind == r.CREATURE and sum(name.meaning in along for name in read) >= TELLING
-
-
 def _main(name) -> bool:
     strong = naming.STRONG.get(name.meaning, name.meaning)
     return strong in _MAIN and (name.side in (r.LEFT, r.RIGHT) or strong in (r.PELVIS, r.HEAD))
@@ -212,15 +207,15 @@ def _sides(tree, names, read, found, telling: bool, notes: list) -> list:
     sides = [None] * len(names)
     strange = []
     for row in tree.rows:
-        named = read[row].side
+        own = read[row].side
         parent = tree.parent[row]
         above = sides[parent] if parent >= 0 and read[parent].meaning not in (None, *naming.MIDDLE) else None
-        if named in (r.LEFT, r.RIGHT) and above in (r.LEFT, r.RIGHT) and named != above and shown[row] == above:
+        if own in (r.LEFT, r.RIGHT) and above in (r.LEFT, r.RIGHT) and own != above and shown[row] == above:
             strange.append(names[row])
-            named = above
-        sides[row] = named or (above if above in (r.LEFT, r.RIGHT) and telling else None) or shown[row] or r.CENTER
+            own = above
+        sides[row] = own or (above if above in (r.LEFT, r.RIGHT) and telling else None) or shown[row] or r.CENTER
     if strange:
-        notes.append(f"Named for the other side than the limb they hang on, which is followed: {_listed(strange)}")
+        notes.append(f"Named for the other side than the limb they hang on, which is followed: {named(strange, 6)}")
     return sides
 
 
@@ -331,7 +326,3 @@ def _order(tree, roles: list, sides: list) -> np.ndarray:
             above = {**above, key: int(order[row])}
         last[row] = above
     return order
-
-
-def _listed(names: list) -> str:
-    return listed([f"'{name}'" for name in names], 6)

@@ -12,7 +12,7 @@ from active_ragdoll.core import quaternion
 from active_ragdoll.core.blender import bake
 from active_ragdoll.core.blender.physics import build
 from active_ragdoll.core.blender.rig import action_channels
-from active_ragdoll.core.blender.rig.clips import rig_rest
+from active_ragdoll.core.blender.rig.clips import RigRest
 from active_ragdoll.core.blender.run import simulate
 from active_ragdoll.core.blender.stack import pose_stack, stack_edits
 from active_ragdoll.core.blender.stack.entries import state_graph
@@ -56,7 +56,7 @@ def test_a_mask_keeps_the_layer_to_some_bones(rig, by):
         collection.assign(obj.data.bones[name])
     made.mask, made.mask_collection = by, "Arm"
     made.mask_roles, made.mask_side = {"UPPER_ARM", "FOREARM", "HAND"}, "LEFT"
-    found, bones = layered.shown(rig, FRAMES), np.array(rig_rest(obj).skeleton.names)
+    found, bones = layered.shown(rig, FRAMES), np.array(RigRest(obj).skeleton.names)
     for frame in FRAMES:
         pose, a, b = (layered.local(obj, poses[frame]).rotations for poses in (found, below, above))
         to_below, to_above = (np.degrees(quaternion.angle_between(pose, other)) for other in (a, b))
@@ -293,24 +293,6 @@ def test_scrubbing_after_an_edit_in_mid_shot_finds_what_playing_gives(data_dir, 
     assert np.isclose(scrubbed[0], before * 40 / 39 / slower, rtol=1e-5)
 
 
-def test_an_object_that_an_input_is_read_of_is_named_when_it_is_deleted(rig):
-    space = locomotion(rig)
-    other = rigs.empty(rig.scene, "Beacon", (1.0, -3.0, 1.0))
-    made = layered.layer(rig, "Cheer")
-    stack_edits.mask_bones(made, ["chest"])
-    space.x.minimum, space.x.maximum = -90.0, 90.0
-    space.measured_object = space.target = other
-    space.x.input = "YAW"
-    rig.scene.frame_set(4)
-    assert pose_stack.of(rig.obj).messages == {}
-    bpy.data.objects.remove(other)
-    found = layered.shown(rig, (6,))[6]
-    texts = pose_stack.of(rig.obj).messages
-    assert set(texts) == {'Layer "Locomotion"'} and "Beacon" in texts['Layer "Locomotion"']
-    rig.obj.active_ragdoll.layers[1].enabled = False
-    assert rigs.angles(layered.shown(rig, (6,))[6], found).max() > 5.0
-
-
 def test_what_is_renamed_is_still_found(rig):
     settings = rig.obj.active_ragdoll
     locomotion(rig).x.value = 4.0
@@ -374,26 +356,6 @@ def test_keyed_and_driven_weights_go_with_their_layers(data_dir, how):
     assert weights(rig, 6) == {"Walking_A": 0.0, "Running_A": 0.75}
     curves = [*rigs.curves_of(obj.animation_data.action), *obj.animation_data.drivers]
     assert [c.data_path for c in curves if "layers" in c.data_path] == ["active_ragdoll.layers[1].weight"]
-
-
-@pytest.mark.blender_version
-def test_a_duplicate_has_layers_of_its_own(rig):
-    obj, scene = rig.obj, rig.scene
-    plain = layered.plays(rig, "Idle", (8,))[8]
-    layered.layer(rig, "Cheer", only_keyed=False)
-    scene.frame_set(5)
-    copy = rigs.duplicate(obj)
-    shown = layered.shown(rig, (8,))[8]
-    assert rigs.angles(rigs.pose(copy), shown).max() < 0.01
-    copy.active_ragdoll.layers[0].weight = 0.0
-    scene.frame_set(8)
-    assert rigs.angles(rigs.pose(copy), plain).max() < 0.01 and rigs.angles(rigs.pose(obj), shown).max() < 0.01
-    assert copy.active_ragdoll.target_armature != obj.active_ragdoll.target_armature
-    assert copy.active_ragdoll.source != obj.active_ragdoll.source
-    bpy.data.objects.remove(obj)
-    copy.active_ragdoll.layers[0].weight = 1.0
-    scene.frame_set(8)
-    assert rigs.angles(rigs.pose(copy), shown).max() < 0.01 and pose_stack.of(copy).messages == {}
 
 
 def goes_on(rig, name: str, *words) -> None:

@@ -114,7 +114,7 @@ def test_a_force_limit_below_the_weight_lets_the_body_fall(fresh_scene):
 
 
 CLIPS = or_own("01_01.bvh", "Knight.glb")
-LONGEST = 120  # frames of a clip that are looked at
+LONGEST = 60  # frames of a clip that are looked at
 
 
 @pytest.mark.blender_version

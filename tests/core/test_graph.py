@@ -1,7 +1,7 @@
 """Graphs: stepped from the first frame, the same however a frame is reached, and refused where they cannot work."""
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
@@ -90,8 +90,7 @@ def test_the_shot_visits_every_state_and_conditions_decide():
     graph, inputs = locomotion(), shot()
     states = run(graph, inputs)
     visited = [s.current for s in states]
-    order = [name for i, name in enumerate(visited) if i == 0 or visited[i - 1] != name]
-    assert order == ["idle", "move", "jump", "move", "idle", "hit", "idle"]
+    assert [name for name, _ in groupby(visited)] == ["idle", "move", "jump", "move", "idle", "hit", "idle"]
     for before, after, values in zip(states, states[1:], inputs[1:], strict=False):
         if (before.current, after.current) == ("idle", "move"):
             assert values["speed"] > 0.5

@@ -121,15 +121,13 @@ def test_limit_from_the_parents_forward():
     pose = posed(body, rng, 0.05)
     look = chain(body, limit_from=PARENT)
     # The parent's forward need not be where the bone's own is in bind pose.
-    tilted = in_bone(body, "neck", (0.2, -1, 0.1))
-    look.entries[1].parent_forward_axis = tilted
+    look.entries[1].parent_forward_axis = in_bone(body, "neck", (0.2, -1, 0.1))
     look = LookAt(body, look.entries)
     for _ in range(20):
         result, error, _ = aimed(body, look, pose, target_at(body, *rng.uniform(-70, 70, 2)))
         assert error < EXACT
         bound = np.maximum(np.radians(list(LIMITS.values())), used(body, look, pose))
         assert (used(body, look, result) <= bound + 1e-6).all()
-    assert np.abs(used(body, look, pose) - used(body, chain(body), pose)).max() > 0.01
 
 
 def test_a_pose_beyond_its_limit_is_not_pulled_back_only_not_turned_further():
@@ -243,11 +241,6 @@ def test_degenerate_targets_and_chains():
     fixed = chain(body, dict.fromkeys(LIMITS, 0))
     result, _, _ = aimed(body, fixed, posed(body, np.random.default_rng(0)), target_at(body, 40, 10))
     np.testing.assert_allclose(result.rotations, posed(body, np.random.default_rng(0)).rotations, atol=1e-12)
-    some = chain(body, {"eye.L": 0, "head": 60, "neck": 0, "spine3": 60}, {})
-    result, error, _ = aimed(body, some, body.bind, target_at(body, 80, 10))
-    assert error < EXACT
-    angles = used(body, some, result)
-    assert (angles[[0, 2]] < 1e-9).all()
     one = chain(body, {"eye.L": 180}, {}, False)
     for azimuth in (0, 90, 180):
         assert aimed(body, one, body.bind, target_at(body, azimuth, 0))[1] < EXACT

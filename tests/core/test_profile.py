@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import profile, quaternion
+from core import profile
 from core.anatomy import roles
 from core.errors import RagdollError
 from core.profile import Entry, Field, Profile, Schema
@@ -41,36 +41,21 @@ def anatomy(*bones, kind=roles.HUMAN) -> roles.Anatomy:
     return roles.Anatomy(found, sides, np.array(order), kind, np.ones(len(bones)))
 
 
-ANGLES = st.floats(-PI32, PI32, width=32).map(profile.shortest)
-
-
-@st.composite
-def settings(draw):
-    low, high = draw(st.lists(ANGLES, min_size=3, max_size=3)), draw(st.lists(ANGLES, min_size=3, max_size=3))
-    turn = draw(st.lists(st.floats(0.25, 1.0, width=32), min_size=4, max_size=4))
-    return {
-        "simulate": draw(st.booleans()),
-        "shape": draw(st.sampled_from(("AUTO", "BOX"))),
-        "mass": draw(st.floats(0.0, 1e6, width=32)),
-        "limit_min": [min(a, b) for a, b in zip(low, high, strict=True)],
-        "limit_max": [max(a, b) for a, b in zip(low, high, strict=True)],
-        "joint_rotation": turn,
-    }
-
-
+THREE = st.lists(st.floats(0.0, PI32, width=32).map(profile.shortest), min_size=3, max_size=3)
+SETTINGS = st.fixed_dictionaries({
+    "simulate": st.booleans(), "shape": st.sampled_from(("AUTO", "BOX")), "mass": st.floats(0.0, 1e6, width=32),
+    "limit_min": THREE.map(lambda sizes: [-size for size in sizes]), "limit_max": THREE,
+    "joint_rotation": st.lists(st.floats(0.25, 1.0, width=32), min_size=4, max_size=4),
+})  # fmt: skip
 TURNS = st.none() | st.just((1.0, 0.0, 0.0, 0.0)) | st.just((0.5, 0.5, 0.5, 0.5))
 
 
-@st.composite
-def entries(draw, turns=TURNS):
-    names = draw(st.lists(st.text(min_size=1, max_size=6), unique=True, max_size=5))
-    result = []
-    for name in names:
-        role, side = draw(st.sampled_from(roles.ROLES)), draw(st.sampled_from(roles.SIDES))
-        turn = draw(turns)
-        order, rest = draw(st.integers(0, 9)), draw(st.none() | st.just((0.0, 1.0, 0.0, 0.0)))
-        result.append(Entry(draw(settings()), name, role, side, order, joint_in_anatomy=turn, rest=rest))
-    return tuple(result)
+def entries(turns=TURNS):
+    """Of bones of different names."""
+    of_bones = st.text(min_size=1, max_size=6), st.sampled_from(roles.ROLES), st.sampled_from(roles.SIDES)
+    rest = st.none() | st.just((0.0, 1.0, 0.0, 0.0))
+    one = st.builds(Entry, SETTINGS, *of_bones, st.integers(0, 9), joint_in_anatomy=turns, rest=rest)
+    return st.lists(one, unique_by=lambda entry: entry.name, max_size=5).map(tuple)
 
 
 @given(entries(), st.floats(0.0, 1.0, width=32), st.text(max_size=5))
@@ -97,7 +82,6 @@ FAULTS = [
     (text(version=2), "version: 2 is unknown, this extension reads 1"),
     (text(format="vrm"), f"format: expected '{profile.FORMAT}', got 'vrm'"),
     (text(units={"angle": "deg"}), "units.angle: expected 'rad', got 'deg'"),
-    (text(wheels=4), "wheels: unknown key"),
     (text(kind="FISH"), "kind: unknown value 'FISH', use one of HUMAN, QUADRUPED, CREATURE"),
     (text(object={"steps": 2.5}), "object.steps: expected a whole number, got 2.5"),
     (text(object={"rotation_weight": 1.5}), "object.rotation_weight: 1.5 is not from 0 to 1"),
@@ -106,11 +90,9 @@ FAULTS = [
     (text([{"name": "a"}, {"name": "b"}, {"name": "a"}]), "bones[2].name: 'a' stands in bones[0] too"),
     (bone(colour="red"), "bones[1].colour: unknown key"),
     (bone(order=-1), "bones[1].order: -1 is not from 0 to 10000"),
-    (bone(share=1), "bones[1].share: expected true or false, got 1"),
     (bone(range=2), "bones[1].range: multiplies the rig's own limits, but limit_min states others"),
     (bone(shape="BALL"), "bones[1].shape: unknown value 'BALL', use one of AUTO, BOX"),
     (bone(mass=True), "bones[1].mass: expected a number, got True"),
-    (bone(mass=math.nan), "bones[1].mass: nan is not a finite number"),
     (bone(max_force=10**400), "is not a finite number"),
     (bone(limit_min=[0, 1.5, 0]), "bones[1].limit_min[1]: 1.5 is above limit_max[1] = 1"),
     (bone(limit_min=[0, 0, math.nan]), "bones[1].limit_min[2]: nan is not a finite number"),
@@ -123,7 +105,6 @@ FAULTS = [
     (bone(body_points=[[0, 0, 0]] * 5), "bones[1].body_points: expected a list of at most 4 points"),
     ("[]", "file: expected an object in braces, got []"),
     ("", "line 1, column 1"),
-    ('{"format": \n nothing}', "line 2, column 2"),
     ("[" * 100_000, "not a profile"),
 ]
 
@@ -150,32 +131,6 @@ def test_a_bound_of_single_precision_is_in_range():
 def test_mirrored_twice_is_the_same(bones):
     made = Profile({}, bones)
     assert profile.mirrored(profile.mirrored(made)) == made
-
-
-def test_mirrored_places_do_not_depend_on_roll():
-    """The left bone's frame is turned against the right one's mirror image; body and joint are mirrored in space."""
-    rng = np.random.default_rng(7)
-    mirror = np.diag([-1.0, 1.0, 1.0])
-    anatomical = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    anatomical *= np.linalg.det(anatomical)
-    rolls = [quaternion.to_matrix(quaternion.from_rotation_vector(rng.normal(size=3))) for _side in range(2)]
-    frames = [anatomical @ rolls[0], mirror @ anatomical @ mirror @ rolls[1]]
-    inside = quaternion.from_rotation_vector(np.array([0.1, 0.2, 0.3]))
-    joints = [quaternion.from_matrix(roll.T @ quaternion.to_matrix(inside)) for roll in rolls]
-    body = quaternion.from_rotation_vector(np.array([0.5, -0.2, 0.9]))
-    place = np.array([0.3, 0.5, -0.1])
-    made = Profile({}, tuple(
-        Entry(
-            {"joint_rotation": turn.tolist(), "body_rotation": body.tolist(), "body_location": place.tolist()},
-            name, "HAND", side, 0, joint_in_anatomy=tuple(inside),
-        )
-        for turn, name, side in zip(joints, ("a.L", "a.R"), ("LEFT", "RIGHT"))
-    ))  # fmt: skip
-    found = profile.mirrored(made, "LEFT_TO_RIGHT").entries[1].settings
-    np.testing.assert_allclose(frames[1] @ found["body_location"], mirror @ frames[0] @ place, atol=1e-9)
-    for key, turn in (("body_rotation", body), ("joint_rotation", joints[0])):
-        there = frames[1] @ quaternion.to_matrix(np.array(found[key]))
-        np.testing.assert_allclose(there, mirror @ frames[0] @ quaternion.to_matrix(turn) @ mirror, atol=1e-9)
 
 
 def test_mirroring_exchanges_sides_and_the_ends_of_sideways_ranges():

@@ -1,6 +1,7 @@
 """Recovery: the course of a knock-out, events, scaling, and that no sequence of motions leads astray."""
 
 from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -32,15 +33,9 @@ HARD = 500.0  # [N s]
 def knocked_out(time, fps, scale=1.0):
     """Hit at 1 s, falling until 2 s, at rest after."""
     motion = FALLING if 1.0 < time <= 2.0 else STILL
-    blow = HARD if abs(time - 1.0) < 0.25 / fps else 0.0
-    motion = replace(motion, impulse=blow, size=1.8 * scale, gravity=9.81 * scale, mass=70.0 * scale**3)
-    return replace(
-        motion,
-        impulse=motion.impulse * scale**4,
-        pelvis_speed=motion.pelvis_speed * scale,
-        mean_speed=motion.mean_speed * scale,
-        distance=motion.distance * scale,
-    )
+    blow = HARD * scale**4 if abs(time - 1.0) < 0.25 / fps else 0.0
+    lengths = {key: getattr(motion, key) * scale for key in ("pelvis_speed", "mean_speed", "distance")}
+    return replace(motion, impulse=blow, size=1.8 * scale, gravity=9.81 * scale, mass=70.0 * scale**3, **lengths)
 
 
 def run(settings, fps=24, seconds=8.0, motion=knocked_out, events=(), scale=1.0):
@@ -54,11 +49,7 @@ def run(settings, fps=24, seconds=8.0, motion=knocked_out, events=(), scale=1.0)
 
 
 def phases(walked):
-    found = []
-    for state in walked:
-        if not found or found[-1] != state.phase:
-            found.append(state.phase)
-    return found
+    return [phase for phase, _states in groupby(state.phase for state in walked)]
 
 
 def test_a_knock_out_takes_its_course():
@@ -164,19 +155,9 @@ MOTIONS = st.lists(
     max_size=60,
 )
 EVENTS = st.lists(st.builds(Event, st.floats(0.0, 60.0), st.sampled_from(STATES), st.booleans()), max_size=3)
-ANY = st.builds(
-    Settings,
-    st.sampled_from([0.0, 1.0]),
-    st.sampled_from([0.0, 1.0]),
-    st.sampled_from([states.MEAN, states.PELVIS]),
-    st.sampled_from([0.0, 0.3]),
-    st.sampled_from([0.0, 0.05, 0.5]),
-    st.sampled_from([0.0, 1.0, 1e3]),
-    st.sampled_from([0.0, 0.02, 0.2]),
-    st.booleans(),
-    st.sampled_from([ACTIVE, ANIMATED]),
-    st.sampled_from([0.0, 0.3]),
-)
+CHOICES = (0.0, 1.0), (0.0, 1.0), (states.MEAN, states.PELVIS), (0.0, 0.3), (0.0, 0.05, 0.5), (0.0, 1.0, 1e3)
+CHOICES += (0.0, 0.02, 0.2), (False, True), (ACTIVE, ANIMATED), (0.0, 0.3)
+ANY = st.builds(Settings, *map(st.sampled_from, CHOICES))
 
 
 @given(ANY, MOTIONS, EVENTS)

@@ -270,7 +270,7 @@ def test_a_foot_that_is_a_control_with_a_mesh_hangs_on_the_shank_that_it_leads(c
     plain = rig.recognise()
     legs = [i for i, role in enumerate(rig.roles) if role in ("THIGH", "SHANK", "UPPER_ARM", "HAND")]
     assert [anatomy.roles[i] for i in legs] == [plain.roles[i] for i in legs]
-    # Where the limb has an end of its own, or the control no mesh, the control stays what it is.
+    # Where the limb has an end of its own the control stays what it is.
     plain = rig.recognise(
         names=[*rig.names, "ik_foot"],
         parents=[*rig.parents, -1],

@@ -265,16 +265,6 @@ def several(scene):
     return [small, mirrored, turned]
 
 
-@shot(40)
-def blended(scene):
-    obj = build(human(scene), stretch=True, rotation_weight=0.3, translation_weight=0.1)
-    key(obj, "physics_blend", {1: 1.0, 15: 0.2, 30: 0.8})
-    rigs.box(scene, "Ball", (0.3, 0.3, 0.3), (0.0, -0.3, 2.4), mass=6.0)
-    ram = rigs.box(scene, "Ram", (0.3, 0.3, 0.3), (0.0, 2.0, 1.2), kinematic=True)
-    rigs.key_locations(ram, {1: (0.0, 2.0, 1.2), 30: (0.0, -0.3, 1.2)})
-    return [obj]
-
-
 @shot(24)
 def baked(scene):
     obj = build(human(scene), rotation_weight=0.5, translation_weight=0.3)

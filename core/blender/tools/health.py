@@ -7,16 +7,15 @@ from ...anatomy.roles import GENERIC
 from ...errors import RagdollError
 from ...motion.stack import Rig
 from ...ragdoll import diagnosis
-from ...ragdoll.diagnosis import ERROR, INFO, WARNING, Finding
+from ...ragdoll.diagnosis import ERROR, INFO, REBUILD, WARNING, Finding
 from .. import interface, preferences
 from ..physics import built, ground, world
-from ..rig.clips import rig_rest
+from ..rig.clips import RigRest
 from ..run import get_up
 from ..runtime import STATE
 from . import diagnose
 
 RANK = (ERROR, WARNING, INFO)
-REBUILD = "build", {"bones": "KEEP"}, "Rebuild"
 SIMULATE = "simulate", {}, "Simulate"
 STATES = {
     "READY": ("Ready: play from frame {first}, or simulate", *SIMULATE),
@@ -97,7 +96,7 @@ def _no_way_up(obj) -> str:
     if not (group.enabled and get_up.is_planned(group)):
         return ""
     if STATE.upright.get(obj.name, ("",))[0] != build:
-        rest, reason = rig_rest(obj), ""
+        rest, reason = RigRest(obj), ""
         try:
             get_up.biped(obj, Rig(rest.skeleton, rest.bind))
         except RagdollError as error:

@@ -1,7 +1,5 @@
 """What the 3D view shows of characters, as data, and what is picked in it.
 
-The overlay shows ragdolls as built, where their bodies are, hits, attachments and look-at chains.
-
 A ragdoll's figure is read again when the ragdoll is built anew or, at a frame that is redrawn, when its bodies or
 limits were edited. No bpy object is kept: after an undo there might be another one behind the same address.
 """

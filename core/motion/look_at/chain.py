@@ -96,7 +96,7 @@ class LookAt:
         self._axes = [tuple(unit(e.forward_axis).tolist()) for e in self.entries]
         self._parent_axes = [tuple(unit(e.parent_forward_axis).tolist()) for e in self.entries]
         self._bind_locals = [tuple(rig.bind.rotations[e.bone].tolist()) for e in self.entries]
-        self._size, self._up = rig.size, vector_to_model(self.up, None)
+        self._size, self._world, self._up = rig.size, None, ()
 
     def apply(
         self, rig: Rig, pose: LocalPose, inputs: Inputs, state: LookAtState | None = None, seconds: float = 0.0
@@ -112,11 +112,13 @@ class LookAt:
         """
         weight = weight_of(inputs.weight, self.name)
         target = vector_of(inputs.target, self.name, "target")
-        up = self._up if inputs.world is None else vector_to_model(self.up, inputs.world)
+        world = b"" if inputs.world is None else np.asarray(inputs.world).tobytes()
+        if world != self._world:  # up changes only as the armature turns
+            self._world, self._up = world, tuple(vector_to_model(self.up, inputs.world).tolist())
         if state is not None and state.seconds > seconds:
             state = None
         view = ModelView(rig, pose, self._closure, self._replaced)
-        rotations, side = self._solved(view, target, tuple(up.tolist()), 0 if state is None else state.side)
+        rotations, side = self._solved(view, target, self._up, 0 if state is None else state.side)
         result = write_rotations(pose, rotations)
         return self._blended(pose, result, weight, state, side, float(seconds))
 

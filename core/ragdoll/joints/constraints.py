@@ -113,14 +113,6 @@ def range_or_free(lower: float, upper: float) -> Limits:
     return (max(lower, -HALF_TURN), min(upper, HALF_TURN))
 
 
-def _turned_rotation(turn: float) -> tuple[float, float, float, float]:
-    """Rotation of an Empty whose Z lies along the joint's Y and whose X is (cos turn, 0, sin turn)."""
-    # A turn from X towards Z is negative about Y: Ry(-turn) * Rx(-90 degrees).
-    cos, sin = math.cos(turn / 2.0), math.sin(turn / 2.0)
-    half = math.sqrt(0.5)
-    return (half * cos, -half * cos, -half * sin, -half * sin)
-
-
 _STEPS = 144
 _DIRECTIONS = np.arange(_STEPS) * (2.0 * math.pi / _STEPS)
 _QUARTER = _STEPS // 4
@@ -293,7 +285,10 @@ def _specs(
             axes.append(None if free else (-float(bound[pair][1]), float(bound[pair][0])))
         twist = range_or_free(float(twist_min), float(twist_max)) if k == 0 and usable[0] else None
         turn = turns[k] * (2.0 * math.pi / _STEPS)
-        specs.append(ConstraintSpec("GENERIC", _turned_rotation(turn), "child", k == 0, (*axes, twist)))
+        # The Empty's Z lies along the joint's Y, its X is (cos turn, 0, sin turn): Ry(-turn) * Rx(-90 degrees).
+        cos, sin, half = math.cos(turn / 2.0), math.sin(turn / 2.0), math.sqrt(0.5)
+        rotation = (half * cos, -half * cos, -half * sin, -half * sin)
+        specs.append(ConstraintSpec("GENERIC", rotation, "child", k == 0, (*axes, twist)))
     return tuple(s for i, s in enumerate(specs) if i == 0 or any(s.angular_limits))
 
 
