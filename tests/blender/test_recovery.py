@@ -174,6 +174,20 @@ def test_the_distance_from_the_animation_knocks_out(fresh_scene):
     assert knock_outs.first(states, "LIMP") == pytest.approx(1 + 24 * np.sqrt(2 * 0.5 * size / 9.81), abs=2)
 
 
+@pytest.mark.parametrize(("speed", "felled"), [(5.0, True), (0.4, False)])
+def test_what_strikes_hard_knocks_out_at_the_contact_and_throws_nobody_faster_than_it_goes(fresh_scene, speed, felled):
+    obj = knock_outs.human(fresh_scene, 24, events={-1000: "LIMP"})
+    box = rigs.box(fresh_scene, "Box", (1.0, 1.0, 1.2), (0.0, 0.0, 1.0), kinematic=True)
+    rigs.key_locations(box, {0: (0.0, 0.9 + 0.3 * speed, 1.0), 25: (0.0, 0.9 - speed * (25 / 24 - 0.3), 1.0)})
+    places, states, masses = [], {}, rigs.masses(obj)
+    for frame in simulate.frames(fresh_scene):
+        places.append(masses @ rigs.bodies(obj)[:, 1, 3] / masses.sum())
+        states[frame] = obj.active_ragdoll.state
+    assert ("LIMP" in states.values()) == felled
+    fastest = -np.diff(places).min() * 24.0
+    assert fastest < 1.1 * speed and (not felled or fastest > 0.5 * speed)
+
+
 def test_of_two_states_at_one_frame_the_limper_one_holds_and_the_user_is_told(fresh_scene):
     obj = knock_outs.human(fresh_scene, 30, events={10: "LIMP"})
     event = obj.active_ragdoll.recovery.events.add()
