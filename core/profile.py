@@ -258,13 +258,10 @@ def dump(profile: Profile) -> str:
     data = {"format": FORMAT, "version": VERSION, "units": UNITS}
     data |= {key: getattr(profile, key) for key in _ABOUT if getattr(profile, key)}
     data["object"] = profile.object
-    data["bones"] = [_entry_data(entry) for entry in profile.entries]
+    stated = [{key: getattr(entry, key) for key in _PLACE} for entry in profile.entries]
+    stated = [{key: value for key, value in own.items() if value is not None and value is not False} for own in stated]
+    data["bones"] = [own | entry.settings for own, entry in zip(stated, profile.entries, strict=True)]
     return _layout(data, "") + "\n"
-
-
-def _entry_data(entry: Entry) -> dict:
-    stated = {key: getattr(entry, key) for key in _PLACE}
-    return {key: value for key, value in stated.items() if value is not None and value is not False} | entry.settings
 
 
 def _layout(value, indent: str) -> str:

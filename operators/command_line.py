@@ -328,22 +328,19 @@ def _find_armature(scene, file: str, name: str | None):
 
 def _ragdoll_of(obj, scene, options):
     """Build the character's ragdoll: `build.Built`; None where it has one and no option asks for another."""
-    settings = obj.active_ragdoll
-    kept = _apply_profile(obj, options.profile) if options.profile is not None else None
-    bones = options.bones or kept
+    settings, bones = obj.active_ragdoll, options.bones
+    if options.profile is not None:
+        read = profiles.read if options.profile.lower().endswith(".json") else profiles.preset
+        applied = profiles.apply(obj, read(options.profile))
+        print("; ".join([f"profile {options.profile} on '{obj.name}': {applied.text()}", *applied.notes]))
+        if any(bone.active_ragdoll.simulate for bone in obj.pose.bones):
+            bones = bones or "KEEP"
     if settings.is_ragdoll and not bones:
         print(f"'{obj.name}' has a ragdoll: {len(settings.parts)} bodies")
         return None
     built = build.build(obj, scene, bones or "DEFORM")
     print(f"built '{obj.name}': {built.text()}")
     return built
-
-
-def _apply_profile(obj, text: str) -> str | None:
-    """Put a file's or preset's settings on a character; the choice of bones when it says which are simulated."""
-    applied = profiles.apply(obj, profiles.read_or_preset(text))
-    print("; ".join([f"profile {text} on '{obj.name}': {applied.text()}", *applied.notes]))
-    return "KEEP" if any(bone.active_ragdoll.simulate for bone in obj.pose.bones) else None
 
 
 def _check_outputs(options) -> None:

@@ -31,7 +31,7 @@ class StoryOperator(Simulating):
             if not each.active_ragdoll.is_ragdoll:
                 build.build(each, scene, preferences.chosen("bones"))
             self.happen(context, each, scene)
-        return (self._simulated(scene) if self.simulate else iter_nothing()), scene
+        return self._simulated(scene) if self.simulate else (frame for frame in ()), scene
 
     def _simulated(self, scene):
         yield from simulate.frames(scene)
@@ -43,11 +43,6 @@ class StoryOperator(Simulating):
 
     def finished(self, context, stopped_at):
         return super().finished(context, stopped_at) if self.simulate else {"FINISHED"}
-
-
-def iter_nothing():
-    """No frames."""
-    yield from ()
 
 
 class BlowOperator(StoryOperator):

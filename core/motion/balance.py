@@ -143,15 +143,9 @@ class State:
 
     def is_over(self, body: Body) -> bool:
         """Whether nothing of the push is left."""
-        size = (
-            abs(self.hip)
-            + abs(self.coming)
-            + sum(abs(f.offset) + abs(f.height) for f in self.feet)
-            + abs(self.rise[0])
-            + self.ahead
-        )
-        still = not any(foot.swing for foot in self.feet)
-        return still and self.is_calm(body) and size + abs(self.lean[0]) + self.arms[0] < 1e-3 * body.size
+        size = abs(self.hip) + abs(self.coming) + abs(self.rise[0]) + self.ahead + abs(self.lean[0]) + self.arms[0]
+        size += sum(abs(foot.offset) + abs(foot.height) for foot in self.feet)
+        return not any(foot.swing for foot in self.feet) and self.is_calm(body) and size < 1e-3 * body.size
 
 
 @dataclass(frozen=True)

@@ -390,20 +390,14 @@ def apply_additive(skeleton: Skeleton, pose: LocalPose, additive: AdditivePose, 
         model = pose_space.local_to_model_rotations(skeleton, pose.rotations)
         rotations = pose_space.model_to_local_rotations(skeleton, quaternion.multiply(turns, model))
         if weight.ndim:  # there and back is not the same to the bit
-            kept = _kept_bones(skeleton, weight == 0.0)
+            kept = weight == 0.0
+            roots = skeleton.root_count
+            kept[roots:] &= (weight == 0.0)[skeleton.parents[roots:]]  # in mesh space, and their parent too
             np.copyto(rotations, pose.rotations, where=kept[:, None])
     else:
         rotations = quaternion.multiply(turns, pose.rotations)
     # x + 0 and x * 1, of numbers and of rotations, are x to the bit.
     return LocalPose(pose.positions + w * additive.positions, rotations, pose.scales * (1.0 + w * additive.scales))
-
-
-def _kept_bones(skeleton: Skeleton, untouched: np.ndarray) -> np.ndarray:
-    """Bones [n] that keep their local rotation: those that do in mesh space, and their parent too."""
-    roots = skeleton.root_count
-    result = untouched.copy()
-    result[roots:] &= untouched[skeleton.parents[roots:]]
-    return result
 
 
 def additive_clip(skeleton: Skeleton, clip: Clip, base: LocalPose, space: str = LOCAL) -> Clip:

@@ -25,14 +25,8 @@ from active_ragdoll.core.blender.physics import build
 from demo.character import generate_rigify
 
 HEIGHT = 1.8  # [m] that distances are stated for
-METARIGS = {
-    "human": "human",
-    "basic": "Basic.basic_human",
-    "wolf": "Animals.wolf",
-    "horse": "Animals.horse",
-    "cat": "Animals.cat",
-    "bird": "Animals.bird",
-}
+METARIGS = {"human": "human", "basic": "Basic.basic_human"}
+METARIGS |= {name: f"Animals.{name}" for name in ("wolf", "horse", "cat", "bird")}
 AIMS = {  # mean and worst mm, mean and worst deg
     "given": (0.3, 2.0, 0.1, 1.0),
     "ik ends": (0.1, 0.1, np.inf, np.inf),
@@ -40,6 +34,7 @@ AIMS = {  # mean and worst mm, mean and worst deg
     "physical": (2.0, 12.0, np.inf, np.inf),
 }
 POSES, SECONDS = 4, 10.0
+HEAD = ("mean mm", "worst mm", "mean deg", "worst deg", "search s", "250 frames s", "aim")
 
 
 def make(name: str):
@@ -114,22 +109,11 @@ def run(**options) -> tuple[dict, bool]:
         carried.remove()
         for case, values in cases.items():
             good = all(value <= aim for value, aim in zip(values, AIMS[case], strict=True))
-            fast = case != "physical" or seconds <= SECONDS
-            rows.append(
-                (
-                    f"{name}, {case}",
-                    f"{len(owned)} of {len(names)}",
-                    *values,
-                    searching,
-                    seconds,
-                    _characters.verdict(good and fast),
-                )
-            )
-            figures[f"{name} {case}"] = dict(zip(("mean_mm", "worst_mm", "mean_deg", "worst_deg"), values)) | {
-                "seconds": seconds
-            }
-    head = ("rig", "carried", "mean mm", "worst mm", "mean deg", "worst deg", "search s", "250 frames s", "aim")
-    _characters.print_table("A bake to controls", head, rows)
+            good &= case != "physical" or seconds <= SECONDS
+            own = (*values, searching, seconds, _characters.verdict(good))
+            rows.append((f"{name}, {case}", f"{len(owned)} of {len(names)}", *own))
+            figures[f"{name} {case}"] = dict(zip(HEAD, own))
+    _characters.print_table("A bake to controls", ("rig", "carried", *HEAD), rows)
     return figures, all(row[-1] == "PASS" for row in rows)
 
 

@@ -131,7 +131,14 @@ def _constrained(scene, obj):
     return "Mine"
 
 
-@pytest.mark.parametrize("spoil", (_shared_armature, _shared_action, _keyed_scale, _mirrored, _constrained))
+def _limits(scene, obj):
+    """What only the build that follows refuses."""
+    own = obj.pose.bones["head"].active_ragdoll
+    own.limits_from, own.limit_min, own.limit_max = "USER", (0.5,) * 3, (0.2,) * 3
+    return "'head'"
+
+
+@pytest.mark.parametrize("spoil", (_shared_armature, _shared_action, _keyed_scale, _mirrored, _constrained, _limits))
 def test_refused_by_name(fresh_scene, spoil):
     """Nothing is changed then: the ragdoll is the same."""
     obj = _placed(fresh_scene, 0.01)

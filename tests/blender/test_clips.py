@@ -10,7 +10,7 @@ import rigs
 from core import pose as pose_space
 from core import quaternion
 from core.blender.rig import action_channels
-from core.blender.rig.clips import ClipCache, rig_rest, sample_action
+from core.blender.rig.clips import ClipCache, RigRest, sample_action
 from core.errors import RagdollError
 
 MODES = ("QUATERNION", "AXIS_ANGLE", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
@@ -37,7 +37,7 @@ def blenders_poses(obj, frames) -> np.ndarray:
 
 def error_against_blender(obj, action, frames=None, slot=None) -> float:
     """Largest difference of matrices, lengths being relative to the rig's size."""
-    rest = rig_rest(obj)
+    rest = RigRest(obj)
     to_bind_pose(obj)
     action_channels.assign(obj, action, action_channels.slot_of(action, obj) if slot is None else slot)
     clip = sample_action(action, obj, frames=frames, slot=slot)
@@ -112,7 +112,7 @@ def check_curve(curve, frames, least_range):
     obj = bpy.context.object
     clip = sample_action(obj.animation_data.action, obj, frames=frames, fps=24)
     theirs = np.array([curve.evaluate(frame) for frame in frames])
-    rest = rig_rest(obj)
+    rest = RigRest(obj)
     along = quaternion.rotate(rest.bind.rotations[0], np.array([1.0, 0.0, 0.0]))
     found = (clip.poses.positions[:, 0] - rest.bind.positions[0]) @ along
     np.testing.assert_allclose(found, theirs, atol=1e-6 * max(1.0, np.abs(theirs).max()))
@@ -172,7 +172,7 @@ def test_missing_channels_and_mutes_mean_bind_pose(fresh_scene):
     muted.mute = True
     obj.pose.bones["C"].location = (3, 3, 3)
     clip = sample_action(action, obj)
-    rest = rig_rest(obj)
+    rest = RigRest(obj)
     for name in ("B", "C"):
         row = rest.skeleton.index(name)
         np.testing.assert_allclose(clip.poses.positions[:, row], np.tile(rest.bind.positions[row], (10, 1)))

@@ -102,6 +102,15 @@ def test_a_copy_of_the_scene(fresh_scene, kind, cached):
         assert np.abs(_poses(scene, obj) - physics).max() < 1e-5
 
 
+def test_a_copy_made_at_the_second_frame(fresh_scene, capfd):
+    """Nothing has been evaluated in its dependency graph yet."""
+    rigs.ragdoll(fresh_scene, LAST, 0.2)
+    rigs.play(fresh_scene, 1, 2)
+    bpy.ops.scene.new(type="FULL_COPY")
+    bpy.context.scene.frame_set(2)
+    assert "Traceback" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("first", (0, 1))
 def test_removed_in_a_copy_of_the_scene_nothing_is_left(fresh_scene, first):
     obj, _animation, _physics = _made(fresh_scene)

@@ -21,7 +21,9 @@ FIELDS = {
     "vortex": ("VORTEX", {"strength": 60.0}),
     "force that fades": ("FORCE", {"strength": -200.0, "falloff_power": 2.0}),
     "magnet": ("MAGNET", {"strength": 10.0}),
-    "drag": ("DRAG", {"linear_drag": 2.0}),
+    "harmonic": ("HARMONIC", {"strength": 20.0, "rest_length": 1.0}),
+    "noise from a plane": ("FORCE", {"strength": -200.0, "shape": "PLANE", "noise": 3.0}),
+    "drag": ("DRAG", {"linear_drag": 2.0, "quadratic_drag": 2.0}),
 }
 
 

@@ -106,7 +106,7 @@ def test_pushes_move_the_character(human, fresh_scene, name):
     assert np.isfinite(places()).all()
 
 
-@pytest.mark.parametrize("name", ("knock_out_here", "push_here", "explode_here", "limp_from_here"))
+@pytest.mark.parametrize("name", ("knock_out_here", "limp_from_here"))
 def test_outside_the_shot_nothing_is_changed(human, fresh_scene, name):
     fresh_scene.frame_set(40)
     with pytest.raises(RuntimeError, match="Frame 40 is not within the shot, 1 to 40"):

@@ -22,10 +22,9 @@ from core.motion.blend_space import (
     BlendSpace2D,
     SpacePlayer,
     ground_direction,
-    mesh_space_pose,
     yaw_pitch,
 )
-from core.motion.clip import LOCAL, MESH, AdditivePose, Clip, additive_clip
+from core.motion.clip import MESH, AdditivePose, Clip, additive_clip
 
 SKELETON = human()
 COUNT = len(SKELETON)
@@ -233,14 +232,6 @@ def test_aims_are_given_back_at_their_places_and_keep_no_state_without_smoothing
     assert (
         quaternion.angle_between(half.pose(half.step(None, (0.0,), 0.0)).rotations, quaternion.identity()).max() < 1e-9
     )
-
-
-def test_other_samples_than_additive_ones_in_mesh_space_are_refused_by_name():
-    clip = cycle("Run", 9)
-    refuses('sample "left" of the aim offset is not additive', mesh_space_pose, "left", clip)
-    with pytest.raises(RagdollError, match='sample "left" of the aim offset is additive in local'):
-        mesh_space_pose("left", additive_clip(SKELETON, clip, clip.pose(0), LOCAL))
-    refuses('"Yaw" is not a number', aimed, np.nan, 0.0)
 
 
 def test_yaw_and_pitch_turn_forward_to_the_target():

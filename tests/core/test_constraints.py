@@ -70,7 +70,7 @@ def cone_limits(x_max, x_min, z_max, z_min, twist=30.0):
 CONES = [(34.4,) * 4, (60, 60, 60, 60), (60, 60, 20, 20), (60, 20, 45, 30), (30, 20, 10, 60), (60, 60, 8, 8)]
 
 
-@pytest.mark.parametrize("degrees", (*CONES, *RNG.uniform(8.0, 60.0, (8, 4))))
+@pytest.mark.parametrize("degrees", (*CONES, *RNG.uniform(8.0, 60.0, (2, 4))))
 def test_cone_is_within_five_per_cent_in_every_direction_at_any_twist(degrees):
     lower, upper = cone_limits(*degrees)
     plan = constraints.plan_constraints("CONE", lower, upper)
@@ -83,23 +83,11 @@ def test_cone_is_within_five_per_cent_in_every_direction_at_any_twist(degrees):
         assert np.abs(found / asked - 1.0).max() < 0.05
 
 
-@pytest.mark.parametrize(
-    "degrees", [(150, 60, 40, 40), (120, 120, 120, 120), (150, 40, 120, 30), (120, 60, 100, 100), (100, 100, 10, 10)]
-)
+@pytest.mark.parametrize("degrees", [(150, 60, 40, 40), (120, 120, 120, 120), (100, 100, 10, 10)])
 def test_wide_cones_are_never_much_tighter_than_asked(degrees):
     lower, upper = cone_limits(*degrees, twist=179.99)
     found = first_stop(constraints.plan_constraints("CONE", lower, upper), DIRECTIONS)
     assert (found >= 0.93 * limits.ellipse_radius(limits.half_axes_of(lower, upper), DIRECTIONS)).all()
-
-
-def test_twist_range_is_exact_without_swing_and_on_the_swing_axes():
-    lower, upper = np.radians((-40, -20, -30)), np.radians((50, 35, 30))
-    plan = constraints.plan_constraints("CONE", lower, upper)
-    twists = np.radians((-20.1, -19.9, 34.9, 35.1))
-    for direction in (0.0, math.pi / 2, math.pi, -math.pi / 2):
-        for angle in (0.0, 0.3):
-            inside = allowed(plan, quaternion.multiply(swing(direction, angle), about(1, twists)))
-            assert inside.tolist() == [False, True, True, False]
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -111,13 +99,6 @@ def test_hinge_turns_positively_about_its_axis(axis):
     turned = quaternion.rotate(np.array(spec.rotation), np.array((0.0, 0.0, 1.0)))
     np.testing.assert_allclose(turned, np.eye(3)[axis], atol=1e-12)
     assert spec.angular_limits == (None, None, (-0.2, 1.0))
-
-
-def test_only_the_first_constraint_holds_position_and_twist():
-    plan = constraints.plan_constraints("CONE", *cone_limits(60, 20, 45, 30))
-    assert [s.lock_linear for s in plan] == [True] + [False] * (len(plan) - 1)
-    assert [s.angular_limits[2] is not None for s in plan] == [True] + [False] * (len(plan) - 1)
-    assert all(s.object1 == "child" and s.type == "GENERIC" for s in plan)
 
 
 @pytest.mark.parametrize(
@@ -135,16 +116,6 @@ def test_other_joints_need_one_constraint(joint_type, lower, upper, planned, bou
     (spec,) = constraints.plan_constraints(joint_type, lower, upper)
     assert (spec.type, spec.angular_limits[2]) == (planned, bounds)
     assert constraints.plan(joint_type, lower, upper) == constraints.plan_constraints(joint_type, lower, upper)
-
-
-@pytest.mark.parametrize("x, z", [((0, 0), (-45, 45)), ((-0.5, 0.5), (-45, 45)), ((-30, 60), (0, 0))])
-def test_one_locked_swing_needs_one_constraint(x, z):
-    (spec,) = constraints.plan_constraints("CONE", np.radians((x[0], -10, z[0])), np.radians((x[1], 10, z[1])))
-    wide = 0 if x[1] - x[0] > z[1] - z[0] else 2
-    for asked in (x, z)[wide // 2]:
-        sign = math.copysign(1.0, asked)
-        inside = allowed([spec], about(wide, np.radians((asked - sign, asked + 0.1 * sign))))
-        assert inside.tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -209,23 +180,6 @@ def _joint(x: float, twist: float, z: float, x_first: bool):
     return quaternion.multiply(swing, quaternion.from_axis_angle(Y, twist))
 
 
-@given(LIMITS, st.floats(-1.3, 1.3), st.floats(-3.0, 3.0), st.floats(-1.3, 1.3))
-def test_joint_angles_are_those_that_make_the_rotation(stated, x, twist, z):
-    low, high = _bounds(stated)
-    x_first = max(-low[0], high[0]) >= max(-low[2], high[2])
-    q = _joint(x, twist, z, x_first)
-    found = [float(v[0]) for v in limits.cone_angles(low, high, q[None])]
-    assert found == pytest.approx([x, twist, z], abs=1e-6)
-
-
-@given(LIMITS, st.integers(0, 2), st.floats(-1.5, 1.5))
-def test_about_one_axis_excess_is_the_plain_distance_to_the_range(stated, axis, angle):
-    low, high = _bounds(stated)
-    q = quaternion.from_axis_angle(np.eye(3)[axis], angle)
-    expected = max(angle - high[axis], low[axis] - angle, 0.0)
-    assert limits.excess("CONE", low, high, q) == pytest.approx(expected, abs=1e-6)
-
-
 def test_a_flat_cone_is_measured_to_its_near_side():
     """Half axes 2 and 0.1: a point 0.05 beyond the flat side is 0.05 out, however far its own direction leads."""
     low, high = np.array((-2.0, -1.0, -0.1)), np.array((2.0, 1.0, 0.1))
@@ -266,13 +220,7 @@ def test_what_a_plan_lets_through_stays_within_the_limits(name):
     farthest = 0.0
     for _step in range(400):
         tried = quaternion.multiply(walkers, quaternion.from_rotation_vector(random.normal(0.0, 0.06, (300, 3))))
-        allowed = np.ones(300, dtype=bool)
-        for spec in specs:
-            angles = limits.measured_angles([spec.rotation], tried)[0]
-            for axis, limit in enumerate(spec.angular_limits):
-                if limit is not None:
-                    allowed &= (angles[:, axis] >= limit[0]) & (angles[:, axis] <= limit[1])
-        walkers = np.where(allowed[:, None], tried, walkers)
+        walkers = np.where(allowed(specs, tried)[:, None], tried, walkers)
         farthest = max(farthest, float(limits.excess("CONE", low, high, walkers).max()))
     assert np.degrees(farthest) < 2.0
     x, _twist, z = limits.cone_angles(low, high, walkers)
@@ -296,21 +244,13 @@ def places(rng, count: int) -> np.ndarray:
     )
 
 
-def test_the_way_back_leads_from_where_a_body_is_to_where_it_is_wanted():
-    rng = np.random.default_rng(0)
-    body, wanted = places(rng, 6), places(rng, 6)
-    ways, turns = limits.offsets(body, wanted)
-    there = [limits.on_the_way(wanted, ways, turns, np.full(6, s)) for s in (0.0, limits.RETURNS, 9.0)]
-    assert np.abs(there[0] - body).max() < 1e-12
-    assert np.array_equal(there[1], wanted) and np.array_equal(there[2], wanted)
-
-
-def test_it_leaves_and_arrives_without_haste_and_turns_the_shortest_way():
+def test_the_way_back_leads_to_where_a_body_is_wanted_without_haste_and_the_shortest_way():
     rng = np.random.default_rng(1)
     body, wanted = places(rng, 5), places(rng, 5)
     ways, turns = limits.offsets(body, wanted)
     shares = np.linspace(0.0, 1.0, 201)
     way = np.array([limits.on_the_way(wanted, ways, turns, np.full(5, s * limits.RETURNS)) for s in shares])
+    assert np.abs(way[0] - body).max() < 1e-12 and np.array_equal(way[-1], wanted)
     angles = np.array([limits.angles_off(now, wanted) for now in way])
     assert np.all(np.diff(angles, axis=0) <= 1e-6)
     assert angles[0] == pytest.approx(limits.angles_off(body, wanted))

@@ -59,7 +59,7 @@ FAR = np.array([0.6, 0, 0.8])
         pytest.param((0.5, 0.5), (0, 0, 0), (0, 3, 0), (0, 0.5, 0), (0, 0, 0), id="effector at the root"),
         pytest.param((0.5, 0.4), (0, 0, 0), (0, 3, 0), (0.5, 0, 0), (0.1, 0, 0), id="at the root: the direction x"),
         *(pytest.param((0.5, 0.4), far * FAR, (0, 1, 0), 0.5 * FAR, 0.9 * FAR, id=f"beyond reach: in line, {far}")
-          for far in (0.9, 0.90001, 2, 1e6)),
+          for far in (0.90001, 1e6)),
         pytest.param((0.5, 0.2), (0, 0.1, 0), (1, 0, 0), (0, 0.5, 0), (0, 0.3, 0), id="too near: folded"),
         pytest.param((0.2, 0.5), (0, 0.1, 0), (1, 0, 0), (0, -0.2, 0), (0, 0.3, 0), id="too near: folded back"),
     ],
@@ -71,17 +71,6 @@ def test_where_there_is_hardly_a_triangle(lengths, effector, pole, joint, end):
     np.testing.assert_allclose([v - root for v in found], (joint, end), atol=1e-7)
 
 
-def test_pole_on_the_line_gives_the_same_perpendicular_from_frame_to_frame():
-    first, _ = solved(*limb(), (0, 0, -0.6), (0, 0, -3))
-    for shift in (1e-13, -1e-13, 0):
-        joint, end = solved(*limb(), (shift, 0, -0.6), (0, shift, 2))
-        np.testing.assert_allclose(joint, first, atol=1e-9)
-        assert length(joint) == pytest.approx(0.5)
-        assert length(end - joint) == pytest.approx(0.4)
-    root_pole, _ = solved(*limb(), (0, 0, -0.6), (0, 0, 0))
-    np.testing.assert_allclose(root_pole, first, atol=1e-9)
-
-
 def hand_rig(**scales):
     return rig(HUMAN, 3, scales or None)
 
@@ -91,7 +80,7 @@ def effect(body, entry, effector, pole, weight=1.0, world=None, pose=None):
     return result.model(body.skeleton)
 
 
-@pytest.mark.parametrize("scales", [{}, {"hips": 0.5}, {"hips": -1.0}, {"thigh.L": -2.0, "shin.L": 0.3}])
+@pytest.mark.parametrize("scales", [{}, {"hips": -1.0}, {"thigh.L": -2.0, "shin.L": 0.3}])
 def test_chain_reaches_under_scaled_and_mirrored_parents(scales):
     body = hand_rig(**scales)
     entry = TwoBoneIK(body, body.index["foot.L"])
@@ -102,18 +91,6 @@ def test_chain_reaches_under_scaled_and_mirrored_parents(scales):
     assert places[body.index["shin.L"]][1] < -0.1
     untouched = body.index["foot.R"]
     np.testing.assert_allclose(places[untouched], body.bind_positions[untouched], atol=1e-12)
-
-
-def test_bones_turn_by_the_smallest_angle_so_twist_is_kept():
-    body = hand_rig()
-    entry = TwoBoneIK(body, body.index["foot.L"], keep_end_rotation=False)
-    places, rotations, _ = effect(body, entry, (0.2, -0.3, 0.4), (0.1, -2, 0.6))
-    for bone, child in (("thigh.L", "shin.L"), ("shin.L", "foot.L")):
-        b, k = body.index[bone], body.index[child]
-        turn = quaternion.multiply(rotations[b], quaternion.conjugate(body.bind_rotations[b]))
-        before, after = body.bind_positions[k] - body.bind_positions[b], places[k] - places[b]
-        arc = quaternion.shortest_arc(before, after)
-        assert abs(turn @ arc) == pytest.approx(1, abs=1e-12)
 
 
 def test_spaces_of_effector_and_pole():
@@ -299,100 +276,7 @@ def test_hocks_and_toes(seed, count, amount):
         assert angle(new - hip, foot - hip) < 1e-6
 
 
-def test_long_legs_change_shape_as_little_as_they_can_and_stay_in_their_plane():
-    body = rig(DOG, 4)
-    pose = turned(body, body.bind, "hips", (0.15, 0, 0))
-    leg = LegStabilizer(body, body.index["paw"], 4)
-    result = stabilize([leg], body, pose, Inputs(reference=body.bind))
-    places = result.model(body.skeleton)[0]
-    np.testing.assert_allclose(places[list(leg.bones), 0], 0.1, atol=1e-9)
-    check_planted(body, [leg], body.bind, result)
-    # The shank still goes forward and the hock back.
-    assert places[body.index["shank"], 1] < places[body.index["thigh"], 1]
-    assert places[body.index["hock"], 1] > places[body.index["shank"], 1]
-
-
-def bend_normal(places, leg):
-    a, b, d = (places[bone] for bone in leg.bones)
-    normal = np.cross(b - a, d - b)
-    return normal / np.linalg.norm(normal)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10**6), st.floats(0.01, 0.3))
-def test_knee_stays_in_its_bend_plane(seed, amount):
-    rng = np.random.default_rng(seed)
-    body = rig(HUMAN, seed)
-    before = turned(body, body.bind, "shin.L", (0.6, 0, 0))
-    leg = LegStabilizer(body, body.index["foot.L"], 3)
-    # About X the hip moves within the plane, which then is kept exactly.
-    result = stabilize([leg], body, turned(body, before, "hips", (amount, 0, 0)), Inputs(reference=before))
-    places = result.model(body.skeleton)[0]
-    np.testing.assert_allclose(
-        places[list(leg.bones), 0], before.model(body.skeleton)[0][list(leg.bones), 0], atol=1e-9
-    )
-    # Otherwise the normal turns by no more than the line from hip to foot does.
-    vector = amount * rng.normal(size=3)
-    after = turned(body, before, "hips", vector)
-    result = stabilize([leg], body, after, Inputs(reference=before))
-    old, new = (p.model(body.skeleton)[0] for p in (before, result))
-    line_old, line_new = (p[leg.bones[-1]] - p[leg.bones[0]] for p in (old, new))
-    if np.linalg.norm(line_new) < 0.999 * leg_length(body, leg):
-        assert angle(bend_normal(old, leg), bend_normal(new, leg)) <= angle(line_old, line_new) + 1e-6
-
-
-def test_out_of_reach_the_leg_is_straight_at_its_foot_and_does_not_jump():
-    body = rig(HUMAN, 5)
-    leg = LegStabilizer(body, body.index["foot.L"], 3)
-    last = None
-    for height in np.linspace(-0.02, 0.05, 400):
-        pose = body.bind.copy()
-        hips = body.index["hips"]
-        lift = quaternion.rotate(quaternion.conjugate(body.bind_rotations[body.parents[hips]]), (0, 0, height))
-        pose.positions[hips] += lift
-        result = stabilize([leg], body, pose, Inputs(reference=body.bind))
-        places = result.model(body.skeleton)[0][list(leg.bones)]
-        reach, distance = leg_length(body, leg), np.linalg.norm(body.bind_positions[leg.foot_bone] - places[0])
-        if distance > reach:
-            line = (body.bind_positions[leg.foot_bone] - places[0]) / distance
-            np.testing.assert_allclose(places[-1], places[0] + reach * line, atol=1e-7)
-            assert angle(places[1] - places[0], line) < 1e-6
-        else:
-            np.testing.assert_allclose(places[-1], body.bind_positions[leg.foot_bone], atol=1e-9)
-            # The knee is always in front.
-            assert places[1][1] < (places[0][1] + places[2][1]) / 2
-        if last is not None:
-            # A knee comes in with the square root of the missing length: steep, but no jump to another side.
-            assert np.linalg.norm(places[1] - last[1]) < 0.02
-        last = places
-
-
-def test_straight_leg_bends_as_the_bind_pose_does_in_spite_of_noise():
-    body = rig(HUMAN, 6)
-    leg = LegStabilizer(body, body.index["foot.L"], 3)
-    places = body.bind_positions
-    upper = places[body.index["shin.L"]] - places[body.index["thigh.L"]]
-    lower = places[body.index["foot.L"]] - places[body.index["shin.L"]]
-    straight = turned(body, body.bind, "shin.L", quaternion.to_rotation_vector(quaternion.shortest_arc(lower, upper)))
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        before = turned(body, straight, "shin.L", 1e-4 * rng.normal(size=3))
-        after = before.copy()
-        hips = body.index["hips"]
-        above = quaternion.conjugate(body.bind_rotations[body.parents[hips]])
-        after.positions[hips] += quaternion.rotate(above, (0, 0, -0.05))
-        result = stabilize([leg], body, after, Inputs(reference=before))
-        joints = result.model(body.skeleton)[0][list(leg.bones)]
-        line = (joints[2] - joints[0]) / np.linalg.norm(joints[2] - joints[0])
-        knee = joints[1] - joints[0]
-        knee -= line * (knee @ line)
-        # To the front, and not to the side, whatever the noise in the joints.
-        assert angle(knee, (0, -1, 0) - line * -line[1]) < np.radians(1)
-        check_planted(body, [leg], before, result)
-
-
-@pytest.mark.parametrize("scales", [None, {"hips": (0.5, 0.5, 0.5)}])
-@pytest.mark.parametrize("weight", [1.0, 0.5])
+@pytest.mark.parametrize(("scales", "weight"), [(None, 1.0), ({"hips": (0.5, 0.5, 0.5)}, 0.5)])
 def test_a_foot_alone_is_moved_back_and_nothing_else(scales, weight):
     body = rig(HUMAN, 3, scales)
     reference = posed(body, np.random.default_rng(1))

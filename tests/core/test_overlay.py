@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from core import quaternion
@@ -106,13 +105,6 @@ def swing_limit(low, high, direction) -> np.ndarray:
     return limits.ellipse_radius(limits.half_axes_of(low, high), direction)
 
 
-def drawn_excess(low, high, rotations) -> np.ndarray:
-    """How far rotations [k, 4] are beyond a cone in the angles that it is drawn in: those of swing and twist."""
-    swing_x, turn, swing_z = limits.swing_twist_angles(rotations)
-    swing_out = np.hypot(swing_x, swing_z) - swing_limit(low, high, np.arctan2(swing_z, swing_x))
-    return np.maximum(np.maximum(swing_out, np.maximum(turn - high[1], low[1] - turn)), 0.0)
-
-
 @pytest.mark.parametrize(
     ("low", "high"), [((-0.6, 0, -0.4), (0.9, 0, 0.7)), ((-0.1, 0, -2.4), (2.0, 0, 0.1)), ((-3, 0, -2), (1, 0, 0.5))]
 )
@@ -120,15 +112,6 @@ def test_rim_of_a_cone_is_the_swing_limit(low, high):
     rotations, angle = rim_swings(low, high)
     swing_x, _twist, swing_z = limits.swing_twist_angles(rotations)
     assert np.allclose(angle, swing_limit(low, high, np.arctan2(swing_z, swing_x)), atol=1e-6)
-
-
-@pytest.mark.parametrize(("low", "high"), [((0, 0, -2.4), (2.0, 0, 0.1)), ((-1, 0, 0.2), (1, 0, 0.5))])
-def test_rim_of_a_cone_that_is_closed_on_a_side_reaches_its_other_bounds(low, high):
-    rotations, _angle = rim_swings(low, high)
-    swing_x, _twist, swing_z = limits.swing_twist_angles(rotations)
-    assert np.allclose(drawn_excess(low, high, rotations), 0.0, atol=1e-6)
-    assert np.allclose((swing_x.max(), swing_x.min()), (max(high[0], 0), min(low[0], 0)), atol=1e-6)
-    assert np.allclose((swing_z.max(), swing_z.min()), (max(high[2], 0), min(low[2], 0)), atol=1e-6)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -149,62 +132,15 @@ def test_a_hinge_s_sector_ends_where_its_bounds_carry_the_mark(axis):
     assert [int(reading.swing_standing[0]) for reading in readings] == [overlay.INSIDE] * 2 + [overlay.BEYOND]
 
 
-@given(angles, st.floats(0.0, 3.0), st.floats(-3.0, 3.0), st.lists(st.floats(-1, 1), min_size=8, max_size=8))
-def test_angles_are_those_of_the_joints(direction, angle, turn, numbers):
-    child_frame = moved((0.1, -0.2, 0.05), (1.0, *numbers[:3]))
-    parent_frame = moved((0.0, 0.3, 0.1), (1.0, *numbers[3:6]))
-    wires = pair(child_frame=child_frame, parent_frame=parent_frame)
-    relative = quaternion.multiply(swing(direction, angle), twist(turn))
-    reading = wires.read(posed(wires, relative, moved((3.0, 1.0, numbers[6]), (1.0, 0.5, numbers[7], 0.0))))
-    swing_x, twist_angle, swing_z = limits.swing_twist_angles(relative)
-    assert np.isclose(reading.angle[0] * math.cos(reading.direction[0]), swing_x, atol=1e-6)
-    assert np.isclose(reading.angle[0] * math.sin(reading.direction[0]), swing_z, atol=1e-6)
-    assert np.isclose(math.remainder(reading.turn[0] - twist_angle, 2.0 * math.pi), 0.0, atol=1e-6)
-    figure = wires.figure
-    around = reading.direction[0]
-    assert np.isclose(reading.allowed[0], swing_limit(figure.limit_min[1], figure.limit_max[1], around))
-    assert reading.separation[0] < 1e-9
-
-
-def lines_of(wires, matrices, kind) -> np.ndarray:
-    """World ends of one kind of the child's lines."""
-    kept = overlay.Kept(wires, np.arange(2 * overlay.KINDS) == overlay.KINDS + kind)
-    return wires.ends(matrices, wires.read(matrices), kept)
-
-
-@given(angles, st.floats(0.0, 1.5), st.floats(-0.3, 0.5))
-def test_the_twist_s_mark_stands_in_its_arc_as_the_angle_does_in_the_range(direction, angle, turn):
-    wires = pair()
-    relative = quaternion.multiply(swing(direction, angle), twist(turn))
-    matrices = posed(wires, relative, moved((1, 2, 3), (4, 3, 2, 1)))
-    arc, mark = (lines_of(wires, matrices, kind) for kind in (overlay.TWIST, overlay.TWIST_MARK))
-    points = arc.reshape(-1, 3)
-    across = mark[0, 1] - mark[0, 0]
-    middle = mark[0, 0]
-    # The arc lies in the plane through the mark across the bone, which swings with it.
-    bone = (matrices[1] @ wires.figure.child_frames[1])[:3, 1]
-    assert np.allclose((points - middle) @ bone, 0.0, atol=1e-5)
-    to_ends = [points[0] - middle, points[-1] - middle]  # of the range: lowest and highest twist
-    low, high = wires.figure.limit_min[1, 1], wires.figure.limit_max[1, 1]
-    for end, expected in zip(to_ends, (low - turn, high - turn), strict=True):
-        signed = np.arctan2(np.cross(across, end) @ bone, across @ end)
-        assert np.isclose(math.remainder(signed - expected, 2.0 * math.pi), 0.0, atol=1e-3)
-
-
 @pytest.mark.parametrize(
     ("relative", "swing_is", "twist_is"),
     [
-        ((1, 0, 0, 0), overlay.INSIDE, overlay.INSIDE),
         (swing(0.0, 0.80), overlay.INSIDE, overlay.INSIDE),  # 0.9 is the limit
         (swing(0.0, 0.82), overlay.NEAR, overlay.INSIDE),
         (swing(0.0, 0.95), overlay.BEYOND, overlay.INSIDE),
-        (swing(math.pi, 0.5), overlay.INSIDE, overlay.INSIDE),  # 0.6 on the other side
-        (swing(math.pi, 0.55), overlay.NEAR, overlay.INSIDE),
-        (swing(math.pi, 0.65), overlay.BEYOND, overlay.INSIDE),
+        (swing(math.pi, 0.55), overlay.NEAR, overlay.INSIDE),  # 0.6 on the other side
         (twist(0.44), overlay.INSIDE, overlay.INSIDE),  # -0.3 to 0.5
         (twist(0.46), overlay.INSIDE, overlay.NEAR),
-        (twist(0.52), overlay.INSIDE, overlay.BEYOND),
-        (twist(-0.28), overlay.INSIDE, overlay.NEAR),
         (twist(-0.32), overlay.INSIDE, overlay.BEYOND),
     ],
 )
@@ -248,13 +184,3 @@ def test_calm_shows_joints_and_limits_of_what_is_selected_or_near_its_end():
     assert len(wires.lines(rest, np.array([False, True]), calm).ends) == everything
     limits_only = overlay.Show(bodies=False, joints=False, calm=True)
     assert len(wires.lines(bent, NOTHING, limits_only).ends) > 0 == len(wires.lines(rest, NOTHING, limits_only).ends)
-
-
-@pytest.mark.parametrize("name", ["bodies", "joints", "limits"])
-def test_each_part_can_be_left_out(name):
-    wires = pair()
-    matrices = posed(wires, (1, 0, 0, 0))
-    shown = overlay.Show(**{other: other == name for other in ("bodies", "joints", "limits")})
-    hidden = overlay.Show(**{other: other != name for other in ("bodies", "joints", "limits")})
-    counts = [len(wires.lines(matrices, NOTHING, show).ends) for show in (overlay.Show(), shown, hidden)]
-    assert counts[1] > 0 and counts[1] + counts[2] == counts[0]

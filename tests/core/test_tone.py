@@ -66,12 +66,6 @@ def test_postures_protect_where_the_fall_goes():
     assert found[AIR]["thigh.L"] @ AHEAD > 0.8
 
 
-def test_only_humans_have_postures():
-    dog = anatomies.dog()
-    turns = np.tile(quaternion.identity(), (len(dog.names), 1))
-    assert joints.body_of(dog.anatomy, dog.parents, dog.heads, dog.tails, turns) is None
-
-
 # ---- falling ---------------------------------------------------------------------------------------------------------
 
 
@@ -91,7 +85,7 @@ def fallen(found, seconds, fps=24.0, reflexes=True, fall=None):
     return fall
 
 
-@pytest.mark.parametrize("turn", (0.0, 1.0, 2.5, -2.0))
+@pytest.mark.parametrize("turn", (0.0, 2.5))
 @pytest.mark.parametrize(
     ("velocity", "posture"),
     [(1.5 * AHEAD, FORTH), (-1.5 * AHEAD, BACK), (1.5 * ASIDE, TO_LEFT), (-1.5 * ASIDE, TO_RIGHT)],

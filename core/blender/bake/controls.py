@@ -68,7 +68,10 @@ class Controls:
         self.rows = [obj.data.bones.find(name) for name in bones]
         try:
             self._discover(limbs, frame)
-            self.held = self._without_stretch() if exact else {}  # {data path: value} of properties beside switches
+            self.held = {}  # {data path: value} of properties beside switches: chains that keep their lengths
+            for bone in (self.copy.pose.bones[row] for limb in self.limbs.found for row in limb.chain):
+                if exact and bone.ik_stretch > 0.0:
+                    bone.ik_stretch = self.held[bone_path(bone.name, "ik_stretch")] = 0.0
             if not self.control_of:
                 raise RagdollError(f"No bone of '{obj.name}' controls a simulated one")
         except BaseException:
@@ -95,6 +98,13 @@ class Controls:
     def shown(self) -> np.ndarray:
         """Evaluated matrices of all bones [n, 4, 4], in armature space."""
         return pose_matrices(self.evaluated())
+
+    def trial(self, bone, basis: Matrix) -> np.ndarray:
+        """Evaluated matrices of all bones [n, 4, 4] while one that is at rest has a basis matrix."""
+        bone.matrix_basis = basis
+        now = self.shown()
+        bone.matrix_basis = Matrix()
+        return now
 
     # ---- which control carries what ----
 
@@ -135,7 +145,8 @@ class Controls:
         for path in [path for path in self.switches if _leading(self.copy, paths[path]).keys() & solved]:
             self.switches[path] = int(now[path]) if now else 1 - self.switches[path]
             switch(self.copy, path, self.switches[path])
-        for path, bones in ({} if now else _pole_switches(self.copy)).items():
+        found = {} if now else _switch_paths(self.copy, solved)
+        for path, bones in ((path, own & solved) for path, own in found.items() if own & solved):
             for value in (0, 1):
                 switch(self.copy, path, value)
                 posed = self.evaluated().pose.bones
@@ -156,23 +167,12 @@ class Controls:
         groups = [(~carried[owned], ~carried), (carried[owned], later)]
         self.groups = [(owners, bodies) for owners, bodies in groups if bodies.any() or owners.any()] or groups[:1]
 
-    def _without_stretch(self) -> dict:
-        """Have the chains of limbs keep their lengths; {data path: value}."""
-        found = {}
-        for bone in (self.copy.pose.bones[row] for limb in self.limbs.found for row in limb.chain):
-            if bone.ik_stretch > 0.0:
-                bone.ik_stretch = found[bone_path(bone.name, "ik_stretch")] = 0.0
-        return found
-
     def _best_switches(self, candidates: dict) -> dict:
-        """Set each property that switches constraints to where more of the bones behind it have owners; which are they.
-
-        One limb's switch says nothing of another's, so all are tried at once.
-        """
+        """Set each property that switches constraints to where more bones behind it have owners; which are they."""
         paths = {path: bones for path, bones in _switch_paths(self.copy, candidates).items() if len(bones) > 1}
         before = {path: self.copy.path_resolve(path) for path in paths}
         count = {}
-        for value in (0, 1) if paths else ():
+        for value in (0, 1) if paths else ():  # of all at once: one limb's switch says nothing of another's
             for path in paths:
                 switch(self.copy, path, value)
             owned = {owner.body for owner in self._owners(self._followers(candidates))}
@@ -186,9 +186,7 @@ class Controls:
 
     def _tried(self, bone, basis: Matrix, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rotation vectors [m, 3] and shifts [m, 3] of the bodies for a basis matrix of a bone at rest."""
-        bone.matrix_basis = basis
-        now = self.shown()[self.rows]
-        bone.matrix_basis = Matrix()
+        now = self.trial(bone, basis)[self.rows]
         return turns_between(now, rest), now[:, :3, 3] - rest[:, :3, 3]
 
     def _followers(self, candidates: dict) -> dict:
@@ -395,13 +393,6 @@ def _switch_paths(obj, candidates: dict) -> dict:
             ):
                 found.setdefault(target.data_path, set()).add(bone)
     return found
-
-
-def _pole_switches(obj) -> dict:
-    """{data path of a property that switches inverse kinematics: the bones with it}."""
-    solved = {bone.name for bone in obj.pose.bones if any(c.type == "IK" for c in bone.constraints)}
-    found = {path: bones & solved for path, bones in _switch_paths(obj, solved).items()}
-    return {path: bones for path, bones in found.items() if bones}
 
 
 def _value(obj, path: str):

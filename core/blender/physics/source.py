@@ -316,7 +316,12 @@ def carry_edits(obj) -> bool:
             bone.rotation_mode = mode
     for name, values in pose.items():
         copy.pose.bones.foreach_set(name, values.ravel())
-    _set_switches(copy, switches)
+    owners = (copy, *copy.pose.bones)
+    for (i, kind, name), value in switches.items():
+        if kind == "property":
+            owners[i][name] = value
+        elif name in owners[i].constraints:
+            owners[i].constraints[name].influence = value
     copy.update_tag()
     return True
 
@@ -341,12 +346,3 @@ def _switches_of(obj) -> dict:
             if not is_own(constraint):
                 result[i, "influence", constraint.name] = constraint.influence
     return result
-
-
-def _set_switches(copy, switches: dict) -> None:
-    owners = (copy, *copy.pose.bones)
-    for (i, kind, name), value in switches.items():
-        if kind == "property":
-            owners[i][name] = value
-        elif name in owners[i].constraints:
-            owners[i].constraints[name].influence = value

@@ -32,8 +32,15 @@ def depsgraph_of(scene):
 
 def graphs(scene) -> list:
     """The dependency graphs of all view layers that have been evaluated."""
-    found = [layer.depsgraph for layer in scene.view_layers]
-    return [graph for graph in found if graph is not None and graph.scene_eval is not None]
+    return [layer.depsgraph for layer in scene.view_layers if frame_of(layer.depsgraph) is not None]
+
+
+def frame_of(graph) -> int | None:
+    """The frame that a dependency graph was evaluated at; None where it was not yet, as after a copy of a scene.
+
+    Its scene is then no scene yet, or missing.
+    """
+    return getattr(graph and graph.scene_eval, "frame_current", None)
 
 
 def evaluates(scene, obj) -> bool:

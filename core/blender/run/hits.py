@@ -6,7 +6,7 @@ are as many as the hits need at the first frame, where the world is made anew; e
 stands in bind pose during that run. None is taken away before the ragdoll is, and no original is written.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from mathutils import Matrix
@@ -40,26 +40,28 @@ class Hitter:
     place: np.ndarray | None = None  # where it stands [3]
     acting: bool = False  # its spring is on
 
-    def serves(self, bone: str, point, kind: int, height: float) -> bool:
-        """Whether it is for a point [3] of a bone's body, of a character of a height [m]."""
-        alike = (self.bone, self.kind) == (bone, kind)
-        return alike and bool(np.abs(self.point - point).max() <= SAME_POINT * height)
 
-
-@dataclass
 class CharacterHits:
     """The hits of one character."""
 
-    character: object
-    parents: np.ndarray  # of its bodies [m], -1 at roots
-    inertia: np.ndarray  # moments of its bodies about their own axes [m, 3] [kg m^2]
-    factors: np.ndarray  # of its weights [m]
-    hits: list = field(default_factory=list)  # those that are enabled, in the bodies' own axes
-    explosions: list = field(default_factory=list)
-    targets: dict = field(default_factory=dict)  # objects that they refer to, by their number: ("Hit", 1)
-    loose: core_hits.Loosening = field(default_factory=core_hits.Loosening)
-    hitters: list = field(default_factory=list)
-    notes: list = field(default_factory=list)  # what was wrong with the entries when they were read
+    def __init__(self, character, scene) -> None:
+        """Read the settings, and make sure that there is a hitter wherever something acts."""
+        parts = character.obj.active_ragdoll.parts
+        self.character, self.parents = character, built.parents_of(parts)  # rows of the parents, -1 at roots
+        self.inertia = body_objects.own_moments([part.body for part in parts])  # about the bodies' own axes [m, 3]
+        self.factors = np.ones(len(parts))  # of its weights [m]
+        self.hits, self.explosions = [], []  # those that are enabled, in the bodies' own axes
+        self.targets: dict = {}  # objects that they refer to, by their number: ("Hit", 1)
+        self.loose = core_hits.Loosening()
+        self.notes: list[str] = []  # what was wrong with the entries when they were read
+        self.hitters: list[Hitter] = []
+        read_character(self, scene)
+        for point in _acting_points(self):
+            if _hitter_of(self, *point) is None:
+                self.hitters.append(Hitter(*point))
+        _ensure_hitters(self, scene)
+        for hitter in self.hitters:
+            hitter.row = character.rows.start + character.bone_names.index(hitter.bone)
 
     @property
     def acts(self) -> bool:
@@ -155,8 +157,9 @@ def kind_of(hit) -> int:
     return 0 if hit.duration >= core_hits.BLOW else 1 + int(hit.frame) % 2
 
 
-def _hitter_of(own: CharacterHits, *point) -> Hitter | None:
-    return next((hitter for hitter in own.hitters if hitter.serves(*point, own.character.height)), None)
+def _hitter_of(own: CharacterHits, bone: str, point, kind: int) -> Hitter | None:
+    least, alike = SAME_POINT * own.character.height, (h for h in own.hitters if (h.bone, h.kind) == (bone, kind))
+    return next((hitter for hitter in alike if np.abs(hitter.point - point).max() <= least), None)
 
 
 class Hits(Effect):
@@ -172,7 +175,7 @@ class Hits(Effect):
         for character in run.characters:
             if not character.obj.active_ragdoll.muted:
                 STATE.warnings[character.name] = []
-                self.characters.append(_hits_of(character, scene))
+                self.characters.append(CharacterHits(character, scene))
                 _note_late(self.characters[-1])
 
     def before_joints(self, run, scene, bind) -> None:
@@ -208,10 +211,6 @@ class Hits(Effect):
             factor[own.character.rows] = own.factors
         self.state(factor=factor, awake=struck, struck=struck)
 
-    def impulse_on(self, run, character, frame: int) -> float:
-        """Sum of the magnitudes of the impulses on a character in the step from a frame to the next [N s]."""
-        return sum(float(np.linalg.norm(impulse)) for impulse in self.impulses_on(run, character, frame))
-
     def impulses_on(self, run, character, frame: int) -> list:
         """The impulses on a character in the step from a frame to the next, each [3] [N s], world."""
         own = next((own for own in self.characters if own.character is character), None)
@@ -231,22 +230,6 @@ class Hits(Effect):
                 _drive_spring(run, hitter.obj, 0.0)
             except ReferenceError:  # the helper was deleted
                 continue
-
-
-def _hits_of(character, scene) -> CharacterHits:
-    settings = character.obj.active_ragdoll
-    parts = settings.parts
-    row = {part.bone: i for i, part in enumerate(parts)}
-    moments = body_objects.own_moments([part.body for part in parts])
-    own = CharacterHits(character, built.parents_of(parts), moments, np.ones(len(parts)))
-    read_character(own, scene)
-    for point in _acting_points(own):
-        if _hitter_of(own, *point) is None:
-            own.hitters.append(Hitter(*point))
-    _ensure_hitters(own, scene)
-    for hitter in own.hitters:
-        hitter.row = character.rows.start + row[hitter.bone]
-    return own
 
 
 def _note_late(own: CharacterHits) -> None:

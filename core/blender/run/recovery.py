@@ -64,8 +64,29 @@ class Recovery:
 
     @cached_property
     def landmarks(self) -> Landmarks:
-        """Where its parts lie, found when it first gets up."""
-        return _landmarks(self.character)
+        """Where its parts lie, as rows in level order; found when it first gets up."""
+        character, obj = self.character, self.character.obj
+        skeleton: Skeleton = character.motion.rig.skeleton
+        anatomy = anatomy_of(obj)
+        levels = skeleton.from_level
+        found = {}
+        for row, (role, side) in enumerate(zip(anatomy.roles, anatomy.sides, strict=True)):
+            rows = found.setdefault((role, side if role in (THIGH, UPPER_ARM) else ""), [])
+            rows.append(int(levels[row]))
+        pelvis = found.get((PELVIS, ""), [int(levels[character.bones[self._pelvis_body]])])[0]
+        upper = next((found[role, ""][-1] for role in (CHEST, NECK, HEAD, SPINE) if (role, "") in found), None)
+        sides = next(
+            ((found[role, LEFT][0], found[role, RIGHT][0]) for role in (THIGH, UPPER_ARM)
+             if (role, LEFT) in found and (role, RIGHT) in found),
+            None,
+        )  # fmt: skip
+        trunk = None if upper is None or sides is None or upper == pelvis else (upper, *sides)
+        # Simulated bones and those below them: not all ends of limbs have bodies, and controls may be under the floor.
+        simulated = {int(row) for row in character.bones}
+        for row, bone in enumerate(obj.data.bones):  # parents come first
+            if bone.parent is not None and obj.data.bones.find(bone.parent.name) in simulated:
+                simulated.add(row)
+        return Landmarks(pelvis, trunk, levels[sorted(simulated)], character.height)
 
     @cached_property
     def radii(self) -> np.ndarray:
@@ -111,7 +132,7 @@ class Recovery:
 
     def begin(self, run, scene, frame: int) -> None:
         """At the first frame: a hit that acts in the coming step may change the state."""
-        impulse = run.effect("hits").impulse_on(run, self.character, frame)
+        impulse = self._impulse(run, frame)
         if impulse > 0.0:
             still = np.zeros(len(run.masses))
             self.state = states.struck(self.settings, self.state, self._motion(run, scene, still, impulse))
@@ -124,7 +145,7 @@ class Recovery:
             speeds: of all bodies [m], over the frame [m/s]. seconds: of the simulation, a frame.
             movers: what else moves in the scene.
         """
-        impulse = run.effect("hits").impulse_on(run, self.character, frame)
+        impulse = self._impulse(run, frame)
         events = [event for event in self.events if frame - 1 < event.frame <= frame]
         if self.state.phase == states.ANIMATED and impulse == 0.0 and not events:
             self._finish_action(frame, scene)
@@ -144,6 +165,10 @@ class Recovery:
                 self._finish_action(frame, scene)
         except RagdollError as error:
             STATE.warn(self.character.name, f"'{self.character.name}' gets up in its animation's own place: {error}")
+
+    def _impulse(self, run, frame: int) -> float:
+        """Sum of the magnitudes of the impulses on the character in the step to the next frame [N s]."""
+        return sum(float(np.linalg.norm(each)) for each in run.effect("hits").impulses_on(run, self.character, frame))
 
     def _settings_now(self, seconds: float) -> states.Settings:
         """The settings, with what the way of getting up changes of them. seconds: of the simulation, a frame."""
@@ -176,7 +201,7 @@ class Recovery:
             steps=self.character.obj.active_ragdoll.balance.enabled,
             mass=self.character.mass,
             size=self.character.height,
-            gravity=scene.gravity.length if scene.use_gravity else 0.0,
+            gravity=world.pull(scene),
         )
 
     def _get_up(self, run, frame: int, scene) -> None:
@@ -316,32 +341,6 @@ def _pelvis_body(character) -> int:
             return i
     roots = [i for i, part in enumerate(parts) if not part.parent]
     return max(roots, key=lambda i: parts[i].body.rigid_body.mass)
-
-
-def _landmarks(character) -> Landmarks:
-    """The landmarks of a character, as rows in level order."""
-    obj = character.obj
-    skeleton: Skeleton = character.motion.rig.skeleton
-    anatomy = anatomy_of(obj)
-    levels = skeleton.from_level
-    found = {}
-    for row, (role, side) in enumerate(zip(anatomy.roles, anatomy.sides, strict=True)):
-        rows = found.setdefault((role, side if role in (THIGH, UPPER_ARM) else ""), [])
-        rows.append(int(levels[row]))
-    pelvis = found.get((PELVIS, ""), [int(levels[character.bones[_pelvis_body(character)]])])[0]
-    upper = next((found[role, ""][-1] for role in (CHEST, NECK, HEAD, SPINE) if (role, "") in found), None)
-    sides = next(
-        ((found[role, LEFT][0], found[role, RIGHT][0]) for role in (THIGH, UPPER_ARM)
-         if (role, LEFT) in found and (role, RIGHT) in found),
-        None,
-    )  # fmt: skip
-    trunk = None if upper is None or sides is None or upper == pelvis else (upper, *sides)
-    # Simulated bones and those below them: not all ends of limbs have bodies, and controls may be under the floor.
-    simulated = {int(row) for row in character.bones}
-    for row, bone in enumerate(obj.data.bones):  # parents come first
-        if bone.parent is not None and obj.data.bones.find(bone.parent.name) in simulated:
-            simulated.add(row)
-    return Landmarks(pelvis, trunk, levels[sorted(simulated)], character.height)
 
 
 # ---- the run --------------------------------------------------------------------------------------------------------

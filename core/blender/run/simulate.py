@@ -88,10 +88,7 @@ def go_to(scene, frame: int) -> None:
 
 
 def _checked(scene, run, frame: int):
-    """The run that has stepped a frame, once: the one that is given, or a new one at the first frame.
-
-    Raises RagdollError: the frame was not stepped by that run.
-    """
+    """The run that has stepped a frame, once: the given, or a new one at the first frame. Raises RagdollError: none."""
     if scene.name in STATE.messages:
         raise RagdollError(STATE.messages[scene.name])
     now = STATE.runs.get(scene.name)

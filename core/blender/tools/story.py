@@ -16,13 +16,13 @@ from ..runtime import STATE
 from ..settings import effects, lists
 from ..stack import stack_edits
 from . import health, viewport
+from .bone_tools import WEIGHTS
 
 STANDARD = 20.0  # [N s] of a blow that is seen, on a man of 70 kg
 BLAST = 10.0  # [N s] on each of his bodies at the origin of an explosion
 PUSH_TIME, KNOCK_OUT = 0.25, 1.5  # [s] of a push; times the threshold of a knock-out
 REGAIN_TIME = 0.5  # [s] in which weights come back
 FLOOR = 10.0  # times the height: half a floor's side
-WEIGHTS = ("rotation_weight", "translation_weight")
 
 
 def check_frame(scene, frame: int) -> None:
@@ -47,7 +47,7 @@ def struck_bone(obj, chosen) -> str:
     return bone.name if bone is not None else max(weights, key=weights.get)
 
 
-def push(obj, scene, bone: str, impulse, duration: float = PUSH_TIME) -> list[str]:
+def push(obj, scene, bone: str, impulse) -> list[str]:
     """Push a bone's body from the current frame on. Returns notes.
 
     Args:
@@ -55,7 +55,7 @@ def push(obj, scene, bone: str, impulse, duration: float = PUSH_TIME) -> list[st
     """
     strength = STANDARD * viewport.mass(obj) / masses.MASS
     return effects.add_hit(
-        obj, scene, bone, scene.frame_current, tuple(strength * np.asarray(impulse)), duration=duration
+        obj, scene, bone, scene.frame_current, tuple(strength * np.asarray(impulse)), duration=PUSH_TIME
     )
 
 

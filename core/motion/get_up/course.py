@@ -76,9 +76,7 @@ class Course:
         self.planted = moved < _PLANTED
         self.planted[:, list(held)] = False
         self.loose = ~self.planted
-        self.loose[1:, :2] = False  # legs swing by their ends, but for those that say so
-        for i, key in enumerate(keys[1:]):
-            self.loose[i, list(key.loose)] = True
+        self.loose[1:, :2] = False  # legs swing by their ends
         self._stood, self._stands = np.zeros_like(self.loose), np.zeros_like(self.loose)
         self._stood[1:], self._stands[:-1] = ~self.loose[:-1], ~self.loose[1:]
         self.ways = np.where(moved > 0.02 * own.height, moved, 0.0)
@@ -94,18 +92,13 @@ class Course:
         # At right angles to the arms, as those of arms that hang: else elbows jump where a trunk is raised at a key.
         postures.poles[1:-1, 2:] = own.extract(deltas[1:-1], places[1:-1]).poles[:, 2:]
         flexion = own.flexion(postures, deltas)
-        self._out_of_the_way(postures, flexion)
+        # Arms that lie overhead are drawn in along the floor, by a way out to the side, not in front of the face.
+        up = q.rotate(flexion[0, :, 0], own.ways[:, 0])[:, 2] > 0.2
+        self._aside = np.where(np.isin(np.arange(4), ARMS), up, 0.0)
         arrays = [*postures.arrays(), flexion]
         self._shapes = [array.shape[1:] for array in arrays]
         arrays = [q.ensure_continuity(a) if a.shape[-1] == 4 else a for a in arrays]
         self._values = np.concatenate([array.reshape(len(keys), -1) for array in arrays], axis=1)
-
-    def _out_of_the_way(self, postures: Posture, flexion) -> None:
-        """Arms that lie overhead are drawn in along the floor, by a way out to the side, not in front of the face."""
-        self._aside = np.zeros(4)
-        own, upper = self.own, flexion[0, :, 0]
-        up = q.rotate(upper, own.ways[:, 0])[:, 2] > 0.2
-        self._aside[list(ARMS)] = up[list(ARMS)]
 
     def _sampled(self, t) -> tuple[Posture, np.ndarray, np.ndarray, np.ndarray]:
         """Postures [f], flexion [f, 4, 2, 4], interval [f] and share of it [f] at times [f]."""

@@ -52,11 +52,6 @@ class ActiveRagdollBalance(bpy.types.PropertyGroup):
     return_steps: whole("Steps", "In which it is back, more where they would be long", 4, min=1, max=100)
 
 
-class Balanced:
-    """A part of a character's settings."""
-
-    balance: settings(ActiveRagdollBalance)
-
 # fmt: on
 
 
@@ -149,9 +144,8 @@ class Balance(Step):
             scale = abs(float(np.linalg.det(reader.world[:3, :3]))) ** (1.0 / 3.0)
             self.body = self.figure.body(scale, self.obj.active_ragdoll.height, -world.gravity(reader.scene)[2])
             self._ground = Ground(reader.scene)
-            self._gait = gait.Gait(
-                self.body, world.seconds_per_frame(reader.scene), lambda frame: self._sample(self._now[0], frame)
-            )
+            seconds = world.seconds_per_frame(reader.scene)
+            self._gait = gait.Gait(self.body, seconds, lambda frame: self._sample(self._now[0], frame))
 
     def _manner(self, reader, top: float) -> balance.Manner:
         live, own = reader.settings.balance, self.obj.active_ragdoll.balance
@@ -213,11 +207,8 @@ def _animation(obj, reader, frame: int) -> tuple:
     known = STATE.gaits.setdefault(obj.name, {})
     if frame not in known:
         hidden = reader.scene.active_ragdoll.source
-        others = [
-            other
-            for other in armatures(reader.scene.objects)
-            if other.active_ragdoll.balance.enabled and other.active_ragdoll.source
-        ]
+        others = [o for o in armatures(reader.scene.objects) if o.active_ragdoll.balance.enabled]
+        others = [other for other in others if other.active_ragdoll.source]
         for coming in range(frame, frame + CHUNK):
             hidden.frame_set(coming)
             for other in others:
@@ -237,7 +228,10 @@ def has_fallen(motion, frame: int) -> bool:
 class BalanceKind(Kind):
     """Balance is one step."""
 
-    identifier, label, icon, place, part = "BALANCE", NAME, "CON_FLOOR", 25, Balanced
+    identifier, label, icon, place = "BALANCE", NAME, "CON_FLOOR", 25
+
+    def declared(self):
+        return {"balance": settings(ActiveRagdollBalance)}
 
     def acts(self, obj) -> bool:
         return obj.active_ragdoll.is_ragdoll and obj.active_ragdoll.balance.enabled

@@ -6,7 +6,7 @@ import bpy
 
 from ....errors import RagdollError
 from ....motion.graph import ClipSource, Condition, Graph, GraphInputs, GraphPlayer, SpaceSource, State, Transition
-from ...run.records import Readings
+from ...run.records import readings
 from ...settings.declare import SHOT, STACK, items, record, row, settings
 from ...settings.lists import KEYED, ActionChoice, Named, Playback, choice, flag, named, number, share, text
 from ..blend_spaces import FromSettings, Mover, states_of
@@ -99,12 +99,6 @@ class ActiveRagdollGraph(bpy.types.PropertyGroup):
     record: record(str, "What the ragdoll gave the parameters in the simulated shot, as JSON", SHOT)
 
 
-class PoseGraph:
-    """A part of a character's settings."""
-
-    graph: settings(ActiveRagdollGraph)
-
-
 # fmt: on
 
 
@@ -124,21 +118,18 @@ class StateGraph(FromSettings, GraphPlayer):
         )
         for count, fault in enumerate(graph.faults, 1):
             self.problems["Graph" if count == 1 else f"Graph ({count})"] = fault
-        facing, speed = self._spaces.facing, any(p.read == "SPEED" for p in settings.parameters)
-        self._mover = Mover("Graph", self._obj, facing.pelvis(), facing) if speed else None
+        library, speed = self._library, any(p.read == "SPEED" for p in settings.parameters)
+        self._mover = Mover("Graph", self._obj, library.pelvis(), library) if speed else None
         contacts = [p.bone for p in settings.parameters if p.read == "RAGDOLL_CONTACT"]
-        self._readings = (
-            Readings(self._obj, contacts) if any("RAGDOLL" in p.read for p in settings.parameters) else None
-        )
+        self._contacts = contacts if any("RAGDOLL" in p.read for p in settings.parameters) else None
         GraphPlayer.__init__(self, graph, sources)
 
     def _source(self, state, spaces: dict):
         """What a state plays; None, for the pose below, if it cannot be made. Its spaces are added to `spaces`."""
         try:
             if state.source == "CLIP":
-                return ClipSource(
-                    self._library.clip(state, cycle=state.playback == "LOOP"), state.speed, state.playback
-                )
+                clip = self._library.clip(state, cycle=state.playback == "LOOP")
+                return ClipSource(clip, state.speed, state.playback)
             if state.source == "BLEND_SPACE":
                 key, player = self._spaces.player(state.blend_space)
                 return spaces.setdefault(key, SpaceSource(player))
@@ -149,7 +140,8 @@ class StateGraph(FromSettings, GraphPlayer):
     def read(self, reader, _pose) -> GraphInputs:
         """The inputs of the graph at the coming frame."""
         live = reader.settings.graph
-        given = self._readings.at(reader.scene, reader.frame) if self._readings is not None else {}
+        contacts = self._contacts
+        given = {} if contacts is None else readings(self._obj, contacts, reader.scene, reader.frame)
         parameters = {}
         for own in live.parameters:
             if own.read == "SPEED":
@@ -187,7 +179,10 @@ def shown_states(obj, frame: int) -> list[tuple[str, float]]:
 class StateGraphKind(Kind):
     """The graph is one step."""
 
-    identifier, label, icon, place, part = "GRAPH", "Graph", "NODETREE", 10, PoseGraph
+    identifier, label, icon, place = "GRAPH", "Graph", "NODETREE", 10
+
+    def declared(self):
+        return {"graph": settings(ActiveRagdollGraph)}
 
     def acts(self, obj) -> bool:
         return obj.active_ragdoll.graph.enabled
