@@ -29,7 +29,9 @@ class StoryMenu:
     def draw(self, _context):
         layout = self.layout.menu_pie() if self.is_pie else self.layout
         for name, icon in STORY:
-            layout.operator(f"active_ragdoll.{name}", icon=icon)
+            button = layout.operator(f"active_ragdoll.{name}", icon=icon)
+            if self.is_pie and hasattr(button, "bone"):
+                button.bone = STATE.pointed
 
 
 class ACTIVE_RAGDOLL_MT_story(StoryMenu, bpy.types.Menu):
@@ -79,9 +81,7 @@ def add() -> None:
     config = bpy.context.window_manager.keyconfigs.addon  # None without windows
     for mode in MODES if config is not None else ():
         keymap = config.keymaps.new(name=mode)
-        item = keymap.keymap_items.new("wm.call_menu_pie", **KEY)
-        item.properties.name = "ACTIVE_RAGDOLL_MT_story_pie"
-        keys.append((keymap, item))
+        keys.append((keymap, keymap.keymap_items.new("active_ragdoll.story_pie", **KEY)))
 
 
 def remove() -> None:

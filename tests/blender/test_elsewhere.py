@@ -102,6 +102,20 @@ def test_a_copy_of_the_scene(fresh_scene, kind, cached):
         assert np.abs(_poses(scene, obj) - physics).max() < 1e-5
 
 
+@pytest.mark.skipif(bpy.app.version < (4, 3, 0), reason="4.2 crashes when bodies go beside another scene's world")
+def test_removed_beside_the_world_of_another_scene(fresh_scene):
+    """Blender takes a body out of every scene's world, also out of those that never had it."""
+    scenes, played = [fresh_scene, bpy.data.scenes.new("Other")], []
+    for scene in scenes:
+        bpy.context.window.scene = scene
+        played.append(_poses(scene, rigs.ragdoll(scene, LAST, 0.2)))
+    first, other = bpy.data.objects["Human"], bpy.data.objects["Human.001"]
+    assert _operate(fresh_scene, first, "remove") == {"FINISHED"}
+    bpy.context.window.scene = scenes[1]
+    assert np.array_equal(_poses(scenes[1], other), played[1])
+    assert _operate(scenes[1], other, "remove") == {"FINISHED"}
+
+
 def test_a_copy_made_at_the_second_frame(fresh_scene, capfd):
     """Nothing has been evaluated in its dependency graph yet."""
     rigs.ragdoll(fresh_scene, LAST, 0.2)

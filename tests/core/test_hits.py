@@ -160,15 +160,6 @@ def test_factors_stay_weights_and_are_the_same_at_any_frame_rate(settings, blows
     assert whole[0][1::2] == pytest.approx(whole[2][4::5], abs=1e-9)
 
 
-@given(st.floats(0.0, 200.0), st.integers(0, 2))
-def test_a_blow_leaves_an_exponential_share_and_regains_evenly(impulse, body):
-    settings = Loosening(regain=0.5)
-    found = run(settings, [Blow(1.0, body, impulse)], 24)
-    left = np.exp(-hits.felt(settings, PARENTS, body) * impulse / (70.0 * 0.1 * np.sqrt(9.81 * 1.8)))
-    assert found[23] == pytest.approx(np.ones(3))
-    assert found[35] == pytest.approx(np.minimum(left + 0.25, 1.0))
-
-
 def test_without_gravity_the_earths_counts_and_without_a_size_nothing():
     assert bodies(gravity=0.0).fastest == bodies().fastest
     blow = [Blow(0.0, 0, 30.0)]

@@ -41,36 +41,21 @@ def anatomy(*bones, kind=roles.HUMAN) -> roles.Anatomy:
     return roles.Anatomy(found, sides, np.array(order), kind, np.ones(len(bones)))
 
 
-ANGLES = st.floats(-PI32, PI32, width=32).map(profile.shortest)
-
-
-@st.composite
-def settings(draw):
-    low, high = draw(st.lists(ANGLES, min_size=3, max_size=3)), draw(st.lists(ANGLES, min_size=3, max_size=3))
-    turn = draw(st.lists(st.floats(0.25, 1.0, width=32), min_size=4, max_size=4))
-    return {
-        "simulate": draw(st.booleans()),
-        "shape": draw(st.sampled_from(("AUTO", "BOX"))),
-        "mass": draw(st.floats(0.0, 1e6, width=32)),
-        "limit_min": [min(a, b) for a, b in zip(low, high, strict=True)],
-        "limit_max": [max(a, b) for a, b in zip(low, high, strict=True)],
-        "joint_rotation": turn,
-    }
-
-
+THREE = st.lists(st.floats(0.0, PI32, width=32).map(profile.shortest), min_size=3, max_size=3)
+SETTINGS = st.fixed_dictionaries({
+    "simulate": st.booleans(), "shape": st.sampled_from(("AUTO", "BOX")), "mass": st.floats(0.0, 1e6, width=32),
+    "limit_min": THREE.map(lambda sizes: [-size for size in sizes]), "limit_max": THREE,
+    "joint_rotation": st.lists(st.floats(0.25, 1.0, width=32), min_size=4, max_size=4),
+})  # fmt: skip
 TURNS = st.none() | st.just((1.0, 0.0, 0.0, 0.0)) | st.just((0.5, 0.5, 0.5, 0.5))
 
 
-@st.composite
-def entries(draw, turns=TURNS):
-    names = draw(st.lists(st.text(min_size=1, max_size=6), unique=True, max_size=5))
-    result = []
-    for name in names:
-        role, side = draw(st.sampled_from(roles.ROLES)), draw(st.sampled_from(roles.SIDES))
-        turn = draw(turns)
-        order, rest = draw(st.integers(0, 9)), draw(st.none() | st.just((0.0, 1.0, 0.0, 0.0)))
-        result.append(Entry(draw(settings()), name, role, side, order, joint_in_anatomy=turn, rest=rest))
-    return tuple(result)
+def entries(turns=TURNS):
+    """Of bones of different names."""
+    of_bones = st.text(min_size=1, max_size=6), st.sampled_from(roles.ROLES), st.sampled_from(roles.SIDES)
+    rest = st.none() | st.just((0.0, 1.0, 0.0, 0.0))
+    one = st.builds(Entry, SETTINGS, *of_bones, st.integers(0, 9), joint_in_anatomy=turns, rest=rest)
+    return st.lists(one, unique_by=lambda entry: entry.name, max_size=5).map(tuple)
 
 
 @given(entries(), st.floats(0.0, 1.0, width=32), st.text(max_size=5))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import bpy
 import numpy as np
+from bpy_extras.view3d_utils import location_3d_to_region_2d
 
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO))
@@ -208,6 +209,21 @@ def story():
     assert not window().screen.is_animation_playing
     yield "played"
 
+    scene().frame_set(10)
+    bone = next(bone for bone in armature().pose.bones if "forearm" in bone.name)
+    view, found, name = area("VIEW_3D").spaces[0].region_3d, region(), bone.name
+    place = location_3d_to_region_2d(found, view, armature().matrix_world @ bone.center)
+    press.at = int(found.x + place[0]), int(found.y + place[1])
+    yield from move(*press.at)
+    yield from press("K", where="", shift=True, alt=True)
+    press.at = press.at[0] - 120, press.at[1]  # the pie's first choice
+    yield from move(*press.at)
+    yield from press("LEFTMOUSE", where="")
+    yield from until(lambda: settings().run_state == "CACHED", "knocked out")
+    assert [hit.bone for hit in settings().hits] == [name], f"struck: {settings().hits[0].bone}, not {name}"
+    yield from undone(lambda: len(settings().hits) == 1, "knocked out")
+    yield "knocked out"
+
     yield from click("Simulate")
     yield from until(lambda: settings().run_state == "CACHED", "simulated")
     scene().frame_set(LAST)
@@ -227,7 +243,8 @@ def story():
     yield "reverted"
     yield from click("Remove")
     yield from undone(lambda: not settings().is_ragdoll, "removed")
-    assert not [obj.name for obj in bpy.data.objects if obj.rigid_body], "bodies are left"
+    left = [obj.name for obj in bpy.data.objects if obj.rigid_body]
+    assert left == ["Floor"], f"besides the floor that was asked for, bodies are left: {left}"
     yield "removed"
 
 

@@ -32,15 +32,18 @@ def check_frame(scene, frame: int) -> None:
         raise RagdollError(f"Frame {frame} is not within the shot, {first} to {last}: nothing of it would be seen")
 
 
-def struck_bone(obj, chosen) -> str:
+def struck_bone(obj, chosen, named: str = "") -> str:
     """A bone with a body: the active object's own where that is a body, the active one or the next above, else the
     heaviest.
 
     Args:
         chosen: the active object.
+        named: the bone that is asked for, if one is.
     """
     weights = {part.bone: part.body.rigid_body.mass for part in obj.active_ragdoll.parts if part.body is not None}
-    name = chosen.get(built.BONE) if chosen is not None else None
+    if named and named not in weights:
+        raise RagdollError(f"Bone '{named}' of '{obj.name}' has no body")
+    name = named or (chosen.get(built.BONE) if chosen is not None else None)
     bone = obj.data.bones.get(name) if name else obj.data.bones.active if obj.mode == "POSE" else None
     while bone is not None and bone.name not in weights:
         bone = bone.parent
